@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define POISON(p, n) ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#endif
+
+enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 1 << 14, LARGEST_BLOCK_BYTES = 1 << 24 };
+
+typedef struct Block {
+    struct Block *next;
+    size_t bytes; /* of payload */
+    size_t used;
+} Block;
+
+struct MwArena {
+    Block *blocks; /* the newest first; only it has room */
+    size_t next_block_bytes;
+    size_t total_bytes;
+};
+
+enum { HEADER_BYTES = (sizeof(Block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
+
+static void *system_alloc(size_t bytes)
+{
+    void *memory = calloc(1, bytes);
+    if (!memory) {
+        fprintf(stderr, "error: out of memory: cannot allocate %zu bytes\n", bytes);
+        exit(1);
+    }
+    return memory;
+}
+
+static char *block_payload(Block *block)
+{
+    return (char *)block + HEADER_BYTES;
+}
+
+MwArena *mw_arena_new(void)
+{
+    MwArena *arena = system_alloc(sizeof *arena);
+    arena->next_block_bytes = FIRST_BLOCK_BYTES;
+    return arena;
+}
+
+void mw_arena_free(MwArena **arena)
+{
+    if (!*arena)
+        return;
+    for (Block *block = (*arena)->blocks, *next; block; block = next) {
+        next = block->next;
+        UNPOISON(block_payload(block), block->bytes);
+        free(block);
+    }
+    free(*arena);
+    *arena = NULL;
+}
+
+static Block *add_block(MwArena *arena, size_t at_least_bytes)
+{
+    size_t bytes = arena->next_block_bytes;
+    if (bytes < at_least_bytes)
+        bytes = at_least_bytes;
+    Block *block = system_alloc(HEADER_BYTES + bytes);
+    block->bytes = bytes;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    arena->total_bytes += HEADER_BYTES + bytes;
+    if (arena->next_block_bytes < LARGEST_BLOCK_BYTES)
+        arena->next_block_bytes *= 2;
+    POISON(block_payload(block), bytes);
+    return block;
+}
+
+void *mw_arena_alloc(MwArena *arena, size_t bytes)
+{
+    MW_ASSERT(bytes < SIZE_MAX / 2);
+    size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    Block *block = arena->blocks;
+    if (!block || block->bytes - block->used < rounded)
+        block = add_block(arena, rounded);
+    char *memory = block_payload(block) + block->used;
+    block->used += rounded;
+    UNPOISON(memory, bytes);
+    return memory;
+}
+
+void *mw_arena_dup(MwArena *arena, const void *data, size_t bytes)
+{
+    void *copy = mw_arena_alloc(arena, bytes);
+    if (bytes)
+        memcpy(copy, data, bytes);
+    return copy;
+}
+
+char *mw_arena_strndup(MwArena *arena, const char *text, size_t length)
+{
+    char *copy = mw_arena_alloc(arena, length + 1);
+    memcpy(copy, text, length);
+    return copy;
+}
+
+char *mw_arena_strdup(MwArena *arena, const char *text)
+{
+    return mw_arena_strndup(arena, text, strlen(text));
+}
+
+char *mw_arena_vprintf(MwArena *arena, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    MW_ASSERT(length >= 0);
+    char *text = mw_arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+char *mw_arena_printf(MwArena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = mw_arena_vprintf(arena, format, args);
+    va_end(args);
+    return text;
+}
+
+size_t mw_arena_bytes(const MwArena *arena)
+{
+    return arena->total_bytes;
+}

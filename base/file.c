@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool read_all(int fd, char *at, size_t bytes, size_t *got)
+{
+    for (*got = 0; *got < bytes;) {
+        ssize_t n = read(fd, at + *got, bytes - *got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        if (n == 0)
+            break;
+        *got += (size_t)n;
+    }
+    return true;
+}
+
+char *mw_file_read(MwArena *arena, const char *path, size_t *bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    struct stat info;
+    char *text = NULL;
+    bool good = fstat(fd, &info) == 0;
+    if (good && S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        good = false;
+    }
+    if (good) {
+        text = mw_arena_alloc(arena, (size_t)info.st_size + 1);
+        good = read_all(fd, text, (size_t)info.st_size, bytes);
+    }
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return good ? text : NULL;
+}
+
+static bool write_all(int fd, const char *at, size_t bytes)
+{
+    while (bytes) {
+        ssize_t n = write(fd, at, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode)
+{
+    size_t length = strlen(path);
+    char *temporary = malloc(length + 12);
+    if (!temporary)
+        return false;
+    snprintf(temporary, length + 12, "%s.tmpXXXXXX", path);
+    int fd = mkstemp(temporary);
+    if (fd < 0) {
+        free(temporary);
+        return false;
+    }
+    bool good = write_all(fd, data, bytes) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+    int saved = errno;
+    if (close(fd) != 0 && good) {
+        good = false;
+        saved = errno;
+    }
+    if (good && rename(temporary, path) != 0) {
+        good = false;
+        saved = errno;
+    }
+    if (!good)
+        unlink(temporary);
+    free(temporary);
+    errno = saved;
+    return good;
+}

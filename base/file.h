@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole files. Reading gives the bytes with a NUL after them; writing goes to a temporary file
+ * beside the target, is synced and renamed, so that a full disk or a crash never leaves half a file
+ * in place of a good one. */
+#ifndef MW_BASE_FILE_H
+#define MW_BASE_FILE_H
+
+#include "base/arena.h"
+
+/* The contents of `path` in `arena`, or NULL with errno set. */
+char *mw_file_read(MwArena *arena, const char *path, size_t *bytes);
+
+/* False with errno set; `path` is then as it was. `mode` is the permission bits, e.g. 0644. */
+bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode);
+
+#endif

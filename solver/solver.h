@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numbers in, numbers out: the strategy-selection problem and its solution.
+ *
+ * Choose one strategy per node so that the sum of node and edge costs is least, subject to: at
+ * every time, the usage of the nodes that are live then is at most `usage_limit`. This is the
+ * intra-operator problem of Alpa (Zheng et al., OSDI 2022, section 4.2) with memory over time, in
+ * the form of the ASPLOS/EuroSys 2025 contest on intra-operator parallelism.
+ *
+ * Costs and usages are non-negative integers of whatever unit the caller likes; MW_COST_INFINITE
+ * (or more) forbids. Sums are made in 128 bits. The solver knows nothing of graphs or meshes.
+ *
+ * Identical subproblems cost about as much as one: cost tables are interned by content and every
+ * reduction on them is remembered, so that a model's repeated layers are reduced once. */
+#ifndef MW_SOLVER_SOLVER_H
+#define MW_SOLVER_SOLVER_H
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+#define MW_COST_INFINITE ((int64_t)1000000000000000000)
+#define MW_USAGE_UNLIMITED INT64_MAX
+
+typedef __int128 MwCost; /* a sum of costs */
+
+typedef struct {
+    int strategy_count;   /* at least 1 */
+    const int64_t *cost;  /* [strategy_count] */
+    const int64_t *usage; /* [strategy_count]; NULL: none */
+    int64_t begin, end;   /* live in [begin, end); begin == end: never */
+    const char *label;    /* for messages and dumps; may be NULL */
+} MwProblemNode;
+
+typedef struct {
+    int a, b;            /* node indices, a != b; a pair may repeat, its costs add */
+    const int64_t *cost; /* [strategies of a][strategies of b], row-major. Edges with the same
+                            pointer have the same costs: sharing saves the solver work */
+} MwProblemEdge;
+
+typedef struct {
+    const char *name;
+    int node_count, edge_count;
+    MwProblemNode *nodes;
+    MwProblemEdge *edges;
+    int64_t usage_limit; /* MW_USAGE_UNLIMITED: no limit */
+} MwProblem;
+
+typedef struct {
+    double time_limit_s; /* 0: none */
+} MwSolveOptions;
+
+typedef enum {
+    MW_SOLVED_OPTIMAL,  /* proven: lower_bound == cost */
+    MW_SOLVED_FEASIBLE, /* a legal answer, with a gap */
+    MW_SOLVED_INFEASIBLE,
+} MwSolveStatus;
+
+typedef struct {
+    MwSolveStatus status;
+    int *choice;        /* [node_count], in the arena given; NULL if infeasible */
+    MwCost cost;        /* recomputed from `choice` */
+    MwCost lower_bound; /* proven: no legal answer costs less */
+    int64_t peak_usage; /* of `choice`; if infeasible, the least possible peak at `peak_time` */
+    int64_t peak_time;
+    int reduced_nodes; /* nodes left for the ILP after the exact reductions */
+    double time_s;
+} MwSolution;
+
+/* Solves `problem`. Deterministic: ties break by the lowest index. The solution is in `arena`. */
+MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
+
+/* Cost, or at least MW_COST_INFINITE where `choice` takes a forbidden strategy or pair. */
+MwCost mw_problem_cost(const MwProblem *problem, const int *choice);
+/* The greatest usage over time of `choice`, and the first time it is reached. */
+int64_t mw_problem_peak(const MwProblem *problem, const int *choice, int64_t *time);
+
+/* The contest's JSON, gzipped if `path` ends in .gz:
+ * {"problem": {"name", "nodes": {"intervals", "costs", "usages"}, "edges": {"nodes", "costs"},
+ * "usage_limit"}}. False, or NULL, after an error that names the place. */
+bool mw_problem_save(const MwProblem *problem, const char *path, MwDiags *diags);
+MwProblem *mw_problem_load(MwArena *arena, const char *path, MwDiags *diags);
+
+/* The problem as the integer linear program given to GLPK, before any reduction, in CPLEX LP form
+ * (a path that ends in .mps gets free MPS). */
+bool mw_problem_save_ilp(const MwProblem *problem, const char *path, MwDiags *diags);
+
+#endif
