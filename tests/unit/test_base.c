@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* base/: arenas, vectors, interning, texts, files and how diagnostics look. */
+#include "base/diag.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "tests/unit/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+START_TEST(arena_memory_is_zeroed_aligned_and_stays)
+{
+    MwArena *arena = mw_arena_new();
+    char *first = mw_arena_strdup(arena, "first");
+    for (int i = 1; i < 400; i++) {
+        unsigned char *memory = mw_arena_alloc(arena, (size_t)i);
+        ck_assert_uint_eq((uintptr_t)memory % 16, 0);
+        for (int k = 0; k < i; k++)
+            if (memory[k] != 0)
+                ck_abort_msg("byte %d of %d is not zero", k, i);
+        memset(memory, 0xff, (size_t)i);
+    }
+    ck_assert_str_eq(first, "first");
+    mw_arena_free(&arena);
+    ck_assert_ptr_null(arena);
+}
+END_TEST
+
+START_TEST(vec_keeps_its_elements_when_it_grows)
+{
+    MwArena *arena = mw_arena_new();
+    MW_VEC(int) v = {0};
+    for (int i = 0; i < 1000; i++)
+        mw_vec_push(arena, &v, i * i);
+    ck_assert_int_eq(v.count, 1000);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(v.at[i], i * i);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(interned_texts_are_equal_by_pointer)
+{
+    MwArena *arena = mw_arena_new();
+    MwInterner *interner = mw_interner_new(arena);
+    const char *names[2000];
+    for (int i = 0; i < 2000; i++)
+        names[i] = mw_intern_printf(interner, "layers.%d.w", i);
+    for (int i = 0; i < 2000; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "layers.%d.w", i);
+        ck_assert_ptr_eq(mw_intern(interner, text), names[i]);
+    }
+    ck_assert_ptr_ne(mw_intern_n(interner, "layers.1", 7), names[1]);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(doubles_print_shortest_and_read_back)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0.1, "0.1"}, {3, "3"}, {1e-12, "1e-12"}, {-2.5, "-2.5"}, {1.0 / 3, "0.3333333333333333"}};
+    MwArena *arena = mw_arena_new();
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwText text = {.arena = arena};
+        mw_text_add_double(&text, cases[i].value);
+        ck_assert_str_eq(text.at, cases[i].text);
+        ck_assert(strtod(text.at, NULL) == cases[i].value);
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(diagnostics_show_line_and_caret)
+{
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    MwSource source = {.name = "m.graph", .text = "a = b\nh = x @ w1\n", .bytes = 16};
+    mw_diag_error(diags, (MwSpan){&source, 10, 16}, "sizes %d and %d differ", 4, 5);
+    mw_diag_note(diags, mw_span_none(), "transpose one");
+    mw_diag_error(diags, mw_span_none(), "cannot write");
+    char *shown = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&shown, &bytes);
+    mw_diags_print(diags, out);
+    fclose(out);
+    ck_assert_str_eq(shown, "m.graph:2:5: error: sizes 4 and 5 differ\n"
+                            "    2 | h = x @ w1\n"
+                            "      |     ^~~~~~\n"
+                            "  note: transpose one\n"
+                            "meshwright: error: cannot write\n");
+    ck_assert_int_eq(mw_diags_error_count(diags), 2);
+    free(shown);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(a_failed_write_keeps_the_old_file)
+{
+    char folder[] = "/tmp/mwtestXXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    char path[64];
+    snprintf(path, sizeof path, "%s/f", folder);
+    ck_assert(mw_file_write(path, "old", 3, 0644));
+    MwArena *arena = mw_arena_new();
+    size_t bytes = 0;
+    ck_assert_str_eq(mw_file_read(arena, path, &bytes), "old");
+    ck_assert_uint_eq(bytes, 3);
+    ck_assert(!mw_file_write("/dev/full/x", "new", 3, 0644));
+    ck_assert_ptr_null(mw_file_read(arena, folder, &bytes));
+    mw_arena_free(&arena);
+    unlink(path);
+    rmdir(folder);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base");
+    TCase *tests = tcase_create("base");
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, arena_memory_is_zeroed_aligned_and_stays);
+    tcase_add_test(tests, vec_keeps_its_elements_when_it_grows);
+    tcase_add_test(tests, interned_texts_are_equal_by_pointer);
+    tcase_add_test(tests, doubles_print_shortest_and_read_back);
+    tcase_add_test(tests, diagnostics_show_line_and_caret);
+    tcase_add_test(tests, a_failed_write_keeps_the_old_file);
+    return run_suite(suite);
+}
