@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Building a graph: nodes are added at the end, their attributes completed and their result types
+ * inferred, their results named. */
+#include "ir/ir.h"
+
+#include "base/hash.h"
+#include "ir/shape.h"
+
+#include <string.h>
+
+MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name)
+{
+    MwGraph *graph = MW_NEW(arena, MwGraph, 1);
+    graph->arena = arena;
+    graph->interner = interner;
+    graph->name = mw_intern(interner, name);
+    graph->names = MW_NEW(arena, MwNameTable, 1);
+    graph->origin = (MwOrigin){.scope = mw_intern(interner, ""), .repeat = -1};
+    graph->train.loss = mw_no_value();
+    return graph;
+}
+
+MwGraph *mw_graph_new_like(const MwGraph *like)
+{
+    MwGraph *graph = mw_graph_new(like->arena, like->interner, like->name);
+    for (int i = 0; i < like->repeats.count; i++)
+        mw_vec_push(graph->arena, &graph->repeats, like->repeats.at[i]);
+    graph->train = like->train;
+    graph->train.loss = mw_no_value();
+    return graph;
+}
+
+/* The attributes of `op` in its order, from those given or by default. */
+static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int *count)
+{
+    uint64_t wanted = mw_op_info(spec->op)->attrs;
+    *count = __builtin_popcountll(wanted);
+    MwAttr *attrs = MW_NEW(graph->arena, MwAttr, *count);
+    int at = 0;
+    for (int key = 0; key < MW_ATTR_COUNT; key++) {
+        if (!(wanted >> key & 1))
+            continue;
+        const MwAttr *given = mw_attrs_find(spec->attrs, spec->attr_count, (MwAttrKey)key);
+        attrs[at] = given ? *given : mw_attr_default(graph->interner, (MwAttrKey)key);
+        if (mw_attr_kind((MwAttrKey)key) == MW_KIND_INTS && attrs[at].ints.count)
+            attrs[at].ints.at = mw_arena_dup(graph->arena, attrs[at].ints.at,
+                                             sizeof(int64_t) * (size_t)attrs[at].ints.count);
+        at++;
+    }
+    for (int i = 0; i < spec->attr_count; i++)
+        MW_ASSERT(wanted >> spec->attrs[i].key & 1);
+    return attrs;
+}
+
+MwAttr mw_attr_default(MwInterner *interner, MwAttrKey key)
+{
+    MwAttr attr = {.key = key};
+    if (mw_attr_kind(key) == MW_KIND_TEXT)
+        attr.text = mw_intern(interner, "");
+    return attr;
+}
+
+static bool name_is_taken(const MwGraph *graph, const char *interned)
+{
+    return mw_graph_find(graph, interned).index >= 0;
+}
+
+/* `wanted`, or with the least suffix .1, .2, ... that is free. */
+static const char *unique_name(MwGraph *graph, const char *wanted)
+{
+    const char *name = mw_intern(graph->interner, wanted);
+    for (int suffix = 1; name_is_taken(graph, name); suffix++)
+        name = mw_intern_printf(graph->interner, "%s.%d", wanted, suffix);
+    return name;
+}
+
+static size_t pointer_slot(const MwNameTable *table, const char *name)
+{
+    size_t mask = table->capacity - 1;
+    size_t i = mw_hash_mix(0, (uint64_t)(uintptr_t)name) & mask;
+    while (table->slots[i].name && table->slots[i].name != name)
+        i = (i + 1) & mask;
+    return i;
+}
+
+static void names_grow(MwArena *arena, MwNameTable *table)
+{
+    MwNameTable old = *table;
+    table->capacity = old.capacity ? old.capacity * 2 : 64;
+    table->slots = MW_NEW(arena, MwOutput, table->capacity);
+    for (size_t i = 0; i < old.capacity; i++)
+        if (old.slots[i].name)
+            table->slots[pointer_slot(table, old.slots[i].name)] = old.slots[i];
+}
+
+static void names_add(MwGraph *graph, const char *name, MwValueId value)
+{
+    MwNameTable *table = graph->names;
+    if ((table->count + 1) * 2 > table->capacity)
+        names_grow(graph->arena, table);
+    table->slots[pointer_slot(table, name)] = (MwOutput){name, value};
+    table->count++;
+}
+
+MwValueId mw_graph_find(const MwGraph *graph, const char *interned)
+{
+    const MwNameTable *table = graph->names;
+    if (!table->capacity)
+        return mw_no_value();
+    const MwOutput *slot = &table->slots[pointer_slot(table, interned)];
+    return slot->name ? slot->value : mw_no_value();
+}
+
+static void add_result(MwGraph *graph, MwNodeId node, const MwTensor *tensor, const char *name)
+{
+    MwValueId id = {graph->values.count};
+    name = name ? unique_name(graph, name)
+                : unique_name(graph, mw_arena_printf(graph->arena, "_%d", id.index));
+    mw_vec_push(graph->arena, &graph->values,
+                ((MwValue){.tensor = *tensor, .node = node, .name = name}));
+    names_add(graph, name, id);
+}
+
+MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags)
+{
+    MwArena *arena = graph->arena;
+    MwNode node = {.op = spec->op, .phase = graph->phase, .origin = graph->origin};
+    node.operand_count = spec->operand_count;
+    node.operands =
+        mw_arena_dup(arena, spec->operands, sizeof(MwValueId) * (size_t)spec->operand_count);
+    node.attrs = complete_attrs(graph, spec, &node.attr_count);
+
+    MwTensor *operands = MW_NEW(arena, MwTensor, spec->operand_count);
+    for (int i = 0; i < spec->operand_count; i++) {
+        MW_ASSERT(spec->operands[i].index >= 0 && spec->operands[i].index < graph->values.count);
+        operands[i] = *mw_value_tensor(graph, spec->operands[i]);
+    }
+    MwShapeQuery query = {.op = spec->op,
+                          .operands = operands,
+                          .operand_count = spec->operand_count,
+                          .attrs = node.attrs,
+                          .attr_count = node.attr_count,
+                          .given = spec->given,
+                          .span = graph->origin.span};
+    MwTensor *results;
+    if (!mw_shape_infer(arena, &query, &results, &node.result_count, diags))
+        return (MwNodeId){-1};
+
+    MwNodeId id = {graph->nodes.count};
+    node.first_result = graph->values.count;
+    mw_vec_push(arena, &graph->nodes, node);
+    for (int k = 0; k < node.result_count; k++) {
+        const char *name = spec->name;
+        if (name && node.result_count > 1)
+            name = mw_arena_printf(arena, "%s.%d", name, k);
+        add_result(graph, id, &results[k], name);
+    }
+    return id;
+}
+
+const MwAttr *mw_attrs_find(const MwAttr *attrs, int count, MwAttrKey key)
+{
+    for (int i = 0; i < count; i++)
+        if (attrs[i].key == key)
+            return &attrs[i];
+    return NULL;
+}
+
+const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key)
+{
+    return mw_attrs_find(node->attrs, node->attr_count, key);
+}
+
+static const MwAttr *required_attr(const MwNode *node, MwAttrKey key)
+{
+    const MwAttr *attr = mw_node_attr(node, key);
+    MW_ASSERT(attr != NULL);
+    return attr;
+}
+
+int64_t mw_node_int(const MwNode *node, MwAttrKey key)
+{
+    return required_attr(node, key)->i;
+}
+
+double mw_node_float(const MwNode *node, MwAttrKey key)
+{
+    return required_attr(node, key)->f;
+}
+
+const char *mw_node_text(const MwNode *node, MwAttrKey key)
+{
+    return required_attr(node, key)->text;
+}

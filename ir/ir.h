@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The operator graph: one model, from the front end to partition.
+ *
+ * A graph is an array of nodes and an array of values. A node applies one operator of ir/ops.def to
+ * values and gives one or more new values; sources (inputs, weights, states, constants) are nodes
+ * without operands. Invariant: operands are results of earlier nodes, so a plain loop over nodes is
+ * in topological order. Nodes are only ever added at the end; a pass that removes or replaces
+ * builds a new graph. What a pass learns stands in side tables of its own, indexed by node or
+ * value.
+ *
+ * A graph dumps to a flat .graph text that parses back to the same graph (ir/print.h). */
+#ifndef MW_IR_IR_H
+#define MW_IR_IR_H
+
+#include "base/diag.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "ir/spec.h"
+#include "ir/tensor.h"
+
+typedef enum {
+#define OP(id, ...) MW_OP_##id,
+#include "ir/ops.def"
+#undef OP
+    MW_OP_COUNT
+} MwOp;
+
+typedef enum {
+#define ATTR(id, name, kind) MW_ATTR_##id,
+#include "ir/attrs.def"
+#undef ATTR
+    MW_ATTR_COUNT
+} MwAttrKey;
+
+typedef enum {
+    MW_KIND_INT,
+    MW_KIND_BOOL,
+    MW_KIND_FLOAT,
+    MW_KIND_TEXT,
+    MW_KIND_INTS,
+    MW_KIND_TYPE
+} MwAttrKind;
+
+typedef struct {
+    MwAttrKey key;
+    union {
+        int64_t i; /* INT, BOOL, TYPE */
+        double f;
+        const char *text; /* interned */
+        struct {
+            const int64_t *at;
+            int count;
+        } ints;
+    };
+} MwAttr;
+
+typedef struct {
+    int32_t index;
+} MwNodeId;
+
+typedef struct {
+    int32_t index; /* negative: no value */
+} MwValueId;
+
+static inline MwValueId mw_no_value(void)
+{
+    return (MwValueId){-1};
+}
+
+static inline bool mw_has_value(MwValueId value)
+{
+    return value.index >= 0;
+}
+
+static inline bool mw_value_equal(MwValueId a, MwValueId b)
+{
+    return a.index == b.index;
+}
+
+/* When a node runs within a training step. */
+typedef enum {
+    MW_PHASE_FORWARD,  /* once per micro-batch */
+    MW_PHASE_BACKWARD, /* once per micro-batch, after forward */
+    MW_PHASE_UPDATE,   /* once per step, after all micro-batches */
+    MW_PHASE_COUNT
+} MwPhase;
+
+/* Where a node comes from; kept through every pass. */
+typedef struct {
+    MwSpan span;
+    const char
+        *scope;    /* interned path of blocks and repeats, e.g. "layers.3.attention"; "" on top */
+    int repeat;    /* index into MwGraph.repeats of the innermost repeat; -1: none */
+    int iteration; /* of that repeat */
+} MwOrigin;
+
+typedef struct {
+    MwOp op;
+    MwPhase phase;
+    const MwValueId *operands;
+    int operand_count;
+    int32_t first_result; /* results are values first_result .. first_result + result_count - 1 */
+    int result_count;
+    const MwAttr *attrs; /* in the op's order; defaults are filled in */
+    int attr_count;
+    MwOrigin origin;
+} MwNode;
+
+typedef struct {
+    MwTensor tensor;
+    MwNodeId node;
+    const char *name; /* interned and unique in the graph; never NULL */
+} MwValue;
+
+/* `with spec = …, stage = …, remat = …` on a value. */
+typedef struct {
+    MwValueId value;
+    MwSpan span;
+    bool has_spec;
+    MwSpec spec;
+    int stage; /* -1: not pinned */
+    int remat; /* -1: not pinned, else 0 or 1 */
+} MwPin;
+
+typedef struct {
+    const char *name; /* the loop variable's or size's name in scopes, e.g. "layers" */
+    int count;
+    int parent, parent_iteration; /* the enclosing repeat; -1: none */
+} MwRepeat;
+
+typedef enum { MW_OPTIMIZER_SGD, MW_OPTIMIZER_ADAM, MW_OPTIMIZER_ADAMW } MwOptimizer;
+typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
+
+/* The `train` statement. Passes lower it into nodes of the update phase. */
+typedef struct {
+    MwValueId loss; /* f32[]; no value: an inference model */
+    MwSpan span;
+    MwOptimizer optimizer;
+    double learning_rate, beta1, beta2, eps, weight_decay, momentum;
+    bool nesterov;
+    const char **no_decay; /* glob patterns over weight names */
+    int no_decay_count;
+    double clip_norm; /* 0: no clipping */
+    MwRateSchedule schedule;
+    int64_t warmup_steps, total_steps;
+    double final_rate; /* fraction of learning_rate at total_steps */
+    int micro_batches; /* 0: the compiler's choice */
+} MwTrain;
+
+typedef struct {
+    const char *name;
+    MwValueId value;
+} MwOutput;
+
+/* At the end of a step `target` (a WEIGHT or STATE value) becomes `value`. */
+typedef struct {
+    MwValueId target, value;
+} MwAssign;
+
+/* Values by interned name: open addressing, linear probing, at most half full. */
+typedef struct {
+    MwOutput *slots; /* name NULL: empty */
+    size_t capacity, count;
+} MwNameTable;
+
+typedef struct {
+    MwArena *arena;
+    MwInterner *interner;
+    const char *name; /* of the model */
+    MwNameTable *names;
+    MW_VEC(MwNode) nodes;
+    MW_VEC(MwValue) values;
+    MW_VEC(MwOutput) outputs;
+    MW_VEC(MwAssign) assigns;
+    MW_VEC(MwPin) pins;
+    MW_VEC(MwRepeat) repeats;
+    MwTrain train;
+    MwOrigin origin; /* given to nodes as they are added; set by whoever adds */
+    MwPhase phase;   /* likewise */
+} MwGraph;
+
+MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
+/* A new graph with the name, repeats, and train statement (values cleared) of `like`. */
+MwGraph *mw_graph_new_like(const MwGraph *like);
+
+/* A node to be added. */
+typedef struct {
+    MwOp op;
+    const MwValueId *operands;
+    int operand_count;
+    const MwAttr *attrs; /* any order; those the op has and that are missing take their default */
+    int attr_count;
+    const MwTensor
+        *given;       /* result type, for ops whose shape is given (INPUT, WEIGHT, STATE, STEP) */
+    const char *name; /* of the result; several results get name.0, name.1; NULL: made up.
+                         A name in use gets a suffix. */
+} MwNodeSpec;
+
+/* Adds a node, inferring its result types. On a mistake (shapes that disagree, say) adds errors at
+ * graph->origin.span, and returns a node with index -1. */
+MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags);
+
+/* The value with that interned name; no value if there is none. */
+MwValueId mw_graph_find(const MwGraph *graph, const char *interned);
+
+static inline MwNode *mw_node(const MwGraph *graph, MwNodeId id)
+{
+    return &graph->nodes.at[id.index];
+}
+
+static inline MwValue *mw_value(const MwGraph *graph, MwValueId id)
+{
+    return &graph->values.at[id.index];
+}
+
+static inline const MwTensor *mw_value_tensor(const MwGraph *graph, MwValueId id)
+{
+    return &graph->values.at[id.index].tensor;
+}
+
+static inline MwNode *mw_value_node(const MwGraph *graph, MwValueId id)
+{
+    return mw_node(graph, mw_value(graph, id)->node);
+}
+
+static inline MwValueId mw_node_result(const MwGraph *graph, MwNodeId id, int k)
+{
+    return (MwValueId){mw_node(graph, id)->first_result + k};
+}
+
+/* Facts of ops.def. */
+typedef enum {
+    MW_LINEAR_NONE,
+    MW_LINEAR_JOINT,
+    MW_LINEAR_EACH,
+    MW_LINEAR_FIRST,
+    MW_LINEAR_LAST
+} MwLinear;
+typedef enum {
+    MW_LOWER_SOURCE,
+    MW_LOWER_VIEW,
+    MW_LOWER_MAP,
+    MW_LOWER_REDUCE,
+    MW_LOWER_ROWS,
+    MW_LOWER_MOVE,
+    MW_LOWER_CONTRACT,
+    MW_LOWER_GATHER,
+    MW_LOWER_LIBRARY,
+    MW_LOWER_COLLECTIVE
+} MwLowering;
+
+enum { MW_ANY = -1 };
+
+typedef struct {
+    const char *name;
+    int operands, results; /* MW_ANY: varies */
+    uint64_t attrs;        /* bit k: attribute key k */
+    MwCombine combine;
+    MwLinear linear;
+    MwLowering lowering;
+    int flops_per_point;
+    const char *expression; /* NULL: none */
+} MwOpInfo;
+
+const MwOpInfo *mw_op_info(MwOp op);
+/* False if no operator has that name. */
+bool mw_op_parse(const char *name, MwOp *op);
+
+const char *mw_attr_name(MwAttrKey key);
+MwAttrKind mw_attr_kind(MwAttrKey key);
+bool mw_attr_parse(const char *name, MwAttrKey *key);
+/* A key as a member of a set of keys. */
+#define MW_ATTR_BIT(id) (UINT64_C(1) << MW_ATTR_##id)
+
+/* Attributes of a node; it must have the key. */
+const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if it has none */
+int64_t mw_node_int(const MwNode *node, MwAttrKey key);
+double mw_node_float(const MwNode *node, MwAttrKey key);
+const char *mw_node_text(const MwNode *node, MwAttrKey key);
+
+/* The value of an attribute that was not given: 0, false, "" or the empty list. */
+MwAttr mw_attr_default(MwInterner *interner, MwAttrKey key);
+/* Makers of attributes. */
+static inline MwAttr mw_attr_int(MwAttrKey key, int64_t value)
+{
+    return (MwAttr){.key = key, .i = value};
+}
+static inline MwAttr mw_attr_float(MwAttrKey key, double value)
+{
+    return (MwAttr){.key = key, .f = value};
+}
+static inline MwAttr mw_attr_text(MwAttrKey key, const char *interned)
+{
+    return (MwAttr){.key = key, .text = interned};
+}
+static inline MwAttr mw_attr_ints(MwAttrKey key, const int64_t *at, int count)
+{
+    return (MwAttr){.key = key, .ints = {at, count}};
+}
+
+#endif

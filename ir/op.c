@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The facts of ir/ops.def and ir/attrs.def as tables. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+#define ANY MW_ANY
+static const MwOpInfo ops[MW_OP_COUNT] = {
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
+           lowering, flops, expression)                                                            \
+    [MW_OP_##id] = {name,                                                                          \
+                    operands,                                                                      \
+                    results,                                                                       \
+                    attrs,                                                                         \
+                    MW_COMBINE_##combine,                                                          \
+                    MW_LINEAR_##linear,                                                            \
+                    MW_LOWER_##lowering,                                                           \
+                    flops,                                                                         \
+                    expression},
+#include "ir/ops.def"
+#undef OP
+};
+#undef ANY
+
+static const struct {
+    const char *name;
+    MwAttrKind kind;
+} attrs[MW_ATTR_COUNT] = {
+#define ATTR(id, name, kind) [MW_ATTR_##id] = {name, MW_KIND_##kind},
+#include "ir/attrs.def"
+#undef ATTR
+};
+
+_Static_assert(MW_ATTR_COUNT <= 64, "attribute sets are 64 bits");
+
+const MwOpInfo *mw_op_info(MwOp op)
+{
+    MW_ASSERT(op < MW_OP_COUNT);
+    return &ops[op];
+}
+
+bool mw_op_parse(const char *name, MwOp *op)
+{
+    for (int i = 0; i < MW_OP_COUNT; i++) {
+        if (strcmp(ops[i].name, name) == 0) {
+            *op = (MwOp)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *mw_attr_name(MwAttrKey key)
+{
+    return attrs[key].name;
+}
+
+MwAttrKind mw_attr_kind(MwAttrKey key)
+{
+    return attrs[key].kind;
+}
+
+bool mw_attr_parse(const char *name, MwAttrKey *key)
+{
+    for (int i = 0; i < MW_ATTR_COUNT; i++) {
+        if (strcmp(attrs[i].name, name) == 0) {
+            *key = (MwAttrKey)i;
+            return true;
+        }
+    }
+    return false;
+}

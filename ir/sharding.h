@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The sharding rule of a node, in factors (Shardy's term; einsum letters generalised).
+ *
+ * A factor is a loop dimension of the operator. Each dimension of each operand and result runs over
+ * at most one factor that may be split; splitting a factor over mesh axes splits every dimension
+ * that runs over it. A factor that a result does not have is summed away there (or combined as
+ * `combine` says), so splitting it leaves that result partial. From this one rule come strategies,
+ * local shapes, FLOPs, the collectives that complete a result, and the SPMD rewriting. */
+#ifndef MW_IR_SHARDING_H
+#define MW_IR_SHARDING_H
+
+#include "ir/ir.h"
+
+enum { MW_MAX_FACTORS = 16 };
+
+typedef enum {
+    MW_FACTOR_SPLITTABLE, /* pass-through where a result has it, reduction where it has not */
+    MW_FACTOR_FIXED,      /* need-replication: may not be split here */
+} MwFactorKind;
+
+typedef struct {
+    MwFactorKind kind;
+    /* A split of this factor must divide `divisor`, which divides every dimension that runs over
+     * it (for most factors it is the size; for reshape and grouped heads it is smaller). */
+    int64_t divisor;
+    int64_t size; /* iterations of the loop */
+} MwFactor;
+
+typedef struct {
+    int8_t factor[MW_MAX_RANK]; /* per dimension; -1: runs over none that may be split */
+} MwFactorMap;
+
+typedef struct {
+    int factor_count;
+    MwFactor factors[MW_MAX_FACTORS];
+    MwFactorMap *operands; /* [operand_count], in the arena */
+    MwFactorMap *results;  /* [result_count] */
+} MwShardingRule;
+
+/* The rule of `node` as it stands (global shapes). Allocates in `arena`. */
+MwShardingRule mw_sharding_rule(MwArena *arena, const MwGraph *graph, MwNodeId node);
+
+/* Points of the loop space: the product of factor sizes. */
+double mw_sharding_points(const MwShardingRule *rule);
+
+#endif

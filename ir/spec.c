@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ir/spec.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char combine_letter[MW_COMBINE_COUNT] = {'P', 'M', 'L'};
+
+MwSpec mw_spec_with_dim(MwSpec spec, int dim, MwAxes axes)
+{
+    MW_ASSERT(dim >= 0 && dim < MW_MAX_RANK && axes < 8);
+    spec.bits &= ~((uint64_t)15 << (4 * dim));
+    spec.bits |= (uint64_t)axes << (4 * dim);
+    return spec;
+}
+
+MwSpec mw_spec_with_partial(MwSpec spec, MwAxes axes, MwCombine combine)
+{
+    spec.bits &= ~((uint64_t)63 << 32);
+    if (axes)
+        spec.bits |= (uint64_t)axes << 32 | (uint64_t)combine << 36;
+    return spec;
+}
+
+MwAxes mw_spec_axes(MwSpec spec, int rank)
+{
+    MwAxes axes = mw_spec_partial(spec);
+    for (int d = 0; d < rank; d++)
+        axes |= mw_spec_dim(spec, d);
+    return axes;
+}
+
+int mw_mesh_ways(const MwMeshShape *mesh, MwAxes axes)
+{
+    int ways = 1;
+    for (int a = 0; a < mesh->axis_count; a++)
+        if (axes >> a & 1)
+            ways *= mesh->size[a];
+    return ways;
+}
+
+int mw_mesh_devices(const MwMeshShape *mesh)
+{
+    return mw_mesh_ways(mesh, (1 << MW_MAX_AXES) - 1);
+}
+
+void mw_mesh_coordinates(const MwMeshShape *mesh, int device, int coordinate[MW_MAX_AXES])
+{
+    for (int a = mesh->axis_count - 1; a >= 0; a--) {
+        coordinate[a] = device % mesh->size[a];
+        device /= mesh->size[a];
+    }
+}
+
+int mw_mesh_block(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_MAX_AXES])
+{
+    int block = 0;
+    for (int a = 0; a < mesh->axis_count; a++)
+        if (axes >> a & 1)
+            block = block * mesh->size[a] + coordinate[a];
+    return block;
+}
+
+const char *mw_mesh_text(const MwMeshShape *mesh, char buffer[MW_MESH_TEXT_BYTES])
+{
+    int at = 0;
+    for (int a = 0; a < mesh->axis_count; a++)
+        at += snprintf(buffer + at, (size_t)(MW_MESH_TEXT_BYTES - at), "%s%d", a ? "x" : "",
+                       mesh->size[a]);
+    return buffer;
+}
+
+bool mw_mesh_parse(const char *text, MwMeshShape *mesh)
+{
+    *mesh = (MwMeshShape){0};
+    for (;;) {
+        char *end;
+        if (!isdigit((unsigned char)*text) || mesh->axis_count == MW_MAX_AXES)
+            return false;
+        long size = strtol(text, &end, 10);
+        if (size < 1 || size > 1 << 20)
+            return false;
+        mesh->size[mesh->axis_count++] = (int)size;
+        if (!*end)
+            return true;
+        if (*end != 'x')
+            return false;
+        text = end + 1;
+    }
+}
+
+bool mw_spec_is_valid(MwSpec spec, const MwTensor *tensor, const MwMeshShape *mesh)
+{
+    MwAxes used = mw_spec_partial(spec);
+    for (int d = 0; d < tensor->rank; d++) {
+        MwAxes axes = mw_spec_dim(spec, d);
+        if (axes & used || tensor->dim[d] % mw_mesh_ways(mesh, axes) != 0)
+            return false;
+        used |= axes;
+    }
+    return used >> mesh->axis_count == 0;
+}
+
+MwTensor mw_spec_local(MwSpec spec, const MwTensor *tensor, const MwMeshShape *mesh)
+{
+    MwTensor local = *tensor;
+    for (int d = 0; d < tensor->rank; d++) {
+        int ways = mw_mesh_ways(mesh, mw_spec_dim(spec, d));
+        MW_ASSERT(tensor->dim[d] % ways == 0);
+        local.dim[d] = tensor->dim[d] / ways;
+    }
+    return local;
+}
+
+static char *put_axes(char *at, char letter, MwAxes axes)
+{
+    *at++ = letter;
+    for (int a = 0; a < MW_MAX_AXES; a++)
+        if (axes >> a & 1)
+            *at++ = (char)('0' + a);
+    return at;
+}
+
+const char *mw_spec_text(MwSpec spec, int rank, char buffer[MW_SPEC_TEXT_BYTES])
+{
+    char *at = buffer;
+    *at++ = '[';
+    for (int d = 0; d < rank; d++) {
+        if (d)
+            at = stpcpy(at, ", ");
+        MwAxes axes = mw_spec_dim(spec, d);
+        at = axes ? put_axes(at, 'S', axes) : stpcpy(at, "R");
+    }
+    *at++ = ']';
+    if (mw_spec_partial(spec)) {
+        at = stpcpy(at, " +");
+        at = put_axes(at, combine_letter[mw_spec_combine(spec)], mw_spec_partial(spec));
+    }
+    *at = '\0';
+    return buffer;
+}
+
+static const char *skip_space(const char *text)
+{
+    while (*text == ' ')
+        text++;
+    return text;
+}
+
+/* Reads ascending axis digits after a letter; NULL if there are none. */
+static const char *parse_axes(const char *text, MwAxes *axes)
+{
+    *axes = 0;
+    for (; *text >= '0' && *text < '0' + MW_MAX_AXES; text++) {
+        if (*axes >> (*text - '0'))
+            return NULL;
+        *axes |= (MwAxes)(1 << (*text - '0'));
+    }
+    return *axes ? text : NULL;
+}
+
+static const char *parse_dim(const char *text, MwAxes *axes)
+{
+    *axes = 0;
+    if (*text == 'R')
+        return text + 1;
+    return *text == 'S' ? parse_axes(text + 1, axes) : NULL;
+}
+
+static const char *parse_dims(const char *text, MwSpec *spec, int *rank)
+{
+    text = skip_space(text);
+    if (*text == ']')
+        return text + 1;
+    for (;;) {
+        MwAxes axes;
+        if (*rank == MW_MAX_RANK || !(text = parse_dim(text, &axes)))
+            return NULL;
+        *spec = mw_spec_with_dim(*spec, (*rank)++, axes);
+        text = skip_space(text);
+        if (*text == ']')
+            return text + 1;
+        if (*text != ',')
+            return NULL;
+        text = skip_space(text + 1);
+    }
+}
+
+static const char *parse_partial(const char *text, MwSpec *spec)
+{
+    text = skip_space(text + 1);
+    const char *letter = *text ? memchr(combine_letter, *text, MW_COMBINE_COUNT) : NULL;
+    MwAxes axes;
+    if (!letter || !(text = parse_axes(text + 1, &axes)))
+        return NULL;
+    *spec = mw_spec_with_partial(*spec, axes, (MwCombine)(letter - combine_letter));
+    return skip_space(text);
+}
+
+bool mw_spec_parse(const char *text, MwSpec *spec, int *rank)
+{
+    *spec = mw_spec_replicated();
+    *rank = 0;
+    text = skip_space(text);
+    if (*text != '[' || !(text = parse_dims(text + 1, spec, rank)))
+        return false;
+    text = skip_space(text);
+    if (*text == '+' && !(text = parse_partial(text, spec)))
+        return false;
+    return *text == '\0';
+}

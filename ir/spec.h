@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sharding specs: how one tensor lies on a mesh.
+ *
+ * For each dimension, the set of mesh axes it is split over; and the set of axes over which the
+ * tensor is partial, that is, still to be combined (added, by default). A dimension split over
+ * several axes is split over the lowest axis first: with S01 on a 2x4 mesh, device (i, j) holds
+ * block 4i + j of 8. An axis appears at most once in a spec.
+ *
+ * Text: "[S0, R]", "[S01, R, R]", "[R, S1] +P0", "[] +P01"; " +M0" is a partial maximum and " +L0"
+ * a partial log-sum-exp. */
+#ifndef MW_IR_SPEC_H
+#define MW_IR_SPEC_H
+
+#include "base/base.h"
+#include "ir/tensor.h"
+
+enum { MW_MAX_AXES = 3 };
+
+/* A set of mesh axes: bit i is axis i. */
+typedef uint8_t MwAxes;
+
+/* How the parts of a partial value combine. */
+typedef enum { MW_COMBINE_SUM, MW_COMBINE_MAX, MW_COMBINE_LOGSUMEXP, MW_COMBINE_COUNT } MwCombine;
+
+/* Equal specs of one rank have equal bits. 4 bits a dimension, then partial axes and combine. */
+typedef struct {
+    uint64_t bits;
+} MwSpec;
+
+typedef struct {
+    int axis_count;        /* 1 to MW_MAX_AXES; a single device is one axis of size 1 */
+    int size[MW_MAX_AXES]; /* axis 0 is the slowest link */
+} MwMeshShape;
+
+static inline MwSpec mw_spec_replicated(void)
+{
+    return (MwSpec){0};
+}
+
+static inline bool mw_spec_equal(MwSpec a, MwSpec b)
+{
+    return a.bits == b.bits;
+}
+
+static inline MwAxes mw_spec_dim(MwSpec spec, int dim)
+{
+    return (MwAxes)(spec.bits >> (4 * dim) & 7);
+}
+
+static inline MwAxes mw_spec_partial(MwSpec spec)
+{
+    return (MwAxes)(spec.bits >> 32 & 7);
+}
+
+/* Meaningful where mw_spec_partial is not empty. */
+static inline MwCombine mw_spec_combine(MwSpec spec)
+{
+    return (MwCombine)(spec.bits >> 36 & 3);
+}
+
+MwSpec mw_spec_with_dim(MwSpec spec, int dim, MwAxes axes);
+/* No axes clears the combine too. */
+MwSpec mw_spec_with_partial(MwSpec spec, MwAxes axes, MwCombine combine);
+/* Every axis the spec uses, partial ones included. */
+MwAxes mw_spec_axes(MwSpec spec, int rank);
+
+/* Number of parts that `axes` split a dimension into. */
+int mw_mesh_ways(const MwMeshShape *mesh, MwAxes axes);
+int mw_mesh_devices(const MwMeshShape *mesh);
+/* Coordinates of `device` (row-major: the last axis varies fastest). */
+void mw_mesh_coordinates(const MwMeshShape *mesh, int device, int coordinate[MW_MAX_AXES]);
+/* Index of the block, among mw_mesh_ways(axes), that the device at `coordinate` holds. */
+int mw_mesh_block(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_MAX_AXES]);
+/* "2x4" */
+enum { MW_MESH_TEXT_BYTES = 48 };
+const char *mw_mesh_text(const MwMeshShape *mesh, char buffer[MW_MESH_TEXT_BYTES]);
+/* Reads "4" or "2x4". False if it is no mesh. */
+bool mw_mesh_parse(const char *text, MwMeshShape *mesh);
+
+/* True if every split dimension divides evenly and no axis is used twice or is outside the mesh. */
+bool mw_spec_is_valid(MwSpec spec, const MwTensor *tensor, const MwMeshShape *mesh);
+/* The part of `tensor` that one device holds. `spec` must be valid for it. */
+MwTensor mw_spec_local(MwSpec spec, const MwTensor *tensor, const MwMeshShape *mesh);
+
+enum { MW_SPEC_TEXT_BYTES = 96 };
+const char *mw_spec_text(MwSpec spec, int rank, char buffer[MW_SPEC_TEXT_BYTES]);
+/* Reads a spec up to the end of `text`; gives its rank. False if it is none. */
+bool mw_spec_parse(const char *text, MwSpec *spec, int *rank);
+
+#endif
