@@ -14,9 +14,9 @@
 
 #include "base/diag.h"
 #include "base/intern.h"
+#include "base/spec.h"
+#include "base/tensor.h"
 #include "base/vec.h"
-#include "ir/spec.h"
-#include "ir/tensor.h"
 
 typedef enum {
 #define OP(id, ...) MW_OP_##id,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Element types and tensor types. A rank-0 tensor is a scalar. Layout is row-major everywhere. */
-#ifndef MW_IR_TENSOR_H
-#define MW_IR_TENSOR_H
+#ifndef MW_BASE_TENSOR_H
+#define MW_BASE_TENSOR_H
 
 #include "base/base.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ir/tensor.h"
+#include "base/tensor.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ir/spec.h"
+/* SPDX-License-Identifier: MIT */
+#include "base/spec.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SPDX-License-Identifier: MIT */
 /* Sharding specs: how one tensor lies on a mesh.
  *
  * For each dimension, the set of mesh axes it is split over; and the set of axes over which the
@@ -8,11 +8,11 @@
  *
  * Text: "[S0, R]", "[S01, R, R]", "[R, S1] +P0", "[] +P01"; " +M0" is a partial maximum and " +L0"
  * a partial log-sum-exp. */
-#ifndef MW_IR_SPEC_H
-#define MW_IR_SPEC_H
+#ifndef MW_BASE_SPEC_H
+#define MW_BASE_SPEC_H
 
 #include "base/base.h"
-#include "ir/tensor.h"
+#include "base/tensor.h"
 
 enum { MW_MAX_AXES = 3 };
 
