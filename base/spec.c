@@ -8,6 +8,23 @@
 
 static const char combine_letter[MW_COMBINE_COUNT] = {'P', 'M', 'L'};
 
+const char *mw_collective_name(MwCollective collective)
+{
+    static const char *const names[MW_COLLECTIVE_COUNT] = {
+        [MW_ALL_REDUCE] = "all_reduce",
+        [MW_ALL_GATHER] = "all_gather",
+        [MW_REDUCE_SCATTER] = "reduce_scatter",
+        [MW_ALL_TO_ALL] = "all_to_all",
+    };
+    return names[collective];
+}
+
+const char *mw_combine_name(MwCombine combine)
+{
+    static const char *const names[MW_COMBINE_COUNT] = {"sum", "max", "logsumexp"};
+    return names[combine];
+}
+
 MwSpec mw_spec_with_dim(MwSpec spec, int dim, MwAxes axes)
 {
     MW_ASSERT(dim >= 0 && dim < MW_MAX_RANK && axes < 8);

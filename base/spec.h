@@ -22,6 +22,18 @@ typedef uint8_t MwAxes;
 /* How the parts of a partial value combine. */
 typedef enum { MW_COMBINE_SUM, MW_COMBINE_MAX, MW_COMBINE_LOGSUMEXP, MW_COMBINE_COUNT } MwCombine;
 
+/* Communication among the devices that differ in one mesh axis only. */
+typedef enum {
+    MW_ALL_REDUCE,
+    MW_ALL_GATHER,
+    MW_REDUCE_SCATTER,
+    MW_ALL_TO_ALL,
+    MW_COLLECTIVE_COUNT
+} MwCollective;
+
+const char *mw_collective_name(MwCollective collective); /* "all_reduce" ... */
+const char *mw_combine_name(MwCombine combine);          /* "sum", "max", "logsumexp" */
+
 /* Equal specs of one rank have equal bits. 4 bits a dimension, then partial axes and combine. */
 typedef struct {
     uint64_t bits;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The calling convention between the executor and generated kernels: a kernel gets the addresses
+ * of its operands and its scalar arguments, in the order of the instruction. */
+#ifndef MW_RUNTIME_KERNEL_H
+#define MW_RUNTIME_KERNEL_H
+
+#include <stdint.h>
+
+typedef union {
+    int64_t i;
+    double f;
+} MwKernelArg;
+
+/* `stream` is the device's queue; NULL on the CPU. */
+typedef void MwKernel(void *const *operands, const MwKernelArg *args, void *stream);
+
+typedef struct {
+    const char *name;
+    MwKernel *function;
+} MwKernelEntry;
+
+/* Every generated unit defines this table; a NULL name ends it. */
+#define MW_KERNEL_TABLE_SYMBOL "mw_kernel_table"
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan: all that the executor needs to know, and what was decided and predicted on the way.
+ *
+ * A plan is a versioned text file (docs/plan.md), one section per mesh and not per rank; this is
+ * its form in memory. Reading and printing are inverse to the byte. mw_plan_check proves, without
+ * trusting the compiler, that a plan can run: every buffer is read only after it is written,
+ * buffers that are live together do not overlap, collectives and shapes agree, the arena holds
+ * everything.
+ *
+ * All counts of elements and bytes are per device (local) unless the name says global. */
+#ifndef MW_RUNTIME_PLAN_H
+#define MW_RUNTIME_PLAN_H
+
+#include "base/diag.h"
+#include "base/spec.h"
+#include "base/tensor.h"
+#include "base/text.h"
+
+enum { MW_PLAN_VERSION = 1, MW_BUFFER_ALIGNMENT = 64 };
+
+/* A piece of the arena. A buffer is storage, not a value: an in-place kernel reads and writes one,
+ * and the values of a reshape chain share one. */
+typedef struct {
+    const char *name;
+    MwTensor tensor; /* local */
+    int64_t offset;  /* bytes from the start of the arena; a multiple of MW_BUFFER_ALIGNMENT */
+    int64_t bytes;   /* at least mw_tensor_bytes(tensor) */
+    bool persistent; /* weights, states, inputs: keeps its contents between programs and steps */
+} MwPlanBuffer;
+
+typedef enum { MW_ACCESS_READ, MW_ACCESS_WRITE, MW_ACCESS_READ_WRITE } MwAccess;
+
+typedef struct {
+    int buffer; /* index */
+    MwAccess access;
+} MwPlanOperand;
+
+typedef enum {
+    MW_ARG_INT,
+    MW_ARG_FLOAT,
+    MW_ARG_POSITION, /* int: micro_batch * micro_stride + mw_mesh_block(axes) * block_stride */
+    MW_ARG_STEP,     /* int: number of the step, 1 first */
+    MW_ARG_SEED,     /* int: seed of the run */
+} MwPlanArgKind;
+
+/* A scalar argument of an instruction. */
+typedef struct {
+    MwPlanArgKind kind;
+    int64_t i;
+    double f;
+    MwAxes axes;
+    int64_t block_stride, micro_stride;
+} MwPlanArg;
+
+typedef enum {
+    MW_INSTR_KERNEL,     /* target: index into MwPlan.kernels */
+    MW_INSTR_ROUTINE,    /* target: MwRoutine, a routine of the device (runtime/routines.def) */
+    MW_INSTR_COLLECTIVE, /* target: MwCollective; operands: source (read), destination (write) */
+} MwInstrKind;
+
+typedef struct {
+    MwInstrKind kind;
+    int target;
+    MwPlanOperand *operands;
+    int operand_count;
+    MwPlanArg *args;
+    int arg_count;
+    /* Collectives: the group is the devices that differ in `axis` only. `count` elements of `type`
+     * in the source buffer: all_reduce gives count; all_gather gives ways * count, blocks in order
+     * of coordinate; reduce_scatter gives count / ways; all_to_all gives count, block i of the
+     * source going to coordinate i. Source and destination may be one buffer for all_reduce. */
+    int axis;
+    MwType type;
+    int64_t count;
+    MwCombine combine;
+    /* Where it comes from and what it was predicted to take. */
+    int operator_index; /* index into MwPlanMesh.operators; -1: none */
+    double time_s;
+} MwPlanInstr;
+
+typedef struct {
+    const char *name; /* "forward", "backward", "update" */
+    MwPlanInstr *instrs;
+    int instr_count;
+} MwPlanProgram;
+
+/* One entry of the schedule: run a program, on one micro-batch where that has a meaning. */
+typedef struct {
+    int program;
+    int micro_batch;
+} MwPlanTask;
+
+typedef struct {
+    const char *name;
+    int buffer;
+    MwTensor global; /* of the whole batch */
+    MwSpec spec;     /* micro-batch m is block m of dimension 0; `spec` shards within it */
+} MwPlanInput;
+
+typedef struct {
+    const char *name;
+    int buffer;
+    MwTensor global;
+    MwSpec spec;
+} MwPlanOutput;
+
+typedef enum {
+    MW_INIT_ZEROS,
+    MW_INIT_ONES,
+    MW_INIT_NORMAL,   /* standard deviation init_value */
+    MW_INIT_UNIFORM,  /* in (-init_value, init_value) */
+    MW_INIT_CONSTANT, /* init_value */
+} MwInit;
+
+/* A weight or an optimizer state. Kept in checkpoints under its name. */
+typedef struct {
+    const char *name;
+    int buffer;
+    MwTensor global;
+    MwSpec spec;
+    MwInit init;
+    double init_value;
+    bool is_state; /* an optimizer state rather than a weight */
+    bool
+        reset_each_step; /* an accumulator: zeroed before the first micro-batch, not checkpointed */
+} MwPlanWeight;
+
+/* ---- What was decided and predicted (the report that `inspect` shows) ---- */
+
+typedef struct {
+    MwCollective kind;
+    int axis;
+    int64_t bytes; /* of the larger side, per device */
+    double time_s;
+} MwPlanCollective;
+
+/* One operator of the model, after differentiation. Costs are per step: work done once per
+ * micro-batch counts that many times. */
+typedef struct {
+    const char *name;   /* of its first result */
+    const char *op;     /* name in ir/ops.def */
+    const char *source; /* "models/gpt.graph:12:9"; "" if none */
+    const char *phase;  /* "forward", "backward", "update" */
+    int rank;           /* of the first result */
+    MwSpec spec;        /* of the first result */
+    int operand_count;
+    int *operand_ranks;
+    MwSpec *operand_specs; /* as this operator takes them */
+    double compute_s, communication_s;
+    MwPlanCollective *collectives; /* that bring its operands into operand_specs */
+    int collective_count;
+    bool has_runner_up; /* another strategy exists */
+    MwSpec runner_up;   /* result spec of the next best strategy, the rest of the plan held */
+    double runner_up_extra_s;
+    bool pinned;
+} MwPlanOperator;
+
+typedef struct {
+    double objective_s;   /* predicted time of a step that the intra-op pass minimised */
+    double lower_bound_s; /* no plan on this mesh costs less, by the cost model */
+    double compute_s, communication_s;
+    double step_s;      /* predicted from the instructions themselves, after fusion */
+    int64_t live_bytes; /* greatest sum of live buffers: no arena can be smaller */
+} MwPlanCosts;
+
+typedef struct {
+    MwMeshShape shape;
+    int first_rank; /* ranks first_rank .. + mw_mesh_devices(shape) - 1, row-major */
+    int64_t arena_bytes;
+    MwPlanBuffer *buffers;
+    int buffer_count;
+    MwPlanProgram *programs;
+    int program_count;
+    MwPlanTask *tasks; /* one step */
+    int task_count;
+    MwPlanInput *inputs;
+    int input_count;
+    MwPlanOutput *outputs;
+    int output_count;
+    MwPlanWeight *weights;
+    int weight_count;
+    int loss_buffer; /* f32[], summed over micro-batches; -1: no loss */
+    MwPlanOperator *operators;
+    int operator_count;
+    MwPlanCosts costs;
+} MwPlanMesh;
+
+typedef struct {
+    const char *name; /* C identifier; its function has type MwKernel (runtime/kernel.h) */
+    int operand_count, arg_count;
+} MwPlanKernel;
+
+typedef struct {
+    const char *model;   /* name of the model */
+    const char *source;  /* path of the .graph */
+    const char *cluster; /* name of the cluster */
+    const char *backend; /* "cpu" or "cuda" */
+    int rank_count;
+    int micro_batches;
+    MwPlanKernel *kernels;
+    int kernel_count;
+    const char *kernel_source; /* C or CUDA C; defines every kernel */
+    MwPlanMesh *meshes;
+    int mesh_count;
+} MwPlan;
+
+/* The plan file's text, checksum included. */
+void mw_plan_print(MwText *text, const MwPlan *plan);
+/* NULL after an error that names the line and what is wrong: damage, truncation, another version.
+ */
+MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags);
+/* Reads a plan file, or the plan inside an executable made by `meshwright compile`. */
+MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
+
+/* Proves that the plan can run; false after errors that name the mesh, program and instruction. */
+bool mw_plan_check(const MwPlan *plan, MwDiags *diags);
+
+#endif
