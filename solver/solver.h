@@ -49,14 +49,15 @@ typedef struct {
 } MwSolveOptions;
 
 typedef enum {
-    MW_SOLVED_OPTIMAL,  /* proven: lower_bound == cost */
-    MW_SOLVED_FEASIBLE, /* a legal answer, with a gap */
-    MW_SOLVED_INFEASIBLE,
+    MW_SOLVED_OPTIMAL,    /* proven: lower_bound == cost */
+    MW_SOLVED_FEASIBLE,   /* a legal answer, with a gap */
+    MW_SOLVED_INFEASIBLE, /* proven: there is no legal answer */
+    MW_SOLVED_UNKNOWN,    /* no legal answer was found in time; there may be one */
 } MwSolveStatus;
 
 typedef struct {
     MwSolveStatus status;
-    int *choice;        /* [node_count], in the arena given; NULL if infeasible */
+    int *choice;        /* [node_count], in the arena given; NULL if none was found */
     MwCost cost;        /* recomputed from `choice` */
     MwCost lower_bound; /* proven: no legal answer costs less */
     int64_t peak_usage; /* of `choice`; if infeasible, the least possible peak at `peak_time` */
@@ -68,7 +69,9 @@ typedef struct {
 /* Solves `problem`. Deterministic: ties break by the lowest index. The solution is in `arena`. */
 MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
 
-/* Cost, or at least MW_COST_INFINITE where `choice` takes a forbidden strategy or pair. */
+/* Whether `choice` takes no forbidden strategy or pair; the memory limit is not looked at. */
+bool mw_problem_allows(const MwProblem *problem, const int *choice);
+/* The sum of its costs; at least MW_COST_INFINITE if it is not allowed. */
 MwCost mw_problem_cost(const MwProblem *problem, const int *choice);
 /* The greatest usage over time of `choice`, and the first time it is reached. */
 int64_t mw_problem_peak(const MwProblem *problem, const int *choice, int64_t *time);

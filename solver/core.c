@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The changes a reduction may make to the core. Parallel factors are merged here, on adding: costs
+ * of the same nodes add (Scholz and Eckstein, Register allocation for irregular architectures,
+ * LCTES 2002, section 3), so there is at most one factor for a set of nodes. */
+#include "solver/core.h"
+
+#include <string.h>
+
+int mw_core_strategies(const MwCore *core, int node)
+{
+    return (int)core->nodes[node].cost->count;
+}
+
+int mw_core_position(const MwCoreFactor *factor, int node)
+{
+    int i = 0;
+    while (factor->scope[i] != node)
+        i++;
+    return i;
+}
+
+void mw_core_queue(MwCore *core, int node)
+{
+    if (core->nodes[node].queued)
+        return;
+    core->nodes[node].queued = true;
+    mw_vec_push(core->arena, &core->changed_nodes, node);
+}
+
+static void queue_factor(MwCore *core, int factor)
+{
+    if (core->factors.at[factor].queued)
+        return;
+    core->factors.at[factor].queued = true;
+    mw_vec_push(core->arena, &core->changed_factors, factor);
+}
+
+void mw_core_add_cost(MwCore *core, int node, const MwTable *cost)
+{
+    core->nodes[node].cost = mw_table_add(core->tables, core->nodes[node].cost, cost);
+    mw_core_queue(core, node);
+}
+
+/* The factor over exactly these nodes, or -1. */
+static int find_factor(const MwCore *core, const int *scope, int arity)
+{
+    const MwCoreNode *least = &core->nodes[scope[0]];
+    for (int i = 1; i < arity; i++)
+        if (core->nodes[scope[i]].factors.count < least->factors.count)
+            least = &core->nodes[scope[i]];
+    for (int i = 0; i < least->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[least->factors.at[i]];
+        if (factor->cost->arity == arity &&
+            memcmp(factor->scope, scope, sizeof *scope * (size_t)arity) == 0)
+            return least->factors.at[i];
+    }
+    return -1;
+}
+
+static void add_new_factor(MwCore *core, const int *scope, const MwTable *cost)
+{
+    int factor = core->factors.count;
+    MwCoreFactor *added = mw_vec_add(core->arena, &core->factors);
+    added->cost = cost;
+    added->scope = mw_arena_dup(core->arena, scope, sizeof *scope * (size_t)cost->arity);
+    for (int i = 0; i < cost->arity; i++) {
+        mw_vec_push(core->arena, &core->nodes[scope[i]].factors, factor);
+        mw_core_queue(core, scope[i]);
+    }
+    queue_factor(core, factor);
+}
+
+void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *cost)
+{
+    int kept[MW_TABLE_ARITY] = {0}, arity = 0;
+    for (int i = 0, size = cost->arity; i < size; i++) {
+        if (cost->dims[arity] == 1 && cost->arity > 1)
+            cost = mw_table_squeeze(core->tables, cost, arity);
+        else
+            kept[arity++] = scope[i];
+    }
+    if (arity == 1) {
+        mw_core_add_cost(core, kept[0], cost);
+        return;
+    }
+    int same = find_factor(core, kept, arity);
+    if (same < 0) {
+        add_new_factor(core, kept, cost);
+        return;
+    }
+    core->factors.at[same].cost = mw_table_add(core->tables, core->factors.at[same].cost, cost);
+    queue_factor(core, same);
+    for (int i = 0; i < arity; i++)
+        mw_core_queue(core, kept[i]);
+}
+
+static void unlink_factor(MwCore *core, int node, int factor)
+{
+    MwCoreNode *from = &core->nodes[node];
+    int i = 0;
+    while (from->factors.at[i] != factor)
+        i++;
+    from->factors.count--;
+    memmove(&from->factors.at[i], &from->factors.at[i + 1],
+            sizeof(int) * (size_t)(from->factors.count - i));
+    mw_core_queue(core, node);
+}
+
+void mw_core_remove_factor(MwCore *core, int factor)
+{
+    const MwCoreFactor *removed = &core->factors.at[factor];
+    for (int i = 0; i < removed->cost->arity; i++)
+        unlink_factor(core, removed->scope[i], factor);
+    core->factors.at[factor].cost = NULL;
+}
+
+static void restrict_factor(MwCore *core, int index, int node, const MwTable *keep)
+{
+    MwCoreFactor *factor = &core->factors.at[index];
+    const MwTable *cost =
+        mw_table_restrict(core->tables, factor->cost, mw_core_position(factor, node), keep);
+    for (int i = 0; i < cost->arity; i++)
+        mw_core_queue(core, factor->scope[i]);
+    if (keep->count > 1) {
+        factor->cost = cost;
+        queue_factor(core, index);
+        return;
+    }
+    const int *scope = factor->scope;
+    mw_core_remove_factor(core, index);
+    mw_core_add_factor(core, scope, cost);
+}
+
+void mw_core_restrict(MwCore *core, int node, const MwTable *keep)
+{
+    MwCoreNode *restricted = &core->nodes[node];
+    mw_vec_push(core->arena, &core->trail, ((MwCoreStep){.node = node, .keep = keep}));
+    restricted->cost = mw_table_restrict(core->tables, restricted->cost, 0, keep);
+    for (int i = 0; i < restricted->terms.count; i++) {
+        MwCoreTerm *term = &restricted->terms.at[i];
+        term->usage = mw_table_restrict(core->tables, term->usage, 0, keep);
+    }
+    /* From the back: a factor that becomes a plain cost leaves the list. */
+    for (int i = restricted->factors.count - 1; i >= 0; i--)
+        restrict_factor(core, restricted->factors.at[i], node, keep);
+    mw_core_queue(core, node);
+}
+
+void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
+                       int neighbour_count, const int *neighbours)
+{
+    MwCoreNode *eliminated = &core->nodes[node];
+    MW_ASSERT(eliminated->terms.count == 0);
+    while (eliminated->factors.count > 0)
+        mw_core_remove_factor(core, mw_vec_last(&eliminated->factors));
+    eliminated->cost = NULL;
+    const int *kept =
+        mw_arena_dup(core->arena, neighbours, sizeof *neighbours * (size_t)neighbour_count);
+    mw_vec_push(core->arena, &core->trail,
+                ((MwCoreStep){.node = node,
+                              .elimination = elimination,
+                              .neighbour_count = neighbour_count,
+                              .neighbours = kept}));
+}
+
+/* Inserts `node` into the ascending list unless it is there; false if the list is full. */
+static bool insert(int *list, int *count, int limit, int node)
+{
+    int at = *count;
+    while (at > 0 && list[at - 1] > node)
+        at--;
+    if (at > 0 && list[at - 1] == node)
+        return true;
+    if (*count == limit)
+        return false;
+    memmove(list + at + 1, list + at, sizeof *list * (size_t)(*count - at));
+    list[at] = node;
+    ++*count;
+    return true;
+}
+
+int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours)
+{
+    int count = 0;
+    const MwCoreNode *of = &core->nodes[node];
+    for (int i = 0; i < of->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[of->factors.at[i]];
+        for (int k = 0; k < factor->cost->arity; k++)
+            if (factor->scope[k] != node && !insert(neighbours, &count, limit, factor->scope[k]))
+                return limit + 1;
+    }
+    return count;
+}
+
+void mw_core_restore(const MwCore *core, int *choice)
+{
+    for (int i = core->trail.count - 1; i >= 0; i--) {
+        const MwCoreStep *step = &core->trail.at[i];
+        if (step->keep) {
+            choice[step->node] = (int)step->keep->at[choice[step->node]];
+            continue;
+        }
+        int64_t at = 0;
+        for (int k = 0; k < step->neighbour_count; k++)
+            at = at * step->elimination->cost->dims[k] + choice[step->neighbours[k]];
+        choice[step->node] = step->elimination->choice[at];
+    }
+}
+
+MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
+{
+    MwCore *copy = mw_arena_dup(arena, core, sizeof *core);
+    copy->arena = arena;
+    copy->nodes = mw_arena_dup(arena, core->nodes, sizeof *core->nodes * (size_t)core->node_count);
+    for (int i = 0; i < core->node_count; i++) {
+        MwCoreNode *node = &copy->nodes[i];
+        node->factors.capacity = node->factors.count;
+        node->factors.at =
+            mw_arena_dup(arena, node->factors.at, sizeof(int) * (size_t)node->factors.count);
+        node->terms.capacity = node->terms.count;
+        node->terms.at =
+            mw_arena_dup(arena, node->terms.at, sizeof(MwCoreTerm) * (size_t)node->terms.count);
+    }
+    copy->factors.capacity = copy->factors.count;
+    copy->factors.at =
+        mw_arena_dup(arena, core->factors.at, sizeof(MwCoreFactor) * (size_t)core->factors.count);
+    memset(&copy->trail, 0, sizeof copy->trail);
+    copy->limit = mw_arena_dup(arena, core->limit, sizeof *core->limit * (size_t)core->row_count);
+    copy->time = mw_arena_dup(arena, core->time, sizeof *core->time * (size_t)core->row_count);
+    return copy;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The problem while it is being reduced: nodes, factors, memory rows, and the trail back.
+ *
+ * A factor is a table of costs over the strategies of two or more nodes. Each reduction either
+ * restricts a node to some of its strategies or eliminates a node, and leaves a step on the trail;
+ * mw_core_restore walks the trail backwards and so turns a choice of the reduced problem into one
+ * of the original. Costs that do not depend on any choice are collected in `constant`.
+ *
+ * Invariant: for every choice of the reduced problem, its cost plus `constant` is the cost of the
+ * restored choice, scaled by 2^-shift and rounded down per entry; and the restored choice keeps the
+ * memory limit if and only if the reduced one keeps the rows. Some best choice is always left. */
+#ifndef MW_SOLVER_CORE_H
+#define MW_SOLVER_CORE_H
+
+#include "base/vec.h"
+#include "solver/cost.h"
+#include "solver/table.h"
+
+/* `usage` (arity 1) counts in the memory rows [first, last]. */
+typedef struct {
+    int first, last;
+    const MwTable *usage;
+} MwCoreTerm;
+
+typedef struct {
+    const MwTable *cost; /* arity 1; NULL: eliminated */
+    MW_VEC(int) factors; /* indices, in order of creation */
+    MW_VEC(MwCoreTerm) terms;
+    bool queued; /* in changed_nodes */
+} MwCoreNode;
+
+typedef struct {
+    const MwTable *cost; /* NULL: gone */
+    const int *scope;    /* [cost->arity] nodes, ascending */
+    bool queued;         /* in changed_factors */
+} MwCoreFactor;
+
+/* What eliminating a node by minimising over its strategies gives. */
+typedef struct {
+    const MwTable *cost;   /* over the neighbours; NULL if there is none */
+    const int32_t *choice; /* the eliminated node's best strategy, shaped like cost */
+    int64_t constant;      /* the least cost; 0 where there are neighbours */
+} MwElimination;
+
+typedef struct {
+    int node;
+    const MwTable *keep;              /* restricted to these, or */
+    const MwElimination *elimination; /* eliminated, given its neighbours */
+    int neighbour_count;
+    const int *neighbours; /* ascending */
+} MwCoreStep;
+
+typedef struct {
+    MwArena *arena;
+    MwTables *tables;
+    int node_count; /* of the original problem */
+    MwCoreNode *nodes;
+    MW_VEC(MwCoreFactor) factors;
+    MW_VEC(MwCoreStep) trail;
+    int row_count;   /* memory rows: the times at which a limit could bind */
+    __int128 *limit; /* [row_count]; less what every choice uses */
+    int64_t *time;   /* [row_count] the time a row stands for */
+    MwCost constant;
+    int shift;
+    bool infeasible;
+    MW_VEC(int) changed_nodes;   /* for reduce.c: cost, terms or factors changed */
+    MW_VEC(int) changed_factors; /* cost changed */
+} MwCore;
+
+/* The whole problem, unreduced. Without `limited` there are no memory rows. */
+MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem, bool limited);
+/* An independent copy whose trail starts empty: restores to choices of `core`. */
+MwCore *mw_core_copy(MwArena *arena, const MwCore *core);
+
+int mw_core_strategies(const MwCore *core, int node);
+/* Where `node` stands in the factor's scope. */
+int mw_core_position(const MwCoreFactor *factor, int node);
+/* Puts the node among changed_nodes. */
+void mw_core_queue(MwCore *core, int node);
+
+/* Cost of a choice of the nodes left, constant included; and whether it keeps all rows. */
+MwCost mw_core_cost(const MwCore *core, const int *choice);
+bool mw_core_fits(const MwCore *core, const int *choice);
+
+/* Adds to the node's cost. */
+void mw_core_add_cost(MwCore *core, int node, const MwTable *cost);
+/* Adds a factor, into an existing one of the same scope if there is one. A table of arity 1 is a
+ * node's cost. */
+void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *cost);
+void mw_core_remove_factor(MwCore *core, int factor);
+/* Takes away all strategies but `keep`. */
+void mw_core_restrict(MwCore *core, int node, const MwTable *keep);
+/* Removes the node and its factors; the caller adds what replaces them. */
+void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
+                       int neighbour_count, const int *neighbours);
+
+/* The nodes that share a factor with `node`, ascending. Returns their number, or `limit` + 1 if
+ * there are more. */
+int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours);
+
+/* `choice` holds, for the nodes left, positions in their present strategies; on return, for all
+ * nodes of the original problem, original strategies. */
+void mw_core_restore(const MwCore *core, int *choice);
+
+#endif

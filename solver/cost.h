@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Costs inside the solver's tables: 64-bit integers whose top value forbids.
+ *
+ * Invariant: every finite value stays below MW_FORBIDDEN, because core_build.c scales the problem
+ * so that the sum of everything finite does. Two forbidden costs can be added without overflow. */
+#ifndef MW_SOLVER_COST_H
+#define MW_SOLVER_COST_H
+
+#include "solver/solver.h"
+
+#define MW_FORBIDDEN (INT64_MAX / 4)
+
+static inline int64_t mw_cost_add(int64_t a, int64_t b)
+{
+    int64_t sum = a + b;
+    return sum < MW_FORBIDDEN ? sum : MW_FORBIDDEN;
+}
+
+/* a - b for b finite; forbidden stays forbidden. */
+static inline int64_t mw_cost_subtract(int64_t a, int64_t b)
+{
+    return a < MW_FORBIDDEN ? a - b : MW_FORBIDDEN;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A core as an integer linear program on GLPK. */
+#ifndef MW_SOLVER_ILP_H
+#define MW_SOLVER_ILP_H
+
+#include "solver/core.h"
+
+#include <glpk.h>
+
+/* x[v][s] is 1 where node v takes strategy s; y[f][e] is 1 where the nodes of factor f take the
+ * strategies of its entry e. Column of x[v][s]: column[v] + s. */
+typedef struct {
+    glp_prob *program;
+    int *column; /* [node_count] */
+} MwIlp;
+
+/* Costs are multiplied by `scale`. The caller frees `program`. */
+MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale);
+
+typedef struct {
+    bool proven;  /* `choice` is a best one; or, if NULL, there is none */
+    int *choice;  /* [node_count], for the nodes left; NULL: none found */
+    MwCost bound; /* no choice costs less, core->constant included */
+} MwIlpAnswer;
+
+/* Solves what is left of the core. `deadline_s` as in MwReduceLimits. */
+MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, double deadline_s);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order in which reductions are tried.
+ *
+ * First everything local, until nothing changes: separable parts, forbidden and dominated
+ * strategies, usage. Then a round of eliminations: of the nodes whose elimination makes the
+ * smallest table, in order of index, all that have no neighbour eliminated in this round. Then
+ * again. Eliminating in rounds treats the same place of every repeated layer at the same time and
+ * in the same surroundings, so that what is remembered of one layer serves the others. */
+#include "solver/reduce.h"
+
+#include <time.h>
+
+double mw_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+typedef struct {
+    int64_t entries; /* of the table that eliminating `node` makes */
+    int node;
+} Candidate;
+
+typedef struct {
+    MwCore *core;
+    const MwReduceLimits *limits;
+    MW_VEC(Candidate) heap; /* least first; an entry counts if `entries` says the same */
+    int64_t *entries;       /* [node] 0: not a candidate */
+    int *round;             /* [node] the last round in which a neighbour was eliminated */
+    int rounds;
+    int64_t total;
+} Reducer;
+
+static bool before(Candidate a, Candidate b)
+{
+    return a.entries != b.entries ? a.entries < b.entries : a.node < b.node;
+}
+
+static void push(Reducer *reducer, Candidate candidate)
+{
+    (void)mw_vec_add(reducer->core->arena, &reducer->heap);
+    Candidate *heap = reducer->heap.at;
+    int at = reducer->heap.count - 1;
+    for (; at > 0 && before(candidate, heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = candidate;
+}
+
+static Candidate pop(Reducer *reducer)
+{
+    Candidate *heap = reducer->heap.at, least = heap[0];
+    int count = --reducer->heap.count, at = 0;
+    Candidate moved = heap[count];
+    for (int child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && before(heap[child + 1], heap[child]))
+            child++;
+        if (!before(heap[child], moved))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+    return least;
+}
+
+/* The entries of the table, or 0 if the node cannot be eliminated within the limits. */
+static int64_t table_entries(const Reducer *reducer, int node)
+{
+    const MwCore *core = reducer->core;
+    int neighbours[MW_TABLE_ARITY];
+    if (core->nodes[node].terms.count > 0)
+        return 0;
+    int count = mw_core_neighbours(core, node, reducer->limits->arity, neighbours);
+    if (count > reducer->limits->arity)
+        return 0;
+    int64_t entries = 1;
+    for (int i = 0; i < count; i++) {
+        entries *= mw_core_strategies(core, neighbours[i]);
+        if (entries > reducer->limits->entries)
+            return 0;
+    }
+    return entries;
+}
+
+static void settle_node(Reducer *reducer, int node)
+{
+    MwCore *core = reducer->core;
+    if (!core->nodes[node].cost)
+        return;
+    mw_reduce_usage(core, node);
+    mw_reduce_forbidden(core, node);
+    if (core->infeasible)
+        return;
+    mw_reduce_dominated(core, node);
+    int64_t entries = table_entries(reducer, node);
+    if (entries > 0 && entries != reducer->entries[node])
+        push(reducer, (Candidate){entries, node});
+    reducer->entries[node] = entries;
+}
+
+static void settle(Reducer *reducer)
+{
+    MwCore *core = reducer->core;
+    int node = 0, factor = 0;
+    while (!core->infeasible) {
+        if (factor < core->changed_factors.count) {
+            int index = core->changed_factors.at[factor++];
+            core->factors.at[index].queued = false;
+            if (core->factors.at[index].cost)
+                mw_reduce_separable(core, index);
+        } else if (node < core->changed_nodes.count) {
+            int index = core->changed_nodes.at[node++];
+            core->nodes[index].queued = false;
+            settle_node(reducer, index);
+        } else {
+            break;
+        }
+    }
+    core->changed_nodes.count = core->changed_factors.count = 0;
+}
+
+static void eliminate(Reducer *reducer, int node)
+{
+    int neighbours[MW_TABLE_ARITY];
+    int count = mw_core_neighbours(reducer->core, node, MW_TABLE_ARITY, neighbours);
+    for (int i = 0; i < count; i++)
+        reducer->round[neighbours[i]] = reducer->rounds;
+    mw_reduce_eliminate(reducer->core, node, count, neighbours);
+}
+
+/* False when there is nothing left to eliminate within the limits. A node passed over because of a
+ * neighbour was changed by that neighbour's elimination, and comes back when it is settled. */
+static bool eliminate_round(Reducer *reducer)
+{
+    const MwReduceLimits *limits = reducer->limits;
+    int64_t least = 0;
+    reducer->rounds++;
+    while (reducer->heap.count > 0 && (least == 0 || reducer->heap.at[0].entries == least)) {
+        Candidate next = pop(reducer);
+        if (reducer->entries[next.node] != next.entries)
+            continue;
+        reducer->entries[next.node] = 0;
+        if (reducer->round[next.node] == reducer->rounds)
+            continue;
+        least = next.entries;
+        reducer->total += next.entries;
+        if (reducer->total > limits->total ||
+            (limits->deadline_s > 0 && mw_clock_s() > limits->deadline_s))
+            return false;
+        eliminate(reducer, next.node);
+    }
+    return least > 0;
+}
+
+void mw_reduce(MwCore *core, const MwReduceLimits *limits)
+{
+    Reducer reducer = {.core = core, .limits = limits};
+    reducer.entries = MW_NEW(core->arena, int64_t, core->node_count);
+    reducer.round = MW_NEW(core->arena, int, core->node_count);
+    do {
+        settle(&reducer);
+        if (!core->infeasible)
+            mw_reduce_rows(core);
+        if (core->changed_nodes.count > 0)
+            settle(&reducer);
+    } while (!core->infeasible && eliminate_round(&reducer));
+}

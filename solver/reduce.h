@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The exact reductions of a core. Each keeps the least cost and leaves the way back on the trail;
+ * each stands in the file named beside it, with its proof. */
+#ifndef MW_SOLVER_REDUCE_H
+#define MW_SOLVER_REDUCE_H
+
+#include "solver/core.h"
+
+typedef struct {
+    int arity;         /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
+    int64_t entries;   /* whose table would have at most this many entries */
+    int64_t total;     /* stop when the tables made have this many entries together */
+    double deadline_s; /* of mw_clock_s; 0: none */
+} MwReduceLimits;
+
+/* All of them, until none applies. Sets core->infeasible if no choice is left. */
+void mw_reduce(MwCore *core, const MwReduceLimits *limits);
+
+/* reduce_separable.c: moves what depends on one node alone out of a factor. */
+void mw_reduce_separable(MwCore *core, int factor);
+/* reduce_forbidden.c: takes away strategies of forbidden cost. */
+void mw_reduce_forbidden(MwCore *core, int node);
+/* reduce_dominance.c: takes away strategies that another one is never worse than. */
+void mw_reduce_dominated(MwCore *core, int node);
+/* reduce_usage.c: takes out of the rows what every strategy uses, and forbids what cannot fit. */
+void mw_reduce_usage(MwCore *core, int node);
+/* reduce_rows.c: drops rows that no choice can exceed. */
+void mw_reduce_rows(MwCore *core);
+/* eliminate.c: minimises over the strategies of a node without usage. `neighbours` are all. */
+void mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours);
+
+/* Monotonic seconds. */
+double mw_clock_s(void);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Dominated strategies.
+ *
+ * Strategy t dominates s of the same node if t uses no more memory in any row, and
+ *     cost[t] - cost[s] + sum over factors of max over the others' strategies of (F[t] - F[s]) <= 0
+ * where the maximum is over places where F[s] is allowed. Then in any legal choice with s, putting
+ * t in its place costs no more and uses no more, so some best choice does without s. Of equals the
+ * lower index stays. Dominance is transitive, so all pairs can be looked at in one pass as long as
+ * what dominates has not itself been taken away.
+ *
+ * As every slice of a factor has a least entry of zero (reduce_separable.c), each maximum is at
+ * least zero, and the search stops as soon as the sum exceeds cost[s] - cost[t].
+ *
+ * Source: Goldstein, Efficient rotamer elimination, Biophysical Journal 66, 1994 (dead-end
+ * elimination); Hames and Scholz, Nearly optimal register allocation with PBQP, 2006. */
+#include "solver/reduce.h"
+
+#include <string.h>
+
+/* n^2 * entries comparisons for a node of n strategies; above this it is not tried. */
+enum { EFFORT_LIMIT = 1 << 28 };
+
+typedef struct {
+    const MwCoreNode *node;
+    int strategies, view_count;
+    const int64_t **view; /* [view_count] the factors, laid out [strategy][others] */
+    int64_t *width;       /* [view_count] entries per strategy */
+} Comparison;
+
+static int fill_key(const MwCore *core, int node, int *key)
+{
+    const MwCoreNode *at = &core->nodes[node];
+    int count = 0;
+    key[count++] = MW_OP_DOMINANCE;
+    key[count++] = at->cost->id;
+    key[count++] = at->terms.count;
+    for (int i = 0; i < at->terms.count; i++)
+        key[count++] = at->terms.at[i].usage->id;
+    for (int i = 0; i < at->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
+        key[count++] = factor->cost->id;
+        key[count++] = mw_core_position(factor, node);
+    }
+    return count;
+}
+
+static bool uses_no_more(const MwCoreNode *node, int t, int s)
+{
+    for (int i = 0; i < node->terms.count; i++)
+        if (node->terms.at[i].usage->at[t] > node->terms.at[i].usage->at[s])
+            return false;
+    return true;
+}
+
+/* max over the others of F[t] - F[s], or something above `most` if it is. */
+static int64_t greatest_loss(const int64_t *t, const int64_t *s, int64_t width, int64_t most)
+{
+    int64_t greatest = 0;
+    for (int64_t i = 0; i < width; i++) {
+        int64_t loss = s[i] < MW_FORBIDDEN ? t[i] - s[i] : 0;
+        if (loss > greatest) {
+            if (loss > most)
+                return loss;
+            greatest = loss;
+        }
+    }
+    return greatest;
+}
+
+static bool dominates(const Comparison *with, int t, int s)
+{
+    const int64_t *cost = with->node->cost->at;
+    int64_t left = cost[s] - cost[t];
+    if (left < 0 || !uses_no_more(with->node, t, s))
+        return false;
+    for (int i = 0; i < with->view_count && left >= 0; i++) {
+        int64_t width = with->width[i];
+        left -= greatest_loss(with->view[i] + t * width, with->view[i] + s * width, width, left);
+    }
+    return left >= 0;
+}
+
+/* Positions not dominated; the node's cost itself if none is. */
+static const MwTable *undominated(MwTables *tables, const Comparison *with)
+{
+    int n = with->strategies;
+    int64_t *keep = mw_tables_scratch(tables, 2 * n), *gone = keep + n;
+    memset(gone, 0, sizeof *gone * (size_t)n);
+    for (int s = n - 1; s >= 0; s--)
+        for (int t = 0; t < n && !gone[s]; t++)
+            gone[s] = t != s && !gone[t] && dominates(with, t, s);
+    int count = 0;
+    for (int s = 0; s < n; s++)
+        if (!gone[s])
+            keep[count++] = s;
+    return count == n ? with->node->cost : mw_table_intern(tables, 1, &count, keep);
+}
+
+static const MwTable *compare_all(MwCore *core, int node)
+{
+    const MwCoreNode *at = &core->nodes[node];
+    int n = (int)at->cost->count;
+    int64_t entries = 0;
+    for (int i = 0; i < at->factors.count; i++)
+        entries += core->factors.at[at->factors.at[i]].cost->count;
+    if (entries > EFFORT_LIMIT / n)
+        return at->cost;
+    MwArena *scratch = mw_arena_new();
+    Comparison with = {.node = at, .strategies = n, .view_count = at->factors.count};
+    with.view = MW_NEW(scratch, const int64_t *, with.view_count);
+    with.width = MW_NEW(scratch, int64_t, with.view_count);
+    for (int i = 0; i < with.view_count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
+        with.view[i] = mw_table_slices(scratch, factor->cost, mw_core_position(factor, node));
+        with.width[i] = factor->cost->count / n;
+    }
+    const MwTable *keep = undominated(core->tables, &with);
+    mw_arena_free(&scratch);
+    return keep;
+}
+
+void mw_reduce_dominated(MwCore *core, int node)
+{
+    const MwCoreNode *at = &core->nodes[node];
+    if (at->cost->count == 1)
+        return;
+    int *key = mw_tables_key(core->tables, 3 + at->terms.count + 2 * at->factors.count);
+    int count = fill_key(core, node, key);
+    const MwTable *keep = mw_tables_recall(core->tables, key, count);
+    if (!keep) {
+        keep = compare_all(core, node);
+        mw_tables_remember(core->tables, key, count, (void *)keep);
+    }
+    if (keep != at->cost)
+        mw_core_restrict(core, node, keep);
+}

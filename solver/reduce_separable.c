@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Separable factors.
+ *
+ * For each dimension of a factor's table, the least entry of every slice is moved to the cost of
+ * that dimension's node. The sum of costs of any choice stays the same, as each choice takes one
+ * entry of each slice family. What is left is non-negative with a least entry of zero in every
+ * slice. If it is all zero the factor is gone; for a matrix this happens exactly when it is
+ * separable, M[i][j] = r[i] + c[j]. A slice that is forbidden throughout makes its strategy
+ * forbidden, which is arc consistency on infinite costs.
+ *
+ * Source: Scholz and Eckstein, LCTES 2002, section 3.2 (independent edges); soft arc consistency in
+ * Cooper et al., Artificial Intelligence 174, 2010, section 4 (projection). */
+#include "solver/reduce.h"
+
+#include <string.h>
+
+typedef struct {
+    const MwTable *margin[MW_TABLE_ARITY]; /* to add to the node's cost; NULL: zero */
+    const MwTable *rest;                   /* NULL: zero */
+} Separation;
+
+/* Subtracts the least entry of each slice of dimension `dim` and returns these, or NULL if zero. */
+static const MwTable *take_margin(MwTables *tables, const MwTable *shape, int dim, int64_t *values)
+{
+    int64_t outer = mw_table_outer(shape, dim), inner = mw_table_inner(shape, dim);
+    int size = shape->dims[dim];
+    int64_t *least = MW_NEW(mw_tables_arena(tables), int64_t, size);
+    bool any = false;
+    for (int s = 0; s < size; s++)
+        least[s] = MW_FORBIDDEN;
+    for (int64_t i = 0; i < outer; i++)
+        for (int s = 0; s < size; s++) {
+            const int64_t *run = values + (i * size + s) * inner;
+            for (int64_t k = 0; k < inner; k++)
+                least[s] = mw_min(least[s], run[k]);
+        }
+    for (int s = 0; s < size; s++)
+        any |= least[s] != 0;
+    if (!any)
+        return NULL;
+    for (int64_t i = 0; i < outer; i++)
+        for (int s = 0; s < size; s++) {
+            int64_t *run = values + (i * size + s) * inner;
+            if (least[s] < MW_FORBIDDEN)
+                for (int64_t k = 0; k < inner; k++)
+                    run[k] = mw_cost_subtract(run[k], least[s]);
+        }
+    return mw_table_intern(tables, 1, &size, least);
+}
+
+static const Separation *separate(MwTables *tables, const MwTable *table)
+{
+    int key[] = {MW_OP_SEPARATE, table->id};
+    Separation *known = mw_tables_recall(tables, key, MW_COUNT(key));
+    if (known)
+        return known;
+    Separation *made = MW_NEW(mw_tables_arena(tables), Separation, 1);
+    int64_t *values = mw_tables_scratch(tables, table->count);
+    memcpy(values, table->at, sizeof *values * (size_t)table->count);
+    for (int dim = 0; dim < table->arity; dim++)
+        made->margin[dim] = take_margin(tables, table, dim, values);
+    bool any = false;
+    for (int64_t i = 0; i < table->count && !any; i++)
+        any = values[i] != 0;
+    if (any)
+        made->rest = mw_table_intern(tables, table->arity, table->dims, values);
+    mw_tables_remember(tables, key, MW_COUNT(key), made);
+    return made;
+}
+
+void mw_reduce_separable(MwCore *core, int index)
+{
+    MwCoreFactor *factor = &core->factors.at[index];
+    const Separation *parts = separate(core->tables, factor->cost);
+    for (int i = 0; i < factor->cost->arity; i++)
+        if (parts->margin[i])
+            mw_core_add_cost(core, factor->scope[i], parts->margin[i]);
+    if (parts->rest)
+        factor->cost = parts->rest;
+    else
+        mw_core_remove_factor(core, index);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory use of one node.
+ *
+ * What every strategy of a node uses in a row is used by every choice: it comes off the row's limit
+ * and off the node's usage, so a usage that does not depend on the strategy disappears and the node
+ * can be eliminated. As every usage left has a least value of zero, a strategy that alone exceeds
+ * what is left of a row's limit is in no legal choice and is forbidden. */
+#include "solver/reduce.h"
+
+static __int128 least_limit(const MwCore *core, const MwCoreTerm *term)
+{
+    __int128 least = core->limit[term->first];
+    for (int row = term->first + 1; row <= term->last; row++)
+        if (core->limit[row] < least)
+            least = core->limit[row];
+    return least;
+}
+
+/* Takes the least usage out; true if any is left. */
+static bool take_constant(MwCore *core, MwCoreTerm *term)
+{
+    int64_t least = INT64_MAX, greatest = 0;
+    for (int s = 0; s < term->usage->count; s++) {
+        least = mw_min(least, term->usage->at[s]);
+        greatest = mw_max(greatest, term->usage->at[s]);
+    }
+    if (least > 0) {
+        for (int row = term->first; row <= term->last; row++)
+            core->limit[row] -= least;
+        term->usage = mw_table_subtract(core->tables, term->usage, least);
+    }
+    return greatest > least;
+}
+
+static void forbid_excess(MwCore *core, int node, const MwCoreTerm *term)
+{
+    __int128 limit = least_limit(core, term);
+    const MwTable *usage = term->usage;
+    if (limit < 0) {
+        core->infeasible = true;
+        return;
+    }
+    int64_t *cost = mw_tables_scratch(core->tables, usage->count);
+    bool any = false;
+    for (int s = 0; s < usage->count; s++) {
+        cost[s] = usage->at[s] > limit ? MW_FORBIDDEN : 0;
+        any |= cost[s] != 0;
+    }
+    if (any)
+        mw_core_add_cost(core, node, mw_table_intern(core->tables, 1, usage->dims, cost));
+}
+
+void mw_reduce_usage(MwCore *core, int node)
+{
+    MwCoreNode *at = &core->nodes[node];
+    int kept = 0;
+    for (int i = 0; i < at->terms.count; i++) {
+        MwCoreTerm *term = &at->terms.at[i];
+        bool any = take_constant(core, term);
+        forbid_excess(core, node, term);
+        if (any)
+            at->terms.at[kept++] = *term;
+    }
+    at->terms.count = kept;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The two hash tables: contents to tables, keys to results. Open addressing with linear probing,
+ * capacity a power of two and at most half full. Nothing iterates over them, so the order of
+ * results never depends on hashing. */
+#include "solver/table.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+typedef struct {
+    uint64_t hash;
+    MwTable *table; /* NULL: empty */
+} TableSlot;
+
+typedef struct {
+    uint64_t hash;
+    const int *key; /* NULL: empty */
+    int count;
+    void *result;
+} MemoSlot;
+
+struct MwTables {
+    MwArena *arena;
+    TableSlot *slots;
+    MemoSlot *memo;
+    size_t slot_capacity, memo_capacity, memo_count;
+    int table_count;
+    int64_t *scratch, scratch_capacity;
+    int *key;
+    int key_capacity;
+};
+
+MwTables *mw_tables_new(MwArena *arena)
+{
+    MwTables *tables = MW_NEW(arena, MwTables, 1);
+    tables->arena = arena;
+    tables->slot_capacity = tables->memo_capacity = 1024;
+    tables->slots = MW_NEW(arena, TableSlot, tables->slot_capacity);
+    tables->memo = MW_NEW(arena, MemoSlot, tables->memo_capacity);
+    return tables;
+}
+
+MwArena *mw_tables_arena(MwTables *tables)
+{
+    return tables->arena;
+}
+
+int64_t *mw_tables_scratch(MwTables *tables, int64_t count)
+{
+    if (count > tables->scratch_capacity) {
+        tables->scratch_capacity = mw_max(count, 2 * tables->scratch_capacity);
+        tables->scratch = MW_NEW(tables->arena, int64_t, tables->scratch_capacity);
+    }
+    return tables->scratch;
+}
+
+int *mw_tables_key(MwTables *tables, int count)
+{
+    if (count > tables->key_capacity) {
+        tables->key_capacity = 2 * count;
+        tables->key = MW_NEW(tables->arena, int, tables->key_capacity);
+    }
+    return tables->key;
+}
+
+static bool same_table(const MwTable *table, int arity, const int *dims, const int64_t *values)
+{
+    return table->arity == arity && memcmp(table->dims, dims, sizeof *dims * (size_t)arity) == 0 &&
+           memcmp(table->at, values, sizeof *values * (size_t)table->count) == 0;
+}
+
+static void grow_slots(MwTables *tables)
+{
+    TableSlot *old = tables->slots;
+    size_t old_capacity = tables->slot_capacity;
+    size_t mask = (tables->slot_capacity *= 2) - 1;
+    tables->slots = MW_NEW(tables->arena, TableSlot, tables->slot_capacity);
+    for (size_t i = 0; i < old_capacity; i++) {
+        if (!old[i].table)
+            continue;
+        size_t to = old[i].hash & mask;
+        while (tables->slots[to].table)
+            to = (to + 1) & mask;
+        tables->slots[to] = old[i];
+    }
+}
+
+const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, const int64_t *values)
+{
+    MW_ASSERT(arity >= 1 && arity <= MW_TABLE_ARITY);
+    int64_t count = 1;
+    for (int i = 0; i < arity; i++)
+        count *= dims[i];
+    uint64_t hash = mw_hash_mix(mw_hash_bytes(values, sizeof *values * (size_t)count),
+                                mw_hash_bytes(dims, sizeof *dims * (size_t)arity));
+    size_t mask = tables->slot_capacity - 1, i = hash & mask;
+    for (; tables->slots[i].table; i = (i + 1) & mask)
+        if (tables->slots[i].hash == hash &&
+            same_table(tables->slots[i].table, arity, dims, values))
+            return tables->slots[i].table;
+    MwTable *table = MW_NEW(tables->arena, MwTable, 1);
+    table->id = tables->table_count++;
+    table->arity = arity;
+    table->dims = mw_arena_dup(tables->arena, dims, sizeof *dims * (size_t)arity);
+    table->count = count;
+    table->at = mw_arena_dup(tables->arena, values, sizeof *values * (size_t)count);
+    tables->slots[i] = (TableSlot){hash, table};
+    if ((size_t)tables->table_count * 2 > tables->slot_capacity)
+        grow_slots(tables);
+    return table;
+}
+
+static size_t find_memo(const MwTables *tables, const int *key, int count, uint64_t hash)
+{
+    size_t mask = tables->memo_capacity - 1, i = hash & mask;
+    for (; tables->memo[i].key; i = (i + 1) & mask) {
+        const MemoSlot *slot = &tables->memo[i];
+        if (slot->hash == hash && slot->count == count &&
+            memcmp(slot->key, key, sizeof *key * (size_t)count) == 0)
+            break;
+    }
+    return i;
+}
+
+void *mw_tables_recall(const MwTables *tables, const int *key, int count)
+{
+    uint64_t hash = mw_hash_bytes(key, sizeof *key * (size_t)count);
+    return tables->memo[find_memo(tables, key, count, hash)].result;
+}
+
+static void grow_memo(MwTables *tables)
+{
+    MemoSlot *old = tables->memo;
+    size_t old_capacity = tables->memo_capacity;
+    tables->memo_capacity *= 2;
+    tables->memo = MW_NEW(tables->arena, MemoSlot, tables->memo_capacity);
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].key)
+            tables->memo[find_memo(tables, old[i].key, old[i].count, old[i].hash)] = old[i];
+}
+
+void mw_tables_remember(MwTables *tables, const int *key, int count, void *result)
+{
+    uint64_t hash = mw_hash_bytes(key, sizeof *key * (size_t)count);
+    MemoSlot *slot = &tables->memo[find_memo(tables, key, count, hash)];
+    MW_ASSERT(!slot->key && result);
+    const int *kept = mw_arena_dup(tables->arena, key, sizeof *key * (size_t)count);
+    *slot = (MemoSlot){hash, kept, count, result};
+    if (++tables->memo_count * 2 > tables->memo_capacity)
+        grow_memo(tables);
+}

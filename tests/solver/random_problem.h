@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Small random problems of every awkward kind, and their answers by enumeration. */
+#ifndef MW_TESTS_SOLVER_RANDOM_PROBLEM_H
+#define MW_TESTS_SOLVER_RANDOM_PROBLEM_H
+
+#include "solver/solver.h"
+
+typedef struct {
+    int nodes, edges, strategies; /* the most there may be */
+    int forbidden_percent;        /* of all costs */
+    int64_t greatest_cost;
+    bool limited;
+} RandomKind;
+
+/* Pairs may repeat in either order, nodes may be isolated or have one strategy, intervals may be
+ * empty, usages may be NULL. The same seed gives the same problem. */
+MwProblem *random_problem(MwArena *arena, const RandomKind *kind, uint64_t seed);
+
+typedef struct {
+    bool possible;
+    MwCost cost;
+} Enumerated;
+
+Enumerated enumerate(const MwProblem *problem);
+
+/* The next of a sequence that `state` determines, in [0, bound). */
+int64_t draw(uint64_t *state, int64_t bound);
+
+#endif

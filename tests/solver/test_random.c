@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mw_solve against enumeration, on thousands of small problems. */
+#include "tests/solver/random_problem.h"
+#include "tests/unit/support.h"
+
+static const struct {
+    const char *name;
+    RandomKind kind;
+    int count;
+} groups[] = {
+    {"unlimited", {7, 12, 5, 10, 50, false}, 1500},
+    {"unlimited, dense", {6, 25, 5, 25, 8, false}, 1000},
+    {"unlimited, huge costs", {5, 9, 4, 10, MW_COST_INFINITE, false}, 300},
+    {"unlimited, mostly forbidden", {7, 10, 5, 60, 50, false}, 500},
+    {"limited", {7, 12, 5, 10, 50, true}, 1500},
+    {"limited, dense", {6, 25, 4, 25, 8, true}, 700},
+    {"limited, without edges", {7, 0, 5, 10, 50, true}, 300},
+};
+
+/* With `rounded` costs, which do not fit 64 bits together, a tiny gap may stay. */
+static void compare(const MwProblem *problem, const char *name, int seed, bool rounded)
+{
+    MwArena *arena = mw_arena_new();
+    Enumerated expected = enumerate(problem);
+    MwSolution found = mw_solve(arena, problem, NULL);
+    if (!expected.possible) {
+        if (found.status != MW_SOLVED_INFEASIBLE || found.choice)
+            ck_abort_msg("%s %d: no answer exists, status is %d", name, seed, found.status);
+    } else {
+        int64_t time;
+        if (!found.choice)
+            ck_abort_msg("%s %d: an answer exists, status is %d", name, seed, found.status);
+        ck_assert(found.lower_bound <= expected.cost);
+        if (rounded) {
+            ck_assert(found.cost - found.lower_bound <= found.cost / 1000000000000);
+        } else if (found.cost != expected.cost || found.status != MW_SOLVED_OPTIMAL)
+            ck_abort_msg("%s %d: cost %lld, least is %lld, status %d", name, seed,
+                         (long long)found.cost, (long long)expected.cost, found.status);
+        ck_assert(mw_problem_allows(problem, found.choice));
+        ck_assert(mw_problem_cost(problem, found.choice) == found.cost);
+        ck_assert_int_eq(mw_problem_peak(problem, found.choice, &time), found.peak_usage);
+        ck_assert_int_le(found.peak_usage, problem->usage_limit);
+    }
+    mw_arena_free(&arena);
+}
+
+START_TEST(agrees_with_enumeration)
+{
+    for (int seed = 0; seed < groups[_i].count; seed++) {
+        MwArena *arena = mw_arena_new();
+        bool rounded = groups[_i].kind.greatest_cost == MW_COST_INFINITE;
+        compare(random_problem(arena, &groups[_i].kind, (uint64_t)seed), groups[_i].name, seed,
+                rounded);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solver_random");
+    TCase *tests = tcase_create("random");
+    tcase_set_timeout(tests, 100);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
+    return run_suite(suite);
+}
