@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `inspect --format text`: tables for a terminal. */
+#include "tools/inspect.h"
+
+#include "tools/table.h"
+
+#include <string.h>
+
+static const char *operands_text(MwArena *arena, const MwPlanOperator *op)
+{
+    MwText text = {.arena = arena};
+    mw_text_add(&text, "");
+    for (int i = 0; i < op->operand_count; i++)
+        mw_text_printf(&text, "%s%s", i ? " " : "",
+                       mw_spec_string(arena, op->operand_specs[i], op->operand_ranks[i]));
+    return text.at;
+}
+
+static const char *collectives_text(MwArena *arena, const MwPlanOperator *op)
+{
+    MwText text = {.arena = arena};
+    mw_text_add(&text, "");
+    for (int i = 0; i < op->collective_count; i++) {
+        const MwPlanCollective *collective = &op->collectives[i];
+        mw_text_printf(&text, "%s%s/%d %s", i ? ", " : "", mw_collective_name(collective->kind),
+                       collective->axis, mw_bytes_text(arena, (double)collective->bytes));
+    }
+    return text.at;
+}
+
+static const char *runner_up_text(MwArena *arena, const MwPlanOperator *op)
+{
+    if (op->pinned)
+        return "pinned";
+    if (!op->has_runner_up)
+        return "";
+    return mw_arena_printf(arena, "%s +%s", mw_spec_string(arena, op->runner_up, op->rank),
+                           mw_seconds_text(arena, op->runner_up_extra_s));
+}
+
+static void print_table(MwText *text, MwTable *table, const char *title, bool all)
+{
+    if (!all)
+        mw_table_fold(table);
+    mw_text_printf(text, "\n%s\n", title);
+    if (table->rows.count == 1)
+        mw_text_add(text, "  none\n");
+    else
+        mw_table_print(text, table);
+}
+
+static void print_operators(MwText *text, const MwPlanMesh *mesh, const char *phase, bool all)
+{
+    static const char *const headings[] = {"operator", "op",         "spec",        "operands",
+                                           "compute",  "resharding", "collectives", "runner-up"};
+    MwArena *arena = text->arena;
+    MwTable table = mw_table_new(arena, headings, MW_COUNT(headings));
+    for (int i = 0; i < mesh->operator_count; i++) {
+        const MwPlanOperator *op = &mesh->operators[i];
+        if (strcmp(op->phase, phase) != 0)
+            continue;
+        const char **cells = mw_table_row(&table);
+        cells[0] = op->name;
+        cells[1] = op->op;
+        cells[2] = mw_spec_string(arena, op->spec, op->rank);
+        cells[3] = operands_text(arena, op);
+        cells[4] = mw_seconds_text(arena, op->compute_s);
+        cells[5] = op->communication_s > 0 ? mw_seconds_text(arena, op->communication_s) : "";
+        cells[6] = collectives_text(arena, op);
+        cells[7] = runner_up_text(arena, op);
+    }
+    if (table.rows.count > 1)
+        print_table(text, &table, phase, all);
+}
+
+static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
+{
+    static const char *const headings[] = {"weight", "global", "spec", "state", "per device"};
+    MwArena *arena = text->arena;
+    MwTable table = mw_table_new(arena, headings, MW_COUNT(headings));
+    for (int i = 0; i < mesh->weight_count; i++) {
+        const MwPlanWeight *weight = &mesh->weights[i];
+        if (weight->is_state)
+            continue;
+        const MwPlanWeight *state = mw_inspect_state_of(mesh, weight);
+        const char **cells = mw_table_row(&table);
+        cells[0] = weight->name;
+        cells[1] = mw_tensor_string(arena, &weight->global);
+        cells[2] = mw_spec_string(arena, weight->spec, weight->global.rank);
+        cells[3] = state ? mw_spec_string(arena, state->spec, state->global.rank) : "";
+        cells[4] = mw_bytes_text(arena, (double)mesh->buffers[weight->buffer].bytes);
+    }
+    print_table(text, &table, "weights", all);
+}
+
+/* Sums over a step for one kind of collective and one mesh axis. */
+static void add_collective_row(MwTable *table, const MwPlanMesh *mesh, MwCollective kind, int axis)
+{
+    int count = 0;
+    double moved = 0, time_s = 0;
+    for (int i = 0; i < mesh->operator_count; i++) {
+        for (int k = 0; k < mesh->operators[i].collective_count; k++) {
+            const MwPlanCollective *collective = &mesh->operators[i].collectives[k];
+            if (collective->kind != kind || collective->axis != axis)
+                continue;
+            count++;
+            moved += (double)collective->bytes;
+            time_s += collective->time_s;
+        }
+    }
+    if (!count)
+        return;
+    const char **cells = mw_table_row(table);
+    cells[0] = mw_collective_name(kind);
+    cells[1] = mw_arena_printf(table->arena, "%d", axis);
+    cells[2] = mw_arena_printf(table->arena, "%d", count);
+    cells[3] = mw_bytes_text(table->arena, moved);
+    cells[4] = mw_seconds_text(table->arena, time_s);
+}
+
+static void print_collectives(MwText *text, const MwPlanMesh *mesh)
+{
+    static const char *const headings[] = {"collective", "axis", "count", "bytes", "time"};
+    MwTable table = mw_table_new(text->arena, headings, MW_COUNT(headings));
+    for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
+        for (int axis = 0; axis < mesh->shape.axis_count; axis++)
+            add_collective_row(&table, mesh, (MwCollective)kind, axis);
+    print_table(text, &table, "collectives of a step, per device", true);
+}
+
+static void print_costs(MwText *text, const MwPlanMesh *mesh)
+{
+    MwArena *arena = text->arena;
+    const MwPlanCosts *costs = &mesh->costs;
+    double gap = mw_inspect_gap(costs);
+    mw_text_printf(text, "  predicted step  %s\n", mw_seconds_text(arena, costs->step_s));
+    mw_text_printf(text, "  objective       %s: compute %s, communication %s\n",
+                   mw_seconds_text(arena, costs->objective_s),
+                   mw_seconds_text(arena, costs->compute_s),
+                   mw_seconds_text(arena, costs->communication_s));
+    mw_text_printf(text, "  lower bound     %s: ", mw_seconds_text(arena, costs->lower_bound_s));
+    if (gap <= 0)
+        mw_text_add(text, "optimal by the cost model\n");
+    else
+        mw_text_printf(text, "gap %.3g %%\n", 100 * gap);
+}
+
+static void print_memory(MwText *text, const MwPlanMesh *mesh)
+{
+    MwArena *arena = text->arena;
+    MwInspectTotals totals = mw_inspect_totals(mesh);
+    mw_text_printf(text, "  memory          %s per device: weights %s, states %s, inputs %s, ",
+                   mw_bytes_text(arena, (double)mesh->arena_bytes),
+                   mw_bytes_text(arena, (double)totals.weight_bytes),
+                   mw_bytes_text(arena, (double)totals.state_bytes),
+                   mw_bytes_text(arena, (double)totals.input_bytes));
+    mw_text_printf(text, "activations and scratch %s\n",
+                   mw_bytes_text(arena, (double)totals.other_bytes));
+    if (mesh->costs.live_bytes > 0)
+        mw_text_printf(text, "                  %.3f times the greatest sum of live buffers\n",
+                       (double)mesh->arena_bytes / (double)mesh->costs.live_bytes);
+}
+
+static const char *counted(MwArena *arena, int count, const char *noun, const char *plural)
+{
+    return mw_arena_printf(arena, "%d %s%s", count, noun, count == 1 ? "" : plural);
+}
+
+void mw_inspect_text(MwText *text, const MwPlan *plan, bool all)
+{
+    static const char *const phases[] = {"forward", "backward", "update"};
+    mw_text_printf(text, "model %s (%s) for %s of %s, backend %s, %s\n", plan->model, plan->source,
+                   counted(text->arena, plan->rank_count, "rank", "s"), plan->cluster,
+                   plan->backend, counted(text->arena, plan->micro_batches, "micro-batch", "es"));
+    for (int m = 0; m < plan->mesh_count; m++) {
+        const MwPlanMesh *mesh = &plan->meshes[m];
+        char shape[MW_MESH_TEXT_BYTES];
+        int last = mesh->first_rank + mw_mesh_devices(&mesh->shape) - 1;
+        mw_text_printf(text, "\nmesh %d: %s, ranks %d to %d\n", m,
+                       mw_mesh_text(&mesh->shape, shape), mesh->first_rank, last);
+        print_costs(text, mesh);
+        print_memory(text, mesh);
+        for (int p = 0; p < MW_COUNT(phases); p++)
+            print_operators(text, mesh, phases[p], all);
+        print_weights(text, mesh, all);
+        print_collectives(text, mesh);
+    }
+}

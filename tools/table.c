@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tools/table.h"
+
+#include <string.h>
+
+MwTable mw_table_new(MwArena *arena, const char *const *headings, int columns)
+{
+    MW_ASSERT(columns <= MW_TABLE_MAX_COLUMNS);
+    MwTable table = {.arena = arena, .columns = columns};
+    memcpy(mw_table_row(&table), headings, sizeof *headings * (size_t)columns);
+    return table;
+}
+
+const char **mw_table_row(MwTable *table)
+{
+    MwTableRow *row = mw_vec_add(table->arena, &table->rows);
+    row->count = 1;
+    for (int c = 0; c < table->columns; c++)
+        row->cells[c] = "";
+    return row->cells;
+}
+
+/* `name` with its first all-digit element, unless it is the very first, as "*". */
+static const char *folded_name(MwArena *arena, const char *name)
+{
+    for (const char *at = name; *at;) {
+        size_t length = strcspn(at, ".");
+        if (length && at > name && strspn(at, "0123456789") == length)
+            return mw_arena_printf(arena, "%.*s*%s", (int)(at - name), name, at + length);
+        at += length + (at[length] == '.');
+    }
+    return name;
+}
+
+static bool same_cells(const MwTableRow *a, const MwTableRow *b, int columns)
+{
+    for (int c = 0; c < columns; c++)
+        if (strcmp(a->cells[c], b->cells[c]) != 0)
+            return false;
+    return true;
+}
+
+/* Rows that fold lie within one layer's number of rows of each other, in layer after layer, so the
+ * search goes back over rows already kept only. */
+void mw_table_fold(MwTable *table)
+{
+    int kept = 1;
+    for (int r = 1; r < table->rows.count; r++) {
+        MwTableRow row = table->rows.at[r];
+        const char *name = row.cells[0];
+        row.cells[0] = folded_name(table->arena, name);
+        MwTableRow *same = NULL;
+        for (int k = kept - 1; k >= 1 && !same && row.cells[0] != name; k--)
+            if (same_cells(&table->rows.at[k], &row, table->columns))
+                same = &table->rows.at[k];
+        if (same)
+            same->count++;
+        else
+            table->rows.at[kept++] = row;
+    }
+    table->rows.count = kept;
+    for (int r = 1; r < kept; r++) {
+        MwTableRow *row = &table->rows.at[r];
+        if (row->count > 1)
+            row->cells[0] = mw_arena_printf(table->arena, "%s (x%d)", row->cells[0], row->count);
+    }
+}
+
+void mw_table_print(MwText *text, const MwTable *table)
+{
+    int width[MW_TABLE_MAX_COLUMNS] = {0};
+    for (int r = 0; r < table->rows.count; r++)
+        for (int c = 0; c < table->columns; c++)
+            width[c] = (int)mw_max(width[c], (int64_t)strlen(table->rows.at[r].cells[c]));
+    for (int r = 0; r < table->rows.count; r++) {
+        int padding = 2;
+        for (int c = 0; c < table->columns; c++) {
+            const char *cell = table->rows.at[r].cells[c];
+            if (*cell) {
+                mw_text_printf(text, "%*s%s", padding, "", cell);
+                padding = -(int)strlen(cell);
+            }
+            padding += width[c] + 2;
+        }
+        mw_text_add(text, "\n");
+    }
+}
