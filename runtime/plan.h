@@ -144,6 +144,7 @@ typedef struct {
     int rank;           /* of the first result */
     MwSpec spec;        /* of the first result */
     int operand_count;
+    int *operand_operators; /* index of the operator that gives each operand; -1: none */
     int *operand_ranks;
     MwSpec *operand_specs; /* as this operator takes them */
     double compute_s, communication_s;
