@@ -21,9 +21,12 @@ typedef enum {
 typedef struct {
     MwFactorKind kind;
     /* A split of this factor must divide `divisor`, which divides every dimension that runs over
-     * it (for most factors it is the size; for reshape and grouped heads it is smaller). */
+     * it (for most factors it is the size; for reshape and grouped heads it is smaller). 1 of a
+     * fixed factor. */
     int64_t divisor;
-    int64_t size; /* iterations of the loop */
+    /* Iterations of the loop; 1 of a dimension that is only looked up (the entries of an embedding
+     * table): splitting it spares memory, not work. */
+    int64_t size;
 } MwFactor;
 
 typedef struct {
