@@ -19,13 +19,14 @@
 enum { MW_PLAN_VERSION = 1, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A piece of the arena. A buffer is storage, not a value: an in-place kernel reads and writes one,
- * and the values of a reshape chain share one. */
+ * and the values of a reshape chain share one. A write is of the whole buffer; an instruction that
+ * writes a part and keeps the rest both reads and writes. */
 typedef struct {
     const char *name;
     MwTensor tensor; /* local */
     int64_t offset;  /* bytes from the start of the arena; a multiple of MW_BUFFER_ALIGNMENT */
     int64_t bytes;   /* at least mw_tensor_bytes(tensor) */
-    bool persistent; /* weights, states, inputs: keeps its contents between programs and steps */
+    bool persistent; /* weights, states: keeps its contents between steps, alone in its place */
 } MwPlanBuffer;
 
 typedef enum { MW_ACCESS_READ, MW_ACCESS_WRITE, MW_ACCESS_READ_WRITE } MwAccess;
@@ -84,7 +85,10 @@ typedef struct {
     int instr_count;
 } MwPlanProgram;
 
-/* One entry of the schedule: run a program, on one micro-batch where that has a meaning. */
+/* One entry of the schedule: run a program, on one micro-batch or (micro_batch -1, as the update)
+ * on none. Before the first task of micro-batch m the executor fills the buffers of the inputs with
+ * block m of the batch; after the last it takes the outputs. The tasks of a micro-batch stand
+ * together. */
 typedef struct {
     int program;
     int micro_batch;
@@ -97,11 +101,13 @@ typedef struct {
     MwSpec spec;     /* micro-batch m is block m of dimension 0; `spec` shards within it */
 } MwPlanInput;
 
+/* As an input, a block per micro-batch; or `whole`: taken once, after the last micro-batch. */
 typedef struct {
     const char *name;
     int buffer;
     MwTensor global;
     MwSpec spec;
+    bool whole;
 } MwPlanOutput;
 
 typedef enum {
@@ -121,8 +127,8 @@ typedef struct {
     MwInit init;
     double init_value;
     bool is_state; /* an optimizer state rather than a weight */
-    bool
-        reset_each_step; /* an accumulator: zeroed before the first micro-batch, not checkpointed */
+    /* An accumulator: set to its initial value before each step, not checkpointed. */
+    bool reset_each_step;
 } MwPlanWeight;
 
 /* ---- What was decided and predicted (the report that `inspect` shows) ---- */
@@ -134,6 +140,12 @@ typedef struct {
     double time_s;
 } MwPlanCollective;
 
+typedef struct {
+    int operator_index; /* the operator that gives it; -1: none */
+    int rank;
+    MwSpec spec; /* as the operator that takes it wants it */
+} MwPlanOperatorOperand;
+
 /* One operator of the model, after differentiation. Costs are per step: work done once per
  * micro-batch counts that many times. */
 typedef struct {
@@ -143,12 +155,10 @@ typedef struct {
     const char *phase;  /* "forward", "backward", "update" */
     int rank;           /* of the first result */
     MwSpec spec;        /* of the first result */
+    MwPlanOperatorOperand *operands;
     int operand_count;
-    int *operand_operators; /* index of the operator that gives each operand; -1: none */
-    int *operand_ranks;
-    MwSpec *operand_specs; /* as this operator takes them */
     double compute_s, communication_s;
-    MwPlanCollective *collectives; /* that bring its operands into operand_specs */
+    MwPlanCollective *collectives; /* that bring its operands into their specs */
     int collective_count;
     bool has_runner_up; /* another strategy exists */
     MwSpec runner_up;   /* result spec of the next best strategy, the rest of the plan held */
@@ -180,7 +190,8 @@ typedef struct {
     int output_count;
     MwPlanWeight *weights;
     int weight_count;
-    int loss_buffer; /* f32[], summed over micro-batches; -1: no loss */
+    int loss_buffer; /* f32[], the same on every device; holds the loss of the step when the tasks
+                        are done; -1: no loss */
     MwPlanOperator *operators;
     int operator_count;
     MwPlanCosts costs;

@@ -79,7 +79,7 @@ static void put_operator(yajl_gen json, MwArena *arena, const MwPlanOperator *op
     yajl_gen_array_open(json);
     for (int i = 0; i < op->operand_count; i++) {
         char text[MW_SPEC_TEXT_BYTES];
-        put_string(json, mw_spec_text(op->operand_specs[i], op->operand_ranks[i], text));
+        put_string(json, mw_spec_text(op->operands[i].spec, op->operands[i].rank, text));
     }
     yajl_gen_array_close(json);
     field_double(json, arena, "compute_s", op->compute_s);

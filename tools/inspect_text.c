@@ -12,7 +12,7 @@ static const char *operands_text(MwArena *arena, const MwPlanOperator *op)
     mw_text_add(&text, "");
     for (int i = 0; i < op->operand_count; i++)
         mw_text_printf(&text, "%s%s", i ? " " : "",
-                       mw_spec_string(arena, op->operand_specs[i], op->operand_ranks[i]));
+                       mw_spec_string(arena, op->operands[i].spec, op->operands[i].rank));
     return text.at;
 }
 

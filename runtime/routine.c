@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/routine.h"
+
+#include <string.h>
+
+#define ROUTINE(id, name, accesses, ints, floats)                                                  \
+    _Static_assert(sizeof(accesses) - 1 <= MW_ROUTINE_MAX_OPERANDS, "operands of " name);
+#include "runtime/routines.def"
+#undef ROUTINE
+
+static const MwRoutineInfo routines[MW_ROUTINE_COUNT] = {
+#define ROUTINE(id, name, accesses, ints, floats)                                                  \
+    [MW_ROUTINE_##id] = {name, accesses, sizeof(accesses) - 1, ints, floats},
+#include "runtime/routines.def"
+#undef ROUTINE
+};
+
+const MwRoutineInfo *mw_routine_info(MwRoutine routine)
+{
+    return &routines[routine];
+}
+
+bool mw_routine_parse(const char *name, MwRoutine *routine)
+{
+    for (int i = 0; i < MW_ROUTINE_COUNT; i++) {
+        if (strcmp(name, routines[i].name) == 0) {
+            *routine = (MwRoutine)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Sizes that stick at -1 once anything is negative or too large. */
+static const int64_t largest = (int64_t)1 << 60;
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) || product > largest)
+        return -1;
+    return product;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 || a > largest || b > largest || a + b > largest ? -1 : a + b;
+}
+
+/* Bytes up to the end of the last element of a strided array: `count` rows of `row` elements,
+ * `stride` apart, from `offset`. */
+static int64_t rows_bytes(int64_t offset, int64_t count, int64_t stride, int64_t row)
+{
+    if (count < 1 || row < 1 || row > stride)
+        return -1;
+    return times(4, plus(offset, plus(times(count - 1, stride), row)));
+}
+
+typedef struct {
+    int trans, rows, columns, ld, stride0, stride1, offset;
+} GemmOperand;
+
+/* Of a matrix stored by rows: the last row of the last batch ends last. */
+static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
+{
+    bool turned = operand->trans >= 0 && args[operand->trans].i;
+    int64_t rows = args[turned ? operand->columns : operand->rows].i;
+    int64_t columns = args[turned ? operand->rows : operand->columns].i;
+    int64_t batches = plus(times(args[MW_GEMM_BATCH0].i - 1, args[operand->stride0].i),
+                           times(args[MW_GEMM_BATCH1].i - 1, args[operand->stride1].i));
+    return rows_bytes(plus(args[operand->offset].i, batches), rows, args[operand->ld].i, columns);
+}
+
+static void gemm_extents(const MwKernelArg *args, int64_t *bytes)
+{
+    static const GemmOperand operands[] = {
+        {MW_GEMM_TRANS_A, MW_GEMM_M, MW_GEMM_K, MW_GEMM_LDA, MW_GEMM_A_STRIDE0, MW_GEMM_A_STRIDE1,
+         MW_GEMM_A_OFFSET},
+        {MW_GEMM_TRANS_B, MW_GEMM_K, MW_GEMM_N, MW_GEMM_LDB, MW_GEMM_B_STRIDE0, MW_GEMM_B_STRIDE1,
+         MW_GEMM_B_OFFSET},
+        {-1, MW_GEMM_M, MW_GEMM_N, MW_GEMM_LDC, MW_GEMM_C_STRIDE0, MW_GEMM_C_STRIDE1,
+         MW_GEMM_C_OFFSET},
+    };
+    for (int i = 0; i < MW_COUNT(operands); i++)
+        bytes[i] = gemm_bytes(args, &operands[i]);
+}
+
+typedef struct {
+    int64_t q, k, v;       /* strided */
+    int64_t queries, keys; /* bytes of a dense tensor like q, like k */
+    int64_t lse;
+    int64_t tile; /* bytes of the scores of one query tile */
+} SdpaSizes;
+
+static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
+{
+    int64_t b = args[MW_SDPA_B].i, s = args[MW_SDPA_S].i, t = args[MW_SDPA_T].i;
+    int64_t h = args[MW_SDPA_H].i, g = args[MW_SDPA_G].i, d = args[MW_SDPA_D].i;
+    if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0)
+        return false;
+    int64_t queries = times(b, s), keys = times(b, t);
+    *sizes = (SdpaSizes){
+        .q = rows_bytes(args[MW_SDPA_Q_OFFSET].i, queries, args[MW_SDPA_Q_ROW].i, times(h, d)),
+        .k = rows_bytes(args[MW_SDPA_K_OFFSET].i, keys, args[MW_SDPA_K_ROW].i, times(g, d)),
+        .v = rows_bytes(args[MW_SDPA_V_OFFSET].i, keys, args[MW_SDPA_V_ROW].i, times(g, d)),
+        .queries = times(4, times(queries, times(h, d))),
+        .keys = times(4, times(keys, times(g, d))),
+        .lse = times(4, times(queries, h)),
+        .tile = times(4, times(mw_min(s, MW_SDPA_QUERY_TILE), t)),
+    };
+    return true;
+}
+
+static bool sdpa_extents(const MwKernelArg *args, int64_t *bytes)
+{
+    SdpaSizes z;
+    if (!sdpa_sizes(args, &z))
+        return false;
+    const int64_t all[] = {z.q, z.k, z.v, z.queries, z.lse, z.tile};
+    memcpy(bytes, all, sizeof all);
+    return true;
+}
+
+static bool sdpa_grad_extents(const MwKernelArg *args, int64_t *bytes)
+{
+    SdpaSizes z;
+    if (!sdpa_sizes(args, &z))
+        return false;
+    const int64_t all[] = {z.q,       z.k,       z.v,    z.queries, z.lse,
+                           z.queries, z.queries, z.keys, z.keys,    times(2, z.tile)};
+    memcpy(bytes, all, sizeof all);
+    return true;
+}
+
+bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
+                        int64_t bytes[MW_ROUTINE_MAX_OPERANDS])
+{
+    bool good = true;
+    switch (routine) {
+    case MW_ROUTINE_GEMM:
+        gemm_extents(args, bytes);
+        break;
+    case MW_ROUTINE_SDPA:
+        good = sdpa_extents(args, bytes);
+        break;
+    case MW_ROUTINE_SDPA_GRAD:
+        good = sdpa_grad_extents(args, bytes);
+        break;
+    case MW_ROUTINE_ZERO:
+        bytes[0] = args[0].i;
+        break;
+    case MW_ROUTINE_COPY:
+        bytes[0] = bytes[1] = args[0].i;
+        break;
+    case MW_ROUTINE_COUNT:
+        MW_UNREACHABLE();
+    }
+    for (int i = 0; good && i < routines[routine].operand_count; i++)
+        good = bytes[i] >= 0;
+    return good;
+}

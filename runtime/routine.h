@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of each routine of routines.def: its name, its signature, and how much memory a
+ * call with given arguments touches. The compiler sizes buffers with it, the checker checks them.
+ */
+#ifndef MW_RUNTIME_ROUTINE_H
+#define MW_RUNTIME_ROUTINE_H
+
+#include "base/base.h"
+#include "runtime/kernel.h"
+
+typedef enum {
+#define ROUTINE(id, name, accesses, ints, floats) MW_ROUTINE_##id,
+#include "runtime/routines.def"
+#undef ROUTINE
+    MW_ROUTINE_COUNT
+} MwRoutine;
+
+typedef struct {
+    const char *name;
+    const char *accesses; /* one letter per operand: r, w, a */
+    int operand_count;
+    int int_count, float_count; /* arguments: the integers first */
+} MwRoutineInfo;
+
+const MwRoutineInfo *mw_routine_info(MwRoutine routine);
+/* False if `name` is no routine. */
+bool mw_routine_parse(const char *name, MwRoutine *routine);
+
+enum { MW_ROUTINE_MAX_OPERANDS = 10 };
+
+/* The bytes that a call reaches in each operand, from its start; the scratch a call needs is that
+ * of its scratch operand. False if the arguments make no sense: a negative size or offset, heads
+ * that do not group, an extent beyond 2^62 bytes. */
+bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
+                        int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
+
+/* Names of the arguments of sdpa and sdpa_grad, and of gemm, by place. */
+enum {
+    MW_GEMM_TRANS_A,
+    MW_GEMM_TRANS_B,
+    MW_GEMM_M,
+    MW_GEMM_N,
+    MW_GEMM_K,
+    MW_GEMM_LDA,
+    MW_GEMM_LDB,
+    MW_GEMM_LDC,
+    MW_GEMM_BATCH0,
+    MW_GEMM_BATCH1,
+    MW_GEMM_A_STRIDE0,
+    MW_GEMM_A_STRIDE1,
+    MW_GEMM_B_STRIDE0,
+    MW_GEMM_B_STRIDE1,
+    MW_GEMM_C_STRIDE0,
+    MW_GEMM_C_STRIDE1,
+    MW_GEMM_A_OFFSET,
+    MW_GEMM_B_OFFSET,
+    MW_GEMM_C_OFFSET,
+    MW_GEMM_ALPHA,
+    MW_GEMM_BETA,
+    MW_GEMM_ARGS
+};
+enum {
+    MW_SDPA_B,
+    MW_SDPA_S,
+    MW_SDPA_T,
+    MW_SDPA_H,
+    MW_SDPA_G,
+    MW_SDPA_D,
+    MW_SDPA_CAUSAL,
+    MW_SDPA_Q_ROW,
+    MW_SDPA_K_ROW,
+    MW_SDPA_V_ROW,
+    MW_SDPA_Q_OFFSET,
+    MW_SDPA_K_OFFSET,
+    MW_SDPA_V_OFFSET,
+    MW_SDPA_POSITION,
+    MW_SDPA_SCALE,
+    MW_SDPA_ARGS
+};
+
+/* Queries of one head that sdpa and sdpa_grad work on at a time; the scratch holds their scores. */
+enum { MW_SDPA_QUERY_TILE = 64 };
+
+#endif
