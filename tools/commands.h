@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The commands of `meshwright`. Each takes its own arguments, argv[0] being "meshwright NAME", and
+ * gives the exit status: 0, 1 for an error it has printed; argp ends the process with 64 for wrong
+ * usage. */
+#ifndef MW_TOOLS_COMMANDS_H
+#define MW_TOOLS_COMMANDS_H
+
+#define MW_COMMANDS(COMMAND)                                                                       \
+    COMMAND(compile, "compile a .graph file to a parallel executable")                             \
+    COMMAND(plan, "the same, but stop at the plan")                                                \
+    COMMAND(inspect, "show what a plan or executable does, and why")                               \
+    COMMAND(check, "parse and verify a .graph file")                                               \
+    COMMAND(profile, "measure this machine into a .cluster file")
+
+#define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);
+MW_COMMANDS(MW_DECLARE_COMMAND)
+#undef MW_DECLARE_COMMAND
+
+#endif
