@@ -36,8 +36,8 @@ static void add_operator(MwText *out, int mesh, int index, const MwPlanOperator 
     mw_text_printf(out, "\", fillcolor=\"%s\"%s];\n", phase_colour(op->phase),
                    op->collective_count ? ", penwidth=2, color=\"#b03030\"" : "");
     for (int i = 0; i < op->operand_count; i++)
-        if (op->operand_operators[i] >= 0)
-            mw_text_printf(out, "  m%d_%d -> m%d_%d;\n", mesh, op->operand_operators[i], mesh,
+        if (op->operands[i].operator_index >= 0)
+            mw_text_printf(out, "  m%d_%d -> m%d_%d;\n", mesh, op->operands[i].operator_index, mesh,
                            index);
 }
 

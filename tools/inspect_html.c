@@ -81,7 +81,7 @@ static void add_operator(MwText *out, const MwPlanOperator *op)
     mw_text_add(&operands, "");
     for (int i = 0; i < op->operand_count; i++)
         mw_text_printf(&operands, "%s ",
-                       mw_spec_string(arena, op->operand_specs[i], op->operand_ranks[i]));
+                       mw_spec_string(arena, op->operands[i].spec, op->operands[i].rank));
     add_cell(out, operands.at);
     add_quantity(out, op->compute_s, mw_seconds_text(arena, op->compute_s));
     add_quantity(out, op->communication_s, mw_seconds_text(arena, op->communication_s));
