@@ -121,6 +121,15 @@ static void add_result(MwGraph *graph, MwNodeId node, const MwTensor *tensor, co
     names_add(graph, name, id);
 }
 
+static const char *result_name(MwGraph *graph, const MwNodeSpec *spec, int count, int k)
+{
+    if (spec->result_names)
+        return spec->result_names[k];
+    if (spec->name && count > 1)
+        return mw_arena_printf(graph->arena, "%s.%d", spec->name, k);
+    return spec->name;
+}
+
 MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags)
 {
     MwArena *arena = graph->arena;
@@ -150,10 +159,7 @@ MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags)
     node.first_result = graph->values.count;
     mw_vec_push(arena, &graph->nodes, node);
     for (int k = 0; k < node.result_count; k++) {
-        const char *name = spec->name;
-        if (name && node.result_count > 1)
-            name = mw_arena_printf(arena, "%s.%d", name, k);
-        add_result(graph, id, &results[k], name);
+        add_result(graph, id, &results[k], result_name(graph, spec, node.result_count, k));
     }
     return id;
 }

@@ -152,7 +152,9 @@ typedef struct {
     MwValueId value;
 } MwOutput;
 
-/* At the end of a step `target` (a WEIGHT or STATE value) becomes `value`. */
+/* At the end of a step `target` (a WEIGHT or STATE value) becomes `value`. But where `value` comes
+ * from an earlier phase than update, `target` is an accumulator: it becomes `value` after every
+ * micro-batch, and has its initial value again when the next step begins. */
 typedef struct {
     MwValueId target, value;
 } MwAssign;
@@ -194,6 +196,7 @@ typedef struct {
         *given;       /* result type, for ops whose shape is given (INPUT, WEIGHT, STATE, STEP) */
     const char *name; /* of the result; several results get name.0, name.1; NULL: made up.
                          A name in use gets a suffix. */
+    const char *const *result_names; /* instead of `name`: one for each result; may be NULL */
 } MwNodeSpec;
 
 /* Adds a node, inferring its result types. On a mistake (shapes that disagree, say) adds errors at
@@ -226,6 +229,11 @@ static inline MwNode *mw_value_node(const MwGraph *graph, MwValueId id)
 static inline MwValueId mw_node_result(const MwGraph *graph, MwNodeId id, int k)
 {
     return (MwValueId){mw_node(graph, id)->first_result + k};
+}
+
+static inline bool mw_assign_accumulates(const MwGraph *graph, const MwAssign *assign)
+{
+    return mw_value_node(graph, assign->value)->phase != MW_PHASE_UPDATE;
 }
 
 /* Facts of ops.def. */
