@@ -1,55 +1,73 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the model is compiled for: devices and the links between them.
  *
- * A cluster is `nodes` nodes of `devices_per_node` equal devices. A mesh axis uses the link of the
- * outermost level that it crosses: the network if it joins devices of different nodes, else the
- * node's own. Rates are of useful work, as measured or published; the .cluster file says where each
- * figure is from (docs/clusters.md). */
+ * A cluster is `nodes` nodes of `devices_per_node` equal devices. Devices of one node reach each
+ * other over the node's link, devices of different nodes over the network, which all devices of a
+ * node share. Rates are of useful work, as measured or published; the .cluster file says where each
+ * figure is from (docs/clusters.md). The front end reads and prints such files
+ * (frontend/cluster.h); passes/cost.c makes seconds of them. */
 #ifndef MW_IR_CLUSTER_H
 #define MW_IR_CLUSTER_H
 
-#include "base/diag.h"
 #include "base/spec.h"
 #include "base/tensor.h"
 
-/* One measured or published point of a curve; between points interpolate, beyond them hold. */
+/* One measured or published point of a curve. */
 typedef struct {
-    double at;    /* a size: FLOPs of a product, or bytes of a collective */
-    double value; /* FLOP/s, or seconds */
+    double at;    /* a size, in bytes or FLOPs */
+    double value; /* a rate, or seconds */
 } MwCurvePoint;
 
 typedef struct {
     MwCurvePoint *points; /* ascending in `at` */
-    int count;
+    int count;            /* 0: not known */
 } MwCurve;
 
+/* Matrix products c[m,n] += a[m,k] b[k,n] of one element type. */
 typedef struct {
-    double latency_s;   /* alpha: per message between two devices */
-    double bytes_per_s; /* beta: each way, per device */
-    MwCurve
-        collective_s[MW_COLLECTIVE_COUNT]; /* measured for `measured_ways` devices; may be empty */
-    int measured_ways;
-} MwLink;
+    double peak_flops; /* of the datasheet; 0: the device has none for this type */
+    double rate_flops; /* achieved on large products */
+    /* Achieved rates where each of m, n and k takes each of `sizes`; may be empty. */
+    int size_count;
+    double *sizes; /* [size_count], ascending */
+    double *rates; /* [size_count^3], FLOP/s at (m, n, k), k fastest */
+} MwGemm;
 
 typedef struct {
     int64_t memory_bytes;
-    double memory_bytes_per_s;         /* streaming reads and writes of large arrays */
-    double peak_flops[MW_TYPE_COUNT];  /* matrix products; 0: that type is not supported */
-    MwCurve gemm_flops[MW_TYPE_COUNT]; /* achieved rate by FLOPs of the product; may be empty */
-    double vector_flops;               /* element-wise arithmetic in f32 */
-    double launch_s;                   /* fixed cost of one kernel */
+    MwCurve bandwidth; /* bytes/s read and written, by bytes a kernel touches */
+    MwGemm gemm[MW_TYPE_COUNT];
+    MwCurve attention_flops;      /* achieved rate by FLOPs of one head of one sequence, forward */
+    MwCurve attention_grad_flops; /* and backward; empty: half that of products */
+    double vector_flops; /* element-wise arithmetic in f32, counted as the `flops` of ir/ops.def */
+    double launch_s;     /* fixed cost of one kernel */
+    int units;           /* that each compute one tile of a product at a time (SMs); 0: one */
 } MwDevice;
+
+/* Seconds of one collective on a group of `ways` devices, all groups of that size busy at once. */
+typedef struct {
+    MwCollective kind;
+    int ways;
+    MwCurve time_s; /* by bytes, as mw_cost_collective_s counts them */
+} MwMeasuredCollective;
+
+typedef struct {
+    double call_s;    /* fixed cost of one collective */
+    double latency_s; /* alpha: of one message */
+    double
+        bytes_per_s; /* 1 / beta, each way: of one device in a node; of one node on the network */
+    double device_bytes_per_s;      /* the most that one device gets of the network; 0: all of it */
+    MwMeasuredCollective *measured; /* on the network: between nodes, every device taking part */
+    int measured_count;
+} MwLink;
 
 typedef struct {
     const char *name;
-    const char *backend; /* default backend: "cpu" or "cuda" */
+    const char *backend; /* "cpu" or "cuda" */
     int nodes, devices_per_node;
     MwDevice device;
-    MwLink node_link, network_link;
+    MwLink node_link;    /* zeros where a node is one device */
+    MwLink network_link; /* zeros where the cluster is one node */
 } MwCluster;
-
-/* Reads a .cluster file, or makes the default for "local:N" (N CPU ranks of this machine). NULL
- * after errors. */
-MwCluster *mw_cluster_load(MwArena *arena, const char *name_or_path, MwDiags *diags);
 
 #endif

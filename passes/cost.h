@@ -8,34 +8,54 @@
 #include "ir/ir.h"
 #include "ir/sharding.h"
 
+/* How the groups of one mesh axis lie on the nodes: ways = inner * outer. */
+typedef struct {
+    int ways;
+    int inner;   /* devices of one group in one node; 1 where that is uneven */
+    int outer;   /* nodes that one group spans */
+    int sharers; /* groups that share one node's network link */
+} MwAxisPath;
+
 typedef struct {
     const MwCluster *cluster;
     MwMeshShape mesh;
-    const MwLink *axis_link[MW_MAX_AXES]; /* the slowest link each axis crosses */
-    int axis_sharers[MW_MAX_AXES]; /* groups of that axis that share one node's network link */
+    MwAxisPath path[MW_MAX_AXES];
 } MwCostModel;
 
-/* Devices fill the mesh row-major, node after node. */
+/* Devices fill the mesh row-major, node after node. The mesh has at most the cluster's devices.
+ * `cluster` must outlive the model. */
 MwCostModel mw_cost_model(const MwCluster *cluster, const MwMeshShape *mesh);
+
+typedef enum {
+    MW_WORK_NONE,   /* costs nothing: a view, a source */
+    MW_WORK_STREAM, /* element-wise work, reductions, rows, moves: arithmetic beside memory traffic
+                     */
+    MW_WORK_GEMM,
+    MW_WORK_ATTENTION,
+    MW_WORK_ATTENTION_GRAD,
+} MwWorkKind;
 
 /* The work of one kernel or library call on one device. */
 typedef struct {
-    double flops;
-    double bytes;          /* read plus written in device memory */
-    bool is_contraction;   /* on the matrix units */
-    MwType type;           /* of the contraction's operands */
-    double m, n, k, batch; /* of a contraction */
+    MwWorkKind kind;
+    MwType type;  /* of the operands */
+    double flops; /* as counted by the `flops` of ir/ops.def */
+    double bytes; /* read plus written in device memory */
+    /* `batch` products [m,k] by [k,n]; for attention `batch` heads of m queries, n keys, k elements
+     * each. */
+    double m, n, k, batch;
 } MwWork;
 
 double mw_cost_work_s(const MwCostModel *model, const MwWork *work);
 
 /* A collective along one axis on `bytes` per device: of the larger side (the whole for all_reduce,
  * the gathered result of all_gather, the source of reduce_scatter, either side of all_to_all). The
- * least over the algorithms known (ring, tree, recursive halving and doubling). */
+ * least over the algorithms known. 0 along an axis of one device. */
 double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes);
 
 /* Work of `node` when each factor f of `rule` is split `ways[f]`-fold; reads every operand and
- * writes every result once. */
+ * writes every result once (a gather reads only the rows that it gives). Collectives are no work.
+ */
 MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId node, const MwShardingRule *rule,
                          const int ways[MW_MAX_FACTORS]);
 

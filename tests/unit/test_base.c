@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/intern.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "tests/unit/support.h"
@@ -59,6 +60,32 @@ START_TEST(interned_texts_are_equal_by_pointer)
     }
     ck_assert_ptr_ne(mw_intern_n(interner, "layers.1", 7), names[1]);
     mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(suggestions_are_near_or_none)
+{
+    static const char *const names[] = {"bandwidth", NULL,     "backend",
+                                        "memory",    "launch", "all_gather"};
+    static const struct {
+        const char *typed, *expected;
+    } cases[] = {
+        {"bandwith", "bandwidth"},
+        {"badnwidth", "bandwidth"},
+        {"memmory", "memory"},
+        {"Launch", "launch"},
+        {"allgather", "all_gather"},
+        {"weights", NULL},
+        {"", NULL},
+        {"back", NULL},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        const char *found = mw_suggest(cases[i].typed, names, MW_COUNT(names));
+        if (cases[i].expected)
+            ck_assert_pstr_eq(found, cases[i].expected);
+        else
+            ck_assert_pstr_eq(found, NULL);
+    }
 }
 END_TEST
 
@@ -131,6 +158,7 @@ int main(void)
     tcase_add_test(tests, arena_memory_is_zeroed_aligned_and_stays);
     tcase_add_test(tests, vec_keeps_its_elements_when_it_grows);
     tcase_add_test(tests, interned_texts_are_equal_by_pointer);
+    tcase_add_test(tests, suggestions_are_near_or_none);
     tcase_add_test(tests, doubles_print_shortest_and_read_back);
     tcase_add_test(tests, diagnostics_show_line_and_caret);
     tcase_add_test(tests, a_failed_write_keeps_the_old_file);

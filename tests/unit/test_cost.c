@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* passes/cost.c: values computed by hand, and what must hold of every cluster. */
+#include "passes/cost.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+
+#define NEAR(actual, expected) ck_assert_double_eq_tol((actual), (expected), 1e-9 * (expected))
+
+/* Round figures: node 10 us + 1 us a message, 100 GB/s; network 20 us + 5 us, 25 GB/s a node of
+ * which one device gets at most 6.25, more than its share. */
+static MwCluster test_cluster(const char *backend)
+{
+    static MwCurvePoint bandwidth[] = {{1e6, 100e9}, {4e6, 25e9}};
+    static MwCurvePoint attention[] = {{1e6, 10e9}, {1e8, 40e9}};
+    static double sizes[] = {16, 64}, rates[] = {1e9, 2e9, 2e9, 4e9, 2e9, 4e9, 4e9, 8e9};
+    return (MwCluster){
+        .name = "test",
+        .backend = backend,
+        .nodes = 4,
+        .devices_per_node = 8,
+        .device =
+            {.memory_bytes = INT64_C(16) << 30,
+             .bandwidth = {bandwidth, MW_COUNT(bandwidth)},
+             .gemm[MW_F32] = {.rate_flops = 8e9, .size_count = 2, .sizes = sizes, .rates = rates},
+             .gemm[MW_BF16] = {.peak_flops = 1e14, .rate_flops = 8e13},
+             .attention_flops = {attention, MW_COUNT(attention)},
+             .vector_flops = 1e10,
+             .launch_s = 1e-6,
+             .units = 100},
+        .node_link = {.call_s = 10e-6, .latency_s = 1e-6, .bytes_per_s = 100e9},
+        .network_link = {.call_s = 20e-6,
+                         .latency_s = 5e-6,
+                         .bytes_per_s = 25e9,
+                         .device_bytes_per_s = 6.25e9},
+    };
+}
+
+static MwMeshShape mesh_of(const char *text)
+{
+    MwMeshShape mesh;
+    ck_assert(mw_mesh_parse(text, &mesh));
+    return mesh;
+}
+
+START_TEST(axes_take_the_links_they_cross)
+{
+    static const struct {
+        const char *mesh;
+        int axis, inner, outer, sharers;
+    } cases[] = {
+        {"8", 0, 8, 1, 1},    {"4x8", 0, 1, 4, 8},   {"4x8", 1, 8, 1, 1},   {"32", 0, 8, 4, 1},
+        {"2x16", 0, 1, 2, 8}, {"2x16", 1, 8, 2, 1},  {"16x2", 0, 4, 4, 2},  {"16x2", 1, 2, 1, 4},
+        {"2x4", 0, 2, 1, 4},  {"2x8x2", 0, 1, 2, 8}, {"2x8x2", 1, 4, 2, 2}, {"2x8x2", 2, 2, 1, 4},
+        {"12", 0, 1, 12, 8}, /* 8 devices in one node, 4 in the next */
+    };
+    MwCluster cluster = test_cluster("cpu");
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwMeshShape mesh = mesh_of(cases[i].mesh);
+        MwCostModel model = mw_cost_model(&cluster, &mesh);
+        const MwAxisPath *path = &model.path[cases[i].axis];
+        if (path->inner != cases[i].inner || path->outer != cases[i].outer ||
+            (path->outer > 1 && path->sharers != cases[i].sharers))
+            ck_abort_msg("%s axis %d: %d inner, %d outer, %d sharers", cases[i].mesh, cases[i].axis,
+                         path->inner, path->outer, path->sharers);
+    }
+}
+END_TEST
+
+START_TEST(collectives_cost_what_the_formulas_say)
+{
+    static const struct {
+        const char *backend, *mesh;
+        MwCollective kind;
+        int axis;
+        double bytes, seconds;
+    } cases[] = {
+        /* In a node. Halving and doubling: 3 steps each way. */
+        {"cpu", "4x8", MW_ALL_REDUCE, 1, 1e8, 10e-6 + 6e-6 + 1.75e-3},
+        {"cpu", "4x8", MW_ALL_GATHER, 1, 1e8, 10e-6 + 3e-6 + 0.875e-3},
+        {"cpu", "4x8", MW_REDUCE_SCATTER, 1, 1e8, 10e-6 + 3e-6 + 0.875e-3},
+        {"cpu", "4x8", MW_ALL_TO_ALL, 1, 1e8, 10e-6 + 7e-6 + 0.875e-3},
+        /* Recursive doubling, for a few bytes: 3 messages of the whole. */
+        {"cpu", "4x8", MW_ALL_REDUCE, 1, 1e3, 10e-6 + 3e-6 + 3e-8},
+        /* NCCL: the ring for much, the tree for little. */
+        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e8, 10e-6 + 14e-6 + 1.75e-3},
+        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e3, 10e-6 + 6e-6 + 2e-8},
+        {"cuda", "4x8", MW_ALL_GATHER, 1, 1e8, 10e-6 + 7e-6 + 0.875e-3},
+        /* Three devices: no halving. */
+        {"cpu", "3", MW_REDUCE_SCATTER, 0, 3e8, 10e-6 + 2e-6 + 2e-3},
+        /* Between nodes: 8 groups share 25 GB/s. */
+        {"cpu", "4x8", MW_ALL_REDUCE, 0, 1e8, 20e-6 + 20e-6 + 1.5e8 / 3.125e9},
+        /* Both levels: scatter in the node, reduce an eighth between nodes, gather. */
+        {"cpu", "32", MW_ALL_REDUCE, 0, 1e8,
+         2 * (13e-6 + 0.875e-3) + 40e-6 + 1.5 * 1.25e7 / 3.125e9},
+        /* A flat tree: 2 log2(4) messages far, the other 2 * (5 - 2) near. */
+        {"cuda", "32", MW_ALL_REDUCE, 0, 1, 20e-6 + 4 * 5e-6 + 6 * 1e-6 + 2 / 25e9},
+        {"cpu", "1", MW_ALL_REDUCE, 0, 1e8, 0},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwCluster cluster = test_cluster(cases[i].backend);
+        MwMeshShape mesh = mesh_of(cases[i].mesh);
+        MwCostModel model = mw_cost_model(&cluster, &mesh);
+        double s = mw_cost_collective_s(&model, cases[i].kind, cases[i].axis, cases[i].bytes);
+        if (fabs(s - cases[i].seconds) > 1e-9 * cases[i].seconds)
+            ck_abort_msg("case %d: %g s, not %g s", i, s, cases[i].seconds);
+    }
+}
+END_TEST
+
+START_TEST(one_device_gets_no_more_of_the_network_than_it_can)
+{
+    MwCluster cluster = test_cluster("cpu");
+    cluster.network_link.device_bytes_per_s = 2e9;
+    MwMeshShape mesh = mesh_of("4x8");
+    MwCostModel model = mw_cost_model(&cluster, &mesh);
+    NEAR(mw_cost_collective_s(&model, MW_ALL_GATHER, 0, 1e8), 20e-6 + 10e-6 + 0.75e8 / 2e9);
+}
+END_TEST
+
+START_TEST(measured_collectives_replace_the_formula)
+{
+    MwCluster cluster = test_cluster("cpu");
+    MwCurvePoint two[] = {{1e3, 5e-6}, {1e6, 500e-6}}, four[] = {{1e3, 8e-6}, {1e6, 900e-6}};
+    MwMeasuredCollective measured[] = {{MW_ALL_REDUCE, 2, {two, 2}}, {MW_ALL_REDUCE, 4, {four, 2}}};
+    cluster.node_link.measured = measured;
+    cluster.node_link.measured_count = MW_COUNT(measured);
+    MwMeshShape mesh = mesh_of("2x2x2"), wide = mesh_of("8"), middle = mesh_of("4");
+    MwCostModel of_two = mw_cost_model(&cluster, &mesh), of_eight = mw_cost_model(&cluster, &wide);
+    MwCostModel of_four = mw_cost_model(&cluster, &middle);
+    NEAR(mw_cost_collective_s(&of_two, MW_ALL_REDUCE, 2, 1e3), 5e-6);
+    NEAR(mw_cost_collective_s(&of_two, MW_ALL_REDUCE, 2, 10), 5e-6);
+    NEAR(mw_cost_collective_s(&of_two, MW_ALL_REDUCE, 2, sqrt(1e9)), 50e-6);
+    NEAR(mw_cost_collective_s(&of_two, MW_ALL_REDUCE, 2, 3e6), 1500e-6);
+    NEAR(mw_cost_collective_s(&of_four, MW_ALL_REDUCE, 0, 1e6), 900e-6);
+    /* Eight from four: the latency grows as 10 + 3 to 10 + 2 us, the volume as 7/8 to 3/4. */
+    NEAR(mw_cost_collective_s(&of_eight, MW_ALL_REDUCE, 0, 1e6),
+         8e-6 * 13 / 12 + 892e-6 * (7.0 / 8) / (3.0 / 4));
+    NEAR(mw_cost_collective_s(&of_two, MW_ALL_GATHER, 2, 1e6), 11e-6 + 0.5e6 / 100e9);
+}
+END_TEST
+
+START_TEST(work_costs_what_the_formulas_say)
+{
+    static const struct {
+        MwWork work;
+        double seconds;
+    } cases[] = {
+        {{.kind = MW_WORK_NONE, .bytes = 1e9}, 0},
+        /* Streams: by arithmetic, in the cache, half way to memory (in logarithms), from memory. */
+        {{MW_WORK_STREAM, MW_F32, .flops = 1e6, .bytes = 1e6}, 1e-6 + 1e-4},
+        {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 5e5}, 1e-6 + 5e-6},
+        {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 2e6}, 1e-6 + 2e6 / 50e9},
+        {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 1e8}, 1e-6 + 4e-3},
+        /* Products: on the table, between its sizes, padded below, held above. */
+        {{MW_WORK_GEMM, MW_F32, .m = 64, .n = 64, .k = 16, .batch = 1}, 1e-6 + 131072 / 4e9},
+        {{MW_WORK_GEMM, MW_F32, .m = 32, .n = 32, .k = 16, .batch = 1}, 1e-6 + 32768 / 2e9},
+        {{MW_WORK_GEMM, MW_F32, .m = 1, .n = 16, .k = 16, .batch = 3}, 1e-6 + 3 * 8192 / 1e9},
+        {{MW_WORK_GEMM, MW_F32, .m = 128, .n = 128, .k = 128, .batch = 1}, 1e-6 + 4194304 / 8e9},
+        /* Without a table: one wave of 100 tiles of 2 * 128 * 128 * 64 at 8e11 each; two waves. */
+        {{MW_WORK_GEMM, MW_BF16, .m = 1, .n = 1, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
+        {{MW_WORK_GEMM, MW_BF16, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
+        {{MW_WORK_GEMM, MW_BF16, .m = 1281, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 4194304 / 8e11},
+        {{MW_WORK_GEMM, MW_I32, .m = 16, .n = 16, .k = 16, .batch = 1}, 1e-6 + 8192 / 1e9},
+        {{MW_WORK_ATTENTION, MW_F32, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
+         1e-6 + 8e7 / 20e9},
+        /* No curve: 4 m n k at half the rate of products. */
+        {{MW_WORK_ATTENTION_GRAD, MW_F32, .flops = 4 * 262144, .batch = 1, .m = 64, .n = 64,
+          .k = 64},
+         1e-6 + 4 * 262144 / 4e9},
+    };
+    MwCluster cluster = test_cluster("cpu");
+    MwMeshShape mesh = mesh_of("1");
+    MwCostModel model = mw_cost_model(&cluster, &mesh);
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        double s = mw_cost_work_s(&model, &cases[i].work);
+        if (fabs(s - cases[i].seconds) > 1e-9 * cases[i].seconds)
+            ck_abort_msg("case %d: %g s, not %g s", i, s, cases[i].seconds);
+    }
+}
+END_TEST
+
+/* More bytes never cost less, nor an all-reduce less than the reduce-scatter that it holds, and
+ * products grow with each of their dimensions. */
+START_TEST(costs_are_monotone)
+{
+    static const char *const meshes[] = {"2",  "3",  "4",   "8",   "16",
+                                         "24", "32", "4x8", "8x4", "2x16"};
+    static const char *const backends[] = {"cpu", "cuda"};
+    for (int b = 0; b < MW_COUNT(backends); b++)
+        for (int i = 0; i < MW_COUNT(meshes); i++) {
+            MwCluster cluster = test_cluster(backends[b]);
+            MwMeshShape mesh = mesh_of(meshes[i]);
+            MwCostModel model = mw_cost_model(&cluster, &mesh);
+            double before[MW_COLLECTIVE_COUNT] = {0};
+            for (double bytes = 16; bytes < 1e10; bytes *= 1.7) {
+                double s[MW_COLLECTIVE_COUNT];
+                for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++) {
+                    s[kind] = mw_cost_collective_s(&model, kind, 0, bytes);
+                    ck_assert_double_ge(s[kind], before[kind]);
+                    before[kind] = s[kind];
+                }
+                /* NCCL has trees for the all-reduce alone, which are quicker for few bytes. */
+                if (b == 1 && bytes < 1e7)
+                    continue;
+                ck_assert_double_ge(s[MW_ALL_REDUCE], s[MW_REDUCE_SCATTER]);
+                ck_assert_double_ge(s[MW_ALL_REDUCE], s[MW_ALL_GATHER]);
+            }
+        }
+}
+END_TEST
+
+START_TEST(products_grow_with_every_dimension)
+{
+    MwCluster cluster = test_cluster("cpu");
+    MwMeshShape mesh = mesh_of("1");
+    MwCostModel model = mw_cost_model(&cluster, &mesh);
+    for (int type = MW_F32; type <= MW_BF16; type++)
+        for (int d = 0; d < 3; d++) {
+            double before = 0;
+            for (double size = 1; size < 4000; size += size < 300 ? 1 : 37) {
+                MwWork work = {
+                    .kind = MW_WORK_GEMM, .type = type, .m = 48, .n = 48, .k = 48, .batch = 1};
+                *(d == 0 ? &work.m : d == 1 ? &work.n : &work.k) = size;
+                double s = mw_cost_work_s(&model, &work);
+                ck_assert_double_ge(s, before * (1 - 1e-12));
+                before = s;
+            }
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cost");
+    TCase *tcase = tcase_create("cost");
+    tcase_add_test(tcase, axes_take_the_links_they_cross);
+    tcase_add_test(tcase, collectives_cost_what_the_formulas_say);
+    tcase_add_test(tcase, one_device_gets_no_more_of_the_network_than_it_can);
+    tcase_add_test(tcase, measured_collectives_replace_the_formula);
+    tcase_add_test(tcase, work_costs_what_the_formulas_say);
+    tcase_add_test(tcase, costs_are_monotone);
+    tcase_add_test(tcase, products_grow_with_every_dimension);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
