@@ -32,9 +32,17 @@ static const MwTensor *result_tensor(const Query *query, int i)
     return mw_value_tensor(query->graph, (MwValueId){query->node->first_result + i});
 }
 
-static double local_size(const Query *query, int factor)
+/* A dimension that is looked up is not looped over: however it is split, every device goes through
+ * all indices. */
+static bool is_looked_up(const MwFactor *factor)
 {
-    return (double)query->rule->factors[factor].size / query->ways[factor];
+    return factor->size < factor->divisor;
+}
+
+static double local_size(const Query *query, int f)
+{
+    const MwFactor *factor = &query->rule->factors[f];
+    return is_looked_up(factor) ? 1 : (double)factor->size / query->ways[f];
 }
 
 static double local_bytes(const Query *query, const MwTensor *tensor, const MwFactorMap *map)
@@ -46,49 +54,35 @@ static double local_bytes(const Query *query, const MwTensor *tensor, const MwFa
     return bytes;
 }
 
-/* Operands and results that run over `factor`. */
-static int users_of_factor(const Query *query, int factor)
-{
-    int users = 0;
-    for (int i = 0; i < query->node->operand_count; i++)
-        users += has_factor(&query->rule->operands[i], operand_tensor(query, i)->rank, factor);
-    for (int i = 0; i < query->node->result_count; i++)
-        users += has_factor(&query->rule->results[i], result_tensor(query, i)->rank, factor);
-    return users;
-}
-
-/* A gather indexes the factor that its table alone has, and loops over the others. */
-static bool is_indexed(const Query *query, int factor)
-{
-    return mw_op_info(query->node->op)->lowering == MW_LOWER_GATHER &&
-           users_of_factor(query, factor) == 1;
-}
-
 static double local_points(const Query *query)
 {
     double points = 1;
     for (int f = 0; f < query->rule->factor_count; f++)
-        if (!is_indexed(query, f))
-            points *= local_size(query, f);
+        points *= local_size(query, f);
     return points;
 }
 
-/* An operand that is indexed is read only where it is needed; a result is written whole. */
+static double operand_bytes(const Query *query, int i)
+{
+    const MwTensor *tensor = operand_tensor(query, i);
+    const MwFactorMap *map = &query->rule->operands[i];
+    for (int d = 0; d < tensor->rank; d++)
+        if (map->factor[d] >= 0 && is_looked_up(&query->rule->factors[map->factor[d]]))
+            return local_points(query) * mw_type_bytes(tensor->type);
+    return local_bytes(query, tensor, map);
+}
+
+/* What moves elements reads no more than it writes. */
 static double node_bytes(const Query *query)
 {
-    double bytes = 0;
-    for (int i = 0; i < query->node->operand_count; i++) {
-        const MwTensor *tensor = operand_tensor(query, i);
-        const MwFactorMap *map = &query->rule->operands[i];
-        double read = local_bytes(query, tensor, map);
-        for (int f = 0; f < query->rule->factor_count; f++)
-            if (has_factor(map, tensor->rank, f) && is_indexed(query, f))
-                read = local_points(query) * mw_type_bytes(tensor->type);
-        bytes += read;
-    }
+    double read = 0, written = 0;
+    for (int i = 0; i < query->node->operand_count; i++)
+        read += operand_bytes(query, i);
     for (int i = 0; i < query->node->result_count; i++)
-        bytes += local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
-    return bytes;
+        written += local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
+    if (mw_op_info(query->node->op)->lowering == MW_LOWER_MOVE && read > written)
+        read = written;
+    return read + written;
 }
 
 /* Sorts the factors of a product into m (left and result), n (right and result), k (both operands)
