@@ -221,6 +221,8 @@ void mw_plan_print(MwText *text, const MwPlan *plan);
 /* NULL after an error that names the line and what is wrong: damage, truncation, another version.
  */
 MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags);
+/* The section of an executable that holds its plan's text, and nothing else. */
+#define MW_PLAN_SECTION ".mwplan"
 /* Reads a plan file, or the plan inside an executable made by `meshwright compile`. */
 MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
 
