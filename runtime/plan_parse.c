@@ -55,12 +55,13 @@ static bool is_word(const char *word, size_t length, const char *keyword)
     return strlen(keyword) == length && memcmp(word, keyword, length) == 0;
 }
 
-/* The end of the word at `at`: the next space outside quotes and brackets. */
+/* The end of the word at `at`: the next space outside quotes and brackets that does not lead to the
+ * partial axes of a spec, as in "[R] +P0". */
 static const char *word_end(const char *at, const char *end)
 {
     int depth = 0;
     bool quoted = false;
-    for (; at < end && (quoted || depth > 0 || *at != ' '); at++) {
+    for (; at < end && (quoted || depth > 0 || *at != ' ' || at[1] == '+'); at++) {
         if (quoted && *at == '\\' && at + 1 < end)
             at++;
         else if (*at == '"')

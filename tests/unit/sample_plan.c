@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/unit/sample_plan.h"
+
+#include "runtime/routine.h"
+
+#include <string.h>
+
+/* diff = pred - y; loss += scale * sum of diff^2 */
+static void run_diff(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    (void)stream;
+    const float *pred = operands[0], *y = operands[1];
+    float *diff = operands[2], *loss = operands[3];
+    for (int64_t i = 0; i < args[0].i; i++) {
+        diff[i] = pred[i] - y[i];
+        *loss += (float)args[1].f * diff[i] * diff[i];
+    }
+}
+
+/* w -= rate * g */
+static void run_descend(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    (void)stream;
+    float *w = operands[0];
+    const float *g = operands[1];
+    for (int i = 0; i < SAMPLE_WIDTH; i++)
+        w[i] -= (float)args[0].f * g[i];
+}
+
+const MwKernelEntry sample_kernels[] = {{"diff", run_diff}, {"descend", run_descend}, {NULL, NULL}};
+
+static const char sample_source[] = "/* descend: w -= rate * g */\n"
+                                    "#include \"runtime/kernel.h\"\n"
+                                    "\n"
+                                    "static const char text[] = \"a \\\"quoted\\\" | text\";\n";
+
+typedef struct {
+    MwArena *arena;
+    int64_t rows; /* of one micro-batch on one device */
+    int ranks, micro_batches;
+} Sample;
+
+static MwTensor vector(int64_t size)
+{
+    return mw_tensor(MW_F32, 1, &size);
+}
+
+static MwTensor matrix(int64_t rows, int64_t columns)
+{
+    return mw_tensor(MW_F32, 2, (int64_t[]){rows, columns});
+}
+
+static void add_buffers(const Sample *sample, MwPlanMesh *mesh)
+{
+    const struct {
+        const char *name;
+        MwTensor tensor;
+        bool persistent;
+    } all[SAMPLE_BUFFERS] = {
+        [SAMPLE_W] = {"w", vector(SAMPLE_WIDTH), true},
+        [SAMPLE_G] = {"w.grad", vector(SAMPLE_WIDTH), true},
+        [SAMPLE_LOSS_PART] = {"loss.part", mw_tensor_scalar(MW_F32), true},
+        [SAMPLE_X] = {"x", matrix(sample->rows, SAMPLE_WIDTH), false},
+        [SAMPLE_Y] = {"y", vector(sample->rows), false},
+        [SAMPLE_PRED] = {"pred", vector(sample->rows), false},
+        [SAMPLE_DIFF] = {"a \"name\"\n", vector(sample->rows), false},
+        [SAMPLE_LOSS] = {"loss", mw_tensor_scalar(MW_F32), false},
+    };
+    mesh->buffers = MW_NEW(sample->arena, MwPlanBuffer, SAMPLE_BUFFERS);
+    mesh->buffer_count = SAMPLE_BUFFERS;
+    for (int i = 0; i < SAMPLE_BUFFERS; i++) {
+        MwPlanBuffer *buffer = &mesh->buffers[i];
+        buffer->name = all[i].name;
+        buffer->tensor = all[i].tensor;
+        buffer->persistent = all[i].persistent;
+        buffer->bytes = mw_round_up(mw_tensor_bytes(&all[i].tensor), MW_BUFFER_ALIGNMENT);
+        buffer->offset = i == SAMPLE_LOSS ? mesh->buffers[SAMPLE_X].offset : mesh->arena_bytes;
+        if (i != SAMPLE_LOSS)
+            mesh->arena_bytes += buffer->bytes;
+    }
+}
+
+static MwSpec split_first(void)
+{
+    return mw_spec_with_dim(mw_spec_replicated(), 0, 1);
+}
+
+static void add_data(const Sample *sample, MwPlanMesh *mesh)
+{
+    const MwPlanInput inputs[] = {
+        {"x", SAMPLE_X, matrix(SAMPLE_BATCH, SAMPLE_WIDTH), split_first()},
+        {"y", SAMPLE_Y, vector(SAMPLE_BATCH), split_first()},
+    };
+    const MwPlanOutput outputs[] = {
+        {"pred", SAMPLE_PRED, vector(SAMPLE_BATCH), split_first(), false},
+        {"loss", SAMPLE_LOSS, mw_tensor_scalar(MW_F32), mw_spec_replicated(), true},
+    };
+    const MwPlanWeight weights[] = {
+        {"w", SAMPLE_W, vector(SAMPLE_WIDTH), mw_spec_replicated(), MW_INIT_NORMAL, 0.5},
+        {"w.grad", SAMPLE_G, vector(SAMPLE_WIDTH), mw_spec_replicated(), MW_INIT_ZEROS,
+         .is_state = true, .reset_each_step = true},
+        {"loss.part", SAMPLE_LOSS_PART, mw_tensor_scalar(MW_F32), mw_spec_replicated(),
+         MW_INIT_ZEROS, .is_state = true, .reset_each_step = true},
+    };
+    mesh->inputs = mw_arena_dup(sample->arena, inputs, sizeof inputs);
+    mesh->input_count = MW_COUNT(inputs);
+    mesh->outputs = mw_arena_dup(sample->arena, outputs, sizeof outputs);
+    mesh->output_count = MW_COUNT(outputs);
+    mesh->weights = mw_arena_dup(sample->arena, weights, sizeof weights);
+    mesh->weight_count = MW_COUNT(weights);
+    mesh->loss_buffer = SAMPLE_LOSS;
+}
+
+static MwPlanInstr instr(const Sample *sample, MwInstrKind kind, int target,
+                         const MwPlanOperand *operands, int operand_count)
+{
+    return (MwPlanInstr){
+        .kind = kind,
+        .target = target,
+        .operands = mw_arena_dup(sample->arena, operands, sizeof *operands * (size_t)operand_count),
+        .operand_count = operand_count,
+        .operator_index = -1,
+        .time_s = 1e-6};
+}
+
+static void set_args(const Sample *sample, MwPlanInstr *to, const MwPlanArg *args, int count)
+{
+    to->args = mw_arena_dup(sample->arena, args, sizeof *args * (size_t)count);
+    to->arg_count = count;
+}
+
+static MwPlanInstr gemm(const Sample *sample, const MwPlanOperand *operands, bool trans_a,
+                        int64_t m, int64_t k, double alpha, double beta)
+{
+    MwPlanInstr to = instr(sample, MW_INSTR_ROUTINE, MW_ROUTINE_GEMM, operands, 3);
+    MwPlanArg args[MW_GEMM_ARGS] = {0};
+    args[MW_GEMM_TRANS_A].i = trans_a;
+    args[MW_GEMM_M].i = m;
+    args[MW_GEMM_N].i = args[MW_GEMM_LDB].i = args[MW_GEMM_LDC].i = 1;
+    args[MW_GEMM_K].i = k;
+    args[MW_GEMM_LDA].i = SAMPLE_WIDTH;
+    args[MW_GEMM_BATCH0].i = args[MW_GEMM_BATCH1].i = 1;
+    args[MW_GEMM_ALPHA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = alpha};
+    args[MW_GEMM_BETA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = beta};
+    set_args(sample, &to, args, MW_GEMM_ARGS);
+    return to;
+}
+
+static MwPlanInstr all_reduce(const Sample *sample, const MwPlanOperand *operands, int64_t count)
+{
+    MwPlanInstr to = instr(sample, MW_INSTR_COLLECTIVE, MW_ALL_REDUCE, operands, 2);
+    to.type = MW_F32;
+    to.count = count;
+    return to;
+}
+
+static MwPlanProgram program(const Sample *sample, const char *name, const MwPlanInstr *instrs,
+                             int count)
+{
+    return (MwPlanProgram){
+        name, mw_arena_dup(sample->arena, instrs, sizeof *instrs * (size_t)count), count};
+}
+
+static MwPlanProgram forward(const Sample *sample)
+{
+    const double scale = 1.0 / SAMPLE_BATCH;
+    const MwPlanOperand predict[] = {
+        {SAMPLE_X, MW_ACCESS_READ}, {SAMPLE_W, MW_ACCESS_READ}, {SAMPLE_PRED, MW_ACCESS_WRITE}};
+    const MwPlanOperand diff[] = {{SAMPLE_PRED, MW_ACCESS_READ},
+                                  {SAMPLE_Y, MW_ACCESS_READ},
+                                  {SAMPLE_DIFF, MW_ACCESS_WRITE},
+                                  {SAMPLE_LOSS_PART, MW_ACCESS_READ_WRITE}};
+    const MwPlanOperand gradient[] = {{SAMPLE_X, MW_ACCESS_READ},
+                                      {SAMPLE_DIFF, MW_ACCESS_READ},
+                                      {SAMPLE_G, MW_ACCESS_READ_WRITE}};
+    const MwPlanArg diff_args[] = {
+        {.i = sample->rows},
+        {.kind = MW_ARG_FLOAT, .f = scale},
+        {.kind = MW_ARG_POSITION,
+         .axes = 1,
+         .block_stride = sample->rows,
+         .micro_stride = sample->rows * sample->ranks},
+        {.kind = MW_ARG_STEP},
+        {.kind = MW_ARG_SEED},
+    };
+    MwPlanInstr instrs[] = {
+        gemm(sample, predict, false, sample->rows, SAMPLE_WIDTH, 1, 0),
+        instr(sample, MW_INSTR_KERNEL, 0, diff, MW_COUNT(diff)),
+        gemm(sample, gradient, true, SAMPLE_WIDTH, sample->rows, 2 * scale, 1),
+    };
+    instrs[0].operator_index = 0;
+    set_args(sample, &instrs[1], diff_args, MW_COUNT(diff_args));
+    return program(sample, "forward", instrs, MW_COUNT(instrs));
+}
+
+static MwPlanProgram update(const Sample *sample)
+{
+    const MwPlanOperand loss[] = {{SAMPLE_LOSS_PART, MW_ACCESS_READ},
+                                  {SAMPLE_LOSS, MW_ACCESS_WRITE}};
+    const MwPlanOperand gradient[] = {{SAMPLE_G, MW_ACCESS_READ}, {SAMPLE_G, MW_ACCESS_WRITE}};
+    const MwPlanOperand descend[] = {{SAMPLE_W, MW_ACCESS_READ_WRITE}, {SAMPLE_G, MW_ACCESS_READ}};
+    const MwPlanArg rate = {.kind = MW_ARG_FLOAT, .f = 0.1};
+    MwPlanInstr instrs[] = {
+        all_reduce(sample, loss, 1),
+        all_reduce(sample, gradient, SAMPLE_WIDTH),
+        instr(sample, MW_INSTR_KERNEL, 1, descend, MW_COUNT(descend)),
+    };
+    set_args(sample, &instrs[2], &rate, 1);
+    return program(sample, "update", instrs, MW_COUNT(instrs));
+}
+
+static void add_programs(const Sample *sample, MwPlanMesh *mesh)
+{
+    const MwPlanProgram programs[] = {forward(sample), update(sample)};
+    mesh->programs = mw_arena_dup(sample->arena, programs, sizeof programs);
+    mesh->program_count = MW_COUNT(programs);
+    mesh->task_count = sample->micro_batches + 1;
+    mesh->tasks = MW_NEW(sample->arena, MwPlanTask, mesh->task_count);
+    for (int m = 0; m < sample->micro_batches; m++)
+        mesh->tasks[m] = (MwPlanTask){.program = 0, .micro_batch = m};
+    mesh->tasks[sample->micro_batches] = (MwPlanTask){.program = 1, .micro_batch = -1};
+}
+
+static void add_report(const Sample *sample, MwPlanMesh *mesh)
+{
+    static const MwPlanCollective reshard = {MW_ALL_REDUCE, 0, 16, 0.25};
+    const MwPlanOperatorOperand operands[] = {{-1, 2, split_first()}, {-1, 1, {0}}};
+    const MwPlanOperator all[] = {
+        {.name = "pred",
+         .op = "einsum",
+         .source = "line.graph:3:5",
+         .phase = "forward",
+         .rank = 1,
+         .spec = split_first(),
+         .operands = mw_arena_dup(sample->arena, operands, sizeof operands),
+         .operand_count = MW_COUNT(operands),
+         .compute_s = 1.0 / 3,
+         .has_runner_up = true,
+         .runner_up = mw_spec_with_partial(mw_spec_replicated(), 1, MW_COMBINE_SUM),
+         .runner_up_extra_s = 1e-9,
+         .pinned = true},
+        {.name = "w.grad",
+         .op = "einsum",
+         .source = "",
+         .phase = "backward",
+         .rank = 1,
+         .collectives = mw_arena_dup(sample->arena, &reshard, sizeof reshard),
+         .collective_count = 1},
+    };
+    mesh->operators = mw_arena_dup(sample->arena, all, sizeof all);
+    mesh->operator_count = MW_COUNT(all);
+    mesh->costs = (MwPlanCosts){1, 0.5, 0.75, 0.25, 1.5, mesh->arena_bytes};
+}
+
+MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
+{
+    const Sample sample = {arena, SAMPLE_BATCH / (ranks * micro_batches), ranks, micro_batches};
+    static const MwPlanKernel kernels[] = {{"diff", 4, 5}, {"descend", 2, 1}};
+    MwPlan *plan = MW_NEW(arena, MwPlan, 1);
+    MwPlanMesh *mesh = MW_NEW(arena, MwPlanMesh, 1);
+    *plan = (MwPlan){.model = "line",
+                     .source = "line.graph",
+                     .cluster = "local",
+                     .backend = "cpu",
+                     .rank_count = ranks,
+                     .micro_batches = micro_batches,
+                     .kernels = mw_arena_dup(arena, kernels, sizeof kernels),
+                     .kernel_count = MW_COUNT(kernels),
+                     .kernel_source = sample_source,
+                     .meshes = mesh,
+                     .mesh_count = 1};
+    mesh->shape = (MwMeshShape){.axis_count = 1, .size = {ranks}};
+    add_buffers(&sample, mesh);
+    add_data(&sample, mesh);
+    add_programs(&sample, mesh);
+    add_report(&sample, mesh);
+    return plan;
+}
