@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* passes/strategies: the strategies of typical nodes, written out. */
+#include "base/text.h"
+#include "passes/strategies.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/graphs.h"
+#include "tests/unit/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "[S0, R] [R, R] -> [S0, R]", one line a strategy, sorted. */
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void put_spec(MwText *text, MwSpec spec, const MwTensor *tensor)
+{
+    char buffer[MW_SPEC_TEXT_BYTES];
+    mw_text_printf(text, "%s%s", text->bytes ? " " : "", mw_spec_text(spec, tensor->rank, buffer));
+}
+
+static const char *strategy_text(TestGraph *test, MwNodeId id, const MwStrategy *strategy)
+{
+    const MwNode *node = mw_node(test->graph, id);
+    MwText text = {.arena = test->arena};
+    for (int k = 0; k < node->operand_count; k++)
+        put_spec(&text, strategy->operands[k], mw_value_tensor(test->graph, node->operands[k]));
+    mw_text_add(&text, " ->");
+    for (int k = 0; k < node->result_count; k++)
+        put_spec(&text, strategy->results[k],
+                 mw_value_tensor(test->graph, mw_node_result(test->graph, id, k)));
+    return text.at;
+}
+
+static const char *list_text(TestGraph *test, MwNodeId id, const MwStrategyList *list)
+{
+    const char **lines = MW_NEW(test->arena, const char *, list->count);
+    for (int s = 0; s < list->count; s++)
+        lines[s] = strategy_text(test, id, &list->at[s]);
+    qsort(lines, (size_t)list->count, sizeof *lines, compare_lines);
+    MwText text = {.arena = test->arena};
+    for (int s = 0; s < list->count; s++)
+        mw_text_printf(&text, "%s\n", lines[s]);
+    return text.at;
+}
+
+static const MwStrategyList *strategies_on(TestGraph *test, MwValueId value, const char *mesh_text,
+                                           MwStrategyRole role)
+{
+    MwMeshShape mesh;
+    ck_assert(mw_mesh_parse(mesh_text, &mesh));
+    MwCluster *cluster = MW_NEW(test->arena, MwCluster, 1);
+    *cluster = test_cluster(mw_mesh_devices(&mesh));
+    MwCostModel model = mw_cost_model(cluster, &mesh);
+    MwStrategyTable *table = mw_strategy_table_new(test->arena, &model);
+    return mw_strategies(table, test->graph, mw_value(test->graph, value)->node, role);
+}
+
+static void check_list(TestGraph *test, MwValueId value, const char *mesh, MwStrategyRole role,
+                       const char *wanted)
+{
+    const MwStrategyList *list = strategies_on(test, value, mesh, role);
+    ck_assert_str_eq(list_text(test, mw_value(test->graph, value)->node, list), wanted);
+}
+
+START_TEST(a_product_splits_rows_columns_or_the_sum)
+{
+    TestGraph t = test_graph_new();
+    MwValueId a = test_source(&t, MW_OP_INPUT, "a", "f32[4, 6]");
+    MwValueId b = test_source(&t, MW_OP_WEIGHT, "b", "f32[6, 8]");
+    MwValueId c = test_einsum(&t, "mk,kn->mn", a, b);
+    check_list(&t, c, "2", MW_STRATEGY_PLAIN,
+               "[R, R] [R, R] -> [R, R]\n"
+               "[R, R] [R, S0] -> [R, S0]\n"
+               "[R, S0] [S0, R] -> [R, R] +P0\n"
+               "[S0, R] [R, R] -> [S0, R]\n");
+    check_list(&t, c, "4", MW_STRATEGY_PLAIN, /* 6 does not divide by 4 */
+               "[R, R] [R, R] -> [R, R]\n"
+               "[R, R] [R, S0] -> [R, S0]\n"
+               "[S0, R] [R, R] -> [S0, R]\n");
+    check_list(&t, c, "2x2", MW_STRATEGY_WHOLE,
+               "[R, R] [R, R] -> [R, R]\n"
+               "[R, R] [R, S01] -> [R, S01]\n"
+               "[R, R] [R, S0] -> [R, S0]\n"
+               "[R, R] [R, S1] -> [R, S1]\n"
+               "[S0, R] [R, R] -> [S0, R]\n"
+               "[S0, R] [R, S1] -> [S0, S1]\n"
+               "[S01, R] [R, R] -> [S01, R]\n"
+               "[S1, R] [R, R] -> [S1, R]\n"
+               "[S1, R] [R, S0] -> [S1, S0]\n");
+    check_list(&t, c, "1", MW_STRATEGY_PLAIN, "[R, R] [R, R] -> [R, R]\n");
+    check_list(&t, c, "1x4", MW_STRATEGY_PLAIN,
+               "[R, R] [R, R] -> [R, R]\n"
+               "[R, R] [R, S1] -> [R, S1]\n"
+               "[S1, R] [R, R] -> [S1, R]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+START_TEST(linear_operators_carry_partial_sums)
+{
+    TestGraph t = test_graph_new();
+    MwValueId a = test_source(&t, MW_OP_INPUT, "a", "f32[4]");
+    MwValueId b = test_source(&t, MW_OP_INPUT, "b", "f32[4]");
+    check_list(&t, test_op2(&t, MW_OP_ADD, a, b), "2", MW_STRATEGY_PLAIN,
+               "[R] +P0 [R] +P0 -> [R] +P0\n"
+               "[R] [R] -> [R]\n"
+               "[S0] [S0] -> [S0]\n");
+    check_list(&t, test_op2(&t, MW_OP_MUL, a, b), "2", MW_STRATEGY_PLAIN,
+               "[R] +P0 [R] -> [R] +P0\n"
+               "[R] [R] +P0 -> [R] +P0\n"
+               "[R] [R] -> [R]\n"
+               "[S0] [S0] -> [S0]\n");
+    check_list(&t, test_op2(&t, MW_OP_DIV, a, b), "2", MW_STRATEGY_PLAIN,
+               "[R] +P0 [R] -> [R] +P0\n"
+               "[R] [R] -> [R]\n"
+               "[S0] [S0] -> [S0]\n");
+    check_list(&t, test_op2(&t, MW_OP_GELU_GRAD, a, b), "2", MW_STRATEGY_PLAIN,
+               "[R] [R] +P0 -> [R] +P0\n"
+               "[R] [R] -> [R]\n"
+               "[S0] [S0] -> [S0]\n");
+    check_list(&t, test_op1(&t, MW_OP_EXP, a), "2", MW_STRATEGY_PLAIN,
+               "[R] -> [R]\n"
+               "[S0] -> [S0]\n");
+    check_list(&t, test_op2(&t, MW_OP_ADD, a, b), "2", MW_STRATEGY_WHOLE,
+               "[R] [R] -> [R]\n"
+               "[S0] [S0] -> [S0]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+START_TEST(whole_numbers_are_not_carried)
+{
+    TestGraph t = test_graph_new();
+    MwValueId a = test_source(&t, MW_OP_INPUT, "a", "i32[4]");
+    check_list(&t, test_op2(&t, MW_OP_ADD, a, a), "2", MW_STRATEGY_PLAIN,
+               "[R] [R] -> [R]\n"
+               "[S0] [S0] -> [S0]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+START_TEST(sources_take_any_spec)
+{
+    TestGraph t = test_graph_new();
+    MwValueId w = test_source(&t, MW_OP_WEIGHT, "w", "f32[4, 2]");
+    check_list(&t, w, "2x2", MW_STRATEGY_PLAIN,
+               " -> [R, R]\n"
+               " -> [R, S0]\n"
+               " -> [R, S1]\n"
+               " -> [S0, R]\n"
+               " -> [S0, S1]\n"
+               " -> [S01, R]\n"
+               " -> [S1, R]\n"
+               " -> [S1, S0]\n");
+    MwValueId s = test_source(&t, MW_OP_STATE, "s", "f32[4]");
+    check_list(&t, s, "2x2", MW_STRATEGY_PARTIAL,
+               " -> [R]\n"
+               " -> [R] +P0\n"
+               " -> [R] +P01\n"
+               " -> [R] +P1\n"
+               " -> [S01]\n"
+               " -> [S0]\n"
+               " -> [S0] +P1\n"
+               " -> [S1]\n"
+               " -> [S1] +P0\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+START_TEST(rows_and_reductions)
+{
+    TestGraph t = test_graph_new();
+    MwValueId x = test_source(&t, MW_OP_INPUT, "x", "f32[4, 8]");
+    check_list(&t, test_op1(&t, MW_OP_SOFTMAX, x), "2", MW_STRATEGY_PLAIN,
+               "[R, R] -> [R, R]\n"
+               "[S0, R] -> [S0, R]\n");
+    check_list(&t, test_op1(&t, MW_OP_LOGSUMEXP, x), "2", MW_STRATEGY_PLAIN,
+               "[R, R] -> [R]\n"
+               "[R, S0] -> [R] +L0\n"
+               "[S0, R] -> [S0]\n");
+    int64_t axes[] = {1};
+    MwAttr attr = mw_attr_ints(MW_ATTR_AXES, axes, 1);
+    check_list(&t, test_op1_attr(&t, MW_OP_REDUCE_MAX, x, attr), "2", MW_STRATEGY_PLAIN,
+               "[R, R] -> [R]\n"
+               "[R, S0] -> [R] +M0\n"
+               "[S0, R] -> [S0]\n");
+    check_list(&t, test_op1_attr(&t, MW_OP_REDUCE_SUM, x, attr), "2", MW_STRATEGY_PLAIN,
+               "[R, R] +P0 -> [R] +P0\n"
+               "[R, R] -> [R]\n"
+               "[R, S0] -> [R] +P0\n"
+               "[S0, R] -> [S0]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+START_TEST(look_ups_split_their_table)
+{
+    TestGraph t = test_graph_new();
+    MwValueId ids = test_source(&t, MW_OP_INPUT, "ids", "i32[4]");
+    MwValueId table = test_source(&t, MW_OP_WEIGHT, "table", "f32[8, 6]");
+    check_list(&t, test_op2(&t, MW_OP_EMBEDDING, ids, table), "2", MW_STRATEGY_PLAIN,
+               "[R] [R, R] +P0 -> [R, R] +P0\n"
+               "[R] [R, R] -> [R, R]\n"
+               "[R] [R, S0] -> [R, S0]\n"
+               "[R] [S0, R] -> [R, R] +P0\n"
+               "[S0] [R, R] -> [S0, R]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+START_TEST(attention_keeps_keys_whole)
+{
+    TestGraph t = test_graph_new();
+    MwValueId q = test_source(&t, MW_OP_INPUT, "q", "f32[2, 8, 4, 16]");
+    MwValueId k = test_source(&t, MW_OP_INPUT, "k", "f32[2, 8, 2, 16]");
+    MwValueId v = test_source(&t, MW_OP_INPUT, "v", "f32[2, 8, 2, 16]");
+    check_list(&t, test_op3(&t, MW_OP_SDPA, q, k, v), "2", MW_STRATEGY_PLAIN,
+               "[R, R, R, R] [R, R, R, R] [R, R, R, R] -> [R, R, R, R] [R, R, R]\n"
+               "[R, R, S0, R] [R, R, S0, R] [R, R, S0, R] -> [R, R, S0, R] [R, R, S0]\n"
+               "[R, S0, R, R] [R, R, R, R] [R, R, R, R] -> [R, S0, R, R] [R, S0, R]\n"
+               "[S0, R, R, R] [S0, R, R, R] [S0, R, R, R] -> [S0, R, R, R] [S0, R, R]\n");
+    check_list(&t, test_op3(&t, MW_OP_SDPA, q, k, v), "4", MW_STRATEGY_PLAIN, /* 2 key heads */
+               "[R, R, R, R] [R, R, R, R] [R, R, R, R] -> [R, R, R, R] [R, R, R]\n"
+               "[R, S0, R, R] [R, R, R, R] [R, R, R, R] -> [R, S0, R, R] [R, S0, R]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+/* Dimensions that stretch are not split; factors that only the result has split for free. */
+START_TEST(broadcast_operands_stay_whole)
+{
+    TestGraph t = test_graph_new();
+    MwValueId x = test_source(&t, MW_OP_INPUT, "x", "f32[4, 8]");
+    MwValueId bias = test_source(&t, MW_OP_WEIGHT, "bias", "f32[8]");
+    check_list(&t, test_op2(&t, MW_OP_MUL, x, bias), "2", MW_STRATEGY_WHOLE,
+               "[R, R] [R] -> [R, R]\n"
+               "[R, S0] [S0] -> [R, S0]\n"
+               "[S0, R] [R] -> [S0, R]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+START_TEST(lists_are_interned_by_structure)
+{
+    TestGraph t = test_graph_new();
+    MwValueId x = test_source(&t, MW_OP_INPUT, "x", "f32[4, 8]");
+    MwValueId y = test_source(&t, MW_OP_INPUT, "y", "f32[8, 4]");
+    MwValueId same[] = {test_op1(&t, MW_OP_EXP, x),
+                        test_op1(&t, MW_OP_EXP, test_op1(&t, MW_OP_EXP, x))};
+    MwValueId shape = test_op1(&t, MW_OP_EXP, y), op = test_op1(&t, MW_OP_TANH, x);
+    MwMeshShape mesh = {1, {2}};
+    MwCluster cluster = test_cluster(2);
+    MwCostModel model = mw_cost_model(&cluster, &mesh);
+    MwStrategyTable *table = mw_strategy_table_new(t.arena, &model);
+#define LIST(value) mw_strategies(table, t.graph, mw_value(t.graph, value)->node, MW_STRATEGY_PLAIN)
+    ck_assert_ptr_eq(LIST(same[0]), LIST(same[1]));
+    ck_assert_ptr_ne(LIST(same[0]), LIST(shape));
+    ck_assert_ptr_ne(LIST(same[0]), LIST(op));
+    MwSpec split = mw_spec_with_dim(mw_spec_replicated(), 0, 1);
+    const MwStrategyList *kept = mw_strategies_with_result(table, LIST(op), 0, split);
+    ck_assert_int_eq(kept->count, 1);
+    ck_assert(mw_spec_equal(kept->at[0].operands[0], split));
+    ck_assert_ptr_eq(kept, mw_strategies_with_result(table, LIST(op), 0, split));
+    ck_assert_ptr_null(mw_strategies_with_result(
+        table, LIST(op), 0, mw_spec_with_partial(mw_spec_replicated(), 1, MW_COMBINE_SUM)));
+    test_graph_free(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("strategies");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, a_product_splits_rows_columns_or_the_sum);
+    tcase_add_test(tests, linear_operators_carry_partial_sums);
+    tcase_add_test(tests, whole_numbers_are_not_carried);
+    tcase_add_test(tests, sources_take_any_spec);
+    tcase_add_test(tests, rows_and_reductions);
+    tcase_add_test(tests, look_ups_split_their_table);
+    tcase_add_test(tests, attention_keeps_keys_whole);
+    tcase_add_test(tests, broadcast_operands_stay_whole);
+    tcase_add_test(tests, lists_are_interned_by_structure);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
