@@ -24,6 +24,8 @@ static bool check_initialiser(MwShapeContext *context)
                              "type",
                              mw_type_name(context->query->given->type), init);
     double value = mw_shape_float(context, MW_ATTR_VALUE);
+    if (kind < 2 && value != 0)
+        return mw_shape_fail(context, "begins as %s, which takes no value", init);
     if (value - value != 0)
         return mw_shape_fail(context, "needs a finite initialiser, not %g", value);
     return true;

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Printing a graph; the syntax is described in ir/print.h. */
+#include "ir/print.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const phase_names[MW_PHASE_COUNT] = {
+    [MW_PHASE_FORWARD] = "forward", [MW_PHASE_BACKWARD] = "backward", [MW_PHASE_UPDATE] = "update"};
+static const char *const optimizer_names[] = {
+    [MW_OPTIMIZER_SGD] = "sgd", [MW_OPTIMIZER_ADAM] = "adam", [MW_OPTIMIZER_ADAMW] = "adamw"};
+static const char *const schedule_names[] = {[MW_SCHEDULE_CONSTANT] = "constant",
+                                             [MW_SCHEDULE_LINEAR] = "linear",
+                                             [MW_SCHEDULE_COSINE] = "cosine"};
+
+/* Index of `name`; -1 if it is not among them. */
+static int find_name(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+const char *mw_phase_name(MwPhase phase)
+{
+    return phase_names[phase];
+}
+
+bool mw_phase_parse(const char *name, MwPhase *phase)
+{
+    int i = find_name(phase_names, MW_COUNT(phase_names), name);
+    if (i >= 0)
+        *phase = (MwPhase)i;
+    return i >= 0;
+}
+
+const char *mw_optimizer_name(MwOptimizer optimizer)
+{
+    return optimizer_names[optimizer];
+}
+
+bool mw_optimizer_parse(const char *name, MwOptimizer *optimizer)
+{
+    int i = find_name(optimizer_names, MW_COUNT(optimizer_names), name);
+    if (i >= 0)
+        *optimizer = (MwOptimizer)i;
+    return i >= 0;
+}
+
+const char *mw_schedule_name(MwRateSchedule schedule)
+{
+    return schedule_names[schedule];
+}
+
+bool mw_schedule_parse(const char *name, MwRateSchedule *schedule)
+{
+    int i = find_name(schedule_names, MW_COUNT(schedule_names), name);
+    if (i >= 0)
+        *schedule = (MwRateSchedule)i;
+    return i >= 0;
+}
+
+static void print_quoted(MwText *text, const char *string)
+{
+    mw_text_add(text, "\"");
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            mw_text_add(text, "\\");
+        mw_text_add_n(text, c, 1);
+    }
+    mw_text_add(text, "\"");
+}
+
+static void print_ints(MwText *text, const int64_t *at, int count)
+{
+    mw_text_add(text, "[");
+    for (int i = 0; i < count; i++)
+        mw_text_printf(text, "%s%" PRId64, i ? ", " : "", at[i]);
+    mw_text_add(text, "]");
+}
+
+static void print_attr_value(MwText *text, const MwAttr *attr)
+{
+    switch (mw_attr_kind(attr->key)) {
+    case MW_KIND_INT:
+        mw_text_printf(text, "%" PRId64, attr->i);
+        break;
+    case MW_KIND_BOOL:
+        mw_text_add(text, attr->i ? "true" : "false");
+        break;
+    case MW_KIND_FLOAT:
+        mw_text_add_double(text, attr->f);
+        break;
+    case MW_KIND_TEXT:
+        print_quoted(text, attr->text);
+        break;
+    case MW_KIND_INTS:
+        print_ints(text, attr->ints.at, attr->ints.count);
+        break;
+    case MW_KIND_TYPE:
+        mw_text_add(text, mw_type_name((MwType)attr->i));
+        break;
+    }
+}
+
+static bool is_left_out(const MwAttr *attr)
+{
+    switch (mw_attr_kind(attr->key)) {
+    case MW_KIND_BOOL:
+        return !attr->i;
+    case MW_KIND_TEXT:
+        return !*attr->text;
+    case MW_KIND_INTS:
+        return !attr->ints.count;
+    default:
+        return false;
+    }
+}
+
+static void print_results(MwText *text, const MwGraph *graph, const MwNode *node)
+{
+    for (int k = 0; k < node->result_count; k++)
+        mw_text_printf(text, "%s%s", k ? ", " : "", graph->values.at[node->first_result + k].name);
+}
+
+static void print_call(MwText *text, const MwGraph *graph, const MwNode *node)
+{
+    print_results(text, graph, node);
+    mw_text_printf(text, " = %s(", mw_op_info(node->op)->name);
+    const char *separator = "";
+    for (int i = 0; i < node->operand_count; i++, separator = ", ")
+        mw_text_printf(text, "%s%s", separator, mw_value(graph, node->operands[i])->name);
+    for (int i = 0; i < node->attr_count; i++) {
+        if (is_left_out(&node->attrs[i]))
+            continue;
+        mw_text_printf(text, "%s%s = ", separator, mw_attr_name(node->attrs[i].key));
+        print_attr_value(text, &node->attrs[i]);
+        separator = ", ";
+    }
+    mw_text_add(text, ")");
+}
+
+/* An input, or a weight or state with what it begins as. */
+static void print_declaration(MwText *text, const MwGraph *graph, const MwNode *node)
+{
+    char type[MW_TENSOR_TEXT_BYTES];
+    const MwValue *value = &graph->values.at[node->first_result];
+    mw_text_printf(text, "%s %s: %s", mw_op_info(node->op)->name, value->name,
+                   mw_tensor_text(&value->tensor, type));
+    if (!mw_node_attr(node, MW_ATTR_INIT))
+        return;
+    double init_value = mw_node_float(node, MW_ATTR_VALUE);
+    const char *init = mw_node_text(node, MW_ATTR_INIT);
+    mw_text_printf(text, " = %s", init);
+    if (strcmp(init, "zeros") == 0 || strcmp(init, "ones") == 0)
+        return;
+    mw_text_add(text, "(");
+    mw_text_add_double(text, init_value);
+    mw_text_add(text, ")");
+}
+
+/* Adds "with " before the first annotation and ", " before the others. */
+static void begin_annotation(MwText *text, bool *any)
+{
+    mw_text_add(text, *any ? ", " : " with ");
+    *any = true;
+}
+
+static void print_repeat_place(MwText *text, int repeat, int iteration, bool *any)
+{
+    if (repeat < 0)
+        return;
+    begin_annotation(text, any);
+    mw_text_printf(text, "repeat = [%d, %d]", repeat, iteration);
+}
+
+static void begin_pin(MwText *text, const char *key, const MwNode *node, int k, bool *any)
+{
+    begin_annotation(text, any);
+    if (node->result_count > 1)
+        mw_text_printf(text, "%s.%d = ", key, k);
+    else
+        mw_text_printf(text, "%s = ", key);
+}
+
+static void print_pin(MwText *text, const MwGraph *graph, const MwPin *pin, bool *any)
+{
+    const MwNode *node = mw_value_node(graph, pin->value);
+    int k = pin->value.index - node->first_result;
+    if (pin->has_spec) {
+        char spec[MW_SPEC_TEXT_BYTES];
+        begin_pin(text, "spec", node, k, any);
+        mw_text_add(text, mw_spec_text(pin->spec, mw_value_tensor(graph, pin->value)->rank, spec));
+    }
+    if (pin->stage >= 0) {
+        begin_pin(text, "stage", node, k, any);
+        mw_text_printf(text, "%d", pin->stage);
+    }
+    if (pin->remat >= 0) {
+        begin_pin(text, "remat", node, k, any);
+        mw_text_add(text, pin->remat ? "true" : "false");
+    }
+}
+
+/* The pin of each value; NULL where it has none. */
+static const MwPin **pins_by_value(MwArena *arena, const MwGraph *graph)
+{
+    const MwPin **pins = MW_NEW(arena, const MwPin *, graph->values.count);
+    for (int i = 0; i < graph->pins.count; i++)
+        pins[graph->pins.at[i].value.index] = &graph->pins.at[i];
+    return pins;
+}
+
+static void print_node(MwText *text, const MwGraph *graph, const MwNode *node,
+                       const MwPin *const *pins)
+{
+    bool any = false;
+    mw_text_add(text, "  ");
+    if (node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE)
+        print_declaration(text, graph, node);
+    else
+        print_call(text, graph, node);
+    if (node->phase != MW_PHASE_FORWARD) {
+        begin_annotation(text, &any);
+        mw_text_printf(text, "phase = %s", mw_phase_name(node->phase));
+    }
+    if (*node->origin.scope) {
+        begin_annotation(text, &any);
+        mw_text_printf(text, "scope = %s", node->origin.scope);
+    }
+    print_repeat_place(text, node->origin.repeat, node->origin.iteration, &any);
+    for (int k = 0; k < node->result_count; k++)
+        if (pins[node->first_result + k])
+            print_pin(text, graph, pins[node->first_result + k], &any);
+    mw_text_add(text, "\n");
+}
+
+static void print_repeat(MwText *text, const MwRepeat *repeat)
+{
+    bool any = false;
+    mw_text_printf(text, "  repeat %s = %d", repeat->name, repeat->count);
+    print_repeat_place(text, repeat->parent, repeat->parent_iteration, &any);
+    mw_text_add(text, "\n");
+}
+
+static void print_output(MwText *text, const MwGraph *graph, const MwOutput *output)
+{
+    const char *value = mw_value(graph, output->value)->name;
+    if (value == output->name)
+        mw_text_printf(text, "  output %s\n", value);
+    else
+        mw_text_printf(text, "  output %s = %s\n", output->name, value);
+}
+
+static void print_option(MwText *text, const char *name, double value)
+{
+    if (value == 0)
+        return;
+    mw_text_printf(text, ", %s = ", name);
+    mw_text_add_double(text, value);
+}
+
+static void print_optimizer(MwText *text, const MwTrain *train)
+{
+    mw_text_printf(text, "%s(lr = ", mw_optimizer_name(train->optimizer));
+    mw_text_add_double(text, train->learning_rate);
+    if (train->optimizer == MW_OPTIMIZER_SGD) {
+        print_option(text, "momentum", train->momentum);
+        if (train->nesterov)
+            mw_text_add(text, ", nesterov = true");
+    } else {
+        mw_text_add(text, ", betas = [");
+        mw_text_add_double(text, train->beta1);
+        mw_text_add(text, ", ");
+        mw_text_add_double(text, train->beta2);
+        mw_text_add(text, "], eps = ");
+        mw_text_add_double(text, train->eps);
+    }
+    print_option(text, "weight_decay", train->weight_decay);
+    mw_text_add(text, ")");
+}
+
+static void print_train(MwText *text, const MwGraph *graph)
+{
+    const MwTrain *train = &graph->train;
+    mw_text_printf(text, "  train %s with ", mw_value(graph, train->loss)->name);
+    print_optimizer(text, train);
+    for (int i = 0; i < train->no_decay_count; i++) {
+        mw_text_add(text, i ? ", " : ", no_decay = [");
+        print_quoted(text, train->no_decay[i]);
+    }
+    if (train->no_decay_count)
+        mw_text_add(text, "]");
+    print_option(text, "clip_norm", train->clip_norm);
+    if (train->schedule != MW_SCHEDULE_CONSTANT)
+        mw_text_printf(text, ", schedule = %s", mw_schedule_name(train->schedule));
+    print_option(text, "warmup_steps", (double)train->warmup_steps);
+    print_option(text, "total_steps", (double)train->total_steps);
+    print_option(text, "final_rate", train->final_rate);
+    print_option(text, "micro_batches", train->micro_batches);
+    mw_text_add(text, "\n");
+}
+
+void mw_graph_print(MwText *text, const MwGraph *graph)
+{
+    const MwPin **pins = pins_by_value(text->arena, graph);
+    mw_text_printf(text, "model %s {\n", graph->name);
+    for (int i = 0; i < graph->repeats.count; i++)
+        print_repeat(text, &graph->repeats.at[i]);
+    for (int i = 0; i < graph->nodes.count; i++)
+        print_node(text, graph, &graph->nodes.at[i], pins);
+    for (int i = 0; i < graph->outputs.count; i++)
+        print_output(text, graph, &graph->outputs.at[i]);
+    for (int i = 0; i < graph->assigns.count; i++)
+        mw_text_printf(text, "  assign %s = %s\n",
+                       mw_value(graph, graph->assigns.at[i].target)->name,
+                       mw_value(graph, graph->assigns.at[i].value)->name);
+    if (mw_has_value(graph->train.loss))
+        print_train(text, graph);
+    mw_text_add(text, "}\n");
+}

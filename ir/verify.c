@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ir/verify.h"
+
+#include "ir/print.h"
+#include "ir/shape.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef struct {
+    const MwGraph *graph;
+    const char *pass;
+    MwDiags *diags;
+    MwArena *arena; /* of the check alone */
+} Check;
+
+static bool fail(Check *check, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
+
+static bool fail(Check *check, MwSpan span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *message = mw_arena_vprintf(check->arena, format, args);
+    va_end(args);
+    mw_diag_error(check->diags, span, "after %s: %s", check->pass, message);
+    return false;
+}
+
+static bool value_exists(const Check *check, MwValueId value)
+{
+    return value.index >= 0 && value.index < check->graph->values.count;
+}
+
+static const char *name_of(const Check *check, MwValueId value)
+{
+    return mw_value(check->graph, value)->name;
+}
+
+/* Letters, digits and '_' in parts joined by '.', the first not beginning with a digit. */
+static bool is_name(const char *name)
+{
+    if (!name || isdigit((unsigned char)*name))
+        return false;
+    for (const char *c = name; *c; c++)
+        if (*c == '.' ? (c == name || !c[1] || c[1] == '.')
+                      : !isalnum((unsigned char)*c) && *c != '_')
+            return false;
+    return *name != '\0';
+}
+
+/* Results of nodes are the values in order, each once. */
+static bool check_results(Check *check, int n, int *next_value)
+{
+    const MwNode *node = &check->graph->nodes.at[n];
+    if (node->result_count < 1 || node->first_result != *next_value ||
+        node->first_result + node->result_count > check->graph->values.count)
+        return fail(check, node->origin.span, "node %d does not have the next values as results",
+                    n);
+    for (int k = 0; k < node->result_count; k++) {
+        const MwValue *value = &check->graph->values.at[node->first_result + k];
+        if (value->node.index != n)
+            return fail(check, node->origin.span, "value %d does not know its node, %d",
+                        node->first_result + k, n);
+        if (!is_name(value->name))
+            return fail(check, node->origin.span, "value %d has no proper name",
+                        node->first_result + k);
+        if (mw_graph_find(check->graph, value->name).index != node->first_result + k)
+            return fail(check, node->origin.span, "the name '%s' does not lead to its value",
+                        value->name);
+    }
+    *next_value += node->result_count;
+    return true;
+}
+
+static const char *node_name(const Check *check, const MwNode *node)
+{
+    return check->graph->values.at[node->first_result].name;
+}
+
+static bool check_operands(Check *check, const MwNode *node)
+{
+    for (int i = 0; i < node->operand_count; i++) {
+        MwValueId operand = node->operands[i];
+        if (operand.index < 0 || operand.index >= node->first_result)
+            return fail(check, node->origin.span, "operand %d of '%s' does not come before it", i,
+                        node_name(check, node));
+        MwPhase phase = mw_value_node(check->graph, operand)->phase;
+        if (phase > node->phase)
+            return fail(check, node->origin.span, "'%s' runs %s but uses '%s', which runs %s",
+                        node_name(check, node), mw_phase_name(node->phase), name_of(check, operand),
+                        mw_phase_name(phase));
+    }
+    return true;
+}
+
+/* Exactly the attributes of the operator, in order. */
+static bool check_attrs(Check *check, const MwNode *node)
+{
+    uint64_t wanted = mw_op_info(node->op)->attrs;
+    int at = 0;
+    for (int key = 0; key < MW_ATTR_COUNT; key++)
+        if (wanted >> key & 1)
+            if (at >= node->attr_count || node->attrs[at++].key != (MwAttrKey)key)
+                return fail(check, node->origin.span, "'%s' lacks attribute %s",
+                            node_name(check, node), mw_attr_name((MwAttrKey)key));
+    if (at != node->attr_count)
+        return fail(check, node->origin.span, "'%s' has attributes that %s does not have",
+                    node_name(check, node), mw_op_info(node->op)->name);
+    return true;
+}
+
+static bool check_types(Check *check, const MwNode *node)
+{
+    MwTensor *operands = MW_NEW(check->arena, MwTensor, node->operand_count);
+    for (int i = 0; i < node->operand_count; i++)
+        operands[i] = *mw_value_tensor(check->graph, node->operands[i]);
+    MwShapeQuery query = {.op = node->op,
+                          .operands = operands,
+                          .operand_count = node->operand_count,
+                          .attrs = node->attrs,
+                          .attr_count = node->attr_count,
+                          .given = &check->graph->values.at[node->first_result].tensor,
+                          .span = node->origin.span};
+    MwTensor *results;
+    int count;
+    if (!mw_shape_infer(check->arena, &query, &results, &count, check->diags))
+        return fail(check, node->origin.span, "'%s' has no type", node_name(check, node));
+    if (count != node->result_count)
+        return fail(check, node->origin.span, "'%s' has %d results instead of %d",
+                    node_name(check, node), node->result_count, count);
+    for (int k = 0; k < count; k++) {
+        const MwValue *value = &check->graph->values.at[node->first_result + k];
+        char has[MW_TENSOR_TEXT_BYTES], should[MW_TENSOR_TEXT_BYTES];
+        if (!mw_tensor_equal(&value->tensor, &results[k]))
+            return fail(check, node->origin.span, "'%s' is %s but should be %s", value->name,
+                        mw_tensor_text(&value->tensor, has), mw_tensor_text(&results[k], should));
+    }
+    return true;
+}
+
+static bool repeat_place_exists(const Check *check, int repeat, int iteration, int before)
+{
+    return repeat == -1 || (repeat >= 0 && repeat < before && iteration >= 0 &&
+                            iteration < check->graph->repeats.at[repeat].count);
+}
+
+static bool check_origin(Check *check, const MwNode *node)
+{
+    const MwOrigin *origin = &node->origin;
+    if (!origin->scope || (*origin->scope && !is_name(origin->scope)))
+        return fail(check, origin->span, "'%s' has no proper scope", node_name(check, node));
+    if (!repeat_place_exists(check, origin->repeat, origin->iteration, check->graph->repeats.count))
+        return fail(check, origin->span,
+                    "'%s' lies in iteration %d of repeat %d, which does not "
+                    "exist",
+                    node_name(check, node), origin->iteration, origin->repeat);
+    return true;
+}
+
+static bool check_nodes(Check *check)
+{
+    int next_value = 0;
+    for (int n = 0; n < check->graph->nodes.count; n++) {
+        const MwNode *node = &check->graph->nodes.at[n];
+        if ((unsigned)node->op >= MW_OP_COUNT || (unsigned)node->phase >= MW_PHASE_COUNT)
+            return fail(check, node->origin.span, "node %d has no proper operator or phase", n);
+        if (!check_results(check, n, &next_value) || !check_operands(check, node) ||
+            !check_attrs(check, node) || !check_types(check, node) || !check_origin(check, node))
+            return false;
+    }
+    if (next_value != check->graph->values.count)
+        return fail(check, mw_span_none(), "value %d belongs to no node", next_value);
+    return true;
+}
+
+static bool check_repeats(Check *check)
+{
+    for (int i = 0; i < check->graph->repeats.count; i++) {
+        const MwRepeat *repeat = &check->graph->repeats.at[i];
+        if (!is_name(repeat->name) || repeat->count < 0 ||
+            !repeat_place_exists(check, repeat->parent, repeat->parent_iteration, i))
+            return fail(check, mw_span_none(), "repeat %d is not well formed", i);
+    }
+    return true;
+}
+
+static bool check_outputs(Check *check)
+{
+    for (int i = 0; i < check->graph->outputs.count; i++) {
+        const MwOutput *output = &check->graph->outputs.at[i];
+        if (!is_name(output->name))
+            return fail(check, mw_span_none(), "output %d has no proper name", i);
+        if (!value_exists(check, output->value))
+            return fail(check, mw_span_none(), "output '%s' has no value", output->name);
+        for (int k = 0; k < i; k++)
+            if (check->graph->outputs.at[k].name == output->name)
+                return fail(check, mw_span_none(), "two outputs are named '%s'", output->name);
+    }
+    return true;
+}
+
+static bool check_assign(Check *check, const MwAssign *assign, bool *is_assigned)
+{
+    const MwGraph *graph = check->graph;
+    if (!value_exists(check, assign->target) || !value_exists(check, assign->value))
+        return fail(check, mw_span_none(), "an assign lacks its target or value");
+    const MwNode *target = mw_value_node(graph, assign->target);
+    const char *name = name_of(check, assign->target);
+    if (target->op != MW_OP_WEIGHT && target->op != MW_OP_STATE)
+        return fail(check, target->origin.span, "'%s' is assigned but is no weight or state", name);
+    if (!mw_tensor_equal(mw_value_tensor(graph, assign->target),
+                         mw_value_tensor(graph, assign->value)))
+        return fail(check, target->origin.span, "'%s' is assigned '%s', which has another type",
+                    name, name_of(check, assign->value));
+    if (is_assigned[assign->target.index])
+        return fail(check, target->origin.span, "'%s' is assigned twice", name);
+    is_assigned[assign->target.index] = true;
+    return true;
+}
+
+static bool check_assigns(Check *check)
+{
+    bool *is_assigned = MW_NEW(check->arena, bool, check->graph->values.count);
+    for (int i = 0; i < check->graph->assigns.count; i++)
+        if (!check_assign(check, &check->graph->assigns.at[i], is_assigned))
+            return false;
+    return true;
+}
+
+/* Splits dimensions that the value has, and no axis twice. */
+static bool spec_fits(MwSpec spec, int rank)
+{
+    MwAxes used = mw_spec_partial(spec);
+    for (int d = 0; d < MW_MAX_RANK; d++) {
+        MwAxes axes = mw_spec_dim(spec, d);
+        if (axes && (d >= rank || axes & used))
+            return false;
+        used |= axes;
+    }
+    return true;
+}
+
+static bool check_pins(Check *check)
+{
+    bool *is_pinned = MW_NEW(check->arena, bool, check->graph->values.count);
+    for (int i = 0; i < check->graph->pins.count; i++) {
+        const MwPin *pin = &check->graph->pins.at[i];
+        if (!value_exists(check, pin->value))
+            return fail(check, pin->span, "pin %d has no value", i);
+        const char *name = name_of(check, pin->value);
+        if (is_pinned[pin->value.index])
+            return fail(check, pin->span, "'%s' has two pins", name);
+        is_pinned[pin->value.index] = true;
+        if (pin->has_spec && !spec_fits(pin->spec, mw_value_tensor(check->graph, pin->value)->rank))
+            return fail(check, pin->span, "the spec pinned to '%s' does not fit it", name);
+        if (pin->stage < -1 || pin->remat < -1 || pin->remat > 1)
+            return fail(check, pin->span, "the stage or remat pinned to '%s' is not possible",
+                        name);
+    }
+    return true;
+}
+
+static bool check_train(Check *check)
+{
+    MwValueId loss = check->graph->train.loss;
+    if (!mw_has_value(loss))
+        return true;
+    if (!value_exists(check, loss))
+        return fail(check, check->graph->train.span, "the loss is no value");
+    char type[MW_TENSOR_TEXT_BYTES];
+    MwTensor scalar = mw_tensor_scalar(MW_F32);
+    if (!mw_tensor_equal(mw_value_tensor(check->graph, loss), &scalar))
+        return fail(check, check->graph->train.span, "the loss '%s' is %s and not f32[]",
+                    name_of(check, loss),
+                    mw_tensor_text(mw_value_tensor(check->graph, loss), type));
+    if (mw_value_node(check->graph, loss)->phase != MW_PHASE_FORWARD)
+        return fail(check, check->graph->train.span, "the loss '%s' does not run forward",
+                    name_of(check, loss));
+    return true;
+}
+
+bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
+{
+    Check check = {.graph = graph, .pass = pass, .diags = diags, .arena = mw_arena_new()};
+    bool good = check_repeats(&check) && check_nodes(&check) && check_outputs(&check) &&
+                check_assigns(&check) && check_pins(&check) && check_train(&check);
+    mw_arena_free(&check.arena);
+    return good;
+}
