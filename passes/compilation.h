@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One compilation: the graph, and what the passes have found out about it so far.
+ *
+ * Every field says which pass fills it and how it is indexed. A pass that replaces the graph by
+ * another makes what was indexed by the old one's ids void; it stands before the passes that fill
+ * such tables. */
+#ifndef MW_PASSES_COMPILATION_H
+#define MW_PASSES_COMPILATION_H
+
+#include "ir/cluster.h"
+#include "ir/ir.h"
+
+/* What the user asked for on the command line. */
+typedef struct {
+    int micro_batches; /* 0: as the train statement says */
+} MwCompileOptions;
+
+typedef struct {
+    MwArena *arena;
+    MwCompileOptions options;
+    const MwCluster *cluster; /* what is compiled for; NULL where no pass asks */
+    MwGraph *graph;           /* the model; global shapes */
+} MwCompilation;
+
+#endif

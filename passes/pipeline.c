@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs the passes of passes.def in order; after each, the graph is checked, and dumped or timed if
+ * that is wanted. */
+#include "passes/pass.h"
+
+#include <string.h>
+#include <time.h>
+
+static const struct {
+    const char *name, *what;
+    bool (*run)(MwCompilation *compilation, MwDiags *diags);
+} passes[MW_PASS_COUNT] = {
+#define PASS(name, what) [MW_PASS_##name] = {#name, what, mw_pass_##name},
+#include "passes/passes.def"
+#undef PASS
+};
+
+const char *mw_pass_name(MwPass pass)
+{
+    MW_ASSERT(pass < MW_PASS_COUNT);
+    return passes[pass].name;
+}
+
+const char *mw_pass_what(MwPass pass)
+{
+    MW_ASSERT(pass < MW_PASS_COUNT);
+    return passes[pass].what;
+}
+
+bool mw_pass_parse(const char *name, MwPass *pass)
+{
+    for (int i = 0; i < MW_PASS_COUNT; i++) {
+        if (strcmp(passes[i].name, name) == 0) {
+            *pass = (MwPass)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOptions *options,
+                    MwDiags *diags)
+{
+    double begin_s = now_s();
+    bool done = passes[pass].run(compilation, diags);
+    MW_ASSERT(done == (mw_diags_error_count(diags) == 0));
+    if (options->times)
+        fprintf(options->times, "%-14s %9.3f ms  %7d nodes\n", passes[pass].name,
+                (now_s() - begin_s) * 1e3, compilation->graph->nodes.count);
+    return done;
+}
+
+bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags)
+{
+    for (int pass = 0; pass < MW_PASS_COUNT; pass++) {
+        if (!run_one(compilation, (MwPass)pass, options, diags))
+            return false;
+        if ((MwPass)pass == options->stop_after)
+            return true;
+    }
+    return true;
+}
