@@ -3,6 +3,9 @@
  * that is wanted. */
 #include "passes/pass.h"
 
+#include "ir/print.h"
+#include "ir/verify.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -45,6 +48,13 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static void dump(const MwCompilation *compilation, FILE *out)
+{
+    MwText text = {.arena = compilation->arena};
+    mw_graph_print(&text, compilation->graph);
+    fputs(text.at, out);
+}
+
 static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOptions *options,
                     MwDiags *diags)
 {
@@ -54,7 +64,9 @@ static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOpt
     if (options->times)
         fprintf(options->times, "%-14s %9.3f ms  %7d nodes\n", passes[pass].name,
                 (now_s() - begin_s) * 1e3, compilation->graph->nodes.count);
-    return done;
+    if (done && options->dump_after == pass)
+        dump(compilation, options->dump);
+    return done && mw_graph_verify(compilation->graph, passes[pass].name, diags);
 }
 
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags)
