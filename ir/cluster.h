@@ -23,14 +23,18 @@ typedef struct {
     int count;            /* 0: not known */
 } MwCurve;
 
-/* Matrix products c[m,n] += a[m,k] b[k,n] of one element type. */
 typedef struct {
-    double peak_flops; /* of the datasheet; 0: the device has none for this type */
+    double *at;
+    int count;
+} MwNumbers;
+
+/* Matrix products c[m,n] += a[m,k] b[k,n] of one element type. Without a rate and without sizes
+ * the device has none for this type. */
+typedef struct {
+    double peak_flops; /* of the datasheet; 0: not known */
     double rate_flops; /* achieved on large products */
-    /* Achieved rates where each of m, n and k takes each of `sizes`; may be empty. */
-    int size_count;
-    double *sizes; /* [size_count], ascending */
-    double *rates; /* [size_count^3], FLOP/s at (m, n, k), k fastest */
+    MwNumbers sizes;   /* ascending; may be empty */
+    MwNumbers rates;   /* FLOP/s achieved where m, n and k take each of `sizes`, k fastest */
 } MwGemm;
 
 typedef struct {

@@ -83,8 +83,8 @@ typedef struct {
 
 static Place place_of(const MwGemm *gemm, double size)
 {
-    const double *sizes = gemm->sizes;
-    int last = gemm->size_count - 1, i = 0;
+    const double *sizes = gemm->sizes.at;
+    int last = gemm->sizes.count - 1, i = 0;
     if (last == 0 || size <= sizes[0])
         return (Place){0, 0};
     while (i + 1 < last && sizes[i + 1] <= size)
@@ -94,7 +94,7 @@ static Place place_of(const MwGemm *gemm, double size)
 
 static double measured_rate(const MwGemm *gemm, double m, double n, double k)
 {
-    int count = gemm->size_count;
+    int count = gemm->sizes.count;
     Place at[3] = {place_of(gemm, m), place_of(gemm, n), place_of(gemm, k)};
     double log_rate = 0;
     for (int corner = 0; corner < 8; corner++) {
@@ -106,7 +106,7 @@ static double measured_rate(const MwGemm *gemm, double m, double n, double k)
             index = index * count + (int)mw_min(at[d].index + upper, count - 1);
         }
         if (weight > 0)
-            log_rate += weight * log(gemm->rates[index]);
+            log_rate += weight * log(gemm->rates.at[index]);
     }
     return exp(log_rate);
 }
@@ -115,15 +115,15 @@ static double measured_rate(const MwGemm *gemm, double m, double n, double k)
 static const MwGemm *gemm_of(const MwDevice *device, MwType type)
 {
     const MwGemm *gemm = &device->gemm[type];
-    return gemm->rate_flops > 0 || gemm->size_count ? gemm : &device->gemm[MW_F32];
+    return gemm->rate_flops > 0 || gemm->sizes.count ? gemm : &device->gemm[MW_F32];
 }
 
 static double products_s(const MwDevice *device, const MwWork *work)
 {
     const MwGemm *gemm = gemm_of(device, work->type);
     double m = work->m, n = work->n, k = work->k;
-    if (gemm->size_count) {
-        double floor = gemm->sizes[0];
+    if (gemm->sizes.count) {
+        double floor = gemm->sizes.at[0];
         m = fmax(m, floor);
         n = fmax(n, floor);
         k = fmax(k, floor);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/cluster_keys.h"
+
+const char *const mw_cluster_section_names[MW_SECTION_COUNT] = {
+#define SECTION(id, name, parent) [MW_SECTION_##id] = name,
+#include "frontend/cluster_keys.def"
+};
+
+const MwClusterSection mw_cluster_section_parents[MW_SECTION_COUNT] = {
+#define SECTION(id, name, parent) [MW_SECTION_##id] = MW_SECTION_##parent,
+#include "frontend/cluster_keys.def"
+};
+
+enum { OPTIONAL, REQUIRED };
+
+const MwClusterKey mw_cluster_keys[MW_CLUSTER_KEY_COUNT] = {
+#define KEY(section, name, kind, type, member, quantity, at, need)                                 \
+    {MW_SECTION_##section,   name,                                                                 \
+     MW_KEY_##kind,          offsetof(type, member),                                               \
+     MW_QUANTITY_##quantity, MW_QUANTITY_##at,                                                     \
+     need == REQUIRED},
+#include "frontend/cluster_keys.def"
+};
+
+const char *const mw_cluster_backends[2] = {"cpu", "cuda"};
+
+void *mw_cluster_section_struct(MwCluster *cluster, MwClusterSection section, MwType type)
+{
+    switch (section) {
+    case MW_SECTION_CLUSTER:
+        return cluster;
+    case MW_SECTION_DEVICE:
+        return &cluster->device;
+    case MW_SECTION_GEMM:
+        return &cluster->device.gemm[type];
+    case MW_SECTION_NODE:
+        return &cluster->node_link;
+    case MW_SECTION_NETWORK:
+        return &cluster->network_link;
+    case MW_SECTION_COUNT:
+        break;
+    }
+    MW_UNREACHABLE();
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prints a cluster as a cluster file: the sections and keys of frontend/cluster_keys.def in order,
+ * those that are zero or empty left out. */
+#include "frontend/cluster.h"
+#include "frontend/cluster_keys.h"
+
+#include <string.h>
+
+enum { INDENT = 2, LINE = 88 };
+
+static void indent(MwText *text, int depth)
+{
+    mw_text_printf(text, "%*s", depth * INDENT, "");
+}
+
+/* Elements of a list go on until the line is full; `begin` is where the line began. */
+static void separate(MwText *text, size_t *begin, int depth, int index)
+{
+    if (index == 0)
+        return;
+    mw_text_add(text, ",");
+    if (text->bytes - *begin < LINE - 16) {
+        mw_text_add(text, " ");
+        return;
+    }
+    mw_text_add(text, "\n");
+    *begin = text->bytes;
+    indent(text, depth + 1);
+}
+
+static void print_curve(MwText *text, const MwCurve *curve, MwQuantity quantity, MwQuantity at,
+                        int depth)
+{
+    if (curve->count == 1) {
+        mw_text_add_quantity(text, quantity, curve->points[0].value);
+        return;
+    }
+    mw_text_add(text, "[");
+    size_t begin = text->bytes;
+    for (int i = 0; i < curve->count; i++) {
+        separate(text, &begin, depth, i);
+        mw_text_add_quantity(text, at, curve->points[i].at);
+        mw_text_add(text, ": ");
+        mw_text_add_quantity(text, quantity, curve->points[i].value);
+    }
+    mw_text_add(text, "]");
+}
+
+/* A list has one unit, that of rates of products. */
+static void print_list(MwText *text, const MwNumbers *list, MwQuantity quantity, int depth)
+{
+    bool has_unit = quantity != MW_QUANTITY_NUMBER;
+    const char *unit = "GFLOP/s";
+    double scale = has_unit ? mw_unit_scale(quantity, unit) : 1;
+    mw_text_add(text, "[");
+    size_t begin = text->bytes;
+    for (int i = 0; i < list->count; i++) {
+        separate(text, &begin, depth, i);
+        mw_text_printf(text, "%.4g", list->at[i] / scale);
+    }
+    mw_text_add(text, "]");
+    if (has_unit)
+        mw_text_printf(text, " %s", unit);
+}
+
+static bool is_given(const MwClusterKey *key, const void *member)
+{
+    switch (key->kind) {
+    case MW_KEY_INT:
+        return *(const int *)member != 0;
+    case MW_KEY_MEMORY:
+        return *(const int64_t *)member != 0;
+    case MW_KEY_NUMBER:
+        return *(const double *)member > 0;
+    case MW_KEY_LIST:
+        return ((const MwNumbers *)member)->count > 0;
+    case MW_KEY_CURVE:
+        return ((const MwCurve *)member)->count > 0;
+    case MW_KEY_BACKEND:
+        return true;
+    }
+    MW_UNREACHABLE();
+}
+
+static void print_value(MwText *text, const MwClusterKey *key, const void *member, int depth)
+{
+    switch (key->kind) {
+    case MW_KEY_INT:
+        mw_text_printf(text, "%d", *(const int *)member);
+        return;
+    case MW_KEY_MEMORY:
+        mw_text_add_quantity(text, MW_QUANTITY_BYTES, (double)*(const int64_t *)member);
+        return;
+    case MW_KEY_NUMBER:
+        mw_text_add_quantity(text, key->quantity, *(const double *)member);
+        return;
+    case MW_KEY_LIST:
+        print_list(text, member, key->quantity, depth);
+        return;
+    case MW_KEY_CURVE:
+        print_curve(text, member, key->quantity, key->at, depth);
+        return;
+    case MW_KEY_BACKEND:
+        mw_text_add(text, *(const char *const *)member);
+        return;
+    }
+    MW_UNREACHABLE();
+}
+
+static void print_measured(MwText *text, const MwLink *link, int depth)
+{
+    for (int i = 0; i < link->measured_count; i++) {
+        const MwMeasuredCollective *measured = &link->measured[i];
+        indent(text, depth);
+        mw_text_printf(text, "%s %d = ", mw_collective_name(measured->kind), measured->ways);
+        print_curve(text, &measured->time_s, MW_QUANTITY_SECONDS, MW_QUANTITY_BYTES, depth);
+        mw_text_add(text, "\n");
+    }
+}
+
+static void print_section(MwText *text, MwCluster *cluster, MwClusterSection section, MwType type,
+                          int depth);
+
+/* True if any figure of the section is given. */
+static bool has_section(MwCluster *cluster, MwClusterSection section, MwType type)
+{
+    const char *base = mw_cluster_section_struct(cluster, section, type);
+    for (int i = 0; i < MW_CLUSTER_KEY_COUNT; i++)
+        if (mw_cluster_keys[i].section == section &&
+            is_given(&mw_cluster_keys[i], base + mw_cluster_keys[i].offset))
+            return true;
+    return false;
+}
+
+static void print_subsections(MwText *text, MwCluster *cluster, MwClusterSection section, int depth)
+{
+    for (int inner = 1; inner < MW_SECTION_COUNT; inner++) {
+        if (mw_cluster_section_parents[inner] != section)
+            continue;
+        int types = inner == MW_SECTION_GEMM ? MW_TYPE_COUNT : 1;
+        for (int type = 0; type < types; type++) {
+            if (!has_section(cluster, inner, type))
+                continue;
+            indent(text, depth);
+            mw_text_printf(text, "%s ", mw_cluster_section_names[inner]);
+            if (inner == MW_SECTION_GEMM)
+                mw_text_printf(text, "%s ", mw_type_name(type));
+            print_section(text, cluster, inner, type, depth);
+        }
+    }
+}
+
+static void print_section(MwText *text, MwCluster *cluster, MwClusterSection section, MwType type,
+                          int depth)
+{
+    const char *base = mw_cluster_section_struct(cluster, section, type);
+    mw_text_add(text, "{\n");
+    for (int i = 0; i < MW_CLUSTER_KEY_COUNT; i++) {
+        const MwClusterKey *key = &mw_cluster_keys[i];
+        if (key->section != section || !is_given(key, base + key->offset))
+            continue;
+        indent(text, depth + 1);
+        mw_text_printf(text, "%s = ", key->name);
+        print_value(text, key, base + key->offset, depth + 1);
+        mw_text_add(text, "\n");
+    }
+    if (mw_cluster_section_is_link(section))
+        print_measured(text, (const MwLink *)base, depth + 1);
+    print_subsections(text, cluster, section, depth + 1);
+    indent(text, depth);
+    mw_text_add(text, "}\n");
+}
+
+void mw_cluster_print(MwText *text, const MwCluster *cluster)
+{
+    MwCluster copy = *cluster;
+    mw_text_printf(text, "cluster %s ", cluster->name);
+    print_section(text, &copy, MW_SECTION_CLUSTER, MW_F32, 0);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* frontend/cluster: what is read, what is refused and where, and that printing reads back. */
+#include "base/file.h"
+#include "frontend/cluster.h"
+#include "frontend/units.h"
+#include "tests/unit/support.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICE                                                                                     \
+    "device {\n memory = 1 GB\n bandwidth = 10 GB/s\n vector = 1 GFLOP/s\n launch = 1 us\n"        \
+    " gemm f32 { rate = 1 GFLOP/s }\n}\n"
+
+typedef struct {
+    MwArena *arena;
+    MwDiags *diags;
+    MwCluster *cluster;
+} Read;
+
+static Read read_text(const char *text)
+{
+    Read read = {.arena = mw_arena_new()};
+    read.diags = mw_diags_new(read.arena);
+    MwSource *source = MW_NEW(read.arena, MwSource, 1);
+    *source = (MwSource){"c", text, strlen(text)};
+    read.cluster = mw_cluster_read(read.arena, source, read.diags);
+    return read;
+}
+
+static char *printed_diags(const Read *read)
+{
+    char *text;
+    size_t bytes;
+    FILE *stream = open_memstream(&text, &bytes);
+    mw_diags_print(read->diags, stream);
+    fclose(stream);
+    return text;
+}
+
+/* Without the lines of source. */
+static char *messages(const Read *read)
+{
+    char *text = printed_diags(read), *kept = calloc(strlen(text) + 1, 1);
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+        if (!memmem(line, (size_t)(end - line), " | ", 3))
+            strncat(kept, line, (size_t)(end + 1 - line));
+    free(text);
+    return kept;
+}
+
+START_TEST(a_file_gives_its_figures)
+{
+    Read read = read_text("# All there is.\n"
+                          "cluster p3.16xlarge-4 {\n"
+                          "  backend = cuda # NCCL\n"
+                          "  nodes = 4\n"
+                          "  devices_per_node=8\n"
+                          "  device {\n"
+                          "    memory = 16GiB\n"
+                          "    bandwidth = [1 MiB: 2 TB/s,\n"
+                          "                 64 MB: 900 GB/s]\n"
+                          "    vector = 15.7 TFLOP/s\n"
+                          "    launch = 4.5 us\n"
+                          "    units = 80\n"
+                          "    attention = [1e6 FLOP: 1 TFLOP/s, 2 GFLOP: 50 TFLOP/s]\n"
+                          "    gemm f32 { peak = 15.7 TFLOP/s\n sizes = [1, 8]\n"
+                          "      rates = [1, 2, 3, 4,\n 5, 6, 7, 8] TFLOP/s }\n"
+                          "    gemm bf16 { rate = 100 TFLOP/s }\n"
+                          "  }\n"
+                          "  node { latency = 3 us\n bandwidth = 128 GB/s\n call = 6 us\n"
+                          "    all_reduce 8 = [1 MB: 79 us, 8 MB: 183 us] }\n"
+                          "  network { latency = 25 us\n bandwidth = 25 Gb/s\n"
+                          "    device_bandwidth = 1.25 GB/s }\n"
+                          "}\n");
+    mw_diags_print(read.diags, stderr);
+    const MwCluster *c = read.cluster;
+    ck_assert_ptr_nonnull(c);
+    ck_assert_str_eq(c->name, "p3.16xlarge-4");
+    ck_assert_str_eq(c->backend, "cuda");
+    ck_assert_int_eq(c->nodes, 4);
+    ck_assert_int_eq(c->devices_per_node, 8);
+    ck_assert_int_eq(c->device.memory_bytes, INT64_C(16) << 30);
+    ck_assert_int_eq(c->device.bandwidth.count, 2);
+    ck_assert_double_eq(c->device.bandwidth.points[0].at, 1 << 20);
+    ck_assert_double_eq(c->device.bandwidth.points[1].value, 900e9);
+    ck_assert_double_eq(c->device.vector_flops, 15.7e12);
+    ck_assert_double_eq(c->device.launch_s, 4.5e-6);
+    ck_assert_int_eq(c->device.units, 80);
+    ck_assert_double_eq(c->device.attention_flops.points[1].at, 2e9);
+    ck_assert_int_eq(c->device.attention_grad_flops.count, 0);
+    ck_assert_double_eq(c->device.gemm[MW_F32].peak_flops, 15.7e12);
+    ck_assert_double_eq(c->device.gemm[MW_F32].rates.at[5], 6e12);
+    ck_assert_double_eq(c->device.gemm[MW_BF16].rate_flops, 100e12);
+    ck_assert_double_eq(c->node_link.call_s, 6e-6);
+    ck_assert_int_eq(c->node_link.measured[0].kind, MW_ALL_REDUCE);
+    ck_assert_int_eq(c->node_link.measured[0].ways, 8);
+    ck_assert_double_eq(c->node_link.measured[0].time_s.points[1].value, 183e-6);
+    ck_assert_double_eq(c->network_link.bytes_per_s, 25e9 / 8);
+    ck_assert_double_eq(c->network_link.device_bytes_per_s, 1.25e9);
+    mw_arena_free(&read.arena);
+}
+END_TEST
+
+/* Each text has the mistakes that `errors` lists, one a line with its place, and no other. */
+START_TEST(mistakes_are_named_with_their_place)
+{
+    static const struct {
+        const char *text, *errors;
+    } cases[] = {
+        {"", "c:1:1: error: a cluster file begins with 'cluster NAME {'\n"},
+        {"cluster 8 {}", "c:1:9: error: expected the cluster's name: a letter, then letters, "
+                         "digits, '.', '_', '-'\n"},
+        {"cluster c {\n" DEVICE "}", "c:1:1: error: 'cluster' lacks 'backend'\n"
+                                     "c:1:1: error: 'cluster' lacks 'nodes'\n"
+                                     "c:1:1: error: 'cluster' lacks 'devices_per_node'\n"},
+        {"cluster c {\nbackend = gpu\nnodes = 0\ndevices_per_node = 1.5\n" DEVICE "}",
+         "c:2:11: error: a backend is 'cpu' or 'cuda'\n"
+         "c:3:9: error: must be a finite number greater than zero\n"
+         "c:4:20: error: must be a whole number from 1 to 1048576\n"},
+        {"cluster c {\nbackend = cpu\nnodes = 2\ndevices_per_node = 2\n" DEVICE "}",
+         "c:4:1: error: several devices in a node need the section 'node', the link between them\n"
+         "c:3:1: error: several nodes need the section 'network', the link between them\n"},
+        {"cluster c {\nbackend = cpu\nnodes = 1\ndevices_per_node = 1\n}",
+         "c:1:1: error: 'cluster' lacks the section 'device'\n"},
+        {"cluster c {\nbackend = cpu\nnodes = 1\ndevices_per_node = 1\nbackend = cpu\n" DEVICE "}",
+         "c:5:1: error: 'backend' is given twice\n  c:2:1: note: first here\n"},
+        {"cluster c {\nbackend = cpu\nnodes = 1\ndevices_per_node = 1\n" DEVICE "} x",
+         "c:12:3: error: expected the end of the file\n"},
+        {"cluster c {\nbackend = cpu\nnodes = 1\ndevices_per_node = 1\n" DEVICE,
+         "c:1:1: error: 'cluster' is not closed by '}'\n"},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        Read read = read_text(cases[i].text);
+        ck_assert_ptr_null(read.cluster);
+        char *text = messages(&read);
+        ck_assert_str_eq(text, cases[i].errors);
+        free(text);
+        mw_arena_free(&read.arena);
+    }
+}
+END_TEST
+
+/* One line in a section of an otherwise good file, and what is said of it. */
+START_TEST(mistakes_in_sections_are_named)
+{
+    static const struct {
+        const char *section, *line, *message;
+    } cases[] = {
+        {"device", "bandwith = 3 GB/s", "'device' has no 'bandwith'\n"},
+        {"device", "bandwith = 3 GB/s", "did you mean 'bandwidth'?"},
+        {"device", "memory = 8", "a unit of bytes must follow: B, KB, KiB, MB, MiB, GB, GiB or TB"},
+        {"device", "memory = 8 GB/s", "'GB/s' is no unit of bytes"},
+        {"device", "memory = 9000000 TB", "must be less than 2^53 bytes"},
+        {"device", "launch = -3 us", "must be a finite number greater than zero"},
+        {"device", "launch = 1e999 us", "must be a finite number greater than zero"},
+        {"device", "launch = us", "expected a number"},
+        {"device", "launch = 3 us 4", "expected the end of the line"},
+        {"device", "bandwidth = [2 KB: 1 GB/s, 1 KB: 1 GB/s]", "sizes must ascend"},
+        {"device", "bandwidth = [1 KB: 1 GB/s", "expected ']' or ',' after a point of a curve"},
+        {"device", "bandwidth = [1 KB = 1 GB/s]", "expected ':' after the size of a point"},
+        {"device", "bandwidth = []", "expected a number"},
+        {"device", "gemm f23 { rate = 3 TFLOP/s }", "expected the element type of the products"},
+        {"device", "gemm f32 { }", "'gemm' lacks 'rate', or 'sizes' and 'rates'"},
+        {"device", "gemm f32 { sizes = [1, 2]\n rates = [1, 2] GFLOP/s }",
+         "2 sizes need 8 rates, one for each m, n and k; there are 2"},
+        {"device", "gemm f32 { sizes = [2, 1]\n rates = [1, 2, 3, 4, 5, 6, 7, 8] GFLOP/s }",
+         "sizes must ascend"},
+        {"device", "gemm f32 { rates = [1, 2] }", "a unit of FLOPs per second must follow"},
+        {"device", "gemm f32 { peak = 1 TFLOP/s\n rate = 2 TFLOP/s }",
+         "the rate achieved is above the peak"},
+        {"node", "bandwidth = 25 Gbps", "did you mean 'Gb/s'?"},
+        {"node", "all_reduce = 3 us",
+         "a measured collective names its devices: all_reduce 8 = ..."},
+        {"node", "all_reduce 1 = 3 us", "a collective needs at least two devices"},
+        {"node", "all_reduce 4 = [1 KB: 3 us, 1 MB: 2 us]", "a larger size cannot take less time"},
+        {"node", "all_gather 2 = 3 us\nall_gather 2 = 4 us", "'all_gather 2' is given twice"},
+        {"nod", "", "'cluster' has no 'nod'\n"},
+        {"nod", "", "did you mean 'node'?"},
+        {"node", "latency 3 us", "expected '=' after the name of a figure"},
+        {"node", "% = 3", "expected the name of a figure or of a section"},
+        {"node", "device_bandwidth = 3 GB/s", "'node' has no 'device_bandwidth'"},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        char text[400];
+        snprintf(text, sizeof text, "cluster c {\n%s {\n%s\n}\n}\n", cases[i].section,
+                 cases[i].line);
+        Read read = read_text(text);
+        ck_assert_ptr_null(read.cluster);
+        char *said = printed_diags(&read);
+        if (!strstr(said, cases[i].message))
+            ck_abort_msg("%s:\n%s", cases[i].line, said);
+        free(said);
+        mw_arena_free(&read.arena);
+    }
+}
+END_TEST
+
+/* A mistake costs one message, not those of what follows it. */
+START_TEST(reading_goes_on_after_a_mistake)
+{
+    static const char *const lines[] = {"units = [1, 2", "memor = 3 KB",
+                                        "attention = [1 FLOP: ", "blob { a = 1\n b { c = 2 }\n}",
+                                        "units = 3 GB"};
+    for (int i = 0; i < MW_COUNT(lines); i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "cluster c {\nbackend = cpu\nnodes = 1\ndevices_per_node = 1\n%.*s%s\n}\n}\n",
+                 (int)(strlen(DEVICE) - strlen("}\n")), DEVICE, lines[i]);
+        Read read = read_text(text);
+        if (mw_diags_error_count(read.diags) != 1)
+            mw_diags_print(read.diags, stderr);
+        ck_assert_int_eq(mw_diags_error_count(read.diags), 1);
+        mw_arena_free(&read.arena);
+    }
+}
+END_TEST
+
+static void check_prints_back(MwArena *arena, const MwCluster *cluster)
+{
+    MwText first = {.arena = arena}, second = {.arena = arena};
+    mw_cluster_print(&first, cluster);
+    Read read = read_text(first.at);
+    mw_diags_print(read.diags, stderr);
+    ck_assert_ptr_nonnull(read.cluster);
+    mw_cluster_print(&second, read.cluster);
+    ck_assert_str_eq(first.at, second.at);
+    mw_arena_free(&read.arena);
+}
+
+/* Every file of clusters/ reads, under its own name, and prints back. */
+START_TEST(files_of_the_repository_read)
+{
+    const char *folder = SOURCE_ROOT "/clusters";
+    DIR *files = opendir(folder);
+    ck_assert_ptr_nonnull(files);
+    int count = 0;
+    for (struct dirent *file; (file = readdir(files));) {
+        const char *dot = strrchr(file->d_name, '.');
+        if (!dot || strcmp(dot, ".cluster") != 0)
+            continue;
+        MwArena *arena = mw_arena_new();
+        MwDiags *diags = mw_diags_new(arena);
+        MwCluster *cluster =
+            mw_cluster_load(arena, mw_arena_printf(arena, "%s/%s", folder, file->d_name), diags);
+        mw_diags_print(diags, stderr);
+        ck_assert_ptr_nonnull(cluster);
+        ck_assert_str_eq(mw_arena_printf(arena, "%s.cluster", cluster->name), file->d_name);
+        check_prints_back(arena, cluster);
+        mw_arena_free(&arena);
+        count++;
+    }
+    closedir(files);
+    ck_assert_int_ge(count, 1);
+}
+END_TEST
+
+START_TEST(local_ranks_share_the_machine)
+{
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    MwCluster *two = mw_cluster_load(arena, "local:2", diags);
+    MwCluster *eight = mw_cluster_load(arena, "local:8", diags);
+    ck_assert_int_eq(eight->nodes, 1);
+    ck_assert_int_eq(eight->devices_per_node, 8);
+    ck_assert_str_eq(eight->backend, "cpu");
+    ck_assert_int_le(labs(eight->device.memory_bytes - two->device.memory_bytes / 4), 1);
+    MwCurve few = two->device.bandwidth, many = eight->device.bandwidth;
+    ck_assert_double_eq(many.points[0].value, few.points[0].value);
+    ck_assert_double_lt(many.points[many.count - 1].value, few.points[few.count - 1].value);
+    static const char *const wrong[] = {"local:",   "local:0",     "local:x",         "local:4x",
+                                        "local:-1", "local:99999", "/no/such.cluster"};
+    for (int i = 0; i < MW_COUNT(wrong); i++)
+        ck_assert_ptr_null(mw_cluster_load(arena, wrong[i], diags));
+    ck_assert_int_eq(mw_diags_error_count(diags), MW_COUNT(wrong));
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(quantities_print_in_their_largest_unit)
+{
+    static const struct {
+        MwQuantity quantity;
+        double value;
+        const char *text;
+    } cases[] = {
+        {MW_QUANTITY_BYTES, 17179869184, "16 GiB"},
+        {MW_QUANTITY_BYTES, 1500000, "1500 KB"},
+        {MW_QUANTITY_BYTES, 1001, "1001 B"},
+        {MW_QUANTITY_SECONDS, 3.14159e-6, "3.142 us"},
+        {MW_QUANTITY_SECONDS, 5e-11, "0.05 ns"},
+        {MW_QUANTITY_BYTES_PER_S, 3.125e9, "3.125 GB/s"},
+        {MW_QUANTITY_FLOPS_PER_S, 1e12, "1 TFLOP/s"},
+        {MW_QUANTITY_FLOPS, 2500, "2.5 KFLOP"},
+        {MW_QUANTITY_NUMBER, 12, "12"},
+    };
+    MwArena *arena = mw_arena_new();
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwText text = {.arena = arena};
+        mw_text_add_quantity(&text, cases[i].quantity, cases[i].value);
+        ck_assert_str_eq(text.at, cases[i].text);
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cluster");
+    TCase *tcase = tcase_create("cluster");
+    tcase_add_test(tcase, a_file_gives_its_figures);
+    tcase_add_test(tcase, mistakes_are_named_with_their_place);
+    tcase_add_test(tcase, mistakes_in_sections_are_named);
+    tcase_add_test(tcase, reading_goes_on_after_a_mistake);
+    tcase_add_test(tcase, files_of_the_repository_read);
+    tcase_add_test(tcase, local_ranks_share_the_machine);
+    tcase_add_test(tcase, quantities_print_in_their_largest_unit);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
