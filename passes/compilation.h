@@ -12,7 +12,13 @@
 
 /* What the user asked for on the command line. */
 typedef struct {
-    int micro_batches; /* 0: as the train statement says */
+    int micro_batches;       /* 0: as the train statement says */
+    MwMeshShape mesh;        /* axis_count 0: the best of all */
+    int64_t memory_bytes;    /* of one device; 0: as the cluster says */
+    const char *const *pins; /* texts of `--pin`, for mw_pin_parse */
+    int pin_count;
+    const char *save_problem; /* path for the intra-op problem as JSON; NULL: not wanted */
+    const char *save_ilp;     /* path for it as an integer linear program; NULL: not wanted */
 } MwCompileOptions;
 
 typedef struct {
