@@ -46,7 +46,7 @@ typedef struct {
     double vector_flops; /* element-wise arithmetic in f32, counted as the `flops` of ir/ops.def */
     double launch_s;     /* fixed cost of one kernel */
     int units;           /* that each compute one tile of a product at a time (SMs); 0: one */
-} MwDevice;
+} MwDeviceModel;
 
 /* Seconds of one collective on a group of `ways` devices, all groups of that size busy at once. */
 typedef struct {
@@ -69,7 +69,7 @@ typedef struct {
     const char *name;
     const char *backend; /* "cpu" or "cuda" */
     int nodes, devices_per_node;
-    MwDevice device;
+    MwDeviceModel device;
     MwLink node_link;    /* zeros where a node is one device */
     MwLink network_link; /* zeros where the cluster is one node */
 } MwCluster;

@@ -112,13 +112,13 @@ static double measured_rate(const MwGemm *gemm, double m, double n, double k)
 }
 
 /* The products of a type the device has no figures for are done in f32. */
-static const MwGemm *gemm_of(const MwDevice *device, MwType type)
+static const MwGemm *gemm_of(const MwDeviceModel *device, MwType type)
 {
     const MwGemm *gemm = &device->gemm[type];
     return gemm->rate_flops > 0 || gemm->sizes.count ? gemm : &device->gemm[MW_F32];
 }
 
-static double products_s(const MwDevice *device, const MwWork *work)
+static double products_s(const MwDeviceModel *device, const MwWork *work)
 {
     const MwGemm *gemm = gemm_of(device, work->type);
     double m = work->m, n = work->n, k = work->k;
@@ -137,7 +137,7 @@ static double products_s(const MwDevice *device, const MwWork *work)
     return waves * 2 * tile * tile * k * device->units / gemm->rate_flops;
 }
 
-static double attention_s(const MwDevice *device, const MwWork *work)
+static double attention_s(const MwDeviceModel *device, const MwWork *work)
 {
     const MwCurve *curve =
         work->kind == MW_WORK_ATTENTION ? &device->attention_flops : &device->attention_grad_flops;
@@ -147,7 +147,7 @@ static double attention_s(const MwDevice *device, const MwWork *work)
     return 2 * products_s(device, work) * (work->flops / product_flops);
 }
 
-static double arithmetic_s(const MwDevice *device, const MwWork *work)
+static double arithmetic_s(const MwDeviceModel *device, const MwWork *work)
 {
     switch (work->kind) {
     case MW_WORK_NONE:
@@ -165,7 +165,7 @@ static double arithmetic_s(const MwDevice *device, const MwWork *work)
 
 double mw_cost_work_s(const MwCostModel *model, const MwWork *work)
 {
-    const MwDevice *device = &model->cluster->device;
+    const MwDeviceModel *device = &model->cluster->device;
     if (work->kind == MW_WORK_NONE)
         return 0;
     double memory_s = work->bytes / curve_within(&device->bandwidth, work->bytes);

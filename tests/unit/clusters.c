@@ -6,10 +6,10 @@ static MwCurvePoint bandwidth[] = {{1, 100e9}};
 MwCluster test_cluster(int devices)
 {
     MwCluster cluster = {.name = "test", .backend = "cpu", .nodes = 1, .devices_per_node = devices};
-    cluster.device = (MwDevice){.memory_bytes = 1 << 30,
-                                .bandwidth = {bandwidth, 1},
-                                .vector_flops = 100e9,
-                                .launch_s = 1e-6};
+    cluster.device = (MwDeviceModel){.memory_bytes = 1 << 30,
+                                     .bandwidth = {bandwidth, 1},
+                                     .vector_flops = 100e9,
+                                     .launch_s = 1e-6};
     for (int type = 0; type < MW_TYPE_COUNT; type++)
         cluster.device.gemm[type] = (MwGemm){.peak_flops = 1e12, .rate_flops = 1e12};
     cluster.node_link = (MwLink){.call_s = 1e-6, .latency_s = 1e-6, .bytes_per_s = 10e9};
