@@ -57,12 +57,15 @@ static int find_factor(const MwCore *core, const int *scope, int arity)
     return -1;
 }
 
-static void add_new_factor(MwCore *core, const int *scope, const MwTable *cost)
+static void add_new_factor(MwCore *core, const int *scope, const MwTable *const *classes,
+                           const MwTable *cost)
 {
     int factor = core->factors.count;
+    size_t arity = (size_t)cost->arity;
     MwCoreFactor *added = mw_vec_add(core->arena, &core->factors);
     added->cost = cost;
-    added->scope = mw_arena_dup(core->arena, scope, sizeof *scope * (size_t)cost->arity);
+    added->scope = mw_arena_dup(core->arena, scope, sizeof *scope * arity);
+    added->classes = mw_arena_dup(core->arena, classes, sizeof *classes * arity);
     for (int i = 0; i < cost->arity; i++) {
         mw_vec_push(core->arena, &core->nodes[scope[i]].factors, factor);
         mw_core_queue(core, scope[i]);
@@ -70,28 +73,46 @@ static void add_new_factor(MwCore *core, const int *scope, const MwTable *cost)
     queue_factor(core, factor);
 }
 
-void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *cost)
+/* Both tables are brought over the classes that refine those of both, and added. */
+static void add_to_factor(MwCore *core, int index, const MwTable *const *classes,
+                          const MwTable *cost)
+{
+    MwCoreFactor *factor = &core->factors.at[index];
+    const MwTable **joint = MW_NEW(core->arena, const MwTable *, cost->arity);
+    for (int i = 0; i < cost->arity; i++) {
+        const MwRefined *refined = mw_classes_refine(core->tables, factor->classes[i], classes[i]);
+        joint[i] = refined->classes;
+        factor->cost = mw_table_select(core->tables, factor->cost, i, refined->in_a);
+        cost = mw_table_select(core->tables, cost, i, refined->in_b);
+        mw_core_queue(core, factor->scope[i]);
+    }
+    factor->classes = joint;
+    factor->cost = mw_table_add(core->tables, factor->cost, cost);
+    queue_factor(core, index);
+}
+
+void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *const *classes,
+                        const MwTable *cost)
 {
     int kept[MW_TABLE_ARITY] = {0}, arity = 0;
+    const MwTable *kept_classes[MW_TABLE_ARITY] = {0};
     for (int i = 0, size = cost->arity; i < size; i++) {
-        if (cost->dims[arity] == 1 && cost->arity > 1)
+        if (cost->dims[arity] == 1 && cost->arity > 1) {
             cost = mw_table_squeeze(core->tables, cost, arity);
-        else
-            kept[arity++] = scope[i];
+            continue;
+        }
+        kept[arity] = scope[i];
+        kept_classes[arity++] = classes[i];
     }
     if (arity == 1) {
-        mw_core_add_cost(core, kept[0], cost);
+        mw_core_add_cost(core, kept[0], mw_table_select(core->tables, cost, 0, kept_classes[0]));
         return;
     }
     int same = find_factor(core, kept, arity);
-    if (same < 0) {
-        add_new_factor(core, kept, cost);
-        return;
-    }
-    core->factors.at[same].cost = mw_table_add(core->tables, core->factors.at[same].cost, cost);
-    queue_factor(core, same);
-    for (int i = 0; i < arity; i++)
-        mw_core_queue(core, kept[i]);
+    if (same < 0)
+        add_new_factor(core, kept, kept_classes, cost);
+    else
+        add_to_factor(core, same, kept_classes, cost);
 }
 
 static void unlink_factor(MwCore *core, int node, int factor)
@@ -114,31 +135,59 @@ void mw_core_remove_factor(MwCore *core, int factor)
     core->factors.at[factor].cost = NULL;
 }
 
-static void restrict_factor(MwCore *core, int index, int node, const MwTable *keep)
+/* Takes the factor's new table and classes, which may have lost a dimension. */
+static void change_factor(MwCore *core, int index, const MwTable *const *classes,
+                          const MwTable *cost)
 {
     MwCoreFactor *factor = &core->factors.at[index];
-    const MwTable *cost =
-        mw_table_restrict(core->tables, factor->cost, mw_core_position(factor, node), keep);
-    for (int i = 0; i < cost->arity; i++)
+    bool shrinks = false;
+    for (int i = 0; i < cost->arity; i++) {
         mw_core_queue(core, factor->scope[i]);
-    if (keep->count > 1) {
-        factor->cost = cost;
-        queue_factor(core, index);
-        return;
+        shrinks |= cost->dims[i] == 1;
     }
-    const int *scope = factor->scope;
-    mw_core_remove_factor(core, index);
-    mw_core_add_factor(core, scope, cost);
+    if (shrinks) {
+        const int *scope = factor->scope;
+        mw_core_remove_factor(core, index);
+        mw_core_add_factor(core, scope, classes, cost);
+    } else {
+        factor->cost = cost;
+        factor->classes = classes;
+    }
+}
+
+void mw_core_replace_factor(MwCore *core, int index, const MwTable *const *merged,
+                            const MwTable *cost)
+{
+    const MwCoreFactor *factor = &core->factors.at[index];
+    const MwTable **classes = MW_NEW(core->arena, const MwTable *, cost->arity);
+    for (int i = 0; i < cost->arity; i++)
+        classes[i] = merged[i] ? mw_table_select(core->tables, merged[i], 0, factor->classes[i])
+                               : factor->classes[i];
+    change_factor(core, index, classes, cost);
+}
+
+static void restrict_factor(MwCore *core, int index, int node, const MwTable *keep)
+{
+    const MwCoreFactor *factor = &core->factors.at[index];
+    int dim = mw_core_position(factor, node), arity = factor->cost->arity;
+    const MwTable **classes =
+        mw_arena_dup(core->arena, factor->classes, sizeof *classes * (size_t)arity);
+    const MwRenumbered *left =
+        mw_classes_renumber(core->tables, mw_table_select(core->tables, classes[dim], 0, keep));
+    classes[dim] = left->classes;
+    queue_factor(core, index);
+    change_factor(core, index, classes,
+                  mw_table_select(core->tables, factor->cost, dim, left->old));
 }
 
 void mw_core_restrict(MwCore *core, int node, const MwTable *keep)
 {
     MwCoreNode *restricted = &core->nodes[node];
     mw_vec_push(core->arena, &core->trail, ((MwCoreStep){.node = node, .keep = keep}));
-    restricted->cost = mw_table_restrict(core->tables, restricted->cost, 0, keep);
+    restricted->cost = mw_table_select(core->tables, restricted->cost, 0, keep);
     for (int i = 0; i < restricted->terms.count; i++) {
         MwCoreTerm *term = &restricted->terms.at[i];
-        term->usage = mw_table_restrict(core->tables, term->usage, 0, keep);
+        term->usage = mw_table_select(core->tables, term->usage, 0, keep);
     }
     /* From the back: a factor that becomes a plain cost leaves the list. */
     for (int i = restricted->factors.count - 1; i >= 0; i--)
@@ -202,7 +251,8 @@ void mw_core_restore(const MwCore *core, int *choice)
         }
         int64_t at = 0;
         for (int k = 0; k < step->neighbour_count; k++)
-            at = at * step->elimination->cost->dims[k] + choice[step->neighbours[k]];
+            at = at * step->elimination->cost->dims[k] +
+                 step->elimination->classes[k]->at[choice[step->neighbours[k]]];
         choice[step->node] = step->elimination->choice[at];
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The problem while it is being reduced: nodes, factors, memory rows, and the trail back.
  *
- * A factor is a table of costs over the strategies of two or more nodes. Each reduction either
- * restricts a node to some of its strategies or eliminates a node, and leaves a step on the trail;
- * mw_core_restore walks the trail backwards and so turns a choice of the reduced problem into one
- * of the original. Costs that do not depend on any choice are collected in `constant`.
+ * A factor is a table of costs over classes of strategies of two or more nodes. Each reduction
+ * either restricts a node to some of its strategies or eliminates a node, and leaves a step on the
+ * trail; mw_core_restore walks the trail backwards and so turns a choice of the reduced problem
+ * into one of the original. Costs that do not depend on any choice are collected in `constant`.
  *
  * Invariant: for every choice of the reduced problem, its cost plus `constant` is the cost of the
  * restored choice, scaled by 2^-shift and rounded down per entry; and the restored choice keeps the
@@ -13,6 +13,7 @@
 #define MW_SOLVER_CORE_H
 
 #include "base/vec.h"
+#include "solver/classes.h"
 #include "solver/cost.h"
 #include "solver/table.h"
 
@@ -30,16 +31,18 @@ typedef struct {
 } MwCoreNode;
 
 typedef struct {
-    const MwTable *cost; /* NULL: gone */
-    const int *scope;    /* [cost->arity] nodes, ascending */
-    bool queued;         /* in changed_factors */
+    const MwTable *cost;           /* over classes, at least two of each node; NULL: gone */
+    const int *scope;              /* [cost->arity] nodes, ascending */
+    const MwTable *const *classes; /* [cost->arity] class lists of the nodes in scope */
+    bool queued;                   /* in changed_factors */
 } MwCoreFactor;
 
 /* What eliminating a node by minimising over its strategies gives. */
 typedef struct {
-    const MwTable *cost;   /* over the neighbours; NULL if there is none */
-    const int32_t *choice; /* the eliminated node's best strategy, shaped like cost */
-    int64_t constant;      /* the least cost; 0 where there are neighbours */
+    const MwTable *cost;           /* over classes of the neighbours; NULL if there is none */
+    const MwTable *const *classes; /* [cost->arity] class lists of the neighbours */
+    const int32_t *choice;         /* the node's best strategy, shaped like cost */
+    int64_t constant;              /* the least cost, if there is no neighbour */
 } MwElimination;
 
 typedef struct {
@@ -84,9 +87,14 @@ bool mw_core_fits(const MwCore *core, const int *choice);
 
 /* Adds to the node's cost. */
 void mw_core_add_cost(MwCore *core, int node, const MwTable *cost);
-/* Adds a factor, into an existing one of the same scope if there is one. A table of arity 1 is a
- * node's cost. */
-void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *cost);
+/* Adds a factor, into an existing one of the same scope if there is one. Dimensions of size 1 fall
+ * away; a factor of one node is a cost. */
+void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *const *classes,
+                        const MwTable *cost);
+/* Puts another table, over the merged classes, in the place of a factor's: merged[i] (NULL: as it
+ * was) gives for each class of the node in scope[i] the new one. */
+void mw_core_replace_factor(MwCore *core, int factor, const MwTable *const *merged,
+                            const MwTable *cost);
 void mw_core_remove_factor(MwCore *core, int factor);
 /* Takes away all strategies but `keep`. */
 void mw_core_restrict(MwCore *core, int node, const MwTable *keep);

@@ -136,7 +136,9 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
         const MwTable *cost = scaled_table(core, 2, dims, edge->cost);
         if (edge->a > edge->b)
             cost = mw_table_permute(tables, cost, reversed);
-        mw_core_add_factor(core, scope, cost);
+        const MwTable *classes[] = {mw_classes_identity(tables, cost->dims[0]),
+                                    mw_classes_identity(tables, cost->dims[1])};
+        mw_core_add_factor(core, scope, classes, cost);
     }
     if (limited && problem->usage_limit != MW_USAGE_UNLIMITED)
         build_rows(core, problem);

@@ -6,7 +6,7 @@ static int64_t factor_cost(const MwCoreFactor *factor, const int *choice)
 {
     int64_t at = 0;
     for (int i = 0; i < factor->cost->arity; i++)
-        at = at * factor->cost->dims[i] + choice[factor->scope[i]];
+        at = at * factor->cost->dims[i] + factor->classes[i]->at[choice[factor->scope[i]]];
     return factor->cost->at[at];
 }
 

@@ -8,24 +8,35 @@
  * matrix (Scholz and Eckstein, LCTES 2002, reductions R0, RI, RII), with more a larger table
  * (bucket elimination: Dechter, Artificial Intelligence 113, 1999, section 3).
  *
- * The result depends on the tables alone and on which neighbour each dimension belongs to, so it is
- * remembered under these. */
+ * The table is over joint classes: strategies of a neighbour that no factor of v tells apart share
+ * one. The result depends on the tables and class lists alone and on which neighbour each dimension
+ * belongs to, so it is remembered under these. */
 #include "solver/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A factor of v, laid out [neighbours of its scope][v]. */
+/* The neighbours of v, each with the coarsest classes that all factors of v can do with. */
 typedef struct {
-    int arity;                      /* without v */
-    int neighbour[MW_TABLE_ARITY];  /* which neighbour each dimension is */
-    int64_t stride[MW_TABLE_ARITY]; /* in entries */
+    int count;
+    const int *nodes;                       /* [count], ascending */
+    const MwTable *classes[MW_TABLE_ARITY]; /* class lists */
+    int dims[MW_TABLE_ARITY];               /* numbers of classes */
+} Surroundings;
+
+/* A factor of v, laid out [classes of its other nodes][strategies of v]. */
+typedef struct {
+    int arity;                               /* without v */
+    int neighbour[MW_TABLE_ARITY];           /* which neighbour each dimension is */
+    const int64_t *class_of[MW_TABLE_ARITY]; /* its class in the factor, by joint class */
+    int64_t stride[MW_TABLE_ARITY];          /* in entries */
     const int64_t *at;
 } Input;
 
 typedef struct {
-    int strategies, neighbour_count, input_count;
-    int dims[MW_TABLE_ARITY], index[MW_TABLE_ARITY]; /* of the neighbours */
+    const Surroundings *around;
+    int strategies, input_count;
+    int index[MW_TABLE_ARITY]; /* joint class of each neighbour */
     Input *inputs;
     int64_t
         *sum[MW_TABLE_ARITY + 1]; /* [level][strategy] costs known once `level` neighbours are */
@@ -37,7 +48,7 @@ static const int64_t *input_row(const Work *work, const Input *input)
 {
     const int64_t *row = input->at;
     for (int i = 0; i < input->arity; i++)
-        row += work->index[input->neighbour[i]] * input->stride[i];
+        row += input->class_of[i][work->index[input->neighbour[i]]] * input->stride[i];
     return row;
 }
 
@@ -73,57 +84,65 @@ static void store_least(Work *work, const int64_t *sum)
 
 static void fill(Work *work, int level, const int64_t *sum)
 {
-    if (level == work->neighbour_count) {
+    if (level == work->around->count) {
         store_least(work, sum);
         return;
     }
-    for (int i = 0; i < work->dims[level]; i++) {
+    for (int i = 0; i < work->around->dims[level]; i++) {
         work->index[level] = i;
         fill(work, level + 1, sum_level(work, level, sum));
     }
 }
 
-static Input make_input(MwArena *scratch, const MwCoreFactor *factor, int node,
-                        const int *neighbours)
+/* Which class of `coarse` each class of `fine` lies in. */
+static const int64_t *class_map(MwArena *scratch, const MwTable *fine, int fine_count,
+                                const MwTable *coarse)
+{
+    int64_t *map = MW_NEW(scratch, int64_t, fine_count);
+    for (int s = 0; s < fine->count; s++)
+        map[fine->at[s]] = coarse->at[s];
+    return map;
+}
+
+static Input make_input(MwArena *scratch, MwTables *tables, const MwCoreFactor *factor, int node,
+                        const Surroundings *around)
 {
     Input input = {0};
-    int dim = 0;
-    for (int i = 0, n = 0; i < factor->cost->arity; i++) {
-        if (factor->scope[i] == node) {
-            dim = i;
+    int dim = mw_core_position(factor, node), arity = factor->cost->arity;
+    for (int i = 0, n = 0; i < arity; i++) {
+        if (i == dim)
             continue;
-        }
-        while (neighbours[n] != factor->scope[i])
+        while (around->nodes[n] != factor->scope[i])
             n++;
+        input.class_of[input.arity] =
+            class_map(scratch, around->classes[n], around->dims[n], factor->classes[i]);
         input.neighbour[input.arity++] = n;
     }
-    input.at = mw_table_rows(scratch, factor->cost, dim);
-    int64_t stride = factor->cost->dims[dim];
-    for (int i = factor->cost->arity - 1, k = input.arity - 1; i >= 0; i--)
+    const MwTable *cost = mw_table_select(tables, factor->cost, dim, factor->classes[dim]);
+    input.at = mw_table_rows(scratch, cost, dim);
+    int64_t stride = cost->dims[dim];
+    for (int i = arity - 1, k = input.arity - 1; i >= 0; i--)
         if (i != dim) {
             input.stride[k--] = stride;
-            stride *= factor->cost->dims[i];
+            stride *= cost->dims[i];
         }
     return input;
 }
 
-static const MwElimination *minimise(MwCore *core, int node, int neighbour_count,
-                                     const int *neighbours)
+static const MwElimination *minimise(MwCore *core, int node, const Surroundings *around)
 {
     const MwCoreNode *at = &core->nodes[node];
     MwArena *scratch = mw_arena_new(), *arena = mw_tables_arena(core->tables);
-    Work work = {.strategies = (int)at->cost->count,
-                 .neighbour_count = neighbour_count,
-                 .input_count = at->factors.count};
+    Work work = {
+        .around = around, .strategies = (int)at->cost->count, .input_count = at->factors.count};
     work.inputs = MW_NEW(scratch, Input, work.input_count);
     for (int i = 0; i < work.input_count; i++)
         work.inputs[i] =
-            make_input(scratch, &core->factors.at[at->factors.at[i]], node, neighbours);
+            make_input(scratch, core->tables, &core->factors.at[at->factors.at[i]], node, around);
     int64_t count = 1;
-    for (int i = 0; i < neighbour_count; i++) {
-        work.dims[i] = mw_core_strategies(core, neighbours[i]);
+    for (int i = 0; i < around->count; i++) {
         work.sum[i + 1] = MW_NEW(scratch, int64_t, work.strategies);
-        count *= work.dims[i];
+        count *= around->dims[i];
     }
     int64_t *least = mw_tables_scratch(core->tables, count);
     int32_t *choice = MW_NEW(arena, int32_t, count);
@@ -132,30 +151,61 @@ static const MwElimination *minimise(MwCore *core, int node, int neighbour_count
     fill(&work, 0, at->cost->at);
     MwElimination *made = MW_NEW(arena, MwElimination, 1);
     made->choice = choice;
-    if (neighbour_count == 0)
+    made->classes =
+        mw_arena_dup(arena, around->classes, sizeof *around->classes * (size_t)around->count);
+    if (around->count == 0)
         made->constant = least[0];
     else
-        made->cost = mw_table_intern(core->tables, neighbour_count, work.dims, least);
+        made->cost = mw_table_intern(core->tables, around->count, around->dims, least);
     mw_arena_free(&scratch);
     return made;
 }
 
-/* For each factor: its table, and per dimension which neighbour (-1: v itself). */
-static int fill_key(const MwCore *core, int node, int neighbour_count, const int *neighbours,
-                    int *key)
+/* The joint classes of one neighbour over the factors it shares with v. */
+static const MwTable *joint_classes(const MwCore *core, int node, int neighbour)
+{
+    const MwCoreNode *at = &core->nodes[node];
+    const MwTable *joint = NULL;
+    for (int i = 0; i < at->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
+        for (int k = 0; k < factor->cost->arity; k++)
+            if (factor->scope[k] == neighbour)
+                joint = joint ? mw_classes_refine(core->tables, joint, factor->classes[k])->classes
+                              : factor->classes[k];
+    }
+    return joint;
+}
+
+int64_t mw_reduce_entries(const MwCore *core, int node, int arity, int64_t limit)
+{
+    int neighbours[MW_TABLE_ARITY];
+    int count = mw_core_neighbours(core, node, arity, neighbours);
+    if (count > arity)
+        return 0;
+    int64_t entries = 1;
+    for (int i = 0; i < count; i++) {
+        entries *= mw_classes_count(joint_classes(core, node, neighbours[i]));
+        if (entries > limit)
+            return 0;
+    }
+    return entries;
+}
+
+/* For each factor its table, and per dimension whose it is (-1: v's) and its classes. */
+static int fill_key(const MwCore *core, int node, const Surroundings *around, int *key)
 {
     const MwCoreNode *at = &core->nodes[node];
     int count = 0;
     key[count++] = MW_OP_ELIMINATE;
     key[count++] = at->cost->id;
-    key[count++] = neighbour_count;
     for (int i = 0; i < at->factors.count; i++) {
         const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
         key[count++] = factor->cost->id;
         for (int k = 0, n = 0; k < factor->cost->arity; k++) {
-            while (n < neighbour_count && neighbours[n] < factor->scope[k])
+            while (n < around->count && around->nodes[n] < factor->scope[k])
                 n++;
             key[count++] = factor->scope[k] == node ? -1 : n;
+            key[count++] = factor->classes[k]->id;
         }
     }
     return count;
@@ -164,16 +214,21 @@ static int fill_key(const MwCore *core, int node, int neighbour_count, const int
 void mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours)
 {
     const MwCoreNode *at = &core->nodes[node];
-    int *key = mw_tables_key(core->tables, 3 + at->factors.count * (MW_TABLE_ARITY + 1));
-    int count = fill_key(core, node, neighbour_count, neighbours, key);
+    Surroundings around = {.count = neighbour_count, .nodes = neighbours};
+    for (int i = 0; i < neighbour_count; i++) {
+        around.classes[i] = joint_classes(core, node, neighbours[i]);
+        around.dims[i] = mw_classes_count(around.classes[i]);
+    }
+    int *key = mw_tables_key(core->tables, 2 + at->factors.count * (2 * MW_TABLE_ARITY + 1));
+    int count = fill_key(core, node, &around, key);
     const MwElimination *result = mw_tables_recall(core->tables, key, count);
     if (!result) {
-        result = minimise(core, node, neighbour_count, neighbours);
+        result = minimise(core, node, &around);
         mw_tables_remember(core->tables, key, count, (void *)result);
     }
     mw_core_eliminate(core, node, result, neighbour_count, neighbours);
     if (neighbour_count > 0)
-        mw_core_add_factor(core, neighbours, result->cost);
+        mw_core_add_factor(core, neighbours, result->classes, result->cost);
     else
         core->constant += result->constant;
 }

@@ -3,7 +3,8 @@
  *
  *     minimise    sum cost[v][s] x[v][s] + sum cost[f][e] y[f][e]
  *     subject to  sum over s of x[v][s] = 1                           for each node v
- *                 sum over e with v at s of y[f][e] = x[v][s]         for each f, v in f, s
+ *                 sum over e with v in c of y[f][e] = sum over s in c of x[v][s]
+ *                                                     for each factor f, v in f, class c of v
  *                 sum usage[v][s] x[v][s] <= limit[row]               for each memory row
  *                 x binary, y >= 0
  *
@@ -95,6 +96,14 @@ static const int *build_entries(MwIlp *ilp, MwArena *scratch, const MwCoreFactor
     return columns;
 }
 
+/* -x[v][s] for the strategies of one class. */
+static void add_class(Row *row, int column, const MwTable *classes, int class)
+{
+    for (int s = 0; s < classes->count; s++)
+        if (classes->at[s] == class)
+            add_to_row(row, column + s, -1);
+}
+
 static void build_factor(MwIlp *ilp, const MwCore *core, int index, double scale, Row *row)
 {
     const MwCoreFactor *factor = &core->factors.at[index];
@@ -104,7 +113,7 @@ static void build_factor(MwIlp *ilp, const MwCore *core, int index, double scale
         int64_t inner = mw_table_inner(factor->cost, dim), size = factor->cost->dims[dim];
         for (int s = 0; s < size; s++) {
             clear_row(row);
-            add_to_row(row, ilp->column[factor->scope[dim]] + s, -1);
+            add_class(row, ilp->column[factor->scope[dim]], factor->classes[dim], s);
             for (int64_t e = 0; e < factor->cost->count; e++)
                 if (e / inner % size == s && columns[e])
                     add_to_row(row, columns[e], 1);

@@ -63,25 +63,6 @@ static Candidate pop(Reducer *reducer)
     return least;
 }
 
-/* The entries of the table, or 0 if the node cannot be eliminated within the limits. */
-static int64_t table_entries(const Reducer *reducer, int node)
-{
-    const MwCore *core = reducer->core;
-    int neighbours[MW_TABLE_ARITY];
-    if (core->nodes[node].terms.count > 0)
-        return 0;
-    int count = mw_core_neighbours(core, node, reducer->limits->arity, neighbours);
-    if (count > reducer->limits->arity)
-        return 0;
-    int64_t entries = 1;
-    for (int i = 0; i < count; i++) {
-        entries *= mw_core_strategies(core, neighbours[i]);
-        if (entries > reducer->limits->entries)
-            return 0;
-    }
-    return entries;
-}
-
 static void settle_node(Reducer *reducer, int node)
 {
     MwCore *core = reducer->core;
@@ -92,7 +73,9 @@ static void settle_node(Reducer *reducer, int node)
     if (core->infeasible)
         return;
     mw_reduce_dominated(core, node);
-    int64_t entries = table_entries(reducer, node);
+    int64_t entries = 0;
+    if (core->nodes[node].terms.count == 0)
+        entries = mw_reduce_entries(core, node, reducer->limits->arity, reducer->limits->entries);
     if (entries > 0 && entries != reducer->entries[node])
         push(reducer, (Candidate){entries, node});
     reducer->entries[node] = entries;

@@ -29,6 +29,10 @@ void mw_reduce_rows(MwCore *core);
 /* eliminate.c: minimises over the strategies of a node without usage. `neighbours` are all. */
 void mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours);
 
+/* Entries of the table that would make; 0 if they are more than `limit` or the neighbours more than
+ * `arity`. */
+int64_t mw_reduce_entries(const MwCore *core, int node, int arity, int64_t limit);
+
 /* Monotonic seconds. */
 double mw_clock_s(void);
 

@@ -17,14 +17,15 @@
 
 #include <string.h>
 
-/* n^2 * entries comparisons for a node of n strategies; above this it is not tried. */
+/* Comparisons of entries for one node; above this it is not tried. */
 enum { EFFORT_LIMIT = 1 << 28 };
 
 typedef struct {
     const MwCoreNode *node;
     int strategies, view_count;
-    const int64_t **view; /* [view_count] the factors, laid out [strategy][others] */
-    int64_t *width;       /* [view_count] entries per strategy */
+    const int64_t **view;    /* [view_count] the factors, laid out [class][others] */
+    const int64_t **classes; /* [view_count] class of each strategy */
+    int64_t *width;          /* [view_count] entries per class */
 } Comparison;
 
 static int fill_key(const MwCore *core, int node, int *key)
@@ -38,8 +39,10 @@ static int fill_key(const MwCore *core, int node, int *key)
         key[count++] = at->terms.at[i].usage->id;
     for (int i = 0; i < at->factors.count; i++) {
         const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
+        int dim = mw_core_position(factor, node);
         key[count++] = factor->cost->id;
-        key[count++] = mw_core_position(factor, node);
+        key[count++] = dim;
+        key[count++] = factor->classes[dim]->id;
     }
     return count;
 }
@@ -74,8 +77,11 @@ static bool dominates(const Comparison *with, int t, int s)
     if (left < 0 || !uses_no_more(with->node, t, s))
         return false;
     for (int i = 0; i < with->view_count && left >= 0; i++) {
-        int64_t width = with->width[i];
-        left -= greatest_loss(with->view[i] + t * width, with->view[i] + s * width, width, left);
+        int64_t width = with->width[i], class_t = with->classes[i][t],
+                class_s = with->classes[i][s];
+        if (class_t != class_s)
+            left -= greatest_loss(with->view[i] + class_t * width, with->view[i] + class_s * width,
+                                  width, left);
     }
     return left >= 0;
 }
@@ -101,18 +107,23 @@ static const MwTable *compare_all(MwCore *core, int node)
     const MwCoreNode *at = &core->nodes[node];
     int n = (int)at->cost->count;
     int64_t entries = 0;
-    for (int i = 0; i < at->factors.count; i++)
-        entries += core->factors.at[at->factors.at[i]].cost->count;
-    if (entries > EFFORT_LIMIT / n)
+    for (int i = 0; i < at->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
+        entries += factor->cost->count / factor->cost->dims[mw_core_position(factor, node)];
+    }
+    if (entries > EFFORT_LIMIT / n / n)
         return at->cost;
     MwArena *scratch = mw_arena_new();
     Comparison with = {.node = at, .strategies = n, .view_count = at->factors.count};
     with.view = MW_NEW(scratch, const int64_t *, with.view_count);
+    with.classes = MW_NEW(scratch, const int64_t *, with.view_count);
     with.width = MW_NEW(scratch, int64_t, with.view_count);
     for (int i = 0; i < with.view_count; i++) {
         const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
-        with.view[i] = mw_table_slices(scratch, factor->cost, mw_core_position(factor, node));
-        with.width[i] = factor->cost->count / n;
+        int dim = mw_core_position(factor, node);
+        with.view[i] = mw_table_slices(scratch, factor->cost, dim);
+        with.classes[i] = factor->classes[dim]->at;
+        with.width[i] = factor->cost->count / factor->cost->dims[dim];
     }
     const MwTable *keep = undominated(core->tables, &with);
     mw_arena_free(&scratch);
@@ -124,7 +135,7 @@ void mw_reduce_dominated(MwCore *core, int node)
     const MwCoreNode *at = &core->nodes[node];
     if (at->cost->count == 1)
         return;
-    int *key = mw_tables_key(core->tables, 3 + at->terms.count + 2 * at->factors.count);
+    int *key = mw_tables_key(core->tables, 3 + at->terms.count + 3 * at->factors.count);
     int count = fill_key(core, node, key);
     const MwTable *keep = mw_tables_recall(core->tables, key, count);
     if (!keep) {

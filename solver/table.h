@@ -43,9 +43,10 @@ void mw_tables_remember(MwTables *tables, const int *key, int count, void *resul
 typedef enum {
     MW_OP_ADD,
     MW_OP_PERMUTE,
-    MW_OP_RESTRICT,
+    MW_OP_SELECT,
+    MW_OP_RENUMBER,
+    MW_OP_REFINE,
     MW_OP_SEPARATE,
-    MW_OP_ALLOWED,
     MW_OP_DOMINANCE,
     MW_OP_ELIMINATE,
 } MwOperation;
@@ -56,9 +57,9 @@ typedef enum {
 const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b);
 /* Dimension i of the result is dimension order[i] of `table`. */
 const MwTable *mw_table_permute(MwTables *tables, const MwTable *table, const int *order);
-/* Only the positions in `keep` (arity 1, ascending) of dimension `dim`. */
-const MwTable *mw_table_restrict(MwTables *tables, const MwTable *table, int dim,
-                                 const MwTable *keep);
+/* Dimension `dim` indexed through `list` (arity 1): its position i is the old position list[i]. */
+const MwTable *mw_table_select(MwTables *tables, const MwTable *table, int dim,
+                               const MwTable *list);
 
 /* Not remembered, being only a change of shape: without dimension `dim`, which is of size 1. */
 const MwTable *mw_table_squeeze(MwTables *tables, const MwTable *table, int dim);

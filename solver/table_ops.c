@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plain arithmetic on tables: add, permute, restrict, squeeze, lower. */
+/* Plain arithmetic on tables: add, permute, select, squeeze, lower. */
 #include "solver/cost.h"
 #include "solver/table.h"
 
@@ -75,22 +75,21 @@ const MwTable *mw_table_permute(MwTables *tables, const MwTable *table, const in
     return remember_table(tables, key, 2 + table->arity, table->arity, dims, values);
 }
 
-const MwTable *mw_table_restrict(MwTables *tables, const MwTable *table, int dim,
-                                 const MwTable *keep)
+const MwTable *mw_table_select(MwTables *tables, const MwTable *table, int dim, const MwTable *list)
 {
-    int key[] = {MW_OP_RESTRICT, table->id, dim, keep->id};
+    int key[] = {MW_OP_SELECT, table->id, dim, list->id};
     const MwTable *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;
     int64_t outer = mw_table_outer(table, dim), inner = mw_table_inner(table, dim);
-    int64_t *values = mw_tables_scratch(tables, outer * keep->count * inner), *to = values;
+    int64_t *values = mw_tables_scratch(tables, outer * list->count * inner), *to = values;
     for (int64_t i = 0; i < outer; i++)
-        for (int64_t k = 0; k < keep->count; k++, to += inner)
-            memcpy(to, table->at + (i * table->dims[dim] + keep->at[k]) * inner,
+        for (int64_t k = 0; k < list->count; k++, to += inner)
+            memcpy(to, table->at + (i * table->dims[dim] + list->at[k]) * inner,
                    sizeof *to * (size_t)inner);
     int dims[MW_TABLE_ARITY];
     memcpy(dims, table->dims, sizeof *dims * (size_t)table->arity);
-    dims[dim] = (int)keep->count;
+    dims[dim] = (int)list->count;
     return remember_table(tables, key, MW_COUNT(key), table->arity, dims, values);
 }
 

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Streams the JSON of a problem, gzipped or plain, into its lists. The file is never in memory as a
+ * whole, and equal rows are kept once, as models repeat their layers.
+ *
+ * Where we are is a path of keys and positions (problem.edges.costs[12][7]); it decides what a
+ * number means, and messages show it. Keys that are not known are passed over with all they hold.
+ */
+#include "solver/problem_file.h"
+
+#include "base/intern.h"
+#include "base/text.h"
+#include "solver/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_parse.h>
+#include <zlib.h>
+
+enum {
+    LIST_DEPTH = 3, /* levels above a list of lists */
+    DEPTH_LIMIT = 64,
+    CHUNK_BYTES = 1 << 18
+};
+
+typedef struct {
+    const char *key; /* in an object: the key read last; NULL in an array */
+    int64_t index;   /* in an array: the position of the element to come */
+} Level;
+
+typedef struct {
+    MwArena *arena, *scratch;
+    MwTables *rows; /* interns the rows */
+    MwInterner *keys;
+    MwProblemLists *lists;
+    const char *path;
+    MwDiags *diags;
+    Level level[DEPTH_LIMIT];
+    int depth;
+    MwProblemList list;  /* the list we are in */
+    MW_VEC(int64_t) row; /* its row so far */
+    bool failed;
+} Parser;
+
+const char *mw_problem_list_name(MwProblemList list)
+{
+    static const char *const names[MW_LIST_COUNT] = {
+        [MW_LIST_INTERVALS] = "problem.nodes.intervals",
+        [MW_LIST_COSTS] = "problem.nodes.costs",
+        [MW_LIST_USAGES] = "problem.nodes.usages",
+        [MW_LIST_EDGE_NODES] = "problem.edges.nodes",
+        [MW_LIST_EDGE_COSTS] = "problem.edges.costs",
+    };
+    return names[list];
+}
+
+/* The path of the value being read. */
+static const char *here(const Parser *parser)
+{
+    MwText text = {.arena = parser->scratch};
+    mw_text_add(&text, "");
+    for (int i = 0; i < parser->depth; i++) {
+        const Level *level = &parser->level[i];
+        if (level->key)
+            mw_text_printf(&text, "%s%s", i ? "." : "", level->key);
+        else
+            mw_text_printf(&text, "[%lld]", (long long)level->index);
+    }
+    return text.bytes ? text.at : "the top";
+}
+
+/* Tells yajl to stop. */
+static int fail(Parser *parser, const char *problem)
+{
+    mw_diag_error(parser->diags, mw_span_none(), "%s: %s: %s", parser->path, here(parser), problem);
+    parser->failed = true;
+    return 0;
+}
+
+static bool at_scalar(const Parser *parser, const char *key)
+{
+    return parser->depth == 2 && parser->level[1].key && !strcmp(parser->level[1].key, key) &&
+           parser->level[0].key && !strcmp(parser->level[0].key, "problem");
+}
+
+static MwProblemList list_here(const Parser *parser)
+{
+    if (parser->depth != LIST_DEPTH)
+        return MW_LIST_NONE;
+    const char *path = here(parser);
+    for (MwProblemList list = MW_LIST_NONE + 1; list < MW_LIST_COUNT; list++)
+        if (!strcmp(path, mw_problem_list_name(list)))
+            return list;
+    return MW_LIST_NONE;
+}
+
+/* NULL if a value that is neither a number where one belongs nor a list where one belongs may stand
+ * here; otherwise what should. */
+static const char *expected_here(const Parser *parser)
+{
+    if (parser->list && parser->depth == LIST_DEPTH + 2)
+        return "expected an integer";
+    if (parser->list && parser->depth == LIST_DEPTH + 1)
+        return "expected a list of integers";
+    if (list_here(parser))
+        return "expected a list of lists";
+    if (at_scalar(parser, "usage_limit"))
+        return "expected an integer";
+    return NULL;
+}
+
+static int end_value(Parser *parser)
+{
+    Level *level = &parser->level[parser->depth - 1];
+    if (parser->depth > 0 && !level->key)
+        level->index++;
+    return 1;
+}
+
+static int open_level(Parser *parser, const char *key)
+{
+    if (parser->depth == DEPTH_LIMIT)
+        return fail(parser, "nested too deeply");
+    parser->level[parser->depth++] = (Level){.key = key};
+    return 1;
+}
+
+static int on_scalar(Parser *parser)
+{
+    const char *expected = expected_here(parser);
+    return expected ? fail(parser, expected) : end_value(parser);
+}
+
+static int on_null(void *context)
+{
+    return on_scalar(context);
+}
+
+static int on_boolean(void *context, int value)
+{
+    (void)value;
+    return on_scalar(context);
+}
+
+static int on_string(void *context, const unsigned char *text, size_t length)
+{
+    Parser *parser = context;
+    if (at_scalar(parser, "name"))
+        parser->lists->name = mw_arena_strndup(parser->arena, (const char *)text, length);
+    return on_scalar(parser);
+}
+
+/* False after an error. */
+static bool read_integer(Parser *parser, const char *text, size_t length, int64_t *value)
+{
+    char digits[32];
+    if (length >= sizeof digits)
+        return fail(parser, "a number beyond 64 bits");
+    memcpy(digits, text, length);
+    digits[length] = 0;
+    char *end;
+    errno = 0;
+    *value = strtoll(digits, &end, 10);
+    if (*end)
+        return fail(parser, "expected an integer");
+    if (errno == ERANGE)
+        return fail(parser, "a number beyond 64 bits");
+    if (*value < 0 && parser->list != MW_LIST_INTERVALS)
+        return fail(parser, "a negative number");
+    return true;
+}
+
+static int on_number(void *context, const char *text, size_t length)
+{
+    Parser *parser = context;
+    int64_t value = 0;
+    if (parser->list && parser->depth == LIST_DEPTH + 2) {
+        if (!read_integer(parser, text, length, &value))
+            return 0;
+        mw_vec_push(parser->scratch, &parser->row, value);
+        return end_value(parser);
+    }
+    if (at_scalar(parser, "usage_limit"))
+        return read_integer(parser, text, length, &parser->lists->usage_limit);
+    return on_scalar(parser);
+}
+
+static int on_start_map(void *context)
+{
+    Parser *parser = context;
+    const char *expected = expected_here(parser);
+    return expected ? fail(parser, expected) : open_level(parser, "");
+}
+
+static int on_map_key(void *context, const unsigned char *text, size_t length)
+{
+    Parser *parser = context;
+    parser->level[parser->depth - 1].key = mw_intern_n(parser->keys, (const char *)text, length);
+    return 1;
+}
+
+static int on_end(Parser *parser)
+{
+    parser->depth--;
+    return end_value(parser);
+}
+
+static int on_end_map(void *context)
+{
+    return on_end(context);
+}
+
+static int on_start_array(void *context)
+{
+    Parser *parser = context;
+    MwProblemList list = list_here(parser);
+    if (list && parser->lists->present[list])
+        return fail(parser, "given twice");
+    if (list) {
+        parser->list = list;
+        parser->lists->present[list] = true;
+    } else if (!parser->list || parser->depth != LIST_DEPTH + 1) {
+        const char *expected = expected_here(parser);
+        if (expected)
+            return fail(parser, expected);
+    }
+    parser->row.count = 0;
+    return open_level(parser, NULL);
+}
+
+static void keep_row(Parser *parser)
+{
+    MwProblemRow row = {.count = parser->row.count};
+    if (row.count > 0)
+        row.at = mw_table_intern(parser->rows, 1, &parser->row.count, parser->row.at)->at;
+    mw_vec_push(parser->scratch, &parser->lists->lists[parser->list], row);
+}
+
+static int on_end_array(void *context)
+{
+    Parser *parser = context;
+    if (parser->list && parser->depth == LIST_DEPTH + 2)
+        keep_row(parser);
+    if (parser->depth == LIST_DEPTH + 1)
+        parser->list = MW_LIST_NONE;
+    return on_end(parser);
+}
+
+static const yajl_callbacks CALLBACKS = {.yajl_null = on_null,
+                                         .yajl_boolean = on_boolean,
+                                         .yajl_number = on_number,
+                                         .yajl_string = on_string,
+                                         .yajl_start_map = on_start_map,
+                                         .yajl_map_key = on_map_key,
+                                         .yajl_end_map = on_end_map,
+                                         .yajl_start_array = on_start_array,
+                                         .yajl_end_array = on_end_array};
+
+/* Yajl's message without its newlines, and the byte of the JSON (unzipped, from 1) it is about. */
+static void report_syntax(Parser *parser, yajl_handle handle, uint64_t byte)
+{
+    if (parser->failed)
+        return;
+    unsigned char *message = yajl_get_error(handle, 0, NULL, 0);
+    int length = (int)strcspn((const char *)message, "\n");
+    mw_diag_error(parser->diags, mw_span_none(), "%s: byte %llu, in %s: %.*s", parser->path,
+                  (unsigned long long)byte, here(parser), length, (const char *)message);
+    yajl_free_error(handle, message);
+}
+
+/* False after an error. */
+static bool stream(Parser *parser, gzFile file, yajl_handle handle)
+{
+    unsigned char *chunk = mw_arena_alloc(parser->scratch, CHUNK_BYTES);
+    uint64_t before = 0;
+    int got;
+    while ((got = gzread(file, chunk, CHUNK_BYTES)) > 0) {
+        if (yajl_parse(handle, chunk, (size_t)got) != yajl_status_ok) {
+            report_syntax(parser, handle, before + yajl_get_bytes_consumed(handle));
+            return false;
+        }
+        before += (uint64_t)got;
+    }
+    int code;
+    const char *message = gzerror(file, &code);
+    if (got < 0 || code == Z_BUF_ERROR) {
+        mw_diag_error(parser->diags, mw_span_none(), "%s: cannot read: %s", parser->path,
+                      code == Z_ERRNO ? strerror(errno) : message);
+        return false;
+    }
+    if (yajl_complete_parse(handle) != yajl_status_ok) {
+        report_syntax(parser, handle, before);
+        return false;
+    }
+    return true;
+}
+
+MwProblemLists *mw_problem_parse(MwArena *arena, MwArena *scratch, const char *path, MwDiags *diags)
+{
+    gzFile file = gzopen(path, "rb");
+    if (!file) {
+        mw_diag_error(diags, mw_span_none(), "%s: cannot open: %s", path, strerror(errno));
+        return NULL;
+    }
+    gzbuffer(file, CHUNK_BYTES);
+    Parser parser = {.arena = arena,
+                     .scratch = scratch,
+                     .rows = mw_tables_new(arena),
+                     .keys = mw_interner_new(scratch),
+                     .lists = MW_NEW(scratch, MwProblemLists, 1),
+                     .path = path,
+                     .diags = diags};
+    parser.lists->usage_limit = MW_USAGE_UNLIMITED;
+    yajl_handle handle = yajl_alloc(&CALLBACKS, NULL, &parser);
+    bool good = stream(&parser, file, handle);
+    yajl_free(handle);
+    gzclose(file);
+    return good ? parser.lists : NULL;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Problem files: what is refused and with which words; saving and loading is an identity; the
+ * saved integer program has the problem's least cost. */
+#include "tests/solver/random_problem.h"
+#include "tests/unit/support.h"
+
+#include <glpk.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define NODES                                                                                      \
+    "\"nodes\": {\"intervals\": [[0, 2], [1, 1]], \"costs\": [[1, 2], [3, 4, 5]], "                \
+    "\"usages\": [[1, 1], [2, 2, 2]]}"
+#define EDGES "\"edges\": {\"nodes\": [[0, 1]], \"costs\": [[1, 2, 3, 4, 5, 6]]}"
+#define FILE_OF(parts) "{\"problem\": {" parts "}}"
+
+static const struct {
+    const char *text, *message; /* the message after "PATH: " */
+} refused[] = {
+    {"", "byte 0, in the top: parse error: premature EOF"},
+    {"{", "byte 1, in the top: parse error: premature EOF"},
+    {FILE_OF(NODES ", " EDGES) "}", "byte 178, in the top: parse error: trailing garbage"},
+    {"{\"problem\": {\"nodes\": {\"costs\": [[1, 2",
+     "byte 38, in problem.nodes.costs[0][2]: parse error: premature EOF"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1,, 2]]}"),
+     "byte 37, in problem.nodes.costs[0][1]: parse error: unallowed token at this point in JSON "
+     "text"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, oops]]}"),
+     "byte 38, in problem.nodes.costs[0][1]: lexical error: invalid char in json text."},
+    {"[1, 2]", "problem.nodes.intervals is missing"},
+    {FILE_OF(EDGES), "problem.nodes.intervals is missing"},
+    {FILE_OF(NODES), "problem.edges.nodes is missing"},
+    {FILE_OF("\"nodes\": {\"costs\": 3}"), "problem.nodes.costs: expected a list of lists"},
+    {FILE_OF("\"nodes\": {\"costs\": {}}"), "problem.nodes.costs: expected a list of lists"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1], 2]}"),
+     "problem.nodes.costs[1]: expected a list of integers"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1], [[2]]]}"),
+     "problem.nodes.costs[1][0]: expected an integer"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, \"x\"]]}"),
+     "problem.nodes.costs[0][1]: expected an integer"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, 2.5]]}"),
+     "problem.nodes.costs[0][1]: expected an integer"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, -2]]}"), "problem.nodes.costs[0][1]: a negative number"},
+    {FILE_OF("\"nodes\": {\"usages\": [[9223372036854775808]]}"),
+     "problem.nodes.usages[0][0]: a number beyond 64 bits"},
+    {FILE_OF("\"nodes\": {\"usages\": [[11111111111111111111111111111111111111]]}"),
+     "problem.nodes.usages[0][0]: a number beyond 64 bits"},
+    {FILE_OF("\"nodes\": {\"costs\": [], \"costs\": []}"), "problem.nodes.costs: given twice"},
+    {FILE_OF("\"usage_limit\": -1"), "problem.usage_limit: a negative number"},
+    {FILE_OF("\"usage_limit\": \"1\""), "problem.usage_limit: expected an integer"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[0, 1]], \"costs\": [[1], [2]], \"usages\": [[1], "
+             "[2]]}, \"edges\": {\"nodes\": [], \"costs\": []}"),
+     "problem.nodes.intervals has 1 entries, problem.nodes.costs has 2"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[2, 1]], \"costs\": [[1]], \"usages\": [[1]]}, "
+             "\"edges\": {\"nodes\": [], \"costs\": []}"),
+     "problem.nodes.intervals[0]: ends at 1, before it begins at 2"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[2]], \"costs\": [[1]], \"usages\": [[1]]}, "
+             "\"edges\": {\"nodes\": [], \"costs\": []}"),
+     "problem.nodes.intervals[0]: expected [begin, end)"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[0, 1]], \"costs\": [[]], \"usages\": [[]]}, "
+             "\"edges\": {\"nodes\": [], \"costs\": []}"),
+     "problem.nodes.costs[0]: a node needs at least one strategy"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[0, 1]], \"costs\": [[1, 2]], \"usages\": [[1]]}, "
+             "\"edges\": {\"nodes\": [], \"costs\": []}"),
+     "problem.nodes.usages[0]: 1 usages, but the node has 2 costs"},
+    {FILE_OF(NODES ", \"edges\": {\"nodes\": [[0, 1]], \"costs\": []}"),
+     "problem.edges.nodes has 1 entries, problem.edges.costs has 0"},
+    {FILE_OF(NODES ", \"edges\": {\"nodes\": [[0, 1, 1]], \"costs\": [[1]]}"),
+     "problem.edges.nodes[0]: expected two nodes"},
+    {FILE_OF(NODES ", \"edges\": {\"nodes\": [[0, 2]], \"costs\": [[1]]}"),
+     "problem.edges.nodes[0]: node 2 of 2"},
+    {FILE_OF(NODES ", \"edges\": {\"nodes\": [[1, 1]], \"costs\": [[1]]}"),
+     "problem.edges.nodes[0]: joins node 1 to itself"},
+    {FILE_OF(NODES ", \"edges\": {\"nodes\": [[1, 0]], \"costs\": [[1, 2, 3, 4, 5]]}"),
+     "problem.edges.costs[0]: 5 costs, but nodes 1 and 0 have 3 and 2 strategies"},
+};
+
+typedef struct {
+    MwArena *arena;
+    MwDiags *diags;
+    char folder[32];
+} Fixture;
+
+static Fixture set_up(void)
+{
+    Fixture fixture = {.arena = mw_arena_new(), .folder = "/tmp/mwsolverXXXXXX"};
+    fixture.diags = mw_diags_new(fixture.arena);
+    ck_assert_ptr_nonnull(mkdtemp(fixture.folder));
+    return fixture;
+}
+
+static void tear_down(Fixture *fixture)
+{
+    ck_assert_int_eq(rmdir(fixture->folder), 0);
+    mw_arena_free(&fixture->arena);
+}
+
+static const char *path_of(Fixture *fixture, const char *name)
+{
+    return mw_arena_printf(fixture->arena, "%s/%s", fixture->folder, name);
+}
+
+static void write_text(const char *path, const char *text, size_t bytes)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(text, 1, bytes, file), bytes);
+    fclose(file);
+}
+
+static const char *messages(Fixture *fixture)
+{
+    char *shown = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&shown, &bytes);
+    mw_diags_print(fixture->diags, out);
+    fclose(out);
+    const char *kept = mw_arena_strdup(fixture->arena, shown);
+    free(shown);
+    return kept;
+}
+
+START_TEST(bad_files_are_refused_with_the_place)
+{
+    Fixture fixture = set_up();
+    const char *path = path_of(&fixture, "p.json");
+    write_text(path, refused[_i].text, strlen(refused[_i].text));
+    ck_assert_ptr_null(mw_problem_load(fixture.arena, path, fixture.diags));
+    unlink(path);
+    const char *expected =
+        mw_arena_printf(fixture.arena, "meshwright: error: %s: %s\n", path, refused[_i].message);
+    ck_assert_str_eq(messages(&fixture), expected);
+    tear_down(&fixture);
+}
+END_TEST
+
+START_TEST(a_missing_file_and_a_broken_gzip_are_refused)
+{
+    Fixture fixture = set_up();
+    ck_assert_ptr_null(
+        mw_problem_load(fixture.arena, path_of(&fixture, "none.json"), fixture.diags));
+    ck_assert_ptr_nonnull(strstr(messages(&fixture), "none.json: cannot open: No such file"));
+
+    const char *path = path_of(&fixture, "p.json.gz");
+    RandomKind kind = {50, 200, 9, 10, 1000, true};
+    ck_assert(mw_problem_save(random_problem(fixture.arena, &kind, 7), path, fixture.diags));
+    ck_assert_int_eq(truncate(path, 500), 0);
+    ck_assert_ptr_null(mw_problem_load(fixture.arena, path, fixture.diags));
+    ck_assert_ptr_nonnull(strstr(messages(&fixture), "p.json.gz: cannot read: "));
+    unlink(path);
+    tear_down(&fixture);
+}
+END_TEST
+
+START_TEST(unknown_keys_are_passed_over)
+{
+    Fixture fixture = set_up();
+    const char *path = path_of(&fixture, "p.json");
+    const char *text = "{\"x\": [1, {\"y\": null}], \"problem\": {\"z\": {\"costs\": [[-1.5]]}, "
+                       "\"name\": \"n\", " EDGES ", \"t\": true, " NODES "}}";
+    write_text(path, text, strlen(text));
+    MwProblem *problem = mw_problem_load(fixture.arena, path, fixture.diags);
+    ck_assert_str_eq(messages(&fixture), "");
+    ck_assert_str_eq(problem->name, "n");
+    ck_assert_int_eq(problem->nodes[1].strategy_count, 3);
+    ck_assert_int_eq(problem->edges[0].cost[5], 6);
+    ck_assert(problem->usage_limit == MW_USAGE_UNLIMITED);
+    unlink(path);
+    tear_down(&fixture);
+}
+END_TEST
+
+static bool same_numbers(const int64_t *a, const int64_t *b, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if ((a ? a[i] : 0) != (b ? b[i] : 0))
+            return false;
+    return true;
+}
+
+static void assert_same(const MwProblem *a, const MwProblem *b)
+{
+    ck_assert_str_eq(a->name, b->name);
+    ck_assert_int_eq(a->node_count, b->node_count);
+    ck_assert_int_eq(a->edge_count, b->edge_count);
+    ck_assert(a->usage_limit == b->usage_limit);
+    for (int i = 0; i < a->node_count; i++) {
+        const MwProblemNode *x = &a->nodes[i], *y = &b->nodes[i];
+        ck_assert_int_eq(x->strategy_count, y->strategy_count);
+        ck_assert(x->begin == y->begin && x->end == y->end);
+        ck_assert(same_numbers(x->cost, y->cost, x->strategy_count));
+        ck_assert(same_numbers(x->usage, y->usage, x->strategy_count));
+    }
+    for (int i = 0; i < a->edge_count; i++) {
+        const MwProblemEdge *x = &a->edges[i], *y = &b->edges[i];
+        ck_assert(x->a == y->a && x->b == y->b);
+        int64_t count = (int64_t)a->nodes[x->a].strategy_count * a->nodes[x->b].strategy_count;
+        ck_assert(same_numbers(x->cost, y->cost, count));
+    }
+}
+
+START_TEST(saving_and_loading_is_an_identity)
+{
+    static const char *const names[] = {"p.json", "p.json.gz"};
+    Fixture fixture = set_up();
+    for (int seed = 0; seed < 100; seed++) {
+        RandomKind kind = {20, 60, 9, 10, 1000000, seed % 2 == 0};
+        MwProblem *problem = random_problem(fixture.arena, &kind, (uint64_t)seed);
+        const char *path = path_of(&fixture, names[seed % 4 / 2]);
+        ck_assert(mw_problem_save(problem, path, fixture.diags));
+        MwProblem *loaded = mw_problem_load(fixture.arena, path, fixture.diags);
+        ck_assert_str_eq(messages(&fixture), "");
+        assert_same(problem, loaded);
+        unlink(path);
+    }
+    tear_down(&fixture);
+}
+END_TEST
+
+START_TEST(names_that_end_in_gz_are_zipped)
+{
+    Fixture fixture = set_up();
+    RandomKind kind = {5, 5, 4, 0, 10, true};
+    MwProblem *problem = random_problem(fixture.arena, &kind, 1);
+    for (int zipped = 0; zipped < 2; zipped++) {
+        const char *path = path_of(&fixture, zipped ? "p.json.gz" : "p.json");
+        ck_assert(mw_problem_save(problem, path, fixture.diags));
+        FILE *file = fopen(path, "rb");
+        ck_assert_int_eq(fgetc(file) == 0x1f, zipped);
+        fclose(file);
+        unlink(path);
+    }
+    tear_down(&fixture);
+}
+END_TEST
+
+START_TEST(a_failed_save_says_why_and_keeps_the_old_file)
+{
+    Fixture fixture = set_up();
+    RandomKind kind = {5, 5, 4, 0, 10, true};
+    MwProblem *problem = random_problem(fixture.arena, &kind, 1);
+    ck_assert(!mw_problem_save(problem, "/nowhere/p.json", fixture.diags));
+    ck_assert(!mw_problem_save_ilp(problem, "/nowhere/p.lp", fixture.diags));
+    ck_assert_str_eq(messages(&fixture),
+                     "meshwright: error: /nowhere/p.json: cannot write: No such file or directory\n"
+                     "meshwright: error: /nowhere/p.lp: cannot write: No such file or directory\n");
+    tear_down(&fixture);
+}
+END_TEST
+
+/* -1: no answer. */
+static double solve_program(const char *path, bool mps)
+{
+    glp_term_out(GLP_OFF);
+    glp_prob *program = glp_create_prob();
+    ck_assert_int_eq(mps ? glp_read_mps(program, GLP_MPS_FILE, NULL, path)
+                         : glp_read_lp(program, NULL, path),
+                     0);
+    glp_iocp control;
+    glp_init_iocp(&control);
+    control.presolve = GLP_ON;
+    control.msg_lev = GLP_MSG_OFF;
+    int failure = glp_intopt(program, &control);
+    double value = failure || glp_mip_status(program) != GLP_OPT ? -1 : glp_mip_obj_val(program);
+    glp_delete_prob(program);
+    return value;
+}
+
+START_TEST(the_saved_program_has_the_least_cost)
+{
+    static const char *const names[] = {"p.lp", "p.mps"};
+    Fixture fixture = set_up();
+    for (int seed = 0; seed < 200; seed++) {
+        RandomKind kind = {5, 9, 4, 10, 50, seed % 3 > 0};
+        MwProblem *problem = random_problem(fixture.arena, &kind, (uint64_t)seed);
+        const char *path = path_of(&fixture, names[seed % 2]);
+        ck_assert(mw_problem_save_ilp(problem, path, fixture.diags));
+        double value = solve_program(path, seed % 2);
+        unlink(path);
+        Enumerated expected = enumerate(problem);
+        if (fabs(value - (expected.possible ? (double)expected.cost : -1)) > 1e-6)
+            ck_abort_msg("seed %d: %g, not %lld", seed, value, (long long)expected.cost);
+    }
+    tear_down(&fixture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solver_files");
+    TCase *tests = tcase_create("files");
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, bad_files_are_refused_with_the_place, 0, MW_COUNT(refused));
+    tcase_add_test(tests, a_missing_file_and_a_broken_gzip_are_refused);
+    tcase_add_test(tests, unknown_keys_are_passed_over);
+    tcase_add_test(tests, saving_and_loading_is_an_identity);
+    tcase_add_test(tests, names_that_end_in_gz_are_zipped);
+    tcase_add_test(tests, a_failed_save_says_why_and_keeps_the_old_file);
+    tcase_add_test(tests, the_saved_program_has_the_least_cost);
+    return run_suite(suite);
+}
