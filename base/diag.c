@@ -79,6 +79,13 @@ void mw_diag_note(MwDiags *diags, MwSpan span, const char *format, ...)
     va_end(args);
 }
 
+void mw_diags_append(MwDiags *diags, const MwDiags *more)
+{
+    for (int i = 0; i < more->list.count; i++)
+        mw_vec_push(diags->arena, &diags->list, more->list.at[i]);
+    diags->errors += more->errors;
+}
+
 int mw_diags_error_count(const MwDiags *diags)
 {
     return diags->errors;

@@ -57,6 +57,9 @@ void mw_diag_warning(MwDiags *diags, MwSpan span, const char *format, ...) MW_PR
 /* Explains the diagnostic before it; shown indented under it, with its own place if it has one. */
 void mw_diag_note(MwDiags *diags, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
 
+/* Adds all that `more` holds. */
+void mw_diags_append(MwDiags *diags, const MwDiags *more);
+
 int mw_diags_error_count(const MwDiags *diags);
 /* All diagnostics in the order they were added. */
 void mw_diags_print(const MwDiags *diags, FILE *out);

@@ -9,6 +9,7 @@
 
 #include "ir/cluster.h"
 #include "ir/ir.h"
+#include "passes/partition.h"
 
 /* What the user asked for on the command line. */
 typedef struct {
@@ -17,6 +18,7 @@ typedef struct {
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
     const char *const *pins; /* texts of `--pin`, for mw_pin_parse */
     int pin_count;
+    double solve_time_s;      /* limit of the intra-op solver for one mesh; 0: none */
     const char *save_problem; /* path for the intra-op problem as JSON; NULL: not wanted */
     const char *save_ilp;     /* path for it as an integer linear program; NULL: not wanted */
 } MwCompileOptions;
@@ -24,8 +26,11 @@ typedef struct {
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
-    const MwCluster *cluster; /* what is compiled for; NULL where no pass asks */
-    MwGraph *graph;           /* the model; global shapes */
+    const MwCluster *cluster;    /* what is compiled for; NULL where no pass asks */
+    MwGraph *graph;              /* the model; global shapes */
+    struct MwSharding *sharding; /* by sharding: a strategy for each node (passes/sharding.h) */
+    struct MwReport *report;     /* by sharding: what it reckoned (passes/report.h) */
+    MwLocalGraph *local;         /* by partition: what each device runs */
 } MwCompilation;
 
 #endif

@@ -16,4 +16,8 @@ typedef struct {
                               the global node whose operand it prepares */
 } MwLocalGraph;
 
+/* Rewrites the graph that `sharding` (passes/sharding.h) is about. */
+struct MwSharding;
+MwLocalGraph *mw_partition(MwArena *arena, const struct MwSharding *sharding);
+
 #endif

@@ -2,6 +2,7 @@
 #include "passes/pins.h"
 
 #include "base/text.h"
+#include "passes/pass.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -62,6 +63,14 @@ bool mw_pin_parse(MwGraph *graph, const char *text, MwDiags *diags)
     if (!found)
         mw_diag_error(diags, mw_span_none(), "--pin %s: the model has no value of that name", text);
     return found;
+}
+
+bool mw_pass_pins(MwCompilation *compilation, MwDiags *diags)
+{
+    bool ok = true;
+    for (int i = 0; i < compilation->options.pin_count; i++)
+        ok = mw_pin_parse(compilation->graph, compilation->options.pins[i], diags) && ok;
+    return ok;
 }
 
 /* ---- Imposing ---- */

@@ -55,6 +55,22 @@ struct MwResharder {
     MwKeyMap tables; /* by tensor type and combine */
 };
 
+MwCollective mw_reshard_collective(MwOp op)
+{
+    switch (op) {
+    case MW_OP_ALL_REDUCE:
+        return MW_ALL_REDUCE;
+    case MW_OP_ALL_GATHER:
+        return MW_ALL_GATHER;
+    case MW_OP_REDUCE_SCATTER:
+        return MW_REDUCE_SCATTER;
+    case MW_OP_ALL_TO_ALL:
+        return MW_ALL_TO_ALL;
+    default:
+        MW_UNREACHABLE();
+    }
+}
+
 MwResharder *mw_resharder_new(MwArena *arena, const MwCostModel *model)
 {
     MwResharder *resharder = MW_NEW(arena, MwResharder, 1);

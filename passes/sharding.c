@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The intra-op pass: every logical mesh of the cluster's devices is tried, and the one with the
+ * least step time, the first of equals, is kept.
+ *
+ * In:  the shared graph (passes/share.c), the cluster, and the user's mesh and pins.
+ * Out: compilation->sharding. */
+#include "passes/sharding.h"
+
+#include "passes/pass.h"
+#include "passes/report.h"
+#include "passes/units.h"
+
+MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
+{
+    const MwValue *v = mw_value(sharding->problem->graph, value);
+    int result = value.index - mw_node(sharding->problem->graph, v->node)->first_result;
+    return mw_sharding_strategy(sharding, v->node)->results[result];
+}
+
+/* ---- Meshes ---- */
+
+typedef MW_VEC(MwMeshShape) MwMeshList;
+
+/* All shapes of one and two axes, the longest inner axis first: it is the least fragmented. */
+static MwMeshList all_meshes(MwArena *arena, int devices)
+{
+    MwMeshList list = {0};
+    mw_vec_push(arena, &list, ((MwMeshShape){1, {devices}}));
+    for (int outer = 2; outer <= devices / 2; outer++)
+        if (devices % outer == 0)
+            mw_vec_push(arena, &list, ((MwMeshShape){2, {outer, devices / outer}}));
+    return list;
+}
+
+static bool choose_meshes(const MwCompilation *compilation, MwMeshList *list, MwDiags *diags)
+{
+    const MwCluster *cluster = compilation->cluster;
+    const MwMeshShape *wanted = &compilation->options.mesh;
+    int devices = cluster->nodes * cluster->devices_per_node;
+    if (wanted->axis_count == 0) {
+        *list = all_meshes(compilation->arena, devices);
+        return true;
+    }
+    if (mw_mesh_devices(wanted) != devices) {
+        char text[MW_MESH_TEXT_BYTES];
+        mw_diag_error(diags, mw_span_none(), "--mesh %s has %d devices, cluster %s has %d",
+                      mw_mesh_text(wanted, text), mw_mesh_devices(wanted), cluster->name, devices);
+        return false;
+    }
+    mw_vec_push(compilation->arena, list, *wanted);
+    return true;
+}
+
+/* ---- One mesh ---- */
+
+typedef struct {
+    const MwCompilation *compilation;
+    MwMeshShape mesh;
+    int64_t memory_bytes;
+    MwDiags *diags; /* why it cannot be this mesh */
+} Attempt;
+
+static int micro_batches_of(const MwGraph *graph)
+{
+    return (int)mw_max(1, graph->train.micro_batches);
+}
+
+static void refuse_memory(const Attempt *attempt, int64_t needed_bytes)
+{
+    char mesh[MW_MESH_TEXT_BYTES];
+    mw_diag_error(attempt->diags, mw_span_none(),
+                  "on a mesh of %s a device needs at least %.3f GB of memory, but has %.3f GB",
+                  mw_mesh_text(&attempt->mesh, mesh), (double)needed_bytes * 1e-9,
+                  (double)attempt->memory_bytes * 1e-9);
+    mw_diag_note(attempt->diags, mw_span_none(),
+                 "more devices, or more micro-batches than %d, would make it fit",
+                 micro_batches_of(attempt->compilation->graph));
+}
+
+static void refuse(const Attempt *attempt, const MwSolution *solution)
+{
+    char mesh[MW_MESH_TEXT_BYTES];
+    mw_mesh_text(&attempt->mesh, mesh);
+    if (solution->status == MW_SOLVED_UNKNOWN)
+        mw_diag_error(attempt->diags, mw_span_none(),
+                      "no sharding that fits on a mesh of %s was found in time", mesh);
+    else if (solution->peak_usage > attempt->memory_bytes)
+        refuse_memory(attempt, solution->peak_usage);
+    else
+        mw_diag_error(attempt->diags, mw_span_none(),
+                      "on a mesh of %s the pins contradict each other", mesh);
+}
+
+static MwSharding *solve(const Attempt *attempt, MwIntraProblem *problem)
+{
+    MwArena *arena = attempt->compilation->arena;
+    MwSolveOptions options = {.time_limit_s = attempt->compilation->options.solve_time_s};
+    MwSharding *sharding = MW_NEW(arena, MwSharding, 1);
+    sharding->problem = problem;
+    sharding->solution = mw_solve(arena, &problem->problem, &options);
+    sharding->choice = sharding->solution.choice;
+    if (!sharding->choice) {
+        refuse(attempt, &sharding->solution);
+        return NULL;
+    }
+    sharding->objective_s = mw_seconds(sharding->solution.cost);
+    sharding->lower_bound_s = mw_seconds(sharding->solution.lower_bound);
+    sharding->peak_bytes = mw_sharding_peak(sharding);
+    return sharding;
+}
+
+/* The best sharding on one mesh; NULL if there is none. The problem does not see the copies that
+ * resharding makes, so where they are too much it is solved again with less memory. */
+static MwSharding *try_mesh(const Attempt *attempt)
+{
+    enum { TRIES = 4 };
+    MwIntraQuery query = {.graph = attempt->compilation->graph,
+                          .cluster = attempt->compilation->cluster,
+                          .mesh = attempt->mesh,
+                          .micro_batches = micro_batches_of(attempt->compilation->graph),
+                          .memory_bytes = attempt->memory_bytes};
+    MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
+    for (int i = 0; problem && i < TRIES; i++) {
+        MwSharding *sharding = solve(attempt, problem);
+        if (!sharding || sharding->peak_bytes <= attempt->memory_bytes)
+            return sharding;
+        int64_t excess = sharding->peak_bytes - attempt->memory_bytes;
+        if (i == TRIES - 1 || excess >= problem->problem.usage_limit) {
+            refuse_memory(attempt, sharding->peak_bytes);
+            return NULL;
+        }
+        problem->problem.usage_limit -= excess;
+    }
+    return NULL;
+}
+
+/* ---- The pass ---- */
+
+static bool save_problem(const MwCompileOptions *options, const MwProblem *problem, MwDiags *diags)
+{
+    return (!options->save_problem || mw_problem_save(problem, options->save_problem, diags)) &&
+           (!options->save_ilp || mw_problem_save_ilp(problem, options->save_ilp, diags));
+}
+
+bool mw_pass_sharding(MwCompilation *compilation, MwDiags *diags)
+{
+    MwMeshList meshes = {0};
+    if (!choose_meshes(compilation, &meshes, diags))
+        return false;
+    const MwCompileOptions *options = &compilation->options;
+    MwDiags **why = MW_NEW(compilation->arena, MwDiags *, meshes.count);
+    MwSharding *best = NULL;
+    for (int i = 0; i < meshes.count; i++) {
+        why[i] = mw_diags_new(compilation->arena);
+        Attempt attempt = {.compilation = compilation,
+                           .mesh = meshes.at[i],
+                           .memory_bytes = options->memory_bytes
+                                               ? options->memory_bytes
+                                               : compilation->cluster->device.memory_bytes,
+                           .diags = why[i]};
+        MwSharding *sharding = try_mesh(&attempt);
+        if (sharding && (!best || sharding->solution.cost < best->solution.cost))
+            best = sharding;
+    }
+    if (!best) {
+        for (int i = 0; i < meshes.count; i++)
+            mw_diags_append(diags, why[i]);
+        return false;
+    }
+    compilation->sharding = best;
+    compilation->report = mw_report(compilation->arena, best);
+    return save_problem(options, &best->problem->problem, diags);
+}
