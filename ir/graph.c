@@ -111,6 +111,30 @@ MwValueId mw_graph_find(const MwGraph *graph, const char *interned)
     return slot->name ? slot->value : mw_no_value();
 }
 
+/* Takes `name` out, and moves into the gap what was put behind it for want of a place. */
+static void names_remove(MwNameTable *table, const char *name)
+{
+    size_t mask = table->capacity - 1, gap = pointer_slot(table, name);
+    MW_ASSERT(table->slots[gap].name == name);
+    for (size_t i = (gap + 1) & mask; table->slots[i].name; i = (i + 1) & mask) {
+        size_t home = mw_hash_mix(0, (uint64_t)(uintptr_t)table->slots[i].name) & mask;
+        if (((i - home) & mask) < ((i - gap) & mask))
+            continue;
+        table->slots[gap] = table->slots[i];
+        gap = i;
+    }
+    table->slots[gap] = (MwOutput){0};
+    table->count--;
+}
+
+void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted)
+{
+    names_remove(graph->names, mw_value(graph, value)->name);
+    const char *name = unique_name(graph, wanted);
+    mw_value(graph, value)->name = name;
+    names_add(graph, name, value);
+}
+
 static void add_result(MwGraph *graph, MwNodeId node, const MwTensor *tensor, const char *name)
 {
     MwValueId id = {graph->values.count};

@@ -203,6 +203,9 @@ typedef struct {
  * graph->origin.span, and returns a node with index -1. */
 MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags);
 
+/* Gives `value` the name `wanted`, or if that is in use `wanted` with a suffix. */
+void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted);
+
 /* The value with that interned name; no value if there is none. */
 MwValueId mw_graph_find(const MwGraph *graph, const char *interned);
 

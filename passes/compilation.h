@@ -26,8 +26,11 @@ typedef struct {
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
-    const MwCluster *cluster;    /* what is compiled for; NULL where no pass asks */
-    MwGraph *graph;              /* the model; global shapes */
+    const MwCluster *cluster; /* what is compiled for; NULL where no pass asks */
+    MwGraph *graph;           /* the model; global shapes */
+    /* By differentiate, for update: [values of graph] the gradient of the loss by each weight; no
+     * value where there is none. */
+    const MwValueId *gradient;
     struct MwSharding *sharding; /* by sharding: a strategy for each node (passes/sharding.h) */
     struct MwReport *report;     /* by sharding: what it reckoned (passes/report.h) */
     MwLocalGraph *local;         /* by partition: what each device runs */
