@@ -50,6 +50,10 @@ void mw_text_printf(MwText *text, const char *format, ...)
 void mw_text_add_double(MwText *text, double value)
 {
     char digits[40];
+    if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value) {
+        mw_text_printf(text, "%.0f", value);
+        return;
+    }
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)

@@ -24,7 +24,7 @@ MwValueId test_add(TestGraph *test, const MwNodeSpec *spec)
     return mw_node_result(test->graph, node, 0);
 }
 
-static MwTensor parse_type(const char *text)
+MwTensor test_type(const char *text)
 {
     const char *bracket = strchr(text, '[');
     MwTensor tensor = {0};
@@ -42,7 +42,7 @@ static MwTensor parse_type(const char *text)
 
 MwValueId test_source(TestGraph *test, MwOp op, const char *name, const char *type)
 {
-    MwTensor tensor = parse_type(type);
+    MwTensor tensor = test_type(type);
     MwAttr attrs[] = {mw_attr_text(MW_ATTR_INIT, mw_intern(test->graph->interner, "zeros")),
                       mw_attr_float(MW_ATTR_VALUE, 0)};
     int attr_count = op == MW_OP_INPUT || op == MW_OP_STEP ? 0 : 2;

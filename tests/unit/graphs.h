@@ -18,7 +18,10 @@ void test_graph_free(TestGraph *test);
 /* Adds a node and gives its first result. */
 MwValueId test_add(TestGraph *test, const MwNodeSpec *spec);
 
-/* INPUT, WEIGHT or STATE of a type written as "f32[8, 16]". */
+/* The type written as "f32[8, 16]". */
+MwTensor test_type(const char *text);
+
+/* INPUT, WEIGHT or STATE of a type written so. */
 MwValueId test_source(TestGraph *test, MwOp op, const char *name, const char *type);
 
 /* A node of `op` with the operands up to the first that is no value, and no attributes. */

@@ -94,8 +94,9 @@ START_TEST(doubles_print_shortest_and_read_back)
     static const struct {
         double value;
         const char *text;
-    } cases[] = {
-        {0.1, "0.1"}, {3, "3"}, {1e-12, "1e-12"}, {-2.5, "-2.5"}, {1.0 / 3, "0.3333333333333333"}};
+    } cases[] = {{0.1, "0.1"},     {3, "3"},        {1000, "1000"},
+                 {-10, "-10"},     {1e15, "1e+15"}, {123456789, "123456789"},
+                 {1e-12, "1e-12"}, {-2.5, "-2.5"},  {1.0 / 3, "0.3333333333333333"}};
     MwArena *arena = mw_arena_new();
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwText text = {.arena = arena};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The intra-op pass: its answer is the best of all on small graphs, which are tried exhaustively;
+ * it finds the known forms of parallelism where they are best; pins and memory bind it. */
+#include "passes/pass.h"
+#include "passes/report.h"
+#include "passes/sharding.h"
+#include "passes/units.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/graphs.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+static MwCompilation compilation_of(TestGraph *test, const MwCluster *cluster, const char *mesh)
+{
+    MwCompilation compilation = {.arena = test->arena, .cluster = cluster, .graph = test->graph};
+    if (mesh)
+        ck_assert(mw_mesh_parse(mesh, &compilation.options.mesh));
+    return compilation;
+}
+
+static void run_passes(MwCompilation *compilation, MwDiags *diags)
+{
+    bool ok = mw_pass_pins(compilation, diags) && mw_pass_share(compilation, diags) &&
+              mw_pass_sharding(compilation, diags) && mw_pass_partition(compilation, diags);
+    if (!ok)
+        mw_diags_print(diags, stderr);
+    ck_assert(ok);
+}
+
+/* ---- Exhaustive ---- */
+
+typedef struct {
+    const MwIntraProblem *intra;
+    int *choice;
+    double least_s;
+} Search;
+
+/* The cost of `choice` from paths and work alone, in seconds; no tables, no edges. */
+static double cost_s(const MwIntraProblem *intra, const int *choice)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwGraph *graph = intra->graph;
+    MwSharding sharding = {.problem = (MwIntraProblem *)intra, .choice = choice};
+    double sum = 0;
+    for (int n = 0; n < graph->nodes.count && sum < INFINITY; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        const MwStrategy *strategy = mw_sharding_strategy(&sharding, (MwNodeId){n});
+        sum += mw_seconds(intra->problem.nodes[n].cost[choice[n]]);
+        for (int k = 0; k < node->operand_count; k++) {
+            MwSpec from = mw_sharding_value_spec(&sharding, node->operands[k]);
+            MwSpec to = strategy->operands[k];
+            bool reachable = (mw_spec_partial(to) & ~mw_spec_partial(from)) == 0 &&
+                             (!mw_spec_partial(to) || mw_spec_combine(from) == mw_spec_combine(to));
+            if (!reachable) {
+                sum = INFINITY;
+                break;
+            }
+            sum += mw_seconds(mw_reshard_path(scratch, intra->resharder,
+                                              mw_value_tensor(graph, node->operands[k]), from, to)
+                                  .cost);
+        }
+    }
+    mw_arena_free(&scratch);
+    return sum;
+}
+
+static void search(Search *s, int node)
+{
+    if (node == s->intra->graph->nodes.count) {
+        double cost = cost_s(s->intra, s->choice);
+        s->least_s = fmin(s->least_s, cost);
+        return;
+    }
+    for (int i = 0; i < s->intra->lists[node]->count; i++) {
+        s->choice[node] = i;
+        search(s, node + 1);
+    }
+}
+
+/* Two products with something linear between them; small enough to try everything. */
+static TestGraph small_graph(int variant)
+{
+    TestGraph t = test_graph_new();
+    static const char *const shapes[][3] = {
+        {"f32[256, 64]", "f32[64, 512]", "f32[512, 64]"},
+        {"f32[64, 512]", "f32[512, 1024]", "f32[1024, 64]"},
+        {"f32[4096, 30]", "f32[30, 64]", "f32[64, 30]"},
+        {"f32[3, 1024]", "f32[1024, 1024]", "f32[1024, 1024]"},
+    };
+    MwValueId x = test_source(&t, MW_OP_INPUT, "x", shapes[variant][0]);
+    MwValueId w1 = test_source(&t, MW_OP_WEIGHT, "w1", shapes[variant][1]);
+    MwValueId w2 = test_source(&t, MW_OP_WEIGHT, "w2", shapes[variant][2]);
+    MwValueId h = test_op1(&t, MW_OP_NEG, test_einsum(&t, "mk,kn->mn", x, w1));
+    MwValueId y = test_op1(&t, MW_OP_TANH, test_einsum(&t, "mk,kn->mn", h, w2));
+    mw_vec_push(t.arena, &t.graph->outputs, ((MwOutput){"y", y}));
+    return t;
+}
+
+START_TEST(the_answer_is_the_best_of_all)
+{
+    TestGraph t = small_graph(_i);
+    MwCluster cluster = test_cluster(2);
+    MwCompilation compilation = compilation_of(&t, &cluster, "2");
+    run_passes(&compilation, t.diags);
+    const MwSharding *sharding = compilation.sharding;
+    Search s = {.intra = sharding->problem, .least_s = INFINITY};
+    s.choice = MW_NEW(t.arena, int, compilation.graph->nodes.count);
+    search(&s, 0);
+    ck_assert_double_eq_tol(sharding->objective_s, s.least_s,
+                            1e-12 * compilation.graph->nodes.count);
+    ck_assert_double_eq_tol(sharding->objective_s, cost_s(sharding->problem, sharding->choice),
+                            1e-15);
+    ck_assert_int_eq(sharding->solution.status, MW_SOLVED_OPTIMAL);
+    ck_assert_double_eq_tol(compilation.report->compute_s + compilation.report->communication_s,
+                            sharding->objective_s, 1e-12 * compilation.graph->nodes.count);
+    test_graph_free(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("intra_op");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 100);
+    tcase_add_loop_test(tests, the_answer_is_the_best_of_all, 0, 4);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
