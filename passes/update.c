@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Update: the `train` statement as nodes. In: a graph with gradients (compilation->gradient). Out:
+ * nodes of the update phase that make new weights and optimizer states, and an assignment for each.
+ * A weight W has the states W.m and, with Adam, W.v, in f32 whatever the type of W.
+ *
+ * Formulas, as in PyTorch; t is the step, 1 first, and d the weight decay, 0 for the weights that a
+ * no_decay pattern matches:
+ *
+ *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up,
+ *              where p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1) and decay
+ * is constant  1 linear    1 - (1 - final_rate) p cosine    1 - (1 - final_rate) (1 - cos(pi p)) /
+ * 2 clipping   norm = sqrt(sum of squares of all gradients) g = g * min(clip_norm / (norm + 1e-6),
+ * 1)      (torch.nn.utils.clip_grad_norm_) sgd        g = g + d w;  w = w - rate g
+ * (torch.optim.SGD) momentum   g = g + d w;  m = momentum m + g;  w = w - rate m, or with nesterov
+ * w = w - rate (g + momentum m) adam       g = g + d w, then (torch.optim.Adam) adamw      w = w -
+ * rate d w, then                          (torch.optim.AdamW) m = beta1 m + (1 - beta1) g;  v =
+ * beta2 v + (1 - beta2) g^2 w = w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+ *
+ * Sgd without momentum has no state and is written with element-wise operators; the others are
+ * operators of their own (sgd, adam, adamw of ir/ops.def). */
+#include "passes/build.h"
+#include "passes/pass.h"
+
+#include <fnmatch.h>
+#include <math.h>
+
+#define CLIP_EPSILON 1e-6
+
+typedef struct {
+    MwGraph *graph;
+    const MwTrain *train;
+    const MwValueId *gradient; /* [values of the model] */
+    int values;
+    MwValueId step; /* i32[] */
+    MwValueId rate; /* f32[] */
+    MwValueId clip; /* f32[] what gradients are multiplied by; no value: nothing */
+} Updater;
+
+static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
+{
+    return mw_build_binary(u->graph, op, a, mw_build_scalar(u->graph, b));
+}
+
+/* 1 - (1 - final_rate) * `part` */
+static MwValueId fall(const Updater *u, MwValueId part)
+{
+    MwValueId fallen = scalar_op(u, MW_OP_MUL, part, 1 - u->train->final_rate);
+    return mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), fallen);
+}
+
+/* (1 - cos(pi p)) / 2 */
+static MwValueId half_wave(const Updater *u, MwValueId p)
+{
+    MwValueId wave = mw_build_unary(u->graph, MW_OP_COS, scalar_op(u, MW_OP_MUL, p, M_PI));
+    MwValueId risen = mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), wave);
+    return scalar_op(u, MW_OP_MUL, risen, 0.5);
+}
+
+static MwValueId build_rate(const Updater *u)
+{
+    const MwTrain *train = u->train;
+    MwValueId rate = mw_build_scalar(u->graph, train->learning_rate);
+    MwValueId t = mw_build_cast(u->graph, u->step, MW_F32);
+    double warmup = (double)train->warmup_steps;
+    if (train->warmup_steps > 0) {
+        MwValueId risen = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_DIV, t, warmup), 1);
+        rate = mw_build_binary(u->graph, MW_OP_MUL, rate, risen);
+    }
+    if (train->schedule == MW_SCHEDULE_CONSTANT)
+        return rate;
+    MwValueId p = scalar_op(u, MW_OP_DIV, scalar_op(u, MW_OP_SUB, t, warmup),
+                            (double)train->total_steps - warmup);
+    p = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_MAXIMUM, p, 0), 1);
+    if (train->schedule == MW_SCHEDULE_COSINE)
+        p = half_wave(u, p);
+    return mw_build_binary(u->graph, MW_OP_MUL, rate, fall(u, p));
+}
+
+static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
+{
+    MwValueId g = mw_build_cast(u->graph, gradient, MW_F32);
+    MwValueId squares = mw_build_binary(u->graph, MW_OP_MUL, g, g);
+    unsigned all = (1u << mw_value_tensor(u->graph, squares)->rank) - 1;
+    return mw_build_sum(u->graph, squares, all, false);
+}
+
+static MwValueId build_clip(const Updater *u)
+{
+    MwValueId sum = mw_no_value();
+    for (int v = 0; v < u->values; v++) {
+        if (!mw_has_value(u->gradient[v]))
+            continue;
+        MwValueId squares = sum_of_squares(u, u->gradient[v]);
+        sum = mw_has_value(sum) ? mw_build_binary(u->graph, MW_OP_ADD, sum, squares) : squares;
+    }
+    MwValueId norm = mw_build_unary(u->graph, MW_OP_SQRT, sum);
+    MwValueId clip = mw_build_scalar(u->graph, u->train->clip_norm);
+    MwValueId scale =
+        mw_build_binary(u->graph, MW_OP_DIV, clip, scalar_op(u, MW_OP_ADD, norm, CLIP_EPSILON));
+    return scalar_op(u, MW_OP_MINIMUM, scale, 1);
+}
+
+static MwValueId clipped(const Updater *u, MwValueId gradient)
+{
+    if (!mw_has_value(u->clip))
+        return gradient;
+    MwValueId scale = mw_build_cast(u->graph, u->clip, mw_value_tensor(u->graph, gradient)->type);
+    return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
+}
+
+static double decay_of(const Updater *u, const char *weight)
+{
+    for (int i = 0; i < u->train->no_decay_count; i++)
+        if (fnmatch(u->train->no_decay[i], weight, 0) == 0)
+            return 0;
+    return u->train->weight_decay;
+}
+
+static void assign(const Updater *u, MwValueId target, MwValueId value)
+{
+    mw_vec_push(u->graph->arena, &u->graph->assigns, ((MwAssign){target, value}));
+}
+
+/* f32 zeros like `weight`, to begin with. */
+static MwValueId build_state(const Updater *u, MwValueId weight, const char *suffix)
+{
+    MwTensor tensor = *mw_value_tensor(u->graph, weight);
+    tensor.type = MW_F32;
+    MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(u->graph->interner, "zeros"));
+    MwNodeSpec spec = {
+        .op = MW_OP_STATE,
+        .attrs = &init,
+        .attr_count = 1,
+        .given = &tensor,
+        .name = mw_arena_printf(u->graph->arena, "%s.%s", mw_value(u->graph, weight)->name, suffix),
+    };
+    return mw_node_result(u->graph, mw_build_node(u->graph, &spec), 0);
+}
+
+/* w - rate (g + decay w) in f32 */
+static void update_plainly(const Updater *u, MwValueId weight, MwValueId gradient, double decay)
+{
+    MwType type = mw_value_tensor(u->graph, weight)->type;
+    MwValueId w = mw_build_cast(u->graph, weight, MW_F32);
+    MwValueId g = mw_build_cast(u->graph, gradient, MW_F32);
+    if (decay != 0)
+        g = mw_build_binary(u->graph, MW_OP_ADD, g, scalar_op(u, MW_OP_MUL, w, decay));
+    MwValueId step = mw_build_binary(u->graph, MW_OP_MUL, g, u->rate);
+    MwValueId next = mw_build_binary(u->graph, MW_OP_SUB, w, step);
+    assign(u, weight, mw_build_cast(u->graph, next, type));
+}
+
+/* One operator makes the new weight and its new states. */
+static void update_by(const Updater *u, MwValueId weight, const MwNodeSpec *spec,
+                      const MwValueId *states, int state_count)
+{
+    const char *name = mw_value(u->graph, weight)->name;
+    MwNodeSpec named = *spec;
+    const char *names[3] = {mw_arena_printf(u->graph->arena, "%s.new", name)};
+    for (int k = 0; k < state_count; k++)
+        names[k + 1] =
+            mw_arena_printf(u->graph->arena, "%s.new", mw_value(u->graph, states[k])->name);
+    named.result_names = names;
+    MwNodeId node = mw_build_node(u->graph, &named);
+    assign(u, weight, mw_node_result(u->graph, node, 0));
+    for (int k = 0; k < state_count; k++)
+        assign(u, states[k], mw_node_result(u->graph, node, k + 1));
+}
+
+static void update_with_momentum(const Updater *u, MwValueId weight, MwValueId g, double decay)
+{
+    MwValueId m = build_state(u, weight, "m");
+    MwAttr attrs[] = {mw_attr_float(MW_ATTR_MOMENTUM, u->train->momentum),
+                      mw_attr_int(MW_ATTR_NESTEROV, u->train->nesterov),
+                      mw_attr_float(MW_ATTR_WEIGHT_DECAY, decay)};
+    MwNodeSpec spec = {.op = MW_OP_SGD,
+                       .operands = (MwValueId[]){weight, g, m, u->rate},
+                       .operand_count = 4,
+                       .attrs = attrs,
+                       .attr_count = MW_COUNT(attrs)};
+    update_by(u, weight, &spec, &m, 1);
+}
+
+static void update_with_moments(const Updater *u, MwValueId weight, MwValueId g, double decay)
+{
+    const MwTrain *train = u->train;
+    MwValueId states[] = {build_state(u, weight, "m"), build_state(u, weight, "v")};
+    MwAttr attrs[] = {
+        mw_attr_float(MW_ATTR_BETA1, train->beta1), mw_attr_float(MW_ATTR_BETA2, train->beta2),
+        mw_attr_float(MW_ATTR_EPS, train->eps), mw_attr_float(MW_ATTR_WEIGHT_DECAY, decay)};
+    MwNodeSpec spec = {.op = train->optimizer == MW_OPTIMIZER_ADAM ? MW_OP_ADAM : MW_OP_ADAMW,
+                       .operands = (MwValueId[]){weight, g, states[0], states[1], u->rate, u->step},
+                       .operand_count = 6,
+                       .attrs = attrs,
+                       .attr_count = MW_COUNT(attrs)};
+    update_by(u, weight, &spec, states, 2);
+}
+
+static void update_weight(const Updater *u, MwValueId weight)
+{
+    u->graph->origin = mw_value_node(u->graph, weight)->origin;
+    MwValueId g = clipped(u, u->gradient[weight.index]);
+    double decay = decay_of(u, mw_value(u->graph, weight)->name);
+    if (u->train->optimizer != MW_OPTIMIZER_SGD)
+        update_with_moments(u, weight, g, decay);
+    else if (u->train->momentum != 0)
+        update_with_momentum(u, weight, g, decay);
+    else
+        update_plainly(u, weight, g, decay);
+}
+
+static void warn_of_idle_patterns(const Updater *u, MwDiags *diags)
+{
+    for (int i = 0; i < u->train->no_decay_count; i++) {
+        bool used = false;
+        for (int v = 0; !used && v < u->values; v++)
+            used = mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
+                   fnmatch(u->train->no_decay[i], u->graph->values.at[v].name, 0) == 0;
+        if (!used)
+            mw_diag_warning(diags, u->train->span, "no_decay pattern \"%s\" matches no weight",
+                            u->train->no_decay[i]);
+    }
+}
+
+bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
+{
+    MwGraph *graph = compilation->graph;
+    const MwTrain *train = &graph->train;
+    if (!mw_has_value(train->loss))
+        return true;
+    if (train->schedule != MW_SCHEDULE_CONSTANT && train->total_steps <= train->warmup_steps) {
+        mw_diag_error(diags, train->span,
+                      "the schedule needs more total_steps (%lld) than warmup_steps (%lld)",
+                      (long long)train->total_steps, (long long)train->warmup_steps);
+        return false;
+    }
+    Updater u = {.graph = graph,
+                 .train = train,
+                 .gradient = compilation->gradient,
+                 .values = graph->values.count,
+                 .clip = mw_no_value()};
+    graph->phase = MW_PHASE_UPDATE;
+    graph->origin =
+        (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
+    u.step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
+    u.rate = build_rate(&u);
+    mw_graph_rename(graph, u.rate, "learning_rate");
+    if (train->clip_norm > 0)
+        u.clip = build_clip(&u);
+    for (int v = 0; v < u.values; v++)
+        if (mw_has_value(u.gradient[v]))
+            update_weight(&u, (MwValueId){v});
+    warn_of_idle_patterns(&u, diags);
+    return true;
+}
