@@ -42,3 +42,32 @@ void *mw_cluster_section_struct(MwCluster *cluster, MwClusterSection section, Mw
     }
     MW_UNREACHABLE();
 }
+
+bool mw_cluster_key_is_given(const MwClusterKey *key, const void *member)
+{
+    switch (key->kind) {
+    case MW_KEY_INT:
+        return *(const int *)member != 0;
+    case MW_KEY_MEMORY:
+        return *(const int64_t *)member != 0;
+    case MW_KEY_NUMBER:
+        return *(const double *)member > 0;
+    case MW_KEY_LIST:
+        return ((const MwNumbers *)member)->count > 0;
+    case MW_KEY_CURVE:
+        return ((const MwCurve *)member)->count > 0;
+    case MW_KEY_BACKEND:
+        return *(const char *const *)member != NULL;
+    }
+    MW_UNREACHABLE();
+}
+
+bool mw_cluster_has_section(MwCluster *cluster, MwClusterSection section, MwType type)
+{
+    const char *base = mw_cluster_section_struct(cluster, section, type);
+    for (int i = 0; i < MW_CLUSTER_KEY_COUNT; i++)
+        if (mw_cluster_keys[i].section == section &&
+            mw_cluster_key_is_given(&mw_cluster_keys[i], base + mw_cluster_keys[i].offset))
+            return true;
+    return false;
+}

@@ -44,6 +44,11 @@ extern const char *const mw_cluster_backends[2];
 /* The struct of a section; `type` tells apart the gemm sections. */
 void *mw_cluster_section_struct(MwCluster *cluster, MwClusterSection section, MwType type);
 
+/* False if the figure at `member` is zero or empty. */
+bool mw_cluster_key_is_given(const MwClusterKey *key, const void *member);
+/* True if any figure of the section is given. */
+bool mw_cluster_has_section(MwCluster *cluster, MwClusterSection section, MwType type);
+
 /* Node and network list collectives that were measured besides their keys. */
 static inline bool mw_cluster_section_is_link(MwClusterSection section)
 {

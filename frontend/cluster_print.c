@@ -6,26 +6,23 @@
 
 #include <string.h>
 
-enum { INDENT = 2, LINE = 88 };
+enum { INDENT = 2, LINE = 72 };
 
 static void indent(MwText *text, int depth)
 {
     mw_text_printf(text, "%*s", depth * INDENT, "");
 }
 
-/* Elements of a list go on until the line is full; `begin` is where the line began. */
-static void separate(MwText *text, size_t *begin, int depth, int index)
+/* Before element `index` of a list: elements go on until the line is full. */
+static void separate(MwText *text, int depth, int index)
 {
     if (index == 0)
         return;
-    mw_text_add(text, ",");
-    if (text->bytes - *begin < LINE - 16) {
-        mw_text_add(text, " ");
-        return;
-    }
-    mw_text_add(text, "\n");
-    *begin = text->bytes;
-    indent(text, depth + 1);
+    const char *line = memrchr(text->at, '\n', text->bytes);
+    bool is_full = text->at + text->bytes - line > LINE;
+    mw_text_add(text, is_full ? ",\n" : ", ");
+    if (is_full)
+        indent(text, depth + 1);
 }
 
 static void print_curve(MwText *text, const MwCurve *curve, MwQuantity quantity, MwQuantity at,
@@ -36,9 +33,8 @@ static void print_curve(MwText *text, const MwCurve *curve, MwQuantity quantity,
         return;
     }
     mw_text_add(text, "[");
-    size_t begin = text->bytes;
     for (int i = 0; i < curve->count; i++) {
-        separate(text, &begin, depth, i);
+        separate(text, depth, i);
         mw_text_add_quantity(text, at, curve->points[i].at);
         mw_text_add(text, ": ");
         mw_text_add_quantity(text, quantity, curve->points[i].value);
@@ -53,33 +49,13 @@ static void print_list(MwText *text, const MwNumbers *list, MwQuantity quantity,
     const char *unit = "GFLOP/s";
     double scale = has_unit ? mw_unit_scale(quantity, unit) : 1;
     mw_text_add(text, "[");
-    size_t begin = text->bytes;
     for (int i = 0; i < list->count; i++) {
-        separate(text, &begin, depth, i);
+        separate(text, depth, i);
         mw_text_printf(text, "%.4g", list->at[i] / scale);
     }
     mw_text_add(text, "]");
     if (has_unit)
         mw_text_printf(text, " %s", unit);
-}
-
-static bool is_given(const MwClusterKey *key, const void *member)
-{
-    switch (key->kind) {
-    case MW_KEY_INT:
-        return *(const int *)member != 0;
-    case MW_KEY_MEMORY:
-        return *(const int64_t *)member != 0;
-    case MW_KEY_NUMBER:
-        return *(const double *)member > 0;
-    case MW_KEY_LIST:
-        return ((const MwNumbers *)member)->count > 0;
-    case MW_KEY_CURVE:
-        return ((const MwCurve *)member)->count > 0;
-    case MW_KEY_BACKEND:
-        return true;
-    }
-    MW_UNREACHABLE();
 }
 
 static void print_value(MwText *text, const MwClusterKey *key, const void *member, int depth)
@@ -121,17 +97,6 @@ static void print_measured(MwText *text, const MwLink *link, int depth)
 static void print_section(MwText *text, MwCluster *cluster, MwClusterSection section, MwType type,
                           int depth);
 
-/* True if any figure of the section is given. */
-static bool has_section(MwCluster *cluster, MwClusterSection section, MwType type)
-{
-    const char *base = mw_cluster_section_struct(cluster, section, type);
-    for (int i = 0; i < MW_CLUSTER_KEY_COUNT; i++)
-        if (mw_cluster_keys[i].section == section &&
-            is_given(&mw_cluster_keys[i], base + mw_cluster_keys[i].offset))
-            return true;
-    return false;
-}
-
 static void print_subsections(MwText *text, MwCluster *cluster, MwClusterSection section, int depth)
 {
     for (int inner = 1; inner < MW_SECTION_COUNT; inner++) {
@@ -139,7 +104,7 @@ static void print_subsections(MwText *text, MwCluster *cluster, MwClusterSection
             continue;
         int types = inner == MW_SECTION_GEMM ? MW_TYPE_COUNT : 1;
         for (int type = 0; type < types; type++) {
-            if (!has_section(cluster, inner, type))
+            if (!mw_cluster_has_section(cluster, inner, type))
                 continue;
             indent(text, depth);
             mw_text_printf(text, "%s ", mw_cluster_section_names[inner]);
@@ -157,7 +122,7 @@ static void print_section(MwText *text, MwCluster *cluster, MwClusterSection sec
     mw_text_add(text, "{\n");
     for (int i = 0; i < MW_CLUSTER_KEY_COUNT; i++) {
         const MwClusterKey *key = &mw_cluster_keys[i];
-        if (key->section != section || !is_given(key, base + key->offset))
+        if (key->section != section || !mw_cluster_key_is_given(key, base + key->offset))
             continue;
         indent(text, depth + 1);
         mw_text_printf(text, "%s = ", key->name);

@@ -81,21 +81,29 @@ const char *mw_unit_suggest(MwQuantity quantity, const char *typed)
     return mw_suggest(typed, names, MW_COUNT(units));
 }
 
+/* The largest that leaves at least one whole; of bytes the largest that is exact, decimal before
+ * binary. */
 static const Unit *printed_unit(MwQuantity quantity, double value)
 {
-    const Unit *first = NULL, *largest = NULL, *exact = NULL;
+    const Unit *first = NULL, *largest = NULL, *decimal = NULL, *binary = NULL;
     for (int i = 0; i < MW_COUNT(units); i++) {
         const Unit *unit = &units[i];
         if (unit->quantity != quantity || !unit->printed)
             continue;
-        first = first ? first : unit;
         bool is_binary = strchr(unit->name, 'i') != NULL;
+        bool is_exact = quantity == MW_QUANTITY_BYTES && fmod(value, unit->scale) == 0;
+        if (!first)
+            first = unit;
+        else if (is_exact && is_binary)
+            binary = unit;
+        else if (is_exact)
+            decimal = unit;
         if (value >= unit->scale && !is_binary)
             largest = unit;
-        if (quantity == MW_QUANTITY_BYTES && value >= unit->scale && fmod(value, unit->scale) == 0)
-            exact = unit;
     }
-    return exact ? exact : largest ? largest : first;
+    if (quantity == MW_QUANTITY_BYTES && value == floor(value))
+        return decimal ? decimal : binary ? binary : first;
+    return largest ? largest : first;
 }
 
 void mw_text_add_quantity(MwText *text, MwQuantity quantity, double value)

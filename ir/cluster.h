@@ -58,8 +58,9 @@ typedef struct {
 typedef struct {
     double call_s;    /* fixed cost of one collective */
     double latency_s; /* alpha: of one message */
-    double
-        bytes_per_s; /* 1 / beta, each way: of one device in a node; of one node on the network */
+    /* 1 / beta, bytes/s each way by devices of a group (nodes, on the network): of one device
+     * within a node; of one node, shared by its devices, on the network. */
+    MwCurve bandwidth;
     double device_bytes_per_s;      /* the most that one device gets of the network; 0: all of it */
     MwMeasuredCollective *measured; /* on the network: between nodes, every device taking part */
     int measured_count;

@@ -34,8 +34,9 @@
  * The network of a node is shared by all groups that cross it.
  *
  * Where a link has measured curves they replace the formula. Between sizes they are interpolated
- * in logarithms; a curve of another number of devices is scaled: its latency, the time of its least
- * size, by the ratio of the formula's latencies, what is above that by the ratio of volumes. */
+ * in logarithms. A curve of another number of devices, or that of an all-reduce where there is
+ * none of the kind asked for, is scaled: its latency, the time of its least size, by the ratio of
+ * the formula's latencies, what is above that by the ratio of the formula's bytes. */
 #include "passes/cost.h"
 
 #include <math.h>
@@ -304,29 +305,40 @@ static bool has_algorithm(const MwCluster *cluster, const Algorithm *algorithm, 
 
 /* ---- Collectives: one level ---- */
 
-/* A group whose members all reach each other over one link, at `bytes_per_s` each. */
+/* Groups of devices that all reach each other over one link; `flows` of them share it. */
 typedef struct {
     const MwCluster *cluster;
     const MwLink *link;
-    double bytes_per_s;
-    double measured_bytes_per_s; /* as when the link's curves were measured */
     int ways;
+    int flows;
+    int measured_flows; /* when the link's curves were measured */
 } Level;
 
-static double formula_s(const Level *level, MwCollective kind, int ways, double bytes)
+/* What each of `flows` equal flows over the link gets, when one flow comes from `devices` devices
+ * and joins `ways` of what the link joins. */
+static double link_share(const MwLink *link, int ways, int flows, int devices)
 {
-    double least = INFINITY;
+    double share = curve_within(&link->bandwidth, ways) / flows;
+    if (link->device_bytes_per_s > 0)
+        share = fmin(share, link->device_bytes_per_s * devices);
+    return share;
+}
+
+static double formula_s(const Level *level, MwCollective kind, double bytes)
+{
+    double rate = link_share(level->link, level->ways, level->flows, 1), least = INFINITY;
     for (int i = 0; i < MW_COUNT(algorithms); i++) {
         const Algorithm *a = &algorithms[i];
-        if (a->kind != kind || !has_algorithm(level->cluster, a, ways))
+        if (a->kind != kind || !has_algorithm(level->cluster, a, level->ways))
             continue;
-        least = fmin(least, a->messages(ways) * level->link->latency_s +
-                                a->volume(ways) * bytes / level->bytes_per_s);
+        least = fmin(least, a->messages(level->ways) * level->link->latency_s +
+                                a->volume(level->ways) * bytes / rate);
     }
     return level->link->call_s + least;
 }
 
-/* The curve of `kind` for the nearest number of devices, the smaller of equals; NULL if none. */
+/* The curve of `kind` for the nearest number of devices, the smaller of equals; where the link has
+ * none of that kind, of an all-reduce; NULL if none. */
 static const MwMeasuredCollective *nearest_curve(const MwLink *link, MwCollective kind, int ways)
 {
     const MwMeasuredCollective *nearest = NULL;
@@ -339,12 +351,15 @@ static const MwMeasuredCollective *nearest_curve(const MwLink *link, MwCollectiv
             nearest_distance = distance;
         }
     }
-    return nearest;
+    return nearest || kind == MW_ALL_REDUCE ? nearest : nearest_curve(link, MW_ALL_REDUCE, ways);
 }
 
-static double optimal_volume(MwCollective kind, int ways)
+/* Seconds a byte once latency does not count. */
+static double byte_s(const Level *level, MwCollective kind)
 {
-    return kind == MW_ALL_REDUCE ? two_rings_volume(ways) : ring_volume(ways);
+    double volume =
+        kind == MW_ALL_REDUCE ? two_rings_volume(level->ways) : ring_volume(level->ways);
+    return volume / link_share(level->link, level->ways, level->flows, 1);
 }
 
 static double level_s(const Level *level, MwCollective kind, double bytes)
@@ -353,39 +368,30 @@ static double level_s(const Level *level, MwCollective kind, double bytes)
         return 0;
     const MwMeasuredCollective *measured = nearest_curve(level->link, kind, level->ways);
     if (!measured)
-        return formula_s(level, kind, level->ways, bytes);
+        return formula_s(level, kind, bytes);
+    Level then = *level;
+    then.ways = measured->ways;
+    then.flows = level->measured_flows;
     double latency_s = measured->time_s.points[0].value;
     double transfer_s = curve_time_s(&measured->time_s, bytes) - latency_s;
-    double latency_ratio =
-        formula_s(level, kind, level->ways, 0) / formula_s(level, kind, measured->ways, 0);
-    double volume_ratio = optimal_volume(kind, level->ways) / optimal_volume(kind, measured->ways) *
-                          (level->measured_bytes_per_s / level->bytes_per_s);
-    return latency_s * latency_ratio + transfer_s * volume_ratio;
+    double latency_ratio = formula_s(level, kind, 0) / formula_s(&then, measured->kind, 0);
+    double byte_ratio = byte_s(level, kind) / byte_s(&then, measured->kind);
+    return latency_s * latency_ratio + transfer_s * byte_ratio;
 }
 
 /* ---- Collectives: both levels ---- */
 
 static Level node_level(const MwCluster *cluster, int ways)
 {
-    const MwLink *link = &cluster->node_link;
-    return (Level){cluster, link, link->bytes_per_s, link->bytes_per_s, ways};
-}
-
-/* What `flows` equal flows out of each node get, when one flow comes from `devices` devices. */
-static double network_share(const MwLink *link, int flows, int devices)
-{
-    double share = link->bytes_per_s / flows;
-    if (link->device_bytes_per_s > 0)
-        share = fmin(share, link->device_bytes_per_s * devices);
-    return share;
+    return (Level){cluster, &cluster->node_link, ways, .flows = 1, .measured_flows = 1};
 }
 
 /* Groups of one device per node; every device of the axis' inner part is in one of them. */
 static Level network_level(const MwCluster *cluster, const MwAxisPath *path)
 {
-    const MwLink *link = &cluster->network_link;
-    return (Level){cluster, link, network_share(link, path->sharers * path->inner, 1),
-                   network_share(link, cluster->devices_per_node, 1), path->outer};
+    return (Level){cluster, &cluster->network_link, path->outer,
+                   .flows = path->sharers * path->inner,
+                   .measured_flows = cluster->devices_per_node};
 }
 
 /* One ring or tree through all devices of the axis, node after node. */
@@ -393,7 +399,8 @@ static double flat_s(const MwCluster *cluster, const MwAxisPath *path, MwCollect
                      double bytes)
 {
     const MwLink *node = &cluster->node_link, *network = &cluster->network_link;
-    double rate = fmin(node->bytes_per_s, network_share(network, path->sharers, path->inner));
+    double rate = fmin(link_share(node, path->inner, 1, 1),
+                       link_share(network, path->outer, path->sharers, path->inner));
     double least = INFINITY;
     for (int i = 0; i < MW_COUNT(algorithms); i++) {
         const Algorithm *a = &algorithms[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/clusters.h"
 
-static MwCurvePoint bandwidth[] = {{1, 100e9}};
+static MwCurvePoint bandwidth[] = {{1, 100e9}}, link[] = {{1, 10e9}};
 
 MwCluster test_cluster(int devices)
 {
@@ -12,6 +12,6 @@ MwCluster test_cluster(int devices)
                                      .launch_s = 1e-6};
     for (int type = 0; type < MW_TYPE_COUNT; type++)
         cluster.device.gemm[type] = (MwGemm){.peak_flops = 1e12, .rate_flops = 1e12};
-    cluster.node_link = (MwLink){.call_s = 1e-6, .latency_s = 1e-6, .bytes_per_s = 10e9};
+    cluster.node_link = (MwLink){.call_s = 1e-6, .latency_s = 1e-6, .bandwidth = {link, 1}};
     return cluster;
 }

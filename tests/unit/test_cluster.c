@@ -52,28 +52,29 @@ static char *messages(const Read *read)
 
 START_TEST(a_file_gives_its_figures)
 {
-    Read read = read_text("# All there is.\n"
-                          "cluster p3.16xlarge-4 {\n"
-                          "  backend = cuda # NCCL\n"
-                          "  nodes = 4\n"
-                          "  devices_per_node=8\n"
-                          "  device {\n"
-                          "    memory = 16GiB\n"
-                          "    bandwidth = [1 MiB: 2 TB/s,\n"
-                          "                 64 MB: 900 GB/s]\n"
-                          "    vector = 15.7 TFLOP/s\n"
-                          "    launch = 4.5 us\n"
-                          "    units = 80\n"
-                          "    attention = [1e6 FLOP: 1 TFLOP/s, 2 GFLOP: 50 TFLOP/s]\n"
-                          "    gemm f32 { peak = 15.7 TFLOP/s\n sizes = [1, 8]\n"
-                          "      rates = [1, 2, 3, 4,\n 5, 6, 7, 8] TFLOP/s }\n"
-                          "    gemm bf16 { rate = 100 TFLOP/s }\n"
-                          "  }\n"
-                          "  node { latency = 3 us\n bandwidth = 128 GB/s\n call = 6 us\n"
-                          "    all_reduce 8 = [1 MB: 79 us, 8 MB: 183 us] }\n"
-                          "  network { latency = 25 us\n bandwidth = 25 Gb/s\n"
-                          "    device_bandwidth = 1.25 GB/s }\n"
-                          "}\n");
+    Read read =
+        read_text("# All there is.\n"
+                  "cluster p3.16xlarge-4 {\n"
+                  "  backend = cuda # NCCL\n"
+                  "  nodes = 4\n"
+                  "  devices_per_node=8\n"
+                  "  device {\n"
+                  "    memory = 16GiB\n"
+                  "    bandwidth = [1 MiB: 2 TB/s,\n"
+                  "                 64 MB: 900 GB/s]\n"
+                  "    vector = 15.7 TFLOP/s\n"
+                  "    launch = 4.5 us\n"
+                  "    units = 80\n"
+                  "    attention = [1e6 FLOP: 1 TFLOP/s, 2 GFLOP: 50 TFLOP/s]\n"
+                  "    gemm f32 { peak = 15.7 TFLOP/s\n sizes = [1, 8]\n"
+                  "      rates = [1, 2, 3, 4,\n 5, 6, 7, 8] TFLOP/s }\n"
+                  "    gemm bf16 { rate = 100 TFLOP/s }\n"
+                  "  }\n"
+                  "  node { latency = 3 us\n bandwidth = [2: 42 GB/s, 8: 128 GB/s]\n call = 6 us\n"
+                  "    all_reduce 8 = [1 MB: 79 us, 8 MB: 183 us] }\n"
+                  "  network { latency = 25 us\n bandwidth = 25 Gb/s\n"
+                  "    device_bandwidth = 1.25 GB/s }\n"
+                  "}\n");
     mw_diags_print(read.diags, stderr);
     const MwCluster *c = read.cluster;
     ck_assert_ptr_nonnull(c);
@@ -97,7 +98,7 @@ START_TEST(a_file_gives_its_figures)
     ck_assert_int_eq(c->node_link.measured[0].kind, MW_ALL_REDUCE);
     ck_assert_int_eq(c->node_link.measured[0].ways, 8);
     ck_assert_double_eq(c->node_link.measured[0].time_s.points[1].value, 183e-6);
-    ck_assert_double_eq(c->network_link.bytes_per_s, 25e9 / 8);
+    ck_assert_double_eq(c->network_link.bandwidth.points[0].value, 25e9 / 8);
     ck_assert_double_eq(c->network_link.device_bytes_per_s, 1.25e9);
     mw_arena_free(&read.arena);
 }
@@ -256,6 +257,55 @@ START_TEST(files_of_the_repository_read)
 }
 END_TEST
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    ck_assert(mw_file_write(path, text, strlen(text), 0644));
+}
+
+START_TEST(a_file_like_another_changes_some_figures)
+{
+    char folder[] = "/tmp/mw-cluster-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    write_file(folder, "base.cluster",
+               "cluster base {\nbackend = cpu\nnodes = 1\ndevices_per_node = 4\n" DEVICE
+               "node { latency = 1 us\n bandwidth = 9 GB/s\n all_reduce 4 = 3 us }\n}");
+    write_file(folder, "more.cluster",
+               "cluster more like base.cluster {\ndevices_per_node = 8\n"
+               "device { memory = 2 GB }\n"
+               "node { all_reduce 4 = 4 us\n all_reduce 8 = 7 us }\n}");
+    write_file(folder, "wrong.cluster",
+               "cluster wrong like base.cluster {\nnodes = 2\n"
+               "node { all_reduce 2 = 4 us\nall_reduce 2 = 5 us }\n}");
+    write_file(folder, "self.cluster", "cluster self like self.cluster { }");
+    write_file(folder, "lost.cluster", "cluster lost like nowhere.cluster { }");
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    MwCluster *c = mw_cluster_load(arena, mw_arena_printf(arena, "%s/more.cluster", folder), diags);
+    mw_diags_print(diags, stderr);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_str_eq(c->name, "more");
+    ck_assert_int_eq(c->devices_per_node, 8);
+    ck_assert_int_eq(c->device.memory_bytes, 2000000000);
+    ck_assert_double_eq(c->device.vector_flops, 1e9);
+    ck_assert_int_eq(c->node_link.measured_count, 2);
+    ck_assert_double_eq(c->node_link.measured[0].time_s.points[0].value, 4e-6);
+    static const struct {
+        const char *name;
+        int errors;
+    } wrong[] = {{"wrong", 2}, {"self", 1}, {"lost", 1}};
+    for (int i = 0; i < MW_COUNT(wrong); i++) {
+        MwDiags *found = mw_diags_new(arena);
+        const char *path = mw_arena_printf(arena, "%s/%s.cluster", folder, wrong[i].name);
+        ck_assert_ptr_null(mw_cluster_load(arena, path, found));
+        ck_assert_int_eq(mw_diags_error_count(found), wrong[i].errors);
+    }
+    ck_assert_int_eq(system(mw_arena_printf(arena, "rm -r %s", folder)), 0);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(local_ranks_share_the_machine)
 {
     MwArena *arena = mw_arena_new();
@@ -288,6 +338,8 @@ START_TEST(quantities_print_in_their_largest_unit)
         {MW_QUANTITY_BYTES, 17179869184, "16 GiB"},
         {MW_QUANTITY_BYTES, 1500000, "1500 KB"},
         {MW_QUANTITY_BYTES, 1001, "1001 B"},
+        {MW_QUANTITY_BYTES, 256000, "256 KB"},
+        {MW_QUANTITY_BYTES, 0.5, "0.5 B"},
         {MW_QUANTITY_SECONDS, 3.14159e-6, "3.142 us"},
         {MW_QUANTITY_SECONDS, 5e-11, "0.05 ns"},
         {MW_QUANTITY_BYTES_PER_S, 3.125e9, "3.125 GB/s"},
@@ -314,6 +366,7 @@ int main(void)
     tcase_add_test(tcase, mistakes_in_sections_are_named);
     tcase_add_test(tcase, reading_goes_on_after_a_mistake);
     tcase_add_test(tcase, files_of_the_repository_read);
+    tcase_add_test(tcase, a_file_like_another_changes_some_figures);
     tcase_add_test(tcase, local_ranks_share_the_machine);
     tcase_add_test(tcase, quantities_print_in_their_largest_unit);
     suite_add_tcase(suite, tcase);

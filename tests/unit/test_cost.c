@@ -12,6 +12,7 @@
 static MwCluster test_cluster(const char *backend)
 {
     static MwCurvePoint bandwidth[] = {{1e6, 100e9}, {4e6, 25e9}};
+    static MwCurvePoint near = {1, 100e9}, far = {1, 25e9};
     static MwCurvePoint attention[] = {{1e6, 10e9}, {1e8, 40e9}};
     static double sizes[] = {16, 64}, rates[] = {1e9, 2e9, 2e9, 4e9, 2e9, 4e9, 4e9, 8e9};
     return (MwCluster){
@@ -27,10 +28,10 @@ static MwCluster test_cluster(const char *backend)
                    .vector_flops = 1e10,
                    .launch_s = 1e-6,
                    .units = 100},
-        .node_link = {.call_s = 10e-6, .latency_s = 1e-6, .bytes_per_s = 100e9},
+        .node_link = {.call_s = 10e-6, .latency_s = 1e-6, .bandwidth = {&near, 1}},
         .network_link = {.call_s = 20e-6,
                          .latency_s = 5e-6,
-                         .bytes_per_s = 25e9,
+                         .bandwidth = {&far, 1},
                          .device_bytes_per_s = 6.25e9},
     };
 }
@@ -135,7 +136,21 @@ START_TEST(measured_collectives_replace_the_formula)
     /* Eight from four: the latency grows as 10 + 3 to 10 + 2 us, the volume as 7/8 to 3/4. */
     NEAR(mw_cost_collective_s(&of_eight, MW_ALL_REDUCE, 0, 1e6),
          8e-6 * 13 / 12 + 892e-6 * (7.0 / 8) / (3.0 / 4));
-    NEAR(mw_cost_collective_s(&of_two, MW_ALL_GATHER, 2, 1e6), 11e-6 + 0.5e6 / 100e9);
+    /* No curve of a gather: as long until it begins as an all-reduce, and half the bytes. */
+    NEAR(mw_cost_collective_s(&of_two, MW_ALL_GATHER, 2, 1e6), 5e-6 + 495e-6 / 2);
+}
+END_TEST
+
+/* More devices may get more of the node's link, as over several NVLinks at once. */
+START_TEST(bandwidth_may_depend_on_the_devices)
+{
+    MwCluster cluster = test_cluster("cpu");
+    MwCurvePoint points[] = {{2, 25e9}, {8, 100e9}};
+    cluster.node_link.bandwidth = (MwCurve){points, 2};
+    MwMeshShape mesh = mesh_of("2x4");
+    MwCostModel model = mw_cost_model(&cluster, &mesh);
+    NEAR(mw_cost_collective_s(&model, MW_ALL_GATHER, 0, 1e9), 11e-6 + 0.5e9 / 25e9);
+    NEAR(mw_cost_collective_s(&model, MW_ALL_GATHER, 1, 1e9), 12e-6 + 0.75e9 / 50e9);
 }
 END_TEST
 
@@ -237,6 +252,7 @@ int main(void)
     tcase_add_test(tcase, collectives_cost_what_the_formulas_say);
     tcase_add_test(tcase, one_device_gets_no_more_of_the_network_than_it_can);
     tcase_add_test(tcase, measured_collectives_replace_the_formula);
+    tcase_add_test(tcase, bandwidth_may_depend_on_the_devices);
     tcase_add_test(tcase, work_costs_what_the_formulas_say);
     tcase_add_test(tcase, costs_are_monotone);
     tcase_add_test(tcase, products_grow_with_every_dimension);
