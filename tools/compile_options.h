@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options that `check`, `plan` and `compile` share, parsed by argp. */
+/* The options that `check`, `plan` and `compile` share, for argp. */
 #ifndef MW_TOOLS_COMPILE_OPTIONS_H
 #define MW_TOOLS_COMPILE_OPTIONS_H
 
@@ -8,22 +8,22 @@
 
 #include <argp.h>
 
+/* `arena` is set before parsing; what is parsed lives there or in argv. */
 typedef struct {
-    MwArena *arena; /* where lists are kept; set before parsing */
-    const char *model;
+    MwArena *arena;
+    const char *model; /* path of the .graph file */
     const char *output;
     const char *cluster;
-    const char *backend; /* NULL: the cluster's */
+    const char *backend; /* NULL: as the cluster says */
     MW_VEC(MwDefine) defines;
-    MW_VEC(MwPinOption) pins;
+    MW_VEC(const char *) pins;
     MwCompileOptions compile;
     MwPipelineOptions pipeline;
 } MwToolOptions;
 
-/* Options about the model alone: -D, --dump-after, --stop-after, --time-passes. argp's input for
- * it is the MwToolOptions. */
-extern const struct argp mw_model_argp;
-/* Options about what to compile for and how: --cluster, --mesh, --pin, … */
-extern const struct argp mw_plan_argp;
+/* Parses the whole command line of a command that takes a model and, if `plans`, says what to plan
+ * for and where to write. Ends the process on wrong usage and on --help. */
+void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what, int argc,
+                           char **argv);
 
 #endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tools/compile_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPTION_CLUSTER = 256,
+    OPTION_BACKEND,
+    OPTION_MESH,
+    OPTION_PIN,
+    OPTION_MICRO_BATCHES,
+    OPTION_MEMORY,
+    OPTION_SAVE_PROBLEM,
+    OPTION_DUMP_ILP,
+    OPTION_DUMP_AFTER,
+    OPTION_STOP_AFTER,
+    OPTION_TIME_PASSES,
+};
+
+enum { GROUP_MODEL = 1, GROUP_PLAN, GROUP_DEBUG };
+
+static const struct argp_option model_options[] = {
+    {NULL, 'D', "SIZE=VALUE", 0, "Override a size of the model", GROUP_MODEL},
+    {"dump-after", OPTION_DUMP_AFTER, "PASS", 0,
+     "Print the graph after PASS, as a .graph file, on standard output", GROUP_DEBUG},
+    {"stop-after", OPTION_STOP_AFTER, "PASS", 0, "Run the passes up to PASS only", GROUP_DEBUG},
+    {"time-passes", OPTION_TIME_PASSES, NULL, 0, "Print the time of each pass on standard error",
+     GROUP_DEBUG},
+    {0}};
+
+static const struct argp_option plan_options[] = {
+    {"output", 'o', "FILE", 0, "Where the result goes", GROUP_MODEL},
+    {"cluster", OPTION_CLUSTER, "FILE|local:N", 0,
+     "What to compile for: a .cluster file, or N ranks of this machine (local:1)", GROUP_PLAN},
+    {"backend", OPTION_BACKEND, "cpu|cuda", 0, "Kind of devices (as the cluster says)", GROUP_PLAN},
+    {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, 2x4 say (the best of all)", GROUP_PLAN},
+    {"pin", OPTION_PIN, "GLOB=SPEC", 0,
+     "Pin the sharding of the values whose names match, 'layers.*.mlp.w1=[R, S1]' say", GROUP_PLAN},
+    {"micro-batches", OPTION_MICRO_BATCHES, "N", 0, "Cut the batch into N equal parts", GROUP_PLAN},
+    {"memory", OPTION_MEMORY, "BYTES", 0,
+     "Memory of one device, 16GB or 512MiB say (as the cluster says)", GROUP_PLAN},
+    {"save-problem", OPTION_SAVE_PROBLEM, "FILE", 0,
+     "Write the sharding problem as JSON, gzipped if FILE ends in .gz", GROUP_DEBUG},
+    {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
+     "Write the sharding problem as an integer program: CPLEX LP, or MPS if FILE ends in .mps",
+     GROUP_DEBUG},
+    {0}};
+
+static int parse_count(struct argp_state *state, const char *what, const char *text)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1 || value > 1 << 20)
+        argp_error(state, "%s must be a whole number of at least 1, not '%s'", what, text);
+    return (int)value;
+}
+
+static int64_t parse_bytes(struct argp_state *state, const char *text)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {{"", 1},      {"B", 1},      {"kB", 1e3},      {"MB", 1e6},     {"GB", 1e9},
+                 {"TB", 1e12}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+    char *end;
+    double value = strtod(text, &end);
+    for (int i = 0; i < MW_COUNT(units); i++)
+        if (end > text && strcmp(end, units[i].name) == 0 && value * units[i].bytes >= 1 &&
+            value * units[i].bytes < 0x1p60)
+            return (int64_t)(value * units[i].bytes);
+    argp_error(state, "'%s' is no amount of memory: write 16GB or 512MiB", text);
+    return 0;
+}
+
+static void parse_define(MwToolOptions *options, struct argp_state *state, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        argp_error(state, "-D wants SIZE=VALUE, not '%s'", text);
+    MwDefine define = {mw_arena_strndup(options->arena, text, (size_t)(equals - text)), equals + 1};
+    mw_vec_push(options->arena, &options->defines, define);
+}
+
+static MwPass parse_pass(struct argp_state *state, const char *name)
+{
+    MwPass pass = MW_PASS_COUNT;
+    if (mw_pass_parse(name, &pass))
+        return pass;
+    fprintf(stderr, "The passes, in order:\n");
+    for (int i = 0; i < MW_PASS_COUNT; i++)
+        fprintf(stderr, "  %-14s %s\n", mw_pass_name((MwPass)i), mw_pass_what((MwPass)i));
+    argp_error(state, "there is no pass '%s'", name);
+    return pass;
+}
+
+static error_t parse_model_option(int key, char *arg, struct argp_state *state)
+{
+    MwToolOptions *options = state->input;
+    switch (key) {
+    case 'D':
+        parse_define(options, state, arg);
+        return 0;
+    case OPTION_DUMP_AFTER:
+        options->pipeline.dump_after = parse_pass(state, arg);
+        return 0;
+    case OPTION_STOP_AFTER:
+        options->pipeline.stop_after = parse_pass(state, arg);
+        return 0;
+    case OPTION_TIME_PASSES:
+        options->pipeline.times = stderr;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->model)
+            argp_error(state, "one model at a time: '%s' is a second", arg);
+        options->model = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->model)
+            argp_error(state, "which .graph file?");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
+{
+    MwToolOptions *options = state->input;
+    MwCompileOptions *compile = &options->compile;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = options;
+        return 0;
+    case 'o':
+        options->output = arg;
+        return 0;
+    case OPTION_CLUSTER:
+        options->cluster = arg;
+        return 0;
+    case OPTION_BACKEND:
+        options->backend = arg;
+        return 0;
+    case OPTION_MESH:
+        if (!mw_mesh_parse(arg, &compile->mesh))
+            argp_error(state, "'%s' is no mesh: write 4 or 2x4, of %d axes at most", arg,
+                       MW_MAX_AXES);
+        return 0;
+    case OPTION_PIN:
+        mw_vec_push(options->arena, &options->pins, arg);
+        return 0;
+    case OPTION_MICRO_BATCHES:
+        compile->micro_batches = parse_count(state, "the number of micro-batches", arg);
+        return 0;
+    case OPTION_MEMORY:
+        compile->memory_bytes = parse_bytes(state, arg);
+        return 0;
+    case OPTION_SAVE_PROBLEM:
+        compile->save_problem = arg;
+        return 0;
+    case OPTION_DUMP_ILP:
+        compile->save_ilp = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->output && options->pipeline.stop_after == MW_PASS_COUNT)
+            argp_error(state, "where should the result go? Say -o FILE");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what, int argc,
+                           char **argv)
+{
+    const struct argp model = {model_options, parse_model_option, "MODEL.graph", what, NULL, NULL,
+                               NULL};
+    const struct argp_child children[] = {{&model, 0, NULL, 0}, {0}};
+    const struct argp plan = {plan_options, parse_plan_option, "MODEL.graph", what, children, NULL,
+                              NULL};
+    options->cluster = "local:1";
+    options->pipeline.stop_after = MW_PASS_COUNT;
+    options->pipeline.dump_after = MW_PASS_COUNT;
+    options->pipeline.dump = stdout;
+    argp_parse(plans ? &plan : &model, argc, argv, 0, NULL, options);
+    options->compile.pins = options->pins.at;
+    options->compile.pin_count = options->pins.count;
+}
