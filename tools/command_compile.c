@@ -75,8 +75,9 @@ int mw_command_check(int argc, char **argv)
         false, "Parses a .graph file, infers shapes and runs the passes that need no cluster.",
         argc, argv);
     MwPipelineOptions *pipeline = &session.options.pipeline;
-    if (pipeline->stop_after > MW_PASS_LAST_WITHOUT_CLUSTER)
-        pipeline->stop_after = MW_PASS_LAST_WITHOUT_CLUSTER;
+    const MwPass last = MW_PASS_update; /* what follows asks for a cluster */
+    if (pipeline->stop_after > last)
+        pipeline->stop_after = last;
     if (load_model(&session) && run_passes(&session) && pipeline->dump_after == MW_PASS_COUNT)
         printf("%s: good\n", session.options.model);
     return session_end(&session);
