@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `with key = value, …` on a statement. Some keys pin what the compiler would else decide: spec,
+ * stage, remat. The others are facts about nodes that a dump keeps: phase, scope, repeat (see
+ * ir/print.h). */
+#include "base/text.h"
+#include "frontend/expand.h"
+#include "ir/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const keys[] = {"spec", "stage", "remat", "phase", "scope", "repeat"};
+
+/* Whether the annotation is `key` of result k: `key.k`, or `key`, which is for every result. */
+static bool is_pin_key(const MwArg *annotation, const char *key, int k)
+{
+    size_t length = strlen(key);
+    const char *text = annotation->key.text;
+    return strncmp(text, key, length) == 0 &&
+           (!text[length] || (text[length] == '.' && atoi(text + length + 1) == k));
+}
+
+/* The key without the number of a result. */
+static const char *base_key(MwExpander *ex, const MwArg *annotation)
+{
+    const char *text = annotation->key.text;
+    return mw_intern_n(ex->interner, text, strcspn(text, "."));
+}
+
+static bool check_key(MwExpander *ex, const MwArg *annotation)
+{
+    MwKnown known = {0};
+    for (int i = 0; i < MW_COUNT(keys); i++) {
+        if (strcmp(keys[i], base_key(ex, annotation)) == 0)
+            return true;
+        mw_vec_push(ex->arena, &known, keys[i]);
+    }
+    mw_expand_error(ex, annotation->key.span, "unknown annotation '%s'%s", annotation->key.text,
+                    mw_expand_hint(ex, annotation->key.text, &known));
+    return false;
+}
+
+static bool is_key(const MwArg *annotation, const char *key)
+{
+    return strcmp(annotation->key.text, key) == 0;
+}
+
+static MwWant want_of(MwExpander *ex, const MwArg *annotation)
+{
+    return (MwWant){mw_arena_printf(ex->arena, "'%s'", annotation->key.text),
+                    annotation->value->span};
+}
+
+/* ---- facts about nodes ---- */
+
+static bool read_phase(MwExpander *ex, const MwExpr *value)
+{
+    if (value->kind == MW_EXPR_NAME && mw_phase_parse(value->text, &ex->graph->phase))
+        return true;
+    mw_expand_error(ex, value->span, "'phase' is forward, backward or update");
+    return false;
+}
+
+/* A path, which reads as a name. */
+static bool read_scope(MwExpander *ex, const MwExpr *value)
+{
+    if (value->kind != MW_EXPR_NAME)
+        mw_expand_error(ex, value->span, "'scope' is a path, such as layers.0.mlp");
+    else
+        ex->graph->origin.scope = value->text;
+    return value->kind == MW_EXPR_NAME;
+}
+
+bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *iteration)
+{
+    const MwGraph *graph = ex->graph;
+    MwTerm term = mw_eval(ex, expr, mw_one_value());
+    int64_t *at;
+    int count;
+    if (!mw_want_ints(ex, term, (MwWant){"'repeat'", expr->span}, &at, &count))
+        return false;
+    if (count == 2 && at[0] >= 0 && at[0] < graph->repeats.count && at[1] >= 0 &&
+        at[1] < graph->repeats.at[at[0]].count) {
+        *repeat = (int)at[0];
+        *iteration = (int)at[1];
+        return true;
+    }
+    mw_expand_error(ex, expr->span,
+                    "'repeat' is [R, I], iteration I of repeat R of the %d declared before",
+                    graph->repeats.count);
+    return false;
+}
+
+static bool read_fact(MwExpander *ex, const MwArg *annotation)
+{
+    MwOrigin *origin = &ex->graph->origin;
+    if (is_key(annotation, "phase"))
+        return read_phase(ex, annotation->value);
+    if (is_key(annotation, "scope"))
+        return read_scope(ex, annotation->value);
+    return mw_annotate_repeat(ex, annotation->value, &origin->repeat, &origin->iteration);
+}
+
+static bool is_pin(MwExpander *ex, const MwArg *annotation)
+{
+    const char *key = base_key(ex, annotation);
+    return strcmp(key, "spec") == 0 || strcmp(key, "stage") == 0 || strcmp(key, "remat") == 0;
+}
+
+bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations)
+{
+    bool ok = true;
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        if (!check_key(ex, annotation))
+            ok = false;
+        else if (!is_pin(ex, annotation))
+            ok &= read_fact(ex, annotation);
+    }
+    return ok;
+}
+
+/* ---- pins ---- */
+
+/* Writes the expression of a spec, [S0, R] + P1, as the text of one. */
+static bool write_spec(MwText *text, const MwExpr *expr)
+{
+    if (expr->kind == MW_EXPR_BINARY && expr->binary.op == MW_BINARY_ADD &&
+        expr->binary.right->kind == MW_EXPR_NAME && expr->binary.left->kind == MW_EXPR_LIST &&
+        write_spec(text, expr->binary.left)) {
+        mw_text_printf(text, " +%s", expr->binary.right->text);
+        return true;
+    }
+    if (expr->kind != MW_EXPR_LIST)
+        return false;
+    mw_text_add(text, "[");
+    for (int i = 0; i < expr->list.count; i++) {
+        const MwExpr *dim = expr->list.at[i];
+        if (dim->kind != MW_EXPR_NAME)
+            return false;
+        mw_text_printf(text, "%s%s", i ? ", " : "", dim->text);
+    }
+    mw_text_add(text, "]");
+    return true;
+}
+
+static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
+{
+    MwText text = {.arena = ex->arena};
+    MwSpan span = annotation->value->span;
+    int rank;
+    if (!write_spec(&text, annotation->value) || !mw_spec_parse(text.at, &pin->spec, &rank)) {
+        mw_expand_error(ex, span,
+                        "this is no sharding spec: [S0, R] splits dimension 0 over mesh "
+                        "axis 0, [R, R] +P1 is partial over axis 1");
+        return false;
+    }
+    const MwTensor *tensor = mw_value_tensor(ex->graph, pin->value);
+    if (rank != tensor->rank) {
+        char shown[MW_TENSOR_TEXT_BYTES];
+        mw_expand_error(ex, span, "a spec of %d dimension%s cannot be for %s", rank,
+                        rank == 1 ? "" : "s", mw_tensor_text(tensor, shown));
+        return false;
+    }
+    pin->has_spec = true;
+    return true;
+}
+
+static bool read_remat(MwExpander *ex, const MwArg *annotation, MwPin *pin)
+{
+    bool flag;
+    MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
+    if (!mw_want_bool(ex, term, want_of(ex, annotation), &flag))
+        return false;
+    pin->remat = flag;
+    return true;
+}
+
+static bool read_stage(MwExpander *ex, const MwArg *annotation, MwPin *pin)
+{
+    int64_t stage;
+    MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
+    if (!mw_want_int(ex, term, want_of(ex, annotation), &stage))
+        return false;
+    if (stage < 0 || stage > INT32_MAX) {
+        mw_expand_error(ex, annotation->value->span, "stages count from 0, so there is none %lld",
+                        (long long)stage);
+        return false;
+    }
+    pin->stage = (int)stage;
+    return true;
+}
+
+/* Reads the annotation into `pin` if it is a pin of result k. */
+static bool read_pin(MwExpander *ex, const MwArg *annotation, int k, MwPin *pin)
+{
+    if (is_pin_key(annotation, "spec", k))
+        return read_spec(ex, annotation, pin);
+    if (is_pin_key(annotation, "stage", k))
+        return read_stage(ex, annotation, pin);
+    return read_remat(ex, annotation, pin);
+}
+
+static bool is_pin_of(const MwArg *annotation, int k)
+{
+    return is_pin_key(annotation, "spec", k) || is_pin_key(annotation, "stage", k) ||
+           is_pin_key(annotation, "remat", k);
+}
+
+static void pin_value(MwExpander *ex, const MwArgs *annotations, MwValueId value, int k)
+{
+    MwPin pin = {.value = value, .stage = -1, .remat = -1};
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        if (!is_pin_of(annotation, k))
+            continue;
+        if (!read_pin(ex, annotation, k, &pin))
+            return;
+        pin.span =
+            mw_span_join(pin.span, mw_span_join(annotation->key.span, annotation->value->span));
+    }
+    if (pin.span.source)
+        mw_vec_push(ex->arena, &ex->graph->pins, pin);
+}
+
+/* A pin on what is no tensor, or on a result that is not there. */
+static bool check_pins(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count)
+{
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        int pinned = 0;
+        for (int k = 0; k < count; k++) {
+            if (terms[k].kind == MW_TERM_NONE)
+                return false;
+            pinned += terms[k].kind == MW_TERM_TENSOR && is_pin_of(annotation, k);
+        }
+        if (pinned || !is_pin(ex, annotation))
+            continue;
+        mw_expand_error(ex, annotation->key.span, "there is no tensor for '%s' to pin",
+                        annotation->key.text);
+        return false;
+    }
+    return true;
+}
+
+void mw_annotate_values(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count)
+{
+    if (!check_pins(ex, annotations, terms, count))
+        return;
+    for (int k = 0; k < count; k++)
+        if (terms[k].kind == MW_TERM_TENSOR)
+            pin_value(ex, annotations, terms[k].value, k);
+}

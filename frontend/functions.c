@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calls of functions: those of functions.def, and the operators of ir/ops.def by their names. */
+#include "frontend/functions.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name, *signature;
+    MwTerm (*expand)(MwExpander *ex, const MwCall *call);
+} Function;
+
+static const Function functions[] = {
+#define FUNCTION(name, signature) {#name, signature, mw_function_##name},
+#include "frontend/functions.def"
+#undef FUNCTION
+};
+
+static const Function *find_function(const char *name)
+{
+    for (int i = 0; i < MW_COUNT(functions); i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return &functions[i];
+    return NULL;
+}
+
+/* Sources with a statement of their own are no functions. */
+static bool is_callable(MwOp op)
+{
+    return op != MW_OP_INPUT && op != MW_OP_WEIGHT && op != MW_OP_STATE;
+}
+
+static bool find_operator(const char *name, MwOp *op)
+{
+    return mw_op_parse(name, op) && is_callable(*op);
+}
+
+bool mw_function_exists(const char *name)
+{
+    MwOp op;
+    return find_function(name) || find_operator(name, &op);
+}
+
+void mw_function_names(MwExpander *ex, MwKnown *known)
+{
+    for (int i = 0; i < MW_COUNT(functions); i++)
+        mw_vec_push(ex->arena, known, functions[i].name);
+    for (int op = 0; op < MW_OP_COUNT; op++)
+        if (is_callable((MwOp)op))
+            mw_vec_push(ex->arena, known, mw_op_info((MwOp)op)->name);
+}
+
+static bool has_formal(const MwFormal *formals, int count, const char *name)
+{
+    for (int k = 0; k < count; k++)
+        if (strcmp(formals[k].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Appends the attributes of `op` that are not among the formals. */
+static int add_attr_formals(MwExpander *ex, MwOp op, MwFormal *formals, int count)
+{
+    uint64_t attrs = mw_op_info(op)->attrs;
+    for (int key = 0; key < MW_ATTR_COUNT; key++) {
+        const char *name = mw_attr_name((MwAttrKey)key);
+        if ((attrs >> key & 1) && !has_formal(formals, count, name))
+            formals[count++] = (MwFormal){.name = mw_intern(ex->interner, name)};
+    }
+    return count;
+}
+
+/* The given ones of formals `from` on, which are attributes, as attributes. */
+static bool read_extra(MwExpander *ex, MwCall *call, int from)
+{
+    call->extra = MW_NEW(ex->arena, MwAttr, call->formal_count);
+    for (int k = from; k < call->formal_count; k++) {
+        MwAttrKey key;
+        if (!mw_call_has(call, k))
+            continue;
+        bool known = mw_attr_parse(call->formals[k].name, &key);
+        MW_ASSERT(known);
+        if (!mw_want_attr(ex, call->given[k].term, mw_call_want(ex, call, k), key,
+                          &call->extra[call->extra_count++]))
+            return false;
+    }
+    return true;
+}
+
+MwTerm mw_call_emit(MwExpander *ex, const MwCall *call, MwOp op, const MwValueId *operands,
+                    int operand_count, const MwAttr *attrs, int attr_count)
+{
+    int count = attr_count + call->extra_count;
+    MwAttr *all = MW_NEW(ex->arena, MwAttr, count);
+    for (int i = 0; i < count; i++)
+        all[i] = i < attr_count ? attrs[i] : call->extra[i - attr_count];
+    return mw_emit_all(ex, call->site, op, operands, operand_count, all, count);
+}
+
+/* An operator by its name: operands by position, attributes by name. */
+static MwTerm call_operator(MwExpander *ex, const MwCall *call, MwOp op)
+{
+    MwTerm *terms = MW_NEW(ex->arena, MwTerm, call->rest_count);
+    bool any_tensor = false;
+    for (int i = 0; i < call->rest_count; i++) {
+        terms[i] = call->rest[i].term;
+        any_tensor |= terms[i].kind == MW_TERM_TENSOR;
+    }
+    int wanted = mw_op_info(op)->operands;
+    if (wanted != MW_ANY && call->rest_count != wanted) {
+        mw_expand_error(ex, call->site.span, "%s takes %d operand%s, not %d", call->callee, wanted,
+                        wanted == 1 ? "" : "s", call->rest_count);
+        return mw_term_none();
+    }
+    if (call->rest_count && !any_tensor)
+        return mw_apply(ex, call->site, op, terms, call->rest_count);
+    MwValueId *values = MW_NEW(ex->arena, MwValueId, call->rest_count);
+    if (call->rest_count && !mw_promote(ex, call->site.span, terms, call->rest_count, values))
+        return mw_term_none();
+    return mw_call_emit(ex, call, op, values, call->rest_count, NULL, 0);
+}
+
+static MwTerm unknown_function(MwExpander *ex, const MwName *callee)
+{
+    MwKnown known = {0};
+    for (int i = 0; i < ex->blocks.entries.count; i++)
+        mw_vec_push(ex->arena, &known, ex->blocks.entries.at[i].name);
+    mw_function_names(ex, &known);
+    mw_expand_error(ex, callee->span, "unknown function or block '%s'%s", callee->text,
+                    mw_expand_hint(ex, callee->text, &known));
+    return mw_term_none();
+}
+
+MwTerm mw_function_call(MwExpander *ex, const MwExpr *expr, MwTargets targets)
+{
+    const MwName *callee = &expr->call.callee;
+    const Function *function = find_function(callee->text);
+    MwOp op = MW_OP_COUNT;
+    bool is_operator = find_operator(callee->text, &op);
+    if (!function && !is_operator)
+        return unknown_function(ex, callee);
+    MwFormal formals[MW_MAX_FORMALS];
+    int own = function ? mw_signature_parse(ex, function->signature, formals) : 1;
+    if (!function)
+        formals[0] = (MwFormal){.name = mw_intern(ex->interner, "operands"), .rest = true};
+    int count = is_operator ? add_attr_formals(ex, op, formals, own) : own;
+    MwCall call = {.site = {expr->span, targets},
+                   .callee = callee->text,
+                   .formals = formals,
+                   .formal_count = count};
+    if (!mw_call_bind(ex, &call, &expr->call.args) || !read_extra(ex, &call, own))
+        return mw_term_none();
+    return function ? function->expand(ex, &call) : call_operator(ex, &call, op);
+}

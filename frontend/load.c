@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files: reading them, and the files they import. An import stands for the sizes and blocks of its
+ * file; a file that is imported twice is taken once. */
+#include "base/file.h"
+#include "frontend/expand.h"
+#include "frontend/parse.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_IMPORT_DEPTH = 64 };
+
+typedef struct {
+    const char *path; /* canonical, interned */
+    bool active;      /* being read: an import of it is a cycle */
+} File;
+
+typedef struct {
+    MwArena *arena;
+    MwInterner *interner;
+    MwDiags *diags;
+    MW_VEC(File) files;
+    MwItems items;
+    int depth;
+} Loader;
+
+static bool load_source(Loader *loader, const MwSource *source, bool is_import);
+
+/* `path` as the one importing it, `from`, means it. */
+static const char *resolve(Loader *loader, const char *from, const char *path)
+{
+    const char *slash = strrchr(from, '/');
+    if (*path == '/' || !slash)
+        return path;
+    return mw_arena_printf(loader->arena, "%.*s/%s", (int)(slash - from), from, path);
+}
+
+/* One name for a file, however it is reached. */
+static const char *canonical(Loader *loader, const char *path)
+{
+    char real[PATH_MAX];
+    return mw_intern(loader->interner, realpath(path, real) ? real : path);
+}
+
+static MwSource *read_source(Loader *loader, const char *path, MwSpan span)
+{
+    MwSource *source = MW_NEW(loader->arena, MwSource, 1);
+    source->name = mw_arena_strdup(loader->arena, path);
+    source->text = mw_file_read(loader->arena, path, &source->bytes);
+    if (source->text)
+        return source;
+    mw_diag_error(loader->diags, span, "cannot read %s: %s", path, strerror(errno));
+    return NULL;
+}
+
+/* Index among the files seen; -1 if the file is new. */
+static int find_file(const Loader *loader, const char *path)
+{
+    for (int i = 0; i < loader->files.count; i++)
+        if (loader->files.at[i].path == path)
+            return i;
+    return -1;
+}
+
+static bool import_file(Loader *loader, const MwItem *item)
+{
+    MwSpan span = item->name.span;
+    if (!*item->name.text || strlen(item->name.text) >= PATH_MAX) {
+        mw_diag_error(loader->diags, span, "this is no path");
+        return false;
+    }
+    const char *path = resolve(loader, span.source->name, item->name.text);
+    const char *name = canonical(loader, path);
+    int seen = find_file(loader, name);
+    if (seen >= 0) {
+        if (loader->files.at[seen].active)
+            mw_diag_error(loader->diags, span, "%s imports itself, directly or through others",
+                          path);
+        return !loader->files.at[seen].active;
+    }
+    if (loader->depth == MAX_IMPORT_DEPTH) {
+        mw_diag_error(loader->diags, span, "imports are nested more than %d deep",
+                      MAX_IMPORT_DEPTH);
+        return false;
+    }
+    const MwSource *source = read_source(loader, path, span);
+    if (!source)
+        return false;
+    int index = loader->files.count;
+    mw_vec_push(loader->arena, &loader->files, ((File){name, true}));
+    bool ok = load_source(loader, source, true);
+    loader->files.at[index].active = false;
+    return ok;
+}
+
+/* Appends the items of a file, with those of its imports where the imports stand. */
+static bool load_source(Loader *loader, const MwSource *source, bool is_import)
+{
+    MwItems items = {0};
+    bool ok = mw_source_parse(loader->arena, loader->interner, source, loader->diags, &items);
+    loader->depth++;
+    for (int i = 0; i < items.count; i++) {
+        const MwItem *item = &items.at[i];
+        if (item->kind == MW_ITEM_IMPORT) {
+            ok &= import_file(loader, item);
+        } else if (item->kind == MW_ITEM_MODEL && is_import) {
+            mw_diag_error(loader->diags, item->span, "an imported file brings blocks, not a model");
+            ok = false;
+        } else {
+            mw_vec_push(loader->arena, &loader->items, *item);
+        }
+    }
+    loader->depth--;
+    return ok;
+}
+
+static MwGraph *load(Loader *loader, const MwSource *source, const MwDefine *defines, int count)
+{
+    mw_vec_push(loader->arena, &loader->files, ((File){canonical(loader, source->name), true}));
+    if (!load_source(loader, source, false))
+        return NULL;
+    return mw_expand(loader->arena, loader->interner, &loader->items, defines, count,
+                     loader->diags);
+}
+
+MwGraph *mw_graph_load(MwArena *arena, MwInterner *interner, const char *path,
+                       const MwDefine *defines, int define_count, MwDiags *diags)
+{
+    Loader loader = {.arena = arena, .interner = interner, .diags = diags};
+    const MwSource *source = read_source(&loader, path, mw_span_none());
+    return source ? load(&loader, source, defines, define_count) : NULL;
+}
+
+MwGraph *mw_graph_parse(MwArena *arena, MwInterner *interner, const MwSource *source,
+                        const MwDefine *defines, int define_count, MwDiags *diags)
+{
+    Loader loader = {.arena = arena, .interner = interner, .diags = diags};
+    return load(&loader, source, defines, define_count);
+}
