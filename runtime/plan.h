@@ -99,6 +99,7 @@ typedef struct {
     int buffer;
     MwTensor global; /* of the whole batch */
     MwSpec spec;     /* micro-batch m is block m of dimension 0; `spec` shards within it */
+    int64_t bound;   /* integers are in [0, bound), as row numbers of an embedding; 0: any */
 } MwPlanInput;
 
 /* As an input, a block per micro-batch; or `whole`: taken once, after the last micro-batch. */

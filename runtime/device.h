@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What the executor needs of a device: memory, copies, and running one instruction. Calls are
+ * queued in order; only copy_out and synchronize wait for what was queued before.
+ *
+ * Functions that fail set the fault and return false or NULL. */
+#ifndef MW_RUNTIME_DEVICE_H
+#define MW_RUNTIME_DEVICE_H
+
+#include "runtime/fault.h"
+#include "runtime/kernel.h"
+#include "runtime/plan.h"
+
+typedef struct MwDevice MwDevice;
+
+/* One kernel or routine with its operands' addresses on the device. */
+typedef struct {
+    const MwPlanInstr *instr; /* kind, target and accesses */
+    void *const *operands;
+    const int64_t *operand_bytes; /* of the whole buffers */
+    const MwKernelArg *args;
+} MwCall;
+
+typedef struct {
+    const char *name;
+    /* Aligned to MW_BUFFER_ALIGNMENT; contents are undefined. */
+    void *(*alloc)(MwDevice *device, int64_t bytes, MwFault *fault);
+    void (*release)(MwDevice *device, void *memory, int64_t bytes);
+    bool (*copy_in)(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault);
+    bool (*copy_out)(MwDevice *device, void *host, const void *from, int64_t bytes, MwFault *fault);
+    bool (*copy)(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault);
+    bool (*zero)(MwDevice *device, void *to, int64_t bytes, MwFault *fault);
+    bool (*run)(MwDevice *device, const MwCall *call, MwFault *fault);
+    bool (*synchronize)(MwDevice *device, MwFault *fault);
+    void (*destroy)(MwDevice *device);
+} MwDeviceTable;
+
+struct MwDevice {
+    const MwDeviceTable *table;
+    bool is_host; /* the process may read and write its memory */
+};
+
+/* The CPU of this process. `kernels` ends with a NULL name; every kernel of `plan` must be there.
+ * `threads` is how many the BLAS uses. NULL after a fault. */
+MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
+                            int threads, MwFault *fault);
+/* Runs nothing: verifies every address, extent and first use. */
+MwDevice *mw_device_check_new(MwArena *arena);
+
+void mw_device_free(MwDevice **device);
+
+#endif

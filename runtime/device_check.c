@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* A device that runs nothing and holds nothing: it proves that every address lies in what was
+ * allocated, that routines stay within their operands, and that nothing is read that was never
+ * written. Addresses are of reserved, inaccessible memory, so that plans larger than this machine
+ * can be verified. */
+#include "runtime/device.h"
+#include "runtime/routine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct {
+    MwDevice base;
+    MwArena *arena;
+    char *memory;
+    int64_t bytes;
+    uint8_t *written; /* a bit for each MW_BUFFER_ALIGNMENT bytes of the memory */
+} Checker;
+
+static void *check_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    Checker *checker = (Checker *)device;
+    MW_ASSERT(!checker->memory);
+    void *memory = mmap(NULL, (size_t)mw_max(bytes, 1), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        mw_fault_set(fault, "cannot reserve %lld bytes: %s", (long long)bytes, strerror(errno));
+        return NULL;
+    }
+    checker->memory = memory;
+    checker->bytes = bytes;
+    checker->written =
+        mw_arena_alloc(checker->arena, (size_t)(bytes / MW_BUFFER_ALIGNMENT / 8 + 1));
+    return memory;
+}
+
+static void check_release(MwDevice *device, void *memory, int64_t bytes)
+{
+    munmap(memory, (size_t)mw_max(bytes, 1));
+    ((Checker *)device)->memory = NULL;
+}
+
+/* True if the bytes are in the memory; sets the range of units that they are in. */
+static bool find_units(const Checker *checker, const void *at, int64_t bytes, int64_t *begin,
+                       int64_t *end, MwFault *fault)
+{
+    int64_t offset = (const char *)at - checker->memory;
+    *begin = offset / MW_BUFFER_ALIGNMENT;
+    *end = mw_ceil_div(offset + bytes, MW_BUFFER_ALIGNMENT);
+    return (offset >= 0 && bytes >= 0 && bytes <= checker->bytes - offset) ||
+           mw_fault_set(fault, "%lld bytes at offset %lld are outside the arena of %lld",
+                        (long long)bytes, (long long)offset, (long long)checker->bytes);
+}
+
+static bool mark_written(const Checker *checker, const void *at, int64_t bytes, MwFault *fault)
+{
+    int64_t begin, end;
+    if (!find_units(checker, at, bytes, &begin, &end, fault))
+        return false;
+    for (int64_t unit = begin; unit < end; unit++)
+        checker->written[unit / 8] |= (uint8_t)(1 << unit % 8);
+    return true;
+}
+
+static bool check_read(const Checker *checker, const void *at, int64_t bytes, MwFault *fault)
+{
+    int64_t begin, end;
+    if (!find_units(checker, at, bytes, &begin, &end, fault))
+        return false;
+    for (int64_t unit = begin; unit < end; unit++)
+        if (!(checker->written[unit / 8] >> unit % 8 & 1))
+            return mw_fault_set(fault, "offset %lld is read before anything was written there",
+                                (long long)(unit * MW_BUFFER_ALIGNMENT));
+    return true;
+}
+
+static bool check_copy_in(MwDevice *device, void *to, const void *host, int64_t bytes,
+                          MwFault *fault)
+{
+    (void)host;
+    return mark_written((Checker *)device, to, bytes, fault);
+}
+
+static bool check_copy_out(MwDevice *device, void *host, const void *from, int64_t bytes,
+                           MwFault *fault)
+{
+    memset(host, 0, (size_t)bytes);
+    return check_read((Checker *)device, from, bytes, fault);
+}
+
+static bool check_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+{
+    return check_read((Checker *)device, from, bytes, fault) &&
+           mark_written((Checker *)device, to, bytes, fault);
+}
+
+static bool check_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
+{
+    return mark_written((Checker *)device, to, bytes, fault);
+}
+
+/* A routine with these arguments stays within its operands. */
+static bool check_routine(const MwCall *call, MwFault *fault)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    if (!mw_routine_extents((MwRoutine)call->instr->target, call->args, bytes))
+        return mw_fault_set(fault, "its arguments make no sense");
+    for (int i = 0; i < call->instr->operand_count; i++)
+        if (bytes[i] > call->operand_bytes[i])
+            return mw_fault_set(fault, "it reaches %lld bytes of operand %d, which has %lld",
+                                (long long)bytes[i], i, (long long)call->operand_bytes[i]);
+    return true;
+}
+
+static bool check_run(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    const Checker *checker = (Checker *)device;
+    const MwPlanInstr *instr = call->instr;
+    if (instr->kind == MW_INSTR_ROUTINE && !check_routine(call, fault))
+        return false;
+    for (int i = 0; i < instr->operand_count; i++)
+        if (instr->operands[i].access != MW_ACCESS_WRITE &&
+            !check_read(checker, call->operands[i], call->operand_bytes[i], fault))
+            return mw_fault_prefix(fault, "operand %d", i);
+    for (int i = 0; i < instr->operand_count; i++)
+        if (instr->operands[i].access != MW_ACCESS_READ &&
+            !mark_written(checker, call->operands[i], call->operand_bytes[i], fault))
+            return mw_fault_prefix(fault, "operand %d", i);
+    return true;
+}
+
+static bool check_synchronize(MwDevice *device, MwFault *fault)
+{
+    (void)device, (void)fault;
+    return true;
+}
+
+static void check_destroy(MwDevice *device)
+{
+    (void)device;
+}
+
+static const MwDeviceTable check_table = {
+    .name = "check",
+    .alloc = check_alloc,
+    .release = check_release,
+    .copy_in = check_copy_in,
+    .copy_out = check_copy_out,
+    .copy = check_copy,
+    .zero = check_zero,
+    .run = check_run,
+    .synchronize = check_synchronize,
+    .destroy = check_destroy,
+};
+
+MwDevice *mw_device_check_new(MwArena *arena)
+{
+    Checker *checker = MW_NEW(arena, Checker, 1);
+    checker->base.table = &check_table;
+    checker->arena = arena;
+    return &checker->base;
+}

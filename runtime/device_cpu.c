@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The CPU as a device: its memory is the process's, and every call is done when it returns. */
+#include "runtime/cpu_routines.h"
+#include "runtime/device.h"
+#include "runtime/routine.h"
+
+#include <cblas.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    MwDevice base;
+    MwKernel **kernels; /* [MwPlan.kernels] */
+} Cpu;
+
+static void *cpu_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    (void)device;
+    size_t whole = (size_t)mw_round_up(mw_max(bytes, 1), MW_BUFFER_ALIGNMENT);
+    void *memory = aligned_alloc(MW_BUFFER_ALIGNMENT, whole);
+    if (!memory)
+        mw_fault_set(fault, "cannot allocate %lld bytes: %s", (long long)bytes, strerror(errno));
+    return memory;
+}
+
+static void cpu_release(MwDevice *device, void *memory, int64_t bytes)
+{
+    (void)device, (void)bytes;
+    free(memory);
+}
+
+static bool cpu_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+{
+    (void)device, (void)fault;
+    memcpy(to, from, (size_t)bytes);
+    return true;
+}
+
+static bool cpu_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
+{
+    (void)device, (void)fault;
+    memset(to, 0, (size_t)bytes);
+    return true;
+}
+
+typedef void Routine(void *const *operands, const MwKernelArg *args);
+
+static Routine *const routines[MW_ROUTINE_COUNT] = {
+    [MW_ROUTINE_GEMM] = mw_cpu_gemm,           [MW_ROUTINE_SDPA] = mw_cpu_sdpa,
+    [MW_ROUTINE_SDPA_GRAD] = mw_cpu_sdpa_grad, [MW_ROUTINE_ZERO] = mw_cpu_zero,
+    [MW_ROUTINE_COPY] = mw_cpu_copy,
+};
+
+static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    (void)fault;
+    const Cpu *cpu = (Cpu *)device;
+    if (call->instr->kind == MW_INSTR_KERNEL)
+        cpu->kernels[call->instr->target](call->operands, call->args, NULL);
+    else
+        routines[call->instr->target](call->operands, call->args);
+    return true;
+}
+
+static bool cpu_synchronize(MwDevice *device, MwFault *fault)
+{
+    (void)device, (void)fault;
+    return true;
+}
+
+static void cpu_destroy(MwDevice *device)
+{
+    (void)device;
+}
+
+static const MwDeviceTable cpu_table = {
+    .name = "cpu",
+    .alloc = cpu_alloc,
+    .release = cpu_release,
+    .copy_in = cpu_copy,
+    .copy_out = cpu_copy,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .run = cpu_run,
+    .synchronize = cpu_synchronize,
+    .destroy = cpu_destroy,
+};
+
+static MwKernel *find_kernel(const MwKernelEntry *kernels, const char *name)
+{
+    for (; kernels && kernels->name; kernels++)
+        if (strcmp(kernels->name, name) == 0)
+            return kernels->function;
+    return NULL;
+}
+
+MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
+                            int threads, MwFault *fault)
+{
+    Cpu *cpu = MW_NEW(arena, Cpu, 1);
+    cpu->base = (MwDevice){&cpu_table, true};
+    cpu->kernels = MW_NEW(arena, MwKernel *, plan->kernel_count);
+    for (int i = 0; i < plan->kernel_count; i++) {
+        cpu->kernels[i] = find_kernel(kernels, plan->kernels[i].name);
+        if (!cpu->kernels[i]) {
+            mw_fault_set(fault, "the program has no kernel %s", plan->kernels[i].name);
+            return NULL;
+        }
+    }
+    openblas_set_num_threads(threads);
+    return &cpu->base;
+}
+
+void mw_device_free(MwDevice **device)
+{
+    if (*device)
+        (*device)->table->destroy(*device);
+    *device = NULL;
+}

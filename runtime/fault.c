@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool mw_fault_set(MwFault *fault, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+    return false;
+}
+
+bool mw_fault_prefix(MwFault *fault, const char *format, ...)
+{
+    char old[sizeof fault->text];
+    strcpy(old, fault->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof fault->text, format, args);
+    va_end(args);
+    size_t length = strlen(fault->text);
+    snprintf(fault->text + length, sizeof fault->text - length, ": ");
+    strncat(fault->text, old, sizeof fault->text - 1 - strlen(fault->text));
+    return false;
+}

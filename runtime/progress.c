@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/progress.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A line is printed every power of ten of steps, so that there are at most so many, and where the
+ * last is so old. */
+enum { MOST_LINES = 100 };
+static const double patience_s = 5;
+
+struct MwProgress {
+    FILE *log;
+    const char *log_path;
+    int64_t first, last, every;
+    bool has_loss;
+    double items; /* per step */
+    const char *unit;
+    /* Since the last line, and since the second step: the first warms up. */
+    double line_s, total_s;
+    int64_t line_steps, total_steps;
+};
+
+/* Tokens where the model has them, else rows of the first input. */
+static void set_unit(MwProgress *progress, const MwPlanMesh *mesh)
+{
+    progress->unit = "steps";
+    progress->items = 1;
+    for (int i = 0; i < mesh->input_count; i++) {
+        const MwTensor *global = &mesh->inputs[i].global;
+        if (strcmp(mesh->inputs[i].name, "tokens") == 0) {
+            progress->unit = "tokens";
+            progress->items = (double)mw_tensor_elements(global);
+            return;
+        }
+        if (i == 0 && global->rank > 0) {
+            progress->unit = "samples";
+            progress->items = (double)global->dim[0];
+        }
+    }
+}
+
+MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
+                             const char *log, MwFault *fault)
+{
+    MwProgress *progress = MW_NEW(arena, MwProgress, 1);
+    *progress = (MwProgress){.first = first, .last = last, .every = 1, .log_path = log};
+    progress->has_loss = plan->meshes[0].loss_buffer >= 0;
+    set_unit(progress, &plan->meshes[0]);
+    while ((last - first + 1) / progress->every > MOST_LINES)
+        progress->every *= 10;
+    if (!log)
+        return progress;
+    progress->log = fopen(log, first > 1 ? "a" : "w");
+    if (!progress->log) {
+        mw_fault_set(fault, "cannot write %s: %s", log, strerror(errno));
+        return NULL;
+    }
+    if (first == 1)
+        fputs("step,loss,seconds\n", progress->log);
+    return progress;
+}
+
+/* "12 s", "3 min 5 s", "2 h 10 min" */
+static void print_duration(double time_s)
+{
+    long long seconds = (long long)ceil(time_s);
+    if (seconds < 100)
+        printf("%lld s", seconds);
+    else if (seconds < 6000)
+        printf("%lld min %lld s", seconds / 60, seconds % 60);
+    else
+        printf("%lld h %lld min", seconds / 3600, seconds / 60 % 60);
+}
+
+static void print_line(MwProgress *progress, int64_t step, double loss)
+{
+    printf("step %lld", (long long)step);
+    if (progress->has_loss)
+        printf("  loss %.5f", loss);
+    printf("  %.1f %s/s", progress->items * (double)progress->line_steps / progress->line_s,
+           progress->unit);
+    if (step < progress->last) {
+        double average_s = progress->total_steps ? progress->total_s / (double)progress->total_steps
+                                                 : progress->line_s / (double)progress->line_steps;
+        printf("  left ");
+        print_duration(average_s * (double)(progress->last - step));
+    }
+    printf("\n");
+    fflush(stdout);
+    progress->line_s = 0;
+    progress->line_steps = 0;
+}
+
+bool mw_progress_step(MwProgress *progress, int64_t step, double loss, double time_s,
+                      MwFault *fault)
+{
+    progress->line_s += time_s;
+    progress->line_steps++;
+    if (step > progress->first) {
+        progress->total_s += time_s;
+        progress->total_steps++;
+    }
+    if (step == progress->first || step == progress->last || step % progress->every == 0 ||
+        progress->line_s > patience_s || (progress->has_loss && !isfinite(loss)))
+        print_line(progress, step, loss);
+    if (progress->log &&
+        (fprintf(progress->log, "%lld,%.9g,%.6f\n", (long long)step, loss, time_s) < 0 ||
+         fflush(progress->log) != 0))
+        return mw_fault_set(fault, "cannot write %s: %s", progress->log_path, strerror(errno));
+    return true;
+}
+
+bool mw_progress_close(MwProgress **progress, MwFault *fault)
+{
+    FILE *log = *progress ? (*progress)->log : NULL;
+    const char *path = log ? (*progress)->log_path : NULL;
+    *progress = NULL;
+    return !log || fclose(log) == 0 ||
+           mw_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+}

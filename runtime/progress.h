@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What a run shows of itself: progress lines on standard output, and the log of losses as CSV. */
+#ifndef MW_RUNTIME_PROGRESS_H
+#define MW_RUNTIME_PROGRESS_H
+
+#include "base/arena.h"
+#include "runtime/fault.h"
+#include "runtime/plan.h"
+
+typedef struct MwProgress MwProgress;
+
+/* Steps `first` to `last` of a run; `log` may be NULL. A log is appended to where first > 1. NULL
+ * after a fault. */
+MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
+                             const char *log, MwFault *fault);
+/* Step `step` took `time_s`. */
+bool mw_progress_step(MwProgress *progress, int64_t step, double loss, double time_s,
+                      MwFault *fault);
+bool mw_progress_close(MwProgress **progress, MwFault *fault);
+
+#endif

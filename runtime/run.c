@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a run: options, the plan's proof, ranks, device, arena, data, weights, steps, end.
+ *
+ * Setting up is done in stages; after each all ranks agree whether to go on, so that what one rank
+ * cannot do ends all of them with one message. In a step there is no such point: a rank that cannot
+ * go on says why and aborts all. */
+#include "runtime/run.h"
+
+#include "runtime/executor.h"
+#include "runtime/feed.h"
+#include "runtime/progress.h"
+#include "runtime/run_options.h"
+#include "runtime/trace.h"
+#include "runtime/verify.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    MwArena *arena;
+    const MwPlan *plan;
+    const MwKernelEntry *kernels;
+    int argc;
+    char **argv;
+    MwRunOptions options;
+    MwTransport *transport;
+    MwDevice *device;
+    MwExecutor *executor;
+    MwFeeds *feeds;
+    MwTrace *trace;
+    MwProgress *progress; /* on rank 0 */
+    int64_t step;         /* the last that was done */
+} Run;
+
+enum { STATUS_FAULT = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
+
+/* ---- Ranks and messages ---- */
+
+/* What the launcher says of this process, before MPI starts; -1 where none did. */
+static int launcher_value(const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return -1;
+}
+
+static int launcher_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    return launcher_value(names, MW_COUNT(names));
+}
+
+static int launcher_size(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
+    return launcher_value(names, MW_COUNT(names));
+}
+
+/* Where every rank has the same to say, one does. */
+static bool is_speaker(void)
+{
+    return launcher_rank() <= 0;
+}
+
+typedef struct {
+    int failed;
+    MwFault fault;
+} Report;
+
+/* False on every rank if `good` is false on one; the first such rank's fault is then printed. */
+static bool agree(Run *run, bool good, const MwFault *fault)
+{
+    MwTransport *transport = run->transport;
+    Report own = {.failed = !good};
+    MwFault trouble = {0};
+    if (!good)
+        own.fault = *fault;
+    Report *all = MW_NEW(run->arena, Report, transport->size);
+    if (!transport->table->share(transport, &own, sizeof own, all, &trouble)) {
+        fprintf(stderr, "meshwright: rank %d: %s\n", transport->rank, trouble.text);
+        transport->table->abort(transport, STATUS_FAULT);
+    }
+    int failed = 0, first = -1;
+    for (int r = 0; r < transport->size; r++) {
+        failed += all[r].failed;
+        first = first < 0 && all[r].failed ? r : first;
+    }
+    if (failed && transport->rank == 0 && failed == transport->size)
+        fprintf(stderr, "meshwright: %s\n", all[0].fault.text);
+    else if (failed && transport->rank == 0)
+        fprintf(stderr, "meshwright: rank %d: %s\n", first, all[first].fault.text);
+    return failed == 0;
+}
+
+/* Ends all ranks. Ranks that meet the same fault at once leave the message to the lowest. */
+static MW_NORETURN void end_all(const Run *run, const MwFault *fault)
+{
+    usleep((useconds_t)mw_min(run->transport->rank, 8) * 50000);
+    fprintf(stderr, "meshwright: rank %d: step %lld: %s\n", run->transport->rank,
+            (long long)run->step + 1, fault->text);
+    run->transport->table->abort(run->transport, STATUS_FAULT);
+}
+
+/* ---- Interrupts ---- */
+
+static volatile sig_atomic_t interrupted; /* a signal handler can reach nothing else */
+
+static void on_interrupt(int signal_number)
+{
+    interrupted = 1;
+    signal(signal_number, SIG_DFL); /* a second one ends at once */
+}
+
+/* True on all ranks if a signal came to one. */
+static bool is_interrupted(Run *run, char *flags)
+{
+    MwFault fault;
+    char own = (char)interrupted;
+    if (!run->transport->table->share(run->transport, &own, 1, flags, &fault))
+        end_all(run, &fault);
+    return memchr(flags, 1, (size_t)run->transport->size) != NULL;
+}
+
+/* ---- Stages of setting up ---- */
+
+static void say_how_to_run(const Run *run, int size)
+{
+    int ranks = run->plan->rank_count;
+    if (run->transport->rank != 0)
+        return;
+    fprintf(stderr,
+            "meshwright: this plan is for %d rank%s and was started on %d. Run it as\n    "
+            "mpirun -n %d",
+            ranks, ranks == 1 ? "" : "s", size, ranks);
+    for (int i = 0; i < run->argc; i++)
+        fprintf(stderr, " %s", run->argv[i]);
+    fprintf(stderr, "\n(with --oversubscribe after mpirun where the machine has fewer cores)\n");
+}
+
+/* MPI is needed by plans for several ranks, and to tell that too many were started. */
+static bool connect_ranks(Run *run)
+{
+    MwFault fault;
+    if (run->plan->rank_count == 1 && launcher_size() <= 1)
+        run->transport = mw_transport_solo_new(run->arena, 0, 1);
+    else
+        run->transport = mw_transport_mpi_new(run->arena, !run->options.no_shared_memory, &fault);
+    if (!run->transport) {
+        fprintf(stderr, "meshwright: %s\n", fault.text);
+        return false;
+    }
+    if (run->transport->size == run->plan->rank_count)
+        return true;
+    say_how_to_run(run, run->transport->size);
+    return false;
+}
+
+static bool set_device(Run *run, MwFault *fault)
+{
+    if (strcmp(run->plan->backend, "cpu") != 0)
+        return mw_fault_set(fault, "this plan is for the backend '%s'; this program has cpu",
+                            run->plan->backend);
+    run->device =
+        mw_device_cpu_new(run->arena, run->plan, run->kernels, run->options.threads, fault);
+    return run->device != NULL;
+}
+
+static bool open_trace(Run *run, MwFault *fault)
+{
+    if (!run->options.trace)
+        return true;
+    run->trace = mw_trace_open(run->options.trace, run->transport->rank, fault);
+    return run->trace != NULL;
+}
+
+static bool make_executor(Run *run, MwFault *fault)
+{
+    run->executor =
+        mw_executor_new(run->arena, run->plan, run->device, run->transport, run->trace, fault);
+    return run->executor != NULL;
+}
+
+static bool open_feeds(Run *run, MwFault *fault)
+{
+    const MwRunOptions *options = &run->options;
+    run->feeds = mw_feeds_open(run->arena, mw_executor_mesh(run->executor), options->feeds.at,
+                               options->feeds.count, options->seed, fault);
+    return run->feeds != NULL;
+}
+
+static bool start_weights(Run *run, MwFault *fault)
+{
+    return mw_executor_start(run->executor, run->options.seed, fault);
+}
+
+static bool open_progress(Run *run, MwFault *fault)
+{
+    if (run->transport->rank != 0)
+        return true;
+    run->progress = mw_progress_open(run->arena, run->plan, run->step + 1, run->options.steps,
+                                     run->options.log, fault);
+    return run->progress != NULL;
+}
+
+static bool set_up(Run *run)
+{
+    static bool (*const stages[])(Run *, MwFault *) = {
+        set_device, open_trace, make_executor, open_feeds, start_weights, open_progress,
+    };
+    for (int i = 0; i < MW_COUNT(stages); i++) {
+        MwFault fault = {0};
+        bool good = stages[i](run, &fault);
+        if (!agree(run, good, &fault))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Steps ---- */
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* One step and its line; false if the loss is not finite. */
+static bool run_step(Run *run, const MwExecutorData *data)
+{
+    MwFault fault;
+    double loss, begin_s = now_s();
+    if (!mw_executor_step(run->executor, run->step + 1, data, &loss, &fault))
+        end_all(run, &fault);
+    double time_s = now_s() - begin_s;
+    if (run->progress && !mw_progress_step(run->progress, run->step + 1, loss, time_s, &fault))
+        end_all(run, &fault);
+    run->step++;
+    if (mw_executor_mesh(run->executor)->loss_buffer < 0 || isfinite(loss))
+        return true;
+    if (run->transport->rank == 0)
+        fprintf(stderr, "meshwright: the loss of step %lld is %f: training ends here\n",
+                (long long)run->step, loss);
+    return false;
+}
+
+static int run_steps(Run *run)
+{
+    const MwExecutorData data = {.context = run->feeds, .input = mw_feeds_input};
+    char *flags = mw_arena_alloc(run->arena, (size_t)run->transport->size);
+    signal(SIGINT, on_interrupt);
+    while (run->step < run->options.steps) {
+        if (!run_step(run, &data))
+            return STATUS_FAULT;
+        if (is_interrupted(run, flags)) {
+            if (run->transport->rank == 0)
+                fprintf(stderr, "meshwright: interrupted after step %lld\n", (long long)run->step);
+            return STATUS_INTERRUPTED;
+        }
+    }
+    return 0;
+}
+
+static bool close_files(Run *run, MwFault *fault)
+{
+    return mw_progress_close(&run->progress, fault) && mw_trace_close(&run->trace, fault);
+}
+
+static int run_plan(Run *run)
+{
+    int status = STATUS_FAULT;
+    if (connect_ranks(run) && set_up(run)) {
+        MwFault fault;
+        status = run_steps(run);
+        if (!agree(run, close_files(run, &fault), &fault))
+            status = STATUS_FAULT;
+    } else if (run->transport && run->transport->size != run->plan->rank_count) {
+        status = STATUS_USAGE;
+    }
+    mw_feeds_close(&run->feeds);
+    mw_transport_free(&run->transport, run->device);
+    mw_device_free(&run->device);
+    return status;
+}
+
+/* ---- The program ---- */
+
+static int print_plan(MwArena *arena, const MwPlan *plan)
+{
+    MwText text = {.arena = arena};
+    mw_plan_print(&text, plan);
+    if (fwrite(text.at, 1, text.bytes, stdout) == text.bytes && fflush(stdout) == 0)
+        return 0;
+    fprintf(stderr, "meshwright: cannot write the plan: %s\n", strerror(errno));
+    return STATUS_FAULT;
+}
+
+static int run_with_options(Run *run)
+{
+    MwDiags *diags = mw_diags_new(run->arena);
+    if (!mw_plan_check(run->plan, diags)) {
+        if (is_speaker())
+            mw_diags_print(diags, stderr);
+        return STATUS_FAULT;
+    }
+    if (run->options.check)
+        return !is_speaker() || mw_plan_verify(run->arena, run->plan, stdout) ? 0 : STATUS_FAULT;
+    return run_plan(run);
+}
+
+int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels)
+{
+    MwArena *arena = mw_arena_new();
+    Run run = {.arena = arena, .plan = plan, .kernels = kernels, .argc = argc, .argv = argv};
+    const char *wrong = mw_run_options(arena, argc, argv, &run.options);
+    int status = 0;
+    if (wrong) {
+        if (is_speaker())
+            fprintf(stderr, "meshwright: %s\n(%s --help lists the options)\n", wrong, argv[0]);
+        status = STATUS_USAGE;
+    } else if (run.options.help) {
+        if (is_speaker())
+            mw_run_help(stdout, argv[0]);
+    } else if (run.options.print_plan) {
+        status = is_speaker() ? print_plan(arena, plan) : 0;
+    } else {
+        status = run_with_options(&run);
+    }
+    mw_arena_free(&arena);
+    return status;
+}
+
+int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels)
+{
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    const MwSource source = {argv[0], text, bytes};
+    const MwPlan *plan = mw_plan_parse(arena, &source, diags);
+    if (!plan && is_speaker())
+        mw_diags_print(diags, stderr);
+    int status = plan ? mw_run_main(argc, argv, plan, kernels) : STATUS_FAULT;
+    mw_arena_free(&arena);
+    return status;
+}

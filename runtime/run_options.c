@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/run_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { TEXT, TEXTS, COUNT, SEED, THREADS, FLAG } Kind;
+
+typedef struct {
+    const char *name, *value; /* of the value as --help shows it; NULL for a flag */
+    Kind kind;
+    size_t offset;
+    const char *help;
+} Option;
+
+#define AT(member) offsetof(MwRunOptions, member)
+
+static const Option options_list[] = {
+    {"feed", "FEED", TEXTS, AT(feeds),
+     "where inputs come from; may be given several times:\n"
+     "lm:FILE            text, a byte a token, into tokens and targets\n"
+     "lm16:FILE          the same with 16 bits a token\n"
+     "npy:NAME=FILE,...  rows of .npy files, batch after batch\n"
+     "random             random numbers for every other input\n"
+     "random:NAME=BOUND  random integers from 0 to BOUND - 1"},
+    {"steps", "N", COUNT, AT(steps), "how many steps to run (default 100)"},
+    {"seed", "N", SEED, AT(seed), "of weights, data and dropout (default 1)"},
+    {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},
+    {"log", "FILE", TEXT, AT(log), "write step, loss and seconds of every step as CSV"},
+    {"checkpoint", "DIR", TEXT, AT(checkpoint),
+     "save weights and states there after the last step"},
+    {"checkpoint-every", "N", COUNT, AT(checkpoint_every), "and after every N steps"},
+    {"resume", "DIR", TEXT, AT(resume), "go on from the newest checkpoint there"},
+    {"trace", "FILE", TEXT, AT(trace),
+     "write the times of all instructions (Chrome trace, a file per rank)"},
+    {"no-shared-memory", NULL, FLAG, AT(no_shared_memory),
+     "send messages among ranks of one machine too"},
+    {"print-plan", NULL, FLAG, AT(print_plan), "print the plan and end"},
+    {"check", NULL, FLAG, AT(check), "verify the plan for every rank, without data, and end"},
+    {"help", NULL, FLAG, AT(help), "print this and end"},
+};
+
+static const Option *find_option(const char *name, size_t length)
+{
+    for (int i = 0; i < MW_COUNT(options_list); i++)
+        if (strlen(options_list[i].name) == length &&
+            memcmp(options_list[i].name, name, length) == 0)
+            return &options_list[i];
+    return NULL;
+}
+
+/* A whole number in [least, most]; false if `text` is none. */
+static bool read_number(const char *text, int64_t least, int64_t most, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return *text && !*end && !errno && *number >= least && *number <= most;
+}
+
+static bool set_value(MwArena *arena, const Option *option, const char *value, MwRunOptions *to)
+{
+    void *at = (char *)to + option->offset;
+    int64_t number;
+    switch (option->kind) {
+    case TEXT:
+        *(const char **)at = value;
+        return *value != '\0';
+    case TEXTS:
+        mw_vec_push(arena, (MwRunTexts *)at, value);
+        return true;
+    case COUNT:
+        return read_number(value, 0, INT64_MAX, at);
+    case SEED:
+        if (!read_number(value, 0, INT64_MAX, &number))
+            return false;
+        *(uint64_t *)at = (uint64_t)number;
+        return true;
+    case THREADS:
+        if (!read_number(value, 1, 1024, &number))
+            return false;
+        *(int *)at = (int)number;
+        return true;
+    case FLAG:
+        *(bool *)at = true;
+        return true;
+    }
+    MW_UNREACHABLE();
+}
+
+const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *options)
+{
+    *options = (MwRunOptions){.steps = 100, .seed = 1, .threads = 1};
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (strncmp(word, "--", 2) != 0)
+            return mw_arena_printf(arena, "unexpected argument '%s'", word);
+        const char *value = strchr(word, '=');
+        size_t length = value ? (size_t)(value - word) : strlen(word);
+        const Option *option = find_option(word + 2, length - 2);
+        if (!option)
+            return mw_arena_printf(arena, "unknown option '%.*s'", (int)length, word);
+        if (value && option->kind == FLAG)
+            return mw_arena_printf(arena, "--%s takes no value", option->name);
+        if (value)
+            value++;
+        else if (option->kind != FLAG)
+            value = ++i < argc ? argv[i] : NULL;
+        if (!value && option->kind != FLAG)
+            return mw_arena_printf(arena, "--%s needs a value: %s", option->name, option->value);
+        if (!set_value(arena, option, value, options))
+            return mw_arena_printf(arena, "--%s %s: this is no value for it", option->name, value);
+    }
+    return NULL;
+}
+
+enum { HELP_COLUMN = 24 };
+
+void mw_run_help(FILE *out, const char *program)
+{
+    fprintf(out,
+            "usage: mpirun -n RANKS %s [options]\n\nRuns the plan it holds, step after step.\n\n",
+            program);
+    for (int i = 0; i < MW_COUNT(options_list); i++) {
+        const Option *option = &options_list[i];
+        int column = fprintf(out, "  --%s%s%s", option->name, option->value ? " " : "",
+                             option->value ? option->value : "");
+        for (const char *c = option->help; *c; c++) {
+            if (c == option->help || c[-1] == '\n')
+                fprintf(out, "%*s", c == option->help ? HELP_COLUMN - column : HELP_COLUMN, "");
+            fputc(*c, out);
+        }
+        fputc('\n', out);
+    }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct MwTrace {
+    FILE *file;
+    int rank;
+    double begin_us;
+    bool has_events;
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now); /* one clock for the ranks of a machine */
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+MwTrace *mw_trace_open(const char *path, int rank, MwFault *fault)
+{
+    char name[4096];
+    snprintf(name, sizeof name, rank ? "%s.%d" : "%s", path, rank);
+    FILE *file = fopen(name, "w");
+    MwTrace *trace = file ? calloc(1, sizeof *trace) : NULL;
+    if (!trace) {
+        mw_fault_set(fault, "cannot write %s: %s", name, strerror(errno));
+        if (file)
+            fclose(file);
+        return NULL;
+    }
+    *trace = (MwTrace){.file = file, .rank = rank};
+    fputs("{\"traceEvents\": [", file);
+    return trace;
+}
+
+void mw_trace_begin(MwTrace *trace)
+{
+    if (trace)
+        trace->begin_us = now_us();
+}
+
+void mw_trace_end(MwTrace *trace, const char *name, const char *program, int index)
+{
+    if (!trace)
+        return;
+    fprintf(trace->file,
+            "%s\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": %d, \"tid\": 0, "
+            "\"ts\": %.3f, \"dur\": %.3f, \"args\": {\"instruction\": %d}}",
+            trace->has_events ? "," : "", name, program, trace->rank, trace->begin_us,
+            now_us() - trace->begin_us, index);
+    trace->has_events = true;
+}
+
+bool mw_trace_close(MwTrace **trace, MwFault *fault)
+{
+    if (!*trace)
+        return true;
+    fputs("\n]}\n", (*trace)->file);
+    bool good = !ferror((*trace)->file);
+    good = fclose((*trace)->file) == 0 && good;
+    free(*trace);
+    *trace = NULL;
+    return good || mw_fault_set(fault, "cannot write the trace: %s", strerror(errno));
+}

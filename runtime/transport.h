@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What the executor needs of the ranks' connection: collectives on the devices of a mesh axis,
+ * messages between hosts, and an end for all.
+ *
+ * Every rank of a group makes the same collective calls in the same order, on buffers at the same
+ * place of arenas of the same size. Functions that fail set the fault and return false or NULL. */
+#ifndef MW_RUNTIME_TRANSPORT_H
+#define MW_RUNTIME_TRANSPORT_H
+
+#include "runtime/device.h"
+#include "runtime/exchange.h"
+
+typedef struct MwTransport MwTransport;
+
+typedef struct {
+    const char *name;
+    /* Makes the groups of the mesh that starts at `first_rank` and this rank is in. Collective over
+     * all ranks; once, before arena and exchange. */
+    bool (*join)(MwTransport *transport, const MwMeshShape *mesh, int first_rank, MwFault *fault);
+    /* The arena, where collectives reach it best. Collective over all ranks of the mesh. */
+    void *(*arena)(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault);
+    bool (*exchange)(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
+                     MwFault *fault);
+    /* Host memory, to and from any rank. */
+    bool (*send)(MwTransport *transport, int peer, const void *data, int64_t bytes, MwFault *fault);
+    bool (*receive)(MwTransport *transport, int peer, void *data, int64_t bytes, MwFault *fault);
+    /* `bytes` from every rank, in order of rank, to every rank. */
+    bool (*share)(MwTransport *transport, const void *mine, int64_t bytes, void *all,
+                  MwFault *fault);
+    bool (*barrier)(MwTransport *transport, MwFault *fault);
+    /* Ends every rank with `status`. */
+    MW_NORETURN void (*abort)(MwTransport *transport, int status);
+    /* Frees the arena too; collective over all ranks. */
+    void (*destroy)(MwTransport *transport, MwDevice *device);
+} MwTransportTable;
+
+struct MwTransport {
+    const MwTransportTable *table;
+    int rank, size;
+};
+
+/* The only process there is; as rank `rank` of `size` its peers are silent: what they would send is
+ * zeros. */
+MwTransport *mw_transport_solo_new(MwArena *arena, int rank, int size);
+/* Starts MPI; once per process. `may_share`: ranks of one machine exchange through shared memory
+ * where that can be had; the results are the same without. */
+MwTransport *mw_transport_mpi_new(MwArena *arena, bool may_share, MwFault *fault);
+
+void mw_transport_free(MwTransport **transport, MwDevice *device);
+
+#endif

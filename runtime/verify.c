@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/verify.h"
+
+#include "runtime/executor.h"
+
+static bool no_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+                     MwFault *fault)
+{
+    (void)context, (void)input, (void)step, (void)block, (void)to, (void)fault;
+    return true;
+}
+
+static bool no_output(void *context, int output, int64_t step, const MwBlock *block, bool is_first,
+                      const void *from, MwFault *fault)
+{
+    (void)context, (void)output, (void)step, (void)block, (void)is_first, (void)from, (void)fault;
+    return true;
+}
+
+static bool verify_rank(MwArena *arena, const MwPlan *plan, int rank, MwFault *fault)
+{
+    const MwExecutorData data = {.input = no_input, .output = no_output};
+    MwDevice *device = mw_device_check_new(arena);
+    MwTransport *transport = mw_transport_solo_new(arena, rank, plan->rank_count);
+    MwExecutor *executor = mw_executor_new(arena, plan, device, transport, NULL, fault);
+    double loss;
+    bool good = executor && mw_executor_start(executor, 1, fault) &&
+                mw_executor_step(executor, 1, &data, &loss, fault) &&
+                mw_executor_step(executor, 2, &data, &loss, fault);
+    mw_transport_free(&transport, device);
+    mw_device_free(&device);
+    return good;
+}
+
+bool mw_plan_verify(MwArena *arena, const MwPlan *plan, FILE *out)
+{
+    for (int rank = 0; rank < plan->rank_count; rank++) {
+        MwFault fault = {0};
+        if (!verify_rank(arena, plan, rank, &fault)) {
+            fprintf(out, "rank %d: %s\n", rank, fault.text);
+            return false;
+        }
+    }
+    int64_t instrs = 0;
+    for (int i = 0; i < plan->mesh_count; i++)
+        for (int p = 0; p < plan->meshes[i].program_count; p++)
+            instrs += plan->meshes[i].programs[p].instr_count;
+    fprintf(out, "the plan is sound: %d ranks, %lld instructions, %lld bytes a rank\n",
+            plan->rank_count, (long long)instrs, (long long)plan->meshes[0].arena_bytes);
+    return true;
+}
