@@ -277,6 +277,10 @@ const MwOpInfo *mw_op_info(MwOp op);
 /* False if no operator has that name. */
 bool mw_op_parse(const char *name, MwOp *op);
 
+/* Of an operator with `origin` and `split`: the operand in whose positions it counts, or -1 for its
+ * first result. */
+int mw_op_counted_operand(MwOp op);
+
 const char *mw_attr_name(MwAttrKey key);
 MwAttrKind mw_attr_kind(MwAttrKey key);
 bool mw_attr_parse(const char *name, MwAttrKey *key);

@@ -50,6 +50,21 @@ bool mw_op_parse(const char *name, MwOp *op)
     return false;
 }
 
+int mw_op_counted_operand(MwOp op)
+{
+    MW_ASSERT(ops[op].attrs & MW_ATTR_BIT(ORIGIN));
+    switch (op) {
+    case MW_OP_EMBEDDING:
+        return 1;
+    case MW_OP_PICK:
+    case MW_OP_SDPA:
+    case MW_OP_SDPA_GRAD:
+        return 0;
+    default:
+        return -1;
+    }
+}
+
 const char *mw_attr_name(MwAttrKey key)
 {
     return attrs[key].name;

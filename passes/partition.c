@@ -108,16 +108,10 @@ static Counted counted_tensor(const Partition *p, MwNodeId id)
 {
     const MwNode *node = mw_node(p->global, id);
     const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
-    switch (node->op) {
-    case MW_OP_EMBEDDING:
-        return (Counted){node->operands[1], strategy->operands[1]};
-    case MW_OP_PICK:
-    case MW_OP_SDPA:
-    case MW_OP_SDPA_GRAD:
-        return (Counted){node->operands[0], strategy->operands[0]};
-    default:
-        return (Counted){mw_node_result(p->global, id, 0), strategy->results[0]};
-    }
+    int k = mw_op_counted_operand(node->op);
+    if (k >= 0)
+        return (Counted){node->operands[k], strategy->operands[k]};
+    return (Counted){mw_node_result(p->global, id, 0), strategy->results[0]};
 }
 
 /* A node that does not know yet in which whole it counts, counts in its global tensor. */
