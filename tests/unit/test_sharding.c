@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sharding rules, written like an einsum. */
+/* Sharding rules: that they are as written, and that what they say is so. A node split over one
+ * factor is evaluated part by part, and the parts must make up what the whole node gives. */
 #include "base/text.h"
 #include "ir/sharding.h"
+#include "tests/reference/evaluate.h"
+#include "tests/reference/spread.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"
 
+#include <math.h>
 #include <string.h>
 
 /* `rule`: factors are letters in order, a dimension that runs over none is '.', and then each
@@ -23,6 +27,16 @@ static const struct {
     {"add", "f32[1, 4]; f32[1, 4]", "", "ab,ab->ab a1 b4"},
     {"add", "f32[]; f32[8]", "", ",a->a a8"},
     {"select", "bool[8, 1]; f32[]; f32[4]", "", "a.,,b->ab a8 b4"},
+    {"sub", "f32[8, 4]; f32[8, 4]", "", "ab,ab->ab a8 b4"},
+    {"mul", "f32[8, 4]; f32[4]", "", "ab,b->ab a8 b4"},
+    {"div", "f32[8, 4]; f32[8, 1]", "", "ab,a.->ab a8 b4"},
+    {"neg", "f32[8]", "", "a->a a8"},
+    {"gelu_grad", "f32[8]; f32[8]", "", "a,a->a a8"},
+    {"gelu_tanh_grad", "f32[8]; f32[8]", "", "a,a->a a8"},
+    {"silu_grad", "f32[8]; f32[8]", "", "a,a->a a8"},
+    {"identity", "f32[8]", "", "a->a a8"},
+    {"accumulate", "f32[8]; f32[8]", "", "a,a->a a8"},
+    {"dropout", "f32[8, 4]", "rate = 0.5; key = 3", "ab->ab a8 b4"},
     {"broadcast", "f32[1, 4]", "shape = [2, 3, 4]", ".c->abc a2 b3 c4"},
     {"adamw", "f32[8, 4]; f32[8, 4]; f32[8, 4]; f32[8, 4]; f32[]; i32[]", "",
      "ab,ab,ab,ab,,->ab,ab,ab a8 b4"},
@@ -32,7 +46,10 @@ static const struct {
     {"logsumexp", "f32[2, 3]", "", "ab->a a2 b3"},
     {"logsumexp_grad", "f32[2, 3]; f32[2]; f32[2]", "", "ab,a,a->ab a2 b3"},
     {"softmax", "f32[2, 3]", "", "ab->ab a2 b3!"},
+    {"softmax_grad", "f32[2, 3]; f32[2, 3]", "", "ab,ab->ab a2 b3!"},
+    {"log_softmax_grad", "f32[2, 3]; f32[2, 3]", "", "ab,ab->ab a2 b3!"},
     {"layer_norm_grad", "f32[2, 3]; f32[2, 3]", "eps = 1e-5", "ab,ab->ab a2 b3!"},
+    {"rms_norm_grad", "f32[2, 3]; f32[2, 3]", "eps = 1e-5", "ab,ab->ab a2 b3!"},
     {"einsum", "f32[8, 4, 16]; f32[16, 32]", "equation = bsw,wf->bsf", "abc,cd->abd a8 b4 c16 d32"},
     {"einsum", "f32[4, 6]; f32[8, 4]", "equation = wf,bw->fb", "ab,ca->bc a4 b6 c8"},
     {"einsum", "f32[8, 4]", "equation = xy->y", "ab->b a8 b4"},
@@ -114,6 +131,15 @@ static const char *const rule_names[MW_OP_COUNT] = {
 #undef OP
 };
 
+/* Also every operator that carries partial sums, so that its linearity is put to the test. */
+static bool op_has_case(MwOp op)
+{
+    for (int i = 0; i < MW_COUNT(cases); i++)
+        if (strcmp(cases[i].op, mw_op_info(op)->name) == 0)
+            return true;
+    return false;
+}
+
 static bool rule_has_case(const char *rule)
 {
     for (int i = 0; i < MW_COUNT(cases); i++) {
@@ -127,8 +153,11 @@ static bool rule_has_case(const char *rule)
 
 START_TEST(every_rule_has_a_case)
 {
-    for (int op = 0; op < MW_OP_COUNT; op++)
+    for (int op = 0; op < MW_OP_COUNT; op++) {
         ck_assert_msg(rule_has_case(rule_names[op]), "%s", rule_names[op]);
+        ck_assert_msg(mw_op_info((MwOp)op)->linear == MW_LINEAR_NONE || op_has_case((MwOp)op), "%s",
+                      mw_op_info((MwOp)op)->name);
+    }
 }
 END_TEST
 
@@ -143,12 +172,309 @@ START_TEST(points_are_the_loop_space)
 }
 END_TEST
 
+/* A node with data for its operands and what it gives. */
+typedef struct {
+    TestGraph test;
+    MwNodeId id;
+    double **in, **out;
+} Evaluated;
+
+static const MwTensor *operand_type(const Evaluated *e, int k)
+{
+    return mw_value_tensor(e->test.graph, mw_node(e->test.graph, e->id)->operands[k]);
+}
+
+static const MwTensor *result_type(const Evaluated *e, int k)
+{
+    return mw_value_tensor(e->test.graph, mw_node_result(e->test.graph, e->id, k));
+}
+
+/* Floats that every operator is defined for, indices that every table of the cases has. */
+static double draw(MwType type, uint64_t *random)
+{
+    if (type == MW_I32)
+        return random_below(random, 100);
+    if (type == MW_BOOL)
+        return random_below(random, 2);
+    return 0.25 + (double)random_below(random, 1000) / 1000;
+}
+
+static void allocate(Evaluated *e)
+{
+    const MwNode *node = mw_node(e->test.graph, e->id);
+    e->in = MW_NEW(e->test.arena, double *, node->operand_count);
+    e->out = MW_NEW(e->test.arena, double *, node->result_count);
+    for (int k = 0; k < node->operand_count; k++)
+        e->in[k] = MW_NEW(e->test.arena, double, mw_tensor_elements(operand_type(e, k)));
+    for (int k = 0; k < node->result_count; k++)
+        e->out[k] = MW_NEW(e->test.arena, double, mw_tensor_elements(result_type(e, k)));
+}
+
+static void evaluate(Evaluated *e, const Place *place)
+{
+    evaluate_node(e->test.graph, mw_node(e->test.graph, e->id), place, (const double *const *)e->in,
+                  e->out);
+}
+
+/* The whole node, with random operands. */
+static Evaluated evaluated_new(int i)
+{
+    Evaluated e = {.test = test_graph_new()};
+    e.id = test_node(&e.test, cases[i].op, cases[i].operands, cases[i].attrs);
+    allocate(&e);
+    uint64_t random = 1;
+    for (int k = 0; k < mw_node(e.test.graph, e.id)->operand_count; k++)
+        for (int64_t j = 0; j < mw_tensor_elements(operand_type(&e, k)); j++)
+            e.in[k][j] = draw(operand_type(&e, k)->type, &random);
+    return e;
+}
+
+/* A split of one factor of a node over a mesh of one axis. */
+typedef struct {
+    const Evaluated *whole;
+    MwShardingRule rule;
+    int factor, ways;
+} Split;
+
+static MwSpec map_spec(const Split *split, const MwFactorMap *map)
+{
+    MwSpec spec = mw_spec_replicated();
+    for (int d = 0; d < MW_MAX_RANK; d++)
+        if (map->factor[d] == split->factor)
+            spec = mw_spec_with_dim(spec, d, 1);
+    return spec;
+}
+
+static MwTensor local_type(const Split *split, const MwTensor *whole, const MwFactorMap *map)
+{
+    MwMeshShape mesh = {1, {split->ways}};
+    return mw_spec_local(map_spec(split, map), whole, &mesh);
+}
+
+/* The tensor in which the node counts, and what its dimensions run over. */
+static const MwTensor *counted(const Split *split, const MwFactorMap **map)
+{
+    MwOp op = mw_node(split->whole->test.graph, split->whole->id)->op;
+    int operand = op == MW_OP_EMBEDDING                                           ? 1
+                  : op == MW_OP_PICK || op == MW_OP_SDPA || op == MW_OP_SDPA_GRAD ? 0
+                                                                                  : -1;
+    *map = operand < 0 ? &split->rule.results[0] : &split->rule.operands[operand];
+    return operand < 0 ? result_type(split->whole, 0) : operand_type(split->whole, operand);
+}
+
+static void localise_attr(const Split *split, TestGraph *local, MwAttr *attr)
+{
+    const MwFactorMap *map;
+    const MwTensor *tensor = counted(split, &map);
+    if (attr->key == MW_ATTR_SHAPE) {
+        MwTensor result = local_type(split, result_type(split->whole, 0), &split->rule.results[0]);
+        attr->ints.at = mw_arena_dup(local->arena, result.dim, sizeof result.dim);
+    }
+    if (attr->key == MW_ATTR_ORIGIN) {
+        attr->ints.at = mw_arena_dup(local->arena, tensor->dim, sizeof tensor->dim);
+        attr->ints.count = tensor->rank;
+    }
+    if (attr->key == MW_ATTR_SPLIT) {
+        char text[MW_SPEC_TEXT_BYTES];
+        attr->text = mw_intern(local->graph->interner,
+                               mw_spec_text(map_spec(split, map), tensor->rank, text));
+    }
+}
+
+/* The node that every device runs. */
+static Evaluated local_new(const Split *split)
+{
+    Evaluated local = {.test = test_graph_new()};
+    const MwNode *node = mw_node(split->whole->test.graph, split->whole->id);
+    MwValueId operands[8];
+    for (int k = 0; k < node->operand_count; k++) {
+        MwTensor type = local_type(split, operand_type(split->whole, k), &split->rule.operands[k]);
+        operands[k] = test_add(&local.test, &(MwNodeSpec){.op = MW_OP_INPUT, .given = &type});
+    }
+    MwAttr attrs[8];
+    for (int i = 0; i < node->attr_count; i++) {
+        attrs[i] = node->attrs[i];
+        localise_attr(split, &local.test, &attrs[i]);
+    }
+    MwNodeSpec spec = {.op = node->op,
+                       .operands = operands,
+                       .operand_count = node->operand_count,
+                       .attrs = attrs,
+                       .attr_count = node->attr_count};
+    local.id = mw_value(local.test.graph, test_add(&local.test, &spec))->node;
+    allocate(&local);
+    return local;
+}
+
+/* Where element `i` of device `c`'s part lies in the whole. */
+static int64_t element_in_whole(const Split *split, const MwFactorMap *map, const MwTensor *part,
+                                const MwTensor *whole, int c, int64_t i)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = part->rank - 1; d >= 0; d--) {
+        int64_t index = i % part->dim[d];
+        i /= part->dim[d];
+        at += stride * (map->factor[d] == split->factor ? index + c * part->dim[d] : index);
+        stride *= whole->dim[d];
+    }
+    return at;
+}
+
+static double combine(MwCombine combine, double a, double b)
+{
+    switch (combine) {
+    case MW_COMBINE_MAX:
+        return fmax(a, b);
+    case MW_COMBINE_LOGSUMEXP:
+        return log(exp(a) + exp(b));
+    default:
+        return a + b;
+    }
+}
+
+static bool runs_over(const MwFactorMap *map, int factor)
+{
+    return memchr(map->factor, factor, sizeof map->factor) != NULL;
+}
+
+/* Puts device `c`'s part of result `k` into `total`, or combines it with those before. */
+static void gather_result(const Split *split, const Evaluated *local, int c, int k, double *total)
+{
+    const MwFactorMap *map = &split->rule.results[k];
+    const MwTensor *part = result_type(local, k), *whole = result_type(split->whole, k);
+    MwTensor expected = local_type(split, whole, map);
+    ck_assert(mw_tensor_equal(part, &expected));
+    MwCombine how = mw_op_info(mw_node(local->test.graph, local->id)->op)->combine;
+    for (int64_t i = 0; i < mw_tensor_elements(part); i++) {
+        int64_t to = element_in_whole(split, map, part, whole, c, i);
+        bool first = c == 0 || runs_over(map, split->factor);
+        total[to] = first ? local->out[k][i] : combine(how, total[to], local->out[k][i]);
+    }
+}
+
+static void run_device(const Split *split, Evaluated *local, int c, double **total)
+{
+    const MwNode *node = mw_node(local->test.graph, local->id);
+    for (int k = 0; k < node->operand_count; k++) {
+        const MwTensor *part = operand_type(local, k);
+        for (int64_t i = 0; i < mw_tensor_elements(part); i++)
+            local->in[k][i] = split->whole->in[k][element_in_whole(
+                split, &split->rule.operands[k], part, operand_type(split->whole, k), c, i)];
+    }
+    Place place = place_alone(1);
+    place.mesh.size[0] = split->ways;
+    place.coordinate[0] = c;
+    evaluate(local, &place);
+    for (int k = 0; k < node->result_count; k++)
+        gather_result(split, local, c, k, total[k]);
+}
+
+static void check_close(const double *got, const double *expected, int64_t count, const char *what)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(got[i] - expected[i]) <= 1e-12 * fmax(1, fabs(expected[i]))))
+            ck_abort_msg("%s: element %d is %.17g instead of %.17g", what, (int)i, got[i],
+                         expected[i]);
+}
+
+static void check_split(const Split *split)
+{
+    Evaluated local = local_new(split);
+    int results = mw_node(local.test.graph, local.id)->result_count;
+    double **total = MW_NEW(local.test.arena, double *, results);
+    for (int k = 0; k < results; k++)
+        total[k] =
+            MW_NEW(local.test.arena, double, mw_tensor_elements(result_type(split->whole, k)));
+    for (int c = 0; c < split->ways; c++)
+        run_device(split, &local, c, total);
+    for (int k = 0; k < results; k++)
+        check_close(total[k], split->whole->out[k],
+                    mw_tensor_elements(result_type(split->whole, k)),
+                    mw_arena_printf(local.test.arena, "result %d, factor %c over %d", k,
+                                    'a' + split->factor, split->ways));
+    test_graph_free(&local.test);
+}
+
+START_TEST(parts_make_up_the_whole)
+{
+    MwOp op;
+    ck_assert(mw_op_parse(cases[_i].op, &op));
+    if (!evaluate_can(op))
+        return;
+    Evaluated whole = evaluated_new(_i);
+    Place place = place_alone(1);
+    evaluate(&whole, &place);
+    Split split = {&whole, mw_sharding_rule(whole.test.arena, whole.test.graph, whole.id), 0, 0};
+    for (split.factor = 0; split.factor < split.rule.factor_count; split.factor++) {
+        const MwFactor *factor = &split.rule.factors[split.factor];
+        for (split.ways = 2; split.ways <= factor->divisor && split.ways <= 8; split.ways++)
+            if (factor->divisor % split.ways == 0)
+                check_split(&split);
+    }
+    test_graph_free(&whole.test);
+}
+END_TEST
+
+static bool takes_partial(MwLinear linear, int k, int each, int operands)
+{
+    return linear == MW_LINEAR_JOINT || (linear == MW_LINEAR_EACH && k == each) ||
+           (linear == MW_LINEAR_FIRST && k == 0) || (linear == MW_LINEAR_LAST && k == operands - 1);
+}
+
+/* Adds up what the node gives for two parts of the operands that may be partial. */
+static void check_linear(Evaluated *e, int each)
+{
+    const MwNode *node = mw_node(e->test.graph, e->id);
+    MwLinear linear = mw_op_info(node->op)->linear;
+    Place place = place_alone(1);
+    evaluate(e, &place);
+    double *whole = e->out[0], *sum = NULL;
+    int64_t elements = mw_tensor_elements(result_type(e, 0));
+    double **in =
+        mw_arena_dup(e->test.arena, e->in, sizeof(double *) * (size_t)node->operand_count);
+    for (int part = 0; part < 2; part++) {
+        for (int k = 0; k < node->operand_count; k++) {
+            if (operand_type(e, k)->type != MW_F32 ||
+                !takes_partial(linear, k, each, node->operand_count))
+                continue;
+            int64_t count = mw_tensor_elements(operand_type(e, k));
+            e->in[k] = MW_NEW(e->test.arena, double, count);
+            for (int64_t i = 0; i < count; i++)
+                e->in[k][i] = part ? in[k][i] - 0.1 * (double)i : 0.1 * (double)i;
+        }
+        e->out[0] = MW_NEW(e->test.arena, double, elements);
+        evaluate(e, &place);
+        for (int64_t i = 0; part && i < elements; i++)
+            e->out[0][i] += sum[i];
+        sum = e->out[0];
+    }
+    check_close(sum, whole, elements, "sum of parts");
+    e->in = in;
+}
+
+START_TEST(linear_operators_carry_partial_sums)
+{
+    MwOp op;
+    ck_assert(mw_op_parse(cases[_i].op, &op));
+    MwLinear linear = mw_op_info(op)->linear;
+    if (linear == MW_LINEAR_NONE || !evaluate_can(op) || mw_op_info(op)->results != 1)
+        return;
+    Evaluated e = evaluated_new(_i);
+    int choices = linear == MW_LINEAR_EACH ? mw_op_info(op)->operands : 1;
+    for (int each = 0; each < choices; each++)
+        check_linear(&e, each);
+    test_graph_free(&e.test);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sharding");
     TCase *tests = tcase_create("sharding");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, rules_are_as_written, 0, MW_COUNT(cases));
+    tcase_add_loop_test(tests, parts_make_up_the_whole, 0, MW_COUNT(cases));
+    tcase_add_loop_test(tests, linear_operators_carry_partial_sums, 0, MW_COUNT(cases));
     tcase_add_test(tests, every_rule_has_a_case);
     tcase_add_test(tests, points_are_the_loop_space);
     return run_suite(suite);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/reference/evaluate.h"
+
+#include "base/spec.h"
+#include "tests/reference/evaluate_rules.h"
+
+Place place_alone(uint64_t seed)
+{
+    return (Place){.seed = seed, .step = 1, .mesh = {1, {1}}};
+}
+
+void eval_strides(const MwTensor *tensor, int64_t stride[MW_MAX_RANK])
+{
+    int64_t elements = 1;
+    for (int d = tensor->rank - 1; d >= 0; d--) {
+        stride[d] = elements;
+        elements *= tensor->dim[d];
+    }
+}
+
+void eval_index(const MwTensor *tensor, int64_t i, int64_t index[MW_MAX_RANK])
+{
+    for (int d = tensor->rank - 1; d >= 0; d--) {
+        index[d] = i % tensor->dim[d];
+        i /= tensor->dim[d];
+    }
+}
+
+int64_t eval_origin(const Eval *e, const MwTensor *local, int d)
+{
+    const MwAttr *origin = mw_node_attr(e->node, MW_ATTR_ORIGIN);
+    if (!origin->ints.count)
+        return 0;
+    MwSpec spec;
+    int rank;
+    bool good = mw_spec_parse(mw_node_text(e->node, MW_ATTR_SPLIT), &spec, &rank);
+    MW_ASSERT(good && rank == local->rank && origin->ints.count == rank);
+    MwAxes axes = mw_spec_dim(spec, d);
+    int64_t ways = mw_mesh_ways(&e->place->mesh, axes);
+    int64_t block = mw_mesh_block(&e->place->mesh, axes, e->place->coordinate);
+    int64_t begin = block * local->dim[d];
+    if (origin->ints.at[d] > local->dim[d] * ways) /* the dimension that micro-batches divide */
+        begin += e->place->micro_batch * local->dim[d] * ways;
+    MW_ASSERT(begin + local->dim[d] <= origin->ints.at[d]);
+    return begin;
+}
+
+bool evaluate_can(MwOp op)
+{
+    return op != MW_OP_INPUT && op != MW_OP_WEIGHT && op != MW_OP_STATE && op != MW_OP_SHARD &&
+           mw_op_info(op)->lowering != MW_LOWER_COLLECTIVE;
+}
+
+void evaluate_node(const MwGraph *graph, const MwNode *node, const Place *place,
+                   const double *const *operands, double *const *results)
+{
+    Eval e = {graph, node, place, operands, results};
+    if (!eval_source(&e) && !eval_map(&e) && !eval_rows(&e) && !eval_contract(&e) &&
+        !eval_attention(&e) && !eval_move(&e) && !eval_update(&e))
+        mw_internal_error(__FILE__, __LINE__, "no meaning of %s", mw_op_info(node->op)->name);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Contractions and look-ups. */
+#include "ir/shape.h"
+#include "tests/reference/evaluate_rules.h"
+
+#include <string.h>
+
+/* The loops of an einsum: for each letter its size, and how far each operand and the result move
+ * when it advances. */
+typedef struct {
+    int letters;
+    int64_t size[16], step[3][16]; /* operand 0, operand 1, result */
+} Loops;
+
+static void add_term(Loops *loops, const MwTensor *tensor, const int8_t *letters, int term)
+{
+    int64_t stride[MW_MAX_RANK];
+    eval_strides(tensor, stride);
+    for (int d = 0; d < tensor->rank; d++) {
+        loops->size[letters[d]] = tensor->dim[d];
+        loops->step[term][letters[d]] = stride[d];
+    }
+}
+
+static void run_loops(const Loops *loops, int letter, const double *a, const double *b, double *c)
+{
+    if (letter == loops->letters) {
+        *c += b ? *a * *b : *a;
+        return;
+    }
+    for (int64_t i = 0; i < loops->size[letter]; i++)
+        run_loops(loops, letter + 1, a + i * loops->step[0][letter],
+                  b ? b + i * loops->step[1][letter] : NULL, c + i * loops->step[2][letter]);
+}
+
+static void einsum(const Eval *e)
+{
+    MwEinsum parsed;
+    const char *wrong = mw_einsum_parse(mw_node_text(e->node, MW_ATTR_EQUATION), &parsed);
+    MW_ASSERT(!wrong);
+    Loops loops = {.letters = parsed.letter_count};
+    for (int k = 0; k < parsed.operand_count; k++)
+        add_term(&loops, eval_in(e, k), parsed.operand[k], k);
+    add_term(&loops, eval_out(e, 0), parsed.result, 2);
+    memset(e->out[0], 0, sizeof(double) * (size_t)mw_tensor_elements(eval_out(e, 0)));
+    run_loops(&loops, 0, e->in[0], parsed.operand_count > 1 ? e->in[1] : NULL, e->out[0]);
+}
+
+/* Row of the table for index `id`; -1 if it is not in the local part. */
+static int64_t local_row(const Eval *e, const MwTensor *table, int d, double id)
+{
+    int64_t row = (int64_t)id - eval_origin(e, table, d);
+    return row >= 0 && row < table->dim[d] ? row : -1;
+}
+
+static void embedding(const Eval *e)
+{
+    const MwTensor *table = eval_in(e, 1);
+    int64_t width = table->dim[1];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 0)); i++) {
+        int64_t row = local_row(e, table, 0, e->in[0][i]);
+        for (int64_t w = 0; w < width; w++)
+            e->out[0][i * width + w] = row < 0 ? 0 : e->in[1][row * width + w];
+    }
+}
+
+static void embedding_grad(const Eval *e)
+{
+    const MwTensor *table = eval_out(e, 0);
+    int64_t width = table->dim[1];
+    memset(e->out[0], 0, sizeof(double) * (size_t)mw_tensor_elements(table));
+    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 0)); i++) {
+        int64_t row = local_row(e, table, 0, e->in[0][i]);
+        for (int64_t w = 0; row >= 0 && w < width; w++)
+            e->out[0][row * width + w] += e->in[1][i * width + w];
+    }
+}
+
+static void pick(const Eval *e)
+{
+    const MwTensor *x = eval_in(e, 0);
+    for (int64_t r = 0; r < row_count(x); r++) {
+        int64_t at = local_row(e, x, x->rank - 1, e->in[1][r]);
+        e->out[0][r] = at < 0 ? 0 : e->in[0][r * row_length(x) + at];
+    }
+}
+
+static void pick_grad(const Eval *e)
+{
+    const MwTensor *x = eval_out(e, 0);
+    for (int64_t r = 0; r < row_count(x); r++) {
+        int64_t at = local_row(e, x, x->rank - 1, e->in[0][r]);
+        for (int64_t i = 0; i < row_length(x); i++)
+            e->out[0][r * row_length(x) + i] = i == at ? e->in[1][r] : 0;
+    }
+}
+
+bool eval_contract(const Eval *e)
+{
+    switch (e->node->op) {
+    case MW_OP_EINSUM:
+        return einsum(e), true;
+    case MW_OP_EMBEDDING:
+        return embedding(e), true;
+    case MW_OP_EMBEDDING_GRAD:
+        return embedding_grad(e), true;
+    case MW_OP_PICK:
+        return pick(e), true;
+    case MW_OP_PICK_GRAD:
+        return pick_grad(e), true;
+    default:
+        return false;
+    }
+}

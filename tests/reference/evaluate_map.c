@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sources that are computed, element-wise operators, and the updates of optimizers. */
+#include "base/philox.h"
+#include "tests/reference/evaluate_rules.h"
+
+/* Of element `i` of the result (index `at`), the element of operand `k` that broadcasts to it. */
+static double broadcast_element(const Eval *e, int k, const int64_t at[MW_MAX_RANK])
+{
+    const MwTensor *operand = eval_in(e, k), *result = eval_out(e, 0);
+    int64_t offset = 0;
+    for (int d = 0; d < operand->rank; d++) {
+        int64_t index = at[d + result->rank - operand->rank];
+        offset = offset * operand->dim[d] + (operand->dim[d] == 1 ? 0 : index);
+    }
+    return e->in[k][offset];
+}
+
+static double gauss_cdf(double x)
+{
+    return 0.5 * erfc(-x / sqrt(2));
+}
+
+static double gauss_density(double x)
+{
+    return exp(-x * x / 2) / sqrt(2 * M_PI);
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* The tanh approximation of GELU: Hendrycks and Gimpel 2016. */
+static double gelu_tanh(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static double gelu_tanh_slope(double x)
+{
+    double t = tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
+    double inner = sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
+}
+
+static double cast(double x, MwType type)
+{
+    if (type == MW_BOOL)
+        return x != 0;
+    return type == MW_I32 ? trunc(x) : x;
+}
+
+static bool map_unary(const Eval *e, double x, double *y)
+{
+    switch (e->node->op) {
+    case MW_OP_NEG:
+        return *y = -x, true;
+    case MW_OP_ABS:
+        return *y = fabs(x), true;
+    case MW_OP_EXP:
+        return *y = exp(x), true;
+    case MW_OP_LOG:
+        return *y = log(x), true;
+    case MW_OP_SQRT:
+        return *y = sqrt(x), true;
+    case MW_OP_RSQRT:
+        return *y = 1 / sqrt(x), true;
+    case MW_OP_SIN:
+        return *y = sin(x), true;
+    case MW_OP_COS:
+        return *y = cos(x), true;
+    case MW_OP_TANH:
+        return *y = tanh(x), true;
+    case MW_OP_ERF:
+        return *y = erf(x), true;
+    case MW_OP_SIGMOID:
+        return *y = sigmoid(x), true;
+    case MW_OP_RELU:
+        return *y = x > 0 ? x : 0, true;
+    case MW_OP_GELU:
+        return *y = x * gauss_cdf(x), true;
+    case MW_OP_GELU_TANH:
+        return *y = gelu_tanh(x), true;
+    case MW_OP_SILU:
+        return *y = x * sigmoid(x), true;
+    case MW_OP_NOT:
+        return *y = x == 0, true;
+    case MW_OP_CAST:
+        return *y = cast(x, (MwType)mw_node_int(e->node, MW_ATTR_TYPE)), true;
+    case MW_OP_IDENTITY:
+    case MW_OP_BROADCAST:
+        return *y = x, true;
+    default:
+        return false;
+    }
+}
+
+static bool map_binary(const Eval *e, double a, double b, double *y)
+{
+    switch (e->node->op) {
+    case MW_OP_ADD:
+    case MW_OP_ACCUMULATE:
+        return *y = a + b, true;
+    case MW_OP_SUB:
+        return *y = a - b, true;
+    case MW_OP_MUL:
+        return *y = a * b, true;
+    case MW_OP_DIV:
+        return *y = a / b, true;
+    case MW_OP_MAXIMUM:
+        return *y = a > b ? a : b, true;
+    case MW_OP_MINIMUM:
+        return *y = a < b ? a : b, true;
+    case MW_OP_POW:
+        return *y = pow(a, b), true;
+    case MW_OP_GELU_GRAD:
+        return *y = (gauss_cdf(a) + a * gauss_density(a)) * b, true;
+    case MW_OP_GELU_TANH_GRAD:
+        return *y = gelu_tanh_slope(a) * b, true;
+    case MW_OP_SILU_GRAD:
+        return *y = sigmoid(a) * (1 + a * (1 - sigmoid(a))) * b, true;
+    case MW_OP_LT:
+        return *y = a < b, true;
+    case MW_OP_LE:
+        return *y = a <= b, true;
+    case MW_OP_GT:
+        return *y = a > b, true;
+    case MW_OP_GE:
+        return *y = a >= b, true;
+    case MW_OP_EQ:
+        return *y = a == b, true;
+    case MW_OP_NE:
+        return *y = a != b, true;
+    case MW_OP_AND:
+        return *y = a != 0 && b != 0, true;
+    case MW_OP_OR:
+        return *y = a != 0 || b != 0, true;
+    default:
+        return false;
+    }
+}
+
+static bool map_element(const Eval *e, const int64_t at[MW_MAX_RANK], double *y)
+{
+    int operands = e->node->operand_count;
+    if (operands == 1)
+        return map_unary(e, broadcast_element(e, 0, at), y);
+    if (operands == 2)
+        return map_binary(e, broadcast_element(e, 0, at), broadcast_element(e, 1, at), y);
+    if (e->node->op != MW_OP_SELECT)
+        return false;
+    *y = broadcast_element(e, broadcast_element(e, 0, at) != 0 ? 1 : 2, at);
+    return true;
+}
+
+/* Row-major index, in the global tensor, of the element of `local` at `at`. */
+static uint64_t global_index(const Eval *e, const MwTensor *local, const int64_t at[MW_MAX_RANK])
+{
+    const MwAttr *origin = mw_node_attr(e->node, MW_ATTR_ORIGIN);
+    uint64_t index = 0;
+    for (int d = 0; d < local->rank; d++) {
+        int64_t size = origin->ints.count ? origin->ints.at[d] : local->dim[d];
+        index = index * (uint64_t)size + (uint64_t)(eval_origin(e, local, d) + at[d]);
+    }
+    return index;
+}
+
+static void dropout(const Eval *e)
+{
+    double rate = mw_node_float(e->node, MW_ATTR_RATE);
+    uint64_t stream =
+        mw_dropout_stream((uint32_t)mw_node_int(e->node, MW_ATTR_KEY), (uint32_t)e->place->step);
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        int64_t at[MW_MAX_RANK];
+        eval_index(eval_out(e, 0), i, at);
+        bool keeps = mw_dropout_keeps(e->place->seed, stream, global_index(e, eval_out(e, 0), at),
+                                      mw_dropout_threshold(rate));
+        e->out[0][i] = keeps ? e->in[0][i] * (double)mw_dropout_scale(rate) : 0;
+    }
+}
+
+bool eval_map(const Eval *e)
+{
+    if (e->node->op == MW_OP_DROPOUT)
+        return dropout(e), true;
+    bool is_map =
+        mw_op_info(e->node->op)->lowering == MW_LOWER_MAP || e->node->op == MW_OP_IDENTITY;
+    if (!is_map || e->node->result_count != 1 || !e->node->operand_count)
+        return false;
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        int64_t at[MW_MAX_RANK];
+        eval_index(eval_out(e, 0), i, at);
+        if (!map_element(e, at, &e->out[0][i]))
+            return false;
+    }
+    return true;
+}
+
+static void iota(const Eval *e)
+{
+    const MwTensor *result = eval_out(e, 0);
+    int axis = (int)mw_node_int(e->node, MW_ATTR_AXIS);
+    for (int64_t i = 0; i < mw_tensor_elements(result); i++) {
+        int64_t at[MW_MAX_RANK];
+        eval_index(result, i, at);
+        e->out[0][i] = (double)(eval_origin(e, result, axis) + at[axis]);
+    }
+}
+
+bool eval_source(const Eval *e)
+{
+    switch (e->node->op) {
+    case MW_OP_STEP:
+        e->out[0][0] = (double)e->place->step;
+        return true;
+    case MW_OP_CONSTANT:
+        for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++)
+            e->out[0][i] = mw_node_float(e->node, MW_ATTR_VALUE);
+        return true;
+    case MW_OP_IOTA:
+        iota(e);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Kingma and Ba 2015, algorithm 1; `decoupled`: Loshchilov and Hutter 2019, algorithm 2. */
+static void adam(const Eval *e, bool decoupled)
+{
+    double beta1 = mw_node_float(e->node, MW_ATTR_BETA1);
+    double beta2 = mw_node_float(e->node, MW_ATTR_BETA2);
+    double eps = mw_node_float(e->node, MW_ATTR_EPS);
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    double rate = e->in[4][0], step = e->in[5][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        double w = e->in[0][i];
+        double g = e->in[1][i] + (decoupled ? 0 : decay * w);
+        double m = beta1 * e->in[2][i] + (1 - beta1) * g;
+        double v = beta2 * e->in[3][i] + (1 - beta2) * g * g;
+        double direction = m / (1 - pow(beta1, step)) / (sqrt(v / (1 - pow(beta2, step))) + eps);
+        e->out[0][i] = w - rate * (direction + (decoupled ? decay * w : 0));
+        e->out[1][i] = m;
+        e->out[2][i] = v;
+    }
+}
+
+/* The decay is added to the gradient; m = momentum m + g; Nesterov's steps along g + momentum m. */
+static void sgd(const Eval *e)
+{
+    double momentum = mw_node_float(e->node, MW_ATTR_MOMENTUM);
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    bool nesterov = mw_node_int(e->node, MW_ATTR_NESTEROV);
+    double rate = e->in[3][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        double g = e->in[1][i] + decay * e->in[0][i];
+        double m = momentum * e->in[2][i] + g;
+        e->out[0][i] = e->in[0][i] - rate * (nesterov ? g + momentum * m : m);
+        e->out[1][i] = m;
+    }
+}
+
+bool eval_update(const Eval *e)
+{
+    switch (e->node->op) {
+    case MW_OP_ADAM:
+        return adam(e, false), true;
+    case MW_OP_ADAMW:
+        return adam(e, true), true;
+    case MW_OP_SGD:
+        return sgd(e), true;
+    default:
+        return false;
+    }
+}
