@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the console blocks of Markdown files and compares what they show with what happens.
+
+    console.py [--update] TOOLS FILE...
+
+In a block that begins with ```console, a line '$ COMMAND' is followed by what COMMAND prints
+(standard output and error together); a line '...' stands for any lines. Commands run in one
+temporary folder per file, which holds links to models/ and clusters/, with TOOLS first in PATH.
+Prints TAP, one case a command. --update rewrites the files with what happens now (commands whose
+expectation holds '...' keep theirs)."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BLOCK = re.compile(r"(^```console\n)(.*?)(^```$)", re.MULTILINE | re.DOTALL)
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def steps(block):
+    """The block as [command, expected text] pairs."""
+    found = []
+    for line in block.splitlines(keepends=True):
+        if line.startswith("$ "):
+            found.append([line[2:].rstrip("\n"), ""])
+        elif found:
+            found[-1][1] += line
+    return found
+
+
+def matches(expected, actual):
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "...\n" else re.escape(line)
+        for line in expected.splitlines(keepends=True)
+    )
+    return re.fullmatch(pattern, actual) is not None
+
+
+def run(command, folder, tools):
+    env = dict(os.environ, PATH=tools + os.pathsep + os.environ["PATH"], LC_ALL="C")
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=env, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+    )
+    return done.stdout if done.stdout.endswith("\n") or not done.stdout else done.stdout + "\n"
+
+
+def check_file(path, tools, update, report):
+    with open(path) as file:
+        text = file.read()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("models", "clusters"):
+            os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
+
+        def check_block(match):
+            block = ""
+            for command, expected in steps(match.group(2)):
+                actual = run(command, folder, tools)
+                good = matches(expected, actual)
+                if update and "...\n" not in expected:
+                    expected, good = actual, True
+                report(good, f"{os.path.basename(path)}: {command}", expected, actual)
+                block += f"$ {command}\n{expected}"
+            return match.group(1) + block + match.group(3)
+
+        new = BLOCK.sub(check_block, text)
+    if update and new != text:
+        with open(path, "w") as file:
+            file.write(new)
+
+
+def main(args):
+    update = "--update" in args
+    tools, *files = [arg for arg in args if arg != "--update"]
+    results = []
+
+    def report(good, name, expected, actual):
+        results.append(good)
+        print(f"{'ok' if good else 'not ok'} {len(results)} - {name}")
+        if not good:
+            for title, text in (("expected", expected), ("but got", actual)):
+                print(f"# {title}:")
+                print("".join(f"#   {line}\n" for line in text.splitlines()), end="")
+
+    for path in files:
+        check_file(path, os.path.abspath(tools), update, report)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
