@@ -27,9 +27,9 @@ const char *mw_name_in_scope(MwExpander *ex, const char *name)
 }
 
 /* `base`, or with a suffix if `counts` has had it. */
-static const char *numbered(MwExpander *ex, MwTable *counts, const char *base)
+static const char *numbered(MwExpander *ex, MwNameMap *counts, const char *base)
 {
-    void **count = mw_table_add(counts, base);
+    void **count = mw_name_map_add(counts, base);
     intptr_t before = (intptr_t)*count;
     *count = (void *)(before + 1);
     return before ? mw_intern_printf(ex->interner, "%s.%ld", base, (long)before) : base;
@@ -42,7 +42,7 @@ const char *mw_scope_enter_name(MwExpander *ex, const char *name)
 
 void mw_name_reserve(MwExpander *ex, const char *name)
 {
-    void **count = mw_table_add(&ex->values, mw_name_in_scope(ex, name));
+    void **count = mw_name_map_add(&ex->values, mw_name_in_scope(ex, name));
     if (!*count)
         *count = (void *)(intptr_t)1;
 }

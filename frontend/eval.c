@@ -30,7 +30,7 @@ bool mw_name_is_predefined(const char *name)
 static MwTerm unknown_name(MwExpander *ex, const MwExpr *expr)
 {
     const char *name = expr->text;
-    if (mw_table_get(&ex->blocks, name) || mw_function_exists(name)) {
+    if (mw_name_map_get(&ex->blocks, name) || mw_function_exists(name)) {
         mw_expand_error(ex, expr->span, "'%s' is called with arguments, as in %s(x)", name, name);
         return mw_term_none();
     }
@@ -46,10 +46,10 @@ static MwTerm unknown_name(MwExpander *ex, const MwExpr *expr)
 
 static MwTerm eval_name(MwExpander *ex, const MwExpr *expr)
 {
-    const MwTerm *local = ex->frame ? mw_table_get(&ex->frame->names, expr->text) : NULL;
+    const MwTerm *local = ex->frame ? mw_name_map_get(&ex->frame->names, expr->text) : NULL;
     if (local)
         return *local;
-    const MwSize *size = mw_table_get(&ex->sizes, expr->text);
+    const MwSize *size = mw_name_map_get(&ex->sizes, expr->text);
     if (size)
         return size->term;
     for (int i = 0; i < MW_COUNT(predefined); i++)
@@ -124,7 +124,7 @@ static MwTerm eval_binary(MwExpander *ex, const MwExpr *expr, MwTargets targets)
 
 static MwTerm eval_call(MwExpander *ex, const MwExpr *expr, MwTargets targets)
 {
-    MwBlockState *block = mw_table_get(&ex->blocks, expr->call.callee.text);
+    MwBlockState *block = mw_name_map_get(&ex->blocks, expr->call.callee.text);
     return block ? mw_block_call(ex, block, expr) : mw_function_call(ex, expr, targets);
 }
 

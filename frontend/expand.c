@@ -17,7 +17,7 @@ void mw_name_bind(MwExpander *ex, MwName name, MwTerm term)
                         name.text);
         return;
     }
-    void **slot = mw_table_add(&ex->frame->names, name.text);
+    void **slot = mw_name_map_add(&ex->frame->names, name.text);
     if (!*slot)
         *slot = MW_NEW(ex->arena, MwTerm, 1);
     *(MwTerm *)*slot = term;
@@ -350,7 +350,7 @@ static void add_block(MwExpander *ex, const MwItem *item)
                         name);
         return;
     }
-    void **slot = mw_table_add(&ex->blocks, name);
+    void **slot = mw_name_map_add(&ex->blocks, name);
     if (*slot) {
         mw_expand_error(ex, item->span, "there already is a block '%s'", name);
         mw_diag_note(ex->diags, ((MwBlockState *)*slot)->span, "it is here");

@@ -11,7 +11,7 @@
 
 #include "frontend/ast.h"
 #include "frontend/frontend.h"
-#include "frontend/table.h"
+#include "frontend/name_map.h"
 
 enum {
     MW_MAX_DEPTH = 1000,       /* expressions, blocks and repeats inside one another */
@@ -55,7 +55,7 @@ struct MwFrame {
     const MwBlock *block;
     MwSpan call;
     const char *scope; /* interned path, with the iterations of repeats */
-    MwTable names;     /* -> MwTerm */
+    MwNameMap names;   /* -> MwTerm */
     MwTerm result;
 };
 
@@ -76,11 +76,11 @@ typedef struct {
     MwInterner *interner;
     MwDiags *diags;
     MwGraph *graph;
-    MwTable sizes;  /* -> MwSize */
-    MwTable blocks; /* -> MwBlockState */
-    MwTable values; /* names given to values -> how often, as intptr_t */
-    MwTable scopes; /* names given to scopes -> how often */
-    MwFrame *frame; /* NULL while sizes are computed */
+    MwNameMap sizes;  /* -> MwSize */
+    MwNameMap blocks; /* -> MwBlockState */
+    MwNameMap values; /* names given to values -> how often, as intptr_t */
+    MwNameMap scopes; /* names given to scopes -> how often */
+    MwFrame *frame;   /* NULL while sizes are computed */
     int depth;
     int64_t steps;
     int first_errors; /* error count when the expansion began */

@@ -38,7 +38,7 @@ static const MwDefine *find_define(const MwDefine *defines, int count, const cha
 static bool check_name(MwExpander *ex, const MwItem *item)
 {
     const char *name = item->name.text;
-    const MwSize *earlier = mw_table_get(&ex->sizes, name);
+    const MwSize *earlier = mw_name_map_get(&ex->sizes, name);
     if (earlier) {
         mw_expand_error(ex, item->name.span, "there already is a size '%s'", name);
         mw_diag_note(ex->diags, earlier->span, "it is here");
@@ -73,7 +73,7 @@ static void compute(MwExpander *ex, const MwItem *item, const MwDefine *define)
                         define->value, define->value);
     MwSize *size = MW_NEW(ex->arena, MwSize, 1);
     *size = (MwSize){term, item->name.span};
-    *mw_table_add(&ex->sizes, item->name.text) = size;
+    *mw_name_map_add(&ex->sizes, item->name.text) = size;
 }
 
 static void check_defines(MwExpander *ex, const MwDefine *defines, int count)
@@ -83,7 +83,7 @@ static void check_defines(MwExpander *ex, const MwDefine *defines, int count)
         mw_vec_push(ex->arena, &known, ex->sizes.entries.at[i].name);
     for (int i = 0; i < count; i++) {
         const char *name = mw_intern(ex->interner, defines[i].name);
-        if (!mw_table_find(&ex->sizes, name))
+        if (!mw_name_map_find(&ex->sizes, name))
             mw_expand_error(ex, mw_span_none(), "-D %s=%s: the model has no size '%s'%s", name,
                             defines[i].value, name, mw_expand_hint(ex, name, &known));
     }

@@ -6,11 +6,8 @@
 #define MW_TOOLS_COMMANDS_H
 
 #define MW_COMMANDS(COMMAND)                                                                       \
-    COMMAND(compile, "compile a .graph file to a parallel executable")                             \
-    COMMAND(plan, "the same, but stop at the plan")                                                \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
-    COMMAND(check, "parse and verify a .graph file")                                               \
-    COMMAND(profile, "measure this machine into a .cluster file")
+    COMMAND(check, "parse and verify a .graph file")
 
 #define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);
 MW_COMMANDS(MW_DECLARE_COMMAND)

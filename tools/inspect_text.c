@@ -2,7 +2,7 @@
 /* `inspect --format text`: tables for a terminal. */
 #include "tools/inspect.h"
 
-#include "tools/table.h"
+#include "tools/text_table.h"
 
 #include <string.h>
 
@@ -38,15 +38,15 @@ static const char *runner_up_text(MwArena *arena, const MwPlanOperator *op)
                            mw_seconds_text(arena, op->runner_up_extra_s));
 }
 
-static void print_table(MwText *text, MwTable *table, const char *title, bool all)
+static void print_table(MwText *text, MwTextTable *table, const char *title, bool all)
 {
     if (!all)
-        mw_table_fold(table);
+        mw_text_table_fold(table);
     mw_text_printf(text, "\n%s\n", title);
     if (table->rows.count == 1)
         mw_text_add(text, "  none\n");
     else
-        mw_table_print(text, table);
+        mw_text_table_print(text, table);
 }
 
 static void print_operators(MwText *text, const MwPlanMesh *mesh, const char *phase, bool all)
@@ -54,12 +54,12 @@ static void print_operators(MwText *text, const MwPlanMesh *mesh, const char *ph
     static const char *const headings[] = {"operator", "op",         "spec",        "operands",
                                            "compute",  "resharding", "collectives", "runner-up"};
     MwArena *arena = text->arena;
-    MwTable table = mw_table_new(arena, headings, MW_COUNT(headings));
+    MwTextTable table = mw_text_table_new(arena, headings, MW_COUNT(headings));
     for (int i = 0; i < mesh->operator_count; i++) {
         const MwPlanOperator *op = &mesh->operators[i];
         if (strcmp(op->phase, phase) != 0)
             continue;
-        const char **cells = mw_table_row(&table);
+        const char **cells = mw_text_table_row(&table);
         cells[0] = op->name;
         cells[1] = op->op;
         cells[2] = mw_spec_string(arena, op->spec, op->rank);
@@ -77,13 +77,13 @@ static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
 {
     static const char *const headings[] = {"weight", "global", "spec", "state", "per device"};
     MwArena *arena = text->arena;
-    MwTable table = mw_table_new(arena, headings, MW_COUNT(headings));
+    MwTextTable table = mw_text_table_new(arena, headings, MW_COUNT(headings));
     for (int i = 0; i < mesh->weight_count; i++) {
         const MwPlanWeight *weight = &mesh->weights[i];
         if (weight->is_state)
             continue;
         const MwPlanWeight *state = mw_inspect_state_of(mesh, weight);
-        const char **cells = mw_table_row(&table);
+        const char **cells = mw_text_table_row(&table);
         cells[0] = weight->name;
         cells[1] = mw_tensor_string(arena, &weight->global);
         cells[2] = mw_spec_string(arena, weight->spec, weight->global.rank);
@@ -94,7 +94,8 @@ static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
 }
 
 /* Sums over a step for one kind of collective and one mesh axis. */
-static void add_collective_row(MwTable *table, const MwPlanMesh *mesh, MwCollective kind, int axis)
+static void add_collective_row(MwTextTable *table, const MwPlanMesh *mesh, MwCollective kind,
+                               int axis)
 {
     int count = 0;
     double moved = 0, time_s = 0;
@@ -110,7 +111,7 @@ static void add_collective_row(MwTable *table, const MwPlanMesh *mesh, MwCollect
     }
     if (!count)
         return;
-    const char **cells = mw_table_row(table);
+    const char **cells = mw_text_table_row(table);
     cells[0] = mw_collective_name(kind);
     cells[1] = mw_arena_printf(table->arena, "%d", axis);
     cells[2] = mw_arena_printf(table->arena, "%d", count);
@@ -121,7 +122,7 @@ static void add_collective_row(MwTable *table, const MwPlanMesh *mesh, MwCollect
 static void print_collectives(MwText *text, const MwPlanMesh *mesh)
 {
     static const char *const headings[] = {"collective", "axis", "count", "bytes", "time"};
-    MwTable table = mw_table_new(text->arena, headings, MW_COUNT(headings));
+    MwTextTable table = mw_text_table_new(text->arena, headings, MW_COUNT(headings));
     for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
         for (int axis = 0; axis < mesh->shape.axis_count; axis++)
             add_collective_row(&table, mesh, (MwCollective)kind, axis);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "frontend/table.h"
+#include "frontend/name_map.h"
 
 #include "base/hash.h"
 
-static size_t find_slot(const MwTable *table, const char *name)
+static size_t find_slot(const MwNameMap *table, const char *name)
 {
     size_t mask = table->slot_count - 1;
     size_t i = mw_hash_mix(0, (uint64_t)(uintptr_t)name) & mask;
@@ -12,7 +12,7 @@ static size_t find_slot(const MwTable *table, const char *name)
     return i;
 }
 
-static void grow(MwTable *table)
+static void grow(MwNameMap *table)
 {
     table->slot_count = table->slot_count ? table->slot_count * 2 : 16;
     table->slots = MW_NEW(table->arena, int32_t, table->slot_count);
@@ -20,7 +20,7 @@ static void grow(MwTable *table)
         table->slots[find_slot(table, table->entries.at[i].name)] = i + 1;
 }
 
-void **mw_table_find(const MwTable *table, const char *name)
+void **mw_name_map_find(const MwNameMap *table, const char *name)
 {
     if (!table->slot_count)
         return NULL;
@@ -28,15 +28,15 @@ void **mw_table_find(const MwTable *table, const char *name)
     return entry ? &table->entries.at[entry - 1].value : NULL;
 }
 
-void **mw_table_add(MwTable *table, const char *name)
+void **mw_name_map_add(MwNameMap *table, const char *name)
 {
-    void **found = mw_table_find(table, name);
+    void **found = mw_name_map_find(table, name);
     if (found)
         return found;
     if (((size_t)table->entries.count + 1) * 2 > table->slot_count)
         grow(table);
     table->slots[find_slot(table, name)] = table->entries.count + 1;
-    MwTableEntry *entry = mw_vec_add(table->arena, &table->entries);
+    MwNameMapEntry *entry = mw_vec_add(table->arena, &table->entries);
     entry->name = name;
     return &entry->value;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tools/table.h"
+#include "tools/text_table.h"
 
 #include <string.h>
 
-MwTable mw_table_new(MwArena *arena, const char *const *headings, int columns)
+MwTextTable mw_text_table_new(MwArena *arena, const char *const *headings, int columns)
 {
-    MW_ASSERT(columns <= MW_TABLE_MAX_COLUMNS);
-    MwTable table = {.arena = arena, .columns = columns};
-    memcpy(mw_table_row(&table), headings, sizeof *headings * (size_t)columns);
+    MW_ASSERT(columns <= MW_TEXT_TABLE_MAX_COLUMNS);
+    MwTextTable table = {.arena = arena, .columns = columns};
+    memcpy(mw_text_table_row(&table), headings, sizeof *headings * (size_t)columns);
     return table;
 }
 
-const char **mw_table_row(MwTable *table)
+const char **mw_text_table_row(MwTextTable *table)
 {
-    MwTableRow *row = mw_vec_add(table->arena, &table->rows);
+    MwTextTableRow *row = mw_vec_add(table->arena, &table->rows);
     row->count = 1;
     for (int c = 0; c < table->columns; c++)
         row->cells[c] = "";
@@ -32,7 +32,7 @@ static const char *folded_name(MwArena *arena, const char *name)
     return name;
 }
 
-static bool same_cells(const MwTableRow *a, const MwTableRow *b, int columns)
+static bool same_cells(const MwTextTableRow *a, const MwTextTableRow *b, int columns)
 {
     for (int c = 0; c < columns; c++)
         if (strcmp(a->cells[c], b->cells[c]) != 0)
@@ -42,14 +42,14 @@ static bool same_cells(const MwTableRow *a, const MwTableRow *b, int columns)
 
 /* Rows that fold lie within one layer's number of rows of each other, in layer after layer, so the
  * search goes back over rows already kept only. */
-void mw_table_fold(MwTable *table)
+void mw_text_table_fold(MwTextTable *table)
 {
     int kept = 1;
     for (int r = 1; r < table->rows.count; r++) {
-        MwTableRow row = table->rows.at[r];
+        MwTextTableRow row = table->rows.at[r];
         const char *name = row.cells[0];
         row.cells[0] = folded_name(table->arena, name);
-        MwTableRow *same = NULL;
+        MwTextTableRow *same = NULL;
         for (int k = kept - 1; k >= 1 && !same && row.cells[0] != name; k--)
             if (same_cells(&table->rows.at[k], &row, table->columns))
                 same = &table->rows.at[k];
@@ -60,15 +60,15 @@ void mw_table_fold(MwTable *table)
     }
     table->rows.count = kept;
     for (int r = 1; r < kept; r++) {
-        MwTableRow *row = &table->rows.at[r];
+        MwTextTableRow *row = &table->rows.at[r];
         if (row->count > 1)
             row->cells[0] = mw_arena_printf(table->arena, "%s (x%d)", row->cells[0], row->count);
     }
 }
 
-void mw_table_print(MwText *text, const MwTable *table)
+void mw_text_table_print(MwText *text, const MwTextTable *table)
 {
-    int width[MW_TABLE_MAX_COLUMNS] = {0};
+    int width[MW_TEXT_TABLE_MAX_COLUMNS] = {0};
     for (int r = 0; r < table->rows.count; r++)
         for (int c = 0; c < table->columns; c++)
             width[c] = (int)mw_max(width[c], (int64_t)strlen(table->rows.at[r].cells[c]));

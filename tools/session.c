@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tools/session.h"
+
+#include "frontend/cluster.h"
+
+void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv)
+{
+    MwArena *arena = mw_arena_new();
+    *session = (MwSession){.options = {.arena = arena}, .diags = mw_diags_new(arena)};
+    mw_tool_options_parse(&session->options, plans, what, argc, argv);
+    session->compilation.arena = arena;
+    session->compilation.options = session->options.compile;
+}
+
+int mw_session_end(MwSession *session)
+{
+    mw_diags_print(session->diags, stderr);
+    int status = mw_diags_error_count(session->diags) != 0;
+    mw_arena_free(&session->options.arena);
+    return status;
+}
+
+bool mw_session_load_model(MwSession *session)
+{
+    const MwToolOptions *options = &session->options;
+    MwInterner *interner = mw_interner_new(options->arena);
+    session->compilation.graph =
+        mw_graph_load(options->arena, interner, options->model, options->defines.at,
+                      options->defines.count, session->diags);
+    return session->compilation.graph != NULL;
+}
+
+bool mw_session_load_cluster(MwSession *session)
+{
+    session->compilation.cluster =
+        mw_cluster_load(session->options.arena, session->options.cluster, session->diags);
+    return session->compilation.cluster != NULL;
+}
+
+bool mw_session_run_passes(MwSession *session)
+{
+    return mw_pipeline_run(&session->compilation, &session->options.pipeline, session->diags);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `check`, `plan` and `compile` share: options, the compilation, and its diagnostics. */
+#ifndef MW_TOOLS_SESSION_H
+#define MW_TOOLS_SESSION_H
+
+#include "tools/compile_options.h"
+
+typedef struct {
+    MwToolOptions options;
+    MwCompilation compilation;
+    MwDiags *diags;
+} MwSession;
+
+/* Parses the command line (mw_tool_options_parse). */
+void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv);
+/* Shows what went wrong, if anything did, frees everything, and gives the exit status. */
+int mw_session_end(MwSession *session);
+
+/* Each adds errors and gives false where it fails. */
+bool mw_session_load_model(MwSession *session);
+bool mw_session_load_cluster(MwSession *session);
+bool mw_session_run_passes(MwSession *session);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tables of text in aligned columns. */
+#ifndef MW_TOOLS_TEXT_TABLE_H
+#define MW_TOOLS_TEXT_TABLE_H
+
+#include "base/text.h"
+#include "base/vec.h"
+
+enum { MW_TEXT_TABLE_MAX_COLUMNS = 10 };
+
+typedef struct {
+    const char *cells[MW_TEXT_TABLE_MAX_COLUMNS]; /* none NULL */
+    int count;                                    /* of rows folded into this one */
+} MwTextTableRow;
+
+typedef struct {
+    MwArena *arena;
+    int columns;
+    MW_VEC(MwTextTableRow) rows; /* row 0 is the heading */
+} MwTextTable;
+
+MwTextTable mw_text_table_new(MwArena *arena, const char *const *headings, int columns);
+/* A new row; its cells are to be filled in. Valid until the next one. */
+const char **mw_text_table_row(MwTextTable *table);
+/* Merges rows that are equal but for the number of their layer, the first all-digit element in the
+ * dotted name of column 0, into the first of them: "layers.*.mlp.w1 (x4)". */
+void mw_text_table_fold(MwTextTable *table);
+void mw_text_table_print(MwText *text, const MwTextTable *table);
+
+#endif
