@@ -31,6 +31,7 @@ typedef struct {
     /* By differentiate, for update: [values of graph] the gradient of the loss by each weight; no
      * value where there is none. */
     const MwValueId *gradient;
+    int micro_batches;           /* by micro_batch: that a step consists of; 0 before */
     struct MwSharding *sharding; /* by sharding: a strategy for each node (passes/sharding.h) */
     struct MwReport *report;     /* by sharding: what it reckoned (passes/report.h) */
     MwLocalGraph *local;         /* by partition: what each device runs */

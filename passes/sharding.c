@@ -60,9 +60,9 @@ typedef struct {
     MwDiags *diags; /* why it cannot be this mesh */
 } Attempt;
 
-static int micro_batches_of(const MwGraph *graph)
+static int micro_batches_of(const MwCompilation *compilation)
 {
-    return (int)mw_max(1, graph->train.micro_batches);
+    return (int)mw_max(1, compilation->micro_batches);
 }
 
 static void refuse_memory(const Attempt *attempt, int64_t needed_bytes)
@@ -74,7 +74,7 @@ static void refuse_memory(const Attempt *attempt, int64_t needed_bytes)
                   (double)attempt->memory_bytes * 1e-9);
     mw_diag_note(attempt->diags, mw_span_none(),
                  "more devices, or more micro-batches than %d, would make it fit",
-                 micro_batches_of(attempt->compilation->graph));
+                 micro_batches_of(attempt->compilation));
 }
 
 static void refuse(const Attempt *attempt, const MwSolution *solution)
@@ -117,7 +117,7 @@ static MwSharding *try_mesh(const Attempt *attempt)
     MwIntraQuery query = {.graph = attempt->compilation->graph,
                           .cluster = attempt->compilation->cluster,
                           .mesh = attempt->mesh,
-                          .micro_batches = micro_batches_of(attempt->compilation->graph),
+                          .micro_batches = micro_batches_of(attempt->compilation),
                           .memory_bytes = attempt->memory_bytes};
     MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
     for (int i = 0; problem && i < TRIES; i++) {
