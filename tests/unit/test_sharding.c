@@ -254,22 +254,21 @@ static MwTensor local_type(const Split *split, const MwTensor *whole, const MwFa
 /* The tensor in which the node counts, and what its dimensions run over. */
 static const MwTensor *counted(const Split *split, const MwFactorMap **map)
 {
-    MwOp op = mw_node(split->whole->test.graph, split->whole->id)->op;
-    int operand = op == MW_OP_EMBEDDING                                           ? 1
-                  : op == MW_OP_PICK || op == MW_OP_SDPA || op == MW_OP_SDPA_GRAD ? 0
-                                                                                  : -1;
+    int operand = mw_op_counted_operand(mw_node(split->whole->test.graph, split->whole->id)->op);
     *map = operand < 0 ? &split->rule.results[0] : &split->rule.operands[operand];
     return operand < 0 ? result_type(split->whole, 0) : operand_type(split->whole, operand);
 }
 
 static void localise_attr(const Split *split, TestGraph *local, MwAttr *attr)
 {
-    const MwFactorMap *map;
-    const MwTensor *tensor = counted(split, &map);
     if (attr->key == MW_ATTR_SHAPE) {
         MwTensor result = local_type(split, result_type(split->whole, 0), &split->rule.results[0]);
         attr->ints.at = mw_arena_dup(local->arena, result.dim, sizeof result.dim);
     }
+    if (attr->key != MW_ATTR_ORIGIN && attr->key != MW_ATTR_SPLIT)
+        return;
+    const MwFactorMap *map;
+    const MwTensor *tensor = counted(split, &map);
     if (attr->key == MW_ATTR_ORIGIN) {
         attr->ints.at = mw_arena_dup(local->arena, tensor->dim, sizeof tensor->dim);
         attr->ints.count = tensor->rank;
