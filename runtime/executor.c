@@ -169,19 +169,6 @@ static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr,
                                                 fault);
 }
 
-static const char *instr_name(const MwPlan *plan, const MwPlanInstr *instr)
-{
-    switch (instr->kind) {
-    case MW_INSTR_KERNEL:
-        return plan->kernels[instr->target].name;
-    case MW_INSTR_ROUTINE:
-        return mw_routine_info((MwRoutine)instr->target)->name;
-    case MW_INSTR_COLLECTIVE:
-        return mw_collective_name((MwCollective)instr->target);
-    }
-    MW_UNREACHABLE();
-}
-
 static bool run_instr(MwExecutor *executor, const MwPlanInstr *instr, const Ready *ready,
                       int micro_batch, int64_t step, MwFault *fault)
 {
@@ -202,8 +189,8 @@ static bool run_task(MwExecutor *executor, const MwPlanTask *task, int64_t step,
         if (!run_instr(executor, instr, &executor->ready[task->program][i], task->micro_batch, step,
                        fault))
             return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, i,
-                                   instr_name(executor->plan, instr));
-        mw_trace_end(executor->trace, instr_name(executor->plan, instr), program->name, i);
+                                   mw_plan_instr_name(executor->plan, instr));
+        mw_trace_end(executor->trace, mw_plan_instr_name(executor->plan, instr), program->name, i);
     }
     return true;
 }

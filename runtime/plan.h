@@ -227,6 +227,9 @@ MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags);
 /* Reads a plan file, or the plan inside an executable made by `meshwright compile`. */
 MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
 
+/* Name of the kernel, routine or collective that an instruction runs. */
+const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr);
+
 /* Proves that the plan can run; false after errors that name the mesh, program and instruction. */
 bool mw_plan_check(const MwPlan *plan, MwDiags *diags);
 

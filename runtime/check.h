@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of mw_plan_check. Each returns nothing: what is wrong goes to the diagnostics, and a
+ * part may rely on the parts before it having found nothing. */
+#ifndef MW_RUNTIME_CHECK_H
+#define MW_RUNTIME_CHECK_H
+
+#include "runtime/plan.h"
+
+typedef struct {
+    const MwPlan *plan;
+    const MwPlanMesh *mesh;
+    MwDiags *diags;
+    /* Where errors are, as they say it: "mesh 0, program forward, instruction 3 (gemm)". */
+    const char *place;
+} MwCheck;
+
+void mw_check_error(const MwCheck *check, const char *format, ...) MW_PRINTF(2, 3);
+
+/* Kernels, ranks and meshes. */
+void mw_check_plan(const MwCheck *check);
+/* Buffers, inputs, outputs, weights, the report, tasks: indices, shapes and places. */
+void mw_check_mesh(const MwCheck *check);
+/* Every instruction by itself. */
+void mw_check_instrs(const MwCheck *check);
+/* What is read was written, and still is there, throughout two steps. */
+void mw_check_schedule(const MwCheck *check, MwArena *arena);
+
+#endif

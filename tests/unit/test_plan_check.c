@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The checker finds every way in which a plan can be wrong: a good plan is broken in one place, and
+ * the message must name it. */
+#include "runtime/plan.h"
+#include "runtime/routine.h"
+#include "tests/unit/sample_plan.h"
+#include "tests/unit/support.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The errors of a plan as they are shown; the caller frees them. */
+static char *errors_of(MwArena *arena, const MwPlan *plan)
+{
+    MwDiags *diags = mw_diags_new(arena);
+    bool good = mw_plan_check(plan, diags);
+    ck_assert_int_eq(good, mw_diags_error_count(diags) == 0);
+    char *shown;
+    size_t bytes;
+    FILE *out = open_memstream(&shown, &bytes);
+    mw_diags_print(diags, out);
+    fclose(out);
+    return shown;
+}
+
+START_TEST(good_plans_pass)
+{
+    MwArena *arena = mw_arena_new();
+    for (int ranks = 1; ranks <= 4; ranks *= 2) {
+        for (int micros = 1; micros <= 4; micros *= 2) {
+            char *shown = errors_of(arena, sample_plan(arena, ranks, micros));
+            ck_assert_str_eq(shown, "");
+            free(shown);
+        }
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Places in the sample plan, for 2 ranks and 2 micro-batches. */
+typedef struct {
+    MwPlan *plan;
+    MwPlanMesh *mesh;
+    MwPlanBuffer *buffers;
+    MwPlanInstr *forward, *update; /* [3] each */
+} Good;
+
+enum { PREDICT, DIFF, GRADIENT };
+enum { REDUCE_LOSS, REDUCE_GRADIENT, DESCEND };
+
+#define BREAK(name, ...)                                                                           \
+    static void name(Good *good)                                                                   \
+    {                                                                                              \
+        __VA_ARGS__;                                                                               \
+    }
+
+BREAK(no_micro_batches, good->plan->micro_batches = 0)
+BREAK(more_ranks, good->plan->rank_count = 3)
+BREAK(shifted_mesh, good->mesh->first_rank = 1)
+BREAK(huge_mesh, good->mesh->shape = ((MwMeshShape){3, {1 << 20, 1 << 20, 1 << 20}}))
+BREAK(no_axes, good->mesh->shape.axis_count = 0)
+BREAK(kernel_name, good->plan->kernels[0].name = "a b")
+BREAK(kernel_twice, good->plan->kernels[1].name = "diff")
+BREAK(small_buffer, good->buffers[SAMPLE_X].bytes = 8)
+BREAK(odd_offset, good->buffers[SAMPLE_X].offset += 4)
+BREAK(outside, good->buffers[SAMPLE_DIFF].offset += 64)
+BREAK(far_outside, good->buffers[SAMPLE_DIFF].offset = INT64_MAX / 64 * 64)
+BREAK(small_arena, good->mesh->arena_bytes -= 64)
+BREAK(input_nowhere, good->mesh->inputs[0].buffer = 99)
+BREAK(input_spec, good->mesh->inputs[0].spec = mw_spec_with_dim((MwSpec){0}, 0, 2))
+BREAK(input_partial, good->mesh->inputs[0].spec = mw_spec_with_partial((MwSpec){0}, 1, 0))
+BREAK(input_shape, good->mesh->inputs[0].global.dim[1] = 8)
+BREAK(input_odd, good->mesh->inputs[0].global.dim[0] = 15)
+BREAK(input_type, good->mesh->inputs[0].global.type = MW_I32)
+BREAK(input_twice, good->mesh->inputs[1].name = "x")
+BREAK(weight_elsewhere, good->mesh->weights[0].buffer = SAMPLE_PRED)
+BREAK(weight_fleeting, good->buffers[SAMPLE_W].persistent = false)
+BREAK(weight_init, good->mesh->weights[0].init = 17)
+BREAK(weight_partial, good->mesh->weights[0].spec = mw_spec_with_partial((MwSpec){0}, 1, 0))
+BREAK(loss_nowhere, good->mesh->loss_buffer = 99)
+BREAK(loss_vector, good->mesh->loss_buffer = SAMPLE_W)
+BREAK(operator_operand, good->mesh->operators[0].operands[0].operator_index = 2)
+BREAK(operator_axis, good->mesh->operators[1].collectives[0].axis = 1)
+BREAK(task_program, good->mesh->tasks[0].program = 2)
+BREAK(task_micro, good->mesh->tasks[0].micro_batch = 2)
+BREAK(task_apart, good->mesh->tasks[2].micro_batch = 0)
+BREAK(task_missing, good->mesh->tasks[1].micro_batch = -1)
+BREAK(instr_target, good->forward[DIFF].target = 7)
+BREAK(instr_kind, good->forward[DIFF].kind = 9)
+BREAK(instr_operator, good->forward[DIFF].operator_index = 2)
+BREAK(operand_nowhere, good->forward[DIFF].operands[1].buffer = -1)
+BREAK(operand_count, good->forward[DIFF].operand_count = 3)
+BREAK(arg_count, good->forward[DIFF].arg_count = 4)
+BREAK(position_axes, good->forward[DIFF].args[2].axes = 2)
+BREAK(position_stride, good->forward[DIFF].args[2].micro_stride = INT64_MAX)
+BREAK(in_place, good->forward[DIFF].operands[2].buffer = SAMPLE_PRED)
+BREAK(over_operand, good->buffers[SAMPLE_DIFF].offset = good->buffers[SAMPLE_PRED].offset)
+BREAK(routine_access, good->forward[PREDICT].operands[0].access = MW_ACCESS_READ_WRITE)
+BREAK(routine_float, good->forward[PREDICT].args[MW_GEMM_ALPHA].kind = MW_ARG_INT)
+BREAK(routine_int, good->forward[PREDICT].args[MW_GEMM_M].kind = MW_ARG_FLOAT)
+BREAK(gemm_rows, good->forward[PREDICT].args[MW_GEMM_M].i = 17)
+BREAK(gemm_offset, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = 16)
+BREAK(gemm_negative, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = -1)
+BREAK(gemm_overflow, good->forward[PREDICT].args[MW_GEMM_LDA].i = INT64_MAX / 2)
+BREAK(gemm_adds, good->forward[PREDICT].args[MW_GEMM_BETA].f = 1)
+BREAK(collective_axis, good->update[REDUCE_LOSS].axis = 1)
+BREAK(collective_target, good->update[REDUCE_LOSS].target = MW_COLLECTIVE_COUNT)
+BREAK(collective_combine, good->update[REDUCE_LOSS].type = MW_I32;
+      good->update[REDUCE_LOSS].combine = MW_COMBINE_LOGSUMEXP)
+BREAK(collective_count, good->update[REDUCE_LOSS].count = 17)
+BREAK(collective_zero, good->update[REDUCE_LOSS].count = 0)
+BREAK(collective_huge, good->update[REDUCE_LOSS].count = INT64_MAX)
+BREAK(collective_result, good->update[REDUCE_LOSS].target = MW_ALL_GATHER;
+      good->update[REDUCE_LOSS].count = 16)
+BREAK(collective_odd, good->update[REDUCE_LOSS].target = MW_REDUCE_SCATTER)
+BREAK(collective_access, good->update[REDUCE_LOSS].operands[1].access = MW_ACCESS_READ)
+BREAK(gather_in_place, good->update[REDUCE_GRADIENT].target = MW_ALL_TO_ALL)
+
+/* What the schedule shows. */
+BREAK(read_early, good->forward[PREDICT].operands[0].buffer = SAMPLE_DIFF)
+BREAK(read_late, good->forward[GRADIENT].operands[1].buffer = SAMPLE_LOSS;
+      good->forward[GRADIENT].args[MW_GEMM_K].i = 1)
+BREAK(clobbered, good->buffers[SAMPLE_DIFF].offset = good->buffers[SAMPLE_X].offset)
+BREAK(clobbered_in_part, good->buffers[SAMPLE_X].bytes = 128)
+BREAK(lost_weight, good->buffers[SAMPLE_LOSS].offset = good->buffers[SAMPLE_W].offset)
+BREAK(update_first, const MwPlanTask last = good->mesh->tasks[2];
+      good->mesh->tasks[2] = good->mesh->tasks[0]; good->mesh->tasks[0] = last;
+      good->forward[PREDICT].operands[1].buffer = SAMPLE_G;
+      good->update[DESCEND].operands[0].access = MW_ACCESS_WRITE;
+      good->update[REDUCE_LOSS].operands[0].buffer = SAMPLE_PRED)
+BREAK(lost_output, good->buffers[SAMPLE_DIFF].offset = good->buffers[SAMPLE_PRED].offset;
+      good->forward[DIFF].operands[0].buffer = SAMPLE_Y)
+BREAK(lost_loss, good->buffers[SAMPLE_LOSS].offset = good->buffers[SAMPLE_Y].offset;
+      good->update[DESCEND].operands[0].buffer = SAMPLE_Y)
+
+static const struct {
+    void (*apply)(Good *good);
+    const char *message;
+} broken[] = {
+    {no_micro_batches, "plan: it has 0 micro-batches"},
+    {more_ranks, "plan: it is for 3 ranks; its meshes have 2"},
+    {shifted_mesh, "mesh 0 begins at rank 1"},
+    {huge_mesh, "its meshes have 1152921504606846976"},
+    {no_axes, "mesh 0 has no valid shape"},
+    {kernel_name, "'a b', which is no C identifier"},
+    {kernel_twice, "kernels 0 and 1 are both called diff"},
+    {small_buffer, "buffer 3 'x' has 8 bytes; f32[4, 4] takes 64"},
+    {odd_offset, "buffer 3 'x' is at offset"},
+    {outside, "outside the arena of"},
+    {far_outside, "outside the arena of"},
+    {small_arena, "outside the arena of"},
+    {input_nowhere, "mesh 0: input 'x' is in buffer 99"},
+    {input_spec, "input 'x': f32[8, 4] cannot be split as [S1, R]"},
+    {input_partial, "cannot be split as [R, R] +P0"},
+    {input_shape, "input 'x' is f32[4, 8] on a device; its buffer 3 holds f32[4, 4]"},
+    {input_odd, "input 'x' does not divide into 2 micro-batches"},
+    {input_type, "input 'x' is i32[4, 4] on a device"},
+    {input_twice, "two inputs are called 'x'"},
+    {weight_elsewhere, "weight 'w' is in buffer 5, which is not persistent"},
+    {weight_fleeting, "weight 'w' is in buffer 0, which is not persistent"},
+    {weight_init, "weight 'w' has no known initial value"},
+    {weight_partial, "weight 'w': f32[4] cannot be split as [R] +P0"},
+    {loss_nowhere, "the loss is in buffer 99"},
+    {loss_vector, "the loss is in buffer 0, which is no single f32"},
+    {operator_operand, "operator 'pred' takes the result of operator 2"},
+    {operator_axis, "operator 'w.grad' communicates over axis 1"},
+    {task_program, "task 0 runs program 2"},
+    {task_micro, "task 0 is of micro-batch 2 of 2"},
+    {task_apart, "tasks 0 and 2 are of micro-batch 0, apart"},
+    {task_missing, "1 of 2 micro-batches have tasks"},
+    {instr_target, "program forward, instruction 1 (unknown): there is no such"},
+    {instr_kind, "program forward, instruction 1 (unknown): there is no such"},
+    {instr_operator, "program forward, instruction 1 (diff): it is of operator 2"},
+    {operand_nowhere, "operand 1 is buffer -1"},
+    {operand_count, "it has 3 operands and 5 arguments; it takes 4 and 5"},
+    {arg_count, "it has 4 operands and 4 arguments; it takes 4 and 5"},
+    {position_axes, "argument 2 is a position on axes that do not exist"},
+    {position_stride, "argument 2 is a position with strides"},
+    {in_place, "operands 0 and 2 lie over each other"},
+    {over_operand, "operands 0 and 2 lie over each other"},
+    {routine_access, "instruction 0 (gemm): operand 0 is read or written as it must not"},
+    {routine_float, "argument 19 is no float"},
+    {routine_int, "argument 2 is a float"},
+    {gemm_rows, "it reaches 272 bytes of operand 0, whose buffer has 64"},
+    {gemm_offset, "it reaches 80 bytes of operand 1, whose buffer has 64"},
+    {gemm_negative, "its arguments make no sense"},
+    {gemm_overflow, "its arguments make no sense"},
+    {gemm_adds, "it adds to operand 2 without reading it"},
+    {collective_axis, "program update, instruction 0 (all_reduce): axis 1 does not exist"},
+    {collective_target, "there is no such instruction"},
+    {collective_combine, "its elements cannot be combined so"},
+    {collective_count, "its source needs 17 elements of f32; buffer 2 has 64 bytes"},
+    {collective_zero, "0 elements do not divide among 2 devices"},
+    {collective_huge, "its source needs 9223372036854775807 elements"},
+    {collective_result, "its destination needs 32 elements of f32; buffer 7 has 64 bytes"},
+    {collective_odd, "1 elements do not divide among 2 devices"},
+    {collective_access, "it must read its first operand and write its second"},
+    {gather_in_place, "operands 0 and 1 lie over each other"},
+    {read_early, "program forward, instruction 0 (gemm): reads buffer 6 "},
+    {read_late, "program forward, instruction 2 (gemm): reads buffer 7 'loss' before"},
+    {clobbered, "instruction 2 (gemm): reads buffer 3 'x', which program forward, instruction 1 "
+                "(diff) has overwritten with buffer 6"},
+    {clobbered_in_part, "buffer 3 'x', which filling the inputs has overwritten with buffer 4 'y'"},
+    {lost_weight,
+     "instruction 2 (descend): reads buffer 0 'w', which program update, instruction 0 "
+     "(all_reduce) has overwritten with buffer 7 'loss'"},
+    {update_first, "program update, instruction 0 (all_reduce): reads buffer 5 'pred' before"},
+    {lost_output,
+     "taking the outputs: reads buffer 5 'pred', which program forward, instruction 1"},
+    {lost_loss, "reads buffer 7 'loss', which program update, instruction 2 (descend)"},
+};
+
+START_TEST(a_broken_plan_is_found_out)
+{
+    MwArena *arena = mw_arena_new();
+    MwPlan *plan = sample_plan(arena, 2, 2);
+    MwPlanMesh *mesh = &plan->meshes[0];
+    Good good = {plan, mesh, mesh->buffers, mesh->programs[0].instrs, mesh->programs[1].instrs};
+    broken[_i].apply(&good);
+    char *shown = errors_of(arena, plan);
+    ck_assert_msg(strstr(shown, broken[_i].message), "expected: %s\nshown: %s", broken[_i].message,
+                  shown);
+    free(shown);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan_check");
+    TCase *tests = tcase_create("plan_check");
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, good_plans_pass);
+    tcase_add_loop_test(tests, a_broken_plan_is_found_out, 0, MW_COUNT(broken));
+    return run_suite(suite);
+}
