@@ -26,25 +26,37 @@ const char *mw_name_in_scope(MwExpander *ex, const char *name)
     return join(ex, current_scope(ex), name);
 }
 
-/* `base`, or with a suffix if `counts` has had it. */
-static const char *numbered(MwExpander *ex, MwNameMap *counts, const char *base)
+/* `base`, or with the least suffix that `used` has not had: `mark` and a number from 1. */
+static const char *unique(MwExpander *ex, MwNameMap *used, const char *base, char mark)
 {
-    void **count = mw_name_map_add(counts, base);
-    intptr_t before = (intptr_t)*count;
-    *count = (void *)(before + 1);
-    return before ? mw_intern_printf(ex->interner, "%s.%ld", base, (long)before) : base;
+    if (!mw_name_map_find(used, base)) {
+        mw_name_map_add(used, base);
+        return base;
+    }
+    const char *name;
+    intptr_t suffix = (intptr_t)mw_name_map_get(used, base);
+    do
+        name = mw_intern_printf(ex->interner, "%s%c%ld", base, mark, (long)++suffix);
+    while (mw_name_map_find(used, name));
+    *mw_name_map_add(used, base) = (void *)suffix;
+    mw_name_map_add(used, name);
+    return name;
 }
 
-const char *mw_scope_enter_name(MwExpander *ex, const char *name)
+const char *mw_scope_enter_block(MwExpander *ex, const char *name)
 {
-    return numbered(ex, &ex->scopes, mw_name_in_scope(ex, name));
+    return unique(ex, &ex->scopes, mw_name_in_scope(ex, name), '.');
+}
+
+/* Its iterations follow after a dot, so its own number must not. */
+const char *mw_scope_enter_repeat(MwExpander *ex, const char *name)
+{
+    return unique(ex, &ex->scopes, mw_name_in_scope(ex, name), '_');
 }
 
 void mw_name_reserve(MwExpander *ex, const char *name)
 {
-    void **count = mw_name_map_add(&ex->values, mw_name_in_scope(ex, name));
-    if (!*count)
-        *count = (void *)(intptr_t)1;
+    mw_name_map_add(&ex->values, mw_name_in_scope(ex, name));
 }
 
 /* Operators whose name is a word of the language, which no value may have. */
@@ -70,12 +82,12 @@ static void name_results(MwExpander *ex, MwSite site, MwNodeSpec *spec)
     int count = result_count(spec);
     if (!site.targets.names || site.targets.count != count) {
         const char *base = mw_name_in_scope(ex, operator_name(ex, spec->op));
-        spec->name = numbered(ex, &ex->values, base);
+        spec->name = unique(ex, &ex->values, base, '.');
         return;
     }
     const char **names = MW_NEW(ex->arena, const char *, count);
     for (int k = 0; k < count; k++)
-        names[k] = numbered(ex, &ex->values, site.targets.names[k]);
+        names[k] = unique(ex, &ex->values, site.targets.names[k], '.');
     spec->result_names = names;
 }
 
@@ -226,6 +238,8 @@ MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int c
             return mw_term_none();
         any_tensor |= terms[i].kind == MW_TERM_TENSOR;
     }
+    if (op == MW_OP_SELECT && terms[0].kind == MW_TERM_BOOL)
+        return terms[0].b ? terms[1] : terms[2];
     if (!any_tensor && mw_fold_applies(op))
         return mw_fold(ex, site.span, op, terms, count);
     if (!any_tensor) {

@@ -104,7 +104,7 @@ MwTerm mw_block_call(MwExpander *ex, MwBlockState *state, const MwExpr *expr)
     *frame = (MwFrame){.parent = ex->frame,
                        .block = block,
                        .call = expr->span,
-                       .scope = mw_scope_enter_name(ex, block->name.text),
+                       .scope = mw_scope_enter_block(ex, block->name.text),
                        .names = {.arena = ex->arena}};
     if (bind_params(ex, block, &call, frame))
         run_block(ex, state, frame);
@@ -166,7 +166,7 @@ static void run_repeat(MwExpander *ex, const MwStatement *statement)
     MwOrigin origin = ex->graph->origin;
     const char *outer = ex->frame->scope;
     const char *name = repeat_name(ex, statement);
-    const char *scope = mw_scope_enter_name(ex, name);
+    const char *scope = mw_scope_enter_repeat(ex, name);
     ex->graph->origin.repeat = ex->graph->repeats.count;
     mw_vec_push(
         ex->arena, &ex->graph->repeats,

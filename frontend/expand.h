@@ -78,8 +78,8 @@ typedef struct {
     MwGraph *graph;
     MwNameMap sizes;  /* -> MwSize */
     MwNameMap blocks; /* -> MwBlockState */
-    MwNameMap values; /* names given to values -> how often, as intptr_t */
-    MwNameMap scopes; /* names given to scopes -> how often */
+    MwNameMap values; /* full names of values -> last suffix tried, as intptr_t */
+    MwNameMap scopes; /* paths of scopes -> the same */
     MwFrame *frame;   /* NULL while sizes are computed */
     int depth;
     int64_t steps;
@@ -236,8 +236,10 @@ MwValueId mw_emit_matmul(MwExpander *ex, MwSite site, MwValueId a, MwValueId b);
 
 /* "scope.name" of the current frame. */
 const char *mw_name_in_scope(MwExpander *ex, const char *name);
-/* The scope of a block or repeat called `name` in the current scope: unique, with a suffix. */
-const char *mw_scope_enter_name(MwExpander *ex, const char *name);
+/* The scope of a block or repeat called `name` in the current scope: unique, maybe with a suffix.
+ */
+const char *mw_scope_enter_block(MwExpander *ex, const char *name);
+const char *mw_scope_enter_repeat(MwExpander *ex, const char *name);
 /* Keeps a name of the current scope for a declaration. */
 void mw_name_reserve(MwExpander *ex, const char *name);
 

@@ -32,7 +32,6 @@ bool mw_fold_applies(MwOp op)
     case MW_OP_AND:
     case MW_OP_OR:
     case MW_OP_NOT:
-    case MW_OP_SELECT:
         return true;
     default:
         return false;
@@ -212,11 +211,9 @@ MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int co
 {
     MwTerm b = count > 1 ? terms[1] : mw_term_int(0);
     bool logic = op == MW_OP_AND || op == MW_OP_OR || op == MW_OP_NOT;
-    if (op == MW_OP_SELECT && is_bool(terms[0]))
-        return terms[0].b ? terms[1] : terms[2];
     if (logic && all_of_kind(terms, count, is_bool))
         return fold_logic(op, terms[0].b, count > 1 && b.b);
-    if (!logic && op != MW_OP_SELECT && all_of_kind(terms, count, mw_term_is_number)) {
+    if (!logic && all_of_kind(terms, count, mw_term_is_number)) {
         MwTerm compared = fold_compare(op, mw_term_number(terms[0]), mw_term_number(b));
         if (compared.kind != MW_TERM_NONE)
             return compared;

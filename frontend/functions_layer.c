@@ -82,6 +82,22 @@ MwTerm mw_function_rope(MwExpander *ex, const MwCall *call)
     return with_number(ex, call, MW_OP_ROPE, MW_ATTR_BASE, 10000);
 }
 
+/* The second result, the log-sum-exp of the scores, is for those who ask for it. */
+static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId *operands,
+                             const MwAttr *attrs)
+{
+    MwTargets targets = call->site.targets;
+    MwCall both = *call;
+    const char *names[2];
+    if (targets.names && targets.count == 1) {
+        names[0] = targets.names[0];
+        names[1] = mw_intern_printf(ex->interner, "%s.lse", names[0]);
+        both.site.targets = (MwTargets){names, 2};
+    }
+    MwTerm results = mw_call_emit(ex, &both, MW_OP_SDPA, operands, 3, attrs, 2);
+    return results.kind == MW_TERM_LIST && targets.count == 1 ? results.list.at[0] : results;
+}
+
 MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
 {
     MwValueId operands[3];
@@ -96,10 +112,7 @@ MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
         !read_number(ex, call, 4, 1 / sqrt(head), &scale))
         return mw_term_none();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale)};
-    MwTerm results = mw_call_emit(ex, call, MW_OP_SDPA, operands, 3, attrs, MW_COUNT(attrs));
-    /* The second result, the log-sum-exp of the scores, is for those who ask for it. */
-    return results.kind == MW_TERM_LIST && call->site.targets.count < 2 ? results.list.at[0]
-                                                                        : results;
+    return emit_attention(ex, call, operands, attrs);
 }
 
 /* Every call has a random stream of its own, named by its key. */
