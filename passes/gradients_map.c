@@ -105,13 +105,14 @@ static MwValueId gradient_of_base(const MwGradient *g)
     return mw_build_select(g->graph, is_zero, zero, slope);
 }
 
-/* d y log(a), which is 0 where y is */
+/* d y log(a), which is 0 at a = 0 */
 static MwValueId gradient_of_exponent(const MwGradient *g)
 {
-    MwValueId y = mw_gradient_result(g, 0), zero = scalar_like(g, 0);
-    MwValueId log = mw_build_unary(g->graph, MW_OP_LOG, mw_gradient_operand(g, 0));
-    MwValueId is_zero = mw_build_binary(g->graph, MW_OP_EQ, y, zero);
-    return mw_build_select(g->graph, is_zero, zero, mul(g, g->results[0], mul(g, y, log)));
+    MwValueId base = mw_gradient_operand(g, 0), zero = scalar_like(g, 0);
+    MwValueId log = mw_build_unary(g->graph, MW_OP_LOG, base);
+    MwValueId slope = mul(g, g->results[0], mul(g, mw_gradient_result(g, 0), log));
+    MwValueId is_zero = mw_build_binary(g->graph, MW_OP_EQ, base, zero);
+    return mw_build_select(g->graph, is_zero, zero, slope);
 }
 
 void mw_gradient_pow(MwGradient *g)

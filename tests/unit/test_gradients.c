@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Gradients: every differentiable operator of ir/ops.def against central differences in double
+ * precision, by the reference interpreter; and the conventions where no derivative exists. */
+#include "base/philox.h"
+#include "passes/pass.h"
+#include "tests/reference/interpret.h"
+#include "tests/unit/op_text.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Floating-point operands are weights with elements in (low, high); others are inputs, of which
+ * i32 ones count 0, 1, 2, 0, ... */
+static const struct {
+    const char *op, *operands, *attrs;
+    double low, high;
+} cases[] = {
+    {"add", "f32[2, 3]; f32[2, 3]", "", -1, 1},
+    {"add", "f32[4, 1, 3]; f32[2, 1]", "", -1, 1},
+    {"add", "f32[]; f32[3]", "", -1, 1},
+    {"sub", "f32[2, 3]; f32[3]", "", -1, 1},
+    {"mul", "f32[2, 3]; f32[2, 1]", "", -1, 1},
+    {"mul", "f32[1, 1]; f32[3]", "", -1, 1},
+    {"div", "f32[2, 3]; f32[3]", "", 0.5, 2},
+    {"div", "f32[3]; f32[2, 3]", "", -2, -0.5},
+    {"maximum", "f32[5, 3]; f32[3]", "", -1, 1},
+    {"minimum", "f32[3]; f32[5, 3]", "", -1, 1},
+    {"pow", "f32[2, 3]; f32[3]", "", 0.5, 2},
+    {"pow", "f32[]; f32[3]", "", 0.5, 2},
+    {"neg", "f32[3]", "", -1, 1},
+    {"abs", "f32[9]", "", -1, 1},
+    {"exp", "f32[5]", "", -1, 1},
+    {"log", "f32[5]", "", 0.5, 2},
+    {"sqrt", "f32[5]", "", 0.5, 2},
+    {"rsqrt", "f32[5]", "", 0.5, 2},
+    {"sin", "f32[5]", "", -3, 3},
+    {"cos", "f32[5]", "", -3, 3},
+    {"tanh", "f32[5]", "", -2, 2},
+    {"erf", "f32[5]", "", -2, 2},
+    {"sigmoid", "f32[5]", "", -3, 3},
+    {"relu", "f32[9]", "", -1, 1},
+    {"gelu", "f32[9]", "", -3, 3},
+    {"gelu_tanh", "f32[9]", "", -3, 3},
+    {"silu", "f32[9]", "", -3, 3},
+    {"select", "bool[4, 3]; f32[4, 3]; f32[4, 3]", "", -1, 1},
+    {"select", "bool[4, 1]; f32[3]; f32[]", "", -1, 1},
+    {"cast", "f32[4]", "type = f32", -1, 1},
+    {"cast", "f32[4]", "type = bf16", -1, 1},
+    {"identity", "f32[4]", "", -1, 1},
+    {"dropout", "f32[8, 4]", "rate = 0.4; key = 7", -1, 1},
+    {"reduce_sum", "f32[2, 3, 4]", "axes = [1]", -1, 1},
+    {"reduce_sum", "f32[2, 3, 4]", "axes = [0, 2]; keep = true", -1, 1},
+    {"reduce_sum", "f32[2, 3]", "axes = [0, 1]", -1, 1},
+    {"reduce_max", "f32[2, 3, 4]", "axes = [1]", -1, 1},
+    {"reduce_max", "f32[2, 3, 4]", "axes = [0, 2]; keep = true", -1, 1},
+    {"logsumexp", "f32[2, 5]", "", -2, 2},
+    {"softmax", "f32[2, 5]", "", -2, 2},
+    {"log_softmax", "f32[2, 5]", "", -2, 2},
+    {"layer_norm", "f32[2, 5]", "eps = 1e-5", -2, 2},
+    {"layer_norm", "f32[2, 5]", "eps = 0.5", -2, 2},
+    {"rms_norm", "f32[2, 5]", "eps = 1e-5", -2, 2},
+    {"rms_norm", "f32[2, 5]", "eps = 0.5", -2, 2},
+    {"einsum", "f32[2, 3, 4]; f32[4, 5]", "equation = bsw,wf->bsf", -1, 1},
+    {"einsum", "f32[4, 5]; f32[2, 4]", "equation = wf,bw->fb", -1, 1},
+    {"einsum", "f32[2, 3, 4]; f32[2, 4, 3]", "equation = bij,bjk->bik", -1, 1},
+    {"einsum", "f32[2, 3]; f32[3, 4]", "equation = xa,ab->b", -1, 1},
+    {"einsum", "f32[3, 2]; f32[3, 4, 2]", "equation = ax,aby->bx", -1, 1},
+    {"einsum", "f32[2, 3]; f32[2, 3]", "equation = ab,ab->", -1, 1},
+    {"einsum", "f32[2]; f32[3]", "equation = a,b->ba", -1, 1},
+    {"einsum", "f32[2, 3, 4]", "equation = abc->cb", -1, 1},
+    {"einsum", "f32[2, 3]", "equation = ab->ba", -1, 1},
+    {"embedding", "i32[2, 4]; f32[5, 3]", "", -1, 1},
+    {"pick", "f32[2, 4, 5]; i32[2, 4]", "", -1, 1},
+    {"sdpa", "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]", "scale = 0.7", -1, 1},
+    {"sdpa", "f32[1, 4, 2, 2]; f32[1, 4, 2, 2]; f32[1, 4, 2, 2]", "scale = 1.5; causal = true", -1,
+     1},
+    {"rope", "f32[2, 3, 2, 4]", "base = 100", -1, 1},
+    {"rope", "f32[2, 3, 2, 4]", "base = 100; inverse = true", -1, 1},
+    {"reshape", "f32[2, 6]", "shape = [3, 4]", -1, 1},
+    {"broadcast", "f32[3, 1]", "shape = [2, 3, 4]", -1, 1},
+    {"transpose", "f32[2, 3, 4]", "perm = [2, 0, 1]", -1, 1},
+    {"slice", "f32[2, 5]", "axis = 1; begin = 1; end = 4", -1, 1},
+    {"pad", "f32[2, 3]", "axis = 1; begin = 2; end = 1", -1, 1},
+    {"split", "f32[2, 5]", "axis = 1; sizes = [2, 3]", -1, 1},
+    {"concat", "f32[2, 1]; f32[2, 3]; f32[2, 2]", "axis = 1", -1, 1},
+};
+
+enum { MOST_OPERANDS = 4, MOST_RESULTS = 4, SEED = 1 };
+
+typedef struct {
+    TestGraph test;
+    MwValueId operands[MOST_OPERANDS];
+    int operand_count;
+    Interpreter *run;
+    const MwValueId *gradient;
+} Trial;
+
+static double uniform(double low, double high, uint64_t stream, int64_t i)
+{
+    return low + (high - low) * mw_uniform_at(SEED, stream, (uint64_t)i);
+}
+
+/* Operands from "T; T; ...". */
+static void add_operands(Trial *trial, const char *types)
+{
+    for (const char *at = types; at; at = strchr(at, ';') ? strchr(at, ';') + 2 : NULL) {
+        MwTensor tensor = test_type(at);
+        bool is_weight = mw_type_is_float(tensor.type);
+        char name[2] = {(char)('a' + trial->operand_count), '\0'};
+        MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(trial->test.graph->interner, "zeros"));
+        MwNodeSpec spec = {.op = is_weight ? MW_OP_WEIGHT : MW_OP_INPUT,
+                           .attrs = &init,
+                           .attr_count = is_weight,
+                           .given = &tensor,
+                           .name = name};
+        trial->operands[trial->operand_count++] = test_add(&trial->test, &spec);
+    }
+}
+
+/* The loss: the sum of all results, each element times a number of its own. */
+static void add_loss(Trial *trial, MwValueId first, int count)
+{
+    TestGraph *test = &trial->test;
+    MwValueId loss = mw_no_value();
+    for (int k = 0; k < count; k++) {
+        MwValueId result = {first.index + k};
+        MwTensor tensor = *mw_value_tensor(test->graph, result);
+        if (tensor.type == MW_BF16)
+            result = test_apply(test, NULL, "cast", &result, 1, "type = f32");
+        tensor.type = MW_F32;
+        MwNodeSpec factor = {.op = MW_OP_INPUT, .given = &tensor};
+        MwValueId sum = test_op2(test, MW_OP_MUL, result, test_add(test, &factor));
+        for (int d = tensor.rank - 1; d >= 0; d--)
+            sum = test_apply(test, NULL, "reduce_sum", &sum, 1, "axes = [0]");
+        loss = mw_has_value(loss) ? test_op2(test, MW_OP_ADD, loss, sum) : sum;
+    }
+    test->graph->train.loss = loss;
+}
+
+static void fill(Trial *trial, double low, double high)
+{
+    MwGraph *graph = trial->test.graph;
+    for (int v = 0; v < graph->values.count; v++) {
+        const MwTensor *tensor = &graph->values.at[v].tensor;
+        double *into = trial->run->inputs[v];
+        bool is_weight = mw_value_node(graph, (MwValueId){v})->op == MW_OP_WEIGHT;
+        for (int64_t i = 0; i < mw_tensor_elements(tensor); i++) {
+            if (is_weight)
+                trial->run->at[v][i] = uniform(low, high, (uint64_t)v, i);
+            else if (into && mw_type_is_float(tensor->type))
+                into[i] = uniform(-1, 1, (uint64_t)v, i);
+            else if (into)
+                into[i] = (double)(i % (tensor->type == MW_BOOL ? 2 : 3));
+        }
+    }
+}
+
+static void differentiate(Trial *trial)
+{
+    MwCompilation compilation = {.arena = trial->test.arena, .graph = trial->test.graph};
+    bool done = mw_pass_differentiate(&compilation, trial->test.diags);
+    ck_assert_msg(done, "%s", test_diags_text(&trial->test));
+    trial->gradient = compilation.gradient;
+    trial->run = interpreter_new(trial->test.arena, trial->test.graph, SEED, 1);
+}
+
+static Trial trial_new(int i)
+{
+    Trial trial = {.test = test_graph_new()};
+    add_operands(&trial, cases[i].operands);
+    MwValueId y = test_apply(&trial.test, "y", cases[i].op, trial.operands, trial.operand_count,
+                             cases[i].attrs);
+    bool is_sdpa = strcmp(cases[i].op, "sdpa") == 0; /* its second result is a by-product */
+    add_loss(&trial, y, is_sdpa ? 1 : mw_value_node(trial.test.graph, y)->result_count);
+    differentiate(&trial);
+    fill(&trial, cases[i].low, cases[i].high);
+    return trial;
+}
+
+static double loss_of(Trial *trial)
+{
+    trial->run->place.step = 0; /* the same dropout every time */
+    interpreter_step(trial->run);
+    return trial->run->at[trial->test.graph->train.loss.index][0];
+}
+
+/* The difference quotient of the loss by element `i` of `value`. */
+static double slope_of(Trial *trial, MwValueId value, int64_t i)
+{
+    const double h = 1e-5;
+    double *x = &trial->run->at[value.index][i], middle = *x;
+    *x = middle + h;
+    double above = loss_of(trial);
+    *x = middle - h;
+    double below = loss_of(trial);
+    *x = middle;
+    return (above - below) / (2 * h);
+}
+
+START_TEST(gradient_is_the_difference_quotient)
+{
+    Trial trial = trial_new(_i);
+    loss_of(&trial);
+    for (int k = 0; k < trial.operand_count; k++) {
+        MwValueId operand = trial.operands[k];
+        MwTensor tensor = *mw_value_tensor(trial.test.graph, operand);
+        if (!mw_type_is_float(tensor.type))
+            continue;
+        MwValueId gradient = trial.gradient[operand.index];
+        ck_assert(mw_has_value(gradient));
+        for (int64_t e = 0; e < mw_tensor_elements(&tensor); e++) {
+            double slope = slope_of(&trial, operand, e);
+            loss_of(&trial);
+            double given = trial.run->at[gradient.index][e];
+            ck_assert_msg(fabs(given - slope) <= 1e-7 * fmax(1, fabs(slope)),
+                          "%s(%s), %s: operand %d, element %d: gradient %.12g, slope %.12g",
+                          cases[_i].op, cases[_i].operands, cases[_i].attrs, k, (int)e, given,
+                          slope);
+        }
+    }
+    test_graph_free(&trial.test);
+}
+END_TEST
+
+START_TEST(every_differentiable_operator_has_a_case)
+{
+    static const struct {
+        const char *name, *gradient;
+    } ops[] = {
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
+    {name, #gradient},
+#include "ir/ops.def"
+#undef OP
+    };
+    for (int i = 0; i < MW_COUNT(ops); i++) {
+        bool found = strcmp(ops[i].gradient, "none") == 0;
+        for (int k = 0; k < MW_COUNT(cases) && !found; k++)
+            found = strcmp(ops[i].name, cases[k].op) == 0;
+        ck_assert_msg(found, "no case for %s", ops[i].name);
+    }
+}
+END_TEST
+
+/* At kinks and ties: elements of operands in order, and the gradient of their sum of results. */
+static const struct {
+    const char *op, *operands, *attrs;
+    double elements[6], gradients[6];
+} conventions[] = {
+    {"relu", "f32[3]", "", {-1, 0, 2}, {0, 0, 1}},
+    {"abs", "f32[3]", "", {-1, 0, 2}, {-1, 0, 1}},
+    {"maximum", "f32[3]; f32[3]", "", {1, 2, 3, 3, 2, 1}, {0, 0.5, 1, 1, 0.5, 0}},
+    {"minimum", "f32[3]; f32[3]", "", {1, 2, 3, 3, 2, 1}, {1, 0.5, 0, 0, 0.5, 1}},
+    {"reduce_max",
+     "f32[2, 3]",
+     "axes = [1]",
+     {1, 1, 0, 2, 2, 2},
+     {0.5, 0.5, 0, 1. / 3, 1. / 3, 1. / 3}},
+    {"pow", "f32[2]; f32[2]", "", {0, 0, 0, 2}, {0, 0, 0, 0}},
+};
+
+START_TEST(kinks_and_ties_are_as_in_pytorch)
+{
+    Trial trial = {.test = test_graph_new()};
+    TestGraph *test = &trial.test;
+    add_operands(&trial, conventions[_i].operands);
+    MwValueId sum = test_apply(test, "y", conventions[_i].op, trial.operands, trial.operand_count,
+                               conventions[_i].attrs);
+    test->graph->train.loss = test_apply(test, NULL, "reduce_sum", &sum, 1, "axes = [0]");
+    differentiate(&trial);
+    for (int pass = 0, at = 0; pass < 2; pass++, at = 0) {
+        for (int k = 0; k < trial.operand_count; k++) {
+            MwValueId value = trial.operands[k], gradient = trial.gradient[value.index];
+            int64_t count = mw_tensor_elements(mw_value_tensor(test->graph, value));
+            for (int64_t e = 0; e < count; e++, at++) {
+                if (pass == 0)
+                    trial.run->at[value.index][e] = conventions[_i].elements[at];
+                else
+                    ck_assert_msg(trial.run->at[gradient.index][e] == conventions[_i].gradients[at],
+                                  "%s: gradient %d is %g instead of %g", conventions[_i].op, at,
+                                  trial.run->at[gradient.index][e], conventions[_i].gradients[at]);
+            }
+        }
+        loss_of(&trial);
+    }
+    test_graph_free(test);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gradients");
+    TCase *tests = tcase_create("gradients");
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, gradient_is_the_difference_quotient, 0, MW_COUNT(cases));
+    tcase_add_test(tests, every_differentiable_operator_has_a_case);
+    tcase_add_loop_test(tests, kinks_and_ties_are_as_in_pytorch, 0, MW_COUNT(conventions));
+    return run_suite(suite);
+}
