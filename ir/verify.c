@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The checker of graphs. It stops at the first thing that is wrong, because what it checks later
+ * may rest on it, and it reads nothing through an index that it has not checked. */
 #include "ir/verify.h"
 
 #include "ir/print.h"
