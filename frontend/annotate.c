@@ -144,6 +144,18 @@ static bool write_spec(MwText *text, const MwExpr *expr)
     return true;
 }
 
+/* A mesh axis splits one dimension, or adds up: never two things at once. */
+static bool uses_axes_once(MwSpec spec, int rank)
+{
+    MwAxes used = mw_spec_partial(spec);
+    bool once = true;
+    for (int d = 0; d < rank; d++) {
+        once &= !(used & mw_spec_dim(spec, d));
+        used |= mw_spec_dim(spec, d);
+    }
+    return once;
+}
+
 static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
 {
     MwText text = {.arena = ex->arena};
@@ -160,6 +172,10 @@ static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
         char shown[MW_TENSOR_TEXT_BYTES];
         mw_expand_error(ex, span, "a spec of %d dimension%s cannot be for %s", rank,
                         rank == 1 ? "" : "s", mw_tensor_text(tensor, shown));
+        return false;
+    }
+    if (!uses_axes_once(pin->spec, rank)) {
+        mw_expand_error(ex, span, "a mesh axis may stand only once in a spec");
         return false;
     }
     pin->has_spec = true;

@@ -43,10 +43,10 @@ static void unknown_key(MwExpander *ex, const MwCall *call, const MwArg *arg)
     MwKnown known = {0};
     for (int k = 0; k < call->formal_count; k++)
         mw_vec_push(ex->arena, &known, call->formals[k].name);
+    if (call->formal_count)
+        mw_expand_note(ex, mw_span_none(), "its parameters are %s", list_formals(ex, call));
     mw_expand_error(ex, arg->key.span, "%s has no parameter '%s'%s", call->callee, arg->key.text,
                     mw_expand_hint(ex, arg->key.text, &known));
-    if (call->formal_count)
-        mw_diag_note(ex->diags, mw_span_none(), "its parameters are %s", list_formals(ex, call));
 }
 
 static void too_many(MwExpander *ex, const MwCall *call, const MwArg *arg)

@@ -11,9 +11,9 @@ static bool eval_type_name(MwExpander *ex, MwName name, MwType *type)
     MwKnown known = {0};
     for (int i = 0; i < MW_TYPE_COUNT; i++)
         mw_vec_push(ex->arena, &known, mw_type_name((MwType)i));
+    mw_expand_note(ex, mw_span_none(), "types are f32, bf16, i32 and bool");
     mw_expand_error(ex, name.span, "unknown type '%s'%s", name.text,
                     mw_expand_hint(ex, name.text, &known));
-    mw_diag_note(ex->diags, mw_span_none(), "types are f32, bf16, i32 and bool");
     return false;
 }
 
@@ -65,10 +65,10 @@ static bool eval_init(MwExpander *ex, const MwExpr *expr, MwAttr attrs[2])
                         "uniform(limit)");
         return false;
     } else if (strcmp(name, "zeros") != 0 && strcmp(name, "ones") != 0) {
+        mw_expand_note(ex, mw_span_none(),
+                       "others are constant(value), normal(deviation) and uniform(limit)");
         mw_expand_error(ex, expr->span,
                         "'%s' is no initialiser without a value, as zeros and ones are", name);
-        mw_diag_note(ex->diags, mw_span_none(),
-                     "others are constant(value), normal(deviation) and uniform(limit)");
         return false;
     }
     attrs[0] = mw_attr_text(MW_ATTR_INIT, mw_intern(ex->interner, name));

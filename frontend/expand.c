@@ -352,8 +352,8 @@ static void add_block(MwExpander *ex, const MwItem *item)
     }
     void **slot = mw_name_map_add(&ex->blocks, name);
     if (*slot) {
+        mw_expand_note(ex, ((MwBlockState *)*slot)->span, "it is here");
         mw_expand_error(ex, item->span, "there already is a block '%s'", name);
-        mw_diag_note(ex->diags, ((MwBlockState *)*slot)->span, "it is here");
         return;
     }
     MwBlockState *state = MW_NEW(ex->arena, MwBlockState, 1);
@@ -362,7 +362,7 @@ static void add_block(MwExpander *ex, const MwItem *item)
 }
 
 /* The one model among the items. */
-static const MwItem *find_model(MwExpander *ex, const MwItems *items)
+static const MwItem *find_model(MwExpander *ex, const char *name, const MwItems *items)
 {
     const MwItem *model = NULL;
     for (int i = 0; i < items->count; i++) {
@@ -370,17 +370,17 @@ static const MwItem *find_model(MwExpander *ex, const MwItems *items)
         if (item->kind != MW_ITEM_MODEL)
             continue;
         if (model) {
+            mw_expand_note(ex, model->span, "the first is here");
             mw_expand_error(ex, item->span, "a file has one model");
-            mw_diag_note(ex->diags, model->span, "the first is here");
         }
         model = model ? model : item;
     }
     if (!model)
-        mw_expand_error(ex, mw_span_none(), "the file has no model");
+        mw_expand_error(ex, mw_span_none(), "%s has no model", name);
     return model;
 }
 
-MwGraph *mw_expand(MwArena *arena, MwInterner *interner, const MwItems *items,
+MwGraph *mw_expand(MwArena *arena, MwInterner *interner, const char *name, const MwItems *items,
                    const MwDefine *defines, int define_count, MwDiags *diags)
 {
     MwExpander ex = {.arena = arena,
@@ -395,7 +395,7 @@ MwGraph *mw_expand(MwArena *arena, MwInterner *interner, const MwItems *items,
     for (int i = 0; i < items->count; i++)
         if (items->at[i].kind == MW_ITEM_BLOCK)
             add_block(&ex, &items->at[i]);
-    const MwItem *model = find_model(&ex, items);
+    const MwItem *model = find_model(&ex, name, items);
     bool placed = mw_placement_check(items, diags);
     mw_sizes_compute(&ex, items, defines, define_count);
     if (model && placed && mw_diags_error_count(diags) == ex.first_errors)

@@ -85,6 +85,8 @@ typedef struct {
     int64_t steps;
     int first_errors; /* error count when the expansion began */
     int64_t next_key; /* of dropout */
+    MwSpan note_span; /* of `note` */
+    const char *note; /* to explain the error that comes next; NULL: none */
     bool stopped;     /* a limit was hit: everything is NONE from here */
 } MwExpander;
 
@@ -92,6 +94,8 @@ typedef struct {
 
 /* An error in the source, with a note for each block call it happened in. */
 void mw_expand_error(MwExpander *ex, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
+/* Explains the error that is reported next. */
+void mw_expand_note(MwExpander *ex, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
 /* Adds those notes to an error that something else reported. */
 void mw_expand_context(MwExpander *ex);
 /* Ends the expansion: a limit was passed. */
@@ -317,8 +321,8 @@ void mw_sizes_compute(MwExpander *ex, const MwItems *items, const MwDefine *defi
 /* Whether every statement stands where it may, and blocks return; errors for those that do not. */
 bool mw_placement_check(const MwItems *items, MwDiags *diags);
 
-/* Items to graph; NULL after errors. `items` are those of all files, imports in place. */
-MwGraph *mw_expand(MwArena *arena, MwInterner *interner, const MwItems *items,
+/* Items to graph; NULL after errors. `items` are those of file `name` and of all it imports. */
+MwGraph *mw_expand(MwArena *arena, MwInterner *interner, const char *name, const MwItems *items,
                    const MwDefine *defines, int define_count, MwDiags *diags);
 
 #endif

@@ -59,9 +59,9 @@ static MwTerm divide(MwExpander *ex, MwSpan span, int64_t a, int64_t b)
     }
     if (a % b == 0)
         return mw_term_int(a / b);
+    mw_expand_note(ex, mw_span_none(),
+                   "for a fraction, write one of them with a point, such as %lld.0", (long long)a);
     mw_expand_error(ex, span, "%lld is not divisible by %lld", (long long)a, (long long)b);
-    mw_diag_note(ex->diags, mw_span_none(),
-                 "for a fraction, write one of them with a point, such as %lld.0", (long long)a);
     return mw_term_none();
 }
 
@@ -233,7 +233,9 @@ MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b)
         return mw_term_none();
     if (is_int(a) && is_int(b) && a.i >= 0 && b.i > 0)
         return mw_term_int(a.i % b.i);
-    mw_expand_error(ex, span, "%% needs whole numbers, not negative, not %s and %s",
-                    mw_term_describe(ex, a), mw_term_describe(ex, b));
+    mw_expand_error(
+        ex, span,
+        "%% needs whole numbers, the left at least 0 and the right at least 1, not %s and %s",
+        mw_term_describe(ex, a), mw_term_describe(ex, b));
     return mw_term_none();
 }

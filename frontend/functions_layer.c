@@ -161,10 +161,10 @@ static bool check_targets(MwExpander *ex, const MwCall *call, const MwTensor *lo
     char text[3][MW_TENSOR_TEXT_BYTES];
     if (logits->rank > 0 && mw_type_is_float(logits->type) && mw_tensor_equal(targets, &wanted))
         return true;
+    mw_expand_note(ex, mw_span_none(), "it needs float logits [.., classes] and, here, %s",
+                   mw_tensor_text(&wanted, text[2]));
     mw_expand_error(ex, call->site.span, "cross_entropy cannot score %s against targets %s",
                     mw_tensor_text(logits, text[0]), mw_tensor_text(targets, text[1]));
-    mw_diag_note(ex->diags, mw_span_none(), "it needs float logits [.., classes] and, here, %s",
-                 mw_tensor_text(&wanted, text[2]));
     return false;
 }
 

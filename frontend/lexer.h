@@ -37,6 +37,10 @@ typedef struct {
 MwLexer *mw_lexer_new(MwParse *parse);
 void mw_lexer_free(MwLexer *lexer);
 
+/* Forgets the parentheses and square brackets that are open, after an error among them: the line
+ * ends where it would without them. */
+void mw_lexer_recover(MwLexer *lexer);
+
 /* What the grammar calls for the next token. */
 int mw_parser_lex(MW_PARSER_STYPE *value, MwSpan *span, MwParse *parse);
 

@@ -14,15 +14,28 @@ void mw_expand_context(MwExpander *ex)
     }
 }
 
+void mw_expand_note(MwExpander *ex, MwSpan span, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    ex->note = mw_arena_vprintf(ex->arena, format, args);
+    va_end(args);
+    ex->note_span = span;
+}
+
 void mw_expand_error(MwExpander *ex, MwSpan span, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     const char *message = mw_arena_vprintf(ex->arena, format, args);
     va_end(args);
+    const char *note = ex->note;
+    ex->note = NULL;
     if (ex->stopped)
         return;
     mw_diag_error(ex->diags, span, "%s", message);
+    if (note)
+        mw_diag_note(ex->diags, ex->note_span, "%s", note);
     mw_expand_context(ex);
 }
 

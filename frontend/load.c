@@ -121,7 +121,7 @@ static MwGraph *load(Loader *loader, const MwSource *source, const MwDefine *def
     mw_vec_push(loader->arena, &loader->files, ((File){canonical(loader, source->name), true}));
     if (!load_source(loader, source, false))
         return NULL;
-    return mw_expand(loader->arena, loader->interner, &loader->items, defines, count,
+    return mw_expand(loader->arena, loader->interner, source->name, &loader->items, defines, count,
                      loader->diags);
 }
 

@@ -20,9 +20,9 @@ static void add_dim(Side *side, char letter, int64_t size)
 static bool fail(MwExpander *ex, MwSite site, const MwTensor *a, const MwTensor *b, const char *why)
 {
     char left[MW_TENSOR_TEXT_BYTES], right[MW_TENSOR_TEXT_BYTES];
+    mw_expand_note(ex, mw_span_none(), "%s", why);
     mw_expand_error(ex, site.span, "cannot multiply %s by %s", mw_tensor_text(a, left),
                     mw_tensor_text(b, right));
-    mw_diag_note(ex->diags, mw_span_none(), "%s", why);
     return false;
 }
 

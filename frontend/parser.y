@@ -173,6 +173,7 @@ statement:
         $$->repeat.index = $4;
         $$->repeat.body = $5;
     }
+  | "repeat" error body               { $$ = NULL; yyerrok; }
   | error NEWLINE                     { $$ = NULL; yyerrok; }
   ;
 
@@ -224,9 +225,9 @@ line:
   ;
 
 declaration:
-    "input" NAME ":" type             { $$ = new_declare(parse, MW_STATEMENT_INPUT, $2, $4, NULL, @2); }
-  | "weight" NAME ":" type "=" expr   { $$ = new_declare(parse, MW_STATEMENT_WEIGHT, $2, $4, $6, @2); }
-  | "state" NAME ":" type "=" expr    { $$ = new_declare(parse, MW_STATEMENT_STATE, $2, $4, $6, @2); }
+    "input" NAME ":" type             { $$ = new_declare(parse, MW_STATEMENT_INPUT, $2, $4, NULL, mw_span_join(@2, @4)); }
+  | "weight" NAME ":" type "=" expr   { $$ = new_declare(parse, MW_STATEMENT_WEIGHT, $2, $4, $6, mw_span_join(@2, @6)); }
+  | "state" NAME ":" type "=" expr    { $$ = new_declare(parse, MW_STATEMENT_STATE, $2, $4, $6, mw_span_join(@2, @6)); }
   | "weight" NAME ":" type {
         mw_diag_error(parse->diags, @$, "weight '%s' needs an initialiser, as in '= normal(0.02)' or '= zeros'", $2.text);
         $$ = NULL;
@@ -423,6 +424,8 @@ static bool is_implied(const Expected *e, int kind)
         [YYSYMBOL_OR] = 1,    [YYSYMBOL_PAREN] = 1, [YYSYMBOL_SQUARE] = 1, [YYSYMBOL_DASH] = 1};
     if (e->expected[YYSYMBOL_INT] && begins_expression[kind])
         return true;
+    if (e->expected[YYSYMBOL_IMPORT] && kind == YYSYMBOL_YYEOF)
+        return true;
     if (e->expected[YYSYMBOL_RETURN] && kind >= YYSYMBOL_INPUT && kind <= YYSYMBOL_TRAIN)
         return true;
     return e->expected[YYSYMBOL_POWER] && (is_operator(kind) || kind == YYSYMBOL_PAREN);
@@ -473,12 +476,13 @@ static int yyreport_syntax_error(const yypcontext_t *context, MwParse *parse)
     MwSpan span = *yypcontext_location(context);
     yysymbol_kind_t found = yypcontext_token(context);
     uint32_t bytes = span.end - span.begin;
-    const char *separator = e.count ? ", found" : "unexpected";
+    mw_text_add(&text, e.count ? ", found " : "unexpected ");
     if (found > YYSYMBOL_NEWLINE && bytes > 0 && bytes <= 40)
-        mw_text_printf(&text, "%s '%.*s'", separator, (int)bytes, span.source->text + span.begin);
+        mw_text_printf(&text, "'%.*s'", (int)bytes, span.source->text + span.begin);
     else
-        mw_text_printf(&text, "%s %s", separator, yysymbol_name(found));
+        add_symbol(&text, yysymbol_name(found));
     mw_diag_error(parse->diags, span, "%s", text.at);
+    mw_lexer_recover(parse->lexer);
     return 0;
 }
 

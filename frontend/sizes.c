@@ -40,8 +40,8 @@ static bool check_name(MwExpander *ex, const MwItem *item)
     const char *name = item->name.text;
     const MwSize *earlier = mw_name_map_get(&ex->sizes, name);
     if (earlier) {
+        mw_expand_note(ex, earlier->span, "it is here");
         mw_expand_error(ex, item->name.span, "there already is a size '%s'", name);
-        mw_diag_note(ex->diags, earlier->span, "it is here");
     } else if (mw_name_is_predefined(name)) {
         mw_expand_error(ex, item->name.span, "'%s' has a meaning of its own and cannot be defined",
                         name);

@@ -192,10 +192,10 @@ static bool find_optimizer(MwExpander *ex, const MwExpr *expr, MwOptimizer *opti
         return true;
     for (int i = 0; i < MW_COUNT(signatures); i++)
         mw_vec_push(ex->arena, &known, mw_optimizer_name((MwOptimizer)i));
+    mw_expand_note(ex, mw_span_none(), "optimizers are sgd, adam and adamw");
     mw_expand_error(ex, name ? expr->call.callee.span : expr->span,
                     "expected an optimizer, as in adamw(lr = 3e-4)%s",
                     name ? mw_expand_hint(ex, name, &known) : "");
-    mw_diag_note(ex->diags, mw_span_none(), "optimizers are sgd, adam and adamw");
     return false;
 }
 
@@ -224,8 +224,8 @@ static bool read_loss(MwExpander *ex, const MwExpr *expr, MwValueId *loss)
         return false;
     if (mw_tensor_equal(mw_value_tensor(ex->graph, *loss), &scalar))
         return true;
+    mw_expand_note(ex, mw_span_none(), "mean(x) or sum(x) makes one number of it");
     mw_expand_error(ex, expr->span, "the loss must be f32[], not %s", mw_term_describe(ex, term));
-    mw_diag_note(ex->diags, mw_span_none(), "mean(x) or sum(x) makes one number of it");
     return false;
 }
 
@@ -242,8 +242,8 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
     ok &=
         read_call(ex, statement->span, "train", step_options, &options, read_step_options, &train);
     if (ok && mw_has_value(ex->graph->train.loss)) {
+        mw_expand_note(ex, ex->graph->train.span, "the first is here");
         mw_expand_error(ex, statement->span, "a model trains one loss");
-        mw_diag_note(ex->diags, ex->graph->train.span, "the first is here");
     } else if (ok) {
         ex->graph->train = train;
     }
