@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shape rules: result types, and the messages where there are none. */
+/* Shape rules: result types, and the messages where there are none. Every node that there is, of
+ * every operator, must also dump and read back as the same. */
 #include "base/text.h"
+#include "frontend/frontend.h"
+#include "ir/print.h"
 #include "ir/shape.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"
@@ -31,6 +34,9 @@ static const Case source_cases[] = {
     {"step", "", "", "i32[]"},
     {"constant", "", "type = f32; shape = [2, 3]; value = 0.5", "f32[2, 3]"},
     {"constant", "", "type = i32; shape = []; value = 7", "i32[]"},
+    {"constant", "", "type = f32; value = -inf", "f32[]"},
+    {"constant", "", "type = f32; value = 3.4028234663852886e+38", "f32[]"},
+    {"constant", "", "type = i32; value = -2147483648", "i32[]"},
     {"constant", "", "type = i32; value = 0.5", "constant 0.5 is no value of type i32"},
     {"constant", "", "type = i32; value = 2147483648",
      "constant 2147483648 is no value of type i32"},
@@ -328,11 +334,28 @@ static const char *error_text(TestGraph *test)
     return mw_arena_strndup(test->arena, text, strlen(text) - 1);
 }
 
+static void check_reads_back(TestGraph *test, MwNodeId node)
+{
+    MwValueId result = mw_node_result(test->graph, node, 0);
+    mw_vec_push(test->arena, &test->graph->outputs,
+                ((MwOutput){mw_value(test->graph, result)->name, result}));
+    MwText dump = {.arena = test->arena}, again = {.arena = test->arena};
+    mw_graph_print(&dump, test->graph);
+    MwSource source = {"dump.graph", dump.at, dump.bytes};
+    MwGraph *graph =
+        mw_graph_parse(test->arena, test->graph->interner, &source, NULL, 0, test->diags);
+    ck_assert_msg(graph != NULL, "%s", test_diags_text(test));
+    mw_graph_print(&again, graph);
+    ck_assert_str_eq(again.at, dump.at);
+}
+
 static void run_cases(const Case *cases, int count)
 {
     for (int i = 0; i < count; i++) {
         TestGraph test = test_graph_new();
         MwNodeId node = test_node(&test, cases[i].op, cases[i].operands, cases[i].attrs);
+        if (node.index >= 0)
+            check_reads_back(&test, node);
         const char *got = node.index >= 0 ? result_text(&test, node) : error_text(&test);
         ck_assert_msg(strcmp(got, cases[i].expected) == 0, "%s(%s; %s)\ngives    %s\nexpected %s",
                       cases[i].op, cases[i].operands, cases[i].attrs, got, cases[i].expected);
