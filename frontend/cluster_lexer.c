@@ -83,7 +83,8 @@ MwClusterToken mw_cluster_lex(MwClusterLexer *lexer)
     } else {
         bytes = 1;
         token.sign = *begin;
-        token.kind = *begin == '\n' ? MW_CLUSTER_NEWLINE : MW_CLUSTER_SIGN;
+        bool ends_item = *begin == '\n' || (*begin == ',' && lexer->brackets == 0);
+        token.kind = ends_item ? MW_CLUSTER_NEWLINE : MW_CLUSTER_SIGN;
         if (*begin == '[')
             lexer->brackets++;
         else if (strchr("={}", *begin)) /* no part of a list, so one was left open */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tokens of cluster files. Ends of lines separate items, but not within [ ]. */
+/* The tokens of cluster files. Ends of lines and commas separate items, but not within [ ]. */
 #ifndef MW_FRONTEND_CLUSTER_LEXER_H
 #define MW_FRONTEND_CLUSTER_LEXER_H
 
@@ -7,10 +7,10 @@
 
 typedef enum {
     MW_CLUSTER_END,
-    MW_CLUSTER_NEWLINE,
-    MW_CLUSTER_WORD,   /* a letter, then letters, digits and _ . / - */
-    MW_CLUSTER_NUMBER, /* 12, -1.5, 2e9 */
-    MW_CLUSTER_SIGN,   /* one of { } [ ] = : , or a character that is none of the above */
+    MW_CLUSTER_NEWLINE, /* or a comma that is not within [ ] */
+    MW_CLUSTER_WORD,    /* a letter, then letters, digits and _ . / - */
+    MW_CLUSTER_NUMBER,  /* 12, -1.5, 2e9 */
+    MW_CLUSTER_SIGN,    /* one of { } [ ] = : , or a character that is none of the above */
 } MwClusterTokenKind;
 
 typedef struct {

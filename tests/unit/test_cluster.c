@@ -264,6 +264,26 @@ static void write_file(const char *folder, const char *name, const char *text)
     ck_assert(mw_file_write(path, text, strlen(text), 0644));
 }
 
+/* The example at the head of docs/clusters.md, which is indented by four. */
+START_TEST(the_example_of_the_documentation_reads)
+{
+    MwArena *arena = mw_arena_new();
+    size_t bytes;
+    const char *page = mw_file_read(arena, SOURCE_ROOT "/docs/clusters.md", &bytes);
+    ck_assert_ptr_nonnull(page);
+    MwText text = {.arena = arena};
+    for (const char *line = strstr(page, "    cluster ");
+         strncmp(line, "    ", 4) == 0 || *line == '\n'; line = strchr(line, '\n') + 1)
+        mw_text_add_n(&text, line, strcspn(line, "\n") + 1);
+    Read read = read_text(text.at);
+    mw_diags_print(read.diags, stderr);
+    ck_assert_ptr_nonnull(read.cluster);
+    ck_assert_int_eq(read.cluster->nodes * read.cluster->devices_per_node, 8);
+    mw_arena_free(&read.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(a_file_like_another_changes_some_figures)
 {
     char folder[] = "/tmp/mw-cluster-XXXXXX";
@@ -366,6 +386,7 @@ int main(void)
     tcase_add_test(tcase, mistakes_in_sections_are_named);
     tcase_add_test(tcase, reading_goes_on_after_a_mistake);
     tcase_add_test(tcase, files_of_the_repository_read);
+    tcase_add_test(tcase, the_example_of_the_documentation_reads);
     tcase_add_test(tcase, a_file_like_another_changes_some_figures);
     tcase_add_test(tcase, local_ranks_share_the_machine);
     tcase_add_test(tcase, quantities_print_in_their_largest_unit);
