@@ -287,6 +287,22 @@ START_TEST(kinks_and_ties_are_as_in_pytorch)
 }
 END_TEST
 
+START_TEST(the_log_sum_exp_of_sdpa_has_no_gradient)
+{
+    Trial trial = {.test = test_graph_new()};
+    TestGraph *test = &trial.test;
+    add_operands(&trial, "f32[1, 2, 1, 2]; f32[1, 2, 1, 2]; f32[1, 2, 1, 2]");
+    MwValueId out = test_apply(test, "y", "sdpa", trial.operands, 3, "scale = 1");
+    MwValueId lse = {out.index + 1};
+    test->graph->train.loss = test_apply(test, NULL, "reduce_sum", &lse, 1, "axes = [0, 1, 2]");
+    MwCompilation compilation = {.arena = test->arena, .graph = test->graph};
+    ck_assert(!mw_pass_differentiate(&compilation, test->diags));
+    ck_assert_str_eq(test_diags_text(test), "meshwright: error: the loss depends on the "
+                                            "log-sum-exp of sdpa, which is not differentiable\n");
+    test_graph_free(test);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gradients");
@@ -295,5 +311,6 @@ int main(void)
     tcase_add_loop_test(tests, gradient_is_the_difference_quotient, 0, MW_COUNT(cases));
     tcase_add_test(tests, every_differentiable_operator_has_a_case);
     tcase_add_loop_test(tests, kinks_and_ties_are_as_in_pytorch, 0, MW_COUNT(conventions));
+    tcase_add_test(tests, the_log_sum_exp_of_sdpa_has_no_gradient);
     return run_suite(suite);
 }
