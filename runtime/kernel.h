@@ -22,4 +22,8 @@ typedef struct {
 /* Every generated unit defines this table; a NULL name ends it. */
 #define MW_KERNEL_TABLE_SYMBOL "mw_kernel_table"
 
+/* How units of C are compiled for the machine they are compiled on. */
+#define MW_KERNEL_C_FLAGS                                                                          \
+    "-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math"
+
 #endif

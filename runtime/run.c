@@ -8,6 +8,7 @@
 
 #include "runtime/executor.h"
 #include "runtime/feed.h"
+#include "runtime/kernels_compile.h"
 #include "runtime/progress.h"
 #include "runtime/run_options.h"
 #include "runtime/trace.h"
@@ -172,6 +173,14 @@ static bool set_device(Run *run, MwFault *fault)
     return run->device != NULL;
 }
 
+static bool set_kernels(Run *run, MwFault *fault)
+{
+    if (run->kernels)
+        return true;
+    run->kernels = mw_kernels_compile(run->arena, run->plan, run->transport, fault);
+    return run->kernels != NULL;
+}
+
 static bool open_trace(Run *run, MwFault *fault)
 {
     if (!run->options.trace)
@@ -212,7 +221,8 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        set_device, open_trace, make_executor, open_feeds, start_weights, open_progress,
+        set_kernels, set_device,    open_trace,    make_executor,
+        open_feeds,  start_weights, open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -337,15 +347,34 @@ int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *
     return status;
 }
 
+/* Runs a plan that was read, or says why it could not be. */
+static int run_if_read(int argc, char **argv, const MwPlan *plan, const MwDiags *diags,
+                       const MwKernelEntry *kernels)
+{
+    if (plan)
+        return mw_run_main(argc, argv, plan, kernels);
+    if (is_speaker())
+        mw_diags_print(diags, stderr);
+    return STATUS_FAULT;
+}
+
 int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels)
 {
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
     const MwSource source = {argv[0], text, bytes};
     const MwPlan *plan = mw_plan_parse(arena, &source, diags);
-    if (!plan && is_speaker())
-        mw_diags_print(diags, stderr);
-    int status = plan ? mw_run_main(argc, argv, plan, kernels) : STATUS_FAULT;
+    int status = run_if_read(argc, argv, plan, diags, kernels);
+    mw_arena_free(&arena);
+    return status;
+}
+
+int mw_run_file(int argc, char **argv, const char *path)
+{
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    const MwPlan *plan = mw_plan_read(arena, path, diags);
+    int status = run_if_read(argc, argv, plan, diags, NULL);
     mw_arena_free(&arena);
     return status;
 }

@@ -5,34 +5,42 @@
 
 #include <string.h>
 
-/* diff = pred - y; loss += scale * sum of diff^2 */
-static void run_diff(void *const *operands, const MwKernelArg *args, void *stream)
-{
-    (void)stream;
-    const float *pred = operands[0], *y = operands[1];
-    float *diff = operands[2], *loss = operands[3];
-    for (int64_t i = 0; i < args[0].i; i++) {
-        diff[i] = pred[i] - y[i];
-        *loss += (float)args[1].f * diff[i] * diff[i];
-    }
-}
+/* The kernels, as code of this program and as the source that the plan holds.
+ * diff: diff = pred - y; loss += scale * sum of diff^2. descend: w -= rate * g */
+#define SAMPLE_KERNELS                                                                             \
+    static void diff(void *const *operands, const MwKernelArg *args, void *stream)                 \
+    {                                                                                              \
+        const float *pred = operands[0], *y = operands[1];                                         \
+        float *to = operands[2], *loss = operands[3];                                              \
+        for (int64_t i = 0; i < args[0].i; i++) {                                                  \
+            to[i] = pred[i] - y[i];                                                                \
+            *loss += (float)args[1].f * to[i] * to[i];                                             \
+        }                                                                                          \
+        (void)stream;                                                                              \
+    }                                                                                              \
+    static void descend(void *const *operands, const MwKernelArg *args, void *stream)              \
+    {                                                                                              \
+        float *w = operands[0];                                                                    \
+        const float *g = operands[1];                                                              \
+        for (int i = 0; i < 4; i++)                                                                \
+            w[i] -= (float)args[0].f * g[i];                                                       \
+        (void)stream;                                                                              \
+    }                                                                                              \
+    const MwKernelEntry mw_kernel_table[] = {{"diff", diff}, {"descend", descend}, {0, 0}};
 
-/* w -= rate * g */
-static void run_descend(void *const *operands, const MwKernelArg *args, void *stream)
-{
-    (void)stream;
-    float *w = operands[0];
-    const float *g = operands[1];
-    for (int i = 0; i < SAMPLE_WIDTH; i++)
-        w[i] -= (float)args[0].f * g[i];
-}
+extern const MwKernelEntry mw_kernel_table[];
+SAMPLE_KERNELS
 
-const MwKernelEntry sample_kernels[] = {{"diff", run_diff}, {"descend", run_descend}, {NULL, NULL}};
+#define TEXT_OF(code) TEXT_OF_EXPANDED(code)
+#define TEXT_OF_EXPANDED(...) #__VA_ARGS__
 
-static const char sample_source[] = "/* descend: w -= rate * g */\n"
-                                    "#include \"runtime/kernel.h\"\n"
-                                    "\n"
-                                    "static const char text[] = \"a \\\"quoted\\\" | text\";\n";
+static const char sample_source[] =
+    "/* A \"quoted\" | text */\n"
+    "#include <stdint.h>\n"
+    "typedef union { int64_t i; double f; } MwKernelArg;\n"
+    "typedef void MwKernel(void *const *operands, const MwKernelArg *args, void *stream);\n"
+    "typedef struct { const char *name; MwKernel *function; } MwKernelEntry;\n"
+    "\n" TEXT_OF(SAMPLE_KERNELS) "\n";
 
 typedef struct {
     MwArena *arena;

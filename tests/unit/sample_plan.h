@@ -23,6 +23,7 @@ enum {
 };
 
 MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches);
-extern const MwKernelEntry sample_kernels[];
+/* Its kernels, in this program. */
+extern const MwKernelEntry mw_kernel_table[];
 
 #endif

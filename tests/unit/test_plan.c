@@ -88,7 +88,7 @@ START_TEST(a_parsed_plan_holds_what_was_printed)
     ck_assert_int_eq(mesh->tasks[2].program, 1);
     ck_assert(mesh->operators[0].compute_s == 1.0 / 3);
     ck_assert(mesh->operators[0].has_runner_up && !mesh->operators[1].has_runner_up);
-    ck_assert_ptr_nonnull(strstr(plan->kernel_source, "| text"));
+    ck_assert_ptr_nonnull(strstr(plan->kernel_source, " | text"));
 }
 END_TEST
 

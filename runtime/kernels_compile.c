@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/kernels_compile.h"
+
+#include "base/file.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* What the ranks of one machine find out from the one that compiles. */
+typedef struct {
+    char host[64];
+    char folder[128]; /* with kernels.c and kernels.so; empty: this rank does not compile */
+    bool failed;
+    MwFault fault;
+} Offer;
+
+static bool run_compiler(const char *source, const char *library, MwFault *fault)
+{
+    const char *compiler = getenv("CC") && *getenv("CC") ? getenv("CC") : "cc";
+    const char *const words[] = {
+        compiler, MW_KERNEL_C_FLAGS, "-shared", "-fPIC", "-o", library, source, "-lm", NULL};
+    pid_t pid;
+    int status;
+    int error = posix_spawnp(&pid, compiler, NULL, NULL, (char *const *)(uintptr_t)words, environ);
+    if (error)
+        return mw_fault_set(fault, "the kernels need a C compiler, and '%s' cannot be run: %s",
+                            compiler, strerror(error));
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return mw_fault_set(fault, "cannot wait for '%s': %s", compiler, strerror(errno));
+    return (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+           mw_fault_set(fault, "'%s' cannot compile the kernels", compiler);
+}
+
+static void file_path(const Offer *offer, const char *name, char path[192])
+{
+    snprintf(path, 192, "%s/%s", offer->folder, name);
+}
+
+static bool compile(const MwPlan *plan, Offer *offer)
+{
+    char source[192], library[192];
+    const char *parent = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    int length = snprintf(offer->folder, sizeof offer->folder, "%s/meshwright-XXXXXX", parent);
+    if ((size_t)length >= sizeof offer->folder || !mkdtemp(offer->folder)) {
+        *offer->folder = '\0';
+        return mw_fault_set(&offer->fault, "cannot make a folder in %s: %s", parent,
+                            strerror(errno));
+    }
+    file_path(offer, "kernels.c", source);
+    file_path(offer, "kernels.so", library);
+    if (!mw_file_write(source, plan->kernel_source, strlen(plan->kernel_source), 0600))
+        return mw_fault_set(&offer->fault, "cannot write %s: %s", source, strerror(errno));
+    return run_compiler(source, library, &offer->fault);
+}
+
+static void remove_files(const Offer *offer)
+{
+    char path[192];
+    if (!*offer->folder)
+        return;
+    file_path(offer, "kernels.c", path);
+    unlink(path);
+    file_path(offer, "kernels.so", path);
+    unlink(path);
+    rmdir(offer->folder);
+}
+
+static const MwKernelEntry *load(const Offer *offer, MwFault *fault)
+{
+    char path[192];
+    file_path(offer, "kernels.so", path);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const MwKernelEntry *table = library ? dlsym(library, MW_KERNEL_TABLE_SYMBOL) : NULL;
+    if (!table)
+        mw_fault_set(fault, "cannot load the kernels: %s", dlerror());
+    return table;
+}
+
+/* The lowest rank on the same machine. */
+static int compiling_rank(const Offer *all, int rank)
+{
+    int first = 0;
+    while (strcmp(all[first].host, all[rank].host) != 0)
+        first++;
+    return first;
+}
+
+const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan, MwTransport *transport,
+                                        MwFault *fault)
+{
+    const int rank = transport->rank;
+    Offer own = {0}, *all = MW_NEW(arena, Offer, transport->size);
+    gethostname(own.host, sizeof own.host - 1);
+    if (!transport->table->share(transport, &own, sizeof own, all, fault))
+        return NULL;
+    const int compiler = compiling_rank(all, rank);
+    if (compiler == rank)
+        own.failed = !compile(plan, &own);
+    if (!transport->table->share(transport, &own, sizeof own, all, fault))
+        return NULL;
+    *fault = all[compiler].fault;
+    const MwKernelEntry *table = all[compiler].failed ? NULL : load(&all[compiler], fault);
+    if (!transport->table->barrier(transport, fault))
+        table = NULL;
+    remove_files(&own);
+    return table;
+}
