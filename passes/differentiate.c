@@ -161,6 +161,8 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     d.gradient[loss.index] = mw_build_scalar(graph, 1);
     for (int n = nodes - 1; n >= 0; n--)
         differentiate_node(&d, (MwNodeId){n});
+    if (mw_diags_error_count(diags) > 0)
+        return false;
     compilation->gradient = weight_gradients(&d);
-    return mw_diags_error_count(diags) == 0;
+    return true;
 }
