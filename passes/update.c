@@ -68,6 +68,7 @@ static MwValueId build_rate(const Updater *u)
     }
     if (train->schedule == MW_SCHEDULE_CONSTANT)
         return rate;
+    MW_ASSERT(train->total_steps > train->warmup_steps);
     MwValueId p = scalar_op(u, MW_OP_DIV, scalar_op(u, MW_OP_SUB, t, warmup),
                             (double)train->total_steps - warmup);
     p = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_MAXIMUM, p, 0), 1);
@@ -228,12 +229,6 @@ bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
     const MwTrain *train = &graph->train;
     if (!mw_has_value(train->loss))
         return true;
-    if (train->schedule != MW_SCHEDULE_CONSTANT && train->total_steps <= train->warmup_steps) {
-        mw_diag_error(diags, train->span,
-                      "the schedule needs more total_steps (%lld) than warmup_steps (%lld)",
-                      (long long)train->total_steps, (long long)train->warmup_steps);
-        return false;
-    }
     Updater u = {.graph = graph,
                  .train = train,
                  .gradient = compilation->gradient,

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The update phase against updates written by hand: every optimizer, decay, clipping, schedules. */
+#include "tests/unit/model.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 3, STEPS = 4 };
+
+/* What PyTorch's optimizers do with one weight; `g` is its gradient in every step. */
+typedef struct {
+    double w[COUNT], m[COUNT], v[COUNT];
+} Weight;
+
+static void sgd(Weight *x, const double *g, int step, double decay)
+{
+    (void)step;
+    for (int i = 0; i < COUNT; i++)
+        x->w[i] -= 0.1 * (g[i] + decay * x->w[i]);
+}
+
+static void momentum(Weight *x, const double *g, int step, double decay)
+{
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->m[i] = step == 1 ? d : 0.9 * x->m[i] + d;
+        x->w[i] -= 0.1 * x->m[i];
+    }
+}
+
+static void nesterov(Weight *x, const double *g, int step, double decay)
+{
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->m[i] = step == 1 ? d : 0.9 * x->m[i] + d;
+        x->w[i] -= 0.1 * (d + 0.9 * x->m[i]);
+    }
+}
+
+static void adam_step(Weight *x, const double *g, int step)
+{
+    const double beta1 = 0.8, beta2 = 0.95, eps = 1e-3, rate = 0.1;
+    double step_size = rate / (1 - pow(beta1, step));
+    for (int i = 0; i < COUNT; i++) {
+        x->m[i] += (g[i] - x->m[i]) * (1 - beta1);
+        x->v[i] = x->v[i] * beta2 + (1 - beta2) * g[i] * g[i];
+        double denominator = sqrt(x->v[i]) / sqrt(1 - pow(beta2, step)) + eps;
+        x->w[i] -= step_size * x->m[i] / denominator;
+    }
+}
+
+static void adam(Weight *x, const double *g, int step, double decay)
+{
+    double decayed[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        decayed[i] = g[i] + decay * x->w[i];
+    adam_step(x, decayed, step);
+}
+
+static void adamw(Weight *x, const double *g, int step, double decay)
+{
+    for (int i = 0; i < COUNT; i++)
+        x->w[i] *= 1 - 0.1 * decay;
+    adam_step(x, g, step);
+}
+
+static const struct {
+    const char *train;
+    void (*step)(Weight *x, const double *g, int step, double decay);
+    double decay;
+} optimizers[] = {
+    {"sgd(lr = 0.1)", sgd, 0},
+    {"sgd(lr = 0.1, weight_decay = 0.3)", sgd, 0.3},
+    {"sgd(lr = 0.1, momentum = 0.9, weight_decay = 0.3)", momentum, 0.3},
+    {"sgd(lr = 0.1, momentum = 0.9, nesterov = true, weight_decay = 0.3)", nesterov, 0.3},
+    {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3)", adam, 0},
+    {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adam, 0.3},
+    {"adamw(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adamw, 0.3},
+};
+
+/* The gradients of w and b are 2 x and -3 x. */
+static TestModel two_weights(const char *train, MwArena *arena)
+{
+    const char *text = mw_arena_printf(arena,
+                                       "model m {\n"
+                                       "  input x: f32[%d]\n"
+                                       "  weight w: f32[%d] = ones\n"
+                                       "  weight b: f32[%d] = constant(2)\n"
+                                       "  train sum(2 * w * x - 3 * x * b) with %s\n"
+                                       "}\n",
+                                       COUNT, COUNT, COUNT, train);
+    TestModel model = test_model_new(text, 1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    return model;
+}
+
+static void set_input(TestModel *model, const double *x)
+{
+    MwGraph *graph = model->compilation.graph;
+    interpreter_set(model->run, mw_graph_find(graph, mw_intern(graph->interner, "x")), x);
+}
+
+static void compare(const TestModel *model, const char *name, const double *wanted)
+{
+    const double *given = interpreter_value(model->run, name);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_msg(fabs(given[i] - wanted[i]) <= 1e-12, "%s: element %d is %.10g, not %.10g",
+                      name, i, given[i], wanted[i]);
+}
+
+static const double x[COUNT] = {0.5, -1, 0.25};
+
+START_TEST(optimizers_are_those_of_pytorch)
+{
+    MwArena *arena = mw_arena_new();
+    const char *train = mw_arena_printf(arena, "%s, no_decay = [\"b*\"]", optimizers[_i].train);
+    TestModel model = two_weights(train, arena);
+    set_input(&model, x);
+    Weight w = {.w = {1, 1, 1}}, b = {.w = {2, 2, 2}};
+    double gw[COUNT], gb[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        gw[i] = 2 * x[i];
+        gb[i] = -3 * x[i];
+    }
+    for (int step = 1; step <= STEPS; step++) {
+        interpreter_step(model.run);
+        optimizers[_i].step(&w, gw, step, optimizers[_i].decay);
+        optimizers[_i].step(&b, gb, step, 0);
+        compare(&model, "w", w.w);
+        compare(&model, "b", b.w);
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Only beyond the norm given are gradients made smaller, all by one factor. */
+START_TEST(clipping_is_by_the_norm_of_all_gradients)
+{
+    const double norm = sqrt((4 + 9) * (0.25 + 1 + 0.0625));
+    const double limits[] = {0.5 * norm, 2 * norm};
+    MwArena *arena = mw_arena_new();
+    const char *train = mw_arena_printf(arena, "sgd(lr = 1), clip_norm = %.17g", limits[_i]);
+    TestModel model = two_weights(train, arena);
+    set_input(&model, x);
+    interpreter_step(model.run);
+    double scale = fmin(1, limits[_i] / (norm + 1e-6)), w[COUNT], b[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        w[i] = 1 - scale * 2 * x[i];
+        b[i] = 2 + scale * 3 * x[i];
+    }
+    compare(&model, "w", w);
+    compare(&model, "b", b);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* The rate in steps 1, 2, ... */
+static const struct {
+    const char *options;
+    int count;
+    double rates[8];
+} schedules[] = {
+    {"", 3, {0.5, 0.5, 0.5}},
+    {", warmup_steps = 4", 6, {0.125, 0.25, 0.375, 0.5, 0.5, 0.5}},
+    {", schedule = linear, total_steps = 5", 7, {0.4, 0.3, 0.2, 0.1, 0, 0, 0}},
+    {", schedule = linear, warmup_steps = 2, total_steps = 4, final_rate = 0.2",
+     6,
+     {0.25, 0.5, 0.3, 0.1, 0.1, 0.1}},
+    {", schedule = cosine, total_steps = 4",
+     6,
+     {0.4267766952966369, 0.25, 0.0732233047033631, 0, 0, 0}},
+    {", schedule = cosine, warmup_steps = 1, total_steps = 5, final_rate = 0.5",
+     6,
+     {0.5, 0.46338834764831845, 0.375, 0.28661165235168155, 0.25, 0.25}},
+};
+
+START_TEST(rates_follow_the_schedule)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model =
+        two_weights(mw_arena_printf(arena, "sgd(lr = 0.5)%s", schedules[_i].options), arena);
+    for (int step = 0; step < schedules[_i].count; step++) {
+        interpreter_step(model.run);
+        double rate = interpreter_value(model.run, "learning_rate")[0];
+        ck_assert_msg(fabs(rate - schedules[_i].rates[step]) <= 1e-12,
+                      "%s: step %d has rate %.16g, not %.16g", schedules[_i].options, step + 1,
+                      rate, schedules[_i].rates[step]);
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(a_pattern_that_matches_nothing_is_pointed_out)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model = two_weights("sgd(lr = 1), no_decay = [\"c*\"]", arena);
+    ck_assert_ptr_nonnull(strstr(test_model_diags(&model), "\"c*\" matches no weight"));
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* States are f32, and begin at zero, whatever the type of the weight. */
+START_TEST(a_bf16_weight_has_f32_states)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  input x: f32[4]\n"
+                                     "  weight w: bf16[4] = ones\n"
+                                     "  train sum(x * cast(w, f32)) with adamw(lr = 1), "
+                                     "clip_norm = 1\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    MwGraph *graph = model.compilation.graph;
+    static const struct {
+        const char *name;
+        MwType type;
+    } wanted[] = {{"w", MW_BF16}, {"w.m", MW_F32}, {"w.v", MW_F32}};
+    for (int i = 0; i < MW_COUNT(wanted); i++) {
+        MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, wanted[i].name));
+        ck_assert(mw_has_value(value));
+        ck_assert_int_eq(mw_value_tensor(graph, value)->type, wanted[i].type);
+    }
+    ck_assert_int_eq(graph->assigns.count, 3);
+    test_model_free(&model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("update");
+    TCase *tests = tcase_create("update");
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, optimizers_are_those_of_pytorch, 0, MW_COUNT(optimizers));
+    tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
+    tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
+    tcase_add_test(tests, a_pattern_that_matches_nothing_is_pointed_out);
+    tcase_add_test(tests, a_bf16_weight_has_f32_states);
+    return run_suite(suite);
+}
