@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/compile_options.h"
 
+#include "frontend/units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,17 +60,11 @@ static int parse_count(struct argp_state *state, const char *what, const char *t
 
 static int64_t parse_bytes(struct argp_state *state, const char *text)
 {
-    static const struct {
-        const char *name;
-        double bytes;
-    } units[] = {{"", 1},      {"B", 1},      {"kB", 1e3},      {"MB", 1e6},     {"GB", 1e9},
-                 {"TB", 1e12}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
     char *end;
     double value = strtod(text, &end);
-    for (int i = 0; i < MW_COUNT(units); i++)
-        if (end > text && strcmp(end, units[i].name) == 0 && value * units[i].bytes >= 1 &&
-            value * units[i].bytes < 0x1p60)
-            return (int64_t)(value * units[i].bytes);
+    double bytes = *end ? value * mw_unit_scale(MW_QUANTITY_BYTES, end) : value;
+    if (end > text && bytes >= 1 && bytes < 0x1p60)
+        return (int64_t)bytes;
     argp_error(state, "'%s' is no amount of memory: write 16GB or 512MiB", text);
     return 0;
 }
