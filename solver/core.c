@@ -276,6 +276,7 @@ MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
         mw_arena_dup(arena, core->factors.at, sizeof(MwCoreFactor) * (size_t)core->factors.count);
     memset(&copy->trail, 0, sizeof copy->trail);
     copy->limit = mw_arena_dup(arena, core->limit, sizeof *core->limit * (size_t)core->row_count);
+    copy->price = mw_arena_dup(arena, core->price, sizeof *core->price * (size_t)core->row_count);
     copy->time = mw_arena_dup(arena, core->time, sizeof *core->time * (size_t)core->row_count);
     return copy;
 }

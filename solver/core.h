@@ -7,8 +7,9 @@
  * into one of the original. Costs that do not depend on any choice are collected in `constant`.
  *
  * Invariant: for every choice of the reduced problem, its cost plus `constant` is the cost of the
- * restored choice, scaled by 2^-shift and rounded down per entry; and the restored choice keeps the
- * memory limit if and only if the reduced one keeps the rows. Some best choice is always left. */
+ * restored choice, times 2^scale (rounded down per entry if scale < 0); and the restored choice
+ * keeps the memory limit if and only if the reduced one keeps the rows. Some best choice is always
+ * left. */
 #ifndef MW_SOLVER_CORE_H
 #define MW_SOLVER_CORE_H
 
@@ -63,8 +64,9 @@ typedef struct {
     int row_count;   /* memory rows: the times at which a limit could bind */
     __int128 *limit; /* [row_count]; less what every choice uses */
     int64_t *time;   /* [row_count] the time a row stands for */
+    double *price;   /* [row_count] what a bound was last made with; see dual.h */
     MwCost constant;
-    int shift;
+    int scale; /* costs are those of the problem times 2^scale */
     bool infeasible;
     MW_VEC(int) changed_nodes;   /* for reduce.c: cost, terms or factors changed */
     MW_VEC(int) changed_factors; /* cost changed */
@@ -75,6 +77,11 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
 /* An independent copy whose trail starts empty: restores to choices of `core`. */
 MwCore *mw_core_copy(MwArena *arena, const MwCore *core);
 
+/* No choice of the problem that such a choice of the core restores to costs less: the bound in the
+ * problem's scale. And the least cost in the core's scale that proves at least `cost`. */
+MwCost mw_core_unscaled_bound(const MwCore *core, MwCost bound);
+MwCost mw_core_cutoff(const MwCore *core, MwCost cost);
+
 int mw_core_strategies(const MwCore *core, int node);
 /* Where `node` stands in the factor's scope. */
 int mw_core_position(const MwCoreFactor *factor, int node);
@@ -84,6 +91,8 @@ void mw_core_queue(MwCore *core, int node);
 /* Cost of a choice of the nodes left, constant included; and whether it keeps all rows. */
 MwCost mw_core_cost(const MwCore *core, const int *choice);
 bool mw_core_fits(const MwCore *core, const int *choice);
+/* Whether it takes nothing forbidden. */
+bool mw_core_allows(const MwCore *core, const int *choice);
 
 /* Adds to the node's cost. */
 void mw_core_add_cost(MwCore *core, int node, const MwTable *cost);

@@ -26,18 +26,24 @@ static int64_t edge_entries(const MwProblem *problem, const MwProblemEdge *edge)
     return (int64_t)problem->nodes[edge->a].strategy_count * problem->nodes[edge->b].strategy_count;
 }
 
-/* Bits to drop so that all finite costs together stay well below MW_FORBIDDEN. */
-static int needed_shift(const MwProblem *problem)
+/* The greatest power of two, within reason, that keeps all finite costs together well below
+ * MW_FORBIDDEN. Above zero it leaves room for fractions in bounds. */
+static int best_scale(const MwProblem *problem)
 {
     __int128 total = 0;
     for (int i = 0; i < problem->node_count; i++)
         total += greatest_finite(problem->nodes[i].cost, problem->nodes[i].strategy_count);
     for (int i = 0; i < problem->edge_count; i++)
         total += greatest_finite(problem->edges[i].cost, edge_entries(problem, &problem->edges[i]));
-    int shift = 0;
-    while ((total >> shift) > MW_FORBIDDEN / 4)
-        shift++;
-    return shift;
+    int scale = 16;
+    while ((scale >= 0 ? total << scale : total >> -scale) > MW_FORBIDDEN / 8)
+        scale--;
+    return scale;
+}
+
+static int64_t scaled(int64_t cost, int scale)
+{
+    return scale >= 0 ? cost << scale : cost >> -scale;
 }
 
 static const MwTable *scaled_table(MwCore *core, int arity, const int *dims, const int64_t *cost)
@@ -45,7 +51,7 @@ static const MwTable *scaled_table(MwCore *core, int arity, const int *dims, con
     int64_t count = arity == 1 ? dims[0] : (int64_t)dims[0] * dims[1];
     int64_t *values = mw_tables_scratch(core->tables, count);
     for (int64_t i = 0; i < count; i++)
-        values[i] = cost[i] < MW_COST_INFINITE ? cost[i] >> core->shift : MW_FORBIDDEN;
+        values[i] = cost[i] < MW_COST_INFINITE ? scaled(cost[i], core->scale) : MW_FORBIDDEN;
     return mw_table_intern(core->tables, arity, dims, values);
 }
 
@@ -97,6 +103,7 @@ static void build_rows(MwCore *core, const MwProblem *problem)
     int *first_row = MW_NEW(core->arena, int, problem->node_count);
     int count = sorted_events(problem, events);
     core->limit = MW_NEW(core->arena, __int128, problem->node_count);
+    core->price = MW_NEW(core->arena, double, problem->node_count);
     core->time = MW_NEW(core->arena, int64_t, problem->node_count);
     for (int i = 0; i < count; i++) {
         const Event *event = &events[i];
@@ -120,7 +127,7 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
     core->tables = tables;
     core->node_count = problem->node_count;
     core->nodes = MW_NEW(arena, MwCoreNode, problem->node_count);
-    core->shift = needed_shift(problem);
+    core->scale = best_scale(problem);
     for (int i = 0; i < problem->node_count; i++) {
         const MwProblemNode *node = &problem->nodes[i];
         core->nodes[i].cost = scaled_table(core, 1, &node->strategy_count, node->cost);

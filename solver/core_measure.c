@@ -22,6 +22,33 @@ MwCost mw_core_cost(const MwCore *core, const int *choice)
     return cost;
 }
 
+bool mw_core_allows(const MwCore *core, const int *choice)
+{
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost && core->nodes[i].cost->at[choice[i]] >= MW_FORBIDDEN)
+            return false;
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost && factor_cost(&core->factors.at[i], choice) >= MW_FORBIDDEN)
+            return false;
+    return true;
+}
+
+/* x / 2^bits rounded up. */
+static MwCost divide_up(MwCost x, int bits)
+{
+    return -(-x >> bits);
+}
+
+MwCost mw_core_unscaled_bound(const MwCore *core, MwCost bound)
+{
+    return core->scale >= 0 ? divide_up(bound, core->scale) : bound << -core->scale;
+}
+
+MwCost mw_core_cutoff(const MwCore *core, MwCost cost)
+{
+    return core->scale >= 0 ? ((cost - 1) << core->scale) + 1 : divide_up(cost, -core->scale);
+}
+
 bool mw_core_fits(const MwCore *core, const int *choice)
 {
     bool fits = true;

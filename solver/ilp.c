@@ -178,6 +178,18 @@ static double good_scale(const MwCore *core)
     return GREATEST_COST / (double)greatest;
 }
 
+enum { COLUMN_LIMIT = 200000 };
+
+bool mw_ilp_manageable(const MwCore *core)
+{
+    int64_t columns = 0;
+    for (int i = 0; i < core->node_count; i++)
+        columns += core->nodes[i].cost ? core->nodes[i].cost->count : 0;
+    for (int i = 0; i < core->factors.count; i++)
+        columns += core->factors.at[i].cost ? core->factors.at[i].cost->count : 0;
+    return columns <= COLUMN_LIMIT;
+}
+
 static int *read_choice(MwArena *arena, const MwCore *core, const MwIlp *ilp)
 {
     int *choice = MW_NEW(arena, int, core->node_count);

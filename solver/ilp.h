@@ -23,6 +23,9 @@ typedef struct {
     MwCost bound; /* no choice costs less, core->constant included */
 } MwIlpAnswer;
 
+/* Whether GLPK has a chance with a program of this size. */
+bool mw_ilp_manageable(const MwCore *core);
+
 /* Solves what is left of the core. `deadline_s` as in MwReduceLimits. */
 MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, double deadline_s);
 

@@ -144,7 +144,7 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
         settle(&reducer);
         if (!core->infeasible)
             mw_reduce_rows(core);
-        if (core->changed_nodes.count > 0)
-            settle(&reducer);
+        settle(&reducer);
     } while (!core->infeasible && eliminate_round(&reducer));
+    settle(&reducer);
 }

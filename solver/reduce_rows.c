@@ -62,6 +62,7 @@ void mw_reduce_rows(MwCore *core)
         if (sum[row] <= core->limit[row])
             continue;
         core->limit[kept] = core->limit[row];
+        core->price[kept] = core->price[row];
         core->time[kept++] = core->time[row];
     }
     new_index[core->row_count] = kept;

@@ -4,6 +4,7 @@
 #include "solver/replace.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 static bool ends_in(const char *text, const char *ending)
@@ -16,7 +17,7 @@ static bool write_program(const MwProblem *problem, const char *path)
 {
     MwArena *scratch = mw_arena_new();
     MwCore *core = mw_core_build(scratch, mw_tables_new(scratch), problem, true);
-    MwIlp ilp = mw_ilp_build(scratch, core, (double)((MwCost)1 << core->shift));
+    MwIlp ilp = mw_ilp_build(scratch, core, ldexp(1, -core->scale));
     if (problem->name && strlen(problem->name) < 256)
         glp_set_prob_name(ilp.program, problem->name);
     glp_term_out(GLP_OFF);

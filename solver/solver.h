@@ -17,6 +17,8 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
+#include <stdio.h>
+
 #define MW_COST_INFINITE ((int64_t)1000000000000000000)
 #define MW_USAGE_UNLIMITED INT64_MAX
 
@@ -46,6 +48,7 @@ typedef struct {
 
 typedef struct {
     double time_limit_s; /* 0: none */
+    FILE *log;           /* a line per step; NULL: none */
 } MwSolveOptions;
 
 typedef enum {

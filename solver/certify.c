@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From potentials and prices in floating point to a proof in integers.
+ *
+ * Potentials are rounded to integers: any integers are potentials, so nothing is lost in validity.
+ * Prices are rounded to fixed point; priced usage is rounded down and the priced limits up, so the
+ * bound errs on the safe side. With least node costs and least entries subtracted, what is left on
+ * a strategy (and on the best entries that go with it) is how much above the bound every choice
+ * with it must cost. A strategy, or an entry, that comes to the cutoff or more is in no choice
+ * better than the one already known and is taken away (reduced-cost fixing; for potentials: Cooper
+ * et al., Soft arc consistency revisited, Artificial Intelligence 174, 2010). */
+#include "solver/dual.h"
+
+#include <math.h>
+
+typedef struct {
+    const MwDual *dual;
+    MwArena *arena;
+    MwCost **cost;        /* [dual node][strategy], least value 0 */
+    MwCost **entry;       /* [dual factor][entry], least value 0; MW_FORBIDDEN and up: forbidden */
+    int64_t ***potential; /* [dual factor][dimension][class] */
+    __int128 *unit_price; /* [row + 1] cumulative, in units of 2^-price_bits */
+    int price_bits;
+    MwCost bound;
+} Proof;
+
+/* x / 2^bits rounded down. */
+static __int128 scale_down(__int128 x, int bits)
+{
+    return bits >= 0 ? x >> bits : x * ((__int128)1 << -bits);
+}
+
+/* Prices to 44 bits of the greatest: their sums times usages then fit 128 bits. */
+static void round_prices(Proof *proof)
+{
+    const MwDual *dual = proof->dual;
+    int rows = dual->core->row_count, exponent = 0;
+    double greatest = 0;
+    __int128 limits = 0;
+    for (int row = 0; row < rows; row++)
+        greatest = fmax(greatest, dual->price[row]);
+    frexp(greatest, &exponent);
+    proof->price_bits = (int)mw_min(44 - exponent, 64);
+    proof->unit_price = MW_NEW(proof->arena, __int128, rows + 1);
+    for (int row = 0; row < rows; row++) {
+        int64_t unit = (int64_t)ldexp(dual->price[row], proof->price_bits);
+        proof->unit_price[row + 1] = proof->unit_price[row] + unit;
+        limits += unit * dual->core->limit[row];
+    }
+    proof->bound += scale_down(-limits, proof->price_bits);
+}
+
+static void add_priced_usage(const Proof *proof, const MwCoreNode *node, MwCost *cost)
+{
+    for (int k = 0; k < node->terms.count; k++) {
+        const MwCoreTerm *term = &node->terms.at[k];
+        __int128 unit = proof->unit_price[term->last + 1] - proof->unit_price[term->first];
+        for (int s = 0; s < term->usage->count; s++)
+            cost[s] += scale_down(unit * term->usage->at[s], proof->price_bits);
+    }
+}
+
+static void round_potentials(Proof *proof, int index)
+{
+    const MwDualFactor *factor = &proof->dual->factors[index];
+    const MwTable *cost = proof->dual->core->factors.at[factor->index].cost;
+    proof->potential[index] = MW_NEW(proof->arena, int64_t *, cost->arity);
+    for (int i = 0; i < cost->arity; i++) {
+        int64_t *rounded = MW_NEW(proof->arena, int64_t, cost->dims[i]);
+        for (int c = 0; c < cost->dims[i]; c++)
+            rounded[c] = llround(fmax(-0x1p60, fmin(factor->potential[i][c], 0x1p60)));
+        proof->potential[index][i] = rounded;
+    }
+}
+
+static MwCost take_least(MwCost *values, int64_t count)
+{
+    MwCost least = values[0];
+    for (int64_t i = 1; i < count; i++)
+        least = values[i] < least ? values[i] : least;
+    for (int64_t i = 0; i < count; i++)
+        values[i] -= least;
+    return least;
+}
+
+/* A forbidden entry stands far above any sum of others. */
+static const MwCost ABOVE_ALL = (MwCost)1 << 100;
+
+static void prove_factor(Proof *proof, int index)
+{
+    const MwTable *cost = proof->dual->core->factors.at[proof->dual->factors[index].index].cost;
+    MwCost *entry = MW_NEW(proof->arena, MwCost, cost->count);
+    for (int64_t e = 0; e < cost->count; e++)
+        entry[e] = cost->at[e] < MW_FORBIDDEN ? cost->at[e] : ABOVE_ALL;
+    for (int i = 0; i < cost->arity; i++) {
+        const int64_t *potential = proof->potential[index][i];
+        int64_t inner = mw_table_inner(cost, i), size = cost->dims[i];
+        for (int64_t e = 0; e < cost->count; e++)
+            entry[e] -= potential[e / inner % size];
+    }
+    proof->entry[index] = entry;
+    proof->bound += take_least(entry, cost->count);
+}
+
+static void prove_node(Proof *proof, int index)
+{
+    const MwDualNode *node = &proof->dual->nodes[index];
+    const MwCore *core = proof->dual->core;
+    const MwCoreNode *of = &core->nodes[node->node];
+    MwCost *cost = MW_NEW(proof->arena, MwCost, of->cost->count);
+    for (int s = 0; s < of->cost->count; s++)
+        cost[s] = of->cost->at[s];
+    add_priced_usage(proof, of, cost);
+    for (int i = 0; i < node->factor_count; i++) {
+        const MwCoreFactor *factor =
+            &core->factors.at[proof->dual->factors[node->factors[i]].index];
+        const int64_t *classes = factor->classes[node->dims[i]]->at;
+        const int64_t *potential = proof->potential[node->factors[i]][node->dims[i]];
+        for (int s = 0; s < of->cost->count; s++)
+            cost[s] += potential[classes[s]];
+    }
+    proof->cost[index] = cost;
+    proof->bound += take_least(cost, of->cost->count);
+}
+
+static Proof prove(MwArena *arena, const MwDual *dual)
+{
+    Proof proof = {.dual = dual, .arena = arena, .bound = dual->core->constant};
+    proof.cost = MW_NEW(arena, MwCost *, dual->node_count);
+    proof.entry = MW_NEW(arena, MwCost *, dual->factor_count);
+    proof.potential = MW_NEW(arena, int64_t **, dual->factor_count);
+    round_prices(&proof);
+    for (int i = 0; i < dual->factor_count; i++) {
+        round_potentials(&proof, i);
+        prove_factor(&proof, i);
+    }
+    for (int i = 0; i < dual->node_count; i++)
+        prove_node(&proof, i);
+    return proof;
+}
+
+MwCost mw_dual_certify(const MwDual *dual)
+{
+    MwArena *scratch = mw_arena_new();
+    MwCost bound = prove(scratch, dual).bound;
+    mw_arena_free(&scratch);
+    return bound;
+}
+
+/* Adds to each strategy the least entry of each factor that goes with it. */
+static void add_margins(const Proof *proof, int index, MwCost *cost)
+{
+    const MwDualNode *node = &proof->dual->nodes[index];
+    const MwCore *core = proof->dual->core;
+    for (int i = 0; i < node->factor_count; i++) {
+        const MwCoreFactor *factor =
+            &core->factors.at[proof->dual->factors[node->factors[i]].index];
+        int dim = node->dims[i], size = factor->cost->dims[dim];
+        int64_t inner = mw_table_inner(factor->cost, dim);
+        const MwCost *entry = proof->entry[node->factors[i]];
+        MwCost *margin = MW_NEW(proof->arena, MwCost, size);
+        for (int c = 0; c < size; c++)
+            margin[c] = ABOVE_ALL;
+        for (int64_t e = 0; e < factor->cost->count; e++) {
+            int64_t c = e / inner % size;
+            margin[c] = entry[e] < margin[c] ? entry[e] : margin[c];
+        }
+        for (int64_t s = 0; s < factor->classes[dim]->count; s++)
+            cost[s] += margin[factor->classes[dim]->at[s]];
+    }
+}
+
+/* Forbids the node's strategies that cannot be below the cutoff; returns their number. */
+static int cut_node(const Proof *proof, MwCore *core, int index, MwCost cutoff)
+{
+    int node = proof->dual->nodes[index].node, count = mw_core_strategies(core, node), removed = 0;
+    MwCost *above = mw_arena_dup(proof->arena, proof->cost[index], sizeof *above * (size_t)count);
+    add_margins(proof, index, above);
+    int64_t *cost = MW_NEW(proof->arena, int64_t, count);
+    for (int s = 0; s < count; s++)
+        if (proof->bound + above[s] >= cutoff) {
+            cost[s] = MW_FORBIDDEN;
+            removed++;
+        }
+    if (removed > 0)
+        mw_core_add_cost(core, node, mw_table_intern(core->tables, 1, &count, cost));
+    return removed;
+}
+
+/* Least node cost of each class. */
+static void class_costs(const Proof *proof, const MwTable *classes, int node_index, MwCost *least)
+{
+    for (int64_t s = 0; s < classes->count; s++)
+        least[classes->at[s]] = ABOVE_ALL;
+    for (int64_t s = 0; s < classes->count; s++)
+        if (proof->cost[node_index][s] < least[classes->at[s]])
+            least[classes->at[s]] = proof->cost[node_index][s];
+}
+
+static void cut_factor(const Proof *proof, MwCore *core, int index, const int *place, MwCost cutoff)
+{
+    int of = proof->dual->factors[index].index;
+    const MwCoreFactor *factor = &core->factors.at[of];
+    const MwTable *cost = factor->cost;
+    MwCost *above =
+        mw_arena_dup(proof->arena, proof->entry[index], sizeof *above * (size_t)cost->count);
+    for (int i = 0; i < cost->arity; i++) {
+        MwCost *least = MW_NEW(proof->arena, MwCost, cost->dims[i]);
+        class_costs(proof, factor->classes[i], place[factor->scope[i]], least);
+        int64_t inner = mw_table_inner(cost, i), size = cost->dims[i];
+        for (int64_t e = 0; e < cost->count; e++)
+            above[e] += least[e / inner % size];
+    }
+    int64_t *entry = MW_NEW(proof->arena, int64_t, cost->count);
+    bool any = false;
+    for (int64_t e = 0; e < cost->count; e++) {
+        bool cut = cost->at[e] < MW_FORBIDDEN && proof->bound + above[e] >= cutoff;
+        entry[e] = cut ? MW_FORBIDDEN : cost->at[e];
+        any |= cut;
+    }
+    const MwTable *none[MW_TABLE_ARITY] = {0};
+    if (any)
+        mw_core_replace_factor(core, of, none,
+                               mw_table_intern(core->tables, cost->arity, cost->dims, entry));
+}
+
+int mw_dual_cut(const MwDual *dual, MwCore *core, MwCost cutoff)
+{
+    MwArena *scratch = mw_arena_new();
+    Proof proof = prove(scratch, dual);
+    int *place = MW_NEW(scratch, int, core->node_count), removed = 0;
+    for (int i = 0; i < dual->node_count; i++)
+        place[dual->nodes[i].node] = i;
+    for (int i = 0; i < dual->factor_count; i++)
+        cut_factor(&proof, core, i, place, cutoff);
+    for (int i = 0; i < dual->node_count; i++)
+        removed += cut_node(&proof, core, i, cutoff);
+    mw_arena_free(&scratch);
+    return removed;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A choice from the potentials: in order, each node takes the strategy that is cheapest by its own
+ * cost (potentials and prices included) and the entries of its factors with the nodes that have
+ * chosen, among those for which the memory rows still have room. As every node has a strategy
+ * without usage (reduce_usage.c), the rows can always be kept; forbidden entries may get in the
+ * way, and then the choice is not legal. */
+#include "solver/dual.h"
+
+#include <math.h>
+
+typedef struct {
+    const MwDual *dual;
+    const MwCore *core;
+    int *choice;
+    bool *decided;  /* [node] */
+    __int128 *room; /* [row] limit less usage of the decided */
+    double *score;  /* [strategy] */
+} Decoder;
+
+/* Adds, by class, the least entry that agrees with what is decided. */
+static void add_factor_score(Decoder *decoder, const MwDualNode *node, int i)
+{
+    const MwDualFactor *factor = &decoder->dual->factors[node->factors[i]];
+    const MwCoreFactor *of = &decoder->core->factors.at[factor->index];
+    const MwTable *cost = of->cost;
+    int dim = node->dims[i], size = cost->dims[dim];
+    double *least = decoder->dual->margin;
+    for (int c = 0; c < size; c++)
+        least[c] = INFINITY;
+    for (int64_t e = 0; e < cost->count; e++) {
+        bool agrees = true;
+        int64_t rest = e, class = 0;
+        for (int k = cost->arity - 1; k >= 0; k--) {
+            int64_t at = rest % cost->dims[k];
+            rest /= cost->dims[k];
+            if (k == dim)
+                class = at;
+            else if (decoder->decided[of->scope[k]])
+                agrees &= of->classes[k]->at[decoder->choice[of->scope[k]]] == at;
+        }
+        if (agrees)
+            least[class] = fmin(least[class], factor->entry[e]);
+    }
+    for (int64_t s = 0; s < of->classes[dim]->count; s++)
+        decoder->score[s] += least[of->classes[dim]->at[s]];
+}
+
+static void forbid_without_room(Decoder *decoder, const MwCoreNode *node)
+{
+    for (int k = 0; k < node->terms.count; k++) {
+        const MwCoreTerm *term = &node->terms.at[k];
+        __int128 room = decoder->room[term->first];
+        for (int row = term->first + 1; row <= term->last; row++)
+            room = decoder->room[row] < room ? decoder->room[row] : room;
+        for (int s = 0; s < term->usage->count; s++)
+            if (term->usage->at[s] > room)
+                decoder->score[s] = INFINITY;
+    }
+}
+
+static void decide(Decoder *decoder, const MwDualNode *node)
+{
+    const MwCoreNode *of = &decoder->core->nodes[node->node];
+    int strategies = (int)of->cost->count, best = 0;
+    for (int s = 0; s < strategies; s++)
+        decoder->score[s] = node->cost[s];
+    for (int i = 0; i < node->factor_count; i++)
+        add_factor_score(decoder, node, i);
+    forbid_without_room(decoder, of);
+    for (int s = 1; s < strategies; s++)
+        if (decoder->score[s] < decoder->score[best])
+            best = s;
+    decoder->choice[node->node] = best;
+    decoder->decided[node->node] = true;
+    for (int k = 0; k < of->terms.count; k++) {
+        const MwCoreTerm *term = &of->terms.at[k];
+        for (int row = term->first; row <= term->last; row++)
+            decoder->room[row] -= term->usage->at[best];
+    }
+}
+
+void mw_dual_decode(const MwDual *dual, int *choice)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwCore *core = dual->core;
+    Decoder decoder = {.dual = dual, .core = core, .choice = choice};
+    decoder.decided = MW_NEW(scratch, bool, core->node_count);
+    decoder.room =
+        mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
+    int64_t most = 1;
+    for (int i = 0; i < dual->node_count; i++)
+        most = mw_max(most, mw_core_strategies(core, dual->nodes[i].node));
+    decoder.score = MW_NEW(scratch, double, most);
+    for (int i = 0; i < dual->node_count; i++)
+        decide(&decoder, &dual->nodes[i]);
+    mw_arena_free(&scratch);
+}

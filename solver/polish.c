@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Iterated conditional modes (Besag, On the statistical analysis of dirty pictures, 1986) with
+ * memory rows. A forbidden entry counts as so dear that having fewer of them always wins. */
+#include "solver/polish.h"
+
+typedef struct {
+    const MwCore *core;
+    int *choice;
+    __int128 *room; /* [row] limit less usage */
+    MwCost *cost;   /* [strategy] */
+} Polisher;
+
+static void add_factor_cost(Polisher *polisher, int node, const MwCoreFactor *factor)
+{
+    int dim = mw_core_position(factor, node);
+    int64_t at = 0, stride = mw_table_inner(factor->cost, dim);
+    for (int i = 0; i < factor->cost->arity; i++) {
+        int64_t class = i == dim ? 0 : factor->classes[i]->at[polisher->choice[factor->scope[i]]];
+        at = at * factor->cost->dims[i] + class;
+    }
+    for (int64_t s = 0; s < factor->classes[dim]->count; s++)
+        polisher->cost[s] += factor->cost->at[at + factor->classes[dim]->at[s] * stride];
+}
+
+/* Whether the rows of the term have room for `more` usage. */
+static bool has_room(const Polisher *polisher, const MwCoreTerm *term, int64_t more)
+{
+    if (more <= 0)
+        return true;
+    for (int row = term->first; row <= term->last; row++)
+        if (polisher->room[row] < more)
+            return false;
+    return true;
+}
+
+static bool fits(const Polisher *polisher, const MwCoreNode *node, int from, int to)
+{
+    for (int k = 0; k < node->terms.count; k++) {
+        const MwCoreTerm *term = &node->terms.at[k];
+        if (!has_room(polisher, term, term->usage->at[to] - term->usage->at[from]))
+            return false;
+    }
+    return true;
+}
+
+static void occupy(Polisher *polisher, const MwCoreNode *node, int strategy, int sign)
+{
+    for (int k = 0; k < node->terms.count; k++) {
+        const MwCoreTerm *term = &node->terms.at[k];
+        for (int row = term->first; row <= term->last; row++)
+            polisher->room[row] -= sign * term->usage->at[strategy];
+    }
+}
+
+/* True if the node changed. */
+static bool improve(Polisher *polisher, int index)
+{
+    const MwCoreNode *node = &polisher->core->nodes[index];
+    int now = polisher->choice[index], best = now;
+    for (int s = 0; s < node->cost->count; s++)
+        polisher->cost[s] = node->cost->at[s];
+    for (int i = 0; i < node->factors.count; i++)
+        add_factor_cost(polisher, index, &polisher->core->factors.at[node->factors.at[i]]);
+    for (int s = 0; s < node->cost->count; s++)
+        if (polisher->cost[s] < polisher->cost[best] && fits(polisher, node, now, s))
+            best = s;
+    if (best == now)
+        return false;
+    occupy(polisher, node, now, -1);
+    occupy(polisher, node, best, 1);
+    polisher->choice[index] = best;
+    return true;
+}
+
+void mw_polish(const MwCore *core, int *choice)
+{
+    MwArena *scratch = mw_arena_new();
+    Polisher polisher = {.core = core, .choice = choice};
+    int64_t most = 1;
+    polisher.room =
+        mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost) {
+            most = mw_max(most, core->nodes[i].cost->count);
+            occupy(&polisher, &core->nodes[i], choice[i], 1);
+        }
+    polisher.cost = MW_NEW(scratch, MwCost, most);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < core->node_count; i++)
+            if (core->nodes[i].cost)
+                changed |= improve(&polisher, i);
+    }
+    mw_arena_free(&scratch);
+}
