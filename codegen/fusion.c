@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/fusion.h"
+
+#include <string.h>
+
+/* Sums over rows that are kept whole while rows are reduced too must fit the nearest caches. */
+enum { MAX_SUMMED_COLUMNS = 4096, MAX_SUMS = 6, MAX_SIBLING_DISTANCE = 256 };
+
+typedef struct {
+    MwArena *arena;
+    const MwLegal *legal;
+    MwUnits *out;
+    int32_t *visited; /* [units] stamp of the last search */
+    int32_t stamp;
+} Fusion;
+
+static MwUnit *unit_at(const Fusion *f, int unit)
+{
+    return &f->out->units.at[unit];
+}
+
+static const MwNode *node_at(const MwLegal *legal, int n)
+{
+    return &legal->graph->nodes.at[n];
+}
+
+/* The node that computes what operand k of `node` shows. */
+static int producer_of(const MwLegal *legal, const MwNode *node, int k)
+{
+    MwValueId root = legal->views.at[node->operands[k].index].root;
+    return mw_value(legal->graph, root)->node.index;
+}
+
+/* ---- Layouts over the space of a unit ---- */
+
+static int64_t unit_rows(const MwUnit *unit)
+{
+    return unit->space.columns ? unit->space.points / unit->space.columns : 1;
+}
+
+MwLayout mw_units_spread(const MwUnit *unit, MwLevel level, const MwLayout *layout)
+{
+    MwLayout spread = *layout;
+    if (level == MW_LEVEL_ROW)
+        mw_layout_repeat_inside(&spread, unit->space.columns);
+    else if (level == MW_LEVEL_COLUMN)
+        mw_layout_repeat_outside(&spread, unit_rows(unit));
+    else if (level == MW_LEVEL_TOTAL)
+        mw_layout_repeat_outside(&spread, unit->space.points);
+    mw_layout_collapse(&spread);
+    return spread;
+}
+
+/* What a value of `level` looks like over the points of its unit. */
+static MwLayout layout_of_level(const MwUnit *unit, MwLevel level)
+{
+    MwLayout layout = {0};
+    int64_t points = unit->space.points, columns = unit->space.columns;
+    if (level == MW_LEVEL_POINT)
+        layout = (MwLayout){.dim_count = 1, .size = {points}, .stride = {1}};
+    else if (level == MW_LEVEL_ROW)
+        layout = (MwLayout){.dim_count = 2, .size = {points / columns, columns}, .stride = {1, 0}};
+    else if (level == MW_LEVEL_COLUMN)
+        layout = (MwLayout){.dim_count = 2, .size = {points / columns, columns}, .stride = {0, 1}};
+    else
+        layout = (MwLayout){.dim_count = 1, .size = {points}, .stride = {0}};
+    MwLayout clean = {0};
+    for (int d = 0; d < layout.dim_count; d++) {
+        if (layout.size[d] == 1)
+            continue;
+        clean.size[clean.dim_count] = layout.size[d];
+        clean.stride[clean.dim_count++] = layout.stride[d];
+    }
+    mw_layout_collapse(&clean);
+    return clean;
+}
+
+static bool layouts_equal(const MwLayout *a, const MwLayout *b)
+{
+    size_t bytes = sizeof(int64_t) * (size_t)a->dim_count;
+    return a->dim_count == b->dim_count && a->offset == b->offset &&
+           a->shard_axes == b->shard_axes && memcmp(a->size, b->size, bytes) == 0 &&
+           memcmp(a->stride, b->stride, bytes) == 0;
+}
+
+MwLevel mw_units_result_level(const MwLegal *legal, const MwUnits *units, int n)
+{
+    MwLevel level = mw_node_space(legal, node_at(legal, n)).result_level;
+    return level == MW_LEVEL_POINT ? units->level[n] : level;
+}
+
+/* Whether code at `level` may use a value of `input` level. */
+static bool level_sees(MwLevel level, MwLevel input)
+{
+    if (input == MW_LEVEL_COLUMN || input == MW_LEVEL_TOTAL)
+        return level == input;
+    return input <= level && level <= MW_LEVEL_POINT;
+}
+
+/* Whether node n can take operand k from registers. */
+static bool operand_fits(const Fusion *f, const MwUnit *unit, int n, int k, int producer)
+{
+    const MwNode *node = node_at(f->legal, n);
+    int64_t stride, entries;
+    MwLevel input = mw_units_result_level(f->legal, f->out, producer);
+    MwLevel level = f->out->level[n];
+    if (mw_node_gathers(f->legal, node, k, &stride, &entries) || !level_sees(level, input))
+        return false;
+    MwLayout access = mw_node_access(f->legal, node, k);
+    MwLayout spread = mw_units_spread(unit, level, &access);
+    MwLayout wanted = layout_of_level(unit, input);
+    return layouts_equal(&spread, &wanted);
+}
+
+/* ---- Cuts ---- */
+
+/* Adds a boundary; false where it is at odds with those there are. */
+static bool add_cut(MwUnit *unit, int64_t inner)
+{
+    int at = 0;
+    while (at < unit->cut_count && unit->cuts[at] < inner)
+        at++;
+    if (at < unit->cut_count && unit->cuts[at] == inner)
+        return true;
+    if (unit->cut_count == MW_SPACE_MAX_DIMS - 1 || (at > 0 && inner % unit->cuts[at - 1] != 0) ||
+        (at < unit->cut_count && unit->cuts[at] % inner != 0))
+        return false;
+    memmove(&unit->cuts[at + 1], &unit->cuts[at], sizeof(int64_t) * (size_t)(unit->cut_count - at));
+    unit->cuts[at] = inner;
+    unit->cut_count++;
+    return true;
+}
+
+static bool add_node_cuts(const Fusion *f, MwUnit *unit, int n)
+{
+    const MwNode *node = node_at(f->legal, n);
+    for (int k = 0; k < node->operand_count; k++) {
+        MwLayout access = mw_node_access(f->legal, node, k);
+        MwLayout spread = mw_units_spread(unit, f->out->level[n], &access);
+        int64_t inner = 1;
+        for (int d = spread.dim_count - 1; d > 0; d--) {
+            inner *= spread.size[d];
+            if (!add_cut(unit, inner))
+                return false;
+        }
+    }
+    bool has_rows = unit->space.columns && unit->space.columns < unit->space.points;
+    return !has_rows || unit->space.columns == 1 || add_cut(unit, unit->space.columns);
+}
+
+/* ---- Whether two units can be one ---- */
+
+/* Whether unit `from` depends on unit `to` through others than `through`. */
+static bool depends_on(Fusion *f, int from, int to, int through)
+{
+    const MwUnit *unit = unit_at(f, from), *target = unit_at(f, to);
+    f->visited[from] = f->stamp;
+    for (int i = 0; i < unit->nodes.count; i++) {
+        const MwNode *node = node_at(f->legal, unit->nodes.at[i]);
+        for (int k = 0; k < node->operand_count; k++) {
+            int next = f->out->unit_of[producer_of(f->legal, node, k)];
+            if (next < 0 || next == from)
+                continue;
+            if (next == to) {
+                if (from != through)
+                    return true;
+                continue;
+            }
+            bool later = mw_vec_last(&unit_at(f, next)->nodes) > target->nodes.at[0];
+            if (f->visited[next] != f->stamp && later && depends_on(f, next, to, through))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool would_cycle(Fusion *f, int a, int b)
+{
+    f->stamp++;
+    if (depends_on(f, a, b, a))
+        return true;
+    f->stamp++;
+    return depends_on(f, b, a, b);
+}
+
+static void take_nodes(MwArena *arena, MwUnit *into, const MwUnit *from)
+{
+    MW_VEC(int32_t) merged = {0};
+    int a = 0, b = 0;
+    while (a < into->nodes.count || b < from->nodes.count) {
+        bool first = b == from->nodes.count ||
+                     (a < into->nodes.count && into->nodes.at[a] < from->nodes.at[b]);
+        mw_vec_push(arena, &merged, first ? into->nodes.at[a++] : from->nodes.at[b++]);
+    }
+    into->nodes.at = merged.at;
+    into->nodes.count = merged.count;
+    into->nodes.capacity = merged.capacity;
+}
+
+/* Whether unit b, whose rows mean nothing, can run over the rows, the columns or the whole of a. */
+static bool spaces_allow(const MwUnit *a, const MwUnit *b, MwLevel level)
+{
+    const MwNodeSpace *s = &a->space, *t = &b->space;
+    switch (level) {
+    case MW_LEVEL_POINT:
+        return s->points == t->points && (s->columns == t->columns || !t->columns || !s->columns);
+    case MW_LEVEL_ROW:
+        return s->columns && !t->columns && t->points * s->columns == s->points;
+    case MW_LEVEL_COLUMN:
+        return s->columns && !t->columns && t->points == s->columns;
+    case MW_LEVEL_TOTAL:
+        return !t->columns && t->points == 1;
+    case MW_LEVEL_UNIFORM:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+static void relevel(Fusion *f, const MwUnit *unit, MwLevel from, MwLevel to)
+{
+    for (int i = 0; i < unit->nodes.count; i++)
+        if (f->out->level[unit->nodes.at[i]] == from)
+            f->out->level[unit->nodes.at[i]] = to;
+}
+
+/* Whether b at `level` has only nodes that may run there. */
+static bool results_allow(const Fusion *f, const MwUnit *b, MwLevel level)
+{
+    for (int i = 0; i < b->nodes.count && level != MW_LEVEL_POINT; i++) {
+        MwLevel result = mw_node_space(f->legal, node_at(f->legal, b->nodes.at[i])).result_level;
+        if (result != MW_LEVEL_POINT && level != MW_LEVEL_ROW)
+            return false;
+    }
+    return true;
+}
+
+/* Checks every operand of the merged unit: in registers where its producer is in the unit too. */
+static bool operands_allow(const Fusion *f, MwUnit *merged, int a, int b)
+{
+    for (int i = 0; i < merged->nodes.count; i++) {
+        int n = merged->nodes.at[i];
+        const MwNode *node = node_at(f->legal, n);
+        for (int k = 0; k < node->operand_count; k++) {
+            int producer = producer_of(f->legal, node, k);
+            int unit = f->out->unit_of[producer];
+            if ((unit == a || unit == b) && !operand_fits(f, merged, n, k, producer))
+                return false;
+        }
+        if (!add_node_cuts(f, merged, n))
+            return false;
+    }
+    return true;
+}
+
+static bool sums_allow(const Fusion *f, const MwUnit *merged)
+{
+    int column_sums = 0;
+    bool binds_rows = false;
+    for (int i = 0; i < merged->nodes.count; i++) {
+        int n = merged->nodes.at[i];
+        MwNodeSpace space = mw_node_space(f->legal, node_at(f->legal, n));
+        column_sums += space.result_level == MW_LEVEL_COLUMN;
+        bool reduces_rows = space.columns && space.result_level != MW_LEVEL_COLUMN;
+        binds_rows = binds_rows || reduces_rows || space.result_level == MW_LEVEL_TOTAL ||
+                     f->out->level[n] == MW_LEVEL_ROW;
+    }
+    if (column_sums && binds_rows && merged->space.columns > MAX_SUMMED_COLUMNS)
+        return false;
+    return column_sums <= MAX_SUMS;
+}
+
+static int outside_operands(const Fusion *f, const MwUnit *merged, int a, int b)
+{
+    int count = 0;
+    for (int i = 0; i < merged->nodes.count; i++) {
+        const MwNode *node = node_at(f->legal, merged->nodes.at[i]);
+        count += node->result_count;
+        for (int k = 0; k < node->operand_count; k++) {
+            int unit = f->out->unit_of[producer_of(f->legal, node, k)];
+            count += unit != a && unit != b;
+        }
+    }
+    return count;
+}
+
+/* Merges b into a, b's nodes running at `level` of a; changes nothing where that does not work. */
+static bool merge_at(Fusion *f, int a, int b, MwLevel level)
+{
+    MwUnit *into = unit_at(f, a), *from = unit_at(f, b);
+    if (!spaces_allow(into, from, level) || !results_allow(f, from, level))
+        return false;
+    MwUnit merged = *into;
+    merged.space.columns = (int64_t)mw_max(into->space.columns, from->space.columns);
+    take_nodes(f->arena, &merged, from);
+    for (int i = 0; i < from->cut_count && level == MW_LEVEL_POINT; i++)
+        if (!add_cut(&merged, from->cuts[i]))
+            return false;
+    relevel(f, from, MW_LEVEL_POINT, level);
+    if (!operands_allow(f, &merged, a, b) || !sums_allow(f, &merged) ||
+        outside_operands(f, &merged, a, b) > MW_UNIT_MAX_OPERANDS) {
+        relevel(f, from, level, MW_LEVEL_POINT);
+        return false;
+    }
+    *into = merged;
+    for (int i = 0; i < from->nodes.count; i++)
+        f->out->unit_of[from->nodes.at[i]] = a;
+    from->nodes.count = 0;
+    return true;
+}
+
+static bool can_merge_at_all(Fusion *f, int a, int b)
+{
+    const MwUnit *x = unit_at(f, a), *y = unit_at(f, b);
+    return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && !x->space.is_alone &&
+           !y->space.is_alone && x->nodes.count + y->nodes.count <= MW_UNIT_MAX_NODES;
+}
+
+static void try_merge(Fusion *f, int a, int b)
+{
+    if (!can_merge_at_all(f, a, b) || would_cycle(f, a, b))
+        return;
+    static const MwLevel levels[] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN, MW_LEVEL_TOTAL};
+    for (int i = 0; i < MW_COUNT(levels); i++)
+        if (merge_at(f, a, b, levels[i]) || merge_at(f, b, a, levels[i]))
+            return;
+}
+
+/* ---- The walk ---- */
+
+static bool node_has_unit(const MwNode *node)
+{
+    MwLowering lowering = mw_op_info(node->op)->lowering;
+    return mw_node_is_kernel(node) || lowering == MW_LOWER_CONTRACT ||
+           lowering == MW_LOWER_LIBRARY || lowering == MW_LOWER_COLLECTIVE;
+}
+
+static void start_units(Fusion *f)
+{
+    const MwGraph *graph = f->legal->graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        f->out->level[n] = MW_LEVEL_POINT;
+        f->out->unit_of[n] = -1;
+        if (!node_has_unit(node))
+            continue;
+        f->out->unit_of[n] = f->out->units.count;
+        MwUnit *unit = mw_vec_add(f->arena, &f->out->units);
+        *unit = (MwUnit){.is_kernel = mw_node_is_kernel(node), .phase = node->phase};
+        mw_vec_push(f->arena, &unit->nodes, n);
+        if (!unit->is_kernel)
+            continue;
+        unit->space = mw_node_space(f->legal, node);
+        if (!unit->space.is_alone)
+            MW_ASSERT(add_node_cuts(f, unit, n));
+    }
+}
+
+static void merge_with_producers(Fusion *f, int n)
+{
+    const MwNode *node = node_at(f->legal, n);
+    for (int k = 0; k < node->operand_count; k++) {
+        int producer = f->out->unit_of[producer_of(f->legal, node, k)];
+        if (producer >= 0)
+            try_merge(f, producer, f->out->unit_of[n]);
+    }
+}
+
+/* Merges the units of nodes that read the same large value not far from each other. */
+static void merge_siblings(Fusion *f, int n, int32_t *last_reader)
+{
+    const MwNode *node = node_at(f->legal, n);
+    for (int k = 0; k < node->operand_count; k++) {
+        MwValueId root = f->legal->views.at[node->operands[k].index].root;
+        const MwTensor *tensor = mw_value_tensor(f->legal->graph, root);
+        bool large = mw_tensor_elements(tensor) >= unit_at(f, f->out->unit_of[n])->space.points;
+        int reader = last_reader[root.index];
+        last_reader[root.index] = n;
+        if (reader >= 0 && large && n - reader <= MAX_SIBLING_DISTANCE)
+            try_merge(f, f->out->unit_of[reader], f->out->unit_of[n]);
+    }
+}
+
+static void merge_units(Fusion *f)
+{
+    const MwGraph *graph = f->legal->graph;
+    int32_t *last_reader = MW_NEW(f->arena, int32_t, graph->values.count);
+    memset(last_reader, -1, sizeof(int32_t) * (size_t)graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        if (!mw_node_is_kernel(&graph->nodes.at[n]))
+            continue;
+        merge_with_producers(f, n);
+        merge_siblings(f, n, last_reader);
+    }
+}
+
+/* ---- What is stored ---- */
+
+static void store(Fusion *f, MwValueId value)
+{
+    MwValueId root = f->legal->views.at[value.index].root;
+    if (!mw_op_is_generator(mw_value_node(f->legal->graph, root)->op))
+        f->out->is_stored[root.index] = true;
+}
+
+static void find_stored(Fusion *f)
+{
+    const MwGraph *graph = f->legal->graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        int unit = f->out->unit_of[n];
+        for (int k = 0; k < node->operand_count && unit >= 0; k++)
+            if (f->out->unit_of[producer_of(f->legal, node, k)] != unit)
+                store(f, node->operands[k]);
+        bool always = unit >= 0 ? !unit_at(f, unit)->is_kernel
+                                : mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
+        for (int k = 0; k < node->result_count && always; k++)
+            store(f, (MwValueId){node->first_result + k});
+    }
+    for (int i = 0; i < graph->outputs.count; i++)
+        store(f, graph->outputs.at[i].value);
+    for (int i = 0; i < graph->assigns.count; i++)
+        store(f, graph->assigns.at[i].value);
+    if (mw_has_value(graph->train.loss))
+        store(f, graph->train.loss);
+}
+
+/* Drops the units that were merged into others. */
+static void compact(Fusion *f)
+{
+    int32_t *new_index = MW_NEW(f->arena, int32_t, f->out->units.count);
+    int count = 0;
+    for (int u = 0; u < f->out->units.count; u++) {
+        new_index[u] = count;
+        if (unit_at(f, u)->nodes.count)
+            f->out->units.at[count++] = *unit_at(f, u);
+    }
+    f->out->units.count = count;
+    for (int n = 0; n < f->legal->graph->nodes.count; n++)
+        if (f->out->unit_of[n] >= 0)
+            f->out->unit_of[n] = new_index[f->out->unit_of[n]];
+}
+
+MwUnits *mw_units_form(const MwLegal *legal)
+{
+    MwArena *arena = legal->graph->arena;
+    int nodes = legal->graph->nodes.count;
+    MwUnits *units = MW_NEW(arena, MwUnits, 1);
+    units->unit_of = MW_NEW(arena, int32_t, nodes);
+    units->level = MW_NEW(arena, MwLevel, nodes);
+    units->is_stored = MW_NEW(arena, bool, legal->graph->values.count);
+    Fusion f = {.arena = arena, .legal = legal, .out = units};
+    start_units(&f);
+    f.visited = MW_NEW(arena, int32_t, units->units.count);
+    merge_units(&f);
+    find_stored(&f);
+    compact(&f);
+    return units;
+}

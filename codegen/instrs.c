@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/instrs.h"
+
+#include "base/hash.h"
+#include "codegen/contract.h"
+#include "codegen/print_c.h"
+#include "runtime/routine.h"
+
+#include <string.h>
+
+static const MwNode *node_at(const MwLegal *legal, int n)
+{
+    return &legal->graph->nodes.at[n];
+}
+
+static const MwNode *first_node(const MwLegal *legal, const MwUnit *unit)
+{
+    return node_at(legal, unit->nodes.at[0]);
+}
+
+static const MwView *operand_view(const MwLegal *legal, const MwNode *node, int k)
+{
+    return &legal->views.at[node->operands[k].index];
+}
+
+static const MwTensor *operand_tensor(const MwLegal *legal, const MwNode *node, int k)
+{
+    return mw_value_tensor(legal->graph, node->operands[k]);
+}
+
+static int buffer_of(const MwEmitter *e, MwValueId root)
+{
+    int buffer = e->storage->buffer[root.index];
+    MW_ASSERT(buffer >= 0);
+    return buffer;
+}
+
+static int operand_buffer(const MwEmitter *e, const MwNode *node, int k)
+{
+    return buffer_of(e, operand_view(e->legal, node, k)->root);
+}
+
+static int result_buffer(const MwEmitter *e, const MwNode *node, int k)
+{
+    return buffer_of(e, (MwValueId){node->first_result + k});
+}
+
+static MwPlanInstr new_instr(MwEmitter *e, MwInstrKind kind, int target, int operands, int args)
+{
+    return (MwPlanInstr){.kind = kind,
+                         .target = target,
+                         .operands = MW_NEW(e->arena, MwPlanOperand, operands),
+                         .operand_count = operands,
+                         .args = MW_NEW(e->arena, MwPlanArg, args),
+                         .arg_count = args,
+                         .operator_index = -1};
+}
+
+static double stream_s(const MwEmitter *e, double flops, double bytes)
+{
+    MwWork work = {.kind = MW_WORK_STREAM, .type = MW_F32, .flops = flops, .bytes = bytes};
+    return mw_cost_work_s(&e->model, &work);
+}
+
+/* ---- Kernels ---- */
+
+/* "models/gpt.graph:12:9" */
+static const char *source_text(MwArena *arena, const MwOrigin *origin)
+{
+    if (!origin->span.source)
+        return "";
+    MwPlace place = mw_span_place(origin->span);
+    return mw_arena_printf(arena, "%s:%d:%d", origin->span.source->name, place.line, place.column);
+}
+
+/* The operators of a unit, each once with the first place it comes from. */
+static const char *unit_comment(const MwEmitter *e, const MwUnit *unit)
+{
+    MwText text = {.arena = e->arena};
+    for (int i = 0; i < unit->nodes.count; i++) {
+        const MwNode *node = node_at(e->legal, unit->nodes.at[i]);
+        bool seen = false;
+        for (int k = 0; k < i; k++)
+            seen = seen || node_at(e->legal, unit->nodes.at[k])->op == node->op;
+        if (seen)
+            continue;
+        const char *source = source_text(e->arena, &node->origin);
+        mw_text_printf(&text, "%s%s%s%s", i ? "\n * " : "", mw_op_info(node->op)->name,
+                       *source ? ", " : "", source);
+    }
+    for (char *c = text.at; *c; c++)
+        if (c[0] == '*' && c[1] == '/')
+            *c = '+';
+    return text.at;
+}
+
+/* "k7_gelu_add": the operators that say most, up to three. */
+static const char *kernel_name(const MwEmitter *e, const MwUnit *unit, int index)
+{
+    MwText text = {.arena = e->arena};
+    mw_text_printf(&text, "k%d", index);
+    int named = 0;
+    for (int i = unit->nodes.count - 1; i >= 0 && named < 3; i--) {
+        const char *name = mw_op_info(node_at(e->legal, unit->nodes.at[i])->op)->name;
+        if (strstr(text.at, name))
+            continue;
+        mw_text_printf(&text, "_%s", name);
+        named++;
+    }
+    return text.at;
+}
+
+static int find_kernel(const MwEmitter *e, const char *body, uint64_t hash)
+{
+    for (int i = 0; i < e->bodies.count; i++)
+        if (e->bodies.at[i].hash == hash && strcmp(e->bodies.at[i].body, body) == 0)
+            return i;
+    return -1;
+}
+
+/* Index of the kernel with that body, a new one if there is none. */
+static int kernel_index(MwEmitter *e, const MwUnit *unit, const MwKernelDef *kernel)
+{
+    MwText body = {.arena = e->arena};
+    mw_c_print_body(&body, kernel);
+    uint64_t hash = mw_hash_bytes(body.at, body.bytes);
+    int index = find_kernel(e, body.at, hash);
+    if (index >= 0)
+        return index;
+    index = e->kernels.count;
+    const char *name = kernel_name(e, unit, index);
+    mw_c_print_function(&e->source, name, unit_comment(e, unit), body.at);
+    mw_vec_push(e->arena, &e->bodies, ((MwEmittedKernel){hash, body.at, index}));
+    mw_vec_push(e->arena, &e->kernels,
+                ((MwPlanKernel){.name = name,
+                                .operand_count = kernel->operands.count,
+                                .arg_count = kernel->args.count}));
+    return index;
+}
+
+static MwPlanInstr emit_kernel(MwEmitter *e, int u)
+{
+    const MwUnit *unit = &e->units->units.at[u];
+    MwKernelDef *kernel = mw_lower_unit(&e->lower, u);
+    MwPlanInstr instr = new_instr(e, MW_INSTR_KERNEL, kernel_index(e, unit, kernel),
+                                  kernel->operands.count, kernel->args.count);
+    for (int i = 0; i < kernel->operands.count; i++) {
+        const MwKernelOperand *operand = &kernel->operands.at[i];
+        MwAccess access = operand->reads ? MW_ACCESS_READ : MW_ACCESS_WRITE;
+        if (operand->reads && operand->writes)
+            access = MW_ACCESS_READ_WRITE;
+        instr.operands[i] = (MwPlanOperand){operand->buffer, access};
+    }
+    for (int i = 0; i < kernel->args.count; i++)
+        instr.args[i] = kernel->args.at[i];
+    instr.time_s = stream_s(e, mw_kernel_flops(kernel), mw_kernel_bytes(kernel));
+    return instr;
+}
+
+/* ---- Routines ---- */
+
+static MwPlanInstr emit_routine(MwEmitter *e, MwRoutine routine, const int *buffers)
+{
+    const MwRoutineInfo *info = mw_routine_info(routine);
+    MwPlanInstr instr = new_instr(e, MW_INSTR_ROUTINE, routine, info->operand_count,
+                                  info->int_count + info->float_count);
+    for (int i = 0; i < info->operand_count; i++)
+        instr.operands[i] = (MwPlanOperand){buffers[i], info->accesses[i] == 'r' ? MW_ACCESS_READ
+                                                                                 : MW_ACCESS_WRITE};
+    for (int i = 0; i < info->float_count; i++)
+        instr.args[info->int_count + i].kind = MW_ARG_FLOAT;
+    return instr;
+}
+
+static MwPlanInstr emit_gemm(MwEmitter *e, const MwNode *node)
+{
+    MwEinsum einsum;
+    MwGemmCall gemm;
+    MW_ASSERT(mw_einsum_parse(mw_node_text(node, MW_ATTR_EQUATION), &einsum) == NULL);
+    MwContractOperand operands[2];
+    for (int k = 0; k < 2; k++)
+        operands[k] = (MwContractOperand){operand_view(e->legal, node, k)->layout,
+                                          *operand_tensor(e->legal, node, k)};
+    const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
+    MW_ASSERT(mw_contract_plan(&einsum, operands, result, &gemm));
+    const int buffers[] = {operand_buffer(e, node, gemm.swaps),
+                           operand_buffer(e, node, !gemm.swaps), result_buffer(e, node, 0)};
+    MwPlanInstr instr = emit_routine(e, MW_ROUTINE_GEMM, buffers);
+    for (int i = 0; i < MW_GEMM_ALPHA; i++)
+        instr.args[i].i = gemm.args[i];
+    instr.args[MW_GEMM_ALPHA].f = 1;
+    double batch = (double)(gemm.args[MW_GEMM_BATCH0] * gemm.args[MW_GEMM_BATCH1]);
+    double m = (double)gemm.m, n = (double)gemm.n, k = (double)gemm.k;
+    MwWork work = {.kind = MW_WORK_GEMM,
+                   .type = MW_F32,
+                   .flops = 2 * m * n * k * batch,
+                   .bytes = 4 * batch * (m * k + k * n + m * n),
+                   .m = m,
+                   .n = n,
+                   .k = k,
+                   .batch = batch};
+    instr.time_s = mw_cost_work_s(&e->model, &work);
+    return instr;
+}
+
+static void attention_args(const MwLegal *legal, const MwNode *node, int64_t args[MW_SDPA_SCALE])
+{
+    static const int rows[] = {MW_SDPA_Q_ROW, MW_SDPA_K_ROW, MW_SDPA_V_ROW};
+    static const int offsets[] = {MW_SDPA_Q_OFFSET, MW_SDPA_K_OFFSET, MW_SDPA_V_OFFSET};
+    const MwTensor *q = operand_tensor(legal, node, 0), *k = operand_tensor(legal, node, 1);
+    args[MW_SDPA_B] = q->dim[0];
+    args[MW_SDPA_S] = q->dim[1];
+    args[MW_SDPA_T] = k->dim[1];
+    args[MW_SDPA_H] = q->dim[2];
+    args[MW_SDPA_G] = k->dim[2];
+    args[MW_SDPA_D] = q->dim[3];
+    args[MW_SDPA_CAUSAL] = mw_node_int(node, MW_ATTR_CAUSAL);
+    args[MW_SDPA_POSITION] = 0;
+    for (int i = 0; i < 3; i++) {
+        const MwLayout *layout = &operand_view(legal, node, i)->layout;
+        MW_ASSERT(mw_layout_attention_row(layout, operand_tensor(legal, node, i), &args[rows[i]]));
+        args[offsets[i]] = layout->offset;
+    }
+}
+
+static MwRoutine attention_routine(const MwNode *node)
+{
+    return node->op == MW_OP_SDPA ? MW_ROUTINE_SDPA : MW_ROUTINE_SDPA_GRAD;
+}
+
+int64_t mw_unit_scratch_bytes(const MwLegal *legal, const MwUnit *unit)
+{
+    const MwNode *node = first_node(legal, unit);
+    if (node->op != MW_OP_SDPA && node->op != MW_OP_SDPA_GRAD)
+        return 0;
+    int64_t ints[MW_SDPA_SCALE], bytes[MW_ROUTINE_MAX_OPERANDS];
+    attention_args(legal, node, ints);
+    MwKernelArg args[MW_SDPA_ARGS] = {0};
+    for (int i = 0; i < MW_SDPA_SCALE; i++)
+        args[i].i = ints[i];
+    MW_ASSERT(mw_routine_extents(attention_routine(node), args, bytes));
+    return bytes[mw_routine_info(attention_routine(node))->operand_count - 1];
+}
+
+/* Where query 0 of this device stands among the keys. */
+static MwPlanArg query_position(const MwEmitter *e, const MwNode *node, int64_t queries)
+{
+    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
+    MwPlanArg arg = {.kind = MW_ARG_INT};
+    if (!origin->ints.count)
+        return arg;
+    MwSpec spec;
+    int rank;
+    MW_ASSERT(mw_spec_parse(mw_node_text(node, MW_ATTR_SPLIT), &spec, &rank) && rank == 4);
+    (void)e;
+    MwAxes axes = mw_spec_dim(spec, 1);
+    if (axes)
+        arg = (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries};
+    return arg;
+}
+
+static MwPlanInstr emit_attention(MwEmitter *e, int u, const MwNode *node)
+{
+    int buffers[MW_ROUTINE_MAX_OPERANDS], count = 0;
+    for (int k = 0; k < node->operand_count; k++)
+        buffers[count++] = operand_buffer(e, node, k);
+    for (int k = 0; k < node->result_count; k++)
+        buffers[count++] = result_buffer(e, node, k);
+    buffers[count++] = e->storage->scratch[u];
+    MwPlanInstr instr = emit_routine(e, attention_routine(node), buffers);
+    MW_ASSERT(instr.operand_count == count);
+    int64_t args[MW_SDPA_SCALE];
+    attention_args(e->legal, node, args);
+    for (int i = 0; i < MW_SDPA_SCALE; i++)
+        instr.args[i].i = args[i];
+    instr.args[MW_SDPA_POSITION] = query_position(e, node, args[MW_SDPA_S]);
+    instr.args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
+    double s = (double)args[MW_SDPA_S], t = (double)args[MW_SDPA_T], d = (double)args[MW_SDPA_D];
+    double heads = (double)(args[MW_SDPA_B] * args[MW_SDPA_H]);
+    bool backward = node->op == MW_OP_SDPA_GRAD;
+    MwWork work = {.kind = backward ? MW_WORK_ATTENTION_GRAD : MW_WORK_ATTENTION,
+                   .type = MW_F32,
+                   .flops =
+                       (backward ? 10 : 4) * heads * s * t * d * (args[MW_SDPA_CAUSAL] ? 0.5 : 1),
+                   .bytes = 4 * heads * (backward ? 4 : 2) * (s + t) * d,
+                   .m = s,
+                   .n = t,
+                   .k = d,
+                   .batch = heads};
+    instr.time_s = mw_cost_work_s(&e->model, &work);
+    return instr;
+}
+
+MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
+{
+    const int buffers[] = {from, to};
+    MwPlanInstr instr = emit_routine(e, MW_ROUTINE_COPY, buffers);
+    instr.args[0].i = bytes;
+    instr.time_s = stream_s(e, 0, 2 * (double)bytes);
+    return instr;
+}
+
+/* ---- Collectives ---- */
+
+static MwCollective collective_of(MwOp op)
+{
+    switch (op) {
+    case MW_OP_ALL_REDUCE:
+        return MW_ALL_REDUCE;
+    case MW_OP_ALL_GATHER:
+        return MW_ALL_GATHER;
+    case MW_OP_REDUCE_SCATTER:
+        return MW_REDUCE_SCATTER;
+    case MW_OP_ALL_TO_ALL:
+        return MW_ALL_TO_ALL;
+    default:
+        MW_UNREACHABLE();
+    }
+}
+
+static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
+{
+    MwCollective kind = collective_of(node->op);
+    MwPlanInstr instr = new_instr(e, MW_INSTR_COLLECTIVE, kind, 2, 0);
+    const MwTensor *source = operand_tensor(e->legal, node, 0);
+    const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
+    int from = operand_buffer(e, node, 0), to = result_buffer(e, node, 0);
+    instr.operands[0] = (MwPlanOperand){from, MW_ACCESS_READ};
+    instr.operands[1] = (MwPlanOperand){to, MW_ACCESS_WRITE};
+    instr.axis = (int)mw_node_int(node, MW_ATTR_MESH_AXIS);
+    instr.type = source->type;
+    instr.count = mw_tensor_elements(source);
+    const MwAttr *combine = mw_node_attr(node, MW_ATTR_COMBINE);
+    if (combine && strcmp(combine->text, "max") == 0)
+        instr.combine = MW_COMBINE_MAX;
+    int64_t bytes = mw_max(mw_tensor_bytes(source), mw_tensor_bytes(result));
+    instr.time_s = mw_cost_collective_s(&e->model, kind, instr.axis, (double)bytes);
+    return instr;
+}
+
+/* ---- Units ---- */
+
+MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
+                         const MwStorage *storage, const MwCluster *cluster)
+{
+    MwArena *arena = legal->graph->arena;
+    MwEmitter e = {.arena = arena,
+                   .local = local,
+                   .legal = legal,
+                   .units = units,
+                   .storage = storage,
+                   .model = mw_cost_model(cluster, &local->mesh)};
+    e.lower = mw_lower_begin(legal, units, storage->buffer, &local->mesh);
+    e.source.arena = arena;
+    mw_c_print_prelude(&e.source);
+    return e;
+}
+
+MwPlanInstr mw_instr_of_unit(MwEmitter *e, int u)
+{
+    const MwUnit *unit = &e->units->units.at[u];
+    const MwNode *node = first_node(e->legal, unit);
+    if (unit->is_kernel)
+        return emit_kernel(e, u);
+    switch (mw_op_info(node->op)->lowering) {
+    case MW_LOWER_CONTRACT:
+        return emit_gemm(e, node);
+    case MW_LOWER_LIBRARY:
+        return emit_attention(e, u, node);
+    case MW_LOWER_COLLECTIVE:
+        return emit_collective(e, node);
+    default:
+        MW_UNREACHABLE();
+    }
+}
+
+const char *mw_instr_source(MwEmitter *e)
+{
+    const char **names = MW_NEW(e->arena, const char *, e->kernels.count);
+    for (int i = 0; i < e->kernels.count; i++)
+        names[i] = e->kernels.at[i].name;
+    mw_c_print_table(&e->source, names, e->kernels.count);
+    return e->source.at;
+}

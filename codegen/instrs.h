@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Units as instructions of the plan, and the kernels they call. */
+#ifndef MW_CODEGEN_INSTRS_H
+#define MW_CODEGEN_INSTRS_H
+
+#include "base/text.h"
+#include "codegen/lower.h"
+#include "codegen/storage.h"
+#include "passes/cost.h"
+#include "passes/partition.h"
+
+typedef struct {
+    uint64_t hash;
+    const char *body;
+    int index;
+} MwEmittedKernel;
+
+typedef struct {
+    MwArena *arena;
+    const MwLocalGraph *local;
+    const MwLegal *legal;
+    const MwUnits *units;
+    const MwStorage *storage;
+    MwCostModel model;
+    MwLower lower;
+    MW_VEC(MwPlanKernel) kernels;
+    MW_VEC(MwEmittedKernel) bodies; /* by kernel */
+    MwText source;                  /* functions so far */
+} MwEmitter;
+
+MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
+                         const MwStorage *storage, const MwCluster *cluster);
+
+/* The instruction of a unit, but for operator_index. A kernel that was there before is called
+ * again.
+ */
+MwPlanInstr mw_instr_of_unit(MwEmitter *e, int unit);
+
+/* Copies a buffer to another. */
+MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes);
+
+/* The whole unit of C: prelude, functions, table. */
+const char *mw_instr_source(MwEmitter *e);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From the local graph to one that the machine can run node by node.
+ *
+ * What comes out is a graph again, in which
+ *   - views (reshape, transpose, slice, split, broadcast, shard) are views of what is stored, never
+ *     copies: `views` says which value's storage each value lies in, and how;
+ *   - a contraction has two f32 operands that a GEMM can take as they lie, attention takes f32
+ * whose rows it can walk, a collective works on dense blocks of its first dimension: where that was
+ *     not so, copies and casts stand before or after them;
+ *   - one-operand contractions are reductions of transposes, and a combination of partial
+ *     log-sum-exps is written out.
+ * A copy is a cast to the type that the value has. */
+#ifndef MW_CODEGEN_LEGALIZE_H
+#define MW_CODEGEN_LEGALIZE_H
+
+#include "codegen/layout.h"
+#include "ir/ir.h"
+
+typedef struct {
+    /* The value whose elements it shows; itself, unless it is a view. Of an iota the layout gives
+     * the number itself instead of its place, of a constant nothing. */
+    MwValueId root;
+    MwLayout layout;
+} MwView;
+
+typedef struct {
+    MwGraph *graph;
+    MW_VEC(MwView) views;   /* [values] */
+    MwValueId *form;        /* [values of the local graph] its form here */
+    MW_VEC(int32_t) source; /* [nodes] index of the local node it is made from */
+} MwLegal;
+
+MwLegal *mw_legalize(const MwGraph *local);
+
+/* Constants, iotas and the step number are not stored: whoever needs one computes it. */
+bool mw_op_is_generator(MwOp op);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/phases.h"
+
+/* Work that is cheaper to do again than to keep for a row. */
+enum { RECOMPUTE_FLOPS = 4 };
+
+static bool is_row_reduction(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_ROW_SUM || instr->op == MW_KERNEL_ROW_MAX;
+}
+
+static bool is_effect(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_STORE || instr->op == MW_KERNEL_ADD;
+}
+
+/* What the columns of a phase are walked for. */
+static bool is_root(const MwKernelInstr *instr)
+{
+    bool column = instr->op == MW_KERNEL_COLUMN_SUM || instr->op == MW_KERNEL_COLUMN_MAX;
+    return is_row_reduction(instr) || column ||
+           (is_effect(instr) && instr->level == MW_LEVEL_POINT);
+}
+
+static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases *phases)
+{
+    for (int i = 0; i < nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        int phase = 0;
+        for (int k = 0; k < instr->input_count; k++) {
+            int input = instr->inputs[k].index;
+            phase = (int)mw_max(phase,
+                                phases->phase[input] + is_row_reduction(&nest->instrs.at[input]));
+        }
+        phases->phase[i] = phase;
+        int ends = phase + 1 + is_row_reduction(instr);
+        phases->count = (int)mw_max(phases->count, ends);
+    }
+    /* A place that is read and written is written when nothing reads it any more. */
+    for (int i = 0; i < nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        if (instr->op == MW_KERNEL_STORE && instr->level == MW_LEVEL_POINT &&
+            kernel->operands.at[instr->operand].reads)
+            phases->phase[i] = phases->count - 1;
+    }
+}
+
+/* Operations to find a value again from what is loaded. */
+static int recompute_flops(const MwNest *nest, int i)
+{
+    const MwKernelInstr *instr = &nest->instrs.at[i];
+    if (instr->level != MW_LEVEL_POINT || is_row_reduction(instr))
+        return 0;
+    int flops = instr->op == MW_KERNEL_EXPR ? instr->flops : 0;
+    for (int k = 0; k < instr->input_count && flops < 1000; k++)
+        flops += recompute_flops(nest, instr->inputs[k].index);
+    return flops;
+}
+
+static void choose_kept(const MwNest *nest, MwPhases *phases)
+{
+    bool fits = mw_space_columns(&nest->space) <= MW_KEPT_MAX_COLUMNS;
+    for (int i = 0; i < nest->instrs.count && fits; i++) {
+        if (nest->instrs.at[i].op != MW_KERNEL_EXPR)
+            continue;
+        int phases_that_need = 0;
+        for (int p = 0; p < phases->count; p++)
+            phases_that_need += phases->runs[p][i];
+        phases->kept[i] = phases_that_need > 1 && recompute_flops(nest, i) > RECOMPUTE_FLOPS;
+    }
+}
+
+/* Whether phase p reads instruction i from where an earlier one kept it. */
+static bool reads_back(const MwPhases *phases, int p, int i)
+{
+    if (!phases->kept[i])
+        return false;
+    for (int earlier = 0; earlier < p; earlier++)
+        if (phases->runs[earlier][i])
+            return true;
+    return false;
+}
+
+/* Marks what the roots of phase p need and no earlier phase kept. */
+static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
+{
+    bool *runs = phases->runs[p];
+    phases->is_empty[p] = true;
+    for (int i = 0; i < nest->instrs.count; i++)
+        runs[i] = false;
+    for (int i = nest->instrs.count - 1; i >= 0; i--) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        bool root = is_root(instr) && phases->phase[i] == p;
+        runs[i] = runs[i] || root;
+        phases->is_empty[p] = phases->is_empty[p] && !runs[i];
+        if (!runs[i] || reads_back(phases, p, i))
+            continue;
+        for (int k = 0; k < instr->input_count; k++) {
+            int input = instr->inputs[k].index;
+            if (nest->instrs.at[input].level == MW_LEVEL_POINT)
+                runs[input] = true;
+        }
+    }
+}
+
+MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest)
+{
+    int count = nest->instrs.count;
+    MwPhases phases = {.phase = MW_NEW(arena, int, count), .kept = MW_NEW(arena, bool, count)};
+    find_phases(kernel, nest, &phases);
+    phases.runs = MW_NEW(arena, bool *, phases.count);
+    phases.is_empty = MW_NEW(arena, bool, phases.count);
+    for (int p = 0; p < phases.count; p++) {
+        phases.runs[p] = MW_NEW(arena, bool, count);
+        mark_runs(nest, &phases, p); /* as if nothing were kept */
+    }
+    choose_kept(nest, &phases);
+    for (int p = 0; p < phases.count; p++)
+        mark_runs(nest, &phases, p);
+    return phases;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How the columns of a row are walked: in one pass (phase) for all that needs no row reduction, in
+ * another for what needs those, and so on. A value of one phase that a later one needs is kept for
+ * the row, or computed again where that is cheaper. Common to the printers. */
+#ifndef MW_CODEGEN_PHASES_H
+#define MW_CODEGEN_PHASES_H
+
+#include "codegen/kernel.h"
+
+enum { MW_KEPT_MAX_COLUMNS = 16384 };
+
+typedef struct {
+    int count;
+    /* Per instruction: the phase it is ready in. ROW instructions run before the columns of that
+     * phase, POINT instructions and what takes their values with them. */
+    int *phase;
+    /* Per phase and instruction: POINT instructions that its columns run; kept ones are read back
+     * from the second phase on. */
+    bool **runs;
+    bool *kept;
+    /* Per phase: nothing to do in its columns. */
+    bool *is_empty;
+} MwPhases;
+
+MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/plan_report.h"
+
+#include "passes/report.h"
+
+int mw_plan_report_operator(const MwCompilation *compilation, const MwLegal *legal,
+                            const MwUnit *unit)
+{
+    if (!compilation->report)
+        return -1;
+    int local = legal->source.at[mw_vec_last(&unit->nodes)];
+    MwNodeId global = compilation->local->node_global[local];
+    return compilation->report->index[global.index];
+}
+
+static const char *source_text(MwArena *arena, const MwNode *node)
+{
+    if (!node->origin.span.source)
+        return "";
+    MwPlace place = mw_span_place(node->origin.span);
+    return mw_arena_printf(arena, "%s:%d:%d", node->origin.span.source->name, place.line,
+                           place.column);
+}
+
+static void fill_operands(MwArena *arena, const MwReport *report, const MwReportNode *from,
+                          MwPlanOperator *to)
+{
+    to->operand_count = from->operand_count;
+    to->operands = MW_NEW(arena, MwPlanOperatorOperand, from->operand_count);
+    for (int k = 0; k < from->operand_count; k++)
+        to->operands[k] =
+            (MwPlanOperatorOperand){.operator_index = report->index[from->operands[k].giver.index],
+                                    .rank = from->operands[k].rank,
+                                    .spec = from->operands[k].spec};
+    to->collective_count = from->collective_count;
+    to->collectives = MW_NEW(arena, MwPlanCollective, from->collective_count);
+    for (int i = 0; i < from->collective_count; i++)
+        to->collectives[i] = (MwPlanCollective){.kind = from->collectives[i].kind,
+                                                .axis = from->collectives[i].axis,
+                                                .bytes = from->collectives[i].bytes,
+                                                .time_s = from->collectives[i].time_s};
+}
+
+static MwPlanOperator operator_of(MwArena *arena, const MwCompilation *compilation,
+                                  const MwReportNode *from)
+{
+    static const char *const phases[MW_PHASE_COUNT] = {"forward", "backward", "update"};
+    const MwGraph *graph = compilation->local->global;
+    const MwNode *node = mw_node(graph, from->node);
+    MwPlanOperator to = {.name = mw_value(graph, mw_node_result(graph, from->node, 0))->name,
+                         .op = mw_op_info(node->op)->name,
+                         .source = source_text(arena, node),
+                         .phase = phases[node->phase],
+                         .rank = from->rank,
+                         .spec = from->spec,
+                         .compute_s = from->compute_s,
+                         .communication_s = from->communication_s,
+                         .has_runner_up = from->has_runner_up,
+                         .runner_up = from->runner_up,
+                         .runner_up_extra_s = from->runner_up_extra_s,
+                         .pinned = from->pinned};
+    fill_operands(arena, compilation->report, from, &to);
+    return to;
+}
+
+void mw_plan_report_fill(MwArena *arena, const MwCompilation *compilation, MwPlanMesh *mesh)
+{
+    const MwReport *report = compilation->report;
+    if (!report)
+        return;
+    mesh->operators = MW_NEW(arena, MwPlanOperator, report->count);
+    mesh->operator_count = report->count;
+    for (int i = 0; i < report->count; i++)
+        mesh->operators[i] = operator_of(arena, compilation, &report->nodes[i]);
+    mesh->costs.objective_s = report->objective_s;
+    mesh->costs.lower_bound_s = report->lower_bound_s;
+    mesh->costs.compute_s = report->compute_s;
+    mesh->costs.communication_s = report->communication_s;
+}

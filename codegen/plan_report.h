@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What was decided and reckoned (passes/report.h) as the report of the plan. */
+#ifndef MW_CODEGEN_PLAN_REPORT_H
+#define MW_CODEGEN_PLAN_REPORT_H
+
+#include "codegen/fusion.h"
+#include "passes/compilation.h"
+
+/* Fills the operators and the costs that the intra-op pass reckoned. */
+void mw_plan_report_fill(MwArena *arena, const MwCompilation *compilation, MwPlanMesh *mesh);
+
+/* Index of the operator that a unit mostly is: that of its last node; -1: none. */
+int mw_plan_report_operator(const MwCompilation *compilation, const MwLegal *legal,
+                            const MwUnit *unit);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `meshwright plan MODEL.graph -o OUT.plan`. */
+#include "base/file.h"
+#include "codegen/plan_build.h"
+#include "tools/commands.h"
+#include "tools/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void write_plan(MwSession *session, const MwPlan *plan)
+{
+    MwText text = {.arena = session->options.arena};
+    mw_plan_print(&text, plan);
+    if (!mw_file_write(session->options.output, text.at, text.bytes, 0644))
+        mw_diag_error(session->diags, mw_span_none(), "cannot write %s: %s",
+                      session->options.output, strerror(errno));
+}
+
+int mw_command_plan(int argc, char **argv)
+{
+    MwSession session;
+    mw_session_begin(&session, true, "Plans a model for a cluster and writes the plan.", argc,
+                     argv);
+    if (mw_session_load_model(&session) && mw_session_load_cluster(&session) &&
+        mw_session_run_passes(&session) && session.compilation.local) {
+        const MwPlan *plan =
+            mw_plan_build(&session.compilation, session.options.model, session.diags);
+        if (plan && mw_plan_check(plan, session.diags))
+            write_plan(&session, plan);
+    }
+    return mw_session_end(&session);
+}
