@@ -235,7 +235,8 @@ static void pin_value(MwExpander *ex, const MwArgs *annotations, MwValueId value
         pin.span =
             mw_span_join(pin.span, mw_span_join(annotation->key.span, annotation->value->span));
     }
-    if (pin.span.source)
+    const char *name = mw_value(ex->graph, value)->name;
+    if (pin.span.source && mw_expand_once(ex, &ex->pinned, name, pin.span, "a pin on"))
         mw_vec_push(ex->arena, &ex->graph->pins, pin);
 }
 

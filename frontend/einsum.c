@@ -156,7 +156,7 @@ static bool contract_pair(MwExpander *ex, Contraction *c, int i, int j)
         strcpy(c->letters[i], kept);
     c->count--;
     c->value[j] = c->value[c->count];
-    strcpy(c->letters[j], c->letters[c->count]);
+    memmove(c->letters[j], c->letters[c->count], sizeof c->letters[j]);
     return mw_has_value(c->value[i]);
 }
 

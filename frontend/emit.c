@@ -6,6 +6,7 @@
  * Weights, inputs and states have exactly their own name, which is kept for them when their scope
  * begins. */
 #include "frontend/expand.h"
+#include "ir/print.h"
 #include "ir/shape.h"
 
 #include <string.h>
@@ -91,9 +92,25 @@ static void name_results(MwExpander *ex, MwSite site, MwNodeSpec *spec)
     spec->result_names = names;
 }
 
+/* What runs once per micro-batch cannot wait for what runs after them all. */
+static bool check_phases(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
+{
+    MwPhase phase = ex->graph->phase;
+    for (int i = 0; i < spec->operand_count; i++) {
+        MwPhase other = mw_value_node(ex->graph, spec->operands[i])->phase;
+        if (other <= phase)
+            continue;
+        mw_expand_error(ex, span, "%s runs %s but uses '%s', which runs %s",
+                        mw_op_info(spec->op)->name, mw_phase_name(phase),
+                        mw_value(ex->graph, spec->operands[i])->name, mw_phase_name(other));
+        return false;
+    }
+    return true;
+}
+
 static MwNodeId add(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
 {
-    if (!mw_expand_charge(ex, span, 1 + spec->operand_count))
+    if (!mw_expand_charge(ex, span, 1 + spec->operand_count) || !check_phases(ex, span, spec))
         return (MwNodeId){-1};
     if (ex->graph->nodes.count >= MW_MAX_NODES) {
         mw_expand_stop(ex, span, "the model has more than %d operators", MW_MAX_NODES);

@@ -233,10 +233,8 @@ static void run_output(MwExpander *ex, const MwStatement *statement)
         } else if (!mw_name_tensor(ex, name, &value)) {
             continue;
         }
-        for (int k = 0; k < ex->graph->outputs.count; k++)
-            if (ex->graph->outputs.at[k].name == name.text)
-                mw_expand_error(ex, name.span, "there already is an output '%s'", name.text);
-        mw_vec_push(ex->arena, &ex->graph->outputs, ((MwOutput){name.text, value}));
+        if (mw_expand_once(ex, &ex->outputs, name.text, name.span, "an output"))
+            mw_vec_push(ex->arena, &ex->graph->outputs, ((MwOutput){name.text, value}));
     }
 }
 
@@ -257,7 +255,8 @@ static void run_assign(MwExpander *ex, const MwStatement *statement)
         mw_expand_error(ex, statement->span, "cannot assign %s to '%s', which is %s",
                         mw_term_describe(ex, term), name.text,
                         mw_term_describe(ex, mw_term_tensor(target)));
-    else
+    else if (mw_expand_once(ex, &ex->assigned, mw_value(ex->graph, target)->name, name.span,
+                            "an assignment to"))
         mw_vec_push(ex->arena, &ex->graph->assigns, ((MwAssign){target, value}));
 }
 
@@ -391,6 +390,9 @@ MwGraph *mw_expand(MwArena *arena, MwInterner *interner, const char *name, const
                      .blocks = {.arena = arena},
                      .values = {.arena = arena},
                      .scopes = {.arena = arena},
+                     .outputs = {.arena = arena},
+                     .assigned = {.arena = arena},
+                     .pinned = {.arena = arena},
                      .first_errors = mw_diags_error_count(diags)};
     for (int i = 0; i < items->count; i++)
         if (items->at[i].kind == MW_ITEM_BLOCK)

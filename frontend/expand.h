@@ -15,8 +15,8 @@
 
 enum {
     MW_MAX_DEPTH = 1000,       /* expressions, blocks and repeats inside one another */
-    MW_MAX_STEPS = 1 << 23,    /* expressions and statements expanded */
-    MW_MAX_NODES = 1 << 20,    /* operators of a model */
+    MW_MAX_STEPS = 1 << 21,    /* expressions and statements expanded */
+    MW_MAX_NODES = 1 << 17,    /* operators of a model */
     MW_MAX_EXPAND_ERRORS = 20, /* then expansion gives up */
 };
 
@@ -80,7 +80,8 @@ typedef struct {
     MwNameMap blocks; /* -> MwBlockState */
     MwNameMap values; /* full names of values -> last suffix tried, as intptr_t */
     MwNameMap scopes; /* paths of scopes -> the same */
-    MwFrame *frame;   /* NULL while sizes are computed */
+    MwNameMap outputs, assigned, pinned; /* full names that are, -> MwSpan */
+    MwFrame *frame;                      /* NULL while sizes are computed */
     int depth;
     int64_t steps;
     int first_errors; /* error count when the expansion began */
@@ -104,6 +105,9 @@ void mw_expand_stop(MwExpander *ex, MwSpan span, const char *format, ...) MW_PRI
 typedef MW_VEC(const char *) MwKnown;
 /* "; did you mean 'x'?", or "" if none is near. */
 const char *mw_expand_hint(MwExpander *ex, const char *typed, const MwKnown *known);
+/* Enters `name` in a map of what may be said once; after an error if it is there. */
+bool mw_expand_once(MwExpander *ex, MwNameMap *said, const char *name, MwSpan span,
+                    const char *what);
 /* Counts `steps` of work. False if the expansion has stopped. */
 bool mw_expand_charge(MwExpander *ex, MwSpan span, int64_t steps);
 /* Goes one level deeper; false (and nothing to leave) beyond the limit. */

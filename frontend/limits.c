@@ -56,6 +56,19 @@ const char *mw_expand_hint(MwExpander *ex, const char *typed, const MwKnown *kno
     return near ? mw_arena_printf(ex->arena, "; did you mean '%s'?", near) : "";
 }
 
+bool mw_expand_once(MwExpander *ex, MwNameMap *said, const char *name, MwSpan span,
+                    const char *what)
+{
+    void **slot = mw_name_map_add(said, name);
+    if (*slot) {
+        mw_expand_note(ex, *(const MwSpan *)*slot, "the first is here");
+        mw_expand_error(ex, span, "there already is %s '%s'", what, name);
+        return false;
+    }
+    *slot = mw_arena_dup(ex->arena, &span, sizeof span);
+    return true;
+}
+
 bool mw_expand_charge(MwExpander *ex, MwSpan span, int64_t steps)
 {
     if (ex->stopped)

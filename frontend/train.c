@@ -222,6 +222,10 @@ static bool read_loss(MwExpander *ex, const MwExpr *expr, MwValueId *loss)
     MwTensor scalar = mw_tensor_scalar(MW_F32);
     if (!mw_want_tensor(ex, term, (MwWant){"the loss", expr->span}, loss))
         return false;
+    if (mw_value_node(ex->graph, *loss)->phase != MW_PHASE_FORWARD) {
+        mw_expand_error(ex, expr->span, "the loss must run forward");
+        return false;
+    }
     if (mw_tensor_equal(mw_value_tensor(ex->graph, *loss), &scalar))
         return true;
     mw_expand_note(ex, mw_span_none(), "mean(x) or sum(x) makes one number of it");
