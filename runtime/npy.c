@@ -174,14 +174,23 @@ void mw_npy_convert(const MwNpy *npy, const char *data, int64_t first, int64_t c
 
 /* ---- Writing ---- */
 
+static const char *const descriptions[MW_TYPE_COUNT] = {
+    [MW_F32] = "<f4", [MW_BF16] = "<u2", [MW_I32] = "<i4", [MW_BOOL] = "|b1"};
+
+bool mw_npy_holds(const MwNpy *npy, const MwTensor *tensor)
+{
+    return npy->kind == descriptions[tensor->type][1] &&
+           npy->bytes == mw_type_bytes(tensor->type) && npy->rank == tensor->rank &&
+           memcmp(npy->dim, tensor->dim, sizeof *npy->dim * (size_t)npy->rank) == 0;
+}
+
 int mw_npy_header(const MwTensor *tensor, char header[MW_NPY_HEADER_BYTES])
 {
-    static const char *const types[MW_TYPE_COUNT] = {"<f4", "<u2", "<i4", "|b1"};
     const int start = MAGIC_BYTES + 4;
     char *text = header + start;
     size_t room = (size_t)(MW_NPY_HEADER_BYTES - start);
     int length = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                          types[tensor->type]);
+                          descriptions[tensor->type]);
     for (int d = 0; d < tensor->rank; d++)
         length += snprintf(text + length, room - (size_t)length, "%lld,%s",
                            (long long)tensor->dim[d], d + 1 < tensor->rank ? " " : "");

@@ -27,6 +27,9 @@ bool mw_npy_fits(const MwNpy *npy, MwType type);
 void mw_npy_convert(const MwNpy *npy, const char *data, int64_t first, int64_t count, MwType type,
                     void *to);
 
+/* True if the file has the shape of `tensor` and, bit for bit, its elements: what mw_npy_header
+ * says. */
+bool mw_npy_holds(const MwNpy *npy, const MwTensor *tensor);
 /* The header of a file that holds `tensor`. Gives its size, a multiple of 64. */
 enum { MW_NPY_HEADER_BYTES = 448 };
 int mw_npy_header(const MwTensor *tensor, char header[MW_NPY_HEADER_BYTES]);

@@ -6,6 +6,7 @@
  * go on says why and aborts all. */
 #include "runtime/run.h"
 
+#include "runtime/checkpoint.h"
 #include "runtime/executor.h"
 #include "runtime/feed.h"
 #include "runtime/kernels_compile.h"
@@ -35,7 +36,9 @@ typedef struct {
     MwFeeds *feeds;
     MwTrace *trace;
     MwProgress *progress; /* on rank 0 */
-    int64_t step;         /* the last that was done */
+    MwCheckpoint resume;  /* what the run goes on from; step 0: nothing */
+    uint64_t seed;
+    int64_t step; /* the last that was done */
 } Run;
 
 enum { STATUS_FAULT = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
@@ -104,8 +107,11 @@ static bool agree(Run *run, bool good, const MwFault *fault)
 static MW_NORETURN void end_all(const Run *run, const MwFault *fault)
 {
     usleep((useconds_t)mw_min(run->transport->rank, 8) * 50000);
-    fprintf(stderr, "meshwright: rank %d: step %lld: %s\n", run->transport->rank,
-            (long long)run->step + 1, fault->text);
+    if (run->transport->size > 1)
+        fprintf(stderr, "meshwright: rank %d: step %lld: %s\n", run->transport->rank,
+                (long long)run->step + 1, fault->text);
+    else
+        fprintf(stderr, "meshwright: step %lld: %s\n", (long long)run->step + 1, fault->text);
     run->transport->table->abort(run->transport, STATUS_FAULT);
 }
 
@@ -200,13 +206,38 @@ static bool open_feeds(Run *run, MwFault *fault)
 {
     const MwRunOptions *options = &run->options;
     run->feeds = mw_feeds_open(run->arena, mw_executor_mesh(run->executor), options->feeds.at,
-                               options->feeds.count, options->seed, fault);
+                               options->feeds.count, run->seed, fault);
     return run->feeds != NULL;
+}
+
+/* Rank 0 looks which checkpoint is the newest, for all. */
+static bool find_checkpoint(Run *run, MwFault *fault)
+{
+    MwTransport *transport = run->transport;
+    MwCheckpoint own = {0}, *all = MW_NEW(run->arena, MwCheckpoint, transport->size);
+    bool good = !run->options.resume || transport->rank != 0 ||
+                mw_checkpoint_find(run->options.resume, &own, fault);
+    if (!transport->table->share(transport, &own, sizeof own, all, fault))
+        return false;
+    run->resume = all[0];
+    run->step = run->resume.step;
+    run->seed = run->options.resume      ? run->resume.seed
+                : run->options.seed >= 0 ? (uint64_t)run->options.seed
+                                         : 1;
+    return good;
+}
+
+static bool prepare_checkpoints(Run *run, MwFault *fault)
+{
+    return !run->options.checkpoint || run->transport->rank != 0 ||
+           mw_checkpoint_prepare(run->options.checkpoint, fault);
 }
 
 static bool start_weights(Run *run, MwFault *fault)
 {
-    return mw_executor_start(run->executor, run->options.seed, fault);
+    return mw_executor_start(run->executor, run->seed, fault) &&
+           (!run->options.resume || mw_checkpoint_load(&run->resume, run->plan, run->executor,
+                                                       run->device, run->transport, fault));
 }
 
 static bool open_progress(Run *run, MwFault *fault)
@@ -221,8 +252,8 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        set_kernels, set_device,    open_trace,    make_executor,
-        open_feeds,  start_weights, open_progress,
+        find_checkpoint, prepare_checkpoints, set_kernels,   set_device,    open_trace,
+        make_executor,   open_feeds,          start_weights, open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -261,19 +292,41 @@ static bool run_step(Run *run, const MwExecutorData *data)
     return false;
 }
 
+static bool is_save_due(const Run *run)
+{
+    int64_t every = run->options.checkpoint_every;
+    return run->step == run->options.steps || (every > 0 && run->step % every == 0);
+}
+
+static void save(const Run *run)
+{
+    MwFault fault;
+    if (!mw_checkpoint_save(run->options.checkpoint, run->plan, run->executor, run->device,
+                            run->transport, run->step, run->seed, &fault)) {
+        mw_fault_prefix(&fault, "--checkpoint %s", run->options.checkpoint);
+        end_all(run, &fault);
+    }
+}
+
 static int run_steps(Run *run)
 {
     const MwExecutorData data = {.context = run->feeds, .input = mw_feeds_input};
     char *flags = mw_arena_alloc(run->arena, (size_t)run->transport->size);
     signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
+    if (run->step >= run->options.steps && run->transport->rank == 0)
+        printf("nothing to do up to step %lld: the checkpoint is of step %lld\n",
+               (long long)run->options.steps, (long long)run->step);
     while (run->step < run->options.steps) {
         if (!run_step(run, &data))
             return STATUS_FAULT;
-        if (is_interrupted(run, flags)) {
-            if (run->transport->rank == 0)
-                fprintf(stderr, "meshwright: interrupted after step %lld\n", (long long)run->step);
+        bool stops = is_interrupted(run, flags);
+        if (run->options.checkpoint && (stops || is_save_due(run)))
+            save(run);
+        if (stops && run->transport->rank == 0)
+            fprintf(stderr, "meshwright: interrupted after step %lld\n", (long long)run->step);
+        if (stops)
             return STATUS_INTERRUPTED;
-        }
     }
     return 0;
 }

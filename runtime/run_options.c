@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TEXT, TEXTS, COUNT, SEED, THREADS, FLAG } Kind;
+typedef enum { TEXT, TEXTS, COUNT, THREADS, FLAG } Kind;
 
 typedef struct {
     const char *name, *value; /* of the value as --help shows it; NULL for a flag */
@@ -25,7 +25,7 @@ static const Option options_list[] = {
      "random             random numbers for every other input\n"
      "random:NAME=BOUND  random integers from 0 to BOUND - 1"},
     {"steps", "N", COUNT, AT(steps), "how many steps to run (default 100)"},
-    {"seed", "N", SEED, AT(seed), "of weights, data and dropout (default 1)"},
+    {"seed", "N", COUNT, AT(seed), "of weights, data and dropout (default 1)"},
     {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},
     {"log", "FILE", TEXT, AT(log), "write step, loss and seconds of every step as CSV"},
     {"checkpoint", "DIR", TEXT, AT(checkpoint),
@@ -72,11 +72,6 @@ static bool set_value(MwArena *arena, const Option *option, const char *value, M
         return true;
     case COUNT:
         return read_number(value, 0, INT64_MAX, at);
-    case SEED:
-        if (!read_number(value, 0, INT64_MAX, &number))
-            return false;
-        *(uint64_t *)at = (uint64_t)number;
-        return true;
     case THREADS:
         if (!read_number(value, 1, 1024, &number))
             return false;
@@ -91,7 +86,7 @@ static bool set_value(MwArena *arena, const Option *option, const char *value, M
 
 const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *options)
 {
-    *options = (MwRunOptions){.steps = 100, .seed = 1, .threads = 1};
+    *options = (MwRunOptions){.steps = 100, .seed = -1, .threads = 1};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (strncmp(word, "--", 2) != 0)
@@ -112,6 +107,8 @@ const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *
         if (!set_value(arena, option, value, options))
             return mw_arena_printf(arena, "--%s %s: this is no value for it", option->name, value);
     }
+    if (options->resume && options->seed >= 0)
+        return "--seed does not go with --resume: the seed is that of the checkpoint";
     return NULL;
 }
 

@@ -12,8 +12,8 @@ typedef MW_VEC(const char *) MwRunTexts;
 typedef struct {
     MwRunTexts feeds;
     int64_t steps;
-    uint64_t seed;
-    int threads; /* per rank */
+    int64_t seed; /* -1: not given */
+    int threads;  /* per rank */
     const char *log, *trace, *checkpoint, *resume;
     int64_t checkpoint_every; /* steps; 0: at the end alone */
     bool no_shared_memory, print_plan, check, help;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Checkpoints: the weights and states of a step, whole, under their names, so that a run on any
+ * number of ranks can go on from one.
+ *
+ *     DIR/step-00000020/NAME.npy    one global tensor
+ *     DIR/step-00000020/manifest    model, step, seed, checksum; written last
+ *
+ * A checkpoint is written under another name and renamed when complete; the two newest are kept.
+ * Rank 0 reads and writes all files; in memory it holds one tensor at a time. */
+#ifndef MW_RUNTIME_CHECKPOINT_H
+#define MW_RUNTIME_CHECKPOINT_H
+
+#include "runtime/executor.h"
+
+enum { MW_CHECKPOINT_PATH_BYTES = 1024 };
+
+typedef struct {
+    char folder[MW_CHECKPOINT_PATH_BYTES]; /* "DIR/step-00000020" */
+    int64_t step;
+    uint64_t seed;
+} MwCheckpoint;
+
+/* Makes `dir` if it is not there, and proves that files can be made in it. */
+bool mw_checkpoint_prepare(const char *dir, MwFault *fault);
+/* The newest complete checkpoint in `dir`. */
+bool mw_checkpoint_find(const char *dir, MwCheckpoint *checkpoint, MwFault *fault);
+
+/* Both are collective over all ranks. */
+bool mw_checkpoint_save(const char *dir, const MwPlan *plan, const MwExecutor *executor,
+                        MwDevice *device, MwTransport *transport, int64_t step, uint64_t seed,
+                        MwFault *fault);
+bool mw_checkpoint_load(const MwCheckpoint *checkpoint, const MwPlan *plan,
+                        const MwExecutor *executor, MwDevice *device, MwTransport *transport,
+                        MwFault *fault);
+
+#endif

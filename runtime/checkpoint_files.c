@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/checkpoint_files.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "runtime/npy.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEPT = 2, PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + 512 };
+
+/* Letters, digits and the rest of what weights are called stay; anything else becomes %XX, so that
+ * every name is a file name. */
+static void file_path(const MwCheckpoint *checkpoint, const char *name, char path[PATH_BYTES])
+{
+    int at = snprintf(path, PATH_BYTES, "%s/", checkpoint->folder);
+    for (const char *c = name; *c && at < PATH_BYTES - 8; c++) {
+        bool plain =
+            isalnum((unsigned char)*c) || *c == '_' || *c == '-' || (*c == '.' && c != name);
+        at += snprintf(path + at, 4, plain ? "%c" : "%%%02X", (unsigned char)*c);
+    }
+    snprintf(path + at, (size_t)(PATH_BYTES - at), ".npy");
+}
+
+static bool cannot(MwFault *fault, const char *what, const char *path)
+{
+    return mw_fault_set(fault, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+/* ---- Folders ---- */
+
+bool mw_checkpoint_prepare(const char *dir, MwFault *fault)
+{
+    char path[PATH_BYTES];
+    if (strlen(dir) + 64 > MW_CHECKPOINT_PATH_BYTES)
+        return mw_fault_set(fault, "the path %.60s... is too long", dir);
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return cannot(fault, "make", dir);
+    snprintf(path, sizeof path, "%s/.probe-XXXXXX", dir);
+    int file = mkstemp(path);
+    if (file < 0)
+        return cannot(fault, "write to", dir);
+    close(file);
+    unlink(path);
+    return true;
+}
+
+/* The step of a folder called "step-00000020"; -1 if it is called otherwise. */
+static int64_t step_of(const char *name)
+{
+    char *end;
+    if (strncmp(name, "step-", 5) != 0 || !isdigit((unsigned char)name[5]))
+        return -1;
+    int64_t step = strtoll(name + 5, &end, 10);
+    return *end ? -1 : step;
+}
+
+static void remove_folder(const char *path)
+{
+    char file[PATH_BYTES + NAME_MAX];
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        unlink(file);
+    }
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
+/* The greatest step below `below` that `dir` has a folder of; -1 if none. */
+static int64_t newest_step(const char *dir, int64_t below)
+{
+    int64_t newest = -1;
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        int64_t step = step_of(entry->d_name);
+        if (step < below && step > newest)
+            newest = step;
+    }
+    if (folder)
+        closedir(folder);
+    return newest;
+}
+
+static void folder_path(const char *dir, int64_t step, char path[MW_CHECKPOINT_PATH_BYTES])
+{
+    snprintf(path, MW_CHECKPOINT_PATH_BYTES, "%s/step-%08lld", dir, (long long)step);
+}
+
+bool mw_checkpoint_begin(const char *dir, int64_t step, uint64_t seed, MwCheckpoint *checkpoint,
+                         MwFault *fault)
+{
+    *checkpoint = (MwCheckpoint){.step = step, .seed = seed};
+    snprintf(checkpoint->folder, sizeof checkpoint->folder, "%s/.new-XXXXXX", dir);
+    return mkdtemp(checkpoint->folder) != NULL || cannot(fault, "write to", dir);
+}
+
+void mw_checkpoint_drop(const MwCheckpoint *checkpoint)
+{
+    remove_folder(checkpoint->folder);
+}
+
+static bool sync_folder(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool good = folder >= 0 && fsync(folder) == 0;
+    if (folder >= 0)
+        close(folder);
+    return good;
+}
+
+/* An older checkpoint of the same step makes place. */
+static bool put_in_place(const char *dir, MwCheckpoint *checkpoint)
+{
+    char path[MW_CHECKPOINT_PATH_BYTES];
+    folder_path(dir, checkpoint->step, path);
+    if (rename(checkpoint->folder, path) != 0) {
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return false;
+        remove_folder(path);
+        if (rename(checkpoint->folder, path) != 0)
+            return false;
+    }
+    strcpy(checkpoint->folder, path);
+    return sync_folder(dir);
+}
+
+static void remove_old(const char *dir, int64_t newest)
+{
+    int64_t step = newest;
+    for (int kept = 1; step >= 0; kept++) {
+        char path[MW_CHECKPOINT_PATH_BYTES];
+        folder_path(dir, step, path);
+        if (kept > KEPT)
+            remove_folder(path);
+        step = newest_step(dir, step);
+    }
+}
+
+/* ---- The manifest ---- */
+
+static const char manifest_format[] =
+    "meshwright checkpoint 1\nmodel %s\nstep %lld\nseed %llu\nchecksum ";
+
+static bool write_manifest(const MwCheckpoint *checkpoint, const char *model)
+{
+    MwArena *arena = mw_arena_new();
+    MwText text = {.arena = arena};
+    char path[PATH_BYTES];
+    mw_text_printf(&text, manifest_format, model, (long long)checkpoint->step,
+                   (unsigned long long)checkpoint->seed);
+    mw_text_printf(&text, "%016llx\n", (unsigned long long)mw_hash_bytes(text.at, text.bytes));
+    snprintf(path, sizeof path, "%s/manifest", checkpoint->folder);
+    bool good = mw_file_write(path, text.at, text.bytes, 0644) && sync_folder(checkpoint->folder);
+    mw_arena_free(&arena);
+    return good;
+}
+
+bool mw_checkpoint_commit(const char *dir, const char *model, MwCheckpoint *checkpoint,
+                          MwFault *fault)
+{
+    if (!write_manifest(checkpoint, model) || chmod(checkpoint->folder, 0755) != 0 ||
+        !put_in_place(dir, checkpoint))
+        return cannot(fault, "complete", checkpoint->folder);
+    remove_old(dir, checkpoint->step);
+    return true;
+}
+
+static bool parse_manifest(const char *text, size_t bytes, MwCheckpoint *checkpoint, MwFault *fault)
+{
+    const char *sum = strstr(text, "\nchecksum ");
+    unsigned long long seed;
+    long long step;
+    char model[256];
+    if (!sum || sscanf(text, "meshwright checkpoint 1\nmodel %255s\nstep %lld\nseed %llu\n", model,
+                       &step, &seed) != 3)
+        return mw_fault_set(fault, "it is no manifest of version 1");
+    sum += strlen("\nchecksum ");
+    char expected[32];
+    snprintf(expected, sizeof expected, "%016llx\n",
+             (unsigned long long)mw_hash_bytes(text, (size_t)(sum - text)));
+    if (strcmp(sum, expected) != 0 || strlen(text) != bytes)
+        return mw_fault_set(fault, "it is damaged: its checksum does not match");
+    checkpoint->step = step;
+    checkpoint->seed = seed;
+    return true;
+}
+
+bool mw_checkpoint_find(const char *dir, MwCheckpoint *checkpoint, MwFault *fault)
+{
+    char path[PATH_BYTES];
+    int64_t step = newest_step(dir, INT64_MAX);
+    *checkpoint = (MwCheckpoint){0};
+    if (access(dir, R_OK) != 0)
+        return cannot(fault, "read", dir);
+    if (step < 0 || strlen(dir) + 64 > MW_CHECKPOINT_PATH_BYTES)
+        return mw_fault_set(fault, "%s holds no checkpoint", dir);
+    folder_path(dir, step, checkpoint->folder);
+    snprintf(path, sizeof path, "%s/manifest", checkpoint->folder);
+    MwArena *arena = mw_arena_new();
+    size_t bytes;
+    const char *text = mw_file_read(arena, path, &bytes);
+    bool good =
+        text ? parse_manifest(text, bytes, checkpoint, fault) || mw_fault_prefix(fault, "%s", path)
+             : cannot(fault, "read", path);
+    mw_arena_free(&arena);
+    return good;
+}
+
+/* ---- Tensors ---- */
+
+bool mw_checkpoint_write_tensor(const MwCheckpoint *checkpoint, const char *name,
+                                const MwTensor *tensor, char *data, MwFault *fault)
+{
+    char path[PATH_BYTES], header[MW_NPY_HEADER_BYTES];
+    int header_bytes = mw_npy_header(tensor, header);
+    char *begin = data + MW_NPY_HEADER_BYTES - header_bytes;
+    memcpy(begin, header, (size_t)header_bytes);
+    file_path(checkpoint, name, path);
+    return mw_file_write(path, begin, (size_t)(header_bytes + mw_tensor_bytes(tensor)), 0644) ||
+           cannot(fault, "write", path);
+}
+
+const char *mw_checkpoint_read_tensor(MwArena *arena, const MwCheckpoint *checkpoint,
+                                      const char *name, const MwTensor *tensor, MwFault *fault)
+{
+    char path[PATH_BYTES], found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
+    MwNpy npy;
+    size_t bytes;
+    file_path(checkpoint, name, path);
+    const char *data = mw_file_read(arena, path, &bytes);
+    if (!data) {
+        cannot(fault, "read", path);
+        return NULL;
+    }
+    if (!mw_npy_read(data, (int64_t)bytes, &npy, fault)) {
+        mw_fault_prefix(fault, "%s", path);
+        return NULL;
+    }
+    if (!mw_npy_holds(&npy, tensor)) {
+        mw_fault_set(fault, "%s holds %s; this plan needs %s", path, mw_npy_text(&npy, found),
+                     mw_tensor_text(tensor, needed));
+        return NULL;
+    }
+    return data + npy.offset;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every collective on every axis of a mesh, in every type, exactly: sources are small integers, so
+ * that the results are known to the bit. Run under mpirun: test_exchange MESH shared|messages. */
+#include "runtime/bf16.h"
+#include "runtime/transport.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    MwTransport *transport;
+    MwDevice *device;
+    MwMeshShape mesh;
+    int coordinate[MW_MAX_AXES];
+    char *arena;
+    int tests;
+    bool failed;
+} Test;
+
+enum { ARENA_BYTES = 32 << 20 };
+
+/* Rank of the member at coordinate `member` of this rank's group on `axis`. */
+static int member_rank(const Test *test, int axis, int member)
+{
+    int rank = 0;
+    for (int a = 0; a < test->mesh.axis_count; a++)
+        rank = rank * test->mesh.size[a] + (a == axis ? member : test->coordinate[a]);
+    return rank;
+}
+
+/* Element `index` of the source of `rank`: sums over ranks are exact in bf16. */
+static double source_value(MwType type, int rank, int64_t index)
+{
+    if (type == MW_BOOL)
+        return (rank + index) % 3 == 0;
+    return (double)((index * 7 + rank * 5) % 13 - 6);
+}
+
+static void store(MwType type, void *to, int64_t index, double value)
+{
+    if (type == MW_F32)
+        ((float *)to)[index] = (float)value;
+    else if (type == MW_BF16)
+        ((uint16_t *)to)[index] = mw_bf16_from_f32((float)value);
+    else if (type == MW_I32)
+        ((int32_t *)to)[index] = (int32_t)value;
+    else
+        ((bool *)to)[index] = value != 0;
+}
+
+static double load(MwType type, const void *from, int64_t index)
+{
+    if (type == MW_F32)
+        return ((const float *)from)[index];
+    if (type == MW_BF16)
+        return mw_bf16_to_f32(((const uint16_t *)from)[index]);
+    if (type == MW_I32)
+        return ((const int32_t *)from)[index];
+    return ((const bool *)from)[index];
+}
+
+static double combined(const Test *test, const MwExchange *exchange, int64_t index)
+{
+    const int ways = test->mesh.size[exchange->axis];
+    double result = 0;
+    for (int m = 0; m < ways; m++) {
+        double value = source_value(exchange->type, member_rank(test, exchange->axis, m), index);
+        if (exchange->type == MW_BOOL)
+            result = result != 0 || value != 0;
+        else if (m == 0)
+            result = value;
+        else if (exchange->combine == MW_COMBINE_SUM)
+            result += value;
+        else if (exchange->combine == MW_COMBINE_MAX)
+            result = fmax(result, value);
+        else
+            result = log(exp(result) + exp(value));
+    }
+    return result;
+}
+
+/* Element `index` of the result on this rank. */
+static double expected_value(const Test *test, const MwExchange *exchange, int64_t index)
+{
+    const int ways = test->mesh.size[exchange->axis];
+    const int self = test->coordinate[exchange->axis];
+    const int64_t block = exchange->count / ways;
+    switch (exchange->kind) {
+    case MW_ALL_REDUCE:
+        return combined(test, exchange, index);
+    case MW_REDUCE_SCATTER:
+        return combined(test, exchange, self * block + index);
+    case MW_ALL_GATHER:
+        return source_value(exchange->type,
+                            member_rank(test, exchange->axis, (int)(index / exchange->count)),
+                            index % exchange->count);
+    case MW_ALL_TO_ALL:
+        return source_value(exchange->type, member_rank(test, exchange->axis, (int)(index / block)),
+                            self * block + index % block);
+    case MW_COLLECTIVE_COUNT:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+/* The first wrong element; -1: none. */
+static int64_t first_wrong(const Test *test, const MwExchange *exchange, int64_t result)
+{
+    double tolerance = exchange->combine != MW_COMBINE_LOGSUMEXP ? 0
+                       : exchange->type == MW_BF16               ? 1.0 / 128
+                                                                 : 1e-6;
+    for (int64_t i = 0; i < result; i++) {
+        double expected = expected_value(test, exchange, i);
+        double found = load(exchange->type, exchange->destination, i);
+        if (!(fabs(found - expected) <= tolerance * fmax(1, fabs(expected))))
+            return i;
+    }
+    return -1;
+}
+
+/* Rank 0 prints whether it was good on all ranks. */
+static void report(Test *test, bool good, const MwExchange *exchange, bool in_place)
+{
+    MwFault fault;
+    char own = good, all[64];
+    test->transport->table->share(test->transport, &own, 1, all, &fault);
+    good = !memchr(all, 0, (size_t)test->transport->size);
+    test->failed |= !good;
+    test->tests++;
+    if (test->transport->rank == 0)
+        printf("%sok %d - %s of %lld %s over axis %d, %s%s\n", good ? "" : "not ", test->tests,
+               mw_collective_name(exchange->kind), (long long)exchange->count,
+               mw_type_name(exchange->type), exchange->axis, mw_combine_name(exchange->combine),
+               in_place ? ", in place" : "");
+}
+
+static void run_case(Test *test, MwExchange exchange, bool in_place)
+{
+    MwFault fault;
+    int64_t result;
+    exchange.source = test->arena;
+    exchange.destination = in_place ? test->arena : test->arena + ARENA_BYTES / 2;
+    bool good =
+        mw_exchange_result(exchange.kind, test->mesh.size[exchange.axis], exchange.count, &result);
+    memset(exchange.destination, 0x55, (size_t)(result * mw_type_bytes(exchange.type)));
+    for (int64_t i = 0; i < exchange.count; i++)
+        store(exchange.type, (void *)(uintptr_t)exchange.source, i,
+              source_value(exchange.type, test->transport->rank, i));
+    good =
+        good && test->transport->table->exchange(test->transport, test->device, &exchange, &fault);
+    int64_t wrong = good ? first_wrong(test, &exchange, result) : 0;
+    if (wrong >= 0)
+        fprintf(stderr, "rank %d: element %lld is %g, not %g\n", test->transport->rank,
+                (long long)wrong, load(exchange.type, exchange.destination, wrong),
+                expected_value(test, &exchange, wrong));
+    report(test, wrong < 0, &exchange, in_place);
+}
+
+static void run_counts(Test *test, MwExchange exchange)
+{
+    static const int64_t counts[] = {1, 7, 1000, 100003};
+    for (int i = 0; i < MW_COUNT(counts); i++) {
+        exchange.count = counts[i] * test->mesh.size[exchange.axis];
+        run_case(test, exchange, false);
+        if (exchange.kind != MW_ALL_REDUCE)
+            continue;
+        run_case(test, exchange, true);
+        exchange.count = counts[i]; /* need not divide */
+        run_case(test, exchange, false);
+    }
+}
+
+static void run_all(Test *test)
+{
+    for (int axis = 0; axis < test->mesh.axis_count; axis++)
+        for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
+            for (int type = 0; type < MW_TYPE_COUNT; type++)
+                for (int combine = 0; combine < MW_COMBINE_COUNT; combine++)
+                    if (mw_combine_is_valid((MwType)type, (MwCombine)combine) &&
+                        (combine == 0 || kind == MW_ALL_REDUCE || kind == MW_REDUCE_SCATTER))
+                        run_counts(test, (MwExchange){.kind = (MwCollective)kind,
+                                                      .axis = axis,
+                                                      .type = (MwType)type,
+                                                      .combine = (MwCombine)combine});
+}
+
+int main(int argc, char **argv)
+{
+    MwArena *arena = mw_arena_new();
+    MwFault fault = {0};
+    Test test = {0};
+    const MwPlan no_kernels = {.backend = "cpu"};
+    if (argc != 3 || !mw_mesh_parse(argv[1], &test.mesh)) {
+        fprintf(stderr, "usage: test_exchange MESH shared|messages\n");
+        return 2;
+    }
+    test.transport = mw_transport_mpi_new(arena, strcmp(argv[2], "shared") == 0, &fault);
+    test.device = mw_device_cpu_new(arena, &no_kernels, NULL, 1, &fault);
+    if (test.transport && mw_mesh_devices(&test.mesh) == test.transport->size &&
+        test.transport->table->join(test.transport, &test.mesh, 0, &fault))
+        test.arena = test.transport->table->arena(test.transport, test.device, ARENA_BYTES, &fault);
+    if (!test.arena) {
+        fprintf(stderr, "cannot start: %s\n", fault.text);
+        return 1;
+    }
+    mw_mesh_coordinates(&test.mesh, test.transport->rank, test.coordinate);
+    run_all(&test);
+    if (test.transport->rank == 0)
+        printf("1..%d\n", test.tests);
+    mw_transport_free(&test.transport, test.device);
+    mw_arena_free(&arena);
+    return test.failed;
+}
