@@ -133,7 +133,9 @@ typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } Mw
 
 /* The `train` statement. Passes lower it into nodes of the update phase. */
 typedef struct {
-    MwValueId loss; /* f32[]; no value: an inference model */
+    /* f32[]; no value: an inference model. Forward, or in the update phase where it is known only
+     * after the last micro-batch. */
+    MwValueId loss;
     MwSpan span;
     MwOptimizer optimizer;
     double learning_rate, beta1, beta2, eps, weight_decay, momentum;

@@ -275,8 +275,8 @@ static bool check_train(Check *check)
         return fail(check, check->graph->train.span, "the loss '%s' is %s and not f32[]",
                     name_of(check, loss),
                     mw_tensor_text(mw_value_tensor(check->graph, loss), type));
-    if (mw_value_node(check->graph, loss)->phase != MW_PHASE_FORWARD)
-        return fail(check, check->graph->train.span, "the loss '%s' does not run forward",
+    if (mw_value_node(check->graph, loss)->phase == MW_PHASE_BACKWARD)
+        return fail(check, check->graph->train.span, "the loss '%s' runs backward",
                     name_of(check, loss));
     return true;
 }

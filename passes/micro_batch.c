@@ -26,7 +26,7 @@ typedef struct {
     bool *is_used_late;        /* [values of from] in the update phase, or outside */
     MwValueId *part;           /* [values of from] of a whole value: a part of it, once made */
     int *part_dim;             /* [values of from] along which dimension */
-    MwDiags *diags;
+    MwValueId *total;          /* [values of from] of a partial value that is used late */
 } MicroBatch;
 
 static MwTensor cut_tensor(const MicroBatch *m, MwTensor tensor, int dim)
@@ -100,12 +100,11 @@ static MwNodeId emit_cut(MicroBatch *m, const MwNode *node, const MwShardingRule
     return id;
 }
 
-static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim, const MwNode *user);
+static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim);
 
-/* The operands of `node`, cut where they run over `factor`; NULL after an error. `user` is what
- * they are for. */
+/* The operands of `node`, in parts where they run over `factor`. */
 static MwValueId *cut_operands(MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
-                               int factor, const MwNode *user)
+                               int factor)
 {
     MwValueId *operands = MW_NEW(m->rewrite.to->arena, MwValueId, node->operand_count);
     for (int k = 0; k < node->operand_count; k++) {
@@ -114,56 +113,39 @@ static MwValueId *cut_operands(MicroBatch *m, const MwNode *node, const MwShardi
         int dim = mw_micro_dim(&rule->operands[k], rank, factor);
         bool is_cut = m->state[old.index].kind == MW_MICRO_SPLIT;
         operands[k] =
-            dim >= 0 && !is_cut ? part_of_whole(m, old, dim, user) : m->rewrite.value[old.index];
-        if (!mw_has_value(operands[k]))
-            return NULL;
+            dim >= 0 && !is_cut ? part_of_whole(m, old, dim) : m->rewrite.value[old.index];
+        MW_ASSERT(mw_has_value(operands[k]));
     }
     return operands;
 }
 
-/* The part of a whole value, cut along `dim`, that belongs to the micro-batch: made from its
- * operands anew, in the phase of `user`. No value after an error. */
-static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim, const MwNode *user)
+/* The part of a whole value, cut along `dim`, that belongs to the micro-batch: made anew, from
+ * parts, in the phase in which it is first wanted. */
+static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim)
 {
     const MwGraph *from = m->rewrite.from;
     const MwNode *node = mw_value_node(from, value);
     if (mw_has_value(m->part[value.index]) && m->part_dim[value.index] == dim)
         return m->part[value.index];
-    bool is_outside = mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
     MwShardingRule rule = mw_sharding_rule(from->arena, from, mw_value(from, value)->node);
     int k = value.index - node->first_result;
-    int factor = is_outside ? -1 : rule.results[k].factor[dim];
-    if (factor < 0 || rule.factors[factor].kind == MW_FACTOR_FIXED ||
-        rule.factors[factor].divisor % m->count != 0) {
-        mw_micro_fail(m->diags, user, m->count,
-                      "needs parts of '%s', whose dimension %d is the batch",
-                      mw_value(from, value)->name, dim);
-        return mw_no_value();
-    }
-    const MwValueId *operands = cut_operands(m, node, &rule, factor, user);
-    if (!operands)
-        return mw_no_value();
-    m->rewrite.to->phase = user->phase;
-    MwNodeId id = emit_cut(m, node, &rule, factor, operands);
+    int factor = rule.results[k].factor[dim];
+    MwNodeId id = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
     m->part[value.index] = mw_node_result(m->rewrite.to, id, k);
     m->part_dim[value.index] = dim;
     return m->part[value.index];
 }
 
-static bool emit_on_parts(MicroBatch *m, MwNodeId id)
+static void emit_on_parts(MicroBatch *m, MwNodeId id)
 {
     const MwGraph *from = m->rewrite.from;
     const MwNode *node = mw_node(from, id);
     MwShardingRule rule = mw_sharding_rule(from->arena, from, id);
     int factor = mw_micro_factor(&rule, node, m->state);
-    const MwValueId *operands = cut_operands(m, node, &rule, factor, node);
-    if (!operands)
-        return false;
     m->rewrite.to->phase = node->phase;
-    MwNodeId part = emit_cut(m, node, &rule, factor, operands);
+    MwNodeId part = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
     for (int k = 0; k < node->result_count; k++)
         m->rewrite.value[node->first_result + k] = mw_node_result(m->rewrite.to, part, k);
-    return true;
 }
 
 static void emit_input(MicroBatch *m, const MwNode *node)
@@ -198,41 +180,43 @@ static MwValueId accumulate(MicroBatch *m, MwValueId value)
     return total;
 }
 
+static bool works_on_parts(const MicroBatch *m, const MwNode *node)
+{
+    for (int k = 0; k < node->operand_count; k++)
+        if (m->state[node->operands[k].index].kind == MW_MICRO_SPLIT)
+            return true;
+    return false;
+}
+
 /* Emits a node of the forward or backward phase, unless it waits for a total. */
-static bool emit_early(MicroBatch *m, MwNodeId id, MwValueId *total)
+static void emit_early(MicroBatch *m, MwNodeId id)
 {
     const MwNode *node = mw_node(m->rewrite.from, id);
     MwMicroKind kind = m->state[node->first_result].kind;
     if (kind == MW_MICRO_LATE)
-        return true;
-    bool on_parts = false;
-    for (int k = 0; k < node->operand_count; k++)
-        on_parts |= m->state[node->operands[k].index].kind == MW_MICRO_SPLIT;
-    if (on_parts) {
-        if (!emit_on_parts(m, id))
-            return false;
-    } else if (node->op == MW_OP_INPUT && kind == MW_MICRO_SPLIT) {
+        return;
+    if (works_on_parts(m, node))
+        emit_on_parts(m, id);
+    else if (kind == MW_MICRO_SPLIT)
         emit_input(m, node);
-    } else {
+    else
         mw_rewrite_copy(&m->rewrite, node);
-    }
     for (int v = node->first_result; v < node->first_result + node->result_count; v++)
         if (m->is_used_late[v] && m->state[v].kind == MW_MICRO_PARTIAL)
-            total[v] = accumulate(m, m->rewrite.value[v]);
-    return true;
+            m->total[v] = accumulate(m, m->rewrite.value[v]);
 }
 
 /* From here on a term that is used late stands for the total. */
-static void take_totals(MicroBatch *m, const MwValueId *total)
+static void take_totals(MicroBatch *m)
 {
     const MwGraph *from = m->rewrite.from;
     m->rewrite.to->phase = MW_PHASE_UPDATE;
     for (int v = 0; v < from->values.count; v++) {
-        if (!mw_has_value(total[v]))
+        if (!mw_has_value(m->total[v]))
             continue;
         m->rewrite.to->origin = mw_value_node(from, (MwValueId){v})->origin;
         m->rewrite.value[v] =
-            mw_build_cast(m->rewrite.to, total[v], from->values.at[v].tensor.type);
+            mw_build_cast(m->rewrite.to, m->total[v], from->values.at[v].tensor.type);
     }
 }
 
@@ -279,27 +263,29 @@ static bool check_outputs(const MwGraph *graph, const MwMicroState *state, int c
     return true;
 }
 
+static MwValueId *no_values(const MwGraph *graph)
+{
+    MwValueId *values = MW_NEW(graph->arena, MwValueId, graph->values.count);
+    memset(values, -1, sizeof(MwValueId) * (size_t)graph->values.count);
+    return values;
+}
+
 static bool cut(MwCompilation *compilation, int count, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;
-    MwArena *arena = graph->arena;
-    MwMicroState *state = MW_NEW(arena, MwMicroState, graph->values.count);
+    MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);
     if (!mw_micro_states(graph, count, state, diags) || !check_outputs(graph, state, count, diags))
         return false;
     MicroBatch m = {.rewrite = mw_rewrite_begin(graph),
                     .count = count,
                     .state = state,
                     .is_used_late = find_used_late(graph, state),
-                    .part = MW_NEW(arena, MwValueId, graph->values.count),
-                    .part_dim = MW_NEW(arena, int, graph->values.count),
-                    .diags = diags};
-    MwValueId *total = MW_NEW(arena, MwValueId, graph->values.count);
-    memset(m.part, -1, sizeof(MwValueId) * (size_t)graph->values.count);
-    memset(total, -1, sizeof(MwValueId) * (size_t)graph->values.count);
+                    .part = no_values(graph),
+                    .part_dim = MW_NEW(graph->arena, int, graph->values.count),
+                    .total = no_values(graph)};
     for (int n = 0; n < graph->nodes.count; n++)
-        if (!emit_early(&m, (MwNodeId){n}, total))
-            return false;
-    take_totals(&m, total);
+        emit_early(&m, (MwNodeId){n});
+    take_totals(&m);
     for (int n = 0; n < graph->nodes.count; n++)
         emit_late(&m, &graph->nodes.at[n]);
     mw_rewrite_finish(&m.rewrite);

@@ -20,8 +20,9 @@ typedef struct {
     int dim;
 } MwMicroState;
 
-/* Fills state[value] for every value of `graph`; false after errors that name what needs the whole
- * batch. */
+/* Fills state[value] for every value of `graph`; false after an error that names what needs the
+ * whole batch. Where an operator works on parts, each whole operand that runs over the same factor
+ * can itself be made in parts. */
 bool mw_micro_states(const MwGraph *graph, int micro_batches, MwMicroState *state, MwDiags *diags);
 
 /* The factor of `rule` that the cut operands of `node` run over; -1 if none is cut. */
@@ -29,9 +30,5 @@ int mw_micro_factor(const MwShardingRule *rule, const MwNode *node, const MwMicr
 
 /* The dimension of `map`, of a tensor of rank `rank`, that runs over `factor`; -1 if none. */
 int mw_micro_dim(const MwFactorMap *map, int rank, int factor);
-
-/* Adds the error at `node` that the batch cannot be cut because `reason`; gives false. */
-bool mw_micro_fail(MwDiags *diags, const MwNode *node, int micro_batches, const char *reason, ...)
-    MW_PRINTF(4, 5);
 
 #endif

@@ -18,15 +18,17 @@ typedef struct {
     MwDiags *diags;
 } Analysis;
 
-bool mw_micro_fail(MwDiags *diags, const MwNode *node, int micro_batches, const char *reason, ...)
+/* Adds the error at `node` that the batch cannot be cut because of `reason`; gives false. */
+static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...) MW_PRINTF(3, 4);
+
+static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...)
 {
-    char text[400];
     va_list args;
     va_start(args, reason);
-    vsnprintf(text, sizeof text, reason, args);
+    const char *text = mw_arena_vprintf(a->arena, reason, args);
     va_end(args);
-    mw_diag_error(diags, node->origin.span, "cannot cut the batch into %d micro-batches: %s %s",
-                  micro_batches, mw_op_info(node->op)->name, text);
+    mw_diag_error(a->diags, node->origin.span, "cannot cut the batch into %d micro-batches: %s %s",
+                  a->micro_batches, mw_op_info(node->op)->name, text);
     return false;
 }
 
@@ -79,13 +81,37 @@ static bool analyse_input(const Analysis *a, const MwNode *node)
     if (value->tensor.rank == 0)
         return true;
     if (value->tensor.dim[0] % a->micro_batches != 0)
-        return mw_micro_fail(a->diags, node, a->micro_batches, "'%s' has a batch of %lld",
-                             value->name, (long long)value->tensor.dim[0]);
+        return fail(a, node, "'%s' has a batch of %lld", value->name,
+                    (long long)value->tensor.dim[0]);
     a->state[node->first_result] = (MwMicroState){.kind = MW_MICRO_SPLIT, .dim = 0};
     return true;
 }
 
-/* Every cut operand runs over the one factor, which may be split so; the others are whole. */
+static bool may_cut(const Analysis *a, const MwFactor *factor)
+{
+    return factor->kind == MW_FACTOR_SPLITTABLE && factor->divisor % a->micro_batches == 0;
+}
+
+/* Whether a whole value can be made in parts along `dim`: by its node on parts of the operands that
+ * run over the same factor. What is given from outside comes as a whole. */
+static bool has_parts(const Analysis *a, MwValueId value, int dim)
+{
+    const MwNode *node = mw_value_node(a->graph, value);
+    if (mw_op_info(node->op)->lowering == MW_LOWER_SOURCE)
+        return false;
+    MwShardingRule rule = mw_sharding_rule(a->arena, a->graph, mw_value(a->graph, value)->node);
+    int factor = rule.results[value.index - node->first_result].factor[dim];
+    bool has = factor >= 0 && may_cut(a, &rule.factors[factor]);
+    for (int k = 0; k < node->operand_count && has; k++) {
+        int rank = mw_value_tensor(a->graph, node->operands[k])->rank;
+        int own = mw_micro_dim(&rule.operands[k], rank, factor);
+        has = own < 0 || has_parts(a, node->operands[k], own);
+    }
+    return has;
+}
+
+/* Every operand that runs over the one factor is cut or can be made in parts; the others are whole.
+ */
 static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwShardingRule *rule,
                                int factor)
 {
@@ -93,25 +119,28 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
         MwMicroState state = operand_state(a, node, k);
         const char *name = operand_name(a, node, k);
         if (state.kind == MW_MICRO_PARTIAL || state.kind == MW_MICRO_LATE)
-            return mw_micro_fail(
-                a->diags, node, a->micro_batches,
-                "combines parts of the batch with '%s', which depends on all of it", name);
-        if (state.kind == MW_MICRO_WHOLE)
+            return fail(a, node,
+                        "combines parts of the batch with '%s', which depends on all of it", name);
+        if (state.kind == MW_MICRO_WHOLE) {
+            MwValueId operand = node->operands[k];
+            int dim =
+                mw_micro_dim(&rule->operands[k], mw_value_tensor(a->graph, operand)->rank, factor);
+            if (dim >= 0 && !has_parts(a, operand, dim))
+                return fail(a, node, "needs parts of '%s', whose dimension %d is the batch", name,
+                            dim);
             continue;
+        }
         int own = rule->operands[k].factor[state.dim];
         if (own < 0 || rule->factors[own].kind == MW_FACTOR_FIXED)
-            return mw_micro_fail(a->diags, node, a->micro_batches,
-                                 "needs dimension %d of '%s', the batch, as a whole", state.dim,
-                                 name);
+            return fail(a, node, "needs dimension %d of '%s', the batch, as a whole", state.dim,
+                        name);
         if (own != factor)
-            return mw_micro_fail(a->diags, node, a->micro_batches,
-                                 "combines every element of the batch with every other, by '%s'",
-                                 name);
+            return fail(a, node, "combines every element of the batch with every other, by '%s'",
+                        name);
         if (rule->factors[own].divisor % a->micro_batches != 0)
-            return mw_micro_fail(
-                a->diags, node, a->micro_batches,
-                "leaves the batch, dimension %d of '%s', in %lld parts that cannot be cut",
-                state.dim, name, (long long)rule->factors[own].divisor);
+            return fail(a, node,
+                        "leaves the batch, dimension %d of '%s', in %lld parts that cannot be cut",
+                        state.dim, name, (long long)rule->factors[own].divisor);
     }
     return true;
 }
@@ -126,8 +155,7 @@ static bool analyse_cut(const Analysis *a, const MwNode *node, const MwShardingR
         int result = node->first_result + k;
         int dim = mw_micro_dim(&rule->results[k], a->graph->values.at[result].tensor.rank, factor);
         if (dim < 0 && mw_op_info(node->op)->combine != MW_COMBINE_SUM)
-            return mw_micro_fail(a->diags, node, a->micro_batches,
-                                 "goes over the whole batch, and is no sum over it");
+            return fail(a, node, "goes over the whole batch, and is no sum over it");
         a->state[result] = dim < 0 ? (MwMicroState){.kind = MW_MICRO_PARTIAL}
                                    : (MwMicroState){.kind = MW_MICRO_SPLIT, .dim = dim};
     }
@@ -162,8 +190,7 @@ static bool analyse_node(const Analysis *a, MwNodeId id)
     int partial = count_operands(a, node, MW_MICRO_PARTIAL);
     if (node->phase == MW_PHASE_UPDATE) {
         if (cut > 0)
-            return mw_micro_fail(a->diags, node, a->micro_batches,
-                                 "runs once a step, but works on the batch itself");
+            return fail(a, node, "runs once a step, but works on the batch itself");
         return set_results(a, node, MW_MICRO_LATE);
     }
     if (cut > 0) {

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Micro-batches: the same losses, weights and states on 1, 2 and 4 of them, step after step; and
+ * what cannot be cut is refused. */
+#include "tests/unit/model.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MODEL(body) "model m {\n" body "}\n"
+
+/* Every model has a batch of 4. */
+static const char *const models[] = {
+    "mlp.graph batch=4 inputs=3 width=5 classes=5",
+    "gpt.graph batch=4 seq=3 vocab=5 layers=2 width=4 heads=2",
+    "llama.graph batch=4 seq=3 vocab=5 layers=2 width=8 heads=4 kv_heads=2 hidden=6",
+    "bert.graph batch=4 seq=8 vocab=5 layers=1 width=4 heads=2 mask_rate=0.4 dropout_rate=0.2",
+    "vit.graph batch=4 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2",
+    /* A sum for a loss; clipping uses all gradients after the last micro-batch. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 2] = normal(1)\n"
+          "train sum(tanh(x @ w)) with sgd(lr = 0.1), clip_norm = 0.1\n"),
+    /* What the batch does not change: a regulariser, and a weight made of others. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 3] = normal(1)\n"
+          "weight a: f32[3, 2] = normal(1)\n"
+          "weight b: f32[2, 3] = normal(1)\n"
+          "merged = w + a @ b\n"
+          "loss = mean(tanh(x @ merged)) + 0.1 * sum(w * w)\n"
+          "train loss with sgd(lr = 0.1, momentum = 0.9)\n"),
+    /* Tables over positions of the batch: counted, random, stretched from nothing. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3] = normal(1)\n"
+          "rows = iota([4, 3], axis = 0, type = f32)\n"
+          "even = where(rows < 2, constant(1.0, shape = [4, 3]), 0.5)\n"
+          "kept = dropout(constant(1.0, shape = [4, 3]), rate = 0.5)\n"
+          "train sum(x * w * even * kept * broadcast(w, [4, 3]) + rows * w) with sgd(lr = 0.1)\n"),
+    /* The batch elsewhere than in dimension 0, merged with another dimension, moved, joined. */
+    MODEL("input x: f32[4, 2, 3]\n"
+          "weight w: f32[3, 5] = normal(1)\n"
+          "flat = reshape(x, [8, 3]) @ w\n"
+          "turned = transpose(reshape(flat, [4, 2, 5]), [2, 0, 1])\n"
+          "head, tail = split(turned, [2, 3], axis = 0)\n"
+          "both = concat(tail, head * 2, axis = 0)\n"
+          "part = slice(both, axis = 0, begin = 1, end = 4)\n"
+          "train sum(max(part * part, axis = 2)) with sgd(lr = 0.01)\n"),
+    /* Functions of the whole loss, for the user to see. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 5] = normal(1)\n"
+          "input target: i32[4]\n"
+          "logits = x @ w\n"
+          "loss = cross_entropy(logits, target)\n"
+          "perplexity = exp(loss)\n"
+          "big = sum(cast(logits > 0, i32))\n"
+          "output perplexity\n"
+          "output big\n"
+          "train loss with adam(lr = 0.01)\n"),
+    /* Gradients in bf16 are summed in f32. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: bf16[3, 2] = normal(1)\n"
+          "train sum(cast(cast(x, bf16) @ w, f32)) with sgd(lr = 0.1, momentum = 0.5)\n"),
+};
+
+enum { STEPS = 3 };
+
+static bool is_kept(const MwGraph *graph, MwValueId value)
+{
+    MwOp op = mw_value_node(graph, value)->op;
+    bool accumulates = false;
+    for (int i = 0; i < graph->assigns.count; i++)
+        accumulates |= mw_value_equal(graph->assigns.at[i].target, value) &&
+                       mw_assign_accumulates(graph, &graph->assigns.at[i]);
+    return (op == MW_OP_WEIGHT || op == MW_OP_STATE) && !accumulates;
+}
+
+static void compare(const TestModel *whole, const TestModel *cut, const char *name, MwValueId value)
+{
+    const MwTensor *tensor = mw_value_tensor(whole->compilation.graph, value);
+    const double *wanted = whole->run->at[value.index];
+    const double *given = interpreter_value(cut->run, name);
+    for (int64_t i = 0; i < mw_tensor_elements(tensor); i++)
+        ck_assert_msg(fabs(given[i] - wanted[i]) <= 1e-11 * fmax(1, fabs(wanted[i])),
+                      "%d micro-batches: %s, element %d is %.15g, not %.15g",
+                      cut->run->micro_batches, name, (int)i, given[i], wanted[i]);
+}
+
+/* Outputs that are not of the batch itself. */
+static void compare_outputs(const TestModel *whole, const TestModel *cut)
+{
+    const MwGraph *graph = whole->compilation.graph, *other = cut->compilation.graph;
+    for (int i = 0; i < graph->outputs.count; i++) {
+        MwValueId value = graph->outputs.at[i].value, cut_value = other->outputs.at[i].value;
+        if (mw_tensor_equal(mw_value_tensor(graph, value), mw_value_tensor(other, cut_value)))
+            compare(whole, cut, mw_value(other, cut_value)->name, value);
+    }
+}
+
+static void compare_run(const char *text, int micro_batches)
+{
+    TestModel whole = test_model_new(text, 1, MW_PASS_clean);
+    TestModel cut = test_model_new(text, micro_batches, MW_PASS_clean);
+    ck_assert_msg(whole.ok && cut.ok, "%s", test_model_diags(&cut));
+    ck_assert_int_eq(cut.run->micro_batches, micro_batches);
+    const MwGraph *graph = whole.compilation.graph;
+    for (int step = 0; step < STEPS; step++) {
+        interpreter_step(whole.run);
+        interpreter_step(cut.run);
+        double wanted = test_model_loss(&whole), loss = test_model_loss(&cut);
+        ck_assert_msg(fabs(loss - wanted) <= 1e-11 * fmax(1, fabs(wanted)),
+                      "%d micro-batches: step %d has loss %.15g, not %.15g", micro_batches,
+                      step + 1, loss, wanted);
+        for (int v = 0; v < graph->values.count; v++)
+            if (is_kept(graph, (MwValueId){v}))
+                compare(&whole, &cut, graph->values.at[v].name, (MwValueId){v});
+        compare_outputs(&whole, &cut);
+    }
+    test_model_free(&whole);
+    test_model_free(&cut);
+}
+
+START_TEST(micro_batches_change_no_number)
+{
+    compare_run(models[_i], 2);
+    compare_run(models[_i], 4);
+}
+END_TEST
+
+/* No other dimension of this model is 32. */
+START_TEST(everything_on_the_batch_is_cut)
+{
+    TestModel model = test_model_new("gpt.graph batch=32 seq=3 vocab=5 layers=2 width=4 heads=2", 4,
+                                     MW_PASS_clean);
+    const MwGraph *graph = model.compilation.graph;
+    for (int v = 0; v < graph->values.count; v++)
+        for (int d = 0; d < graph->values.at[v].tensor.rank; d++)
+            ck_assert_msg(graph->values.at[v].tensor.dim[d] != 32, "%s is on the whole batch",
+                          graph->values.at[v].name);
+    test_model_free(&model);
+}
+END_TEST
+
+START_TEST(the_train_statement_may_say_how_many)
+{
+    TestModel model = test_model_new(MODEL("input x: f32[4]\n"
+                                           "weight w: f32[4] = ones\n"
+                                           "train sum(sum(x) * w) with sgd(lr = 1), "
+                                           "micro_batches = 2\n"),
+                                     0, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_int_eq(model.compilation.micro_batches, 2);
+    test_model_free(&model);
+}
+END_TEST
+
+/* On 2 micro-batches. */
+static const struct {
+    const char *text, *says;
+} refusals[] = {
+    {MODEL("input x: f32[3, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "train sum(x * w) with sgd(lr = 1)\n"),
+     "test.graph:2:7: error: cannot cut the batch into 2 micro-batches: input 'x' has a batch of "
+     "3\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "y = softmax(transpose(x * w, [1, 0]))\n"
+           "train sum(y * y) with sgd(lr = 1)\n"),
+     "test.graph:4:5: error: cannot cut the batch into 2 micro-batches: softmax needs dimension 1 "
+     "of 'transpose', the batch, as a whole\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "y = x * w\n"
+           "pairs = einsum(\"id,jd->ij\", y, y)\n"
+           "train sum(pairs * pairs) with sgd(lr = 1)\n"),
+     "test.graph:5:9: error: cannot cut the batch into 2 micro-batches: einsum combines every "
+     "element of the batch with every other, by 'y'\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "train sum(max(x * w, axis = 0)) with sgd(lr = 1)\n"),
+     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: reduce_max goes over the "
+     "whole batch, and is no sum over it\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "y = x * w\n"
+           "centered = y - mean(y, axis = 0)\n"
+           "train sum(centered * centered) with sgd(lr = 1)\n"),
+     "test.graph:5:12: error: cannot cut the batch into 2 micro-batches: sub combines parts of the "
+     "batch with 'mul', which depends on all of it\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "train sqrt(sum(x * w)) with sgd(lr = 1)\n"),
+     "test.graph:4:16: error: cannot cut the batch into 2 micro-batches: mul combines parts of the "
+     "batch with 'grad.mul', which depends on all of it\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[4, 2] = ones\n"
+           "train sum(x * w) with sgd(lr = 1)\n"),
+     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: mul needs parts of 'w', "
+     "whose dimension 0 is the batch\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "train sum(slice(x * w, axis = 0, begin = 1, end = 4)) with sgd(lr = 1)\n"),
+     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: slice needs dimension 0 "
+     "of 'mul', the batch, as a whole\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "y = transpose(x * w, [1, 0])\n"
+           "output y\n"
+           "train sum(y) with sgd(lr = 1)\n"),
+     "test.graph:4:5: error: cannot cut the batch into 2 micro-batches: output 'y' has the batch "
+     "in dimension 1 instead of 0\n"},
+};
+
+START_TEST(what_needs_the_whole_batch_is_refused)
+{
+    TestModel model = test_model_new(refusals[_i].text, 2, MW_PASS_clean);
+    const char *says = test_model_diags(&model);
+    ck_assert(!model.ok);
+    ck_assert_msg(strncmp(says, refusals[_i].says, strlen(refusals[_i].says)) == 0, "%s", says);
+    test_model_free(&model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("micro_batch");
+    TCase *tests = tcase_create("micro_batch");
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, micro_batches_change_no_number, 0, MW_COUNT(models));
+    tcase_add_test(tests, everything_on_the_batch_is_cut);
+    tcase_add_test(tests, the_train_statement_may_say_how_many);
+    tcase_add_loop_test(tests, what_needs_the_whole_batch_is_refused, 0, MW_COUNT(refusals));
+    return run_suite(suite);
+}
