@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright plan MODEL.graph -o OUT.plan`. */
 #include "base/file.h"
-#include "codegen/plan_build.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 
@@ -22,12 +21,8 @@ int mw_command_plan(int argc, char **argv)
     MwSession session;
     mw_session_begin(&session, true, "Plans a model for a cluster and writes the plan.", argc,
                      argv);
-    if (mw_session_load_model(&session) && mw_session_load_cluster(&session) &&
-        mw_session_run_passes(&session) && session.compilation.local) {
-        const MwPlan *plan =
-            mw_plan_build(&session.compilation, session.options.model, session.diags);
-        if (plan && mw_plan_check(plan, session.diags))
-            write_plan(&session, plan);
-    }
+    const MwPlan *plan = mw_session_plan(&session);
+    if (plan)
+        write_plan(&session, plan);
     return mw_session_end(&session);
 }

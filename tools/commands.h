@@ -6,6 +6,7 @@
 #define MW_TOOLS_COMMANDS_H
 
 #define MW_COMMANDS(COMMAND)                                                                       \
+    COMMAND(compile, "make a parallel executable of a .graph file")                                \
     COMMAND(plan, "plan a .graph file for a cluster")                                              \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
     COMMAND(check, "parse and verify a .graph file")

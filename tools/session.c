@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/session.h"
 
+#include "codegen/plan_build.h"
 #include "frontend/cluster.h"
 
 void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv)
@@ -40,4 +41,14 @@ bool mw_session_load_cluster(MwSession *session)
 bool mw_session_run_passes(MwSession *session)
 {
     return mw_pipeline_run(&session->compilation, &session->options.pipeline, session->diags);
+}
+
+const MwPlan *mw_session_plan(MwSession *session)
+{
+    if (!mw_session_load_model(session) || !mw_session_load_cluster(session) ||
+        !mw_session_run_passes(session) || !session->compilation.local)
+        return NULL;
+    const MwPlan *plan =
+        mw_plan_build(&session->compilation, session->options.model, session->diags);
+    return plan && mw_plan_check(plan, session->diags) ? plan : NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef MW_TOOLS_SESSION_H
 #define MW_TOOLS_SESSION_H
 
+#include "runtime/plan.h"
 #include "tools/compile_options.h"
 
 typedef struct {
@@ -20,5 +21,9 @@ int mw_session_end(MwSession *session);
 bool mw_session_load_model(MwSession *session);
 bool mw_session_load_cluster(MwSession *session);
 bool mw_session_run_passes(MwSession *session);
+
+/* All of them, and the checked plan. NULL after errors, and where --stop-after ends the pipeline.
+ */
+const MwPlan *mw_session_plan(MwSession *session);
 
 #endif

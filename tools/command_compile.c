@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `meshwright compile MODEL.graph -o OUT`. */
+#include "codegen/driver.h"
+#include "tools/commands.h"
+#include "tools/session.h"
+
+int mw_command_compile(int argc, char **argv)
+{
+    MwSession session;
+    mw_session_begin(&session, true, "Makes a parallel executable of a model, for a cluster.", argc,
+                     argv);
+    const MwPlan *plan = mw_session_plan(&session);
+    if (plan)
+        mw_codegen_executable(session.options.arena, plan, session.options.output, session.diags);
+    return mw_session_end(&session);
+}
