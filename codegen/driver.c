@@ -47,7 +47,7 @@ static const char program_text[] =
     "__asm__(\".section " MW_PLAN_SECTION ", \\\"a\\\"\\n\"\n"
     "        \".globl mw_plan_begin, mw_plan_end\\n\"\n"
     "        \"mw_plan_begin: .incbin \\\"%s\\\"\\n\"\n"
-    "        \"mw_plan_end: .byte 0\\n\"\n"
+    "        \"mw_plan_end:\\n\"\n"
     "        \".previous\");\n"
     "int main(int argc, char **argv)\n"
     "{\n"
