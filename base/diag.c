@@ -97,8 +97,8 @@ static void print_repeated(FILE *out, char c, int count)
         fputc(c, out);
 }
 
-/* The source line of the span and a caret line under it. Tabs become one space in both, so that
- * the caret stands under its column. */
+/* The source line of the span and a caret line under it. Tabs and control characters become one
+ * space in both, so that the caret stands under its column and the terminal is safe. */
 static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
 {
     const char *line = span.source->text + span.begin - (place.column - 1);
@@ -108,7 +108,7 @@ static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
         length++;
     fprintf(out, "%5d | ", place.line);
     for (int i = 0; i < length; i++)
-        fputc(line[i] == '\t' ? ' ' : line[i], out);
+        fputc((unsigned char)line[i] < ' ' ? ' ' : line[i], out);
     int start = place.column - 1;
     int marked = (int)mw_min((int64_t)span.end - span.begin, length - start);
     fprintf(out, "\n      | ");
