@@ -141,14 +141,19 @@ static void table_grow(MwArena *arena, NodeTable *table, const MwGraph *graph)
     }
 }
 
-static void table_add(NodeTable *table, const MwGraph *graph, MwNodeId id)
+/* The first node that computes what node `id` does: `id` itself, which is then added, or another.
+ */
+static MwNodeId table_add(NodeTable *table, const MwGraph *graph, MwNodeId id)
 {
     if ((table->count + 1) * 2 > table->capacity)
         table_grow(graph->arena, table, graph);
     const MwNode *node = mw_node(graph, id);
     int32_t *slot = table_slot(table, graph, node, node->operands);
-    table->count += *slot < 0;
-    *slot = id.index;
+    if (*slot < 0) {
+        *slot = id.index;
+        table->count++;
+    }
+    return (MwNodeId){*slot};
 }
 
 static bool is_pinned(const Simplifier *simplifier, const MwNode *node)
@@ -215,12 +220,16 @@ static void simplify_node(Simplifier *simplifier, const MwNode *node)
     MwValueId same = mw_simplify_constant(&context);
     if (!mw_has_value(same))
         same = mw_simplify_identity(&context);
-    if (mw_has_value(same))
-        rewrite->value[node->first_result] = same;
-    else
-        mw_rewrite_copy(rewrite, node);
-    for (int i = before; i < rewrite->to->nodes.count; i++)
-        table_add(&simplifier->table, rewrite->to, (MwNodeId){i});
+    if (!mw_has_value(same)) {
+        table_add(&simplifier->table, rewrite->to, mw_rewrite_copy(rewrite, node));
+        return;
+    }
+    if (rewrite->to->nodes.count > before) {
+        MwNodeId first =
+            table_add(&simplifier->table, rewrite->to, mw_value(rewrite->to, same)->node);
+        same = mw_node_result(rewrite->to, first, 0);
+    }
+    rewrite->value[node->first_result] = same;
 }
 
 static void mark(bool *live, const MwGraph *graph, MwValueId value)

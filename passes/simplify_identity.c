@@ -147,23 +147,25 @@ static MwValueId simplify_dropout(const MwSimplifyContext *context)
     return mw_node_float(context->node, MW_ATTR_RATE) == 0 ? context->operands[0] : mw_no_value();
 }
 
-static MwValueId emit_shaped(const MwSimplifyContext *context, MwOp op, MwValueId x)
+/* `x` in the shape of the result by `op`, RESHAPE or BROADCAST, without detours. */
+static MwValueId shaped(const MwSimplifyContext *context, MwOp op, MwValueId x)
 {
-    MwAttr shape = mw_attr_shape(context->rewrite->to->arena, mw_simplify_tensor(context));
-    return mw_simplify_emit(context, op, &x, 1, &shape, 1);
+    MwGraph *graph = context->rewrite->to;
+    MwValueId same = if_same_type(context, x);
+    if (!mw_has_value(same) && mw_value_node(graph, x)->op == op) {
+        x = mw_value_node(graph, x)->operands[0];
+        same = if_same_type(context, x);
+    }
+    MwAttr shape = mw_attr_shape(graph->arena, mw_simplify_tensor(context));
+    return mw_has_value(same) ? same : mw_simplify_emit(context, op, &x, 1, &shape, 1);
 }
 
-/* A reshape of a reshape, a broadcast of a broadcast. */
+/* To the shape it has; a reshape of a reshape, a broadcast of a broadcast. */
 static MwValueId simplify_shaped(const MwSimplifyContext *context)
 {
-    MwValueId same = if_same_type(context, context->operands[0]);
-    if (mw_has_value(same))
-        return same;
-    const MwNode *inner = operand_node(context, 0);
-    if (inner->op != context->node->op)
-        return mw_no_value();
-    same = if_same_type(context, inner->operands[0]);
-    return mw_has_value(same) ? same : emit_shaped(context, inner->op, inner->operands[0]);
+    MwValueId x = context->operands[0];
+    bool may = mw_has_value(if_same_type(context, x)) || is_op(context, 0, context->node->op);
+    return may ? shaped(context, context->node->op, x) : mw_no_value();
 }
 
 /* True if the dimensions that are not 1 stay in order, so that no element moves. */
@@ -189,7 +191,7 @@ static MwValueId simplify_transpose(const MwSimplifyContext *context)
     if (is_identity)
         return context->operands[0];
     if (moves_nothing(perm->ints.at, operand_tensor(context, 0)))
-        return emit_shaped(context, MW_OP_RESHAPE, context->operands[0]);
+        return shaped(context, MW_OP_RESHAPE, context->operands[0]);
     const MwNode *inner = operand_node(context, 0);
     if (inner->op != MW_OP_TRANSPOSE)
         return mw_no_value();
@@ -212,8 +214,7 @@ static MwValueId simplify_reduce(const MwSimplifyContext *context)
     if (mw_tensor_elements(operand_tensor(context, 0)) !=
         mw_tensor_elements(mw_simplify_tensor(context)))
         return mw_no_value();
-    MwValueId same = if_same_type(context, context->operands[0]);
-    return mw_has_value(same) ? same : emit_shaped(context, MW_OP_RESHAPE, context->operands[0]);
+    return shaped(context, MW_OP_RESHAPE, context->operands[0]);
 }
 
 /* Of one operand; of all results of a split, in order. */

@@ -107,6 +107,17 @@ MwNodeId test_node(TestGraph *test, const char *op, const char *operands, const 
     return add_node(test, &spec, op, attrs);
 }
 
+bool test_try(TestGraph *test, const char *op, const MwValueId *operands, int operand_count,
+              const char *attrs)
+{
+    MwNodeSpec spec = {.operands = operands, .operand_count = operand_count};
+    MwDiags *diags = test->diags;
+    test->diags = mw_diags_new(test->arena);
+    MwNodeId node = add_node(test, &spec, op, attrs);
+    test->diags = diags;
+    return node.index >= 0;
+}
+
 MwValueId test_apply(TestGraph *test, const char *name, const char *op, const MwValueId *operands,
                      int operand_count, const char *attrs)
 {

@@ -11,6 +11,9 @@ MwNodeId test_node(TestGraph *test, const char *op, const char *operands, const 
 /* Applies `op` to values. */
 MwValueId test_apply(TestGraph *test, const char *name, const char *op, const MwValueId *operands,
                      int operand_count, const char *attrs);
+/* Applies `op` to values if its rules allow it; false, and nothing said, if not. */
+bool test_try(TestGraph *test, const char *op, const MwValueId *operands, int operand_count,
+              const char *attrs);
 /* All diagnostics as they print. */
 const char *test_diags_text(TestGraph *test);
 
