@@ -57,7 +57,7 @@ static bool read_unit(MwClusterReader *reader, MwQuantity quantity, MwSpan numbe
     return true;
 }
 
-/* A number greater than zero. */
+/* A number greater than zero that any unit leaves finite. */
 static bool read_number(MwClusterReader *reader, double *value, MwSpan *span)
 {
     *span = reader->token.span;
@@ -66,8 +66,12 @@ static bool read_number(MwClusterReader *reader, double *value, MwSpan *span)
         return false;
     }
     *value = reader->token.number;
-    if (!(*value > 0) || !isfinite(*value)) {
-        mw_diag_error(reader->diags, *span, "must be a finite number greater than zero");
+    if (!(*value > 0)) {
+        mw_diag_error(reader->diags, *span, "must be greater than zero");
+        return false;
+    }
+    if (*value < 1e-30 || *value > 1e30) {
+        mw_diag_error(reader->diags, *span, "must lie between 1e-30 and 1e30");
         return false;
     }
     mw_cluster_advance(reader);

@@ -9,7 +9,8 @@
     COMMAND(compile, "make a parallel executable of a .graph file")                                \
     COMMAND(plan, "plan a .graph file for a cluster")                                              \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
-    COMMAND(check, "parse and verify a .graph file")
+    COMMAND(check, "parse and verify a .graph file")                                               \
+    COMMAND(profile, "measure this machine into a .cluster file")
 
 #define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);
 MW_COMMANDS(MW_DECLARE_COMMAND)

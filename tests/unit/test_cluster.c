@@ -118,7 +118,7 @@ START_TEST(mistakes_are_named_with_their_place)
                                      "c:1:1: error: 'cluster' lacks 'devices_per_node'\n"},
         {"cluster c {\nbackend = gpu\nnodes = 0\ndevices_per_node = 1.5\n" DEVICE "}",
          "c:2:11: error: a backend is 'cpu' or 'cuda'\n"
-         "c:3:9: error: must be a finite number greater than zero\n"
+         "c:3:9: error: must be greater than zero\n"
          "c:4:20: error: must be a whole number from 1 to 1048576\n"},
         {"cluster c {\nbackend = cpu\nnodes = 2\ndevices_per_node = 2\n" DEVICE "}",
          "c:4:1: error: several devices in a node need the section 'node', the link between them\n"
@@ -154,8 +154,8 @@ START_TEST(mistakes_in_sections_are_named)
         {"device", "memory = 8", "a unit of bytes must follow: B, KB, KiB, MB, MiB, GB, GiB or TB"},
         {"device", "memory = 8 GB/s", "'GB/s' is no unit of bytes"},
         {"device", "memory = 9000000 TB", "must be less than 2^53 bytes"},
-        {"device", "launch = -3 us", "must be a finite number greater than zero"},
-        {"device", "launch = 1e999 us", "must be a finite number greater than zero"},
+        {"device", "launch = -3 us", "must be greater than zero"},
+        {"device", "launch = 1e999 us", "must lie between 1e-30 and 1e30"},
         {"device", "launch = us", "expected a number"},
         {"device", "launch = 3 us 4", "expected the end of the line"},
         {"device", "bandwidth = [2 KB: 1 GB/s, 1 KB: 1 GB/s]", "sizes must ascend"},

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tools/probe: the plans that profiling runs are good plans, and a machine whose times follow the
+ * cost model gives that model back. */
+#include "frontend/cluster.h"
+#include "passes/cost.h"
+#include "tests/unit/support.h"
+#include "tools/probe.h"
+
+#include <math.h>
+#include <string.h>
+
+START_TEST(probes_are_plans_that_can_run)
+{
+    static const struct {
+        int ranks, ways;
+        bool has_work;
+    } cases[] = {{1, 1, true}, {2, 2, true}, {4, 2, false}, {6, 3, false}, {8, 8, false}};
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwArena *arena = mw_arena_new();
+        MwDiags *diags = mw_diags_new(arena);
+        MwProbes probes = mw_probe_new(arena, cases[i].ranks, cases[i].ways, cases[i].has_work);
+        bool good = mw_plan_check(probes.plan, diags);
+        mw_diags_print(diags, stderr);
+        ck_assert(good);
+        int next = 0;
+        for (int p = 0; p < probes.count; p++) {
+            ck_assert_int_eq(probes.probes[p].first, next);
+            next += probes.probes[p].count;
+        }
+        ck_assert_int_eq(next, probes.plan->meshes[0].programs[0].instr_count);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* What the cost model says that a probe takes. */
+static double cost_s(const MwCostModel *model, const MwProbe *probe)
+{
+    double m = (double)probe->m, n = (double)probe->n, k = (double)probe->k;
+    bool forward = probe->kind == MW_PROBE_ATTENTION;
+    switch (probe->kind) {
+    case MW_PROBE_PRODUCT:
+        return mw_cost_work_s(model, &(MwWork){MW_WORK_GEMM, MW_F32, 2 * m * n * k, 0, m, n, k, 1});
+    case MW_PROBE_STREAM:
+        return mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .flops = m, .bytes = 12 * m});
+    case MW_PROBE_VECTOR:
+        return mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .flops = m * n, .bytes = 8 * m});
+    case MW_PROBE_LAUNCH:
+        return model->cluster->device.launch_s;
+    case MW_PROBE_ATTENTION:
+    case MW_PROBE_ATTENTION_GRAD:
+        return mw_cost_work_s(
+            model, &(MwWork){.kind = forward ? MW_WORK_ATTENTION : MW_WORK_ATTENTION_GRAD,
+                             .flops = (forward ? 4 : 10) * m * n * n * k / 2,
+                             .batch = m});
+    case MW_PROBE_COLLECTIVE:
+        return mw_cost_collective_s(model, probe->collective, model->mesh.axis_count - 1,
+                                    (double)probe->bytes);
+    }
+    return NAN;
+}
+
+/* The time is that of a model again, but for work that takes no time beside a launch: it is taken
+ * for a tenth of what was measured. */
+static void check_time(const MwCostModel *model, const MwProbe *probe, double tolerance)
+{
+    double launch_s = model->cluster->device.launch_s, found_s = cost_s(model, probe);
+    if (probe->time_s - launch_s < probe->time_s / 10 && probe->kind != MW_PROBE_COLLECTIVE)
+        ck_assert_double_le(found_s, probe->time_s + launch_s / 9);
+    else
+        ck_assert_double_eq_tol(found_s, probe->time_s, tolerance * probe->time_s);
+}
+
+static MwCurvePoint bandwidth[] = {{1e5, 200e9}, {1e6, 100e9}, {1e8, 20e9}};
+static MwCurvePoint attention[] = {{1e6, 40e9}, {1e8, 80e9}};
+static MwCurvePoint link = {1, 5e9};
+
+static MwCluster machine(int ranks)
+{
+    return (MwCluster){.name = "machine",
+                       .backend = "cpu",
+                       .nodes = 1,
+                       .devices_per_node = ranks,
+                       .device = {.memory_bytes = 1 << 30,
+                                  .bandwidth = {bandwidth, MW_COUNT(bandwidth)},
+                                  .gemm[MW_F32] = {.rate_flops = 100e9},
+                                  .attention_flops = {attention, 2},
+                                  .attention_grad_flops = {attention, 2},
+                                  .vector_flops = 50e9,
+                                  .launch_s = 100e-9},
+                       .node_link = {.latency_s = 1e-6, .bandwidth = {&link, 1}}};
+}
+
+START_TEST(a_machine_gives_its_cost_model_back)
+{
+    MwArena *arena = mw_arena_new();
+    MwCluster true_machine = machine(4);
+    MwCluster found = {.name = "found",
+                       .backend = "cpu",
+                       .nodes = 1,
+                       .devices_per_node = 4,
+                       .device.memory_bytes = 1 << 30};
+    static const int ways[] = {2, 4};
+    static const MwMeshShape meshes[] = {{2, {2, 2}}, {1, {4}}};
+    MwProbes probes[2];
+    for (int i = 0; i < 2; i++) {
+        MwCostModel model = mw_cost_model(&true_machine, &meshes[i]);
+        probes[i] = mw_probe_new(arena, 4, ways[i], i == 0);
+        for (int p = 0; p < probes[i].count; p++)
+            probes[i].probes[p].time_s = cost_s(&model, &probes[i].probes[p]);
+        mw_probe_fill(&found, &probes[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        MwCostModel model = mw_cost_model(&found, &meshes[i]);
+        for (int p = 0; p < probes[i].count; p++)
+            check_time(&model, &probes[i].probes[p], 1e-9);
+    }
+    MwText text = {.arena = arena};
+    mw_cluster_print(&text, &found);
+    MwDiags *diags = mw_diags_new(arena);
+    MwCluster *read = mw_cluster_read(arena, &(MwSource){"found", text.at, text.bytes}, diags);
+    mw_diags_print(diags, stderr);
+    ck_assert_ptr_nonnull(read);
+    MwCostModel model = mw_cost_model(read, &meshes[0]);
+    for (int p = 0; p < probes[0].count; p++)
+        check_time(&model, &probes[0].probes[p], 2e-3);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Times in which a larger product or message was quicker, as noise makes them. */
+START_TEST(noise_does_not_make_more_work_quicker)
+{
+    MwArena *arena = mw_arena_new();
+    MwCluster true_machine = machine(2), found = machine(2);
+    MwMeshShape mesh = {1, {2}};
+    MwCostModel model = mw_cost_model(&true_machine, &mesh);
+    MwProbes probes = mw_probe_new(arena, 2, 2, true);
+    for (int p = 0; p < probes.count; p++)
+        probes.probes[p].time_s = cost_s(&model, &probes.probes[p]) * (p % 3 == 1 ? 5 : 1);
+    found.device.gemm[MW_F32] = (MwGemm){0};
+    found.device.bandwidth = found.device.attention_flops = found.device.attention_grad_flops =
+        (MwCurve){0};
+    mw_probe_fill(&found, &probes);
+    MwText text = {.arena = arena};
+    mw_cluster_print(&text, &found);
+    MwDiags *diags = mw_diags_new(arena);
+    ck_assert_ptr_nonnull(mw_cluster_read(arena, &(MwSource){"found", text.at, text.bytes}, diags));
+    MwCostModel noisy = mw_cost_model(&found, &mesh);
+    for (int d = 0; d < 3; d++) {
+        double before = 0;
+        for (double size = 1; size < 3000; size *= 1.3) {
+            MwWork work = {.kind = MW_WORK_GEMM, .m = 64, .n = 64, .k = 64, .batch = 1};
+            *(d == 0 ? &work.m : d == 1 ? &work.n : &work.k) = size;
+            work.flops = 2 * work.m * work.n * work.k;
+            double s = mw_cost_work_s(&noisy, &work);
+            ck_assert_double_ge(s, before * (1 - 1e-12));
+            before = s;
+        }
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("probe");
+    TCase *tcase = tcase_create("probe");
+    tcase_add_test(tcase, probes_are_plans_that_can_run);
+    tcase_add_test(tcase, a_machine_gives_its_cost_model_back);
+    tcase_add_test(tcase, noise_does_not_make_more_work_quicker);
+    suite_add_tcase(suite, tcase);
+    return run_suite(suite);
+}
