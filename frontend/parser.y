@@ -25,8 +25,9 @@
 #include <string.h>
 
 #define YYLLOC_DEFAULT(current, rhs, n)                                                            \
-    ((current) = (n) ? mw_span_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n))                            \
-                     : (MwSpan){YYRHSLOC(rhs, 0).source, YYRHSLOC(rhs, 0).end, YYRHSLOC(rhs, 0).end})
+    ((current) =                                                                                   \
+         (n) ? mw_span_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n))                                    \
+             : (MwSpan){YYRHSLOC(rhs, 0).source, YYRHSLOC(rhs, 0).end, YYRHSLOC(rhs, 0).end})
 #define YYINITDEPTH 200
 #define YYMAXDEPTH 20000
 
@@ -36,9 +37,11 @@ static MwExpr *new_binary(MwParse *parse, MwBinary op, MwExpr *left, MwExpr *rig
 static MwExpr *new_name(MwParse *parse, MwExprKind kind, MwName name);
 static MwExpr *new_call(MwParse *parse, MwName callee, const MwArgs *args, MwSpan span);
 static MwStatement *new_statement(MwParse *parse, MwStatementKind kind, MwSpan span);
-static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type, MwExpr *init, MwSpan span);
-static void add_item(MwParse *parse, MwItemKind kind, MwName name, MwExpr *value, MwBlock *block, MwSpan span);
-static MwBlock *new_block(MwParse *parse, MwName name, const MwParams *params, const MwBody *body);
+static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type,
+                                MwExpr *init);
+static MwItem *add_item(MwParse *parse);
+static void add_block(MwParse *parse, MwItemKind kind, MwName name, const MwParams *params,
+                      const MwBody *body);
 static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 }
 
@@ -121,10 +124,13 @@ items: %empty | items item;
 
 item:
     "size" sizes NEWLINE
-  | "import" STRING NEWLINE           { add_item(parse, MW_ITEM_IMPORT, $2, NULL, NULL, @2); }
-  | "block" NAME "(" params_or_none ")" body
-                                      { add_item(parse, MW_ITEM_BLOCK, $2, NULL, new_block(parse, $2, &$4, &$6), @2); }
-  | "model" NAME body                 { add_item(parse, MW_ITEM_MODEL, $2, NULL, new_block(parse, $2, NULL, &$3), @2); }
+  | "import" STRING NEWLINE {
+        *add_item(parse) = (MwItem){.kind = MW_ITEM_IMPORT, .span = @2, .name = $2};
+    }
+  | "block" NAME "(" params_or_none ")" body {
+        add_block(parse, MW_ITEM_BLOCK, $2, &$4, &$6);
+    }
+  | "model" NAME body                 { add_block(parse, MW_ITEM_MODEL, $2, NULL, &$3); }
   | "block" error body                { yyerrok; }
   | "model" error body                { yyerrok; }
   | error
@@ -132,7 +138,11 @@ item:
 
 sizes: size | sizes "," size;
 
-size: NAME "=" expr                   { add_item(parse, MW_ITEM_SIZE, $1, $3, NULL, @$); };
+size:
+    NAME "=" expr {
+        *add_item(parse) = (MwItem){.kind = MW_ITEM_SIZE, .span = @$, .name = $1, .value = $3};
+    }
+  ;
 
 params_or_none: %empty                { $$ = (MwParams){0}; }
   | params trailing_comma
@@ -185,8 +195,14 @@ line:
         $$->let.value = $3;
         $$->annotations = $4;
     }
-  | "return" exprs                    { $$ = new_statement(parse, MW_STATEMENT_RETURN, @$); $$->results = $2; }
-  | "output" targets                  { $$ = new_statement(parse, MW_STATEMENT_OUTPUT, @2); $$->let.targets = $2; }
+  | "return" exprs {
+        $$ = new_statement(parse, MW_STATEMENT_RETURN, @$);
+        $$->results = $2;
+    }
+  | "output" targets {
+        $$ = new_statement(parse, MW_STATEMENT_OUTPUT, @2);
+        $$->let.targets = $2;
+    }
   | "output" NAME "=" expr {
         $$ = new_statement(parse, MW_STATEMENT_OUTPUT, @2);
         mw_vec_push(parse->arena, &$$->let.targets, $2);
@@ -215,33 +231,41 @@ line:
         $$->repeated.parent = $8;
     }
   | "train" expr {
-        mw_diag_error(parse->diags, @2, "'train' needs an optimizer: train LOSS with adamw(lr = 3e-4)");
+        mw_diag_error(parse->diags, @2,
+                      "'train' needs an optimizer: train LOSS with adamw(lr = 3e-4)");
         $$ = NULL;
     }
   | expr {
-        mw_diag_error(parse->diags, @1, "this value is not used: give it a name, as in 'x = ...'");
+        mw_diag_error(parse->diags, @1,
+                      "this value is not used: give it a name, as in 'x = ...'");
         $$ = NULL;
     }
   ;
 
 declaration:
-    "input" NAME ":" type             { $$ = new_declare(parse, MW_STATEMENT_INPUT, $2, $4, NULL, mw_span_join(@2, @4)); }
-  | "weight" NAME ":" type "=" expr   { $$ = new_declare(parse, MW_STATEMENT_WEIGHT, $2, $4, $6, mw_span_join(@2, @6)); }
-  | "state" NAME ":" type "=" expr    { $$ = new_declare(parse, MW_STATEMENT_STATE, $2, $4, $6, mw_span_join(@2, @6)); }
+    "input" NAME ":" type             { $$ = new_declare(parse, MW_STATEMENT_INPUT, $2, $4, NULL); }
+  | "weight" NAME ":" type "=" expr   { $$ = new_declare(parse, MW_STATEMENT_WEIGHT, $2, $4, $6); }
+  | "state" NAME ":" type "=" expr    { $$ = new_declare(parse, MW_STATEMENT_STATE, $2, $4, $6); }
   | "weight" NAME ":" type {
-        mw_diag_error(parse->diags, @$, "weight '%s' needs an initialiser, as in '= normal(0.02)' or '= zeros'", $2.text);
+        mw_diag_error(parse->diags, @$,
+                      "weight '%s' needs an initialiser, as in '= normal(0.02)' or '= zeros'",
+                      $2.text);
         $$ = NULL;
     }
   | "state" NAME ":" type {
-        mw_diag_error(parse->diags, @$, "state '%s' needs an initialiser, as in '= zeros'", $2.text);
+        mw_diag_error(parse->diags, @$, "state '%s' needs an initialiser, as in '= zeros'",
+                      $2.text);
         $$ = NULL;
     }
   | "weight" NAME "=" expr {
-        mw_diag_error(parse->diags, @2, "weight '%s' needs a type, as in 'weight %s: f32[rows, columns] = zeros'", $2.text, $2.text);
+        mw_diag_error(parse->diags, @2,
+                      "weight '%s' needs a type, as in 'weight %s: f32[rows, columns] = zeros'",
+                      $2.text, $2.text);
         $$ = NULL;
     }
   | "input" NAME ":" type "=" expr {
-        mw_diag_error(parse->diags, @6, "an input has no value: it comes from outside at every step");
+        mw_diag_error(parse->diags, @6,
+                      "an input has no value: it comes from outside at every step");
         $$ = NULL;
     }
   ;
@@ -306,7 +330,7 @@ expr:
   | "false"                           { $$ = new_expr(parse, MW_EXPR_BOOL, @$); $$->b = false; }
   | NAME                              { $$ = new_name(parse, MW_EXPR_NAME, $1); }
   | "[" exprs_or_none "]"             { $$ = new_expr(parse, MW_EXPR_LIST, @$); $$->list = $2; }
-  | "(" expr ")"                      { $$ = $2; }
+  | "(" expr ")"                      { $$ = $2; $$->span = @$; }
   | NAME "(" args_or_none ")"         { $$ = new_call(parse, $1, &$3, @$); }
   | "and" "(" args_or_none ")"        { $$ = new_call(parse, $1, &$3, @$); }
   | "or" "(" args_or_none ")"         { $$ = new_call(parse, $1, &$3, @$); }
@@ -379,28 +403,32 @@ static MwStatement *new_statement(MwParse *parse, MwStatementKind kind, MwSpan s
     return statement;
 }
 
-static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type, MwExpr *init, MwSpan span)
+static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type,
+                                MwExpr *init)
 {
-    MwStatement *statement = new_statement(parse, kind, span);
+    MwSpan end = init ? init->span : type.span;
+    MwStatement *statement = new_statement(parse, kind, mw_span_join(name.span, end));
     statement->declare.name = name;
     statement->declare.type = type;
     statement->declare.init = init;
     return statement;
 }
 
-static MwBlock *new_block(MwParse *parse, MwName name, const MwParams *params, const MwBody *body)
+static MwItem *add_item(MwParse *parse)
+{
+    return mw_vec_add(parse->arena, &parse->items);
+}
+
+static void add_block(MwParse *parse, MwItemKind kind, MwName name, const MwParams *params,
+                      const MwBody *body)
 {
     MwBlock *block = MW_NEW(parse->arena, MwBlock, 1);
     block->name = name;
     if (params)
         block->params = *params;
     block->body = *body;
-    return block;
-}
-
-static void add_item(MwParse *parse, MwItemKind kind, MwName name, MwExpr *value, MwBlock *block, MwSpan span)
-{
-    mw_vec_push(parse->arena, &parse->items, ((MwItem){kind, span, name, value, block}));
+    *add_item(parse) =
+        (MwItem){.kind = kind, .span = name.span, .name = name, .block = block};
 }
 
 /* Which tokens were expected, gathered into the words a message uses. */
@@ -412,7 +440,8 @@ typedef struct {
 
 static bool is_operator(int kind)
 {
-    return (kind >= YYSYMBOL_POWER && kind < YYSYMBOL_EQUALS) || kind == YYSYMBOL_AND || kind == YYSYMBOL_OR;
+    return (kind >= YYSYMBOL_POWER && kind < YYSYMBOL_EQUALS) || kind == YYSYMBOL_AND ||
+           kind == YYSYMBOL_OR;
 }
 
 /* Whether `kind` only adds to what a gathered word, such as "an expression", already says. */
@@ -493,7 +522,8 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message)
     mw_diag_error(parse->diags, *span, "this is nested too deeply");
 }
 
-bool mw_source_parse(MwArena *arena, MwInterner *interner, const MwSource *source, MwDiags *diags, MwItems *items)
+bool mw_source_parse(MwArena *arena, MwInterner *interner, const MwSource *source, MwDiags *diags,
+                     MwItems *items)
 {
     MwParse parse = {.arena = arena,
                      .interner = interner,
@@ -502,7 +532,8 @@ bool mw_source_parse(MwArena *arena, MwInterner *interner, const MwSource *sourc
                      .items = *items,
                      .first_errors = mw_diags_error_count(diags)};
     if (source->bytes > MW_MAX_SOURCE_BYTES) {
-        mw_diag_error(diags, mw_span_none(), "%s: the file is larger than %d bytes", source->name, MW_MAX_SOURCE_BYTES);
+        mw_diag_error(diags, mw_span_none(), "%s: the file is larger than %d bytes", source->name,
+                      MW_MAX_SOURCE_BYTES);
         return false;
     }
     MwLexer *lexer = mw_lexer_new(&parse);
