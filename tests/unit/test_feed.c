@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What feeds give, that it is the same at every parallelism, and what they say of bad files. */
+#include "runtime/feed.h"
+#include "runtime/npy.h"
+#include "runtime/weights.h"
+#include "tests/unit/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static MwArena *arena;
+static char folder[] = "/tmp/mwfeedXXXXXX";
+
+static void setup(void)
+{
+    arena = mw_arena_new();
+    strcpy(folder, "/tmp/mwfeedXXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    char *command = mw_arena_printf(arena, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    mw_arena_free(&arena);
+}
+
+static const char *file_with(const char *name, const void *data, size_t bytes)
+{
+    char *path = mw_arena_printf(arena, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    ck_assert(file && fwrite(data, 1, bytes, file) == bytes && fclose(file) == 0);
+    return path;
+}
+
+static const char *npy_with(const char *name, const MwTensor *tensor, const void *data)
+{
+    char header[MW_NPY_HEADER_BYTES];
+    int bytes = mw_npy_header(tensor, header);
+    char *whole = mw_arena_alloc(arena, (size_t)(bytes + mw_tensor_bytes(tensor)));
+    memcpy(whole, header, (size_t)bytes);
+    memcpy(whole + bytes, data, (size_t)mw_tensor_bytes(tensor));
+    return file_with(name, whole, (size_t)(bytes + mw_tensor_bytes(tensor)));
+}
+
+enum { BATCH = 8, LENGTH = 6, WIDTH = 4, TOKENS = 1000 };
+
+/* tokens and targets i32[8, 6], x f32[8, 4]; tokens split as the tests ask. */
+static MwPlanMesh *mesh_with(MwMeshShape shape, MwSpec spec)
+{
+    static const MwTensor tokens = {MW_I32, 2, {BATCH, LENGTH}}, x = {MW_F32, 2, {BATCH, WIDTH}};
+    const MwPlanInput inputs[] = {
+        {"tokens", 0, tokens, spec, 256}, {"targets", 1, tokens, spec, 256}, {"x", 2, x, spec, 0}};
+    MwPlanMesh *mesh = MW_NEW(arena, MwPlanMesh, 1);
+    mesh->shape = shape;
+    mesh->inputs = mw_arena_dup(arena, inputs, sizeof inputs);
+    mesh->input_count = MW_COUNT(inputs);
+    return mesh;
+}
+
+static MwFeeds *opened(const MwPlanMesh *mesh, const char *first, const char *second)
+{
+    MwFault fault = {0};
+    const char *texts[] = {first, second};
+    MwFeeds *feeds = mw_feeds_open(arena, mesh, texts, 2, 7, &fault);
+    ck_assert_msg(feeds, "%s", fault.text);
+    return feeds;
+}
+
+/* The whole batch of an input, put together from every device's part of every micro-batch. */
+static void whole_batch(MwFeeds *feeds, const MwPlanMesh *mesh, int input, int64_t step, int micros,
+                        int32_t *to)
+{
+    const MwPlanInput *in = &mesh->inputs[input];
+    int32_t part[BATCH * LENGTH];
+    MwFault fault;
+    for (int micro = 0; micro < micros; micro++) {
+        for (int device = 0; device < mw_mesh_devices(&mesh->shape); device++) {
+            int coordinate[MW_MAX_AXES];
+            mw_mesh_coordinates(&mesh->shape, device, coordinate);
+            const MwBlock block =
+                mw_block_micro(&in->global, in->spec, &mesh->shape, coordinate, micro, micros);
+            ck_assert(mw_feeds_input(feeds, input, step, &block, part, &fault));
+            for (MwRun run = {0}; mw_block_next_run(&block, &run);)
+                memcpy(to + run.global, part + run.local, sizeof *to * (size_t)run.count);
+        }
+    }
+}
+
+static MwSpec spec_of(const char *text)
+{
+    MwSpec spec;
+    int rank;
+    ck_assert(mw_spec_parse(text, &spec, &rank));
+    return spec;
+}
+
+static const char *text_file(void)
+{
+    unsigned char text[TOKENS];
+    for (int i = 0; i < TOKENS; i++)
+        text[i] = (unsigned char)(i % 251);
+    return mw_arena_printf(arena, "lm:%s", file_with("text", text, sizeof text));
+}
+
+START_TEST(text_gives_windows_and_what_follows)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    MwFeeds *feeds = opened(mesh, text_file(), "random");
+    int32_t tokens[2][BATCH * LENGTH], targets[BATCH * LENGTH];
+    for (int64_t step = 1; step <= 2; step++) {
+        whole_batch(feeds, mesh, 0, step, 1, tokens[step - 1]);
+        whole_batch(feeds, mesh, 1, step, 1, targets);
+        for (int i = 0; i < BATCH * LENGTH; i++) {
+            ck_assert_int_eq(targets[i], (tokens[step - 1][i] + 1) % 251);
+            if (i % LENGTH != LENGTH - 1)
+                ck_assert_int_eq(tokens[step - 1][i + 1], targets[i]);
+        }
+    }
+    ck_assert_mem_ne(tokens[0], tokens[1], sizeof tokens[0]);
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
+START_TEST(wide_tokens_are_little_endian)
+{
+    unsigned char text[2 * (LENGTH + 1)];
+    for (int i = 0; i <= LENGTH; i++) {
+        text[2 * i] = (unsigned char)i;
+        text[2 * i + 1] = 0;
+    }
+    const char *feed = mw_arena_printf(arena, "lm16:%s", file_with("wide", text, sizeof text));
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    MwFeeds *feeds = opened(mesh, feed, "random");
+    int32_t tokens[BATCH * LENGTH];
+    whole_batch(feeds, mesh, 0, 1, 1, tokens);
+    for (int i = 0; i < BATCH * LENGTH; i++)
+        ck_assert_int_eq(tokens[i], i % LENGTH);
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
+static const struct {
+    MwMeshShape shape;
+    const char *spec;
+    int micros;
+} splits[] = {
+    {{1, {2}}, "[S0, R]", 1},     {{1, {2}}, "[R, S0]", 2},    {{2, {2, 2}}, "[S01, R]", 2},
+    {{2, {2, 2}}, "[S0, S1]", 4}, {{2, {4, 2}}, "[S1, R]", 1}, {{2, {2, 2}}, "[S1, S0]", 2},
+};
+
+START_TEST(data_is_the_same_at_every_parallelism)
+{
+    const MwPlanMesh *one = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *many = mesh_with(splits[_i].shape, spec_of(splits[_i].spec));
+    float rows[3 * BATCH * WIDTH];
+    for (int i = 0; i < MW_COUNT(rows); i++)
+        rows[i] = (float)i;
+    const MwTensor tensor = mw_tensor(MW_F32, 2, (int64_t[]){3 * BATCH, WIDTH});
+    const char *npy = mw_arena_printf(arena, "npy:x=%s", npy_with("x.npy", &tensor, rows));
+    const char *second = _i % 2 ? npy : "random", *first = text_file();
+    MwFeeds *feeds_one = opened(one, first, second), *feeds_many = opened(many, first, second);
+    for (int64_t step = 1; step <= 5; step++) {
+        for (int input = 0; input < 3; input++) {
+            int32_t expected[BATCH * LENGTH] = {0}, found[BATCH * LENGTH] = {0};
+            whole_batch(feeds_one, one, input, step, 1, expected);
+            whole_batch(feeds_many, many, input, step, splits[_i].micros, found);
+            ck_assert_mem_eq(found, expected, sizeof found);
+        }
+    }
+    mw_feeds_close(&feeds_one);
+    mw_feeds_close(&feeds_many);
+}
+END_TEST
+
+START_TEST(arrays_give_batch_after_batch)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    double rows[(BATCH + 4) * WIDTH];
+    for (int i = 0; i < MW_COUNT(rows); i++)
+        rows[i] = i + 0.5;
+    /* float64, as NumPy saves it by default */
+    char file[128 + sizeof rows] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': "
+                                   "False, 'shape': (12, 4), }";
+    memcpy(file + 128, rows, sizeof rows);
+    const char *npy = mw_arena_printf(arena, "npy:x=%s", file_with("x.npy", file, sizeof file));
+    MwFeeds *feeds = opened(mesh, npy, "random");
+    for (int64_t step = 1; step <= 4; step++) {
+        int32_t bits[BATCH * LENGTH];
+        float found[BATCH * WIDTH];
+        whole_batch(feeds, mesh, 2, step, 1, bits);
+        memcpy(found, bits, sizeof found);
+        for (int i = 0; i < BATCH * WIDTH; i++)
+            ck_assert(found[i] == rows[((step - 1) * BATCH * WIDTH + i) % MW_COUNT(rows)]);
+    }
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
+START_TEST(random_integers_are_below_their_bound)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    MwFeeds *feeds = opened(mesh, "random:tokens=3", "random");
+    int seen[3] = {0};
+    for (int64_t step = 1; step <= 10; step++) {
+        int32_t tokens[BATCH * LENGTH];
+        whole_batch(feeds, mesh, 0, step, 1, tokens);
+        for (int i = 0; i < BATCH * LENGTH; i++) {
+            ck_assert(tokens[i] >= 0 && tokens[i] < 3);
+            seen[tokens[i]]++;
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_gt(seen[i], 100);
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
+START_TEST(integers_outside_the_model_are_refused)
+{
+    int32_t rows[BATCH * LENGTH] = {[13] = 256};
+    const MwTensor tensor = mw_tensor(MW_I32, 2, (int64_t[]){BATCH, LENGTH});
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const char *npy = mw_arena_printf(arena, "npy:tokens=%s", npy_with("t.npy", &tensor, rows));
+    MwFeeds *feeds = opened(mesh, npy, "random");
+    const int origin[MW_MAX_AXES] = {0};
+    const MwBlock block =
+        mw_block(&mesh->inputs[0].global, mesh->inputs[0].spec, &mesh->shape, origin);
+    int32_t to[BATCH * LENGTH];
+    MwFault fault = {0};
+    ck_assert(!mw_feeds_input(feeds, 0, 1, &block, to, &fault));
+    ck_assert_str_eq(fault.text, "the data holds 256; the model takes 0 to 255");
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
+/* Feeds that cannot be, with FILE for a file of the given bytes, and what must be said. */
+static const struct {
+    const char *feed, *contents, *message;
+} wrong[] = {
+    {"lm:/nowhere", "", "cannot read /nowhere: No such file"},
+    {"lm:/tmp", "", "cannot read /tmp: Is a directory"},
+    {"lm:FILE", "", "the file has 0 tokens; a row needs 6 and the one after"},
+    {"lm:FILE", "abcdef", "the file has 6 tokens; a row needs 6 and the one after"},
+    {"lm16:FILE", "abcdefghijklm", "the file has 6 tokens"},
+    {"npy:x=FILE", "hello", "this is no .npy file"},
+    {"npy:x=FILE", "\x93NUMPY\x01-----------", "this is no .npy file"},
+    {"npy:y=FILE", "", "the model has no input 'y'"},
+    {"npy:x", "", "'x' should be NAME=VALUE"},
+    {"random:tokens=0", "", "is no whole number from 1"},
+    {"random:tokens=3x", "", "is no whole number from 1"},
+    {"npz:x=FILE", "", "a feed is lm:FILE"},
+    {"lm:FILE", "abcdefghijkl", "no data for the input x: f32[8, 4]"},
+};
+
+START_TEST(a_wrong_feed_is_named)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const char *path = file_with("data", wrong[_i].contents, strlen(wrong[_i].contents));
+    const char *hole = strstr(wrong[_i].feed, "FILE");
+    const char *feed =
+        hole ? mw_arena_printf(arena, "%.*s%s", (int)(hole - wrong[_i].feed), wrong[_i].feed, path)
+             : wrong[_i].feed;
+    MwFault fault = {0};
+    ck_assert_ptr_null(mw_feeds_open(arena, mesh, &feed, 1, 1, &fault));
+    ck_assert_msg(strstr(fault.text, wrong[_i].message), "%s gives: %s", wrong[_i].feed,
+                  fault.text);
+}
+END_TEST
+
+/* Headers of .npy files that promise more or other than is there. */
+static const struct {
+    const char *header, *message;
+} headers[] = {
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, 4), }",
+     "it is cut off: its shape needs"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }", "the file holds float32[0, 4]"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "the file holds float32[2]"},
+    {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
+    {"{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
+    {"{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "it is in Fortran order"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "cut off"},
+    {"{'descr': '<f4', 'fortran_order': False, }", "its header has no shape"},
+};
+
+START_TEST(a_wrong_array_is_named)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    size_t length = strlen(headers[_i].header);
+    char *file = mw_arena_alloc(arena, 10 + length + 8);
+    memcpy(file, "\x93NUMPY\x01", 8);
+    file[8] = (char)length;
+    memcpy(file + 10, headers[_i].header, length);
+    const char *feed =
+        mw_arena_printf(arena, "npy:x=%s", file_with("x.npy", file, 10 + length + 8));
+    MwFault fault = {0};
+    ck_assert_ptr_null(mw_feeds_open(arena, mesh, &feed, 1, 1, &fault));
+    ck_assert_msg(strstr(fault.text, headers[_i].message), "%s", fault.text);
+}
+END_TEST
+
+START_TEST(arrays_are_written_as_they_are_read)
+{
+    static const MwTensor tensors[] = {{MW_F32, 0, {0}},
+                                       {MW_F32, 1, {3}},
+                                       {MW_I32, 2, {2, 5}},
+                                       {MW_BF16, 3, {1, 2, 3}},
+                                       {MW_BOOL, 8, {1, 2, 1, 2, 1, 2, 1, 2}}};
+    for (int i = 0; i < MW_COUNT(tensors); i++) {
+        char file[MW_NPY_HEADER_BYTES + 64];
+        int bytes = mw_npy_header(&tensors[i], file);
+        MwNpy npy;
+        MwFault fault = {0};
+        ck_assert_int_eq(bytes % 64, 0);
+        ck_assert_msg(mw_npy_read(file, bytes + mw_tensor_bytes(&tensors[i]), &npy, &fault), "%s",
+                      fault.text);
+        ck_assert(mw_npy_holds(&npy, &tensors[i]));
+        ck_assert(!mw_npy_read(file, bytes + mw_tensor_bytes(&tensors[i]) - 1, &npy, &fault));
+    }
+}
+END_TEST
+
+/* Weights: the whole is what any device computes of its part. */
+START_TEST(weights_are_the_same_in_every_piece)
+{
+    static const MwPlanWeight weight = {
+        .name = "w", .global = {MW_F32, 1, {100}}, .init = MW_INIT_NORMAL, .init_value = 0.02};
+    float whole[100], piece[7];
+    mw_weight_values(&weight, 3, 0, 100, whole);
+    for (int first = 0; first + 7 <= 100; first++) {
+        mw_weight_values(&weight, 3, first, 7, piece);
+        ck_assert_mem_eq(piece, whole + first, sizeof piece);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("feed");
+    TCase *tests = tcase_create("feed");
+    suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, text_gives_windows_and_what_follows);
+    tcase_add_test(tests, wide_tokens_are_little_endian);
+    tcase_add_loop_test(tests, data_is_the_same_at_every_parallelism, 0, MW_COUNT(splits));
+    tcase_add_test(tests, arrays_give_batch_after_batch);
+    tcase_add_test(tests, random_integers_are_below_their_bound);
+    tcase_add_test(tests, integers_outside_the_model_are_refused);
+    tcase_add_loop_test(tests, a_wrong_feed_is_named, 0, MW_COUNT(wrong));
+    tcase_add_loop_test(tests, a_wrong_array_is_named, 0, MW_COUNT(headers));
+    tcase_add_test(tests, arrays_are_written_as_they_are_read);
+    tcase_add_test(tests, weights_are_the_same_in_every_piece);
+    return run_suite(suite);
+}
