@@ -225,21 +225,42 @@ static void copy_node(MwLegalizer *l, const MwNode *node, const MwValueId *opera
         results[k] = mw_node_result(l->legal->graph, id, k);
 }
 
-/* Lookups walk the rows of a table, or the last dimension, with one stride. */
-static void legalize_gather(MwLegalizer *l, const MwNode *node, MwValueId *operands,
-                            MwValueId *results)
+/* Whether one stride covers `axis` of a value (every axis, where it is -1). */
+static bool has_stride(const MwLegalizer *l, MwValueId x, int axis)
 {
-    int table = node->op == MW_OP_EMBEDDING ? 1 : 0;
+    const MwTensor *tensor = mw_legal_tensor(l, x);
     int64_t stride;
-    if (node->op == MW_OP_EMBEDDING || node->op == MW_OP_PICK) {
-        const MwTensor *tensor = mw_legal_tensor(l, operands[table]);
-        MwValueId x = mw_legal_cast(l, operands[table], tensor->type);
-        int axis = node->op == MW_OP_EMBEDDING ? 0 : tensor->rank - 1;
-        if (!mw_layout_stride(&mw_legal_view(l, x)->layout, tensor, axis, &stride))
-            x = mw_legal_dense(l, x, tensor->type);
-        operands[table] = x;
+    for (int d = 0; d < tensor->rank; d++)
+        if ((axis < 0 || d == axis) &&
+            !mw_layout_stride(&mw_legal_view(l, x)->layout, tensor, d, &stride))
+            return false;
+    return true;
+}
+
+/* Operands that are looked up in walk the dimension of the index with one stride, and those of
+ * operators with loops of their own walk every dimension so. */
+static void legalize_move(MwLegalizer *l, const MwNode *node, MwValueId *operands,
+                          MwValueId *results)
+{
+    for (int k = 0; k < node->operand_count; k++) {
+        int axis = -1;
+        if (node->op == MW_OP_EMBEDDING)
+            axis = k == 1 ? 0 : MW_MAX_RANK;
+        else if (node->op == MW_OP_PICK)
+            axis = k == 0 ? mw_legal_tensor(l, operands[0])->rank - 1 : MW_MAX_RANK;
+        if (axis == MW_MAX_RANK)
+            continue; /* an operand like that of any element-wise operator */
+        MwType type = mw_legal_tensor(l, operands[k])->type;
+        operands[k] = mw_legal_cast(l, operands[k], type);
+        if (!has_stride(l, operands[k], axis))
+            operands[k] = mw_legal_dense(l, operands[k], type);
     }
     copy_node(l, node, operands, results);
+}
+
+static bool has_own_loops(MwOp op)
+{
+    return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT || op == MW_OP_EMBEDDING_GRAD;
 }
 
 static void legalize_node(MwLegalizer *l, const MwNode *node)
@@ -259,10 +280,13 @@ static void legalize_node(MwLegalizer *l, const MwNode *node)
         mw_legal_collective(l, node, operands, results);
         break;
     case MW_LOWER_GATHER:
-        legalize_gather(l, node, operands, results);
+        legalize_move(l, node, operands, results);
         break;
     default:
-        copy_node(l, node, operands, results);
+        if (has_own_loops(node->op))
+            legalize_move(l, node, operands, results);
+        else
+            copy_node(l, node, operands, results);
     }
 }
 
@@ -287,14 +311,38 @@ static void store_ends(MwLegalizer *l)
     }
 }
 
+static void need(const MwGraph *graph, bool *needed, MwValueId value)
+{
+    if (mw_has_value(value))
+        needed[mw_value(graph, value)->node.index] = true;
+}
+
+/* [nodes] whether anything that leaves the program depends on the node. */
+static bool *find_needed(const MwGraph *graph)
+{
+    bool *needed = MW_NEW(graph->arena, bool, graph->nodes.count);
+    need(graph, needed, graph->train.loss);
+    for (int i = 0; i < graph->outputs.count; i++)
+        need(graph, needed, graph->outputs.at[i].value);
+    for (int i = 0; i < graph->assigns.count; i++)
+        need(graph, needed, graph->assigns.at[i].value);
+    for (int n = graph->nodes.count - 1; n >= 0; n--)
+        for (int k = 0; k < graph->nodes.at[n].operand_count && needed[n]; k++)
+            need(graph, needed, graph->nodes.at[n].operands[k]);
+    return needed;
+}
+
 MwLegal *mw_legalize(const MwGraph *local)
 {
+    bool *needed = find_needed(local);
     MwLegalizer l = {.rewrite = mw_rewrite_begin(local)};
     l.legal = MW_NEW(local->arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
     for (int i = 0; i < local->nodes.count; i++) {
         l.source = i;
-        legalize_node(&l, &local->nodes.at[i]);
+        bool is_source = mw_op_info(local->nodes.at[i].op)->lowering == MW_LOWER_SOURCE;
+        if (needed[i] || is_source)
+            legalize_node(&l, &local->nodes.at[i]);
     }
     l.name = NULL;
     mw_rewrite_finish(&l.rewrite);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/kernels/run_graph.h"
+
+#include "codegen/plan_build.h"
+#include "runtime/bf16.h"
+#include "runtime/executor.h"
+#include "runtime/kernels_compile.h"
+#include "tests/reference/interpret.h"
+#include "tests/reference/spread.h"
+#include "tests/unit/clusters.h"
+
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+enum { SEED = 7 };
+
+GraphRun graph_run_new(void)
+{
+    return (GraphRun){.test = test_graph_new()};
+}
+
+void graph_run_free(GraphRun *run)
+{
+    test_graph_free(&run->test);
+}
+
+void graph_run_output(GraphRun *run, MwValueId value)
+{
+    MwGraph *graph = run->test.graph;
+    const char *name = mw_arena_printf(graph->arena, "out%d", graph->outputs.count);
+    mw_vec_push(graph->arena, &graph->outputs, ((MwOutput){name, value}));
+}
+
+/* ---- Elements ---- */
+
+static void store_element(MwType type, void *to, int64_t i, double x)
+{
+    if (type == MW_F32)
+        ((float *)to)[i] = (float)x;
+    else if (type == MW_BF16)
+        ((uint16_t *)to)[i] = mw_bf16_from_f32((float)x);
+    else if (type == MW_I32)
+        ((int32_t *)to)[i] = (int32_t)x;
+    else
+        ((uint8_t *)to)[i] = x != 0;
+}
+
+static double load_element(MwType type, const void *from, int64_t i)
+{
+    if (type == MW_F32)
+        return (double)((const float *)from)[i];
+    if (type == MW_BF16)
+        return (double)mw_bf16_to_f32(((const uint16_t *)from)[i]);
+    if (type == MW_I32)
+        return ((const int32_t *)from)[i];
+    return ((const uint8_t *)from)[i];
+}
+
+/* A number that the type holds exactly. Integers are indices, most of them below 8. */
+static double draw_element(MwType type, Draw draw, uint64_t *random)
+{
+    double unit = (double)(random_next(random) >> 11) * 0x1p-53;
+    if (type == MW_I32)
+        return (double)(int)(unit * 9) - (random_below(random, 8) == 0);
+    if (type == MW_BOOL)
+        return unit < 0.5;
+    char element[4];
+    store_element(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
+    return load_element(type, element, 0);
+}
+
+/* ---- Data of the executor ---- */
+
+typedef struct {
+    GraphRun *run;
+    double **inputs; /* [inputs] in the order of the plan, which is that of the graph */
+} Data;
+
+static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+                       MwFault *fault)
+{
+    (void)step, (void)fault;
+    const Data *data = context;
+    MwType type = data->run->plan->meshes->inputs[input].global.type;
+    for (int64_t i = 0; i < mw_block_elements(block); i++)
+        store_element(type, to, i, data->inputs[input][i]);
+    return true;
+}
+
+static bool take_output(void *context, int output, int64_t step, const MwBlock *block,
+                        bool is_first, const void *from, MwFault *fault)
+{
+    (void)step, (void)fault, (void)is_first;
+    const Data *data = context;
+    MwType type = data->run->plan->meshes->outputs[output].global.type;
+    for (int64_t i = 0; i < mw_block_elements(block); i++)
+        data->run->got[output][i] = load_element(type, from, i);
+    return true;
+}
+
+/* ---- The two runs ---- */
+
+static void interpret(GraphRun *run, const Data *data)
+{
+    MwGraph *graph = run->test.graph;
+    Interpreter *interpreter = interpreter_new(graph->arena, graph, SEED, 1);
+    int inputs = 0;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_INPUT)
+            interpreter_set(interpreter, mw_node_result(graph, (MwNodeId){n}, 0),
+                            data->inputs[inputs++]);
+    interpreter_step(interpreter);
+    for (int i = 0; i < graph->outputs.count; i++)
+        run->want[i] = interpreter->at[graph->outputs.at[i].value.index];
+}
+
+/* The graph as it is, on a mesh of one device. */
+static MwLocalGraph whole_graph(MwGraph *graph)
+{
+    MwLocalGraph local = {.global = graph, .graph = graph, .mesh = {.axis_count = 1, .size = {1}}};
+    local.value_spec = MW_NEW(graph->arena, MwSpec, graph->values.count);
+    local.value_global = MW_NEW(graph->arena, MwValueId, graph->values.count);
+    local.node_global = MW_NEW(graph->arena, MwNodeId, graph->nodes.count);
+    for (int v = 0; v < graph->values.count; v++)
+        local.value_global[v].index = v;
+    for (int n = 0; n < graph->nodes.count; n++)
+        local.node_global[n].index = n;
+    return local;
+}
+
+static void plan(GraphRun *run)
+{
+    MwGraph *graph = run->test.graph;
+    MwCluster cluster = test_cluster(1);
+    MwLocalGraph local = whole_graph(graph);
+    MwCompilation compilation = {.arena = graph->arena,
+                                 .cluster = &cluster,
+                                 .graph = graph,
+                                 .micro_batches = 1,
+                                 .local = &local};
+    run->plan = mw_plan_build(&compilation, "test.graph", run->test.diags);
+    if (run->plan && !mw_plan_check(run->plan, run->test.diags))
+        run->plan = NULL;
+    mw_diags_print(run->test.diags, stdout);
+    ck_assert_ptr_nonnull(run->plan);
+}
+
+static void execute(GraphRun *run, Data *data)
+{
+    MwArena *arena = run->test.graph->arena;
+    MwFault fault = {0};
+    MwTransport *transport = mw_transport_solo_new(arena, 0, 1);
+    const MwKernelEntry *kernels = mw_kernels_compile(arena, run->plan, transport, &fault);
+    MwDevice *device = kernels ? mw_device_cpu_new(arena, run->plan, kernels, 1, &fault) : NULL;
+    MwExecutor *executor =
+        device ? mw_executor_new(arena, run->plan, device, transport, NULL, &fault) : NULL;
+    const MwExecutorData calls = {data, give_input, take_output};
+    double loss;
+    bool ran = executor && mw_executor_start(executor, SEED, &fault) &&
+               mw_executor_step(executor, 1, &calls, &loss, &fault);
+    ck_assert_msg(ran, "%s", fault.text);
+    mw_transport_free(&transport, device);
+    mw_device_free(&device);
+}
+
+void graph_run_step(GraphRun *run)
+{
+    MwGraph *graph = run->test.graph;
+    Data data = {.run = run, .inputs = MW_NEW(graph->arena, double *, graph->nodes.count)};
+    uint64_t random = 12345;
+    int inputs = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        if (graph->nodes.at[n].op != MW_OP_INPUT)
+            continue;
+        const MwTensor *tensor = mw_value_tensor(graph, mw_node_result(graph, (MwNodeId){n}, 0));
+        int64_t elements = mw_tensor_elements(tensor);
+        Draw draw = inputs < run->draw.count ? run->draw.at[inputs] : DRAW_ANY;
+        data.inputs[inputs] = MW_NEW(graph->arena, double, elements);
+        for (int64_t i = 0; i < elements; i++)
+            data.inputs[inputs][i] = draw_element(tensor->type, draw, &random);
+        inputs++;
+    }
+    run->got = MW_NEW(graph->arena, double *, graph->outputs.count);
+    run->want = MW_NEW(graph->arena, double *, graph->outputs.count);
+    for (int i = 0; i < graph->outputs.count; i++)
+        run->got[i] =
+            MW_NEW(graph->arena, double,
+                   mw_tensor_elements(mw_value_tensor(graph, graph->outputs.at[i].value)));
+    interpret(run, &data);
+    plan(run);
+    execute(run, &data);
+}
+
+double graph_run_error(const GraphRun *run, int i)
+{
+    const MwGraph *graph = run->test.graph;
+    double worst = 0;
+    int64_t elements = mw_tensor_elements(mw_value_tensor(graph, graph->outputs.at[i].value));
+    for (int64_t e = 0; e < elements; e++) {
+        double got = run->got[i][e], want = run->want[i][e];
+        double error = fabs(got - want) / fmax(1, fabs(want));
+        if (isnan(got) != isnan(want) || (isinf(want) && got != want))
+            return INFINITY;
+        worst = isnan(error) ? worst : fmax(worst, error);
+    }
+    return worst;
+}

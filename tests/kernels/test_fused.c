@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Random graphs of operators that fuse, move and reshape, against the interpreter.
+ *
+ * A group starts from a few inputs of one random shape and applies random operators to values drawn
+ * from what it has; some of its values are outputs. Many groups stand in one graph, so that the C
+ * compiler runs once for all. Operators are chosen such that values stay of the order of 1, so one
+ * tolerance serves: TOLERANCE of the error relative to the greater of the value and 1. */
+#include "passes/build.h"
+#include "tests/kernels/run_graph.h"
+#include "tests/reference/spread.h"
+#include "tests/unit/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOLERANCE 1e-5
+
+enum { GROUPS = 60, STEPS = 14, GRAPHS = 3 };
+
+typedef struct {
+    MwGraph *graph;
+    uint64_t random;
+    MW_VEC(MwValueId) pool; /* f32 values of the group */
+} Group;
+
+static MwValueId pick_value(Group *g)
+{
+    /* Newer values are likelier, so that chains grow. */
+    int back = random_below(&g->random, 1 + random_below(&g->random, g->pool.count));
+    return g->pool.at[g->pool.count - 1 - back];
+}
+
+static const MwTensor *type_of(const Group *g, MwValueId x)
+{
+    return mw_value_tensor(g->graph, x);
+}
+
+static void keep(Group *g, MwValueId x)
+{
+    mw_vec_push(g->graph->arena, &g->pool, x);
+}
+
+static bool broadcasts(const MwTensor *a, const MwTensor *b)
+{
+    for (int back = 1; back <= a->rank && back <= b->rank; back++) {
+        int64_t x = a->dim[a->rank - back], y = b->dim[b->rank - back];
+        if (x != y && x != 1 && y != 1)
+            return false;
+    }
+    return true;
+}
+
+/* ---- Operators ---- */
+
+static void add_unary(Group *g)
+{
+    static const MwOp ops[] = {MW_OP_NEG,  MW_OP_TANH, MW_OP_SIGMOID, MW_OP_GELU, MW_OP_SILU,
+                               MW_OP_RELU, MW_OP_SIN,  MW_OP_ERF,     MW_OP_ABS};
+    keep(g, mw_build_unary(g->graph, ops[random_below(&g->random, MW_COUNT(ops))], pick_value(g)));
+}
+
+static void add_binary(Group *g)
+{
+    static const MwOp ops[] = {MW_OP_ADD, MW_OP_SUB, MW_OP_MAXIMUM, MW_OP_MINIMUM, MW_OP_MUL};
+    MwValueId a = pick_value(g), b = pick_value(g);
+    if (!broadcasts(type_of(g, a), type_of(g, b)))
+        return;
+    MwOp op = ops[random_below(&g->random, MW_COUNT(ops))];
+    /* Bounds keep products and sums of sums from growing. */
+    MwValueId x = mw_build_binary(g->graph, op, a, b);
+    keep(g, mw_build_unary(g->graph, MW_OP_TANH, x));
+}
+
+static void add_select(Group *g)
+{
+    MwValueId a = pick_value(g), b = pick_value(g);
+    if (!broadcasts(type_of(g, a), type_of(g, b)))
+        return;
+    keep(g, mw_build_select(g->graph, mw_build_binary(g->graph, MW_OP_GT, a, b), b, a));
+}
+
+static void add_rows(Group *g)
+{
+    static const MwOp ops[] = {MW_OP_SOFTMAX, MW_OP_LOG_SOFTMAX, MW_OP_LAYER_NORM, MW_OP_RMS_NORM};
+    MwValueId x = pick_value(g);
+    if (!type_of(g, x)->rank)
+        return;
+    MwOp op = ops[random_below(&g->random, MW_COUNT(ops))];
+    MwAttr eps = mw_attr_float(MW_ATTR_EPS, 0.1);
+    bool norm = op == MW_OP_LAYER_NORM || op == MW_OP_RMS_NORM;
+    x = mw_build(g->graph, NULL, op, &x, 1, &eps, norm);
+    keep(g, mw_build_unary(g->graph, MW_OP_TANH, x));
+}
+
+static void add_row_grad(Group *g)
+{
+    static const MwOp ops[] = {MW_OP_SOFTMAX_GRAD, MW_OP_LAYER_NORM_GRAD, MW_OP_RMS_NORM_GRAD,
+                               MW_OP_GELU_GRAD};
+    MwValueId in[] = {pick_value(g), pick_value(g)};
+    if (!type_of(g, in[0])->rank || !mw_tensor_equal(type_of(g, in[0]), type_of(g, in[1])))
+        return;
+    MwOp op = ops[random_below(&g->random, MW_COUNT(ops))];
+    MwAttr eps = mw_attr_float(MW_ATTR_EPS, 0.1);
+    bool norm = op == MW_OP_LAYER_NORM_GRAD || op == MW_OP_RMS_NORM_GRAD;
+    MwValueId x = mw_build(g->graph, NULL, op, in, 2, &eps, norm);
+    keep(g, mw_build_unary(g->graph, MW_OP_TANH, x));
+}
+
+static void add_reduction(Group *g)
+{
+    MwValueId x = pick_value(g);
+    const MwTensor *tensor = type_of(g, x);
+    unsigned dims = (unsigned)random_below(&g->random, 1 << tensor->rank);
+    if (!dims)
+        return;
+    double reduced = 1;
+    for (int d = 0; d < tensor->rank; d++)
+        reduced *= dims >> d & 1 ? (double)tensor->dim[d] : 1;
+    MwValueId sum = mw_build_sum(g->graph, x, dims, random_below(&g->random, 2));
+    keep(g, mw_build_binary(g->graph, MW_OP_MUL, sum, mw_build_scalar(g->graph, 1 / reduced)));
+}
+
+static void add_transpose(Group *g)
+{
+    MwValueId x = pick_value(g);
+    int rank = type_of(g, x)->rank;
+    int64_t perm[MW_MAX_RANK];
+    for (int d = 0; d < rank; d++) {
+        int at = random_below(&g->random, d + 1);
+        perm[d] = perm[at];
+        perm[at] = d;
+    }
+    MwAttr attr = mw_attr_ints(MW_ATTR_PERM, perm, rank);
+    keep(g, mw_build(g->graph, NULL, MW_OP_TRANSPOSE, &x, 1, &attr, 1));
+}
+
+/* Joins two neighbouring dimensions, or splits off a factor of 2 or 3. */
+static void add_reshape(Group *g)
+{
+    MwValueId x = pick_value(g);
+    MwTensor to = *type_of(g, x);
+    if (to.rank >= 2 && random_below(&g->random, 2)) {
+        int d = random_below(&g->random, to.rank - 1);
+        to.dim[d] *= to.dim[d + 1];
+        for (int i = d + 1; i + 1 < to.rank; i++)
+            to.dim[i] = to.dim[i + 1];
+        to.dim[--to.rank] = 0;
+    } else if (to.rank && to.rank < 5) {
+        int d = random_below(&g->random, to.rank), factor = 2 + random_below(&g->random, 2);
+        if (to.dim[d] % factor)
+            return;
+        for (int i = to.rank++; i > d; i--)
+            to.dim[i] = to.dim[i - 1];
+        to.dim[d] /= factor;
+        to.dim[d + 1] = factor;
+    }
+    keep(g, mw_build_reshape(g->graph, x, &to));
+}
+
+static void add_slice(Group *g)
+{
+    MwValueId x = pick_value(g);
+    const MwTensor *tensor = type_of(g, x);
+    if (!tensor->rank)
+        return;
+    int axis = random_below(&g->random, tensor->rank);
+    int64_t begin = random_below(&g->random, (int)tensor->dim[axis]);
+    int64_t size = 1 + random_below(&g->random, (int)(tensor->dim[axis] - begin));
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
+                      mw_attr_int(MW_ATTR_END, begin + size)};
+    keep(g, mw_build(g->graph, NULL, MW_OP_SLICE, &x, 1, attrs, 3));
+}
+
+static void add_concat(Group *g)
+{
+    MwValueId in[] = {pick_value(g), pick_value(g)};
+    const MwTensor *tensor = type_of(g, in[0]);
+    if (!tensor->rank || !mw_tensor_equal(tensor, type_of(g, in[1])))
+        return;
+    MwAttr axis = mw_attr_int(MW_ATTR_AXIS, random_below(&g->random, tensor->rank));
+    keep(g, mw_build(g->graph, NULL, MW_OP_CONCAT, in, 2, &axis, 1));
+}
+
+static void add_position(Group *g)
+{
+    MwValueId x = pick_value(g);
+    const MwTensor *tensor = type_of(g, x);
+    if (!tensor->rank)
+        return;
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_F32), mw_attr_shape(g->graph->arena, tensor),
+                      mw_attr_int(MW_ATTR_AXIS, random_below(&g->random, tensor->rank))};
+    MwValueId position = mw_build(g->graph, NULL, MW_OP_IOTA, NULL, 0, attrs, 3);
+    MwValueId scaled =
+        mw_build_binary(g->graph, MW_OP_MUL, position, mw_build_scalar(g->graph, 0.01));
+    MwValueId shifted = mw_build_binary(g->graph, MW_OP_ADD, x, scaled);
+    keep(g, mw_build_unary(g->graph, MW_OP_TANH, shifted));
+}
+
+static void add_product(Group *g)
+{
+    MwValueId in[] = {pick_value(g), pick_value(g)};
+    const MwTensor *a = type_of(g, in[0]), *b = type_of(g, in[1]);
+    if (a->rank != 2 || b->rank != 2 || a->dim[1] != b->dim[1])
+        return;
+    MwAttr attr = mw_attr_text(MW_ATTR_EQUATION, mw_intern(g->graph->interner, "ab,cb->ca"));
+    MwValueId x = mw_build(g->graph, NULL, MW_OP_EINSUM, in, 2, &attr, 1);
+    keep(g, mw_build_unary(g->graph, MW_OP_TANH, x));
+}
+
+static void (*const steps[])(Group *) = {
+    add_unary,   add_unary,    add_binary,    add_binary,    add_binary,    add_select,
+    add_rows,    add_row_grad, add_reduction, add_reduction, add_transpose, add_reshape,
+    add_reshape, add_slice,    add_concat,    add_position,  add_product,
+};
+
+/* ---- Groups ---- */
+
+static MwTensor random_shape(uint64_t *random)
+{
+    static const int64_t sizes[] = {1, 2, 3, 6, 17, 36, 100};
+    MwTensor tensor = {.type = MW_F32, .rank = 1 + random_below(random, 3)};
+    for (int d = 0; d < tensor.rank; d++)
+        tensor.dim[d] = sizes[random_below(random, MW_COUNT(sizes))];
+    return tensor;
+}
+
+static void add_inputs(GraphRun *run, Group *g)
+{
+    MwTensor shape = random_shape(&g->random);
+    char text[MW_TENSOR_TEXT_BYTES];
+    for (int i = 0; i < 3; i++)
+        keep(g, test_source(&run->test, MW_OP_INPUT, NULL, mw_tensor_text(&shape, text)));
+    MwTensor row = mw_tensor(MW_F32, 1, &shape.dim[shape.rank - 1]);
+    keep(g, test_source(&run->test, MW_OP_INPUT, NULL, mw_tensor_text(&row, text)));
+}
+
+static void add_group(GraphRun *run, uint64_t seed)
+{
+    Group g = {.graph = run->test.graph, .random = seed};
+    add_inputs(run, &g);
+    for (int i = 0; i < STEPS; i++)
+        steps[random_below(&g.random, MW_COUNT(steps))](&g);
+    int outputs = 1 + random_below(&g.random, 3);
+    for (int i = 0; i < outputs; i++)
+        graph_run_output(run, g.pool.at[g.pool.count - 1 - random_below(&g.random, 4)]);
+}
+
+/* Seeds of groups are GRAPH * GROUPS + GROUP; FUSED_SEED in the environment runs one alone. */
+START_TEST(fused_code_agrees_with_the_interpreter)
+{
+    GraphRun run = graph_run_new();
+    int first_output[GROUPS + 1], failed = 0;
+    const char *one = getenv("FUSED_SEED");
+    int groups = one ? 1 : GROUPS;
+    for (int i = 0; i < groups; i++) {
+        first_output[i] = run.test.graph->outputs.count;
+        add_group(&run, one ? (uint64_t)atoi(one) : (uint64_t)(_i * GROUPS + i));
+    }
+    first_output[groups] = run.test.graph->outputs.count;
+    graph_run_step(&run);
+    for (int i = 0; i < groups; i++) {
+        double worst = 0;
+        for (int o = first_output[i]; o < first_output[i + 1]; o++) {
+            double error = graph_run_error(&run, o);
+            worst = error > worst ? error : worst;
+        }
+        if (worst <= TOLERANCE)
+            continue;
+        printf("# seed %d: error %g\n", _i * GROUPS + i, worst);
+        failed++;
+    }
+    graph_run_free(&run);
+    ck_assert_int_eq(failed, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fused");
+    TCase *tests = tcase_create("fused");
+    tcase_set_timeout(tests, 200);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, fused_code_agrees_with_the_interpreter, 0, GRAPHS);
+    return run_suite(suite);
+}

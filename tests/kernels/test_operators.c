@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every operator's code against its meaning in double precision, at odd sizes.
+ *
+ * All cases stand in one graph, so that the C compiler runs once. The tolerance of a case is of the
+ * error relative to the greater of the value and 1. */
+#include "tests/kernels/run_graph.h"
+#include "tests/unit/op_text.h"
+#include "tests/unit/support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define F32 1e-5    /* results in f32 */
+#define BF16 4.1e-3 /* rounded to 8 bits: half a unit in the last place, 2^-8, and a little */
+#define EXACT 0.0
+
+typedef struct {
+    const char *op, *operands, *attrs;
+    double tolerance;
+    Draw draw;
+} Case;
+
+static const Case cases[] = {
+    {"input", "f32[3, 5]", "", EXACT},
+    {"weight", "f32[17, 3]", "init = normal; value = 0.5", F32},
+    {"state", "f32[17]", "init = ones", EXACT},
+    {"step", "", "", EXACT},
+    {"constant", "", "type = f32; shape = [3, 4]; value = 0.1", F32},
+    {"constant", "", "type = i32; shape = [5]; value = -7", EXACT},
+    {"constant", "", "type = bool; shape = [2]; value = 1", EXACT},
+    {"iota", "", "type = i32; shape = [3, 5, 2]; axis = 1", EXACT},
+    {"iota", "", "type = f32; shape = [1000]; axis = 0", EXACT},
+    {"add", "f32[17, 3]; f32[17, 3]", "", F32},
+    {"add", "f32[4, 1, 3]; f32[17, 1]", "", F32},
+    {"add", "i32[1000]; i32[1]", "", EXACT},
+    {"add", "bf16[33]; bf16[33]", "", BF16},
+    {"sub", "f32[17, 3]; f32[3]", "", F32},
+    {"mul", "f32[1, 1000]; f32[3, 1]", "", F32},
+    {"div", "f32[17]; f32[17]", "", F32, DRAW_POSITIVE},
+    {"maximum", "f32[17]; f32[17]", "", EXACT},
+    {"maximum", "i32[17]; i32[17]", "", EXACT},
+    {"minimum", "f32[17]; f32[17]", "", EXACT},
+    {"pow", "f32[100]; f32[100]", "", F32, DRAW_POSITIVE},
+    {"neg", "f32[17]", "", EXACT},
+    {"abs", "f32[17]", "", EXACT},
+    {"abs", "i32[17]", "", EXACT},
+    {"exp", "f32[1000]", "", F32},
+    {"log", "f32[1000]", "", F32, DRAW_POSITIVE},
+    {"sqrt", "f32[1000]", "", F32, DRAW_POSITIVE},
+    {"rsqrt", "f32[1000]", "", F32, DRAW_POSITIVE},
+    {"sin", "f32[1000]", "", F32},
+    {"cos", "f32[1000]", "", F32},
+    {"tanh", "f32[1000]", "", F32},
+    {"erf", "f32[1000]", "", F32},
+    {"sigmoid", "f32[1000]", "", F32},
+    {"relu", "f32[17]", "", EXACT},
+    {"gelu", "f32[1000]", "", F32},
+    {"gelu", "bf16[1000]", "", BF16},
+    {"gelu_tanh", "f32[1000]", "", F32},
+    {"silu", "f32[1000]", "", F32},
+    {"gelu_grad", "f32[1000]; f32[1000]", "", F32},
+    {"gelu_tanh_grad", "f32[1000]; f32[1000]", "", F32},
+    {"silu_grad", "f32[1000]; f32[1000]", "", F32},
+    {"lt", "f32[17]; f32[17]", "", EXACT},
+    {"le", "i32[17, 2]; i32[2]", "", EXACT},
+    {"gt", "f32[17]; f32[17]", "", EXACT},
+    {"ge", "i32[17]; i32[17]", "", EXACT},
+    {"eq", "i32[17]; i32[17]", "", EXACT},
+    {"ne", "i32[17]; i32[17]", "", EXACT},
+    {"and", "bool[17]; bool[17]", "", EXACT},
+    {"or", "bool[17]; bool[17]", "", EXACT},
+    {"not", "bool[17]", "", EXACT},
+    {"select", "bool[17, 1]; f32[17, 5]; f32[5]", "", EXACT},
+    {"cast", "f32[17]", "type = bf16", BF16},
+    {"cast", "i32[17]", "type = f32", EXACT},
+    {"cast", "f32[17]", "type = i32", EXACT},
+    {"cast", "bool[17]", "type = f32", EXACT},
+    {"cast", "bf16[17]", "type = f32", EXACT},
+    {"cast", "f32[17]", "type = bool", EXACT},
+    {"identity", "f32[17]", "", EXACT},
+    {"dropout", "f32[3, 1000]", "rate = 0.3; key = 5", F32},
+    {"reduce_sum", "f32[17, 1000]", "axes = [1]", F32},
+    {"reduce_sum", "f32[1000, 17]", "axes = [0]", F32},
+    {"reduce_sum", "f32[3000, 3]", "axes = [0]; keep = true", F32},
+    {"reduce_sum", "f32[5, 7, 11, 13]", "axes = [0, 2]", F32},
+    {"reduce_sum", "f32[5, 7, 11, 13]", "axes = [1, 3]", F32},
+    {"reduce_sum", "f32[7, 5000]", "axes = [0]", F32},
+    {"reduce_sum", "f32[7, 5000]", "axes = [0, 1]", F32},
+    {"reduce_sum", "f32[1, 1]", "axes = [0, 1]", F32},
+    {"reduce_sum", "f32[3, 1, 5]", "axes = [1]", F32},
+    {"reduce_sum", "i32[3, 1000]", "axes = [1]", EXACT},
+    {"reduce_sum", "i32[1000, 3]", "axes = [0]", EXACT},
+    {"reduce_sum", "bf16[64, 3]", "axes = [0]", BF16},
+    {"reduce_max", "f32[17, 1000]", "axes = [1]", EXACT},
+    {"reduce_max", "f32[1000, 17]", "axes = [0]; keep = true", EXACT},
+    {"reduce_max", "f32[3, 17, 5]", "axes = [0, 1, 2]", EXACT},
+    {"reduce_max", "i32[3, 17]", "axes = [1]", EXACT},
+    {"logsumexp", "f32[17, 1000]", "", F32},
+    {"logsumexp", "f32[3, 1]", "", F32},
+    {"logsumexp_grad", "f32[3, 17]; f32[3]; f32[3]", "", F32},
+    {"softmax", "f32[17, 1000]", "", F32},
+    {"softmax", "f32[3, 20000]", "", F32},
+    {"softmax", "bf16[3, 17]", "", BF16},
+    {"softmax_grad", "f32[17, 3]; f32[17, 3]", "", F32},
+    {"log_softmax", "f32[3, 17]", "", F32},
+    {"log_softmax_grad", "f32[3, 17]; f32[3, 17]", "", F32},
+    {"layer_norm", "f32[3, 1000]", "eps = 1e-5", F32},
+    {"layer_norm", "bf16[5, 17]", "eps = 1e-5", BF16},
+    {"layer_norm_grad", "f32[3, 17]; f32[3, 17]", "eps = 1e-5", F32},
+    {"rms_norm", "f32[3, 17]", "eps = 1e-5", F32},
+    {"rms_norm_grad", "f32[3, 17]; f32[3, 17]", "eps = 1e-5", F32},
+    {"einsum", "f32[17, 3]; f32[3, 5]", "equation = ab,bc->ac", F32},
+    {"einsum", "f32[3, 17]; f32[5, 3]", "equation = ba,cb->ca", F32},
+    {"einsum", "f32[2, 3, 5, 7]; f32[2, 4, 5, 7]", "equation = bshd,bthd->bhst", F32},
+    {"einsum", "f32[2, 5, 3, 4]; f32[2, 4, 5, 7]", "equation = bhst,bthd->bshd", F32},
+    {"einsum", "f32[2, 3, 8]; f32[8, 3, 2, 5]", "equation = bsw,wthd->bsthd", F32},
+    {"einsum", "f32[2, 3, 5, 7]; f32[5, 7, 4]", "equation = bshd,hdw->bsw", F32},
+    {"einsum", "f32[2, 3, 4]; f32[2, 3, 5]", "equation = bsw,bsv->vw", F32},
+    {"einsum", "f32[3, 4, 5]; f32[5, 3, 6]", "equation = abc,cad->dba", F32},
+    {"einsum", "f32[17]; f32[17]", "equation = a,a->", F32},
+    {"einsum", "f32[17]; f32[5]", "equation = a,b->ba", F32},
+    {"einsum", "f32[17, 5]; f32[5]", "equation = ab,b->ab", F32},
+    {"einsum", "f32[17, 5]; f32[17, 5]", "equation = ab,ab->a", F32},
+    {"einsum", "f32[17, 5, 3]; f32[5, 2]", "equation = abc,bd->ad", F32},
+    {"einsum", "f32[3, 5, 7]", "equation = abc->cab", EXACT},
+    {"einsum", "f32[3, 5, 7]", "equation = abc->ca", F32},
+    {"einsum", "f32[3, 5, 7]", "equation = abc->", F32},
+    {"einsum", "bf16[17, 32]; bf16[32, 5]", "equation = ab,bc->ac", BF16},
+    {"einsum", "f32[1, 1]; f32[1, 1]", "equation = ab,bc->ac", F32},
+    {"einsum", "f32[2, 3, 4, 5]; f32[3, 5, 2, 6]", "equation = abcd,bdae->cebad", F32},
+    {"embedding", "i32[3, 17]; f32[8, 5]", "", EXACT},
+    {"embedding", "i32[4]; bf16[8, 33]", "", EXACT},
+    {"embedding_grad", "i32[3, 170]; f32[3, 170, 5]", "shape = [8, 5]", F32},
+    {"embedding_grad", "i32[30]; f32[30, 1]", "shape = [8, 1]", F32},
+    {"pick", "f32[3, 17, 8]; i32[3, 17]", "", EXACT},
+    {"pick_grad", "i32[3, 17]; f32[3, 17]", "shape = [3, 17, 8]", EXACT},
+    {"sdpa", "f32[2, 17, 4, 8]; f32[2, 17, 2, 8]; f32[2, 17, 2, 8]", "causal = true; scale = 0.35",
+     F32},
+    {"sdpa", "f32[2, 5, 3, 8]; f32[2, 70, 3, 8]; f32[2, 70, 3, 8]", "scale = 0.35", F32},
+    {"sdpa_grad", "f32[2, 17, 4, 8]; f32[2, 17, 2, 8]; f32[2, 17, 2, 8]; f32[2, 17, 4, 8]",
+     "causal = true; scale = 0.35", F32},
+    {"sdpa_grad", "f32[1, 70, 2, 16]; f32[1, 5, 2, 16]; f32[1, 5, 2, 16]; f32[1, 70, 2, 16]",
+     "scale = 0.25", F32},
+    {"rope", "f32[2, 100, 3, 8]", "base = 10000", F32},
+    {"rope", "f32[1, 3, 1, 2]", "base = 10000; inverse = true", F32},
+    {"reshape", "f32[6, 4]", "shape = [3, 8]", EXACT},
+    {"broadcast", "f32[3, 1]", "shape = [2, 3, 5]", EXACT},
+    {"transpose", "f32[3, 5, 7]", "perm = [2, 0, 1]", EXACT},
+    {"transpose", "i32[1000, 17]", "perm = [1, 0]", EXACT},
+    {"slice", "f32[3, 17, 2]", "axis = 1; begin = 5; end = 16", EXACT},
+    {"pad", "f32[3, 5, 2]", "axis = 1; begin = 2; end = 1", EXACT},
+    {"pad", "i32[7]", "axis = 0; begin = 0; end = 3", EXACT},
+    {"split", "f32[3, 17, 2]", "axis = 1; sizes = [1, 11, 5]", EXACT},
+    {"concat", "f32[3, 5, 2]; f32[3, 1, 2]; f32[3, 17, 2]", "axis = 1", EXACT},
+    {"concat", "bool[5]; bool[3]", "axis = 0", EXACT},
+    {"accumulate", "f32[17]; f32[17]", "", F32},
+    {"adamw", "f32[17, 3]; f32[17, 3]; f32[17, 3]; f32[17, 3]; f32[]; i32[]",
+     "beta1 = 0.9; beta2 = 0.95; eps = 1e-8; weight_decay = 0.1", F32, DRAW_POSITIVE},
+    {"adam", "f32[17]; f32[17]; f32[17]; f32[17]; f32[]; i32[]",
+     "beta1 = 0.9; beta2 = 0.95; eps = 1e-8; weight_decay = 0.1", F32, DRAW_POSITIVE},
+    {"sgd", "f32[17]; f32[17]; f32[17]; f32[]",
+     "momentum = 0.9; nesterov = true; weight_decay = 0.1", F32},
+    {"sgd", "bf16[17]; f32[17]; f32[17]; f32[]", "momentum = 0.9", BF16},
+};
+
+/* Operators of several devices: tests/dist compares them with one. */
+static bool needs_devices(MwOp op)
+{
+    return mw_op_info(op)->lowering == MW_LOWER_COLLECTIVE || op == MW_OP_SHARD;
+}
+
+START_TEST(every_operator_has_a_case)
+{
+    for (int op = 0; op < MW_OP_COUNT; op++) {
+        bool found = needs_devices((MwOp)op);
+        for (int i = 0; i < MW_COUNT(cases); i++)
+            found = found || strcmp(cases[i].op, mw_op_info((MwOp)op)->name) == 0;
+        ck_assert_msg(found, "no case for %s", mw_op_info((MwOp)op)->name);
+    }
+}
+END_TEST
+
+/* The gradient of attention takes what attention gave. The operands of a case are q, k,
+ * v and the gradient of the output. */
+static MwNodeId add_attention_grad(TestGraph *test, const Case *c)
+{
+    MwValueId in[4], all[6];
+    const char *at = c->operands;
+    for (int k = 0; k < 4; k++) {
+        size_t length = strcspn(at, ";");
+        in[k] = test_source(test, MW_OP_INPUT, NULL, mw_arena_strndup(test->arena, at, length));
+        at += length + strspn(at + length, "; ");
+    }
+    MwValueId out = test_apply(test, NULL, "sdpa", in, 3, c->attrs);
+    memcpy(all, in, sizeof *in * 3);
+    all[3] = out;
+    all[4] = (MwValueId){out.index + 1};
+    all[5] = in[3];
+    return mw_value(test->graph, test_apply(test, NULL, "sdpa_grad", all, 6, c->attrs))->node;
+}
+
+/* Adds the case's node; gives the number of outputs. */
+static int add_case(GraphRun *run, const Case *c)
+{
+    MwGraph *graph = run->test.graph;
+    int before = graph->nodes.count;
+    bool is_grad = strcmp(c->op, "sdpa_grad") == 0;
+    MwNodeId id = is_grad ? add_attention_grad(&run->test, c)
+                          : test_node(&run->test, c->op, c->operands, c->attrs);
+    ck_assert_msg(id.index >= 0, "%s: %s", c->op, test_diags_text(&run->test));
+    for (int n = before; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_INPUT)
+            mw_vec_push(graph->arena, &run->draw, c->draw);
+    for (int k = 0; k < mw_node(graph, id)->result_count; k++)
+        graph_run_output(run, mw_node_result(graph, id, k));
+    return mw_node(graph, id)->result_count;
+}
+
+START_TEST(code_agrees_with_the_interpreter)
+{
+    GraphRun run = graph_run_new();
+    int count[MW_COUNT(cases)], failed = 0, output = 0;
+    for (int i = 0; i < MW_COUNT(cases); i++)
+        count[i] = add_case(&run, &cases[i]);
+    graph_run_step(&run);
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        for (int k = 0; k < count[i]; k++) {
+            double error = graph_run_error(&run, output++);
+            if (error <= cases[i].tolerance)
+                continue;
+            printf("# %s(%s; %s) result %d: error %g\n", cases[i].op, cases[i].operands,
+                   cases[i].attrs, k, error);
+            failed++;
+        }
+    }
+    graph_run_free(&run);
+    ck_assert_int_eq(failed, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("operators");
+    TCase *tests = tcase_create("operators");
+    tcase_set_timeout(tests, 120);
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, every_operator_has_a_case);
+    tcase_add_test(tests, code_agrees_with_the_interpreter);
+    return run_suite(suite);
+}
