@@ -12,33 +12,50 @@
 
 typedef struct {
     MwDevice base;
-    MwArena *arena;
     char *memory;
     int64_t bytes;
     uint8_t *written; /* a bit for each MW_BUFFER_ALIGNMENT bytes of the memory */
 } Checker;
 
+/* Address space; what is touched of it is zeros, if it may be. */
+static void *reserve(int64_t bytes, int protection)
+{
+    void *memory = mmap(NULL, (size_t)mw_max(bytes, 1), protection,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unreserve(void *memory, int64_t bytes)
+{
+    if (memory)
+        munmap(memory, (size_t)mw_max(bytes, 1));
+}
+
+static int64_t bitmap_bytes(int64_t bytes)
+{
+    return bytes / MW_BUFFER_ALIGNMENT / 8 + 1;
+}
+
 static void *check_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
 {
     Checker *checker = (Checker *)device;
     MW_ASSERT(!checker->memory);
-    void *memory = mmap(NULL, (size_t)mw_max(bytes, 1), PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        mw_fault_set(fault, "cannot reserve %lld bytes: %s", (long long)bytes, strerror(errno));
-        return NULL;
-    }
-    checker->memory = memory;
     checker->bytes = bytes;
-    checker->written =
-        mw_arena_alloc(checker->arena, (size_t)(bytes / MW_BUFFER_ALIGNMENT / 8 + 1));
-    return memory;
+    checker->memory = reserve(bytes, PROT_NONE);
+    checker->written = reserve(bitmap_bytes(bytes), PROT_READ | PROT_WRITE);
+    if (checker->memory && checker->written)
+        return checker->memory;
+    mw_fault_set(fault, "cannot reserve %lld bytes: %s", (long long)bytes, strerror(errno));
+    return NULL;
 }
 
 static void check_release(MwDevice *device, void *memory, int64_t bytes)
 {
-    munmap(memory, (size_t)mw_max(bytes, 1));
-    ((Checker *)device)->memory = NULL;
+    Checker *checker = (Checker *)device;
+    unreserve(memory, bytes);
+    unreserve(checker->written, bitmap_bytes(bytes));
+    checker->memory = NULL;
+    checker->written = NULL;
 }
 
 /* True if the bytes are in the memory; sets the range of units that they are in. */
@@ -158,6 +175,5 @@ MwDevice *mw_device_check_new(MwArena *arena)
 {
     Checker *checker = MW_NEW(arena, Checker, 1);
     checker->base.table = &check_table;
-    checker->arena = arena;
     return &checker->base;
 }

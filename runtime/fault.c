@@ -24,6 +24,9 @@ bool mw_fault_prefix(MwFault *fault, const char *format, ...)
     va_end(args);
     size_t length = strlen(fault->text);
     snprintf(fault->text + length, sizeof fault->text - length, ": ");
-    strncat(fault->text, old, sizeof fault->text - 1 - strlen(fault->text));
+    length = strlen(fault->text);
+    size_t kept = strnlen(old, sizeof fault->text - 1 - length);
+    memcpy(fault->text + length, old, kept);
+    fault->text[length + kept] = '\0';
     return false;
 }
