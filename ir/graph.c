@@ -222,3 +222,11 @@ const char *mw_node_text(const MwNode *node, MwAttrKey key)
 {
     return required_attr(node, key)->text;
 }
+
+bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase)
+{
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (graph->nodes.at[i].phase == phase)
+            return true;
+    return false;
+}

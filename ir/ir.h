@@ -236,6 +236,9 @@ static inline MwValueId mw_node_result(const MwGraph *graph, MwNodeId id, int k)
     return (MwValueId){mw_node(graph, id)->first_result + k};
 }
 
+/* True if some node runs in `phase`. */
+bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase);
+
 static inline bool mw_assign_accumulates(const MwGraph *graph, const MwAssign *assign)
 {
     return mw_value_node(graph, assign->value)->phase != MW_PHASE_UPDATE;

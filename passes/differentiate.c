@@ -145,8 +145,8 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
     MwValueId loss = graph->train.loss;
-    if (!mw_has_value(loss))
-        return true;
+    if (!mw_has_value(loss) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD))
+        return true; /* inference, or a dump that was differentiated before */
     Differentiator d = {.graph = graph, .values = graph->values.count, .diags = diags};
     d.active = find_active(graph);
     if (!d.active[loss.index]) {

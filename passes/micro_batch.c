@@ -293,11 +293,20 @@ static bool cut(MwCompilation *compilation, int count, MwDiags *diags)
     return true;
 }
 
+/* True of a dump that was cut before. */
+static bool is_cut(const MwGraph *graph)
+{
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (mw_assign_accumulates(graph, &graph->assigns.at[i]))
+            return true;
+    return false;
+}
+
 bool mw_pass_micro_batch(MwCompilation *compilation, MwDiags *diags)
 {
     int count = compilation->options.micro_batches;
     if (count == 0)
         count = compilation->graph->train.micro_batches;
     compilation->micro_batches = (int)mw_max(count, 1);
-    return count <= 1 || cut(compilation, count, diags);
+    return count <= 1 || is_cut(compilation->graph) || cut(compilation, count, diags);
 }

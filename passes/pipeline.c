@@ -48,10 +48,16 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* What the last pass made: the model, or once it is partitioned what each device runs. */
+static const MwGraph *current_graph(const MwCompilation *compilation)
+{
+    return compilation->local ? compilation->local->graph : compilation->graph;
+}
+
 static void dump(const MwCompilation *compilation, FILE *out)
 {
     MwText text = {.arena = compilation->arena};
-    mw_graph_print(&text, compilation->graph);
+    mw_graph_print(&text, current_graph(compilation));
     fputs(text.at, out);
 }
 
@@ -63,10 +69,10 @@ static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOpt
     MW_ASSERT(done == (mw_diags_error_count(diags) == 0));
     if (options->times)
         fprintf(options->times, "%-14s %9.3f ms  %7d nodes\n", passes[pass].name,
-                (now_s() - begin_s) * 1e3, compilation->graph->nodes.count);
+                (now_s() - begin_s) * 1e3, current_graph(compilation)->nodes.count);
     if (done && options->dump_after == pass)
         dump(compilation, options->dump);
-    return done && mw_graph_verify(compilation->graph, passes[pass].name, diags);
+    return done && mw_graph_verify(current_graph(compilation), passes[pass].name, diags);
 }
 
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags)

@@ -136,6 +136,26 @@ static MwSharding *try_mesh(const Attempt *attempt)
 
 /* ---- The pass ---- */
 
+/* Writes the chosen spec of every value into the graph as its pin, so that a dump says what was
+ * chosen, and compiling the dump chooses the same. */
+static void record_specs(MwGraph *graph, const MwSharding *sharding)
+{
+    int *pin_of = MW_NEW(graph->arena, int, graph->values.count); /* index plus 1; 0: none */
+    for (int i = 0; i < graph->pins.count; i++)
+        pin_of[graph->pins.at[i].value.index] = i + 1;
+    for (int v = 0; v < graph->values.count; v++) {
+        MwValueId value = {v};
+        if (!pin_of[v]) {
+            MwPin pin = {.value = value, .stage = -1, .remat = -1};
+            mw_vec_push(graph->arena, &graph->pins, pin);
+            pin_of[v] = graph->pins.count;
+        }
+        MwPin *pin = &graph->pins.at[pin_of[v] - 1];
+        pin->has_spec = true;
+        pin->spec = mw_sharding_value_spec(sharding, value);
+    }
+}
+
 static bool save_problem(const MwCompileOptions *options, const MwProblem *problem, MwDiags *diags)
 {
     return (!options->save_problem || mw_problem_save(problem, options->save_problem, diags)) &&
@@ -169,5 +189,6 @@ bool mw_pass_sharding(MwCompilation *compilation, MwDiags *diags)
     }
     compilation->sharding = best;
     compilation->report = mw_report(compilation->arena, best);
+    record_specs(compilation->graph, best);
     return save_problem(options, &best->problem->problem, diags);
 }

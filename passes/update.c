@@ -227,8 +227,14 @@ bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
     const MwTrain *train = &graph->train;
-    if (!mw_has_value(train->loss))
-        return true;
+    if (!mw_has_value(train->loss) || mw_graph_has_phase(graph, MW_PHASE_UPDATE))
+        return true; /* inference, or a dump that had its update before */
+    if (!compilation->gradient) {
+        mw_diag_error(diags, train->span,
+                      "this graph has a backward pass but no update: it is a dump from between the "
+                      "two; dump after update instead");
+        return false;
+    }
     Updater u = {.graph = graph,
                  .train = train,
                  .gradient = compilation->gradient,

@@ -45,12 +45,13 @@ static bool same_cells(const MwTextTableRow *a, const MwTextTableRow *b, int col
 void mw_text_table_fold(MwTextTable *table)
 {
     int kept = 1;
+    const char **name = MW_NEW(table->arena, const char *, table->rows.count); /* unfolded */
     for (int r = 1; r < table->rows.count; r++) {
         MwTextTableRow row = table->rows.at[r];
-        const char *name = row.cells[0];
-        row.cells[0] = folded_name(table->arena, name);
+        name[kept] = row.cells[0];
+        row.cells[0] = folded_name(table->arena, name[kept]);
         MwTextTableRow *same = NULL;
-        for (int k = kept - 1; k >= 1 && !same && row.cells[0] != name; k--)
+        for (int k = kept - 1; k >= 1 && !same && row.cells[0] != name[kept]; k--)
             if (same_cells(&table->rows.at[k], &row, table->columns))
                 same = &table->rows.at[k];
         if (same)
@@ -61,8 +62,9 @@ void mw_text_table_fold(MwTextTable *table)
     table->rows.count = kept;
     for (int r = 1; r < kept; r++) {
         MwTextTableRow *row = &table->rows.at[r];
-        if (row->count > 1)
-            row->cells[0] = mw_arena_printf(table->arena, "%s (x%d)", row->cells[0], row->count);
+        row->cells[0] = row->count == 1
+                            ? name[r]
+                            : mw_arena_printf(table->arena, "%s (x%d)", row->cells[0], row->count);
     }
 }
 

@@ -5,7 +5,8 @@
 
 In a block that begins with ```console, a line '$ COMMAND' is followed by what COMMAND prints
 (standard output and error together); a line '...' stands for any lines. Commands run in one
-temporary folder per file, which holds links to models/ and clusters/, with TOOLS first in PATH.
+temporary folder per file, which holds links to models/, clusters/ and docs/, with TOOLS first in
+PATH; `mpirun` there is scripts/mpirun.
 Prints TAP, one case a command. --update rewrites the files with what happens now (commands whose
 expectation holds '...' keep theirs)."""
 import os
@@ -38,7 +39,8 @@ def matches(expected, actual):
 
 
 def run(command, folder, tools):
-    env = dict(os.environ, PATH=tools + os.pathsep + os.environ["PATH"], LC_ALL="C")
+    paths = [tools, os.path.join(ROOT, "scripts"), os.environ["PATH"]]
+    env = dict(os.environ, PATH=os.pathsep.join(paths), LC_ALL="C")
     done = subprocess.run(
         command, shell=True, cwd=folder, env=env, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
@@ -50,7 +52,7 @@ def check_file(path, tools, update, report):
     with open(path) as file:
         text = file.read()
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("models", "clusters"):
+        for name in ("models", "clusters", "docs"):
             os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
 
         def check_block(match):
