@@ -103,8 +103,9 @@ static void check_buffer(const MwCheck *check, int index)
         mw_check_error(check, "buffer %d '%s' is at offset %lld, which is no multiple of %d", index,
                        buffer->name, (long long)buffer->offset, MW_BUFFER_ALIGNMENT);
     else if (buffer->offset > check->mesh->arena_bytes - buffer->bytes)
-        mw_check_error(check, "buffer %d '%s' ends at byte %lld, outside the arena of %lld bytes",
-                       index, buffer->name, (long long)(buffer->offset + buffer->bytes),
+        mw_check_error(check,
+                       "buffer %d '%s' of %lld bytes at offset %lld is outside the arena of %lld",
+                       index, buffer->name, (long long)buffer->bytes, (long long)buffer->offset,
                        (long long)check->mesh->arena_bytes);
 }
 
