@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *status_name(MwSolveStatus status)
@@ -22,15 +23,19 @@ static bool bench(const char *what, const MwSolveOptions *options, int64_t usage
                              ? layered_problem(arena, atoi(what), usage_limit)
                              : mw_problem_load(arena, what, diags);
     if (problem) {
+        if (usage_limit != MW_USAGE_UNLIMITED)
+            problem->usage_limit = usage_limit;
+        double cpu_s = -clock() / (double)CLOCKS_PER_SEC;
         MwSolution found = mw_solve(arena, problem, options);
+        cpu_s += clock() / (double)CLOCKS_PER_SEC;
         printf("%-20s %7d nodes %7d edges  %-10s cost %lld  bound %lld  gap %.4f%%  peak %lld of "
-               "%lld  left %d  %.3f s\n",
+               "%lld  left %d  %.3f s (cpu %.3f)\n",
                problem->name, problem->node_count, problem->edge_count, status_name(found.status),
                (long long)found.cost, (long long)found.lower_bound,
                found.cost ? 100.0 * (double)(found.cost - found.lower_bound) / (double)found.cost
                           : 0.0,
                (long long)found.peak_usage, (long long)problem->usage_limit, found.reduced_nodes,
-               found.time_s);
+               found.time_s, cpu_s);
     }
     mw_diags_print(diags, stderr);
     mw_arena_free(&arena);

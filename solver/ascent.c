@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PATIENCE = 40, DECODE_EVERY = 10 };
+enum { PATIENCE = 40, DECODE_EVERY = 5 };
 
 typedef struct {
     const MwCore *core;
@@ -65,7 +65,7 @@ static void move_prices(Ascent *ascent)
         if (ascent->state->price[row] > 0 || *average > 0)
             norm += *average * *average;
     }
-    double step = norm > 0 ? ascent->pace * gap(ascent) / norm : 0;
+    double step = norm > 0 ? ascent->pace * fmin(gap(ascent), 0.1 * fabs(ascent->bound)) / norm : 0;
     for (int row = 0; row < core->row_count; row++) {
         double limit = fmax(1, (double)core->limit[row]);
         double moved = ascent->state->price[row] + step * ascent->direction[row] / limit;
@@ -82,15 +82,17 @@ static void note_bound(Ascent *ascent)
         mw_dual_save(ascent->dual, ascent->state);
         ascent->stalled = 0;
         ascent->pace = fmin(ascent->pace * 1.1, 2);
-    } else if (++ascent->stalled % 10 == 0) {
+    } else if (++ascent->stalled % 4 == 0) {
         ascent->pace *= 0.66;
     }
 }
 
-/* Whether another iteration is worth it. */
+/* Whether another iteration is worth it: not if cutting would take away most strategies, nor if the
+ * bound has stopped rising. */
 static bool rising(Ascent *ascent, int iteration)
 {
-    if ((double)ascent->best->cost <= ascent->bound)
+    if (ascent->dual->surplus_count > ascent->dual->strategy_count / 2 ||
+        (double)ascent->best->cost <= ascent->bound)
         return false;
     if (iteration % PATIENCE != 0)
         return true;
@@ -109,6 +111,7 @@ MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, MwCoreBest 
     ascent.excess = MW_NEW(arena, double, core->row_count);
     ascent.next_price = MW_NEW(arena, double, core->row_count);
     for (int i = 1; i <= limits->iterations; i++) {
+        ascent.dual->surplus = best->cost < MW_CORE_NONE ? gap(&ascent) : INFINITY;
         mw_dual_sweep(ascent.dual, true);
         mw_dual_sweep(ascent.dual, false);
         note_bound(&ascent);

@@ -3,11 +3,13 @@
  *
  * Potentials are rounded to integers: any integers are potentials, so nothing is lost in validity.
  * Prices are rounded to fixed point; priced usage is rounded down and the priced limits up, so the
- * bound errs on the safe side. With least node costs and least entries subtracted, what is left on
- * a strategy (and on the best entries that go with it) is how much above the bound every choice
- * with it must cost. A strategy, or an entry, that comes to the cutoff or more is in no choice
- * better than the one already known and is taken away (reduced-cost fixing; for potentials: Cooper
- * et al., Soft arc consistency revisited, Artificial Intelligence 174, 2010). */
+ * bound errs on the safe side. The integer potentials are also what the core is rewritten with; its
+ * costs may then be negative, until they are separated again. With least node costs and least
+ * entries subtracted, what is left on a strategy (and on the best entries that go with it) is how
+ * much above the bound every choice with it must cost. A strategy, or an entry, that comes to the
+ * cutoff or more is in no choice better than the one already known and is taken away (reduced-cost
+ * fixing; for potentials: Cooper et al., Soft arc consistency revisited, Artificial Intelligence
+ * 174, 2010). */
 #include "solver/dual.h"
 
 #include <math.h>
@@ -64,10 +66,14 @@ static void round_potentials(Proof *proof, int index)
     const MwDualFactor *factor = &proof->dual->factors[index];
     const MwTable *cost = proof->dual->core->factors.at[factor->index].cost;
     proof->potential[index] = MW_NEW(proof->arena, int64_t *, cost->arity);
+    bool sane = true;
+    for (int i = 0; i < cost->arity; i++)
+        for (int c = 0; c < cost->dims[i]; c++)
+            sane &= fabs(factor->potential[i][c]) < MW_FORBIDDEN / (4 * MW_TABLE_ARITY);
     for (int i = 0; i < cost->arity; i++) {
         int64_t *rounded = MW_NEW(proof->arena, int64_t, cost->dims[i]);
-        for (int c = 0; c < cost->dims[i]; c++)
-            rounded[c] = llround(fmax(-0x1p60, fmin(factor->potential[i][c], 0x1p60)));
+        for (int c = 0; c < cost->dims[i] && sane; c++)
+            rounded[c] = llround(factor->potential[i][c]);
         proof->potential[index][i] = rounded;
     }
 }
@@ -110,13 +116,11 @@ static void prove_node(Proof *proof, int index)
     for (int s = 0; s < of->cost->count; s++)
         cost[s] = of->cost->at[s];
     add_priced_usage(proof, of, cost);
-    for (int i = 0; i < node->factor_count; i++) {
-        const MwCoreFactor *factor =
-            &core->factors.at[proof->dual->factors[node->factors[i]].index];
-        const int64_t *classes = factor->classes[node->dims[i]]->at;
-        const int64_t *potential = proof->potential[node->factors[i]][node->dims[i]];
+    for (int i = 0; i < node->link_count; i++) {
+        const MwDualLink *link = &node->links[i];
+        const int64_t *potential = proof->potential[link->factor][link->dim];
         for (int s = 0; s < of->cost->count; s++)
-            cost[s] += potential[classes[s]];
+            cost[s] += potential[link->classes[s]];
     }
     proof->cost[index] = cost;
     proof->bound += take_least(cost, of->cost->count);
@@ -150,40 +154,40 @@ MwCost mw_dual_certify(const MwDual *dual)
 static void add_margins(const Proof *proof, int index, MwCost *cost)
 {
     const MwDualNode *node = &proof->dual->nodes[index];
-    const MwCore *core = proof->dual->core;
-    for (int i = 0; i < node->factor_count; i++) {
-        const MwCoreFactor *factor =
-            &core->factors.at[proof->dual->factors[node->factors[i]].index];
-        int dim = node->dims[i], size = factor->cost->dims[dim];
-        int64_t inner = mw_table_inner(factor->cost, dim);
-        const MwCost *entry = proof->entry[node->factors[i]];
-        MwCost *margin = MW_NEW(proof->arena, MwCost, size);
-        for (int c = 0; c < size; c++)
+    for (int i = 0; i < node->link_count; i++) {
+        const MwDualLink *link = &node->links[i];
+        const MwCost *entry = proof->entry[link->factor];
+        MwCost *margin = MW_NEW(proof->arena, MwCost, link->size);
+        for (int c = 0; c < link->size; c++)
             margin[c] = ABOVE_ALL;
-        for (int64_t e = 0; e < factor->cost->count; e++) {
-            int64_t c = e / inner % size;
-            margin[c] = entry[e] < margin[c] ? entry[e] : margin[c];
-        }
-        for (int64_t s = 0; s < factor->classes[dim]->count; s++)
-            cost[s] += margin[factor->classes[dim]->at[s]];
+        for (int64_t k = 0; k < link->outer; k++)
+            for (int c = 0; c < link->size; c++)
+                for (int64_t e = 0; e < link->inner; e++, entry++)
+                    margin[c] = *entry < margin[c] ? *entry : margin[c];
+        for (int s = 0; s < node->strategies; s++)
+            cost[s] += margin[link->classes[s]];
     }
 }
 
-/* Forbids the node's strategies that cannot be below the cutoff; returns their number. */
-static int cut_node(const Proof *proof, MwCore *core, int index, MwCost cutoff)
+/* The node's costs with its potentials, without priced usage. */
+static void apply_to_node(const Proof *proof, MwCore *core, int index, MwCost cutoff)
 {
-    int node = proof->dual->nodes[index].node, count = mw_core_strategies(core, node), removed = 0;
-    MwCost *above = mw_arena_dup(proof->arena, proof->cost[index], sizeof *above * (size_t)count);
+    const MwDualNode *node = &proof->dual->nodes[index];
+    size_t bytes = sizeof(MwCost) * (size_t)node->strategies;
+    MwCost *above = mw_arena_dup(proof->arena, proof->cost[index], bytes);
     add_margins(proof, index, above);
-    int64_t *cost = MW_NEW(proof->arena, int64_t, count);
-    for (int s = 0; s < count; s++)
-        if (proof->bound + above[s] >= cutoff) {
+    int64_t *cost = mw_arena_dup(proof->arena, core->nodes[node->node].cost->at,
+                                 sizeof *cost * (size_t)node->strategies);
+    for (int i = 0; i < node->link_count; i++) {
+        const MwDualLink *link = &node->links[i];
+        const int64_t *potential = proof->potential[link->factor][link->dim];
+        for (int s = 0; s < node->strategies; s++)
+            cost[s] += potential[link->classes[s]];
+    }
+    for (int s = 0; s < node->strategies; s++)
+        if (proof->bound + above[s] >= cutoff)
             cost[s] = MW_FORBIDDEN;
-            removed++;
-        }
-    if (removed > 0)
-        mw_core_add_cost(core, node, mw_table_intern(core->tables, 1, &count, cost));
-    return removed;
+    mw_core_set_cost(core, node->node, mw_table_intern(core->tables, 1, &node->strategies, cost));
 }
 
 /* Least node cost of each class. */
@@ -196,44 +200,43 @@ static void class_costs(const Proof *proof, const MwTable *classes, int node_ind
             least[classes->at[s]] = proof->cost[node_index][s];
 }
 
-static void cut_factor(const Proof *proof, MwCore *core, int index, const int *place, MwCost cutoff)
+static void apply_to_factor(const Proof *proof, MwCore *core, int index, const int *place,
+                            MwCost cutoff)
 {
     int of = proof->dual->factors[index].index;
     const MwCoreFactor *factor = &core->factors.at[of];
     const MwTable *cost = factor->cost;
     MwCost *above =
         mw_arena_dup(proof->arena, proof->entry[index], sizeof *above * (size_t)cost->count);
+    int64_t *entry = mw_arena_dup(proof->arena, cost->at, sizeof *entry * (size_t)cost->count);
     for (int i = 0; i < cost->arity; i++) {
         MwCost *least = MW_NEW(proof->arena, MwCost, cost->dims[i]);
         class_costs(proof, factor->classes[i], place[factor->scope[i]], least);
         int64_t inner = mw_table_inner(cost, i), size = cost->dims[i];
-        for (int64_t e = 0; e < cost->count; e++)
-            above[e] += least[e / inner % size];
+        for (int64_t e = 0; e < cost->count; e++) {
+            int64_t class = e / inner % size;
+            above[e] += least[class];
+            entry[e] = mw_cost_subtract(entry[e], proof->potential[index][i][class]);
+        }
     }
-    int64_t *entry = MW_NEW(proof->arena, int64_t, cost->count);
-    bool any = false;
-    for (int64_t e = 0; e < cost->count; e++) {
-        bool cut = cost->at[e] < MW_FORBIDDEN && proof->bound + above[e] >= cutoff;
-        entry[e] = cut ? MW_FORBIDDEN : cost->at[e];
-        any |= cut;
-    }
+    for (int64_t e = 0; e < cost->count; e++)
+        if (proof->bound + above[e] >= cutoff)
+            entry[e] = MW_FORBIDDEN;
     const MwTable *none[MW_TABLE_ARITY] = {0};
-    if (any)
-        mw_core_replace_factor(core, of, none,
-                               mw_table_intern(core->tables, cost->arity, cost->dims, entry));
+    mw_core_replace_factor(core, of, none,
+                           mw_table_intern(core->tables, cost->arity, cost->dims, entry));
 }
 
-int mw_dual_cut(const MwDual *dual, MwCore *core, MwCost cutoff)
+void mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff)
 {
     MwArena *scratch = mw_arena_new();
     Proof proof = prove(scratch, dual);
-    int *place = MW_NEW(scratch, int, core->node_count), removed = 0;
+    int *place = MW_NEW(scratch, int, core->node_count);
     for (int i = 0; i < dual->node_count; i++)
         place[dual->nodes[i].node] = i;
     for (int i = 0; i < dual->factor_count; i++)
-        cut_factor(&proof, core, i, place, cutoff);
+        apply_to_factor(&proof, core, i, place, cutoff);
     for (int i = 0; i < dual->node_count; i++)
-        removed += cut_node(&proof, core, i, cutoff);
+        apply_to_node(&proof, core, i, cutoff);
     mw_arena_free(&scratch);
-    return removed;
 }

@@ -35,10 +35,15 @@ static void queue_factor(MwCore *core, int factor)
     mw_vec_push(core->arena, &core->changed_factors, factor);
 }
 
+void mw_core_set_cost(MwCore *core, int node, const MwTable *cost)
+{
+    core->nodes[node].cost = cost;
+    mw_core_queue(core, node);
+}
+
 void mw_core_add_cost(MwCore *core, int node, const MwTable *cost)
 {
-    core->nodes[node].cost = mw_table_add(core->tables, core->nodes[node].cost, cost);
-    mw_core_queue(core, node);
+    mw_core_set_cost(core, node, mw_table_add(core->tables, core->nodes[node].cost, cost));
 }
 
 /* The factor over exactly these nodes, or -1. */
@@ -152,6 +157,7 @@ static void change_factor(MwCore *core, int index, const MwTable *const *classes
     } else {
         factor->cost = cost;
         factor->classes = classes;
+        queue_factor(core, index);
     }
 }
 
@@ -175,7 +181,6 @@ static void restrict_factor(MwCore *core, int index, int node, const MwTable *ke
     const MwRenumbered *left =
         mw_classes_renumber(core->tables, mw_table_select(core->tables, classes[dim], 0, keep));
     classes[dim] = left->classes;
-    queue_factor(core, index);
     change_factor(core, index, classes,
                   mw_table_select(core->tables, factor->cost, dim, left->old));
 }
@@ -241,32 +246,43 @@ int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours)
     return count;
 }
 
+static void step_back(const MwCoreStep *step, int *choice)
+{
+    if (step->keep) {
+        choice[step->node] = (int)step->keep->at[choice[step->node]];
+        return;
+    }
+    int64_t at = 0;
+    for (int k = 0; k < step->neighbour_count; k++)
+        at = at * step->elimination->cost->dims[k] +
+             step->elimination->classes[k]->at[choice[step->neighbours[k]]];
+    choice[step->node] = step->elimination->choice[at];
+}
+
 void mw_core_restore(const MwCore *core, int *choice)
 {
-    for (int i = core->trail.count - 1; i >= 0; i--) {
-        const MwCoreStep *step = &core->trail.at[i];
-        if (step->keep) {
-            choice[step->node] = (int)step->keep->at[choice[step->node]];
-            continue;
-        }
-        int64_t at = 0;
-        for (int k = 0; k < step->neighbour_count; k++)
-            at = at * step->elimination->cost->dims[k] +
-                 step->elimination->classes[k]->at[choice[step->neighbours[k]]];
-        choice[step->node] = step->elimination->choice[at];
-    }
+    int steps = core->trail.count;
+    for (; core; steps = core->origin_steps, core = core->origin)
+        for (int i = steps - 1; i >= 0; i--)
+            step_back(&core->trail.at[i], choice);
+}
+
+static void copy_list(MwArena *arena, MwIndexList *copy, const MwIndexList *list)
+{
+    copy->capacity = copy->count = list->count;
+    copy->at = mw_arena_dup(arena, list->at, sizeof *list->at * (size_t)list->count);
 }
 
 MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
 {
     MwCore *copy = mw_arena_dup(arena, core, sizeof *core);
     copy->arena = arena;
+    copy->origin = core;
+    copy->origin_steps = core->trail.count;
     copy->nodes = mw_arena_dup(arena, core->nodes, sizeof *core->nodes * (size_t)core->node_count);
     for (int i = 0; i < core->node_count; i++) {
         MwCoreNode *node = &copy->nodes[i];
-        node->factors.capacity = node->factors.count;
-        node->factors.at =
-            mw_arena_dup(arena, node->factors.at, sizeof(int) * (size_t)node->factors.count);
+        copy_list(arena, &node->factors, &core->nodes[i].factors);
         node->terms.capacity = node->terms.count;
         node->terms.at =
             mw_arena_dup(arena, node->terms.at, sizeof(MwCoreTerm) * (size_t)node->terms.count);
@@ -275,6 +291,8 @@ MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
     copy->factors.at =
         mw_arena_dup(arena, core->factors.at, sizeof(MwCoreFactor) * (size_t)core->factors.count);
     memset(&copy->trail, 0, sizeof copy->trail);
+    copy_list(arena, &copy->changed_nodes, &core->changed_nodes);
+    copy_list(arena, &copy->changed_factors, &core->changed_factors);
     copy->limit = mw_arena_dup(arena, core->limit, sizeof *core->limit * (size_t)core->row_count);
     copy->price = mw_arena_dup(arena, core->price, sizeof *core->price * (size_t)core->row_count);
     copy->time = mw_arena_dup(arena, core->time, sizeof *core->time * (size_t)core->row_count);

@@ -18,6 +18,8 @@
 #include "solver/cost.h"
 #include "solver/table.h"
 
+typedef MW_VEC(int) MwIndexList;
+
 /* `usage` (arity 1) counts in the memory rows [first, last]. */
 typedef struct {
     int first, last;
@@ -26,7 +28,7 @@ typedef struct {
 
 typedef struct {
     const MwTable *cost; /* arity 1; NULL: eliminated */
-    MW_VEC(int) factors; /* indices, in order of creation */
+    MwIndexList factors; /* indices, in order of creation */
     MW_VEC(MwCoreTerm) terms;
     bool queued; /* in changed_nodes */
 } MwCoreNode;
@@ -54,9 +56,12 @@ typedef struct {
     const int *neighbours; /* ascending */
 } MwCoreStep;
 
-typedef struct {
+typedef struct MwCore MwCore;
+struct MwCore {
     MwArena *arena;
     MwTables *tables;
+    const MwCore *origin; /* what this is a copy of, when its trail had origin_steps; or NULL */
+    int origin_steps;
     int node_count; /* of the original problem */
     MwCoreNode *nodes;
     MW_VEC(MwCoreFactor) factors;
@@ -68,13 +73,13 @@ typedef struct {
     MwCost constant;
     int scale; /* costs are those of the problem times 2^scale */
     bool infeasible;
-    MW_VEC(int) changed_nodes;   /* for reduce.c: cost, terms or factors changed */
-    MW_VEC(int) changed_factors; /* cost changed */
-} MwCore;
+    MwIndexList changed_nodes;   /* for reduce.c: cost, terms or factors changed */
+    MwIndexList changed_factors; /* cost changed */
+};
 
 /* The whole problem, unreduced. Without `limited` there are no memory rows. */
 MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem, bool limited);
-/* An independent copy whose trail starts empty: restores to choices of `core`. */
+/* A copy to be reduced further on its own. `core` may be, too, but must live as long. */
 MwCore *mw_core_copy(MwArena *arena, const MwCore *core);
 
 /* No choice of the problem that such a choice of the core restores to costs less: the bound in the
@@ -94,7 +99,8 @@ bool mw_core_fits(const MwCore *core, const int *choice);
 /* Whether it takes nothing forbidden. */
 bool mw_core_allows(const MwCore *core, const int *choice);
 
-/* Adds to the node's cost. */
+/* Replaces the node's cost; adds to it. */
+void mw_core_set_cost(MwCore *core, int node, const MwTable *cost);
 void mw_core_add_cost(MwCore *core, int node, const MwTable *cost);
 /* Adds a factor, into an existing one of the same scope if there is one. Dimensions of size 1 fall
  * away; a factor of one node is a cost. */

@@ -18,14 +18,14 @@ typedef struct {
 } Decoder;
 
 /* Adds, by class, the least entry that agrees with what is decided. */
-static void add_factor_score(Decoder *decoder, const MwDualNode *node, int i)
+static void add_factor_score(Decoder *decoder, const MwDualLink *link)
 {
-    const MwDualFactor *factor = &decoder->dual->factors[node->factors[i]];
+    const MwDualFactor *factor = &decoder->dual->factors[link->factor];
     const MwCoreFactor *of = &decoder->core->factors.at[factor->index];
     const MwTable *cost = of->cost;
-    int dim = node->dims[i], size = cost->dims[dim];
-    double *least = decoder->dual->margin;
-    for (int c = 0; c < size; c++)
+    int dim = link->dim;
+    double *least = link->margin;
+    for (int c = 0; c < link->size; c++)
         least[c] = INFINITY;
     for (int64_t e = 0; e < cost->count; e++) {
         bool agrees = true;
@@ -42,7 +42,7 @@ static void add_factor_score(Decoder *decoder, const MwDualNode *node, int i)
             least[class] = fmin(least[class], factor->entry[e]);
     }
     for (int64_t s = 0; s < of->classes[dim]->count; s++)
-        decoder->score[s] += least[of->classes[dim]->at[s]];
+        decoder->score[s] += least[link->classes[s]];
 }
 
 static void forbid_without_room(Decoder *decoder, const MwCoreNode *node)
@@ -64,8 +64,8 @@ static void decide(Decoder *decoder, const MwDualNode *node)
     int strategies = (int)of->cost->count, best = 0;
     for (int s = 0; s < strategies; s++)
         decoder->score[s] = node->cost[s];
-    for (int i = 0; i < node->factor_count; i++)
-        add_factor_score(decoder, node, i);
+    for (int i = 0; i < node->link_count; i++)
+        add_factor_score(decoder, &node->links[i]);
     forbid_without_room(decoder, of);
     for (int s = 1; s < strategies; s++)
         if (decoder->score[s] < decoder->score[best])

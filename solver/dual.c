@@ -21,7 +21,25 @@ static double *new_entries(MwArena *arena, const MwTable *cost)
     return entry;
 }
 
-static void add_factor(MwDual *dual, int index, int *next)
+static void add_link(MwDual *dual, MwDualNode *node, int index, int dim)
+{
+    MwDualFactor *factor = &dual->factors[index];
+    const MwCoreFactor *of = &dual->core->factors.at[factor->index];
+    MwDualLink *link = &node->links[node->link_count++];
+    *link = (MwDualLink){.factor = index,
+                         .dim = dim,
+                         .size = of->cost->dims[dim],
+                         .outer = mw_table_outer(of->cost, dim),
+                         .inner = mw_table_inner(of->cost, dim),
+                         .classes = of->classes[dim]->at,
+                         .entry = factor->entry,
+                         .potential = factor->potential[dim],
+                         .margin = MW_NEW(dual->arena, double, of->cost->dims[dim]),
+                         .first = dim == 0,
+                         .last = dim == of->cost->arity - 1};
+}
+
+static void add_factor(MwDual *dual, int index, const int *place)
 {
     const MwCoreFactor *factor = &dual->core->factors.at[index];
     MwDualFactor *added = &dual->factors[dual->factor_count];
@@ -32,11 +50,7 @@ static void add_factor(MwDual *dual, int index, int *next)
     for (int i = 0; i < arity; i++) {
         added->potential[i] = MW_NEW(dual->arena, double, factor->cost->dims[i]);
         dual->potential_count += factor->cost->dims[i];
-        MwDualNode *node = &dual->nodes[next[factor->scope[i]]];
-        node->factors[node->factor_count] = dual->factor_count;
-        node->dims[node->factor_count++] = i;
-        node->later += i < arity - 1;
-        node->earlier += i > 0;
+        add_link(dual, &dual->nodes[place[factor->scope[i]]], dual->factor_count, i);
     }
     dual->factor_count++;
 }
@@ -46,18 +60,20 @@ static void add_node(MwDual *dual, int index)
     const MwCoreNode *node = &dual->core->nodes[index];
     MwDualNode *added = &dual->nodes[dual->node_count++];
     added->node = index;
+    added->strategies = (int)node->cost->count;
+    dual->strategy_count += added->strategies;
     added->cost = new_entries(dual->arena, node->cost);
-    added->factors = MW_NEW(dual->arena, int, node->factors.count);
-    added->dims = MW_NEW(dual->arena, int, node->factors.count);
+    added->links = MW_NEW(dual->arena, MwDualLink, node->factors.count);
 }
 
-static int widest(const MwCore *core)
+static void set_share(MwDualNode *node)
 {
-    int64_t most = 1;
-    for (int i = 0; i < core->node_count; i++)
-        if (core->nodes[i].cost)
-            most = mw_max(most, core->nodes[i].cost->count);
-    return (int)most;
+    int earlier = 0, later = 0;
+    for (int i = 0; i < node->link_count; i++) {
+        earlier += !node->links[i].first;
+        later += !node->links[i].last;
+    }
+    node->share = 1 / fmax(1, fmax(earlier, later));
 }
 
 MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
@@ -68,117 +84,144 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
     dual->nodes = MW_NEW(arena, MwDualNode, core->node_count);
     dual->factors = MW_NEW(arena, MwDualFactor, core->factors.count);
     dual->price = MW_NEW(arena, double, core->row_count);
-    dual->margin = MW_NEW(arena, double, widest(core));
-    dual->push = MW_NEW(arena, double, widest(core));
     int *place = MW_NEW(arena, int, core->node_count);
+    int64_t most = 1;
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost) {
             place[i] = dual->node_count;
+            most = mw_max(most, core->nodes[i].cost->count);
             add_node(dual, i);
         }
     for (int i = 0; i < core->factors.count; i++)
         if (core->factors.at[i].cost)
             add_factor(dual, i, place);
+    for (int i = 0; i < dual->node_count; i++)
+        set_share(&dual->nodes[i]);
+    dual->surplus = INFINITY;
+    dual->held = MW_NEW(arena, double, most);
+    dual->push = MW_NEW(arena, double, most);
     mw_dual_set_prices(dual, price);
     return dual;
 }
 
-/* least[c]: the least entry of slice c of a dimension of `size` slices. */
-static void find_margin(const double *entry, int64_t outer, int size, int64_t inner, double *least)
+MW_VECTORISED static double least_of(const double *values, int64_t count)
 {
-    for (int c = 0; c < size; c++)
-        least[c] = INFINITY;
-    for (int64_t i = 0; i < outer; i++)
-        for (int c = 0; c < size; c++, entry += inner) {
-            double low = least[c];
-            for (int64_t k = 0; k < inner; k++)
-                low = entry[k] < low ? entry[k] : low;
-            least[c] = low;
-        }
+    enum { LANES = 8 };
+    double lane[LANES], least = INFINITY;
+    int64_t i = 0;
+    for (int k = 0; k < LANES; k++)
+        lane[k] = INFINITY;
+    for (; i + LANES <= count; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            lane[k] = values[i + k] < lane[k] ? values[i + k] : lane[k];
+    for (int k = 0; k < LANES; k++)
+        least = lane[k] < least ? lane[k] : least;
+    for (; i < count; i++)
+        least = values[i] < least ? values[i] : least;
+    return least;
 }
 
-static void add_to_slices(double *entry, int64_t outer, int size, int64_t inner,
-                          const double *change)
+MW_VECTORISED static void lower_to(double *least, const double *values, int64_t count)
 {
-    for (int64_t i = 0; i < outer; i++)
-        for (int c = 0; c < size; c++, entry += inner)
-            for (int64_t k = 0; k < inner; k++)
-                entry[k] += change[c];
+    for (int64_t i = 0; i < count; i++)
+        least[i] = values[i] < least[i] ? values[i] : least[i];
 }
 
-typedef struct {
-    double *entry, *potential;
-    const int64_t *classes;
-    int64_t outer, inner;
-    int size, strategies;
-} Slices;
-
-static Slices slices_of(const MwDual *dual, const MwDualNode *node, int i)
+MW_VECTORISED static void add_each(double *to, const double *change, int64_t count)
 {
-    const MwDualFactor *factor = &dual->factors[node->factors[i]];
-    const MwCoreFactor *of = &dual->core->factors.at[factor->index];
-    int dim = node->dims[i];
-    return (Slices){.entry = factor->entry,
-                    .potential = factor->potential[dim],
-                    .classes = of->classes[dim]->at,
-                    .outer = mw_table_outer(of->cost, dim),
-                    .inner = mw_table_inner(of->cost, dim),
-                    .size = of->cost->dims[dim],
-                    .strategies = (int)of->classes[dim]->count};
+    for (int64_t i = 0; i < count; i++)
+        to[i] += change[i];
 }
 
-/* All that the factor can give goes to the node. */
-static void draw(MwDual *dual, MwDualNode *node, int i)
+MW_VECTORISED static void add_all(double *to, double change, int64_t count)
 {
-    Slices s = slices_of(dual, node, i);
-    double *margin = dual->margin;
-    find_margin(s.entry, s.outer, s.size, s.inner, margin);
-    for (int k = 0; k < s.strategies; k++)
-        node->cost[k] += margin[s.classes[k]];
-    for (int c = 0; c < s.size; c++) {
-        s.potential[c] += margin[c];
-        margin[c] = -margin[c];
+    for (int64_t i = 0; i < count; i++)
+        to[i] += change;
+}
+
+/* margin[c]: the least entry of the slice of class c. */
+static void find_margin(MwDualLink *link)
+{
+    const double *entry = link->entry;
+    for (int c = 0; c < link->size; c++)
+        link->margin[c] = INFINITY;
+    if (link->inner == 1) {
+        for (int64_t i = 0; i < link->outer; i++)
+            lower_to(link->margin, entry + i * link->size, link->size);
+        return;
     }
-    add_to_slices(s.entry, s.outer, s.size, s.inner, margin);
+    for (int64_t i = 0; i < link->outer; i++)
+        for (int c = 0; c < link->size; c++, entry += link->inner)
+            link->margin[c] = fmin(link->margin[c], least_of(entry, link->inner));
 }
 
-/* `share` of what the node holds, `held`, goes to the factor. */
-static void hand_on(MwDual *dual, MwDualNode *node, int i, const double *held, double share)
+/* Moves change[c] from the factor's potential of class c back to its entries. */
+static void give_back(MwDualLink *link, const double *change)
 {
-    Slices s = slices_of(dual, node, i);
-    double *push = dual->push;
-    for (int c = 0; c < s.size; c++)
-        push[c] = INFINITY;
-    for (int k = 0; k < s.strategies; k++)
-        push[s.classes[k]] = fmin(push[s.classes[k]], share * held[k]);
-    for (int k = 0; k < s.strategies; k++)
-        node->cost[k] -= push[s.classes[k]];
-    for (int c = 0; c < s.size; c++)
-        s.potential[c] -= push[c];
-    add_to_slices(s.entry, s.outer, s.size, s.inner, push);
+    double *entry = link->entry;
+    for (int c = 0; c < link->size; c++)
+        link->potential[c] -= change[c];
+    if (link->inner == 1) {
+        for (int64_t i = 0; i < link->outer; i++)
+            add_each(entry + i * link->size, change, link->size);
+        return;
+    }
+    for (int64_t i = 0; i < link->outer; i++)
+        for (int c = 0; c < link->size; c++, entry += link->inner)
+            add_all(entry, change[c], link->inner);
+}
+
+/* All that the factor can give goes to the node; the factor's side of it is settled by hand_on. */
+static void draw(MwDualNode *node, MwDualLink *link)
+{
+    find_margin(link);
+    for (int s = 0; s < node->strategies; s++)
+        node->cost[s] += link->margin[link->classes[s]];
+}
+
+/* `share` of what the node held after drawing goes to the factor. */
+static void hand_on(MwDual *dual, MwDualNode *node, MwDualLink *link, double share)
+{
+    for (int c = 0; c < link->size; c++)
+        link->margin[c] = -link->margin[c];
+    if (share > 0) {
+        const double *held = dual->held;
+        double *push = dual->push;
+        for (int c = 0; c < link->size; c++)
+            push[c] = INFINITY;
+        for (int s = 0; s < node->strategies; s++) {
+            double *to = &push[link->classes[s]];
+            *to = share * held[s] < *to ? share * held[s] : *to;
+        }
+        for (int s = 0; s < node->strategies; s++)
+            node->cost[s] -= push[link->classes[s]];
+        for (int c = 0; c < link->size; c++)
+            link->margin[c] += push[c];
+    }
+    give_back(link, link->margin);
 }
 
 static void visit(MwDual *dual, MwDualNode *node, bool upwards)
 {
-    int strategies = mw_core_strategies(dual->core, node->node);
-    for (int i = 0; i < node->factor_count; i++)
-        draw(dual, node, i);
+    for (int i = 0; i < node->link_count; i++)
+        draw(node, &node->links[i]);
     node->label = 0;
-    for (int s = 1; s < strategies; s++)
+    for (int s = 1; s < node->strategies; s++)
         if (node->cost[s] < node->cost[node->label])
             node->label = s;
-    double *held = dual->margin;
-    memcpy(held, node->cost, sizeof *held * (size_t)strategies);
-    double share = 1 / fmax(1, fmax(node->later, node->earlier));
-    for (int i = 0; i < node->factor_count; i++) {
-        const MwCoreFactor *of = &dual->core->factors.at[dual->factors[node->factors[i]].index];
-        if (node->dims[i] != (upwards ? of->cost->arity - 1 : 0))
-            hand_on(dual, node, i, held, share);
+    for (int s = 0; s < node->strategies; s++)
+        dual->surplus_count += node->cost[s] > node->cost[node->label] + dual->surplus;
+    memcpy(dual->held, node->cost, sizeof *dual->held * (size_t)node->strategies);
+    for (int i = 0; i < node->link_count; i++) {
+        MwDualLink *link = &node->links[i];
+        bool reaches_on = !(upwards ? link->last : link->first);
+        hand_on(dual, node, link, reaches_on ? node->share : 0);
     }
 }
 
 void mw_dual_sweep(MwDual *dual, bool upwards)
 {
+    dual->surplus_count = 0;
     for (int i = 0; i < dual->node_count; i++)
         visit(dual, &dual->nodes[upwards ? i : dual->node_count - 1 - i], upwards);
 }
@@ -202,50 +245,35 @@ void mw_dual_save(const MwDual *dual, MwDualState *state)
     memcpy(state->price, dual->price, sizeof *state->price * (size_t)dual->core->row_count);
 }
 
-/* Moves the potentials of a node in one of its factors to `wanted`, by class. */
-static void set_potential(MwDual *dual, MwDualNode *node, int i, const double *wanted)
+static void set_potential(MwDualNode *node, MwDualLink *link, const double *wanted)
 {
-    Slices s = slices_of(dual, node, i);
-    double *change = dual->push;
-    for (int c = 0; c < s.size; c++) {
-        change[c] = s.potential[c] - wanted[c];
-        s.potential[c] = wanted[c];
-    }
-    for (int k = 0; k < s.strategies; k++)
-        node->cost[k] -= change[s.classes[k]];
-    add_to_slices(s.entry, s.outer, s.size, s.inner, change);
+    for (int c = 0; c < link->size; c++)
+        link->margin[c] = link->potential[c] - wanted[c];
+    for (int s = 0; s < node->strategies; s++)
+        node->cost[s] -= link->margin[link->classes[s]];
+    give_back(link, link->margin);
 }
 
 void mw_dual_load(MwDual *dual, const MwDualState *state)
 {
     MwArena *scratch = mw_arena_new();
-    const double **begin = MW_NEW(scratch, const double *, dual->factor_count);
+    const double **next = MW_NEW(scratch, const double *, dual->factor_count);
     const double *from = state->potential;
     for (int i = 0; i < dual->factor_count; i++) {
         const MwTable *cost = dual->core->factors.at[dual->factors[i].index].cost;
-        begin[i] = from;
+        next[i] = from;
         for (int k = 0; k < cost->arity; k++)
             from += cost->dims[k];
     }
+    /* Nodes ascend, as scopes do: a factor's dimensions come up in their order. */
     for (int i = 0; i < dual->node_count; i++)
-        for (int k = 0; k < dual->nodes[i].factor_count; k++) {
-            int factor = dual->nodes[i].factors[k], dim = dual->nodes[i].dims[k];
-            const double *wanted = begin[factor];
-            const MwTable *cost = dual->core->factors.at[dual->factors[factor].index].cost;
-            for (int d = 0; d < dim; d++)
-                wanted += cost->dims[d];
-            set_potential(dual, &dual->nodes[i], k, wanted);
+        for (int k = 0; k < dual->nodes[i].link_count; k++) {
+            MwDualLink *link = &dual->nodes[i].links[k];
+            set_potential(&dual->nodes[i], link, next[link->factor]);
+            next[link->factor] += link->size;
         }
     mw_dual_set_prices(dual, state->price);
     mw_arena_free(&scratch);
-}
-
-static double least_of(const double *values, int64_t count)
-{
-    double least = INFINITY;
-    for (int64_t i = 0; i < count; i++)
-        least = values[i] < least ? values[i] : least;
-    return least;
 }
 
 double mw_dual_bound(const MwDual *dual)
@@ -253,7 +281,7 @@ double mw_dual_bound(const MwDual *dual)
     const MwCore *core = dual->core;
     double bound = (double)core->constant;
     for (int i = 0; i < dual->node_count; i++)
-        bound += least_of(dual->nodes[i].cost, core->nodes[dual->nodes[i].node].cost->count);
+        bound += least_of(dual->nodes[i].cost, dual->nodes[i].strategies);
     for (int i = 0; i < dual->factor_count; i++)
         bound +=
             least_of(dual->factors[i].entry, core->factors.at[dual->factors[i].index].cost->count);

@@ -20,15 +20,24 @@ typedef struct {
     double **potential; /* [arity][class] */
 } MwDualFactor;
 
+/* A node's place in one of its factors. */
 typedef struct {
-    int node;
+    int factor, dim;        /* index in MwDual.factors; place in the scope */
+    int size;               /* classes */
+    int64_t outer, inner;   /* products of the sizes before and after */
+    const int64_t *classes; /* [strategy] */
+    double *entry, *potential;
+    double *margin;   /* [class] scratch */
+    bool first, last; /* the node is, in the scope */
+} MwDualLink;
+
+typedef struct {
+    int node, strategies;
     double *cost; /* [strategies] plus potentials and priced usage */
     int label;    /* the strategy that looked best when the node was last visited */
-    int factor_count;
-    int *factors; /* [factor_count] indices in MwDual.factors */
-    int *dims;    /* [factor_count] the node's place in their scopes */
-    int later;    /* in how many it is not the last node of the scope, */
-    int earlier;  /* and not the first */
+    int link_count;
+    MwDualLink *links;
+    double share; /* of what it holds that a sweep hands to each factor */
 } MwDualNode;
 
 typedef struct {
@@ -37,9 +46,12 @@ typedef struct {
     int node_count, factor_count;
     MwDualNode *nodes; /* those left, ascending */
     MwDualFactor *factors;
-    int potential_count;   /* of all factors together */
-    double *price;         /* [core->row_count] at least 0 */
-    double *margin, *push; /* scratch */
+    int potential_count; /* of all factors together */
+    double *price;       /* [core->row_count] at least 0 */
+    double *held, *push; /* [strategy] scratch */
+    int64_t strategy_count;
+    double surplus;        /* what a strategy may cost more than its node's best, */
+    int64_t surplus_count; /* and how many cost more, as the last sweep saw them */
 } MwDual;
 
 /* Potentials are zero, prices those given ([row_count]). The core must be separated and without
@@ -71,8 +83,9 @@ void mw_dual_decode(const MwDual *dual, int *choice);
 
 /* certify.c: a proven lower bound of the core's cost, in its scale. */
 MwCost mw_dual_certify(const MwDual *dual);
-/* Forbids, in the core the dual is of, what is in no choice that costs less than `cutoff` (in the
- * core's scale); returns the number of strategies. The dual is of no use afterwards. */
-int mw_dual_cut(const MwDual *dual, MwCore *core, MwCost cutoff);
+/* Moves the potentials into the costs of the core the dual is of, so that the bound can be made
+ * anew from it and the prices alone; and forbids what is in no choice that costs less than `cutoff`
+ * (in the core's scale). The dual is of no use afterwards. */
+void mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff);
 
 #endif

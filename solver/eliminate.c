@@ -211,7 +211,7 @@ static int fill_key(const MwCore *core, int node, const Surroundings *around, in
     return count;
 }
 
-void mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours)
+int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours)
 {
     const MwCoreNode *at = &core->nodes[node];
     Surroundings around = {.count = neighbour_count, .nodes = neighbours};
@@ -222,8 +222,10 @@ void mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int 
     int *key = mw_tables_key(core->tables, 2 + at->factors.count * (2 * MW_TABLE_ARITY + 1));
     int count = fill_key(core, node, &around, key);
     const MwElimination *result = mw_tables_recall(core->tables, key, count);
+    int64_t computed = 0;
     if (!result) {
         result = minimise(core, node, &around);
+        computed = result->cost ? result->cost->count : 1;
         mw_tables_remember(core->tables, key, count, (void *)result);
     }
     mw_core_eliminate(core, node, result, neighbour_count, neighbours);
@@ -231,4 +233,5 @@ void mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int 
         mw_core_add_factor(core, neighbours, result->classes, result->cost);
     else
         core->constant += result->constant;
+    return computed;
 }

@@ -63,6 +63,39 @@ static Candidate pop(Reducer *reducer)
     return least;
 }
 
+static int64_t factor_entries(const MwCore *core, int node)
+{
+    int64_t entries = 0;
+    for (int i = 0; i < core->nodes[node].factors.count; i++)
+        entries += core->factors.at[core->nodes[node].factors.at[i]].cost->count;
+    return entries;
+}
+
+/* Entries of the table that eliminating the node makes; 0 if it must not be. */
+static int64_t candidate_entries(const Reducer *reducer, int node)
+{
+    const MwCore *core = reducer->core;
+    const MwReduceLimits *limits = reducer->limits;
+    if (core->nodes[node].terms.count > 0)
+        return 0;
+    int64_t entries = mw_reduce_entries(core, node, (int)mw_min(limits->arity, 2), limits->entries);
+    if (entries > 0 || limits->arity <= 2)
+        return entries;
+    int64_t most = limits->entries;
+    if (limits->shrinking)
+        most = mw_min(most, factor_entries(core, node));
+    return mw_reduce_entries(core, node, limits->arity, most);
+}
+
+/* Brings the heap up to date for the node. */
+static void consider(Reducer *reducer, int node)
+{
+    int64_t entries = candidate_entries(reducer, node);
+    if (entries > 0 && entries != reducer->entries[node])
+        push(reducer, (Candidate){entries, node});
+    reducer->entries[node] = entries;
+}
+
 static void settle_node(Reducer *reducer, int node)
 {
     MwCore *core = reducer->core;
@@ -73,12 +106,7 @@ static void settle_node(Reducer *reducer, int node)
     if (core->infeasible)
         return;
     mw_reduce_dominated(core, node);
-    int64_t entries = 0;
-    if (core->nodes[node].terms.count == 0)
-        entries = mw_reduce_entries(core, node, reducer->limits->arity, reducer->limits->entries);
-    if (entries > 0 && entries != reducer->entries[node])
-        push(reducer, (Candidate){entries, node});
-    reducer->entries[node] = entries;
+    consider(reducer, node);
 }
 
 static void settle(Reducer *reducer)
@@ -108,7 +136,7 @@ static void eliminate(Reducer *reducer, int node)
     int count = mw_core_neighbours(reducer->core, node, MW_TABLE_ARITY, neighbours);
     for (int i = 0; i < count; i++)
         reducer->round[neighbours[i]] = reducer->rounds;
-    mw_reduce_eliminate(reducer->core, node, count, neighbours);
+    reducer->total += mw_reduce_eliminate(reducer->core, node, count, neighbours);
 }
 
 /* False when there is nothing left to eliminate within the limits. A node passed over because of a
@@ -126,7 +154,6 @@ static bool eliminate_round(Reducer *reducer)
         if (reducer->round[next.node] == reducer->rounds)
             continue;
         least = next.entries;
-        reducer->total += next.entries;
         if (reducer->total > limits->total ||
             (limits->deadline_s > 0 && mw_clock_s() > limits->deadline_s))
             return false;
@@ -140,6 +167,9 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
     Reducer reducer = {.core = core, .limits = limits};
     reducer.entries = MW_NEW(core->arena, int64_t, core->node_count);
     reducer.round = MW_NEW(core->arena, int, core->node_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost && !core->nodes[i].queued)
+            consider(&reducer, i);
     do {
         settle(&reducer);
         if (!core->infeasible)

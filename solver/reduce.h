@@ -7,9 +7,10 @@
 #include "solver/core.h"
 
 typedef struct {
-    int arity;         /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
-    int64_t entries;   /* whose table would have at most this many entries */
-    int64_t total;     /* stop when the tables made have this many entries together */
+    int arity;       /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
+    int64_t entries; /* whose table would have at most this many entries; */
+    bool shrinking;  /* and, if of more than two dimensions, no more than the factors it replaces */
+    int64_t total;   /* stop when that many entries have been computed */
     double deadline_s; /* of mw_clock_s; 0: none */
 } MwReduceLimits;
 
@@ -26,8 +27,9 @@ void mw_reduce_dominated(MwCore *core, int node);
 void mw_reduce_usage(MwCore *core, int node);
 /* reduce_rows.c: drops rows that no choice can exceed. */
 void mw_reduce_rows(MwCore *core);
-/* eliminate.c: minimises over the strategies of a node without usage. `neighbours` are all. */
-void mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours);
+/* eliminate.c: minimises over the strategies of a node without usage. `neighbours` are all. Returns
+ * the entries computed: 0 if the result was remembered. */
+int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours);
 
 /* Entries of the table that would make; 0 if they are more than `limit` or the neighbours more than
  * `arity`. */

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The solver's road.
  *
- * Without the memory limit first, by reductions and elimination alone: that is quickly done, a
- * bound, and often already the answer. Otherwise with the limit (or where elimination is too dear):
- * reduce to a core of pairs; raise its bound and find choices; take away what cannot be in a better
- * choice; reduce again, as long as that shrinks the core. What is left goes to elimination, if
- * there are no memory rows, or to GLPK. */
+ * Reduce to a core that is no larger for it; raise its bound, find choices, take away what cannot
+ * be in a better choice, and reduce again, as long as that shrinks the core; eliminate what is
+ * left, or give it to GLPK. Without the memory limit first, where elimination is not held up by
+ * usage and repeated layers cost nothing: that gives a bound, and often already the answer. If it
+ * does not fit, the same with the limit. */
 #include "solver/ascent.h"
 #include "solver/ilp.h"
+#include "solver/least_peak.h"
 #include "solver/reduce.h"
 
-#include <limits.h>
 #include <math.h>
 
-static const MwReduceLimits ELIMINATION = {
-    .arity = MW_TABLE_ARITY, .entries = 1 << 22, .total = 1 << 26};
-static const MwReduceLimits PAIRS = {.arity = 2, .entries = 1 << 22, .total = INT64_MAX};
+/* As long as it makes the core no larger. */
+static const MwReduceLimits SHRINKING = {
+    .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
+
+/* Iterations of a first look, and of a serious try. */
+enum { QUICK = 20, LONG = 400 };
 
 typedef struct {
     const MwProblem *problem;
@@ -32,6 +35,14 @@ static int nodes_left(const MwCore *core)
     int count = 0;
     for (int i = 0; i < core->node_count; i++)
         count += core->nodes[i].cost != NULL;
+    return count;
+}
+
+static int64_t strategies_left(const MwCore *core)
+{
+    int64_t count = 0;
+    for (int i = 0; i < core->node_count; i++)
+        count += core->nodes[i].cost ? core->nodes[i].cost->count : 0;
     return count;
 }
 
@@ -127,27 +138,37 @@ static void exhaust(Solver *solver)
         solver->impossible = true;
 }
 
-/* Eliminates all of a core without rows; false if that is too dear, and then it is spoilt. */
-static bool eliminate_all(Solver *solver, MwCore *core)
+/* The core has no choice, or just one, as all nodes are eliminated. */
+static void finish(Solver *solver, const MwCore *core)
 {
-    reduce(solver, core, &ELIMINATION);
     if (core->infeasible) {
         exhaust(solver);
-        return true;
+        return;
     }
-    solver->solution->reduced_nodes = nodes_left(core);
-    if (solver->solution->reduced_nodes > 0)
-        return false;
+    MwArena *scratch = mw_arena_new();
+    offer_of_core(solver, core, MW_NEW(scratch, int, core->node_count));
     raise_bound(solver, core, core->constant);
-    offer_of_core(solver, core, MW_NEW(core->arena, int, core->node_count));
+    mw_arena_free(&scratch);
+}
+
+/* Elimination of all of a core without rows, as long as no more than `total` entries have to be
+ * computed; false if that is too little. The core is as it was. */
+static bool eliminate_all(Solver *solver, const MwCore *core, int64_t total)
+{
+    const MwReduceLimits limits = {.arity = MW_TABLE_ARITY, .entries = 1 << 22, .total = total};
+    MwCore *copy = mw_core_copy(solver->scratch, core);
+    reduce(solver, copy, &limits);
+    if (nodes_left(copy) > 0 && !copy->infeasible)
+        return false;
+    finish(solver, copy);
     return true;
 }
 
-/* One round of ascent, cutting and reduction. */
-static void tighten(Solver *solver, MwCore *core)
+/* Raises the bound of the core, cuts it and reduces it. */
+static void tighten(Solver *solver, MwCore *core, int iterations)
 {
     MwArena *scratch = mw_arena_new();
-    MwAscentLimits limits = {.iterations = 400, .deadline_s = solver->deadline_s};
+    MwAscentLimits limits = {.iterations = iterations, .deadline_s = solver->deadline_s};
     MwCoreBest found = {.cost = MW_CORE_NONE};
     if (solver->solution->choice)
         found.cost = mw_core_cutoff(core, solver->solution->cost);
@@ -156,10 +177,38 @@ static void tighten(Solver *solver, MwCore *core)
         offer_of_core(solver, core, found.choice);
     raise_bound(solver, core, mw_dual_certify(dual));
     log_step(solver, core, "ascend");
-    if (solver->solution->choice && !proven(solver))
-        mw_dual_cut(dual, core, mw_core_cutoff(core, solver->solution->cost));
+    /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
+    bool worthwhile = solver->solution->choice && !proven(solver) &&
+                      dual->surplus_count > dual->strategy_count / 10;
+    if (worthwhile)
+        mw_dual_apply(dual, core, mw_core_cutoff(core, solver->solution->cost));
     mw_arena_free(&scratch);
-    reduce(solver, core, &PAIRS);
+    if (worthwhile)
+        reduce(solver, core, &SHRINKING);
+}
+
+/* Nothing more to do on this core: there is an answer, or nothing left. */
+static bool settled(Solver *solver, const MwCore *core)
+{
+    if (proven(solver))
+        return true;
+    solver->solution->reduced_nodes = nodes_left(core);
+    if (solver->solution->reduced_nodes > 0 && !core->infeasible)
+        return false;
+    finish(solver, core);
+    return true;
+}
+
+/* Tightens as long as that takes away strategies. True if that settled it. */
+static bool tighten_all(Solver *solver, MwCore *core, int iterations)
+{
+    int64_t before = INT64_MAX, left = strategies_left(core);
+    for (; left < before / 10 * 9 && !settled(solver, core) && !out_of_time(solver);
+         left = strategies_left(core)) {
+        before = left;
+        tighten(solver, core, iterations);
+    }
+    return settled(solver, core);
 }
 
 static void finish_by_ilp(Solver *solver, MwCore *core)
@@ -175,39 +224,71 @@ static void finish_by_ilp(Solver *solver, MwCore *core)
         raise_bound(solver, core, answer.bound);
 }
 
-static void solve_core(Solver *solver, MwCore *core)
+/* If `thorough` is false, only what is quickly done. */
+static void solve_unlimited(Solver *solver, bool thorough)
 {
-    reduce(solver, core, &PAIRS);
-    for (int before = INT_MAX, left; !core->infeasible && !proven(solver); before = left) {
-        left = nodes_left(core);
-        solver->solution->reduced_nodes = left;
-        if (left == 0 || left > before * 0.9 || out_of_time(solver))
-            break;
-        tighten(solver, core);
-        if (core->row_count == 0 && !core->infeasible && !proven(solver) &&
-            eliminate_all(solver, mw_core_copy(core->arena, core)))
-            return;
-    }
-    if (proven(solver))
+    MwCore *core = mw_core_build(solver->scratch, solver->tables, solver->problem, false);
+    reduce(solver, core, &SHRINKING);
+    if (tighten_all(solver, core, QUICK) || eliminate_all(solver, core, 1 << 24) || !thorough)
         return;
-    if (core->infeasible)
-        exhaust(solver);
-    else if (solver->solution->reduced_nodes > 0)
+    if (!tighten_all(solver, core, LONG) && !eliminate_all(solver, core, 1 << 26))
         finish_by_ilp(solver, core);
-    else {
-        offer_of_core(solver, core, MW_NEW(core->arena, int, core->node_count));
-        raise_bound(solver, core, core->constant);
-    }
+}
+
+/* The same problem without its limit: a bound, and an answer if it happens to keep the limit. */
+static void solve_relaxed(Solver *solver)
+{
+    MwProblem unlimited = *solver->problem;
+    unlimited.usage_limit = MW_USAGE_UNLIMITED;
+    MwSolution relaxed = {0};
+    Solver relaxing = *solver;
+    relaxing.problem = &unlimited;
+    relaxing.solution = &relaxed;
+    solve_unlimited(&relaxing, false);
+    solver->impossible = relaxing.impossible;
+    solver->solution->lower_bound = relaxed.lower_bound;
+    if (relaxed.choice)
+        offer(solver, relaxed.choice);
+}
+
+/* Why there is no answer: what any choice needs at the fullest time. As the limit is proven to be
+ * too little, that is at least one more, even where that time alone does not show it. */
+static void explain_infeasible(Solver *solver)
+{
+    MwSolution *solution = solver->solution;
+    __int128 usage;
+    solution->peak_time = mw_fullest_time(solver->problem, &usage);
+    MwSolution needed = {0};
+    Solver needing = *solver;
+    needing.problem = mw_usage_problem(solver->scratch, solver->problem, solution->peak_time);
+    needing.solution = &needed;
+    solve_unlimited(&needing, false);
+    if (needed.lower_bound > usage)
+        usage = needed.lower_bound;
+    if (usage <= solver->problem->usage_limit)
+        usage = (__int128)solver->problem->usage_limit + 1;
+    solution->peak_usage = usage < INT64_MAX ? (int64_t)usage : INT64_MAX;
+}
+
+static void solve_limited(Solver *solver)
+{
+    MwCore *core = mw_core_build(solver->scratch, solver->tables, solver->problem, true);
+    reduce(solver, core, &SHRINKING);
+    if (!tighten_all(solver, core, LONG))
+        finish_by_ilp(solver, core);
+    if (solver->impossible)
+        explain_infeasible(solver);
 }
 
 static void solve(Solver *solver)
 {
-    bool limited = solver->problem->usage_limit != MW_USAGE_UNLIMITED;
-    MwCore *core = mw_core_build(solver->scratch, solver->tables, solver->problem, false);
-    bool complete = eliminate_all(solver, core);
-    if (proven(solver) || (complete && !limited))
+    if (solver->problem->usage_limit == MW_USAGE_UNLIMITED) {
+        solve_unlimited(solver, true);
         return;
-    solve_core(solver, mw_core_build(solver->scratch, solver->tables, solver->problem, limited));
+    }
+    solve_relaxed(solver);
+    if (!proven(solver))
+        solve_limited(solver);
 }
 
 MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options)

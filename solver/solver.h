@@ -63,8 +63,9 @@ typedef struct {
     int *choice;        /* [node_count], in the arena given; NULL if none was found */
     MwCost cost;        /* recomputed from `choice` */
     MwCost lower_bound; /* proven: no legal answer costs less */
-    int64_t peak_usage; /* of `choice`; if infeasible, the least possible peak at `peak_time` */
-    int64_t peak_time;
+    /* Of `choice`. If infeasible for want of memory: more than the limit, and proven to be needed
+     * by any choice, at `peak_time` if it is the reason. If infeasible at any limit: 0. */
+    int64_t peak_usage, peak_time;
     int reduced_nodes; /* nodes left for the ILP after the exact reductions */
     double time_s;
 } MwSolution;

@@ -76,31 +76,56 @@ MwProblem *random_problem(MwArena *arena, const RandomKind *kind, uint64_t seed)
     return problem;
 }
 
-/* The next choice in lexicographic order; false after the last. */
-static bool advance(const MwProblem *problem, int *choice)
+typedef struct {
+    const MwProblem *problem;
+    int *choice;
+    Enumerated best;
+} Search;
+
+/* What choosing for `node` adds, given the nodes before it; -1: forbidden. */
+static MwCost added_cost(const Search *search, int node)
 {
-    for (int i = problem->node_count - 1; i >= 0; i--) {
-        if (++choice[i] < problem->nodes[i].strategy_count)
-            return true;
-        choice[i] = 0;
+    const MwProblem *problem = search->problem;
+    MwCost cost = problem->nodes[node].cost[search->choice[node]];
+    if (cost >= MW_COST_INFINITE)
+        return -1;
+    for (int i = 0; i < problem->edge_count; i++) {
+        const MwProblemEdge *edge = &problem->edges[i];
+        if (mw_max(edge->a, edge->b) != node)
+            continue;
+        int64_t columns = problem->nodes[edge->b].strategy_count;
+        int64_t entry = edge->cost[search->choice[edge->a] * columns + search->choice[edge->b]];
+        if (entry >= MW_COST_INFINITE)
+            return -1;
+        cost += entry;
     }
-    return false;
+    return cost;
+}
+
+static void extend(Search *search, int node, MwCost cost)
+{
+    const MwProblem *problem = search->problem;
+    if (search->best.possible && cost >= search->best.cost)
+        return;
+    if (node == problem->node_count) {
+        int64_t time;
+        if (mw_problem_peak(problem, search->choice, &time) <= problem->usage_limit)
+            search->best = (Enumerated){true, cost};
+        return;
+    }
+    for (int s = 0; s < problem->nodes[node].strategy_count; s++) {
+        search->choice[node] = s;
+        MwCost added = added_cost(search, node);
+        if (added >= 0)
+            extend(search, node + 1, cost + added);
+    }
 }
 
 Enumerated enumerate(const MwProblem *problem)
 {
     MwArena *arena = mw_arena_new();
-    int *choice = MW_NEW(arena, int, problem->node_count);
-    Enumerated best = {0};
-    do {
-        int64_t time;
-        if (!mw_problem_allows(problem, choice) ||
-            mw_problem_peak(problem, choice, &time) > problem->usage_limit)
-            continue;
-        MwCost cost = mw_problem_cost(problem, choice);
-        if (!best.possible || cost < best.cost)
-            best = (Enumerated){true, cost};
-    } while (advance(problem, choice));
+    Search search = {.problem = problem, .choice = MW_NEW(arena, int, problem->node_count)};
+    extend(&search, 0, 0);
     mw_arena_free(&arena);
-    return best;
+    return search.best;
 }

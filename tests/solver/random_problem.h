@@ -21,6 +21,7 @@ typedef struct {
     MwCost cost;
 } Enumerated;
 
+/* Tries all choices, except those that already cost as much as the best known. */
 Enumerated enumerate(const MwProblem *problem);
 
 /* The next of a sequence that `state` determines, in [0, bound). */

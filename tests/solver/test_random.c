@@ -12,10 +12,26 @@ static const struct {
     {"unlimited, dense", {6, 25, 5, 25, 8, false}, 1000},
     {"unlimited, huge costs", {5, 9, 4, 10, MW_COST_INFINITE, false}, 300},
     {"unlimited, mostly forbidden", {7, 10, 5, 60, 50, false}, 500},
+    {"unlimited, larger", {11, 40, 5, 3, 40, false}, 300},
+    {"limited, larger", {9, 30, 5, 3, 40, true}, 300},
     {"limited", {7, 12, 5, 10, 50, true}, 1500},
     {"limited, dense", {6, 25, 4, 25, 8, true}, 700},
     {"limited, without edges", {7, 0, 5, 10, 50, true}, 300},
 };
+
+/* What is said to be needed is more than the limit, and no more than what is. */
+static void check_peak(const MwProblem *problem, const MwSolution *found)
+{
+    MwProblem changed = *problem;
+    changed.usage_limit = MW_USAGE_UNLIMITED;
+    if (!enumerate(&changed).possible) {
+        ck_assert_int_eq(found->peak_usage, 0);
+        return;
+    }
+    ck_assert_int_gt(found->peak_usage, problem->usage_limit);
+    changed.usage_limit = found->peak_usage - 1;
+    ck_assert(!enumerate(&changed).possible);
+}
 
 /* With `rounded` costs, which do not fit 64 bits together, a tiny gap may stay. */
 static void compare(const MwProblem *problem, const char *name, int seed, bool rounded)
@@ -26,6 +42,7 @@ static void compare(const MwProblem *problem, const char *name, int seed, bool r
     if (!expected.possible) {
         if (found.status != MW_SOLVED_INFEASIBLE || found.choice)
             ck_abort_msg("%s %d: no answer exists, status is %d", name, seed, found.status);
+        check_peak(problem, &found);
     } else {
         int64_t time;
         if (!found.choice)
