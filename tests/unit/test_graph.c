@@ -307,9 +307,9 @@ static void loss_no_scalar(Model *model)
     model->test.graph->train.loss = model->w;
 }
 
-static void loss_in_update(Model *model)
+static void loss_in_backward(Model *model)
 {
-    node_named(model, "loss")->phase = MW_PHASE_UPDATE;
+    node_named(model, "loss")->phase = MW_PHASE_BACKWARD;
 }
 
 static const struct {
@@ -340,7 +340,7 @@ static const struct {
     {pin_no_dim, "the spec pinned to 'layers.1.w' does not fit it"},
     {pin_remat, "the stage or remat pinned to 'part.1' is not possible"},
     {loss_no_scalar, "the loss 'layers.1.w' is f32[4, 6] and not f32[]"},
-    {loss_in_update, "the loss 'loss' does not run forward"},
+    {loss_in_backward, "the loss 'loss' runs backward"},
 };
 
 START_TEST(a_damaged_graph_is_refused)
