@@ -6,6 +6,9 @@
 /* Sums over rows that are kept whole while rows are reduced too must fit the nearest caches. */
 enum { MAX_SUMMED_COLUMNS = 4096, MAX_SUMS = 6, MAX_SIBLING_DISTANCE = 256 };
 
+/* Ways in which the points of one unit may relate to those of another: how many to try. */
+enum { SAME_POINTS = 1, ALL_LEVELS = 4 };
+
 typedef struct {
     MwArena *arena;
     const MwLegal *legal;
@@ -315,12 +318,15 @@ static bool can_merge_at_all(Fusion *f, int a, int b)
            !y->space.is_alone && x->nodes.count + y->nodes.count <= MW_UNIT_MAX_NODES;
 }
 
-static void try_merge(Fusion *f, int a, int b)
+/* Merges a and b where one of the first `level_count` ways in which their points may relate allows
+ * it. */
+static void try_merge(Fusion *f, int a, int b, int level_count)
 {
+    static const MwLevel levels[ALL_LEVELS] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN,
+                                               MW_LEVEL_TOTAL};
     if (!can_merge_at_all(f, a, b) || would_cycle(f, a, b))
         return;
-    static const MwLevel levels[] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN, MW_LEVEL_TOTAL};
-    for (int i = 0; i < MW_COUNT(levels); i++)
+    for (int i = 0; i < level_count; i++)
         if (merge_at(f, a, b, levels[i]) || merge_at(f, b, a, levels[i]))
             return;
 }
@@ -361,7 +367,7 @@ static void merge_with_producers(Fusion *f, int n)
     for (int k = 0; k < node->operand_count; k++) {
         int producer = f->out->unit_of[producer_of(f->legal, node, k)];
         if (producer >= 0)
-            try_merge(f, producer, f->out->unit_of[n]);
+            try_merge(f, producer, f->out->unit_of[n], ALL_LEVELS);
     }
 }
 
@@ -376,7 +382,7 @@ static void merge_siblings(Fusion *f, int n, int32_t *last_reader)
         int reader = last_reader[root.index];
         last_reader[root.index] = n;
         if (reader >= 0 && large && n - reader <= MAX_SIBLING_DISTANCE)
-            try_merge(f, f->out->unit_of[reader], f->out->unit_of[n]);
+            try_merge(f, f->out->unit_of[reader], f->out->unit_of[n], SAME_POINTS);
     }
 }
 

@@ -233,18 +233,24 @@ static void print_gather_into(Printer *p, const MwKernelInstr *instr, const char
         line(p, "%s += v%d;", place, value);
 }
 
-/* Values and effects of `level` that do not belong to a phase. */
+/* A value, or an effect where it is the turn of effects: they come after all values of their level,
+ * because one may write where a value is loaded from. */
+static void print_simple(Printer *p, int i, bool effects)
+{
+    const MwKernelInstr *instr = &p->nest->instrs.at[i];
+    if (is_effect(instr) && effects)
+        print_effect(p, instr);
+    else if (!is_effect(instr) && !effects)
+        print_value(p, i);
+}
+
+/* Values and effects of a level that has no phases. */
 static void print_level(Printer *p, MwLevel level)
 {
-    for (int i = 0; i < p->nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (instr->level != level || is_reduction(instr))
-            continue;
-        if (is_effect(instr))
-            print_effect(p, instr);
-        else
-            print_value(p, i);
-    }
+    for (int effects = 0; effects < 2; effects++)
+        for (int i = 0; i < p->nest->instrs.count; i++)
+            if (p->nest->instrs.at[i].level == level && !is_reduction(&p->nest->instrs.at[i]))
+                print_simple(p, i, effects);
 }
 
 /* ---- Columns of a row ---- */
@@ -288,7 +294,8 @@ static void print_point(Printer *p, int phase, int i)
     if (is_effect(instr)) {
         print_effect(p, instr);
     } else if (is_row_reduction(instr)) {
-        print_gather_into(p, instr, mw_arena_printf(p->out->arena, "l%d[l]", i));
+        const char *sum = has_column_dims(p) ? "l%d[l]" : "w%d";
+        print_gather_into(p, instr, mw_arena_printf(p->out->arena, sum, i));
     } else if (is_column_reduction(instr)) {
         print_gather_into(p, instr, mw_arena_printf(p->out->arena, "c%d[%s]", i, column_index(p)));
     } else if (kept_before(p, phase, i)) {
@@ -300,11 +307,13 @@ static void print_point(Printer *p, int phase, int i)
     }
 }
 
+/* Effects last, as everywhere. */
 static void print_points(Printer *p, int phase)
 {
-    for (int i = 0; i < p->nest->instrs.count; i++)
-        if (p->phases.runs[phase][i])
-            print_point(p, phase, i);
+    for (int effects = 0; effects < 2; effects++)
+        for (int i = 0; i < p->nest->instrs.count; i++)
+            if (p->phases.runs[phase][i] && is_effect(&p->nest->instrs.at[i]) == effects)
+                print_point(p, phase, i);
 }
 
 static bool phase_reduces_rows(const Printer *p, int phase)
@@ -379,22 +388,6 @@ static void open_dim_loop(Printer *p, int d)
                (long long)p->nest->space.size[d], d);
 }
 
-/* A row that has a single column and no loop over it. */
-static void print_single_column(Printer *p, int phase)
-{
-    open_scope(p);
-    for (int i = 0; i < p->nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!p->phases.runs[phase][i])
-            continue;
-        if (is_row_reduction(instr))
-            line(p, "w%d = v%d;", i, instr->inputs[0].index);
-        else
-            print_point(p, phase, i);
-    }
-    close_block(p);
-}
-
 static void print_inner_columns(Printer *p, int phase)
 {
     int d = inner_dim(p);
@@ -413,7 +406,9 @@ static void print_inner_columns(Printer *p, int phase)
 static void print_columns(Printer *p, int phase)
 {
     if (!has_column_dims(p)) {
-        print_single_column(p, phase);
+        open_scope(p);
+        print_points(p, phase);
+        close_block(p);
         return;
     }
     int outer = p->tile ? inner_dim(p) : p->nest->space.row_dims;
@@ -426,20 +421,19 @@ static void print_columns(Printer *p, int phase)
 
 /* ---- Rows ---- */
 
-static void print_row_values(Printer *p, int phase)
+/* What a row does before the columns of a phase. */
+static void print_row_values(Printer *p, int phase, bool effects)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        bool total = instr->op == MW_KERNEL_TOTAL_SUM || instr->op == MW_KERNEL_TOTAL_MAX;
-        if (p->phases.phase[i] != phase || is_row_reduction(instr) ||
-            !(total || instr->level == MW_LEVEL_ROW))
+        if (p->phases.phase[i] != phase || is_row_reduction(instr))
             continue;
-        if (total)
-            print_gather_into(p, instr, mw_arena_printf(p->out->arena, "t%d", i));
-        else if (is_effect(instr))
-            print_effect(p, instr);
-        else
-            print_value(p, i);
+        if (instr->op == MW_KERNEL_TOTAL_SUM || instr->op == MW_KERNEL_TOTAL_MAX) {
+            if (effects)
+                print_gather_into(p, instr, mw_arena_printf(p->out->arena, "t%d", i));
+        } else if (instr->level == MW_LEVEL_ROW) {
+            print_simple(p, i, effects);
+        }
     }
 }
 
@@ -461,7 +455,8 @@ static void print_row_sums(Printer *p, int phase, bool declare)
 static void print_row(Printer *p)
 {
     for (int phase = 0; phase < p->phases.count; phase++) {
-        print_row_values(p, phase);
+        print_row_values(p, phase, false);
+        print_row_values(p, phase, true);
         print_row_sums(p, phase, true);
         if (!p->phases.is_empty[phase])
             print_columns(p, phase);
@@ -587,6 +582,14 @@ static void print_rows(Printer *p)
         close_block(p);
 }
 
+static bool has_column_code(const Printer *p)
+{
+    for (int i = 0; i < p->nest->instrs.count; i++)
+        if (p->nest->instrs.at[i].level == MW_LEVEL_COLUMN)
+            return true;
+    return false;
+}
+
 static void print_rows_and_columns(Printer *p)
 {
     const MwSpace *space = &p->nest->space;
@@ -604,7 +607,7 @@ static void print_rows_and_columns(Printer *p)
         print_column_sums(p, "s");
     }
     print_rows(p);
-    if (p->has_column_sums)
+    if (has_column_code(p))
         print_column_end(p);
     for (int d = space->row_dims; p->tile && d <= inner_dim(p); d++)
         close_block(p);

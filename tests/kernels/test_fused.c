@@ -5,6 +5,7 @@
  * from what it has; some of its values are outputs. Many groups stand in one graph, so that the C
  * compiler runs once for all. Operators are chosen such that values stay of the order of 1, so one
  * tolerance serves: TOLERANCE of the error relative to the greater of the value and 1. */
+#include "ir/print.h"
 #include "passes/build.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/reference/spread.h"
@@ -207,10 +208,18 @@ static void add_product(Group *g)
     keep(g, mw_build_unary(g->graph, MW_OP_TANH, x));
 }
 
+/* A cast to the type it has: a copy, which may be written over what it copies from. */
+static void add_copy(Group *g)
+{
+    MwValueId x = pick_value(g);
+    MwAttr type = mw_attr_int(MW_ATTR_TYPE, MW_F32);
+    keep(g, mw_build(g->graph, NULL, MW_OP_CAST, &x, 1, &type, 1));
+}
+
 static void (*const steps[])(Group *) = {
     add_unary,   add_unary,    add_binary,    add_binary,    add_binary,    add_select,
     add_rows,    add_row_grad, add_reduction, add_reduction, add_transpose, add_reshape,
-    add_reshape, add_slice,    add_concat,    add_position,  add_product,
+    add_reshape, add_slice,    add_copy,      add_concat,    add_position,  add_product,
 };
 
 /* ---- Groups ---- */
@@ -245,7 +254,17 @@ static void add_group(GraphRun *run, uint64_t seed)
         graph_run_output(run, g.pool.at[g.pool.count - 1 - random_below(&g.random, 4)]);
 }
 
-/* Seeds of groups are GRAPH * GROUPS + GROUP; FUSED_SEED in the environment runs one alone. */
+/* What there is to see of a group that fails: the graph, and what the compiler makes of it. */
+static void show_group(const GraphRun *run)
+{
+    MwText text = {.arena = run->test.arena};
+    mw_graph_print(&text, run->test.graph);
+    mw_plan_print(&text, run->plan);
+    puts(text.at);
+}
+
+/* Seeds of groups are GRAPH * GROUPS + GROUP; FUSED_SEED in the environment runs one alone, and
+ * shows it where it fails. */
 START_TEST(fused_code_agrees_with_the_interpreter)
 {
     GraphRun run = graph_run_new();
@@ -267,6 +286,8 @@ START_TEST(fused_code_agrees_with_the_interpreter)
         if (worst <= TOLERANCE)
             continue;
         printf("# seed %d: error %g\n", _i * GROUPS + i, worst);
+        if (one)
+            show_group(&run);
         failed++;
     }
     graph_run_free(&run);
