@@ -6,15 +6,23 @@
  * Formulas, as in PyTorch; t is the step, 1 first, and d the weight decay, 0 for the weights that a
  * no_decay pattern matches:
  *
- *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up,
- *              where p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1) and decay
- * is constant  1 linear    1 - (1 - final_rate) p cosine    1 - (1 - final_rate) (1 - cos(pi p)) /
- * 2 clipping   norm = sqrt(sum of squares of all gradients) g = g * min(clip_norm / (norm + 1e-6),
- * 1)      (torch.nn.utils.clip_grad_norm_) sgd        g = g + d w;  w = w - rate g
- * (torch.optim.SGD) momentum   g = g + d w;  m = momentum m + g;  w = w - rate m, or with nesterov
- * w = w - rate (g + momentum m) adam       g = g + d w, then (torch.optim.Adam) adamw      w = w -
- * rate d w, then                          (torch.optim.AdamW) m = beta1 m + (1 - beta1) g;  v =
- * beta2 v + (1 - beta2) g^2 w = w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+ *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up;
+ *              p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1)
+ *              constant: decay = 1
+ *              linear:   decay = 1 - (1 - final_rate) p
+ *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
+ *   clipping   norm = sqrt(sum of squares of all gradients)
+ *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
+ *   sgd        g = g + d w                                 (torch.optim.SGD)
+ *              w = w - rate g
+ *   momentum   g = g + d w
+ *              m = momentum m + g
+ *              w = w - rate m, or with nesterov w = w - rate (g + momentum m)
+ *   adam       g = g + d w, then as below                  (torch.optim.Adam)
+ *   adamw      w = w - rate d w, then                      (torch.optim.AdamW)
+ *              m = beta1 m + (1 - beta1) g
+ *              v = beta2 v + (1 - beta2) g^2
+ *              w = w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
  *
  * Sgd without momentum has no state and is written with element-wise operators; the others are
  * operators of their own (sgd, adam, adamw of ir/ops.def). */
@@ -85,15 +93,56 @@ static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
     return mw_build_sum(u->graph, squares, all, false);
 }
 
-static MwValueId build_clip(const Updater *u)
+/* The sum of scalars, by one concatenation rather than a chain of additions: what decides how they
+ * are sharded is then one node, and no chain ties the choices of one layer to those of the next. */
+static MwValueId sum_scalars(const Updater *u, const MwValueId *scalars, int count)
 {
-    MwValueId sum = mw_no_value();
+    if (count == 1)
+        return scalars[0];
+    MwArena *arena = u->graph->arena;
+    MwTensor single = mw_tensor(MW_F32, 1, (const int64_t[]){1});
+    MwValueId *elements = MW_NEW(arena, MwValueId, count);
+    for (int i = 0; i < count; i++)
+        elements[i] = mw_build_reshape(u->graph, scalars[i], &single);
+    MwAttr axis = mw_attr_int(MW_ATTR_AXIS, 0);
+    MwValueId all = mw_build(u->graph, NULL, MW_OP_CONCAT, elements, count, &axis, 1);
+    return mw_build_sum(u->graph, all, 1, false);
+}
+
+typedef MW_VEC(MwValueId) Scalars;
+
+static bool is_same_iteration(const MwOrigin *a, const MwOrigin *b)
+{
+    return a->repeat == b->repeat && a->iteration == b->iteration;
+}
+
+/* A sum of squares for each run of weights of one iteration of a repeat, so that identical layers
+ * stay identical. */
+static Scalars squares_by_layer(const Updater *u)
+{
+    MwArena *arena = u->graph->arena;
+    Scalars layers = {0}, layer = {0};
     for (int v = 0; v < u->values; v++) {
         if (!mw_has_value(u->gradient[v]))
             continue;
-        MwValueId squares = sum_of_squares(u, u->gradient[v]);
-        sum = mw_has_value(sum) ? mw_build_binary(u->graph, MW_OP_ADD, sum, squares) : squares;
+        MwOrigin origin = mw_value_node(u->graph, (MwValueId){v})->origin;
+        if (layer.count > 0 && !is_same_iteration(&origin, &u->graph->origin)) {
+            mw_vec_push(arena, &layers, sum_scalars(u, layer.at, layer.count));
+            layer.count = 0;
+        }
+        u->graph->origin = origin;
+        mw_vec_push(arena, &layer, sum_of_squares(u, u->gradient[v]));
     }
+    mw_vec_push(arena, &layers, sum_scalars(u, layer.at, layer.count));
+    return layers;
+}
+
+static MwValueId build_clip(const Updater *u)
+{
+    MwOrigin origin = u->graph->origin;
+    Scalars layers = squares_by_layer(u);
+    u->graph->origin = origin;
+    MwValueId sum = sum_scalars(u, layers.at, layers.count);
     MwValueId norm = mw_build_unary(u->graph, MW_OP_SQRT, sum);
     MwValueId clip = mw_build_scalar(u->graph, u->train->clip_norm);
     MwValueId scale =
