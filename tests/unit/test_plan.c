@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The plan's text: printing and parsing are inverse, and every kind of damage is named. */
+#include "base/file.h"
 #include "base/hash.h"
-#include "runtime/plan.h"
+#include "runtime/plan_format.h"
 #include "tests/unit/sample_plan.h"
 #include "tests/unit/support.h"
 
@@ -195,6 +196,37 @@ START_TEST(an_executable_without_a_plan_is_refused)
 }
 END_TEST
 
+/* The section of docs/plan.md about a record: from its heading to the next. */
+static const char *section_about(const char *page, const char *keyword)
+{
+    const char *at = strstr(page, mw_arena_printf(arena, "### `%s`\n", keyword));
+    if (!at)
+        at = strstr(page, "### Instructions\n");
+    const char *end = strstr(at + 1, "\n##");
+    return mw_arena_strndup(arena, at, (size_t)(end - at));
+}
+
+static void check_documented(const char *page, const MwPlanRecord *record)
+{
+    const char *section = section_about(page, record->keyword);
+    for (int i = 0; i < record->field_count; i++)
+        ck_assert_msg(strstr(section, mw_arena_printf(arena, "`%s`", record->fields[i].name)),
+                      "docs/plan.md does not explain '%s' of '%s'", record->fields[i].name,
+                      record->keyword);
+    for (int i = 0; i < record->part_count; i++)
+        for (int k = 0; k < record->parts[i].record_count; k++)
+            check_documented(page, &record->parts[i].records[k]);
+}
+
+START_TEST(the_page_explains_every_field)
+{
+    size_t bytes;
+    const char *page = mw_file_read(arena, SOURCE_ROOT "/docs/plan.md", &bytes);
+    ck_assert_ptr_nonnull(page);
+    check_documented(page, &mw_plan_record);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan");
@@ -207,6 +239,7 @@ int main(void)
     tcase_add_test(tests, every_truncation_is_refused);
     tcase_add_test(tests, every_changed_byte_is_refused);
     tcase_add_test(tests, damage_is_reported_with_the_checksum);
+    tcase_add_test(tests, the_page_explains_every_field);
     tcase_add_test(tests, a_missing_file_is_named);
     tcase_add_test(tests, an_executable_without_a_plan_is_refused);
     return run_suite(suite);
