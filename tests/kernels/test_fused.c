@@ -295,6 +295,24 @@ START_TEST(fused_code_agrees_with_the_interpreter)
 }
 END_TEST
 
+/* `product` dies in the kernel of the other two, and either may take its place. */
+START_TEST(what_is_written_over_was_read)
+{
+    GraphRun run = graph_run_new();
+    MwGraph *graph = run.test.graph;
+    MwValueId a = test_source(&run.test, MW_OP_INPUT, "a", "f32[6, 17]");
+    MwValueId b = test_source(&run.test, MW_OP_INPUT, "b", "f32[6, 6]");
+    MwValueId product = test_einsum(&run.test, "ij,jk->ik", b, a);
+    MwValueId first = mw_build_unary(graph, MW_OP_TANH, a);
+    graph_run_output(&run, first);
+    graph_run_output(&run, mw_build_binary(graph, MW_OP_SUB, first, product));
+    graph_run_step(&run);
+    ck_assert_double_le(graph_run_error(&run, 0), TOLERANCE);
+    ck_assert_double_le(graph_run_error(&run, 1), TOLERANCE);
+    graph_run_free(&run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fused");
@@ -302,5 +320,6 @@ int main(void)
     tcase_set_timeout(tests, 200);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, fused_code_agrees_with_the_interpreter, 0, GRAPHS);
+    tcase_add_test(tests, what_is_written_over_was_read);
     return run_suite(suite);
 }

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whole runs: the models at small sizes, compiled, run on ranks, and their losses compared."""
+import csv
+import os
+import pathlib
+import re
+import subprocess
+
+from tap import Failed
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MPIRUN = ROOT / "scripts" / "mpirun"
+TIME_LIMIT_S = 300
+# Environment in which generated kernels are compiled in little time.
+QUICK_CC = {"CC": str(ROOT / "tests" / "dist" / "quick-cc")}
+
+
+class Model:
+    """A model at sizes that are small, and divisible where those of its kind are."""
+
+    def __init__(self, name, sizes, *feeds):
+        self.name, self.feeds = name, feeds
+        self.sizes = dict(word.split("=") for word in sizes.split())
+        self.path = ROOT / "models" / f"{name}.graph"
+
+    def trained(self, folder, how):
+        """The same model with another train statement, in a file in `folder`."""
+        copy = Model.__new__(Model)
+        vars(copy).update(vars(self), path=folder / f"{self.name}.graph")
+        text, count = re.subn(r"(\n  train \S+.*?) with .*?(?=\n\})", rf"\1 with {how}",
+                              self.path.read_text(), flags=re.DOTALL)
+        assert count == 1
+        copy.path.write_text(text.replace('import "', f'import "{ROOT}/models/'))
+        return copy
+
+    def defines(self, **sizes):
+        """Arguments that set its sizes, or others."""
+        return [word for size, value in {**self.sizes, **sizes}.items()
+                for word in ("-D", f"{size}={value}")]
+
+    def data(self):
+        """Arguments that feed it."""
+        return [word for feed in self.feeds for word in ("--feed", feed)]
+
+
+MODELS = [
+    Model("mlp", "batch=16 inputs=16 width=32 classes=8", "random:target=8", "random"),
+    Model("gpt", "batch=8 seq=16 vocab=64 layers=2 width=32 heads=4",
+          "random:tokens=64,targets=64"),
+    Model("llama", "batch=8 seq=16 vocab=64 layers=2 width=32 heads=4 kv_heads=2 hidden=64",
+          "random:tokens=64,targets=64"),
+    Model("bert", "batch=8 seq=16 vocab=64 layers=2 width=32 heads=4 dropout_rate=0.1",
+          "random:tokens=64"),
+    Model("vit", "batch=8 image=16 channels=2 patch=4 classes=8 layers=2 width=32 heads=4",
+          "random:labels=8", "random"),
+]
+
+
+def models(names):
+    """Those of the names; all, if there are none."""
+    chosen = [model for model in MODELS if not names or model.name in names]
+    if len(chosen) < len(names):
+        raise SystemExit(f"the models are {', '.join(model.name for model in MODELS)}")
+    return chosen
+
+
+def fast_links(folder, ranks):
+    """A cluster of slow devices on fast links: plans for it split all they can, small as it is."""
+    path = folder / f"fast-links-{ranks}.cluster"
+    path.write_text(f"""cluster fast_links {{
+  backend = cpu
+  nodes = 1
+  devices_per_node = {ranks}
+  device {{
+    memory = 1 GB
+    bandwidth = 10 MB/s
+    vector = 10 MFLOP/s
+    launch = 1 ns
+    gemm f32 {{ rate = 10 MFLOP/s }}
+  }}
+  node {{ latency = 1 ns, bandwidth = 10 GB/s }}
+}}
+""")
+    return path
+
+
+def call(*words, env=None, limit_s=TIME_LIMIT_S):
+    """Runs a command that must succeed; what it prints, both streams together."""
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace",
+                              env={**os.environ, **(env or {})}, timeout=limit_s)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"{' '.join(words)}\nstill runs after {limit_s} s\n{late.output}") from None
+    if done.returncode:
+        raise Failed(f"{' '.join(words)}\nexit {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def run(ranks, *words, env=None):
+    """Runs a program on so many ranks."""
+    return call(*([MPIRUN, "-n", ranks] if ranks > 1 else []), *words, env=env)
+
+
+def read_losses(path):
+    """{step: loss} of a loss log."""
+    with open(path, newline="") as file:
+        return {int(row["step"]): float(row["loss"]) for row in csv.DictReader(file)}
+
+
+def same_losses(expected, found, tolerance):
+    """Fails unless both have the same steps, and losses within the relative tolerance. Says how
+    far apart they are."""
+    if expected.keys() != found.keys() or not expected:
+        raise Failed(f"steps {list(found)}, expected {list(expected)}")
+    errors = {step: abs(found[step] - loss) / abs(loss) for step, loss in expected.items()}
+    wrong = [f"step {step}: {found[step]:.9g}, expected {expected[step]:.9g}"
+             for step, error in errors.items() if not error <= tolerance]
+    if wrong:
+        raise Failed("\n".join(wrong))
+    return f"losses differ by {max(errors.values()):.1e}"
