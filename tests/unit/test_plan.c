@@ -196,26 +196,31 @@ START_TEST(an_executable_without_a_plan_is_refused)
 }
 END_TEST
 
-/* The section of docs/plan.md about a record: from its heading to the next. */
-static const char *section_about(const char *page, const char *keyword)
+/* The section of docs/plan.md with this heading, up to the next. */
+static const char *section_with(const char *page, const char *heading)
 {
-    const char *at = strstr(page, mw_arena_printf(arena, "### `%s`\n", keyword));
-    if (!at)
-        at = strstr(page, "### Instructions\n");
+    const char *at = strstr(page, mw_arena_printf(arena, "### %s\n", heading));
+    ck_assert_msg(at, "docs/plan.md has no section %s", heading);
     const char *end = strstr(at + 1, "\n##");
     return mw_arena_strndup(arena, at, (size_t)(end - at));
 }
 
-static void check_documented(const char *page, const MwPlanRecord *record)
+static void check_documented(const char *page, const char *heading, const MwPlanRecord *record)
 {
-    const char *section = section_about(page, record->keyword);
+    const char *section = section_with(page, heading);
     for (int i = 0; i < record->field_count; i++)
         ck_assert_msg(strstr(section, mw_arena_printf(arena, "`%s`", record->fields[i].name)),
                       "docs/plan.md does not explain '%s' of '%s'", record->fields[i].name,
                       record->keyword);
-    for (int i = 0; i < record->part_count; i++)
-        for (int k = 0; k < record->parts[i].record_count; k++)
-            check_documented(page, &record->parts[i].records[k]);
+    for (int i = 0; i < record->part_count; i++) {
+        const MwPlanPart *part = &record->parts[i];
+        for (int k = 0; k < part->record_count; k++)
+            check_documented(page,
+                             part->record_count > 1
+                                 ? "Instructions"
+                                 : mw_arena_printf(arena, "`%s`", part->records[k].keyword),
+                             &part->records[k]);
+    }
 }
 
 START_TEST(the_page_explains_every_field)
@@ -223,7 +228,7 @@ START_TEST(the_page_explains_every_field)
     size_t bytes;
     const char *page = mw_file_read(arena, SOURCE_ROOT "/docs/plan.md", &bytes);
     ck_assert_ptr_nonnull(page);
-    check_documented(page, &mw_plan_record);
+    check_documented(page, "`plan`", &mw_plan_record);
 }
 END_TEST
 
