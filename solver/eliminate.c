@@ -231,7 +231,9 @@ int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const i
     mw_core_eliminate(core, node, result, neighbour_count, neighbours);
     if (neighbour_count > 0)
         mw_core_add_factor(core, neighbours, result->classes, result->cost);
-    else
+    else if (result->constant < MW_FORBIDDEN)
         core->constant += result->constant;
+    else
+        core->infeasible = true;
     return computed;
 }
