@@ -14,7 +14,8 @@
 
 static MwCompilation compilation_of(TestGraph *test, const MwCluster *cluster, const char *mesh)
 {
-    MwCompilation compilation = {.arena = test->arena, .cluster = cluster, .graph = test->graph};
+    MwCompilation compilation = {
+        .arena = test->arena, .cluster = cluster, .graph = test->graph, .micro_batches = 1};
     if (mesh)
         ck_assert(mw_mesh_parse(mesh, &compilation.options.mesh));
     return compilation;
