@@ -50,11 +50,6 @@ static bool instr_equal(const MwKernelInstr *a, const MwKernelInstr *b)
     return a->op != MW_KERNEL_EXPR || strcmp(a->text, b->text) == 0;
 }
 
-static bool has_effect(MwKernelOp op)
-{
-    return op == MW_KERNEL_STORE || op == MW_KERNEL_ADD;
-}
-
 static MwLevel level_of(const MwNest *nest, const MwKernelInstr *instr)
 {
     MwLevel level = instr->level;
@@ -69,10 +64,9 @@ MwRef mw_kernel_add(MwKernelDef *kernel, const MwKernelInstr *instr)
 {
     MwNest *nest = &mw_vec_last(&kernel->nests);
     MwKernelInstr added = *instr;
-    bool reduces = instr->op >= MW_KERNEL_ROW_SUM;
-    if (!reduces)
+    if (!mw_instr_is_reduction(instr))
         added.level = level_of(nest, instr);
-    for (int i = 0; i < nest->instrs.count && !has_effect(added.op); i++)
+    for (int i = 0; i < nest->instrs.count && !mw_instr_is_effect(&added); i++)
         if (instr_equal(&nest->instrs.at[i], &added))
             return (MwRef){i};
     mw_vec_push(kernel->arena, &nest->instrs, added);
@@ -144,7 +138,7 @@ static void merge(MwNest *nest, int d)
 static bool nest_reduces(const MwNest *nest)
 {
     for (int i = 0; i < nest->instrs.count; i++)
-        if (nest->instrs.at[i].op >= MW_KERNEL_ROW_SUM)
+        if (mw_instr_is_reduction(&nest->instrs.at[i]))
             return true;
     return false;
 }
@@ -153,7 +147,7 @@ static void relevel(MwNest *nest)
 {
     for (int i = 0; i < nest->instrs.count; i++) {
         MwKernelInstr *instr = &nest->instrs.at[i];
-        if (instr->op >= MW_KERNEL_ROW_SUM)
+        if (mw_instr_is_reduction(instr))
             continue;
         instr->level = mw_affine_level(&instr->at, &nest->space);
         instr->level = level_of(nest, instr);
@@ -216,7 +210,7 @@ double mw_kernel_flops(const MwKernelDef *kernel)
             const MwKernelInstr *instr = &nest->instrs.at[i];
             if (instr->op == MW_KERNEL_EXPR)
                 flops += runs_of(nest, instr) * instr->flops;
-            else if (instr->op >= MW_KERNEL_ROW_SUM)
+            else if (mw_instr_is_reduction(instr))
                 flops += runs_of(nest, mw_nest_instr(nest, instr->inputs[0]));
         }
     }

@@ -127,6 +127,40 @@ static inline const MwKernelInstr *mw_nest_instr(const MwNest *nest, MwRef ref)
     return &nest->instrs.at[ref.index];
 }
 
+static inline bool mw_instr_is_effect(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_STORE || instr->op == MW_KERNEL_ADD;
+}
+
+static inline bool mw_instr_is_reduction(const MwKernelInstr *instr)
+{
+    return instr->op >= MW_KERNEL_ROW_SUM;
+}
+
+static inline bool mw_instr_is_max(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_ROW_MAX || instr->op == MW_KERNEL_COLUMN_MAX ||
+           instr->op == MW_KERNEL_TOTAL_MAX;
+}
+
+/* Gives a ROW. */
+static inline bool mw_instr_reduces_row(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_ROW_SUM || instr->op == MW_KERNEL_ROW_MAX;
+}
+
+/* Gives a COLUMN. */
+static inline bool mw_instr_reduces_rows(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_COLUMN_SUM || instr->op == MW_KERNEL_COLUMN_MAX;
+}
+
+/* Gives a TOTAL. */
+static inline bool mw_instr_reduces_all(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_TOTAL_SUM || instr->op == MW_KERNEL_TOTAL_MAX;
+}
+
 /* The level at which `at` changes. */
 MwLevel mw_affine_level(const MwAffine *at, const MwSpace *space);
 int64_t mw_space_points(const MwSpace *space);

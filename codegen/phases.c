@@ -4,22 +4,11 @@
 /* Work that is cheaper to do again than to keep for a row. */
 enum { RECOMPUTE_FLOPS = 4 };
 
-static bool is_row_reduction(const MwKernelInstr *instr)
-{
-    return instr->op == MW_KERNEL_ROW_SUM || instr->op == MW_KERNEL_ROW_MAX;
-}
-
-static bool is_effect(const MwKernelInstr *instr)
-{
-    return instr->op == MW_KERNEL_STORE || instr->op == MW_KERNEL_ADD;
-}
-
 /* What the columns of a phase are walked for. */
 static bool is_root(const MwKernelInstr *instr)
 {
-    bool column = instr->op == MW_KERNEL_COLUMN_SUM || instr->op == MW_KERNEL_COLUMN_MAX;
-    return is_row_reduction(instr) || column ||
-           (is_effect(instr) && instr->level == MW_LEVEL_POINT);
+    return mw_instr_reduces_row(instr) || mw_instr_reduces_rows(instr) ||
+           (mw_instr_is_effect(instr) && instr->level == MW_LEVEL_POINT);
 }
 
 static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases *phases)
@@ -29,11 +18,11 @@ static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases 
         int phase = 0;
         for (int k = 0; k < instr->input_count; k++) {
             int input = instr->inputs[k].index;
-            phase = (int)mw_max(phase,
-                                phases->phase[input] + is_row_reduction(&nest->instrs.at[input]));
+            phase = (int)mw_max(phase, phases->phase[input] +
+                                           mw_instr_reduces_row(&nest->instrs.at[input]));
         }
         phases->phase[i] = phase;
-        int ends = phase + 1 + is_row_reduction(instr);
+        int ends = phase + 1 + mw_instr_reduces_row(instr);
         phases->count = (int)mw_max(phases->count, ends);
     }
     /* A place that is read and written is written when nothing reads it any more. */
@@ -49,7 +38,7 @@ static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases 
 static int recompute_flops(const MwNest *nest, int i)
 {
     const MwKernelInstr *instr = &nest->instrs.at[i];
-    if (instr->level != MW_LEVEL_POINT || is_row_reduction(instr))
+    if (instr->level != MW_LEVEL_POINT || mw_instr_reduces_row(instr))
         return 0;
     int flops = instr->op == MW_KERNEL_EXPR ? instr->flops : 0;
     for (int k = 0; k < instr->input_count && flops < 1000; k++)

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lines of C, and single instructions as C. */
+#include "codegen/print_c_rules.h"
+
+/* ---- Lines ---- */
+
+static void begin_line(MwCPrinter *p)
+{
+    for (int i = 0; i < p->indent; i++)
+        mw_text_add(p->out, "    ");
+}
+
+void mw_c_line(MwCPrinter *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    begin_line(p);
+    mw_text_add(p->out, mw_arena_vprintf(p->out->arena, format, args));
+    mw_text_add(p->out, "\n");
+    va_end(args);
+}
+
+void mw_c_open(MwCPrinter *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    begin_line(p);
+    mw_text_add(p->out, mw_arena_vprintf(p->out->arena, format, args));
+    mw_text_add(p->out, " {\n");
+    va_end(args);
+    p->indent++;
+}
+
+void mw_c_open_scope(MwCPrinter *p)
+{
+    mw_c_line(p, "{");
+    p->indent++;
+}
+
+void mw_c_close(MwCPrinter *p)
+{
+    p->indent--;
+    mw_c_line(p, "}");
+}
+
+/* ---- Types, places, values ---- */
+
+const char *mw_c_storage_type(MwType type)
+{
+    static const char *const names[MW_TYPE_COUNT] = {
+        [MW_F32] = "float", [MW_BF16] = "uint16_t", [MW_I32] = "int32_t", [MW_BOOL] = "uint8_t"};
+    return names[type];
+}
+
+const char *mw_c_scalar_type(MwScalar type)
+{
+    static const char *const names[] = {[MW_SCALAR_F32] = "float",
+                                        [MW_SCALAR_F64] = "double",
+                                        [MW_SCALAR_I32] = "int32_t",
+                                        [MW_SCALAR_I64] = "int64_t",
+                                        [MW_SCALAR_BOOL] = "bool"};
+    return names[type];
+}
+
+/* Sums run in the type itself and add up in a wider one. */
+const char *mw_c_wide_type(MwScalar type)
+{
+    return type == MW_SCALAR_F32 || type == MW_SCALAR_F64 ? "double" : "int64_t";
+}
+
+const char *mw_c_first_value(const MwKernelInstr *instr)
+{
+    if (!mw_instr_is_max(instr))
+        return "0";
+    return instr->type == MW_SCALAR_F32 ? "-INFINITY" : "INT32_MIN";
+}
+
+static const char *term(const MwCPrinter *p, int64_t factor, const char *name)
+{
+    if (factor == 1)
+        return name;
+    return mw_arena_printf(p->out->arena, "%s * %lld", name, (long long)factor);
+}
+
+/* "128 + a0 + i0 * 384 + i1" */
+static const char *affine_text(const MwCPrinter *p, const MwAffine *at)
+{
+    MwText text = {.arena = p->out->arena};
+    const char *plus = "";
+    if (at->offset) {
+        mw_text_printf(&text, "%lld", (long long)at->offset);
+        plus = " + ";
+    }
+    for (int i = 0; i < at->arg_count; i++, plus = " + ")
+        mw_text_printf(&text, "%sa%d", plus, at->args[i]);
+    for (int d = 0; d < p->nest->space.dim_count; d++) {
+        if (!at->stride[d])
+            continue;
+        const char *name = mw_arena_printf(text.arena, "i%d", d);
+        mw_text_printf(&text, "%s%s", plus, term(p, at->stride[d], name));
+        plus = " + ";
+    }
+    if (!text.bytes)
+        mw_text_add(&text, "0");
+    return text.at;
+}
+
+/* The element that a load, store or add is about; `gather` is the input that moves it, or none. */
+static const char *place_text(const MwCPrinter *p, const MwKernelInstr *instr, int gather)
+{
+    MwArena *arena = p->out->arena;
+    const char *at = affine_text(p, &instr->at);
+    if (gather >= instr->input_count)
+        return mw_arena_printf(arena, "p%d[%s]", instr->operand, at);
+    const char *index = mw_arena_printf(arena, "(int64_t)v%d", instr->inputs[gather].index);
+    return mw_arena_printf(arena, "p%d[%s + %s]", instr->operand, at,
+                           term(p, instr->gather_stride, index));
+}
+
+static const char *load_text(const MwCPrinter *p, const MwKernelInstr *instr)
+{
+    const char *place = place_text(p, instr, 0);
+    MwType type = p->kernel->operands.at[instr->operand].type;
+    if (type == MW_BF16)
+        return mw_arena_printf(p->out->arena, "mw_from_bf16(%s)", place);
+    if (type == MW_BOOL)
+        return mw_arena_printf(p->out->arena, "%s != 0", place);
+    return place;
+}
+
+/* The text of an EXPR with its inputs named. */
+static const char *expr_text(const MwCPrinter *p, const MwKernelInstr *instr)
+{
+    MwText text = {.arena = p->out->arena};
+    for (const char *c = instr->text; *c; c++) {
+        if (*c == '$')
+            mw_text_printf(&text, "v%d", instr->inputs[*++c - '0'].index);
+        else
+            mw_text_add_n(&text, c, 1);
+    }
+    return text.at;
+}
+
+static const char *value_text(const MwCPrinter *p, const MwKernelInstr *instr)
+{
+    switch (instr->op) {
+    case MW_KERNEL_LOAD:
+        return load_text(p, instr);
+    case MW_KERNEL_INDEX:
+        return affine_text(p, &instr->at);
+    case MW_KERNEL_ARG:
+        return mw_arena_printf(p->out->arena, "a%d", instr->arg);
+    case MW_KERNEL_EXPR:
+        return expr_text(p, instr);
+    default:
+        MW_UNREACHABLE();
+    }
+}
+
+void mw_c_print_value(MwCPrinter *p, int i)
+{
+    const MwKernelInstr *instr = &p->nest->instrs.at[i];
+    mw_c_line(p, "const %s v%d = %s;", mw_c_scalar_type(instr->type), i, value_text(p, instr));
+}
+
+static void print_effect(MwCPrinter *p, const MwKernelInstr *instr)
+{
+    const char *place = place_text(p, instr, 1);
+    const char *assign = instr->op == MW_KERNEL_ADD ? "+=" : "=";
+    MwType type = p->kernel->operands.at[instr->operand].type;
+    if (type == MW_BF16)
+        mw_c_line(p, "%s = mw_to_bf16(v%d);", place, instr->inputs[0].index);
+    else
+        mw_c_line(p, "%s %s v%d;", place, assign, instr->inputs[0].index);
+}
+
+/* "l7[l] += v6;" or the same for a maximum. */
+void mw_c_print_into(MwCPrinter *p, const MwKernelInstr *instr, const char *place)
+{
+    int value = instr->inputs[0].index;
+    if (mw_instr_is_max(instr))
+        mw_c_line(p, "%s = mw_max(%s, v%d);", place, place, value);
+    else
+        mw_c_line(p, "%s += v%d;", place, value);
+}
+
+/* A value, or an effect where it is the turn of effects: they come after all values of their level,
+ * because one may write where a value is loaded from. */
+void mw_c_print_simple(MwCPrinter *p, int i, bool effects)
+{
+    const MwKernelInstr *instr = &p->nest->instrs.at[i];
+    if (mw_instr_is_effect(instr) && effects)
+        print_effect(p, instr);
+    else if (!mw_instr_is_effect(instr) && !effects)
+        mw_c_print_value(p, i);
+}
+
+/* Values and effects of a level that has no phases. */
+void mw_c_print_level(MwCPrinter *p, MwLevel level)
+{
+    for (int effects = 0; effects < 2; effects++)
+        for (int i = 0; i < p->nest->instrs.count; i++)
+            if (p->nest->instrs.at[i].level == level &&
+                !mw_instr_is_reduction(&p->nest->instrs.at[i]))
+                mw_c_print_simple(p, i, effects);
+}
