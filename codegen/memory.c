@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_ROUNDS = 30, MAX_STEPS = 20 * 1000 * 1000 };
+
 typedef struct {
     MwLifetime *lifetimes;
     int32_t *placed; /* those placed so far, by offset */
@@ -82,35 +84,62 @@ static int64_t by_begin(const MwLifetime *l)
     return -(int64_t)l->begin;
 }
 
-static int64_t place_all(MwArena *arena, Placement *p, int count,
-                         int64_t (*key)(const MwLifetime *))
+static void sort_order(MwArena *arena, const Placement *p, int32_t *order, int count,
+                       int64_t (*key)(const MwLifetime *))
 {
     Keyed *keyed = MW_NEW(arena, Keyed, count);
     for (int i = 0; i < count; i++)
         keyed[i] = (Keyed){key(&p->lifetimes[i]), i};
     qsort(keyed, (size_t)count, sizeof *keyed, compare_keyed);
+    for (int i = 0; i < count; i++)
+        order[i] = keyed[i].index;
+}
+
+static void place_all(Placement *p, const int32_t *order, int count)
+{
     p->placed_count = 0;
     p->arena_bytes = 0;
     for (int i = 0; i < count; i++)
-        place(p, keyed[i].index);
-    return p->arena_bytes;
+        place(p, order[i]);
 }
 
+/* Moves the buffer that ends last in the arena to the front of the order; false if it is there. */
+static bool move_highest_first(const Placement *p, int32_t *order, int count)
+{
+    int at = 0;
+    while (p->lifetimes[order[at]].offset + p->lifetimes[order[at]].bytes != p->arena_bytes)
+        at++;
+    int32_t highest = order[at];
+    memmove(&order[1], order, sizeof *order * (size_t)at);
+    order[0] = highest;
+    return at > 0 && count > 1;
+}
+
+/* From each of several orders, again and again with the buffer first that stood out, as long as the
+ * bound is not reached and it is cheap: a placement costs count^2 steps. */
 int64_t mw_memory_assign(MwArena *arena, MwLifetime *lifetimes, int count, int64_t alignment)
 {
     static int64_t (*const keys[])(const MwLifetime *) = {by_size, by_area, by_duration, by_begin};
+    const int64_t bound = mw_memory_lower_bound(arena, lifetimes, count);
+    const int rounds = (int)mw_min(MAX_ROUNDS, 1 + MAX_STEPS / (1 + (int64_t)count * count));
     Placement p = {.alignment = alignment};
     p.lifetimes = mw_arena_dup(arena, lifetimes, sizeof *lifetimes * (size_t)count);
     p.placed = MW_NEW(arena, int32_t, count);
+    int32_t *order = MW_NEW(arena, int32_t, count);
     int64_t best = INT64_MAX;
-    for (int k = 0; k < MW_COUNT(keys); k++) {
-        int64_t bytes = place_all(arena, &p, count, keys[k]);
-        if (bytes >= best)
-            continue;
-        best = bytes;
-        memcpy(lifetimes, p.lifetimes, sizeof *lifetimes * (size_t)count);
+    for (int k = 0; k < MW_COUNT(keys) && count; k++) {
+        sort_order(arena, &p, order, count, keys[k]);
+        for (int round = 0; round < rounds && best > bound; round++) {
+            place_all(&p, order, count);
+            if (p.arena_bytes < best) {
+                best = p.arena_bytes;
+                memcpy(lifetimes, p.lifetimes, sizeof *lifetimes * (size_t)count);
+            }
+            if (!move_highest_first(&p, order, count))
+                break;
+        }
     }
-    return best;
+    return count ? best : 0;
 }
 
 int64_t mw_memory_lower_bound(MwArena *arena, const MwLifetime *lifetimes, int count)

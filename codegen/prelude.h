@@ -3,7 +3,7 @@
  * ir/ops.def. The compiler embeds this text; the tests compile it and compare it with libm.
  *
  * All are straight-line code, with choices instead of branches, so that a loop that calls them
- * becomes vector code. Accuracy is 1 to 3 units in the last place of a float unless said otherwise;
+ * becomes vector code. Accuracy is 1 to 3 units in the last place of a float, of gradients 6;
  * the polynomials are minimax fits (Remez) of the functions named, on the ranges named. */
 #ifndef MW_CODEGEN_PRELUDE_H
 #define MW_CODEGEN_PRELUDE_H
