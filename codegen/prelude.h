@@ -3,8 +3,9 @@
  * ir/ops.def. The compiler embeds this text; the tests compile it and compare it with libm.
  *
  * All are straight-line code, with choices instead of branches, so that a loop that calls them
- * becomes vector code. Accuracy is 1 to 3 units in the last place of a float, of gradients 6;
- * the polynomials are minimax fits (Remez) of the functions named, on the ranges named. */
+ * becomes vector code. Accuracy is 1 to 3 units in the last place of a float, less in the tails of
+ * gelu (tests/unit/test_prelude.c has the figures); the polynomials are minimax fits (Remez) of the
+ * functions named, on the ranges named. */
 #ifndef MW_CODEGEN_PRELUDE_H
 #define MW_CODEGEN_PRELUDE_H
 
@@ -262,10 +263,19 @@ static inline float mw_silu(float x)
     return x * mw_sigmoid(x);
 }
 
+/* sigmoid(x), and sigmoid(-x) in `*complement`, which a difference from 1 would lose. */
+static inline float mw_sigmoid_both(float x, float *complement)
+{
+    float e = mw_exp(-(x < -80.0f ? -80.0f : x));
+    float s = 1.0f / (1.0f + e);
+    *complement = e * s;
+    return s;
+}
+
 static inline float mw_silu_grad(float x)
 {
-    float s = mw_sigmoid(x);
-    return s + x * (s * (1.0f - s));
+    float complement, s = mw_sigmoid_both(x, &complement);
+    return s + x * (s * complement);
 }
 
 /* The distribution function of the standard normal from exp(-x^2 / 2); no cancellation in the tail
@@ -302,9 +312,9 @@ static inline float mw_gelu_tanh(float x)
 
 static inline float mw_gelu_tanh_grad(float x)
 {
-    float square = x * x;
-    float s = mw_sigmoid(0x1.988454p+0f * (x + 0.044715f * (square * x)));
-    return s + x * (s * (1.0f - s)) * (0x1.988454p+0f * (1.0f + 0.134145f * square));
+    float square = x * x, complement;
+    float s = mw_sigmoid_both(0x1.988454p+0f * (x + 0.044715f * (square * x)), &complement);
+    return s + x * (s * complement) * (0x1.988454p+0f * (1.0f + 0.134145f * square));
 }
 
 #endif

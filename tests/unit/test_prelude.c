@@ -77,12 +77,12 @@ static const Case cases[] = {
     {"rsqrt", mw_rsqrt, rsqrt, 1e-6f, 1e9f, 0, 1.5},
     {"sigmoid", mw_sigmoid, sigmoid, -80, 80, 0, 3},
     {"silu", mw_silu, silu, -80, 80, 0, 3.5},
-    {"silu_grad", mw_silu_grad, silu_grad, -20, 20, 1, 4},
+    {"silu_grad", mw_silu_grad, silu_grad, -90, 90, 1, 3},
     {"gelu", mw_gelu, gelu, -4, 8, 0, 12},
     {"gelu", mw_gelu, gelu, -10, -4, 0, 50}, /* the square of x under exp, rounded once */
     {"gelu_grad", mw_gelu_grad, gelu_grad, -8, 8, 1, 3},
     {"gelu_tanh", mw_gelu_tanh, gelu_tanh, -4, 8, 0, 30},
-    {"gelu_tanh_grad", mw_gelu_tanh_grad, gelu_tanh_grad, -8, 8, 1, 6},
+    {"gelu_tanh_grad", mw_gelu_tanh_grad, gelu_tanh_grad, -8, 8, 1, 3},
 };
 
 static double error_ulp(const Case *c, float x)
