@@ -5,7 +5,8 @@
  * else changes a number.
  *
  * Kept whatever they do: inputs and weights, because the user names them; what is pinned, because
- * the pin is about that very value; what outputs, the loss and assignments name.
+ * the pin is about that very value; what is assigned, because its phase says when. Outputs and the
+ * loss stay, but may be given by another node.
  *
  * Source: value numbering as in Cocke and Schwartz, "Programming Languages and Their Compilers",
  * 1970; on a graph without control flow one table does it. */
@@ -26,7 +27,7 @@ typedef struct {
 typedef struct {
     MwRewrite rewrite;
     NodeTable table;
-    bool *pinned; /* [values of from] */
+    bool *is_kept; /* [values of from] pinned or assigned: this very value must stay */
 } Simplifier;
 
 static bool is_commutative(MwOp op)
@@ -60,8 +61,10 @@ static bool attr_equal(const MwAttr *a, const MwAttr *b)
     case MW_KIND_TEXT:
         return a->text == b->text;
     case MW_KIND_INTS:
-        return a->ints.count == b->ints.count &&
-               memcmp(a->ints.at, b->ints.at, sizeof(int64_t) * (size_t)a->ints.count) == 0;
+        for (int i = 0; i < a->ints.count && i < b->ints.count; i++)
+            if (a->ints.at[i] != b->ints.at[i])
+                return false;
+        return a->ints.count == b->ints.count;
     }
     MW_UNREACHABLE();
 }
@@ -156,10 +159,10 @@ static MwNodeId table_add(NodeTable *table, const MwGraph *graph, MwNodeId id)
     return (MwNodeId){*slot};
 }
 
-static bool is_pinned(const Simplifier *simplifier, const MwNode *node)
+static bool is_kept(const Simplifier *simplifier, const MwNode *node)
 {
     for (int k = 0; k < node->result_count; k++)
-        if (simplifier->pinned[node->first_result + k])
+        if (simplifier->is_kept[node->first_result + k])
             return true;
     return false;
 }
@@ -209,7 +212,7 @@ static bool reuse(Simplifier *simplifier, const MwNode *node, const MwValueId *o
 static void simplify_node(Simplifier *simplifier, const MwNode *node)
 {
     MwRewrite *rewrite = &simplifier->rewrite;
-    if (is_outside(node) || is_pinned(simplifier, node)) {
+    if (is_outside(node) || is_kept(simplifier, node)) {
         mw_rewrite_copy(rewrite, node);
         return;
     }
@@ -272,9 +275,11 @@ static MwGraph *without_dead_nodes(const MwGraph *graph)
 MwGraph *mw_simplify(const MwGraph *graph)
 {
     Simplifier simplifier = {.rewrite = mw_rewrite_begin(graph)};
-    simplifier.pinned = MW_NEW(graph->arena, bool, graph->values.count);
+    simplifier.is_kept = MW_NEW(graph->arena, bool, graph->values.count);
     for (int i = 0; i < graph->pins.count; i++)
-        simplifier.pinned[graph->pins.at[i].value.index] = true;
+        simplifier.is_kept[graph->pins.at[i].value.index] = true;
+    for (int i = 0; i < graph->assigns.count; i++)
+        simplifier.is_kept[graph->assigns.at[i].value.index] = true;
     for (int i = 0; i < graph->nodes.count; i++)
         simplify_node(&simplifier, &graph->nodes.at[i]);
     mw_rewrite_finish(&simplifier.rewrite);

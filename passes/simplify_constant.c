@@ -78,6 +78,24 @@ static bool binary(MwOp op, double a, double b, double *y)
     case MW_OP_MINIMUM:
         *y = fmin(a, b);
         return true;
+    case MW_OP_LT:
+        *y = a < b;
+        return true;
+    case MW_OP_LE:
+        *y = a <= b;
+        return true;
+    case MW_OP_GT:
+        *y = a > b;
+        return true;
+    case MW_OP_GE:
+        *y = a >= b;
+        return true;
+    case MW_OP_EQ:
+        *y = a == b;
+        return true;
+    case MW_OP_NE:
+        *y = a != b;
+        return true;
     case MW_OP_AND:
         *y = a != 0 && b != 0;
         return true;

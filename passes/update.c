@@ -187,6 +187,11 @@ static MwValueId build_state(const Updater *u, MwValueId weight, const char *suf
     return mw_node_result(u->graph, mw_build_node(u->graph, &spec), 0);
 }
 
+static const char *new_name(const Updater *u, MwValueId target)
+{
+    return mw_arena_printf(u->graph->arena, "%s.new", mw_value(u->graph, target)->name);
+}
+
 /* w - rate (g + decay w) in f32 */
 static void update_plainly(const Updater *u, MwValueId weight, MwValueId gradient, double decay)
 {
@@ -197,19 +202,19 @@ static void update_plainly(const Updater *u, MwValueId weight, MwValueId gradien
         g = mw_build_binary(u->graph, MW_OP_ADD, g, scalar_op(u, MW_OP_MUL, w, decay));
     MwValueId step = mw_build_binary(u->graph, MW_OP_MUL, g, u->rate);
     MwValueId next = mw_build_binary(u->graph, MW_OP_SUB, w, step);
-    assign(u, weight, mw_build_cast(u->graph, next, type));
+    next = mw_build_cast(u->graph, next, type);
+    mw_graph_rename(u->graph, next, new_name(u, weight));
+    assign(u, weight, next);
 }
 
 /* One operator makes the new weight and its new states. */
 static void update_by(const Updater *u, MwValueId weight, const MwNodeSpec *spec,
                       const MwValueId *states, int state_count)
 {
-    const char *name = mw_value(u->graph, weight)->name;
     MwNodeSpec named = *spec;
-    const char *names[3] = {mw_arena_printf(u->graph->arena, "%s.new", name)};
+    const char *names[3] = {new_name(u, weight)};
     for (int k = 0; k < state_count; k++)
-        names[k + 1] =
-            mw_arena_printf(u->graph->arena, "%s.new", mw_value(u->graph, states[k])->name);
+        names[k + 1] = new_name(u, states[k]);
     named.result_names = names;
     MwNodeId node = mw_build_node(u->graph, &named);
     assign(u, weight, mw_node_result(u->graph, node, 0));

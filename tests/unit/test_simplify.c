@@ -69,6 +69,9 @@ static const struct {
     {"y = exp(zero)", "1"},
     {"y = broadcast(minus, shape = [4])", "-1"},
     {"y = cast(minus, type = i32)", "-1"},
+    {"y = lt(minus, zero)", "1"},
+    {"y = eq(minus, zero)", "0"},
+    {"k = ge(one, zero)\ny = select(k, x, z)", "x"},
     {"y = log(zero)", "log(zero)"},
     {"k = constant(type = i32, value = 2147483647)\ny = add(k, k)", "add(k, k)"},
 };

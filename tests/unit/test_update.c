@@ -230,6 +230,22 @@ START_TEST(a_bf16_weight_has_f32_states)
 }
 END_TEST
 
+/* Where the step is nothing, so that the new weight is the old: it is no accumulator for that. */
+START_TEST(a_weight_that_stays_is_still_assigned_in_the_update)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  weight w: f32[4] = ones\n"
+                                     "  train sum(w) with sgd(lr = 0)\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    const MwGraph *graph = model.compilation.graph;
+    ck_assert_int_eq(graph->assigns.count, 1);
+    ck_assert(!mw_assign_accumulates(graph, &graph->assigns.at[0]));
+    test_model_free(&model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("update");
@@ -240,5 +256,6 @@ int main(void)
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
     tcase_add_test(tests, a_pattern_that_matches_nothing_is_pointed_out);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);
+    tcase_add_test(tests, a_weight_that_stays_is_still_assigned_in_the_update);
     return run_suite(suite);
 }
