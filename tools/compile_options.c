@@ -13,6 +13,7 @@ enum {
     OPTION_PIN,
     OPTION_MICRO_BATCHES,
     OPTION_MEMORY,
+    OPTION_SOLVE_TIME,
     OPTION_SAVE_PROBLEM,
     OPTION_DUMP_ILP,
     OPTION_DUMP_AFTER,
@@ -42,6 +43,8 @@ static const struct argp_option plan_options[] = {
     {"micro-batches", OPTION_MICRO_BATCHES, "N", 0, "Cut the batch into N equal parts", GROUP_PLAN},
     {"memory", OPTION_MEMORY, "BYTES", 0,
      "Memory of one device, 16GB or 512MiB say (as the cluster says)", GROUP_PLAN},
+    {"solve-time", OPTION_SOLVE_TIME, "SECONDS", 0,
+     "Limit of the search for the best sharding, for each mesh that is tried (5)", GROUP_PLAN},
     {"save-problem", OPTION_SAVE_PROBLEM, "FILE", 0,
      "Write the sharding problem as JSON, gzipped if FILE ends in .gz", GROUP_DEBUG},
     {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
@@ -56,6 +59,15 @@ static int parse_count(struct argp_state *state, const char *what, const char *t
     if (end == text || *end || value < 1 || value > 1 << 20)
         argp_error(state, "%s must be a whole number of at least 1, not '%s'", what, text);
     return (int)value;
+}
+
+static double parse_seconds(struct argp_state *state, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value > 0 && value < 1e9))
+        argp_error(state, "a time limit is a positive number of seconds, not '%s'", text);
+    return value;
 }
 
 static int64_t parse_bytes(struct argp_state *state, const char *text)
@@ -151,6 +163,9 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
     case OPTION_MEMORY:
         compile->memory_bytes = parse_bytes(state, arg);
         return 0;
+    case OPTION_SOLVE_TIME:
+        compile->solve_time_s = parse_seconds(state, arg);
+        return 0;
     case OPTION_SAVE_PROBLEM:
         compile->save_problem = arg;
         return 0;
@@ -175,6 +190,7 @@ void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what,
     const struct argp plan = {plan_options, parse_plan_option, "MODEL.graph", what, children, NULL,
                               NULL};
     options->cluster = "local:1";
+    options->compile.solve_time_s = 5;
     options->pipeline.stop_after = MW_PASS_COUNT;
     options->pipeline.dump_after = MW_PASS_COUNT;
     options->pipeline.dump = stdout;
