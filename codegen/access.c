@@ -160,3 +160,20 @@ MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k)
         return mw_layout_broadcast(&layout, operand, result);
     }
 }
+
+bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places)
+{
+    if (node->op != MW_OP_DROPOUT)
+        return false;
+    const MwTensor *tensor = result_tensor(legal, node);
+    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
+    *places = mw_layout_dense(tensor);
+    int at = places->dim_count;
+    int64_t stride = 1;
+    for (int d = tensor->rank - 1; d >= 0; d--) {
+        if (tensor->dim[d] > 1)
+            places->stride[--at] = stride;
+        stride *= origin->ints.count ? origin->ints.at[d] : tensor->dim[d];
+    }
+    return true;
+}

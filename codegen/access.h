@@ -29,6 +29,10 @@ MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node);
  * is that of entry 0. */
 MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k);
 
+/* Whether the node needs to know where in its global tensor each of its points lies (dropout);
+ * gives the layout of those places, row-major, from place 0 of the local part. */
+bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places);
+
 /* Whether operand k is looked up by an index; gives the stride from one entry to the next, and
  * their number. */
 bool mw_node_gathers(const MwLegal *legal, const MwNode *node, int k, int64_t *stride,

@@ -134,19 +134,30 @@ static bool add_cut(MwUnit *unit, int64_t inner)
     return true;
 }
 
+/* The boundaries of what node n of the unit walks as `layout`. */
+static bool add_layout_cuts(const Fusion *f, MwUnit *unit, int n, const MwLayout *layout)
+{
+    MwLayout spread = mw_units_spread(unit, f->out->level[n], layout);
+    int64_t inner = 1;
+    for (int d = spread.dim_count - 1; d > 0; d--) {
+        inner *= spread.size[d];
+        if (!add_cut(unit, inner))
+            return false;
+    }
+    return true;
+}
+
 static bool add_node_cuts(const Fusion *f, MwUnit *unit, int n)
 {
     const MwNode *node = node_at(f->legal, n);
     for (int k = 0; k < node->operand_count; k++) {
         MwLayout access = mw_node_access(f->legal, node, k);
-        MwLayout spread = mw_units_spread(unit, f->out->level[n], &access);
-        int64_t inner = 1;
-        for (int d = spread.dim_count - 1; d > 0; d--) {
-            inner *= spread.size[d];
-            if (!add_cut(unit, inner))
-                return false;
-        }
+        if (!add_layout_cuts(f, unit, n, &access))
+            return false;
     }
+    MwLayout places;
+    if (mw_node_places(f->legal, node, &places) && !add_layout_cuts(f, unit, n, &places))
+        return false;
     bool has_rows = unit->space.columns && unit->space.columns < unit->space.points;
     return !has_rows || unit->space.columns == 1 || add_cut(unit, unit->space.columns);
 }

@@ -237,6 +237,28 @@ static bool has_stride(const MwLegalizer *l, MwValueId x, int axis)
     return true;
 }
 
+static bool same_layout(const MwLayout *a, const MwLayout *b)
+{
+    size_t bytes = sizeof(int64_t) * (size_t)a->dim_count;
+    return a->dim_count == b->dim_count && memcmp(a->size, b->size, bytes) == 0;
+}
+
+/* An operand may have boundaries inside a dimension, as of a reshaped transpose; where several do,
+ * at places that differ, no loops would walk them all. */
+static void agree_on_boundaries(MwLegalizer *l, const MwNode *node, MwValueId *operands)
+{
+    MwLayout first = {0};
+    for (int k = 0; k < node->operand_count; k++) {
+        if (has_stride(l, operands[k], -1))
+            continue;
+        const MwLayout layout = mw_legal_view(l, operands[k])->layout;
+        if (first.dim_count && !same_layout(&first, &layout))
+            operands[k] = mw_legal_dense(l, operands[k], mw_legal_tensor(l, operands[k])->type);
+        else
+            first = layout;
+    }
+}
+
 /* Operands that are looked up in walk the dimension of the index with one stride, and those of
  * operators with loops of their own walk every dimension so. */
 static void legalize_move(MwLegalizer *l, const MwNode *node, MwValueId *operands,
@@ -255,6 +277,7 @@ static void legalize_move(MwLegalizer *l, const MwNode *node, MwValueId *operand
         if (!has_stride(l, operands[k], axis))
             operands[k] = mw_legal_dense(l, operands[k], type);
     }
+    agree_on_boundaries(l, node, operands);
     copy_node(l, node, operands, results);
 }
 
@@ -283,10 +306,12 @@ static void legalize_node(MwLegalizer *l, const MwNode *node)
         legalize_move(l, node, operands, results);
         break;
     default:
-        if (has_own_loops(node->op))
+        if (has_own_loops(node->op)) {
             legalize_move(l, node, operands, results);
-        else
+        } else {
+            agree_on_boundaries(l, node, operands);
             copy_node(l, node, operands, results);
+        }
     }
 }
 

@@ -19,35 +19,30 @@ void mw_lower_cast(MwLower *l)
     mw_lower_result(l, 0, mw_lower_expr(l, mw_scalar_of(type), rounds ? 4 : 0, text, 1, x));
 }
 
-/* The layout that gives an element's row-major place in the global tensor, from place 0 of the
- * local part; the places of the part itself are arguments. */
-static MwLayout global_places(MwLower *l, int args[MW_MAX_RANK], int *arg_count)
+/* An element's row-major place in the global tensor. */
+static MwRef global_place(MwLower *l)
 {
     const MwNode *node = mw_lower_node(l);
     const MwTensor *tensor = mw_lower_result_tensor(l, 0);
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
-    MwLayout places = mw_layout_dense(tensor);
-    int at = places.dim_count;
+    int args[MW_MAX_RANK], arg_count = 0;
     int64_t stride = 1;
-    *arg_count = 0;
     for (int d = tensor->rank - 1; d >= 0; d--) {
-        if (tensor->dim[d] > 1)
-            places.stride[--at] = stride;
         int arg = mw_lower_position_arg(l, d, tensor->dim[d], stride);
         if (arg >= 0)
-            args[(*arg_count)++] = arg;
+            args[arg_count++] = arg;
         stride *= origin->ints.count ? origin->ints.at[d] : tensor->dim[d];
     }
-    return places;
+    MwLayout places;
+    MW_ASSERT(mw_node_places(l->legal, node, &places));
+    return mw_lower_index(l, &places, args, arg_count);
 }
 
 void mw_lower_dropout(MwLower *l)
 {
     const MwNode *node = mw_lower_node(l);
     double rate = mw_node_float(node, MW_ATTR_RATE);
-    int args[MW_MAX_RANK], arg_count;
-    MwLayout places = global_places(l, args, &arg_count);
-    MwRef place = mw_lower_index(l, &places, args, arg_count);
+    MwRef place = global_place(l);
     MwRef seed = mw_lower_arg(l, MW_ARG_SEED), step = mw_lower_arg(l, MW_ARG_STEP);
     MwArena *arena = l->kernel->arena;
     const char *stream = mw_arena_printf(arena, "(int64_t)mw_dropout_stream(%lluu, (uint32_t)$0)",

@@ -313,6 +313,28 @@ START_TEST(what_is_written_over_was_read)
 }
 END_TEST
 
+static MwValueId add_turned(GraphRun *run, const char *name, const char *type)
+{
+    MwAttr perm = mw_attr_ints(MW_ATTR_PERM, (int64_t[]){0, 2, 1}, 3);
+    MwValueId x = test_source(&run->test, MW_OP_INPUT, name, type);
+    x = mw_build(run->test.graph, NULL, MW_OP_TRANSPOSE, &x, 1, &perm, 1);
+    MwTensor flat = test_type("f32[2, 24]");
+    return mw_build_reshape(run->test.graph, x, &flat);
+}
+
+/* Both are walked in pieces of a row: of 6 and of 8. */
+START_TEST(boundaries_inside_a_dimension_may_differ)
+{
+    GraphRun run = graph_run_new();
+    MwValueId a = add_turned(&run, "a", "f32[2, 6, 4]");
+    MwValueId b = add_turned(&run, "b", "f32[2, 8, 3]");
+    graph_run_output(&run, mw_build_binary(run.test.graph, MW_OP_SUB, a, b));
+    graph_run_step(&run);
+    ck_assert_double_le(graph_run_error(&run, 0), TOLERANCE);
+    graph_run_free(&run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fused");
@@ -321,5 +343,6 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, fused_code_agrees_with_the_interpreter, 0, GRAPHS);
     tcase_add_test(tests, what_is_written_over_was_read);
+    tcase_add_test(tests, boundaries_inside_a_dimension_may_differ);
     return run_suite(suite);
 }
