@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whole runs: the models at small sizes, compiled, run on ranks, and their losses compared."""
+import array
+import ast
 import csv
 import os
 import pathlib
@@ -42,6 +44,9 @@ class Model:
         """Arguments that feed it."""
         return [word for feed in self.feeds for word in ("--feed", feed)]
 
+
+# Another way to train: unlike Adam's, its losses follow the size of the gradients.
+SGD = "sgd(lr = 0.1, momentum = 0.9)"
 
 MODELS = [
     Model("mlp", "batch=16 inputs=16 width=32 classes=8", "random:target=8", "random"),
@@ -120,3 +125,37 @@ def same_losses(expected, found, tolerance):
     if wrong:
         raise Failed("\n".join(wrong))
     return f"losses differ by {max(errors.values()):.1e}"
+
+
+def read_tensor(path):
+    """The elements of a .npy file of f32."""
+    data = path.read_bytes()
+    end = 10 + int.from_bytes(data[8:10], "little")
+    header = ast.literal_eval(data[10:end].decode())
+    if header["descr"] != "<f4" or header["fortran_order"]:
+        raise Failed(f"{path}: {header}")
+    return array.array("f", data[end:])
+
+
+def newest_checkpoint(saved):
+    """{name: elements} of the newest checkpoint in a folder."""
+    newest = max(saved.glob("step-*"))
+    return {path.stem: read_tensor(path) for path in newest.glob("*.npy")}
+
+
+def same_tensors(saved, also, tolerance=1e-4):
+    """Fails unless the newest checkpoints of two folders agree: in every tensor, within the
+    tolerance relative to its greatest element. (What is below 1e-6 is rounding of zeros.)"""
+    expected, found = newest_checkpoint(saved), newest_checkpoint(also)
+    if expected.keys() != found.keys() or not expected:
+        raise Failed(f"tensors {sorted(found)}, expected {sorted(expected)}")
+    worst, wrong = 0, []
+    for name, values in expected.items():
+        scale = max(max(map(abs, values)), 1e-6)
+        error = max(abs(a - b) for a, b in zip(values, found[name], strict=True)) / scale
+        worst = max(worst, error)
+        if not error <= tolerance:
+            wrong.append(f"{name}: differs by {error:.1e} of its greatest element {scale:.1e}")
+    if wrong:
+        raise Failed("\n".join(wrong))
+    return f"tensors by {worst:.1e}"
