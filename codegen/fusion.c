@@ -342,6 +342,73 @@ static void try_merge(Fusion *f, int a, int b, int level_count)
             return;
 }
 
+/* ---- Accumulating GEMMs ---- */
+
+bool mw_unit_accumulates(const MwLegal *legal, const MwUnit *unit)
+{
+    return !unit->is_kernel && node_at(legal, mw_vec_last(&unit->nodes))->op == MW_OP_ACCUMULATE;
+}
+
+/* The whole of its root, as it is stored. */
+static bool is_whole(const MwLegal *legal, MwValueId value)
+{
+    const MwView *view = &legal->views.at[value.index];
+    MwLayout layout = view->layout;
+    mw_layout_collapse(&layout);
+    return mw_layout_is_dense(&layout) &&
+           mw_layout_elements(&layout) ==
+               mw_tensor_elements(mw_value_tensor(legal->graph, view->root));
+}
+
+/* The state that node n, an ACCUMULATE, gives a new value; no value if it does not. */
+static MwValueId accumulated_state(const MwLegal *legal, int n)
+{
+    const MwGraph *graph = legal->graph;
+    for (int i = 0; i < graph->assigns.count; i++) {
+        MwValueId value = legal->views.at[graph->assigns.at[i].value.index].root;
+        if (mw_value(graph, value)->node.index == n)
+            return legal->views.at[graph->assigns.at[i].target.index].root;
+    }
+    return mw_no_value();
+}
+
+/* Whether node n adds the result of an einsum, which nothing else wants, to a state that it alone
+ * reads in its phase and that it gives a new value. */
+static bool can_accumulate(const MwLegal *legal, int n, const int32_t *uses)
+{
+    const MwNode *node = node_at(legal, n);
+    if (node->op != MW_OP_ACCUMULATE)
+        return false;
+    MwValueId state = legal->views.at[node->operands[0].index].root;
+    MwValueId sum = legal->views.at[node->operands[1].index].root;
+    const MwNode *einsum = mw_value_node(legal->graph, sum);
+    return einsum->op == MW_OP_EINSUM && einsum->phase == node->phase && uses[sum.index] == 1 &&
+           uses[state.index] == 1 && mw_value_tensor(legal->graph, state)->type == MW_F32 &&
+           is_whole(legal, node->operands[0]) && is_whole(legal, node->operands[1]) &&
+           mw_value_equal(accumulated_state(legal, n), state);
+}
+
+static void absorb_accumulations(Fusion *f)
+{
+    const MwGraph *graph = f->legal->graph;
+    int32_t *uses = MW_NEW(f->arena, int32_t, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count && f->out->unit_of[n] >= 0; k++)
+            uses[f->legal->views.at[graph->nodes.at[n].operands[k].index].root.index]++;
+    for (int i = 0; i < graph->outputs.count; i++)
+        uses[f->legal->views.at[graph->outputs.at[i].value.index].root.index]++;
+    for (int i = 0; i < graph->assigns.count; i++)
+        uses[f->legal->views.at[graph->assigns.at[i].value.index].root.index]++;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        if (!can_accumulate(f->legal, n, uses))
+            continue;
+        int gemm = f->out->unit_of[producer_of(f->legal, &graph->nodes.at[n], 1)];
+        unit_at(f, f->out->unit_of[n])->nodes.count = 0;
+        mw_vec_push(f->arena, &unit_at(f, gemm)->nodes, n);
+        f->out->unit_of[n] = gemm;
+    }
+}
+
 /* ---- The walk ---- */
 
 static bool node_has_unit(const MwNode *node)
@@ -403,7 +470,8 @@ static void merge_units(Fusion *f)
     int32_t *last_reader = MW_NEW(f->arena, int32_t, graph->values.count);
     memset(last_reader, -1, sizeof(int32_t) * (size_t)graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++) {
-        if (!mw_node_is_kernel(&graph->nodes.at[n]))
+        int unit = f->out->unit_of[n];
+        if (unit < 0 || !unit_at(f, unit)->is_kernel)
             continue;
         merge_with_producers(f, n);
         merge_siblings(f, n, last_reader);
@@ -428,8 +496,9 @@ static void find_stored(Fusion *f)
         for (int k = 0; k < node->operand_count && unit >= 0; k++)
             if (f->out->unit_of[producer_of(f->legal, node, k)] != unit)
                 store(f, node->operands[k]);
-        bool always = unit >= 0 ? !unit_at(f, unit)->is_kernel
-                                : mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
+        bool always =
+            unit >= 0 ? !unit_at(f, unit)->is_kernel && mw_vec_last(&unit_at(f, unit)->nodes) == n
+                      : mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
         for (int k = 0; k < node->result_count && always; k++)
             store(f, (MwValueId){node->first_result + k});
     }
@@ -467,6 +536,7 @@ MwUnits *mw_units_form(const MwLegal *legal)
     units->is_stored = MW_NEW(arena, bool, legal->graph->values.count);
     Fusion f = {.arena = arena, .legal = legal, .out = units};
     start_units(&f);
+    absorb_accumulations(&f);
     f.visited = MW_NEW(arena, int32_t, units->units.count);
     merge_units(&f);
     find_stored(&f);

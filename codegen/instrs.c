@@ -172,7 +172,7 @@ static MwPlanInstr emit_routine(MwEmitter *e, MwRoutine routine, const int *buff
     return instr;
 }
 
-static MwPlanInstr emit_gemm(MwEmitter *e, const MwNode *node)
+static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit, const MwNode *node)
 {
     MwEinsum einsum;
     MwGemmCall gemm;
@@ -183,18 +183,24 @@ static MwPlanInstr emit_gemm(MwEmitter *e, const MwNode *node)
                                           *operand_tensor(e->legal, node, k)};
     const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
     MW_ASSERT(mw_contract_plan(&einsum, operands, result, &gemm));
+    bool adds = mw_unit_accumulates(e->legal, unit);
+    const MwNode *last = node_at(e->legal, mw_vec_last(&unit->nodes));
     const int buffers[] = {operand_buffer(e, node, gemm.swaps),
-                           operand_buffer(e, node, !gemm.swaps), result_buffer(e, node, 0)};
+                           operand_buffer(e, node, !gemm.swaps), result_buffer(e, last, 0)};
+    MW_ASSERT(!adds || buffers[2] == operand_buffer(e, last, 0));
     MwPlanInstr instr = emit_routine(e, MW_ROUTINE_GEMM, buffers);
     for (int i = 0; i < MW_GEMM_ALPHA; i++)
         instr.args[i].i = gemm.args[i];
     instr.args[MW_GEMM_ALPHA].f = 1;
+    instr.args[MW_GEMM_BETA].f = adds;
+    if (adds)
+        instr.operands[2].access = MW_ACCESS_READ_WRITE;
     double batch = (double)(gemm.args[MW_GEMM_BATCH0] * gemm.args[MW_GEMM_BATCH1]);
     double m = (double)gemm.m, n = (double)gemm.n, k = (double)gemm.k;
     MwWork work = {.kind = MW_WORK_GEMM,
                    .type = MW_F32,
                    .flops = 2 * m * n * k * batch,
-                   .bytes = 4 * batch * (m * k + k * n + m * n),
+                   .bytes = 4 * batch * (m * k + k * n + (adds ? 2 : 1) * m * n),
                    .m = m,
                    .n = n,
                    .k = k,
@@ -364,7 +370,7 @@ MwPlanInstr mw_instr_of_unit(MwEmitter *e, int u)
         return emit_kernel(e, u);
     switch (mw_op_info(node->op)->lowering) {
     case MW_LOWER_CONTRACT:
-        return emit_gemm(e, node);
+        return emit_gemm(e, unit, node);
     case MW_LOWER_LIBRARY:
         return emit_attention(e, u, node);
     case MW_LOWER_COLLECTIVE:

@@ -122,8 +122,8 @@ static void give_buffer(Storage *s, MwValueId root)
 
 /* ---- Writing over ---- */
 
-/* Whether node n reads `root`, and if so, whether every time point by point. */
-static bool reads_pointwise(const Storage *s, int n, MwValueId root, bool *reads)
+/* Whether node n reads `root`, and if so, whether every time element by element, at `level`. */
+static bool reads_in_place(const Storage *s, int n, MwLevel level, MwValueId root, bool *reads)
 {
     const MwNode *node = node_at(s, n);
     const MwUnit *unit = &s->units->units.at[s->units->unit_of[n]];
@@ -132,29 +132,31 @@ static bool reads_pointwise(const Storage *s, int n, MwValueId root, bool *reads
         if (!mw_value_equal(root_of(s, node->operands[k]), root))
             continue;
         *reads = true;
-        if (unit->space.is_alone || s->units->level[n] != MW_LEVEL_POINT ||
+        if (unit->space.is_alone || s->units->level[n] != level ||
             mw_node_gathers(s->legal, node, k, &stride, &entries))
             return false;
         MwLayout access = mw_node_access(s->legal, node, k);
         mw_layout_collapse(&access);
-        if (!mw_layout_is_dense(&access) || mw_layout_elements(&access) != unit->space.points)
+        if (!mw_layout_is_dense(&access) ||
+            mw_layout_elements(&access) != mw_tensor_elements(mw_value_tensor(graph_of(s), root)))
             return false;
     }
     return true;
 }
 
 /* Whether the unit of `value` may write it where `host` lies: what it reads of the host, it reads
- * at the very point that it writes. */
+ * at the very element that it writes, and at the same level, so that the read comes first. */
 static bool unit_may_overwrite(const Storage *s, MwValueId value, MwValueId host)
 {
     int n = mw_value(graph_of(s), value)->node.index;
     const MwUnit *unit = &s->units->units.at[s->units->unit_of[n]];
-    bool pointwise = unit->is_kernel && !unit->space.is_alone &&
-                     mw_units_result_level(s->legal, s->units, n) == MW_LEVEL_POINT;
+    if (mw_unit_accumulates(s->legal, unit))
+        return mw_value_equal(root_of(s, node_at(s, n)->operands[0]), host);
+    MwLevel level = mw_units_result_level(s->legal, s->units, n);
     for (int i = 0; i < unit->nodes.count; i++) {
         bool reads = false;
-        bool fits = reads_pointwise(s, unit->nodes.at[i], host, &reads);
-        if (reads && (!fits || !pointwise))
+        bool fits = reads_in_place(s, unit->nodes.at[i], level, host, &reads);
+        if (reads && (!fits || !unit->is_kernel || unit->space.is_alone))
             return false;
     }
     return true;
