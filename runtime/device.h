@@ -36,7 +36,8 @@ typedef struct {
 
 struct MwDevice {
     const MwDeviceTable *table;
-    bool is_host; /* the process may read and write its memory */
+    bool is_host;  /* the process may read and write its memory */
+    bool is_blind; /* its memory holds nothing, so contents need not be computed */
 };
 
 /* The CPU of this process. `kernels` ends with a NULL name; every kernel of `plan` must be there.

@@ -99,7 +99,7 @@ MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEn
                             int threads, MwFault *fault)
 {
     Cpu *cpu = MW_NEW(arena, Cpu, 1);
-    cpu->base = (MwDevice){&cpu_table, true};
+    cpu->base = (MwDevice){.table = &cpu_table, .is_host = true};
     cpu->kernels = MW_NEW(arena, MwKernel *, plan->kernel_count);
     for (int i = 0; i < plan->kernel_count; i++) {
         cpu->kernels[i] = find_kernel(kernels, plan->kernels[i].name);

@@ -7,20 +7,45 @@
 
 #include <string.h>
 
-/* Element of the weight before it is rounded. */
-static double value_at(const MwPlanWeight *weight, uint64_t seed, uint64_t stream, int64_t index)
+/* Elements 4 block to 4 block + 3 of a stream of standard normals, as mw_normal_at gives them one
+ * by one. */
+static void normal_block(uint64_t seed, uint64_t stream, uint64_t block, double value[4])
 {
-    switch (weight->init) {
-    case MW_INIT_ZEROS:
-        return 0;
-    case MW_INIT_ONES:
-        return 1;
+    uint32_t word[4];
+    mw_philox(seed, stream, block, word);
+    for (int pair = 0; pair < 4; pair += 2) {
+        double radius = sqrt(-2 * log(mw_random_uniform(word[pair])));
+        double angle = 6.283185307179586 * mw_random_uniform(word[pair + 1]);
+        value[pair] = radius * cos(angle);
+        value[pair + 1] = radius * sin(angle);
+    }
+}
+
+static void uniform_block(uint64_t seed, uint64_t stream, uint64_t block, double value[4])
+{
+    uint32_t word[4];
+    mw_philox(seed, stream, block, word);
+    for (int i = 0; i < 4; i++)
+        value[i] = 2 * mw_random_uniform(word[i]) - 1;
+}
+
+/* Elements of a block before they are scaled and rounded. */
+static void block_values(MwInit init, uint64_t seed, uint64_t stream, uint64_t block,
+                         double value[4])
+{
+    switch (init) {
     case MW_INIT_NORMAL:
-        return weight->init_value * mw_normal_at(seed, stream, (uint64_t)index);
+        normal_block(seed, stream, block, value);
+        return;
     case MW_INIT_UNIFORM:
-        return weight->init_value * (2 * mw_uniform_at(seed, stream, (uint64_t)index) - 1);
+        uniform_block(seed, stream, block, value);
+        return;
+    case MW_INIT_ZEROS:
+    case MW_INIT_ONES:
     case MW_INIT_CONSTANT:
-        return weight->init_value;
+        for (int i = 0; i < 4; i++)
+            value[i] = init != MW_INIT_ZEROS;
+        return;
     }
     MW_UNREACHABLE();
 }
@@ -48,9 +73,16 @@ static void store(MwType type, double value, void *to, int64_t index)
 void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, int64_t count,
                       void *to)
 {
-    uint64_t stream = mw_hash_bytes(weight->name, strlen(weight->name));
-    for (int64_t i = 0; i < count; i++)
-        store(weight->global.type, value_at(weight, seed, stream, first + i), to, i);
+    const uint64_t stream = mw_hash_bytes(weight->name, strlen(weight->name));
+    const bool is_plain = weight->init == MW_INIT_ZEROS || weight->init == MW_INIT_ONES;
+    const double scale = is_plain ? 1 : weight->init_value;
+    double value[4];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t index = first + i;
+        if (i == 0 || index % 4 == 0)
+            block_values(weight->init, seed, stream, (uint64_t)index / 4, value);
+        store(weight->global.type, scale * value[index % 4], to, i);
+    }
 }
 
 /* Elements made at a time. */
@@ -78,7 +110,7 @@ bool mw_weight_start(MwDevice *device, const MwPlanMesh *mesh, const int coordin
                      int index, uint64_t seed, void *to, MwFault *fault)
 {
     const MwPlanWeight *weight = &mesh->weights[index];
-    if (weight->init == MW_INIT_ZEROS)
+    if (weight->init == MW_INIT_ZEROS || device->is_blind)
         return device->table->zero(device, to, mesh->buffers[weight->buffer].bytes, fault);
     const MwBlock block = mw_block(&weight->global, weight->spec, &mesh->shape, coordinate);
     return copy_values(device, weight, &block, seed, to, fault) ||

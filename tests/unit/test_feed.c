@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What feeds give, that it is the same at every parallelism, and what they say of bad files. */
+#include "base/hash.h"
+#include "base/philox.h"
 #include "runtime/feed.h"
 #include "runtime/npy.h"
 #include "runtime/weights.h"
@@ -332,6 +334,8 @@ START_TEST(weights_are_the_same_in_every_piece)
     for (int first = 0; first + 7 <= 100; first++) {
         mw_weight_values(&weight, 3, first, 7, piece);
         ck_assert_mem_eq(piece, whole + first, sizeof piece);
+        ck_assert(whole[first] ==
+                  (float)(0.02 * mw_normal_at(3, mw_hash_bytes("w", 1), (uint64_t)first)));
     }
 }
 END_TEST
