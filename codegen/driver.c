@@ -24,7 +24,8 @@ typedef struct {
     MwDiags *diags;
     const char *folder;
     const char *kernels, *program, *plan; /* kernels.c, program.c, the plan's text */
-    const char *archive;                  /* of the runtime */
+    const char *executable;
+    const char *archive; /* of the runtime */
 } Build;
 
 static bool fail(const Build *b, const char *what, const char *path)
@@ -67,6 +68,7 @@ static bool make_folder(Build *b)
     b->kernels = mw_arena_printf(b->arena, "%s/kernels.c", folder);
     b->program = mw_arena_printf(b->arena, "%s/program.c", folder);
     b->plan = mw_arena_printf(b->arena, "%s/plan", folder);
+    b->executable = mw_arena_printf(b->arena, "%s/program", folder);
     return true;
 }
 
@@ -115,33 +117,48 @@ static void add_words(const Build *b, Words *words, const char *text)
             mw_vec_push(b->arena, words, word);
 }
 
-static bool run_compiler(const Build *b, const char *output)
+static void compiler_words(const Build *b, Words *words)
 {
-    const char *compiler = getenv("CC") && *getenv("CC") ? getenv("CC") : "cc";
-    const char *const flags[] = {MW_KERNEL_C_FLAGS};
-    Words words = {0};
-    add_words(b, &words, compiler);
+    static const char *const flags[] = {MW_KERNEL_C_FLAGS};
+    add_words(b, words, getenv("CC") && *getenv("CC") ? getenv("CC") : "cc");
     for (int i = 0; i < MW_COUNT(flags); i++)
-        mw_vec_push(b->arena, &words, flags[i]);
-    const char *const files[] = {"-o", output, b->program, b->kernels, b->archive};
+        mw_vec_push(b->arena, words, flags[i]);
+    const char *const files[] = {"-o", b->executable, b->program, b->kernels, b->archive};
     for (int i = 0; i < MW_COUNT(files); i++)
-        mw_vec_push(b->arena, &words, files[i]);
-    add_words(b, &words, MW_LINK_FLAGS);
-    mw_vec_push(b->arena, &words, NULL);
+        mw_vec_push(b->arena, words, files[i]);
+    add_words(b, words, MW_LINK_FLAGS);
+    mw_vec_push(b->arena, words, NULL);
+}
+
+/* The status of the C compiler, or -1 after an error. */
+static int run_compiler(const Build *b)
+{
+    Words words = {0};
+    compiler_words(b, &words);
     pid_t pid;
     int status;
     errno =
         posix_spawnp(&pid, words.at[0], NULL, NULL, (char *const *)(uintptr_t)words.at, environ);
-    if (errno)
-        return fail(b, "run the C compiler", words.at[0]);
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return fail(b, "wait for", words.at[0]);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return true;
-    mw_diag_error(b->diags, mw_span_none(), "'%s' could not make %s; the generated code is in %s",
-                  words.at[0], output, b->folder);
-    return false;
+    if (errno) {
+        fail(b, "run the C compiler", words.at[0]);
+        return -1;
+    }
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) {
+            fail(b, "wait for", words.at[0]);
+            return -1;
+        }
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static bool deliver(const Build *b, const char *path)
+{
+    size_t bytes;
+    const char *program = mw_file_read(b->arena, b->executable, &bytes);
+    if (!program)
+        return fail(b, "read", b->executable);
+    return mw_file_write(path, program, bytes, 0755) || fail(b, "write", path);
 }
 
 static void remove_files(const Build *b)
@@ -149,27 +166,22 @@ static void remove_files(const Build *b)
     unlink(b->kernels);
     unlink(b->program);
     unlink(b->plan);
+    unlink(b->executable);
     rmdir(b->folder);
 }
 
 bool mw_codegen_executable(MwArena *arena, const MwPlan *plan, const char *path, MwDiags *diags)
 {
     Build b = {.arena = arena, .diags = diags};
-    const char *made = mw_arena_printf(arena, "%s.new-%ld", path, (long)getpid());
     if (!find_archive(&b) || !make_folder(&b))
         return false;
-    if (!write_sources(&b, plan)) {
-        remove_files(&b);
+    int status = write_sources(&b, plan) ? run_compiler(&b) : -1;
+    if (status > 0) {
+        mw_diag_error(diags, mw_span_none(),
+                      "the C compiler could not make the executable; its input is in %s", b.folder);
         return false;
     }
-    if (!run_compiler(&b, made)) {
-        unlink(made);
-        return false;
-    }
+    bool made = status == 0 && deliver(&b, path);
     remove_files(&b);
-    if (rename(made, path) == 0)
-        return true;
-    fail(&b, "make", path);
-    unlink(made);
-    return false;
+    return made;
 }

@@ -6,8 +6,9 @@
 #include "runtime/plan.h"
 
 /* Writes the executable `path`: the runtime, the compiled kernels, and the plan's text in the
- * section that mw_plan_read finds it in. It is made beside the target and renamed. False after an
- * error; what was at `path` is then as it was. Needs environment CC or cc. */
+ * section that mw_plan_read finds it in. Compiles in a folder of its own under TMPDIR with the
+ * compiler that the environment's CC names, else `cc`; the folder is kept where the compiler fails.
+ * False after an error; what was at `path` is then as it was. */
 bool mw_codegen_executable(MwArena *arena, const MwPlan *plan, const char *path, MwDiags *diags);
 
 #endif
