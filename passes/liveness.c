@@ -8,8 +8,8 @@
 typedef struct {
     const MwGraph *graph;
     MwLife *lives;
-    int *uses;     /* [values] operand slots, outputs, assignments */
-    int32_t *user; /* [values] a node that uses it; -1: none, or not a node */
+    int *uses;         /* [values] operand slots, outputs, assignments */
+    int *fusable_uses; /* [values] those in its phase by nodes that take fused operands */
 } Walk;
 
 static bool is_view(const MwNode *node)
@@ -28,14 +28,13 @@ static bool takes_fused_operands(MwLowering lowering)
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_ROWS || lowering == MW_LOWER_REDUCE;
 }
 
+/* What comes from nothing (a constant, an iota) is made anew in every kernel that uses it. */
 static bool is_fused(const Walk *walk, int value)
 {
     const MwNode *maker = mw_node(walk->graph, walk->graph->values.at[value].node);
-    if (mw_op_info(maker->op)->lowering != MW_LOWER_MAP || walk->uses[value] != 1 ||
-        walk->user[value] < 0)
-        return false;
-    const MwNode *user = &walk->graph->nodes.at[walk->user[value]];
-    return user->phase == maker->phase && takes_fused_operands(mw_op_info(user->op)->lowering);
+    return mw_op_info(maker->op)->lowering == MW_LOWER_MAP &&
+           walk->fusable_uses[value] == walk->uses[value] &&
+           (walk->uses[value] == 1 || maker->operand_count == 0);
 }
 
 static void count_uses(Walk *walk)
@@ -43,9 +42,12 @@ static void count_uses(Walk *walk)
     const MwGraph *graph = walk->graph;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
+        bool fuses = takes_fused_operands(mw_op_info(node->op)->lowering);
         for (int k = 0; k < node->operand_count; k++) {
+            const MwNode *maker = mw_value_node(graph, node->operands[k]);
+            bool is_near = node->phase == maker->phase || maker->operand_count == 0;
             walk->uses[node->operands[k].index]++;
-            walk->user[node->operands[k].index] = n;
+            walk->fusable_uses[node->operands[k].index] += fuses && is_near;
         }
     }
     for (int i = 0; i < graph->outputs.count; i++)
@@ -83,9 +85,7 @@ MwLife *mw_liveness(MwArena *arena, const MwGraph *graph)
     Walk walk = {.graph = graph,
                  .lives = MW_NEW(arena, MwLife, graph->values.count),
                  .uses = MW_NEW(arena, int, graph->values.count),
-                 .user = MW_NEW(arena, int32_t, graph->values.count)};
-    for (int v = 0; v < graph->values.count; v++)
-        walk.user[v] = -1;
+                 .fusable_uses = MW_NEW(arena, int, graph->values.count)};
     count_uses(&walk);
     for (int n = 0; n < graph->nodes.count; n++)
         set_storage(&walk, (MwNodeId){n});

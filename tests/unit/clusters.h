@@ -9,4 +9,7 @@
  * memory, 1 GB; links of 10 GB/s and 1 us; 1 us a kernel. */
 MwCluster test_cluster(int devices);
 
+/* `nodes` such nodes of `devices`, whose links are fast (200 GB/s) and network slow (5 GB/s). */
+MwCluster test_cluster_of_nodes(int nodes, int devices);
+
 #endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The known forms of parallelism are points of the space of strategies: where the costs favour one
+ * of them, the optimum is it, though no line of the compiler names it. Each test makes such costs
+ * and reads the plan off the report. */
+#include "frontend/cluster.h"
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "passes/report.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+typedef struct {
+    MwArena *arena;
+    MwDiags *diags;
+    MwCluster cluster;
+    MwCompilation compilation;
+} Form;
+
+static Form form_new(MwCluster cluster, const char *mesh)
+{
+    MwArena *arena = mw_arena_new();
+    Form form = {.arena = arena, .diags = mw_diags_new(arena), .cluster = cluster};
+    form.compilation.arena = arena;
+    ck_assert(mw_mesh_parse(mesh, &form.compilation.options.mesh));
+    return form;
+}
+
+static void plan(Form *form, MwGraph *graph)
+{
+    form->compilation.cluster = &form->cluster;
+    form->compilation.graph = graph;
+    MwPipelineOptions pipeline = {.stop_after = MW_PASS_partition, .dump_after = MW_PASS_COUNT};
+    bool ok = graph && mw_pipeline_run(&form->compilation, &pipeline, form->diags);
+    mw_diags_print(form->diags, stderr);
+    ck_assert(ok);
+    ck_assert_int_eq(form->compilation.sharding->solution.status, MW_SOLVED_OPTIMAL);
+}
+
+static void plan_text(Form *form, const char *text)
+{
+    static MwSource source = {.name = "test.graph"};
+    source.text = text;
+    source.bytes = strlen(text);
+    plan(form,
+         mw_graph_parse(form->arena, mw_interner_new(form->arena), &source, NULL, 0, form->diags));
+}
+
+static void plan_gpt(Form *form, const MwDefine *defines)
+{
+    int count = 0;
+    while (defines[count].name)
+        count++;
+    plan(form, mw_graph_load(form->arena, mw_interner_new(form->arena),
+                             SOURCE_ROOT "/models/gpt.graph", defines, count, form->diags));
+}
+
+static const MwReportNode *node_of(const Form *form, const char *name)
+{
+    const MwGraph *graph = form->compilation.graph;
+    MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
+    ck_assert_msg(mw_has_value(value), "no value %s", name);
+    int index = form->compilation.report->index[mw_value(graph, value)->node.index];
+    return &form->compilation.report->nodes[index];
+}
+
+static void check_spec(const Form *form, const char *name, const char *wanted)
+{
+    const MwReportNode *node = node_of(form, name);
+    char text[MW_SPEC_TEXT_BYTES];
+    ck_assert_msg(strcmp(mw_spec_text(node->spec, node->rank, text), wanted) == 0,
+                  "%s is %s, not %s", name, text, wanted);
+}
+
+/* As node `name` takes its operand `k`. */
+static void check_operand(const Form *form, const char *name, int k, const char *wanted)
+{
+    const MwReportOperand *operand = &node_of(form, name)->operands[k];
+    char text[MW_SPEC_TEXT_BYTES];
+    ck_assert_msg(strcmp(mw_spec_text(operand->spec, operand->rank, text), wanted) == 0,
+                  "%s takes operand %d as %s, not %s", name, k, text, wanted);
+}
+
+/* Collectives of `kind` along `axis` in the phase, on at least `bytes`. */
+static int count_collectives(const Form *form, MwPhase phase, MwCollective kind, int axis,
+                             int64_t bytes)
+{
+    const MwReport *report = form->compilation.report;
+    int count = 0;
+    for (int i = 0; i < report->count; i++) {
+        const MwReportNode *node = &report->nodes[i];
+        for (int k = 0; k < node->collective_count; k++)
+            count += mw_node(form->compilation.graph, node->node)->phase == phase &&
+                     node->collectives[k].kind == kind && node->collectives[k].axis == axis &&
+                     node->collectives[k].bytes >= bytes;
+    }
+    return count;
+}
+
+static void check_collectives(const Form *form, MwPhase phase, int axis, int64_t bytes,
+                              const int counts[MW_COLLECTIVE_COUNT])
+{
+    for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++) {
+        int count = count_collectives(form, phase, (MwCollective)kind, axis, bytes);
+        ck_assert_msg(count == counts[kind], "%d %s in phase %d, not %d", count,
+                      mw_collective_name((MwCollective)kind), phase, counts[kind]);
+    }
+}
+
+#define COUNTS(all_reduce, all_gather, reduce_scatter, all_to_all)                                 \
+    ((int[MW_COLLECTIVE_COUNT]){all_reduce, all_gather, reduce_scatter, all_to_all})
+
+/* ---- Data parallel ---- */
+
+/* Sizes of weights that do not divide leave one all_reduce for each gradient. */
+static const char wide_batch[] = "size batch = 65536\n"
+                                 "model m {\n"
+                                 "  input x: f32[batch, 65]\n"
+                                 "  input y: f32[batch, 69]\n"
+                                 "  weight w1: f32[65, 67] = normal(0.1)\n"
+                                 "  weight w2: f32[67, 69] = normal(0.1)\n"
+                                 "  d = tanh(x @ w1) @ w2 - y\n"
+                                 "  loss = sum(d * d)\n"
+                                 "  train loss with sgd(lr = 0.1)\n"
+                                 "}\n";
+
+START_TEST(a_wide_batch_is_split)
+{
+    Form form = form_new(test_cluster(4), "4");
+    plan_text(&form, wide_batch);
+    check_spec(&form, "x", "[S0, R]");
+    check_spec(&form, "d", "[S0, R]");
+    check_spec(&form, "w1", "[R, R]");
+    check_spec(&form, "w2", "[R, R]");
+    check_spec(&form, "grad.w1", "[R, R] +P0");
+    check_collectives(&form, MW_PHASE_FORWARD, 0, 0, COUNTS(1, 0, 0, 0)); /* the loss */
+    check_collectives(&form, MW_PHASE_BACKWARD, 0, 0, COUNTS(0, 0, 0, 0));
+    check_collectives(&form, MW_PHASE_UPDATE, 0, 0, COUNTS(2, 0, 0, 0));
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+/* Gradients stay partial over micro-batches and are synchronised once a step. */
+START_TEST(gradients_accumulate_partial)
+{
+    Form form = form_new(test_cluster(4), "4");
+    form.compilation.options.micro_batches = 8;
+    plan_text(&form, wide_batch);
+    check_spec(&form, "grad.w1.so_far", "[R, R] +P0");
+    check_spec(&form, "grad.w1.total", "[R, R] +P0");
+    check_collectives(&form, MW_PHASE_BACKWARD, 0, 0, COUNTS(0, 0, 0, 0));
+    check_collectives(&form, MW_PHASE_UPDATE, 0, 1024, COUNTS(2, 0, 0, 0));
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+/* ---- ZeRO ---- */
+
+static const char optimizer_heavy[] = "model m {\n"
+                                      "  input x: f32[4096, 1024]\n"
+                                      "  input y: f32[4096, 1024]\n"
+                                      "  weight w1: f32[1024, 1024] = normal(0.1)\n"
+                                      "  weight w2: f32[1024, 1024] = normal(0.1)\n"
+                                      "  weight w3: f32[1024, 1024] = normal(0.1)\n"
+                                      "  d = tanh(tanh(x @ w1) @ w2) @ w3 - y\n"
+                                      "  loss = sum(d * d)\n"
+                                      "  train loss with adamw(lr = 0.1)\n"
+                                      "}\n";
+
+static const int64_t WEIGHT_BYTES = 4 << 20;
+
+/* The batch is split; gradients are reduce-scattered, each device updates its part of weights and
+ * states, and the new weights are gathered. */
+START_TEST(optimizer_state_is_split)
+{
+    Form form = form_new(test_cluster(4), "4");
+    plan_text(&form, optimizer_heavy);
+    check_spec(&form, "d", "[S0, R]");
+    check_spec(&form, "w2", "[R, R]");
+    check_spec(&form, "grad.w2", "[R, R] +P0");
+    check_spec(&form, "w2.m", "[S0, R]");
+    check_spec(&form, "w2.v", "[S0, R]");
+    check_operand(&form, "w2.new", 1, "[S0, R]");
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_UPDATE, MW_REDUCE_SCATTER, 0, WEIGHT_BYTES),
+                     3);
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_UPDATE, MW_ALL_REDUCE, 0, WEIGHT_BYTES), 0);
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+/* With too little memory for whole weights they are stored split, and gathered for forward and
+ * again for backward. */
+START_TEST(little_memory_splits_the_weights)
+{
+    Form roomy = form_new(test_cluster(4), "4"), tight = form_new(test_cluster(4), "4");
+    plan_text(&roomy, optimizer_heavy);
+    tight.compilation.options.memory_bytes = roomy.compilation.sharding->peak_bytes * 9 / 10;
+    plan_text(&tight, optimizer_heavy);
+    ck_assert_int_le(tight.compilation.sharding->peak_bytes,
+                     tight.compilation.options.memory_bytes);
+    ck_assert_double_ge(tight.compilation.sharding->objective_s,
+                        roomy.compilation.sharding->objective_s);
+    check_spec(&tight, "d", "[S0, R]");
+    check_spec(&tight, "w2", "[S0, R]");
+    check_spec(&tight, "w3", "[S0, R]");
+    ck_assert_int_ge(count_collectives(&tight, MW_PHASE_FORWARD, MW_ALL_GATHER, 0, WEIGHT_BYTES),
+                     2);
+    ck_assert_int_ge(count_collectives(&tight, MW_PHASE_BACKWARD, MW_ALL_GATHER, 0, WEIGHT_BYTES),
+                     1);
+    mw_arena_free(&roomy.arena);
+    mw_arena_free(&tight.arena);
+}
+END_TEST
+
+/* ---- Tensor, vocabulary, sequence and context parallel ---- */
+
+/* Few tokens, large weights: columns, then rows, one all_reduce after each attention and mlp
+ * forward and one before each backward. */
+START_TEST(large_weights_are_split_by_columns_then_rows)
+{
+    Form form = form_new(test_cluster(4), "4");
+    plan_gpt(&form, (MwDefine[]){{"layers", "2"},
+                                 {"batch", "1"},
+                                 {"seq", "6"},
+                                 {"width", "1024"},
+                                 {"heads", "4"},
+                                 {"vocab", "1024"},
+                                 {0}});
+    check_spec(&form, "layers.1.attention.wqkv", "[R, R, S0, R]");
+    check_spec(&form, "layers.1.attention.wo", "[S0, R, R]");
+    check_spec(&form, "layers.1.mlp.w1", "[R, S0]");
+    check_spec(&form, "layers.1.mlp.b1", "[S0]");
+    check_spec(&form, "layers.1.mlp.gelu", "[R, R, S0]");
+    check_spec(&form, "layers.1.mlp.w2", "[S0, R]");
+    check_spec(&form, "layers.1.mlp.w2.m", "[S0, R]");
+    check_spec(&form, "wte", "[S0, R]");
+    int64_t activation_bytes = 6 * 1024 * 4;
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_FORWARD, MW_ALL_REDUCE, 0, activation_bytes),
+                     1 + 2 * 2);
+    ck_assert_int_eq(
+        count_collectives(&form, MW_PHASE_BACKWARD, MW_ALL_REDUCE, 0, activation_bytes), 1 + 2 * 2);
+    check_collectives(&form, MW_PHASE_UPDATE, 0, 0, COUNTS(0, 0, 0, 0));
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+/* A vocabulary that outweighs the rest: logits stay split, the log-sum-exp and the picked logit are
+ * completed as scalars per token. */
+START_TEST(a_large_vocabulary_is_split)
+{
+    Form form = form_new(test_cluster(4), "4");
+    plan_gpt(&form, (MwDefine[]){{"layers", "1"},
+                                 {"batch", "2"},
+                                 {"seq", "512"},
+                                 {"width", "512"},
+                                 {"heads", "4"},
+                                 {"vocab", "32768"},
+                                 {0}});
+    check_spec(&form, "wte", "[S0, R]");
+    check_spec(&form, "embedding", "[R, R, R] +P0");
+    check_spec(&form, "logits", "[R, R, S0]");
+    check_spec(&form, "logsumexp", "[R, R] +L0");
+    check_spec(&form, "pick", "[R, R] +P0");
+    check_spec(&form, "grad.logits", "[R, R, S0]");
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+/* Enough tokens to make work on rows dear: between the products the sequence is split, and the
+ * all_reduces become reduce_scatter and all_gather. */
+START_TEST(rows_between_products_are_split)
+{
+    Form form = form_new(test_cluster(4), "4");
+    plan_gpt(&form, (MwDefine[]){{"layers", "1"},
+                                 {"batch", "1"},
+                                 {"seq", "1024"},
+                                 {"width", "1024"},
+                                 {"heads", "4"},
+                                 {"vocab", "4096"},
+                                 {0}});
+    check_spec(&form, "layers.0.mlp.w1", "[R, S0]");
+    check_spec(&form, "layers.0.mlp.w2", "[S0, R]");
+    check_spec(&form, "layers.0.norm.layer_norm", "[R, S0, R]");
+    check_spec(&form, "layers.0.x", "[R, S0, R]");
+    check_spec(&form, "layers.0.mlp.einsum.1", "[R, R, R] +P0");
+    int64_t activation_bytes = 1024 * 1024 * 4;
+    check_collectives(&form, MW_PHASE_FORWARD, 0, activation_bytes, COUNTS(0, 3, 3, 0));
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+/* One long sequence, little else: everything is split along it, but for keys and values. */
+START_TEST(a_long_sequence_is_split)
+{
+    Form form = form_new(test_cluster(4), "4");
+    plan_gpt(&form, (MwDefine[]){{"layers", "1"},
+                                 {"batch", "1"},
+                                 {"seq", "8192"},
+                                 {"width", "64"},
+                                 {"heads", "1"},
+                                 {"vocab", "64"},
+                                 {0}});
+    check_spec(&form, "layers.0.attention.sdpa.0", "[R, S0, R, R]");
+    check_operand(&form, "layers.0.attention.sdpa.0", 0, "[R, S0, R, R]");
+    check_operand(&form, "layers.0.attention.sdpa.0", 1, "[R, R, R, R]");
+    check_operand(&form, "layers.0.attention.sdpa.0", 2, "[R, R, R, R]");
+    check_spec(&form, "layers.0.mlp.gelu", "[R, S0, R]");
+    check_spec(&form, "layers.0.mlp.w1", "[R, R]");
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+/* ---- A mix ---- */
+
+/* Two nodes with a slow network: data parallel across them, tensor parallel within. */
+START_TEST(slow_links_carry_gradients_fast_ones_activations)
+{
+    Form form = form_new(test_cluster_of_nodes(2, 2), "2x2");
+    plan_gpt(&form, (MwDefine[]){{"layers", "1"},
+                                 {"batch", "32"},
+                                 {"seq", "512"},
+                                 {"width", "2048"},
+                                 {"heads", "4"},
+                                 {"vocab", "512"},
+                                 {0}});
+    check_spec(&form, "layers.0.mlp.gelu", "[S0, R, S1]");
+    check_operand(&form, "layers.0.mlp.einsum", 1, "[R, S1]");
+    check_spec(&form, "layers.0.mlp.einsum.1", "[S0, R, R] +P1");
+    check_spec(&form, "grad.layers.0.mlp.w1", "[R, S1] +P0");
+    for (int phase = MW_PHASE_FORWARD; phase <= MW_PHASE_BACKWARD; phase++) {
+        ck_assert_int_eq(count_collectives(&form, phase, MW_ALL_REDUCE, 0, 1 << 20), 0);
+        ck_assert_int_eq(count_collectives(&form, phase, MW_REDUCE_SCATTER, 0, 1 << 20), 0);
+    }
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("forms");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 100);
+    tcase_add_test(tests, a_wide_batch_is_split);
+    tcase_add_test(tests, gradients_accumulate_partial);
+    tcase_add_test(tests, optimizer_state_is_split);
+    tcase_add_test(tests, little_memory_splits_the_weights);
+    tcase_add_test(tests, large_weights_are_split_by_columns_then_rows);
+    tcase_add_test(tests, a_large_vocabulary_is_split);
+    tcase_add_test(tests, rows_between_products_are_split);
+    tcase_add_test(tests, a_long_sequence_is_split);
+    tcase_add_test(tests, slow_links_carry_gradients_fast_ones_activations);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
