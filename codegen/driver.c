@@ -172,6 +172,13 @@ static void remove_files(const Build *b)
 
 bool mw_codegen_executable(MwArena *arena, const MwPlan *plan, const char *path, MwDiags *diags)
 {
+    if (strcmp(plan->backend, "cpu") != 0) {
+        mw_diag_error(diags, mw_span_none(), "there is no code generator for backend '%s' yet",
+                      plan->backend);
+        mw_diag_note(diags, mw_span_none(),
+                     "`meshwright plan` plans for it; --backend cpu makes an executable");
+        return false;
+    }
     Build b = {.arena = arena, .diags = diags};
     if (!find_archive(&b) || !make_folder(&b))
         return false;

@@ -147,6 +147,8 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         options->cluster = arg;
         return 0;
     case OPTION_BACKEND:
+        if (strcmp(arg, "cpu") != 0 && strcmp(arg, "cuda") != 0)
+            argp_error(state, "there is no backend '%s': choose cpu or cuda", arg);
         options->backend = arg;
         return 0;
     case OPTION_MESH:

@@ -33,9 +33,12 @@ bool mw_session_load_model(MwSession *session)
 
 bool mw_session_load_cluster(MwSession *session)
 {
-    session->compilation.cluster =
-        mw_cluster_load(session->options.arena, session->options.cluster, session->diags);
-    return session->compilation.cluster != NULL;
+    const MwToolOptions *options = &session->options;
+    MwCluster *cluster = mw_cluster_load(options->arena, options->cluster, session->diags);
+    if (cluster && options->backend)
+        cluster->backend = options->backend;
+    session->compilation.cluster = cluster;
+    return cluster != NULL;
 }
 
 bool mw_session_run_passes(MwSession *session)
