@@ -2,107 +2,46 @@
 #include "runtime/checkpoint.h"
 
 #include "runtime/checkpoint_files.h"
+#include "runtime/gather.h"
 #include "runtime/npy.h"
-
-#include <string.h>
 
 /* What moving one weight needs to know. */
 typedef struct {
-    const MwPlanMesh *mesh;
     const MwPlanWeight *weight;
+    MwSpread spread;
     const MwExecutor *executor;
     MwDevice *device;
     MwTransport *transport;
     MwArena *arena; /* for this weight */
 } Move;
 
-static MwBlock block_of(const Move *move, int rank, bool *is_first)
+/* Bytes of any one part, which are those of the tensor in its buffer. */
+static int64_t part_bytes(const Move *move)
 {
-    const MwPlanWeight *weight = move->weight;
-    int coordinate[MW_MAX_AXES];
-    mw_mesh_coordinates(&move->mesh->shape, rank - move->mesh->first_rank, coordinate);
-    *is_first = mw_block_is_first(&weight->global, weight->spec, &move->mesh->shape, coordinate);
-    return mw_block(&weight->global, weight->spec, &move->mesh->shape, coordinate);
+    return mw_tensor_bytes(&move->spread.mesh->buffers[move->weight->buffer].tensor);
 }
 
-/* Copies a block between its own order and the whole tensor's. */
-static void place_block(const MwBlock *block, char *whole, char *part, bool into_whole)
+static char *room_for(const Move *move, bool is_needed, int64_t bytes)
 {
-    const int64_t bytes = mw_type_bytes(block->global.type);
-    for (MwRun run = {0}; mw_block_next_run(block, &run);) {
-        char *in_whole = whole + run.global * bytes, *in_part = part + run.local * bytes;
-        memcpy(into_whole ? in_whole : in_part, into_whole ? in_part : in_whole,
-               (size_t)(run.count * bytes));
-    }
-}
-
-/* ---- Saving ---- */
-
-/* This rank's part in host memory. */
-static char *own_part(const Move *move, int64_t bytes, MwFault *fault)
-{
-    char *part = mw_arena_alloc(move->arena, (size_t)bytes);
-    const void *from = mw_executor_buffer(move->executor, move->weight->buffer);
-    return move->device->table->copy_out(move->device, part, from, bytes, fault) ? part : NULL;
-}
-
-/* Brings the part of `rank` to rank 0, which puts it into `whole`. */
-static bool gather_part(const Move *move, int rank, char *whole, MwFault *fault)
-{
-    MwTransport *transport = move->transport;
-    bool is_first;
-    const MwBlock block = block_of(move, rank, &is_first);
-    const int64_t bytes = mw_block_elements(&block) * mw_type_bytes(block.global.type);
-    char *part = NULL;
-    if (!is_first || (transport->rank != 0 && transport->rank != rank))
-        return true;
-    if (transport->rank == rank && !(part = own_part(move, bytes, fault)))
-        return false;
-    if (transport->rank != 0)
-        return transport->table->send(transport, 0, part, bytes, fault);
-    if (rank != 0) {
-        part = mw_arena_alloc(move->arena, (size_t)bytes);
-        if (!transport->table->receive(transport, rank, part, bytes, fault))
-            return false;
-    }
-    place_block(&block, whole, part, true);
-    return true;
+    return is_needed ? mw_arena_alloc(move->arena, (size_t)bytes) : NULL;
 }
 
 static bool save_weight(const Move *move, const MwCheckpoint *checkpoint, MwFault *fault)
 {
     const MwTensor *global = &move->weight->global;
     const bool writes = move->transport->rank == 0;
-    char *file = mw_arena_alloc(
-        move->arena, writes ? (size_t)(MW_NPY_HEADER_BYTES + mw_tensor_bytes(global)) : 0);
-    char *whole = writes ? file + MW_NPY_HEADER_BYTES : NULL;
-    for (int i = 0; i < mw_mesh_devices(&move->mesh->shape); i++)
-        if (!gather_part(move, move->mesh->first_rank + i, whole, fault))
-            return false;
-    return !writes ||
-           mw_checkpoint_write_tensor(checkpoint, move->weight->name, global, file, fault);
-}
-
-/* ---- Loading ---- */
-
-/* Brings the part of `rank` from rank 0, which has `whole`. */
-static bool scatter_part(const Move *move, int rank, char *whole, MwFault *fault)
-{
-    MwTransport *transport = move->transport;
-    bool is_first;
-    const MwBlock block = block_of(move, rank, &is_first);
-    const int64_t bytes = mw_block_elements(&block) * mw_type_bytes(block.global.type);
-    if (transport->rank != 0 && transport->rank != rank)
-        return true;
-    char *part = mw_arena_alloc(move->arena, (size_t)bytes);
-    if (transport->rank == 0)
-        place_block(&block, whole, part, false);
-    if (transport->rank == 0 && rank != 0)
-        return transport->table->send(transport, rank, part, bytes, fault);
-    if (rank != 0 && !transport->table->receive(transport, 0, part, bytes, fault))
+    const bool sends = mw_spread_is_sent(&move->spread, move->transport->rank);
+    char *file = room_for(move, writes, MW_NPY_HEADER_BYTES + mw_tensor_bytes(global));
+    char *room = room_for(move, writes, part_bytes(move));
+    char *part = room_for(move, sends, part_bytes(move));
+    if (sends && !move->device->table->copy_out(
+                     move->device, part, mw_executor_buffer(move->executor, move->weight->buffer),
+                     part_bytes(move), fault))
         return false;
-    return move->device->table->copy_in(
-        move->device, mw_executor_buffer(move->executor, move->weight->buffer), part, bytes, fault);
+    char *whole = writes ? file + MW_NPY_HEADER_BYTES : NULL;
+    return mw_gather(&move->spread, move->transport, part, whole, room, fault) &&
+           (!writes ||
+            mw_checkpoint_write_tensor(checkpoint, move->weight->name, global, file, fault));
 }
 
 /* Rank 0 may be unable to read a file; the others must hear of it. */
@@ -120,13 +59,15 @@ static bool read_whole(const Move *move, const MwCheckpoint *checkpoint, const c
 
 static bool load_weight(const Move *move, const MwCheckpoint *checkpoint, MwFault *fault)
 {
+    const bool is_held = mw_executor_mesh(move->executor) == move->spread.mesh;
+    char *room = room_for(move, move->transport->rank == 0, part_bytes(move));
+    char *part = room_for(move, is_held, part_bytes(move));
     const char *whole = NULL;
-    if (!read_whole(move, checkpoint, &whole, fault))
-        return false;
-    for (int i = 0; i < mw_mesh_devices(&move->mesh->shape); i++)
-        if (!scatter_part(move, move->mesh->first_rank + i, (char *)(uintptr_t)whole, fault))
-            return false;
-    return true;
+    return read_whole(move, checkpoint, &whole, fault) &&
+           mw_scatter(&move->spread, move->transport, part, whole, room, fault) &&
+           (!is_held || move->device->table->copy_in(
+                            move->device, mw_executor_buffer(move->executor, move->weight->buffer),
+                            part, part_bytes(move), fault));
 }
 
 /* ---- All weights ---- */
@@ -137,9 +78,10 @@ static bool each_weight(Move move, const MwPlan *plan, const MwCheckpoint *check
                         MoveWeight *move_weight, MwFault *fault)
 {
     for (int i = 0; i < plan->mesh_count; i++) {
-        move.mesh = &plan->meshes[i];
-        for (int w = 0; w < move.mesh->weight_count; w++) {
-            move.weight = &move.mesh->weights[w];
+        const MwPlanMesh *mesh = &plan->meshes[i];
+        for (int w = 0; w < mesh->weight_count; w++) {
+            move.weight = &mesh->weights[w];
+            move.spread = (MwSpread){mesh, &move.weight->global, move.weight->spec, 0, 1};
             if (move.weight->reset_each_step)
                 continue;
             move.arena = mw_arena_new();

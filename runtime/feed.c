@@ -191,10 +191,10 @@ static bool check_bound(const MwFeed *feed, const int32_t *values, int64_t count
     return true;
 }
 
-bool mw_feeds_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBlock *block, void *to,
                     MwFault *fault)
 {
-    const MwFeed *feed = &((MwFeeds *)context)->feeds[input];
+    const MwFeed *feed = &feeds->feeds[input];
     const int64_t bytes = mw_type_bytes(block->global.type);
     for (MwRun run = {0}; mw_block_next_run(block, &run);)
         feed->fill(feed, step, run.global, run.count, (char *)to + run.local * bytes);

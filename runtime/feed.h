@@ -20,8 +20,8 @@ typedef struct MwFeeds MwFeeds;
  * none has is a fault. NULL after a fault. */
 MwFeeds *mw_feeds_open(MwArena *arena, const MwPlanMesh *mesh, const char *const *texts, int count,
                        uint64_t seed, MwFault *fault);
-/* Writes the elements of `block` of an input to `to`; `feeds` is an MwFeeds. */
-bool mw_feeds_input(void *feeds, int input, int64_t step, const MwBlock *block, void *to,
+/* As MwExecutorData.input. */
+bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBlock *block, void *to,
                     MwFault *fault);
 void mw_feeds_close(MwFeeds **feeds);
 

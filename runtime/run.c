@@ -10,6 +10,7 @@
 #include "runtime/executor.h"
 #include "runtime/feed.h"
 #include "runtime/kernels_compile.h"
+#include "runtime/outputs.h"
 #include "runtime/progress.h"
 #include "runtime/run_options.h"
 #include "runtime/trace.h"
@@ -34,6 +35,7 @@ typedef struct {
     MwDevice *device;
     MwExecutor *executor;
     MwFeeds *feeds;
+    MwOutputs *outputs;
     MwTrace *trace;
     MwProgress *progress; /* on rank 0 */
     MwCheckpoint resume;  /* what the run goes on from; step 0: nothing */
@@ -240,6 +242,15 @@ static bool start_weights(Run *run, MwFault *fault)
                                                        run->device, run->transport, fault));
 }
 
+static bool open_outputs(Run *run, MwFault *fault)
+{
+    const MwRunTexts *texts = &run->options.outputs;
+    int64_t steps = mw_max(0, run->options.steps - run->step);
+    run->outputs = mw_outputs_open(run->arena, run->plan, mw_executor_mesh(run->executor),
+                                   run->transport, texts->at, texts->count, steps, fault);
+    return run->outputs != NULL;
+}
+
 static bool open_progress(Run *run, MwFault *fault)
 {
     if (run->transport->rank != 0)
@@ -252,8 +263,8 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        find_checkpoint, prepare_checkpoints, set_kernels,   set_device,    open_trace,
-        make_executor,   open_feeds,          start_weights, open_progress,
+        find_checkpoint, prepare_checkpoints, set_kernels,   set_device,   open_trace,
+        make_executor,   open_feeds,          start_weights, open_outputs, open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -271,6 +282,19 @@ static double now_s(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+                       MwFault *fault)
+{
+    return mw_feeds_input(((Run *)context)->feeds, input, step, block, to, fault);
+}
+
+static bool take_output(void *context, int output, int64_t step, const MwBlock *block,
+                        bool is_first, const void *from, MwFault *fault)
+{
+    (void)step, (void)is_first;
+    return mw_outputs_take(((Run *)context)->outputs, output, block, from, fault);
 }
 
 /* One step and its line; false if the loss is not finite. */
@@ -310,7 +334,9 @@ static void save(const Run *run)
 
 static int run_steps(Run *run)
 {
-    const MwExecutorData data = {.context = run->feeds, .input = mw_feeds_input};
+    const MwExecutorData data = {.context = run,
+                                 .input = give_input,
+                                 .output = run->options.outputs.count ? take_output : NULL};
     char *flags = mw_arena_alloc(run->arena, (size_t)run->transport->size);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
@@ -333,7 +359,9 @@ static int run_steps(Run *run)
 
 static bool close_files(Run *run, MwFault *fault)
 {
-    return mw_progress_close(&run->progress, fault) && mw_trace_close(&run->trace, fault);
+    bool complete = run->step >= run->options.steps;
+    return mw_outputs_close(&run->outputs, complete, fault) &&
+           mw_progress_close(&run->progress, fault) && mw_trace_close(&run->trace, fault);
 }
 
 static int run_plan(Run *run)

@@ -24,6 +24,8 @@ static const Option options_list[] = {
      "npy:NAME=FILE,...  rows of .npy files, batch after batch\n"
      "random             random numbers for every other input\n"
      "random:NAME=BOUND  random integers from 0 to BOUND - 1"},
+    {"output", "NAME=FILE", TEXTS, AT(outputs),
+     "write an output of every step as .npy, batch after batch; may be given\nseveral times"},
     {"steps", "N", COUNT, AT(steps), "how many steps to run (default 100)"},
     {"seed", "N", COUNT, AT(seed), "of weights, data and dropout (default 1)"},
     {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},

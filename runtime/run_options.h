@@ -10,7 +10,7 @@
 typedef MW_VEC(const char *) MwRunTexts;
 
 typedef struct {
-    MwRunTexts feeds;
+    MwRunTexts feeds, outputs;
     int64_t steps;
     int64_t seed; /* -1: not given */
     int threads;  /* per rank */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole tensors on rank 0, from and to the parts that ranks hold, in host memory. */
+#ifndef MW_RUNTIME_GATHER_H
+#define MW_RUNTIME_GATHER_H
+
+#include "runtime/block.h"
+#include "runtime/transport.h"
+
+/* A tensor on the devices of a mesh: of micro-batch `micro` of `micros` where it is cut so, which
+ * is a block of dimension 0 of `global`. */
+typedef struct {
+    const MwPlanMesh *mesh;
+    const MwTensor *global;
+    MwSpec spec;
+    int micro, micros; /* 0 and 1: not cut */
+} MwSpread;
+
+/* The part of `rank`, which is one of the mesh. `*is_first`: no lower rank has the same. */
+MwBlock mw_spread_block(const MwSpread *spread, int rank, bool *is_first);
+/* True if rank 0 wants this rank's part, or is to take it. */
+bool mw_spread_is_sent(const MwSpread *spread, int rank);
+
+/* Both are collective over all ranks. `part` is this rank's (unused where it is not of the mesh,
+ * or, for gathering, not sent); `whole` and `room`, which holds any one part, are used on rank 0.
+ */
+bool mw_gather(const MwSpread *spread, MwTransport *transport, const void *part, void *whole,
+               void *room, MwFault *fault);
+bool mw_scatter(const MwSpread *spread, MwTransport *transport, void *part, const void *whole,
+                void *room, MwFault *fault);
+
+#endif
