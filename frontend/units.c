@@ -17,6 +17,7 @@ typedef struct {
 static const Unit units[] = {
     {MW_QUANTITY_BYTES, "B", 1, true},
     {MW_QUANTITY_BYTES, "KB", 1e3, true},
+    {MW_QUANTITY_BYTES, "kB", 1e3, false},
     {MW_QUANTITY_BYTES, "KiB", 0x1p10, true},
     {MW_QUANTITY_BYTES, "MB", 1e6, true},
     {MW_QUANTITY_BYTES, "MiB", 0x1p20, true},

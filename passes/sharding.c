@@ -6,6 +6,7 @@
  * Out: compilation->sharding. */
 #include "passes/sharding.h"
 
+#include "base/quantity.h"
 #include "passes/pass.h"
 #include "passes/report.h"
 #include "passes/units.h"
@@ -68,10 +69,13 @@ static int micro_batches_of(const MwCompilation *compilation)
 static void refuse_memory(const Attempt *attempt, int64_t needed_bytes)
 {
     char mesh[MW_MESH_TEXT_BYTES];
-    mw_diag_error(attempt->diags, mw_span_none(),
-                  "on a mesh of %s a device needs at least %.3f GB of memory, but has %.3f GB",
-                  mw_mesh_text(&attempt->mesh, mesh), (double)needed_bytes * 1e-9,
-                  (double)attempt->memory_bytes * 1e-9);
+    MwArena *arena = attempt->compilation->arena;
+    mw_diag_error(
+        attempt->diags, mw_span_none(),
+        "on a mesh of %s a device needs at least %s of memory: %s more than the %s it has",
+        mw_mesh_text(&attempt->mesh, mesh), mw_bytes_text(arena, (double)needed_bytes),
+        mw_bytes_text(arena, (double)(needed_bytes - attempt->memory_bytes)),
+        mw_bytes_text(arena, (double)attempt->memory_bytes));
     mw_diag_note(attempt->diags, mw_span_none(),
                  "more devices, or more micro-batches than %d, would make it fit",
                  micro_batches_of(attempt->compilation));

@@ -3,6 +3,7 @@
 #ifndef MW_TOOLS_INSPECT_H
 #define MW_TOOLS_INSPECT_H
 
+#include "base/quantity.h"
 #include "base/text.h"
 #include "runtime/plan.h"
 
@@ -31,9 +32,7 @@ double mw_inspect_gap(const MwPlanCosts *costs);
 /* The optimizer state of `weight` that is sharded most; NULL if it has none. */
 const MwPlanWeight *mw_inspect_state_of(const MwPlanMesh *mesh, const MwPlanWeight *weight);
 
-/* Texts in `arena`: "12.3 ms", "480 ns"; "1.50 MB", "12 B"; "[S0, R]"; "f32[8, 128]". */
-const char *mw_seconds_text(MwArena *arena, double seconds);
-const char *mw_bytes_text(MwArena *arena, double bytes);
+/* Texts in `arena`: "[S0, R]"; "f32[8, 128]". */
 const char *mw_spec_string(MwArena *arena, MwSpec spec, int rank);
 const char *mw_tensor_string(MwArena *arena, const MwTensor *tensor);
 

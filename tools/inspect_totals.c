@@ -2,7 +2,6 @@
 /* Figures that every format of `inspect` shows, derived from the plan, and their texts. */
 #include "tools/inspect.h"
 
-#include <math.h>
 #include <string.h>
 
 MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh)
@@ -46,34 +45,6 @@ const MwPlanWeight *mw_inspect_state_of(const MwPlanMesh *mesh, const MwPlanWeig
             best = state;
     }
     return best;
-}
-
-typedef struct {
-    double unit;
-    const char *name;
-} Unit;
-
-/* `units` from the largest; the last is taken for whatever is smaller. */
-static const char *quantity_text(MwArena *arena, double value, const Unit *units, int count)
-{
-    int i = 0;
-    while (i + 1 < count && fabs(value) < units[i].unit)
-        i++;
-    double shown = value / units[i].unit;
-    int decimals = shown == floor(shown) ? 0 : shown < 10 ? 2 : shown < 100 ? 1 : 0;
-    return mw_arena_printf(arena, "%.*f %s", decimals, shown, units[i].name);
-}
-
-const char *mw_seconds_text(MwArena *arena, double seconds)
-{
-    static const Unit units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-    return seconds == 0 ? "0" : quantity_text(arena, seconds, units, MW_COUNT(units));
-}
-
-const char *mw_bytes_text(MwArena *arena, double bytes)
-{
-    static const Unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
-    return quantity_text(arena, bytes, units, MW_COUNT(units));
 }
 
 const char *mw_spec_string(MwArena *arena, MwSpec spec, int rank)
