@@ -151,7 +151,8 @@ START_TEST(mistakes_in_sections_are_named)
     } cases[] = {
         {"device", "bandwith = 3 GB/s", "'device' has no 'bandwith'\n"},
         {"device", "bandwith = 3 GB/s", "did you mean 'bandwidth'?"},
-        {"device", "memory = 8", "a unit of bytes must follow: B, KB, KiB, MB, MiB, GB, GiB or TB"},
+        {"device", "memory = 8",
+         "a unit of bytes must follow: B, KB, kB, KiB, MB, MiB, GB, GiB or TB"},
         {"device", "memory = 8 GB/s", "'GB/s' is no unit of bytes"},
         {"device", "memory = 9000000 TB", "must be less than 2^53 bytes"},
         {"device", "launch = -3 us", "must be greater than zero"},
