@@ -7,6 +7,17 @@
 #include <fnmatch.h>
 #include <string.h>
 
+/* An axis that the spec uses twice; -1: none. */
+static int repeated_axis(MwSpec spec, int rank)
+{
+    MwAxes used = mw_spec_partial(spec), twice = 0;
+    for (int d = 0; d < rank; d++) {
+        twice |= used & mw_spec_dim(spec, d);
+        used |= mw_spec_dim(spec, d);
+    }
+    return twice ? __builtin_ctz(twice) : -1;
+}
+
 /* The pin on the spec of `value`; NULL if there is none. */
 static MwPin *find_pin(const MwGraph *graph, MwValueId value)
 {
@@ -49,6 +60,11 @@ bool mw_pin_parse(MwGraph *graph, const char *text, MwDiags *diags)
     if (!equals || equals == text || !mw_spec_parse(equals + 1, &spec, &rank)) {
         mw_diag_error(diags, mw_span_none(), "--pin %s: not of the form NAME=SPEC", text);
         mw_diag_note(diags, mw_span_none(), "for example --pin 'layers.*.mlp.w1=[R, S1]'");
+        return false;
+    }
+    if (repeated_axis(spec, rank) >= 0) {
+        mw_diag_error(diags, mw_span_none(), "--pin %s: axis %d is used twice", text,
+                      repeated_axis(spec, rank));
         return false;
     }
     const char *glob = mw_intern_n(graph->interner, text, (size_t)(equals - text));
@@ -119,16 +135,11 @@ static bool spec_fits(const Demand *demand)
     if (outside)
         return refuse(demand, "axis %d is not in the mesh",
                       demand->mesh->axis_count + __builtin_ctz(outside));
-    MwAxes used = mw_spec_partial(spec);
     for (int d = 0; d < tensor->rank; d++) {
-        MwAxes axes = mw_spec_dim(spec, d);
-        int ways = mw_mesh_ways(demand->mesh, axes);
-        if (axes & used)
-            return refuse(demand, "axis %d is used twice", __builtin_ctz(axes & used));
+        int ways = mw_mesh_ways(demand->mesh, mw_spec_dim(spec, d));
         if (tensor->dim[d] % ways != 0)
             return refuse(demand, "dimension %d has size %lld, which does not divide by %d", d,
                           (long long)tensor->dim[d], ways);
-        used |= axes;
     }
     return true;
 }

@@ -92,7 +92,7 @@ static void refuse(const Attempt *attempt, const MwSolution *solution)
         refuse_memory(attempt, solution->peak_usage);
     else
         mw_diag_error(attempt->diags, mw_span_none(),
-                      "on a mesh of %s the pins contradict each other", mesh);
+                      "on a mesh of %s no sharding meets all the pins", mesh);
 }
 
 static MwSharding *solve(const Attempt *attempt, MwIntraProblem *problem)

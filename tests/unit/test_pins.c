@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Pins: honoured, or refused with the reason. */
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "passes/report.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char model[] = "model m {\n"
+                            "  input x: f32[8, 6]\n"
+                            "  weight a.w: f32[6, 16] = normal(0.1)\n"
+                            "  weight b.w: f32[16, 6] = normal(0.1)\n"
+                            "  h = tanh(x @ a.w)%s\n"
+                            "  s = softmax(h @ b.w)\n"
+                            "  double = x + x\n"
+                            "  output s, double\n"
+                            "}\n";
+
+typedef struct {
+    MwArena *arena;
+    MwDiags *diags;
+    MwCluster cluster;
+    MwCompilation compilation;
+    bool ok;
+    char *messages;
+} Planned;
+
+/* Plans the model with `annotation` on h and the pins of the command line, on `mesh` (NULL: all of
+ * four devices). */
+static Planned plan(const char *annotation, const char *const *pins, int pin_count,
+                    const char *mesh)
+{
+    MwArena *arena = mw_arena_new();
+    Planned p = {.arena = arena, .diags = mw_diags_new(arena)};
+    p.cluster = test_cluster(4);
+    p.compilation.arena = arena;
+    if (mesh) {
+        ck_assert(mw_mesh_parse(mesh, &p.compilation.options.mesh));
+        p.cluster = test_cluster(mw_mesh_devices(&p.compilation.options.mesh));
+    }
+    p.compilation.options.pins = pins;
+    p.compilation.options.pin_count = pin_count;
+    MwSource *source = MW_NEW(arena, MwSource, 1);
+    source->name = "m.graph";
+    source->text = mw_arena_printf(arena, model, annotation);
+    source->bytes = strlen(source->text);
+    p.compilation.graph = mw_graph_parse(arena, mw_interner_new(arena), source, NULL, 0, p.diags);
+    return p;
+}
+
+static void run(Planned *p)
+{
+    p->compilation.cluster = &p->cluster;
+    MwPipelineOptions pipeline = {.stop_after = MW_PASS_partition, .dump_after = MW_PASS_COUNT};
+    p->ok = p->compilation.graph && mw_pipeline_run(&p->compilation, &pipeline, p->diags);
+    size_t bytes;
+    FILE *out = open_memstream(&p->messages, &bytes);
+    mw_diags_print(p->diags, out);
+    fclose(out);
+}
+
+static void finish(Planned *p)
+{
+    free(p->messages);
+    mw_arena_free(&p->arena);
+}
+
+static const char *chosen(const Planned *p, const char *name, char text[MW_SPEC_TEXT_BYTES])
+{
+    const MwGraph *graph = p->compilation.graph;
+    MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
+    ck_assert(mw_has_value(value));
+    return mw_spec_text(mw_sharding_value_spec(p->compilation.sharding, value),
+                        mw_value_tensor(graph, value)->rank, text);
+}
+
+static bool is_pinned(const Planned *p, const char *name)
+{
+    const MwGraph *graph = p->compilation.graph;
+    MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
+    const MwReport *report = p->compilation.report;
+    return report->nodes[report->index[mw_value(graph, value)->node.index]].pinned;
+}
+
+START_TEST(pins_are_honoured)
+{
+    static const struct {
+        const char *annotation, *pin, *mesh, *value, *spec;
+    } cases[] = {
+        {"", "a.w=[R, S0]", "4", "a.w", "[R, S0]"},
+        {"", "a.w=[R, R]", "4", "a.w", "[R, R]"},
+        {"", "a.w=[S1, S0]", "2x2", "a.w", "[S1, S0]"},
+        {"", "a.w=[ S1,S0 ]", "2x2", "a.w", "[S1, S0]"},
+        {"", "?.w=[S0, R]", "2", "b.w", "[S0, R]"},
+        {"", "*=[S0, R]", "2", "h", "[S0, R]"},
+        {" with spec = [S01, R]", "a.w=[R, R]", "2x2", "h", "[S01, R]"},
+        {" with spec = [S0, S1]", "h=[S0, S1]", "2x2", "h", "[S0, S1]"},
+        {" with spec = [S0, R]", "a.w=[R, S0]", "1", "a.w", "[R, R]"}, /* nothing to split over */
+        {"", "a.w=[R, S1]", NULL, "a.w", "[R, S1]"},                   /* rules out the mesh 4 */
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        char text[MW_SPEC_TEXT_BYTES];
+        Planned p = plan(cases[i].annotation, &cases[i].pin, 1, cases[i].mesh);
+        run(&p);
+        ck_assert_msg(p.ok, "%s", p.messages);
+        ck_assert_str_eq(chosen(&p, cases[i].value, text), cases[i].spec);
+        ck_assert(is_pinned(&p, cases[i].value));
+        finish(&p);
+    }
+}
+END_TEST
+
+/* A sum that stays partial because the user says so. */
+START_TEST(a_value_can_be_pinned_partial)
+{
+    char text[MW_SPEC_TEXT_BYTES];
+    const char *pins[] = {"b.w=[S0, R]", "einsum.1=[R, R] +P0"};
+    Planned p = plan("", pins, MW_COUNT(pins), "2");
+    run(&p);
+    ck_assert_msg(p.ok, "%s", p.messages);
+    ck_assert_str_eq(chosen(&p, "einsum.1", text), "[R, R] +P0");
+    ck_assert_str_eq(chosen(&p, "h", text), "[R, S0]");
+    finish(&p);
+}
+END_TEST
+
+START_TEST(impossible_pins_are_refused_with_the_reason)
+{
+    static const struct {
+        const char *annotation, *pin, *mesh, *message;
+    } cases[] = {
+        {"", "a.w", "2", "--pin a.w: not of the form NAME=SPEC"},
+        {"", "=[R]", "2", "not of the form NAME=SPEC"},
+        {"", "a.w=[R, S1", "2", "not of the form NAME=SPEC"},
+        {"", "a.w=[R, X]", "2", "not of the form NAME=SPEC"},
+        {"", "c.*=[R, R]", "2", "--pin c.*=[R, R]: the model has no value of that name"},
+        {"", "a.w=[R]", "2", "--pin a.w=[R]: a.w is f32[6, 16], the spec has 1 dimensions"},
+        {"", "a.w=[R, S1]", "4",
+         "cannot pin a.w to [R, S1] on a mesh of 4: axis 1 is not in the mesh"},
+        {"", "a.w=[S0, R]", "4",
+         "cannot pin a.w to [S0, R] on a mesh of 4: dimension 0 has size 6, which does not divide "
+         "by 4"},
+        {"", "a.w=[S0, S0]", "2", "--pin a.w=[S0, S0]: axis 0 is used twice"},
+        {"", "a.w=[R, S0] +P0", "2", "axis 0 is used twice"},
+        {"", "double=[R, R] +P0", "2", "on a mesh of 2 no sharding meets all the pins"},
+        {"", "s=[R, S0]", "2",
+         "cannot pin s to [R, S0] on a mesh of 2: operator softmax cannot give that spec\n"
+         "  note: it can give [S0, R], [R, R]"},
+        {"", "a.w=[R, R] +P0", "2", "operator weight cannot give that spec"},
+        {" with spec = [S0, R]", "h=[R, S0]", "2",
+         "--pin h=[R, S0]: h is pinned to [S0, R] already\n"
+         "  m.graph:5:26: note: by this annotation"},
+        {" with spec = [R, S1]", "a.w=[R, R]", "2", "m.graph:5:"},
+        {" with spec = [R, S1]", "a.w=[R, R]", "2", "axis 1 is not in the mesh"},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        Planned p = plan(cases[i].annotation, &cases[i].pin, 1, cases[i].mesh);
+        run(&p);
+        ck_assert_msg(!p.ok, "%s is honoured", cases[i].pin);
+        ck_assert_msg(strstr(p.messages, cases[i].message) != NULL, "%s\nis not in\n%s",
+                      cases[i].message, p.messages);
+        finish(&p);
+    }
+}
+END_TEST
+
+/* Where no mesh of the cluster will do, each says why. */
+START_TEST(every_mesh_says_why_not)
+{
+    const char *pin = "s=[S2, R]";
+    Planned p = plan("", &pin, 1, NULL);
+    run(&p);
+    ck_assert(!p.ok);
+    ck_assert_ptr_nonnull(strstr(p.messages, "on a mesh of 4: axis 2 is not in the mesh"));
+    ck_assert_ptr_nonnull(strstr(p.messages, "on a mesh of 2x2: axis 2 is not in the mesh"));
+    finish(&p);
+}
+END_TEST
+
+START_TEST(too_little_memory_is_refused_with_what_is_needed)
+{
+    Planned p = plan("", NULL, 0, "2");
+    p.compilation.options.memory_bytes = 100;
+    run(&p);
+    ck_assert(!p.ok);
+    ck_assert_ptr_nonnull(strstr(p.messages, "on a mesh of 2 a device needs at least"));
+    ck_assert_ptr_nonnull(strstr(p.messages, "more devices"));
+    finish(&p);
+}
+END_TEST
+
+START_TEST(a_mesh_of_other_devices_is_refused)
+{
+    Planned p = plan("", NULL, 0, "2x2");
+    p.cluster = test_cluster(8);
+    run(&p);
+    ck_assert(!p.ok);
+    ck_assert_ptr_nonnull(strstr(p.messages, "--mesh 2x2 has 4 devices, cluster test has 8"));
+    finish(&p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pins");
+    TCase *tests = tcase_create("all");
+    tcase_add_test(tests, pins_are_honoured);
+    tcase_add_test(tests, a_value_can_be_pinned_partial);
+    tcase_add_test(tests, impossible_pins_are_refused_with_the_reason);
+    tcase_add_test(tests, every_mesh_says_why_not);
+    tcase_add_test(tests, too_little_memory_is_refused_with_what_is_needed);
+    tcase_add_test(tests, a_mesh_of_other_devices_is_refused);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
