@@ -60,31 +60,52 @@ static bool write_all(int fd, const char *at, size_t bytes)
     return true;
 }
 
+/* Closes `fd`; false, and errno that of the first failure, if `good` is or closing fails. */
+static bool close_good(int fd, bool good)
+{
+    int saved = errno;
+    if (close(fd) != 0 && good)
+        return false;
+    errno = saved;
+    return good;
+}
+
+static bool write_over(const char *path, const void *data, size_t bytes)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && close_good(fd, write_all(fd, data, bytes));
+}
+
+/* Makes `path` by way of `temporary`, a template for mkstemp. */
+static bool write_and_rename(const char *path, char *temporary, const void *data, size_t bytes,
+                             unsigned mode)
+{
+    int fd = mkstemp(temporary);
+    if (fd < 0)
+        return false;
+    bool good = write_all(fd, data, bytes) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+    if (close_good(fd, good) && rename(temporary, path) == 0)
+        return true;
+    int saved = errno;
+    unlink(temporary);
+    errno = saved;
+    return false;
+}
+
 bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode)
 {
-    size_t length = strlen(path);
-    char *temporary = malloc(length + 12);
-    if (!temporary)
-        return false;
-    snprintf(temporary, length + 12, "%s.tmpXXXXXX", path);
-    int fd = mkstemp(temporary);
-    if (fd < 0) {
-        free(temporary);
-        return false;
+    struct stat info;
+    bool exists = stat(path, &info) == 0;
+    if (exists && !S_ISREG(info.st_mode))
+        return write_over(path, data, bytes);
+    char *target = exists ? realpath(path, NULL) : strdup(path); /* links stay links */
+    char *temporary = target ? malloc(strlen(target) + sizeof ".tmpXXXXXX") : NULL;
+    bool good = temporary != NULL;
+    if (good) {
+        sprintf(temporary, "%s.tmpXXXXXX", target);
+        good = write_and_rename(target, temporary, data, bytes, mode);
     }
-    bool good = write_all(fd, data, bytes) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
-    int saved = errno;
-    if (close(fd) != 0 && good) {
-        good = false;
-        saved = errno;
-    }
-    if (good && rename(temporary, path) != 0) {
-        good = false;
-        saved = errno;
-    }
-    if (!good)
-        unlink(temporary);
     free(temporary);
-    errno = saved;
+    free(target);
     return good;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan_build.h"
 
+#include "base/quantity.h"
 #include "codegen/instrs.h"
 #include "codegen/plan_report.h"
 
@@ -291,12 +292,13 @@ static bool fits_memory(const Builder *b, MwDiags *diags)
         c->options.memory_bytes ? c->options.memory_bytes : c->cluster->device.memory_bytes;
     if (!limit || b->mesh->arena_bytes <= limit)
         return true;
-    mw_diag_error(diags, mw_span_none(),
-                  "the plan needs %lld bytes of memory on a device, %lld more than it has",
-                  (long long)b->mesh->arena_bytes, (long long)(b->mesh->arena_bytes - limit));
-    mw_diag_note(
-        diags, mw_span_none(),
-        "more devices, a smaller batch or more micro-batches (--micro-batches) make it fit");
+    mw_diag_error(diags, mw_span_none(), "a device needs %s of memory: %s more than the %s it has",
+                  mw_bytes_text(b->arena, (double)b->mesh->arena_bytes),
+                  mw_bytes_text(b->arena, (double)(b->mesh->arena_bytes - limit)),
+                  mw_bytes_text(b->arena, (double)limit));
+    mw_diag_note(diags, mw_span_none(),
+                 "more devices, or more micro-batches than %d, would make it fit",
+                 c->micro_batches);
     return false;
 }
 

@@ -58,7 +58,9 @@ typedef struct {
     const MwCompilation *compilation;
     MwMeshShape mesh;
     int64_t memory_bytes;
-    MwDiags *diags; /* why it cannot be this mesh */
+    /* Why it cannot be this mesh: */
+    int64_t needed_bytes; /* more than the memory; 0: that is not the reason */
+    MwDiags *diags;
 } Attempt;
 
 static int micro_batches_of(const MwCompilation *compilation)
@@ -66,36 +68,37 @@ static int micro_batches_of(const MwCompilation *compilation)
     return (int)mw_max(1, compilation->micro_batches);
 }
 
-static void refuse_memory(const Attempt *attempt, int64_t needed_bytes)
+static void refuse_memory(Attempt *attempt, int64_t needed_bytes)
 {
-    char mesh[MW_MESH_TEXT_BYTES];
     MwArena *arena = attempt->compilation->arena;
-    mw_diag_error(
-        attempt->diags, mw_span_none(),
-        "on a mesh of %s a device needs at least %s of memory: %s more than the %s it has",
-        mw_mesh_text(&attempt->mesh, mesh), mw_bytes_text(arena, (double)needed_bytes),
-        mw_bytes_text(arena, (double)(needed_bytes - attempt->memory_bytes)),
-        mw_bytes_text(arena, (double)attempt->memory_bytes));
+    char mesh[MW_MESH_TEXT_BYTES];
+    attempt->needed_bytes = needed_bytes;
+    mw_diag_error(attempt->diags, mw_span_none(),
+                  "on a mesh of %s a device needs %s of memory: %s more than the %s it has",
+                  mw_mesh_text(&attempt->mesh, mesh), mw_bytes_text(arena, (double)needed_bytes),
+                  mw_bytes_text(arena, (double)(needed_bytes - attempt->memory_bytes)),
+                  mw_bytes_text(arena, (double)attempt->memory_bytes));
     mw_diag_note(attempt->diags, mw_span_none(),
                  "more devices, or more micro-batches than %d, would make it fit",
                  micro_batches_of(attempt->compilation));
 }
 
-static void refuse(const Attempt *attempt, const MwSolution *solution)
+static void refuse(Attempt *attempt, const MwSolution *solution, int64_t needed_bytes)
 {
     char mesh[MW_MESH_TEXT_BYTES];
     mw_mesh_text(&attempt->mesh, mesh);
     if (solution->status == MW_SOLVED_UNKNOWN)
         mw_diag_error(attempt->diags, mw_span_none(),
                       "no sharding that fits on a mesh of %s was found in time", mesh);
-    else if (solution->peak_usage > attempt->memory_bytes)
-        refuse_memory(attempt, solution->peak_usage);
+    else if (solution->peak_usage > 0)
+        refuse_memory(attempt, mw_max(needed_bytes, solution->peak_usage));
     else
         mw_diag_error(attempt->diags, mw_span_none(),
                       "on a mesh of %s no sharding meets all the pins", mesh);
 }
 
-static MwSharding *solve(const Attempt *attempt, MwIntraProblem *problem)
+/* NULL if there is none; `needed_bytes` is what is known already to be too much. */
+static MwSharding *solve(Attempt *attempt, MwIntraProblem *problem, int64_t needed_bytes)
 {
     MwArena *arena = attempt->compilation->arena;
     MwSolveOptions options = {.time_limit_s = attempt->compilation->options.solve_time_s};
@@ -104,7 +107,7 @@ static MwSharding *solve(const Attempt *attempt, MwIntraProblem *problem)
     sharding->solution = mw_solve(arena, &problem->problem, &options);
     sharding->choice = sharding->solution.choice;
     if (!sharding->choice) {
-        refuse(attempt, &sharding->solution);
+        refuse(attempt, &sharding->solution, needed_bytes);
         return NULL;
     }
     sharding->objective_s = mw_seconds(sharding->solution.cost);
@@ -115,7 +118,7 @@ static MwSharding *solve(const Attempt *attempt, MwIntraProblem *problem)
 
 /* The best sharding on one mesh; NULL if there is none. The problem does not see the copies that
  * resharding makes, so where they are too much it is solved again with less memory. */
-static MwSharding *try_mesh(const Attempt *attempt)
+static MwSharding *try_mesh(Attempt *attempt)
 {
     enum { TRIES = 4 };
     MwIntraQuery query = {.graph = attempt->compilation->graph,
@@ -124,13 +127,15 @@ static MwSharding *try_mesh(const Attempt *attempt)
                           .micro_batches = micro_batches_of(attempt->compilation),
                           .memory_bytes = attempt->memory_bytes};
     MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
+    int64_t needed_bytes = 0;
     for (int i = 0; problem && i < TRIES; i++) {
-        MwSharding *sharding = solve(attempt, problem);
+        MwSharding *sharding = solve(attempt, problem, needed_bytes);
         if (!sharding || sharding->peak_bytes <= attempt->memory_bytes)
             return sharding;
-        int64_t excess = sharding->peak_bytes - attempt->memory_bytes;
+        needed_bytes = sharding->peak_bytes;
+        int64_t excess = needed_bytes - attempt->memory_bytes;
         if (i == TRIES - 1 || excess >= problem->problem.usage_limit) {
-            refuse_memory(attempt, sharding->peak_bytes);
+            refuse_memory(attempt, needed_bytes);
             return NULL;
         }
         problem->problem.usage_limit -= excess;
@@ -166,29 +171,39 @@ static bool save_problem(const MwCompileOptions *options, const MwProblem *probl
            (!options->save_ilp || mw_problem_save_ilp(problem, options->save_ilp, diags));
 }
 
+/* Says why it is no mesh: where all lack memory, of the one that lacks the least. */
+static void refuse_all(const Attempt *attempts, int count, MwDiags *diags)
+{
+    const Attempt *least = &attempts[0];
+    for (int i = 0; i < count; i++)
+        if (attempts[i].needed_bytes < least->needed_bytes)
+            least = &attempts[i];
+    for (int i = 0; i < count; i++)
+        if (!least->needed_bytes || &attempts[i] == least)
+            mw_diags_append(diags, attempts[i].diags);
+}
+
 bool mw_pass_sharding(MwCompilation *compilation, MwDiags *diags)
 {
     MwMeshList meshes = {0};
     if (!choose_meshes(compilation, &meshes, diags))
         return false;
     const MwCompileOptions *options = &compilation->options;
-    MwDiags **why = MW_NEW(compilation->arena, MwDiags *, meshes.count);
+    Attempt *attempts = MW_NEW(compilation->arena, Attempt, meshes.count);
     MwSharding *best = NULL;
     for (int i = 0; i < meshes.count; i++) {
-        why[i] = mw_diags_new(compilation->arena);
-        Attempt attempt = {.compilation = compilation,
-                           .mesh = meshes.at[i],
-                           .memory_bytes = options->memory_bytes
-                                               ? options->memory_bytes
-                                               : compilation->cluster->device.memory_bytes,
-                           .diags = why[i]};
-        MwSharding *sharding = try_mesh(&attempt);
+        attempts[i] = (Attempt){.compilation = compilation,
+                                .mesh = meshes.at[i],
+                                .memory_bytes = options->memory_bytes
+                                                    ? options->memory_bytes
+                                                    : compilation->cluster->device.memory_bytes,
+                                .diags = mw_diags_new(compilation->arena)};
+        MwSharding *sharding = try_mesh(&attempts[i]);
         if (sharding && (!best || sharding->solution.cost < best->solution.cost))
             best = sharding;
     }
     if (!best) {
-        for (int i = 0; i < meshes.count; i++)
-            mw_diags_append(diags, why[i]);
+        refuse_all(attempts, meshes.count, diags);
         return false;
     }
     compilation->sharding = best;

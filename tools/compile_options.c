@@ -189,8 +189,7 @@ void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what,
     const struct argp model = {model_options, parse_model_option, "MODEL.graph", what, NULL, NULL,
                                NULL};
     const struct argp_child children[] = {{&model, 0, NULL, 0}, {0}};
-    const struct argp plan = {plan_options, parse_plan_option, "MODEL.graph", what, children, NULL,
-                              NULL};
+    const struct argp plan = {plan_options, parse_plan_option, NULL, NULL, children, NULL, NULL};
     options->cluster = "local:1";
     options->compile.solve_time_s = 5;
     options->pipeline.stop_after = MW_PASS_COUNT;

@@ -9,6 +9,8 @@
 #include "base/vec.h"
 #include "tests/unit/support.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +153,44 @@ START_TEST(a_failed_write_keeps_the_old_file)
 }
 END_TEST
 
+static mode_t kind_of(const char *path)
+{
+    struct stat info;
+    ck_assert_int_eq(lstat(path, &info), 0);
+    return info.st_mode & S_IFMT;
+}
+
+START_TEST(links_and_pipes_stay_what_they_are)
+{
+    char folder[] = "/tmp/mwtestXXXXXX", read_back[4] = "";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    MwArena *arena = mw_arena_new();
+    const char *file = mw_arena_printf(arena, "%s/file", folder);
+    const char *link = mw_arena_printf(arena, "%s/link", folder);
+    const char *pipe = mw_arena_printf(arena, "%s/pipe", folder);
+    ck_assert(mw_file_write(file, "old", 3, 0644));
+    ck_assert_int_eq(symlink(file, link), 0);
+    ck_assert(mw_file_write(link, "new", 3, 0644));
+    size_t bytes;
+    ck_assert_str_eq(mw_file_read(arena, file, &bytes), "new");
+    ck_assert_int_eq(kind_of(link), S_IFLNK);
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    int fd = open(pipe, O_RDWR | O_NONBLOCK);
+    ck_assert(mw_file_write(pipe, "new", 3, 0644));
+    ck_assert_int_eq(kind_of(pipe), S_IFIFO);
+    ck_assert_int_eq(read(fd, read_back, 3), 3);
+    ck_assert_str_eq(read_back, "new");
+    close(fd);
+    ck_assert(!mw_file_write(folder, "new", 3, 0644));
+    ck_assert_int_eq(errno, EISDIR);
+    unlink(pipe);
+    unlink(link);
+    unlink(file);
+    rmdir(folder);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
@@ -163,5 +203,6 @@ int main(void)
     tcase_add_test(tests, doubles_print_shortest_and_read_back);
     tcase_add_test(tests, diagnostics_show_line_and_caret);
     tcase_add_test(tests, a_failed_write_keeps_the_old_file);
+    tcase_add_test(tests, links_and_pipes_stay_what_they_are);
     return run_suite(suite);
 }
