@@ -11,19 +11,28 @@
 #include <math.h>
 #include <string.h>
 
-enum { PATIENCE = 40, DECODE_EVERY = 5 };
+enum {
+    PATIENCE = 40,    /* iterations after which the bound must have risen visibly */
+    DECODE_EVERY = 5, /* iterations */
+    FOLLOW_MOST = 6,  /* iterations that potentials get to follow the prices */
+};
 
 typedef struct {
     const MwCore *core;
     MwDual *dual;
     MwDualState *state; /* of the best bound */
     MwCoreBest *best;
-    double bound;      /* the best */
-    double *direction; /* [row] averaged excess */
+    double bound;      /* the best, */
+    double mark;       /* that of PATIENCE iterations ago, */
+    double base;       /* and that before the last step of the prices */
+    double last, rise; /* the bound after the last iteration, and what it gained */
+    int following;     /* iterations since the last step */
+    double *direction; /* [row] averaged excess, in limits */
+    double weight;     /* of the next excess in that average */
     double *excess, *next_price;
-    double pace; /* fraction of the gap that a step tries to close */
-    int stalled; /* iterations without a better bound */
-    double mark; /* the bound PATIENCE iterations ago */
+    double gap_wanted;
+    double pace;  /* fraction of the gap that a step tries to close */
+    double hoped; /* what the last step was to gain */
 } Ascent;
 
 static void try_choice(Ascent *ascent)
@@ -53,7 +62,7 @@ static double gap(const Ascent *ascent)
 
 /* From the best prices in the averaged direction. Usages are weighed by the row's limit, so that
  * units do not matter. */
-static void move_prices(Ascent *ascent)
+static void step_prices(Ascent *ascent)
 {
     const MwCore *core = ascent->core;
     double norm = 0;
@@ -61,29 +70,57 @@ static void move_prices(Ascent *ascent)
     for (int row = 0; row < core->row_count; row++) {
         double limit = fmax(1, (double)core->limit[row]);
         double *average = &ascent->direction[row];
-        *average += 0.1 * (ascent->excess[row] / limit - *average);
+        *average += ascent->weight * (ascent->excess[row] / limit - *average);
         if (ascent->state->price[row] > 0 || *average > 0)
             norm += *average * *average;
     }
-    double step = norm > 0 ? ascent->pace * fmin(gap(ascent), 0.1 * fabs(ascent->bound)) / norm : 0;
+    ascent->weight = 0.1;
+    ascent->base = ascent->bound;
+    ascent->hoped = ascent->pace * fmin(gap(ascent), 0.1 * fabs(ascent->bound));
+    double step = norm > 0 ? ascent->hoped / norm : 0;
     for (int row = 0; row < core->row_count; row++) {
         double limit = fmax(1, (double)core->limit[row]);
         double moved = ascent->state->price[row] + step * ascent->direction[row] / limit;
         ascent->next_price[row] = fmax(0, moved);
     }
     mw_dual_set_prices(ascent->dual, ascent->next_price);
+    ascent->following = 0;
+}
+
+/* Lengthens the steps if the last one gained most of what it was to gain. Otherwise shortens them
+ * to where the parabola through what was hoped and what came has its top; and if the potentials
+ * have gone far astray, takes them back. */
+static void judge_step(Ascent *ascent)
+{
+    double gained = ascent->last - ascent->base, hoped = ascent->hoped;
+    if (gained > 0.5 * hoped)
+        ascent->pace *= 1.5;
+    else if (gained < 0.1 * hoped)
+        ascent->pace *= fmax(0.2, fmin(0.7, hoped / (2 * (hoped - gained))));
+    ascent->pace = fmax(1e-6, fmin(ascent->pace, 2));
+    if (ascent->last < ascent->bound - gap(ascent)) {
+        mw_dual_load(ascent->dual, ascent->state);
+        ascent->last = ascent->bound;
+    }
+}
+
+/* Potentials need some iterations to follow the prices; a step is judged after that. */
+static void move_prices(Ascent *ascent)
+{
+    if (++ascent->following < FOLLOW_MOST && ascent->rise > 0.1 * gap(ascent))
+        return;
+    judge_step(ascent);
+    step_prices(ascent);
 }
 
 static void note_bound(Ascent *ascent)
 {
     double bound = mw_dual_bound(ascent->dual);
+    ascent->rise = bound - ascent->last;
+    ascent->last = bound;
     if (bound > ascent->bound) {
         ascent->bound = bound;
         mw_dual_save(ascent->dual, ascent->state);
-        ascent->stalled = 0;
-        ascent->pace = fmin(ascent->pace * 1.1, 2);
-    } else if (++ascent->stalled % 4 == 0) {
-        ascent->pace *= 0.66;
     }
 }
 
@@ -92,7 +129,7 @@ static void note_bound(Ascent *ascent)
 static bool rising(Ascent *ascent, int iteration)
 {
     if (ascent->dual->surplus_count > ascent->dual->strategy_count / 2 ||
-        (double)ascent->best->cost <= ascent->bound)
+        gap(ascent) <= ascent->gap_wanted * (double)ascent->best->cost)
         return false;
     if (iteration % PATIENCE != 0)
         return true;
@@ -101,10 +138,12 @@ static bool rising(Ascent *ascent, int iteration)
     return rises;
 }
 
-MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, MwCoreBest *best,
+MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pace, MwCoreBest *best,
                   const MwAscentLimits *limits)
 {
-    Ascent ascent = {.core = core, .best = best, .pace = 1, .bound = -INFINITY, .mark = -INFINITY};
+    Ascent ascent = {
+        .core = core, .best = best, .pace = *pace, .weight = 1, .gap_wanted = limits->gap};
+    ascent.bound = ascent.mark = ascent.last = -INFINITY;
     ascent.dual = mw_dual_new(arena, core, price);
     ascent.state = mw_dual_new_state(arena, ascent.dual);
     ascent.direction = MW_NEW(arena, double, core->row_count);
@@ -125,5 +164,6 @@ MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, MwCoreBest 
     mw_dual_load(ascent.dual, ascent.state);
     try_choice(&ascent);
     memcpy(price, ascent.dual->price, sizeof *price * (size_t)core->row_count);
+    *pace = ascent.pace;
     return ascent.dual;
 }

@@ -14,14 +14,15 @@ typedef struct {
 
 typedef struct {
     int iterations;    /* at most, of two sweeps each */
+    double gap;        /* stop when the best choice is that close, as a share of its cost */
     double deadline_s; /* of mw_clock_s; 0: none */
 } MwAscentLimits;
 
 /* Raises the bound of `core` until it rises no more or meets the cost of `best`, and returns the
  * potentials and prices of the best bound. `price` ([row_count]) holds the prices to begin with,
- * and those of the best bound on return. Choices found on the way replace `best` if they are legal
- * and better. */
-MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, MwCoreBest *best,
+ * and those of the best bound on return; `pace` likewise how boldly they move (1 to begin with).
+ * Choices found on the way replace `best` if they are legal and better. */
+MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pace, MwCoreBest *best,
                   const MwAscentLimits *limits);
 
 #endif

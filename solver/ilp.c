@@ -12,10 +12,11 @@
  * are forbidden have no column. This is the linearisation of Alpa (OSDI 2022, section 4.2), and the
  * local polytope of Schlesinger (1976).
  *
- * Costs are rescaled for GLPK, and what it returns is only used as a choice: its cost is computed
- * anew in integers. */
+ * Costs are rescaled for GLPK, and what it returns is only used as a choice, polished and costed
+ * anew in integers; the bound leaves room for the tolerances of floating point. */
 #include "solver/ilp.h"
 
+#include "solver/polish.h"
 #include "solver/reduce.h"
 
 #include <limits.h>
@@ -143,42 +144,48 @@ static void build_memory(MwIlp *ilp, const MwCore *core, int memory_row, Row *ro
     glp_set_row_name(ilp->program, emit_row(ilp->program, row, GLP_UP, limit * scale), name);
 }
 
-MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
+static MwIlp build_without_memory(MwArena *arena, const MwCore *core, double scale, Row *row)
 {
-    MwArena *scratch = mw_arena_new();
-    Row row = {.arena = scratch};
     MwIlp ilp = {glp_create_prob(), MW_NEW(arena, int, core->node_count)};
     glp_set_obj_dir(ilp.program, GLP_MIN);
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost)
-            build_node(&ilp, core, i, scale, &row);
+            build_node(&ilp, core, i, scale, row);
     for (int i = 0; i < core->factors.count; i++)
         if (core->factors.at[i].cost)
-            build_factor(&ilp, core, i, scale, &row);
+            build_factor(&ilp, core, i, scale, row);
+    return ilp;
+}
+
+MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
+{
+    MwArena *scratch = mw_arena_new();
+    Row row = {.arena = scratch};
+    MwIlp ilp = build_without_memory(arena, core, scale, &row);
     for (int i = 0; i < core->row_count; i++)
         build_memory(&ilp, core, i, &row);
     mw_arena_free(&scratch);
     return ilp;
 }
 
+/* ---- Solving ---- */
+
+enum {
+    COLUMN_LIMIT = 30000,
+    /* Where there is no deadline, and so that answers do not depend on the machine's speed. */
+    SIMPLEX_LIMIT = 200000,
+    TREE_LIMIT = 20000
+};
+
 /* Costs are brought to at most this, well inside the tolerances of a double simplex. */
 static const double GREATEST_COST = 1e4;
 
-static double good_scale(const MwCore *core)
-{
-    int64_t greatest = 1;
-    for (int i = 0; i < core->node_count; i++)
-        for (int s = 0; core->nodes[i].cost && s < core->nodes[i].cost->count; s++)
-            if (core->nodes[i].cost->at[s] < MW_FORBIDDEN)
-                greatest = mw_max(greatest, core->nodes[i].cost->at[s]);
-    for (int i = 0; i < core->factors.count; i++)
-        for (int64_t e = 0; core->factors.at[i].cost && e < core->factors.at[i].cost->count; e++)
-            if (core->factors.at[i].cost->at[e] < MW_FORBIDDEN)
-                greatest = mw_max(greatest, core->factors.at[i].cost->at[e]);
-    return GREATEST_COST / (double)greatest;
-}
+/* GLPK's answer may be worse than the best by about this share of its value; its own tolerances,
+ * set below, are a tenth of it or less. */
+static const double TRUST = 1e-6;
 
-enum { COLUMN_LIMIT = 200000 };
+/* Of a row's limit; above what GLPK tolerates in a row that it has. */
+static const double EXCESS = 1e-6;
 
 bool mw_ilp_manageable(const MwCore *core)
 {
@@ -188,6 +195,69 @@ bool mw_ilp_manageable(const MwCore *core)
     for (int i = 0; i < core->factors.count; i++)
         columns += core->factors.at[i].cost ? core->factors.at[i].cost->count : 0;
     return columns <= COLUMN_LIMIT;
+}
+
+static int64_t greatest_allowed(const MwTable *cost)
+{
+    int64_t greatest = 0;
+    for (int64_t e = 0; cost && e < cost->count; e++)
+        if (cost->at[e] < MW_FORBIDDEN)
+            greatest = mw_max(greatest, cost->at[e]);
+    return greatest;
+}
+
+static double good_scale(const MwCore *core)
+{
+    int64_t greatest = 1;
+    for (int i = 0; i < core->node_count; i++)
+        greatest = mw_max(greatest, greatest_allowed(core->nodes[i].cost));
+    for (int i = 0; i < core->factors.count; i++)
+        greatest = mw_max(greatest, greatest_allowed(core->factors.at[i].cost));
+    return GREATEST_COST / (double)greatest;
+}
+
+/* Memory rows join the program when the solution of a relaxation exceeds them: few ever do. */
+typedef struct {
+    const MwCore *core;
+    MwIlp *ilp;
+    Row row;
+    int nodes;
+} Search;
+
+static double relaxed_usage(const Search *search, glp_prob *program, int memory_row)
+{
+    const MwCore *core = search->core;
+    double usage = 0;
+    for (int i = 0; i < core->node_count; i++)
+        for (int k = 0; k < core->nodes[i].terms.count; k++) {
+            const MwCoreTerm *term = &core->nodes[i].terms.at[k];
+            if (memory_row < term->first || memory_row > term->last)
+                continue;
+            for (int s = 0; s < term->usage->count; s++)
+                usage += (double)term->usage->at[s] *
+                         glp_get_col_prim(program, search->ilp->column[i] + s);
+        }
+    return usage;
+}
+
+/* GLPK keeps them for the node of the tree and those below it. */
+static void add_exceeded_rows(Search *search, glp_prob *program)
+{
+    MwIlp relaxed = {program, search->ilp->column};
+    for (int i = 0; i < search->core->row_count; i++) {
+        double limit = (double)search->core->limit[i];
+        if (relaxed_usage(search, program, i) > limit + EXCESS * fmax(1, limit))
+            build_memory(&relaxed, search->core, i, &search->row);
+    }
+}
+
+static void watch_tree(glp_tree *tree, void *context)
+{
+    Search *search = context;
+    if (glp_ios_reason(tree) == GLP_IROWGEN)
+        add_exceeded_rows(search, glp_ios_get_prob(tree));
+    else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_LIMIT)
+        glp_ios_terminate(tree);
 }
 
 static int *read_choice(MwArena *arena, const MwCore *core, const MwIlp *ilp)
@@ -204,30 +274,74 @@ static int *read_choice(MwArena *arena, const MwCore *core, const MwIlp *ilp)
     return choice;
 }
 
-MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, double deadline_s)
+static int milliseconds_left(double deadline_s)
 {
-    double scale = good_scale(core);
-    MwIlp ilp = mw_ilp_build(arena, core, scale);
-    MwIlpAnswer answer = {.bound = core->constant};
+    if (deadline_s <= 0)
+        return INT_MAX;
+    return (int)fmin(fmax(1e3 * (deadline_s - mw_clock_s()), 1), INT_MAX);
+}
+
+/* The relaxation at the root. False if that was not finished. */
+static bool solve_root(glp_prob *program, double deadline_s, bool *possible)
+{
+    glp_smcp control;
+    glp_init_smcp(&control);
+    control.msg_lev = GLP_MSG_OFF;
+    control.presolve = GLP_ON;
+    control.it_lim = SIMPLEX_LIMIT;
+    control.tm_lim = milliseconds_left(deadline_s);
+    int failure = glp_simplex(program, &control);
+    *possible = failure != GLP_ENOPFS && glp_get_status(program) != GLP_NOFEAS;
+    return !*possible || (failure == 0 && glp_get_status(program) == GLP_OPT);
+}
+
+static int solve_tree(Search *search, double deadline_s)
+{
     glp_iocp control;
     glp_init_iocp(&control);
     control.msg_lev = GLP_MSG_OFF;
-    control.presolve = GLP_ON;
-    control.mip_gap = 0;
-    if (deadline_s > 0)
-        control.tm_lim = (int)fmin(fmax(1e3 * (deadline_s - mw_clock_s()), 1), INT_MAX);
-    int failure = glp_intopt(ilp.program, &control);
-    int status = failure ? GLP_UNDEF : glp_mip_status(ilp.program);
-    if (failure == GLP_ENOPFS || status == GLP_NOFEAS)
+    control.tol_int = 1e-7;
+    control.tol_obj = 1e-9;
+    control.tm_lim = milliseconds_left(deadline_s);
+    control.sr_heur = GLP_OFF; /* it does not know of rows that joined later */
+    control.cb_func = watch_tree;
+    control.cb_info = search;
+    int failure = glp_intopt(search->ilp->program, &control);
+    int status = glp_mip_status(search->ilp->program);
+    return failure && status == GLP_OPT ? GLP_FEAS : status;
+}
+
+static MwIlpAnswer read_answer(MwArena *arena, const MwCore *core, const MwIlp *ilp, int status)
+{
+    MwIlpAnswer answer = {.proven = status == GLP_NOFEAS, .bound = core->constant};
+    if (status != GLP_OPT && status != GLP_FEAS)
+        return answer;
+    int *choice = read_choice(arena, core, ilp);
+    mw_polish(core, choice);
+    if (!mw_core_allows(core, choice) || !mw_core_fits(core, choice))
+        return answer; /* legal within the tolerances only */
+    answer.choice = choice;
+    if (status == GLP_OPT) {
         answer.proven = true;
-    if (failure == GLP_ETMLIM || failure == GLP_EMIPGAP)
-        status = glp_mip_status(ilp.program);
-    if (status == GLP_OPT || status == GLP_FEAS) {
-        answer.choice = read_choice(arena, core, &ilp);
-        answer.proven = status == GLP_OPT;
+        MwCost cost = mw_core_cost(core, answer.choice);
+        answer.bound = cost - (MwCost)(TRUST * (double)(cost - core->constant));
     }
-    if (answer.proven && answer.choice)
-        answer.bound = mw_core_cost(core, answer.choice);
+    return answer;
+}
+
+MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, double deadline_s)
+{
+    MwArena *scratch = mw_arena_new();
+    Row row = {.arena = scratch};
+    MwIlp ilp = build_without_memory(scratch, core, good_scale(core), &row);
+    Search search = {.core = core, .ilp = &ilp, .row = row};
+    glp_term_out(GLP_OFF);
+    bool possible;
+    int status = GLP_UNDEF;
+    if (solve_root(ilp.program, deadline_s, &possible))
+        status = possible ? solve_tree(&search, deadline_s) : GLP_NOFEAS;
+    MwIlpAnswer answer = read_answer(arena, core, &ilp, status);
     glp_delete_prob(ilp.program);
+    mw_arena_free(&scratch);
     return answer;
 }

@@ -18,7 +18,7 @@ typedef struct {
 MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale);
 
 typedef struct {
-    bool proven;  /* `choice` is a best one; or, if NULL, there is none */
+    bool proven;  /* `choice` is a best one, but for tolerances; or, if NULL, there is none */
     int *choice;  /* [node_count], for the nodes left; NULL: none found */
     MwCost bound; /* no choice costs less, core->constant included */
 } MwIlpAnswer;

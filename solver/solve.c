@@ -25,9 +25,11 @@ typedef struct {
     MwArena *arena, *scratch;
     MwTables *tables;
     double start_s, deadline_s;
-    FILE *log; /* may be NULL */
+    double gap; /* that is good enough */
+    FILE *log;  /* may be NULL */
     MwSolution *solution;
     bool impossible;
+    double pace; /* of prices; see ascent.h */
 } Solver;
 
 static int nodes_left(const MwCore *core)
@@ -51,10 +53,13 @@ static bool out_of_time(const Solver *solver)
     return solver->deadline_s > 0 && mw_clock_s() > solver->deadline_s;
 }
 
-static bool proven(const Solver *solver)
+/* Nothing more is wanted: the gap is closed, or small enough. */
+static bool done(const Solver *solver)
 {
     const MwSolution *solution = solver->solution;
-    return solver->impossible || (solution->choice && solution->cost <= solution->lower_bound);
+    if (!solution->choice)
+        return solver->impossible;
+    return (double)(solution->cost - solution->lower_bound) <= solver->gap * (double)solution->cost;
 }
 
 /* What is left of the core, after `step`. */
@@ -168,17 +173,18 @@ static bool eliminate_all(Solver *solver, const MwCore *core, int64_t total)
 static void tighten(Solver *solver, MwCore *core, int iterations)
 {
     MwArena *scratch = mw_arena_new();
-    MwAscentLimits limits = {.iterations = iterations, .deadline_s = solver->deadline_s};
+    MwAscentLimits limits = {
+        .iterations = iterations, .gap = solver->gap, .deadline_s = solver->deadline_s};
     MwCoreBest found = {.cost = MW_CORE_NONE};
     if (solver->solution->choice)
         found.cost = mw_core_cutoff(core, solver->solution->cost);
-    MwDual *dual = mw_ascend(scratch, core, core->price, &found, &limits);
+    MwDual *dual = mw_ascend(scratch, core, core->price, &solver->pace, &found, &limits);
     if (found.choice)
         offer_of_core(solver, core, found.choice);
     raise_bound(solver, core, mw_dual_certify(dual));
     log_step(solver, core, "ascend");
     /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
-    bool worthwhile = solver->solution->choice && !proven(solver) &&
+    bool worthwhile = solver->solution->choice && !done(solver) &&
                       dual->surplus_count > dual->strategy_count / 10;
     if (worthwhile)
         mw_dual_apply(dual, core, mw_core_cutoff(core, solver->solution->cost));
@@ -190,7 +196,7 @@ static void tighten(Solver *solver, MwCore *core, int iterations)
 /* Nothing more to do on this core: there is an answer, or nothing left. */
 static bool settled(Solver *solver, const MwCore *core)
 {
-    if (proven(solver))
+    if (done(solver))
         return true;
     solver->solution->reduced_nodes = nodes_left(core);
     if (solver->solution->reduced_nodes > 0 && !core->infeasible)
@@ -287,7 +293,7 @@ static void solve(Solver *solver)
         return;
     }
     solve_relaxed(solver);
-    if (!proven(solver))
+    if (!done(solver))
         solve_limited(solver);
 }
 
@@ -299,7 +305,9 @@ MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     Solver solver = {.problem = problem,
                      .arena = arena,
                      .scratch = scratch,
+                     .pace = 1,
                      .start_s = start_s,
+                     .gap = options ? options->gap : 0,
                      .log = options ? options->log : NULL,
                      .tables = mw_tables_new(scratch),
                      .solution = &solution};
@@ -309,7 +317,8 @@ MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     if (!solution.choice)
         solution.status = solver.impossible ? MW_SOLVED_INFEASIBLE : MW_SOLVED_UNKNOWN;
     else
-        solution.status = proven(&solver) ? MW_SOLVED_OPTIMAL : MW_SOLVED_FEASIBLE;
+        solution.status =
+            solution.cost == solution.lower_bound ? MW_SOLVED_OPTIMAL : MW_SOLVED_FEASIBLE;
     solution.time_s = mw_clock_s() - start_s;
     mw_arena_free(&scratch);
     return solution;

@@ -47,7 +47,8 @@ typedef struct {
 } MwProblem;
 
 typedef struct {
-    double time_limit_s; /* 0: none */
+    double time_limit_s; /* 0: none; the effort is limited in any case */
+    double gap;          /* stop when cost - lower_bound is at most this share of the cost */
     FILE *log;           /* a line per step; NULL: none */
 } MwSolveOptions;
 
