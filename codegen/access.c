@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/access.h"
 
-static const MwTensor *operand_tensor(const MwLegal *legal, const MwNode *node, int k)
-{
-    return mw_value_tensor(legal->graph, node->operands[k]);
-}
-
 static const MwTensor *result_tensor(const MwLegal *legal, const MwNode *node)
 {
     return &legal->graph->values.at[node->first_result].tensor;
@@ -34,7 +29,7 @@ bool mw_node_is_kernel(const MwNode *node)
 
 MwReduction mw_node_reduction(const MwLegal *legal, const MwNode *node)
 {
-    const MwTensor *operand = operand_tensor(legal, node, 0);
+    const MwTensor *operand = mw_legal_operand_tensor(legal, node, 0);
     const MwAttr *axes = mw_node_attr(node, MW_ATTR_AXES);
     unsigned reduced = 0;
     for (int i = 0; i < axes->ints.count; i++)
@@ -62,7 +57,7 @@ MwReduction mw_node_reduction(const MwLegal *legal, const MwNode *node)
 static MwNodeSpace reduction_space(const MwLegal *legal, const MwNode *node)
 {
     MwReduction reduction = mw_node_reduction(legal, node);
-    return (MwNodeSpace){.points = mw_tensor_elements(operand_tensor(legal, node, 0)),
+    return (MwNodeSpace){.points = mw_tensor_elements(mw_legal_operand_tensor(legal, node, 0)),
                          .columns = reduction.level == MW_LEVEL_TOTAL ? 0 : reduction.columns,
                          .result_level = reduction.level};
 }
@@ -76,8 +71,8 @@ MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node)
     case MW_OP_REDUCE_MAX:
         return reduction_space(legal, node);
     case MW_OP_LOGSUMEXP:
-        space.points = mw_tensor_elements(operand_tensor(legal, node, 0));
-        space.columns = last_dim(operand_tensor(legal, node, 0));
+        space.points = mw_tensor_elements(mw_legal_operand_tensor(legal, node, 0));
+        space.columns = last_dim(mw_legal_operand_tensor(legal, node, 0));
         space.result_level = MW_LEVEL_ROW;
         return space;
     case MW_OP_SOFTMAX:
@@ -108,10 +103,10 @@ bool mw_node_gathers(const MwLegal *legal, const MwNode *node, int k, int64_t *s
     if (node->op == MW_OP_EMBEDDING && k == 1)
         axis = 0;
     else if (node->op == MW_OP_PICK && k == 0)
-        axis = operand_tensor(legal, node, k)->rank - 1;
+        axis = mw_legal_operand_tensor(legal, node, k)->rank - 1;
     else
         return false;
-    const MwTensor *tensor = operand_tensor(legal, node, k);
+    const MwTensor *tensor = mw_legal_operand_tensor(legal, node, k);
     *entries = tensor->dim[axis];
     MW_ASSERT(
         mw_layout_stride(&legal->views.at[node->operands[k].index].layout, tensor, axis, stride));
@@ -122,13 +117,13 @@ bool mw_node_gathers(const MwLegal *legal, const MwNode *node, int k, int64_t *s
 static MwLayout first_entry(const MwLegal *legal, const MwNode *node, int k, int axis)
 {
     MwLayout layout = legal->views.at[node->operands[k].index].layout;
-    MW_ASSERT(mw_layout_slice(&layout, operand_tensor(legal, node, k), axis, 0, 1));
+    MW_ASSERT(mw_layout_slice(&layout, mw_legal_operand_tensor(legal, node, k), axis, 0, 1));
     return layout;
 }
 
 MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k)
 {
-    const MwTensor *operand = operand_tensor(legal, node, k);
+    const MwTensor *operand = mw_legal_operand_tensor(legal, node, k);
     const MwTensor *result = result_tensor(legal, node);
     MwLayout layout = legal->views.at[node->operands[k].index].layout;
     switch (node->op) {

@@ -22,15 +22,10 @@ static MwUnit *unit_at(const Fusion *f, int unit)
     return &f->out->units.at[unit];
 }
 
-static const MwNode *node_at(const MwLegal *legal, int n)
-{
-    return &legal->graph->nodes.at[n];
-}
-
 /* The node that computes what operand k of `node` shows. */
 static int producer_of(const MwLegal *legal, const MwNode *node, int k)
 {
-    MwValueId root = legal->views.at[node->operands[k].index].root;
+    MwValueId root = mw_legal_root(legal, node->operands[k]);
     return mw_value(legal->graph, root)->node.index;
 }
 
@@ -88,7 +83,7 @@ static bool layouts_equal(const MwLayout *a, const MwLayout *b)
 
 MwLevel mw_units_result_level(const MwLegal *legal, const MwUnits *units, int n)
 {
-    MwLevel level = mw_node_space(legal, node_at(legal, n)).result_level;
+    MwLevel level = mw_node_space(legal, mw_legal_at(legal, n)).result_level;
     return level == MW_LEVEL_POINT ? units->level[n] : level;
 }
 
@@ -103,7 +98,7 @@ static bool level_sees(MwLevel level, MwLevel input)
 /* Whether node n can take operand k from registers. */
 static bool operand_fits(const Fusion *f, const MwUnit *unit, int n, int k, int producer)
 {
-    const MwNode *node = node_at(f->legal, n);
+    const MwNode *node = mw_legal_at(f->legal, n);
     int64_t stride, entries;
     MwLevel input = mw_units_result_level(f->legal, f->out, producer);
     MwLevel level = f->out->level[n];
@@ -149,7 +144,7 @@ static bool add_layout_cuts(const Fusion *f, MwUnit *unit, int n, const MwLayout
 
 static bool add_node_cuts(const Fusion *f, MwUnit *unit, int n)
 {
-    const MwNode *node = node_at(f->legal, n);
+    const MwNode *node = mw_legal_at(f->legal, n);
     for (int k = 0; k < node->operand_count; k++) {
         MwLayout access = mw_node_access(f->legal, node, k);
         if (!add_layout_cuts(f, unit, n, &access))
@@ -170,7 +165,7 @@ static bool depends_on(Fusion *f, int from, int to, int through)
     const MwUnit *unit = unit_at(f, from), *target = unit_at(f, to);
     f->visited[from] = f->stamp;
     for (int i = 0; i < unit->nodes.count; i++) {
-        const MwNode *node = node_at(f->legal, unit->nodes.at[i]);
+        const MwNode *node = mw_legal_at(f->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->operand_count; k++) {
             int next = f->out->unit_of[producer_of(f->legal, node, k)];
             if (next < 0 || next == from)
@@ -241,7 +236,8 @@ static void relevel(Fusion *f, const MwUnit *unit, MwLevel from, MwLevel to)
 static bool results_allow(const Fusion *f, const MwUnit *b, MwLevel level)
 {
     for (int i = 0; i < b->nodes.count && level != MW_LEVEL_POINT; i++) {
-        MwLevel result = mw_node_space(f->legal, node_at(f->legal, b->nodes.at[i])).result_level;
+        MwLevel result =
+            mw_node_space(f->legal, mw_legal_at(f->legal, b->nodes.at[i])).result_level;
         if (result != MW_LEVEL_POINT && level != MW_LEVEL_ROW)
             return false;
     }
@@ -253,7 +249,7 @@ static bool operands_allow(const Fusion *f, MwUnit *merged, int a, int b)
 {
     for (int i = 0; i < merged->nodes.count; i++) {
         int n = merged->nodes.at[i];
-        const MwNode *node = node_at(f->legal, n);
+        const MwNode *node = mw_legal_at(f->legal, n);
         for (int k = 0; k < node->operand_count; k++) {
             int producer = producer_of(f->legal, node, k);
             int unit = f->out->unit_of[producer];
@@ -272,7 +268,7 @@ static bool sums_allow(const Fusion *f, const MwUnit *merged)
     bool binds_rows = false;
     for (int i = 0; i < merged->nodes.count; i++) {
         int n = merged->nodes.at[i];
-        MwNodeSpace space = mw_node_space(f->legal, node_at(f->legal, n));
+        MwNodeSpace space = mw_node_space(f->legal, mw_legal_at(f->legal, n));
         column_sums += space.result_level == MW_LEVEL_COLUMN;
         bool reduces_rows = space.columns && space.result_level != MW_LEVEL_COLUMN;
         binds_rows = binds_rows || reduces_rows || space.result_level == MW_LEVEL_TOTAL ||
@@ -287,7 +283,7 @@ static int outside_operands(const Fusion *f, const MwUnit *merged, int a, int b)
 {
     int count = 0;
     for (int i = 0; i < merged->nodes.count; i++) {
-        const MwNode *node = node_at(f->legal, merged->nodes.at[i]);
+        const MwNode *node = mw_legal_at(f->legal, merged->nodes.at[i]);
         count += node->result_count;
         for (int k = 0; k < node->operand_count; k++) {
             int unit = f->out->unit_of[producer_of(f->legal, node, k)];
@@ -346,7 +342,8 @@ static void try_merge(Fusion *f, int a, int b, int level_count)
 
 bool mw_unit_accumulates(const MwLegal *legal, const MwUnit *unit)
 {
-    return !unit->is_kernel && node_at(legal, mw_vec_last(&unit->nodes))->op == MW_OP_ACCUMULATE;
+    return !unit->is_kernel &&
+           mw_legal_at(legal, mw_vec_last(&unit->nodes))->op == MW_OP_ACCUMULATE;
 }
 
 /* The whole of its root, as it is stored. */
@@ -365,9 +362,9 @@ static MwValueId accumulated_state(const MwLegal *legal, int n)
 {
     const MwGraph *graph = legal->graph;
     for (int i = 0; i < graph->assigns.count; i++) {
-        MwValueId value = legal->views.at[graph->assigns.at[i].value.index].root;
+        MwValueId value = mw_legal_root(legal, graph->assigns.at[i].value);
         if (mw_value(graph, value)->node.index == n)
-            return legal->views.at[graph->assigns.at[i].target.index].root;
+            return mw_legal_root(legal, graph->assigns.at[i].target);
     }
     return mw_no_value();
 }
@@ -376,11 +373,11 @@ static MwValueId accumulated_state(const MwLegal *legal, int n)
  * reads in its phase and that it gives a new value. */
 static bool can_accumulate(const MwLegal *legal, int n, const int32_t *uses)
 {
-    const MwNode *node = node_at(legal, n);
+    const MwNode *node = mw_legal_at(legal, n);
     if (node->op != MW_OP_ACCUMULATE)
         return false;
-    MwValueId state = legal->views.at[node->operands[0].index].root;
-    MwValueId sum = legal->views.at[node->operands[1].index].root;
+    MwValueId state = mw_legal_root(legal, node->operands[0]);
+    MwValueId sum = mw_legal_root(legal, node->operands[1]);
     const MwNode *einsum = mw_value_node(legal->graph, sum);
     return einsum->op == MW_OP_EINSUM && einsum->phase == node->phase && uses[sum.index] == 1 &&
            uses[state.index] == 1 && mw_value_tensor(legal->graph, state)->type == MW_F32 &&
@@ -394,11 +391,11 @@ static void absorb_accumulations(Fusion *f)
     int32_t *uses = MW_NEW(f->arena, int32_t, graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++)
         for (int k = 0; k < graph->nodes.at[n].operand_count && f->out->unit_of[n] >= 0; k++)
-            uses[f->legal->views.at[graph->nodes.at[n].operands[k].index].root.index]++;
+            uses[mw_legal_root(f->legal, graph->nodes.at[n].operands[k]).index]++;
     for (int i = 0; i < graph->outputs.count; i++)
-        uses[f->legal->views.at[graph->outputs.at[i].value.index].root.index]++;
+        uses[mw_legal_root(f->legal, graph->outputs.at[i].value).index]++;
     for (int i = 0; i < graph->assigns.count; i++)
-        uses[f->legal->views.at[graph->assigns.at[i].value.index].root.index]++;
+        uses[mw_legal_root(f->legal, graph->assigns.at[i].value).index]++;
     for (int n = 0; n < graph->nodes.count; n++) {
         if (!can_accumulate(f->legal, n, uses))
             continue;
@@ -441,7 +438,7 @@ static void start_units(Fusion *f)
 
 static void merge_with_producers(Fusion *f, int n)
 {
-    const MwNode *node = node_at(f->legal, n);
+    const MwNode *node = mw_legal_at(f->legal, n);
     for (int k = 0; k < node->operand_count; k++) {
         int producer = f->out->unit_of[producer_of(f->legal, node, k)];
         if (producer >= 0)
@@ -452,9 +449,9 @@ static void merge_with_producers(Fusion *f, int n)
 /* Merges the units of nodes that read the same large value not far from each other. */
 static void merge_siblings(Fusion *f, int n, int32_t *last_reader)
 {
-    const MwNode *node = node_at(f->legal, n);
+    const MwNode *node = mw_legal_at(f->legal, n);
     for (int k = 0; k < node->operand_count; k++) {
-        MwValueId root = f->legal->views.at[node->operands[k].index].root;
+        MwValueId root = mw_legal_root(f->legal, node->operands[k]);
         const MwTensor *tensor = mw_value_tensor(f->legal->graph, root);
         bool large = mw_tensor_elements(tensor) >= unit_at(f, f->out->unit_of[n])->space.points;
         int reader = last_reader[root.index];
@@ -482,7 +479,7 @@ static void merge_units(Fusion *f)
 
 static void store(Fusion *f, MwValueId value)
 {
-    MwValueId root = f->legal->views.at[value.index].root;
+    MwValueId root = mw_legal_root(f->legal, value);
     if (!mw_op_is_generator(mw_value_node(f->legal->graph, root)->op))
         f->out->is_stored[root.index] = true;
 }

@@ -3,29 +3,20 @@
 
 #include "base/hash.h"
 #include "codegen/contract.h"
+#include "codegen/plan_report.h"
 #include "codegen/print_c.h"
 #include "runtime/routine.h"
 
 #include <string.h>
 
-static const MwNode *node_at(const MwLegal *legal, int n)
-{
-    return &legal->graph->nodes.at[n];
-}
-
 static const MwNode *first_node(const MwLegal *legal, const MwUnit *unit)
 {
-    return node_at(legal, unit->nodes.at[0]);
+    return mw_legal_at(legal, unit->nodes.at[0]);
 }
 
 static const MwView *operand_view(const MwLegal *legal, const MwNode *node, int k)
 {
     return &legal->views.at[node->operands[k].index];
-}
-
-static const MwTensor *operand_tensor(const MwLegal *legal, const MwNode *node, int k)
-{
-    return mw_value_tensor(legal->graph, node->operands[k]);
 }
 
 static int buffer_of(const MwEmitter *e, MwValueId root)
@@ -64,27 +55,18 @@ static double stream_s(const MwEmitter *e, double flops, double bytes)
 
 /* ---- Kernels ---- */
 
-/* "models/gpt.graph:12:9" */
-static const char *source_text(MwArena *arena, const MwOrigin *origin)
-{
-    if (!origin->span.source)
-        return "";
-    MwPlace place = mw_span_place(origin->span);
-    return mw_arena_printf(arena, "%s:%d:%d", origin->span.source->name, place.line, place.column);
-}
-
 /* The operators of a unit, each once with the first place it comes from. */
 static const char *unit_comment(const MwEmitter *e, const MwUnit *unit)
 {
     MwText text = {.arena = e->arena};
     for (int i = 0; i < unit->nodes.count; i++) {
-        const MwNode *node = node_at(e->legal, unit->nodes.at[i]);
+        const MwNode *node = mw_legal_at(e->legal, unit->nodes.at[i]);
         bool seen = false;
         for (int k = 0; k < i; k++)
-            seen = seen || node_at(e->legal, unit->nodes.at[k])->op == node->op;
+            seen = seen || mw_legal_at(e->legal, unit->nodes.at[k])->op == node->op;
         if (seen)
             continue;
-        const char *source = source_text(e->arena, &node->origin);
+        const char *source = mw_plan_report_source(e->arena, node);
         mw_text_printf(&text, "%s%s%s%s", i ? "\n * " : "", mw_op_info(node->op)->name,
                        *source ? ", " : "", source);
     }
@@ -101,7 +83,7 @@ static const char *kernel_name(const MwEmitter *e, const MwUnit *unit, int index
     mw_text_printf(&text, "k%d", index);
     int named = 0;
     for (int i = unit->nodes.count - 1; i >= 0 && named < 3; i--) {
-        const char *name = mw_op_info(node_at(e->legal, unit->nodes.at[i])->op)->name;
+        const char *name = mw_op_info(mw_legal_at(e->legal, unit->nodes.at[i])->op)->name;
         if (strstr(text.at, name))
             continue;
         mw_text_printf(&text, "_%s", name);
@@ -180,11 +162,11 @@ static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit, const MwNode *nod
     MwContractOperand operands[2];
     for (int k = 0; k < 2; k++)
         operands[k] = (MwContractOperand){operand_view(e->legal, node, k)->layout,
-                                          *operand_tensor(e->legal, node, k)};
+                                          *mw_legal_operand_tensor(e->legal, node, k)};
     const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
     MW_ASSERT(mw_contract_plan(&einsum, operands, result, &gemm));
     bool adds = mw_unit_accumulates(e->legal, unit);
-    const MwNode *last = node_at(e->legal, mw_vec_last(&unit->nodes));
+    const MwNode *last = mw_legal_at(e->legal, mw_vec_last(&unit->nodes));
     const int buffers[] = {operand_buffer(e, node, gemm.swaps),
                            operand_buffer(e, node, !gemm.swaps), result_buffer(e, last, 0)};
     MW_ASSERT(!adds || buffers[2] == operand_buffer(e, last, 0));
@@ -213,7 +195,8 @@ static void attention_args(const MwLegal *legal, const MwNode *node, int64_t arg
 {
     static const int rows[] = {MW_SDPA_Q_ROW, MW_SDPA_K_ROW, MW_SDPA_V_ROW};
     static const int offsets[] = {MW_SDPA_Q_OFFSET, MW_SDPA_K_OFFSET, MW_SDPA_V_OFFSET};
-    const MwTensor *q = operand_tensor(legal, node, 0), *k = operand_tensor(legal, node, 1);
+    const MwTensor *q = mw_legal_operand_tensor(legal, node, 0),
+                   *k = mw_legal_operand_tensor(legal, node, 1);
     args[MW_SDPA_B] = q->dim[0];
     args[MW_SDPA_S] = q->dim[1];
     args[MW_SDPA_T] = k->dim[1];
@@ -224,7 +207,8 @@ static void attention_args(const MwLegal *legal, const MwNode *node, int64_t arg
     args[MW_SDPA_POSITION] = 0;
     for (int i = 0; i < 3; i++) {
         const MwLayout *layout = &operand_view(legal, node, i)->layout;
-        MW_ASSERT(mw_layout_attention_row(layout, operand_tensor(legal, node, i), &args[rows[i]]));
+        MW_ASSERT(mw_layout_attention_row(layout, mw_legal_operand_tensor(legal, node, i),
+                                          &args[rows[i]]));
         args[offsets[i]] = layout->offset;
     }
 }
@@ -328,7 +312,7 @@ static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
 {
     MwCollective kind = collective_of(node->op);
     MwPlanInstr instr = new_instr(e, MW_INSTR_COLLECTIVE, kind, 2, 0);
-    const MwTensor *source = operand_tensor(e->legal, node, 0);
+    const MwTensor *source = mw_legal_operand_tensor(e->legal, node, 0);
     const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
     int from = operand_buffer(e, node, 0), to = result_buffer(e, node, 0);
     instr.operands[0] = (MwPlanOperand){from, MW_ACCESS_READ};

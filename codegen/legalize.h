@@ -32,6 +32,23 @@ typedef struct {
 
 MwLegal *mw_legalize(const MwGraph *local);
 
+static inline const MwNode *mw_legal_at(const MwLegal *legal, int node)
+{
+    return &legal->graph->nodes.at[node];
+}
+
+/* The value in whose storage `value` lies. */
+static inline MwValueId mw_legal_root(const MwLegal *legal, MwValueId value)
+{
+    return legal->views.at[value.index].root;
+}
+
+static inline const MwTensor *mw_legal_operand_tensor(const MwLegal *legal, const MwNode *node,
+                                                      int k)
+{
+    return mw_value_tensor(legal->graph, node->operands[k]);
+}
+
 /* Constants, iotas and the step number are not stored: whoever needs one computes it. */
 bool mw_op_is_generator(MwOp op);
 

@@ -42,11 +42,6 @@ void mw_lower_pick_grad(MwLower *l)
 
 /* ---- Kernels of their own ---- */
 
-static MwValueId root_of(const MwLower *l, int k)
-{
-    return l->legal->views.at[mw_lower_node(l)->operands[k].index].root;
-}
-
 static const MwLayout *layout_of(const MwLower *l, int k)
 {
     return &l->legal->views.at[mw_lower_node(l)->operands[k].index].layout;
@@ -61,7 +56,7 @@ static MwValueId result_of(const MwLower *l)
 static MwRef load_from(MwLower *l, int k, const MwLayout *layout)
 {
     MwAffine at = mw_lower_affine(l, layout);
-    return mw_lower_load_at(l, root_of(l, k), &at);
+    return mw_lower_load_at(l, mw_legal_root(l->legal, mw_lower_node(l)->operands[k]), &at);
 }
 
 static void store_to(MwLower *l, const MwLayout *layout, MwRef value)

@@ -24,14 +24,9 @@ static const MwGraph *graph_of(const Builder *b)
     return b->legal->graph;
 }
 
-static MwValueId root_of(const Builder *b, MwValueId value)
-{
-    return b->legal->views.at[value.index].root;
-}
-
 static int buffer_of(const Builder *b, MwValueId legal_value)
 {
-    int buffer = b->storage.buffer[root_of(b, legal_value).index];
+    int buffer = b->storage.buffer[mw_legal_root(b->legal, legal_value).index];
     MW_ASSERT(buffer >= 0);
     return buffer;
 }

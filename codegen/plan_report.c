@@ -13,7 +13,7 @@ int mw_plan_report_operator(const MwCompilation *compilation, const MwLegal *leg
     return compilation->report->index[global.index];
 }
 
-static const char *source_text(MwArena *arena, const MwNode *node)
+const char *mw_plan_report_source(MwArena *arena, const MwNode *node)
 {
     if (!node->origin.span.source)
         return "";
@@ -49,7 +49,7 @@ static MwPlanOperator operator_of(MwArena *arena, const MwCompilation *compilati
     const MwNode *node = mw_node(graph, from->node);
     MwPlanOperator to = {.name = mw_value(graph, mw_node_result(graph, from->node, 0))->name,
                          .op = mw_op_info(node->op)->name,
-                         .source = source_text(arena, node),
+                         .source = mw_plan_report_source(arena, node),
                          .phase = phases[node->phase],
                          .rank = from->rank,
                          .spec = from->spec,

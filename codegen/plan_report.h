@@ -9,6 +9,9 @@
 /* Fills the operators and the costs that the intra-op pass reckoned. */
 void mw_plan_report_fill(MwArena *arena, const MwCompilation *compilation, MwPlanMesh *mesh);
 
+/* Where a node comes from: "models/gpt.graph:12:9", or "". */
+const char *mw_plan_report_source(MwArena *arena, const MwNode *node);
+
 /* Index of the operator that a unit mostly is: that of its last node; -1: none. */
 int mw_plan_report_operator(const MwCompilation *compilation, const MwLegal *legal,
                             const MwUnit *unit);

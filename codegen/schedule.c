@@ -29,11 +29,6 @@ static const MwUnit *unit_at(const Scheduler *s, int u)
     return &s->units->units.at[u];
 }
 
-static MwValueId root_of(const Scheduler *s, const MwNode *node, int k)
-{
-    return s->legal->views.at[node->operands[k].index].root;
-}
-
 static int producer_unit(const Scheduler *s, MwValueId root)
 {
     return s->units->unit_of[mw_value(s->legal->graph, root)->node.index];
@@ -46,7 +41,7 @@ static void each_dependency(Scheduler *s, int u, void (*call)(Scheduler *s, int 
     for (int i = 0; i < unit->nodes.count; i++) {
         const MwNode *node = &s->legal->graph->nodes.at[unit->nodes.at[i]];
         for (int k = 0; k < node->operand_count; k++) {
-            int from = producer_unit(s, root_of(s, node, k));
+            int from = producer_unit(s, mw_legal_root(s->legal, node->operands[k]));
             if (from >= 0 && from != u)
                 call(s, u, from);
         }
@@ -110,7 +105,7 @@ static int64_t freed_bytes(Scheduler *s, int u, int step)
     for (int i = 0; i < unit_at(s, u)->nodes.count; i++) {
         const MwNode *node = &s->legal->graph->nodes.at[unit_at(s, u)->nodes.at[i]];
         for (int k = 0; k < node->operand_count; k++) {
-            MwValueId root = root_of(s, node, k);
+            MwValueId root = mw_legal_root(s->legal, node->operands[k]);
             if (producer_unit(s, root) == u || is_kept(s, root))
                 continue;
             s->uses[root.index] += step;
@@ -128,9 +123,9 @@ static void count_uses(Scheduler *s)
         freed_bytes(s, u, 1);
     const MwGraph *graph = s->legal->graph;
     for (int i = 0; i < graph->outputs.count; i++)
-        s->uses[s->legal->views.at[graph->outputs.at[i].value.index].root.index]++;
+        s->uses[mw_legal_root(s->legal, graph->outputs.at[i].value).index]++;
     if (mw_has_value(graph->train.loss))
-        s->uses[s->legal->views.at[graph->train.loss.index].root.index]++;
+        s->uses[mw_legal_root(s->legal, graph->train.loss).index]++;
 }
 
 /* Smaller runs first. */

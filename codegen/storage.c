@@ -19,16 +19,6 @@ static const MwGraph *graph_of(const Storage *s)
     return s->legal->graph;
 }
 
-static const MwNode *node_at(const Storage *s, int n)
-{
-    return &graph_of(s)->nodes.at[n];
-}
-
-static MwValueId root_of(const Storage *s, MwValueId value)
-{
-    return s->legal->views.at[value.index].root;
-}
-
 /* Position of the unit that computes a root; -1: a source. */
 static int made_at(const Storage *s, MwValueId root)
 {
@@ -55,14 +45,14 @@ static int program_end(const Storage *s, int position)
 
 static void note_use(Storage *s, MwValueId value, int position)
 {
-    int32_t *last = &s->last_use[root_of(s, value).index];
+    int32_t *last = &s->last_use[mw_legal_root(s->legal, value).index];
     *last = (int32_t)mw_max(*last, position);
 }
 
 /* What leaves the step is read after its last task, or after the last of its micro-batch. */
 static void note_leaving(Storage *s, MwValueId value)
 {
-    int begin = (int)mw_max(made_at(s, root_of(s, value)), 0);
+    int begin = (int)mw_max(made_at(s, mw_legal_root(s->legal, value)), 0);
     int end = s->schedule->begin[MW_PHASE_UPDATE] - 1;
     note_use(s, value, begin > end ? s->schedule->count : end);
 }
@@ -73,8 +63,10 @@ static void find_last_uses(Storage *s)
     s->last_use = MW_NEW(s->arena, int32_t, graph->values.count);
     memset(s->last_use, -1, sizeof(int32_t) * (size_t)graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++)
-        for (int k = 0; k < node_at(s, n)->operand_count && s->units->unit_of[n] >= 0; k++)
-            note_use(s, node_at(s, n)->operands[k], s->schedule->position[s->units->unit_of[n]]);
+        for (int k = 0; k < mw_legal_at(s->legal, n)->operand_count && s->units->unit_of[n] >= 0;
+             k++)
+            note_use(s, mw_legal_at(s->legal, n)->operands[k],
+                     s->schedule->position[s->units->unit_of[n]]);
     for (int i = 0; i < graph->outputs.count; i++)
         note_leaving(s, graph->outputs.at[i].value);
     if (mw_has_value(graph->train.loss))
@@ -125,11 +117,11 @@ static void give_buffer(Storage *s, MwValueId root)
 /* Whether node n reads `root`, and if so, whether every time element by element, at `level`. */
 static bool reads_in_place(const Storage *s, int n, MwLevel level, MwValueId root, bool *reads)
 {
-    const MwNode *node = node_at(s, n);
+    const MwNode *node = mw_legal_at(s->legal, n);
     const MwUnit *unit = &s->units->units.at[s->units->unit_of[n]];
     for (int k = 0; k < node->operand_count; k++) {
         int64_t stride, entries;
-        if (!mw_value_equal(root_of(s, node->operands[k]), root))
+        if (!mw_value_equal(mw_legal_root(s->legal, node->operands[k]), root))
             continue;
         *reads = true;
         if (unit->space.is_alone || s->units->level[n] != level ||
@@ -151,7 +143,7 @@ static bool unit_may_overwrite(const Storage *s, MwValueId value, MwValueId host
     int n = mw_value(graph_of(s), value)->node.index;
     const MwUnit *unit = &s->units->units.at[s->units->unit_of[n]];
     if (mw_unit_accumulates(s->legal, unit))
-        return mw_value_equal(root_of(s, node_at(s, n)->operands[0]), host);
+        return mw_value_equal(mw_legal_root(s->legal, mw_legal_at(s->legal, n)->operands[0]), host);
     MwLevel level = mw_units_result_level(s->legal, s->units, n);
     for (int i = 0; i < unit->nodes.count; i++) {
         bool reads = false;
@@ -175,9 +167,9 @@ static bool is_read_later(const Storage *s, MwValueId value, MwValueId target)
     for (int p = own + 1; p <= end; p++) {
         const MwUnit *unit = &s->units->units.at[s->schedule->order[p]];
         for (int i = 0; i < unit->nodes.count; i++) {
-            const MwNode *node = node_at(s, unit->nodes.at[i]);
+            const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[i]);
             for (int k = 0; k < node->operand_count; k++)
-                if (mw_value_equal(root_of(s, node->operands[k]), target))
+                if (mw_value_equal(mw_legal_root(s->legal, node->operands[k]), target))
                     return true;
         }
     }
@@ -189,8 +181,8 @@ static void share_assigned(Storage *s)
 {
     const MwGraph *graph = graph_of(s);
     for (int i = 0; i < graph->assigns.count; i++) {
-        MwValueId target = root_of(s, graph->assigns.at[i].target);
-        MwValueId value = root_of(s, graph->assigns.at[i].value);
+        MwValueId target = mw_legal_root(s->legal, graph->assigns.at[i].target);
+        MwValueId value = mw_legal_root(s->legal, graph->assigns.at[i].value);
         if (mw_value_equal(target, value))
             continue;
         bool in_place = made_at(s, value) >= 0 && s->out->buffer[value.index] < 0 &&
@@ -206,7 +198,7 @@ static void keep_copied_values(Storage *s)
 {
     const MwGraph *graph = graph_of(s);
     for (int i = 0; i < graph->assigns.count; i++) {
-        MwValueId value = root_of(s, graph->assigns.at[i].value);
+        MwValueId value = mw_legal_root(s->legal, graph->assigns.at[i].value);
         if (!s->out->copies[i] || is_persistent(s, value))
             continue;
         int end = program_end(s, (int)mw_max(made_at(s, value), 0));
@@ -225,13 +217,13 @@ static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int posi
 /* Gives result `value` of a unit the buffer of an operand that dies there, if one fits. */
 static bool share_dying(Storage *s, const MwUnit *unit, MwValueId value, int position)
 {
-    bool reduces = node_at(s, unit->nodes.at[0])->op == MW_OP_ALL_REDUCE;
+    bool reduces = mw_legal_at(s->legal, unit->nodes.at[0])->op == MW_OP_ALL_REDUCE;
     if (!unit->is_kernel && !reduces)
         return false;
     for (int i = 0; i < unit->nodes.count; i++) {
-        const MwNode *node = node_at(s, unit->nodes.at[i]);
+        const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->operand_count; k++) {
-            MwValueId host = root_of(s, node->operands[k]);
+            MwValueId host = mw_legal_root(s->legal, node->operands[k]);
             if (dies_for(s, value, host, position) &&
                 (reduces || unit_may_overwrite(s, value, host))) {
                 share_buffer(s, value, host);
@@ -246,7 +238,7 @@ static void give_results(Storage *s, int position)
 {
     const MwUnit *unit = &s->units->units.at[s->schedule->order[position]];
     for (int i = 0; i < unit->nodes.count; i++) {
-        const MwNode *node = node_at(s, unit->nodes.at[i]);
+        const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->result_count; k++) {
             MwValueId value = {node->first_result + k};
             if (!s->units->is_stored[value.index] || s->out->buffer[value.index] >= 0)
