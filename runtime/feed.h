@@ -3,10 +3,10 @@
  * the step and the element's place in the global batch alone, so that a run has the same data at
  * every parallelism.
  *
- *     lm:FILE, lm16:FILE         windows of a text into `tokens`, and shifted by one into
- * `targets`; a token is a byte, or 16 bits little-endian npy:NAME=FILE,...          rows of a .npy
- * file, one batch after another, round and round random, random:NAME=BOUND  floats in [-1, 1),
- * integers in [0, BOUND) */
+ *     lm:FILE, lm16:FILE         windows of a text into `tokens`, and shifted by one into `targets`;
+ *                                a token is a byte, or 16 bits, little-endian
+ *     npy:NAME=FILE,...          rows of a .npy file, one batch after another, round and round
+ *     random, random:NAME=BOUND  floats in [-1, 1), integers in [0, BOUND) */
 #ifndef MW_RUNTIME_FEED_H
 #define MW_RUNTIME_FEED_H
 
