@@ -88,12 +88,15 @@ static inline uint32_t mw_dropout_threshold(double rate)
     return (uint32_t)(rate * 0x1p32);
 }
 
+/* Chooses the word without an index into the block, so that loops over elements become vector
+ * code. */
 static inline bool mw_dropout_keeps(uint64_t seed, uint64_t stream, uint64_t index,
                                     uint32_t threshold)
 {
     uint32_t word[4];
     mw_philox(seed, stream, index / 4 | UINT64_C(1) << 63, word);
-    return word[index % 4] >= threshold;
+    uint32_t low = index & 1 ? word[1] : word[0], high = index & 1 ? word[3] : word[2];
+    return (index & 2 ? high : low) >= threshold;
 }
 
 /* What kept elements are multiplied by. */
