@@ -25,9 +25,16 @@
 #include <string.h>
 
 typedef struct {
+    int to; /* state */
+    int64_t cost;
+} Move;
+
+typedef struct {
     bool valid;
     MwSpec spec;
     int64_t bytes; /* per device */
+    Move *moves;   /* the single steps from here; NULL: not yet listed */
+    int move_count;
 } State;
 
 /* Shortest paths from one state. `before` is the state ahead of each on its path. */
@@ -275,24 +282,32 @@ static int nearest(const MwReshardTable *table, const Row *row, const bool *done
     return best;
 }
 
-static void relax(const MwReshardTable *table, Row *row, int state)
+static void list_moves(MwReshardTable *table, int number)
 {
+    State *state = &table->states[number];
     MwReshardStep step;
-    for (int axis = 0; axis < table->model->mesh.axis_count; axis++) {
-        if (!table->weight[axis])
+    state->moves = MW_NEW(table->arena, Move, table->model->mesh.axis_count * table->digit_count);
+    for (int axis = 0; axis < table->model->mesh.axis_count; axis++)
+        for (int to = 0; table->weight[axis] && to < table->digit_count; to++)
+            if (move_between(table, number, axis, to, &step))
+                state->moves[state->move_count++] = (Move){
+                    number + (to - digit_of(table, number, axis)) * table->weight[axis], step.cost};
+}
+
+static void relax(MwReshardTable *table, Row *row, int number)
+{
+    const State *state = &table->states[number];
+    if (!state->moves)
+        list_moves(table, number);
+    for (int i = 0; i < state->move_count; i++) {
+        int next = state->moves[i].to;
+        int64_t cost = row->cost[number] + state->moves[i].cost;
+        int16_t steps = (int16_t)(row->steps[number] + 1);
+        if (cost > row->cost[next] || (cost == row->cost[next] && steps >= row->steps[next]))
             continue;
-        for (int to = 0; to < table->digit_count; to++) {
-            if (!move_between(table, state, axis, to, &step))
-                continue;
-            int next = state + (to - digit_of(table, state, axis)) * table->weight[axis];
-            int64_t cost = row->cost[state] + step.cost;
-            int16_t steps = (int16_t)(row->steps[state] + 1);
-            if (cost > row->cost[next] || (cost == row->cost[next] && steps >= row->steps[next]))
-                continue;
-            row->cost[next] = cost;
-            row->steps[next] = steps;
-            row->before[next] = (int16_t)state;
-        }
+        row->cost[next] = cost;
+        row->steps[next] = steps;
+        row->before[next] = (int16_t)number;
     }
 }
 
