@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The report says what the problem, its answer and the local graph say: sums, collectives,
+ * runners-up; for the models on several meshes. */
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "passes/report.h"
+#include "passes/units.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *model, *mesh;
+    int micro_batches;
+} cases[] = {
+    {"mlp", "1", 1},   {"mlp", "2x2", 1},   {"gpt", "4", 1},
+    {"gpt", "2x2", 2}, {"llama", "2x2", 1}, {"bert", "4", 4},
+};
+
+typedef struct {
+    MwArena *arena;
+    MwDiags *diags;
+    MwCluster cluster;
+    MwCompilation compilation;
+} Planned;
+
+static Planned *plan_case(int i)
+{
+    MwArena *arena = mw_arena_new();
+    Planned *p = MW_NEW(arena, Planned, 1);
+    p->arena = arena;
+    p->diags = mw_diags_new(arena);
+    MwCompilation *c = &p->compilation;
+    c->arena = arena;
+    c->cluster = &p->cluster;
+    c->options.micro_batches = cases[i].micro_batches;
+    ck_assert(mw_mesh_parse(cases[i].mesh, &c->options.mesh));
+    p->cluster = test_cluster(mw_mesh_devices(&c->options.mesh));
+    const char *path = mw_arena_printf(arena, "%s/models/%s.graph", SOURCE_ROOT, cases[i].model);
+    c->graph = mw_graph_load(arena, mw_interner_new(arena), path, NULL, 0, p->diags);
+    MwPipelineOptions pipeline = {.stop_after = MW_PASS_partition, .dump_after = MW_PASS_COUNT};
+    bool ok = c->graph && mw_pipeline_run(c, &pipeline, p->diags);
+    mw_diags_print(p->diags, stderr);
+    ck_assert(ok);
+    return p;
+}
+
+/* What the solver rounds: half a picosecond and the ticks for repeated work, for each node. */
+static double rounding_s(const Planned *p)
+{
+    return 10e-12 * p->compilation.graph->nodes.count * p->compilation.micro_batches;
+}
+
+START_TEST(costs_add_up_to_the_objective)
+{
+    Planned *p = plan_case(_i);
+    const MwReport *report = p->compilation.report;
+    double compute_s = 0, communication_s = 0;
+    for (int i = 0; i < report->count; i++) {
+        double collectives_s = 0;
+        for (int k = 0; k < report->nodes[i].collective_count; k++)
+            collectives_s += report->nodes[i].collectives[k].time_s;
+        ck_assert_double_le(collectives_s, report->nodes[i].communication_s + 1e-12);
+        compute_s += report->nodes[i].compute_s;
+        communication_s += report->nodes[i].communication_s;
+    }
+    ck_assert_double_eq_tol(report->compute_s, compute_s, rounding_s(p));
+    ck_assert_double_eq_tol(report->communication_s, communication_s, rounding_s(p));
+    ck_assert_double_eq_tol(report->objective_s, compute_s + communication_s, rounding_s(p));
+    ck_assert_double_le(report->lower_bound_s, report->objective_s);
+    mw_arena_free(&p->arena);
+}
+END_TEST
+
+/* Collectives by kind and axis. */
+typedef struct {
+    int count[MW_COLLECTIVE_COUNT][MW_MAX_AXES];
+    int64_t bytes[MW_COLLECTIVE_COUNT][MW_MAX_AXES];
+} Traffic;
+
+static Traffic traffic_of_report(const MwReport *report)
+{
+    Traffic traffic = {0};
+    for (int i = 0; i < report->count; i++)
+        for (int k = 0; k < report->nodes[i].collective_count; k++) {
+            const MwReportCollective *c = &report->nodes[i].collectives[k];
+            traffic.count[c->kind][c->axis]++;
+            traffic.bytes[c->kind][c->axis] += c->bytes;
+        }
+    return traffic;
+}
+
+static Traffic traffic_of_graph(const MwGraph *graph)
+{
+    Traffic traffic = {0};
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (mw_op_info(node->op)->lowering != MW_LOWER_COLLECTIVE)
+            continue;
+        MwCollective kind = mw_reshard_collective(node->op);
+        int axis = (int)mw_node_int(node, MW_ATTR_MESH_AXIS);
+        const MwTensor *from = mw_value_tensor(graph, node->operands[0]);
+        const MwTensor *to = &graph->values.at[node->first_result].tensor;
+        traffic.count[kind][axis]++;
+        traffic.bytes[kind][axis] += mw_max(mw_tensor_bytes(from), mw_tensor_bytes(to));
+    }
+    return traffic;
+}
+
+START_TEST(collectives_are_those_of_the_local_graph)
+{
+    Planned *p = plan_case(_i);
+    Traffic reported = traffic_of_report(p->compilation.report);
+    Traffic present = traffic_of_graph(p->compilation.local->graph);
+    ck_assert_int_eq(memcmp(&reported, &present, sizeof present), 0);
+    mw_arena_free(&p->arena);
+}
+END_TEST
+
+START_TEST(runners_up_are_the_next_best)
+{
+    Planned *p = plan_case(_i);
+    const MwReport *report = p->compilation.report;
+    const MwIntraProblem *intra = p->compilation.sharding->problem;
+    const MwSolution *solution = &p->compilation.sharding->solution;
+    int *choice =
+        mw_arena_dup(p->arena, solution->choice, sizeof(int) * (size_t)intra->problem.node_count);
+    for (int i = 0; i < report->count; i++) {
+        int n = report->nodes[i].node.index, chosen = choice[n];
+        MwCost best = MW_COST_INFINITE;
+        for (choice[n] = 0; choice[n] < intra->lists[n]->count; choice[n]++)
+            if (choice[n] != chosen && mw_problem_allows(&intra->problem, choice) &&
+                mw_problem_cost(&intra->problem, choice) < best)
+                best = mw_problem_cost(&intra->problem, choice);
+        choice[n] = chosen;
+        ck_assert_int_eq(report->nodes[i].has_runner_up, best < MW_COST_INFINITE);
+        if (report->nodes[i].has_runner_up)
+            ck_assert_double_eq_tol(report->nodes[i].runner_up_extra_s,
+                                    mw_seconds(best - solution->cost), 1e-15);
+    }
+    mw_arena_free(&p->arena);
+}
+END_TEST
+
+/* Operands come from nodes of the report, before their users; identities are passed over. */
+START_TEST(operands_are_named_by_their_givers)
+{
+    Planned *p = plan_case(_i);
+    const MwReport *report = p->compilation.report;
+    const MwGraph *graph = p->compilation.graph;
+    for (int i = 0; i < report->count; i++) {
+        const MwReportNode *node = &report->nodes[i];
+        ck_assert_int_eq(report->index[node->node.index], i);
+        ck_assert_int_ne(mw_node(graph, node->node)->op, MW_OP_IDENTITY);
+        for (int k = 0; k < node->operand_count; k++) {
+            int giver = report->index[node->operands[k].giver.index];
+            ck_assert_int_ge(giver, 0);
+            ck_assert_int_lt(giver, i);
+        }
+    }
+    mw_arena_free(&p->arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("report");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 100);
+    tcase_add_loop_test(tests, costs_add_up_to_the_objective, 0, MW_COUNT(cases));
+    tcase_add_loop_test(tests, collectives_are_those_of_the_local_graph, 0, MW_COUNT(cases));
+    tcase_add_loop_test(tests, runners_up_are_the_next_best, 0, MW_COUNT(cases));
+    tcase_add_loop_test(tests, operands_are_named_by_their_givers, 0, MW_COUNT(cases));
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
