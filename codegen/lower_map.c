@@ -45,13 +45,16 @@ void mw_lower_dropout(MwLower *l)
     MwRef place = global_place(l);
     MwRef seed = mw_lower_arg(l, MW_ARG_SEED), step = mw_lower_arg(l, MW_ARG_STEP);
     MwArena *arena = l->kernel->arena;
-    const char *stream = mw_arena_printf(arena, "(int64_t)mw_dropout_stream(%lluu, (uint32_t)$0)",
-                                         (unsigned long long)mw_node_int(node, MW_ATTR_KEY));
+    MwPlanArg key = {.kind = MW_ARG_INT, .i = mw_node_int(node, MW_ATTR_KEY)};
+    MwKernelInstr load_key = {
+        .op = MW_KERNEL_ARG, .type = MW_SCALAR_I64, .arg = mw_kernel_arg(l->kernel, &key)};
+    MwRef stream =
+        mw_lower_expr(l, MW_SCALAR_I64, 1, "(int64_t)mw_dropout_stream((uint32_t)$0, (uint32_t)$1)",
+                      2, mw_kernel_add(l->kernel, &load_key), step);
     const char *keeps =
         mw_arena_printf(arena, "mw_dropout_keeps((uint64_t)$0, (uint64_t)$1, (uint64_t)$2, %uu)",
                         mw_dropout_threshold(rate));
-    MwRef kept = mw_lower_expr(l, MW_SCALAR_BOOL, 60, keeps, 3, seed,
-                               mw_lower_expr(l, MW_SCALAR_I64, 1, stream, 1, step), place);
+    MwRef kept = mw_lower_expr(l, MW_SCALAR_BOOL, 60, keeps, 3, seed, stream, place);
     MwRef scale = mw_lower_constant(l, MW_SCALAR_F32, mw_dropout_scale(rate));
     MwRef x = mw_lower_operand(l, 0);
     mw_lower_result(l, 0,
