@@ -72,7 +72,7 @@ static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *
     for (int i = 0; i < MW_COUNT(names); i++) {
         MwFeed *feed = find_feed(feeds, names[i]);
         if (feed && !feed->fill && !mw_feed_lm(feed, &file, token_bytes, fault))
-            return mw_fault_prefix(fault, "%s, input %s", path, names[i]);
+            return mw_fault_prefix(fault, "input %s", names[i]);
     }
     return true;
 }
@@ -102,7 +102,7 @@ static bool open_npy(MwFeeds *feeds, MwFeed *feed, const char *path, MwFault *fa
     MwFeedFile file;
     return open_file(feeds, path, &file, fault) &&
            (mw_feed_npy(feed, &file, fault) ||
-            mw_fault_prefix(fault, "%s, input %s", path, feed->input->name));
+            mw_fault_prefix(fault, "input %s", feed->input->name));
 }
 
 static bool open_bounded(MwFeeds *feeds, MwFeed *feed, const char *text, MwFault *fault)
