@@ -35,7 +35,8 @@ static void plan(Form *form, MwGraph *graph)
     bool ok = graph && mw_pipeline_run(&form->compilation, &pipeline, form->diags);
     mw_diags_print(form->diags, stderr);
     ck_assert(ok);
-    ck_assert_int_eq(form->compilation.sharding->solution.status, MW_SOLVED_OPTIMAL);
+    const MwSharding *sharding = form->compilation.sharding;
+    ck_assert_double_ge(sharding->lower_bound_s, 0.999 * sharding->objective_s);
 }
 
 static void plan_text(Form *form, const char *text)
