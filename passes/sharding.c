@@ -117,10 +117,11 @@ static MwSharding *solve(Attempt *attempt, MwIntraProblem *problem, int64_t need
 }
 
 /* The best sharding on one mesh; NULL if there is none. The problem does not see the copies that
- * resharding makes, so where they are too much it is solved again with less memory. */
+ * resharding makes, so where they are too much it is solved again with less memory: less by what was
+ * too much, and from the second time on by a margin too. The bound stays that of the whole memory. */
 static MwSharding *try_mesh(Attempt *attempt)
 {
-    enum { TRIES = 4 };
+    enum { TRIES = 5, MARGIN = 100 };
     MwIntraQuery query = {.graph = attempt->compilation->graph,
                           .cluster = attempt->compilation->cluster,
                           .mesh = attempt->mesh,
@@ -128,12 +129,20 @@ static MwSharding *try_mesh(Attempt *attempt)
                           .memory_bytes = attempt->memory_bytes};
     MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
     int64_t needed_bytes = 0;
+    double lower_bound_s = 0;
     for (int i = 0; problem && i < TRIES; i++) {
         MwSharding *sharding = solve(attempt, problem, needed_bytes);
-        if (!sharding || sharding->peak_bytes <= attempt->memory_bytes)
+        if (!sharding)
+            return NULL;
+        if (i == 0)
+            lower_bound_s = sharding->lower_bound_s;
+        sharding->lower_bound_s = lower_bound_s;
+        if (sharding->peak_bytes <= attempt->memory_bytes)
             return sharding;
         needed_bytes = sharding->peak_bytes;
         int64_t excess = needed_bytes - attempt->memory_bytes;
+        if (i > 0)
+            excess += problem->problem.usage_limit / MARGIN;
         if (i == TRIES - 1 || excess >= problem->problem.usage_limit) {
             refuse_memory(attempt, needed_bytes);
             return NULL;
