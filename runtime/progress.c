@@ -58,7 +58,8 @@ MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, 
         mw_fault_set(fault, "cannot write %s: %s", log, strerror(errno));
         return NULL;
     }
-    if (first == 1)
+    fseek(progress->log, 0, SEEK_END);
+    if (ftell(progress->log) <= 0)
         fputs("step,loss,seconds\n", progress->log);
     return progress;
 }
