@@ -23,7 +23,8 @@ static void print_fields(MwText *text, const MwPlanScope *scope, const MwPlanRec
         if (field->present && !*(const bool *)mw_plan_at(at, field->present))
             continue;
         if (field->kind->is_flag) {
-            mw_text_printf(text, *(const bool *)value ? " %s" : "", field->name);
+            if (*(const bool *)value)
+                mw_text_printf(text, " %s", field->name);
             continue;
         }
         mw_text_printf(text, " %s=", field->name);
