@@ -47,6 +47,13 @@ static Planned *plan_case(int i)
     return p;
 }
 
+/* What is planned lies in its own arena. */
+static void finish(Planned *p)
+{
+    MwArena *arena = p->arena;
+    mw_arena_free(&arena);
+}
+
 /* What the solver rounds: half a picosecond and the ticks for repeated work, for each node. */
 static double rounding_s(const Planned *p)
 {
@@ -70,7 +77,7 @@ START_TEST(costs_add_up_to_the_objective)
     ck_assert_double_eq_tol(report->communication_s, communication_s, rounding_s(p));
     ck_assert_double_eq_tol(report->objective_s, compute_s + communication_s, rounding_s(p));
     ck_assert_double_le(report->lower_bound_s, report->objective_s);
-    mw_arena_free(&p->arena);
+    finish(p);
 }
 END_TEST
 
@@ -115,7 +122,7 @@ START_TEST(collectives_are_those_of_the_local_graph)
     Traffic reported = traffic_of_report(p->compilation.report);
     Traffic present = traffic_of_graph(p->compilation.local->graph);
     ck_assert_int_eq(memcmp(&reported, &present, sizeof present), 0);
-    mw_arena_free(&p->arena);
+    finish(p);
 }
 END_TEST
 
@@ -140,7 +147,7 @@ START_TEST(runners_up_are_the_next_best)
             ck_assert_double_eq_tol(report->nodes[i].runner_up_extra_s,
                                     mw_seconds(best - solution->cost), 1e-15);
     }
-    mw_arena_free(&p->arena);
+    finish(p);
 }
 END_TEST
 
@@ -160,7 +167,7 @@ START_TEST(operands_are_named_by_their_givers)
             ck_assert_int_lt(giver, i);
         }
     }
-    mw_arena_free(&p->arena);
+    finish(p);
 }
 END_TEST
 
