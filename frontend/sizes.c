@@ -66,11 +66,13 @@ static void compute(MwExpander *ex, const MwItem *item, const MwDefine *define)
     if (!check_name(ex, item))
         return;
     MwTerm term = mw_term_none();
-    if (!define)
+    if (!define) {
         term = compute_value(ex, item->value);
-    else if (!read_define(define->value, item->value->kind == MW_EXPR_FLOAT, &term))
+    } else if (!read_define(define->value, item->value->kind == MW_EXPR_FLOAT, &term)) {
         mw_expand_error(ex, mw_span_none(), "-D %s=%s: '%s' is not a number", define->name,
                         define->value, define->value);
+        term = mw_term_none();
+    }
     MwSize *size = MW_NEW(ex->arena, MwSize, 1);
     *size = (MwSize){term, item->name.span};
     *mw_name_map_add(&ex->sizes, item->name.text) = size;

@@ -103,6 +103,20 @@ def call(*words, env=None, limit_s=TIME_LIMIT_S):
     return done.stdout
 
 
+def refused(words, status, part, **how):
+    """Runs a command that must end with `status` and print `part` once on standard error, in the
+    one message that it has. `how` are arguments of subprocess.run."""
+    done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", timeout=TIME_LIMIT_S, **how)
+    messages = [line for line in done.stderr.splitlines()
+                if re.match(r"meshwright( \w+)?: |.*:\d+:\d+: error: ", line)]
+    if done.returncode != status or done.stderr.count(part) != 1 or len(messages) != 1:
+        raise Failed(f"{' '.join(map(str, words))}\nexit {done.returncode}, expected {status}; "
+                     f"{len(messages)} messages, expected one with '{part}'\n"
+                     f"{done.stdout}{done.stderr}")
+
+
 def run(ranks, *words, env=None):
     """Runs a program on so many ranks."""
     return call(*([MPIRUN, "-n", ranks] if ranks > 1 else []), *words, env=env)
