@@ -2,8 +2,9 @@
 /* The life of a run: options, the plan's proof, ranks, device, arena, data, weights, steps, end.
  *
  * Setting up is done in stages; after each all ranks agree whether to go on, so that what one rank
- * cannot do ends all of them with one message. In a step there is no such point: a rank that cannot
- * go on says why and aborts all. */
+ * cannot do ends all of them with one message. So it is after each step, to the end of which a rank
+ * goes on zeros where its data cannot be had. At any other fault in a step, a rank says why and
+ * aborts all. */
 #include "runtime/run.h"
 
 #include "runtime/checkpoint.h"
@@ -41,6 +42,8 @@ typedef struct {
     MwCheckpoint resume;  /* what the run goes on from; step 0: nothing */
     uint64_t seed;
     int64_t step; /* the last that was done */
+    bool data_failed;
+    MwFault data_fault; /* the first of the step, where data_failed */
 } Run;
 
 enum { STATUS_FAULT = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
@@ -73,6 +76,16 @@ static int launcher_size(void)
 static bool is_speaker(void)
 {
     return launcher_rank() <= 0;
+}
+
+/* The status of a rank that ends before it is connected. When one rank fails launchers end all, so
+ * that the others let the speaker be the first. */
+static int fail_alike(int status)
+{
+    enum { PATIENCE_S = 3 };
+    if (!is_speaker())
+        sleep(PATIENCE_S);
+    return status;
 }
 
 typedef struct {
@@ -127,14 +140,20 @@ static void on_interrupt(int signal_number)
     signal(signal_number, SIG_DFL); /* a second one ends at once */
 }
 
-/* True on all ranks if a signal came to one. */
-static bool is_interrupted(Run *run, char *flags)
+/* Why a run ends after a step. */
+enum { SIGN_INTERRUPTED = 1, SIGN_DATA = 2 };
+
+/* The signs that any rank has; `signs` has room for one of each. */
+static int share_signs(Run *run, char *signs)
 {
     MwFault fault;
-    char own = (char)interrupted;
-    if (!run->transport->table->share(run->transport, &own, 1, flags, &fault))
+    char own = (char)((interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0));
+    int all = 0;
+    if (!run->transport->table->share(run->transport, &own, 1, signs, &fault))
         end_all(run, &fault);
-    return memchr(flags, 1, (size_t)run->transport->size) != NULL;
+    for (int r = 0; r < run->transport->size; r++)
+        all |= signs[r];
+    return all;
 }
 
 /* ---- Stages of setting up ---- */
@@ -287,7 +306,17 @@ static double now_s(void)
 static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
                        MwFault *fault)
 {
-    return mw_feeds_input(((Run *)context)->feeds, input, step, block, to, fault);
+    Run *run = context;
+    if (mw_feeds_input(run->feeds, input, step, block, to, fault))
+        return true;
+    if (!run->data_failed) {
+        mw_fault_prefix(fault, "step %lld: input %s", (long long)step,
+                        mw_executor_mesh(run->executor)->inputs[input].name);
+        run->data_failed = true;
+        run->data_fault = *fault;
+    }
+    memset(to, 0, (size_t)(mw_block_elements(block) * mw_type_bytes(block->global.type)));
+    return true;
 }
 
 static bool take_output(void *context, int output, int64_t step, const MwBlock *block,
@@ -297,22 +326,39 @@ static bool take_output(void *context, int output, int64_t step, const MwBlock *
     return mw_outputs_take(((Run *)context)->outputs, output, block, from, fault);
 }
 
-/* One step and its line; false if the loss is not finite. */
-static bool run_step(Run *run, const MwExecutorData *data)
+/* What is known after a step. */
+typedef struct {
+    double loss, time_s;
+    int signs;
+} Outcome;
+
+static Outcome run_step(Run *run, const MwExecutorData *data, char *signs)
 {
     MwFault fault;
-    double loss, begin_s = now_s();
-    if (!mw_executor_step(run->executor, run->step + 1, data, &loss, &fault))
+    Outcome outcome;
+    double begin_s = now_s();
+    if (!mw_executor_step(run->executor, run->step + 1, data, &outcome.loss, &fault))
         end_all(run, &fault);
-    double time_s = now_s() - begin_s;
-    if (run->progress && !mw_progress_step(run->progress, run->step + 1, loss, time_s, &fault))
+    outcome.time_s = now_s() - begin_s;
+    outcome.signs = share_signs(run, signs);
+    return outcome;
+}
+
+/* Counts the step and prints its line; false where no other may follow. */
+static bool finish_step(Run *run, const Outcome *outcome)
+{
+    MwFault fault;
+    if (outcome->signs & SIGN_DATA)
+        return agree(run, !run->data_failed, &run->data_fault);
+    if (run->progress &&
+        !mw_progress_step(run->progress, run->step + 1, outcome->loss, outcome->time_s, &fault))
         end_all(run, &fault);
     run->step++;
-    if (mw_executor_mesh(run->executor)->loss_buffer < 0 || isfinite(loss))
+    if (mw_executor_mesh(run->executor)->loss_buffer < 0 || isfinite(outcome->loss))
         return true;
     if (run->transport->rank == 0)
         fprintf(stderr, "meshwright: the loss of step %lld is %f: training ends here\n",
-                (long long)run->step, loss);
+                (long long)run->step, outcome->loss);
     return false;
 }
 
@@ -337,16 +383,17 @@ static int run_steps(Run *run)
     const MwExecutorData data = {.context = run,
                                  .input = give_input,
                                  .output = run->options.outputs.count ? take_output : NULL};
-    char *flags = mw_arena_alloc(run->arena, (size_t)run->transport->size);
+    char *signs = mw_arena_alloc(run->arena, (size_t)run->transport->size);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
     if (run->step >= run->options.steps && run->transport->rank == 0)
         printf("nothing to do up to step %lld: the checkpoint is of step %lld\n",
                (long long)run->options.steps, (long long)run->step);
     while (run->step < run->options.steps) {
-        if (!run_step(run, &data))
+        Outcome outcome = run_step(run, &data, signs);
+        if (!finish_step(run, &outcome))
             return STATUS_FAULT;
-        bool stops = is_interrupted(run, flags);
+        bool stops = outcome.signs & SIGN_INTERRUPTED;
         if (run->options.checkpoint && (stops || is_save_due(run)))
             save(run);
         if (stops && run->transport->rank == 0)
@@ -399,7 +446,7 @@ static int run_with_options(Run *run)
     if (!mw_plan_check(run->plan, diags)) {
         if (is_speaker())
             mw_diags_print(diags, stderr);
-        return STATUS_FAULT;
+        return fail_alike(STATUS_FAULT);
     }
     if (run->options.check)
         return !is_speaker() || mw_plan_verify(run->arena, run->plan, stdout) ? 0 : STATUS_FAULT;
@@ -415,7 +462,7 @@ int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *
     if (wrong) {
         if (is_speaker())
             fprintf(stderr, "meshwright: %s\n(%s --help lists the options)\n", wrong, argv[0]);
-        status = STATUS_USAGE;
+        status = fail_alike(STATUS_USAGE);
     } else if (run.options.help) {
         if (is_speaker())
             mw_run_help(stdout, argv[0]);
@@ -436,7 +483,7 @@ static int run_if_read(int argc, char **argv, const MwPlan *plan, const MwDiags 
         return mw_run_main(argc, argv, plan, kernels);
     if (is_speaker())
         mw_diags_print(diags, stderr);
-    return STATUS_FAULT;
+    return fail_alike(STATUS_FAULT);
 }
 
 int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels)
