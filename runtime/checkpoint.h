@@ -3,7 +3,7 @@
  * number of ranks can go on from one.
  *
  *     DIR/step-00000020/NAME.npy    one global tensor
- *     DIR/step-00000020/manifest    model, step, seed, checksum; written last
+ *     DIR/step-00000020/manifest    model, step, seed, checksums; written last
  *
  * A checkpoint is written under another name and renamed when complete; the two newest are kept.
  * Rank 0 reads and writes all files; in memory it holds one tensor at a time. */

@@ -149,8 +149,48 @@ static void remove_old(const char *dir, int64_t newest)
 
 /* ---- The manifest ---- */
 
-static const char manifest_format[] =
-    "meshwright checkpoint 1\nmodel %s\nstep %lld\nseed %llu\nchecksum ";
+static const char manifest_format[] = "meshwright checkpoint 1\nmodel %s\nstep %lld\nseed %llu\n";
+static const char file_format[] = "file %016llx %s\n"; /* hash of all its bytes, name */
+
+/* The names of the files in a folder, sorted; -1 after an error. */
+static int list_files(const char *path, struct dirent ***entries)
+{
+    int count = scandir(path, entries, NULL, alphasort), kept = 0;
+    for (int i = 0; i < count; i++) {
+        if ((*entries)[i]->d_name[0] == '.')
+            free((*entries)[i]);
+        else
+            (*entries)[kept++] = (*entries)[i];
+    }
+    return count < 0 ? -1 : kept;
+}
+
+/* A line for a file that was written. */
+static bool add_file(MwText *manifest, const MwCheckpoint *checkpoint, const char *name)
+{
+    char path[PATH_BYTES + NAME_MAX];
+    MwArena *arena = mw_arena_new();
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/%s", checkpoint->folder, name);
+    const char *data = mw_file_read(arena, path, &bytes);
+    if (data)
+        mw_text_printf(manifest, file_format, (unsigned long long)mw_hash_bytes(data, bytes), name);
+    mw_arena_free(&arena);
+    return data != NULL;
+}
+
+static bool add_files(MwText *manifest, const MwCheckpoint *checkpoint)
+{
+    struct dirent **entries = NULL;
+    int count = list_files(checkpoint->folder, &entries);
+    bool good = count >= 0;
+    for (int i = 0; i < count; i++) {
+        good = good && add_file(manifest, checkpoint, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return good;
+}
 
 static bool write_manifest(const MwCheckpoint *checkpoint, const char *model)
 {
@@ -159,9 +199,12 @@ static bool write_manifest(const MwCheckpoint *checkpoint, const char *model)
     char path[PATH_BYTES];
     mw_text_printf(&text, manifest_format, model, (long long)checkpoint->step,
                    (unsigned long long)checkpoint->seed);
+    bool good = add_files(&text, checkpoint);
+    mw_text_add(&text, "checksum ");
     mw_text_printf(&text, "%016llx\n", (unsigned long long)mw_hash_bytes(text.at, text.bytes));
     snprintf(path, sizeof path, "%s/manifest", checkpoint->folder);
-    bool good = mw_file_write(path, text.at, text.bytes, 0644) && sync_folder(checkpoint->folder);
+    good =
+        good && mw_file_write(path, text.at, text.bytes, 0644) && sync_folder(checkpoint->folder);
     mw_arena_free(&arena);
     return good;
 }
@@ -231,6 +274,22 @@ bool mw_checkpoint_write_tensor(const MwCheckpoint *checkpoint, const char *name
            cannot(fault, "write", path);
 }
 
+/* Whether the manifest has the hash of a file that was read. */
+static bool is_in_manifest(const MwCheckpoint *checkpoint, const char *path, const char *data,
+                           size_t bytes)
+{
+    char manifest[PATH_BYTES], line[PATH_BYTES + 32];
+    MwArena *arena = mw_arena_new();
+    snprintf(manifest, sizeof manifest, "%s/manifest", checkpoint->folder);
+    snprintf(line, sizeof line, file_format, (unsigned long long)mw_hash_bytes(data, bytes),
+             strrchr(path, '/') + 1);
+    size_t length;
+    const char *text = mw_file_read(arena, manifest, &length);
+    bool found = text && strstr(text, line);
+    mw_arena_free(&arena);
+    return found;
+}
+
 const char *mw_checkpoint_read_tensor(MwArena *arena, const MwCheckpoint *checkpoint,
                                       const char *name, const MwTensor *tensor, MwFault *fault)
 {
@@ -250,6 +309,10 @@ const char *mw_checkpoint_read_tensor(MwArena *arena, const MwCheckpoint *checkp
     if (!mw_npy_holds(&npy, tensor)) {
         mw_fault_set(fault, "%s holds %s; this plan needs %s", path, mw_npy_text(&npy, found),
                      mw_tensor_text(tensor, needed));
+        return NULL;
+    }
+    if (!is_in_manifest(checkpoint, path, data, bytes)) {
+        mw_fault_set(fault, "%s: it is damaged: its checksum is not that in the manifest", path);
         return NULL;
     }
     return data + npy.offset;
