@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a plan without data: two steps of every rank on the check device, one rank after another. */
+/* Runs a plan without data: two steps on the check device, of every rank that can differ from the
+ * others. */
 #ifndef MW_RUNTIME_VERIFY_H
 #define MW_RUNTIME_VERIFY_H
 
