@@ -3,6 +3,7 @@
 import array
 import ast
 import csv
+import math
 import os
 import pathlib
 import re
@@ -69,13 +70,19 @@ def models(names):
     return chosen
 
 
-def fast_links(folder, ranks):
-    """A cluster of slow devices on fast links: plans for it split all they can, small as it is."""
-    path = folder / f"fast-links-{ranks}.cluster"
+def ranks_of(mesh):
+    """Of "2x2": 4."""
+    return math.prod(map(int, mesh.split("x")))
+
+
+def fast_links(folder, mesh):
+    """Options that plan for a mesh of slow devices on fast links: such plans split all they can,
+    small as it is."""
+    path = folder / f"fast-links-{mesh}.cluster"
     path.write_text(f"""cluster fast_links {{
   backend = cpu
   nodes = 1
-  devices_per_node = {ranks}
+  devices_per_node = {ranks_of(mesh)}
   device {{
     memory = 1 GB
     bandwidth = 10 MB/s
@@ -86,7 +93,7 @@ def fast_links(folder, ranks):
   node {{ latency = 1 ns, bandwidth = 10 GB/s }}
 }}
 """)
-    return path
+    return ["--cluster", path, "--mesh", mesh]
 
 
 def call(*words, env=None, limit_s=TIME_LIMIT_S):
@@ -120,6 +127,24 @@ def refused(words, status, part, **how):
 def run(ranks, *words, env=None):
     """Runs a program on so many ranks."""
     return call(*([MPIRUN, "-n", ranks] if ranks > 1 else []), *words, env=env)
+
+
+def make_plan(build, model, path, *options):
+    """Plans a model; `options` are those of `meshwright plan`."""
+    call(build / "tools/meshwright", "plan", model.path, *model.defines(), *options, "-o", path)
+    return path
+
+
+def run_plan(build, model, plan, ranks, *options):
+    """Runs a plan file of the model on its data; `options` are those of a run."""
+    return run(ranks, build / "tools/meshwright-run", plan, *model.data(), *options, env=QUICK_CC)
+
+
+def train(build, model, plan, ranks, steps):
+    """Runs a plan; its losses, and the folder of a checkpoint of the last step."""
+    log, saved = plan.with_suffix(".csv"), plan.with_suffix(".saved")
+    run_plan(build, model, plan, ranks, "--steps", steps, "--log", log, "--checkpoint", saved)
+    return read_losses(log), saved
 
 
 def read_losses(path):
