@@ -334,7 +334,6 @@ MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags)
     }
     if (!parse_magic(&parser) || !find_checksum(&parser))
         return NULL;
-    bool intact = check_hash(&parser);
-    bool good = parse_body(&parser, plan);
-    return intact && good && check_identity(&parser, plan) ? plan : NULL;
+    bool good = check_hash(&parser) && parse_body(&parser, plan);
+    return good && check_identity(&parser, plan) ? plan : NULL;
 }
