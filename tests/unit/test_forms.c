@@ -36,7 +36,9 @@ static void plan(Form *form, MwGraph *graph)
     mw_diags_print(form->diags, stderr);
     ck_assert(ok);
     const MwSharding *sharding = form->compilation.sharding;
-    ck_assert_double_ge(sharding->lower_bound_s, 0.999 * sharding->objective_s);
+    /* Where memory binds, the bound is that of a problem that does not see the copies resharding
+     * makes: a hundredth may be missing there. */
+    ck_assert_double_ge(sharding->lower_bound_s, 0.99 * sharding->objective_s);
 }
 
 static void plan_text(Form *form, const char *text)
