@@ -11,6 +11,8 @@
 #include "passes/report.h"
 #include "passes/units.h"
 
+#include <math.h>
+
 MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
 {
     const MwValue *v = mw_value(sharding->problem->graph, value);
@@ -58,6 +60,7 @@ typedef struct {
     const MwCompilation *compilation;
     MwMeshShape mesh;
     int64_t memory_bytes;
+    int64_t kept_bytes; /* least that weights, gradients, states and inputs take */
     /* Why it cannot be this mesh: */
     int64_t needed_bytes; /* more than the memory; 0: that is not the reason */
     MwDiags *diags;
@@ -66,6 +69,26 @@ typedef struct {
 static int micro_batches_of(const MwCompilation *compilation)
 {
     return (int)mw_max(1, compilation->micro_batches);
+}
+
+/* What the error about memory advises. What is kept over micro-batches shrinks with more devices
+ * only; the rest with more micro-batches too, in proportion at best. */
+static void note_what_would_fit(const Attempt *attempt)
+{
+    MwArena *arena = attempt->compilation->arena;
+    double kept = (double)attempt->kept_bytes, memory = (double)attempt->memory_bytes;
+    if (kept >= memory) {
+        mw_diag_note(attempt->diags, mw_span_none(),
+                     "weights, gradients, optimizer states and inputs alone need %s, split as far "
+                     "as they can be; it takes at least %.0f such devices",
+                     mw_bytes_text(arena, kept),
+                     ceil(kept / memory * mw_mesh_devices(&attempt->mesh)));
+        return;
+    }
+    double parts = ((double)attempt->needed_bytes - kept) / (memory - kept);
+    mw_diag_note(attempt->diags, mw_span_none(),
+                 "it takes more devices, or at least %.0f micro-batches (--micro-batches)",
+                 ceil(parts * micro_batches_of(attempt->compilation)));
 }
 
 static void refuse_memory(Attempt *attempt, int64_t needed_bytes)
@@ -78,9 +101,7 @@ static void refuse_memory(Attempt *attempt, int64_t needed_bytes)
                   mw_mesh_text(&attempt->mesh, mesh), mw_bytes_text(arena, (double)needed_bytes),
                   mw_bytes_text(arena, (double)(needed_bytes - attempt->memory_bytes)),
                   mw_bytes_text(arena, (double)attempt->memory_bytes));
-    mw_diag_note(attempt->diags, mw_span_none(),
-                 "more devices, or more micro-batches than %d, would make it fit",
-                 micro_batches_of(attempt->compilation));
+    note_what_would_fit(attempt);
 }
 
 static void refuse(Attempt *attempt, const MwSolution *solution, int64_t needed_bytes)
@@ -116,6 +137,29 @@ static MwSharding *solve(Attempt *attempt, MwIntraProblem *problem, int64_t need
     return sharding;
 }
 
+static int64_t least_usage(const MwProblemNode *node)
+{
+    int64_t least = INT64_MAX;
+    for (int s = 0; s < node->strategy_count; s++)
+        least = mw_min(least, node->usage[s]);
+    return least;
+}
+
+/* The least bytes of what is there at the end of the last micro-batch. Gradients are states where
+ * there are several micro-batches; where there is one, each weight has one all the same. */
+static int64_t least_kept(const MwIntraProblem *intra)
+{
+    bool has_gradients = mw_has_value(intra->graph->train.loss) && intra->micro_batches == 1;
+    int64_t bytes = 0;
+    for (int n = 0; n < intra->problem.node_count; n++) {
+        const MwProblemNode *node = &intra->problem.nodes[n];
+        MwOp op = intra->graph->nodes.at[n].op;
+        if (node->usage && mw_op_info(op)->lowering == MW_LOWER_SOURCE)
+            bytes += least_usage(node) * (op == MW_OP_WEIGHT && has_gradients ? 2 : 1);
+    }
+    return bytes;
+}
+
 /* The best sharding on one mesh; NULL if there is none. The problem does not see the copies that
  * resharding makes, so where they are too much it is solved again with less memory: less by what was
  * too much, and from the second time on by a margin too. The bound stays that of the whole memory. */
@@ -130,6 +174,8 @@ static MwSharding *try_mesh(Attempt *attempt)
     MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
     int64_t needed_bytes = 0;
     double lower_bound_s = 0;
+    if (problem)
+        attempt->kept_bytes = least_kept(problem);
     for (int i = 0; problem && i < TRIES; i++) {
         MwSharding *sharding = solve(attempt, problem, needed_bytes);
         if (!sharding)
