@@ -227,7 +227,7 @@ static void apply_to_factor(const Proof *proof, MwCore *core, int index, const i
                            mw_table_intern(core->tables, cost->arity, cost->dims, entry));
 }
 
-void mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff)
+MwCost mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff)
 {
     MwArena *scratch = mw_arena_new();
     Proof proof = prove(scratch, dual);
@@ -239,4 +239,5 @@ void mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff)
     for (int i = 0; i < dual->node_count; i++)
         apply_to_node(&proof, core, i, cutoff);
     mw_arena_free(&scratch);
+    return proof.bound;
 }

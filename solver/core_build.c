@@ -36,7 +36,7 @@ static int best_scale(const MwProblem *problem)
     for (int i = 0; i < problem->edge_count; i++)
         total += greatest_finite(problem->edges[i].cost, edge_entries(problem, &problem->edges[i]));
     int scale = 16;
-    while ((scale >= 0 ? total << scale : total >> -scale) > MW_FORBIDDEN / 64)
+    while ((scale >= 0 ? total << scale : total >> -scale) > MW_FORBIDDEN / 8)
         scale--;
     return scale;
 }

@@ -85,7 +85,7 @@ void mw_dual_decode(const MwDual *dual, int *choice);
 MwCost mw_dual_certify(const MwDual *dual);
 /* Moves the potentials into the costs of the core the dual is of, so that the bound can be made
  * anew from it and the prices alone; and forbids what is in no choice that costs less than `cutoff`
- * (in the core's scale). The dual is of no use afterwards. */
-void mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff);
+ * (in the core's scale). Gives the same bound. The dual is of no use afterwards. */
+MwCost mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff);
 
 #endif

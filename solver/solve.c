@@ -181,15 +181,15 @@ static void tighten(Solver *solver, MwCore *core, int iterations)
     MwDual *dual = mw_ascend(scratch, core, core->price, &solver->pace, &found, &limits);
     if (found.choice)
         offer_of_core(solver, core, found.choice);
-    raise_bound(solver, core, mw_dual_certify(dual));
-    log_step(solver, core, "ascend");
     /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
-    bool worthwhile = solver->solution->choice && !done(solver) &&
-                      dual->surplus_count > dual->strategy_count / 10;
-    if (worthwhile)
-        mw_dual_apply(dual, core, mw_core_cutoff(core, solver->solution->cost));
+    bool worthwhile = solver->solution->choice && dual->surplus_count > dual->strategy_count / 10;
+    MwCost bound = worthwhile
+                       ? mw_dual_apply(dual, core, mw_core_cutoff(core, solver->solution->cost))
+                       : mw_dual_certify(dual);
+    raise_bound(solver, core, bound);
     mw_arena_free(&scratch);
-    if (worthwhile)
+    log_step(solver, core, "ascend");
+    if (worthwhile && !done(solver))
         reduce(solver, core, &SHRINKING);
 }
 
