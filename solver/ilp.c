@@ -126,19 +126,42 @@ static void build_factor(MwIlp *ilp, const MwCore *core, int index, double scale
     mw_arena_free(&scratch);
 }
 
+/* Usage of the node in the row, by strategy; false if it has none. */
+static bool row_usage(const MwCoreNode *node, int memory_row, double *usage)
+{
+    bool any = false;
+    for (int k = 0; k < node->terms.count; k++) {
+        const MwCoreTerm *term = &node->terms.at[k];
+        if (memory_row < term->first || memory_row > term->last)
+            continue;
+        for (int s = 0; s < term->usage->count; s++)
+            usage[s] = (any ? usage[s] : 0) + (double)term->usage->at[s];
+        any = true;
+    }
+    return any;
+}
+
+static double *usage_room(MwArena *scratch, const MwCore *core)
+{
+    int64_t most = 1;
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            most = mw_max(most, core->nodes[i].cost->count);
+    return MW_NEW(scratch, double, most);
+}
+
 static void build_memory(MwIlp *ilp, const MwCore *core, int memory_row, Row *row)
 {
     clear_row(row);
     double limit = (double)core->limit[memory_row], scale = 1 / fmax(1, limit);
-    for (int i = 0; i < core->node_count; i++)
-        for (int k = 0; k < core->nodes[i].terms.count; k++) {
-            const MwCoreTerm *term = &core->nodes[i].terms.at[k];
-            if (memory_row < term->first || memory_row > term->last)
-                continue;
-            for (int s = 0; s < term->usage->count; s++)
-                if (term->usage->at[s])
-                    add_to_row(row, ilp->column[i] + s, (double)term->usage->at[s] * scale);
-        }
+    double *usage = usage_room(row->arena, core);
+    for (int i = 0; i < core->node_count; i++) {
+        if (!core->nodes[i].cost || !row_usage(&core->nodes[i], memory_row, usage))
+            continue;
+        for (int s = 0; s < core->nodes[i].cost->count; s++)
+            if (usage[s] > 0)
+                add_to_row(row, ilp->column[i] + s, usage[s] * scale);
+    }
     char name[48];
     snprintf(name, sizeof name, "memory_%lld", (long long)core->time[memory_row]);
     glp_set_row_name(ilp->program, emit_row(ilp->program, row, GLP_UP, limit * scale), name);

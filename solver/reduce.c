@@ -101,12 +101,17 @@ static void settle_node(Reducer *reducer, int node)
     MwCore *core = reducer->core;
     if (!core->nodes[node].cost)
         return;
+    mw_reduce_terms(core, node);
     mw_reduce_usage(core, node);
     mw_reduce_forbidden(core, node);
     if (core->infeasible)
         return;
     mw_reduce_dominated(core, node);
-    consider(reducer, node);
+    mw_reduce_determined(core, node);
+    if (core->nodes[node].cost)
+        consider(reducer, node);
+    else
+        reducer->entries[node] = 0;
 }
 
 static void settle(Reducer *reducer)
@@ -128,6 +133,18 @@ static void settle(Reducer *reducer)
         }
     }
     core->changed_nodes.count = core->changed_factors.count = 0;
+}
+
+/* Rows may go when usage has settled, and then more of it settles. */
+static void settle_all(Reducer *reducer)
+{
+    MwCore *core = reducer->core;
+    settle(reducer);
+    for (int rows = -1; rows != core->row_count && !core->infeasible;) {
+        rows = core->row_count;
+        mw_reduce_rows(core);
+        settle(reducer);
+    }
 }
 
 static void eliminate(Reducer *reducer, int node)
@@ -170,11 +187,9 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost && !core->nodes[i].queued)
             consider(&reducer, i);
+    mw_reduce_rows(core);
     do {
-        settle(&reducer);
-        if (!core->infeasible)
-            mw_reduce_rows(core);
-        settle(&reducer);
+        settle_all(&reducer);
     } while (!core->infeasible && eliminate_round(&reducer));
     settle(&reducer);
 }

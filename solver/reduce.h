@@ -23,6 +23,10 @@ void mw_reduce_separable(MwCore *core, int factor);
 void mw_reduce_forbidden(MwCore *core, int node);
 /* reduce_dominance.c: takes away strategies that another one is never worse than. */
 void mw_reduce_dominated(MwCore *core, int node);
+/* reduce_determined.c: puts a neighbour in the place of a node whose strategy follows from its. */
+void mw_reduce_determined(MwCore *core, int node);
+/* reduce_terms.c: one form for the usage of a node. */
+void mw_reduce_terms(MwCore *core, int node);
 /* reduce_usage.c: takes out of the rows what every strategy uses, and forbids what cannot fit. */
 void mw_reduce_usage(MwCore *core, int node);
 /* reduce_rows.c: drops rows that no choice can exceed. */

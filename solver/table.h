@@ -42,6 +42,7 @@ void mw_tables_remember(MwTables *tables, const int *key, int count, void *resul
 
 typedef enum {
     MW_OP_ADD,
+    MW_OP_SUM,
     MW_OP_PERMUTE,
     MW_OP_SELECT,
     MW_OP_RENUMBER,
@@ -49,12 +50,15 @@ typedef enum {
     MW_OP_SEPARATE,
     MW_OP_DOMINANCE,
     MW_OP_ELIMINATE,
+    MW_OP_DETERMINED,
 } MwOperation;
 
 /* The functions below are remembered: calling them again on the same tables costs a lookup. */
 
 /* Costs added entry by entry; the shapes are equal. */
 const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b);
+/* Numbers added entry by entry, at most INT64_MAX. */
+const MwTable *mw_table_sum(MwTables *tables, const MwTable *a, const MwTable *b);
 /* Dimension i of the result is dimension order[i] of `table`. */
 const MwTable *mw_table_permute(MwTables *tables, const MwTable *table, const int *order);
 /* Dimension `dim` indexed through `list` (arity 1): its position i is the old position list[i]. */

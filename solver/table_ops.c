@@ -48,6 +48,20 @@ const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b
     return remember_table(tables, key, MW_COUNT(key), a->arity, a->dims, values);
 }
 
+const MwTable *mw_table_sum(MwTables *tables, const MwTable *a, const MwTable *b)
+{
+    MW_ASSERT(a->arity == b->arity && a->count == b->count);
+    int key[] = {MW_OP_SUM, (int)mw_min(a->id, b->id), (int)mw_max(a->id, b->id)};
+    const MwTable *known = mw_tables_recall(tables, key, MW_COUNT(key));
+    if (known)
+        return known;
+    int64_t *values = mw_tables_scratch(tables, a->count);
+    for (int64_t i = 0; i < a->count; i++)
+        if (__builtin_add_overflow(a->at[i], b->at[i], &values[i]))
+            values[i] = INT64_MAX;
+    return remember_table(tables, key, MW_COUNT(key), a->arity, a->dims, values);
+}
+
 const MwTable *mw_table_permute(MwTables *tables, const MwTable *table, const int *order)
 {
     int key[2 + MW_TABLE_ARITY] = {MW_OP_PERMUTE, table->id};

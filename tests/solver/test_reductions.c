@@ -96,6 +96,19 @@ static void dominated(MwCore *core)
     each_node(core, mw_reduce_dominated);
 }
 
+static void determined(MwCore *core)
+{
+    forbidden(core);
+    each_node(core, mw_reduce_determined);
+}
+
+/* Nodes with several terms arise from determined ones. */
+static void terms(MwCore *core)
+{
+    determined(core);
+    each_node(core, mw_reduce_terms);
+}
+
 static void usage(MwCore *core)
 {
     each_node(core, mw_reduce_usage);
@@ -155,6 +168,8 @@ static const struct {
     {"dominated", dominated},
     {"usage", usage},
     {"rows", rows},
+    {"determined", determined},
+    {"terms", terms},
     {"eliminate", eliminate},
     {"usage, eliminate", usage_then_eliminate},
     {"all", all},
