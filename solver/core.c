@@ -123,9 +123,16 @@ void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *const *cl
 static void unlink_factor(MwCore *core, int node, int factor)
 {
     MwCoreNode *from = &core->nodes[node];
-    int i = 0;
-    while (from->factors.at[i] != factor)
-        i++;
+    /* Ascending, as factors are in order of creation. */
+    int i = 0, end = from->factors.count;
+    while (end - i > 1) {
+        int middle = (i + end) / 2;
+        if (from->factors.at[middle] <= factor)
+            i = middle;
+        else
+            end = middle;
+    }
+    MW_ASSERT(from->factors.at[i] == factor);
     from->factors.count--;
     memmove(&from->factors.at[i], &from->factors.at[i + 1],
             sizeof(int) * (size_t)(from->factors.count - i));

@@ -110,8 +110,6 @@ static void settle_node(Reducer *reducer, int node)
     mw_reduce_determined(core, node);
     if (core->nodes[node].cost)
         consider(reducer, node);
-    else
-        reducer->entries[node] = 0;
 }
 
 static void settle(Reducer *reducer)
@@ -165,7 +163,7 @@ static bool eliminate_round(Reducer *reducer)
     reducer->rounds++;
     while (reducer->heap.count > 0 && (least == 0 || reducer->heap.at[0].entries == least)) {
         Candidate next = pop(reducer);
-        if (reducer->entries[next.node] != next.entries)
+        if (!reducer->core->nodes[next.node].cost || reducer->entries[next.node] != next.entries)
             continue;
         reducer->entries[next.node] = 0;
         if (reducer->round[next.node] == reducer->rounds)

@@ -197,9 +197,17 @@ void mw_reduce_determined(MwCore *core, int node)
             continue;
         int dim = mw_core_position(factor, node);
         const MwTable *f = function_of(core->tables, factor, dim)->strategy;
-        if (f) {
-            replace_by(core, node, factor->scope[1 - dim], f);
-            return;
-        }
+        if (!f)
+            continue;
+        int other = factor->scope[1 - dim];
+        const MwTable *inverse = NULL;
+        if (at->factors.count > core->nodes[other].factors.count)
+            inverse = function_of(core->tables, factor, 1 - dim)->strategy;
+        /* Where either could go, the one with fewer factors to move does. */
+        if (inverse)
+            replace_by(core, other, node, inverse);
+        else
+            replace_by(core, node, other, f);
+        return;
     }
 }

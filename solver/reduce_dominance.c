@@ -17,15 +17,17 @@
 
 #include <string.h>
 
-/* Comparisons of entries for one node; above this it is not tried. */
-enum { EFFORT_LIMIT = 1 << 28 };
+enum {
+    EFFORT_LIMIT = 1 << 28, /* comparisons of entries for one node; above this it is not tried */
+    HUB = 100               /* a node of more factors is like no other: not remembered */
+};
 
 typedef struct {
+    const MwCore *core;
+    MwArena *scratch;
     const MwCoreNode *node;
-    int strategies, view_count;
-    const int64_t **view;    /* [view_count] the factors, laid out [class][others] */
-    const int64_t **classes; /* [view_count] class of each strategy */
-    int64_t *width;          /* [view_count] entries per class */
+    int index, strategies;
+    const int64_t **view; /* [factor] laid out [class][others]; NULL: not yet needed */
 } Comparison;
 
 static int fill_key(const MwCore *core, int node, int *key)
@@ -70,19 +72,28 @@ static int64_t greatest_loss(const int64_t *t, const int64_t *s, int64_t width, 
     return greatest;
 }
 
+/* How much more t can cost than s in one factor, as far as it is at most `most`. */
+static int64_t factor_loss(const Comparison *with, int i, int t, int s, int64_t most)
+{
+    const MwCoreFactor *factor = &with->core->factors.at[with->node->factors.at[i]];
+    int dim = mw_core_position(factor, with->index);
+    int64_t class_t = factor->classes[dim]->at[t], class_s = factor->classes[dim]->at[s];
+    if (class_t == class_s)
+        return 0;
+    if (!with->view[i])
+        with->view[i] = mw_table_slices(with->scratch, factor->cost, dim);
+    int64_t width = factor->cost->count / factor->cost->dims[dim];
+    return greatest_loss(with->view[i] + class_t * width, with->view[i] + class_s * width, width,
+                         most);
+}
+
 static bool dominates(const Comparison *with, int t, int s)
 {
-    const int64_t *cost = with->node->cost->at;
-    int64_t left = cost[s] - cost[t];
+    int64_t left = with->node->cost->at[s] - with->node->cost->at[t];
     if (left < 0 || !uses_no_more(with->node, t, s))
         return false;
-    for (int i = 0; i < with->view_count && left >= 0; i++) {
-        int64_t width = with->width[i], class_t = with->classes[i][t],
-                class_s = with->classes[i][s];
-        if (class_t != class_s)
-            left -= greatest_loss(with->view[i] + class_t * width, with->view[i] + class_s * width,
-                                  width, left);
-    }
+    for (int i = 0; i < with->node->factors.count && left >= 0; i++)
+        left -= factor_loss(with, i, t, s, left);
     return left >= 0;
 }
 
@@ -114,20 +125,18 @@ static const MwTable *compare_all(MwCore *core, int node)
     if (entries > EFFORT_LIMIT / n / n)
         return at->cost;
     MwArena *scratch = mw_arena_new();
-    Comparison with = {.node = at, .strategies = n, .view_count = at->factors.count};
-    with.view = MW_NEW(scratch, const int64_t *, with.view_count);
-    with.classes = MW_NEW(scratch, const int64_t *, with.view_count);
-    with.width = MW_NEW(scratch, int64_t, with.view_count);
-    for (int i = 0; i < with.view_count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
-        int dim = mw_core_position(factor, node);
-        with.view[i] = mw_table_slices(scratch, factor->cost, dim);
-        with.classes[i] = factor->classes[dim]->at;
-        with.width[i] = factor->cost->count / factor->cost->dims[dim];
-    }
+    Comparison with = {
+        .core = core, .scratch = scratch, .node = at, .index = node, .strategies = n};
+    with.view = MW_NEW(scratch, const int64_t *, at->factors.count);
     const MwTable *keep = undominated(core->tables, &with);
     mw_arena_free(&scratch);
     return keep;
+}
+
+static void restrict_to(MwCore *core, int node, const MwTable *keep)
+{
+    if (keep != core->nodes[node].cost)
+        mw_core_restrict(core, node, keep);
 }
 
 void mw_reduce_dominated(MwCore *core, int node)
@@ -135,6 +144,10 @@ void mw_reduce_dominated(MwCore *core, int node)
     const MwCoreNode *at = &core->nodes[node];
     if (at->cost->count == 1)
         return;
+    if (at->factors.count > HUB) {
+        restrict_to(core, node, compare_all(core, node));
+        return;
+    }
     int *key = mw_tables_key(core->tables, 3 + at->terms.count + 3 * at->factors.count);
     int count = fill_key(core, node, key);
     const MwTable *keep = mw_tables_recall(core->tables, key, count);
@@ -142,6 +155,5 @@ void mw_reduce_dominated(MwCore *core, int node)
         keep = compare_all(core, node);
         mw_tables_remember(core->tables, key, count, (void *)keep);
     }
-    if (keep != at->cost)
-        mw_core_restrict(core, node, keep);
+    restrict_to(core, node, keep);
 }
