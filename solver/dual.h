@@ -34,7 +34,8 @@ typedef struct {
 typedef struct {
     int node, strategies;
     double *cost; /* [strategies] plus potentials and priced usage */
-    int label;    /* the strategy that looked best when the node was last visited */
+    int label;    /* the strategy that looked best when the node was last visited, */
+    double lead;  /* and by how much; INFINITY if it is the only one */
     int link_count;
     MwDualLink *links;
     double share; /* of what it holds that a sweep hands to each factor */

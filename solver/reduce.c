@@ -133,18 +133,6 @@ static void settle(Reducer *reducer)
     core->changed_nodes.count = core->changed_factors.count = 0;
 }
 
-/* Rows may go when usage has settled, and then more of it settles. */
-static void settle_all(Reducer *reducer)
-{
-    MwCore *core = reducer->core;
-    settle(reducer);
-    for (int rows = -1; rows != core->row_count && !core->infeasible;) {
-        rows = core->row_count;
-        mw_reduce_rows(core);
-        settle(reducer);
-    }
-}
-
 static void eliminate(Reducer *reducer, int node)
 {
     int neighbours[MW_TABLE_ARITY];
@@ -185,9 +173,16 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost && !core->nodes[i].queued)
             consider(&reducer, i);
+    /* Looking at the rows is dear: only when all else has come to rest. */
+    int rows;
     mw_reduce_rows(core);
     do {
-        settle_all(&reducer);
-    } while (!core->infeasible && eliminate_round(&reducer));
+        rows = core->row_count;
+        do {
+            settle(&reducer);
+        } while (!core->infeasible && eliminate_round(&reducer));
+        settle(&reducer);
+        mw_reduce_rows(core);
+    } while (rows != core->row_count && !core->infeasible);
     settle(&reducer);
 }

@@ -7,6 +7,7 @@
  * usage and repeated layers cost nothing: that gives a bound, and often already the answer. If it
  * does not fit, the same with the limit. */
 #include "solver/ascent.h"
+#include "solver/dive.h"
 #include "solver/ilp.h"
 #include "solver/least_peak.h"
 #include "solver/reduce.h"
@@ -169,7 +170,17 @@ static bool eliminate_all(Solver *solver, const MwCore *core, int64_t total)
     return true;
 }
 
-/* Raises the bound of the core, cuts it and reduces it. */
+static void dive(Solver *solver, const MwCore *core)
+{
+    MwArena *scratch = mw_arena_new();
+    int *choice = MW_NEW(scratch, int, core->node_count);
+    if (mw_dive(core, solver->deadline_s, choice))
+        offer(solver, choice);
+    log_step(solver, core, "dive");
+    mw_arena_free(&scratch);
+}
+
+/* Raises the bound of the core, looks for choices, cuts the core and reduces it. */
 static void tighten(Solver *solver, MwCore *core, int iterations)
 {
     MwArena *scratch = mw_arena_new();
@@ -189,6 +200,8 @@ static void tighten(Solver *solver, MwCore *core, int iterations)
     raise_bound(solver, core, bound);
     mw_arena_free(&scratch);
     log_step(solver, core, "ascend");
+    if (core->row_count > 0 && !done(solver))
+        dive(solver, core);
     if (worthwhile && !done(solver))
         reduce(solver, core, &SHRINKING);
 }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef MW_SOLVER_DIVE_H
+#define MW_SOLVER_DIVE_H
+
+#include "solver/core.h"
+
+/* Looks for a good choice of `core`, beginning from its prices. False if none is found; otherwise
+ * `choice` is one of the original problem (mw_core_restore is done). */
+bool mw_dive(const MwCore *core, double deadline_s, int *choice);
+
+#endif
