@@ -13,7 +13,7 @@ typedef struct {
     const MwLocalGraph *local;
     const MwLegal *legal;
     const MwUnits *units;
-    MwSchedule schedule;
+    MwOrder order;
     MwStorage storage;
     MwEmitter emitter;
     MwPlanMesh *mesh;
@@ -84,10 +84,10 @@ static void emit_copies(Builder *b, MwPhase phase, MwPlanProgram *program)
 
 static void emit_program(Builder *b, MwPhase phase, MwPlanProgram *program)
 {
-    int begin = b->schedule.begin[phase], end = b->schedule.begin[phase + 1];
+    int begin = b->order.begin[phase], end = b->order.begin[phase + 1];
     program->instrs = MW_NEW(b->arena, MwPlanInstr, end - begin + copies_in(b, phase));
     for (int p = begin; p < end; p++) {
-        int unit = b->schedule.order[p];
+        int unit = b->order.unit[p];
         MwPlanInstr instr = mw_instr_of_unit(&b->emitter, unit);
         instr.operator_index =
             mw_plan_report_operator(b->compilation, b->legal, &b->units->units.at[unit]);
@@ -304,8 +304,8 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
                  .local = compilation->local,
                  .legal = mw_legalize(compilation->local->graph)};
     b.units = mw_units_form(b.legal);
-    b.schedule = mw_schedule_units(b.legal, b.units);
-    b.storage = mw_storage_plan(b.legal, b.units, &b.schedule);
+    b.order = mw_order_units(b.legal, b.units);
+    b.storage = mw_storage_plan(b.legal, b.units, &b.order);
     b.emitter = mw_instr_begin(b.local, b.legal, b.units, &b.storage, compilation->cluster);
     b.mesh = MW_NEW(b.arena, MwPlanMesh, 1);
     b.mesh->shape = b.local->mesh;

@@ -9,7 +9,7 @@ typedef struct {
     MwArena *arena;
     const MwLegal *legal;
     const MwUnits *units;
-    const MwSchedule *schedule;
+    const MwOrder *order;
     MwStorage *out;
     int32_t *last_use; /* [values] position of the last unit that reads a root; -1: none */
 } Storage;
@@ -23,7 +23,7 @@ static const MwGraph *graph_of(const Storage *s)
 static int made_at(const Storage *s, MwValueId root)
 {
     int unit = s->units->unit_of[mw_value(graph_of(s), root)->node.index];
-    return unit < 0 ? -1 : s->schedule->position[unit];
+    return unit < 0 ? -1 : s->order->position[unit];
 }
 
 static bool is_persistent(const Storage *s, MwValueId root)
@@ -36,9 +36,9 @@ static bool is_persistent(const Storage *s, MwValueId root)
 static int program_end(const Storage *s, int position)
 {
     for (int p = 0; p < MW_PHASE_COUNT; p++)
-        if (position < s->schedule->begin[p + 1])
-            return s->schedule->begin[p + 1] - 1;
-    return s->schedule->count;
+        if (position < s->order->begin[p + 1])
+            return s->order->begin[p + 1] - 1;
+    return s->order->count;
 }
 
 /* ---- Uses ---- */
@@ -53,8 +53,8 @@ static void note_use(Storage *s, MwValueId value, int position)
 static void note_leaving(Storage *s, MwValueId value)
 {
     int begin = (int)mw_max(made_at(s, mw_legal_root(s->legal, value)), 0);
-    int end = s->schedule->begin[MW_PHASE_UPDATE] - 1;
-    note_use(s, value, begin > end ? s->schedule->count : end);
+    int end = s->order->begin[MW_PHASE_UPDATE] - 1;
+    note_use(s, value, begin > end ? s->order->count : end);
 }
 
 static void find_last_uses(Storage *s)
@@ -66,11 +66,11 @@ static void find_last_uses(Storage *s)
         for (int k = 0; k < mw_legal_at(s->legal, n)->operand_count && s->units->unit_of[n] >= 0;
              k++)
             note_use(s, mw_legal_at(s->legal, n)->operands[k],
-                     s->schedule->position[s->units->unit_of[n]]);
+                     s->order->position[s->units->unit_of[n]]);
     for (int i = 0; i < graph->outputs.count; i++)
         note_leaving(s, graph->outputs.at[i].value);
     if (mw_has_value(graph->train.loss))
-        note_use(s, graph->train.loss, s->schedule->count);
+        note_use(s, graph->train.loss, s->order->count);
 }
 
 /* ---- Buffers ---- */
@@ -108,7 +108,7 @@ static void give_buffer(Storage *s, MwValueId root)
                               .end = (int)mw_max(begin, s->last_use[root.index]),
                               .written = made_at(s, root)};
     if (buffer.persistent)
-        buffer.end = s->schedule->count;
+        buffer.end = s->order->count;
     s->out->buffer[root.index] = add_buffer(s, buffer);
 }
 
@@ -163,9 +163,9 @@ static bool same_storage(const Storage *s, MwValueId a, MwValueId b)
 /* Whether a unit other than that of `value`, in the same program, reads `target` after it. */
 static bool is_read_later(const Storage *s, MwValueId value, MwValueId target)
 {
-    int own = made_at(s, value), end = program_end(s, own);
+    int own = made_at(s, value), end = (int)mw_min(program_end(s, own), s->last_use[target.index]);
     for (int p = own + 1; p <= end; p++) {
-        const MwUnit *unit = &s->units->units.at[s->schedule->order[p]];
+        const MwUnit *unit = &s->units->units.at[s->order->unit[p]];
         for (int i = 0; i < unit->nodes.count; i++) {
             const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[i]);
             for (int k = 0; k < node->operand_count; k++)
@@ -236,7 +236,7 @@ static bool share_dying(Storage *s, const MwUnit *unit, MwValueId value, int pos
 
 static void give_results(Storage *s, int position)
 {
-    const MwUnit *unit = &s->units->units.at[s->schedule->order[position]];
+    const MwUnit *unit = &s->units->units.at[s->order->unit[position]];
     for (int i = 0; i < unit->nodes.count; i++) {
         const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->result_count; k++) {
@@ -251,7 +251,7 @@ static void give_results(Storage *s, int position)
     if (!bytes)
         return;
     MwTensor tensor = mw_tensor(MW_F32, 1, (int64_t[]){mw_ceil_div(bytes, 4)});
-    s->out->scratch[s->schedule->order[position]] = add_buffer(
+    s->out->scratch[s->order->unit[position]] = add_buffer(
         s, (MwStorageBuffer){
                .value = mw_no_value(), .tensor = tensor, .begin = position, .end = position});
 }
@@ -284,7 +284,7 @@ static void place_buffers(Storage *s)
             s->out->buffers.at[i].offset = fixed + lifetimes[moving++].offset;
 }
 
-MwStorage mw_storage_plan(const MwLegal *legal, const MwUnits *units, const MwSchedule *schedule)
+MwStorage mw_storage_plan(const MwLegal *legal, const MwUnits *units, const MwOrder *order)
 {
     const MwGraph *graph = legal->graph;
     MwArena *arena = graph->arena;
@@ -293,14 +293,14 @@ MwStorage mw_storage_plan(const MwLegal *legal, const MwUnits *units, const MwSc
                      .copies = MW_NEW(arena, bool, graph->assigns.count)};
     memset(out.buffer, -1, sizeof(int32_t) * (size_t)graph->values.count);
     memset(out.scratch, -1, sizeof(int32_t) * (size_t)units->units.count);
-    Storage s = {.arena = arena, .legal = legal, .units = units, .schedule = schedule, .out = &out};
+    Storage s = {.arena = arena, .legal = legal, .units = units, .order = order, .out = &out};
     find_last_uses(&s);
     for (int v = 0; v < graph->values.count; v++)
         if (units->is_stored[v] && made_at(&s, (MwValueId){v}) < 0)
             give_buffer(&s, (MwValueId){v});
     share_assigned(&s);
     keep_copied_values(&s);
-    for (int p = 0; p < schedule->count; p++)
+    for (int p = 0; p < order->count; p++)
         give_results(&s, p);
     place_buffers(&s);
     return out;

@@ -6,13 +6,13 @@
 #ifndef MW_CODEGEN_STORAGE_H
 #define MW_CODEGEN_STORAGE_H
 
-#include "codegen/schedule.h"
+#include "codegen/order.h"
 
 typedef struct {
     MwValueId value; /* the first to lie there; no value: scratch */
     MwTensor tensor;
     bool persistent;
-    int begin, end; /* positions in the schedule, at which and between which it is live */
+    int begin, end; /* positions in the order, at which and between which it is live */
     int written;    /* the last at which it gets a new value so far */
     int64_t bytes, offset;
 } MwStorageBuffer;
@@ -26,7 +26,7 @@ typedef struct {
     int64_t live_bytes; /* no arena can be smaller */
 } MwStorage;
 
-MwStorage mw_storage_plan(const MwLegal *legal, const MwUnits *units, const MwSchedule *schedule);
+MwStorage mw_storage_plan(const MwLegal *legal, const MwUnits *units, const MwOrder *order);
 
 /* The bytes of scratch that the routine of a unit of one library node needs; 0: none. */
 int64_t mw_unit_scratch_bytes(const MwLegal *legal, const MwUnit *unit);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order in which units run: the programs forward, backward and update, one after another. */
-#ifndef MW_CODEGEN_SCHEDULE_H
-#define MW_CODEGEN_SCHEDULE_H
+#ifndef MW_CODEGEN_ORDER_H
+#define MW_CODEGEN_ORDER_H
 
 #include "codegen/fusion.h"
 
 typedef struct {
-    int32_t *order;                /* units by position */
+    int32_t *unit;                 /* by position */
     int32_t *position;             /* [units] */
     int count;                     /* of units */
     int begin[MW_PHASE_COUNT + 1]; /* position of the first unit of each phase */
-} MwSchedule;
+} MwOrder;
 
 /* Of the topological orders tried, the one in which the fewest bytes are live at the worst moment;
  * the order of the graph wins ties. */
-MwSchedule mw_schedule_units(const MwLegal *legal, const MwUnits *units);
+MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units);
 
 #endif
