@@ -119,10 +119,11 @@ static void refuse(Attempt *attempt, const MwSolution *solution, int64_t needed_
 }
 
 /* NULL if there is none; `needed_bytes` is what is known already to be too much. */
-static MwSharding *solve(Attempt *attempt, MwIntraProblem *problem, int64_t needed_bytes)
+static MwSharding *solve(Attempt *attempt, MwIntraProblem *problem, double limit_s,
+                         int64_t needed_bytes)
 {
     MwArena *arena = attempt->compilation->arena;
-    MwSolveOptions options = {.time_limit_s = attempt->compilation->options.solve_time_s};
+    MwSolveOptions options = {.time_limit_s = limit_s};
     MwSharding *sharding = MW_NEW(arena, MwSharding, 1);
     sharding->problem = problem;
     sharding->solution = mw_solve(arena, &problem->problem, &options);
@@ -162,7 +163,8 @@ static int64_t least_kept(const MwIntraProblem *intra)
 
 /* The best sharding on one mesh; NULL if there is none. The problem does not see the copies that
  * resharding makes, so where they are too much it is solved again with less memory: less by what was
- * too much, and from the second time on by a margin too. The bound stays that of the whole memory. */
+ * too much, and from the second time on by a margin too; each time in half the time, so that all take
+ * twice the first. The bound stays that of the whole memory. */
 static MwSharding *try_mesh(Attempt *attempt)
 {
     enum { TRIES = 5, MARGIN = 100 };
@@ -176,8 +178,9 @@ static MwSharding *try_mesh(Attempt *attempt)
     double lower_bound_s = 0;
     if (problem)
         attempt->kept_bytes = least_kept(problem);
-    for (int i = 0; problem && i < TRIES; i++) {
-        MwSharding *sharding = solve(attempt, problem, needed_bytes);
+    double limit_s = attempt->compilation->options.solve_time_s;
+    for (int i = 0; problem && i < TRIES; i++, limit_s /= 2) {
+        MwSharding *sharding = solve(attempt, problem, limit_s, needed_bytes);
         if (!sharding)
             return NULL;
         if (i == 0)
