@@ -4,6 +4,7 @@
 #include "base/quantity.h"
 #include "codegen/instrs.h"
 #include "codegen/plan_report.h"
+#include "ir/print.h"
 
 #include <string.h>
 
@@ -98,14 +99,13 @@ static void emit_program(Builder *b, MwPhase phase, MwPlanProgram *program)
 
 static void build_programs(Builder *b)
 {
-    static const char *const names[MW_PHASE_COUNT] = {"forward", "backward", "update"};
     MwPlanMesh *mesh = b->mesh;
     mesh->programs = MW_NEW(b->arena, MwPlanProgram, MW_PHASE_COUNT);
     mesh->tasks = MW_NEW(b->arena, MwPlanTask, MW_PHASE_COUNT * b->compilation->micro_batches);
     int program[MW_PHASE_COUNT];
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
         MwPlanProgram *made = &mesh->programs[mesh->program_count];
-        made->name = names[phase];
+        made->name = mw_phase_name((MwPhase)phase);
         emit_program(b, (MwPhase)phase, made);
         program[phase] = made->instr_count ? mesh->program_count++ : -1;
     }

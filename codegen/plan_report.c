@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan_report.h"
 
+#include "ir/print.h"
 #include "passes/report.h"
 
 int mw_plan_report_operator(const MwCompilation *compilation, const MwLegal *legal,
@@ -44,13 +45,12 @@ static void fill_operands(MwArena *arena, const MwReport *report, const MwReport
 static MwPlanOperator operator_of(MwArena *arena, const MwCompilation *compilation,
                                   const MwReportNode *from)
 {
-    static const char *const phases[MW_PHASE_COUNT] = {"forward", "backward", "update"};
     const MwGraph *graph = compilation->local->global;
     const MwNode *node = mw_node(graph, from->node);
     MwPlanOperator to = {.name = mw_value(graph, mw_node_result(graph, from->node, 0))->name,
                          .op = mw_op_info(node->op)->name,
                          .source = mw_plan_report_source(arena, node),
-                         .phase = phases[node->phase],
+                         .phase = mw_phase_name(node->phase),
                          .rank = from->rank,
                          .spec = from->spec,
                          .compute_s = from->compute_s,

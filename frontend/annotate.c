@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `with key = value, …` on a statement. Some keys pin what the compiler would else decide: spec,
- * stage, remat. The others are facts about nodes that a dump keeps: phase, scope, repeat (see
- * ir/print.h). */
+ * stage, remat. The others are facts about nodes that a dump keeps: phase, scope, repeat, layer
+ * (see ir/print.h). */
 #include "base/text.h"
 #include "frontend/expand.h"
 #include "ir/print.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const keys[] = {"spec", "stage", "remat", "phase", "scope", "repeat"};
+static const char *const keys[] = {"spec", "stage", "remat", "phase", "scope", "repeat", "layer"};
 
 /* Whether the annotation is `key` of result k: `key.k`, or `key`, which is for every result. */
 static bool is_pin_key(const MwArg *annotation, const char *key, int k)
@@ -57,7 +57,7 @@ static bool read_phase(MwExpander *ex, const MwExpr *value)
 {
     if (value->kind == MW_EXPR_NAME && mw_phase_parse(value->text, &ex->graph->phase))
         return true;
-    mw_expand_error(ex, value->span, "'phase' is forward, backward or update");
+    mw_expand_error(ex, value->span, "'phase' is forward, backward, backward_weight or update");
     return false;
 }
 
@@ -91,6 +91,22 @@ bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *it
     return false;
 }
 
+/* Reads a number from 0, of what `kind` names. */
+static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind, int *index)
+{
+    int64_t value;
+    MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
+    if (!mw_want_int(ex, term, want_of(ex, annotation), &value))
+        return false;
+    if (value < 0 || value > INT32_MAX) {
+        mw_expand_error(ex, annotation->value->span, "%s count from 0, so there is none %lld", kind,
+                        (long long)value);
+        return false;
+    }
+    *index = (int)value;
+    return true;
+}
+
 static bool read_fact(MwExpander *ex, const MwArg *annotation)
 {
     MwOrigin *origin = &ex->graph->origin;
@@ -98,6 +114,8 @@ static bool read_fact(MwExpander *ex, const MwArg *annotation)
         return read_phase(ex, annotation->value);
     if (is_key(annotation, "scope"))
         return read_scope(ex, annotation->value);
+    if (is_key(annotation, "layer"))
+        return read_index(ex, annotation, "layers", &origin->layer);
     return mw_annotate_repeat(ex, annotation->value, &origin->repeat, &origin->iteration);
 }
 
@@ -192,28 +210,13 @@ static bool read_remat(MwExpander *ex, const MwArg *annotation, MwPin *pin)
     return true;
 }
 
-static bool read_stage(MwExpander *ex, const MwArg *annotation, MwPin *pin)
-{
-    int64_t stage;
-    MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
-    if (!mw_want_int(ex, term, want_of(ex, annotation), &stage))
-        return false;
-    if (stage < 0 || stage > INT32_MAX) {
-        mw_expand_error(ex, annotation->value->span, "stages count from 0, so there is none %lld",
-                        (long long)stage);
-        return false;
-    }
-    pin->stage = (int)stage;
-    return true;
-}
-
 /* Reads the annotation into `pin` if it is a pin of result k. */
 static bool read_pin(MwExpander *ex, const MwArg *annotation, int k, MwPin *pin)
 {
     if (is_pin_key(annotation, "spec", k))
         return read_spec(ex, annotation, pin);
     if (is_pin_key(annotation, "stage", k))
-        return read_stage(ex, annotation, pin);
+        return read_index(ex, annotation, "stages", &pin->stage);
     return read_remat(ex, annotation, pin);
 }
 

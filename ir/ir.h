@@ -81,7 +81,10 @@ static inline bool mw_value_equal(MwValueId a, MwValueId b)
 typedef enum {
     MW_PHASE_FORWARD,  /* once per micro-batch */
     MW_PHASE_BACKWARD, /* once per micro-batch, after forward */
-    MW_PHASE_UPDATE,   /* once per step, after all micro-batches */
+    /* Once per micro-batch, after backward: gradients of weights, where a schedule runs them apart
+     * from what earlier stages wait for. */
+    MW_PHASE_BACKWARD_WEIGHT,
+    MW_PHASE_UPDATE, /* once per step, after all micro-batches */
     MW_PHASE_COUNT
 } MwPhase;
 
@@ -92,6 +95,8 @@ typedef struct {
         *scope;    /* interned path of blocks and repeats, e.g. "layers.3.attention"; "" on top */
     int repeat;    /* index into MwGraph.repeats of the innermost repeat; -1: none */
     int iteration; /* of that repeat */
+    int layer;     /* of the model, as passes/layers.c clusters it; 0 before. A gradient has that of
+                      what it is the gradient of, an update that of the weight */
 } MwOrigin;
 
 typedef struct {

@@ -5,8 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const phase_names[MW_PHASE_COUNT] = {
-    [MW_PHASE_FORWARD] = "forward", [MW_PHASE_BACKWARD] = "backward", [MW_PHASE_UPDATE] = "update"};
+static const char *const phase_names[MW_PHASE_COUNT] = {[MW_PHASE_FORWARD] = "forward",
+                                                        [MW_PHASE_BACKWARD] = "backward",
+                                                        [MW_PHASE_BACKWARD_WEIGHT] =
+                                                            "backward_weight",
+                                                        [MW_PHASE_UPDATE] = "update"};
 static const char *const optimizer_names[] = {
     [MW_OPTIMIZER_SGD] = "sgd", [MW_OPTIMIZER_ADAM] = "adam", [MW_OPTIMIZER_ADAMW] = "adamw"};
 static const char *const schedule_names[] = {[MW_SCHEDULE_CONSTANT] = "constant",
@@ -230,6 +233,10 @@ static void print_node(MwText *text, const MwGraph *graph, const MwNode *node,
         mw_text_printf(text, "scope = %s", node->origin.scope);
     }
     print_repeat_place(text, node->origin.repeat, node->origin.iteration, &any);
+    if (node->origin.layer) {
+        begin_annotation(text, &any);
+        mw_text_printf(text, "layer = %d", node->origin.layer);
+    }
     for (int k = 0; k < node->result_count; k++)
         if (pins[node->first_result + k])
             print_pin(text, graph, pins[node->first_result + k], &any);

@@ -34,9 +34,10 @@
  *
  * Annotations of a node, after `with`, each only where it is not the default:
  *
- *   phase = backward | update     (else forward)
+ *   phase = backward | backward_weight | update     (else forward)
  *   scope = PATH                  origin.scope (else "")
  *   repeat = [R, I]               origin.repeat, a place in the list of repeats, and its iteration
+ *   layer = L                     origin.layer (else 0)
  *   spec, stage, remat            the pin of its result; spec.K, stage.K, remat.K for result K of a
  *                                 node with several
  *
@@ -54,7 +55,7 @@
 
 void mw_graph_print(MwText *text, const MwGraph *graph);
 
-const char *mw_phase_name(MwPhase phase); /* "forward", "backward", "update" */
+const char *mw_phase_name(MwPhase phase); /* "forward", "backward", "backward_weight", "update" */
 bool mw_phase_parse(const char *name, MwPhase *phase);
 const char *mw_optimizer_name(MwOptimizer optimizer); /* "sgd", "adam", "adamw" */
 bool mw_optimizer_parse(const char *name, MwOptimizer *optimizer);

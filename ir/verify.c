@@ -156,6 +156,9 @@ static bool check_origin(Check *check, const MwNode *node)
                     "'%s' lies in iteration %d of repeat %d, which does not "
                     "exist",
                     node_name(check, node), origin->iteration, origin->repeat);
+    if (origin->layer < 0)
+        return fail(check, origin->span, "'%s' is in layer %d", node_name(check, node),
+                    origin->layer);
     return true;
 }
 

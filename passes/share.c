@@ -9,6 +9,7 @@
  *      nothing to make again (constants, iotas) are made once per use instead. Partition drops the
  *      identities again.
  * Invariant: uses in different phases never share a copy, so no copy outlives its phase. */
+#include "ir/print.h"
 #include "passes/build.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -75,9 +76,8 @@ static MwValueId form_for(Share *share, MwValueId value, MwPhase phase)
     if (share->uses[value.index][phase] < 2)
         return share->rewrite.value[value.index];
     MwValueId *shared = &share->shared[value.index][phase];
-    static const char *const names[] = {"forward", "backward", "update"};
     if (!mw_has_value(*shared))
-        *shared = add_identity(share, value, names[phase]);
+        *shared = add_identity(share, value, mw_phase_name(phase));
     return *shared;
 }
 

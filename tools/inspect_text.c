@@ -169,7 +169,7 @@ static const char *counted(MwArena *arena, int count, const char *noun, const ch
 
 void mw_inspect_text(MwText *text, const MwPlan *plan, bool all)
 {
-    static const char *const phases[] = {"forward", "backward", "update"};
+    static const char *const phases[] = {"forward", "backward", "backward_weight", "update"};
     mw_text_printf(text, "model %s (%s) for %s of %s, backend %s, %s\n", plan->model, plan->source,
                    counted(text->arena, plan->rank_count, "rank", "s"), plan->cluster,
                    plan->backend, counted(text->arena, plan->micro_batches, "micro-batch", "es"));

@@ -63,8 +63,11 @@ static void add_update(Model *model)
     MwValueId seed =
         test_apply(test, NULL, "constant", NULL, 0, "type = f32; shape = [8, 6]; value = 0.1");
     MwValueId product[] = {model->x, seed};
+    graph->phase = MW_PHASE_BACKWARD_WEIGHT;
+    graph->origin.layer = 3;
     model->dw = test_apply(test, "dw", "einsum", product, 2, "equation = ab,ac->bc");
     graph->phase = MW_PHASE_UPDATE;
+    graph->origin.layer = 0;
     model->m = add_weight(test, "state", "layers.1.w.m", "zeros", 0);
     MwValueId moment[] = {model->m, model->dw};
     MwValueId next = test_apply(test, NULL, "add", moment, 2, "");
@@ -132,7 +135,8 @@ START_TEST(a_dump_shows_everything)
         "  part.0, part.1 = split(h, axis = 1, sizes = [2, 4]) with remat.1 = false\n"
         "  loss = reduce_sum(part.0, axes = [0, 1])\n"
         "  _6 = constant(shape = [8, 6], type = f32, value = 0.1) with phase = backward\n"
-        "  dw = einsum(x, _6, equation = \"ab,ac->bc\") with phase = backward\n"
+        "  dw = einsum(x, _6, equation = \"ab,ac->bc\") with phase = backward_weight, "
+        "layer = 3\n"
         "  state layers.1.w.m: f32[4, 6] = zeros with phase = update\n"
         "  _9 = add(layers.1.w.m, dw) with phase = update\n"
         "  output h\n"
