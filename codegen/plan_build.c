@@ -11,6 +11,7 @@
 typedef struct {
     MwArena *arena;
     const MwCompilation *compilation;
+    const MwStage *stage;
     const MwLocalGraph *local;
     const MwLegal *legal;
     const MwUnits *units;
@@ -91,7 +92,7 @@ static void emit_program(Builder *b, MwPhase phase, MwPlanProgram *program)
         int unit = b->order.unit[p];
         MwPlanInstr instr = mw_instr_of_unit(&b->emitter, unit);
         instr.operator_index =
-            mw_plan_report_operator(b->compilation, b->legal, &b->units->units.at[unit]);
+            mw_plan_report_operator(b->stage, b->legal, &b->units->units.at[unit]);
         program->instrs[program->instr_count++] = instr;
     }
     emit_copies(b, phase, program);
@@ -101,7 +102,8 @@ static void build_programs(Builder *b)
 {
     MwPlanMesh *mesh = b->mesh;
     mesh->programs = MW_NEW(b->arena, MwPlanProgram, MW_PHASE_COUNT);
-    mesh->tasks = MW_NEW(b->arena, MwPlanTask, MW_PHASE_COUNT * b->compilation->micro_batches);
+    mesh->tasks =
+        MW_NEW(b->arena, MwPlanTask, MW_PHASE_COUNT * b->compilation->staging.micro_batches);
     int program[MW_PHASE_COUNT];
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
         MwPlanProgram *made = &mesh->programs[mesh->program_count];
@@ -109,7 +111,7 @@ static void build_programs(Builder *b)
         emit_program(b, (MwPhase)phase, made);
         program[phase] = made->instr_count ? mesh->program_count++ : -1;
     }
-    for (int m = 0; m < b->compilation->micro_batches; m++)
+    for (int m = 0; m < b->compilation->staging.micro_batches; m++)
         for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)
             if (program[phase] >= 0)
                 mesh->tasks[mesh->task_count++] = (MwPlanTask){program[phase], m};
@@ -134,7 +136,7 @@ static MwTensor whole_batch(const Builder *b, const MwTensor *tensor)
 {
     MwTensor whole = *tensor;
     if (whole.rank)
-        whole.dim[0] *= b->compilation->micro_batches;
+        whole.dim[0] *= b->compilation->staging.micro_batches;
     return whole;
 }
 
@@ -271,7 +273,7 @@ static MwPlan *build_plan(Builder *b, const char *source)
                      .cluster = c->cluster->name,
                      .backend = c->cluster->backend,
                      .rank_count = mw_mesh_devices(&b->local->mesh),
-                     .micro_batches = c->micro_batches,
+                     .micro_batches = c->staging.micro_batches,
                      .kernels = b->emitter.kernels.at,
                      .kernel_count = b->emitter.kernels.count,
                      .kernel_source = mw_instr_source(&b->emitter),
@@ -293,7 +295,7 @@ static bool fits_memory(const Builder *b, MwDiags *diags)
                   mw_bytes_text(b->arena, (double)limit));
     mw_diag_note(diags, mw_span_none(),
                  "more devices, or more micro-batches than %d, would make it fit",
-                 c->micro_batches);
+                 c->staging.micro_batches);
     return false;
 }
 
@@ -301,8 +303,9 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
 {
     Builder b = {.arena = compilation->arena,
                  .compilation = compilation,
-                 .local = compilation->local,
-                 .legal = mw_legalize(compilation->local->graph)};
+                 .stage = &compilation->stages[0],
+                 .local = compilation->stages[0].local,
+                 .legal = mw_legalize(compilation->stages[0].local->graph)};
     b.units = mw_units_form(b.legal);
     b.order = mw_order_units(b.legal, b.units);
     b.storage = mw_storage_plan(b.legal, b.units, &b.order);
@@ -314,7 +317,7 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
     build_inputs(&b);
     build_outputs(&b);
     build_weights(&b);
-    mw_plan_report_fill(b.arena, compilation, b.mesh);
+    mw_plan_report_fill(b.arena, b.stage, b.mesh);
     build_costs(&b);
     return fits_memory(&b, diags) ? build_plan(&b, source) : NULL;
 }

@@ -4,14 +4,13 @@
 #include "ir/print.h"
 #include "passes/report.h"
 
-int mw_plan_report_operator(const MwCompilation *compilation, const MwLegal *legal,
-                            const MwUnit *unit)
+int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit)
 {
-    if (!compilation->report)
+    if (!stage->report)
         return -1;
     int local = legal->source.at[mw_vec_last(&unit->nodes)];
-    MwNodeId global = compilation->local->node_global[local];
-    return compilation->report->index[global.index];
+    MwNodeId global = stage->local->node_global[local];
+    return stage->report->index[global.index];
 }
 
 const char *mw_plan_report_source(MwArena *arena, const MwNode *node)
@@ -42,10 +41,9 @@ static void fill_operands(MwArena *arena, const MwReport *report, const MwReport
                                                 .time_s = from->collectives[i].time_s};
 }
 
-static MwPlanOperator operator_of(MwArena *arena, const MwCompilation *compilation,
-                                  const MwReportNode *from)
+static MwPlanOperator operator_of(MwArena *arena, const MwStage *stage, const MwReportNode *from)
 {
-    const MwGraph *graph = compilation->local->global;
+    const MwGraph *graph = stage->local->global;
     const MwNode *node = mw_node(graph, from->node);
     MwPlanOperator to = {.name = mw_value(graph, mw_node_result(graph, from->node, 0))->name,
                          .op = mw_op_info(node->op)->name,
@@ -59,19 +57,19 @@ static MwPlanOperator operator_of(MwArena *arena, const MwCompilation *compilati
                          .runner_up = from->runner_up,
                          .runner_up_extra_s = from->runner_up_extra_s,
                          .pinned = from->pinned};
-    fill_operands(arena, compilation->report, from, &to);
+    fill_operands(arena, stage->report, from, &to);
     return to;
 }
 
-void mw_plan_report_fill(MwArena *arena, const MwCompilation *compilation, MwPlanMesh *mesh)
+void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh)
 {
-    const MwReport *report = compilation->report;
+    const MwReport *report = stage->report;
     if (!report)
         return;
     mesh->operators = MW_NEW(arena, MwPlanOperator, report->count);
     mesh->operator_count = report->count;
     for (int i = 0; i < report->count; i++)
-        mesh->operators[i] = operator_of(arena, compilation, &report->nodes[i]);
+        mesh->operators[i] = operator_of(arena, stage, &report->nodes[i]);
     mesh->costs.objective_s = report->objective_s;
     mesh->costs.lower_bound_s = report->lower_bound_s;
     mesh->costs.compute_s = report->compute_s;

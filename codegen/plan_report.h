@@ -7,13 +7,12 @@
 #include "passes/compilation.h"
 
 /* Fills the operators and the costs that the intra-op pass reckoned. */
-void mw_plan_report_fill(MwArena *arena, const MwCompilation *compilation, MwPlanMesh *mesh);
+void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh);
 
 /* Where a node comes from: "models/gpt.graph:12:9", or "". */
 const char *mw_plan_report_source(MwArena *arena, const MwNode *node);
 
 /* Index of the operator that a unit mostly is: that of its last node; -1: none. */
-int mw_plan_report_operator(const MwCompilation *compilation, const MwLegal *legal,
-                            const MwUnit *unit);
+int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit);
 
 #endif

@@ -10,6 +10,7 @@
 #include "ir/cluster.h"
 #include "ir/ir.h"
 #include "passes/partition.h"
+#include "passes/staging.h"
 
 /* What the user asked for on the command line. */
 typedef struct {
@@ -23,6 +24,14 @@ typedef struct {
     const char *save_ilp;     /* path for it as an integer linear program; NULL: not wanted */
 } MwCompileOptions;
 
+/* One stage of the pipeline: layers of the model that run one after another on one mesh. */
+typedef struct {
+    MwGraph *graph;              /* by split, then share: its part of the model; global shapes */
+    struct MwSharding *sharding; /* by sharding: a strategy for each node (passes/sharding.h) */
+    struct MwReport *report;     /* by sharding: what it reckoned (passes/report.h) */
+    MwLocalGraph *local;         /* by partition: what each device of its mesh runs */
+} MwStage;
+
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
@@ -31,10 +40,9 @@ typedef struct {
     /* By differentiate, for update: [values of graph] the gradient of the loss by each weight; no
      * value where there is none. */
     const MwValueId *gradient;
-    int micro_batches;           /* by micro_batch: that a step consists of; 0 before */
-    struct MwSharding *sharding; /* by sharding: a strategy for each node (passes/sharding.h) */
-    struct MwReport *report;     /* by sharding: what it reckoned (passes/report.h) */
-    MwLocalGraph *local;         /* by partition: what each device runs */
+    MwStaging staging; /* by stages */
+    MwStage *stages;   /* by split, from where on they stand for `graph`: [staging.stage_count];
+                          NULL before */
 } MwCompilation;
 
 #endif

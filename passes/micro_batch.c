@@ -304,9 +304,6 @@ static bool is_cut(const MwGraph *graph)
 
 bool mw_pass_micro_batch(MwCompilation *compilation, MwDiags *diags)
 {
-    int count = compilation->options.micro_batches;
-    if (count == 0)
-        count = compilation->graph->train.micro_batches;
-    compilation->micro_batches = (int)mw_max(count, 1);
+    int count = compilation->staging.micro_batches;
     return count <= 1 || is_cut(compilation->graph) || cut(compilation, count, diags);
 }

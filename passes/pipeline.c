@@ -48,17 +48,46 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* What the last pass made: the model, or once it is partitioned what each device runs. */
-static const MwGraph *current_graph(const MwCompilation *compilation)
+/* What the last pass made: the model, or that of each stage, and once it is partitioned what each
+ * device of the stage runs. */
+static int graph_count(const MwCompilation *compilation)
 {
-    return compilation->local ? compilation->local->graph : compilation->graph;
+    return compilation->stages ? compilation->staging.stage_count : 1;
+}
+
+static const MwGraph *graph_at(const MwCompilation *compilation, int index)
+{
+    if (!compilation->stages)
+        return compilation->graph;
+    const MwStage *stage = &compilation->stages[index];
+    return stage->local ? stage->local->graph : stage->graph;
+}
+
+static int node_count(const MwCompilation *compilation)
+{
+    int count = 0;
+    for (int i = 0; i < graph_count(compilation); i++)
+        count += graph_at(compilation, i)->nodes.count;
+    return count;
 }
 
 static void dump(const MwCompilation *compilation, FILE *out)
 {
     MwText text = {.arena = compilation->arena};
-    mw_graph_print(&text, current_graph(compilation));
+    for (int i = 0; i < graph_count(compilation); i++) {
+        if (graph_count(compilation) > 1)
+            mw_text_printf(&text, "# stage %d of %d\n", i, graph_count(compilation));
+        mw_graph_print(&text, graph_at(compilation, i));
+    }
     fputs(text.at, out);
+}
+
+static bool verify(const MwCompilation *compilation, const char *pass, MwDiags *diags)
+{
+    for (int i = 0; i < graph_count(compilation); i++)
+        if (!mw_graph_verify(graph_at(compilation, i), pass, diags))
+            return false;
+    return true;
 }
 
 static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOptions *options,
@@ -69,10 +98,10 @@ static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOpt
     MW_ASSERT(done == (mw_diags_error_count(diags) == 0));
     if (options->times)
         fprintf(options->times, "%-14s %9.3f ms  %7d nodes\n", passes[pass].name,
-                (now_s() - begin_s) * 1e3, current_graph(compilation)->nodes.count);
+                (now_s() - begin_s) * 1e3, node_count(compilation));
     if (done && options->dump_after == pass)
         dump(compilation, options->dump);
-    return done && mw_graph_verify(current_graph(compilation), passes[pass].name, diags);
+    return done && verify(compilation, passes[pass].name, diags);
 }
 
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The intra-op pass: every logical mesh of the cluster's devices is tried, and the one with the
- * least step time, the first of equals, is kept.
+/* The intra-op pass: every logical mesh of a stage's devices is tried, and the one with the least
+ * step time, the first of equals, is kept.
  *
- * In:  the shared graph (passes/share.c), the cluster, and the user's mesh and pins.
- * Out: compilation->sharding. */
+ * In:  the shared graph of each stage (passes/share.c), the devices that it has, and the user's mesh
+ *      and pins.
+ * Out: the sharding of each stage. Stages on the same devices have the same logical mesh, that with
+ *      the least time for all of them. */
 #include "passes/sharding.h"
 
 #include "base/quantity.h"
@@ -35,19 +37,23 @@ static MwMeshList all_meshes(MwArena *arena, int devices)
     return list;
 }
 
-static bool choose_meshes(const MwCompilation *compilation, MwMeshList *list, MwDiags *diags)
+/* Those that `devices` devices are tried as. */
+static bool choose_meshes(const MwCompilation *compilation, int devices, MwMeshList *list,
+                          MwDiags *diags)
 {
-    const MwCluster *cluster = compilation->cluster;
     const MwMeshShape *wanted = &compilation->options.mesh;
-    int devices = cluster->nodes * cluster->devices_per_node;
     if (wanted->axis_count == 0) {
         *list = all_meshes(compilation->arena, devices);
         return true;
     }
     if (mw_mesh_devices(wanted) != devices) {
         char text[MW_MESH_TEXT_BYTES];
-        mw_diag_error(diags, mw_span_none(), "--mesh %s has %d devices, cluster %s has %d",
-                      mw_mesh_text(wanted, text), mw_mesh_devices(wanted), cluster->name, devices);
+        const char *where =
+            compilation->staging.mesh_count > 1
+                ? "a stage"
+                : mw_arena_printf(compilation->arena, "cluster %s", compilation->cluster->name);
+        mw_diag_error(diags, mw_span_none(), "--mesh %s has %d devices, %s has %d",
+                      mw_mesh_text(wanted, text), mw_mesh_devices(wanted), where, devices);
         return false;
     }
     mw_vec_push(compilation->arena, list, *wanted);
@@ -58,6 +64,7 @@ static bool choose_meshes(const MwCompilation *compilation, MwMeshList *list, Mw
 
 typedef struct {
     const MwCompilation *compilation;
+    const MwGraph *graph;
     MwMeshShape mesh;
     int64_t memory_bytes;
     int64_t kept_bytes; /* least that weights, gradients, states and inputs take */
@@ -68,7 +75,7 @@ typedef struct {
 
 static int micro_batches_of(const MwCompilation *compilation)
 {
-    return (int)mw_max(1, compilation->micro_batches);
+    return compilation->staging.micro_batches;
 }
 
 /* What the error about memory advises. What is kept over micro-batches shrinks with more devices
@@ -168,7 +175,7 @@ static int64_t least_kept(const MwIntraProblem *intra)
 static MwSharding *try_mesh(Attempt *attempt)
 {
     enum { TRIES = 5, MARGIN = 100 };
-    MwIntraQuery query = {.graph = attempt->compilation->graph,
+    MwIntraQuery query = {.graph = attempt->graph,
                           .cluster = attempt->compilation->cluster,
                           .mesh = attempt->mesh,
                           .micro_batches = micro_batches_of(attempt->compilation),
@@ -241,31 +248,88 @@ static void refuse_all(const Attempt *attempts, int count, MwDiags *diags)
             mw_diags_append(diags, attempts[i].diags);
 }
 
+/* All stages of one mesh, as one of its logical shapes. */
+typedef struct {
+    Attempt *attempts; /* [stages of the mesh] */
+    MwSharding **shardings;
+    bool possible;
+    int64_t cost; /* of all; where possible */
+} Shape;
+
+static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshShape mesh)
+{
+    const MwCompileOptions *options = &compilation->options;
+    return (Attempt){.compilation = compilation,
+                     .graph = compilation->stages[stage].graph,
+                     .mesh = mesh,
+                     .memory_bytes = options->memory_bytes
+                                         ? options->memory_bytes
+                                         : compilation->cluster->device.memory_bytes,
+                     .diags = mw_diags_new(compilation->arena)};
+}
+
+static Shape try_shape(const MwCompilation *compilation, int mesh, int stages, MwMeshShape shape)
+{
+    Shape out = {.attempts = MW_NEW(compilation->arena, Attempt, stages),
+                 .shardings = MW_NEW(compilation->arena, MwSharding *, stages),
+                 .possible = true};
+    for (int i = 0; i < stages && out.possible; i++) {
+        int stage = mesh + i * compilation->staging.mesh_count;
+        out.attempts[i] = attempt_of(compilation, stage, shape);
+        out.shardings[i] = try_mesh(&out.attempts[i]);
+        out.possible = out.shardings[i] != NULL;
+        out.cost += out.possible ? out.shardings[i]->solution.cost : 0;
+    }
+    return out;
+}
+
+static bool keep_sharding(MwCompilation *compilation, MwStage *stage, MwSharding *sharding,
+                          MwDiags *diags)
+{
+    stage->sharding = sharding;
+    stage->report = mw_report(compilation->arena, sharding);
+    record_specs(stage->graph, sharding);
+    return save_problem(&compilation->options, &sharding->problem->problem, diags);
+}
+
+/* The attempts that failed: one for each shape. */
+static void refuse_shapes(const MwCompilation *compilation, const Shape *shapes, int count,
+                          int stages, MwDiags *diags)
+{
+    Attempt *failed = MW_NEW(compilation->arena, Attempt, count);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < stages && shapes[i].attempts[k].compilation; k++)
+            failed[i] = shapes[i].attempts[k];
+    refuse_all(failed, count, diags);
+}
+
+static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
+{
+    const MwStaging *staging = &compilation->staging;
+    int stages = staging->stage_count / staging->mesh_count;
+    MwMeshList meshes = {0};
+    if (!choose_meshes(compilation, staging->meshes[mesh].device_count, &meshes, diags))
+        return false;
+    Shape *shapes = MW_NEW(compilation->arena, Shape, meshes.count);
+    const Shape *best = NULL;
+    for (int i = 0; i < meshes.count; i++) {
+        shapes[i] = try_shape(compilation, mesh, stages, meshes.at[i]);
+        if (shapes[i].possible && (!best || shapes[i].cost < best->cost))
+            best = &shapes[i];
+    }
+    if (!best)
+        refuse_shapes(compilation, shapes, meshes.count, stages, diags);
+    bool good = best != NULL;
+    for (int i = 0; i < stages && good; i++)
+        good = keep_sharding(compilation, &compilation->stages[mesh + i * staging->mesh_count],
+                             best->shardings[i], diags);
+    return good;
+}
+
 bool mw_pass_sharding(MwCompilation *compilation, MwDiags *diags)
 {
-    MwMeshList meshes = {0};
-    if (!choose_meshes(compilation, &meshes, diags))
-        return false;
-    const MwCompileOptions *options = &compilation->options;
-    Attempt *attempts = MW_NEW(compilation->arena, Attempt, meshes.count);
-    MwSharding *best = NULL;
-    for (int i = 0; i < meshes.count; i++) {
-        attempts[i] = (Attempt){.compilation = compilation,
-                                .mesh = meshes.at[i],
-                                .memory_bytes = options->memory_bytes
-                                                    ? options->memory_bytes
-                                                    : compilation->cluster->device.memory_bytes,
-                                .diags = mw_diags_new(compilation->arena)};
-        MwSharding *sharding = try_mesh(&attempts[i]);
-        if (sharding && (!best || sharding->solution.cost < best->solution.cost))
-            best = sharding;
-    }
-    if (!best) {
-        refuse_all(attempts, meshes.count, diags);
-        return false;
-    }
-    compilation->sharding = best;
-    compilation->report = mw_report(compilation->arena, best);
-    record_specs(compilation->graph, best);
-    return save_problem(options, &best->problem->problem, diags);
+    for (int mesh = 0; mesh < compilation->staging.mesh_count; mesh++)
+        if (!shard_mesh(compilation, mesh, diags))
+            return false;
+    return true;
 }

@@ -132,10 +132,8 @@ static void finish(Share *share, const MwValueId *leaving)
         to->train.loss = leaving[from->train.loss.index];
 }
 
-bool mw_pass_share(MwCompilation *compilation, MwDiags *diags)
+static MwGraph *share_graph(const MwGraph *from)
 {
-    (void)diags;
-    const MwGraph *from = compilation->graph;
     size_t values = (size_t)from->values.count;
     Share share = {.rewrite = mw_rewrite_begin(from)};
     share.uses = mw_arena_alloc(from->arena, sizeof *share.uses * values);
@@ -155,6 +153,13 @@ bool mw_pass_share(MwCompilation *compilation, MwDiags *diags)
         }
     }
     finish(&share, leaving);
-    compilation->graph = share.rewrite.to;
+    return share.rewrite.to;
+}
+
+bool mw_pass_share(MwCompilation *compilation, MwDiags *diags)
+{
+    (void)diags;
+    for (int i = 0; i < compilation->staging.stage_count; i++)
+        compilation->stages[i].graph = share_graph(compilation->stages[i].graph);
     return true;
 }

@@ -49,7 +49,8 @@ bool mw_session_run_passes(MwSession *session)
 const MwPlan *mw_session_plan(MwSession *session)
 {
     if (!mw_session_load_model(session) || !mw_session_load_cluster(session) ||
-        !mw_session_run_passes(session) || !session->compilation.local)
+        !mw_session_run_passes(session) || !session->compilation.stages ||
+        !session->compilation.stages[0].local)
         return NULL;
     const MwPlan *plan =
         mw_plan_build(&session->compilation, session->options.model, session->diags);

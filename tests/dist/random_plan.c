@@ -18,18 +18,18 @@
 /* In place of the sharding pass. False after errors. */
 static bool shard(MwCompilation *compilation, uint64_t seed, MwDiags *diags)
 {
-    const MwIntraQuery query = {.graph = compilation->graph,
+    const MwIntraQuery query = {.graph = compilation->stages[0].graph,
                                 .cluster = compilation->cluster,
                                 .mesh = compilation->options.mesh,
-                                .micro_batches = compilation->micro_batches,
+                                .micro_batches = compilation->staging.micro_batches,
                                 .memory_bytes = MW_USAGE_UNLIMITED};
     MwSharding *sharding = MW_NEW(compilation->arena, MwSharding, 1);
     sharding->problem = mw_intra_problem(compilation->arena, &query, diags);
     if (!sharding->problem)
         return false;
     sharding->choice = random_choice(compilation->arena, &sharding->problem->problem, &seed);
-    compilation->sharding = sharding;
-    compilation->report = mw_report(compilation->arena, sharding);
+    compilation->stages[0].sharding = sharding;
+    compilation->stages[0].report = mw_report(compilation->arena, sharding);
     return true;
 }
 

@@ -134,11 +134,14 @@ static void plan(GraphRun *run)
     MwGraph *graph = run->test.graph;
     MwCluster cluster = test_cluster(1);
     MwLocalGraph local = whole_graph(graph);
-    MwCompilation compilation = {.arena = graph->arena,
-                                 .cluster = &cluster,
-                                 .graph = graph,
-                                 .micro_batches = 1,
-                                 .local = &local};
+    MwSubmesh submesh = {.device_count = 1};
+    MwStage stage = {.graph = graph, .local = &local};
+    MwCompilation compilation = {
+        .arena = graph->arena,
+        .cluster = &cluster,
+        .graph = graph,
+        .staging = {.stage_count = 1, .mesh_count = 1, .meshes = &submesh, .micro_batches = 1},
+        .stages = &stage};
     run->plan = mw_plan_build(&compilation, "test.graph", run->test.diags);
     if (run->plan && !mw_plan_check(run->plan, run->test.diags))
         run->plan = NULL;

@@ -67,7 +67,7 @@ TestModel test_model_new(const char *text, int micro_batches, MwPass last)
     model.ok = mw_pipeline_run(&model.compilation, &options, model.diags);
     if (model.ok) {
         model.run = interpreter_new(model.arena, model.compilation.graph, SEED,
-                                    (int)mw_max(1, model.compilation.micro_batches));
+                                    (int)mw_max(1, model.compilation.staging.micro_batches));
         draw_inputs(&model);
     }
     return model;

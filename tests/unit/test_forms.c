@@ -35,7 +35,7 @@ static void plan(Form *form, MwGraph *graph)
     bool ok = graph && mw_pipeline_run(&form->compilation, &pipeline, form->diags);
     mw_diags_print(form->diags, stderr);
     ck_assert(ok);
-    const MwSharding *sharding = form->compilation.sharding;
+    const MwSharding *sharding = form->compilation.stages[0].sharding;
     /* Where memory binds, the bound is that of a problem that does not see the copies resharding
      * makes: a hundredth may be missing there. */
     ck_assert_double_ge(sharding->lower_bound_s, 0.99 * sharding->objective_s);
@@ -61,11 +61,11 @@ static void plan_gpt(Form *form, const MwDefine *defines)
 
 static const MwReportNode *node_of(const Form *form, const char *name)
 {
-    const MwGraph *graph = form->compilation.graph;
+    const MwGraph *graph = form->compilation.stages[0].graph;
     MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
     ck_assert_msg(mw_has_value(value), "no value %s", name);
-    int index = form->compilation.report->index[mw_value(graph, value)->node.index];
-    return &form->compilation.report->nodes[index];
+    int index = form->compilation.stages[0].report->index[mw_value(graph, value)->node.index];
+    return &form->compilation.stages[0].report->nodes[index];
 }
 
 static void check_spec(const Form *form, const char *name, const char *wanted)
@@ -89,12 +89,12 @@ static void check_operand(const Form *form, const char *name, int k, const char 
 static int count_collectives(const Form *form, MwPhase phase, MwCollective kind, int axis,
                              int64_t bytes)
 {
-    const MwReport *report = form->compilation.report;
+    const MwReport *report = form->compilation.stages[0].report;
     int count = 0;
     for (int i = 0; i < report->count; i++) {
         const MwReportNode *node = &report->nodes[i];
         for (int k = 0; k < node->collective_count; k++)
-            count += mw_node(form->compilation.graph, node->node)->phase == phase &&
+            count += mw_node(form->compilation.stages[0].graph, node->node)->phase == phase &&
                      node->collectives[k].kind == kind && node->collectives[k].axis == axis &&
                      node->collectives[k].bytes >= bytes;
     }
@@ -198,12 +198,13 @@ START_TEST(little_memory_splits_the_weights)
 {
     Form roomy = form_new(test_cluster(4), "4"), tight = form_new(test_cluster(4), "4");
     plan_text(&roomy, optimizer_heavy);
-    tight.compilation.options.memory_bytes = roomy.compilation.sharding->peak_bytes * 9 / 10;
+    tight.compilation.options.memory_bytes =
+        roomy.compilation.stages[0].sharding->peak_bytes * 9 / 10;
     plan_text(&tight, optimizer_heavy);
-    ck_assert_int_le(tight.compilation.sharding->peak_bytes,
+    ck_assert_int_le(tight.compilation.stages[0].sharding->peak_bytes,
                      tight.compilation.options.memory_bytes);
-    ck_assert_double_ge(tight.compilation.sharding->objective_s,
-                        roomy.compilation.sharding->objective_s);
+    ck_assert_double_ge(tight.compilation.stages[0].sharding->objective_s,
+                        roomy.compilation.stages[0].sharding->objective_s);
     check_spec(&tight, "d", "[S0, R]");
     check_spec(&tight, "w2", "[S0, R]");
     check_spec(&tight, "w3", "[S0, R]");

@@ -14,8 +14,7 @@
 
 static MwCompilation compilation_of(TestGraph *test, const MwCluster *cluster, const char *mesh)
 {
-    MwCompilation compilation = {
-        .arena = test->arena, .cluster = cluster, .graph = test->graph, .micro_batches = 1};
+    MwCompilation compilation = {.arena = test->arena, .cluster = cluster, .graph = test->graph};
     if (mesh)
         ck_assert(mw_mesh_parse(mesh, &compilation.options.mesh));
     return compilation;
@@ -23,7 +22,8 @@ static MwCompilation compilation_of(TestGraph *test, const MwCluster *cluster, c
 
 static void run_passes(MwCompilation *compilation, MwDiags *diags)
 {
-    bool ok = mw_pass_pins(compilation, diags) && mw_pass_share(compilation, diags) &&
+    bool ok = mw_pass_stages(compilation, diags) && mw_pass_pins(compilation, diags) &&
+              mw_pass_split(compilation, diags) && mw_pass_share(compilation, diags) &&
               mw_pass_sharding(compilation, diags) && mw_pass_partition(compilation, diags);
     if (!ok)
         mw_diags_print(diags, stderr);
@@ -105,17 +105,18 @@ START_TEST(the_answer_is_the_best_of_all)
     MwCluster cluster = test_cluster(2);
     MwCompilation compilation = compilation_of(&t, &cluster, "2");
     run_passes(&compilation, t.diags);
-    const MwSharding *sharding = compilation.sharding;
+    const MwSharding *sharding = compilation.stages[0].sharding;
     Search s = {.intra = sharding->problem, .least_s = INFINITY};
-    s.choice = MW_NEW(t.arena, int, compilation.graph->nodes.count);
+    s.choice = MW_NEW(t.arena, int, compilation.stages[0].graph->nodes.count);
     search(&s, 0);
     ck_assert_double_eq_tol(sharding->objective_s, s.least_s,
-                            1e-12 * compilation.graph->nodes.count);
+                            1e-12 * compilation.stages[0].graph->nodes.count);
     ck_assert_double_eq_tol(sharding->objective_s, cost_s(sharding->problem, sharding->choice),
                             1e-15);
     ck_assert_int_eq(sharding->solution.status, MW_SOLVED_OPTIMAL);
-    ck_assert_double_eq_tol(compilation.report->compute_s + compilation.report->communication_s,
-                            sharding->objective_s, 1e-12 * compilation.graph->nodes.count);
+    ck_assert_double_eq_tol(
+        compilation.stages[0].report->compute_s + compilation.stages[0].report->communication_s,
+        sharding->objective_s, 1e-12 * compilation.stages[0].graph->nodes.count);
     test_graph_free(&t);
 }
 END_TEST

@@ -147,7 +147,7 @@ START_TEST(the_train_statement_may_say_how_many)
                                            "micro_batches = 2\n"),
                                      0, MW_PASS_clean);
     ck_assert_msg(model.ok, "%s", test_model_diags(&model));
-    ck_assert_int_eq(model.compilation.micro_batches, 2);
+    ck_assert_int_eq(model.compilation.staging.micro_batches, 2);
     test_model_free(&model);
 }
 END_TEST

@@ -70,18 +70,18 @@ static void finish(Planned *p)
 
 static const char *chosen(const Planned *p, const char *name, char text[MW_SPEC_TEXT_BYTES])
 {
-    const MwGraph *graph = p->compilation.graph;
+    const MwGraph *graph = p->compilation.stages[0].graph;
     MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
     ck_assert(mw_has_value(value));
-    return mw_spec_text(mw_sharding_value_spec(p->compilation.sharding, value),
+    return mw_spec_text(mw_sharding_value_spec(p->compilation.stages[0].sharding, value),
                         mw_value_tensor(graph, value)->rank, text);
 }
 
 static bool is_pinned(const Planned *p, const char *name)
 {
-    const MwGraph *graph = p->compilation.graph;
+    const MwGraph *graph = p->compilation.stages[0].graph;
     MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
-    const MwReport *report = p->compilation.report;
+    const MwReport *report = p->compilation.stages[0].report;
     return report->nodes[report->index[mw_value(graph, value)->node.index]].pinned;
 }
 

@@ -57,13 +57,14 @@ static void finish(Planned *p)
 /* What the solver rounds: half a picosecond and the ticks for repeated work, for each node. */
 static double rounding_s(const Planned *p)
 {
-    return 10e-12 * p->compilation.graph->nodes.count * p->compilation.micro_batches;
+    return 10e-12 * p->compilation.stages[0].graph->nodes.count *
+           p->compilation.staging.micro_batches;
 }
 
 START_TEST(costs_add_up_to_the_objective)
 {
     Planned *p = plan_case(_i);
-    const MwReport *report = p->compilation.report;
+    const MwReport *report = p->compilation.stages[0].report;
     double compute_s = 0, communication_s = 0;
     for (int i = 0; i < report->count; i++) {
         double collectives_s = 0;
@@ -119,8 +120,8 @@ static Traffic traffic_of_graph(const MwGraph *graph)
 START_TEST(collectives_are_those_of_the_local_graph)
 {
     Planned *p = plan_case(_i);
-    Traffic reported = traffic_of_report(p->compilation.report);
-    Traffic present = traffic_of_graph(p->compilation.local->graph);
+    Traffic reported = traffic_of_report(p->compilation.stages[0].report);
+    Traffic present = traffic_of_graph(p->compilation.stages[0].local->graph);
     ck_assert_int_eq(memcmp(&reported, &present, sizeof present), 0);
     finish(p);
 }
@@ -129,9 +130,9 @@ END_TEST
 START_TEST(runners_up_are_the_next_best)
 {
     Planned *p = plan_case(_i);
-    const MwReport *report = p->compilation.report;
-    const MwIntraProblem *intra = p->compilation.sharding->problem;
-    const MwSolution *solution = &p->compilation.sharding->solution;
+    const MwReport *report = p->compilation.stages[0].report;
+    const MwIntraProblem *intra = p->compilation.stages[0].sharding->problem;
+    const MwSolution *solution = &p->compilation.stages[0].sharding->solution;
     int *choice =
         mw_arena_dup(p->arena, solution->choice, sizeof(int) * (size_t)intra->problem.node_count);
     for (int i = 0; i < report->count; i++) {
@@ -155,8 +156,8 @@ END_TEST
 START_TEST(operands_are_named_by_their_givers)
 {
     Planned *p = plan_case(_i);
-    const MwReport *report = p->compilation.report;
-    const MwGraph *graph = p->compilation.graph;
+    const MwReport *report = p->compilation.stages[0].report;
+    const MwGraph *graph = p->compilation.stages[0].graph;
     for (int i = 0; i < report->count; i++) {
         const MwReportNode *node = &report->nodes[i];
         ck_assert_int_eq(report->index[node->node.index], i);

@@ -73,7 +73,7 @@ static void run_and_compare(const MwCompilation *compilation, const MwSharding *
     ck_assert(good);
     SpmdRun run = {.local = local,
                    .seed = seed,
-                   .micro_batch = (int)(seed % (uint64_t)compilation->micro_batches),
+                   .micro_batch = (int)(seed % (uint64_t)compilation->staging.micro_batches),
                    .integers_below = models[model].integers_below};
     SpmdResult result = spmd_run(&run);
     ck_assert_msg(result.error <= 1e-9, "%s, seed %d: error %g at %s", models[model].model,
@@ -98,10 +98,10 @@ START_TEST(random_shardings_compute_the_same)
         MwCluster cluster;
         MwCompilation compilation = compilation_for(arena, mesh, &cluster);
         prepare(&compilation, model, diags);
-        MwIntraQuery query = {.graph = compilation.graph,
+        MwIntraQuery query = {.graph = compilation.stages[0].graph,
                               .cluster = &cluster,
                               .mesh = compilation.options.mesh,
-                              .micro_batches = compilation.micro_batches,
+                              .micro_batches = compilation.staging.micro_batches,
                               .memory_bytes = MW_USAGE_UNLIMITED};
         MwSharding sharding = {.problem = mw_intra_problem(arena, &query, diags)};
         uint64_t random = seed;
@@ -124,7 +124,7 @@ START_TEST(preferred_shardings_compute_the_same)
     bool ok = mw_pass_sharding(&compilation, diags);
     mw_diags_print(diags, stderr);
     ck_assert(ok);
-    run_and_compare(&compilation, compilation.sharding, model, 1, diags);
+    run_and_compare(&compilation, compilation.stages[0].sharding, model, 1, diags);
     mw_arena_free(&arena);
 }
 END_TEST
