@@ -20,6 +20,7 @@ typedef struct {
     const MwProblem *problem;
     MwReport *report;
     EdgeIndex edges;
+    int64_t *usage;                           /* [time] of the answer */
     int32_t *first_user;                      /* [nodes] -1: none */
     MW_VEC(MwReportCollective) * collectives; /* [report nodes] */
 } Reporter;
@@ -131,6 +132,33 @@ static void report_communication(Reporter *r)
 
 /* ---- Runners-up ---- */
 
+static void sum_usage(Reporter *r)
+{
+    r->usage = MW_NEW(r->arena, int64_t, r->problem->node_count);
+    for (int n = 0; n < r->problem->node_count; n++) {
+        const MwProblemNode *node = &r->problem->nodes[n];
+        for (int64_t t = node->begin; node->usage && t < node->end; t++)
+            r->usage[t] += node->usage[r->sharding->choice[n]];
+    }
+}
+
+/* How much more than now the results of node `n` may take while they live. */
+static int64_t room_of(const Reporter *r, int n)
+{
+    const MwProblemNode *node = &r->problem->nodes[n];
+    int64_t room = INT64_MAX;
+    for (int64_t t = node->begin; node->usage && t < node->end; t++)
+        room = mw_min(room, r->problem->usage_limit - r->usage[t]);
+    return room;
+}
+
+static bool has_room(const Reporter *r, int n, int s, int64_t room)
+{
+    const int64_t *usage = r->problem->nodes[n].usage;
+    int64_t more = usage ? usage[s] - usage[r->sharding->choice[n]] : 0;
+    return more <= 0 || more <= room;
+}
+
 /* Cost of node `n` in strategy `s` with its edges, all other nodes as chosen. */
 static MwCost cost_with(const Reporter *r, int n, int s)
 {
@@ -148,9 +176,10 @@ static void find_runner_up(const Reporter *r, int n, MwReportNode *out)
 {
     MwCost chosen = cost_with(r, n, r->sharding->choice[n]), best = MW_COST_INFINITE;
     const MwStrategyList *list = r->sharding->problem->lists[n];
+    int64_t room = room_of(r, n);
     for (int s = 0; s < list->count; s++) {
         MwCost cost = cost_with(r, n, s);
-        if (s == r->sharding->choice[n] || cost >= best)
+        if (s == r->sharding->choice[n] || cost >= best || !has_room(r, n, s, room))
             continue;
         best = cost;
         out->has_runner_up = true;
@@ -217,6 +246,7 @@ MwReport *mw_report(MwArena *arena, const MwSharding *sharding)
                   .problem = &sharding->problem->problem,
                   .report = report};
     r.edges = index_edges(arena, r.problem);
+    sum_usage(&r);
     find_first_users(&r);
     report_nodes(&r);
     r.collectives = mw_arena_alloc(arena, sizeof *r.collectives * (size_t)(report->count + 1));

@@ -32,7 +32,7 @@ typedef struct {
     MwReportCollective *collectives; /* that bring its operands into their specs, or its results
                                         into those of the weights they are assigned to */
     int collective_count;
-    bool has_runner_up; /* another strategy is possible, the others held */
+    bool has_runner_up; /* another strategy is possible and fits, the others held */
     MwSpec runner_up;   /* its spec of the first result */
     double runner_up_extra_s;
     bool pinned;

@@ -34,7 +34,8 @@ static const char *runner_up_text(MwArena *arena, const MwPlanOperator *op)
         return "pinned";
     if (!op->has_runner_up)
         return "";
-    return mw_arena_printf(arena, "%s +%s", mw_spec_string(arena, op->runner_up, op->rank),
+    return mw_arena_printf(arena, "%s %s%s", mw_spec_string(arena, op->runner_up, op->rank),
+                           op->runner_up_extra_s < 0 ? "" : "+",
                            mw_seconds_text(arena, op->runner_up_extra_s));
 }
 
