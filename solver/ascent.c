@@ -163,7 +163,8 @@ MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pac
     }
     mw_dual_load(ascent.dual, ascent.state);
     try_choice(&ascent);
-    memcpy(price, ascent.dual->price, sizeof *price * (size_t)core->row_count);
+    for (int row = 0; row < core->row_count; row++)
+        price[row] = ascent.dual->price[row];
     *pace = ascent.pace;
     return ascent.dual;
 }
