@@ -28,13 +28,19 @@ MwSpan mw_span_join(MwSpan a, MwSpan b)
                     .end = a.end > b.end ? a.end : b.end};
 }
 
+/* Whether a byte is a later one of a character of UTF-8, which takes one column. */
+static bool continues_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
 MwPlace mw_span_place(MwSpan span)
 {
     if (!span.source)
         return (MwPlace){0};
     MwPlace place = {.line = 1, .column = 1};
     for (uint32_t i = 0; i < span.begin && i < span.source->bytes; i++) {
-        place.column++;
+        place.column += !continues_character(span.source->text[i]);
         if (span.source->text[i] == '\n')
             place = (MwPlace){.line = place.line + 1, .column = 1};
     }
@@ -101,20 +107,23 @@ static void print_repeated(FILE *out, char c, int count)
  * space in both, so that the caret stands under its column and the terminal is safe. */
 static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
 {
-    const char *line = span.source->text + span.begin - (place.column - 1);
+    const char *begin = span.source->text + span.begin, *line = begin;
     const char *stop = span.source->text + span.source->bytes;
+    while (line > span.source->text && line[-1] != '\n')
+        line--;
     int length = 0;
     while (line + length < stop && line[length] != '\n')
         length++;
     fprintf(out, "%5d | ", place.line);
     for (int i = 0; i < length; i++)
         fputc((unsigned char)line[i] < ' ' ? ' ' : line[i], out);
-    int start = place.column - 1;
-    int marked = (int)mw_min((int64_t)span.end - span.begin, length - start);
+    int64_t marked = mw_min((int64_t)span.end - span.begin, line + length - begin);
     fprintf(out, "\n      | ");
-    print_repeated(out, ' ', start);
+    print_repeated(out, ' ', place.column - 1);
     fputc('^', out);
-    print_repeated(out, '~', marked - 1);
+    for (int64_t i = 1; i < marked; i++)
+        if (!continues_character(begin[i]))
+            fputc('~', out);
     fputc('\n', out);
 }
 

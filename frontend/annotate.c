@@ -125,12 +125,24 @@ static bool is_pin(MwExpander *ex, const MwArg *annotation)
     return strcmp(key, "spec") == 0 || strcmp(key, "stage") == 0 || strcmp(key, "remat") == 0;
 }
 
+static bool is_first(MwExpander *ex, const MwArgs *annotations, int i)
+{
+    const MwName *key = &annotations->at[i].key;
+    for (int k = 0; k < i; k++) {
+        if (strcmp(annotations->at[k].key.text, key->text) != 0)
+            continue;
+        mw_expand_error(ex, key->span, "'%s' is given twice", key->text);
+        return false;
+    }
+    return true;
+}
+
 bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations)
 {
     bool ok = true;
     for (int i = 0; i < annotations->count; i++) {
         const MwArg *annotation = &annotations->at[i];
-        if (!check_key(ex, annotation))
+        if (!check_key(ex, annotation) || !is_first(ex, annotations, i))
             ok = false;
         else if (!is_pin(ex, annotation))
             ok &= read_fact(ex, annotation);

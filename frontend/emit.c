@@ -264,6 +264,11 @@ MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int c
                         mw_term_describe(ex, terms[0]));
         return mw_term_none();
     }
+    if (op == MW_OP_SELECT && mw_term_is_number(terms[1]) && mw_term_is_number(terms[2])) {
+        mw_expand_note(ex, mw_span_none(), "constant(value, type = f32) makes a tensor of one");
+        mw_expand_error(ex, site.span, "a choice between two constants has no type");
+        return mw_term_none();
+    }
     MwValueId *values = MW_NEW(ex->arena, MwValueId, count);
     if (!mw_promote(ex, site.span, terms, count, values))
         return mw_term_none();

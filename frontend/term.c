@@ -3,11 +3,16 @@
 #include "base/text.h"
 #include "frontend/expand.h"
 
+#include <string.h>
+
+/* One that happens to be whole keeps its point, by which it differs from a whole number. */
 static const char *describe_number(MwExpander *ex, double value)
 {
     MwText text = {.arena = ex->arena};
     mw_text_add(&text, "the number ");
     mw_text_add_double(&text, value);
+    if (!strpbrk(text.at + strlen("the number "), ".einf"))
+        mw_text_add(&text, ".0");
     return text.at;
 }
 

@@ -68,9 +68,11 @@ static int64_t read_int(Reader *reader, const char *name, int64_t least)
     MwWant want = mw_call_want(reader->ex, reader->call, k);
     if (!mw_want_int(reader->ex, reader->call->given[k].term, want, &value))
         reader->ok = false;
-    else if (value < least || value > INT32_MAX)
+    else if (value < least)
         read_error(reader, k,
                    mw_arena_printf(reader->ex->arena, "at least %lld", (long long)least));
+    else if (value > INT32_MAX)
+        read_error(reader, k, mw_arena_printf(reader->ex->arena, "at most %d", INT32_MAX));
     return value;
 }
 

@@ -129,7 +129,18 @@ START_TEST(any_byte_is_read)
     mw_arena_free(&parsed.arena);
 
     parsed = parse("size caf\xc3\xa9 = 1\n" MODEL(""));
-    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "t.graph:1:9: error: unexpected byte 0xc3"));
+    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "t.graph:1:9: error: unexpected '\xc3\xa9'"));
+    mw_arena_free(&parsed.arena);
+
+    parsed = parse("size a = \xc3");
+    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "t.graph:1:10: error: unexpected byte 0xc3"));
+    mw_arena_free(&parsed.arena);
+
+    parsed = parse("\xef\xbb\xbfmodel m { input x: f32[4]\n output x }");
+    ck_assert_str_eq(diags_text(&parsed), "");
+    mw_arena_free(&parsed.arena);
+    parsed = parse("model m { input x: f32[4]\xef\xbb\xbf\n output x }");
+    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "t.graph:1:26: error: unexpected mark"));
     mw_arena_free(&parsed.arena);
 
     parsed = parse("model m { input x: f32[4]\n output x }");
