@@ -108,3 +108,10 @@ MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *shape)
     }
     return mw_build_reshape(graph, mw_build_sum(graph, x, stretched, false), shape);
 }
+
+void mw_build_name_rest(MwGraph *graph, int first, int end, const char *name)
+{
+    for (int v = first; v < end; v++)
+        if (graph->values.at[v].name[0] == '_')
+            mw_graph_rename(graph, (MwValueId){v}, name);
+}

@@ -28,6 +28,10 @@ MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
 /* Sums `x` over the dimensions along which a tensor of `shape` was stretched to become like `x`. */
 MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *shape);
 
+/* Names the values from index `first` to before `end` that have no name but a made-up one: `name`,
+ * with suffixes. Values of identical layers so get names that differ in the layer alone. */
+void mw_build_name_rest(MwGraph *graph, int first, int end, const char *name);
+
 /* An attribute that lists the sizes of `tensor`. */
 MwAttr mw_attr_shape(MwArena *arena, const MwTensor *tensor);
 

@@ -7,7 +7,8 @@
  * been, so the gradients by its results are complete. Contributions to one gradient are added in
  * the order in which they come, last user first, at the place of the user, so that a value used
  * twice by one part of the model gets one sum from there. The nodes of a gradient have the origin
- * of the node that is differentiated.
+ * of the node that is differentiated. The gradient of the loss by x is named grad.x; what else it
+ * takes to differentiate y is named y.grad, y.grad.1 and so on.
  *
  * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
 #include "passes/build.h"
@@ -94,6 +95,19 @@ static void name_gradient(Differentiator *d, MwValueId value)
     mw_graph_rename(d->graph, gradient, mw_arena_printf(d->graph->arena, "grad.%s", name));
 }
 
+/* `made`: [nodes + 1] how many values there were once a node was differentiated, and first those
+ * before the last node was. */
+static void name_rest(const Differentiator *d, const int *made, int nodes)
+{
+    MwGraph *graph = d->graph;
+    for (int n = nodes - 1; n >= 0; n--) {
+        MwValueId result = mw_node_result(graph, (MwNodeId){n}, 0);
+        const char *name = mw_value(graph, result)->name;
+        mw_build_name_rest(graph, made[n + 1], made[n],
+                           mw_arena_printf(graph->arena, "%s.grad", name));
+    }
+}
+
 static void differentiate_node(Differentiator *d, MwNodeId id)
 {
     MwGraph *graph = d->graph;
@@ -159,10 +173,15 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     graph->phase = MW_PHASE_BACKWARD;
     graph->origin = mw_value_node(graph, loss)->origin;
     d.gradient[loss.index] = mw_build_scalar(graph, 1);
-    for (int n = nodes - 1; n >= 0; n--)
+    int *made = MW_NEW(graph->arena, int, nodes + 1);
+    made[nodes] = graph->values.count;
+    for (int n = nodes - 1; n >= 0; n--) {
         differentiate_node(&d, (MwNodeId){n});
+        made[n] = graph->values.count;
+    }
     if (mw_diags_error_count(diags) > 0)
         return false;
+    name_rest(&d, made, nodes);
     compilation->gradient = weight_gradients(&d);
     return true;
 }

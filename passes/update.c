@@ -87,10 +87,16 @@ static MwValueId build_rate(const Updater *u)
 
 static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
 {
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
     MwValueId g = mw_build_cast(u->graph, gradient, MW_F32);
     MwValueId squares = mw_build_binary(u->graph, MW_OP_MUL, g, g);
     unsigned all = (1u << mw_value_tensor(u->graph, squares)->rank) - 1;
-    return mw_build_sum(u->graph, squares, all, false);
+    MwValueId sum = mw_build_sum(graph, squares, all, false);
+    const char *name = mw_value(graph, gradient)->name;
+    mw_build_name_rest(graph, first, graph->values.count,
+                       mw_arena_printf(graph->arena, "%s.squares", name));
+    return sum;
 }
 
 /* The sum of scalars, by one concatenation rather than a chain of additions: what decides how they
@@ -116,6 +122,28 @@ static bool is_same_iteration(const MwOrigin *a, const MwOrigin *b)
     return a->repeat == b->repeat && a->iteration == b->iteration;
 }
 
+/* "layers.3." for what lies in iteration 3 of repeat layers. */
+static const char *layer_prefix(const MwGraph *graph, int repeat, int iteration)
+{
+    if (repeat < 0)
+        return "";
+    const MwRepeat *in = &graph->repeats.at[repeat];
+    return mw_arena_printf(graph->arena, "%s%s.%d.",
+                           layer_prefix(graph, in->parent, in->parent_iteration), in->name,
+                           iteration);
+}
+
+static MwValueId sum_layer(const Updater *u, const MwValueId *squares, int count)
+{
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
+    MwValueId sum = sum_scalars(u, squares, count);
+    const char *prefix = layer_prefix(graph, graph->origin.repeat, graph->origin.iteration);
+    mw_build_name_rest(graph, first, graph->values.count,
+                       mw_arena_printf(graph->arena, "%ssquares", prefix));
+    return sum;
+}
+
 /* A sum of squares for each run of weights of one iteration of a repeat, so that identical layers
  * stay identical. */
 static Scalars squares_by_layer(const Updater *u)
@@ -127,13 +155,13 @@ static Scalars squares_by_layer(const Updater *u)
             continue;
         MwOrigin origin = mw_value_node(u->graph, (MwValueId){v})->origin;
         if (layer.count > 0 && !is_same_iteration(&origin, &u->graph->origin)) {
-            mw_vec_push(arena, &layers, sum_scalars(u, layer.at, layer.count));
+            mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
             layer.count = 0;
         }
         u->graph->origin = origin;
         mw_vec_push(arena, &layer, sum_of_squares(u, u->gradient[v]));
     }
-    mw_vec_push(arena, &layers, sum_scalars(u, layer.at, layer.count));
+    mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
     return layers;
 }
 
@@ -142,12 +170,16 @@ static MwValueId build_clip(const Updater *u)
     MwOrigin origin = u->graph->origin;
     Scalars layers = squares_by_layer(u);
     u->graph->origin = origin;
+    int first = u->graph->values.count;
     MwValueId sum = sum_scalars(u, layers.at, layers.count);
     MwValueId norm = mw_build_unary(u->graph, MW_OP_SQRT, sum);
     MwValueId clip = mw_build_scalar(u->graph, u->train->clip_norm);
     MwValueId scale =
         mw_build_binary(u->graph, MW_OP_DIV, clip, scalar_op(u, MW_OP_ADD, norm, CLIP_EPSILON));
-    return scalar_op(u, MW_OP_MINIMUM, scale, 1);
+    scale = scalar_op(u, MW_OP_MINIMUM, scale, 1);
+    mw_graph_rename(u->graph, scale, "clip");
+    mw_build_name_rest(u->graph, first, u->graph->values.count, "clip");
+    return scale;
 }
 
 static MwValueId clipped(const Updater *u, MwValueId gradient)
@@ -253,7 +285,9 @@ static void update_with_moments(const Updater *u, MwValueId weight, MwValueId g,
 
 static void update_weight(const Updater *u, MwValueId weight)
 {
-    u->graph->origin = mw_value_node(u->graph, weight)->origin;
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
+    graph->origin = mw_value_node(graph, weight)->origin;
     MwValueId g = clipped(u, u->gradient[weight.index]);
     double decay = decay_of(u, mw_value(u->graph, weight)->name);
     if (u->train->optimizer != MW_OPTIMIZER_SGD)
@@ -262,6 +296,9 @@ static void update_weight(const Updater *u, MwValueId weight)
         update_with_momentum(u, weight, g, decay);
     else
         update_plainly(u, weight, g, decay);
+    const char *name = mw_value(graph, weight)->name;
+    mw_build_name_rest(graph, first, graph->values.count,
+                       mw_arena_printf(graph->arena, "%s.update", name));
 }
 
 static void warn_of_idle_patterns(const Updater *u, MwDiags *diags)
@@ -275,6 +312,22 @@ static void warn_of_idle_patterns(const Updater *u, MwDiags *diags)
             mw_diag_warning(diags, u->train->span, "no_decay pattern \"%s\" matches no weight",
                             u->train->no_decay[i]);
     }
+}
+
+/* A weight that the model assigns itself must not be trained too. */
+static bool check_assigns(const Updater *u, MwDiags *diags)
+{
+    bool ok = true;
+    for (int i = 0; i < u->graph->assigns.count; i++) {
+        MwValueId target = u->graph->assigns.at[i].target;
+        if (!mw_has_value(u->gradient[target.index]))
+            continue;
+        mw_diag_error(diags, u->train->span, "'%s' is trained, but the model assigns it too",
+                      mw_value(u->graph, target)->name);
+        mw_diag_note(diags, mw_value_node(u->graph, target)->origin.span, "it is this weight");
+        ok = false;
+    }
+    return ok;
 }
 
 bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
@@ -294,12 +347,16 @@ bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
                  .gradient = compilation->gradient,
                  .values = graph->values.count,
                  .clip = mw_no_value()};
+    if (!check_assigns(&u, diags))
+        return false;
     graph->phase = MW_PHASE_UPDATE;
     graph->origin =
         (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
     u.step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
+    int first = graph->values.count;
     u.rate = build_rate(&u);
     mw_graph_rename(graph, u.rate, "learning_rate");
+    mw_build_name_rest(graph, first, graph->values.count, "learning_rate");
     if (train->clip_norm > 0)
         u.clip = build_clip(&u);
     for (int v = 0; v < u.values; v++)

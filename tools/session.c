@@ -49,8 +49,7 @@ bool mw_session_run_passes(MwSession *session)
 const MwPlan *mw_session_plan(MwSession *session)
 {
     if (!mw_session_load_model(session) || !mw_session_load_cluster(session) ||
-        !mw_session_run_passes(session) || !session->compilation.stages ||
-        !session->compilation.stages[0].local)
+        !mw_session_run_passes(session) || session->options.pipeline.stop_after != MW_PASS_COUNT)
         return NULL;
     const MwPlan *plan =
         mw_plan_build(&session->compilation, session->options.model, session->diags);

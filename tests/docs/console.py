@@ -7,7 +7,7 @@ In a block that begins with ```console, a line '$ COMMAND' is followed by what C
 (standard output and error together); a line '...' stands for any lines. Commands run in one
 temporary folder per file, which holds links to models/, clusters/ and docs/, with TOOLS first in
 PATH; `mpirun` there is scripts/mpirun.
-Prints TAP, one case a command. --update rewrites the files with what happens now (commands whose
+Prints TAP, one case a command; one that fails is no good. --update rewrites the files with what happens now (commands whose
 expectation holds '...' keep theirs)."""
 import os
 import re
@@ -42,10 +42,13 @@ def run(command, folder, tools):
     paths = [tools, os.path.join(ROOT, "scripts"), os.environ["PATH"]]
     env = dict(os.environ, PATH=os.pathsep.join(paths), LC_ALL="C")
     done = subprocess.run(
-        command, shell=True, cwd=folder, env=env, stdin=subprocess.DEVNULL,
+        "set -o pipefail; " + command, shell=True, executable="/bin/bash", cwd=folder, env=env, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
     )
-    return done.stdout if done.stdout.endswith("\n") or not done.stdout else done.stdout + "\n"
+    shown = done.stdout
+    if done.returncode:
+        shown += f"exit {done.returncode}"
+    return shown if shown.endswith("\n") or not shown else shown + "\n", done.returncode == 0
 
 
 def check_file(path, tools, update, report):
@@ -58,10 +61,10 @@ def check_file(path, tools, update, report):
         def check_block(match):
             block = ""
             for command, expected in steps(match.group(2)):
-                actual = run(command, folder, tools)
-                good = matches(expected, actual)
-                if update and "...\n" not in expected:
-                    expected, good = actual, True
+                actual, good = run(command, folder, tools)
+                if good and update and "...\n" not in expected:
+                    expected = actual
+                good = good and matches(expected, actual)
                 report(good, f"{os.path.basename(path)}: {command}", expected, actual)
                 block += f"$ {command}\n{expected}"
             return match.group(1) + block + match.group(3)

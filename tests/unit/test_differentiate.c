@@ -107,6 +107,12 @@ START_TEST(gradients_have_the_names_and_places_of_their_values)
         weights++;
     }
     ck_assert_int_eq(weights, 2);
+    for (int i = 0; i < 2; i++) /* d (1 - y^2) has a square, a constant and a difference */
+        for (int k = 0; k < 3; k++) {
+            const char *name =
+                mw_arena_printf(model.arena, k ? "l.%d.x.grad.%d" : "l.%d.x.grad", i, k);
+            ck_assert(mw_has_value(mw_graph_find(graph, mw_intern(graph->interner, name))));
+        }
     test_model_free(&model);
 }
 END_TEST

@@ -45,6 +45,18 @@ START_TEST(dumps_read_back_as_the_same_graph)
 }
 END_TEST
 
+/* Names made up by number differ from layer to layer. */
+START_TEST(what_training_adds_is_named_after_what_it_is_for)
+{
+    TestModel model = test_model_new(models[_i], 2, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    const MwGraph *graph = model.compilation.graph;
+    for (int v = 0; v < graph->values.count; v++)
+        ck_assert_str_ne(mw_arena_strndup(model.arena, graph->values.at[v].name, 1), "_");
+    test_model_free(&model);
+}
+END_TEST
+
 START_TEST(passes_are_found_by_name)
 {
     for (int i = 0; i < MW_PASS_COUNT; i++) {
@@ -92,6 +104,8 @@ int main(void)
     TCase *tests = tcase_create("pipeline");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, dumps_read_back_as_the_same_graph, 0, MW_COUNT(models));
+    tcase_add_loop_test(tests, what_training_adds_is_named_after_what_it_is_for, 0,
+                        MW_COUNT(models));
     tcase_add_test(tests, passes_are_found_by_name);
     tcase_add_test(tests, stops_dumps_and_times_as_asked);
     return run_suite(suite);

@@ -246,6 +246,22 @@ START_TEST(a_weight_that_stays_is_still_assigned_in_the_update)
 }
 END_TEST
 
+START_TEST(a_weight_is_trained_or_assigned_by_the_model)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  weight w: f32[4] = ones\n"
+                                     "  assign w = w * 0.9\n"
+                                     "  train sum(w) with sgd(lr = 1)\n"
+                                     "}\n",
+                                     1, MW_PASS_update);
+    ck_assert(!model.ok);
+    const char *says = "test.graph:4:3: error: 'w' is trained, but the model assigns it too\n";
+    ck_assert_msg(strncmp(test_model_diags(&model), says, strlen(says)) == 0, "%s",
+                  test_model_diags(&model));
+    test_model_free(&model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("update");
@@ -257,5 +273,6 @@ int main(void)
     tcase_add_test(tests, a_pattern_that_matches_nothing_is_pointed_out);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);
     tcase_add_test(tests, a_weight_that_stays_is_still_assigned_in_the_update);
+    tcase_add_test(tests, a_weight_is_trained_or_assigned_by_the_model);
     return run_suite(suite);
 }
