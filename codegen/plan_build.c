@@ -98,6 +98,12 @@ static void emit_program(Builder *b, MwPhase phase, MwPlanProgram *program)
     emit_copies(b, phase, program);
 }
 
+/* A micro-batch has a task, even where all that leaves the model is there without one. */
+static bool is_needed(MwPhase phase, const MwPlanProgram *program)
+{
+    return program->instr_count > 0 || phase == MW_PHASE_FORWARD;
+}
+
 static void build_programs(Builder *b)
 {
     MwPlanMesh *mesh = b->mesh;
@@ -109,7 +115,7 @@ static void build_programs(Builder *b)
         MwPlanProgram *made = &mesh->programs[mesh->program_count];
         made->name = mw_phase_name((MwPhase)phase);
         emit_program(b, (MwPhase)phase, made);
-        program[phase] = made->instr_count ? mesh->program_count++ : -1;
+        program[phase] = is_needed((MwPhase)phase, made) ? mesh->program_count++ : -1;
     }
     for (int m = 0; m < b->compilation->staging.micro_batches; m++)
         for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)

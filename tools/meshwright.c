@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,15 @@ static const struct {
     MW_COMMANDS(COMMAND)
 #undef COMMAND
 };
+
+/* What was printed may still wait to be written, to a disk that is full. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "meshwright: error: cannot write the output: %s\n", strerror(errno));
+    return status ? status : 1;
+}
 
 static void print_usage(FILE *out)
 {
@@ -40,7 +50,7 @@ int main(int argc, char **argv)
         char name[64];
         snprintf(name, sizeof name, "meshwright %s", commands[i].name);
         argv[1] = name;
-        return commands[i].run(argc - 1, argv + 1);
+        return finish(commands[i].run(argc - 1, argv + 1));
     }
     fprintf(stderr, "meshwright: error: there is no command '%s'\n\n", argv[1]);
     print_usage(stderr);
