@@ -54,6 +54,7 @@ static void build_buffers(Builder *b)
                                           .tensor = from->tensor,
                                           .offset = from->offset,
                                           .bytes = from->bytes,
+                                          .slots = 1,
                                           .persistent = from->persistent};
     }
     mesh->arena_bytes = b->storage.arena_bytes;
@@ -171,6 +172,16 @@ static int64_t index_bound(const Builder *b, MwValueId global_value)
     return bound;
 }
 
+/* The first or the last program that runs on micro-batches; 0 if none does. */
+static int micro_program(const Builder *b, bool last)
+{
+    int found = 0;
+    for (int t = 0; t < b->mesh->task_count; t++)
+        if (b->mesh->tasks[t].micro_batch == 0 && (last || t == 0))
+            found = b->mesh->tasks[t].program;
+    return found;
+}
+
 static void build_inputs(Builder *b)
 {
     const MwGraph *graph = b->local->graph;
@@ -184,7 +195,8 @@ static void build_inputs(Builder *b)
                           .buffer = buffer_of(b, b->legal->form[value.index]),
                           .global = whole_batch(b, global_tensor(b, value)),
                           .spec = spec_of(b, value),
-                          .bound = index_bound(b, b->local->value_global[value.index])};
+                          .bound = index_bound(b, b->local->value_global[value.index]),
+                          .program = micro_program(b, false)};
     }
 }
 
@@ -204,7 +216,8 @@ static void build_outputs(Builder *b)
                            .buffer = buffer_of(b, graph_of(b)->outputs.at[i].value),
                            .global = whole ? *tensor : whole_batch(b, tensor),
                            .spec = spec_of(b, value),
-                           .whole = whole};
+                           .whole = whole,
+                           .program = whole ? -1 : micro_program(b, true)};
     }
     mesh->loss_buffer = -1;
     if (mw_has_value(graph_of(b)->train.loss))
@@ -280,6 +293,7 @@ static MwPlan *build_plan(Builder *b, const char *source)
                      .backend = c->cluster->backend,
                      .rank_count = mw_mesh_devices(&b->local->mesh),
                      .micro_batches = c->staging.micro_batches,
+                     .schedule = "none",
                      .kernels = b->emitter.kernels.at,
                      .kernel_count = b->emitter.kernels.count,
                      .kernel_source = mw_instr_source(&b->emitter),

@@ -26,6 +26,10 @@ const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr)
         return mw_routine_info((MwRoutine)instr->target)->name;
     case MW_INSTR_COLLECTIVE:
         return mw_collective_name((MwCollective)instr->target);
+    case MW_INSTR_SEND:
+        return "send";
+    case MW_INSTR_RECEIVE:
+        return "receive";
     }
     MW_UNREACHABLE();
 }

@@ -15,7 +15,8 @@ static const MwPlanBuffer *buffer_of(const MwCheck *check, const MwPlanInstr *in
 
 static bool overlap(const MwPlanBuffer *a, const MwPlanBuffer *b)
 {
-    return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+    return a->offset < b->offset + mw_plan_buffer_bytes(b) &&
+           b->offset < a->offset + mw_plan_buffer_bytes(a);
 }
 
 /* Only an all_reduce may have its source and destination in one buffer; a kernel that works in
@@ -224,6 +225,26 @@ static void check_collective(const MwCheck *check, const MwPlanInstr *instr)
     }
 }
 
+/* ---- Transfers ---- */
+
+static void check_transfer(const MwCheck *check, const MwPlanInstr *instr)
+{
+    const MwPlanTransfer *transfer = &check->plan->transfers[instr->target];
+    const bool sends = instr->kind == MW_INSTR_SEND;
+    const int mesh = (int)(check->mesh - check->plan->meshes);
+    const int expected = sends ? transfer->from_buffer : transfer->to_buffer;
+    if (!check_counts(check, instr, 1, 0))
+        return;
+    if (instr->operands[0].access != (sends ? MW_ACCESS_READ : MW_ACCESS_WRITE))
+        mw_check_error(check, "it must %s its operand", sends ? "read" : "write");
+    else if (mesh != (sends ? transfer->from_mesh : transfer->to_mesh))
+        mw_check_error(check, "transfer %d '%s' goes from mesh %d to mesh %d", instr->target,
+                       transfer->name, transfer->from_mesh, transfer->to_mesh);
+    else if (instr->operands[0].buffer != expected)
+        mw_check_error(check, "transfer %d '%s' is of buffer %d here, not %d", instr->target,
+                       transfer->name, expected, instr->operands[0].buffer);
+}
+
 /* ---- All of them ---- */
 
 /* What a target may be, and the check of such instructions. */
@@ -239,6 +260,8 @@ static void check_instr(MwCheck check, const MwPlanProgram *program, int index)
         [MW_INSTR_KERNEL] = {check.plan->kernel_count, check_kernel},
         [MW_INSTR_ROUTINE] = {MW_ROUTINE_COUNT, check_routine},
         [MW_INSTR_COLLECTIVE] = {MW_COLLECTIVE_COUNT, check_collective},
+        [MW_INSTR_SEND] = {check.plan->transfer_count, check_transfer},
+        [MW_INSTR_RECEIVE] = {check.plan->transfer_count, check_transfer},
     };
     char place[200];
     bool known = (unsigned)instr->kind < (unsigned)MW_COUNT(kinds) && instr->target >= 0 &&

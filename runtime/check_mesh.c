@@ -102,11 +102,14 @@ static void check_buffer(const MwCheck *check, int index)
     else if (buffer->offset < 0 || buffer->offset % MW_BUFFER_ALIGNMENT != 0)
         mw_check_error(check, "buffer %d '%s' is at offset %lld, which is no multiple of %d", index,
                        buffer->name, (long long)buffer->offset, MW_BUFFER_ALIGNMENT);
-    else if (buffer->offset > check->mesh->arena_bytes - buffer->bytes)
+    else if (buffer->slots < 1 || buffer->slots > largest_bytes / mw_plan_slot_bytes(buffer))
+        mw_check_error(check, "buffer %d '%s' has %d slots of %lld bytes", index, buffer->name,
+                       buffer->slots, (long long)mw_plan_slot_bytes(buffer));
+    else if (buffer->offset > check->mesh->arena_bytes - mw_plan_buffer_bytes(buffer))
         mw_check_error(check,
                        "buffer %d '%s' of %lld bytes at offset %lld is outside the arena of %lld",
-                       index, buffer->name, (long long)buffer->bytes, (long long)buffer->offset,
-                       (long long)check->mesh->arena_bytes);
+                       index, buffer->name, (long long)mw_plan_buffer_bytes(buffer),
+                       (long long)buffer->offset, (long long)check->mesh->arena_bytes);
 }
 
 /* ---- Inputs, outputs, weights ---- */
@@ -160,6 +163,32 @@ static void check_batch(const MwCheck *check, Label label, int buffer, const MwT
     if (micros > 1)
         block.dim[0] /= micros;
     check_data(check, label, buffer, &block, spec, false);
+}
+
+/* Data of micro-batches is put and taken with the tasks of a program. */
+static void check_program(const MwCheck *check, Label label, int program)
+{
+    if (program < 0 || program >= check->mesh->program_count)
+        mw_check_error(check, "%s '%s' belongs to program %d, which does not exist", label.kind,
+                       label.name, program);
+}
+
+static void check_input(const MwCheck *check, const MwPlanInput *input)
+{
+    const Label label = {"input", input->name};
+    check_batch(check, label, input->buffer, &input->global, input->spec, false);
+    check_program(check, label, input->program);
+}
+
+static void check_output(const MwCheck *check, const MwPlanOutput *output)
+{
+    const Label label = {"output", output->name};
+    check_batch(check, label, output->buffer, &output->global, output->spec, output->whole);
+    if (!output->whole)
+        check_program(check, label, output->program);
+    else if (output->program != -1)
+        mw_check_error(check, "output '%s' is whole and belongs to program %d", output->name,
+                       output->program);
 }
 
 static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
@@ -249,11 +278,9 @@ void mw_check_mesh(const MwCheck *check)
     for (int i = 0; i < mesh->buffer_count; i++)
         check_buffer(check, i);
     for (int i = 0; i < mesh->input_count; i++)
-        check_batch(check, (Label){"input", mesh->inputs[i].name}, mesh->inputs[i].buffer,
-                    &mesh->inputs[i].global, mesh->inputs[i].spec, false);
+        check_input(check, &mesh->inputs[i]);
     for (int i = 0; i < mesh->output_count; i++)
-        check_batch(check, (Label){"output", mesh->outputs[i].name}, mesh->outputs[i].buffer,
-                    &mesh->outputs[i].global, mesh->outputs[i].spec, mesh->outputs[i].whole);
+        check_output(check, &mesh->outputs[i]);
     for (int i = 0; i < mesh->weight_count; i++)
         check_weight(check, &mesh->weights[i]);
     CHECK_NAMES(check, "inputs", mesh->inputs, mesh->input_count);

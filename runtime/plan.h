@@ -5,7 +5,7 @@
  * its form in memory. Reading and printing are inverse to the byte. mw_plan_check proves, without
  * trusting the compiler, that a plan can run: every buffer is read only after it is written,
  * buffers that are live together do not overlap, collectives and shapes agree, the arena holds
- * everything.
+ * everything, what one mesh sends another receives, and no mesh waits for ever.
  *
  * All counts of elements and bytes are per device (local) unless the name says global. */
 #ifndef MW_RUNTIME_PLAN_H
@@ -16,7 +16,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-enum { MW_PLAN_VERSION = 1, MW_BUFFER_ALIGNMENT = 64 };
+enum { MW_PLAN_VERSION = 2, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A piece of the arena. A buffer is storage, not a value: an in-place kernel reads and writes one,
  * and the values of a reshape chain share one. A write is of the whole buffer; an instruction that
@@ -26,8 +26,35 @@ typedef struct {
     MwTensor tensor; /* local */
     int64_t offset;  /* bytes from the start of the arena; a multiple of MW_BUFFER_ALIGNMENT */
     int64_t bytes;   /* at least mw_tensor_bytes(tensor) */
+    /* Places for values of several micro-batches at a time, at least 1: a task of micro-batch m uses
+     * slot m % slots. What tasks without a micro-batch use has one. */
+    int slots;
     bool persistent; /* weights, states: keeps its contents between steps, alone in its place */
 } MwPlanBuffer;
+
+/* From one slot of a buffer to the next. */
+static inline int64_t mw_plan_slot_bytes(const MwPlanBuffer *buffer)
+{
+    return mw_round_up(buffer->bytes, MW_BUFFER_ALIGNMENT);
+}
+
+/* From the start of the first slot to the end of the last. */
+static inline int64_t mw_plan_buffer_bytes(const MwPlanBuffer *buffer)
+{
+    return (buffer->slots - 1) * mw_plan_slot_bytes(buffer) + buffer->bytes;
+}
+
+/* The slot that tasks of a micro-batch use; -1 is no micro-batch. */
+static inline int mw_plan_slot(const MwPlanBuffer *buffer, int micro_batch)
+{
+    return micro_batch < 0 ? 0 : micro_batch % buffer->slots;
+}
+
+/* Where that slot starts in the arena. */
+static inline int64_t mw_plan_slot_offset(const MwPlanBuffer *buffer, int micro_batch)
+{
+    return buffer->offset + mw_plan_slot(buffer, micro_batch) * mw_plan_slot_bytes(buffer);
+}
 
 typedef enum { MW_ACCESS_READ, MW_ACCESS_WRITE, MW_ACCESS_READ_WRITE } MwAccess;
 
@@ -57,6 +84,11 @@ typedef enum {
     MW_INSTR_KERNEL,     /* target: index into MwPlan.kernels */
     MW_INSTR_ROUTINE,    /* target: MwRoutine, a routine of the device (runtime/routines.def) */
     MW_INSTR_COLLECTIVE, /* target: MwCollective; operands: source (read), destination (write) */
+    /* target: index into MwPlan.transfers; one operand, its buffer on this mesh. A send goes on
+     * while the tasks do, and what would overwrite its buffer waits for it; a receive has the data
+     * when it is done. */
+    MW_INSTR_SEND,
+    MW_INSTR_RECEIVE,
 } MwInstrKind;
 
 typedef struct {
@@ -86,29 +118,30 @@ typedef struct {
 } MwPlanProgram;
 
 /* One entry of the schedule: run a program, on one micro-batch or (micro_batch -1, as the update)
- * on none. Before the first task of micro-batch m the executor fills the buffers of the inputs with
- * block m of the batch; after the last it takes the outputs. The tasks of a micro-batch stand
- * together. */
+ * on none. A program runs either once on every micro-batch or without one. */
 typedef struct {
     int program;
     int micro_batch;
 } MwPlanTask;
 
+/* May stand on several meshes under one name. */
 typedef struct {
     const char *name;
     int buffer;
     MwTensor global; /* of the whole batch */
     MwSpec spec;     /* micro-batch m is block m of dimension 0; `spec` shards within it */
     int64_t bound;   /* integers are in [0, bound), as row numbers of an embedding; 0: any */
+    int program;     /* before whose task of micro-batch m the executor puts block m there */
 } MwPlanInput;
 
-/* As an input, a block per micro-batch; or `whole`: taken once, after the last micro-batch. */
+/* As an input, a block per micro-batch; or `whole`: taken once, at the end of the step. */
 typedef struct {
     const char *name;
     int buffer;
     MwTensor global;
     MwSpec spec;
     bool whole;
+    int program; /* after whose task of micro-batch m block m is taken; -1 where `whole` */
 } MwPlanOutput;
 
 typedef enum {
@@ -119,7 +152,8 @@ typedef enum {
     MW_INIT_CONSTANT, /* init_value */
 } MwInit;
 
-/* A weight or an optimizer state. Kept in checkpoints under its name. */
+/* A weight or an optimizer state. Kept in checkpoints under its name. One that several meshes hold
+ * is the same on all of them. */
 typedef struct {
     const char *name;
     int buffer;
@@ -192,7 +226,7 @@ typedef struct {
     MwPlanWeight *weights;
     int weight_count;
     int loss_buffer; /* f32[], the same on every device; holds the loss of the step when the tasks
-                        are done; -1: no loss */
+                        are done; -1: not on this mesh */
     MwPlanOperator *operators;
     int operator_count;
     MwPlanCosts costs;
@@ -203,6 +237,20 @@ typedef struct {
     int operand_count, arg_count;
 } MwPlanKernel;
 
+/* A tensor that goes from one mesh to another, each time the program that sends it runs. */
+typedef struct {
+    const char *name; /* of the value */
+    MwTensor tensor;  /* global: of one micro-batch where its programs run on micro-batches */
+    int from_mesh, from_buffer;
+    MwSpec from_spec;
+    int to_mesh, to_buffer;
+    MwSpec to_spec;
+    bool
+        broadcast; /* one of the ranks that want the same gets it and passes it on, rather than each
+                       a part (runtime/transfer.h) */
+    double time_s; /* predicted, of one such time */
+} MwPlanTransfer;
+
 typedef struct {
     const char *model;   /* name of the model */
     const char *source;  /* path of the .graph */
@@ -210,11 +258,14 @@ typedef struct {
     const char *backend; /* "cpu" or "cuda" */
     int rank_count;
     int micro_batches;
+    const char *schedule; /* "1f1b", ...; "none" where there is one mesh */
     MwPlanKernel *kernels;
     int kernel_count;
     const char *kernel_source; /* C or CUDA C; defines every kernel */
     MwPlanMesh *meshes;
     int mesh_count;
+    MwPlanTransfer *transfers;
+    int transfer_count;
 } MwPlan;
 
 /* The plan file's text, checksum included. */
@@ -227,7 +278,7 @@ MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags);
 /* Reads a plan file, or the plan inside an executable made by `meshwright compile`. */
 MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
 
-/* Name of the kernel, routine or collective that an instruction runs. */
+/* Name of the kernel, routine or collective that an instruction runs; "send" and "receive". */
 const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr);
 
 /* Proves that the plan can run; false after errors that name the mesh, program and instruction. */

@@ -34,9 +34,9 @@ static const MwPlanRecord costs_record = RECORD("costs", costs_fields);
 
 #define OWNER MwPlanBuffer
 static const MwPlanField buffer_fields[] = {
-    FIELD("name", string, name),           FIELD("tensor", tensor, tensor),
-    FIELD("offset", size, offset),         FIELD("bytes", size, bytes),
-    FIELD("persistent", flag, persistent),
+    FIELD("name", string, name),   FIELD("tensor", tensor, tensor),
+    FIELD("offset", size, offset), FIELD("bytes", size, bytes),
+    FIELD("slots", count, slots),  FIELD("persistent", flag, persistent),
 };
 static const MwPlanRecord buffer_record = RECORD("buffer", buffer_fields);
 #undef OWNER
@@ -45,7 +45,7 @@ static const MwPlanRecord buffer_record = RECORD("buffer", buffer_fields);
 static const MwPlanField input_fields[] = {
     FIELD("name", string, name),     FIELD("buffer", count, buffer),
     FIELD("global", tensor, global), FIELD("spec", spec, spec, MORE(global)),
-    FIELD("bound", size, bound),
+    FIELD("bound", size, bound),     FIELD("program", count, program),
 };
 static const MwPlanRecord input_record = RECORD("input", input_fields);
 #undef OWNER
@@ -54,7 +54,7 @@ static const MwPlanRecord input_record = RECORD("input", input_fields);
 static const MwPlanField output_fields[] = {
     FIELD("name", string, name),     FIELD("buffer", count, buffer),
     FIELD("global", tensor, global), FIELD("spec", spec, spec, MORE(global)),
-    FIELD("whole", flag, whole),
+    FIELD("whole", flag, whole),     FIELD("program", index, program),
 };
 static const MwPlanRecord output_record = RECORD("output", output_fields);
 #undef OWNER
@@ -111,10 +111,13 @@ static const MwPlanField collective_instr_fields[] = {
     FIELD("type", type, type),           FIELD("count", size, count),
     FIELD("combine", combine, combine),  INSTR_FIELDS,
 };
+static const MwPlanField transfer_instr_fields[] = {FIELD("target", count, target), INSTR_FIELDS};
 static const MwPlanRecord instr_records[] = {
     [MW_INSTR_KERNEL] = RECORD("kernel", kernel_instr_fields),
     [MW_INSTR_ROUTINE] = RECORD("routine", routine_instr_fields),
     [MW_INSTR_COLLECTIVE] = RECORD("collective", collective_instr_fields),
+    [MW_INSTR_SEND] = RECORD("send", transfer_instr_fields),
+    [MW_INSTR_RECEIVE] = RECORD("receive", transfer_instr_fields),
 };
 #undef OWNER
 
@@ -171,11 +174,28 @@ static const MwPlanField kernel_fields[] = {
 static const MwPlanRecord kernel_record = RECORD("kernel", kernel_fields);
 #undef OWNER
 
+#define OWNER MwPlanTransfer
+static const MwPlanField transfer_fields[] = {
+    FIELD("name", string, name),
+    FIELD("tensor", tensor, tensor),
+    FIELD("from_mesh", count, from_mesh),
+    FIELD("from_buffer", count, from_buffer),
+    FIELD("from_spec", spec, from_spec, MORE(tensor)),
+    FIELD("to_mesh", count, to_mesh),
+    FIELD("to_buffer", count, to_buffer),
+    FIELD("to_spec", spec, to_spec, MORE(tensor)),
+    FIELD("broadcast", flag, broadcast),
+    FIELD("time_s", number, time_s),
+};
+static const MwPlanRecord transfer_record = RECORD("transfer", transfer_fields);
+#undef OWNER
+
 #define OWNER MwPlan
 static const MwPlanField plan_fields[] = {
-    FIELD("model", string, model),     FIELD("source", string, source),
-    FIELD("cluster", string, cluster), FIELD("backend", string, backend),
-    FIELD("ranks", count, rank_count), FIELD("micro_batches", count, micro_batches),
+    FIELD("model", string, model),       FIELD("source", string, source),
+    FIELD("cluster", string, cluster),   FIELD("backend", string, backend),
+    FIELD("ranks", count, rank_count),   FIELD("micro_batches", count, micro_batches),
+    FIELD("schedule", string, schedule),
 };
 static const MwPlanPart plan_parts[] = {
     LIST(kernels, kernel_count, kernel_record),
@@ -183,6 +203,7 @@ static const MwPlanPart plan_parts[] = {
      .keyword = "kernel_source",
      .offset = (int)offsetof(MwPlan, kernel_source)},
     LIST(meshes, mesh_count, mw_plan_mesh_record),
+    LIST(transfers, transfer_count, transfer_record),
 };
 const MwPlanRecord mw_plan_record = RECORD("plan", plan_fields, PARTS(plan_parts));
 #undef OWNER

@@ -65,6 +65,7 @@ static void add_buffers(Builder *builder)
             .tensor = tensor,
             .offset = mesh->arena_bytes,
             .bytes = mw_round_up(mw_tensor_bytes(&tensor), MW_BUFFER_ALIGNMENT),
+            .slots = 1,
             .persistent = i == X || i == Y,
         };
         mesh->arena_bytes += mesh->buffers[i].bytes;
@@ -276,6 +277,7 @@ MwProbes mw_probe_new(MwArena *arena, int ranks, int ways, bool has_work)
                      .backend = "cpu",
                      .rank_count = ranks,
                      .micro_batches = 1,
+                     .schedule = "none",
                      .meshes = builder.mesh,
                      .mesh_count = 1};
     builder.mesh->shape = mesh_of(ranks, ways);

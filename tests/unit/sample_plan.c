@@ -81,6 +81,7 @@ static void add_buffers(const Sample *sample, MwPlanMesh *mesh)
         buffer->name = all[i].name;
         buffer->tensor = all[i].tensor;
         buffer->persistent = all[i].persistent;
+        buffer->slots = 1;
         buffer->bytes = mw_round_up(mw_tensor_bytes(&all[i].tensor), MW_BUFFER_ALIGNMENT);
         buffer->offset = i == SAMPLE_LOSS ? mesh->buffers[SAMPLE_X].offset : mesh->arena_bytes;
         if (i != SAMPLE_LOSS)
@@ -101,7 +102,7 @@ static void add_data(const Sample *sample, MwPlanMesh *mesh)
     };
     const MwPlanOutput outputs[] = {
         {"pred", SAMPLE_PRED, vector(SAMPLE_BATCH), split_first(), false},
-        {"loss", SAMPLE_LOSS, mw_tensor_scalar(MW_F32), mw_spec_replicated(), true},
+        {"loss", SAMPLE_LOSS, mw_tensor_scalar(MW_F32), mw_spec_replicated(), true, -1},
     };
     const MwPlanWeight weights[] = {
         {"w", SAMPLE_W, vector(SAMPLE_WIDTH), mw_spec_replicated(), MW_INIT_NORMAL, 0.5},
@@ -272,6 +273,7 @@ MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
                      .backend = "cpu",
                      .rank_count = ranks,
                      .micro_batches = micro_batches,
+                     .schedule = "none",
                      .kernels = mw_arena_dup(arena, kernels, sizeof kernels),
                      .kernel_count = MW_COUNT(kernels),
                      .kernel_source = sample_source,

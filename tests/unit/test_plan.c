@@ -97,7 +97,7 @@ END_TEST
 static const struct {
     const char *from, *to, *message;
 } wrong[] = {
-    {"meshwright plan 1", "meshwright plan 2", "p.plan:1:17: error: this plan is of version 2"},
+    {"meshwright plan 2", "meshwright plan 3", "p.plan:1:17: error: this plan is of version 3"},
     {"meshwright", "meshlight", "p.plan:1:1: error: this is no meshwright plan"},
     {"ranks=2", "ranks=-2", "'ranks' should be a whole number from 0"},
     {"ranks=2", "ranks=4294967298", "'ranks' should be a whole number from 0"},
