@@ -8,8 +8,8 @@
 #include "base/vec.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "runtime/bf16.h"
 #include "runtime/feed.h"
+#include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 
 #include <stdlib.h>
@@ -87,23 +87,6 @@ static bool open_data(const Options *options, const MwGraph *graph, Data *data, 
     return data->feeds != NULL;
 }
 
-static double element(MwType type, const void *at, int64_t i)
-{
-    switch (type) {
-    case MW_F32:
-        return (double)((const float *)at)[i];
-    case MW_BF16:
-        return (double)mw_bf16_to_f32(((const uint16_t *)at)[i]);
-    case MW_I32:
-        return ((const int32_t *)at)[i];
-    case MW_BOOL:
-        return ((const bool *)at)[i];
-    case MW_TYPE_COUNT:
-        break;
-    }
-    MW_UNREACHABLE();
-}
-
 static bool feed_step(const Data *data, int64_t step, Interpreter *interpreter, MwFault *fault)
 {
     bool good = true;
@@ -117,7 +100,7 @@ static bool feed_step(const Data *data, int64_t step, Interpreter *interpreter, 
         double *elements = MW_NEW(arena, double, count);
         good = mw_feeds_input(data->feeds, i, step, &whole, raw, fault);
         for (int64_t k = 0; good && k < count; k++)
-            elements[k] = element(tensor->type, raw, k);
+            elements[k] = element_load(tensor->type, raw, k);
         if (good)
             interpreter_set(interpreter, data->values[i], elements);
         mw_arena_free(&arena);

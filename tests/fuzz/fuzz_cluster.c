@@ -4,8 +4,8 @@
  * same again. */
 #include "frontend/cluster.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/diags_text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static MwCluster *read_text(MwArena *arena, const char *text, size_t bytes, MwDiags *diags)
@@ -30,12 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             mw_cluster_print(&second, copy);
         MW_ASSERT(!copy || strcmp(first.at, second.at) == 0);
     }
-    char *shown = NULL;
-    size_t shown_bytes = 0;
-    FILE *out = open_memstream(&shown, &shown_bytes);
-    mw_diags_print(diags, out);
-    fclose(out);
-    free(shown);
+    diags_text(arena, diags);
     mw_arena_free(&arena);
     return 0;
 }

@@ -5,8 +5,8 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/diags_text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void check_reads_back(MwArena *arena, const MwGraph *graph, MwDiags *diags)
@@ -40,12 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         MW_ASSERT(good);
         check_reads_back(arena, graph, diags);
     }
-    char *shown = NULL;
-    size_t shown_bytes = 0;
-    FILE *out = open_memstream(&shown, &shown_bytes);
-    mw_diags_print(diags, out);
-    fclose(out);
-    free(shown);
+    diags_text(arena, diags);
     mw_arena_free(&arena);
     return 0;
 }

@@ -4,19 +4,10 @@
 #include "base/hash.h"
 #include "runtime/verify.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/diags_text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void show(const MwDiags *diags)
-{
-    char *shown = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&shown, &bytes);
-    mw_diags_print(diags, out);
-    fclose(out);
-    free(shown);
-}
 
 /* Small enough to run on every rank. */
 static bool is_small(const MwPlan *plan)
@@ -59,7 +50,7 @@ static void read_plan(const char *text, size_t bytes)
         if (mw_plan_check(plan, diags) && is_small(plan))
             verify(arena, plan);
     }
-    show(diags);
+    diags_text(arena, diags);
     mw_arena_free(&arena);
 }
 

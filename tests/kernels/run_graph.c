@@ -2,9 +2,9 @@
 #include "tests/kernels/run_graph.h"
 
 #include "codegen/plan_build.h"
-#include "runtime/bf16.h"
 #include "runtime/executor.h"
 #include "runtime/kernels_compile.h"
+#include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
@@ -34,29 +34,6 @@ void graph_run_output(GraphRun *run, MwValueId value)
 
 /* ---- Elements ---- */
 
-static void store_element(MwType type, void *to, int64_t i, double x)
-{
-    if (type == MW_F32)
-        ((float *)to)[i] = (float)x;
-    else if (type == MW_BF16)
-        ((uint16_t *)to)[i] = mw_bf16_from_f32((float)x);
-    else if (type == MW_I32)
-        ((int32_t *)to)[i] = (int32_t)x;
-    else
-        ((uint8_t *)to)[i] = x != 0;
-}
-
-static double load_element(MwType type, const void *from, int64_t i)
-{
-    if (type == MW_F32)
-        return (double)((const float *)from)[i];
-    if (type == MW_BF16)
-        return (double)mw_bf16_to_f32(((const uint16_t *)from)[i]);
-    if (type == MW_I32)
-        return ((const int32_t *)from)[i];
-    return ((const uint8_t *)from)[i];
-}
-
 /* A number that the type holds exactly. Integers are indices, most of them below 8. */
 static double draw_element(MwType type, Draw draw, uint64_t *random)
 {
@@ -66,8 +43,8 @@ static double draw_element(MwType type, Draw draw, uint64_t *random)
     if (type == MW_BOOL)
         return unit < 0.5;
     char element[4];
-    store_element(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
-    return load_element(type, element, 0);
+    element_store(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
+    return element_load(type, element, 0);
 }
 
 /* ---- Data of the executor ---- */
@@ -84,7 +61,7 @@ static bool give_input(void *context, int input, int64_t step, const MwBlock *bl
     const Data *data = context;
     MwType type = data->run->plan->meshes->inputs[input].global.type;
     for (int64_t i = 0; i < mw_block_elements(block); i++)
-        store_element(type, to, i, data->inputs[input][i]);
+        element_store(type, to, i, data->inputs[input][i]);
     return true;
 }
 
@@ -95,7 +72,7 @@ static bool take_output(void *context, int output, int64_t step, const MwBlock *
     const Data *data = context;
     MwType type = data->run->plan->meshes->outputs[output].global.type;
     for (int64_t i = 0; i < mw_block_elements(block); i++)
-        data->run->got[output][i] = load_element(type, from, i);
+        data->run->got[output][i] = element_load(type, from, i);
     return true;
 }
 

@@ -4,6 +4,7 @@
  * All cases stand in one graph, so that the C compiler runs once. The tolerance of a case is of the
  * error relative to the greater of the value and 1. */
 #include "tests/kernels/run_graph.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"
 
@@ -207,7 +208,7 @@ static int add_case(GraphRun *run, const Case *c)
     bool is_grad = strcmp(c->op, "sdpa_grad") == 0;
     MwNodeId id = is_grad ? add_attention_grad(&run->test, c)
                           : test_node(&run->test, c->op, c->operands, c->attrs);
-    ck_assert_msg(id.index >= 0, "%s: %s", c->op, test_diags_text(&run->test));
+    ck_assert_msg(id.index >= 0, "%s: %s", c->op, diags_text(run->test.arena, run->test.diags));
     for (int n = before; n < graph->nodes.count; n++)
         if (graph->nodes.at[n].op == MW_OP_INPUT)
             mw_vec_push(graph->arena, &run->draw, c->draw);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every collective on every axis of a mesh, in every type, exactly: sources are small integers, so
  * that the results are known to the bit. Run under mpirun: test_exchange MESH shared|messages. */
-#include "runtime/bf16.h"
 #include "runtime/transport.h"
+#include "tests/reference/element.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -36,29 +35,6 @@ static double source_value(MwType type, int rank, int64_t index)
     if (type == MW_BOOL)
         return (rank + index) % 3 == 0;
     return (double)((index * 7 + rank * 5) % 13 - 6);
-}
-
-static void store(MwType type, void *to, int64_t index, double value)
-{
-    if (type == MW_F32)
-        ((float *)to)[index] = (float)value;
-    else if (type == MW_BF16)
-        ((uint16_t *)to)[index] = mw_bf16_from_f32((float)value);
-    else if (type == MW_I32)
-        ((int32_t *)to)[index] = (int32_t)value;
-    else
-        ((bool *)to)[index] = value != 0;
-}
-
-static double load(MwType type, const void *from, int64_t index)
-{
-    if (type == MW_F32)
-        return ((const float *)from)[index];
-    if (type == MW_BF16)
-        return mw_bf16_to_f32(((const uint16_t *)from)[index]);
-    if (type == MW_I32)
-        return ((const int32_t *)from)[index];
-    return ((const bool *)from)[index];
 }
 
 static double combined(const Test *test, const MwExchange *exchange, int64_t index)
@@ -113,7 +89,7 @@ static int64_t first_wrong(const Test *test, const MwExchange *exchange, int64_t
                                                                  : 1e-6;
     for (int64_t i = 0; i < result; i++) {
         double expected = expected_value(test, exchange, i);
-        double found = load(exchange->type, exchange->destination, i);
+        double found = element_load(exchange->type, exchange->destination, i);
         if (!(fabs(found - expected) <= tolerance * fmax(1, fabs(expected))))
             return i;
     }
@@ -146,14 +122,14 @@ static void run_case(Test *test, MwExchange exchange, bool in_place)
         mw_exchange_result(exchange.kind, test->mesh.size[exchange.axis], exchange.count, &result);
     memset(exchange.destination, 0x55, (size_t)(result * mw_type_bytes(exchange.type)));
     for (int64_t i = 0; i < exchange.count; i++)
-        store(exchange.type, (void *)(uintptr_t)exchange.source, i,
-              source_value(exchange.type, test->transport->rank, i));
+        element_store(exchange.type, (void *)(uintptr_t)exchange.source, i,
+                      source_value(exchange.type, test->transport->rank, i));
     good =
         good && test->transport->table->exchange(test->transport, test->device, &exchange, &fault);
     int64_t wrong = good ? first_wrong(test, &exchange, result) : 0;
     if (wrong >= 0)
         fprintf(stderr, "rank %d: element %lld is %g, not %g\n", test->transport->rank,
-                (long long)wrong, load(exchange.type, exchange.destination, wrong),
+                (long long)wrong, element_load(exchange.type, exchange.destination, wrong),
                 expected_value(test, &exchange, wrong));
     report(test, wrong < 0, &exchange, in_place);
 }

@@ -2,6 +2,7 @@
 /* Problem files: what is refused and with which words; saving and loading is an identity; the
  * saved integer program has the problem's least cost. */
 #include "tests/solver/random_problem.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
 
 #include <glpk.h>
@@ -112,18 +113,6 @@ static void write_text(const char *path, const char *text, size_t bytes)
     fclose(file);
 }
 
-static const char *messages(Fixture *fixture)
-{
-    char *shown = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&shown, &bytes);
-    mw_diags_print(fixture->diags, out);
-    fclose(out);
-    const char *kept = mw_arena_strdup(fixture->arena, shown);
-    free(shown);
-    return kept;
-}
-
 START_TEST(bad_files_are_refused_with_the_place)
 {
     Fixture fixture = set_up();
@@ -133,7 +122,7 @@ START_TEST(bad_files_are_refused_with_the_place)
     unlink(path);
     const char *expected =
         mw_arena_printf(fixture.arena, "meshwright: error: %s: %s\n", path, refused[_i].message);
-    ck_assert_str_eq(messages(&fixture), expected);
+    ck_assert_str_eq(diags_text(fixture.arena, fixture.diags), expected);
     tear_down(&fixture);
 }
 END_TEST
@@ -143,14 +132,16 @@ START_TEST(a_missing_file_and_a_broken_gzip_are_refused)
     Fixture fixture = set_up();
     ck_assert_ptr_null(
         mw_problem_load(fixture.arena, path_of(&fixture, "none.json"), fixture.diags));
-    ck_assert_ptr_nonnull(strstr(messages(&fixture), "none.json: cannot open: No such file"));
+    ck_assert_ptr_nonnull(
+        strstr(diags_text(fixture.arena, fixture.diags), "none.json: cannot open: No such file"));
 
     const char *path = path_of(&fixture, "p.json.gz");
     RandomKind kind = {50, 200, 9, 10, 1000, true};
     ck_assert(mw_problem_save(random_problem(fixture.arena, &kind, 7), path, fixture.diags));
     ck_assert_int_eq(truncate(path, 500), 0);
     ck_assert_ptr_null(mw_problem_load(fixture.arena, path, fixture.diags));
-    ck_assert_ptr_nonnull(strstr(messages(&fixture), "p.json.gz: cannot read: "));
+    ck_assert_ptr_nonnull(
+        strstr(diags_text(fixture.arena, fixture.diags), "p.json.gz: cannot read: "));
     unlink(path);
     tear_down(&fixture);
 }
@@ -164,7 +155,7 @@ START_TEST(unknown_keys_are_passed_over)
                        "\"name\": \"n\", " EDGES ", \"t\": true, " NODES "}}";
     write_text(path, text, strlen(text));
     MwProblem *problem = mw_problem_load(fixture.arena, path, fixture.diags);
-    ck_assert_str_eq(messages(&fixture), "");
+    ck_assert_str_eq(diags_text(fixture.arena, fixture.diags), "");
     ck_assert_str_eq(problem->name, "n");
     ck_assert_int_eq(problem->nodes[1].strategy_count, 3);
     ck_assert_int_eq(problem->edges[0].cost[5], 6);
@@ -213,7 +204,7 @@ START_TEST(saving_and_loading_is_an_identity)
         const char *path = path_of(&fixture, names[seed % 4 / 2]);
         ck_assert(mw_problem_save(problem, path, fixture.diags));
         MwProblem *loaded = mw_problem_load(fixture.arena, path, fixture.diags);
-        ck_assert_str_eq(messages(&fixture), "");
+        ck_assert_str_eq(diags_text(fixture.arena, fixture.diags), "");
         assert_same(problem, loaded);
         unlink(path);
     }
@@ -245,7 +236,7 @@ START_TEST(a_failed_save_says_why_and_keeps_the_old_file)
     MwProblem *problem = random_problem(fixture.arena, &kind, 1);
     ck_assert(!mw_problem_save(problem, "/nowhere/p.json", fixture.diags));
     ck_assert(!mw_problem_save_ilp(problem, "/nowhere/p.lp", fixture.diags));
-    ck_assert_str_eq(messages(&fixture),
+    ck_assert_str_eq(diags_text(fixture.arena, fixture.diags),
                      "meshwright: error: /nowhere/p.json: cannot write: No such file or directory\n"
                      "meshwright: error: /nowhere/p.lp: cannot write: No such file or directory\n");
     tear_down(&fixture);

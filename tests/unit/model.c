@@ -78,18 +78,6 @@ void test_model_free(TestModel *model)
     mw_arena_free(&model->arena);
 }
 
-const char *test_model_diags(TestModel *model)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    mw_diags_print(model->diags, out);
-    fclose(out);
-    const char *copy = mw_arena_strdup(model->arena, text);
-    free(text);
-    return copy;
-}
-
 double test_model_loss(const TestModel *model)
 {
     return model->run->at[model->compilation.graph->train.loss.index][0];

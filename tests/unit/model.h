@@ -21,9 +21,6 @@ typedef struct {
 TestModel test_model_new(const char *text, int micro_batches, MwPass last);
 void test_model_free(TestModel *model);
 
-/* All diagnostics as they print. */
-const char *test_model_diags(TestModel *model);
-
 double test_model_loss(const TestModel *model);
 
 #endif

@@ -2,7 +2,6 @@
 #include "tests/unit/op_text.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,16 +124,4 @@ MwValueId test_apply(TestGraph *test, const char *name, const char *op, const Mw
     MwNodeId node = add_node(test, &spec, op, attrs);
     MW_ASSERT(node.index >= 0);
     return mw_node_result(test->graph, node, 0);
-}
-
-const char *test_diags_text(TestGraph *test)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    mw_diags_print(test->diags, out);
-    fclose(out);
-    const char *copy = mw_arena_strdup(test->arena, text);
-    free(text);
-    return copy;
 }

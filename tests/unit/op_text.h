@@ -14,7 +14,5 @@ MwValueId test_apply(TestGraph *test, const char *name, const char *op, const Mw
 /* Applies `op` to values if its rules allow it; false, and nothing said, if not. */
 bool test_try(TestGraph *test, const char *op, const MwValueId *operands, int operand_count,
               const char *attrs);
-/* All diagnostics as they print. */
-const char *test_diags_text(TestGraph *test);
 
 #endif

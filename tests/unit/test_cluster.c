@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "frontend/cluster.h"
 #include "frontend/units.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
 
 #include <dirent.h>
@@ -29,24 +30,14 @@ static Read read_text(const char *text)
     return read;
 }
 
-static char *printed_diags(const Read *read)
-{
-    char *text;
-    size_t bytes;
-    FILE *stream = open_memstream(&text, &bytes);
-    mw_diags_print(read->diags, stream);
-    fclose(stream);
-    return text;
-}
-
 /* Without the lines of source. */
-static char *messages(const Read *read)
+static const char *messages(const Read *read)
 {
-    char *text = printed_diags(read), *kept = calloc(strlen(text) + 1, 1);
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+    const char *text = diags_text(read->arena, read->diags);
+    char *kept = mw_arena_alloc(read->arena, strlen(text) + 1);
+    for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
         if (!memmem(line, (size_t)(end - line), " | ", 3))
             strncat(kept, line, (size_t)(end + 1 - line));
-    free(text);
     return kept;
 }
 
@@ -135,9 +126,8 @@ START_TEST(mistakes_are_named_with_their_place)
     for (int i = 0; i < MW_COUNT(cases); i++) {
         Read read = read_text(cases[i].text);
         ck_assert_ptr_null(read.cluster);
-        char *text = messages(&read);
+        const char *text = messages(&read);
         ck_assert_str_eq(text, cases[i].errors);
-        free(text);
         mw_arena_free(&read.arena);
     }
 }
@@ -190,10 +180,9 @@ START_TEST(mistakes_in_sections_are_named)
                  cases[i].line);
         Read read = read_text(text);
         ck_assert_ptr_null(read.cluster);
-        char *said = printed_diags(&read);
+        const char *said = diags_text(read.arena, read.diags);
         if (!strstr(said, cases[i].message))
             ck_abort_msg("%s:\n%s", cases[i].line, said);
-        free(said);
         mw_arena_free(&read.arena);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Differentiation of whole models: against central differences, and what it says and names. */
 #include "base/philox.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/model.h"
 #include "tests/unit/support.h"
 
@@ -68,7 +69,7 @@ static void check_weight(TestModel *model, MwValueId weight)
 START_TEST(gradients_of_models_are_difference_quotients)
 {
     TestModel model = test_model_new(models[_i], 1, MW_PASS_differentiate);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     const MwGraph *graph = model.compilation.graph;
     draw_weights(&model);
     for (int v = 0; v < graph->values.count; v++)
@@ -89,7 +90,7 @@ START_TEST(gradients_have_the_names_and_places_of_their_values)
                                      "  train sum(x) with sgd(lr = 1)\n"
                                      "}\n",
                                      1, MW_PASS_differentiate);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     const MwGraph *graph = model.compilation.graph;
     int weights = 0;
     for (int v = 0; v < graph->values.count; v++) {
@@ -142,7 +143,7 @@ static const struct {
 START_TEST(says_what_has_no_gradient)
 {
     TestModel model = test_model_new(remarks[_i].text, 1, MW_PASS_differentiate);
-    const char *says = test_model_diags(&model);
+    const char *says = diags_text(model.arena, model.diags);
     ck_assert_int_eq(model.ok, remarks[_i].ok);
     ck_assert_msg(strncmp(says, remarks[_i].says, strlen(remarks[_i].says)) == 0, "%s", says);
     test_model_free(&model);
@@ -158,7 +159,7 @@ START_TEST(a_model_for_inference_stays_as_it_is)
                                      "  output y\n"
                                      "}\n",
                                      1, MW_PASS_clean);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     ck_assert_int_eq(model.compilation.graph->nodes.count, 3);
     test_model_free(&model);
 }

@@ -4,10 +4,9 @@
 #include "base/text.h"
 #include "frontend/frontend.h"
 #include "ir/print.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -30,19 +29,6 @@ static Parsed parse_bytes(const char *text, size_t bytes, const MwDefine *define
 static Parsed parse(const char *text)
 {
     return parse_bytes(text, strlen(text), NULL, 0);
-}
-
-/* The diagnostics as they print. */
-static const char *diags_text(const Parsed *parsed)
-{
-    char *shown = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&shown, &bytes);
-    mw_diags_print(parsed->diags, out);
-    fclose(out);
-    const char *text = mw_arena_strdup(parsed->arena, shown);
-    free(shown);
-    return text;
 }
 
 static MwValueId value_named(const Parsed *parsed, const char *name)
@@ -87,7 +73,7 @@ START_TEST(hostile_texts_end_with_one_error)
         mw_text_add(&text, cases[i].end);
         Parsed parsed = parse(text.at);
         ck_assert_ptr_null(parsed.graph);
-        const char *shown = diags_text(&parsed);
+        const char *shown = diags_text(parsed.arena, parsed.diags);
         ck_assert_msg(strstr(shown, cases[i].error) != NULL, "case %d: %.300s", i, shown);
         ck_assert_msg(mw_diags_error_count(parsed.diags) == 1, "case %d has %d errors", i,
                       mw_diags_error_count(parsed.diags));
@@ -108,7 +94,7 @@ START_TEST(blocks_that_double_end_with_an_error)
     mw_text_add(&text, MODEL("  y = b60(x)\n"));
     Parsed parsed = parse(text.at);
     ck_assert_ptr_null(parsed.graph);
-    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "the model is too large"));
+    ck_assert_ptr_nonnull(strstr(diags_text(parsed.arena, parsed.diags), "the model is too large"));
     mw_arena_free(&parsed.arena);
     mw_arena_free(&arena);
 }
@@ -118,29 +104,33 @@ START_TEST(any_byte_is_read)
 {
     static const char nul[] = "model m {\n  input x: f32[4]\n  y = x \0 + 1\n  output x\n}\n";
     Parsed parsed = parse_bytes(nul, sizeof nul - 1, NULL, 0);
-    ck_assert_str_eq(diags_text(&parsed), "t.graph:3:9: error: unexpected byte 0x00\n"
-                                          "    3 |   y = x   + 1\n"
-                                          "      |         ^\n");
+    ck_assert_str_eq(diags_text(parsed.arena, parsed.diags),
+                     "t.graph:3:9: error: unexpected byte 0x00\n"
+                     "    3 |   y = x   + 1\n"
+                     "      |         ^\n");
     mw_arena_free(&parsed.arena);
 
     parsed = parse("model m {\r\n  input x: f32[4]\r\n  output x\r\n}\r\n");
-    ck_assert_str_eq(diags_text(&parsed), "");
+    ck_assert_str_eq(diags_text(parsed.arena, parsed.diags), "");
     ck_assert_ptr_nonnull(parsed.graph);
     mw_arena_free(&parsed.arena);
 
     parsed = parse("size caf\xc3\xa9 = 1\n" MODEL(""));
-    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "t.graph:1:9: error: unexpected '\xc3\xa9'"));
+    ck_assert_ptr_nonnull(strstr(diags_text(parsed.arena, parsed.diags),
+                                 "t.graph:1:9: error: unexpected '\xc3\xa9'"));
     mw_arena_free(&parsed.arena);
 
     parsed = parse("size a = \xc3");
-    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "t.graph:1:10: error: unexpected byte 0xc3"));
+    ck_assert_ptr_nonnull(strstr(diags_text(parsed.arena, parsed.diags),
+                                 "t.graph:1:10: error: unexpected byte 0xc3"));
     mw_arena_free(&parsed.arena);
 
     parsed = parse("\xef\xbb\xbfmodel m { input x: f32[4]\n output x }");
-    ck_assert_str_eq(diags_text(&parsed), "");
+    ck_assert_str_eq(diags_text(parsed.arena, parsed.diags), "");
     mw_arena_free(&parsed.arena);
     parsed = parse("model m { input x: f32[4]\xef\xbb\xbf\n output x }");
-    ck_assert_ptr_nonnull(strstr(diags_text(&parsed), "t.graph:1:26: error: unexpected mark"));
+    ck_assert_ptr_nonnull(
+        strstr(diags_text(parsed.arena, parsed.diags), "t.graph:1:26: error: unexpected mark"));
     mw_arena_free(&parsed.arena);
 
     parsed = parse("model m { input x: f32[4]\n output x }");
@@ -148,7 +138,8 @@ START_TEST(any_byte_is_read)
     mw_arena_free(&parsed.arena);
 
     parsed = parse("");
-    ck_assert_str_eq(diags_text(&parsed), "meshwright: error: t.graph has no model\n");
+    ck_assert_str_eq(diags_text(parsed.arena, parsed.diags),
+                     "meshwright: error: t.graph has no model\n");
     mw_arena_free(&parsed.arena);
 }
 END_TEST
@@ -164,7 +155,7 @@ START_TEST(nodes_know_their_source)
 {
     Parsed parsed = parse("block f(x) {\n  weight w: f32[4] = ones\n  return x * w + 1\n}\n" MODEL(
         "  repeat 2 as l {\n    y = f(relu( x ))\n  }\n"));
-    ck_assert_str_eq(diags_text(&parsed), "");
+    ck_assert_str_eq(diags_text(parsed.arena, parsed.diags), "");
     static const struct {
         const char *value, *text, *scope;
         int iteration;
@@ -212,7 +203,7 @@ START_TEST(defines_override_sizes)
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         Parsed parsed = parse_bytes(text, sizeof text - 1, &cases[i].define, 1);
-        const char *shown = diags_text(&parsed);
+        const char *shown = diags_text(parsed.arena, parsed.diags);
         ck_assert_msg(strstr(shown, cases[i].error) != NULL, "case %d: %s", i, shown);
         ck_assert((parsed.graph == NULL) == (*cases[i].error != '\0'));
         if (parsed.graph) {
@@ -245,7 +236,7 @@ static Parsed load_model(const char *name, const MwDefine *defines, int count)
     parsed.graph = mw_graph_load(parsed.arena, mw_interner_new(parsed.arena),
                                  mw_arena_printf(parsed.arena, "%s/models/%s", SOURCE_ROOT, name),
                                  defines, count, parsed.diags);
-    ck_assert_str_eq(diags_text(&parsed), "");
+    ck_assert_str_eq(diags_text(parsed.arena, parsed.diags), "");
     return parsed;
 }
 
@@ -320,7 +311,7 @@ START_TEST(every_model_dumps_and_reads_back)
         MwText dump = {.arena = parsed.arena}, again = {.arena = parsed.arena};
         mw_graph_print(&dump, parsed.graph);
         Parsed copy = parse(dump.at);
-        ck_assert_str_eq(diags_text(&copy), "");
+        ck_assert_str_eq(diags_text(copy.arena, copy.diags), "");
         mw_graph_print(&again, copy.graph);
         ck_assert_str_eq(again.at, dump.at);
         mw_arena_free(&copy.arena);
@@ -351,7 +342,7 @@ START_TEST(names_that_meet_stay_apart)
      * a source chooses does not clash with one that is made up. */
     Parsed parsed = parse(MODEL("  a = x + x\n  x.1 = x * 2\n  x = x * 3\n  x = x * 4\n"
                                 "  weight add: f32[4] = ones\n  b = (x + x) * add\n"));
-    ck_assert_str_eq(diags_text(&parsed), "");
+    ck_assert_str_eq(diags_text(parsed.arena, parsed.diags), "");
     ck_assert_int_eq(mw_value_node(parsed.graph, value_named(&parsed, "add"))->op, MW_OP_WEIGHT);
     ck_assert_int_eq(mw_value_node(parsed.graph, value_named(&parsed, "add.1"))->op, MW_OP_ADD);
     ck_assert_int_eq(mw_value_node(parsed.graph, value_named(&parsed, "x.2"))->op, MW_OP_MUL);

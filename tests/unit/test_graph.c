@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"
 
@@ -167,7 +168,7 @@ START_TEST(a_good_graph_passes)
 {
     Model model = model_new();
     ck_assert_msg(mw_graph_verify(model.test.graph, "simplify", model.test.diags), "%s",
-                  test_diags_text(&model.test));
+                  diags_text(model.test.arena, model.test.diags));
     test_graph_free(&model.test);
 }
 END_TEST
@@ -354,7 +355,7 @@ START_TEST(a_damaged_graph_is_refused)
     ck_assert(!mw_graph_verify(model.test.graph, "simplify", model.test.diags));
     const char *message = mw_arena_printf(
         model.test.arena, "meshwright: error: after simplify: %s\n", damages[_i].message);
-    const char *said = test_diags_text(&model.test);
+    const char *said = diags_text(model.test.arena, model.test.diags);
     ck_assert_msg(strstr(said, message) != NULL, "expected %s, got %s", message, said);
     test_graph_free(&model.test);
 }

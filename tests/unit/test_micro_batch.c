@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Micro-batches: the same losses, weights and states on 1, 2 and 4 of them, step after step; and
  * what cannot be cut is refused. */
+#include "tests/unit/diags_text.h"
 #include "tests/unit/model.h"
 #include "tests/unit/support.h"
 
@@ -99,7 +100,7 @@ static void compare_run(const char *text, int micro_batches)
 {
     TestModel whole = test_model_new(text, 1, MW_PASS_clean);
     TestModel cut = test_model_new(text, micro_batches, MW_PASS_clean);
-    ck_assert_msg(whole.ok && cut.ok, "%s", test_model_diags(&cut));
+    ck_assert_msg(whole.ok && cut.ok, "%s", diags_text(cut.arena, cut.diags));
     ck_assert_int_eq(cut.run->micro_batches, micro_batches);
     const MwGraph *graph = whole.compilation.graph;
     for (int step = 0; step < STEPS; step++) {
@@ -146,7 +147,7 @@ START_TEST(the_train_statement_may_say_how_many)
                                            "train sum(sum(x) * w) with sgd(lr = 1), "
                                            "micro_batches = 2\n"),
                                      0, MW_PASS_clean);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     ck_assert_int_eq(model.compilation.staging.micro_batches, 2);
     test_model_free(&model);
 }
@@ -213,7 +214,7 @@ static const struct {
 START_TEST(what_needs_the_whole_batch_is_refused)
 {
     TestModel model = test_model_new(refusals[_i].text, 2, MW_PASS_clean);
-    const char *says = test_model_diags(&model);
+    const char *says = diags_text(model.arena, model.diags);
     ck_assert(!model.ok);
     ck_assert_msg(strncmp(says, refusals[_i].says, strlen(refusals[_i].says)) == 0, "%s", says);
     test_model_free(&model);

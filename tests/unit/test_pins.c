@@ -4,9 +4,9 @@
 #include "passes/pass.h"
 #include "passes/report.h"
 #include "tests/unit/clusters.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char model[] = "model m {\n"
@@ -25,7 +25,7 @@ typedef struct {
     MwCluster cluster;
     MwCompilation compilation;
     bool ok;
-    char *messages;
+    const char *messages;
 } Planned;
 
 /* Plans the model with `annotation` on h and the pins of the command line, on `mesh` (NULL: all of
@@ -56,15 +56,11 @@ static void run(Planned *p)
     p->compilation.cluster = &p->cluster;
     MwPipelineOptions pipeline = {.stop_after = MW_PASS_partition, .dump_after = MW_PASS_COUNT};
     p->ok = p->compilation.graph && mw_pipeline_run(&p->compilation, &pipeline, p->diags);
-    size_t bytes;
-    FILE *out = open_memstream(&p->messages, &bytes);
-    mw_diags_print(p->diags, out);
-    fclose(out);
+    p->messages = diags_text(p->arena, p->diags);
 }
 
 static void finish(Planned *p)
 {
-    free(p->messages);
     mw_arena_free(&p->arena);
 }
 

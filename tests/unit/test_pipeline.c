@@ -3,6 +3,7 @@
  * pass reads back as the same graph. */
 #include "frontend/frontend.h"
 #include "ir/print.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/model.h"
 #include "tests/unit/support.h"
 
@@ -31,14 +32,14 @@ START_TEST(dumps_read_back_as_the_same_graph)
 {
     for (int i = 0; i < MW_COUNT(graph_passes); i++) {
         TestModel model = test_model_new(models[_i], 2, graph_passes[i]);
-        ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+        ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
         MwGraph *graph = model.compilation.graph;
         const char *text = print(model.arena, graph);
         MwSource source = {"dump.graph", text, strlen(text)};
         MwGraph *again =
             mw_graph_parse(model.arena, graph->interner, &source, NULL, 0, model.diags);
         ck_assert_msg(again != NULL, "after %s: %s", mw_pass_name(graph_passes[i]),
-                      test_model_diags(&model));
+                      diags_text(model.arena, model.diags));
         ck_assert_str_eq(print(model.arena, again), text);
         test_model_free(&model);
     }
@@ -49,7 +50,7 @@ END_TEST
 START_TEST(what_training_adds_is_named_after_what_it_is_for)
 {
     TestModel model = test_model_new(models[_i], 2, MW_PASS_clean);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     const MwGraph *graph = model.compilation.graph;
     for (int v = 0; v < graph->values.count; v++)
         ck_assert_str_ne(mw_arena_strndup(model.arena, graph->values.at[v].name, 1), "_");

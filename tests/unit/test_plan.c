@@ -3,11 +3,11 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "runtime/plan_format.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/sample_plan.h"
 #include "tests/unit/support.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static MwArena *arena;
@@ -30,16 +30,13 @@ static char *printed(const MwPlan *plan)
 }
 
 /* Parses `text`; the diagnostics as they would be shown are in `*shown`. */
-static MwPlan *parsed(const char *text, char **shown)
+static MwPlan *parsed(const char *text, const char **shown)
 {
     MwDiags *diags = mw_diags_new(arena);
     MwSource *source = MW_NEW(arena, MwSource, 1);
     *source = (MwSource){"p.plan", text, strlen(text)};
     MwPlan *plan = mw_plan_parse(arena, source, diags);
-    size_t bytes;
-    FILE *out = open_memstream(shown, &bytes);
-    mw_diags_print(diags, out);
-    fclose(out);
+    *shown = diags_text(arena, diags);
     ck_assert_int_eq(mw_diags_error_count(diags) == 0, plan != NULL);
     return plan;
 }
@@ -59,23 +56,21 @@ static char *edited(const char *text, const char *from, const char *to)
 START_TEST(printing_and_parsing_are_inverse)
 {
     for (int ranks = 1; ranks <= 4; ranks *= 2) {
-        char *shown;
+        const char *shown;
         const char *text = printed(sample_plan(arena, ranks, 2));
         MwPlan *plan = parsed(text, &shown);
         ck_assert_str_eq(shown, "");
         ck_assert_ptr_nonnull(plan);
         ck_assert_str_eq(printed(plan), text);
-        free(shown);
     }
 }
 END_TEST
 
 START_TEST(a_parsed_plan_holds_what_was_printed)
 {
-    char *shown;
+    const char *shown;
     const MwPlan *plan = parsed(printed(sample_plan(arena, 2, 2)), &shown);
     ck_assert_ptr_nonnull(plan);
-    free(shown);
     const MwPlanMesh *mesh = &plan->meshes[0];
     ck_assert_str_eq(mesh->buffers[SAMPLE_DIFF].name, "a \"name\"\n");
     ck_assert_int_eq(mesh->buffers[SAMPLE_X].tensor.dim[0], 4);
@@ -130,12 +125,11 @@ static const struct {
 START_TEST(a_wrong_value_is_refused_with_its_line)
 {
     const char *text = printed(sample_plan(arena, 2, 2));
-    char *shown;
+    const char *shown;
     ck_assert_ptr_null(parsed(edited(text, wrong[_i].from, wrong[_i].to), &shown));
     ck_assert_msg(strstr(shown, wrong[_i].message), "%s -> %s gives\n%s", wrong[_i].from,
                   wrong[_i].to, shown);
     ck_assert_ptr_nonnull(strstr(shown, "p.plan:"));
-    free(shown);
 }
 END_TEST
 
@@ -143,13 +137,12 @@ START_TEST(every_truncation_is_refused)
 {
     char *text = printed(sample_plan(arena, 2, 1));
     for (size_t bytes = strlen(text); bytes-- > 0;) {
-        char *shown;
+        const char *shown;
         text[bytes] = '\0';
         ck_assert_ptr_null(parsed(text, &shown));
         ck_assert_msg(strstr(shown, bytes < 16 ? "no meshwright plan" : "version") ||
                           strstr(shown, "cut off here"),
                       "%zu bytes: %s", bytes, shown);
-        free(shown);
     }
 }
 END_TEST
@@ -159,24 +152,23 @@ START_TEST(every_changed_byte_is_refused)
     const char *good = printed(sample_plan(arena, 2, 1));
     char *text = mw_arena_strdup(arena, good);
     for (size_t i = 0; text[i]; i++) {
-        char *shown;
+        const char *shown;
         text[i] ^= 1;
         ck_assert_ptr_null(parsed(text, &shown));
         text[i] ^= 1;
-        free(shown);
     }
 }
 END_TEST
 
 START_TEST(damage_is_one_message)
 {
-    char *text = printed(sample_plan(arena, 2, 1)), *shown;
+    char *text = printed(sample_plan(arena, 2, 1));
+    const char *shown;
     char *at = strstr(text, "arena_bytes=");
     at[0] = 'A';
     ck_assert_ptr_null(parsed(text, &shown));
     ck_assert_ptr_nonnull(strstr(shown, "the plan is damaged or was edited"));
     ck_assert_ptr_null(strstr(shown, "expected 'arena_bytes=' here"));
-    free(shown);
 }
 END_TEST
 

@@ -3,26 +3,20 @@
  * the message must name it. */
 #include "runtime/plan.h"
 #include "runtime/routine.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/sample_plan.h"
 #include "tests/unit/support.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* The errors of a plan as they are shown; the caller frees them. */
-static char *errors_of(MwArena *arena, const MwPlan *plan)
+/* The errors of a plan as they are shown. */
+static const char *errors_of(MwArena *arena, const MwPlan *plan)
 {
     MwDiags *diags = mw_diags_new(arena);
     bool good = mw_plan_check(plan, diags);
     ck_assert_int_eq(good, mw_diags_error_count(diags) == 0);
-    char *shown;
-    size_t bytes;
-    FILE *out = open_memstream(&shown, &bytes);
-    mw_diags_print(diags, out);
-    fclose(out);
-    return shown;
+    return diags_text(arena, diags);
 }
 
 START_TEST(good_plans_pass)
@@ -30,9 +24,8 @@ START_TEST(good_plans_pass)
     MwArena *arena = mw_arena_new();
     for (int ranks = 1; ranks <= 4; ranks *= 2) {
         for (int micros = 1; micros <= 4; micros *= 2) {
-            char *shown = errors_of(arena, sample_plan(arena, ranks, micros));
+            const char *shown = errors_of(arena, sample_plan(arena, ranks, micros));
             ck_assert_str_eq(shown, "");
-            free(shown);
         }
     }
     mw_arena_free(&arena);
@@ -219,10 +212,9 @@ START_TEST(a_broken_plan_is_found_out)
     MwPlanMesh *mesh = &plan->meshes[0];
     Good good = {plan, mesh, mesh->buffers, mesh->programs[0].instrs, mesh->programs[1].instrs};
     broken[_i].apply(&good);
-    char *shown = errors_of(arena, plan);
+    const char *shown = errors_of(arena, plan);
     ck_assert_msg(strstr(shown, broken[_i].message), "expected: %s\nshown: %s", broken[_i].message,
                   shown);
-    free(shown);
     mw_arena_free(&arena);
 }
 END_TEST

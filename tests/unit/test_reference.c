@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"
 
@@ -124,7 +125,7 @@ START_TEST(values_are_as_worked_out)
     const Case *c = &cases[_i];
     TestGraph test = test_graph_new();
     MwNodeId id = test_node(&test, c->op, c->operands, c->attrs);
-    ck_assert_msg(id.index >= 0, "%s", test_diags_text(&test));
+    ck_assert_msg(id.index >= 0, "%s", diags_text(test.arena, test.diags));
     const MwNode *node = mw_node(test.graph, id);
     double in[8][MOST], out[8][MOST], expected[MOST];
     const double *operands[8];

@@ -5,6 +5,7 @@
 #include "frontend/frontend.h"
 #include "ir/print.h"
 #include "ir/shape.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"
 
@@ -328,7 +329,7 @@ static const char *result_text(TestGraph *test, MwNodeId id)
 static const char *error_text(TestGraph *test)
 {
     static const char prefix[] = "meshwright: error: ";
-    const char *text = test_diags_text(test);
+    const char *text = diags_text(test->arena, test->diags);
     ck_assert_msg(strncmp(text, prefix, sizeof prefix - 1) == 0, "%s", text);
     text += sizeof prefix - 1;
     return mw_arena_strndup(test->arena, text, strlen(text) - 1);
@@ -344,7 +345,7 @@ static void check_reads_back(TestGraph *test, MwNodeId node)
     MwSource source = {"dump.graph", dump.at, dump.bytes};
     MwGraph *graph =
         mw_graph_parse(test->arena, test->graph->interner, &source, NULL, 0, test->diags);
-    ck_assert_msg(graph != NULL, "%s", test_diags_text(test));
+    ck_assert_msg(graph != NULL, "%s", diags_text(test->arena, test->diags));
     mw_graph_print(&again, graph);
     ck_assert_str_eq(again.at, dump.at);
 }

@@ -8,6 +8,7 @@
 #include "passes/simplify.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
+#include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"
 
@@ -91,7 +92,7 @@ static MwGraph *parse(TestGraph *test, const char *statements)
     *source = (MwSource){"test.graph", text, strlen(text)};
     MwGraph *graph =
         mw_graph_parse(test->arena, test->graph->interner, source, NULL, 0, test->diags);
-    ck_assert_msg(graph != NULL, "%s", test_diags_text(test));
+    ck_assert_msg(graph != NULL, "%s", diags_text(test->arena, test->diags));
     return graph;
 }
 
@@ -118,7 +119,8 @@ START_TEST(expressions_become_simpler)
 {
     TestGraph test = test_graph_new();
     MwGraph *graph = mw_simplify(parse(&test, cases[_i].statements));
-    ck_assert_msg(mw_graph_verify(graph, "simplify", test.diags), "%s", test_diags_text(&test));
+    ck_assert_msg(mw_graph_verify(graph, "simplify", test.diags), "%s",
+                  diags_text(test.arena, test.diags));
     ck_assert_str_eq(describe(&test, graph), cases[_i].y);
     ck_assert_str_eq(graph->outputs.at[0].name, "y");
     test_graph_free(&test);
@@ -150,7 +152,8 @@ START_TEST(nothing_is_computed_twice_or_in_vain)
     enum { INPUTS = 6 };
     TestGraph test = test_graph_new();
     MwGraph *graph = mw_simplify(parse(&test, counts[_i].statements));
-    ck_assert_msg(mw_graph_verify(graph, "simplify", test.diags), "%s", test_diags_text(&test));
+    ck_assert_msg(mw_graph_verify(graph, "simplify", test.diags), "%s",
+                  diags_text(test.arena, test.diags));
     ck_assert_int_eq(graph->nodes.count - INPUTS, counts[_i].nodes);
     test_graph_free(&test);
 }
@@ -238,7 +241,8 @@ START_TEST(random_graphs_keep_their_numbers)
         mw_vec_push(test.arena, &graph->outputs, ((MwOutput){name, {graph->values.count - 1 - i}}));
     }
     MwGraph *simple = mw_simplify(graph);
-    ck_assert_msg(mw_graph_verify(simple, "simplify", test.diags), "%s", test_diags_text(&test));
+    ck_assert_msg(mw_graph_verify(simple, "simplify", test.diags), "%s",
+                  diags_text(test.arena, test.diags));
     ck_assert_int_le(simple->nodes.count, graph->nodes.count);
     Interpreter *before = interpreter_new(test.arena, graph, 7, 1);
     Interpreter *after = interpreter_new(test.arena, simple, 7, 1);

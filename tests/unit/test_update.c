@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The update phase against updates written by hand: every optimizer, decay, clipping, schedules. */
+#include "tests/unit/diags_text.h"
 #include "tests/unit/model.h"
 #include "tests/unit/support.h"
 
@@ -91,7 +92,7 @@ static TestModel two_weights(const char *train, MwArena *arena)
                                        "}\n",
                                        COUNT, COUNT, COUNT, train);
     TestModel model = test_model_new(text, 1, MW_PASS_clean);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     return model;
 }
 
@@ -198,7 +199,7 @@ START_TEST(a_pattern_that_matches_nothing_is_pointed_out)
 {
     MwArena *arena = mw_arena_new();
     TestModel model = two_weights("sgd(lr = 1), no_decay = [\"c*\"]", arena);
-    ck_assert_ptr_nonnull(strstr(test_model_diags(&model), "\"c*\" matches no weight"));
+    ck_assert_ptr_nonnull(strstr(diags_text(model.arena, model.diags), "\"c*\" matches no weight"));
     test_model_free(&model);
     mw_arena_free(&arena);
 }
@@ -214,7 +215,7 @@ START_TEST(a_bf16_weight_has_f32_states)
                                      "clip_norm = 1\n"
                                      "}\n",
                                      1, MW_PASS_clean);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     MwGraph *graph = model.compilation.graph;
     static const struct {
         const char *name;
@@ -238,7 +239,7 @@ START_TEST(a_weight_that_stays_is_still_assigned_in_the_update)
                                      "  train sum(w) with sgd(lr = 0)\n"
                                      "}\n",
                                      1, MW_PASS_clean);
-    ck_assert_msg(model.ok, "%s", test_model_diags(&model));
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     const MwGraph *graph = model.compilation.graph;
     ck_assert_int_eq(graph->assigns.count, 1);
     ck_assert(!mw_assign_accumulates(graph, &graph->assigns.at[0]));
@@ -256,8 +257,8 @@ START_TEST(a_weight_is_trained_or_assigned_by_the_model)
                                      1, MW_PASS_update);
     ck_assert(!model.ok);
     const char *says = "test.graph:4:3: error: 'w' is trained, but the model assigns it too\n";
-    ck_assert_msg(strncmp(test_model_diags(&model), says, strlen(says)) == 0, "%s",
-                  test_model_diags(&model));
+    ck_assert_msg(strncmp(diags_text(model.arena, model.diags), says, strlen(says)) == 0, "%s",
+                  diags_text(model.arena, model.diags));
     test_model_free(&model);
 }
 END_TEST
