@@ -35,14 +35,6 @@ MwShardingRule mw_sharding_rule(MwArena *arena, const MwGraph *graph, MwNodeId i
     return rule;
 }
 
-double mw_sharding_points(const MwShardingRule *rule)
-{
-    double points = 1;
-    for (int i = 0; i < rule->factor_count; i++)
-        points *= (double)rule->factors[i].size;
-    return points;
-}
-
 const MwTensor *mw_sharding_operand(const MwShardingContext *context, int k)
 {
     MW_ASSERT(k >= 0 && k < context->node->operand_count);

@@ -43,7 +43,4 @@ typedef struct {
 /* The rule of `node` as it stands (global shapes). Allocates in `arena`. */
 MwShardingRule mw_sharding_rule(MwArena *arena, const MwGraph *graph, MwNodeId node);
 
-/* Points of the loop space: the product of factor sizes. */
-double mw_sharding_points(const MwShardingRule *rule);
-
 #endif

@@ -25,8 +25,7 @@ typedef struct {
     MwLocalGraph *local;
     MwGraph *graph; /* local->graph */
     MwArena *arena;
-    MwValueId *form;  /* [global values] in the spec that its node gives it in */
-    MwValueId *final; /* [global values] as it is assigned, where it is */
+    MwValueId *form; /* [global values] in the spec that its node gives it in */
     MW_VEC(MwSpec) value_spec;
     MW_VEC(MwValueId) value_global;
     MW_VEC(MwNodeId) node_global;

@@ -86,11 +86,6 @@ MwResharder *mw_resharder_new(MwArena *arena, const MwCostModel *model)
     return resharder;
 }
 
-const MwCostModel *mw_resharder_model(const MwResharder *resharder)
-{
-    return &resharder->model;
-}
-
 static int digit_of(const MwReshardTable *table, int state, int axis)
 {
     return table->weight[axis] ? state / table->weight[axis] % table->digit_count : 0;

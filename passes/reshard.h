@@ -36,7 +36,6 @@ MwCollective mw_reshard_collective(MwOp op);
 typedef struct MwResharder MwResharder;
 
 MwResharder *mw_resharder_new(MwArena *arena, const MwCostModel *model);
-const MwCostModel *mw_resharder_model(const MwResharder *resharder);
 
 /* All specs of one tensor and the least costs between them. `combine` is how partial parts of it
  * combine. Equal arguments give the same table. */

@@ -32,11 +32,6 @@ const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor)
     return executor->mesh;
 }
 
-const int *mw_executor_coordinate(const MwExecutor *executor)
-{
-    return executor->coordinate;
-}
-
 void *mw_executor_buffer(const MwExecutor *executor, int buffer)
 {
     return executor->memory + executor->mesh->buffers[buffer].offset;

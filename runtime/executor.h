@@ -34,9 +34,8 @@ bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
                       MwFault *fault);
 
-/* The mesh that this rank belongs to and where it stands there. */
+/* The mesh that this rank belongs to. */
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor);
-const int *mw_executor_coordinate(const MwExecutor *executor);
 /* Address of a buffer on the device. */
 void *mw_executor_buffer(const MwExecutor *executor, int buffer);
 

@@ -20,17 +20,6 @@ const MwRoutineInfo *mw_routine_info(MwRoutine routine)
     return &routines[routine];
 }
 
-bool mw_routine_parse(const char *name, MwRoutine *routine)
-{
-    for (int i = 0; i < MW_ROUTINE_COUNT; i++) {
-        if (strcmp(name, routines[i].name) == 0) {
-            *routine = (MwRoutine)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Sizes that stick at -1 once anything is negative or too large. */
 static const int64_t largest = (int64_t)1 << 60;
 

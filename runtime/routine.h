@@ -23,8 +23,6 @@ typedef struct {
 } MwRoutineInfo;
 
 const MwRoutineInfo *mw_routine_info(MwRoutine routine);
-/* False if `name` is no routine. */
-bool mw_routine_parse(const char *name, MwRoutine *routine);
 
 enum { MW_ROUTINE_MAX_OPERANDS = 10 };
 
