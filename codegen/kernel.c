@@ -90,12 +90,12 @@ static int64_t product(const MwSpace *space, int begin, int end)
     return count;
 }
 
-int64_t mw_space_points(const MwSpace *space)
+static int64_t space_points(const MwSpace *space)
 {
     return product(space, 0, space->dim_count);
 }
 
-int64_t mw_space_rows(const MwSpace *space)
+static int64_t space_rows(const MwSpace *space)
 {
     return product(space, 0, space->row_dims);
 }
@@ -192,13 +192,13 @@ static double runs_of(const MwNest *nest, const MwKernelInstr *instr)
     case MW_LEVEL_TOTAL:
         return 1;
     case MW_LEVEL_ROW:
-        return (double)mw_space_rows(space);
+        return (double)space_rows(space);
     case MW_LEVEL_COLUMN:
         return (double)mw_space_columns(space);
     case MW_LEVEL_POINT:
         break;
     }
-    return (double)mw_space_points(space);
+    return (double)space_points(space);
 }
 
 double mw_kernel_flops(const MwKernelDef *kernel)

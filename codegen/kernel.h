@@ -163,8 +163,6 @@ static inline bool mw_instr_reduces_all(const MwKernelInstr *instr)
 
 /* The level at which `at` changes. */
 MwLevel mw_affine_level(const MwAffine *at, const MwSpace *space);
-int64_t mw_space_points(const MwSpace *space);
-int64_t mw_space_rows(const MwSpace *space);
 int64_t mw_space_columns(const MwSpace *space);
 
 /* To be called when a nest is complete: merges dimensions of the space that every access walks with

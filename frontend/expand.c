@@ -23,7 +23,8 @@ void mw_name_bind(MwExpander *ex, MwName name, MwTerm term)
     *(MwTerm *)*slot = term;
 }
 
-bool mw_name_tensor(MwExpander *ex, MwName name, MwValueId *value)
+/* What `name` means in the current frame, which must be a tensor. */
+static bool name_tensor(MwExpander *ex, MwName name, MwValueId *value)
 {
     MwExpr expr = {.kind = MW_EXPR_NAME, .span = name.span, .text = name.text};
     MwTerm term = mw_eval(ex, &expr, mw_one_value());
@@ -31,7 +32,8 @@ bool mw_name_tensor(MwExpander *ex, MwName name, MwValueId *value)
     return mw_want_tensor(ex, term, (MwWant){what, name.span}, value);
 }
 
-void mw_body_reserve(MwExpander *ex, const MwBody *body)
+/* Keeps the names that the statements of a body declare, when its scope begins. */
+static void reserve_body(MwExpander *ex, const MwBody *body)
 {
     for (int i = 0; i < body->count; i++) {
         MwStatementKind kind = body->at[i]->kind;
@@ -49,7 +51,7 @@ static void run_block(MwExpander *ex, MwBlockState *state, MwFrame *frame)
     state->active = true;
     ex->frame = frame;
     ex->graph->origin.scope = frame->scope;
-    mw_body_reserve(ex, &state->block->body);
+    reserve_body(ex, &state->block->body);
     run_body(ex, &state->block->body);
     ex->frame = frame->parent;
     ex->graph->origin = origin;
@@ -148,7 +150,7 @@ static void run_iteration(MwExpander *ex, const MwStatement *statement, const ch
     ex->graph->origin.iteration = i;
     if (statement->repeat.index.text)
         mw_name_bind(ex, statement->repeat.index, mw_term_int(i));
-    mw_body_reserve(ex, &statement->repeat.body);
+    reserve_body(ex, &statement->repeat.body);
     run_body(ex, &statement->repeat.body);
 }
 
@@ -230,7 +232,7 @@ static void run_output(MwExpander *ex, const MwStatement *statement)
             MwTerm term = mw_eval(ex, statement->let.value, (MwTargets){&full, 1});
             if (!mw_want_tensor(ex, term, want, &value))
                 continue;
-        } else if (!mw_name_tensor(ex, name, &value)) {
+        } else if (!name_tensor(ex, name, &value)) {
             continue;
         }
         if (mw_expand_once(ex, &ex->outputs, name.text, name.span, "an output"))
@@ -244,7 +246,7 @@ static void run_assign(MwExpander *ex, const MwStatement *statement)
     MwValueId target, value;
     MwTerm term = mw_eval(ex, statement->assign.value, mw_one_value());
     MwWant want = {"what is assigned", statement->assign.value->span};
-    if (!mw_name_tensor(ex, name, &target) || !mw_want_tensor(ex, term, want, &value))
+    if (!name_tensor(ex, name, &target) || !mw_want_tensor(ex, term, want, &value))
         return;
     MwOp op = mw_value_node(ex->graph, target)->op;
     if (op != MW_OP_WEIGHT && op != MW_OP_STATE)
@@ -329,7 +331,7 @@ static void run_model(MwExpander *ex, const MwItem *item)
     MwFrame frame = {
         .block = item->block, .scope = mw_intern(ex->interner, ""), .names = {.arena = ex->arena}};
     ex->frame = &frame;
-    mw_body_reserve(ex, &item->block->body);
+    reserve_body(ex, &item->block->body);
     run_body(ex, &item->block->body);
     ex->frame = NULL;
     const MwGraph *graph = ex->graph;

@@ -297,7 +297,6 @@ bool mw_axis_normalize(MwExpander *ex, MwSpan span, const char *callee, MwValueI
 /* The call of a function or operator; NONE and an error if there is none of that name. */
 MwTerm mw_function_call(MwExpander *ex, const MwExpr *expr, MwTargets targets);
 bool mw_function_exists(const char *name);
-void mw_function_names(MwExpander *ex, MwKnown *known);
 
 /* ---- statements (expand.c, declare.c, train.c, annotate.c) ---- */
 
@@ -305,10 +304,6 @@ void mw_function_names(MwExpander *ex, MwKnown *known);
 MwTerm mw_block_call(MwExpander *ex, MwBlockState *state, const MwExpr *expr);
 /* Gives `name` a meaning in the current frame. */
 void mw_name_bind(MwExpander *ex, MwName name, MwTerm term);
-/* What `name` means in the current frame, which must be a tensor. */
-bool mw_name_tensor(MwExpander *ex, MwName name, MwValueId *value);
-/* Keeps the names that the statements of a body declare, when its scope begins. */
-void mw_body_reserve(MwExpander *ex, const MwBody *body);
 void mw_statement_declare(MwExpander *ex, const MwStatement *statement);
 void mw_statement_train(MwExpander *ex, const MwStatement *statement);
 /* What a statement's annotations say of the nodes it adds: phase and origin. False after an

@@ -40,7 +40,7 @@ bool mw_function_exists(const char *name)
     return find_function(name) || find_operator(name, &op);
 }
 
-void mw_function_names(MwExpander *ex, MwKnown *known)
+static void add_names(MwExpander *ex, MwKnown *known)
 {
     for (int i = 0; i < MW_COUNT(functions); i++)
         mw_vec_push(ex->arena, known, functions[i].name);
@@ -124,7 +124,7 @@ static MwTerm unknown_function(MwExpander *ex, const MwName *callee)
     MwKnown known = {0};
     for (int i = 0; i < ex->blocks.entries.count; i++)
         mw_vec_push(ex->arena, &known, ex->blocks.entries.at[i].name);
-    mw_function_names(ex, &known);
+    add_names(ex, &known);
     mw_expand_error(ex, callee->span, "unknown function or block '%s'%s", callee->text,
                     mw_expand_hint(ex, callee->text, &known));
     return mw_term_none();

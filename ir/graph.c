@@ -30,6 +30,15 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
     return graph;
 }
 
+/* The value of an attribute that was not given: 0, false, "" or the empty list. */
+static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
+{
+    MwAttr attr = {.key = key};
+    if (mw_attr_kind(key) == MW_KIND_TEXT)
+        attr.text = mw_intern(interner, "");
+    return attr;
+}
+
 /* The attributes of `op` in its order, from those given or by default. */
 static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int *count)
 {
@@ -41,7 +50,7 @@ static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int 
         if (!(wanted >> key & 1))
             continue;
         const MwAttr *given = mw_attrs_find(spec->attrs, spec->attr_count, (MwAttrKey)key);
-        attrs[at] = given ? *given : mw_attr_default(graph->interner, (MwAttrKey)key);
+        attrs[at] = given ? *given : default_attr(graph->interner, (MwAttrKey)key);
         if (mw_attr_kind((MwAttrKey)key) == MW_KIND_INTS && attrs[at].ints.count)
             attrs[at].ints.at = mw_arena_dup(graph->arena, attrs[at].ints.at,
                                              sizeof(int64_t) * (size_t)attrs[at].ints.count);
@@ -50,14 +59,6 @@ static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int 
     for (int i = 0; i < spec->attr_count; i++)
         MW_ASSERT(wanted >> spec->attrs[i].key & 1);
     return attrs;
-}
-
-MwAttr mw_attr_default(MwInterner *interner, MwAttrKey key)
-{
-    MwAttr attr = {.key = key};
-    if (mw_attr_kind(key) == MW_KIND_TEXT)
-        attr.text = mw_intern(interner, "");
-    return attr;
 }
 
 static bool name_is_taken(const MwGraph *graph, const char *interned)

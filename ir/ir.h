@@ -303,8 +303,6 @@ int64_t mw_node_int(const MwNode *node, MwAttrKey key);
 double mw_node_float(const MwNode *node, MwAttrKey key);
 const char *mw_node_text(const MwNode *node, MwAttrKey key);
 
-/* The value of an attribute that was not given: 0, false, "" or the empty list. */
-MwAttr mw_attr_default(MwInterner *interner, MwAttrKey key);
 /* Makers of attributes. */
 static inline MwAttr mw_attr_int(MwAttrKey key, int64_t value)
 {

@@ -17,7 +17,7 @@ typedef struct {
     int micro_batches;       /* 0: as the train statement says */
     MwMeshShape mesh;        /* axis_count 0: the best of all */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
-    const char *const *pins; /* texts of `--pin`, for mw_pin_parse */
+    const char *const *pins; /* texts of `--pin`: "layers.*.mlp.w1=[R, S1]" */
     int pin_count;
     double solve_time_s;      /* limit of the intra-op solver for one mesh; 0: none */
     const char *save_problem; /* path for the intra-op problem as JSON; NULL: not wanted */

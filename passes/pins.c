@@ -52,7 +52,10 @@ static bool add_pin(MwGraph *graph, MwValueId id, MwSpec spec, int rank, const c
     return true;
 }
 
-bool mw_pin_parse(MwGraph *graph, const char *text, MwDiags *diags)
+/* Adds a pin for every value whose name matches the glob of `text`, "layers.*.mlp.w1=[R, S1]" (`*`
+ * matches dots too). False after an error: the text cannot be read, no value matches, the rank
+ * differs, or another pin wants another spec for the value. */
+static bool parse_pin(MwGraph *graph, const char *text, MwDiags *diags)
 {
     const char *equals = strrchr(text, '=');
     MwSpec spec;
@@ -85,7 +88,7 @@ bool mw_pass_pins(MwCompilation *compilation, MwDiags *diags)
 {
     bool ok = true;
     for (int i = 0; i < compilation->options.pin_count; i++)
-        ok = mw_pin_parse(compilation->graph, compilation->options.pins[i], diags) && ok;
+        ok = parse_pin(compilation->graph, compilation->options.pins[i], diags) && ok;
     return ok;
 }
 

@@ -9,7 +9,8 @@ static bool is_of_mesh(const MwSpread *spread, int rank)
     return rank >= first && rank < first + mw_mesh_devices(&spread->mesh->shape);
 }
 
-MwBlock mw_spread_block(const MwSpread *spread, int rank, bool *is_first)
+/* The part of `rank`, which is one of the mesh. `*is_first`: no lower rank has the same. */
+static MwBlock block_of(const MwSpread *spread, int rank, bool *is_first)
 {
     const MwMeshShape *shape = &spread->mesh->shape;
     int coordinate[MW_MAX_AXES];
@@ -23,7 +24,7 @@ bool mw_spread_is_sent(const MwSpread *spread, int rank)
 {
     bool is_first = false;
     if (is_of_mesh(spread, rank))
-        mw_spread_block(spread, rank, &is_first);
+        block_of(spread, rank, &is_first);
     return is_first;
 }
 
@@ -40,7 +41,7 @@ bool mw_gather(const MwSpread *spread, MwTransport *transport, const void *part,
     const int64_t bytes = mw_type_bytes(spread->global->type);
     for (int rank = first; rank < first + devices; rank++) {
         bool is_first;
-        const MwBlock block = mw_spread_block(spread, rank, &is_first);
+        const MwBlock block = block_of(spread, rank, &is_first);
         const char *from = self == rank ? part : room;
         if (!is_first || (self != 0 && self != rank))
             continue;
@@ -67,7 +68,7 @@ bool mw_scatter(const MwSpread *spread, MwTransport *transport, void *part, cons
     const int64_t bytes = mw_type_bytes(spread->global->type);
     for (int rank = first; rank < first + devices; rank++) {
         bool is_first;
-        const MwBlock block = mw_spread_block(spread, rank, &is_first);
+        const MwBlock block = block_of(spread, rank, &is_first);
         char *to = self == rank ? part : room;
         if (self != 0) {
             if (self == rank &&

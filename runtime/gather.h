@@ -15,8 +15,6 @@ typedef struct {
     int micro, micros; /* 0 and 1: not cut */
 } MwSpread;
 
-/* The part of `rank`, which is one of the mesh. `*is_first`: no lower rank has the same. */
-MwBlock mw_spread_block(const MwSpread *spread, int rank, bool *is_first);
 /* True if rank 0 wants this rank's part, or is to take it. */
 bool mw_spread_is_sent(const MwSpread *spread, int rank);
 
