@@ -5,6 +5,7 @@
 #include "codegen/contract.h"
 #include "codegen/plan_report.h"
 #include "codegen/print_c.h"
+#include "passes/reshard.h"
 #include "runtime/routine.h"
 
 #include <string.h>
@@ -292,25 +293,9 @@ MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
 
 /* ---- Collectives ---- */
 
-static MwCollective collective_of(MwOp op)
-{
-    switch (op) {
-    case MW_OP_ALL_REDUCE:
-        return MW_ALL_REDUCE;
-    case MW_OP_ALL_GATHER:
-        return MW_ALL_GATHER;
-    case MW_OP_REDUCE_SCATTER:
-        return MW_REDUCE_SCATTER;
-    case MW_OP_ALL_TO_ALL:
-        return MW_ALL_TO_ALL;
-    default:
-        MW_UNREACHABLE();
-    }
-}
-
 static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
 {
-    MwCollective kind = collective_of(node->op);
+    MwCollective kind = mw_reshard_collective(node->op);
     MwPlanInstr instr = new_instr(e, MW_INSTR_COLLECTIVE, kind, 2, 0);
     const MwTensor *source = mw_legal_operand_tensor(e->legal, node, 0);
     const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
