@@ -11,10 +11,10 @@ typedef enum {
     MW_STORE_VIEW,    /* the storage of what it views, whose life it prolongs */
     MW_STORE_FUSED,   /* lives within one kernel: no storage */
     MW_STORE_IN_PLACE /* overwrites what it is assigned to: no storage of its own */
-} MwStorage;
+} MwStoreKind;
 
 typedef struct {
-    MwStorage storage;
+    MwStoreKind storage;
     int64_t begin, end; /* live in [begin, end), views included */
 } MwLife;
 

@@ -22,7 +22,7 @@ int mw_classes_count(const MwTable *classes)
 
 const MwRenumbered *mw_classes_renumber(MwTables *tables, const MwTable *classes)
 {
-    int key[] = {MW_OP_RENUMBER, classes->id};
+    int key[] = {MW_OPERATION_RENUMBER, classes->id};
     MwRenumbered *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;
@@ -49,7 +49,7 @@ const MwRenumbered *mw_classes_renumber(MwTables *tables, const MwTable *classes
 
 const MwRefined *mw_classes_refine(MwTables *tables, const MwTable *a, const MwTable *b)
 {
-    int key[] = {MW_OP_REFINE, a->id, b->id};
+    int key[] = {MW_OPERATION_REFINE, a->id, b->id};
     MwRefined *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;

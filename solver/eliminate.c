@@ -196,7 +196,7 @@ static int fill_key(const MwCore *core, int node, const Surroundings *around, in
 {
     const MwCoreNode *at = &core->nodes[node];
     int count = 0;
-    key[count++] = MW_OP_ELIMINATE;
+    key[count++] = MW_OPERATION_ELIMINATE;
     key[count++] = at->cost->id;
     for (int i = 0; i < at->factors.count; i++) {
         const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];

@@ -42,7 +42,8 @@ static bool determined(const MwTable *cost, int dim, const MwTable *classes_v, i
 static const Function *function_of(MwTables *tables, const MwCoreFactor *factor, int dim)
 {
     const MwTable *cost = factor->cost;
-    int key[] = {MW_OP_DETERMINED, cost->id, dim, factor->classes[0]->id, factor->classes[1]->id};
+    int key[] = {MW_OPERATION_DETERMINED, cost->id, dim, factor->classes[0]->id,
+                 factor->classes[1]->id};
     Function *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;

@@ -34,7 +34,7 @@ static int fill_key(const MwCore *core, int node, int *key)
 {
     const MwCoreNode *at = &core->nodes[node];
     int count = 0;
-    key[count++] = MW_OP_DOMINANCE;
+    key[count++] = MW_OPERATION_DOMINANCE;
     key[count++] = at->cost->id;
     key[count++] = at->terms.count;
     for (int i = 0; i < at->terms.count; i++)

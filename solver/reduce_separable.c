@@ -89,7 +89,7 @@ static void merge_classes(MwTables *tables, Separation *parts)
 
 static const Separation *separate(MwTables *tables, const MwTable *table)
 {
-    int key[] = {MW_OP_SEPARATE, table->id};
+    int key[] = {MW_OPERATION_SEPARATE, table->id};
     Separation *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;

@@ -41,16 +41,16 @@ void *mw_tables_recall(const MwTables *tables, const int *key, int count);
 void mw_tables_remember(MwTables *tables, const int *key, int count, void *result);
 
 typedef enum {
-    MW_OP_ADD,
-    MW_OP_SUM,
-    MW_OP_PERMUTE,
-    MW_OP_SELECT,
-    MW_OP_RENUMBER,
-    MW_OP_REFINE,
-    MW_OP_SEPARATE,
-    MW_OP_DOMINANCE,
-    MW_OP_ELIMINATE,
-    MW_OP_DETERMINED,
+    MW_OPERATION_ADD,
+    MW_OPERATION_SUM,
+    MW_OPERATION_PERMUTE,
+    MW_OPERATION_SELECT,
+    MW_OPERATION_RENUMBER,
+    MW_OPERATION_REFINE,
+    MW_OPERATION_SEPARATE,
+    MW_OPERATION_DOMINANCE,
+    MW_OPERATION_ELIMINATE,
+    MW_OPERATION_DETERMINED,
 } MwOperation;
 
 /* The functions below are remembered: calling them again on the same tables costs a lookup. */

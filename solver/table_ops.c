@@ -38,7 +38,7 @@ const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b
         a = b;
         b = swap;
     }
-    int key[] = {MW_OP_ADD, a->id, b->id};
+    int key[] = {MW_OPERATION_ADD, a->id, b->id};
     const MwTable *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;
@@ -51,7 +51,7 @@ const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b
 const MwTable *mw_table_sum(MwTables *tables, const MwTable *a, const MwTable *b)
 {
     MW_ASSERT(a->arity == b->arity && a->count == b->count);
-    int key[] = {MW_OP_SUM, (int)mw_min(a->id, b->id), (int)mw_max(a->id, b->id)};
+    int key[] = {MW_OPERATION_SUM, (int)mw_min(a->id, b->id), (int)mw_max(a->id, b->id)};
     const MwTable *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;
@@ -64,7 +64,7 @@ const MwTable *mw_table_sum(MwTables *tables, const MwTable *a, const MwTable *b
 
 const MwTable *mw_table_permute(MwTables *tables, const MwTable *table, const int *order)
 {
-    int key[2 + MW_TABLE_ARITY] = {MW_OP_PERMUTE, table->id};
+    int key[2 + MW_TABLE_ARITY] = {MW_OPERATION_PERMUTE, table->id};
     memcpy(key + 2, order, sizeof *order * (size_t)table->arity);
     const MwTable *known = mw_tables_recall(tables, key, 2 + table->arity);
     if (known)
@@ -91,7 +91,7 @@ const MwTable *mw_table_permute(MwTables *tables, const MwTable *table, const in
 
 const MwTable *mw_table_select(MwTables *tables, const MwTable *table, int dim, const MwTable *list)
 {
-    int key[] = {MW_OP_SELECT, table->id, dim, list->id};
+    int key[] = {MW_OPERATION_SELECT, table->id, dim, list->id};
     const MwTable *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;
