@@ -211,7 +211,7 @@ static inline double mw_exp_f64(double x)
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    int64_t bits;
+    uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + 1023) << 52;
     double scale;

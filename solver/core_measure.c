@@ -33,6 +33,12 @@ bool mw_core_allows(const MwCore *core, const int *choice)
     return true;
 }
 
+/* x * 2^bits, for any x; shifting to the left is for those that are not negative. */
+static MwCost scale_up(MwCost x, int bits)
+{
+    return x * ((MwCost)1 << bits);
+}
+
 /* x / 2^bits rounded up. */
 static MwCost divide_up(MwCost x, int bits)
 {
@@ -41,12 +47,12 @@ static MwCost divide_up(MwCost x, int bits)
 
 MwCost mw_core_unscaled_bound(const MwCore *core, MwCost bound)
 {
-    return core->scale >= 0 ? divide_up(bound, core->scale) : bound << -core->scale;
+    return core->scale >= 0 ? divide_up(bound, core->scale) : scale_up(bound, -core->scale);
 }
 
 MwCost mw_core_cutoff(const MwCore *core, MwCost cost)
 {
-    return core->scale >= 0 ? ((cost - 1) << core->scale) + 1 : divide_up(cost, -core->scale);
+    return core->scale >= 0 ? scale_up(cost - 1, core->scale) + 1 : divide_up(cost, -core->scale);
 }
 
 bool mw_core_fits(const MwCore *core, const int *choice)

@@ -111,9 +111,8 @@ static const char *expected_here(const Parser *parser)
 
 static int end_value(Parser *parser)
 {
-    Level *level = &parser->level[parser->depth - 1];
-    if (parser->depth > 0 && !level->key)
-        level->index++;
+    if (parser->depth > 0 && !parser->level[parser->depth - 1].key)
+        parser->level[parser->depth - 1].index++;
     return 1;
 }
 
