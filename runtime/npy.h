@@ -21,7 +21,7 @@ bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault);
 enum { MW_NPY_TEXT_BYTES = 200 };
 const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES]);
 
-/* True if every value of such elements has one of type `type`: the reading of `convert`. */
+/* True if every value of such elements has one of type `type`: as mw_npy_convert reads it. */
 bool mw_npy_fits(const MwNpy *npy, MwType type);
 /* Elements [first, first + count) as `type`; `data` is the whole file. */
 void mw_npy_convert(const MwNpy *npy, const char *data, int64_t first, int64_t count, MwType type,
