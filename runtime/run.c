@@ -119,8 +119,10 @@ static bool agree(Run *run, bool good, const MwFault *fault)
 }
 
 /* Ends all ranks. Ranks that meet the same fault at once leave the message to the lowest. */
-static MW_NORETURN void end_all(const Run *run, const MwFault *fault)
+static MW_NORETURN void end_all(Run *run, const MwFault *fault)
 {
+    MwFault ignored;
+    mw_outputs_close(&run->outputs, false, &ignored);
     usleep((useconds_t)mw_min(run->transport->rank, 8) * 50000);
     if (run->transport->size > 1)
         fprintf(stderr, "meshwright: rank %d: step %lld: %s\n", run->transport->rank,
@@ -368,7 +370,7 @@ static bool is_save_due(const Run *run)
     return run->step == run->options.steps || (every > 0 && run->step % every == 0);
 }
 
-static void save(const Run *run)
+static void save(Run *run)
 {
     MwFault fault;
     if (!mw_checkpoint_save(run->options.checkpoint, run->plan, run->executor, run->device,
@@ -404,9 +406,9 @@ static int run_steps(Run *run)
     return 0;
 }
 
-static bool close_files(Run *run, MwFault *fault)
+/* `complete`: outputs are kept. */
+static bool close_files(Run *run, bool complete, MwFault *fault)
 {
-    bool complete = run->step >= run->options.steps;
     return mw_outputs_close(&run->outputs, complete, fault) &&
            mw_progress_close(&run->progress, fault) && mw_trace_close(&run->trace, fault);
 }
@@ -414,13 +416,15 @@ static bool close_files(Run *run, MwFault *fault)
 static int run_plan(Run *run)
 {
     int status = STATUS_FAULT;
-    if (connect_ranks(run) && set_up(run)) {
-        MwFault fault;
+    MwFault fault;
+    if (!connect_ranks(run)) {
+        status = run->transport ? STATUS_USAGE : STATUS_FAULT;
+    } else if (!set_up(run)) {
+        close_files(run, false, &fault);
+    } else {
         status = run_steps(run);
-        if (!agree(run, close_files(run, &fault), &fault))
+        if (!agree(run, close_files(run, run->step >= run->options.steps, &fault), &fault))
             status = STATUS_FAULT;
-    } else if (run->transport && run->transport->size != run->plan->rank_count) {
-        status = STATUS_USAGE;
     }
     mw_feeds_close(&run->feeds);
     mw_transport_free(&run->transport, run->device);
