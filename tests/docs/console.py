@@ -7,8 +7,8 @@ In a block that begins with ```console, a line '$ COMMAND' is followed by what C
 (standard output and error together); a line '...' stands for any lines. Commands run in one
 temporary folder per file, which holds links to models/, clusters/ and docs/, with TOOLS first in
 PATH; `mpirun` there is scripts/mpirun.
-Prints TAP, one case a command; one that fails is no good. --update rewrites the files with what happens now (commands whose
-expectation holds '...' keep theirs)."""
+Prints TAP, one case a command; one that fails is no good. --update rewrites the files with what
+happens now (commands whose expectation holds '...' keep theirs)."""
 import os
 import re
 import subprocess
@@ -42,8 +42,9 @@ def run(command, folder, tools):
     paths = [tools, os.path.join(ROOT, "scripts"), os.environ["PATH"]]
     env = dict(os.environ, PATH=os.pathsep.join(paths), LC_ALL="C")
     done = subprocess.run(
-        "set -o pipefail; " + command, shell=True, executable="/bin/bash", cwd=folder, env=env, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+        "set -o pipefail; " + command, shell=True, executable="/bin/bash", cwd=folder, env=env,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=120,
     )
     shown = done.stdout
     if done.returncode:
