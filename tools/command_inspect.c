@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright inspect OUT|OUT.plan`. */
+#include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/inspect.h"
-
-#include "base/file.h"
-
-#include <argp.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_HTML, FORMAT_COUNT } Format;
 
@@ -28,21 +22,13 @@ static const struct argp_option option_list[] = {
     {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
     {0}};
 
-static Format parse_format(struct argp_state *state, const char *name)
-{
-    for (int i = 0; i < FORMAT_COUNT; i++)
-        if (strcmp(name, format_names[i]) == 0)
-            return (Format)i;
-    argp_error(state, "there is no format '%s': choose text, json, dot or html", name);
-    return FORMAT_TEXT;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     Options *options = state->input;
     switch (key) {
     case OPTION_FORMAT:
-        options->format = parse_format(state, arg);
+        options->format =
+            (Format)mw_argument_choice(state, "format", format_names, FORMAT_COUNT, arg);
         return 0;
     case OPTION_ALL:
         options->all = true;
@@ -64,39 +50,24 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const char *show(MwArena *arena, const MwPlan *plan, const Options *options, size_t *bytes)
+static void show(MwText *text, const MwPlan *plan, const Options *options)
 {
-    MwText text = {.arena = arena};
     switch (options->format) {
     case FORMAT_TEXT:
-        mw_inspect_text(&text, plan, options->all);
+        mw_inspect_text(text, plan, options->all);
         break;
     case FORMAT_JSON:
-        mw_inspect_json(&text, plan);
+        mw_inspect_json(text, plan);
         break;
     case FORMAT_DOT:
-        mw_inspect_dot(&text, plan);
+        mw_inspect_dot(text, plan);
         break;
     case FORMAT_HTML:
-        mw_inspect_html(&text, plan);
+        mw_inspect_html(text, plan);
         break;
     case FORMAT_COUNT:
         MW_UNREACHABLE();
     }
-    *bytes = text.bytes;
-    return text.at;
-}
-
-static void write_shown(const char *path, const char *text, size_t bytes, MwDiags *diags)
-{
-    bool good;
-    if (path)
-        good = mw_file_write(path, text, bytes, 0644);
-    else
-        good = fwrite(text, 1, bytes, stdout) == bytes && fflush(stdout) == 0;
-    if (!good)
-        mw_diag_error(diags, mw_span_none(), "cannot write %s: %s", path ? path : "the output",
-                      strerror(errno));
 }
 
 int mw_command_inspect(int argc, char **argv)
@@ -116,9 +87,9 @@ int mw_command_inspect(int argc, char **argv)
     MwDiags *diags = mw_diags_new(arena);
     const MwPlan *plan = mw_plan_read(arena, options.plan, diags);
     if (plan) {
-        size_t bytes;
-        const char *text = show(arena, plan, &options, &bytes);
-        write_shown(options.output, text, bytes, diags);
+        MwText text = {.arena = arena};
+        show(&text, plan, &options);
+        mw_result_write(options.output, &text, diags);
     }
     mw_diags_print(diags, stderr);
     int status = mw_diags_error_count(diags) != 0;

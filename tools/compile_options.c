@@ -2,6 +2,7 @@
 #include "tools/compile_options.h"
 
 #include "frontend/units.h"
+#include "tools/argument.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,15 +52,6 @@ static const struct argp_option plan_options[] = {
      "Write the sharding problem as an integer program: CPLEX LP, or MPS if FILE ends in .mps",
      GROUP_DEBUG},
     {0}};
-
-static int parse_count(struct argp_state *state, const char *what, const char *text)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-    if (end == text || *end || value < 1 || value > 1 << 20)
-        argp_error(state, "%s must be a whole number of at least 1, not '%s'", what, text);
-    return (int)value;
-}
 
 static double parse_seconds(struct argp_state *state, const char *text)
 {
@@ -160,7 +152,7 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         mw_vec_push(options->arena, &options->pins, arg);
         return 0;
     case OPTION_MICRO_BATCHES:
-        compile->micro_batches = parse_count(state, "the number of micro-batches", arg);
+        compile->micro_batches = mw_argument_count(state, "the number of micro-batches", arg);
         return 0;
     case OPTION_MEMORY:
         compile->memory_bytes = parse_bytes(state, arg);

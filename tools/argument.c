@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tools/argument.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int mw_argument_count(const struct argp_state *state, const char *what, const char *text)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1)
+        argp_error(state, "%s must be a whole number of at least 1, not '%s'", what, text);
+    if (value > 1 << 20)
+        argp_error(state, "%s is at most %d, not '%s'", what, 1 << 20, text);
+    return (int)value;
+}
+
+int mw_argument_choice(const struct argp_state *state, const char *what, const char *const *names,
+                       int count, const char *text)
+{
+    char list[256] = "";
+    for (int i = 0; i < count; i++) {
+        if (strcmp(text, names[i]) == 0)
+            return i;
+        size_t length = strlen(list);
+        snprintf(list + length, sizeof list - length, "%s%s",
+                 i == 0           ? ""
+                 : i == count - 1 ? " or "
+                                  : ", ",
+                 names[i]);
+    }
+    argp_error(state, "there is no %s '%s': choose %s", what, text, list);
+    return 0;
+}
+
+void mw_result_write(const char *path, const MwText *text, MwDiags *diags)
+{
+    bool good;
+    if (path)
+        good = mw_file_write(path, text->at, text->bytes, 0644);
+    else
+        good = fwrite(text->at, 1, text->bytes, stdout) == text->bytes && fflush(stdout) == 0;
+    if (!good)
+        mw_diag_error(diags, mw_span_none(), "cannot write %s: %s", path ? path : "the output",
+                      strerror(errno));
+}
