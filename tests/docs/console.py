@@ -63,7 +63,7 @@ def check_file(path, tools, update, report):
             block = ""
             for command, expected in steps(match.group(2)):
                 actual, good = run(command, folder, tools)
-                if good and update and "...\n" not in expected:
+                if good and update and "...\n" not in expected.splitlines(keepends=True):
                     expected = actual
                 good = good and matches(expected, actual)
                 report(good, f"{os.path.basename(path)}: {command}", expected, actual)
