@@ -10,6 +10,7 @@
     COMMAND(plan, "plan a .graph file for a cluster")                                              \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
     COMMAND(check, "parse and verify a .graph file")                                               \
+    COMMAND(schedule, "draw a pipeline schedule and reckon its bubble")                            \
     COMMAND(profile, "measure this machine into a .cluster file")
 
 #define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);

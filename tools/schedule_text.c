@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `schedule --format text`: a row a mesh, as long as it takes, and the figures. Each task is a block
+ * that begins with its label; where the labels of a kind of task do not fit, its letter alone. */
+#include "tools/schedule_view.h"
+
+#include "tools/text_table.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *mw_schedule_view_label(MwTask task, char buffer[MW_SCHEDULE_LABEL_BYTES])
+{
+    static const char letters[MW_TASK_KIND_COUNT] = {'F', 'B', 'B', 'W'};
+    char letter = letters[task.kind];
+    snprintf(buffer, MW_SCHEDULE_LABEL_BYTES, "%c%d", task.chunk % 2 ? tolower(letter) : letter,
+             task.micro_batch);
+    return buffer;
+}
+
+const char *mw_schedule_view_meaning(const MwPipelineSchedule *schedule, MwTaskKind kind)
+{
+    static const char *const meanings[MW_TASK_KIND_COUNT] = {
+        "F forward", "B backward", "B gradients of inputs", "W gradients of weights"};
+    return mw_pipeline_has_task(schedule->kind, kind) ? meanings[kind] : NULL;
+}
+
+void mw_schedule_view_figures(MwText *text, const MwScheduleView *view)
+{
+    mw_text_printf(text, "clocks %.0f, total %.6g, longest span of a mesh %.6g, bubble rate %.4f",
+                   view->clocks->total, view->timeline->total, view->timeline->cost,
+                   view->timeline->bubble_rate);
+}
+
+/* ---- The drawing ---- */
+
+typedef struct {
+    const MwScheduleView *view;
+    int columns;                          /* of a row, without its head */
+    double scale;                         /* columns per unit of time */
+    int narrowest[MW_TASK_KIND_COUNT];    /* block, in columns */
+    int widest_label[MW_TASK_KIND_COUNT]; /* bytes */
+} Drawing;
+
+static int column(const Drawing *drawing, double time)
+{
+    return (int)mw_min(lround(time * drawing->scale), drawing->columns);
+}
+
+/* The least time of a task that takes any. */
+static double shortest_task(const MwScheduleView *view)
+{
+    double shortest = view->timeline->total;
+    for (int i = 0; i < view->schedule->mesh_count; i++) {
+        for (int k = 0; k < view->schedule->meshes[i].task_count; k++) {
+            MwTaskTime time = view->timeline->meshes[i].tasks[k];
+            if (time.end > time.start)
+                shortest = fmin(shortest, time.end - time.start);
+        }
+    }
+    return shortest;
+}
+
+/* Fills the width, unless blocks would be wider than their labels ask for. Blocks of the shortest time
+ * are of whole columns where they are of more than one, so that equal times look equal. */
+static double choose_scale(const MwScheduleView *view, int columns)
+{
+    char label[MW_SCHEDULE_LABEL_BYTES];
+    MwTask last = {MW_TASK_FORWARD, view->schedule->micro_batches - 1, 0};
+    double shortest = shortest_task(view);
+    double wanted = (double)strlen(mw_schedule_view_label(last, label)) + 1;
+    double block = fmin(columns / view->timeline->total * shortest, wanted);
+    if (block >= 1)
+        block = floor(block + 1e-9);
+    return block / shortest;
+}
+
+static Drawing drawing_new(const MwScheduleView *view, int columns)
+{
+    char label[MW_SCHEDULE_LABEL_BYTES];
+    Drawing drawing = {view, columns, choose_scale(view, columns)};
+    for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
+        drawing.narrowest[kind] = columns;
+    for (int i = 0; i < view->schedule->mesh_count; i++) {
+        for (int k = 0; k < view->schedule->meshes[i].task_count; k++) {
+            MwTask task = view->schedule->meshes[i].tasks[k];
+            MwTaskTime time = view->timeline->meshes[i].tasks[k];
+            int *narrowest = &drawing.narrowest[task.kind];
+            int *widest = &drawing.widest_label[task.kind];
+            *narrowest =
+                (int)mw_min(*narrowest, column(&drawing, time.end) - column(&drawing, time.start));
+            *widest = (int)mw_max(*widest, (int64_t)strlen(mw_schedule_view_label(task, label)));
+        }
+    }
+    return drawing;
+}
+
+static void draw_task(const Drawing *drawing, char *row, MwTask task, MwTaskTime time)
+{
+    int begin = column(drawing, time.start), end = column(drawing, time.end);
+    if (begin == end)
+        return; /* too short to be seen */
+    char label[MW_SCHEDULE_LABEL_BYTES];
+    mw_schedule_view_label(task, label);
+    bool fits = drawing->widest_label[task.kind] <= drawing->narrowest[task.kind];
+    memset(row + begin, ' ', (size_t)(end - begin));
+    memcpy(row + begin, label, fits ? strlen(label) : 1);
+}
+
+static void draw(MwText *text, const MwScheduleView *view, int columns)
+{
+    char last[16];
+    int digits = snprintf(last, sizeof last, "%d", view->schedule->mesh_count - 1);
+    Drawing drawing = drawing_new(view, columns - (int)strlen("mesh   ") - digits);
+    int used = column(&drawing, view->timeline->total);
+    char *row = MW_NEW(text->arena, char, used + 1);
+    for (int i = 0; i < view->schedule->mesh_count; i++) {
+        memset(row, '.', (size_t)used);
+        for (int k = 0; k < view->schedule->meshes[i].task_count; k++)
+            draw_task(&drawing, row, view->schedule->meshes[i].tasks[k],
+                      view->timeline->meshes[i].tasks[k]);
+        int length = used;
+        while (length > 0 && row[length - 1] == ' ')
+            length--;
+        mw_text_printf(text, "mesh %-*d  %.*s\n", digits, i, length, row);
+    }
+    mw_text_add(text, "\n");
+    for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++) {
+        const char *meaning = mw_schedule_view_meaning(view->schedule, (MwTaskKind)kind);
+        if (meaning)
+            mw_text_printf(text, "%s, ", meaning);
+    }
+    if (view->schedule->chunks > 1)
+        mw_text_add(text, "lower case in odd chunks, ");
+    mw_text_printf(text, ". idle; a column is %.4g%s\n", 1 / drawing.scale,
+                   drawing.scale * shortest_task(view) < 1 ? " and may hide shorter tasks" : "");
+}
+
+/* ---- The figures ---- */
+
+static const char *slots_text(MwArena *arena, const MwMeshSchedule *mesh, int chunks)
+{
+    MwText text = {.arena = arena};
+    for (int c = 0; c < chunks; c++)
+        mw_text_printf(&text, "%s%d", c ? " + " : "", mesh->slots[c]);
+    return text.at;
+}
+
+static void add_table(MwText *text, const MwScheduleView *view)
+{
+    static const char *const headings[] = {"mesh", "in flight", "busy", "span", "idle", "slots"};
+    const int chunks = view->schedule->chunks;
+    MwTextTable table =
+        mw_text_table_new(text->arena, headings, MW_COUNT(headings) - (chunks == 1));
+    for (int i = 0; i < view->schedule->mesh_count; i++) {
+        const MwMeshTimeline *mesh = &view->timeline->meshes[i];
+        const double idle = mesh->span - mesh->busy; /* of times that are rounded */
+        const double figures[] = {mesh->busy, mesh->span, idle > 1e-9 * mesh->span ? idle : 0};
+        const char **cells = mw_text_table_row(&table);
+        cells[0] = mw_arena_printf(text->arena, "%d", i);
+        cells[1] = mw_arena_printf(text->arena, "%d", view->schedule->meshes[i].in_flight);
+        for (int f = 0; f < MW_COUNT(figures); f++)
+            cells[2 + f] = mw_arena_printf(text->arena, "%.6g", figures[f]);
+        if (chunks > 1)
+            cells[5] = slots_text(text->arena, &view->schedule->meshes[i], chunks);
+    }
+    mw_text_table_print(text, &table);
+}
+
+void mw_schedule_view_text(MwText *text, const MwScheduleView *view, int columns)
+{
+    const MwPipelineInfo *info = mw_pipeline_info(view->schedule->kind);
+    mw_text_printf(text, "%s: %s\n", info->name, info->what);
+    mw_text_printf(text, "meshes %d, micro-batches %d, chunks %d\n\n", view->schedule->mesh_count,
+                   view->schedule->micro_batches, view->schedule->chunks);
+    draw(text, view, columns);
+    mw_text_add(text, "\n");
+    add_table(text, view);
+    mw_text_add(text, "\n");
+    mw_schedule_view_figures(text, view);
+    mw_text_add(text, "\n");
+}
