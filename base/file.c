@@ -9,41 +9,43 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool read_all(int fd, char *at, size_t bytes, size_t *got)
+/* Everything up to the end of `fd`, with a NUL after it: at once where `room` is more than that, as for
+ * a file of known size; into ever more room for a pipe. NULL with errno set. */
+static char *read_to_end(MwArena *arena, int fd, size_t room, size_t *bytes)
 {
-    for (*got = 0; *got < bytes;) {
-        ssize_t n = read(fd, at + *got, bytes - *got);
+    char *text = mw_arena_alloc(arena, room);
+    for (*bytes = 0;;) {
+        ssize_t n = read(fd, text + *bytes, room - *bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return false;
+            return NULL;
         if (n == 0)
             break;
-        *got += (size_t)n;
+        *bytes += (size_t)n;
+        if (*bytes == room) {
+            char *more = mw_arena_alloc(arena, room *= 2);
+            text = memcpy(more, text, *bytes);
+        }
     }
-    return true;
+    text[*bytes] = '\0';
+    return text;
 }
 
 char *mw_file_read(MwArena *arena, const char *path, size_t *bytes)
 {
+    enum { LEAST_ROOM = 4096 }; /* a pipe has size 0 */
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return NULL;
     struct stat info;
     char *text = NULL;
-    bool good = fstat(fd, &info) == 0;
-    if (good && S_ISDIR(info.st_mode)) {
-        errno = EISDIR;
-        good = false;
-    }
-    if (good) {
-        text = mw_arena_alloc(arena, (size_t)info.st_size + 1);
-        good = read_all(fd, text, (size_t)info.st_size, bytes);
-    }
+    if (fstat(fd, &info) == 0)
+        text = read_to_end(arena, fd, (size_t)mw_max(info.st_size + 1, LEAST_ROOM), bytes);
     int saved = errno;
     close(fd);
     errno = saved;
-    return good ? text : NULL;
+    return text;
 }
 
 static bool write_all(int fd, const char *at, size_t bytes)

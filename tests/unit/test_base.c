@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 START_TEST(arena_memory_is_zeroed_aligned_and_stays)
@@ -148,6 +149,34 @@ START_TEST(a_failed_write_keeps_the_old_file)
 }
 END_TEST
 
+/* As in `meshwright inspect <(...)`: longer than what a pipe holds, so that it comes in parts. */
+START_TEST(a_pipe_is_read_to_its_end)
+{
+    enum { COUNT = 100000 };
+    MwArena *arena = mw_arena_new();
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    if (fork() == 0) {
+        for (int i = 0; i < COUNT; i++)
+            if (write(ends[1], "0123456789" + i % 10, 1) != 1)
+                _exit(1);
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t bytes;
+    const char *text = mw_file_read(arena, mw_arena_printf(arena, "/dev/fd/%d", ends[0]), &bytes);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(bytes, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_int_eq(text[i], '0' + i % 10);
+    ck_assert_int_eq(text[COUNT], '\0');
+    int status;
+    ck_assert(wait(&status) > 0 && status == 0);
+    close(ends[0]);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 static mode_t kind_of(const char *path)
 {
     struct stat info;
@@ -199,5 +228,6 @@ int main(void)
     tcase_add_test(tests, diagnostics_show_line_and_caret);
     tcase_add_test(tests, a_failed_write_keeps_the_old_file);
     tcase_add_test(tests, links_and_pipes_stay_what_they_are);
+    tcase_add_test(tests, a_pipe_is_read_to_its_end);
     return run_suite(suite);
 }
