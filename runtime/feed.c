@@ -5,12 +5,8 @@
 #include "runtime/feed_kinds.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct MwFeeds {
     MwArena *arena;
@@ -19,36 +15,11 @@ struct MwFeeds {
     MW_VEC(MwFeedFile) files;
 };
 
-static bool map_file(const char *path, MwFeedFile *file)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat info;
-    if (fd < 0)
-        return false;
-    bool good = fstat(fd, &info) == 0;
-    if (good && S_ISDIR(info.st_mode)) {
-        errno = EISDIR;
-        good = false;
-    }
-    *file = (MwFeedFile){"", 0};
-    if (good && info.st_size > 0) {
-        void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        good = data != MAP_FAILED;
-        if (good)
-            *file = (MwFeedFile){data, info.st_size};
-    }
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return good;
-}
-
 static bool open_file(MwFeeds *feeds, const char *path, MwFeedFile *file, MwFault *fault)
 {
-    if (!map_file(path, file))
-        return mw_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
-    if (file->bytes)
-        mw_vec_push(feeds->arena, &feeds->files, *file);
+    if (!mw_feed_file_open(file, path, fault))
+        return false;
+    mw_vec_push(feeds->arena, &feeds->files, *file);
     return true;
 }
 
@@ -197,13 +168,14 @@ bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBlock *bloc
     const MwFeed *feed = &feeds->feeds[input];
     const int64_t bytes = mw_type_bytes(block->global.type);
     for (MwRun run = {0}; mw_block_next_run(block, &run);)
-        feed->fill(feed, step, run.global, run.count, (char *)to + run.local * bytes);
+        if (!feed->fill(feed, step, run.global, run.count, (char *)to + run.local * bytes, fault))
+            return false;
     return check_bound(feed, to, mw_block_elements(block), fault);
 }
 
 void mw_feeds_close(MwFeeds **feeds)
 {
     for (int i = 0; *feeds && i < (*feeds)->files.count; i++)
-        munmap((void *)(uintptr_t)(*feeds)->files.at[i].data, (size_t)(*feeds)->files.at[i].bytes);
+        mw_feed_file_close(&(*feeds)->files.at[i]);
     *feeds = NULL;
 }

@@ -7,12 +7,24 @@
 
 #include <string.h>
 
+enum { CHUNK_BYTES = 16384 }; /* that are read at once */
+
 /* ---- Text: windows of tokens at random places ---- */
 
-static int32_t token_at(const MwFeed *feed, int64_t index)
+/* Tokens [from, from + count) of the file. */
+static bool read_tokens(const MwFeed *feed, int64_t from, int64_t count, int32_t *to,
+                        MwFault *fault)
 {
-    const unsigned char *at = (const unsigned char *)feed->file.data + index * feed->token_bytes;
-    return feed->token_bytes == 1 ? at[0] : at[0] | at[1] << 8;
+    unsigned char chunk[CHUNK_BYTES];
+    const int64_t bytes = feed->token_bytes;
+    for (int64_t done = 0, part; done < count; done += part) {
+        part = mw_min(count - done, CHUNK_BYTES / bytes);
+        if (!mw_feed_file_read(&feed->file, (from + done) * bytes, part * bytes, chunk, fault))
+            return false;
+        for (int64_t i = 0; i < part; i++)
+            to[done + i] = bytes == 1 ? chunk[i] : chunk[2 * i] | chunk[2 * i + 1] << 8;
+    }
+    return true;
 }
 
 /* Where the window of a row begins. */
@@ -24,16 +36,17 @@ static int64_t window(const MwFeed *feed, int64_t step, int64_t row)
     return (int64_t)(((uint64_t)word[0] << 32 | word[1]) % windows);
 }
 
-static void fill_lm(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to)
+static bool fill_lm(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                    MwFault *fault)
 {
-    int32_t *tokens = to;
-    int64_t start = 0;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t column = (first + i) % feed->row;
-        if (i == 0 || column == 0)
-            start = window(feed, step, (first + i) / feed->row) + feed->shift;
-        tokens[i] = token_at(feed, start + column);
+    for (int64_t done = 0, part; done < count; done += part) {
+        int64_t row = (first + done) / feed->row, column = (first + done) % feed->row;
+        part = mw_min(count - done, feed->row - column);
+        if (!read_tokens(feed, window(feed, step, row) + feed->shift + column, part,
+                         (int32_t *)to + done, fault))
+            return false;
     }
+    return true;
 }
 
 bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *fault)
@@ -57,17 +70,34 @@ bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *
 
 /* ---- Arrays: row after row ---- */
 
-static void fill_npy(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to)
+/* Elements [from, from + count) of the file. */
+static bool read_elements(const MwFeed *feed, int64_t from, int64_t count, char *to, MwFault *fault)
+{
+    char chunk[CHUNK_BYTES];
+    const MwType type = feed->input->global.type;
+    const int64_t bytes = feed->npy.bytes;
+    for (int64_t done = 0, part; done < count; done += part) {
+        part = mw_min(count - done, CHUNK_BYTES / bytes);
+        if (!mw_feed_file_read(&feed->file, feed->npy.offset + (from + done) * bytes, part * bytes,
+                               chunk, fault) ||
+            !mw_npy_convert(&feed->npy, chunk, part, type, to + done * mw_type_bytes(type), fault))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_npy(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                     MwFault *fault)
 {
     const int64_t element_bytes = mw_type_bytes(feed->input->global.type);
     const int64_t all = feed->npy.dim[0] * feed->row;
     int64_t from = ((step - 1) * mw_feed_batch(feed) * feed->row + first) % all;
-    for (int64_t done = 0; done < count; from = 0) {
-        int64_t part = mw_min(count - done, all - from);
-        mw_npy_convert(&feed->npy, feed->file.data, from, part, feed->input->global.type,
-                       (char *)to + done * element_bytes);
-        done += part;
+    for (int64_t done = 0, part; done < count; done += part, from = 0) {
+        part = mw_min(count - done, all - from);
+        if (!read_elements(feed, from, part, (char *)to + done * element_bytes, fault))
+            return false;
     }
+    return true;
 }
 
 /* True if the file has rows like the input's, and one batch of them. */
@@ -82,7 +112,9 @@ static bool has_rows(const MwNpy *npy, const MwTensor *global)
 bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
 {
     const MwTensor *global = &feed->input->global;
-    if (!mw_npy_read(file->data, file->bytes, &feed->npy, fault))
+    char begin[MW_NPY_MOST_HEADER_BYTES] = "";
+    if (!mw_feed_file_read(file, 0, mw_min(file->bytes, sizeof begin), begin, fault) ||
+        !mw_npy_read(begin, file->bytes, &feed->npy, fault))
         return false;
     char found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
     if (!has_rows(&feed->npy, global))
@@ -98,8 +130,10 @@ bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
 
 /* ---- Random numbers ---- */
 
-static void fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to)
+static bool fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                        MwFault *fault)
 {
+    (void)fault;
     uint64_t stream = mw_hash_mix(feed->stream, (uint64_t)step);
     for (int64_t i = 0; i < count; i++) {
         double uniform = mw_uniform_at(feed->seed, stream, (uint64_t)(first + i));
@@ -120,6 +154,7 @@ static void fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t
             MW_UNREACHABLE();
         }
     }
+    return true;
 }
 
 bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault)

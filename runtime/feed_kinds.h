@@ -3,19 +3,15 @@
 #ifndef MW_RUNTIME_FEED_KINDS_H
 #define MW_RUNTIME_FEED_KINDS_H
 
+#include "runtime/feed_file.h"
 #include "runtime/npy.h"
 #include "runtime/plan.h"
-
-/* A file in memory, read-only. */
-typedef struct {
-    const char *data;
-    int64_t bytes;
-} MwFeedFile;
 
 typedef struct MwFeed MwFeed;
 struct MwFeed {
     /* Writes elements [first, first + count) of the batch of `step` to `to`. NULL: not fed. */
-    void (*fill)(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to);
+    bool (*fill)(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                 MwFault *fault);
     const MwPlanInput *input;
     uint64_t seed, stream;
     MwFeedFile file;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
-enum { MAGIC_BYTES = 6, MOST_HEADER_BYTES = 4096 };
+enum { MAGIC_BYTES = 6 };
 
 /* ---- Reading ---- */
 
@@ -77,7 +77,7 @@ static bool read_header(const char *data, int64_t bytes, MwNpy *npy, char *heade
     if (width == 4)
         header_bytes |= (int64_t)length[2] << 16 | (int64_t)length[3] << 24;
     npy->offset = 8 + width + header_bytes;
-    if (header_bytes >= MOST_HEADER_BYTES || npy->offset > bytes)
+    if (npy->offset > mw_min(bytes, MW_NPY_MOST_HEADER_BYTES))
         return false;
     memcpy(header, data + 8 + width, (size_t)header_bytes);
     header[header_bytes] = '\0';
@@ -86,7 +86,7 @@ static bool read_header(const char *data, int64_t bytes, MwNpy *npy, char *heade
 
 bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault)
 {
-    char header[MOST_HEADER_BYTES];
+    char header[MW_NPY_MOST_HEADER_BYTES];
     *npy = (MwNpy){0};
     if (!read_header(data, bytes, npy, header))
         return mw_fault_set(fault, "this is no .npy file");
@@ -99,7 +99,9 @@ bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault)
     if (!read_shape(value_of(header, "shape"), npy))
         return mw_fault_set(fault, "its header has no shape of at most %d dimensions", MW_MAX_RANK);
     int64_t needed = data_bytes(npy);
-    if (needed < 0 || needed > bytes - npy->offset)
+    if (needed < 0)
+        return mw_fault_set(fault, "its shape has more elements than any file");
+    if (needed > bytes - npy->offset)
         return mw_fault_set(fault, "it is cut off: its shape needs %lld bytes, it holds %lld",
                             (long long)needed, (long long)(bytes - npy->offset));
     return true;
@@ -155,21 +157,28 @@ static double element(const MwNpy *npy, const char *at)
     return npy->kind == 'i' ? (double)((int64_t)(bits << unused) >> unused) : (double)bits;
 }
 
-void mw_npy_convert(const MwNpy *npy, const char *data, int64_t first, int64_t count, MwType type,
-                    void *to)
+static bool is_i32(double value)
 {
-    const char *from = data + npy->offset + first * npy->bytes;
+    return value >= INT32_MIN && value <= INT32_MAX;
+}
+
+bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType type, void *to,
+                    MwFault *fault)
+{
     for (int64_t i = 0; i < count; i++, from += npy->bytes) {
         double value = element(npy, from);
         if (type == MW_F32)
             ((float *)to)[i] = (float)value;
         else if (type == MW_BF16)
             ((uint16_t *)to)[i] = mw_bf16_from_f64(value);
-        else if (type == MW_I32)
-            ((int32_t *)to)[i] = value >= INT32_MIN && value <= INT32_MAX ? (int32_t)value : -1;
-        else
+        else if (type == MW_BOOL)
             ((bool *)to)[i] = value != 0;
+        else if (is_i32(value))
+            ((int32_t *)to)[i] = (int32_t)value;
+        else
+            return mw_fault_set(fault, "the data holds %.0f, which i32 has not", value);
     }
+    return true;
 }
 
 /* ---- Writing ---- */

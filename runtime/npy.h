@@ -15,17 +15,19 @@ typedef struct {
     int64_t offset; /* of the elements in the file */
 } MwNpy;
 
-/* Reads the header of a file of `bytes` bytes at `data`, and proves that all elements are there. */
+/* Reads the header of a file of `bytes` bytes, and proves that all elements are there. `data` is the
+ * file or its first MW_NPY_MOST_HEADER_BYTES. */
+enum { MW_NPY_MOST_HEADER_BYTES = 4096 };
 bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault);
 /* "float32[8, 128]" */
 enum { MW_NPY_TEXT_BYTES = 200 };
 const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES]);
 
-/* True if every value of such elements has one of type `type`: as mw_npy_convert reads it. */
+/* True if such elements can be read as `type`: all values, or all that are not too large for it. */
 bool mw_npy_fits(const MwNpy *npy, MwType type);
-/* Elements [first, first + count) as `type`; `data` is the whole file. */
-void mw_npy_convert(const MwNpy *npy, const char *data, int64_t first, int64_t count, MwType type,
-                    void *to);
+/* The elements at `from`, which need not be aligned, as `type`. A fault if one is too large for it. */
+bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType type, void *to,
+                    MwFault *fault);
 
 /* True if the file has the shape of `tensor` and, bit for bit, its elements: what mw_npy_header
  * says. */

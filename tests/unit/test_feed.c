@@ -220,21 +220,55 @@ START_TEST(random_integers_are_below_their_bound)
 }
 END_TEST
 
-START_TEST(integers_outside_the_model_are_refused)
+/* Asks for the whole first input, to be told `message`. */
+static void refuses_to_give(MwFeeds *feeds, const MwPlanMesh *mesh, const char *message)
 {
-    int32_t rows[BATCH * LENGTH] = {[13] = 256};
-    const MwTensor tensor = mw_tensor(MW_I32, 2, (int64_t[]){BATCH, LENGTH});
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
-    const char *npy = mw_arena_printf(arena, "npy:tokens=%s", npy_with("t.npy", &tensor, rows));
-    MwFeeds *feeds = opened(mesh, npy, "random");
     const int origin[MW_MAX_AXES] = {0};
     const MwBlock block =
         mw_block(&mesh->inputs[0].global, mesh->inputs[0].spec, &mesh->shape, origin);
     int32_t to[BATCH * LENGTH];
     MwFault fault = {0};
     ck_assert(!mw_feeds_input(feeds, 0, 1, &block, to, &fault));
-    ck_assert_str_eq(fault.text, "the data holds 256; the model takes 0 to 255");
+    ck_assert_str_eq(fault.text, message);
     mw_feeds_close(&feeds);
+}
+
+START_TEST(integers_outside_the_model_are_refused)
+{
+    int32_t rows[BATCH * LENGTH] = {[13] = 256};
+    const MwTensor tensor = mw_tensor(MW_I32, 2, (int64_t[]){BATCH, LENGTH});
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const char *npy = mw_arena_printf(arena, "npy:tokens=%s", npy_with("t.npy", &tensor, rows));
+    refuses_to_give(opened(mesh, npy, "random"), mesh,
+                    "the data holds 256; the model takes 0 to 255");
+}
+END_TEST
+
+START_TEST(integers_that_are_too_large_are_refused)
+{
+    const int64_t rows[BATCH * LENGTH] = {[13] = INT64_C(1) << 40};
+    char file[128 + sizeof rows] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<i8', 'fortran_order': "
+                                   "False, 'shape': (8, 6), }";
+    memcpy(file + 128, rows, sizeof rows);
+    MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    mesh->inputs[0].bound = 0; /* as of integers that name no rows */
+    const char *npy = mw_arena_printf(arena, "npy:tokens=%s", file_with("t", file, sizeof file));
+    refuses_to_give(opened(mesh, npy, "random"), mesh,
+                    "the data holds 1099511627776, which i32 has not");
+}
+END_TEST
+
+START_TEST(a_file_that_becomes_shorter_is_named)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    MwFeeds *feeds = opened(mesh, text_file(), "random");
+    const char *path = mw_arena_printf(arena, "%s/text", folder);
+    int32_t tokens[BATCH * LENGTH];
+    whole_batch(feeds, mesh, 0, 1, 1, tokens);
+    ck_assert_int_eq(truncate(path, 5), 0);
+    refuses_to_give(
+        feeds, mesh,
+        mw_arena_printf(arena, "%s has become shorter than the 1000 bytes that it had", path));
 }
 END_TEST
 
@@ -244,6 +278,7 @@ static const struct {
 } wrong[] = {
     {"lm:/nowhere", "", "cannot read /nowhere: No such file"},
     {"lm:/tmp", "", "cannot read /tmp: Is a directory"},
+    {"lm:/dev/zero", "", "cannot read /dev/zero: it is no regular file"},
     {"lm:FILE", "", "the file has 0 tokens; a row needs 6 and the one after"},
     {"lm:FILE", "abcdef", "the file has 6 tokens; a row needs 6 and the one after"},
     {"lm16:FILE", "abcdefghijklm", "the file has 6 tokens"},
@@ -283,7 +318,8 @@ static const struct {
     {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
     {"{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
     {"{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "it is in Fortran order"},
-    {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "cut off"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }",
+     "its shape has more elements than any file"},
     {"{'descr': '<f4', 'fortran_order': False, }", "its header has no shape"},
 };
 
@@ -352,6 +388,8 @@ int main(void)
     tcase_add_test(tests, arrays_give_batch_after_batch);
     tcase_add_test(tests, random_integers_are_below_their_bound);
     tcase_add_test(tests, integers_outside_the_model_are_refused);
+    tcase_add_test(tests, integers_that_are_too_large_are_refused);
+    tcase_add_test(tests, a_file_that_becomes_shorter_is_named);
     tcase_add_loop_test(tests, a_wrong_feed_is_named, 0, MW_COUNT(wrong));
     tcase_add_loop_test(tests, a_wrong_array_is_named, 0, MW_COUNT(headers));
     tcase_add_test(tests, arrays_are_written_as_they_are_read);
