@@ -38,6 +38,36 @@ static bool cannot(MwFault *fault, const char *what, const char *path)
 
 /* ---- Folders ---- */
 
+static const char unfinished[] = ".new-"; /* how the folder of a checkpoint is called at first */
+
+static void remove_folder(const char *path)
+{
+    char file[PATH_BYTES + 2 * (NAME_MAX + 1)];
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        unlink(file);
+    }
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
+/* Removes checkpoints that a run was killed in the middle of. */
+static void remove_unfinished(const char *dir)
+{
+    char path[PATH_BYTES + NAME_MAX];
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (strncmp(entry->d_name, unfinished, strlen(unfinished)) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+        remove_folder(path);
+    }
+    if (folder)
+        closedir(folder);
+}
+
 bool mw_checkpoint_prepare(const char *dir, MwFault *fault)
 {
     char path[PATH_BYTES];
@@ -51,6 +81,7 @@ bool mw_checkpoint_prepare(const char *dir, MwFault *fault)
         return cannot(fault, "write to", dir);
     close(file);
     unlink(path);
+    remove_unfinished(dir);
     return true;
 }
 
@@ -62,19 +93,6 @@ static int64_t step_of(const char *name)
         return -1;
     int64_t step = strtoll(name + 5, &end, 10);
     return *end ? -1 : step;
-}
-
-static void remove_folder(const char *path)
-{
-    char file[PATH_BYTES + NAME_MAX];
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-        unlink(file);
-    }
-    if (folder)
-        closedir(folder);
-    rmdir(path);
 }
 
 /* The greatest step below `below` that `dir` has a folder of; -1 if none. */
@@ -101,7 +119,7 @@ bool mw_checkpoint_begin(const char *dir, int64_t step, uint64_t seed, MwCheckpo
                          MwFault *fault)
 {
     *checkpoint = (MwCheckpoint){.step = step, .seed = seed};
-    snprintf(checkpoint->folder, sizeof checkpoint->folder, "%s/.new-XXXXXX", dir);
+    snprintf(checkpoint->folder, sizeof checkpoint->folder, "%s/%sXXXXXX", dir, unfinished);
     return mkdtemp(checkpoint->folder) != NULL || cannot(fault, "write to", dir);
 }
 

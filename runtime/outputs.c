@@ -86,6 +86,8 @@ static bool open_output(MwArena *arena, MwOutputs *outputs, const char *text, in
     Output *output = find_output(outputs, text, (size_t)(path - text), &index);
     if (!output)
         return mw_fault_set(fault, "the model has no output '%.*s'", (int)(path - text), text);
+    if (output->path)
+        return mw_fault_set(fault, "this output goes to %s already", output->path);
     output->path = path + 1;
     return outputs->transport->rank != 0 ||
            open_file(arena, &outputs->mesh->outputs[index], output, steps, fault);

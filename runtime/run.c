@@ -82,10 +82,24 @@ static bool is_speaker(void)
  * that the others let the speaker be the first. */
 static int fail_alike(int status)
 {
-    enum { PATIENCE_S = 3 };
+    enum { PATIENCE_S = 5 };
     if (!is_speaker())
         sleep(PATIENCE_S);
     return status;
+}
+
+/* Says what is wrong with the plan. A rank that is still there after the speaker had its time has
+ * another file than the speaker, and speaks for itself: the lowest first. */
+static int fail_with_diags(const MwDiags *diags)
+{
+    const int rank = launcher_rank();
+    fail_alike(STATUS_FAULT);
+    if (!is_speaker())
+        usleep((useconds_t)mw_min(rank, 8) * 200000);
+    mw_diags_print(diags, stderr);
+    if (!is_speaker())
+        fprintf(stderr, "(it is so on rank %d; rank 0 found nothing wrong)\n", rank);
+    return STATUS_FAULT;
 }
 
 typedef struct {
@@ -119,16 +133,16 @@ static bool agree(Run *run, bool good, const MwFault *fault)
 }
 
 /* Ends all ranks. Ranks that meet the same fault at once leave the message to the lowest. */
-static MW_NORETURN void end_all(Run *run, const MwFault *fault)
+static MW_NORETURN void end_all(Run *run, int64_t step, const MwFault *fault)
 {
     MwFault ignored;
     mw_outputs_close(&run->outputs, false, &ignored);
     usleep((useconds_t)mw_min(run->transport->rank, 8) * 50000);
     if (run->transport->size > 1)
         fprintf(stderr, "meshwright: rank %d: step %lld: %s\n", run->transport->rank,
-                (long long)run->step + 1, fault->text);
+                (long long)step, fault->text);
     else
-        fprintf(stderr, "meshwright: step %lld: %s\n", (long long)run->step + 1, fault->text);
+        fprintf(stderr, "meshwright: step %lld: %s\n", (long long)step, fault->text);
     run->transport->table->abort(run->transport, STATUS_FAULT);
 }
 
@@ -152,13 +166,31 @@ static int share_signs(Run *run, char *signs)
     char own = (char)((interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0));
     int all = 0;
     if (!run->transport->table->share(run->transport, &own, 1, signs, &fault))
-        end_all(run, &fault);
+        end_all(run, run->step + 1, &fault);
     for (int r = 0; r < run->transport->size; r++)
         all |= signs[r];
     return all;
 }
 
 /* ---- Stages of setting up ---- */
+
+/* As a shell takes it for one word. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_@%+=:,./-";
+    if (*word && !word[strspn(word, plain)]) {
+        fprintf(out, " %s", word);
+        return;
+    }
+    fputs(" '", out);
+    for (const char *c = word; *c; c++)
+        if (*c == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*c, out);
+    fputc('\'', out);
+}
 
 static void say_how_to_run(const Run *run, int size)
 {
@@ -170,7 +202,7 @@ static void say_how_to_run(const Run *run, int size)
             "mpirun -n %d",
             ranks, ranks == 1 ? "" : "s", size, ranks);
     for (int i = 0; i < run->argc; i++)
-        fprintf(stderr, " %s", run->argv[i]);
+        print_word(stderr, run->argv[i]);
     fprintf(stderr, "\n(with --oversubscribe after mpirun where the machine has fewer cores)\n");
 }
 
@@ -340,7 +372,7 @@ static Outcome run_step(Run *run, const MwExecutorData *data, char *signs)
     Outcome outcome;
     double begin_s = now_s();
     if (!mw_executor_step(run->executor, run->step + 1, data, &outcome.loss, &fault))
-        end_all(run, &fault);
+        end_all(run, run->step + 1, &fault);
     outcome.time_s = now_s() - begin_s;
     outcome.signs = share_signs(run, signs);
     return outcome;
@@ -354,7 +386,7 @@ static bool finish_step(Run *run, const Outcome *outcome)
         return agree(run, !run->data_failed, &run->data_fault);
     if (run->progress &&
         !mw_progress_step(run->progress, run->step + 1, outcome->loss, outcome->time_s, &fault))
-        end_all(run, &fault);
+        end_all(run, run->step + 1, &fault);
     run->step++;
     if (mw_executor_mesh(run->executor)->loss_buffer < 0 || isfinite(outcome->loss))
         return true;
@@ -376,7 +408,7 @@ static void save(Run *run)
     if (!mw_checkpoint_save(run->options.checkpoint, run->plan, run->executor, run->device,
                             run->transport, run->step, run->seed, &fault)) {
         mw_fault_prefix(&fault, "--checkpoint %s", run->options.checkpoint);
-        end_all(run, &fault);
+        end_all(run, run->step, &fault);
     }
 }
 
@@ -389,8 +421,8 @@ static int run_steps(Run *run)
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
     if (run->step >= run->options.steps && run->transport->rank == 0)
-        printf("nothing to do up to step %lld: the checkpoint is of step %lld\n",
-               (long long)run->options.steps, (long long)run->step);
+        printf("nothing to do up to step %lld: %lld are done\n", (long long)run->options.steps,
+               (long long)run->step);
     while (run->step < run->options.steps) {
         Outcome outcome = run_step(run, &data, signs);
         if (!finish_step(run, &outcome))
@@ -447,11 +479,8 @@ static int print_plan(MwArena *arena, const MwPlan *plan)
 static int run_with_options(Run *run)
 {
     MwDiags *diags = mw_diags_new(run->arena);
-    if (!mw_plan_check(run->plan, diags)) {
-        if (is_speaker())
-            mw_diags_print(diags, stderr);
-        return fail_alike(STATUS_FAULT);
-    }
+    if (!mw_plan_check(run->plan, diags))
+        return fail_with_diags(diags);
     if (run->options.check)
         return !is_speaker() || mw_plan_verify(run->arena, run->plan, stdout) ? 0 : STATUS_FAULT;
     return run_plan(run);
@@ -483,11 +512,7 @@ int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *
 static int run_if_read(int argc, char **argv, const MwPlan *plan, const MwDiags *diags,
                        const MwKernelEntry *kernels)
 {
-    if (plan)
-        return mw_run_main(argc, argv, plan, kernels);
-    if (is_speaker())
-        mw_diags_print(diags, stderr);
-    return fail_alike(STATUS_FAULT);
+    return plan ? mw_run_main(argc, argv, plan, kernels) : fail_with_diags(diags);
 }
 
 int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels)

@@ -111,6 +111,8 @@ const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *
     }
     if (options->resume && options->seed >= 0)
         return "--seed does not go with --resume: the seed is that of the checkpoint";
+    if (options->checkpoint_every && !options->checkpoint)
+        return "--checkpoint-every needs --checkpoint DIR";
     return NULL;
 }
 
