@@ -47,6 +47,23 @@ void mw_text_printf(MwText *text, const char *format, ...)
     text->bytes += (size_t)length;
 }
 
+void mw_text_add_word(MwText *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_@%+=:,./-";
+    if (*word && !word[strspn(word, plain)]) {
+        mw_text_add(text, word);
+        return;
+    }
+    mw_text_add(text, "'");
+    for (const char *c = word; *c; c++)
+        if (*c == '\'')
+            mw_text_add(text, "'\\''");
+        else
+            mw_text_add_n(text, c, 1);
+    mw_text_add(text, "'");
+}
+
 void mw_text_add_double(MwText *text, double value)
 {
     char digits[40];

@@ -7,6 +7,7 @@
  * aborts all. */
 #include "runtime/run.h"
 
+#include "base/text.h"
 #include "runtime/checkpoint.h"
 #include "runtime/executor.h"
 #include "runtime/feed.h"
@@ -29,7 +30,8 @@ typedef struct {
     MwArena *arena;
     const MwPlan *plan;
     const MwKernelEntry *kernels;
-    int argc;
+    const char *program; /* what stands before the options */
+    int argc;            /* the options are argv[1] ... */
     char **argv;
     MwRunOptions options;
     MwTransport *transport;
@@ -174,36 +176,21 @@ static int share_signs(Run *run, char *signs)
 
 /* ---- Stages of setting up ---- */
 
-/* As a shell takes it for one word. */
-static void print_word(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_@%+=:,./-";
-    if (*word && !word[strspn(word, plain)]) {
-        fprintf(out, " %s", word);
-        return;
-    }
-    fputs(" '", out);
-    for (const char *c = word; *c; c++)
-        if (*c == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*c, out);
-    fputc('\'', out);
-}
-
 static void say_how_to_run(const Run *run, int size)
 {
+    MwText words = {.arena = run->arena};
     int ranks = run->plan->rank_count;
     if (run->transport->rank != 0)
         return;
+    for (int i = 1; i < run->argc; i++) {
+        mw_text_add(&words, " ");
+        mw_text_add_word(&words, run->argv[i]);
+    }
     fprintf(stderr,
             "meshwright: this plan is for %d rank%s and was started on %d. Run it as\n    "
-            "mpirun -n %d",
-            ranks, ranks == 1 ? "" : "s", size, ranks);
-    for (int i = 0; i < run->argc; i++)
-        print_word(stderr, run->argv[i]);
-    fprintf(stderr, "\n(with --oversubscribe after mpirun where the machine has fewer cores)\n");
+            "mpirun -n %d %s%s\n(with --oversubscribe after mpirun where the machine has fewer "
+            "cores)\n",
+            ranks, ranks == 1 ? "" : "s", size, ranks, run->program, words.at ? words.at : "");
 }
 
 /* MPI is needed by plans for several ranks, and to tell that too many were started. */
@@ -486,19 +473,26 @@ static int run_with_options(Run *run)
     return run_plan(run);
 }
 
-int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels)
+/* `program` is what stands before the options argv[1] ..., as a shell takes it. */
+static int run_as(const char *program, int argc, char **argv, const MwPlan *plan,
+                  const MwKernelEntry *kernels)
 {
     MwArena *arena = mw_arena_new();
-    Run run = {.arena = arena, .plan = plan, .kernels = kernels, .argc = argc, .argv = argv};
+    Run run = {.arena = arena,
+               .plan = plan,
+               .kernels = kernels,
+               .program = program,
+               .argc = argc,
+               .argv = argv};
     const char *wrong = mw_run_options(arena, argc, argv, &run.options);
     int status = 0;
     if (wrong) {
         if (is_speaker())
-            fprintf(stderr, "meshwright: %s\n(%s --help lists the options)\n", wrong, argv[0]);
+            fprintf(stderr, "meshwright: %s\n(%s --help lists the options)\n", wrong, program);
         status = fail_alike(STATUS_USAGE);
     } else if (run.options.help) {
         if (is_speaker())
-            mw_run_help(stdout, argv[0]);
+            mw_run_help(stdout, program);
     } else if (run.options.print_plan) {
         status = is_speaker() ? print_plan(arena, plan) : 0;
     } else {
@@ -508,11 +502,14 @@ int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *
     return status;
 }
 
-/* Runs a plan that was read, or says why it could not be. */
-static int run_if_read(int argc, char **argv, const MwPlan *plan, const MwDiags *diags,
-                       const MwKernelEntry *kernels)
+int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels)
 {
-    return plan ? mw_run_main(argc, argv, plan, kernels) : fail_with_diags(diags);
+    MwArena *arena = mw_arena_new();
+    MwText program = {.arena = arena};
+    mw_text_add_word(&program, argv[0]);
+    int status = run_as(program.at, argc, argv, plan, kernels);
+    mw_arena_free(&arena);
+    return status;
 }
 
 int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels)
@@ -521,17 +518,21 @@ int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwK
     MwDiags *diags = mw_diags_new(arena);
     const MwSource source = {argv[0], text, bytes};
     const MwPlan *plan = mw_plan_parse(arena, &source, diags);
-    int status = run_if_read(argc, argv, plan, diags, kernels);
+    int status = plan ? mw_run_main(argc, argv, plan, kernels) : fail_with_diags(diags);
     mw_arena_free(&arena);
     return status;
 }
 
-int mw_run_file(int argc, char **argv, const char *path)
+int mw_run_file(int argc, char **argv)
 {
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
-    const MwPlan *plan = mw_plan_read(arena, path, diags);
-    int status = run_if_read(argc, argv, plan, diags, NULL);
+    MwText program = {.arena = arena};
+    mw_text_add_word(&program, argv[0]);
+    mw_text_add(&program, " ");
+    mw_text_add_word(&program, argv[1]);
+    const MwPlan *plan = mw_plan_read(arena, argv[1], diags);
+    int status = plan ? run_as(program.at, argc - 1, argv + 1, plan, NULL) : fail_with_diags(diags);
     mw_arena_free(&arena);
     return status;
 }
