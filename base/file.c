@@ -111,3 +111,9 @@ bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mo
     free(target);
     return good;
 }
+
+const char *mw_file_scratch(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}

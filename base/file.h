@@ -13,4 +13,7 @@ char *mw_file_read(MwArena *arena, const char *path, size_t *bytes);
 /* False with errno set; `path` is then as it was. `mode` is the permission bits, e.g. 0644. */
 bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode);
 
+/* The folder for files of a moment: $TMPDIR, or /tmp. */
+const char *mw_file_scratch(void);
+
 #endif

@@ -60,7 +60,7 @@ static const char program_text[] =
 
 static bool make_folder(Build *b)
 {
-    const char *parent = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    const char *parent = mw_file_scratch();
     char *folder = mw_arena_printf(b->arena, "%s/meshwright-XXXXXX", parent);
     if (!mkdtemp(folder))
         return fail(b, "make a folder in", parent);

@@ -48,7 +48,7 @@ static void file_path(const Offer *offer, const char *name, char path[192])
 static bool compile(const MwPlan *plan, Offer *offer)
 {
     char source[192], library[192];
-    const char *parent = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    const char *parent = mw_file_scratch();
     int length = snprintf(offer->folder, sizeof offer->folder, "%s/meshwright-XXXXXX", parent);
     if ((size_t)length >= sizeof offer->folder || !mkdtemp(offer->folder)) {
         *offer->folder = '\0';

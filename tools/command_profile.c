@@ -262,8 +262,7 @@ static void profile_machine(Profile *profile)
 {
     if (!can_write(profile))
         return;
-    const char *base = getenv("TMPDIR");
-    char *folder = mw_arena_printf(profile->arena, "%s/meshwright-XXXXXX", base ? base : "/tmp");
+    char *folder = mw_arena_printf(profile->arena, "%s/meshwright-XXXXXX", mw_file_scratch());
     profile->folder = mkdtemp(folder);
     if (!profile->folder) {
         mw_diag_error(profile->diags, mw_span_none(), "cannot make the folder '%s': %s", folder,

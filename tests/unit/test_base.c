@@ -112,6 +112,23 @@ START_TEST(doubles_print_shortest_and_read_back)
 }
 END_TEST
 
+START_TEST(words_are_quoted_for_the_shell)
+{
+    static const struct {
+        const char *word, *text;
+    } cases[] = {
+        {"--feed", "--feed"},   {"lm:a/b.txt", "lm:a/b.txt"}, {"", "''"},   {"a b", "'a b'"},
+        {"it's", "'it'\\''s'"}, {"$HOME;*", "'$HOME;*'"},     {"~", "'~'"}, {"\n", "'\n'"}};
+    MwArena *arena = mw_arena_new();
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwText text = {.arena = arena};
+        mw_text_add_word(&text, cases[i].word);
+        ck_assert_str_eq(text.at, cases[i].text);
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(diagnostics_show_line_and_caret)
 {
     MwArena *arena = mw_arena_new();
@@ -127,6 +144,17 @@ START_TEST(diagnostics_show_line_and_caret)
                                                "meshwright: error: cannot write\n");
     ck_assert_int_eq(mw_diags_error_count(diags), 2);
     mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(scratch_files_go_where_the_user_says)
+{
+    ck_assert_int_eq(setenv("TMPDIR", "/somewhere", 1), 0);
+    ck_assert_str_eq(mw_file_scratch(), "/somewhere");
+    ck_assert_int_eq(setenv("TMPDIR", "", 1), 0);
+    ck_assert_str_eq(mw_file_scratch(), "/tmp");
+    ck_assert_int_eq(unsetenv("TMPDIR"), 0);
+    ck_assert_str_eq(mw_file_scratch(), "/tmp");
 }
 END_TEST
 
@@ -226,6 +254,8 @@ int main(void)
     tcase_add_test(tests, suggestions_are_near_or_none);
     tcase_add_test(tests, doubles_print_shortest_and_read_back);
     tcase_add_test(tests, diagnostics_show_line_and_caret);
+    tcase_add_test(tests, words_are_quoted_for_the_shell);
+    tcase_add_test(tests, scratch_files_go_where_the_user_says);
     tcase_add_test(tests, a_failed_write_keeps_the_old_file);
     tcase_add_test(tests, links_and_pipes_stay_what_they_are);
     tcase_add_test(tests, a_pipe_is_read_to_its_end);
