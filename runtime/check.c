@@ -38,13 +38,12 @@ static void check_mesh(const MwPlan *plan, int index, MwArena *arena, MwDiags *d
 {
     char place[32];
     snprintf(place, sizeof place, "mesh %d", index);
-    const MwCheck check = {plan, &plan->meshes[index], diags, place};
+    const MwCheck check = {plan, &plan->meshes[index], diags, arena, place};
+    static void (*const parts[])(const MwCheck *) = {mw_check_mesh, mw_check_instrs, mw_check_tasks,
+                                                     mw_check_schedule};
     int before = mw_diags_error_count(diags);
-    mw_check_mesh(&check);
-    if (mw_diags_error_count(diags) == before)
-        mw_check_instrs(&check);
-    if (mw_diags_error_count(diags) == before)
-        mw_check_schedule(&check, arena);
+    for (int i = 0; i < MW_COUNT(parts) && mw_diags_error_count(diags) == before; i++)
+        parts[i](&check);
 }
 
 bool mw_plan_check(const MwPlan *plan, MwDiags *diags)

@@ -10,6 +10,7 @@ typedef struct {
     const MwPlan *plan;
     const MwPlanMesh *mesh;
     MwDiags *diags;
+    MwArena *arena; /* for as long as the check takes */
     /* Where errors are, as they say it: "mesh 0, program forward, instruction 3 (gemm)". */
     const char *place;
 } MwCheck;
@@ -18,11 +19,13 @@ void mw_check_error(const MwCheck *check, const char *format, ...) MW_PRINTF(2, 
 
 /* Kernels, ranks and meshes. */
 void mw_check_plan(const MwCheck *check);
-/* Buffers, inputs, outputs, weights, the report, tasks: indices, shapes and places. */
+/* Buffers, inputs, outputs, weights, the report: indices, shapes and places. */
 void mw_check_mesh(const MwCheck *check);
 /* Every instruction by itself. */
 void mw_check_instrs(const MwCheck *check);
+/* Which programs run on which micro-batches, and what uses the slots of buffers. */
+void mw_check_tasks(const MwCheck *check);
 /* What is read was written, and still is there, throughout two steps. */
-void mw_check_schedule(const MwCheck *check, MwArena *arena);
+void mw_check_schedule(const MwCheck *check);
 
 #endif

@@ -165,32 +165,6 @@ static void check_batch(const MwCheck *check, Label label, int buffer, const MwT
     check_data(check, label, buffer, &block, spec, false);
 }
 
-/* Data of micro-batches is put and taken with the tasks of a program. */
-static void check_program(const MwCheck *check, Label label, int program)
-{
-    if (program < 0 || program >= check->mesh->program_count)
-        mw_check_error(check, "%s '%s' belongs to program %d, which does not exist", label.kind,
-                       label.name, program);
-}
-
-static void check_input(const MwCheck *check, const MwPlanInput *input)
-{
-    const Label label = {"input", input->name};
-    check_batch(check, label, input->buffer, &input->global, input->spec, false);
-    check_program(check, label, input->program);
-}
-
-static void check_output(const MwCheck *check, const MwPlanOutput *output)
-{
-    const Label label = {"output", output->name};
-    check_batch(check, label, output->buffer, &output->global, output->spec, output->whole);
-    if (!output->whole)
-        check_program(check, label, output->program);
-    else if (output->program != -1)
-        mw_check_error(check, "output '%s' is whole and belongs to program %d", output->name,
-                       output->program);
-}
-
 static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
 {
     const Label label = {"weight", weight->name};
@@ -225,7 +199,7 @@ static void check_loss(const MwCheck *check)
                        mesh->loss_buffer);
 }
 
-/* ---- The report and the tasks ---- */
+/* ---- The report ---- */
 
 static void check_operator(const MwCheck *check, const MwPlanOperator *op)
 {
@@ -242,34 +216,6 @@ static void check_operator(const MwCheck *check, const MwPlanOperator *op)
                            op->name, op->collectives[i].axis);
 }
 
-/* Every micro-batch has its tasks, and they stand together. */
-static void check_tasks(const MwCheck *check)
-{
-    const MwPlanMesh *mesh = check->mesh;
-    int64_t groups = 0;
-    for (int t = 0; t < mesh->task_count; t++) {
-        const MwPlanTask *task = &mesh->tasks[t];
-        if (task->program < 0 || task->program >= mesh->program_count)
-            mw_check_error(check, "task %d runs program %d, which does not exist", t,
-                           task->program);
-        if (task->micro_batch < -1 || task->micro_batch >= check->plan->micro_batches) {
-            mw_check_error(check, "task %d is of micro-batch %d of %d", t, task->micro_batch,
-                           check->plan->micro_batches);
-            return;
-        }
-        bool is_first = t == 0 || mesh->tasks[t - 1].micro_batch != task->micro_batch;
-        for (int k = 0; task->micro_batch >= 0 && is_first && k < t; k++)
-            if (mesh->tasks[k].micro_batch == task->micro_batch)
-                mw_check_error(check,
-                               "tasks %d and %d are of micro-batch %d, apart from each other", k, t,
-                               task->micro_batch);
-        groups += task->micro_batch >= 0 && is_first;
-    }
-    if (groups < check->plan->micro_batches)
-        mw_check_error(check, "%lld of %d micro-batches have tasks", (long long)groups,
-                       check->plan->micro_batches);
-}
-
 void mw_check_mesh(const MwCheck *check)
 {
     const MwPlanMesh *mesh = check->mesh;
@@ -278,9 +224,11 @@ void mw_check_mesh(const MwCheck *check)
     for (int i = 0; i < mesh->buffer_count; i++)
         check_buffer(check, i);
     for (int i = 0; i < mesh->input_count; i++)
-        check_input(check, &mesh->inputs[i]);
+        check_batch(check, (Label){"input", mesh->inputs[i].name}, mesh->inputs[i].buffer,
+                    &mesh->inputs[i].global, mesh->inputs[i].spec, false);
     for (int i = 0; i < mesh->output_count; i++)
-        check_output(check, &mesh->outputs[i]);
+        check_batch(check, (Label){"output", mesh->outputs[i].name}, mesh->outputs[i].buffer,
+                    &mesh->outputs[i].global, mesh->outputs[i].spec, mesh->outputs[i].whole);
     for (int i = 0; i < mesh->weight_count; i++)
         check_weight(check, &mesh->weights[i]);
     CHECK_NAMES(check, "inputs", mesh->inputs, mesh->input_count);
@@ -290,5 +238,4 @@ void mw_check_mesh(const MwCheck *check)
     check_loss(check);
     for (int i = 0; i < mesh->operator_count; i++)
         check_operator(check, &mesh->operators[i]);
-    check_tasks(check);
 }

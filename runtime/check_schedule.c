@@ -1,294 +1,163 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows two steps of the schedule, event by event, without data: what is read must have been
- * written, and nothing that lies over it may have been written since. So no two buffers that hold
- * something needed overlap; no lifetime is taken from the plan.
+/* Follows two steps of the schedule without data, activity by activity: what is read must have been
+ * written, for the same micro-batch, and nothing that lies over it may have been written since. So
+ * no two buffers that hold something needed overlap; no lifetime is taken from the plan.
  *
- * Every write of a buffer gets the next number, and each byte of the arena has the number of the
- * last write over it. A buffer is intact if none of its bytes has a number above that of its own
- * last write. The numbers stand in a tree over the pieces that the ends of buffers cut the arena
- * into, so that an event costs the logarithm of their count. */
-#include "runtime/check.h"
+ * Buffers that the activities treat alike share their fate, so that one of each class is followed:
+ * there are few classes, however many buffers and micro-batches. */
+#include "runtime/check_effects.h"
 
-#include "base/vec.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The last write over each byte ---- */
-
-/* A node covers a range of pieces. Numbers only grow, so the last range assignment is also the
- * largest number. */
+/* A buffer with all that decides its fate, as bytes. */
 typedef struct {
-    int whole;   /* the last write over all of it at once */
-    int largest; /* in any part of it */
-} Node;
-
-typedef struct {
-    int64_t *cuts; /* piece i is the bytes [cuts[i], cuts[i + 1]) */
-    int piece_count;
-    Node *nodes;
-} Writes;
-
-static int compare_cuts(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static Writes writes_new(MwArena *arena, const MwPlanMesh *mesh)
-{
-    Writes writes = {.cuts = MW_NEW(arena, int64_t, 2 * mesh->buffer_count + 1)};
-    int count = 0, kept = 0;
-    for (int i = 0; i < mesh->buffer_count; i++) {
-        writes.cuts[count++] = mesh->buffers[i].offset;
-        writes.cuts[count++] = mesh->buffers[i].offset + mesh->buffers[i].bytes;
-    }
-    qsort(writes.cuts, (size_t)count, sizeof *writes.cuts, compare_cuts);
-    for (int i = 0; i < count; i++)
-        if (kept == 0 || writes.cuts[i] != writes.cuts[kept - 1])
-            writes.cuts[kept++] = writes.cuts[i];
-    writes.piece_count = (int)mw_max(kept - 1, 1);
-    writes.nodes = MW_NEW(arena, Node, 4 * (size_t)writes.piece_count);
-    return writes;
-}
-
-static int piece_at(const Writes *writes, int64_t offset)
-{
-    const int64_t *cut = bsearch(&offset, writes->cuts, (size_t)writes->piece_count + 1,
-                                 sizeof offset, compare_cuts);
-    MW_ASSERT(cut);
-    return (int)(cut - writes->cuts);
-}
-
-/* Pieces [begin, end) of the node's [low, high) get `number`. */
-static void set_range(Node *nodes, int node, int low, int high, int begin, int end, int number)
-{
-    if (begin >= high || end <= low)
-        return;
-    nodes[node].largest = number;
-    if (begin <= low && high <= end) {
-        nodes[node].whole = number;
-        return;
-    }
-    int middle = low + (high - low) / 2;
-    set_range(nodes, 2 * node + 1, low, middle, begin, end, number);
-    set_range(nodes, 2 * node + 2, middle, high, begin, end, number);
-}
-
-static int largest_in(const Node *nodes, int node, int low, int high, int begin, int end)
-{
-    if (begin >= high || end <= low)
-        return 0;
-    if (begin <= low && high <= end)
-        return nodes[node].largest;
-    int middle = low + (high - low) / 2;
-    int left = largest_in(nodes, 2 * node + 1, low, middle, begin, end);
-    int right = largest_in(nodes, 2 * node + 2, middle, high, begin, end);
-    return (int)mw_max(nodes[node].whole, mw_max(left, right));
-}
-
-/* ---- Events ---- */
-
-/* Where in a step something happens: an instruction of a task, or else what `name` says. */
-typedef struct {
-    const char *name;
-    int task, instr;
-} Place;
-
-typedef struct {
-    Place place;
+    unsigned char *key;
+    size_t key_bytes;
     int buffer;
-} Write;
+} Kind;
+
+typedef struct {
+    int time; /* of the activity that wrote it; 0: none did */
+    int micro_batch;
+} Slot;
 
 typedef struct {
     const MwCheck *check;
-    MwArena *arena;
-    Writes writes;
-    MW_VEC(Write) log; /* write n is log.at[n - 1] */
-    int *last;         /* [buffers] number of the last write of each; 0: none in this step */
-    bool *reported;    /* [buffers] one error is enough */
+    const MwEffects *effects;
+    int *ran;    /* [activities] the last time of each; 0: never */
+    Slot *slots; /* of one buffer */
+    int time;    /* of the activity that runs, 1 first */
+    int buffer;
+    bool failed;
 } Follow;
 
-static const char *place_text(const Follow *follow, Place place, char *text, size_t bytes)
+/* ---- Classes ---- */
+
+static int compare_keys(const void *a, const void *b)
 {
-    const MwPlanMesh *mesh = follow->check->mesh;
-    if (place.name) {
-        snprintf(text, bytes, "%s", place.name);
-        return text;
+    const Kind *x = a, *y = b;
+    return memcmp(x->key, y->key, x->key_bytes);
+}
+
+static int compare_kinds(const void *a, const void *b)
+{
+    const int keys = compare_keys(a, b);
+    return keys ? keys : ((const Kind *)a)->buffer - ((const Kind *)b)->buffer;
+}
+
+static Kind kind_of(const MwCheck *check, const MwEffects *effects, int buffer)
+{
+    const MwPlanBuffer *of = &check->mesh->buffers[buffer];
+    const size_t bytes = sizeof of->slots + 1 + (size_t)effects->activity_count;
+    Kind kind = {mw_arena_alloc(check->arena, bytes), bytes, buffer};
+    unsigned char *at = kind.key;
+    memcpy(at, &of->slots, sizeof of->slots);
+    at += sizeof of->slots;
+    *at++ = of->persistent;
+    for (int a = 0; a < effects->activity_count; a++) {
+        const MwEffect *effect = &effects->effects[a][buffer];
+        *at++ = (unsigned char)((effect->reader > 0) | effect->writes << 1 |
+                                (effect->culprit > 0) << 2 | (effect->lost > 0) << 3);
     }
-    const MwPlanProgram *program = &mesh->programs[mesh->tasks[place.task].program];
-    snprintf(text, bytes, "program %s, instruction %d (%s)", program->name, place.instr,
-             mw_plan_instr_name(follow->check->plan, &program->instrs[place.instr]));
-    return text;
+    return kind;
 }
 
-static void write_buffer(Follow *follow, Place place, int buffer)
+/* ---- One buffer of a class ---- */
+
+/* The last write over the buffer since an activity at `time` wrote it; 0: none. */
+static int last_culprit(const Follow *follow, int time)
 {
-    const MwPlanBuffer *to = &follow->check->mesh->buffers[buffer];
-    mw_vec_push(follow->arena, &follow->log, ((Write){place, buffer}));
-    follow->last[buffer] = follow->log.count;
-    set_range(follow->writes.nodes, 0, 0, follow->writes.piece_count,
-              piece_at(&follow->writes, to->offset),
-              piece_at(&follow->writes, to->offset + to->bytes), follow->log.count);
+    int last = 0;
+    for (int a = 0; a < follow->effects->activity_count; a++) {
+        const int culprit = follow->effects->effects[a][follow->buffer].culprit;
+        if (culprit && follow->ran[a] >= time) {
+            time = follow->ran[a];
+            last = culprit;
+        }
+    }
+    return last;
 }
 
-static void report(Follow *follow, Place place, int buffer, int culprit)
+static void check_read(Follow *follow, const MwEffect *effect, const Slot *slot, int micro_batch)
 {
-    const MwPlanBuffer *buffers = follow->check->mesh->buffers;
-    char here[200], there[200];
-    MwCheck check = *follow->check;
-    if (follow->reported[buffer])
+    const MwAccessPlace *place = &follow->effects->places.at[effect->reader];
+    const MwPlanBuffer *buffer = &follow->check->mesh->buffers[follow->buffer];
+    follow->failed = true;
+    if (!slot->time) {
+        mw_check_place_error(follow->check, place,
+                             "reads buffer %d '%s' before anything has written it", follow->buffer,
+                             buffer->name);
         return;
-    follow->reported[buffer] = true;
-    snprintf(here, sizeof here, "%s, ", check.place);
-    size_t length = strlen(here);
-    place_text(follow, place, here + length, sizeof here - length);
-    check.place = here;
-    if (!culprit) {
-        mw_check_error(&check, "reads buffer %d '%s' before anything has written it", buffer,
-                       buffers[buffer].name);
+    }
+    const int culprit = effect->lost ? effect->lost : last_culprit(follow, slot->time);
+    if (culprit) {
+        mw_check_overwritten(follow->check, follow->effects, effect->reader, culprit);
         return;
     }
-    const Write *write = &follow->log.at[culprit - 1];
-    mw_check_error(&check,
-                   "reads buffer %d '%s', which %s has overwritten with buffer %d '%s' that lies "
-                   "over it",
-                   buffer, buffers[buffer].name,
-                   place_text(follow, write->place, there, sizeof there), write->buffer,
-                   buffers[write->buffer].name);
-}
-
-static void read_buffer(Follow *follow, Place place, int buffer)
-{
-    const MwPlanBuffer *from = &follow->check->mesh->buffers[buffer];
-    if (!follow->last[buffer]) {
-        report(follow, place, buffer, 0);
+    if (!buffer->persistent && micro_batch >= 0 && slot->micro_batch >= 0 &&
+        slot->micro_batch != micro_batch) {
+        mw_check_place_error(follow->check, place,
+                             "reads buffer %d '%s' of micro-batch %d, where that of micro-batch %d "
+                             "is: it has %d slot%s",
+                             follow->buffer, buffer->name, micro_batch, slot->micro_batch,
+                             buffer->slots, buffer->slots == 1 ? "" : "s");
         return;
     }
-    int largest = largest_in(follow->writes.nodes, 0, 0, follow->writes.piece_count,
-                             piece_at(&follow->writes, from->offset),
-                             piece_at(&follow->writes, from->offset + from->bytes));
-    if (largest > follow->last[buffer])
-        report(follow, place, buffer, largest);
+    follow->failed = false;
 }
 
-/* ---- The schedule ---- */
-
-static void follow_task(Follow *follow, int task)
+static void follow_activity(Follow *follow, int activity, int micro_batch)
 {
-    const MwPlanMesh *mesh = follow->check->mesh;
-    const MwPlanProgram *program = &mesh->programs[mesh->tasks[task].program];
-    for (int i = 0; i < program->instr_count; i++) {
-        const MwPlanInstr *instr = &program->instrs[i];
-        const Place place = {NULL, task, i};
-        for (int k = 0; k < instr->operand_count; k++)
-            if (instr->operands[k].access != MW_ACCESS_WRITE)
-                read_buffer(follow, place, instr->operands[k].buffer);
-        for (int k = 0; k < instr->operand_count; k++)
-            if (instr->operands[k].access != MW_ACCESS_READ)
-                write_buffer(follow, place, instr->operands[k].buffer);
-    }
+    const MwEffect *effect = &follow->effects->effects[activity][follow->buffer];
+    Slot *slot =
+        &follow->slots[mw_plan_slot(&follow->check->mesh->buffers[follow->buffer], micro_batch)];
+    follow->time++;
+    if (effect->reader && !follow->failed)
+        check_read(follow, effect, slot, micro_batch);
+    if (effect->writes)
+        *slot = (Slot){follow->time, micro_batch};
+    follow->ran[activity] = follow->time;
 }
 
-static void follow_inputs(Follow *follow)
+/* Slots that micro-batches reach. */
+static size_t slot_count(const MwCheck *check, int buffer)
 {
-    const MwPlanMesh *mesh = follow->check->mesh;
-    for (int i = 0; i < mesh->input_count; i++)
-        write_buffer(follow, (Place){.name = "filling the inputs"}, mesh->inputs[i].buffer);
-}
-
-static void follow_outputs(Follow *follow, bool whole)
-{
-    const MwPlanMesh *mesh = follow->check->mesh;
-    for (int i = 0; i < mesh->output_count; i++)
-        if (mesh->outputs[i].whole == whole)
-            read_buffer(follow, (Place){.name = "taking the outputs"}, mesh->outputs[i].buffer);
-}
-
-/* The first task after `task` of another micro-batch. */
-static int group_end(const MwPlanMesh *mesh, int task)
-{
-    int end = task + 1;
-    while (end < mesh->task_count && mesh->tasks[end].micro_batch == mesh->tasks[task].micro_batch)
-        end++;
-    return end;
-}
-
-/* True if the micro-batch at `task` runs the same programs as the `repeats` groups before it. What
- * is intact after a sequence of events was followed twice does not change when it is followed
- * again, so further repeats prove nothing. */
-static bool is_repeat(const MwPlanMesh *mesh, int task, int repeats)
-{
-    int count = group_end(mesh, task) - task;
-    if (mesh->tasks[task].micro_batch < 0 || task < repeats * count)
-        return false;
-    for (int r = 1; r <= repeats; r++) {
-        int before = task - r * count;
-        if (mesh->tasks[before].micro_batch < 0 || group_end(mesh, before) - before != count ||
-            (before > 0 && mesh->tasks[before - 1].micro_batch == mesh->tasks[before].micro_batch))
-            return false;
-        for (int i = 0; i < count; i++)
-            if (mesh->tasks[before + i].program != mesh->tasks[task + i].program)
-                return false;
-    }
-    return true;
-}
-
-static void follow_group(Follow *follow, int begin, int end)
-{
-    bool has_data = follow->check->mesh->tasks[begin].micro_batch >= 0;
-    if (has_data)
-        follow_inputs(follow);
-    for (int task = begin; task < end; task++)
-        follow_task(follow, task);
-    if (has_data)
-        follow_outputs(follow, false);
-}
-
-/* Sets the weights, or those alone that every step sets again. */
-static void follow_weights(Follow *follow, bool each_step)
-{
-    const MwPlanMesh *mesh = follow->check->mesh;
-    for (int i = 0; i < mesh->weight_count; i++)
-        if (mesh->weights[i].reset_each_step || !each_step)
-            write_buffer(follow, (Place){.name = "setting the weights"}, mesh->weights[i].buffer);
-}
-
-/* Nothing but what is persistent lives on. */
-static void forget_values(Follow *follow)
-{
-    const MwPlanMesh *mesh = follow->check->mesh;
-    for (int i = 0; i < mesh->buffer_count; i++)
-        if (!mesh->buffers[i].persistent)
-            follow->last[i] = 0;
+    return (size_t)mw_min(check->mesh->buffers[buffer].slots, check->plan->micro_batches);
 }
 
 static void follow_step(Follow *follow)
 {
     const MwPlanMesh *mesh = follow->check->mesh;
-    const Place end = {.name = "the end of the step"};
-    forget_values(follow);
-    follow_weights(follow, true);
-    for (int task = 0; task < mesh->task_count; task = group_end(mesh, task))
-        if (!is_repeat(mesh, task, 2))
-            follow_group(follow, task, group_end(mesh, task));
-    follow_outputs(follow, true);
-    if (mesh->loss_buffer >= 0)
-        read_buffer(follow, end, mesh->loss_buffer);
-    for (int i = 0; i < mesh->weight_count; i++)
-        if (!mesh->weights[i].reset_each_step)
-            read_buffer(follow, end, mesh->weights[i].buffer);
+    if (!mesh->buffers[follow->buffer].persistent)
+        memset(follow->slots, 0, sizeof *follow->slots * slot_count(follow->check, follow->buffer));
+    follow_activity(follow, mesh->program_count + MW_ACTIVITY_RESET, -1);
+    for (int t = 0; t < mesh->task_count; t++)
+        follow_activity(follow, mesh->tasks[t].program, mesh->tasks[t].micro_batch);
+    follow_activity(follow, mesh->program_count + MW_ACTIVITY_END, -1);
 }
 
-void mw_check_schedule(const MwCheck *check, MwArena *arena)
+static void follow_buffer(const MwCheck *check, const MwEffects *effects, int buffer)
 {
     Follow follow = {.check = check,
-                     .arena = arena,
-                     .writes = writes_new(arena, check->mesh),
-                     .last = MW_NEW(arena, int, check->mesh->buffer_count),
-                     .reported = MW_NEW(arena, bool, check->mesh->buffer_count)};
-    follow_weights(&follow, false);
+                     .effects = effects,
+                     .ran = MW_NEW(check->arena, int, effects->activity_count),
+                     .slots = MW_NEW(check->arena, Slot, slot_count(check, buffer)),
+                     .buffer = buffer};
+    follow_activity(&follow, check->mesh->program_count + MW_ACTIVITY_SET_WEIGHTS, -1);
     follow_step(&follow);
     follow_step(&follow);
+}
+
+void mw_check_schedule(const MwCheck *check)
+{
+    const int count = check->mesh->buffer_count;
+    const MwEffects effects = mw_check_effects(check);
+    Kind *kinds = MW_NEW(check->arena, Kind, count);
+    for (int b = 0; b < count; b++)
+        kinds[b] = kind_of(check, &effects, b);
+    qsort(kinds, (size_t)count, sizeof *kinds, compare_kinds);
+    for (int i = 0; i < count; i++)
+        if (i == 0 || compare_keys(&kinds[i - 1], &kinds[i]) != 0)
+            follow_buffer(check, &effects, kinds[i].buffer);
 }

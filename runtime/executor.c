@@ -7,12 +7,6 @@
 
 #include <math.h>
 
-/* An instruction with its operands' places found. */
-typedef struct {
-    void **operands;
-    int64_t *operand_bytes;
-} Ready;
-
 struct MwExecutor {
     const MwPlan *plan;
     const MwPlanMesh *mesh;
@@ -20,11 +14,14 @@ struct MwExecutor {
     MwTransport *transport;
     MwTrace *trace;
     int coordinate[MW_MAX_AXES];
-    char *memory;      /* the arena, on the device */
-    void *staging;     /* of one input or output, on the host; NULL where the device is the host */
-    MwKernelArg *args; /* of the instruction that runs */
-    Ready **ready;     /* [program][instruction] */
+    char *memory;  /* the arena, on the device */
+    void *staging; /* of one input or output, on the host; NULL where the device is the host */
+    /* Of the instruction that runs. */
+    MwKernelArg *args;
+    void **operands;
+    int64_t *operand_bytes;
     uint64_t seed;
+    int64_t step;
 };
 
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor)
@@ -32,9 +29,15 @@ const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor)
     return executor->mesh;
 }
 
+/* The slot that tasks of a micro-batch use. */
+static void *slot_of(const MwExecutor *executor, int buffer, int micro_batch)
+{
+    return executor->memory + mw_plan_slot_offset(&executor->mesh->buffers[buffer], micro_batch);
+}
+
 void *mw_executor_buffer(const MwExecutor *executor, int buffer)
 {
-    return executor->memory + executor->mesh->buffers[buffer].offset;
+    return slot_of(executor, buffer, -1);
 }
 
 /* ---- Getting ready ---- */
@@ -49,32 +52,20 @@ static const MwPlanMesh *mesh_of_rank(const MwPlan *plan, int rank)
     MW_UNREACHABLE();
 }
 
-static Ready ready_instr(const MwExecutor *executor, MwArena *arena, const MwPlanInstr *instr)
-{
-    Ready ready = {MW_NEW(arena, void *, instr->operand_count),
-                   MW_NEW(arena, int64_t, instr->operand_count)};
-    for (int i = 0; i < instr->operand_count; i++) {
-        int buffer = instr->operands[i].buffer;
-        ready.operands[i] = mw_executor_buffer(executor, buffer);
-        ready.operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
-    }
-    return ready;
-}
-
-static void ready_programs(MwExecutor *executor, MwArena *arena)
+/* Room for what any one instruction takes. */
+static void make_room(MwExecutor *executor, MwArena *arena)
 {
     const MwPlanMesh *mesh = executor->mesh;
-    int most_args = 0;
-    executor->ready = MW_NEW(arena, Ready *, mesh->program_count);
+    int args = 0, operands = 0;
     for (int p = 0; p < mesh->program_count; p++) {
-        const MwPlanProgram *program = &mesh->programs[p];
-        executor->ready[p] = MW_NEW(arena, Ready, program->instr_count);
-        for (int i = 0; i < program->instr_count; i++) {
-            executor->ready[p][i] = ready_instr(executor, arena, &program->instrs[i]);
-            most_args = (int)mw_max(most_args, program->instrs[i].arg_count);
+        for (int i = 0; i < mesh->programs[p].instr_count; i++) {
+            args = (int)mw_max(args, mesh->programs[p].instrs[i].arg_count);
+            operands = (int)mw_max(operands, mesh->programs[p].instrs[i].operand_count);
         }
     }
-    executor->args = MW_NEW(arena, MwKernelArg, most_args);
+    executor->args = MW_NEW(arena, MwKernelArg, args);
+    executor->operands = MW_NEW(arena, void *, operands);
+    executor->operand_bytes = MW_NEW(arena, int64_t, operands);
 }
 
 /* The most that one input or output takes. */
@@ -103,7 +94,7 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
         return NULL;
     if (!device->is_host)
         executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(mesh));
-    ready_programs(executor, arena);
+    make_room(executor, arena);
     return executor;
 }
 
@@ -125,10 +116,9 @@ bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
     return start_weights(executor, false, fault);
 }
 
-/* ---- Running ---- */
+/* ---- Instructions ---- */
 
-static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, int micro_batch,
-                             int64_t step)
+static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, int micro_batch)
 {
     const MwMeshShape *shape = &executor->mesh->shape;
     switch (arg->kind) {
@@ -141,15 +131,14 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, i
                                   mw_mesh_block(shape, arg->axes, executor->coordinate) *
                                       arg->block_stride};
     case MW_ARG_STEP:
-        return (MwKernelArg){.i = step};
+        return (MwKernelArg){.i = executor->step};
     case MW_ARG_SEED:
         return (MwKernelArg){.i = (int64_t)executor->seed};
     }
     MW_UNREACHABLE();
 }
 
-static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr, const Ready *ready,
-                           MwFault *fault)
+static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr, MwFault *fault)
 {
     const MwExchange exchange = {
         .kind = (MwCollective)instr->target,
@@ -157,32 +146,41 @@ static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr,
         .type = instr->type,
         .combine = instr->combine,
         .count = instr->count,
-        .source = ready->operands[0],
-        .destination = ready->operands[1],
+        .source = executor->operands[0],
+        .destination = executor->operands[1],
     };
     return executor->transport->table->exchange(executor->transport, executor->device, &exchange,
                                                 fault);
 }
 
-static bool run_instr(MwExecutor *executor, const MwPlanInstr *instr, const Ready *ready,
-                      int micro_batch, int64_t step, MwFault *fault)
+static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, int micro_batch,
+                     MwFault *fault)
 {
-    if (instr->kind == MW_INSTR_COLLECTIVE)
-        return run_collective(executor, instr, ready, fault);
     for (int i = 0; i < instr->arg_count; i++)
-        executor->args[i] = arg_value(executor, &instr->args[i], micro_batch, step);
-    const MwCall call = {instr, ready->operands, ready->operand_bytes, executor->args};
+        executor->args[i] = arg_value(executor, &instr->args[i], micro_batch);
+    const MwCall call = {instr, executor->operands, executor->operand_bytes, executor->args};
     return executor->device->table->run(executor->device, &call, fault);
 }
 
-static bool run_task(MwExecutor *executor, const MwPlanTask *task, int64_t step, MwFault *fault)
+static bool run_instr(const MwExecutor *executor, const MwPlanInstr *instr, int micro_batch,
+                      MwFault *fault)
+{
+    for (int i = 0; i < instr->operand_count; i++) {
+        const int buffer = instr->operands[i].buffer;
+        executor->operands[i] = slot_of(executor, buffer, micro_batch);
+        executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
+    }
+    return instr->kind == MW_INSTR_COLLECTIVE ? run_collective(executor, instr, fault)
+                                              : run_call(executor, instr, micro_batch, fault);
+}
+
+static bool run_program(const MwExecutor *executor, const MwPlanTask *task, MwFault *fault)
 {
     const MwPlanProgram *program = &executor->mesh->programs[task->program];
     for (int i = 0; i < program->instr_count; i++) {
         const MwPlanInstr *instr = &program->instrs[i];
         mw_trace_begin(executor->trace);
-        if (!run_instr(executor, instr, &executor->ready[task->program][i], task->micro_batch, step,
-                       fault))
+        if (!run_instr(executor, instr, task->micro_batch, fault))
             return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, i,
                                    mw_plan_instr_name(executor->plan, instr));
         mw_trace_end(executor->trace, mw_plan_instr_name(executor->plan, instr), program->name, i);
@@ -190,16 +188,18 @@ static bool run_task(MwExecutor *executor, const MwPlanTask *task, int64_t step,
     return true;
 }
 
-static bool feed_input(const MwExecutor *executor, int index, int micro_batch, int64_t step,
+/* ---- Inputs and outputs ---- */
+
+static bool feed_input(const MwExecutor *executor, int index, int micro_batch,
                        const MwExecutorData *data, MwFault *fault)
 {
     const MwPlanInput *input = &executor->mesh->inputs[index];
     const MwBlock block =
         mw_block_micro(&input->global, input->spec, &executor->mesh->shape, executor->coordinate,
                        micro_batch, executor->plan->micro_batches);
-    void *to = mw_executor_buffer(executor, input->buffer);
+    void *to = slot_of(executor, input->buffer, micro_batch);
     void *host = executor->staging ? executor->staging : to;
-    if (!data->input(data->context, index, step, &block, host, fault))
+    if (!data->input(data->context, index, executor->step, &block, host, fault))
         return mw_fault_prefix(fault, "input %s", input->name);
     return !executor->staging ||
            executor->device->table->copy_in(
@@ -207,7 +207,7 @@ static bool feed_input(const MwExecutor *executor, int index, int micro_batch, i
                mw_block_elements(&block) * mw_type_bytes(input->global.type), fault);
 }
 
-static bool take_output(const MwExecutor *executor, int index, int micro_batch, int64_t step,
+static bool take_output(const MwExecutor *executor, int index, int micro_batch,
                         const MwExecutorData *data, MwFault *fault)
 {
     const MwPlanOutput *output = &executor->mesh->outputs[index];
@@ -215,39 +215,49 @@ static bool take_output(const MwExecutor *executor, int index, int micro_batch, 
     const MwBlock block = mw_block_micro(&output->global, output->spec, shape, executor->coordinate,
                                          output->whole ? 0 : micro_batch,
                                          output->whole ? 1 : executor->plan->micro_batches);
-    const void *from = mw_executor_buffer(executor, output->buffer);
+    const void *from = slot_of(executor, output->buffer, micro_batch);
     if (executor->staging &&
         !executor->device->table->copy_out(
             executor->device, executor->staging, from,
             mw_block_elements(&block) * mw_type_bytes(output->global.type), fault))
         return false;
     bool is_first = mw_block_is_first(&output->global, output->spec, shape, executor->coordinate);
-    return data->output(data->context, index, step, &block, is_first,
+    return data->output(data->context, index, executor->step, &block, is_first,
                         executor->staging ? executor->staging : from, fault) ||
            mw_fault_prefix(fault, "output %s", output->name);
 }
 
-static bool feed_inputs(const MwExecutor *executor, int micro_batch, int64_t step,
+static bool feed_inputs(const MwExecutor *executor, const MwPlanTask *task,
                         const MwExecutorData *data, MwFault *fault)
 {
     for (int i = 0; i < executor->mesh->input_count; i++)
-        if (!feed_input(executor, i, micro_batch, step, data, fault))
+        if (executor->mesh->inputs[i].program == task->program &&
+            !feed_input(executor, i, task->micro_batch, data, fault))
             return false;
     return true;
 }
 
-/* The outputs of a micro-batch, or those of the whole step. */
-static bool take_outputs(const MwExecutor *executor, bool whole, int micro_batch, int64_t step,
+/* The outputs of a task; those of the step are of program -1. */
+static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
                          const MwExecutorData *data, MwFault *fault)
 {
     for (int i = 0; data->output && i < executor->mesh->output_count; i++)
-        if (executor->mesh->outputs[i].whole == whole &&
-            !take_output(executor, i, micro_batch, step, data, fault))
+        if (executor->mesh->outputs[i].program == task->program &&
+            !take_output(executor, i, task->micro_batch, data, fault))
             return false;
     return true;
 }
 
-static bool read_loss(MwExecutor *executor, double *loss, MwFault *fault)
+/* ---- Steps ---- */
+
+static bool run_task(const MwExecutor *executor, const MwPlanTask *task, const MwExecutorData *data,
+                     MwFault *fault)
+{
+    return feed_inputs(executor, task, data, fault) && run_program(executor, task, fault) &&
+           take_outputs(executor, task, data, fault);
+}
+
+static bool read_loss(const MwExecutor *executor, double *loss, MwFault *fault)
 {
     float value = NAN;
     if (executor->mesh->loss_buffer >= 0 &&
@@ -262,19 +272,12 @@ static bool read_loss(MwExecutor *executor, double *loss, MwFault *fault)
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
                       MwFault *fault)
 {
-    const MwPlanMesh *mesh = executor->mesh;
+    const MwPlanTask end = {.program = -1, .micro_batch = -1};
+    executor->step = step;
     if (!start_weights(executor, true, fault))
         return false;
-    for (int t = 0; t < mesh->task_count; t++) {
-        int micro = mesh->tasks[t].micro_batch;
-        bool is_first = t == 0 || mesh->tasks[t - 1].micro_batch != micro;
-        bool is_last = t + 1 == mesh->task_count || mesh->tasks[t + 1].micro_batch != micro;
-        if (micro >= 0 && is_first && !feed_inputs(executor, micro, step, data, fault))
+    for (int t = 0; t < executor->mesh->task_count; t++)
+        if (!run_task(executor, &executor->mesh->tasks[t], data, fault))
             return false;
-        if (!run_task(executor, &mesh->tasks[t], step, fault))
-            return false;
-        if (micro >= 0 && is_last && !take_outputs(executor, false, micro, step, data, fault))
-            return false;
-    }
-    return take_outputs(executor, true, 0, step, data, fault) && read_loss(executor, loss, fault);
+    return take_outputs(executor, &end, data, fault) && read_loss(executor, loss, fault);
 }

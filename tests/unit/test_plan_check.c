@@ -78,8 +78,21 @@ BREAK(operator_operand, good->mesh->operators[0].operands[0].operator_index = 2)
 BREAK(operator_axis, good->mesh->operators[1].collectives[0].axis = 1)
 BREAK(task_program, good->mesh->tasks[0].program = 2)
 BREAK(task_micro, good->mesh->tasks[0].micro_batch = 2)
-BREAK(task_apart, good->mesh->tasks[2].micro_batch = 0)
-BREAK(task_missing, good->mesh->tasks[1].micro_batch = -1)
+BREAK(task_partly, good->mesh->tasks[2].micro_batch = 0)
+BREAK(task_twice, good->mesh->tasks[1].micro_batch = 0)
+BREAK(task_mixed, good->mesh->tasks[1].micro_batch = -1)
+BREAK(no_tasks, good->mesh->task_count = 0)
+BREAK(input_program, good->mesh->inputs[0].program = 2)
+BREAK(output_update, good->mesh->outputs[0].program = 1)
+BREAK(output_whole, good->mesh->outputs[1].program = 0)
+BREAK(no_slots, good->buffers[SAMPLE_X].slots = 0)
+BREAK(many_slots, good->buffers[SAMPLE_X].slots = INT_MAX;
+      good->buffers[SAMPLE_X].bytes = ((int64_t)1 << 60) - 64)
+BREAK(slots_outside, good->buffers[SAMPLE_DIFF].slots = 2)
+BREAK(weight_slots, good->buffers[SAMPLE_W].slots = 2;
+      good->buffers[SAMPLE_W].offset = good->mesh->arena_bytes; good->mesh->arena_bytes += 128;
+      good->update[DESCEND].operands[0].buffer = SAMPLE_LOSS_PART)
+BREAK(update_slots, good->buffers[SAMPLE_LOSS].slots = 2)
 BREAK(instr_target, good->forward[DIFF].target = 7)
 BREAK(instr_kind, good->forward[DIFF].kind = 9)
 BREAK(instr_operator, good->forward[DIFF].operator_index = 2)
@@ -161,8 +174,18 @@ static const struct {
     {operator_axis, "operator 'w.grad' communicates over axis 1"},
     {task_program, "task 0 runs program 2"},
     {task_micro, "task 0 is of micro-batch 2 of 2"},
-    {task_apart, "tasks 0 and 2 are of micro-batch 0, apart"},
-    {task_missing, "1 of 2 micro-batches have tasks"},
+    {task_partly, "program update runs 1 times, and there are 2 micro-batches"},
+    {task_twice, "program forward runs on micro-batch 0 twice"},
+    {task_mixed, "program forward runs both on micro-batches and without one"},
+    {no_tasks, "no program runs on the micro-batches"},
+    {input_program, "input 'x' belongs to program 2, which does not exist"},
+    {output_update, "output 'pred' belongs to program update, which runs on no micro-batch"},
+    {output_whole, "output 'loss' is whole and belongs to program 0"},
+    {no_slots, "buffer 3 'x' has 0 slots of 64 bytes"},
+    {many_slots, "buffer 3 'x' has 2147483647 slots of 1152921504606846912 bytes"},
+    {slots_outside, "buffer 6 'a "},
+    {weight_slots, "setting the weights uses buffer 0 'w', which has 2 slots, without"},
+    {update_slots, "program update uses buffer 7 'loss', which has 2 slots, without"},
     {instr_target, "program forward, instruction 1 (unknown): there is no such"},
     {instr_kind, "program forward, instruction 1 (unknown): there is no such"},
     {instr_operator, "program forward, instruction 1 (diff): it is of operator 2"},
