@@ -412,7 +412,8 @@ static bool node_has_unit(const MwNode *node)
 {
     MwLowering lowering = mw_op_info(node->op)->lowering;
     return mw_node_is_kernel(node) || lowering == MW_LOWER_CONTRACT ||
-           lowering == MW_LOWER_LIBRARY || lowering == MW_LOWER_COLLECTIVE;
+           lowering == MW_LOWER_LIBRARY || lowering == MW_LOWER_COLLECTIVE ||
+           lowering == MW_LOWER_TRANSFER;
 }
 
 static void start_units(Fusion *f)
@@ -480,7 +481,8 @@ static void merge_units(Fusion *f)
 static void store(Fusion *f, MwValueId value)
 {
     MwValueId root = mw_legal_root(f->legal, value);
-    if (!mw_op_is_generator(mw_value_node(f->legal->graph, root)->op))
+    MwOp op = mw_value_node(f->legal->graph, root)->op;
+    if (!mw_op_is_generator(op) && op != MW_OP_SEND)
         f->out->is_stored[root.index] = true;
 }
 

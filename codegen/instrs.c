@@ -93,10 +93,10 @@ static const char *kernel_name(const MwEmitter *e, const MwUnit *unit, int index
     return text.at;
 }
 
-static int find_kernel(const MwEmitter *e, const char *body, uint64_t hash)
+static int find_kernel(const MwKernelPool *pool, const char *body, uint64_t hash)
 {
-    for (int i = 0; i < e->bodies.count; i++)
-        if (e->bodies.at[i].hash == hash && strcmp(e->bodies.at[i].body, body) == 0)
+    for (int i = 0; i < pool->bodies.count; i++)
+        if (pool->bodies.at[i].hash == hash && strcmp(pool->bodies.at[i].body, body) == 0)
             return i;
     return -1;
 }
@@ -104,21 +104,40 @@ static int find_kernel(const MwEmitter *e, const char *body, uint64_t hash)
 /* Index of the kernel with that body, a new one if there is none. */
 static int kernel_index(MwEmitter *e, const MwUnit *unit, const MwKernelDef *kernel)
 {
+    MwKernelPool *pool = e->pool;
     MwText body = {.arena = e->arena};
     mw_c_print_body(&body, kernel);
     uint64_t hash = mw_hash_bytes(body.at, body.bytes);
-    int index = find_kernel(e, body.at, hash);
+    int index = find_kernel(pool, body.at, hash);
     if (index >= 0)
         return index;
-    index = e->kernels.count;
+    index = pool->kernels.count;
     const char *name = kernel_name(e, unit, index);
-    mw_c_print_function(&e->source, name, unit_comment(e, unit), body.at);
-    mw_vec_push(e->arena, &e->bodies, ((MwEmittedKernel){hash, body.at, index}));
-    mw_vec_push(e->arena, &e->kernels,
+    mw_c_print_function(&pool->source, name, unit_comment(e, unit), body.at);
+    mw_vec_push(e->arena, &pool->bodies, ((MwEmittedKernel){hash, body.at, index}));
+    mw_vec_push(e->arena, &pool->kernels,
                 ((MwPlanKernel){.name = name,
                                 .operand_count = kernel->operands.count,
                                 .arg_count = kernel->args.count}));
     return index;
+}
+
+MwKernelPool *mw_kernel_pool_new(MwArena *arena)
+{
+    MwKernelPool *pool = MW_NEW(arena, MwKernelPool, 1);
+    pool->arena = arena;
+    pool->source.arena = arena;
+    mw_c_print_prelude(&pool->source);
+    return pool;
+}
+
+const char *mw_kernel_pool_source(MwKernelPool *pool)
+{
+    const char **names = MW_NEW(pool->arena, const char *, pool->kernels.count);
+    for (int i = 0; i < pool->kernels.count; i++)
+        names[i] = pool->kernels.at[i].name;
+    mw_c_print_table(&pool->source, names, pool->kernels.count);
+    return pool->source.at;
 }
 
 static MwPlanInstr emit_kernel(MwEmitter *e, int u)
@@ -313,21 +332,31 @@ static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
     return instr;
 }
 
+/* ---- Transfers ---- */
+
+static MwPlanInstr emit_transfer(MwEmitter *e, const MwNode *node)
+{
+    bool sends = node->op == MW_OP_SEND;
+    MwPlanInstr instr = new_instr(e, sends ? MW_INSTR_SEND : MW_INSTR_RECEIVE,
+                                  (int)mw_node_int(node, MW_ATTR_TRANSFER), 1, 0);
+    instr.operands[0] = sends ? (MwPlanOperand){operand_buffer(e, node, 0), MW_ACCESS_READ}
+                              : (MwPlanOperand){result_buffer(e, node, 0), MW_ACCESS_WRITE};
+    return instr;
+}
+
 /* ---- Units ---- */
 
 MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
-                         const MwStorage *storage, const MwCluster *cluster)
+                         const MwStorage *storage, const MwCluster *cluster, MwKernelPool *pool)
 {
     MwArena *arena = legal->graph->arena;
     MwEmitter e = {.arena = arena,
-                   .local = local,
                    .legal = legal,
                    .units = units,
                    .storage = storage,
-                   .model = mw_cost_model(cluster, &local->mesh)};
+                   .model = mw_cost_model(cluster, &local->mesh),
+                   .pool = pool};
     e.lower = mw_lower_begin(legal, units, storage->buffer, &local->mesh);
-    e.source.arena = arena;
-    mw_c_print_prelude(&e.source);
     return e;
 }
 
@@ -344,16 +373,9 @@ MwPlanInstr mw_instr_of_unit(MwEmitter *e, int u)
         return emit_attention(e, u, node);
     case MW_LOWER_COLLECTIVE:
         return emit_collective(e, node);
+    case MW_LOWER_TRANSFER:
+        return emit_transfer(e, node);
     default:
         MW_UNREACHABLE();
     }
-}
-
-const char *mw_instr_source(MwEmitter *e)
-{
-    const char **names = MW_NEW(e->arena, const char *, e->kernels.count);
-    for (int i = 0; i < e->kernels.count; i++)
-        names[i] = e->kernels.at[i].name;
-    mw_c_print_table(&e->source, names, e->kernels.count);
-    return e->source.at;
 }

@@ -15,31 +15,37 @@ typedef struct {
     int index;
 } MwEmittedKernel;
 
+/* The kernels of a plan, equal ones once, whichever mesh they run on. */
 typedef struct {
     MwArena *arena;
-    const MwLocalGraph *local;
+    MW_VEC(MwPlanKernel) kernels;
+    MW_VEC(MwEmittedKernel) bodies; /* by kernel */
+    MwText source;                  /* functions so far */
+} MwKernelPool;
+
+MwKernelPool *mw_kernel_pool_new(MwArena *arena);
+/* The whole unit of C: prelude, functions, table. */
+const char *mw_kernel_pool_source(MwKernelPool *pool);
+
+typedef struct {
+    MwArena *arena;
     const MwLegal *legal;
     const MwUnits *units;
     const MwStorage *storage;
     MwCostModel model;
     MwLower lower;
-    MW_VEC(MwPlanKernel) kernels;
-    MW_VEC(MwEmittedKernel) bodies; /* by kernel */
-    MwText source;                  /* functions so far */
+    MwKernelPool *pool;
 } MwEmitter;
 
 MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
-                         const MwStorage *storage, const MwCluster *cluster);
+                         const MwStorage *storage, const MwCluster *cluster, MwKernelPool *pool);
 
 /* The instruction of a unit, but for operator_index. A kernel that was there before is called
- * again.
+ * again. The target of a send or receive is the number of its transfer.
  */
 MwPlanInstr mw_instr_of_unit(MwEmitter *e, int unit);
 
 /* Copies a buffer to another. */
 MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes);
-
-/* The whole unit of C: prelude, functions, table. */
-const char *mw_instr_source(MwEmitter *e);
 
 #endif

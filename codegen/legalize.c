@@ -302,6 +302,9 @@ static void legalize_node(MwLegalizer *l, const MwNode *node)
     case MW_LOWER_COLLECTIVE:
         mw_legal_collective(l, node, operands, results);
         break;
+    case MW_LOWER_TRANSFER:
+        mw_legal_transfer(l, node, operands, results);
+        break;
     case MW_LOWER_GATHER:
         legalize_move(l, node, operands, results);
         break;
@@ -351,9 +354,11 @@ static bool *find_needed(const MwGraph *graph)
         need(graph, needed, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)
         need(graph, needed, graph->assigns.at[i].value);
-    for (int n = graph->nodes.count - 1; n >= 0; n--)
+    for (int n = graph->nodes.count - 1; n >= 0; n--) {
+        needed[n] = needed[n] || graph->nodes.at[n].op == MW_OP_SEND;
         for (int k = 0; k < graph->nodes.at[n].operand_count && needed[n]; k++)
             need(graph, needed, graph->nodes.at[n].operands[k]);
+    }
     return needed;
 }
 

@@ -20,6 +20,9 @@ typedef struct {
     /* Per legal value and type: its dense form of that type, made in phase `phase`, if one was
      * needed. */
     MW_VEC(MwLegalForms) forms;
+    /* By phase: the last receive and the sends after it. A later receive waits for them, so that no
+     * mesh waits for what another will send only after what it has not sent yet. */
+    MW_VEC(MwValueId) transfers[MW_PHASE_COUNT];
 } MwLegalizer;
 
 /* Adds a node and the views of its results. A view that strides cannot express is one of a copy. */
@@ -44,5 +47,7 @@ void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *ope
                         MwValueId *results);
 void mw_legal_collective(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                          MwValueId *results);
+void mw_legal_transfer(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                       MwValueId *results);
 
 #endif

@@ -23,15 +23,15 @@ const char *mw_plan_report_source(MwArena *arena, const MwNode *node)
 }
 
 static void fill_operands(MwArena *arena, const MwReport *report, const MwReportNode *from,
-                          MwPlanOperator *to)
+                          int first, MwPlanOperator *to)
 {
     to->operand_count = from->operand_count;
     to->operands = MW_NEW(arena, MwPlanOperatorOperand, from->operand_count);
     for (int k = 0; k < from->operand_count; k++)
-        to->operands[k] =
-            (MwPlanOperatorOperand){.operator_index = report->index[from->operands[k].giver.index],
-                                    .rank = from->operands[k].rank,
-                                    .spec = from->operands[k].spec};
+        to->operands[k] = (MwPlanOperatorOperand){
+            .operator_index = first + report->index[from->operands[k].giver.index],
+            .rank = from->operands[k].rank,
+            .spec = from->operands[k].spec};
     to->collective_count = from->collective_count;
     to->collectives = MW_NEW(arena, MwPlanCollective, from->collective_count);
     for (int i = 0; i < from->collective_count; i++)
@@ -41,7 +41,8 @@ static void fill_operands(MwArena *arena, const MwReport *report, const MwReport
                                                 .time_s = from->collectives[i].time_s};
 }
 
-static MwPlanOperator operator_of(MwArena *arena, const MwStage *stage, const MwReportNode *from)
+static MwPlanOperator operator_of(MwArena *arena, const MwStage *stage, const MwReportNode *from,
+                                  int first)
 {
     const MwGraph *graph = stage->local->global;
     const MwNode *node = mw_node(graph, from->node);
@@ -57,7 +58,7 @@ static MwPlanOperator operator_of(MwArena *arena, const MwStage *stage, const Mw
                          .runner_up = from->runner_up,
                          .runner_up_extra_s = from->runner_up_extra_s,
                          .pinned = from->pinned};
-    fill_operands(arena, stage->report, from, &to);
+    fill_operands(arena, stage->report, from, first, &to);
     return to;
 }
 
@@ -66,12 +67,12 @@ void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh)
     const MwReport *report = stage->report;
     if (!report)
         return;
-    mesh->operators = MW_NEW(arena, MwPlanOperator, report->count);
-    mesh->operator_count = report->count;
+    int first = mesh->operator_count;
     for (int i = 0; i < report->count; i++)
-        mesh->operators[i] = operator_of(arena, stage, &report->nodes[i]);
-    mesh->costs.objective_s = report->objective_s;
-    mesh->costs.lower_bound_s = report->lower_bound_s;
-    mesh->costs.compute_s = report->compute_s;
-    mesh->costs.communication_s = report->communication_s;
+        mesh->operators[mesh->operator_count++] =
+            operator_of(arena, stage, &report->nodes[i], first);
+    mesh->costs.objective_s += report->objective_s;
+    mesh->costs.lower_bound_s += report->lower_bound_s;
+    mesh->costs.compute_s += report->compute_s;
+    mesh->costs.communication_s += report->communication_s;
 }

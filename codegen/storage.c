@@ -10,8 +10,10 @@ typedef struct {
     const MwLegal *legal;
     const MwUnits *units;
     const MwOrder *order;
+    const MwFlight *flight;
     MwStorage *out;
     int32_t *last_use; /* [values] position of the last unit that reads a root; -1: none */
+    bool *is_moving;   /* [values] a root that is sent or received */
 } Storage;
 
 static const MwGraph *graph_of(const Storage *s)
@@ -32,13 +34,40 @@ static bool is_persistent(const Storage *s, MwValueId root)
     return op == MW_OP_WEIGHT || op == MW_OP_STATE;
 }
 
-/* The last position of the program that `position` is in. */
-static int program_end(const Storage *s, int position)
+/* The program that `position` is in; after all, the update. */
+static MwPhase phase_at(const Storage *s, int position)
 {
     for (int p = 0; p < MW_PHASE_COUNT; p++)
         if (position < s->order->begin[p + 1])
-            return s->order->begin[p + 1] - 1;
-    return s->order->count;
+            return (MwPhase)p;
+    return MW_PHASE_UPDATE;
+}
+
+/* The last position of the program that `position` is in. */
+static int program_end(const Storage *s, int position)
+{
+    return position < s->order->count ? s->order->begin[phase_at(s, position) + 1] - 1
+                                      : s->order->count;
+}
+
+MwPhase mw_storage_input_phase(const MwLegal *legal, const MwUnits *units, MwValueId root)
+{
+    const MwGraph *graph = legal->graph;
+    MwPhase first = MW_PHASE_UPDATE;
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count && units->unit_of[n] >= 0; k++)
+            if (mw_value_equal(mw_legal_root(legal, graph->nodes.at[n].operands[k]), root) &&
+                graph->nodes.at[n].phase < first)
+                first = graph->nodes.at[n].phase;
+    return first == MW_PHASE_UPDATE ? MW_PHASE_FORWARD : first;
+}
+
+/* The first position at which a root is there. */
+static int begin_of(const Storage *s, MwValueId root)
+{
+    if (mw_value_node(graph_of(s), root)->op == MW_OP_INPUT)
+        return s->order->begin[mw_storage_input_phase(s->legal, s->units, root)];
+    return (int)mw_max(made_at(s, root), 0);
 }
 
 /* ---- Uses ---- */
@@ -49,12 +78,24 @@ static void note_use(Storage *s, MwValueId value, int position)
     *last = (int32_t)mw_max(*last, position);
 }
 
-/* What leaves the step is read after its last task, or after the last of its micro-batch. */
+/* What leaves the step is read at its end, or after the last program of its micro-batch; where other
+ * tasks may run before that, after the program that makes it. */
 static void note_leaving(Storage *s, MwValueId value)
 {
-    int begin = (int)mw_max(made_at(s, mw_legal_root(s->legal, value)), 0);
-    int end = s->order->begin[MW_PHASE_UPDATE] - 1;
-    note_use(s, value, begin > end ? s->order->count : end);
+    MwValueId root = mw_legal_root(s->legal, value);
+    int begin = begin_of(s, root), end = s->order->begin[MW_PHASE_UPDATE] - 1;
+    if (is_persistent(s, root) || begin > end)
+        note_use(s, value, s->order->count);
+    else
+        note_use(s, value, s->flight->is_chain ? end : program_end(s, begin));
+}
+
+static void note_moving(Storage *s, const MwNode *node)
+{
+    if (node->op == MW_OP_SEND)
+        s->is_moving[mw_legal_root(s->legal, node->operands[0]).index] = true;
+    if (node->op == MW_OP_RECEIVE)
+        s->is_moving[node->first_result] = true;
 }
 
 static void find_last_uses(Storage *s)
@@ -62,6 +103,9 @@ static void find_last_uses(Storage *s)
     const MwGraph *graph = graph_of(s);
     s->last_use = MW_NEW(s->arena, int32_t, graph->values.count);
     memset(s->last_use, -1, sizeof(int32_t) * (size_t)graph->values.count);
+    s->is_moving = MW_NEW(s->arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        note_moving(s, mw_legal_at(s->legal, n));
     for (int n = 0; n < graph->nodes.count; n++)
         for (int k = 0; k < mw_legal_at(s->legal, n)->operand_count && s->units->unit_of[n] >= 0;
              k++)
@@ -78,14 +122,29 @@ static void find_last_uses(Storage *s)
 static int add_buffer(Storage *s, MwStorageBuffer buffer)
 {
     buffer.bytes = mw_tensor_bytes(&buffer.tensor);
-    mw_vec_push(s->arena, &s->out->buffers, buffer);
-    return s->out->buffers.count - 1;
+    mw_vec_push(s->arena, &s->out->mesh->buffers, buffer);
+    return s->out->mesh->buffers.count - 1;
 }
 
 static MwStorageBuffer *buffer_of(const Storage *s, MwValueId root)
 {
     int index = s->out->buffer[root.index];
-    return index < 0 ? NULL : &s->out->buffers.at[index];
+    return index < 0 ? NULL : &s->out->mesh->buffers.at[index];
+}
+
+/* Whether a root lives over several tasks, and in how many slots. */
+static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
+{
+    MwPhase from = phase_at(s, begin_of(s, root));
+    MwPhase to = phase_at(s, (int)mw_max(begin_of(s, root), s->last_use[root.index]));
+    *slots = 1;
+    if (is_persistent(s, root) || from == MW_PHASE_UPDATE ||
+        (!s->is_moving[root.index] && (s->flight->is_chain || from == to)))
+        return s->is_moving[root.index] && !is_persistent(s, root);
+    if (to != MW_PHASE_UPDATE)
+        *slots = (int)mw_min(s->flight->slots[from][to] + s->is_moving[root.index],
+                             s->flight->micro_batches);
+    return true;
 }
 
 /* Value `root` lies in the buffer that `host` has. */
@@ -100,8 +159,8 @@ static void share_buffer(Storage *s, MwValueId root, MwValueId host)
 
 static void give_buffer(Storage *s, MwValueId root)
 {
-    int begin = (int)mw_max(made_at(s, root), 0);
-    MwStorageBuffer buffer = {.value = root,
+    int begin = begin_of(s, root);
+    MwStorageBuffer buffer = {.name = mw_value(graph_of(s), root)->name,
                               .tensor = *mw_value_tensor(graph_of(s), root),
                               .persistent = is_persistent(s, root),
                               .begin = begin,
@@ -109,6 +168,7 @@ static void give_buffer(Storage *s, MwValueId root)
                               .written = made_at(s, root)};
     if (buffer.persistent)
         buffer.end = s->order->count;
+    buffer.spans = spans_tasks(s, root, &buffer.slots);
     s->out->buffer[root.index] = add_buffer(s, buffer);
 }
 
@@ -210,8 +270,10 @@ static void keep_copied_values(Storage *s)
 static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int position)
 {
     const MwStorageBuffer *buffer = buffer_of(s, host);
-    return buffer && !buffer->persistent && buffer->end == position && buffer->written < position &&
-           made_at(s, host) >= 0 && same_storage(s, value, host);
+    int slots;
+    return buffer && !buffer->persistent && !buffer->spans && !spans_tasks(s, value, &slots) &&
+           buffer->end == position && buffer->written < position && made_at(s, host) >= 0 &&
+           same_storage(s, value, host);
 }
 
 /* Gives result `value` of a unit the buffer of an operand that dies there, if one fits. */
@@ -252,48 +314,71 @@ static void give_results(Storage *s, int position)
         return;
     MwTensor tensor = mw_tensor(MW_F32, 1, (int64_t[]){mw_ceil_div(bytes, 4)});
     s->out->scratch[s->order->unit[position]] = add_buffer(
-        s, (MwStorageBuffer){
-               .value = mw_no_value(), .tensor = tensor, .begin = position, .end = position});
+        s, (MwStorageBuffer){.tensor = tensor, .slots = 1, .begin = position, .end = position});
 }
 
 /* ---- Offsets ---- */
 
-/* What lives through the step lies first; the rest shares what follows. */
-static void place_buffers(Storage *s)
+static int64_t buffer_bytes(const MwStorageBuffer *buffer)
 {
-    int count = s->out->buffers.count, moving = 0;
-    MwLifetime *lifetimes = MW_NEW(s->arena, MwLifetime, count);
+    return (buffer->slots - 1) * mw_round_up(buffer->bytes, MW_BUFFER_ALIGNMENT) + buffer->bytes;
+}
+
+/* What lives through the step or over tasks lies first; the rest shares what follows. */
+void mw_storage_place(MwArena *arena, MwMeshStorage *mesh)
+{
+    int count = mesh->buffers.count, moving = 0;
+    MwLifetime *lifetimes = MW_NEW(arena, MwLifetime, count);
     int64_t fixed = 0, fixed_live = 0;
     for (int i = 0; i < count; i++) {
-        MwStorageBuffer *buffer = &s->out->buffers.at[i];
-        if (buffer->persistent) {
+        MwStorageBuffer *buffer = &mesh->buffers.at[i];
+        if (buffer->persistent || buffer->spans) {
             buffer->offset = fixed;
-            fixed += mw_round_up(buffer->bytes, MW_BUFFER_ALIGNMENT);
-            fixed_live += buffer->bytes;
+            fixed += mw_round_up(buffer_bytes(buffer), MW_BUFFER_ALIGNMENT);
+            fixed_live += buffer->bytes * buffer->slots;
         } else {
             lifetimes[moving++] =
                 (MwLifetime){.bytes = buffer->bytes, .begin = buffer->begin, .end = buffer->end};
         }
     }
-    int64_t bytes = mw_memory_assign(s->arena, lifetimes, moving, MW_BUFFER_ALIGNMENT);
-    s->out->live_bytes = fixed_live + mw_memory_lower_bound(s->arena, lifetimes, moving);
-    s->out->arena_bytes = fixed + bytes;
+    int64_t bytes = mw_memory_assign(arena, lifetimes, moving, MW_BUFFER_ALIGNMENT);
+    mesh->live_bytes = fixed_live + mw_memory_lower_bound(arena, lifetimes, moving);
+    mesh->arena_bytes = fixed + bytes;
     moving = 0;
     for (int i = 0; i < count; i++)
-        if (!s->out->buffers.at[i].persistent)
-            s->out->buffers.at[i].offset = fixed + lifetimes[moving++].offset;
+        if (!mesh->buffers.at[i].persistent && !mesh->buffers.at[i].spans)
+            mesh->buffers.at[i].offset = fixed + lifetimes[moving++].offset;
 }
 
-MwStorage mw_storage_plan(const MwLegal *legal, const MwUnits *units, const MwOrder *order)
+/* Positions of the stage become those of the mesh. */
+static void move_positions(Storage *s, int first_buffer)
+{
+    MwMeshStorage *mesh = s->out->mesh;
+    for (int i = first_buffer; i < mesh->buffers.count; i++) {
+        mesh->buffers.at[i].begin += mesh->positions;
+        mesh->buffers.at[i].end += mesh->positions;
+    }
+    mesh->positions += s->order->count + 1;
+}
+
+MwStorage mw_storage_plan(MwMeshStorage *mesh, const MwLegal *legal, const MwUnits *units,
+                          const MwOrder *order, const MwFlight *flight)
 {
     const MwGraph *graph = legal->graph;
     MwArena *arena = graph->arena;
-    MwStorage out = {.buffer = MW_NEW(arena, int32_t, graph->values.count),
+    int first_buffer = mesh->buffers.count;
+    MwStorage out = {.mesh = mesh,
+                     .buffer = MW_NEW(arena, int32_t, graph->values.count),
                      .scratch = MW_NEW(arena, int32_t, units->units.count),
                      .copies = MW_NEW(arena, bool, graph->assigns.count)};
     memset(out.buffer, -1, sizeof(int32_t) * (size_t)graph->values.count);
     memset(out.scratch, -1, sizeof(int32_t) * (size_t)units->units.count);
-    Storage s = {.arena = arena, .legal = legal, .units = units, .order = order, .out = &out};
+    Storage s = {.arena = arena,
+                 .legal = legal,
+                 .units = units,
+                 .order = order,
+                 .flight = flight,
+                 .out = &out};
     find_last_uses(&s);
     for (int v = 0; v < graph->values.count; v++)
         if (units->is_stored[v] && made_at(&s, (MwValueId){v}) < 0)
@@ -302,6 +387,6 @@ MwStorage mw_storage_plan(const MwLegal *legal, const MwUnits *units, const MwOr
     keep_copied_values(&s);
     for (int p = 0; p < order->count; p++)
         give_results(&s, p);
-    place_buffers(&s);
+    move_positions(&s, first_buffer);
     return out;
 }

@@ -106,7 +106,7 @@ static MwTerm call_operator(MwExpander *ex, const MwCall *call, MwOp op)
         any_tensor |= terms[i].kind == MW_TERM_TENSOR;
     }
     int wanted = mw_op_info(op)->operands;
-    if (wanted != MW_ANY && call->rest_count != wanted) {
+    if (wanted >= 0 && call->rest_count != wanted) {
         mw_expand_error(ex, call->site.span, "%s takes %d operand%s, not %d", call->callee, wanted,
                         wanted == 1 ? "" : "s", call->rest_count);
         return mw_term_none();

@@ -267,14 +267,15 @@ typedef enum {
     MW_LOWER_CONTRACT,
     MW_LOWER_GATHER,
     MW_LOWER_LIBRARY,
-    MW_LOWER_COLLECTIVE
+    MW_LOWER_COLLECTIVE,
+    MW_LOWER_TRANSFER
 } MwLowering;
 
-enum { MW_ANY = -1 };
+enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
 
 typedef struct {
     const char *name;
-    int operands, results; /* MW_ANY: varies */
+    int operands, results; /* MW_ANY or MW_SOME: varies */
     uint64_t attrs;        /* bit k: attribute key k */
     MwCombine combine;
     MwLinear linear;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define ANY MW_ANY
+#define SOME MW_SOME
 static const MwOpInfo ops[MW_OP_COUNT] = {
 #define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
            lowering, flops, expression)                                                            \
@@ -21,6 +22,7 @@ static const MwOpInfo ops[MW_OP_COUNT] = {
 #undef OP
 };
 #undef ANY
+#undef SOME
 
 static const struct {
     const char *name;

@@ -79,6 +79,12 @@ bool mw_shape_constant(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
+bool mw_shape_receive(MwShapeContext *context)
+{
+    MwTensor result = shape_and_type(context);
+    return mw_shape_give(context, &result);
+}
+
 bool mw_shape_iota(MwShapeContext *context)
 {
     MwTensor result = shape_and_type(context);

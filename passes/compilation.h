@@ -15,6 +15,7 @@
 /* What the user asked for on the command line. */
 typedef struct {
     int micro_batches;       /* 0: as the train statement says */
+    int stages;              /* 0: as the search finds best */
     MwMeshShape mesh;        /* axis_count 0: the best of all */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
     const char *const *pins; /* texts of `--pin`: "layers.*.mlp.w1=[R, S1]" */
@@ -32,6 +33,14 @@ typedef struct {
     MwLocalGraph *local;         /* by partition: what each device of its mesh runs */
 } MwStage;
 
+/* A value that one stage makes and another uses. */
+typedef struct {
+    const char *name;
+    MwTensor tensor; /* global; of one micro-batch, unless it crosses in the update phase */
+    MwPhase phase;   /* in which it is sent and received */
+    int from_stage, to_stage;
+} MwCrossing;
+
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
@@ -40,9 +49,11 @@ typedef struct {
     /* By differentiate, for update: [values of graph] the gradient of the loss by each weight; no
      * value where there is none. */
     const MwValueId *gradient;
-    MwStaging staging; /* by stages */
-    MwStage *stages;   /* by split, from where on they stand for `graph`: [staging.stage_count];
+    MwStaging staging;     /* by stages */
+    MwStage *stages;       /* by split, from where on they stand for `graph`: [staging.stage_count];
                           NULL before */
+    MwCrossing *crossings; /* by split: [transfer attribute of send and receive] */
+    int crossing_count;
 } MwCompilation;
 
 #endif

@@ -14,7 +14,7 @@ typedef struct {
 
 static bool is_view(const MwNode *node)
 {
-    return mw_op_info(node->op)->lowering == MW_LOWER_VIEW;
+    return mw_op_info(node->op)->lowering == MW_LOWER_VIEW || node->op == MW_OP_SEND;
 }
 
 static bool is_source(const MwNode *node)

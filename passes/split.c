@@ -1,14 +1,333 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From the graph of the whole model to one for each stage.
  *
- * In:  compilation->graph.
- * Out: compilation->stages, of which one is the whole graph. */
+ * In:  compilation->graph and staging.
+ * Out: compilation->stages, each with the nodes of its layers, forward, backward and update; and
+ *      compilation->crossings. A value that one stage makes and another uses is sent by the one as
+ *      soon as it is made and received by the other, in the same phase.
+ *
+ * Some nodes run in every stage that uses them instead: sources (an input is fed to each, a weight
+ * that two stages use is kept by both), and what is made of constants alone or, element by element,
+ * of weights alone; and of the update phase what leads, element by element, to the new value of a
+ * weight that several stages keep. So the copies of a weight stay equal, and its gradient crosses
+ * rather than its new value.
+ *
+ * Invariant: sends and receives stand in the order of the whole graph in every stage's. */
+#include "passes/build.h"
 #include "passes/pass.h"
+#include "passes/rewrite.h"
+
+typedef struct {
+    const MwCompilation *compilation;
+    const MwGraph *graph;
+    int stages, words; /* words of a set of stages */
+    uint64_t *runs;    /* [nodes] sets of the stages that run each */
+    uint64_t *takers;  /* [values] sets of the stages that use each */
+    bool *is_free;     /* [nodes] made of constants and the step number alone */
+    bool *is_light;    /* [nodes] or, before the update, element by element of weights */
+    MwRewrite *rewrites;
+    MW_VEC(MwCrossing) crossings;
+} Split;
+
+static uint64_t *runs_of(const Split *s, int node)
+{
+    return &s->runs[(int64_t)node * s->words];
+}
+
+static uint64_t *takers_of(const Split *s, int value)
+{
+    return &s->takers[(int64_t)value * s->words];
+}
+
+static bool has(const uint64_t *set, int stage)
+{
+    return set[stage / 64] >> (stage % 64) & 1;
+}
+
+static void add(uint64_t *set, int stage)
+{
+    set[stage / 64] |= UINT64_C(1) << (stage % 64);
+}
+
+static void add_all(const Split *s, uint64_t *set, const uint64_t *more)
+{
+    for (int w = 0; w < s->words; w++)
+        set[w] |= more[w];
+}
+
+static bool is_empty(const Split *s, const uint64_t *set)
+{
+    for (int w = 0; w < s->words; w++)
+        if (set[w])
+            return false;
+    return true;
+}
+
+static int first_of(const Split *s, const uint64_t *set)
+{
+    for (int stage = 0; stage < s->stages; stage++)
+        if (has(set, stage))
+            return stage;
+    MW_UNREACHABLE();
+}
+
+static int home_of(const Split *s, const MwNode *node)
+{
+    return mw_staging_stage(&s->compilation->staging, node);
+}
+
+static bool is_source(const MwNode *node)
+{
+    return mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
+}
+
+/* ---- Which stages run a node ---- */
+
+static bool is_made_of(const Split *s, const MwNode *node, const bool *set)
+{
+    for (int k = 0; k < node->operand_count; k++)
+        if (!set[mw_value(s->graph, node->operands[k])->node.index])
+            return false;
+    return true;
+}
+
+static bool is_element_wise(const MwNode *node)
+{
+    MwLowering lowering = mw_op_info(node->op)->lowering;
+    return lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE;
+}
+
+static void find_light(Split *s)
+{
+    for (int n = 0; n < s->graph->nodes.count; n++) {
+        const MwNode *node = &s->graph->nodes.at[n];
+        bool is_data =
+            node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
+        s->is_free[n] = !is_data && is_made_of(s, node, s->is_free);
+        s->is_light[n] = s->is_free[n] || node->op == MW_OP_WEIGHT ||
+                         (node->phase != MW_PHASE_UPDATE && node->operand_count > 0 &&
+                          is_element_wise(node) && is_made_of(s, node, s->is_light));
+    }
+}
+
+static void take(Split *s, const MwNode *node, const uint64_t *set)
+{
+    for (int k = 0; k < node->operand_count; k++)
+        add_all(s, takers_of(s, node->operands[k].index), set);
+}
+
+/* The stages that use any result of `node`. */
+static void add_takers(Split *s, const MwNode *node, uint64_t *set)
+{
+    for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+        add_all(s, set, takers_of(s, v));
+}
+
+static void run_at_home(Split *s, int n)
+{
+    const MwNode *node = &s->graph->nodes.at[n];
+    add(runs_of(s, n), home_of(s, node));
+}
+
+/* Forward and backward: what is light, or fed, runs wherever it is used. */
+static void place_early(Split *s, int n)
+{
+    const MwNode *node = &s->graph->nodes.at[n];
+    bool anywhere = s->is_light[n] || node->op == MW_OP_INPUT;
+    if (anywhere)
+        add_takers(s, node, runs_of(s, n));
+    if (is_empty(s, runs_of(s, n)))
+        run_at_home(s, n);
+    take(s, node, runs_of(s, n));
+}
+
+/* Marks what `node`, which goes with a weight, takes element by element in the update phase. */
+static void mark_followers(const Split *s, const MwNode *node, bool *follows)
+{
+    const MwTensor *result = &s->graph->values.at[node->first_result].tensor;
+    for (int k = 0; k < node->operand_count; k++) {
+        const MwTensor *operand = mw_value_tensor(s->graph, node->operands[k]);
+        if (mw_value_node(s->graph, node->operands[k])->phase == MW_PHASE_UPDATE &&
+            mw_tensor_elements(operand) == mw_tensor_elements(result))
+            follows[node->operands[k].index] = true;
+    }
+}
+
+/* The stages that keep what the results of `node` are assigned to. */
+static void add_keepers(Split *s, const MwNode *node, const int *target_of, uint64_t *set)
+{
+    for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+        if (target_of[v] >= 0)
+            add_all(s, set, runs_of(s, s->graph->values.at[target_of[v]].node.index));
+}
+
+/* [values] the target that each is assigned to; -1: none. */
+static int *targets(const MwGraph *graph)
+{
+    int *target = MW_NEW(graph->arena, int, graph->values.count);
+    for (int v = 0; v < graph->values.count; v++)
+        target[v] = -1;
+    for (int i = 0; i < graph->assigns.count; i++)
+        target[graph->assigns.at[i].value.index] = graph->assigns.at[i].target.index;
+    return target;
+}
+
+static bool follows_any(const MwNode *node, const bool *follows)
+{
+    for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+        if (follows[v])
+            return true;
+    return false;
+}
+
+/* The weights have their places; states, and what makes new values of them, go with them. */
+static void place_updates(Split *s)
+{
+    const MwGraph *graph = s->graph;
+    const int *target_of = targets(graph);
+    bool *follows = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int n = graph->nodes.count - 1; n >= 0; n--) {
+        const MwNode *node = &graph->nodes.at[n];
+        uint64_t *runs = runs_of(s, n);
+        if (node->phase != MW_PHASE_UPDATE)
+            continue;
+        add_keepers(s, node, target_of, runs);
+        if (s->is_free[n] || is_source(node) || follows_any(node, follows))
+            add_takers(s, node, runs);
+        if (is_empty(s, runs))
+            run_at_home(s, n);
+        else
+            mark_followers(s, node, follows);
+        take(s, node, runs);
+    }
+}
+
+static void place_all_early(Split *s)
+{
+    for (int n = s->graph->nodes.count - 1; n >= 0; n--)
+        if (s->graph->nodes.at[n].phase != MW_PHASE_UPDATE)
+            place_early(s, n);
+}
+
+/* What the update takes that is light comes to it, so the early nodes are placed once more. */
+static void place_nodes(Split *s)
+{
+    find_light(s);
+    place_all_early(s);
+    place_updates(s);
+    place_all_early(s);
+}
+
+/* ---- The graphs ---- */
+
+/* Sends value `v` from stage `from` to stage `to`. */
+static void cross(Split *s, MwValueId v, int from, int to)
+{
+    MwRewrite *sender = &s->rewrites[from], *receiver = &s->rewrites[to];
+    const MwValue *value = mw_value(s->graph, v);
+    const MwNode *node = mw_node(s->graph, value->node);
+    MwArena *arena = s->graph->arena;
+    MwAttr transfer = mw_attr_int(MW_ATTR_TRANSFER, s->crossings.count);
+    const char *name = mw_arena_printf(arena, "%s.to_%d", value->name, to);
+    mw_rewrite_at(sender, node);
+    mw_build(sender->to, name, MW_OP_SEND, &sender->value[v.index], 1, &transfer, 1);
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, value->tensor.type),
+                      mw_attr_shape(arena, &value->tensor), transfer};
+    mw_rewrite_at(receiver, node);
+    receiver->value[v.index] =
+        mw_build(receiver->to, value->name, MW_OP_RECEIVE, NULL, 0, attrs, MW_COUNT(attrs));
+    mw_vec_push(arena, &s->crossings,
+                ((MwCrossing){value->name, value->tensor, node->phase, from, to}));
+}
+
+static void emit_node(Split *s, int n)
+{
+    const MwNode *node = &s->graph->nodes.at[n];
+    const uint64_t *runs = runs_of(s, n);
+    for (int stage = 0; stage < s->stages; stage++)
+        if (has(runs, stage))
+            mw_rewrite_copy(&s->rewrites[stage], node);
+    int home = first_of(s, runs);
+    for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+        for (int stage = 0; stage < s->stages; stage++)
+            if (has(takers_of(s, v), stage) && !has(runs, stage))
+                cross(s, (MwValueId){v}, home, stage);
+}
+
+static int maker_of(const Split *s, MwValueId value)
+{
+    return mw_value(s->graph, value)->node.index;
+}
+
+static bool makes(const Split *s, int stage, MwValueId value)
+{
+    return first_of(s, runs_of(s, maker_of(s, value))) == stage;
+}
+
+/* What leaves the model, from one stage each; what is kept, in all that keep it. */
+static MwGraph *finish_stage(Split *s, int stage)
+{
+    const MwGraph *from = s->graph;
+    const MwRewrite *rewrite = &s->rewrites[stage];
+    MwGraph *to = rewrite->to;
+    for (int i = 0; i < from->outputs.count; i++) {
+        MwOutput output = from->outputs.at[i];
+        bool made = makes(s, stage, output.value);
+        output.value = rewrite->value[output.value.index];
+        if (made)
+            mw_vec_push(to->arena, &to->outputs, output);
+    }
+    for (int i = 0; i < from->assigns.count; i++) {
+        const MwAssign *assign = &from->assigns.at[i];
+        if (has(runs_of(s, maker_of(s, assign->target)), stage))
+            mw_vec_push(to->arena, &to->assigns,
+                        ((MwAssign){rewrite->value[assign->target.index],
+                                    rewrite->value[assign->value.index]}));
+    }
+    for (int i = 0; i < from->pins.count; i++) {
+        MwPin pin = from->pins.at[i];
+        pin.value = rewrite->value[pin.value.index];
+        if (mw_has_value(pin.value))
+            mw_vec_push(to->arena, &to->pins, pin);
+    }
+    if (mw_has_value(from->train.loss) && makes(s, stage, from->train.loss))
+        to->train.loss = rewrite->value[from->train.loss.index];
+    return to;
+}
+
+static Split begin(const MwCompilation *compilation)
+{
+    const MwGraph *graph = compilation->graph;
+    Split s = {.compilation = compilation,
+               .graph = graph,
+               .stages = compilation->staging.stage_count,
+               .words = (compilation->staging.stage_count + 63) / 64};
+    s.runs = MW_NEW(graph->arena, uint64_t, (int64_t)graph->nodes.count * s.words);
+    s.takers = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
+    s.is_free = MW_NEW(graph->arena, bool, graph->nodes.count);
+    s.is_light = MW_NEW(graph->arena, bool, graph->nodes.count);
+    s.rewrites = MW_NEW(graph->arena, MwRewrite, s.stages);
+    for (int stage = 0; stage < s.stages; stage++)
+        s.rewrites[stage] = mw_rewrite_begin(graph);
+    return s;
+}
 
 bool mw_pass_split(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
-    compilation->stages = MW_NEW(compilation->arena, MwStage, 1);
-    compilation->stages[0].graph = compilation->graph;
+    int stages = compilation->staging.stage_count;
+    compilation->stages = MW_NEW(compilation->arena, MwStage, stages);
+    if (stages == 1) {
+        compilation->stages[0].graph = compilation->graph;
+        return true;
+    }
+    Split s = begin(compilation);
+    place_nodes(&s);
+    for (int n = 0; n < s.graph->nodes.count; n++)
+        emit_node(&s, n);
+    for (int stage = 0; stage < stages; stage++)
+        compilation->stages[stage].graph = finish_stage(&s, stage);
+    compilation->crossings = s.crossings.at;
+    compilation->crossing_count = s.crossings.count;
     return true;
 }

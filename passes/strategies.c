@@ -46,6 +46,7 @@ static void put_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
     case MW_ATTR_KEY:
     case MW_ATTR_VALUE:
     case MW_ATTR_INIT:
+    case MW_ATTR_TRANSFER:
         return;
     default:
         break;

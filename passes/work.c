@@ -129,6 +129,7 @@ static MwWorkKind work_kind(const MwNode *node)
     case MW_LOWER_SOURCE:
     case MW_LOWER_VIEW:
     case MW_LOWER_COLLECTIVE:
+    case MW_LOWER_TRANSFER:
         return MW_WORK_NONE;
     case MW_LOWER_CONTRACT:
         return node->operand_count == 2 ? MW_WORK_GEMM : MW_WORK_STREAM;

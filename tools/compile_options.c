@@ -13,6 +13,7 @@ enum {
     OPTION_MESH,
     OPTION_PIN,
     OPTION_MICRO_BATCHES,
+    OPTION_STAGES,
     OPTION_MEMORY,
     OPTION_SOLVE_TIME,
     OPTION_SAVE_PROBLEM,
@@ -41,6 +42,8 @@ static const struct argp_option plan_options[] = {
     {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, 2x4 say (the best of all)", GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, 'layers.*.mlp.w1=[R, S1]' say", GROUP_PLAN},
+    {"stages", OPTION_STAGES, "N", 0, "Cut the model into N pipeline stages (the best of all)",
+     GROUP_PLAN},
     {"micro-batches", OPTION_MICRO_BATCHES, "N", 0, "Cut the batch into N equal parts", GROUP_PLAN},
     {"memory", OPTION_MEMORY, "BYTES", 0,
      "Memory of one device, 16GB or 512MiB say (as the cluster says)", GROUP_PLAN},
@@ -153,6 +156,9 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPTION_MICRO_BATCHES:
         compile->micro_batches = mw_argument_count(state, "the number of micro-batches", arg);
+        return 0;
+    case OPTION_STAGES:
+        compile->stages = parse_count(state, "the number of stages", arg);
         return 0;
     case OPTION_MEMORY:
         compile->memory_bytes = parse_bytes(state, arg);

@@ -167,7 +167,8 @@ static const Case cases[] = {
 /* Operators of several devices: tests/dist compares them with one. */
 static bool needs_devices(MwOp op)
 {
-    return mw_op_info(op)->lowering == MW_LOWER_COLLECTIVE || op == MW_OP_SHARD;
+    MwLowering lowering = mw_op_info(op)->lowering;
+    return lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER || op == MW_OP_SHARD;
 }
 
 START_TEST(every_operator_has_a_case)

@@ -48,7 +48,8 @@ int64_t eval_origin(const Eval *e, const MwTensor *local, int d)
 bool evaluate_can(MwOp op)
 {
     return op != MW_OP_INPUT && op != MW_OP_WEIGHT && op != MW_OP_STATE && op != MW_OP_SHARD &&
-           mw_op_info(op)->lowering != MW_LOWER_COLLECTIVE;
+           mw_op_info(op)->lowering != MW_LOWER_COLLECTIVE &&
+           mw_op_info(op)->lowering != MW_LOWER_TRANSFER;
 }
 
 void evaluate_node(const MwGraph *graph, const MwNode *node, const Place *place,

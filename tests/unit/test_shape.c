@@ -33,6 +33,8 @@ static const Case source_cases[] = {
     {"weight", "f32[4194304, 4194304, 4194304]", "init = zeros",
      "weight gives f32[4194304, 4194304, 4194304], which has too many elements to count"},
     {"step", "", "", "i32[]"},
+    {"receive", "", "type = bf16; shape = [2, 3]; transfer = 1", "bf16[2, 3]"},
+    {"receive", "f32[4]; f32[]", "type = f32; shape = [5]; transfer = 0", "f32[5]"},
     {"constant", "", "type = f32; shape = [2, 3]; value = 0.5", "f32[2, 3]"},
     {"constant", "", "type = i32; shape = []; value = 7", "i32[]"},
     {"constant", "", "type = f32; value = -inf", "f32[]"},

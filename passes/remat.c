@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recomputation: the backward makes again what it needs of the forward, instead of keeping it
+ * (Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016).
+ *
+ * In:  the cut graph, the layers that recompute, and the pins `remat = true` and `false` of single
+ *      values, which go before.
+ * Out: the same graph in which such a value has no use in the backward: a node V.again of the
+ *      backward gives it, made of what is kept, as late as it can be. What a layer takes from others
+ *      is kept, and so are weights and inputs.
+ * Invariant: the numbers do not change. V.again is the same operator on the same operands; random
+ *      masks are functions of position and key. */
+#include "passes/build.h"
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+typedef struct {
+    MwRewrite rewrite;
+    const bool *dropped; /* [values of from] not kept for the backward */
+    MwValueId *again;    /* [values of from] made again; no value: not yet */
+} Remat;
+
+/* ---- Which values are not kept ---- */
+
+/* Values that a node of another layer takes, in the forward, or that leave the model. */
+static bool *find_borders(const MwGraph *graph)
+{
+    bool *border = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count; k++)
+            if (node->phase == MW_PHASE_FORWARD &&
+                mw_value_node(graph, node->operands[k])->origin.layer != node->origin.layer)
+                border[node->operands[k].index] = true;
+    }
+    return border;
+}
+
+static bool *find_dropped(const MwCompilation *compilation)
+{
+    const MwGraph *graph = compilation->graph;
+    const bool *border = find_borders(graph);
+    bool *dropped = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int v = 0; v < graph->values.count; v++) {
+        const MwNode *node = mw_value_node(graph, (MwValueId){v});
+        bool can = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
+                   mw_op_info(node->op)->lowering != MW_LOWER_SOURCE;
+        dropped[v] = can && !border[v] && mw_staging_remat(&compilation->staging, node);
+    }
+    for (int i = 0; i < graph->pins.count; i++) {
+        const MwPin *pin = &graph->pins.at[i];
+        const MwNode *node = mw_value_node(graph, pin->value);
+        if (pin->remat >= 0 && node->phase == MW_PHASE_FORWARD &&
+            mw_op_info(node->op)->lowering != MW_LOWER_SOURCE)
+            dropped[pin->value.index] = pin->remat;
+    }
+    return dropped;
+}
+
+/* ---- The graph ---- */
+
+static MwValueId form_for_backward(Remat *r, MwValueId value);
+
+/* A copy of `node` in the backward, on operands as the backward has them. */
+static void make_again(Remat *r, const MwNode *node)
+{
+    const MwGraph *from = r->rewrite.from;
+    MwGraph *to = r->rewrite.to;
+    MwValueId *operands = MW_NEW(to->arena, MwValueId, node->operand_count);
+    const char **names = MW_NEW(to->arena, const char *, node->result_count);
+    for (int k = 0; k < node->operand_count; k++)
+        operands[k] = form_for_backward(r, node->operands[k]);
+    for (int k = 0; k < node->result_count; k++)
+        names[k] =
+            mw_arena_printf(to->arena, "%s.again", from->values.at[node->first_result + k].name);
+    to->origin = node->origin;
+    to->phase = MW_PHASE_BACKWARD;
+    MwNodeId id = mw_build_node(to, &(MwNodeSpec){.op = node->op,
+                                                  .operands = operands,
+                                                  .operand_count = node->operand_count,
+                                                  .attrs = node->attrs,
+                                                  .attr_count = node->attr_count,
+                                                  .result_names = names});
+    for (int k = 0; k < node->result_count; k++)
+        r->again[node->first_result + k] = mw_node_result(to, id, k);
+}
+
+static MwValueId form_for_backward(Remat *r, MwValueId value)
+{
+    if (!r->dropped[value.index])
+        return r->rewrite.value[value.index];
+    if (!mw_has_value(r->again[value.index]))
+        make_again(r, mw_value_node(r->rewrite.from, value));
+    return r->again[value.index];
+}
+
+static void copy_node(Remat *r, const MwNode *node)
+{
+    MwValueId *kept = MW_NEW(r->rewrite.to->arena, MwValueId, node->operand_count);
+    bool is_backward = node->phase == MW_PHASE_BACKWARD || node->phase == MW_PHASE_BACKWARD_WEIGHT;
+    for (int k = 0; k < node->operand_count; k++)
+        kept[k] = r->rewrite.value[node->operands[k].index];
+    for (int k = 0; k < node->operand_count && is_backward; k++)
+        r->rewrite.value[node->operands[k].index] = form_for_backward(r, node->operands[k]);
+    mw_rewrite_copy(&r->rewrite, node);
+    for (int k = 0; k < node->operand_count; k++)
+        r->rewrite.value[node->operands[k].index] = kept[k];
+}
+
+bool mw_pass_remat(MwCompilation *compilation, MwDiags *diags)
+{
+    (void)diags;
+    const MwGraph *from = compilation->graph;
+    Remat r = {.rewrite = mw_rewrite_begin(from), .dropped = find_dropped(compilation)};
+    r.again = MW_NEW(from->arena, MwValueId, from->values.count);
+    memset(r.again, -1, sizeof(MwValueId) * (size_t)from->values.count);
+    for (int n = 0; n < from->nodes.count; n++)
+        copy_node(&r, &from->nodes.at[n]);
+    mw_rewrite_finish(&r.rewrite);
+    compilation->graph = r.rewrite.to;
+    return true;
+}
