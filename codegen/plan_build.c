@@ -120,13 +120,17 @@ static void add_task(MwPlanMesh *mesh, int program, int micro_batch)
 
 static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
 {
-    const MwStageTasks *tasks = &staging_of(b)->tasks[index];
-    mesh->tasks = MW_NEW(b->arena, MwPlanTask, tasks->count + staging_of(b)->stage_count);
-    for (int i = 0; i < tasks->count; i++)
-        add_task(mesh, b->stages[tasks->at[i].stage].program[tasks->at[i].phase],
-                 tasks->at[i].micro_batch);
-    for (int s = index; s < staging_of(b)->stage_count; s += staging_of(b)->mesh_count)
-        add_task(mesh, b->stages[s].program[MW_PHASE_UPDATE], -1);
+    const MwPipelineSchedule *schedule = staging_of(b)->schedule;
+    const MwMeshSchedule *tasks = &schedule->meshes[index];
+    mesh->tasks = MW_NEW(b->arena, MwPlanTask, tasks->task_count + schedule->chunks);
+    for (int i = 0; i < tasks->task_count; i++) {
+        const MwTask *task = &tasks->tasks[i];
+        const MwPlanStage *s = &b->stages[mw_pipeline_stage(schedule, index, task->chunk)];
+        add_task(mesh, s->program[mw_task_phase(task->kind)], task->micro_batch);
+    }
+    for (int chunk = 0; chunk < schedule->chunks; chunk++)
+        add_task(mesh,
+                 b->stages[mw_pipeline_stage(schedule, index, chunk)].program[MW_PHASE_UPDATE], -1);
 }
 
 /* ---- Meshes ---- */
@@ -278,7 +282,9 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
                        .backend = compilation->cluster->backend,
                        .rank_count = rank_count(staging),
                        .micro_batches = staging->micro_batches,
-                       .schedule = staging->schedule,
+                       .schedule = staging->mesh_count == 1
+                                       ? "none"
+                                       : mw_pipeline_info(staging->schedule->kind)->name,
                        .meshes = MW_NEW(arena, MwPlanMesh, staging->mesh_count),
                        .mesh_count = staging->mesh_count};
     for (int i = 0; i < staging->mesh_count; i++) {

@@ -10,12 +10,20 @@
 #include "ir/cluster.h"
 #include "ir/ir.h"
 #include "passes/partition.h"
+#include "passes/schedule.h"
 #include "passes/staging.h"
+
+/* Which layers make their values again in the backward. */
+typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
 
 /* What the user asked for on the command line. */
 typedef struct {
-    int micro_batches;       /* 0: as the train statement says */
-    int stages;              /* 0: as the search finds best */
+    int micro_batches; /* 0: as the train statement says */
+    int stages;        /* meshes that the pipeline goes through; 0: as the search finds best */
+    int chunks;        /* stages on each mesh; 0: 1 */
+    bool has_schedule; /* else as the search finds best */
+    MwPipelineKind schedule;
+    MwRemat remat;
     MwMeshShape mesh;        /* axis_count 0: the best of all */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
     const char *const *pins; /* texts of `--pin`: "layers.*.mlp.w1=[R, S1]" */

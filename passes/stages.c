@@ -29,22 +29,28 @@ static const int *cut_layers(MwArena *arena, int layers, int stages)
     return stage;
 }
 
-static MwStageTasks gpipe(MwArena *arena, int stage, int micro_batches, bool trains)
+/* Of each mesh, N stages if the schedule interleaves so many. */
+static MwPipelineKind choose_kind(const MwCompilation *compilation)
 {
-    MwStageTasks tasks = {MW_NEW(arena, MwStageTask, 2 * micro_batches), 0};
-    for (int phase = 0; phase <= trains; phase++)
-        for (int m = 0; m < micro_batches; m++)
-            tasks.at[tasks.count++] = (MwStageTask){stage, (MwPhase)phase, m};
-    return tasks;
+    if (!mw_has_value(compilation->graph->train.loss))
+        return MW_PIPELINE_INFERENCE;
+    return compilation->options.has_schedule ? compilation->options.schedule : MW_PIPELINE_1F1B;
 }
 
-static MwStageTasks one_by_one(MwArena *arena, int micro_batches, bool trains)
+static int choose_micro_batches(const MwCompilation *compilation)
 {
-    MwStageTasks tasks = {MW_NEW(arena, MwStageTask, 2 * micro_batches), 0};
-    for (int m = 0; m < micro_batches; m++)
-        for (int phase = 0; phase <= trains; phase++)
-            tasks.at[tasks.count++] = (MwStageTask){0, (MwPhase)phase, m};
-    return tasks;
+    int count = compilation->options.micro_batches;
+    if (count == 0)
+        count = compilation->graph->train.micro_batches;
+    return (int)mw_max(count, 1);
+}
+
+static const bool *choose_remat(const MwCompilation *compilation, int layers)
+{
+    bool *remat = MW_NEW(compilation->arena, bool, layers);
+    for (int l = 0; l < layers; l++)
+        remat[l] = compilation->options.remat == MW_REMAT_ALL;
+    return remat;
 }
 
 bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
@@ -53,24 +59,18 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
     MwArena *arena = compilation->arena;
     const MwCluster *cluster = compilation->cluster;
     int devices = cluster ? cluster->nodes * cluster->devices_per_node : 1;
-    int stages = (int)mw_max(compilation->options.stages, 1);
-    int micro_batches = compilation->options.micro_batches;
-    if (micro_batches == 0)
-        micro_batches = compilation->graph->train.micro_batches;
-    micro_batches = (int)mw_max(micro_batches, 1);
-    bool trains = mw_has_value(compilation->graph->train.loss);
-    MwStageTasks *tasks = MW_NEW(arena, MwStageTasks, stages);
-    for (int s = 0; s < stages; s++)
-        tasks[s] = stages == 1 ? one_by_one(arena, micro_batches, trains)
-                               : gpipe(arena, s, micro_batches, trains);
-    int layers = layer_count(compilation->graph);
-    compilation->staging = (MwStaging){.stage_count = stages,
-                                       .mesh_count = stages,
-                                       .meshes = cut_devices(arena, devices, stages),
-                                       .layer_stage = cut_layers(arena, layers, stages),
-                                       .layer_count = layers,
-                                       .micro_batches = micro_batches,
-                                       .schedule = stages == 1 ? "none" : "gpipe",
-                                       .tasks = tasks};
+    int meshes = (int)mw_max(compilation->options.stages, 1);
+    int chunks = (int)mw_max(compilation->options.chunks, 1);
+    int layers = layer_count(compilation->graph), micro_batches = choose_micro_batches(compilation);
+    compilation->staging =
+        (MwStaging){.stage_count = meshes * chunks,
+                    .mesh_count = meshes,
+                    .meshes = cut_devices(arena, devices, meshes),
+                    .layer_stage = cut_layers(arena, layers, meshes * chunks),
+                    .layer_remat = choose_remat(compilation, layers),
+                    .layer_count = layers,
+                    .micro_batches = micro_batches,
+                    .schedule = mw_pipeline_schedule_new(arena, choose_kind(compilation), meshes,
+                                                         micro_batches, chunks)};
     return true;
 }

@@ -2,44 +2,48 @@
 /* What follows from a schedule for the memory of a stage. */
 #include "passes/staging.h"
 
-/* True if no task of another micro-batch, or of another stage, runs between those of one. */
-static bool is_chain(const MwStageTasks *tasks, int stage)
+/* True if no task of another micro-batch runs between those of one. */
+static bool is_chain(const MwMeshSchedule *mesh)
 {
-    for (int i = 0; i < tasks->count; i++) {
-        if (tasks->at[i].stage != stage)
+    int most = -1;
+    for (int i = 0; i < mesh->task_count; i++) {
+        if (mesh->tasks[i].micro_batch < most)
             return false;
-        for (int k = i + 2; k < tasks->count; k++)
-            if (tasks->at[k].micro_batch == tasks->at[i].micro_batch &&
-                tasks->at[k - 1].micro_batch != tasks->at[i].micro_batch)
-                return false;
+        most = mesh->tasks[i].micro_batch;
     }
     return true;
 }
 
-/* The most micro-batches of which `from` has begun and `to` has not ended. Micro-batches go through
- * each phase in order, so those are neighbours. */
-static int most_between(const MwStageTasks *tasks, int stage, MwPhase from, MwPhase to)
+/* The kind of task that runs a phase. */
+static MwTaskKind kind_of(const MwStaging *staging, MwPhase phase)
 {
-    int most = 1, begun = 0, ended = 0;
-    for (int i = 0; i < tasks->count; i++) {
-        const MwStageTask *task = &tasks->at[i];
-        if (task->stage != stage)
-            continue;
-        begun += task->phase == from;
-        most = (int)mw_max(most, begun - ended);
-        ended += task->phase == to;
-    }
-    return most;
+    if (phase == MW_PHASE_FORWARD)
+        return MW_TASK_FORWARD;
+    if (phase == MW_PHASE_BACKWARD_WEIGHT)
+        return MW_TASK_WEIGHT;
+    return mw_staging_splits_backward(staging) ? MW_TASK_BACKWARD_INPUT : MW_TASK_BACKWARD;
+}
+
+static bool has_task(const MwStaging *staging, MwPhase phase)
+{
+    return phase != MW_PHASE_UPDATE &&
+           mw_pipeline_has_task(staging->schedule->kind, kind_of(staging, phase));
 }
 
 MwFlight mw_staging_flight(const MwStaging *staging, int stage)
 {
-    const MwStageTasks *tasks = &staging->tasks[mw_staging_mesh(staging, stage)];
-    MwFlight flight = {.micro_batches = staging->micro_batches, .is_chain = is_chain(tasks, stage)};
+    int mesh = mw_staging_mesh(staging, stage), chunk = stage / staging->mesh_count;
+    MwFlight flight = {.micro_batches = staging->micro_batches,
+                       .is_chain = staging->schedule->chunks == 1 &&
+                                   is_chain(&staging->schedule->meshes[mesh])};
     for (int from = 0; from < MW_PHASE_COUNT; from++)
-        for (int to = 0; to < MW_PHASE_COUNT; to++)
-            flight.slots[from][to] = from >= to || to == MW_PHASE_UPDATE
-                                         ? 1
-                                         : most_between(tasks, stage, (MwPhase)from, (MwPhase)to);
+        for (int to = 0; to < MW_PHASE_COUNT; to++) {
+            bool waits =
+                from < to && has_task(staging, (MwPhase)from) && has_task(staging, (MwPhase)to);
+            flight.slots[from][to] = waits ? mw_pipeline_slots(staging->schedule, mesh, chunk,
+                                                               kind_of(staging, (MwPhase)from),
+                                                               kind_of(staging, (MwPhase)to))
+                                           : 1;
+        }
     return flight;
 }

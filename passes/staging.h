@@ -4,35 +4,22 @@
 #define MW_PASSES_STAGING_H
 
 #include "ir/ir.h"
+#include "passes/schedule.h"
 
 /* Devices first_device .. first_device + device_count - 1 of the cluster, which are also the ranks. */
 typedef struct {
     int first_device, device_count;
 } MwSubmesh;
 
-/* One entry of a mesh's schedule: the programs of a stage for a phase, on one micro-batch. */
-typedef struct {
-    int stage;
-    MwPhase phase; /* never update, which follows all of them */
-    int micro_batch;
-} MwStageTask;
-
-typedef struct {
-    MwStageTask *at;
-    int count;
-} MwStageTasks;
-
 typedef struct {
     int stage_count;
     int mesh_count; /* stage s runs on mesh s % mesh_count */
     const MwSubmesh *meshes;
-    const int *layer_stage; /* [layers] ascending; the first is 0, the last stage_count - 1 */
-    int layer_count;
+    const int *layer_stage;  /* [layers] ascending; the first is 0, the last stage_count - 1 */
     const bool *layer_remat; /* [layers] its values are made again in the backward; NULL: none is */
+    int layer_count;
     int micro_batches;
-    bool splits_backward;      /* gradients of weights run apart: phase backward_weight */
-    const char *schedule;      /* its name; "none" for one mesh */
-    const MwStageTasks *tasks; /* [meshes] of one step, in order */
+    const MwPipelineSchedule *schedule; /* of one mesh, too: one micro-batch after another */
 } MwStaging;
 
 static inline int mw_staging_mesh(const MwStaging *staging, int stage)
@@ -43,6 +30,20 @@ static inline int mw_staging_mesh(const MwStaging *staging, int stage)
 static inline int mw_staging_stage(const MwStaging *staging, const MwNode *node)
 {
     return staging->layer_stage ? staging->layer_stage[node->origin.layer] : 0;
+}
+
+/* Gradients of weights run apart from the backward, in the phase backward_weight. */
+static inline bool mw_staging_splits_backward(const MwStaging *staging)
+{
+    return mw_pipeline_info(staging->schedule->kind)->splits;
+}
+
+/* The phase whose nodes a kind of task runs. */
+static inline MwPhase mw_task_phase(MwTaskKind kind)
+{
+    return kind == MW_TASK_FORWARD  ? MW_PHASE_FORWARD
+           : kind == MW_TASK_WEIGHT ? MW_PHASE_BACKWARD_WEIGHT
+                                    : MW_PHASE_BACKWARD;
 }
 
 static inline bool mw_staging_remat(const MwStaging *staging, const MwNode *node)

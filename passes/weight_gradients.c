@@ -63,7 +63,7 @@ bool mw_pass_weight_gradients(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
     MwGraph *graph = compilation->graph;
-    if (!compilation->staging.splits_backward)
+    if (!mw_staging_splits_backward(&compilation->staging))
         return true;
     Part *part = MW_NEW(graph->arena, Part, graph->nodes.count);
     find_parts(graph, part);

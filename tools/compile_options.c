@@ -14,6 +14,9 @@ enum {
     OPTION_PIN,
     OPTION_MICRO_BATCHES,
     OPTION_STAGES,
+    OPTION_CHUNKS,
+    OPTION_SCHEDULE,
+    OPTION_REMAT,
     OPTION_MEMORY,
     OPTION_SOLVE_TIME,
     OPTION_SAVE_PROBLEM,
@@ -43,6 +46,13 @@ static const struct argp_option plan_options[] = {
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, 'layers.*.mlp.w1=[R, S1]' say", GROUP_PLAN},
     {"stages", OPTION_STAGES, "N", 0, "Cut the model into N pipeline stages (the best of all)",
+     GROUP_PLAN},
+    {"schedule", OPTION_SCHEDULE, "NAME", 0,
+     "Run the pipeline by this schedule: gpipe, 1f1b, interleaved, zb-h1, zb-h2 (the best of all)",
+     GROUP_PLAN},
+    {"chunks", OPTION_CHUNKS, "N", 0, "Stages on each mesh, for interleaved (2)", GROUP_PLAN},
+    {"remat", OPTION_REMAT, "all|none", 0,
+     "Layers whose values the backward makes again instead of keeping them (as memory asks)",
      GROUP_PLAN},
     {"micro-batches", OPTION_MICRO_BATCHES, "N", 0, "Cut the batch into N equal parts", GROUP_PLAN},
     {"memory", OPTION_MEMORY, "BYTES", 0,
@@ -83,6 +93,18 @@ static void parse_define(MwToolOptions *options, struct argp_state *state, const
         argp_error(state, "-D wants SIZE=VALUE, not '%s'", text);
     MwDefine define = {mw_arena_strndup(options->arena, text, (size_t)(equals - text)), equals + 1};
     mw_vec_push(options->arena, &options->defines, define);
+}
+
+/* In the order of MwRemat, from none on. */
+static const char *const remat_names[] = {"none", "all"};
+
+static void parse_schedule(MwCompileOptions *options, struct argp_state *state, const char *name)
+{
+    const char *similar = mw_pipeline_suggest(name);
+    options->has_schedule = mw_pipeline_parse(name, &options->schedule);
+    if (!options->has_schedule)
+        argp_error(state, "there is no schedule '%s'%s%s%s", name,
+                   similar ? "; did you mean '" : "", similar ? similar : "", similar ? "'?" : "");
 }
 
 static MwPass parse_pass(struct argp_state *state, const char *name)
@@ -158,7 +180,17 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         compile->micro_batches = mw_argument_count(state, "the number of micro-batches", arg);
         return 0;
     case OPTION_STAGES:
-        compile->stages = parse_count(state, "the number of stages", arg);
+        compile->stages = mw_argument_count(state, "the number of stages", arg);
+        return 0;
+    case OPTION_CHUNKS:
+        compile->chunks = mw_argument_count(state, "the number of chunks", arg);
+        return 0;
+    case OPTION_SCHEDULE:
+        parse_schedule(compile, state, arg);
+        return 0;
+    case OPTION_REMAT:
+        compile->remat = MW_REMAT_NONE + mw_argument_choice(state, "recomputation", remat_names,
+                                                            MW_COUNT(remat_names), arg);
         return 0;
     case OPTION_MEMORY:
         compile->memory_bytes = parse_bytes(state, arg);

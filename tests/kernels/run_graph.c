@@ -113,18 +113,16 @@ static void plan(GraphRun *run)
     MwLocalGraph local = whole_graph(graph);
     MwSubmesh submesh = {.device_count = 1};
     MwStage stage = {.graph = graph, .local = &local};
-    MwStageTask tasks[] = {{0, MW_PHASE_FORWARD, 0}, {0, MW_PHASE_BACKWARD, 0}};
-    MwStageTasks schedule = {tasks, MW_COUNT(tasks)};
-    MwCompilation compilation = {.arena = graph->arena,
-                                 .cluster = &cluster,
-                                 .graph = graph,
-                                 .staging = {.stage_count = 1,
-                                             .mesh_count = 1,
-                                             .meshes = &submesh,
-                                             .micro_batches = 1,
-                                             .schedule = "none",
-                                             .tasks = &schedule},
-                                 .stages = &stage};
+    MwCompilation compilation = {
+        .arena = graph->arena,
+        .cluster = &cluster,
+        .graph = graph,
+        .staging = {.stage_count = 1,
+                    .mesh_count = 1,
+                    .meshes = &submesh,
+                    .micro_batches = 1,
+                    .schedule = mw_pipeline_schedule_new(graph->arena, MW_PIPELINE_1F1B, 1, 1, 1)},
+        .stages = &stage};
     run->plan = mw_plan_build(&compilation, "test.graph", run->test.diags);
     if (run->plan && !mw_plan_check(run->plan, run->test.diags))
         run->plan = NULL;
