@@ -4,7 +4,8 @@
  * In:  compilation->graph and staging.
  * Out: compilation->stages, each with the nodes of its layers, forward, backward and update; and
  *      compilation->crossings. A value that one stage makes and another uses is sent by the one as
- *      soon as it is made and received by the other, in the same phase.
+ *      soon as it is made and received by the other, in the same phase; or in the update, if the other
+ *      uses it only there.
  *
  * Some nodes run in every stage that uses them instead: sources (an input is fed to each, a weight
  * that two stages use is kept by both), and what is made of constants alone or, element by element,
@@ -22,7 +23,8 @@ typedef struct {
     const MwGraph *graph;
     int stages, words; /* words of a set of stages */
     uint64_t *runs;    /* [nodes] sets of the stages that run each */
-    uint64_t *takers;  /* [values] sets of the stages that use each */
+    uint64_t *takers;  /* [values] sets of the stages that use each, */
+    uint64_t *early;   /* and of those that do before the update */
     bool *is_free;     /* [nodes] made of constants and the step number alone */
     bool *is_light;    /* [nodes] or, before the update, element by element of weights */
     MwRewrite *rewrites;
@@ -37,6 +39,11 @@ static uint64_t *runs_of(const Split *s, int node)
 static uint64_t *takers_of(const Split *s, int value)
 {
     return &s->takers[(int64_t)value * s->words];
+}
+
+static uint64_t *early_of(const Split *s, int value)
+{
+    return &s->early[(int64_t)value * s->words];
 }
 
 static bool has(const uint64_t *set, int stage)
@@ -112,8 +119,11 @@ static void find_light(Split *s)
 
 static void take(Split *s, const MwNode *node, const uint64_t *set)
 {
-    for (int k = 0; k < node->operand_count; k++)
+    for (int k = 0; k < node->operand_count; k++) {
         add_all(s, takers_of(s, node->operands[k].index), set);
+        if (node->phase != MW_PHASE_UPDATE)
+            add_all(s, early_of(s, node->operands[k].index), set);
+    }
 }
 
 /* The stages that use any result of `node`. */
@@ -220,8 +230,15 @@ static void place_nodes(Split *s)
 
 /* ---- The graphs ---- */
 
-/* Sends value `v` from stage `from` to stage `to`. */
-static void cross(Split *s, MwValueId v, int from, int to)
+/* New nodes are where `node` is, but in `phase`. */
+static void place_at(MwRewrite *rewrite, const MwNode *node, MwPhase phase)
+{
+    mw_rewrite_at(rewrite, node);
+    rewrite->to->phase = phase;
+}
+
+/* Sends value `v` from stage `from` to stage `to`, which is on another mesh. */
+static void cross_directly(Split *s, MwValueId v, int from, int to, MwPhase phase)
 {
     MwRewrite *sender = &s->rewrites[from], *receiver = &s->rewrites[to];
     const MwValue *value = mw_value(s->graph, v);
@@ -229,15 +246,36 @@ static void cross(Split *s, MwValueId v, int from, int to)
     MwArena *arena = s->graph->arena;
     MwAttr transfer = mw_attr_int(MW_ATTR_TRANSFER, s->crossings.count);
     const char *name = mw_arena_printf(arena, "%s.to_%d", value->name, to);
-    mw_rewrite_at(sender, node);
+    place_at(sender, node, phase);
     mw_build(sender->to, name, MW_OP_SEND, &sender->value[v.index], 1, &transfer, 1);
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, value->tensor.type),
                       mw_attr_shape(arena, &value->tensor), transfer};
-    mw_rewrite_at(receiver, node);
+    place_at(receiver, node, phase);
     receiver->value[v.index] =
         mw_build(receiver->to, value->name, MW_OP_RECEIVE, NULL, 0, attrs, MW_COUNT(attrs));
-    mw_vec_push(arena, &s->crossings,
-                ((MwCrossing){value->name, value->tensor, node->phase, from, to}));
+    mw_vec_push(arena, &s->crossings, ((MwCrossing){value->name, value->tensor, phase, from, to}));
+}
+
+/* The phase in which `v` reaches `stage`: that which makes it, or where only the update wants it
+ * there, the update. */
+static MwPhase crossing_phase(const Split *s, MwValueId v, int stage)
+{
+    return has(early_of(s, v.index), stage) ? mw_value_node(s->graph, v)->phase : MW_PHASE_UPDATE;
+}
+
+/* Between stages on one mesh by way of the stage next to the first. */
+static void cross(Split *s, MwValueId v, int from, int to)
+{
+    const MwStaging *staging = &s->compilation->staging;
+    if (mw_staging_mesh(staging, from) == mw_staging_mesh(staging, to)) {
+        int between = from < to ? from + 1 : from - 1;
+        if (has(early_of(s, v.index), to))
+            add(early_of(s, v.index), between);
+        if (!mw_has_value(s->rewrites[between].value[v.index]))
+            cross_directly(s, v, from, between, crossing_phase(s, v, between));
+        from = between;
+    }
+    cross_directly(s, v, from, to, crossing_phase(s, v, to));
 }
 
 static void emit_node(Split *s, int n)
@@ -250,7 +288,7 @@ static void emit_node(Split *s, int n)
     int home = first_of(s, runs);
     for (int v = node->first_result; v < node->first_result + node->result_count; v++)
         for (int stage = 0; stage < s->stages; stage++)
-            if (has(takers_of(s, v), stage) && !has(runs, stage))
+            if (has(takers_of(s, v), stage) && !mw_has_value(s->rewrites[stage].value[v]))
                 cross(s, (MwValueId){v}, home, stage);
 }
 
@@ -304,6 +342,7 @@ static Split begin(const MwCompilation *compilation)
                .words = (compilation->staging.stage_count + 63) / 64};
     s.runs = MW_NEW(graph->arena, uint64_t, (int64_t)graph->nodes.count * s.words);
     s.takers = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
+    s.early = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
     s.is_free = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.is_light = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.rewrites = MW_NEW(graph->arena, MwRewrite, s.stages);
