@@ -46,4 +46,26 @@ static inline int64_t mw_round_up(int64_t value, int64_t unit)
     return mw_ceil_div(value, unit) * unit;
 }
 
+/* The greatest common divisor, for a >= 0 and b >= 0 that are not both 0. */
+static inline int64_t mw_common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The greatest prime that divides n, for n > 1. */
+static inline int mw_greatest_prime(int n)
+{
+    for (int p = 2; p <= n / p;)
+        if (n % p == 0)
+            n /= p;
+        else
+            p++;
+    return n;
+}
+
 #endif

@@ -80,6 +80,14 @@ int mw_mesh_block(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_
     return block;
 }
 
+bool mw_mesh_is_first(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_MAX_AXES])
+{
+    for (int a = 0; a < mesh->axis_count; a++)
+        if (!(axes >> a & 1) && coordinate[a] != 0)
+            return false;
+    return true;
+}
+
 const char *mw_mesh_text(const MwMeshShape *mesh, char buffer[MW_MESH_TEXT_BYTES])
 {
     int at = 0;

@@ -83,6 +83,8 @@ int mw_mesh_devices(const MwMeshShape *mesh);
 void mw_mesh_coordinates(const MwMeshShape *mesh, int device, int coordinate[MW_MAX_AXES]);
 /* Index of the block, among mw_mesh_ways(axes), that the device at `coordinate` holds. */
 int mw_mesh_block(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_MAX_AXES]);
+/* True for one device among those that are equal on `axes`: the one at 0 on every other axis. */
+bool mw_mesh_is_first(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_MAX_AXES]);
 /* "2x4" */
 enum { MW_MESH_TEXT_BYTES = 48 };
 const char *mw_mesh_text(const MwMeshShape *mesh, char buffer[MW_MESH_TEXT_BYTES]);

@@ -2,16 +2,6 @@
 /* Sharding rules of operators that move elements. */
 #include "ir/sharding_rules.h"
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* A run of dimensions of one shape: [begin, end), with their product. */
 typedef struct {
     int begin, end;
@@ -42,7 +32,7 @@ static void add_group(MwShardingContext *context, const DimRun *in, const DimRun
     int from = major_dim(in, operand), to = major_dim(out, result);
     if (from < 0)
         return;
-    int64_t parts = gcd(operand->dim[from], result->dim[to]);
+    int64_t parts = mw_common_divisor(operand->dim[from], result->dim[to]);
     if (parts > 1) {
         int factor = mw_sharding_add(context, parts);
         mw_sharding_operand_runs(context, 0, from, factor);

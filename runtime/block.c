@@ -33,11 +33,7 @@ int64_t mw_block_elements(const MwBlock *block)
 bool mw_block_is_first(const MwTensor *global, MwSpec spec, const MwMeshShape *mesh,
                        const int coordinate[MW_MAX_AXES])
 {
-    MwAxes axes = mw_spec_axes(spec, global->rank);
-    for (int a = 0; a < mesh->axis_count; a++)
-        if (!(axes >> a & 1) && coordinate[a] != 0)
-            return false;
-    return true;
+    return mw_mesh_is_first(mesh, mw_spec_axes(spec, global->rank), coordinate);
 }
 
 /* Dimensions from the result on are whole in the block, so that one run spans them. */

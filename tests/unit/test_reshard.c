@@ -5,6 +5,7 @@
 #include "passes/units.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
+#include "tests/unit/specs.h"
 #include "tests/unit/support.h"
 
 #include <stdlib.h>
@@ -12,41 +13,6 @@
 static const MwMeshShape meshes[] = {
     {1, {1}}, {1, {2}}, {1, {4}}, {2, {2, 2}}, {2, {1, 3}}, {2, {2, 3}}, {3, {2, 2, 2}},
 };
-
-/* Calls `visit` for every spec that is valid for the tensor on the mesh and uses no axis of one
- * device. */
-typedef void VisitSpec(void *context, MwSpec spec);
-
-static void each_spec(const MwTensor *tensor, const MwMeshShape *mesh, MwCombine combine, int axis,
-                      MwSpec spec, VisitSpec *visit, void *context)
-{
-    if (axis == MW_MAX_AXES || axis == mesh->axis_count) {
-        if (mw_spec_is_valid(spec, tensor, mesh))
-            visit(context, spec);
-        return;
-    }
-    MwAxes bit = (MwAxes)(1 << axis);
-    each_spec(tensor, mesh, combine, axis + 1, spec, visit, context);
-    if (mesh->size[axis] == 1)
-        return;
-    each_spec(tensor, mesh, combine, axis + 1,
-              mw_spec_with_partial(spec, mw_spec_partial(spec) | bit, combine), visit, context);
-    for (int d = 0; d < tensor->rank; d++)
-        each_spec(tensor, mesh, combine, axis + 1,
-                  mw_spec_with_dim(spec, d, mw_spec_dim(spec, d) | bit), visit, context);
-}
-
-typedef struct {
-    MwArena *arena;
-    MwSpec at[1000];
-    int count;
-} Specs;
-
-static void collect(void *context, MwSpec spec)
-{
-    Specs *specs = context;
-    specs->at[specs->count++] = spec;
-}
 
 typedef struct {
     const MwMeshShape *mesh;
@@ -110,8 +76,7 @@ static void check_tensor(const MwMeshShape *mesh, const MwTensor *tensor, MwComb
     c.whole = MW_NEW(arena, double, elements);
     for (int64_t i = 0; i < elements; i++)
         c.whole[i] = (double)(i * 7 % 31);
-    Specs specs = {.count = 0};
-    each_spec(tensor, mesh, combine, 0, mw_spec_replicated(), collect, &specs);
+    Specs specs = all_specs(arena, tensor, mesh, combine);
     for (int from = 0; from < specs.count; from++) {
         MwArena *scratch = mw_arena_new();
         for (int to = 0; to < specs.count; to++)
@@ -143,8 +108,7 @@ START_TEST(no_detour_is_cheaper)
     MwResharder *resharder = mw_resharder_new(arena, &model);
     MwTensor tensor = {MW_F32, 3, {8, 16, 64}};
     MwReshardTable *table = mw_reshard_table(resharder, &tensor, MW_COMBINE_SUM);
-    Specs specs = {.count = 0};
-    each_spec(&tensor, &mesh, MW_COMBINE_SUM, 0, mw_spec_replicated(), collect, &specs);
+    Specs specs = all_specs(arena, &tensor, &mesh, MW_COMBINE_SUM);
     for (int a = 0; a < specs.count; a++)
         for (int b = 0; b < specs.count; b++)
             for (int c = 0; c < specs.count; c++) {
