@@ -314,9 +314,7 @@ typedef struct {
     int measured_flows; /* when the link's curves were measured */
 } Level;
 
-/* What each of `flows` equal flows over the link gets, when one flow comes from `devices` devices
- * and joins `ways` of what the link joins. */
-static double link_share(const MwLink *link, int ways, int flows, int devices)
+double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices)
 {
     double share = curve_within(&link->bandwidth, ways) / flows;
     if (link->device_bytes_per_s > 0)
@@ -326,7 +324,7 @@ static double link_share(const MwLink *link, int ways, int flows, int devices)
 
 static double formula_s(const Level *level, MwCollective kind, double bytes)
 {
-    double rate = link_share(level->link, level->ways, level->flows, 1), least = INFINITY;
+    double rate = mw_cost_link_share(level->link, level->ways, level->flows, 1), least = INFINITY;
     for (int i = 0; i < MW_COUNT(algorithms); i++) {
         const Algorithm *a = &algorithms[i];
         if (a->kind != kind || !has_algorithm(level->cluster, a, level->ways))
@@ -359,7 +357,7 @@ static double byte_s(const Level *level, MwCollective kind)
 {
     double volume =
         kind == MW_ALL_REDUCE ? two_rings_volume(level->ways) : ring_volume(level->ways);
-    return volume / link_share(level->link, level->ways, level->flows, 1);
+    return volume / mw_cost_link_share(level->link, level->ways, level->flows, 1);
 }
 
 static double level_s(const Level *level, MwCollective kind, double bytes)
@@ -399,8 +397,8 @@ static double flat_s(const MwCluster *cluster, const MwAxisPath *path, MwCollect
                      double bytes)
 {
     const MwLink *node = &cluster->node_link, *network = &cluster->network_link;
-    double rate = fmin(link_share(node, path->inner, 1, 1),
-                       link_share(network, path->outer, path->sharers, path->inner));
+    double rate = fmin(mw_cost_link_share(node, path->inner, 1, 1),
+                       mw_cost_link_share(network, path->outer, path->sharers, path->inner));
     double least = INFINITY;
     for (int i = 0; i < MW_COUNT(algorithms); i++) {
         const Algorithm *a = &algorithms[i];

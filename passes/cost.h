@@ -53,6 +53,10 @@ double mw_cost_work_s(const MwCostModel *model, const MwWork *work);
  * least over the algorithms known. 0 along an axis of one device. */
 double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes);
 
+/* Bytes/s that each of `flows` equal flows over the link gets, when one flow comes from `devices`
+ * devices and joins `ways` of what the link joins. */
+double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices);
+
 /* Work of `node` when each factor f of `rule` is split `ways[f]`-fold; reads every operand and
  * writes every result once (a gather reads only the rows that it gives). Collectives are no work.
  */
