@@ -8,12 +8,15 @@
 #include "codegen/plan_stage.h"
 #include "ir/print.h"
 #include "passes/report.h"
+#include "passes/timeline.h"
+
+#include <math.h>
 
 typedef struct {
     MwArena *arena;
     const MwCompilation *compilation;
     MwKernelPool *pool;
-    MwPlanStage *stages; /* [stage_count] */
+    MwStageBuilder *stages; /* [stage_count] */
     MwPlan *plan;
 } Builder;
 
@@ -44,9 +47,9 @@ static void build_buffers(const Builder *b, const MwMeshStorage *storage, MwPlan
 
 /* ---- Programs ---- */
 
-static int copies_in(const MwPlanStage *s, MwPhase phase)
+static int copies_in(const MwStageBuilder *s, MwPhase phase)
 {
-    const MwGraph *graph = mw_plan_stage_graph(s);
+    const MwGraph *graph = mw_stage_builder_graph(s);
     int count = 0;
     for (int i = 0; i < graph->assigns.count; i++)
         count += s->storage.copies[i] &&
@@ -55,22 +58,22 @@ static int copies_in(const MwPlanStage *s, MwPhase phase)
 }
 
 /* New values that could not be written over the old ones are copied there at the end. */
-static void emit_copies(const MwPlanStage *s, MwEmitter *emitter, MwPhase phase,
+static void emit_copies(const MwStageBuilder *s, MwEmitter *emitter, MwPhase phase,
                         MwPlanProgram *program)
 {
-    const MwGraph *graph = mw_plan_stage_graph(s);
+    const MwGraph *graph = mw_stage_builder_graph(s);
     for (int i = 0; i < graph->assigns.count; i++) {
         const MwAssign *assign = &graph->assigns.at[i];
         if (!s->storage.copies[i] || mw_value_node(graph, assign->value)->phase != phase)
             continue;
         int64_t bytes = mw_tensor_bytes(mw_value_tensor(graph, assign->target));
         program->instrs[program->instr_count++] =
-            mw_instr_of_copy(emitter, mw_plan_stage_buffer(s, assign->value),
-                             mw_plan_stage_buffer(s, assign->target), bytes);
+            mw_instr_of_copy(emitter, mw_stage_builder_buffer(s, assign->value),
+                             mw_stage_builder_buffer(s, assign->target), bytes);
     }
 }
 
-static void emit_program(const MwPlanStage *s, MwEmitter *emitter, int first_operator,
+static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_operator,
                          MwPhase phase, MwPlanProgram *program)
 {
     int begin = s->order.begin[phase], end = s->order.begin[phase + 1];
@@ -86,7 +89,7 @@ static void emit_program(const MwPlanStage *s, MwEmitter *emitter, int first_ope
 }
 
 /* "forward", or of one of several stages on the mesh "forward.1". */
-static const char *program_name(const MwPlanStage *s, MwPhase phase)
+static const char *program_name(const MwStageBuilder *s, MwPhase phase)
 {
     const MwStaging *staging = &s->compilation->staging;
     if (staging->stage_count == staging->mesh_count)
@@ -100,7 +103,7 @@ static bool is_needed(MwPhase phase, const MwPlanProgram *program)
     return program->instr_count > 0 || phase == MW_PHASE_FORWARD;
 }
 
-static void build_programs(const Builder *b, MwPlanStage *s, int first_operator)
+static void build_programs(const Builder *b, MwStageBuilder *s, int first_operator)
 {
     MwEmitter emitter = mw_instr_begin(s->stage->local, s->legal, s->units, &s->storage,
                                        b->compilation->cluster, b->pool);
@@ -125,7 +128,7 @@ static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
     mesh->tasks = MW_NEW(b->arena, MwPlanTask, tasks->task_count + schedule->chunks);
     for (int i = 0; i < tasks->task_count; i++) {
         const MwTask *task = &tasks->tasks[i];
-        const MwPlanStage *s = &b->stages[mw_pipeline_stage(schedule, index, task->chunk)];
+        const MwStageBuilder *s = &b->stages[mw_pipeline_stage(schedule, index, task->chunk)];
         add_task(mesh, s->program[mw_task_phase(task->kind)], task->micro_batch);
     }
     for (int chunk = 0; chunk < schedule->chunks; chunk++)
@@ -137,13 +140,13 @@ static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
 
 static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanMesh *mesh)
 {
-    MwPlanStage *s = &b->stages[index];
-    *s = (MwPlanStage){.arena = b->arena,
-                       .compilation = b->compilation,
-                       .index = index,
-                       .stage = &b->compilation->stages[index],
-                       .flight = mw_staging_flight(staging_of(b), index),
-                       .mesh = mesh};
+    MwStageBuilder *s = &b->stages[index];
+    *s = (MwStageBuilder){.arena = b->arena,
+                          .compilation = b->compilation,
+                          .index = index,
+                          .stage = &b->compilation->stages[index],
+                          .flight = mw_staging_flight(staging_of(b), index),
+                          .mesh = mesh};
     s->legal = mw_legalize(s->stage->local->graph);
     s->units = mw_units_form(s->legal);
     s->order = mw_order_units(s->legal, s->units);
@@ -192,9 +195,9 @@ static void build_mesh(Builder *b, int index)
     for (int s = index; s < staging_of(b)->stage_count; s += stages) {
         build_programs(b, &b->stages[s], mesh->operator_count);
         mw_plan_report_fill(b->arena, b->stages[s].stage, mesh);
-        mw_plan_stage_inputs(&b->stages[s]);
-        mw_plan_stage_outputs(&b->stages[s]);
-        mw_plan_stage_weights(&b->stages[s]);
+        mw_stage_builder_inputs(&b->stages[s]);
+        mw_stage_builder_outputs(&b->stages[s]);
+        mw_stage_builder_weights(&b->stages[s]);
     }
     build_tasks(b, index, mesh);
     for (int t = 0; t < mesh->task_count; t++)
@@ -204,7 +207,7 @@ static void build_mesh(Builder *b, int index)
 /* ---- Transfers ---- */
 
 /* Notes one end of every transfer that a stage takes part in. */
-static void build_transfer_ends(const Builder *b, const MwPlanStage *s)
+static void build_transfer_ends(const Builder *b, const MwStageBuilder *s)
 {
     const MwGraph *local = s->stage->local->graph;
     int mesh = mw_staging_mesh(staging_of(b), s->index);
@@ -217,14 +220,14 @@ static void build_transfer_ends(const Builder *b, const MwPlanStage *s)
         if (node->op == MW_OP_RECEIVE) {
             transfer->to_mesh = mesh;
             transfer->to_spec = spec;
-            transfer->to_buffer = mw_plan_stage_buffer(s, s->legal->form[node->first_result]);
+            transfer->to_buffer = mw_stage_builder_buffer(s, s->legal->form[node->first_result]);
             continue;
         }
         const MwNode *legal =
-            mw_value_node(mw_plan_stage_graph(s), s->legal->form[node->first_result]);
+            mw_value_node(mw_stage_builder_graph(s), s->legal->form[node->first_result]);
         transfer->from_mesh = mesh;
         transfer->from_spec = spec;
-        transfer->from_buffer = mw_plan_stage_buffer(s, legal->operands[0]);
+        transfer->from_buffer = mw_stage_builder_buffer(s, legal->operands[0]);
     }
 }
 
@@ -238,6 +241,71 @@ static void build_transfers(Builder *b)
             (MwPlanTransfer){.name = c->crossings[i].name, .tensor = c->crossings[i].tensor};
     for (int s = 0; s < c->staging.stage_count; s++)
         build_transfer_ends(b, &b->stages[s]);
+}
+
+/* ---- What was predicted ---- */
+
+static double phase_s(const MwStageBuilder *s, MwPhase phase)
+{
+    return s->program[phase] < 0 ? 0 : program_s(&s->mesh->programs[s->program[phase]]);
+}
+
+/* The layers of a stage are next to each other. */
+static void count_layers(const MwStaging *staging, int index, MwPlanStage *stage)
+{
+    stage->first_layer = -1;
+    for (int l = 0; l < staging->layer_count; l++) {
+        if (staging->layer_stage[l] != index)
+            continue;
+        if (stage->first_layer < 0)
+            stage->first_layer = l;
+        stage->layer_count++;
+        stage->remat_layers += staging->layer_remat && staging->layer_remat[l];
+    }
+    stage->first_layer = (int)mw_max(stage->first_layer, 0);
+}
+
+static void build_stages(Builder *b)
+{
+    b->plan->stage_count = staging_of(b)->stage_count;
+    b->plan->stages = MW_NEW(b->arena, MwPlanStage, b->plan->stage_count);
+    for (int i = 0; i < b->plan->stage_count; i++) {
+        const MwStageBuilder *s = &b->stages[i];
+        b->plan->stages[i] = (MwPlanStage){.mesh = mw_staging_mesh(staging_of(b), i),
+                                           .forward_s = phase_s(s, MW_PHASE_FORWARD),
+                                           .backward_s = phase_s(s, MW_PHASE_BACKWARD),
+                                           .weight_s = phase_s(s, MW_PHASE_BACKWARD_WEIGHT),
+                                           .update_s = phase_s(s, MW_PHASE_UPDATE)};
+        count_layers(staging_of(b), i, &b->plan->stages[i]);
+    }
+}
+
+/* Seconds of the transfers of one micro-batch that a stage sends in a phase. */
+static double sent_s(const Builder *b, int stage, MwPhase phase)
+{
+    double time_s = 0;
+    for (int i = 0; i < b->plan->transfer_count; i++)
+        if (b->compilation->crossings[i].from_stage == stage &&
+            b->compilation->crossings[i].phase == phase)
+            time_s += b->plan->transfers[i].time_s;
+    return time_s;
+}
+
+static double predict_step(const Builder *b)
+{
+    MwStageTimes *times = MW_NEW(b->arena, MwStageTimes, b->plan->stage_count);
+    double update_s = 0;
+    for (int i = 0; i < b->plan->stage_count; i++) {
+        const MwPlanStage *stage = &b->plan->stages[i];
+        times[i].task[MW_TASK_FORWARD] = stage->forward_s;
+        times[i].task[MW_TASK_BACKWARD] = stage->backward_s;
+        times[i].task[MW_TASK_BACKWARD_INPUT] = stage->backward_s;
+        times[i].task[MW_TASK_WEIGHT] = stage->weight_s;
+        times[i].to_next = sent_s(b, i, MW_PHASE_FORWARD);
+        times[i].to_previous = sent_s(b, i, MW_PHASE_BACKWARD);
+        update_s = fmax(update_s, stage->update_s + sent_s(b, i, MW_PHASE_UPDATE));
+    }
+    return mw_timeline_new(b->arena, staging_of(b)->schedule, times)->total + update_s;
 }
 
 /* ---- The plan ---- */
@@ -274,7 +342,7 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
     Builder b = {.arena = arena,
                  .compilation = compilation,
                  .pool = mw_kernel_pool_new(arena),
-                 .stages = MW_NEW(arena, MwPlanStage, staging->stage_count),
+                 .stages = MW_NEW(arena, MwStageBuilder, staging->stage_count),
                  .plan = MW_NEW(arena, MwPlan, 1)};
     *b.plan = (MwPlan){.model = compilation->graph->name,
                        .source = source,
@@ -293,6 +361,8 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
             return NULL;
     }
     build_transfers(&b);
+    build_stages(&b);
+    b.plan->step_s = predict_step(&b);
     b.plan->kernels = b.pool->kernels.at;
     b.plan->kernel_count = b.pool->kernels.count;
     b.plan->kernel_source = mw_kernel_pool_source(b.pool);

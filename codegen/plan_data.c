@@ -4,19 +4,19 @@
 
 #include <string.h>
 
-static MwSpec spec_of(const MwPlanStage *s, MwValueId local_value)
+static MwSpec spec_of(const MwStageBuilder *s, MwValueId local_value)
 {
     return s->stage->local->value_spec[local_value.index];
 }
 
-static const MwTensor *global_tensor(const MwPlanStage *s, MwValueId local_value)
+static const MwTensor *global_tensor(const MwStageBuilder *s, MwValueId local_value)
 {
     return mw_value_tensor(s->stage->local->global,
                            s->stage->local->value_global[local_value.index]);
 }
 
 /* The whole batch of something of which a micro-batch is a part. */
-static MwTensor whole_batch(const MwPlanStage *s, const MwTensor *tensor)
+static MwTensor whole_batch(const MwStageBuilder *s, const MwTensor *tensor)
 {
     MwTensor whole = *tensor;
     if (whole.rank)
@@ -25,7 +25,7 @@ static MwTensor whole_batch(const MwPlanStage *s, const MwTensor *tensor)
 }
 
 /* The least number of entries among the tables that the rows of `value` are looked up in. */
-static int64_t index_bound(const MwPlanStage *s, MwValueId global_value)
+static int64_t index_bound(const MwStageBuilder *s, MwValueId global_value)
 {
     const MwGraph *graph = s->stage->local->global;
     int64_t bound = 0;
@@ -49,7 +49,7 @@ static int64_t index_bound(const MwPlanStage *s, MwValueId global_value)
     return bound;
 }
 
-void mw_plan_stage_inputs(const MwPlanStage *s)
+void mw_stage_builder_inputs(const MwStageBuilder *s)
 {
     const MwGraph *graph = s->stage->local->graph;
     for (int n = 0; n < graph->nodes.count; n++) {
@@ -59,7 +59,7 @@ void mw_plan_stage_inputs(const MwPlanStage *s)
         MwValueId root = mw_legal_root(s->legal, s->legal->form[value.index]);
         s->mesh->inputs[s->mesh->input_count++] =
             (MwPlanInput){.name = mw_value(graph, value)->name,
-                          .buffer = mw_plan_stage_buffer(s, s->legal->form[value.index]),
+                          .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
                           .global = whole_batch(s, global_tensor(s, value)),
                           .spec = spec_of(s, value),
                           .bound = index_bound(s, s->stage->local->value_global[value.index]),
@@ -68,10 +68,10 @@ void mw_plan_stage_inputs(const MwPlanStage *s)
 }
 
 /* That after which an output is there. */
-static int output_program(const MwPlanStage *s, MwValueId legal_value)
+static int output_program(const MwStageBuilder *s, MwValueId legal_value)
 {
     MwValueId root = mw_legal_root(s->legal, legal_value);
-    const MwNode *node = mw_value_node(mw_plan_stage_graph(s), root);
+    const MwNode *node = mw_value_node(mw_stage_builder_graph(s), root);
     for (int phase = MW_PHASE_UPDATE - 1; phase > 0 && s->flight.is_chain; phase--)
         if (s->program[phase] >= 0)
             return s->program[phase];
@@ -79,27 +79,27 @@ static int output_program(const MwPlanStage *s, MwValueId legal_value)
                                               : node->phase];
 }
 
-void mw_plan_stage_outputs(const MwPlanStage *s)
+void mw_stage_builder_outputs(const MwStageBuilder *s)
 {
     const MwGraph *graph = s->stage->local->graph;
     MwPlanMesh *mesh = s->mesh;
     for (int i = 0; i < graph->outputs.count; i++) {
         MwValueId value = graph->outputs.at[i].value;
-        MwValueId legal = mw_plan_stage_graph(s)->outputs.at[i].value;
+        MwValueId legal = mw_stage_builder_graph(s)->outputs.at[i].value;
         MwPhase phase = mw_value_node(graph, value)->phase;
         MwOp op = mw_value_node(graph, value)->op;
         bool whole = phase == MW_PHASE_UPDATE || op == MW_OP_WEIGHT || op == MW_OP_STATE;
         const MwTensor *tensor = global_tensor(s, value);
         mesh->outputs[mesh->output_count++] =
             (MwPlanOutput){.name = graph->outputs.at[i].name,
-                           .buffer = mw_plan_stage_buffer(s, legal),
+                           .buffer = mw_stage_builder_buffer(s, legal),
                            .global = whole ? *tensor : whole_batch(s, tensor),
                            .spec = spec_of(s, value),
                            .whole = whole,
                            .program = whole ? -1 : output_program(s, legal)};
     }
-    if (mw_has_value(mw_plan_stage_graph(s)->train.loss))
-        mesh->loss_buffer = mw_plan_stage_buffer(s, mw_plan_stage_graph(s)->train.loss);
+    if (mw_has_value(mw_stage_builder_graph(s)->train.loss))
+        mesh->loss_buffer = mw_stage_builder_buffer(s, mw_stage_builder_graph(s)->train.loss);
 }
 
 static MwInit init_of(const char *name)
@@ -123,7 +123,7 @@ static bool accumulates(const MwGraph *graph, MwValueId target)
     return false;
 }
 
-void mw_plan_stage_weights(const MwPlanStage *s)
+void mw_stage_builder_weights(const MwStageBuilder *s)
 {
     const MwGraph *graph = s->stage->local->graph;
     for (int n = 0; n < graph->nodes.count; n++) {
@@ -133,7 +133,7 @@ void mw_plan_stage_weights(const MwPlanStage *s)
         MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
         s->mesh->weights[s->mesh->weight_count++] =
             (MwPlanWeight){.name = mw_value(graph, value)->name,
-                           .buffer = mw_plan_stage_buffer(s, s->legal->form[value.index]),
+                           .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
                            .global = *global_tensor(s, value),
                            .spec = spec_of(s, value),
                            .init = init_of(mw_node_text(node, MW_ATTR_INIT)),

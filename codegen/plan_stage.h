@@ -18,14 +18,14 @@ typedef struct {
     MwStorage storage;
     MwPlanMesh *mesh;
     int program[MW_PHASE_COUNT]; /* its programs, among those of the mesh; -1: none */
-} MwPlanStage;
+} MwStageBuilder;
 
-static inline const MwGraph *mw_plan_stage_graph(const MwPlanStage *s)
+static inline const MwGraph *mw_stage_builder_graph(const MwStageBuilder *s)
 {
     return s->legal->graph;
 }
 
-static inline int mw_plan_stage_buffer(const MwPlanStage *s, MwValueId legal_value)
+static inline int mw_stage_builder_buffer(const MwStageBuilder *s, MwValueId legal_value)
 {
     int buffer = s->storage.buffer[mw_legal_root(s->legal, legal_value).index];
     MW_ASSERT(buffer >= 0);
@@ -33,8 +33,8 @@ static inline int mw_plan_stage_buffer(const MwPlanStage *s, MwValueId legal_val
 }
 
 /* Add to the mesh, whose arrays have room, what goes into the stage and comes out of it. */
-void mw_plan_stage_inputs(const MwPlanStage *s);
-void mw_plan_stage_outputs(const MwPlanStage *s);
-void mw_plan_stage_weights(const MwPlanStage *s);
+void mw_stage_builder_inputs(const MwStageBuilder *s);
+void mw_stage_builder_outputs(const MwStageBuilder *s);
+void mw_stage_builder_weights(const MwStageBuilder *s);
 
 #endif

@@ -251,6 +251,25 @@ typedef struct {
     double time_s; /* predicted, of one such time */
 } MwPlanTransfer;
 
+/* A pipeline stage, as it was decided and predicted. Stages are in the order of the pipeline; those
+ * of one mesh are its chunks. Times are of one run of its programs. */
+typedef struct {
+    int mesh;
+    int first_layer, layer_count; /* of the model, numbered from 0 */
+    int remat_layers;             /* of them, that are computed again in the backward */
+    double forward_s, backward_s; /* of one micro-batch */
+    double weight_s;              /* its gradients of weights, where they run apart from backward */
+    double update_s;
+} MwPlanStage;
+
+/* A way to lay out the model that the search considered and did not take. */
+typedef struct {
+    const char *name;     /* "4 stages, 1f1b, 16 micro-batches" */
+    const char *reason;   /* "time", or "memory" */
+    double step_s;        /* predicted, or a lower bound; 0: not known */
+    int64_t needed_bytes; /* of a device, where memory is the reason; 0: not known */
+} MwPlanAlternative;
+
 typedef struct {
     const char *model;   /* name of the model */
     const char *source;  /* path of the .graph */
@@ -259,6 +278,7 @@ typedef struct {
     int rank_count;
     int micro_batches;
     const char *schedule; /* "1f1b", ...; "none" where there is one mesh */
+    double step_s;        /* predicted: the schedule's timeline, then the update */
     MwPlanKernel *kernels;
     int kernel_count;
     const char *kernel_source; /* C or CUDA C; defines every kernel */
@@ -266,6 +286,10 @@ typedef struct {
     int mesh_count;
     MwPlanTransfer *transfers;
     int transfer_count;
+    MwPlanStage *stages;
+    int stage_count;
+    MwPlanAlternative *alternatives;
+    int alternative_count;
 } MwPlan;
 
 /* The plan file's text, checksum included. */

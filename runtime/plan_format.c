@@ -190,12 +190,36 @@ static const MwPlanField transfer_fields[] = {
 static const MwPlanRecord transfer_record = RECORD("transfer", transfer_fields);
 #undef OWNER
 
+#define OWNER MwPlanStage
+static const MwPlanField stage_fields[] = {
+    FIELD("mesh", count, mesh),
+    FIELD("first_layer", count, first_layer),
+    FIELD("layers", count, layer_count),
+    FIELD("remat_layers", count, remat_layers),
+    FIELD("forward_s", number, forward_s),
+    FIELD("backward_s", number, backward_s),
+    FIELD("weight_s", number, weight_s),
+    FIELD("update_s", number, update_s),
+};
+static const MwPlanRecord stage_record = RECORD("stage", stage_fields);
+#undef OWNER
+
+#define OWNER MwPlanAlternative
+static const MwPlanField alternative_fields[] = {
+    FIELD("name", string, name),
+    FIELD("reason", string, reason),
+    FIELD("step_s", number, step_s),
+    FIELD("needed_bytes", size, needed_bytes),
+};
+static const MwPlanRecord alternative_record = RECORD("alternative", alternative_fields);
+#undef OWNER
+
 #define OWNER MwPlan
 static const MwPlanField plan_fields[] = {
     FIELD("model", string, model),       FIELD("source", string, source),
     FIELD("cluster", string, cluster),   FIELD("backend", string, backend),
     FIELD("ranks", count, rank_count),   FIELD("micro_batches", count, micro_batches),
-    FIELD("schedule", string, schedule),
+    FIELD("schedule", string, schedule), FIELD("step_s", number, step_s),
 };
 static const MwPlanPart plan_parts[] = {
     LIST(kernels, kernel_count, kernel_record),
@@ -204,6 +228,8 @@ static const MwPlanPart plan_parts[] = {
      .offset = (int)offsetof(MwPlan, kernel_source)},
     LIST(meshes, mesh_count, mw_plan_mesh_record),
     LIST(transfers, transfer_count, transfer_record),
+    LIST(stages, stage_count, stage_record),
+    LIST(alternatives, alternative_count, alternative_record),
 };
 const MwPlanRecord mw_plan_record = RECORD("plan", plan_fields, PARTS(plan_parts));
 #undef OWNER

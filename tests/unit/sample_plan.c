@@ -265,6 +265,8 @@ MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
 {
     const Sample sample = {arena, SAMPLE_BATCH / (ranks * micro_batches), ranks, micro_batches};
     static const MwPlanKernel kernels[] = {{"diff", 4, 5}, {"descend", 2, 1}};
+    static const MwPlanStage stages[] = {{0, 0, 2, 1, 0.25, 0.5, 0, 0.125}};
+    static const MwPlanAlternative alternatives[] = {{"2 stages, gpipe", "memory", 0, 1 << 20}};
     MwPlan *plan = MW_NEW(arena, MwPlan, 1);
     MwPlanMesh *mesh = MW_NEW(arena, MwPlanMesh, 1);
     *plan = (MwPlan){.model = "line",
@@ -274,11 +276,16 @@ MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
                      .rank_count = ranks,
                      .micro_batches = micro_batches,
                      .schedule = "none",
+                     .step_s = 1.5,
                      .kernels = mw_arena_dup(arena, kernels, sizeof kernels),
                      .kernel_count = MW_COUNT(kernels),
                      .kernel_source = sample_source,
                      .meshes = mesh,
-                     .mesh_count = 1};
+                     .mesh_count = 1,
+                     .stages = mw_arena_dup(arena, stages, sizeof stages),
+                     .stage_count = MW_COUNT(stages),
+                     .alternatives = mw_arena_dup(arena, alternatives, sizeof alternatives),
+                     .alternative_count = MW_COUNT(alternatives)};
     mesh->shape = (MwMeshShape){.axis_count = 1, .size = {ranks}};
     add_buffers(&sample, mesh);
     add_data(&sample, mesh);
