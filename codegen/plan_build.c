@@ -9,6 +9,7 @@
 #include "ir/print.h"
 #include "passes/report.h"
 #include "passes/timeline.h"
+#include "passes/transfer_cost.h"
 
 #include <math.h>
 
@@ -231,6 +232,21 @@ static void build_transfer_ends(const Builder *b, const MwStageBuilder *s)
     }
 }
 
+static MwTransferPlace place_of(const Builder *b, int mesh, MwSpec spec)
+{
+    return (MwTransferPlace){spec, b->plan->meshes[mesh].shape,
+                             staging_of(b)->meshes[mesh].first_device};
+}
+
+static void price_transfer(const Builder *b, MwPlanTransfer *transfer)
+{
+    MwTransferPlace from = place_of(b, transfer->from_mesh, transfer->from_spec);
+    MwTransferPlace to = place_of(b, transfer->to_mesh, transfer->to_spec);
+    MwTransferCost cost = mw_transfer_cost(b->compilation->cluster, &transfer->tensor, &from, &to);
+    transfer->broadcast = cost.broadcast;
+    transfer->time_s = cost.crossing_s + cost.passing_s;
+}
+
 static void build_transfers(Builder *b)
 {
     const MwCompilation *c = b->compilation;
@@ -241,6 +257,8 @@ static void build_transfers(Builder *b)
             (MwPlanTransfer){.name = c->crossings[i].name, .tensor = c->crossings[i].tensor};
     for (int s = 0; s < c->staging.stage_count; s++)
         build_transfer_ends(b, &b->stages[s]);
+    for (int i = 0; i < c->crossing_count; i++)
+        price_transfer(b, &b->plan->transfers[i]);
 }
 
 /* ---- What was predicted ---- */
