@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cutting a model into stages: what each runs, what crosses, and that weights which stages share take
+ * the same step in all of them. */
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/diags_text.h"
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+/* Three layers; `table` is used by the first and the last, `scale` (by way of a cast) by all. */
+static const char model[] = "model m {\n"
+                            "  input tokens: i32[8, 4]\n"
+                            "  input targets: i32[8, 4]\n"
+                            "  weight table: f32[32, 16] = normal(0.2)\n"
+                            "  weight scale: f32[16] = ones\n"
+                            "  half = cast(scale, bf16)\n"
+                            "  s = cast(half, f32)\n"
+                            "  x = embedding(tokens, table) * s\n"
+                            "  weight w1: f32[16, 16] = normal(0.2) with layer = 1\n"
+                            "  h = relu(x @ w1) * s with layer = 1\n"
+                            "  o = (x + h) * s with layer = 2\n"
+                            "  logits = einsum(\"bsw,vw->bsv\", o, table) with layer = 2\n"
+                            "  loss = cross_entropy(logits, targets) with layer = 2\n"
+                            "  output h, logits\n"
+                            "  train loss with adamw(lr = 0.01), clip_norm = 1\n"
+                            "}\n";
+
+typedef struct {
+    MwArena *arena;
+    MwDiags *diags;
+    MwCluster cluster;
+    MwCompilation compilation;
+} Cut;
+
+static void split(Cut *cut, MwCompileOptions options)
+{
+    *cut = (Cut){.arena = mw_arena_new()};
+    cut->diags = mw_diags_new(cut->arena);
+    cut->cluster = test_cluster(options.stages);
+    const MwSource source = {"m.graph", model, strlen(model)};
+    cut->compilation.arena = cut->arena;
+    cut->compilation.cluster = &cut->cluster;
+    cut->compilation.options = options;
+    cut->compilation.graph =
+        mw_graph_parse(cut->arena, mw_interner_new(cut->arena),
+                       mw_arena_dup(cut->arena, &source, sizeof source), NULL, 0, cut->diags);
+    MwPipelineOptions pipeline = {.stop_after = MW_PASS_split, .dump_after = MW_PASS_COUNT};
+    bool ok = cut->compilation.graph && mw_pipeline_run(&cut->compilation, &pipeline, cut->diags);
+    ck_assert_msg(ok, "%s", diags_text(cut->arena, cut->diags));
+    ck_assert_int_eq(cut->compilation.staging.stage_count,
+                     options.stages * (int)mw_max(options.chunks, 1));
+}
+
+static const MwGraph *graph_of(const Cut *cut, int stage)
+{
+    return cut->compilation.stages[stage].graph;
+}
+
+/* The node that gives the value called `name`; NULL: the stage has none. */
+static const MwNode *find(const Cut *cut, int stage, const char *name)
+{
+    const MwGraph *graph = graph_of(cut, stage);
+    MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
+    return mw_has_value(value) ? mw_value_node(graph, value) : NULL;
+}
+
+static bool is_op(const MwNode *node, MwOp op)
+{
+    return node && node->op == op;
+}
+
+/* The only send or receive of a transfer in a stage. */
+static const MwNode *find_end(const Cut *cut, int stage, MwOp op, int transfer)
+{
+    const MwNode *found = NULL;
+    for (int n = 0; n < graph_of(cut, stage)->nodes.count; n++) {
+        const MwNode *node = &graph_of(cut, stage)->nodes.at[n];
+        if (node->op != op || mw_node_int(node, MW_ATTR_TRANSFER) != transfer)
+            continue;
+        ck_assert_ptr_null(found);
+        found = node;
+    }
+    return found;
+}
+
+/* Every transfer has one send and one receive, of the same tensor in the same phase. */
+static void check_transfers(const Cut *cut)
+{
+    for (int i = 0; i < cut->compilation.crossing_count; i++) {
+        const MwCrossing *crossing = &cut->compilation.crossings[i];
+        ck_assert_int_ne(mw_staging_mesh(&cut->compilation.staging, crossing->from_stage),
+                         mw_staging_mesh(&cut->compilation.staging, crossing->to_stage));
+        const MwNode *send = find_end(cut, crossing->from_stage, MW_OP_SEND, i);
+        const MwNode *receive = find_end(cut, crossing->to_stage, MW_OP_RECEIVE, i);
+        ck_assert(send && receive);
+        ck_assert_int_eq(send->phase, crossing->phase);
+        ck_assert_int_eq(receive->phase, crossing->phase);
+        ck_assert(mw_tensor_equal(
+            &graph_of(cut, crossing->from_stage)->values.at[send->first_result].tensor,
+            &crossing->tensor));
+        ck_assert(mw_tensor_equal(
+            &graph_of(cut, crossing->to_stage)->values.at[receive->first_result].tensor,
+            &crossing->tensor));
+    }
+}
+
+static int crossings(const Cut *cut, const char *name, MwPhase phase)
+{
+    int count = 0;
+    for (int i = 0; i < cut->compilation.crossing_count; i++)
+        count += strcmp(cut->compilation.crossings[i].name, name) == 0 &&
+                 cut->compilation.crossings[i].phase == phase;
+    return count;
+}
+
+static const int micro_batches[] = {1, 4};
+
+START_TEST(every_transfer_has_two_ends)
+{
+    for (int stages = 2; stages <= 3; stages++) {
+        Cut cut;
+        split(&cut, (MwCompileOptions){.stages = stages, .micro_batches = micro_batches[_i]});
+        ck_assert_int_gt(cut.compilation.crossing_count, 0);
+        check_transfers(&cut);
+        mw_arena_free(&cut.arena);
+    }
+}
+END_TEST
+
+START_TEST(activations_and_their_gradients_cross_each_micro_batch)
+{
+    Cut cut;
+    split(&cut, (MwCompileOptions){.stages = 3, .micro_batches = micro_batches[_i]});
+    ck_assert_int_eq(crossings(&cut, "x", MW_PHASE_FORWARD), 2); /* to both later stages */
+    ck_assert_int_eq(crossings(&cut, "h", MW_PHASE_FORWARD), 1);
+    ck_assert(is_op(find(&cut, 1, "x"), MW_OP_RECEIVE));
+    ck_assert(is_op(find(&cut, 2, "x"), MW_OP_RECEIVE));
+    ck_assert_int_eq(crossings(&cut, "logits", MW_PHASE_FORWARD), 0);
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
+/* The new value of a weight that several stages keep is made in each, of the same sum. */
+START_TEST(shared_weights_take_one_step)
+{
+    Cut cut;
+    split(&cut, (MwCompileOptions){.stages = 3, .micro_batches = micro_batches[_i]});
+    for (int stage = 0; stage < 3; stage += 2) {
+        ck_assert(is_op(find(&cut, stage, "table"), MW_OP_WEIGHT));
+        ck_assert(is_op(find(&cut, stage, "table.new"), MW_OP_ADAMW));
+        const MwNode *sum = find(&cut, stage, "grad.table");
+        ck_assert(is_op(sum, MW_OP_ADD));
+        ck_assert_int_eq(sum->phase, MW_PHASE_UPDATE);
+    }
+    ck_assert_ptr_null(find(&cut, 1, "table"));
+    const MwGraph *first = graph_of(&cut, 0), *last = graph_of(&cut, 2);
+    for (int k = 0; k < 2; k++)
+        ck_assert_str_eq(mw_value(first, find(&cut, 0, "grad.table")->operands[k])->name,
+                         mw_value(last, find(&cut, 2, "grad.table")->operands[k])->name);
+    ck_assert_int_eq(crossings(&cut, "table.new", MW_PHASE_UPDATE), 0);
+    int terms = 0;
+    for (int i = 0; i < cut.compilation.crossing_count; i++) {
+        const MwCrossing *crossing = &cut.compilation.crossings[i];
+        if (crossing->tensor.rank != 2) /* only the table and what is like it has two dimensions */
+            continue;
+        ck_assert_int_eq(crossing->phase, MW_PHASE_UPDATE);
+        terms++;
+    }
+    ck_assert_int_eq(terms, 2);
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
+START_TEST(what_is_light_is_made_where_it_is_used)
+{
+    Cut cut;
+    split(&cut, (MwCompileOptions){.stages = 3, .micro_batches = micro_batches[_i]});
+    for (int stage = 0; stage < 3; stage++) {
+        ck_assert(is_op(find(&cut, stage, "scale"), MW_OP_WEIGHT));
+        ck_assert(is_op(find(&cut, stage, "s"), MW_OP_CAST));
+        ck_assert(is_op(find(&cut, stage, "scale.new"), MW_OP_ADAMW));
+    }
+    for (int i = 0; i < cut.compilation.crossing_count; i++) {
+        const char *name = cut.compilation.crossings[i].name;
+        ck_assert_str_ne(name, "s");
+        ck_assert_str_ne(name, "step");
+        ck_assert_str_ne(name, "learning_rate");
+    }
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
+/* Outputs and the loss leave one stage; a stage has the inputs that it uses. */
+START_TEST(what_leaves_leaves_once)
+{
+    Cut cut;
+    split(&cut, (MwCompileOptions){.stages = 3, .micro_batches = micro_batches[_i]});
+    ck_assert_int_eq(graph_of(&cut, 0)->outputs.count, 0);
+    ck_assert_str_eq(graph_of(&cut, 1)->outputs.at[0].name, "h");
+    ck_assert_str_eq(graph_of(&cut, 2)->outputs.at[0].name, "logits");
+    for (int stage = 0; stage < 3; stage++) {
+        ck_assert_int_eq(mw_has_value(graph_of(&cut, stage)->train.loss), stage == 2);
+        ck_assert_int_eq(is_op(find(&cut, stage, "targets"), MW_OP_INPUT), stage == 2);
+    }
+    ck_assert(is_op(find(&cut, 0, "tokens"), MW_OP_INPUT));
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
+/* With two meshes and two stages on each, x goes from stage 0 to 2 by way of 1. */
+START_TEST(stages_of_one_mesh_pass_on_by_another)
+{
+    Cut cut;
+    split(&cut, (MwCompileOptions){.stages = 2,
+                                   .chunks = 2,
+                                   .has_schedule = true,
+                                   .schedule = MW_PIPELINE_INTERLEAVED,
+                                   .micro_batches = micro_batches[_i]});
+    check_transfers(&cut);
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
+START_TEST(one_stage_is_the_model)
+{
+    Cut cut;
+    split(&cut, (MwCompileOptions){.stages = 1, .micro_batches = micro_batches[_i]});
+    ck_assert_ptr_eq(graph_of(&cut, 0), cut.compilation.graph);
+    ck_assert_int_eq(cut.compilation.crossing_count, 0);
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("split");
+    TCase *tests = tcase_create("split");
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, every_transfer_has_two_ends, 0, MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, activations_and_their_gradients_cross_each_micro_batch, 0,
+                        MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, shared_weights_take_one_step, 0, MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, what_is_light_is_made_where_it_is_used, 0, MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, what_leaves_leaves_once, 0, MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, stages_of_one_mesh_pass_on_by_another, 0, MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, one_stage_is_the_model, 0, MW_COUNT(micro_batches));
+    return run_suite(suite);
+}
