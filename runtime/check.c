@@ -2,8 +2,6 @@
 /* mw_plan_check: the order of its parts. It shares no code with what makes plans. */
 #include "runtime/check.h"
 
-#include "runtime/routine.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -17,44 +15,45 @@ void mw_check_error(const MwCheck *check, const char *format, ...)
     mw_diag_error(check->diags, mw_span_none(), "%s: %s", check->place, text);
 }
 
-const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr)
+typedef void Part(const MwCheck *check);
+
+/* As long as it finds nothing. */
+static void run_parts(const MwCheck *check, Part *const *parts, int count)
 {
-    switch (instr->kind) {
-    case MW_INSTR_KERNEL:
-        return plan->kernels[instr->target].name;
-    case MW_INSTR_ROUTINE:
-        return mw_routine_info((MwRoutine)instr->target)->name;
-    case MW_INSTR_COLLECTIVE:
-        return mw_collective_name((MwCollective)instr->target);
-    case MW_INSTR_SEND:
-        return "send";
-    case MW_INSTR_RECEIVE:
-        return "receive";
-    }
-    MW_UNREACHABLE();
+    const int before = mw_diags_error_count(check->diags);
+    for (int i = 0; i < count && mw_diags_error_count(check->diags) == before; i++)
+        parts[i](check);
 }
 
-static void check_mesh(const MwPlan *plan, int index, MwArena *arena, MwDiags *diags)
+static void run_on_meshes(MwCheck check, Part *const *parts, int count)
 {
-    char place[32];
-    snprintf(place, sizeof place, "mesh %d", index);
-    const MwCheck check = {plan, &plan->meshes[index], diags, arena, place};
-    static void (*const parts[])(const MwCheck *) = {mw_check_mesh, mw_check_instrs, mw_check_tasks,
-                                                     mw_check_schedule};
-    int before = mw_diags_error_count(diags);
-    for (int i = 0; i < MW_COUNT(parts) && mw_diags_error_count(diags) == before; i++)
-        parts[i](&check);
+    for (int m = 0; m < check.plan->mesh_count; m++) {
+        check.mesh = &check.plan->meshes[m];
+        check.place = mw_arena_printf(check.arena, "mesh %d", m);
+        run_parts(&check, parts, count);
+    }
+}
+
+static void check_data(const MwCheck *check)
+{
+    static Part *const parts[] = {mw_check_mesh};
+    run_on_meshes(*check, parts, MW_COUNT(parts));
+}
+
+static void check_programs(const MwCheck *check)
+{
+    static Part *const parts[] = {mw_check_instrs, mw_check_tasks, mw_check_schedule};
+    run_on_meshes(*check, parts, MW_COUNT(parts));
 }
 
 bool mw_plan_check(const MwPlan *plan, MwDiags *diags)
 {
-    int before = mw_diags_error_count(diags);
-    mw_check_plan(&(MwCheck){.plan = plan, .diags = diags, .place = "plan"});
-    if (mw_diags_error_count(diags) != before)
-        return false;
+    static Part *const parts[] = {mw_check_plan,  check_data,    mw_check_meshes,
+                                  check_programs, mw_check_ends, mw_check_traffic};
     MwArena *arena = mw_arena_new();
-    for (int i = 0; i < plan->mesh_count; i++)
-        check_mesh(plan, i, arena, diags);
+    const MwCheck check = {.plan = plan, .diags = diags, .arena = arena, .place = "plan"};
+    const int before = mw_diags_error_count(diags);
+    run_parts(&check, parts, MW_COUNT(parts));
     mw_arena_free(&arena);
     return mw_diags_error_count(diags) == before;
 }

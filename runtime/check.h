@@ -15,12 +15,31 @@ typedef struct {
     const char *place;
 } MwCheck;
 
+/* What the plan calls something. */
+typedef struct {
+    const char *kind, *name;
+} MwCheckLabel;
+
 void mw_check_error(const MwCheck *check, const char *format, ...) MW_PRINTF(2, 3);
+
+/* ---- Of the plan ---- */
 
 /* Kernels, ranks and meshes. */
 void mw_check_plan(const MwCheck *check);
+/* What meshes have in common: transfers, and what stands on several. */
+void mw_check_meshes(const MwCheck *check);
+/* The instructions at both ends of every transfer. */
+void mw_check_ends(const MwCheck *check);
+/* No mesh waits for ever. */
+void mw_check_traffic(const MwCheck *check);
+
+/* ---- Of each mesh ---- */
+
 /* Buffers, inputs, outputs, weights, the report: indices, shapes and places. */
 void mw_check_mesh(const MwCheck *check);
+/* `global`, split by `spec` over the mesh, fits the buffer: same type, as many elements. */
+void mw_check_data(const MwCheck *check, MwCheckLabel label, int buffer, const MwTensor *global,
+                   MwSpec spec, bool may_be_partial);
 /* Every instruction by itself. */
 void mw_check_instrs(const MwCheck *check);
 /* Which programs run on which micro-batches, and what uses the slots of buffers. */

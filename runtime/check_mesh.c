@@ -114,14 +114,8 @@ static void check_buffer(const MwCheck *check, int index)
 
 /* ---- Inputs, outputs, weights ---- */
 
-/* What the plan calls one of these. */
-typedef struct {
-    const char *kind, *name;
-} Label;
-
-/* The tensor `global` split by `spec` fits the buffer: same type, as many elements. */
-static void check_data(const MwCheck *check, Label label, int buffer, const MwTensor *global,
-                       MwSpec spec, bool may_be_partial)
+void mw_check_data(const MwCheck *check, MwCheckLabel label, int buffer, const MwTensor *global,
+                   MwSpec spec, bool may_be_partial)
 {
     char text[MW_TENSOR_TEXT_BYTES], spec_text[MW_SPEC_TEXT_BYTES];
     if (buffer < 0 || buffer >= check->mesh->buffer_count) {
@@ -150,8 +144,8 @@ static void check_data(const MwCheck *check, Label label, int buffer, const MwTe
 }
 
 /* The same for one micro-batch. */
-static void check_batch(const MwCheck *check, Label label, int buffer, const MwTensor *global,
-                        MwSpec spec, bool whole)
+static void check_batch(const MwCheck *check, MwCheckLabel label, int buffer,
+                        const MwTensor *global, MwSpec spec, bool whole)
 {
     const int micros = whole ? 1 : check->plan->micro_batches;
     MwTensor block = *global;
@@ -162,14 +156,14 @@ static void check_batch(const MwCheck *check, Label label, int buffer, const MwT
     }
     if (micros > 1)
         block.dim[0] /= micros;
-    check_data(check, label, buffer, &block, spec, false);
+    mw_check_data(check, label, buffer, &block, spec, false);
 }
 
 static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
 {
-    const Label label = {"weight", weight->name};
+    const MwCheckLabel label = {"weight", weight->name};
     bool may_be_partial = weight->reset_each_step && weight->init == MW_INIT_ZEROS;
-    check_data(check, label, weight->buffer, &weight->global, weight->spec, may_be_partial);
+    mw_check_data(check, label, weight->buffer, &weight->global, weight->spec, may_be_partial);
     if ((unsigned)weight->init > MW_INIT_CONSTANT)
         mw_check_error(check, "weight '%s' has no known initial value", weight->name);
     if (weight->buffer >= 0 && weight->buffer < check->mesh->buffer_count &&
@@ -224,10 +218,10 @@ void mw_check_mesh(const MwCheck *check)
     for (int i = 0; i < mesh->buffer_count; i++)
         check_buffer(check, i);
     for (int i = 0; i < mesh->input_count; i++)
-        check_batch(check, (Label){"input", mesh->inputs[i].name}, mesh->inputs[i].buffer,
+        check_batch(check, (MwCheckLabel){"input", mesh->inputs[i].name}, mesh->inputs[i].buffer,
                     &mesh->inputs[i].global, mesh->inputs[i].spec, false);
     for (int i = 0; i < mesh->output_count; i++)
-        check_batch(check, (Label){"output", mesh->outputs[i].name}, mesh->outputs[i].buffer,
+        check_batch(check, (MwCheckLabel){"output", mesh->outputs[i].name}, mesh->outputs[i].buffer,
                     &mesh->outputs[i].global, mesh->outputs[i].spec, mesh->outputs[i].whole);
     for (int i = 0; i < mesh->weight_count; i++)
         check_weight(check, &mesh->weights[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/executor.h"
 
-#include "runtime/routine.h"
+#include "runtime/lines.h"
 #include "runtime/trace.h"
 #include "runtime/weights.h"
 
@@ -13,6 +13,7 @@ struct MwExecutor {
     MwDevice *device;
     MwTransport *transport;
     MwTrace *trace;
+    MwLines *lines;
     int coordinate[MW_MAX_AXES];
     char *memory;  /* the arena, on the device */
     void *staging; /* of one input or output, on the host; NULL where the device is the host */
@@ -92,6 +93,9 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     executor->memory = transport->table->arena(transport, device, mesh->arena_bytes, fault);
     if (!executor->memory)
         return NULL;
+    executor->lines = mw_lines_new(arena, plan, mesh, device, transport, executor->memory, fault);
+    if (!executor->lines)
+        return NULL;
     if (!device->is_host)
         executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(mesh));
     make_room(executor, arena);
@@ -162,9 +166,12 @@ static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, int m
     return executor->device->table->run(executor->device, &call, fault);
 }
 
+/* A message is an event of its own. */
 static bool run_instr(const MwExecutor *executor, const MwPlanInstr *instr, int micro_batch,
                       MwFault *fault)
 {
+    if (instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE)
+        return true;
     for (int i = 0; i < instr->operand_count; i++) {
         const int buffer = instr->operands[i].buffer;
         executor->operands[i] = slot_of(executor, buffer, micro_batch);
@@ -174,13 +181,27 @@ static bool run_instr(const MwExecutor *executor, const MwPlanInstr *instr, int 
                                               : run_call(executor, instr, micro_batch, fault);
 }
 
-static bool run_program(const MwExecutor *executor, const MwPlanTask *task, MwFault *fault)
+/* Does the events of the task's instruction `instr`; the first of them is `*next`. */
+static bool do_events(const MwExecutor *executor, const MwPlanTask *task, int instr, int *next,
+                      MwFault *fault)
+{
+    const MwTrafficProgram *traffic = &mw_lines_traffic(executor->lines)->programs[task->program];
+    for (; *next < traffic->event_count && traffic->events[*next].instr == instr; ++*next)
+        if (!mw_lines_do(executor->lines, &traffic->events[*next], task->micro_batch, fault))
+            return false;
+    return true;
+}
+
+static bool run_program(const MwExecutor *executor, const MwPlanTask *task, int event,
+                        MwFault *fault)
 {
     const MwPlanProgram *program = &executor->mesh->programs[task->program];
     for (int i = 0; i < program->instr_count; i++) {
         const MwPlanInstr *instr = &program->instrs[i];
         mw_trace_begin(executor->trace);
-        if (!run_instr(executor, instr, task->micro_batch, fault))
+        if (!do_events(executor, task, i, &event, fault) ||
+            !run_instr(executor, instr, task->micro_batch, fault) ||
+            !mw_lines_progress(executor->lines, fault))
             return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, i,
                                    mw_plan_instr_name(executor->plan, instr));
         mw_trace_end(executor->trace, mw_plan_instr_name(executor->plan, instr), program->name, i);
@@ -253,8 +274,11 @@ static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
 static bool run_task(const MwExecutor *executor, const MwPlanTask *task, const MwExecutorData *data,
                      MwFault *fault)
 {
-    return feed_inputs(executor, task, data, fault) && run_program(executor, task, fault) &&
-           take_outputs(executor, task, data, fault);
+    int event = 0;
+    return do_events(executor, task, -1, &event, fault) &&
+           feed_inputs(executor, task, data, fault) && run_program(executor, task, event, fault) &&
+           take_outputs(executor, task, data, fault) &&
+           mw_lines_end_task(executor->lines, task, fault);
 }
 
 static bool read_loss(const MwExecutor *executor, double *loss, MwFault *fault)
@@ -274,10 +298,11 @@ bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *
 {
     const MwPlanTask end = {.program = -1, .micro_batch = -1};
     executor->step = step;
-    if (!start_weights(executor, true, fault))
+    if (!start_weights(executor, true, fault) || !mw_lines_begin_step(executor->lines, fault))
         return false;
     for (int t = 0; t < executor->mesh->task_count; t++)
         if (!run_task(executor, &executor->mesh->tasks[t], data, fault))
             return false;
-    return take_outputs(executor, &end, data, fault) && read_loss(executor, loss, fault);
+    return mw_lines_end_step(executor->lines, fault) && take_outputs(executor, &end, data, fault) &&
+           read_loss(executor, loss, fault);
 }

@@ -10,6 +10,7 @@
 
 struct MwFeeds {
     MwArena *arena;
+    const MwPlan *plan; /* for opening */
     const MwPlanMesh *mesh;
     MwFeed *feeds; /* [mesh->inputs] */
     MW_VEC(MwFeedFile) files;
@@ -23,7 +24,17 @@ static bool open_file(MwFeeds *feeds, const char *path, MwFeedFile *file, MwFaul
     return true;
 }
 
-/* The feed of the input called `name`; NULL if there is no such input. */
+/* True if any mesh has an input called `name`. */
+static bool has_input(const MwPlan *plan, const char *name)
+{
+    for (int m = 0; m < plan->mesh_count; m++)
+        for (int i = 0; i < plan->meshes[m].input_count; i++)
+            if (strcmp(plan->meshes[m].inputs[i].name, name) == 0)
+                return true;
+    return false;
+}
+
+/* The feed of the input called `name`; NULL if this mesh has no such input. */
 static MwFeed *find_feed(const MwFeeds *feeds, const char *name)
 {
     for (int i = 0; i < feeds->mesh->input_count; i++)
@@ -36,7 +47,7 @@ static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *
 {
     static const char *const names[] = {"tokens", "targets"};
     MwFeedFile file;
-    if (!find_feed(feeds, names[0]))
+    if (!has_input(feeds->plan, names[0]))
         return mw_fault_set(fault, "text goes to an input 'tokens', and this model has none");
     if (!open_file(feeds, path, &file, fault))
         return false;
@@ -60,9 +71,9 @@ static bool each_pair(MwFeeds *feeds, const char *text,
             return mw_fault_set(fault, "'%s' should be NAME=VALUE", pair);
         *value++ = '\0';
         MwFeed *feed = find_feed(feeds, pair);
-        if (!feed)
+        if (!has_input(feeds->plan, pair))
             return mw_fault_set(fault, "the model has no input '%s'", pair);
-        if (!feed->fill && !each(feeds, feed, value, fault))
+        if (feed && !feed->fill && !each(feeds, feed, value, fault))
             return false;
     }
     return true;
@@ -126,11 +137,11 @@ static bool all_fed(const MwFeeds *feeds, MwFault *fault)
     return true;
 }
 
-MwFeeds *mw_feeds_open(MwArena *arena, const MwPlanMesh *mesh, const char *const *texts, int count,
-                       uint64_t seed, MwFault *fault)
+MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
+                       const char *const *texts, int count, uint64_t seed, MwFault *fault)
 {
     MwFeeds *feeds = MW_NEW(arena, MwFeeds, 1);
-    *feeds = (MwFeeds){arena, mesh, MW_NEW(arena, MwFeed, mesh->input_count), {0}};
+    *feeds = (MwFeeds){arena, plan, mesh, MW_NEW(arena, MwFeed, mesh->input_count), {0}};
     for (int i = 0; i < mesh->input_count; i++) {
         MwFeed *feed = &feeds->feeds[i];
         feed->input = &mesh->inputs[i];

@@ -16,10 +16,11 @@
 
 typedef struct MwFeeds MwFeeds;
 
-/* Opens `texts`, each the value of one --feed. An input is fed by the first that has it; one that
- * none has is a fault. NULL after a fault. */
-MwFeeds *mw_feeds_open(MwArena *arena, const MwPlanMesh *mesh, const char *const *texts, int count,
-                       uint64_t seed, MwFault *fault);
+/* Opens `texts`, each the value of one --feed, for the inputs of one of the plan's meshes. An input
+ * is fed by the first that has it; one that none has is a fault. What is for inputs of other meshes
+ * is left to those. NULL after a fault. */
+MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
+                       const char *const *texts, int count, uint64_t seed, MwFault *fault);
 /* As MwExecutorData.input. */
 bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBlock *block, void *to,
                     MwFault *fault);

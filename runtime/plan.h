@@ -305,6 +305,9 @@ MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
 /* Name of the kernel, routine or collective that an instruction runs; "send" and "receive". */
 const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr);
 
+/* The mesh that has the loss; NULL: none. */
+const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan);
+
 /* Proves that the plan can run; false after errors that name the mesh, program and instruction. */
 bool mw_plan_check(const MwPlan *plan, MwDiags *diags);
 

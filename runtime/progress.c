@@ -24,20 +24,23 @@ struct MwProgress {
 };
 
 /* Tokens where the model has them, else rows of the first input. */
-static void set_unit(MwProgress *progress, const MwPlanMesh *mesh)
+static void set_unit(MwProgress *progress, const MwPlan *plan)
 {
+    bool is_first = true;
     progress->unit = "steps";
     progress->items = 1;
-    for (int i = 0; i < mesh->input_count; i++) {
-        const MwTensor *global = &mesh->inputs[i].global;
-        if (strcmp(mesh->inputs[i].name, "tokens") == 0) {
-            progress->unit = "tokens";
-            progress->items = (double)mw_tensor_elements(global);
-            return;
-        }
-        if (i == 0 && global->rank > 0) {
-            progress->unit = "samples";
-            progress->items = (double)global->dim[0];
+    for (int m = 0; m < plan->mesh_count; m++) {
+        for (int i = 0; i < plan->meshes[m].input_count; i++, is_first = false) {
+            const MwPlanInput *input = &plan->meshes[m].inputs[i];
+            if (strcmp(input->name, "tokens") == 0) {
+                progress->unit = "tokens";
+                progress->items = (double)mw_tensor_elements(&input->global);
+                return;
+            }
+            if (is_first && input->global.rank > 0) {
+                progress->unit = "samples";
+                progress->items = (double)input->global.dim[0];
+            }
         }
     }
 }
@@ -47,8 +50,8 @@ MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, 
 {
     MwProgress *progress = MW_NEW(arena, MwProgress, 1);
     *progress = (MwProgress){.first = first, .last = last, .every = 1, .log_path = log};
-    progress->has_loss = plan->meshes[0].loss_buffer >= 0;
-    set_unit(progress, &plan->meshes[0]);
+    progress->has_loss = mw_plan_loss_mesh(plan) != NULL;
+    set_unit(progress, plan);
     while ((last - first + 1) / progress->every > MOST_LINES)
         progress->every *= 10;
     if (!log)

@@ -161,17 +161,25 @@ static void on_interrupt(int signal_number)
 /* Why a run ends after a step. */
 enum { SIGN_INTERRUPTED = 1, SIGN_DATA = 2 };
 
-/* The signs that any rank has; `signs` has room for one of each. */
-static int share_signs(Run *run, char *signs)
+/* What a rank says after a step. */
+typedef struct {
+    double loss; /* of ranks whose mesh has it */
+    int signs;
+} Word;
+
+/* The signs that any rank has, and the loss that one has; `words` has room for one of each rank. */
+static Word share_word(Run *run, Word own, Word *words)
 {
     MwFault fault;
-    char own = (char)((interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0));
-    int all = 0;
-    if (!run->transport->table->share(run->transport, &own, 1, signs, &fault))
+    const MwPlanMesh *mesh = mw_plan_loss_mesh(run->plan);
+    own.signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0);
+    if (!run->transport->table->share(run->transport, &own, sizeof own, words, &fault))
         end_all(run, run->step + 1, &fault);
     for (int r = 0; r < run->transport->size; r++)
-        all |= signs[r];
-    return all;
+        own.signs |= words[r].signs;
+    if (mesh)
+        own.loss = words[mesh->first_rank].loss;
+    return own;
 }
 
 /* ---- Stages of setting up ---- */
@@ -247,8 +255,8 @@ static bool make_executor(Run *run, MwFault *fault)
 static bool open_feeds(Run *run, MwFault *fault)
 {
     const MwRunOptions *options = &run->options;
-    run->feeds = mw_feeds_open(run->arena, mw_executor_mesh(run->executor), options->feeds.at,
-                               options->feeds.count, run->seed, fault);
+    run->feeds = mw_feeds_open(run->arena, run->plan, mw_executor_mesh(run->executor),
+                               options->feeds.at, options->feeds.count, run->seed, fault);
     return run->feeds != NULL;
 }
 
@@ -353,16 +361,15 @@ typedef struct {
     int signs;
 } Outcome;
 
-static Outcome run_step(Run *run, const MwExecutorData *data, char *signs)
+static Outcome run_step(Run *run, const MwExecutorData *data, Word *words)
 {
     MwFault fault;
-    Outcome outcome;
+    Word own = {0};
     double begin_s = now_s();
-    if (!mw_executor_step(run->executor, run->step + 1, data, &outcome.loss, &fault))
+    if (!mw_executor_step(run->executor, run->step + 1, data, &own.loss, &fault))
         end_all(run, run->step + 1, &fault);
-    outcome.time_s = now_s() - begin_s;
-    outcome.signs = share_signs(run, signs);
-    return outcome;
+    const Word word = share_word(run, own, words);
+    return (Outcome){word.loss, now_s() - begin_s, word.signs};
 }
 
 /* Counts the step and prints its line; false where no other may follow. */
@@ -375,7 +382,7 @@ static bool finish_step(Run *run, const Outcome *outcome)
         !mw_progress_step(run->progress, run->step + 1, outcome->loss, outcome->time_s, &fault))
         end_all(run, run->step + 1, &fault);
     run->step++;
-    if (mw_executor_mesh(run->executor)->loss_buffer < 0 || isfinite(outcome->loss))
+    if (!mw_plan_loss_mesh(run->plan) || isfinite(outcome->loss))
         return true;
     if (run->transport->rank == 0)
         fprintf(stderr, "meshwright: the loss of step %lld is %f: training ends here\n",
@@ -404,14 +411,14 @@ static int run_steps(Run *run)
     const MwExecutorData data = {.context = run,
                                  .input = give_input,
                                  .output = run->options.outputs.count ? take_output : NULL};
-    char *signs = mw_arena_alloc(run->arena, (size_t)run->transport->size);
+    Word *words = MW_NEW(run->arena, Word, run->transport->size);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
     if (run->step >= run->options.steps && run->transport->rank == 0)
         printf("nothing to do up to step %lld: %lld are done\n", (long long)run->options.steps,
                (long long)run->step);
     while (run->step < run->options.steps) {
-        Outcome outcome = run_step(run, &data, signs);
+        Outcome outcome = run_step(run, &data, words);
         if (!finish_step(run, &outcome))
             return STATUS_FAULT;
         bool stops = outcome.signs & SIGN_INTERRUPTED;

@@ -68,9 +68,13 @@ static void barrier(MwSharedGroup *group)
     atomic_store_explicit(arrivals(group, group->self), round, memory_order_release);
     for (int m = 0; m < group->members; m++) {
         int looks = 0;
-        while (atomic_load_explicit(arrivals(group, m), memory_order_acquire) < round)
-            if (++looks > group->spins)
-                sched_yield();
+        while (atomic_load_explicit(arrivals(group, m), memory_order_acquire) < round) {
+            if (++looks <= group->spins)
+                continue;
+            if (group->idle)
+                group->idle();
+            sched_yield();
+        }
     }
 }
 

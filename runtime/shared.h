@@ -34,6 +34,8 @@ typedef struct {
     const void **pieces;                 /* [members] for use inside */
     uint64_t round;                      /* barriers passed */
     int spins;                           /* looks at a peer before giving the core away */
+    /* Called while waiting longer, so that what the peer may wait for goes on; may be NULL. */
+    void (*idle)(void);
 } MwSharedGroup;
 
 void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchange);

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* What the executor needs of the ranks' connection: collectives on the devices of a mesh axis,
- * messages between hosts, and an end for all.
+ * messages between devices and between hosts, and an end for all.
  *
  * Every rank of a group makes the same collective calls in the same order, on buffers at the same
  * place of arenas of the same size. Functions that fail set the fault and return false or NULL. */
 #ifndef MW_RUNTIME_TRANSPORT_H
 #define MW_RUNTIME_TRANSPORT_H
 
+#include "runtime/block.h"
 #include "runtime/device.h"
 #include "runtime/exchange.h"
 
 typedef struct MwTransport MwTransport;
+
+/* One message from device to device: a part of a buffer. */
+typedef struct {
+    int peer;
+    MwBlock box; /* of the buffer, whose tensor is `box.global` */
+} MwParcel;
+
+/* Messages that begin together, over and over, all sent or all received. */
+typedef struct MwParcels MwParcels;
 
 typedef struct {
     const char *name;
@@ -24,6 +34,18 @@ typedef struct {
     /* Host memory, to and from any rank. */
     bool (*send)(MwTransport *transport, int peer, const void *data, int64_t bytes, MwFault *fault);
     bool (*receive)(MwTransport *transport, int peer, void *data, int64_t bytes, MwFault *fault);
+    /* Parts of the buffer at `buffer`, to or from ranks of other meshes and of this one. Messages of
+     * one tag between two ranks arrive in the order in which they begin. Lives as long as the
+     * transport. */
+    MwParcels *(*pack)(MwTransport *transport, MwDevice *device, void *buffer,
+                       const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault);
+    /* After what was queued on the device. The buffer is the transport's until they are done. */
+    bool (*begin)(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault);
+    /* Whether they are done, as those are that never began; for what is queued on the device from
+     * now on. */
+    bool (*test)(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+                 MwFault *fault);
+    bool (*wait)(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault);
     /* `bytes` from every rank, in order of rank, to every rank. */
     bool (*share)(MwTransport *transport, const void *mine, int64_t bytes, void *all,
                   MwFault *fault);

@@ -5,6 +5,8 @@
  *
  * Allocated in join and arena, and nothing after: the communicators, the arena, and for groups that
  * span machines STAGE_BYTES for what comes in. */
+#include "base/vec.h"
+#include "runtime/mpi_parcels.h"
 #include "runtime/shared.h"
 #include "runtime/transport.h"
 
@@ -36,20 +38,11 @@ typedef struct {
     void *device_arena;
     int64_t arena_bytes;
     char *stage;
+    MW_VEC(MwParcels *) parcels;
     int *counts, *places; /* [2 * members] for MPI_Alltoallv and MPI_Allgatherv */
 } Mpi;
 
-static bool check_mpi(int status, const char *call, MwFault *fault)
-{
-    if (status == MPI_SUCCESS)
-        return true;
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    MPI_Error_string(status, text, &length);
-    return mw_fault_set(fault, "%s: %s", call, text);
-}
-
-#define CALL(name, ...) check_mpi(name(__VA_ARGS__), #name, fault)
+#define CALL(name, ...) mw_mpi_check(name(__VA_ARGS__), #name, fault)
 
 /* ---- Groups and the arena ---- */
 
@@ -321,6 +314,43 @@ static bool mpi_exchange(MwTransport *transport, MwDevice *device, const MwExcha
     return true;
 }
 
+/* ---- Messages between devices ---- */
+
+static MwParcels *mpi_pack(MwTransport *transport, MwDevice *device, void *buffer,
+                           const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+{
+    Mpi *mpi = (Mpi *)transport;
+    if (!device->is_host) {
+        mw_fault_set(fault, "MPI does not reach the memory of a %s device", device->table->name);
+        return NULL;
+    }
+    MwParcels *packed = mw_mpi_parcels_new(mpi->arena, buffer, parcels, count, sends, tag, fault);
+    if (packed)
+        mw_vec_push(mpi->arena, &mpi->parcels, packed);
+    for (int a = 0; a < mpi->axis_count; a++)
+        mpi->groups[a].shared.idle = mw_mpi_parcels_progress;
+    return packed;
+}
+
+static bool mpi_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    (void)transport, (void)device;
+    return mw_mpi_parcels_begin(parcels, fault);
+}
+
+static bool mpi_test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+                     MwFault *fault)
+{
+    (void)transport, (void)device;
+    return mw_mpi_parcels_test(parcels, done, fault);
+}
+
+static bool mpi_wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    (void)transport, (void)device;
+    return mw_mpi_parcels_wait(parcels, fault);
+}
+
 /* ---- Messages between hosts ---- */
 
 enum { MESSAGE_TAG = 1 };
@@ -384,6 +414,8 @@ static MW_NORETURN void mpi_abort(MwTransport *transport, int status)
 static void mpi_destroy(MwTransport *transport, MwDevice *device)
 {
     Mpi *mpi = (Mpi *)transport;
+    for (int i = 0; i < mpi->parcels.count; i++)
+        mw_mpi_parcels_free(mpi->parcels.at[i]);
     for (int i = 0; mpi->memory && i < mpi->node_size; i++)
         mw_shared_unmap(&mpi->memory[i]);
     if (mpi->device_arena)
@@ -396,6 +428,10 @@ static const MwTransportTable mpi_table = {
     .join = mpi_join,
     .arena = mpi_arena,
     .exchange = mpi_exchange,
+    .pack = mpi_pack,
+    .begin = mpi_begin,
+    .test = mpi_test,
+    .wait = mpi_wait,
     .send = mpi_send,
     .receive = mpi_receive,
     .share = mpi_share,

@@ -82,7 +82,8 @@ static bool open_data(const Options *options, const MwGraph *graph, Data *data, 
         data->mesh.inputs[i] = (MwPlanInput){.name = mw_value(graph, data->values[i])->name,
                                              .global = *mw_value_tensor(graph, data->values[i])};
     }
-    data->feeds = mw_feeds_open(options->arena, &data->mesh, options->feeds.at,
+    const MwPlan plan = {.meshes = &data->mesh, .mesh_count = 1};
+    data->feeds = mw_feeds_open(options->arena, &plan, &data->mesh, options->feeds.at,
                                 options->feeds.count, options->seed, fault);
     return data->feeds != NULL;
 }

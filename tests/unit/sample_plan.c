@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/sample_plan.h"
 
-#include "runtime/routine.h"
+#include "tests/unit/plan_parts.h"
 
 #include <string.h>
 
@@ -31,32 +31,11 @@
 extern const MwKernelEntry mw_kernel_table[];
 SAMPLE_KERNELS
 
-#define TEXT_OF(code) TEXT_OF_EXPANDED(code)
-#define TEXT_OF_EXPANDED(...) #__VA_ARGS__
-
-static const char sample_source[] =
-    "/* A \"quoted\" | text */\n"
-    "#include <stdint.h>\n"
-    "typedef union { int64_t i; double f; } MwKernelArg;\n"
-    "typedef void MwKernel(void *const *operands, const MwKernelArg *args, void *stream);\n"
-    "typedef struct { const char *name; MwKernel *function; } MwKernelEntry;\n"
-    "\n" TEXT_OF(SAMPLE_KERNELS) "\n";
-
 typedef struct {
     MwArena *arena;
     int64_t rows; /* of one micro-batch on one device */
     int ranks, micro_batches;
 } Sample;
-
-static MwTensor vector(int64_t size)
-{
-    return mw_tensor(MW_F32, 1, &size);
-}
-
-static MwTensor matrix(int64_t rows, int64_t columns)
-{
-    return mw_tensor(MW_F32, 2, (int64_t[]){rows, columns});
-}
 
 static void add_buffers(const Sample *sample, MwPlanMesh *mesh)
 {
@@ -89,11 +68,6 @@ static void add_buffers(const Sample *sample, MwPlanMesh *mesh)
     }
 }
 
-static MwSpec split_first(void)
-{
-    return mw_spec_with_dim(mw_spec_replicated(), 0, 1);
-}
-
 static void add_data(const Sample *sample, MwPlanMesh *mesh)
 {
     const MwPlanInput inputs[] = {
@@ -120,56 +94,6 @@ static void add_data(const Sample *sample, MwPlanMesh *mesh)
     mesh->loss_buffer = SAMPLE_LOSS;
 }
 
-static MwPlanInstr instr(const Sample *sample, MwInstrKind kind, int target,
-                         const MwPlanOperand *operands, int operand_count)
-{
-    return (MwPlanInstr){
-        .kind = kind,
-        .target = target,
-        .operands = mw_arena_dup(sample->arena, operands, sizeof *operands * (size_t)operand_count),
-        .operand_count = operand_count,
-        .operator_index = -1,
-        .time_s = 1e-6};
-}
-
-static void set_args(const Sample *sample, MwPlanInstr *to, const MwPlanArg *args, int count)
-{
-    to->args = mw_arena_dup(sample->arena, args, sizeof *args * (size_t)count);
-    to->arg_count = count;
-}
-
-static MwPlanInstr gemm(const Sample *sample, const MwPlanOperand *operands, bool trans_a,
-                        int64_t m, int64_t k, double alpha, double beta)
-{
-    MwPlanInstr to = instr(sample, MW_INSTR_ROUTINE, MW_ROUTINE_GEMM, operands, 3);
-    MwPlanArg args[MW_GEMM_ARGS] = {0};
-    args[MW_GEMM_TRANS_A].i = trans_a;
-    args[MW_GEMM_M].i = m;
-    args[MW_GEMM_N].i = args[MW_GEMM_LDB].i = args[MW_GEMM_LDC].i = 1;
-    args[MW_GEMM_K].i = k;
-    args[MW_GEMM_LDA].i = SAMPLE_WIDTH;
-    args[MW_GEMM_BATCH0].i = args[MW_GEMM_BATCH1].i = 1;
-    args[MW_GEMM_ALPHA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = alpha};
-    args[MW_GEMM_BETA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = beta};
-    set_args(sample, &to, args, MW_GEMM_ARGS);
-    return to;
-}
-
-static MwPlanInstr all_reduce(const Sample *sample, const MwPlanOperand *operands, int64_t count)
-{
-    MwPlanInstr to = instr(sample, MW_INSTR_COLLECTIVE, MW_ALL_REDUCE, operands, 2);
-    to.type = MW_F32;
-    to.count = count;
-    return to;
-}
-
-static MwPlanProgram program(const Sample *sample, const char *name, const MwPlanInstr *instrs,
-                             int count)
-{
-    return (MwPlanProgram){
-        name, mw_arena_dup(sample->arena, instrs, sizeof *instrs * (size_t)count), count};
-}
-
 static MwPlanProgram forward(const Sample *sample)
 {
     const double scale = 1.0 / SAMPLE_BATCH;
@@ -193,13 +117,14 @@ static MwPlanProgram forward(const Sample *sample)
         {.kind = MW_ARG_SEED},
     };
     MwPlanInstr instrs[] = {
-        gemm(sample, predict, false, sample->rows, SAMPLE_WIDTH, 1, 0),
-        instr(sample, MW_INSTR_KERNEL, 0, diff, MW_COUNT(diff)),
-        gemm(sample, gradient, true, SAMPLE_WIDTH, sample->rows, 2 * scale, 1),
+        plan_gemm(sample->arena, predict, &(Gemm){false, sample->rows, 1, SAMPLE_WIDTH, 1, 0}),
+        plan_instr(sample->arena, MW_INSTR_KERNEL, 0, diff, MW_COUNT(diff)),
+        plan_gemm(sample->arena, gradient,
+                  &(Gemm){true, SAMPLE_WIDTH, 1, sample->rows, 2 * scale, 1}),
     };
     instrs[0].operator_index = 0;
-    set_args(sample, &instrs[1], diff_args, MW_COUNT(diff_args));
-    return program(sample, "forward", instrs, MW_COUNT(instrs));
+    plan_set_args(sample->arena, &instrs[1], diff_args, MW_COUNT(diff_args));
+    return plan_program(sample->arena, "forward", instrs, MW_COUNT(instrs));
 }
 
 static MwPlanProgram update(const Sample *sample)
@@ -210,12 +135,12 @@ static MwPlanProgram update(const Sample *sample)
     const MwPlanOperand descend[] = {{SAMPLE_W, MW_ACCESS_READ_WRITE}, {SAMPLE_G, MW_ACCESS_READ}};
     const MwPlanArg rate = {.kind = MW_ARG_FLOAT, .f = 0.1};
     MwPlanInstr instrs[] = {
-        all_reduce(sample, loss, 1),
-        all_reduce(sample, gradient, SAMPLE_WIDTH),
-        instr(sample, MW_INSTR_KERNEL, 1, descend, MW_COUNT(descend)),
+        plan_all_reduce(sample->arena, loss, 1),
+        plan_all_reduce(sample->arena, gradient, SAMPLE_WIDTH),
+        plan_instr(sample->arena, MW_INSTR_KERNEL, 1, descend, MW_COUNT(descend)),
     };
-    set_args(sample, &instrs[2], &rate, 1);
-    return program(sample, "update", instrs, MW_COUNT(instrs));
+    plan_set_args(sample->arena, &instrs[2], &rate, 1);
+    return plan_program(sample->arena, "update", instrs, MW_COUNT(instrs));
 }
 
 static void add_programs(const Sample *sample, MwPlanMesh *mesh)
@@ -279,7 +204,8 @@ MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
                      .step_s = 1.5,
                      .kernels = mw_arena_dup(arena, kernels, sizeof kernels),
                      .kernel_count = MW_COUNT(kernels),
-                     .kernel_source = sample_source,
+                     .kernel_source =
+                         mw_arena_printf(arena, "%s%s\n", plan_prelude, TEXT_OF(SAMPLE_KERNELS)),
                      .meshes = mesh,
                      .mesh_count = 1,
                      .stages = mw_arena_dup(arena, stages, sizeof stages),

@@ -62,11 +62,17 @@ static MwPlanMesh *mesh_with(MwMeshShape shape, MwSpec spec)
     return mesh;
 }
 
+static const MwPlan *plan_of(const MwPlanMesh *mesh)
+{
+    const MwPlan plan = {.meshes = (MwPlanMesh *)(uintptr_t)mesh, .mesh_count = 1};
+    return mw_arena_dup(arena, &plan, sizeof plan);
+}
+
 static MwFeeds *opened(const MwPlanMesh *mesh, const char *first, const char *second)
 {
     MwFault fault = {0};
     const char *texts[] = {first, second};
-    MwFeeds *feeds = mw_feeds_open(arena, mesh, texts, 2, 7, &fault);
+    MwFeeds *feeds = mw_feeds_open(arena, plan_of(mesh), mesh, texts, 2, 7, &fault);
     ck_assert_msg(feeds, "%s", fault.text);
     return feeds;
 }
@@ -301,7 +307,7 @@ START_TEST(a_wrong_feed_is_named)
         hole ? mw_arena_printf(arena, "%.*s%s", (int)(hole - wrong[_i].feed), wrong[_i].feed, path)
              : wrong[_i].feed;
     MwFault fault = {0};
-    ck_assert_ptr_null(mw_feeds_open(arena, mesh, &feed, 1, 1, &fault));
+    ck_assert_ptr_null(mw_feeds_open(arena, plan_of(mesh), mesh, &feed, 1, 1, &fault));
     ck_assert_msg(strstr(fault.text, wrong[_i].message), "%s gives: %s", wrong[_i].feed,
                   fault.text);
 }
@@ -334,7 +340,7 @@ START_TEST(a_wrong_array_is_named)
     const char *feed =
         mw_arena_printf(arena, "npy:x=%s", file_with("x.npy", file, 10 + length + 8));
     MwFault fault = {0};
-    ck_assert_ptr_null(mw_feeds_open(arena, mesh, &feed, 1, 1, &fault));
+    ck_assert_ptr_null(mw_feeds_open(arena, plan_of(mesh), mesh, &feed, 1, 1, &fault));
     ck_assert_msg(strstr(fault.text, headers[_i].message), "%s", fault.text);
 }
 END_TEST
