@@ -14,6 +14,8 @@
  * rather than its new value.
  *
  * Invariant: sends and receives stand in the order of the whole graph in every stage's. */
+#include "passes/split.h"
+
 #include "passes/build.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
@@ -22,6 +24,7 @@ typedef struct {
     const MwCompilation *compilation;
     const MwGraph *graph;
     int stages, words; /* words of a set of stages */
+    int only;          /* stage that gets a graph; -1: all */
     uint64_t *runs;    /* [nodes] sets of the stages that run each */
     uint64_t *takers;  /* [values] sets of the stages that use each, */
     uint64_t *early;   /* and of those that do before the update */
@@ -230,6 +233,11 @@ static void place_nodes(Split *s)
 
 /* ---- The graphs ---- */
 
+static bool is_wanted(const Split *s, int stage)
+{
+    return s->only < 0 || s->only == stage;
+}
+
 /* New nodes are where `node` is, but in `phase`. */
 static void place_at(MwRewrite *rewrite, const MwNode *node, MwPhase phase)
 {
@@ -237,23 +245,38 @@ static void place_at(MwRewrite *rewrite, const MwNode *node, MwPhase phase)
     rewrite->to->phase = phase;
 }
 
+static void send(Split *s, MwValueId v, int from, int to, MwPhase phase)
+{
+    MwRewrite *sender = &s->rewrites[from];
+    const MwValue *value = mw_value(s->graph, v);
+    MwAttr transfer = mw_attr_int(MW_ATTR_TRANSFER, s->crossings.count);
+    const char *name = mw_arena_printf(s->graph->arena, "%s.to_%d", value->name, to);
+    place_at(sender, mw_node(s->graph, value->node), phase);
+    mw_build(sender->to, name, MW_OP_SEND, &sender->value[v.index], 1, &transfer, 1);
+}
+
+static void receive(Split *s, MwValueId v, int to, MwPhase phase)
+{
+    MwRewrite *receiver = &s->rewrites[to];
+    const MwValue *value = mw_value(s->graph, v);
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, value->tensor.type),
+                      mw_attr_shape(s->graph->arena, &value->tensor),
+                      mw_attr_int(MW_ATTR_TRANSFER, s->crossings.count)};
+    place_at(receiver, mw_node(s->graph, value->node), phase);
+    receiver->value[v.index] =
+        mw_build(receiver->to, value->name, MW_OP_RECEIVE, NULL, 0, attrs, MW_COUNT(attrs));
+}
+
 /* Sends value `v` from stage `from` to stage `to`, which is on another mesh. */
 static void cross_directly(Split *s, MwValueId v, int from, int to, MwPhase phase)
 {
-    MwRewrite *sender = &s->rewrites[from], *receiver = &s->rewrites[to];
     const MwValue *value = mw_value(s->graph, v);
-    const MwNode *node = mw_node(s->graph, value->node);
-    MwArena *arena = s->graph->arena;
-    MwAttr transfer = mw_attr_int(MW_ATTR_TRANSFER, s->crossings.count);
-    const char *name = mw_arena_printf(arena, "%s.to_%d", value->name, to);
-    place_at(sender, node, phase);
-    mw_build(sender->to, name, MW_OP_SEND, &sender->value[v.index], 1, &transfer, 1);
-    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, value->tensor.type),
-                      mw_attr_shape(arena, &value->tensor), transfer};
-    place_at(receiver, node, phase);
-    receiver->value[v.index] =
-        mw_build(receiver->to, value->name, MW_OP_RECEIVE, NULL, 0, attrs, MW_COUNT(attrs));
-    mw_vec_push(arena, &s->crossings, ((MwCrossing){value->name, value->tensor, phase, from, to}));
+    if (is_wanted(s, from))
+        send(s, v, from, to, phase);
+    if (is_wanted(s, to))
+        receive(s, v, to, phase);
+    mw_vec_push(s->graph->arena, &s->crossings,
+                ((MwCrossing){value->name, value->tensor, phase, from, to}));
 }
 
 /* The phase in which `v` reaches `stage`: that which makes it, or where only the update wants it
@@ -283,12 +306,13 @@ static void emit_node(Split *s, int n)
     const MwNode *node = &s->graph->nodes.at[n];
     const uint64_t *runs = runs_of(s, n);
     for (int stage = 0; stage < s->stages; stage++)
-        if (has(runs, stage))
+        if (has(runs, stage) && is_wanted(s, stage))
             mw_rewrite_copy(&s->rewrites[stage], node);
     int home = first_of(s, runs);
     for (int v = node->first_result; v < node->first_result + node->result_count; v++)
         for (int stage = 0; stage < s->stages; stage++)
-            if (has(takers_of(s, v), stage) && !mw_has_value(s->rewrites[stage].value[v]))
+            if (has(takers_of(s, v), stage) && !has(runs, stage) &&
+                !mw_has_value(s->rewrites[stage].value[v]))
                 cross(s, (MwValueId){v}, home, stage);
 }
 
@@ -333,13 +357,15 @@ static MwGraph *finish_stage(Split *s, int stage)
     return to;
 }
 
-static Split begin(const MwCompilation *compilation)
+/* Places all nodes, and makes the graphs of the stages, or that of `only` one. */
+static Split split(const MwCompilation *compilation, int only)
 {
     const MwGraph *graph = compilation->graph;
     Split s = {.compilation = compilation,
                .graph = graph,
                .stages = compilation->staging.stage_count,
-               .words = (compilation->staging.stage_count + 63) / 64};
+               .words = (compilation->staging.stage_count + 63) / 64,
+               .only = only};
     s.runs = MW_NEW(graph->arena, uint64_t, (int64_t)graph->nodes.count * s.words);
     s.takers = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
     s.early = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
@@ -348,7 +374,16 @@ static Split begin(const MwCompilation *compilation)
     s.rewrites = MW_NEW(graph->arena, MwRewrite, s.stages);
     for (int stage = 0; stage < s.stages; stage++)
         s.rewrites[stage] = mw_rewrite_begin(graph);
+    place_nodes(&s);
+    for (int n = 0; n < graph->nodes.count; n++)
+        emit_node(&s, n);
     return s;
+}
+
+MwGraph *mw_split_stage(const MwCompilation *compilation, int stage)
+{
+    Split s = split(compilation, stage);
+    return finish_stage(&s, stage);
 }
 
 bool mw_pass_split(MwCompilation *compilation, MwDiags *diags)
@@ -360,10 +395,7 @@ bool mw_pass_split(MwCompilation *compilation, MwDiags *diags)
         compilation->stages[0].graph = compilation->graph;
         return true;
     }
-    Split s = begin(compilation);
-    place_nodes(&s);
-    for (int n = 0; n < s.graph->nodes.count; n++)
-        emit_node(&s, n);
+    Split s = split(compilation, -1);
     for (int stage = 0; stage < stages; stage++)
         compilation->stages[stage].graph = finish_stage(&s, stage);
     compilation->crossings = s.crossings.at;
