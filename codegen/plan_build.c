@@ -180,6 +180,24 @@ static double program_s(const MwPlanProgram *program)
     return time_s;
 }
 
+/* What a stage adds to its mesh. */
+static void build_stage(Builder *b, int index)
+{
+    MwStageBuilder *s = &b->stages[index];
+    MwPlanMesh *mesh = s->mesh;
+    MwPlanStage *stage = &b->plan->stages[index];
+    *stage = (MwPlanStage){.mesh = mw_staging_mesh(staging_of(b), index),
+                           .first_program = mesh->program_count,
+                           .first_operator = mesh->operator_count};
+    build_programs(b, s, stage->first_operator);
+    mw_plan_report_fill(b->arena, s->stage, mesh);
+    stage->program_count = mesh->program_count - stage->first_program;
+    stage->operator_count = mesh->operator_count - stage->first_operator;
+    mw_stage_builder_inputs(s);
+    mw_stage_builder_outputs(s);
+    mw_stage_builder_weights(s);
+}
+
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
@@ -193,13 +211,8 @@ static void build_mesh(Builder *b, int index)
         prepare_stage(b, s, &storage, mesh);
     mw_storage_place(b->arena, &storage);
     build_buffers(b, &storage, mesh);
-    for (int s = index; s < staging_of(b)->stage_count; s += stages) {
-        build_programs(b, &b->stages[s], mesh->operator_count);
-        mw_plan_report_fill(b->arena, b->stages[s].stage, mesh);
-        mw_stage_builder_inputs(&b->stages[s]);
-        mw_stage_builder_outputs(&b->stages[s]);
-        mw_stage_builder_weights(&b->stages[s]);
-    }
+    for (int s = index; s < staging_of(b)->stage_count; s += stages)
+        build_stage(b, s);
     build_tasks(b, index, mesh);
     for (int t = 0; t < mesh->task_count; t++)
         mesh->costs.step_s += program_s(&mesh->programs[mesh->tasks[t].program]);
@@ -283,18 +296,28 @@ static void count_layers(const MwStaging *staging, int index, MwPlanStage *stage
     stage->first_layer = (int)mw_max(stage->first_layer, 0);
 }
 
-static void build_stages(Builder *b)
+static void predict_stages(Builder *b)
 {
-    b->plan->stage_count = staging_of(b)->stage_count;
-    b->plan->stages = MW_NEW(b->arena, MwPlanStage, b->plan->stage_count);
     for (int i = 0; i < b->plan->stage_count; i++) {
         const MwStageBuilder *s = &b->stages[i];
-        b->plan->stages[i] = (MwPlanStage){.mesh = mw_staging_mesh(staging_of(b), i),
-                                           .forward_s = phase_s(s, MW_PHASE_FORWARD),
-                                           .backward_s = phase_s(s, MW_PHASE_BACKWARD),
-                                           .weight_s = phase_s(s, MW_PHASE_BACKWARD_WEIGHT),
-                                           .update_s = phase_s(s, MW_PHASE_UPDATE)};
-        count_layers(staging_of(b), i, &b->plan->stages[i]);
+        MwPlanStage *stage = &b->plan->stages[i];
+        stage->forward_s = phase_s(s, MW_PHASE_FORWARD);
+        stage->backward_s = phase_s(s, MW_PHASE_BACKWARD);
+        stage->weight_s = phase_s(s, MW_PHASE_BACKWARD_WEIGHT);
+        stage->update_s = phase_s(s, MW_PHASE_UPDATE);
+        count_layers(staging_of(b), i, stage);
+    }
+}
+
+static void build_alternatives(Builder *b)
+{
+    const MwStaging *staging = staging_of(b);
+    b->plan->alternative_count = staging->alternative_count;
+    b->plan->alternatives = MW_NEW(b->arena, MwPlanAlternative, staging->alternative_count);
+    for (int i = 0; i < staging->alternative_count; i++) {
+        const MwStagingAlternative *from = &staging->alternatives[i];
+        b->plan->alternatives[i] =
+            (MwPlanAlternative){from->name, from->reason, from->step_s, from->needed_bytes};
     }
 }
 
@@ -372,14 +395,17 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
                                        ? "none"
                                        : mw_pipeline_info(staging->schedule->kind)->name,
                        .meshes = MW_NEW(arena, MwPlanMesh, staging->mesh_count),
-                       .mesh_count = staging->mesh_count};
+                       .mesh_count = staging->mesh_count,
+                       .stages = MW_NEW(arena, MwPlanStage, staging->stage_count),
+                       .stage_count = staging->stage_count};
     for (int i = 0; i < staging->mesh_count; i++) {
         build_mesh(&b, i);
         if (!fits_memory(&b, &b.plan->meshes[i], diags))
             return NULL;
     }
     build_transfers(&b);
-    build_stages(&b);
+    predict_stages(&b);
+    build_alternatives(&b);
     b.plan->step_s = predict_step(&b);
     b.plan->kernels = b.pool->kernels.at;
     b.plan->kernel_count = b.pool->kernels.count;

@@ -11,6 +11,14 @@ typedef struct {
     int first_device, device_count;
 } MwSubmesh;
 
+/* A layout that was considered and not taken. */
+typedef struct {
+    const char *name;     /* "4 stages, 1f1b, 16 micro-batches" */
+    const char *reason;   /* "time" or "memory" */
+    double step_s;        /* predicted, or a lower bound; 0: not known */
+    int64_t needed_bytes; /* of a device, where memory is the reason; 0: not known */
+} MwStagingAlternative;
+
 typedef struct {
     int stage_count;
     int mesh_count; /* stage s runs on mesh s % mesh_count */
@@ -20,6 +28,8 @@ typedef struct {
     int layer_count;
     int micro_batches;
     const MwPipelineSchedule *schedule; /* of one mesh, too: one micro-batch after another */
+    const MwStagingAlternative *alternatives;
+    int alternative_count;
 } MwStaging;
 
 static inline int mw_staging_mesh(const MwStaging *staging, int stage)

@@ -49,10 +49,35 @@ static int64_t device_count(const MwMeshShape *shape)
     return devices;
 }
 
+static bool is_part(int first, int count, int whole)
+{
+    return first >= 0 && count >= 0 && first <= whole - count;
+}
+
+static void check_stages(const MwCheck *check)
+{
+    const MwPlan *plan = check->plan;
+    for (int i = 0; i < plan->stage_count; i++) {
+        const MwPlanStage *stage = &plan->stages[i];
+        if (stage->mesh < 0 || stage->mesh >= plan->mesh_count) {
+            mw_check_error(check, "stage %d runs on mesh %d, which does not exist", i, stage->mesh);
+            continue;
+        }
+        const MwPlanMesh *mesh = &plan->meshes[stage->mesh];
+        if (!is_part(stage->first_program, stage->program_count, mesh->program_count))
+            mw_check_error(check, "stage %d has programs that mesh %d does not have", i,
+                           stage->mesh);
+        if (!is_part(stage->first_operator, stage->operator_count, mesh->operator_count))
+            mw_check_error(check, "stage %d has operators that mesh %d does not have", i,
+                           stage->mesh);
+    }
+}
+
 void mw_check_plan(const MwCheck *check)
 {
     const MwPlan *plan = check->plan;
     check_kernels(check);
+    check_stages(check);
     if (plan->micro_batches < 1)
         mw_check_error(check, "it has %d micro-batches", plan->micro_batches);
     if (plan->mesh_count < 1)

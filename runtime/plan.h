@@ -260,6 +260,9 @@ typedef struct {
     double forward_s, backward_s; /* of one micro-batch */
     double weight_s;              /* its gradients of weights, where they run apart from backward */
     double update_s;
+    /* Its parts of the lists of the mesh. */
+    int first_program, program_count;
+    int first_operator, operator_count;
 } MwPlanStage;
 
 /* A way to lay out the model that the search considered and did not take. */

@@ -200,6 +200,10 @@ static const MwPlanField stage_fields[] = {
     FIELD("backward_s", number, backward_s),
     FIELD("weight_s", number, weight_s),
     FIELD("update_s", number, update_s),
+    FIELD("first_program", count, first_program),
+    FIELD("programs", count, program_count),
+    FIELD("first_operator", count, first_operator),
+    FIELD("operators", count, operator_count),
 };
 static const MwPlanRecord stage_record = RECORD("stage", stage_fields);
 #undef OWNER

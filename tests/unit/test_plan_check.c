@@ -76,6 +76,9 @@ BREAK(loss_nowhere, good->mesh->loss_buffer = 99)
 BREAK(loss_vector, good->mesh->loss_buffer = SAMPLE_W)
 BREAK(operator_operand, good->mesh->operators[0].operands[0].operator_index = 2)
 BREAK(operator_axis, good->mesh->operators[1].collectives[0].axis = 1)
+BREAK(stage_mesh, good->plan->stages[0].mesh = 1)
+BREAK(stage_programs, good->plan->stages[0].first_program = 1)
+BREAK(stage_operators, good->plan->stages[0].operator_count = INT_MAX)
 BREAK(task_program, good->mesh->tasks[0].program = 2)
 BREAK(task_micro, good->mesh->tasks[0].micro_batch = 2)
 BREAK(task_partly, good->mesh->tasks[2].micro_batch = 0)
@@ -172,6 +175,9 @@ static const struct {
     {loss_vector, "the loss is in buffer 0, which is no single f32"},
     {operator_operand, "operator 'pred' takes the result of operator 2"},
     {operator_axis, "operator 'w.grad' communicates over axis 1"},
+    {stage_mesh, "stage 0 runs on mesh 1, which does not exist"},
+    {stage_programs, "stage 0 has programs that mesh 0 does not have"},
+    {stage_operators, "stage 0 has operators that mesh 0 does not have"},
     {task_program, "task 0 runs program 2"},
     {task_micro, "task 0 is of micro-batch 2 of 2"},
     {task_partly, "program update runs 1 times, and there are 2 micro-batches"},
