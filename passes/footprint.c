@@ -72,7 +72,7 @@ int64_t mw_sharding_peak(const MwSharding *sharding)
     Footprint f = {.scratch = scratch,
                    .sharding = sharding,
                    .graph = graph,
-                   .lives = mw_liveness(scratch, graph),
+                   .lives = mw_liveness(scratch, graph, sharding->problem->flight),
                    .change = MW_NEW(scratch, int64_t, graph->nodes.count + 1)};
     add_nodes(&f);
     add_passages(&f);

@@ -126,16 +126,22 @@ static uint64_t stored_results(const Builder *b, const MwNode *node)
 
 static const int64_t *node_usages(Builder *b, MwNodeId id, uint64_t stored)
 {
+    const MwNode *node = mw_node(b->graph, id);
     const MwStrategyList *list = b->intra->lists[id.index];
-    int64_t key[] = {list->index, (int64_t)stored};
-    void **at = mw_key_map_at(b->arena, &b->usages, key, sizeof key);
+    MwKeyWords key = {0};
+    mw_vec_push(b->arena, &key, list->index);
+    mw_vec_push(b->arena, &key, (int64_t)stored);
+    for (int k = 0; k < list->result_count; k++)
+        mw_vec_push(b->arena, &key, b->lives[node->first_result + k].slots);
+    void **at = mw_key_map_at_words(b->arena, &b->usages, &key);
     if (*at)
         return *at;
     int64_t *usages = *at = MW_NEW(b->arena, int64_t, list->count);
     for (int s = 0; s < list->count; s++)
         for (int k = 0; k < list->result_count; k++)
             if (k >= 63 || stored >> k & 1)
-                usages[s] += (int64_t)local_bytes(b, mw_node_result(b->graph, id, k),
+                usages[s] += b->lives[node->first_result + k].slots *
+                             (int64_t)local_bytes(b, mw_node_result(b->graph, id, k),
                                                   list->at[s].results[k]);
     return usages;
 }
@@ -255,13 +261,14 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
     intra->graph = graph;
     intra->model = mw_cost_model(query->cluster, &query->mesh);
     intra->micro_batches = query->micro_batches;
+    intra->flight = query->flight;
     intra->resharder = mw_resharder_new(arena, &intra->model);
     Builder b = {.arena = arena,
                  .query = query,
                  .graph = graph,
                  .intra = intra,
                  .strategies = mw_strategy_table_new(arena, &intra->model),
-                 .lives = mw_liveness(arena, graph)};
+                 .lives = mw_liveness(arena, graph, query->flight)};
     list_strategies(&b);
     intra->pinned = MW_NEW(arena, bool, graph->nodes.count);
     if (!mw_pins_apply(graph, b.strategies, &query->mesh, intra->lists, intra->pinned, diags))

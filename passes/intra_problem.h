@@ -9,7 +9,8 @@
  *   edge cost   resharding a value from the spec its node gives to the spec its user takes; of an
  *               assignment, from the spec of the new value to the spec of the stored one
  *   usage       the local bytes of a node's results from definition to last use; weights, states
- *               and inputs always. A value that lives in a fused kernel only uses nothing, nor does
+ *               and inputs always; what waits between tasks of a pipeline always, for each of the
+ *               micro-batches that are there at once. A value that lives in a fused kernel only uses nothing, nor does
  *               a view beyond the life it gives to what it views, nor a result that is assigned
  *
  * All tables are interned by structure, so that what repeats is shared by pointer. */
@@ -17,6 +18,7 @@
 #define MW_PASSES_INTRA_PROBLEM_H
 
 #include "passes/reshard.h"
+#include "passes/staging.h"
 #include "passes/strategies.h"
 
 /* What to plan for. Pins are those of the graph. */
@@ -25,7 +27,8 @@ typedef struct {
     const MwCluster *cluster;
     MwMeshShape mesh;
     int micro_batches;
-    int64_t memory_bytes; /* usage limit; MW_USAGE_UNLIMITED: none */
+    const MwFlight *flight; /* how many of them are there at once; NULL: one */
+    int64_t memory_bytes;   /* usage limit; MW_USAGE_UNLIMITED: none */
 } MwIntraQuery;
 
 typedef struct {
@@ -33,6 +36,7 @@ typedef struct {
     const MwGraph *graph;
     MwCostModel model;
     int micro_batches;
+    const MwFlight *flight; /* of the query */
     MwResharder *resharder;
     const MwStrategyList **lists; /* [nodes] */
     bool *pinned;                 /* [nodes] */

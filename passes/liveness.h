@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When the values of a graph need storage, as far as the graph alone tells. Time is the index of
- * the node that runs. */
+/* When the values of a graph need storage, as far as the graph alone tells, and for how many
+ * micro-batches at once. Time is the index of the node that runs. */
 #ifndef MW_PASSES_LIVENESS_H
 #define MW_PASSES_LIVENESS_H
 
-#include "ir/ir.h"
+#include "passes/staging.h"
 
 typedef enum {
     MW_STORE_OWN,     /* storage from definition to last use */
@@ -16,9 +16,14 @@ typedef enum {
 typedef struct {
     MwStoreKind storage;
     int64_t begin, end; /* live in [begin, end), views included */
+    /* It waits from one task of a micro-batch to another while tasks of others run: throughout, that
+     * is, and for as many micro-batches. */
+    bool spans;
+    int slots; /* micro-batches for which it is there at once; 1 if it does not span tasks */
 } MwLife;
 
-/* One per value, in `arena`. Sources and what they hold live throughout, and so do outputs. */
-MwLife *mw_liveness(MwArena *arena, const MwGraph *graph);
+/* One per value, in `arena`. Sources and what they hold live throughout, and so do outputs. `flight`
+ * NULL: one micro-batch after another. */
+MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight);
 
 #endif

@@ -66,6 +66,7 @@ typedef struct {
     const MwCompilation *compilation;
     const MwGraph *graph;
     MwMeshShape mesh;
+    const MwFlight *flight;
     int64_t memory_bytes;
     int64_t kept_bytes; /* least that weights, gradients, states and inputs take */
     /* Why it cannot be this mesh: */
@@ -179,6 +180,7 @@ static MwSharding *try_mesh(Attempt *attempt)
                           .cluster = attempt->compilation->cluster,
                           .mesh = attempt->mesh,
                           .micro_batches = micro_batches_of(attempt->compilation),
+                          .flight = attempt->flight,
                           .memory_bytes = attempt->memory_bytes};
     MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
     int64_t needed_bytes = 0;
@@ -256,15 +258,20 @@ typedef struct {
     int64_t cost; /* of all; where possible */
 } Shape;
 
+/* Stages on one mesh share its memory in equal parts. */
 static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshShape mesh)
 {
     const MwCompileOptions *options = &compilation->options;
+    const MwStaging *staging = &compilation->staging;
+    int64_t memory_bytes =
+        options->memory_bytes ? options->memory_bytes : compilation->cluster->device.memory_bytes;
+    MwFlight *flight = MW_NEW(compilation->arena, MwFlight, 1);
+    *flight = mw_staging_flight(staging, stage);
     return (Attempt){.compilation = compilation,
                      .graph = compilation->stages[stage].graph,
                      .mesh = mesh,
-                     .memory_bytes = options->memory_bytes
-                                         ? options->memory_bytes
-                                         : compilation->cluster->device.memory_bytes,
+                     .flight = flight,
+                     .memory_bytes = memory_bytes * staging->mesh_count / staging->stage_count,
                      .diags = mw_diags_new(compilation->arena)};
 }
 
