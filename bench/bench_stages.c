@@ -21,7 +21,7 @@ static const double NODE_BYTES_S = 100e9, NETWORK_BYTES_S = 3e9;
 
 typedef struct {
     double weight[LAYERS + 1]; /* of the layers before, where 1 is a layer */
-    MwSubmesh submeshes[32];
+    MwStageSubmesh submeshes[32];
     double looseness; /* of bounds, below 1 */
     MwStageCandidate answers[LAYERS + 1][LAYERS + 1][32][MOST_CANDIDATES];
 } Model;
@@ -57,7 +57,7 @@ static void answer(void *context, MwStageQuery *queries, int count)
     Model *model = context;
     for (int i = 0; i < count; i++) {
         MwStageQuery *query = &queries[i];
-        MwSubmesh submesh = model->submeshes[query->submesh];
+        MwStageSubmesh submesh = model->submeshes[query->submesh];
         query->candidates = model->answers[query->begin][query->end][query->submesh];
         for (int tensor = 1; tensor <= submesh.devices; tensor *= 2)
             for (int recompute = 0; recompute < 2 && submesh.devices % tensor == 0; recompute++)

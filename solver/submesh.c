@@ -19,11 +19,11 @@ static void list_submeshes(MwArena *arena, MwPacking *packing)
     while ((1 << parts) < cluster.devices_per_node)
         parts++;
     packing->count = parts + cluster.nodes;
-    packing->submeshes = MW_NEW(arena, MwSubmesh, packing->count);
+    packing->submeshes = MW_NEW(arena, MwStageSubmesh, packing->count);
     for (int i = 0; i < parts; i++)
-        packing->submeshes[i] = (MwSubmesh){0, 1 << i};
+        packing->submeshes[i] = (MwStageSubmesh){0, 1 << i};
     for (int i = 1; i <= cluster.nodes; i++)
-        packing->submeshes[parts + i - 1] = (MwSubmesh){i, i * cluster.devices_per_node};
+        packing->submeshes[parts + i - 1] = (MwStageSubmesh){i, i * cluster.devices_per_node};
 }
 
 /* One per power of two in the devices of a node but the greatest. */
@@ -46,14 +46,15 @@ static int64_t count_rows(const Condition *conditions, int condition_count)
     return rows;
 }
 
-static int units_taken(const Condition *condition, MwSubmesh submesh)
+static int units_taken(const Condition *condition, MwStageSubmesh submesh)
 {
     if (submesh.nodes > 0)
         return submesh.nodes * condition->per_node;
     return submesh.devices / condition->unit;
 }
 
-static int next_row(const Condition *conditions, int condition_count, MwSubmesh submesh, int row)
+static int next_row(const Condition *conditions, int condition_count, MwStageSubmesh submesh,
+                    int row)
 {
     int next = 0, scale = 1;
     for (int i = 0; i < condition_count; i++) {
@@ -83,7 +84,7 @@ MwPacking mw_packing_new(MwArena *arena, MwStageCluster cluster)
     for (int i = 0; i < packing.count * packing.row_count; i++)
         packing.next[i] = packing.previous[i] = -1;
     for (int i = 0; i < packing.count; i++) {
-        MwSubmesh submesh = packing.submeshes[i];
+        MwStageSubmesh submesh = packing.submeshes[i];
         if (only_divisors && submesh.nodes == 0 && cluster.devices_per_node % submesh.devices != 0)
             continue;
         for (int row = 0; row < packing.row_count; row++) {
@@ -97,7 +98,7 @@ MwPacking mw_packing_new(MwArena *arena, MwStageCluster cluster)
 }
 
 /* Where a sub-mesh goes when `used` says how many devices of each node are taken. */
-static int take_place(MwStageCluster cluster, MwSubmesh submesh, int *used)
+static int take_place(MwStageCluster cluster, MwStageSubmesh submesh, int *used)
 {
     int node = 0, share = submesh.nodes > 0 ? cluster.devices_per_node : submesh.devices;
     while (node < cluster.nodes && used[node] + share > cluster.devices_per_node)

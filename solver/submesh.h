@@ -23,12 +23,12 @@ typedef struct {
 typedef struct {
     int nodes;   /* whole nodes; 0: part of one */
     int devices; /* in all */
-} MwSubmesh;
+} MwStageSubmesh;
 
 typedef struct {
     MwStageCluster cluster;
     int count; /* of sub-meshes, by rising size */
-    MwSubmesh *submeshes;
+    MwStageSubmesh *submeshes;
     int row_count; /* row 0: nothing is used */
     int *next;     /* [count][row_count]: the row after one more of a sub-mesh; -1: does not fit */
     int *previous; /* [count][row_count]: its inverse; -1: none */

@@ -166,9 +166,10 @@ static void list_submeshes(RandomStages *stages)
 {
     MwStageCluster cluster = stages->problem.cluster;
     for (int part = 1; part < cluster.devices_per_node; part *= 2)
-        stages->submeshes[stages->submesh_count++] = (MwSubmesh){0, part};
+        stages->submeshes[stages->submesh_count++] = (MwStageSubmesh){0, part};
     for (int i = 1; i <= cluster.nodes; i++)
-        stages->submeshes[stages->submesh_count++] = (MwSubmesh){i, i * cluster.devices_per_node};
+        stages->submeshes[stages->submesh_count++] =
+            (MwStageSubmesh){i, i * cluster.devices_per_node};
 }
 
 RandomStages *random_stages(MwArena *arena, const StageKind *kind, uint64_t seed)
@@ -198,7 +199,7 @@ RandomStages *random_stages(MwArena *arena, const StageKind *kind, uint64_t seed
     return stages;
 }
 
-static bool lies_in_nodes(int *free_devices, int nodes, const MwSubmesh *parts, int count)
+static bool lies_in_nodes(int *free_devices, int nodes, const MwStageSubmesh *parts, int count)
 {
     while (count > 0 && parts[0].nodes > 0)
         parts++, count--;
@@ -216,7 +217,7 @@ static bool lies_in_nodes(int *free_devices, int nodes, const MwSubmesh *parts, 
     return false;
 }
 
-bool lies_in(MwStageCluster cluster, const MwSubmesh *submeshes, int count)
+bool lies_in(MwStageCluster cluster, const MwStageSubmesh *submeshes, int count)
 {
     int free_devices[64], nodes = cluster.nodes;
     for (int i = 0; i < count; i++)
@@ -268,7 +269,7 @@ static bool allowed(const Enumeration *at, int count)
     if ((at->filter.stages > 0 && at->filter.stages != count) || count < problem->least_stages ||
         (problem->most_stages > 0 && count > problem->most_stages))
         return false;
-    MwSubmesh submeshes[MAX_STAGES] = {0};
+    MwStageSubmesh submeshes[MAX_STAGES] = {0};
     for (int i = 0; i < count; i++) {
         submeshes[i] = at->stages->submeshes[at->cut[i].submesh];
         for (int layer = at->cut[i].begin; layer < at->cut[i].end; layer++)

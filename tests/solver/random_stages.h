@@ -16,7 +16,7 @@ typedef struct {
 /* The answers to all questions, and what was asked. */
 typedef struct {
     MwStageProblem problem; /* its context is this struct */
-    MwSubmesh submeshes[32];
+    MwStageSubmesh submeshes[32];
     int submesh_count;
     int *count;                   /* [class][submesh] */
     MwStageCandidate **candidate; /* likewise */
@@ -48,6 +48,6 @@ EnumeratedStages enumerate_stages(const RandomStages *stages, StageFilter filter
 int64_t stages_total(const MwStageProblem *problem, const MwStageChoice *stages, int count);
 
 /* Whether parts of nodes and whole nodes can be laid out in the cluster, by trying. */
-bool lies_in(MwStageCluster cluster, const MwSubmesh *submeshes, int count);
+bool lies_in(MwStageCluster cluster, const MwStageSubmesh *submeshes, int count);
 
 #endif

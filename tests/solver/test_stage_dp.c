@@ -51,7 +51,7 @@ static void check_places(const Case *at)
     int sum = 0;
     for (int i = 0; i < at->plan->stage_count; i++) {
         const MwStageChoice *stage = &at->plan->stages[i];
-        MwSubmesh submesh = at->stages->submeshes[stage->submesh];
+        MwStageSubmesh submesh = at->stages->submeshes[stage->submesh];
         int last = stage->first_device + submesh.devices - 1;
         expect(at, stage->first_device >= 0 && last < device_count, "place outside");
         if (submesh.nodes > 0)
@@ -263,7 +263,7 @@ END_TEST
 static void try_packings(const MwPacking *packing, int *sizes, int count, int least, int row,
                          int devices)
 {
-    MwSubmesh submeshes[64];
+    MwStageSubmesh submeshes[64];
     for (int i = 0; i < count; i++)
         submeshes[i] = packing->submeshes[sizes[i]];
     if (devices == 0)
