@@ -129,7 +129,8 @@ static void note_bound(Ascent *ascent)
 static bool rising(Ascent *ascent, int iteration)
 {
     if (ascent->dual->surplus_count > ascent->dual->strategy_count / 2 ||
-        gap(ascent) <= ascent->gap_wanted * (double)ascent->best->cost)
+        (ascent->best->cost < MW_CORE_NONE &&
+         gap(ascent) <= ascent->gap_wanted * (double)ascent->best->cost))
         return false;
     if (iteration % PATIENCE != 0)
         return true;

@@ -27,7 +27,8 @@ typedef struct {
     MwTables *tables;
     double start_s, deadline_s;
     double gap; /* that is good enough */
-    FILE *log;  /* may be NULL */
+    bool quick;
+    FILE *log; /* may be NULL */
     MwSolution *solution;
     bool impossible;
     double pace; /* of prices; see ascent.h */
@@ -232,7 +233,7 @@ static bool tighten_all(Solver *solver, MwCore *core, int iterations)
 
 static void finish_by_ilp(Solver *solver, MwCore *core)
 {
-    if (out_of_time(solver) || !mw_ilp_manageable(core))
+    if (solver->quick || out_of_time(solver) || !mw_ilp_manageable(core))
         return;
     MwIlpAnswer answer = mw_ilp_solve(core->arena, core, solver->deadline_s);
     if (answer.choice)
@@ -248,7 +249,11 @@ static void solve_unlimited(Solver *solver, bool thorough)
 {
     MwCore *core = mw_core_build(solver->scratch, solver->tables, solver->problem, false);
     reduce(solver, core, &SHRINKING);
-    if (tighten_all(solver, core, QUICK) || eliminate_all(solver, core, 1 << 24) || !thorough)
+    if (tighten_all(solver, core, QUICK))
+        return;
+    if (solver->quick && (tighten_all(solver, core, LONG) || solver->solution->choice))
+        return;
+    if (eliminate_all(solver, core, 1 << 24) || !thorough)
         return;
     if (!tighten_all(solver, core, LONG) && !eliminate_all(solver, core, 1 << 26))
         finish_by_ilp(solver, core);
@@ -321,6 +326,7 @@ MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptio
                      .pace = 1,
                      .start_s = start_s,
                      .gap = options ? options->gap : 0,
+                     .quick = options && options->quick,
                      .log = options ? options->log : NULL,
                      .tables = mw_tables_new(scratch),
                      .solution = &solution};

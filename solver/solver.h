@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
     double time_limit_s; /* 0: none; the effort is limited in any case */
     double gap;          /* stop when cost - lower_bound is at most this share of the cost */
+    bool quick;          /* stop early, without the integer program: the gap may stay larger */
     FILE *log;           /* a line per step; NULL: none */
 } MwSolveOptions;
 
@@ -71,7 +72,8 @@ typedef struct {
     double time_s;
 } MwSolution;
 
-/* Solves `problem`. Deterministic: ties break by the lowest index. The solution is in `arena`. */
+/* Solves `problem`. Deterministic: ties break by the lowest index. The solution is in `arena`. Threads
+ * may solve at the same time, each with an arena of its own, if all are quick. */
 MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
 
 /* Whether `choice` takes no forbidden strategy or pair; the memory limit is not looked at. */

@@ -73,6 +73,31 @@ START_TEST(agrees_with_enumeration)
 }
 END_TEST
 
+/* A legal answer, and a bound that holds; within the gap, unless quickness goes before. */
+START_TEST(stops_early)
+{
+    enum { QUICK = 1 };
+    MwSolveOptions options = {.gap = 0.1, .quick = _i % 2 == QUICK};
+    for (int seed = 0; seed < groups[_i / 2].count / 3; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = random_problem(arena, &groups[_i / 2].kind, (uint64_t)seed);
+        Enumerated expected = enumerate(problem);
+        MwSolution found = mw_solve(arena, problem, &options);
+        ck_assert(found.choice || found.status != MW_SOLVED_OPTIMAL);
+        ck_assert(!found.choice || expected.possible);
+        if (found.choice) {
+            ck_assert(found.lower_bound <= expected.cost);
+            ck_assert(mw_problem_cost(problem, found.choice) == found.cost);
+            ck_assert(found.cost >= expected.cost);
+        }
+        if (!options.quick && expected.possible)
+            ck_assert(found.choice && (double)(found.cost - found.lower_bound) <=
+                                          options.gap * (double)found.cost + 1);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_random");
@@ -80,5 +105,6 @@ int main(void)
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, stops_early, 0, 2 * MW_COUNT(groups));
     return run_suite(suite);
 }
