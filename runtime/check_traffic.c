@@ -132,6 +132,8 @@ static bool do_event(Walk *walk, int mesh, const MwTrafficEvent *event, int micr
             return false;
         messages->received++;
         return true;
+    case MW_TRAFFIC_KINDS:
+        break;
     }
     MW_UNREACHABLE();
 }

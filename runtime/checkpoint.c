@@ -5,8 +5,11 @@
 #include "runtime/gather.h"
 #include "runtime/npy.h"
 
+#include <string.h>
+
 /* What moving one weight needs to know. */
 typedef struct {
+    const MwPlan *plan;
     const MwPlanWeight *weight;
     MwSpread spread;
     const MwExecutor *executor;
@@ -26,8 +29,21 @@ static char *room_for(const Move *move, bool is_needed, int64_t bytes)
     return is_needed ? mw_arena_alloc(move->arena, (size_t)bytes) : NULL;
 }
 
+/* True if a mesh before this one has the weight. */
+static bool is_saved_already(const Move *move)
+{
+    for (const MwPlanMesh *mesh = move->plan->meshes; mesh < move->spread.mesh; mesh++)
+        for (int w = 0; w < mesh->weight_count; w++)
+            if (!mesh->weights[w].reset_each_step &&
+                strcmp(mesh->weights[w].name, move->weight->name) == 0)
+                return true;
+    return false;
+}
+
 static bool save_weight(const Move *move, const MwCheckpoint *checkpoint, MwFault *fault)
 {
+    if (is_saved_already(move))
+        return true;
     const MwTensor *global = &move->weight->global;
     const bool writes = move->transport->rank == 0;
     const bool sends = mw_spread_is_sent(&move->spread, move->transport->rank);
@@ -39,7 +55,7 @@ static bool save_weight(const Move *move, const MwCheckpoint *checkpoint, MwFaul
                      part_bytes(move), fault))
         return false;
     char *whole = writes ? file + MW_NPY_HEADER_BYTES : NULL;
-    return mw_gather(&move->spread, move->transport, part, whole, room, fault) &&
+    return mw_gather(&move->spread, move->transport, 0, part, whole, room, fault) &&
            (!writes ||
             mw_checkpoint_write_tensor(checkpoint, move->weight->name, global, file, fault));
 }
@@ -74,11 +90,11 @@ static bool load_weight(const Move *move, const MwCheckpoint *checkpoint, MwFaul
 
 typedef bool MoveWeight(const Move *move, const MwCheckpoint *checkpoint, MwFault *fault);
 
-static bool each_weight(Move move, const MwPlan *plan, const MwCheckpoint *checkpoint,
-                        MoveWeight *move_weight, MwFault *fault)
+static bool each_weight(Move move, const MwCheckpoint *checkpoint, MoveWeight *move_weight,
+                        MwFault *fault)
 {
-    for (int i = 0; i < plan->mesh_count; i++) {
-        const MwPlanMesh *mesh = &plan->meshes[i];
+    for (int i = 0; i < move.plan->mesh_count; i++) {
+        const MwPlanMesh *mesh = &move.plan->meshes[i];
         for (int w = 0; w < mesh->weight_count; w++) {
             move.weight = &mesh->weights[w];
             move.spread = (MwSpread){mesh, &move.weight->global, move.weight->spec, 0, 1};
@@ -98,12 +114,13 @@ bool mw_checkpoint_save(const char *dir, const MwPlan *plan, const MwExecutor *e
                         MwDevice *device, MwTransport *transport, int64_t step, uint64_t seed,
                         MwFault *fault)
 {
-    const Move move = {.executor = executor, .device = device, .transport = transport};
+    const Move move = {
+        .plan = plan, .executor = executor, .device = device, .transport = transport};
     MwCheckpoint checkpoint = {0};
     const bool writes = transport->rank == 0;
     if (writes && !mw_checkpoint_begin(dir, step, seed, &checkpoint, fault))
         return false;
-    bool good = each_weight(move, plan, &checkpoint, save_weight, fault) &&
+    bool good = each_weight(move, &checkpoint, save_weight, fault) &&
                 (!writes || mw_checkpoint_commit(dir, plan->model, &checkpoint, fault));
     if (!good && writes)
         mw_checkpoint_drop(&checkpoint);
@@ -114,6 +131,7 @@ bool mw_checkpoint_load(const MwCheckpoint *checkpoint, const MwPlan *plan,
                         const MwExecutor *executor, MwDevice *device, MwTransport *transport,
                         MwFault *fault)
 {
-    const Move move = {.executor = executor, .device = device, .transport = transport};
-    return each_weight(move, plan, checkpoint, load_weight, fault);
+    const Move move = {
+        .plan = plan, .executor = executor, .device = device, .transport = transport};
+    return each_weight(move, checkpoint, load_weight, fault);
 }

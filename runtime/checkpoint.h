@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checkpoints: the weights and states of a step, whole, under their names, so that a run on any
- * number of ranks can go on from one.
+ * number of ranks can go on from one. What several meshes hold comes from the first and goes to all.
  *
  *     DIR/step-00000020/NAME.npy    one global tensor
  *     DIR/step-00000020/manifest    model, step, seed, checksums; written last

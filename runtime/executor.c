@@ -14,6 +14,7 @@ struct MwExecutor {
     MwTransport *transport;
     MwTrace *trace;
     MwLines *lines;
+    const char *(*labels)[MW_TRAFFIC_KINDS]; /* [lines] what a trace calls their events */
     int coordinate[MW_MAX_AXES];
     char *memory;  /* the arena, on the device */
     void *staging; /* of one input or output, on the host; NULL where the device is the host */
@@ -80,6 +81,23 @@ static int64_t staging_bytes(const MwPlanMesh *mesh)
     return most;
 }
 
+/* "send h" */
+static void make_labels(MwExecutor *executor, MwArena *arena)
+{
+    static const char *const verbs[MW_TRAFFIC_KINDS] = {[MW_TRAFFIC_WAIT] = "wait for",
+                                                        [MW_TRAFFIC_WAIT_ALL] = "wait for all",
+                                                        [MW_TRAFFIC_SEND] = "send",
+                                                        [MW_TRAFFIC_RECEIVE] = "receive"};
+    const MwTraffic *traffic = mw_lines_traffic(executor->lines);
+    executor->labels =
+        mw_arena_alloc(arena, sizeof *executor->labels * (size_t)traffic->line_count);
+    for (int l = 0; l < traffic->line_count; l++)
+        for (int k = 0; k < MW_TRAFFIC_KINDS; k++)
+            executor->labels[l][k] =
+                mw_arena_printf(arena, "%s %s", verbs[k],
+                                executor->plan->transfers[traffic->lines[l].transfer].name);
+}
+
 MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device,
                             MwTransport *transport, MwTrace *trace, MwFault *fault)
 {
@@ -99,6 +117,7 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     if (!device->is_host)
         executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(mesh));
     make_room(executor, arena);
+    make_labels(executor, arena);
     return executor;
 }
 
@@ -166,19 +185,34 @@ static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, int m
     return executor->device->table->run(executor->device, &call, fault);
 }
 
-/* A message is an event of its own. */
-static bool run_instr(const MwExecutor *executor, const MwPlanInstr *instr, int micro_batch,
-                      MwFault *fault)
+static bool run_instr(const MwExecutor *executor, const MwPlanTask *task, int index, MwFault *fault)
 {
-    if (instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE)
-        return true;
+    const MwPlanProgram *program = &executor->mesh->programs[task->program];
+    const MwPlanInstr *instr = &program->instrs[index];
+    mw_trace_begin(executor->trace);
     for (int i = 0; i < instr->operand_count; i++) {
         const int buffer = instr->operands[i].buffer;
-        executor->operands[i] = slot_of(executor, buffer, micro_batch);
+        executor->operands[i] = slot_of(executor, buffer, task->micro_batch);
         executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
     }
-    return instr->kind == MW_INSTR_COLLECTIVE ? run_collective(executor, instr, fault)
-                                              : run_call(executor, instr, micro_batch, fault);
+    if (instr->kind == MW_INSTR_COLLECTIVE ? !run_collective(executor, instr, fault)
+                                           : !run_call(executor, instr, task->micro_batch, fault))
+        return false;
+    mw_trace_end(executor->trace, mw_plan_instr_name(executor->plan, instr), program->name, index,
+                 task->micro_batch);
+    return true;
+}
+
+static bool do_event(const MwExecutor *executor, const MwPlanTask *task,
+                     const MwTrafficEvent *event, MwFault *fault)
+{
+    const char *label = executor->labels[event->line][event->kind];
+    const char *program = executor->mesh->programs[task->program].name;
+    mw_trace_begin(executor->trace);
+    if (!mw_lines_do(executor->lines, event, task->micro_batch, fault))
+        return mw_fault_prefix(fault, "%s", label);
+    mw_trace_end(executor->trace, label, program, event->instr, task->micro_batch);
+    return true;
 }
 
 /* Does the events of the task's instruction `instr`; the first of them is `*next`. */
@@ -187,24 +221,24 @@ static bool do_events(const MwExecutor *executor, const MwPlanTask *task, int in
 {
     const MwTrafficProgram *traffic = &mw_lines_traffic(executor->lines)->programs[task->program];
     for (; *next < traffic->event_count && traffic->events[*next].instr == instr; ++*next)
-        if (!mw_lines_do(executor->lines, &traffic->events[*next], task->micro_batch, fault))
+        if (!do_event(executor, task, &traffic->events[*next], fault))
             return false;
     return true;
 }
 
+/* Messages are events alone. */
 static bool run_program(const MwExecutor *executor, const MwPlanTask *task, int event,
                         MwFault *fault)
 {
     const MwPlanProgram *program = &executor->mesh->programs[task->program];
     for (int i = 0; i < program->instr_count; i++) {
         const MwPlanInstr *instr = &program->instrs[i];
-        mw_trace_begin(executor->trace);
+        const bool is_message = instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE;
         if (!do_events(executor, task, i, &event, fault) ||
-            !run_instr(executor, instr, task->micro_batch, fault) ||
+            (!is_message && !run_instr(executor, task, i, fault)) ||
             !mw_lines_progress(executor->lines, fault))
             return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, i,
                                    mw_plan_instr_name(executor->plan, instr));
-        mw_trace_end(executor->trace, mw_plan_instr_name(executor->plan, instr), program->name, i);
     }
     return true;
 }

@@ -33,8 +33,8 @@ static int64_t block_bytes(const MwBlock *block)
     return mw_block_elements(block) * mw_type_bytes(block->global.type);
 }
 
-bool mw_gather(const MwSpread *spread, MwTransport *transport, const void *part, void *whole,
-               void *room, MwFault *fault)
+bool mw_gather(const MwSpread *spread, MwTransport *transport, int root, const void *part,
+               void *whole, void *room, MwFault *fault)
 {
     const int first = spread->mesh->first_rank, self = transport->rank;
     const int devices = mw_mesh_devices(&spread->mesh->shape);
@@ -43,14 +43,14 @@ bool mw_gather(const MwSpread *spread, MwTransport *transport, const void *part,
         bool is_first;
         const MwBlock block = block_of(spread, rank, &is_first);
         const char *from = self == rank ? part : room;
-        if (!is_first || (self != 0 && self != rank))
+        if (!is_first || (self != root && self != rank))
             continue;
-        if (self != 0) {
-            if (!transport->table->send(transport, 0, part, block_bytes(&block), fault))
+        if (self != root) {
+            if (!transport->table->send(transport, root, part, block_bytes(&block), fault))
                 return false;
             continue;
         }
-        if (rank != 0 &&
+        if (rank != root &&
             !transport->table->receive(transport, rank, room, block_bytes(&block), fault))
             return false;
         for (MwRun run = {0}; mw_block_next_run(&block, &run);)

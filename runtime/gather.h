@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole tensors on rank 0, from and to the parts that ranks hold, in host memory. */
+/* Whole tensors on one rank, from and to the parts that ranks hold, in host memory. */
 #ifndef MW_RUNTIME_GATHER_H
 #define MW_RUNTIME_GATHER_H
 
@@ -15,14 +15,14 @@ typedef struct {
     int micro, micros; /* 0 and 1: not cut */
 } MwSpread;
 
-/* True if rank 0 wants this rank's part, or is to take it. */
+/* True if mw_gather wants this rank's part. */
 bool mw_spread_is_sent(const MwSpread *spread, int rank);
 
-/* Both are collective over all ranks. `part` is this rank's (unused where it is not of the mesh,
- * or, for gathering, not sent); `whole` and `room`, which holds any one part, are used on rank 0.
- */
-bool mw_gather(const MwSpread *spread, MwTransport *transport, const void *part, void *whole,
-               void *room, MwFault *fault);
+/* Both are collective over the ranks of the mesh and the root. `part` is this rank's (unused where
+ * it is not of the mesh, or, for gathering, not sent); `whole` and `room`, which holds any one part,
+ * are used on the root. That of mw_scatter is rank 0. */
+bool mw_gather(const MwSpread *spread, MwTransport *transport, int root, const void *part,
+               void *whole, void *room, MwFault *fault);
 bool mw_scatter(const MwSpread *spread, MwTransport *transport, void *part, const void *whole,
                 void *room, MwFault *fault);
 

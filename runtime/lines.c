@@ -267,6 +267,8 @@ bool mw_lines_do(MwLines *lines, const MwTrafficEvent *event, int micro_batch, M
         return send(lines, line, fault);
     case MW_TRAFFIC_RECEIVE:
         return receive(lines, line, fault);
+    case MW_TRAFFIC_KINDS:
+        break;
     }
     MW_UNREACHABLE();
 }

@@ -11,20 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One output; what it is written with stands on rank 0 alone. */
+/* One that is wanted. */
 typedef struct {
-    const char *path; /* NULL: nobody wants it */
-    char *temporary;
-    FILE *file;
-    char *whole, *room; /* of one step; of one part */
-    int last_micro;
+    const MwPlanMesh *mesh;
+    const MwPlanOutput *info;
+    const char *path;
+    char *temporary;    /* on rank 0 */
+    FILE *file;         /* on rank 0 */
+    char *whole, *room; /* of one step; of one part; on rank 0 and the mesh's first */
 } Output;
 
 struct MwOutputs {
-    const MwPlanMesh *mesh;
+    const MwPlanMesh *mesh; /* of this rank */
     MwTransport *transport;
     int micros;
-    Output *outputs; /* [mesh->outputs] */
+    Output *outputs; /* the same on all ranks */
+    int count;
 };
 
 static bool cannot(const Output *output, MwFault *fault)
@@ -48,59 +50,55 @@ static bool file_tensor(const MwPlanOutput *output, int64_t steps, MwTensor *ten
     return true;
 }
 
-static bool open_file(MwArena *arena, const MwPlanOutput *info, Output *output, int64_t steps,
-                      MwFault *fault)
+static bool open_file(MwArena *arena, Output *output, int64_t steps, MwFault *fault)
 {
     char header[MW_NPY_HEADER_BYTES];
     MwTensor tensor;
-    if (!file_tensor(info, steps, &tensor))
-        return mw_fault_set(fault, "output %s has too many dimensions", info->name);
+    if (!file_tensor(output->info, steps, &tensor))
+        return mw_fault_set(fault, "output %s has too many dimensions", output->info->name);
     size_t bytes = (size_t)mw_npy_header(&tensor, header);
     output->temporary = mw_arena_printf(arena, "%s.tmpXXXXXX", output->path);
     int fd = mkstemp(output->temporary);
     output->file = fd < 0 ? NULL : fdopen(fd, "wb");
-    output->whole = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&info->global));
-    output->room = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&info->global));
     return (output->file && fwrite(header, 1, bytes, output->file) == bytes) ||
            cannot(output, fault);
 }
 
-/* The output called as `text` begins, up to '='. */
-static Output *find_output(const MwOutputs *outputs, const char *text, size_t length, int *index)
+/* Finds the output called as `text` begins, up to '='. */
+static bool find_output(const MwPlan *plan, const char *text, size_t length, Output *output)
 {
-    for (*index = 0; *index < outputs->mesh->output_count; ++*index) {
-        const char *name = outputs->mesh->outputs[*index].name;
-        if (strlen(name) == length && memcmp(name, text, length) == 0)
-            return &outputs->outputs[*index];
+    for (int m = 0; m < plan->mesh_count; m++) {
+        output->mesh = &plan->meshes[m];
+        for (int i = 0; i < output->mesh->output_count; i++) {
+            output->info = &output->mesh->outputs[i];
+            if (strlen(output->info->name) == length &&
+                memcmp(output->info->name, text, length) == 0)
+                return true;
+        }
     }
-    return NULL;
+    return false;
 }
 
-static bool open_output(MwArena *arena, MwOutputs *outputs, const char *text, int64_t steps,
-                        MwFault *fault)
+static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, const char *text,
+                        int64_t steps, MwFault *fault)
 {
+    const int rank = outputs->transport->rank;
     const char *path = strchr(text, '=');
-    int index;
+    Output *output = &outputs->outputs[outputs->count];
     if (!path || !path[1])
         return mw_fault_set(fault, "'%s' should be NAME=FILE", text);
-    Output *output = find_output(outputs, text, (size_t)(path - text), &index);
-    if (!output)
+    if (!find_output(plan, text, (size_t)(path - text), output))
         return mw_fault_set(fault, "the model has no output '%.*s'", (int)(path - text), text);
-    if (output->path)
-        return mw_fault_set(fault, "this output goes to %s already", output->path);
+    for (int i = 0; i < outputs->count; i++)
+        if (outputs->outputs[i].info == output->info)
+            return mw_fault_set(fault, "this output goes to %s already", outputs->outputs[i].path);
     output->path = path + 1;
-    return outputs->transport->rank != 0 ||
-           open_file(arena, &outputs->mesh->outputs[index], output, steps, fault);
-}
-
-/* The micro-batch whose tasks stand last. */
-static int last_micro(const MwPlanMesh *mesh)
-{
-    int last = 0;
-    for (int t = 0; t < mesh->task_count; t++)
-        if (mesh->tasks[t].micro_batch >= 0)
-            last = mesh->tasks[t].micro_batch;
-    return last;
+    outputs->count++;
+    if (rank == 0 || rank == output->mesh->first_rank) {
+        output->whole = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
+        output->room = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
+    }
+    return rank != 0 || open_file(arena, output, steps, fault);
 }
 
 MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
@@ -111,11 +109,9 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
     *outputs = (MwOutputs){.mesh = mesh,
                            .transport = transport,
                            .micros = plan->micro_batches,
-                           .outputs = MW_NEW(arena, Output, mesh->output_count)};
-    for (int i = 0; i < mesh->output_count; i++)
-        outputs->outputs[i].last_micro = mesh->outputs[i].whole ? 0 : last_micro(mesh);
+                           .outputs = MW_NEW(arena, Output, count)};
     for (int i = 0; i < count; i++) {
-        if (!open_output(arena, outputs, texts[i], steps, fault)) {
+        if (!open_output(arena, outputs, plan, texts[i], steps, fault)) {
             MwFault ignored;
             mw_fault_prefix(fault, "--output %s", texts[i]);
             mw_outputs_close(&outputs, false, &ignored);
@@ -124,6 +120,8 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
     }
     return outputs;
 }
+
+/* ---- Steps ---- */
 
 /* The micro-batch that a block of an output is of. */
 static int micro_of(const MwBlock *block, int micros)
@@ -136,18 +134,40 @@ bool mw_outputs_take(MwOutputs *outputs, int index, const MwBlock *block, const 
 {
     const MwPlanOutput *info = &outputs->mesh->outputs[index];
     const int micros = info->whole ? 1 : outputs->micros;
-    const int micro = micro_of(block, micros);
-    const MwSpread spread = {outputs->mesh, &info->global, info->spec, micro, micros};
-    Output *output = &outputs->outputs[index];
-    if (!output->path)
-        return true;
-    if (!mw_gather(&spread, outputs->transport, from, output->whole, output->room, fault))
-        return false;
-    if (!output->file || micro != output->last_micro)
-        return true;
-    size_t bytes = (size_t)mw_tensor_bytes(&info->global);
-    return fwrite(output->whole, 1, bytes, output->file) == bytes || cannot(output, fault);
+    const MwSpread spread = {outputs->mesh, &info->global, info->spec, micro_of(block, micros),
+                             micros};
+    for (int i = 0; i < outputs->count; i++) {
+        const Output *output = &outputs->outputs[i];
+        if (output->info == info)
+            return mw_gather(&spread, outputs->transport, outputs->mesh->first_rank, from,
+                             output->whole, output->room, fault);
+    }
+    return true;
 }
+
+static bool write_step(const Output *output, MwTransport *transport, MwFault *fault)
+{
+    const int root = output->mesh->first_rank;
+    const int64_t bytes = mw_tensor_bytes(&output->info->global);
+    if (root != 0 && transport->rank == root)
+        return transport->table->send(transport, 0, output->whole, bytes, fault);
+    if (transport->rank != 0)
+        return true;
+    if (root != 0 && !transport->table->receive(transport, root, output->whole, bytes, fault))
+        return false;
+    return fwrite(output->whole, 1, (size_t)bytes, output->file) == (size_t)bytes ||
+           cannot(output, fault);
+}
+
+bool mw_outputs_end_step(const MwOutputs *outputs, MwFault *fault)
+{
+    for (int i = 0; i < outputs->count; i++)
+        if (!write_step(&outputs->outputs[i], outputs->transport, fault))
+            return false;
+    return true;
+}
+
+/* ---- The end ---- */
 
 static bool close_output(Output *output, bool complete, MwFault *fault)
 {
@@ -171,7 +191,7 @@ static bool close_output(Output *output, bool complete, MwFault *fault)
 bool mw_outputs_close(MwOutputs **outputs, bool complete, MwFault *fault)
 {
     bool good = true;
-    for (int i = 0; *outputs && i < (*outputs)->mesh->output_count; i++)
+    for (int i = 0; *outputs && i < (*outputs)->count; i++)
         good = close_output(&(*outputs)->outputs[i], complete, fault) && good;
     *outputs = NULL;
     return good;

@@ -366,7 +366,8 @@ static Outcome run_step(Run *run, const MwExecutorData *data, Word *words)
     MwFault fault;
     Word own = {0};
     double begin_s = now_s();
-    if (!mw_executor_step(run->executor, run->step + 1, data, &own.loss, &fault))
+    if (!mw_executor_step(run->executor, run->step + 1, data, &own.loss, &fault) ||
+        !mw_outputs_end_step(run->outputs, &fault))
         end_all(run, run->step + 1, &fault);
     const Word word = share_word(run, own, words);
     return (Outcome){word.loss, now_s() - begin_s, word.signs};

@@ -45,17 +45,33 @@ void mw_trace_begin(MwTrace *trace)
         trace->begin_ns = now_ns();
 }
 
-void mw_trace_end(MwTrace *trace, const char *name, const char *program, int index)
+/* A text in quotes, as JSON has it. */
+static void put_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const char *c = text; *c; c++) {
+        if ((unsigned char)*c < ' ')
+            fprintf(file, "\\u%04x", (unsigned char)*c);
+        else
+            fprintf(file, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    }
+    fputc('"', file);
+}
+
+void mw_trace_end(MwTrace *trace, const char *name, const char *program, int index, int micro_batch)
 {
     if (!trace)
         return;
     const int64_t duration_ns = now_ns() - trace->begin_ns;
+    fprintf(trace->file, "%s\n{\"name\": ", trace->has_events ? "," : "");
+    put_string(trace->file, name);
+    fprintf(trace->file, ", \"cat\": ");
+    put_string(trace->file, program);
     fprintf(trace->file,
-            "%s\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": %d, \"tid\": 0, "
-            "\"ts\": %lld.%03d, \"dur\": %.3f, \"args\": {\"instruction\": %d}}",
-            trace->has_events ? "," : "", name, program, trace->rank,
-            (long long)(trace->begin_ns / 1000), (int)(trace->begin_ns % 1000),
-            (double)duration_ns * 1e-3, index);
+            ", \"ph\": \"X\", \"pid\": %d, \"tid\": 0, \"ts\": %lld.%03d, \"dur\": %.3f, "
+            "\"args\": {\"instruction\": %d, \"micro_batch\": %d}}",
+            trace->rank, (long long)(trace->begin_ns / 1000), (int)(trace->begin_ns % 1000),
+            (double)duration_ns * 1e-3, index, micro_batch);
     trace->has_events = true;
 }
 

@@ -30,6 +30,7 @@ typedef enum {
     MW_TRAFFIC_WAIT_ALL, /* for all sends of the line */
     MW_TRAFFIC_SEND,
     MW_TRAFFIC_RECEIVE,
+    MW_TRAFFIC_KINDS
 } MwTrafficKind;
 
 /* Waits come before the instruction, and before the filling of inputs where `instr` is -1. */

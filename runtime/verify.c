@@ -62,11 +62,14 @@ bool mw_plan_verify(MwArena *arena, const MwPlan *plan, FILE *out)
     for (int i = 0; i < plan->mesh_count; i++)
         if (!verify_mesh(arena, plan, &plan->meshes[i], out))
             return false;
-    int64_t instrs = 0;
-    for (int i = 0; i < plan->mesh_count; i++)
+    int64_t instrs = 0, most_bytes = 0;
+    for (int i = 0; i < plan->mesh_count; i++) {
+        most_bytes = mw_max(most_bytes, plan->meshes[i].arena_bytes);
         for (int p = 0; p < plan->meshes[i].program_count; p++)
             instrs += plan->meshes[i].programs[p].instr_count;
-    fprintf(out, "the plan is sound: %d ranks, %lld instructions, %lld bytes a rank\n",
-            plan->rank_count, (long long)instrs, (long long)plan->meshes[0].arena_bytes);
+    }
+    fprintf(out, "the plan is sound: %d ranks, %lld instructions, %s%lld bytes a rank\n",
+            plan->rank_count, (long long)instrs, plan->mesh_count > 1 ? "at most " : "",
+            (long long)most_bytes);
     return true;
 }
