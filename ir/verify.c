@@ -79,6 +79,13 @@ static const char *node_name(const Check *check, const MwNode *node)
     return check->graph->values.at[node->first_result].name;
 }
 
+/* Forward, layers follow one another. Sources are there for all of them. */
+static bool flows_back(const MwNode *maker, const MwNode *user)
+{
+    return maker->operand_count > 0 && user->phase == MW_PHASE_FORWARD &&
+           maker->origin.layer > user->origin.layer;
+}
+
 static bool check_operands(Check *check, const MwNode *node)
 {
     for (int i = 0; i < node->operand_count; i++) {
@@ -86,11 +93,16 @@ static bool check_operands(Check *check, const MwNode *node)
         if (operand.index < 0 || operand.index >= node->first_result)
             return fail(check, node->origin.span, "operand %d of '%s' does not come before it", i,
                         node_name(check, node));
-        MwPhase phase = mw_value_node(check->graph, operand)->phase;
-        if (phase > node->phase)
+        const MwNode *maker = mw_value_node(check->graph, operand);
+        if (maker->phase > node->phase)
             return fail(check, node->origin.span, "'%s' runs %s but uses '%s', which runs %s",
                         node_name(check, node), mw_phase_name(node->phase), name_of(check, operand),
-                        mw_phase_name(phase));
+                        mw_phase_name(maker->phase));
+        if (flows_back(maker, node))
+            return fail(check, node->origin.span,
+                        "'%s' is in layer %d but uses '%s', which is in layer %d",
+                        node_name(check, node), node->origin.layer, name_of(check, operand),
+                        maker->origin.layer);
     }
     return true;
 }

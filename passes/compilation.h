@@ -18,6 +18,7 @@ typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
 
 /* What the user asked for on the command line. */
 typedef struct {
+    int layers;        /* 0: as the model suggests */
     int micro_batches; /* 0: as the train statement says */
     int stages;        /* meshes that the pipeline goes through; 0: as the search finds best */
     int chunks;        /* stages on each mesh; 0: 1 */

@@ -3,15 +3,8 @@
  *
  * In:  the model with its layers, the cluster if there is one, the user's wishes.
  * Out: compilation->staging. */
+#include "passes/layers.h"
 #include "passes/pass.h"
-
-static int layer_count(const MwGraph *graph)
-{
-    int count = 1;
-    for (int n = 0; n < graph->nodes.count; n++)
-        count = (int)mw_max(count, graph->nodes.at[n].origin.layer + 1);
-    return count;
-}
 
 static const MwSubmesh *cut_devices(MwArena *arena, int devices, int stages)
 {
@@ -61,7 +54,8 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
     int devices = cluster ? cluster->nodes * cluster->devices_per_node : 1;
     int meshes = (int)mw_max(compilation->options.stages, 1);
     int chunks = (int)mw_max(compilation->options.chunks, 1);
-    int layers = layer_count(compilation->graph), micro_batches = choose_micro_batches(compilation);
+    int layers = mw_layer_count(compilation->graph),
+        micro_batches = choose_micro_batches(compilation);
     compilation->staging =
         (MwStaging){.stage_count = meshes * chunks,
                     .mesh_count = meshes,

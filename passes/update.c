@@ -117,9 +117,9 @@ static MwValueId sum_scalars(const Updater *u, const MwValueId *scalars, int cou
 
 typedef MW_VEC(MwValueId) Scalars;
 
-static bool is_same_iteration(const MwOrigin *a, const MwOrigin *b)
+static bool is_same_part(const MwOrigin *a, const MwOrigin *b)
 {
-    return a->repeat == b->repeat && a->iteration == b->iteration;
+    return a->layer == b->layer && a->repeat == b->repeat && a->iteration == b->iteration;
 }
 
 /* "layers.3." for what lies in iteration 3 of repeat layers. */
@@ -144,8 +144,8 @@ static MwValueId sum_layer(const Updater *u, const MwValueId *squares, int count
     return sum;
 }
 
-/* A sum of squares for each run of weights of one iteration of a repeat, so that identical layers
- * stay identical. */
+/* A sum of squares for each run of weights of one layer and one iteration of a repeat, so that
+ * identical layers stay identical, and no stage has to add what is another's. */
 static Scalars squares_by_layer(const Updater *u)
 {
     MwArena *arena = u->graph->arena;
@@ -154,7 +154,7 @@ static Scalars squares_by_layer(const Updater *u)
         if (!mw_has_value(u->gradient[v]))
             continue;
         MwOrigin origin = mw_value_node(u->graph, (MwValueId){v})->origin;
-        if (layer.count > 0 && !is_same_iteration(&origin, &u->graph->origin)) {
+        if (layer.count > 0 && !is_same_part(&origin, &u->graph->origin)) {
             mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
             layer.count = 0;
         }

@@ -12,6 +12,7 @@ enum {
     OPTION_BACKEND,
     OPTION_MESH,
     OPTION_PIN,
+    OPTION_LAYERS,
     OPTION_MICRO_BATCHES,
     OPTION_STAGES,
     OPTION_CHUNKS,
@@ -45,6 +46,9 @@ static const struct argp_option plan_options[] = {
     {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, 2x4 say (the best of all)", GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, 'layers.*.mlp.w1=[R, S1]' say", GROUP_PLAN},
+    {"layers", OPTION_LAYERS, "N", 0,
+     "Cut the model into N layers, the units of stages (one for each iteration of its repeat)",
+     GROUP_PLAN},
     {"stages", OPTION_STAGES, "N", 0, "Cut the model into N pipeline stages (the best of all)",
      GROUP_PLAN},
     {"schedule", OPTION_SCHEDULE, "NAME", 0,
@@ -175,6 +179,9 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPTION_PIN:
         mw_vec_push(options->arena, &options->pins, arg);
+        return 0;
+    case OPTION_LAYERS:
+        compile->layers = mw_argument_count(state, "the number of layers", arg);
         return 0;
     case OPTION_MICRO_BATCHES:
         compile->micro_batches = mw_argument_count(state, "the number of micro-batches", arg);

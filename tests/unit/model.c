@@ -51,7 +51,7 @@ static void draw_inputs(TestModel *model)
     }
 }
 
-TestModel test_model_new(const char *text, int micro_batches, MwPass last)
+TestModel test_model_compile(const char *text, const MwCompileOptions *compile, MwPass last)
 {
     TestModel model = {.arena = mw_arena_new()};
     model.diags = mw_diags_new(model.arena);
@@ -61,8 +61,7 @@ TestModel test_model_new(const char *text, int micro_batches, MwPass last)
         is_file ? load_file(&model, interner, text) : load_text(&model, interner, text);
     if (!graph)
         return model;
-    model.compilation = (MwCompilation){.arena = model.arena, .graph = graph};
-    model.compilation.options.micro_batches = micro_batches;
+    model.compilation = (MwCompilation){.arena = model.arena, .options = *compile, .graph = graph};
     MwPipelineOptions options = {.stop_after = last, .dump_after = MW_PASS_COUNT};
     model.ok = mw_pipeline_run(&model.compilation, &options, model.diags);
     if (model.ok) {
@@ -71,6 +70,11 @@ TestModel test_model_new(const char *text, int micro_batches, MwPass last)
         draw_inputs(&model);
     }
     return model;
+}
+
+TestModel test_model_new(const char *text, int micro_batches, MwPass last)
+{
+    return test_model_compile(text, &(MwCompileOptions){.micro_batches = micro_batches}, last);
 }
 
 void test_model_free(TestModel *model)

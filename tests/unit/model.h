@@ -19,6 +19,8 @@ typedef struct {
  * `last` on `micro_batches`. Inputs are drawn: floats in (-1, 1), indices below 5, which are the
  * same on any number of micro-batches. */
 TestModel test_model_new(const char *text, int micro_batches, MwPass last);
+/* The same with any options of the user's. */
+TestModel test_model_compile(const char *text, const MwCompileOptions *options, MwPass last);
 void test_model_free(TestModel *model);
 
 double test_model_loss(const TestModel *model);

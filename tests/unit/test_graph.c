@@ -191,6 +191,12 @@ static void use_of_backward(Model *model)
     node_named(model, "layers.1.w")->phase = MW_PHASE_BACKWARD;
 }
 
+static void use_of_later_layer(Model *model)
+{
+    node_named(model, "h")->origin.layer = 2;
+    node_named(model, "part.0")->origin.layer = 1;
+}
+
 static void wrong_type(Model *model)
 {
     MwGraph *graph = model->test.graph;
@@ -323,6 +329,7 @@ static const struct {
 } damages[] = {
     {use_later_value, "operand 0 of 'h' does not come before it"},
     {use_of_backward, "'h' runs forward but uses 'layers.1.w', which runs backward"},
+    {use_of_later_layer, "'part.0' is in layer 1 but uses 'h', which is in layer 2"},
     {wrong_type, "'h' is f32[7, 6] but should be f32[8, 6]"},
     {wrong_attribute, "'loss' lacks attribute axes"},
     {extra_attribute, "'_9' has attributes that add does not have"},

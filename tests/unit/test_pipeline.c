@@ -18,8 +18,8 @@ static const char *const models[] = {
     "vit.graph batch=4 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2",
 };
 
-static const MwPass graph_passes[] = {MW_PASS_simplify, MW_PASS_differentiate, MW_PASS_update,
-                                      MW_PASS_micro_batch, MW_PASS_clean};
+static const MwPass graph_passes[] = {MW_PASS_simplify, MW_PASS_layers,      MW_PASS_differentiate,
+                                      MW_PASS_update,   MW_PASS_micro_batch, MW_PASS_clean};
 
 static const char *print(MwArena *arena, const MwGraph *graph)
 {
