@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recomputation and the backward in two parts change when things run and not what they give: every
+ * weight and state, after steps in double precision, is the same to the bit. */
+#include "tests/unit/model.h"
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+static const char layered[] = "model m {\n"
+                              "  input x: f32[8, 6]\n"
+                              "  input y: f32[8, 6]\n"
+                              "  weight w: f32[6, 6] = normal(0.5)\n"
+                              "  weight b: f32[6] = normal(0.5)\n"
+                              "  h = dropout(tanh(x @ w + b), 0.2)\n"
+                              "  weight v: f32[6, 6] = normal(0.5) with layer = 1\n"
+                              "  g = layer_norm(gelu(h @ v)) * b with layer = 1\n"
+                              "  o = exp(g) @ w with layer = 1\n"
+                              "  loss = mean((o - y) * (o - y)) with layer = 1\n"
+                              "  output g\n"
+                              "  train loss with adamw(lr = 0.01), clip_norm = 1\n"
+                              "}\n";
+
+static const char *const models[] = {
+    layered,
+    "gpt.graph batch=4 seq=8 vocab=16 layers=2 width=16 heads=2",
+    "llama.graph batch=4 seq=8 vocab=16 layers=2 width=16 heads=2 kv_heads=1 hidden=32",
+    "bert.graph batch=4 seq=8 vocab=16 layers=2 width=16 heads=2 dropout_rate=0.1",
+};
+
+static const int micro_batches[] = {1, 4};
+
+enum { STEPS = 2, CASES = MW_COUNT(models) * MW_COUNT(micro_batches) };
+
+static TestModel compiled(int index, MwRemat remat, MwPipelineKind schedule)
+{
+    const MwCompileOptions options = {.stages = 1,
+                                      .micro_batches = micro_batches[index % 2],
+                                      .has_schedule = true,
+                                      .schedule = schedule,
+                                      .remat = remat};
+    TestModel model = test_model_compile(models[index / 2], &options, MW_PASS_remat);
+    ck_assert(model.ok);
+    for (int step = 0; step < STEPS; step++)
+        interpreter_step(model.run);
+    return model;
+}
+
+static void check_same(const TestModel *a, const TestModel *b)
+{
+    const MwGraph *graph = a->compilation.graph;
+    for (int i = 0; i < graph->assigns.count; i++) {
+        const MwValue *target = mw_value(graph, graph->assigns.at[i].target);
+        size_t bytes = sizeof(double) * (size_t)mw_tensor_elements(&target->tensor);
+        ck_assert_msg(memcmp(interpreter_value(a->run, target->name),
+                             interpreter_value(b->run, target->name), bytes) == 0,
+                      "%s", target->name);
+    }
+}
+
+static int count_phase(const TestModel *model, MwPhase phase)
+{
+    int count = 0;
+    for (int n = 0; n < model->compilation.graph->nodes.count; n++)
+        count += model->compilation.graph->nodes.at[n].phase == phase;
+    return count;
+}
+
+START_TEST(recomputation_gives_the_same_numbers)
+{
+    TestModel kept = compiled(_i, MW_REMAT_NONE, MW_PIPELINE_1F1B);
+    TestModel again = compiled(_i, MW_REMAT_ALL, MW_PIPELINE_1F1B);
+    ck_assert_int_gt(count_phase(&again, MW_PHASE_BACKWARD), count_phase(&kept, MW_PHASE_BACKWARD));
+    check_same(&kept, &again);
+    test_model_free(&again);
+    test_model_free(&kept);
+}
+END_TEST
+
+/* The backward then takes nothing of the forward but what crosses between layers. */
+START_TEST(recomputation_keeps_borders_only)
+{
+    TestModel again = compiled(_i, MW_REMAT_ALL, MW_PIPELINE_1F1B);
+    const MwGraph *graph = again.compilation.graph;
+    bool *crosses = MW_NEW(again.arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count; k++) {
+            MwValueId operand = graph->nodes.at[n].operands[k];
+            crosses[operand.index] |=
+                graph->nodes.at[n].phase == MW_PHASE_FORWARD &&
+                mw_value_node(graph, operand)->origin.layer != graph->nodes.at[n].origin.layer;
+        }
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count; k++) {
+            MwValueId operand = graph->nodes.at[n].operands[k];
+            const MwNode *maker = mw_value_node(graph, operand);
+            if (graph->nodes.at[n].phase == MW_PHASE_BACKWARD && maker->phase == MW_PHASE_FORWARD &&
+                mw_op_info(maker->op)->lowering != MW_LOWER_SOURCE)
+                ck_assert_msg(crosses[operand.index], "%s", mw_value(graph, operand)->name);
+        }
+    test_model_free(&again);
+}
+END_TEST
+
+START_TEST(a_split_backward_gives_the_same_numbers)
+{
+    TestModel whole = compiled(_i, MW_REMAT_NONE, MW_PIPELINE_1F1B);
+    TestModel split = compiled(_i, MW_REMAT_NONE, MW_PIPELINE_ZB_H1);
+    ck_assert_int_eq(count_phase(&whole, MW_PHASE_BACKWARD_WEIGHT), 0);
+    ck_assert_int_gt(count_phase(&split, MW_PHASE_BACKWARD_WEIGHT), 0);
+    check_same(&whole, &split);
+    test_model_free(&split);
+    test_model_free(&whole);
+}
+END_TEST
+
+/* Every product that gives the gradient of a weight, and no other, is in the weights' part. */
+START_TEST(products_are_parted_by_what_they_give)
+{
+    TestModel split = compiled(_i, MW_REMAT_NONE, MW_PIPELINE_ZB_H1);
+    const MwGraph *graph = split.compilation.graph;
+    int weights = 0, inputs = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op != MW_OP_EINSUM || node->phase == MW_PHASE_FORWARD)
+            continue;
+        /* A gradient of a weight has no batch. */
+        bool has_batch = false;
+        const MwTensor *result = &graph->values.at[node->first_result].tensor;
+        int64_t batch = _i / 2 == 0 ? 8 : 4;
+        for (int d = 0; d < result->rank; d++)
+            has_batch |= d == 0 && result->dim[d] == batch / micro_batches[_i % 2];
+        ck_assert_int_eq(node->phase == MW_PHASE_BACKWARD_WEIGHT, !has_batch);
+        weights += !has_batch;
+        inputs += has_batch;
+    }
+    ck_assert(weights > 0 && inputs > 0);
+    test_model_free(&split);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("recompute");
+    TCase *tests = tcase_create("recompute");
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, recomputation_gives_the_same_numbers, 0, CASES);
+    tcase_add_loop_test(tests, recomputation_keeps_borders_only, 0, CASES);
+    tcase_add_loop_test(tests, a_split_backward_gives_the_same_numbers, 0, CASES);
+    tcase_add_loop_test(tests, products_are_parted_by_what_they_give, 0, CASES);
+    return run_suite(suite);
+}
