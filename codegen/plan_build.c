@@ -6,12 +6,10 @@
 #include "base/quantity.h"
 #include "codegen/plan_report.h"
 #include "codegen/plan_stage.h"
+#include "codegen/plan_timeline.h"
 #include "ir/print.h"
 #include "passes/report.h"
-#include "passes/timeline.h"
 #include "passes/transfer_cost.h"
-
-#include <math.h>
 
 typedef struct {
     MwArena *arena;
@@ -321,32 +319,12 @@ static void build_alternatives(Builder *b)
     }
 }
 
-/* Seconds of the transfers of one micro-batch that a stage sends in a phase. */
-static double sent_s(const Builder *b, int stage, MwPhase phase)
-{
-    double time_s = 0;
-    for (int i = 0; i < b->plan->transfer_count; i++)
-        if (b->compilation->crossings[i].from_stage == stage &&
-            b->compilation->crossings[i].phase == phase)
-            time_s += b->plan->transfers[i].time_s;
-    return time_s;
-}
-
 static double predict_step(const Builder *b)
 {
-    MwStageTimes *times = MW_NEW(b->arena, MwStageTimes, b->plan->stage_count);
-    double update_s = 0;
-    for (int i = 0; i < b->plan->stage_count; i++) {
-        const MwPlanStage *stage = &b->plan->stages[i];
-        times[i].task[MW_TASK_FORWARD] = stage->forward_s;
-        times[i].task[MW_TASK_BACKWARD] = stage->backward_s;
-        times[i].task[MW_TASK_BACKWARD_INPUT] = stage->backward_s;
-        times[i].task[MW_TASK_WEIGHT] = stage->weight_s;
-        times[i].to_next = sent_s(b, i, MW_PHASE_FORWARD);
-        times[i].to_previous = sent_s(b, i, MW_PHASE_BACKWARD);
-        update_s = fmax(update_s, stage->update_s + sent_s(b, i, MW_PHASE_UPDATE));
-    }
-    return mw_timeline_new(b->arena, staging_of(b)->schedule, times)->total + update_s;
+    const MwPlanEnds *ends = mw_plan_transfer_ends(b->arena, b->plan);
+    const MwStageTimes *times = mw_plan_stage_times(b->arena, b->plan, ends);
+    return mw_timeline_new(b->arena, staging_of(b)->schedule, times)->total +
+           mw_plan_update_s(b->plan, ends);
 }
 
 /* ---- The plan ---- */

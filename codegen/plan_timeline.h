@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a plan says of its pipeline, put together: where transfers begin and end, how long the tasks
+ * of its stages take. */
+#ifndef MW_CODEGEN_PLAN_TIMELINE_H
+#define MW_CODEGEN_PLAN_TIMELINE_H
+
+#include "ir/ir.h"
+#include "passes/timeline.h"
+#include "runtime/plan.h"
+
+/* The instruction that sends or receives. */
+typedef struct {
+    int stage; /* -1: no stage has it */
+    MwPhase phase;
+    int operator_index; /* of the mesh; -1: none */
+} MwPlanEnd;
+
+typedef struct {
+    MwPlanEnd send, receive;
+} MwPlanEnds;
+
+/* The phase that a program of a plan runs: it begins its name. */
+MwPhase mw_plan_program_phase(const MwPlanProgram *program);
+
+/* [transfer_count], in `arena`. */
+MwPlanEnds *mw_plan_transfer_ends(MwArena *arena, const MwPlan *plan);
+
+/* [stage_count], in `arena`: for passes/timeline.h. */
+MwStageTimes *mw_plan_stage_times(MwArena *arena, const MwPlan *plan, const MwPlanEnds *ends);
+
+/* Seconds from the end of the last micro-batch to the end of the step. */
+double mw_plan_update_s(const MwPlan *plan, const MwPlanEnds *ends);
+
+#endif
