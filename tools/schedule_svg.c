@@ -42,10 +42,12 @@ static void add_box(MwText *text, const MwScheduleView *view, int mesh, int k)
     mw_schedule_view_label(task, label);
     mw_text_printf(text,
                    "<rect class=\"%s\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" "
-                   "fill-opacity=\"%.2f\"><title>%s of micro-batch %d, chunk %d: %.6g to %.6g"
+                   "fill-opacity=\"%.2f\"><title>%s of micro-batch %d, chunk %d: %s to %s"
                    "</title></rect>\n",
                    classes[task.kind], x, y, width, BOX, opacity, mw_task_kind_name(task.kind),
-                   task.micro_batch, task.chunk, time.start, time.end);
+                   task.micro_batch, task.chunk,
+                   mw_schedule_view_time(view, text->arena, time.start, 6),
+                   mw_schedule_view_time(view, text->arena, time.end, 6));
     if (width >= LETTER * (double)strlen(label) + 4)
         mw_text_printf(text, "<text class=\"l\" x=\"%.2f\" y=\"%.0f\">%s</text>\n", x + width / 2,
                        y + BOX * 0.68, label);
