@@ -86,7 +86,7 @@ int mw_command_inspect(int argc, char **argv)
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
     const MwPlan *plan = mw_plan_read(arena, options.plan, diags);
-    if (plan) {
+    if (plan && mw_plan_check(plan, diags)) {
         MwText text = {.arena = arena};
         show(&text, plan, &options);
         mw_result_write(options.output, &text, diags);

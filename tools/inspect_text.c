@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `inspect --format text`: tables for a terminal. */
+/* `inspect --format text`: tables for a terminal. Here what concerns one mesh. */
+#include "tools/inspect_text.h"
 #include "tools/inspect.h"
-
-#include "tools/text_table.h"
 
 #include <string.h>
 
@@ -39,7 +38,7 @@ static const char *runner_up_text(MwArena *arena, const MwPlanOperator *op)
                            mw_seconds_text(arena, op->runner_up_extra_s));
 }
 
-static void print_table(MwText *text, MwTextTable *table, const char *title, bool all)
+void mw_inspect_text_table(MwText *text, MwTextTable *table, const char *title, bool all)
 {
     if (!all)
         mw_text_table_fold(table);
@@ -50,15 +49,22 @@ static void print_table(MwText *text, MwTextTable *table, const char *title, boo
         mw_text_table_print(text, table);
 }
 
-static void print_operators(MwText *text, const MwPlanMesh *mesh, const char *phase, bool all)
+/* Operators of a mesh, from one on. */
+typedef struct {
+    const MwPlanOperator *at;
+    int count;
+} Operators;
+
+static void print_phase(MwText *text, Operators operators, MwPhase phase, const char *title,
+                        bool all)
 {
     static const char *const headings[] = {"operator", "op",         "spec",        "operands",
                                            "compute",  "resharding", "collectives", "runner-up"};
     MwArena *arena = text->arena;
     MwTextTable table = mw_text_table_new(arena, headings, MW_COUNT(headings));
-    for (int i = 0; i < mesh->operator_count; i++) {
-        const MwPlanOperator *op = &mesh->operators[i];
-        if (strcmp(op->phase, phase) != 0)
+    for (int i = 0; i < operators.count; i++) {
+        const MwPlanOperator *op = &operators.at[i];
+        if (strcmp(op->phase, mw_phase_name(phase)) != 0)
             continue;
         const char **cells = mw_text_table_row(&table);
         cells[0] = op->name;
@@ -71,7 +77,15 @@ static void print_operators(MwText *text, const MwPlanMesh *mesh, const char *ph
         cells[7] = runner_up_text(arena, op);
     }
     if (table.rows.count > 1)
-        print_table(text, &table, phase, all);
+        mw_inspect_text_table(text, &table, title, all);
+}
+
+static void print_operators(MwText *text, Operators operators, const char *title, bool all)
+{
+    for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
+        print_phase(text, operators, (MwPhase)phase,
+                    mw_arena_printf(text->arena, "%s%s", title, mw_phase_name((MwPhase)phase)),
+                    all);
 }
 
 static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
@@ -91,7 +105,7 @@ static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
         cells[3] = state ? mw_spec_string(arena, state->spec, state->global.rank) : "";
         cells[4] = mw_bytes_text(arena, (double)mesh->buffers[weight->buffer].bytes);
     }
-    print_table(text, &table, "weights", all);
+    mw_inspect_text_table(text, &table, "weights", all);
 }
 
 /* Sums over a step for one kind of collective and one mesh axis. */
@@ -127,15 +141,15 @@ static void print_collectives(MwText *text, const MwPlanMesh *mesh)
     for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
         for (int axis = 0; axis < mesh->shape.axis_count; axis++)
             add_collective_row(&table, mesh, (MwCollective)kind, axis);
-    print_table(text, &table, "collectives of a step, per device", true);
+    mw_inspect_text_table(text, &table, "collectives of a step, per device", true);
 }
 
-static void print_costs(MwText *text, const MwPlanMesh *mesh)
+static void print_costs(MwText *text, const MwPlanMesh *mesh, const char *step)
 {
     MwArena *arena = text->arena;
     const MwPlanCosts *costs = &mesh->costs;
     double gap = mw_inspect_gap(costs);
-    mw_text_printf(text, "  predicted step  %s\n", mw_seconds_text(arena, costs->step_s));
+    mw_text_printf(text, "  %-16s%s\n", step, mw_seconds_text(arena, costs->step_s));
     mw_text_printf(text, "  objective       %s: compute %s, communication %s\n",
                    mw_seconds_text(arena, costs->objective_s),
                    mw_seconds_text(arena, costs->compute_s),
@@ -168,23 +182,62 @@ static const char *counted(MwArena *arena, int count, const char *noun, const ch
     return mw_arena_printf(arena, "%d %s%s", count, noun, count == 1 ? "" : plural);
 }
 
+/* The operators of each stage of a mesh. */
+static void print_stages(MwText *text, const MwPlan *plan, int mesh_index, bool all)
+{
+    const MwPlanMesh *mesh = &plan->meshes[mesh_index];
+    const bool is_shared = mw_inspect_is_shared(plan, mesh_index);
+    if (!is_shared)
+        print_operators(text, (Operators){mesh->operators, mesh->operator_count}, "", all);
+    for (int s = 0; s < plan->stage_count && is_shared; s++) {
+        const MwPlanStage *stage = &plan->stages[s];
+        if (stage->mesh == mesh_index)
+            print_operators(
+                text, (Operators){mesh->operators + stage->first_operator, stage->operator_count},
+                mw_arena_printf(text->arena, "stage %d, ", s), all);
+    }
+}
+
+/* "stage 2", "stages 0 and 2"; empty where the plan has one mesh. */
+static const char *stages_text(MwArena *arena, const MwPlan *plan, int mesh)
+{
+    MwText text = {.arena = arena};
+    const char *before = mw_inspect_is_shared(plan, mesh) ? ": stages " : ": stage ";
+    mw_text_add(&text, "");
+    for (int s = 0; s < plan->stage_count && plan->mesh_count > 1; s++) {
+        if (plan->stages[s].mesh != mesh)
+            continue;
+        mw_text_printf(&text, "%s%d", before, s);
+        before = ", ";
+    }
+    return text.at;
+}
+
+static void print_mesh(MwText *text, const MwPlan *plan, int index, bool all)
+{
+    const MwPlanMesh *mesh = &plan->meshes[index];
+    char shape[MW_MESH_TEXT_BYTES];
+    int last = mesh->first_rank + mw_mesh_devices(&mesh->shape) - 1;
+    mw_text_printf(text, "\nmesh %d: %s, ranks %d to %d%s\n", index,
+                   mw_mesh_text(&mesh->shape, shape), mesh->first_rank, last,
+                   stages_text(text->arena, plan, index));
+    print_costs(text, mesh, plan->mesh_count > 1 ? "busy" : "predicted step");
+    print_memory(text, mesh);
+    print_stages(text, plan, index, all);
+    print_weights(text, mesh, all);
+    print_collectives(text, mesh);
+}
+
 void mw_inspect_text(MwText *text, const MwPlan *plan, bool all)
 {
-    static const char *const phases[] = {"forward", "backward", "backward_weight", "update"};
     mw_text_printf(text, "model %s (%s) for %s of %s, backend %s, %s\n", plan->model, plan->source,
                    counted(text->arena, plan->rank_count, "rank", "s"), plan->cluster,
                    plan->backend, counted(text->arena, plan->micro_batches, "micro-batch", "es"));
-    for (int m = 0; m < plan->mesh_count; m++) {
-        const MwPlanMesh *mesh = &plan->meshes[m];
-        char shape[MW_MESH_TEXT_BYTES];
-        int last = mesh->first_rank + mw_mesh_devices(&mesh->shape) - 1;
-        mw_text_printf(text, "\nmesh %d: %s, ranks %d to %d\n", m,
-                       mw_mesh_text(&mesh->shape, shape), mesh->first_rank, last);
-        print_costs(text, mesh);
-        print_memory(text, mesh);
-        for (int p = 0; p < MW_COUNT(phases); p++)
-            print_operators(text, mesh, phases[p], all);
-        print_weights(text, mesh, all);
-        print_collectives(text, mesh);
+    if (plan->mesh_count > 1) {
+        const MwInspectPipeline pipeline = mw_inspect_pipeline(text->arena, plan);
+        mw_inspect_text_pipeline(text, &pipeline);
     }
+    for (int m = 0; m < plan->mesh_count; m++)
+        print_mesh(text, plan, m, all);
+    mw_inspect_text_alternatives(text, plan);
 }

@@ -13,7 +13,7 @@ MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh)
         *(weight->is_state ? &totals.state_bytes : &totals.weight_bytes) += bytes;
     }
     for (int i = 0; i < mesh->input_count; i++)
-        totals.input_bytes += mesh->buffers[mesh->inputs[i].buffer].bytes;
+        totals.input_bytes += mw_plan_buffer_bytes(&mesh->buffers[mesh->inputs[i].buffer]);
     totals.other_bytes =
         mesh->arena_bytes - totals.weight_bytes - totals.state_bytes - totals.input_bytes;
     for (int i = 0; i < mesh->operator_count; i++) {
