@@ -9,7 +9,7 @@
  *
  * Some nodes run in every stage that uses them instead: sources (an input is fed to each, a weight
  * that two stages use is kept by both), and what is made of constants alone or, element by element,
- * of weights alone; and of the update phase what leads, element by element, to the new value of a
+ * of inputs alone or of weights alone; and of the update phase what leads, element by element, to the new value of a
  * weight that several stages keep. So the copies of a weight stay equal, and its gradient crosses
  * rather than its new value.
  *
@@ -30,6 +30,7 @@ typedef struct {
     uint64_t *early;   /* and of those that do before the update */
     bool *is_free;     /* [nodes] made of constants and the step number alone */
     bool *is_light;    /* [nodes] or, before the update, element by element of weights */
+    bool *is_fed;      /* [nodes] an input, or element by element of such and constants */
     MwRewrite *rewrites;
     MW_VEC(MwCrossing) crossings;
 } Split;
@@ -114,9 +115,12 @@ static void find_light(Split *s)
         bool is_data =
             node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
         s->is_free[n] = !is_data && is_made_of(s, node, s->is_free);
+        bool is_simple =
+            node->phase != MW_PHASE_UPDATE && node->operand_count > 0 && is_element_wise(node);
         s->is_light[n] = s->is_free[n] || node->op == MW_OP_WEIGHT ||
-                         (node->phase != MW_PHASE_UPDATE && node->operand_count > 0 &&
-                          is_element_wise(node) && is_made_of(s, node, s->is_light));
+                         (is_simple && is_made_of(s, node, s->is_light));
+        s->is_fed[n] = s->is_free[n] || node->op == MW_OP_INPUT ||
+                       (is_simple && is_made_of(s, node, s->is_fed));
     }
 }
 
@@ -146,8 +150,7 @@ static void run_at_home(Split *s, int n)
 static void place_early(Split *s, int n)
 {
     const MwNode *node = &s->graph->nodes.at[n];
-    bool anywhere = s->is_light[n] || node->op == MW_OP_INPUT;
-    if (anywhere)
+    if (s->is_light[n] || s->is_fed[n])
         add_takers(s, node, runs_of(s, n));
     if (is_empty(s, runs_of(s, n)))
         run_at_home(s, n);
@@ -371,6 +374,7 @@ static Split split(const MwCompilation *compilation, int only)
     s.early = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
     s.is_free = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.is_light = MW_NEW(graph->arena, bool, graph->nodes.count);
+    s.is_fed = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.rewrites = MW_NEW(graph->arena, MwRewrite, s.stages);
     for (int stage = 0; stage < s.stages; stage++)
         s.rewrites[stage] = mw_rewrite_begin(graph);

@@ -163,7 +163,7 @@ bool mw_outputs_end_step(const MwOutputs *outputs, MwFault *fault)
 {
     for (int i = 0; i < outputs->count; i++)
         if (!write_step(&outputs->outputs[i], outputs->transport, fault))
-            return false;
+            return mw_fault_prefix(fault, "output %s", outputs->outputs[i].info->name);
     return true;
 }
 
