@@ -4,6 +4,7 @@
 #include "codegen/plan_build.h"
 
 #include "base/quantity.h"
+#include "codegen/merge.h"
 #include "codegen/plan_report.h"
 #include "codegen/plan_stage.h"
 #include "codegen/plan_timeline.h"
@@ -106,12 +107,28 @@ static void build_programs(const Builder *b, MwStageBuilder *s, int first_operat
 {
     MwEmitter emitter = mw_instr_begin(s->stage->local, s->legal, s->units, &s->storage,
                                        b->compilation->cluster, b->pool);
-    for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
+    for (int phase = 0; phase < MW_PHASE_UPDATE; phase++) {
         MwPlanProgram *made = &s->mesh->programs[s->mesh->program_count];
         made->name = program_name(s, (MwPhase)phase);
         emit_program(s, &emitter, first_operator, (MwPhase)phase, made);
         s->program[phase] = is_needed((MwPhase)phase, made) ? s->mesh->program_count++ : -1;
     }
+    emit_program(s, &emitter, first_operator, MW_PHASE_UPDATE, &s->update);
+}
+
+/* One program for the updates of all stages of a mesh. */
+static void build_update(const Builder *b, int index, MwPlanMesh *mesh)
+{
+    int chunks = staging_of(b)->schedule->chunks;
+    MwPlanProgram *parts = MW_NEW(b->arena, MwPlanProgram, chunks);
+    for (int chunk = 0; chunk < chunks; chunk++)
+        parts[chunk] = b->stages[mw_pipeline_stage(staging_of(b)->schedule, index, chunk)].update;
+    MwPlanProgram update =
+        mw_programs_merge(b->arena, mw_phase_name(MW_PHASE_UPDATE), parts, chunks);
+    if (update.instr_count == 0)
+        return;
+    mesh->programs[mesh->program_count] = update;
+    mesh->tasks[mesh->task_count++] = (MwPlanTask){mesh->program_count++, -1};
 }
 
 static void add_task(MwPlanMesh *mesh, int program, int micro_batch)
@@ -124,15 +141,12 @@ static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
 {
     const MwPipelineSchedule *schedule = staging_of(b)->schedule;
     const MwMeshSchedule *tasks = &schedule->meshes[index];
-    mesh->tasks = MW_NEW(b->arena, MwPlanTask, tasks->task_count + schedule->chunks);
+    mesh->tasks = MW_NEW(b->arena, MwPlanTask, tasks->task_count + 1);
     for (int i = 0; i < tasks->task_count; i++) {
         const MwTask *task = &tasks->tasks[i];
         const MwStageBuilder *s = &b->stages[mw_pipeline_stage(schedule, index, task->chunk)];
         add_task(mesh, s->program[mw_task_phase(task->kind)], task->micro_batch);
     }
-    for (int chunk = 0; chunk < schedule->chunks; chunk++)
-        add_task(mesh,
-                 b->stages[mw_pipeline_stage(schedule, index, chunk)].program[MW_PHASE_UPDATE], -1);
 }
 
 /* ---- Meshes ---- */
@@ -212,6 +226,7 @@ static void build_mesh(Builder *b, int index)
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         build_stage(b, s);
     build_tasks(b, index, mesh);
+    build_update(b, index, mesh);
     for (int t = 0; t < mesh->task_count; t++)
         mesh->costs.step_s += program_s(&mesh->programs[mesh->tasks[t].program]);
 }
@@ -302,7 +317,7 @@ static void predict_stages(Builder *b)
         stage->forward_s = phase_s(s, MW_PHASE_FORWARD);
         stage->backward_s = phase_s(s, MW_PHASE_BACKWARD);
         stage->weight_s = phase_s(s, MW_PHASE_BACKWARD_WEIGHT);
-        stage->update_s = phase_s(s, MW_PHASE_UPDATE);
+        stage->update_s = program_s(&s->update);
         count_layers(staging_of(b), i, stage);
     }
 }

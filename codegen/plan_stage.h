@@ -17,7 +17,10 @@ typedef struct {
     MwOrder order;
     MwStorage storage;
     MwPlanMesh *mesh;
-    int program[MW_PHASE_COUNT]; /* its programs, among those of the mesh; -1: none */
+    int program
+        [MW_PHASE_COUNT]; /* its programs, among those of the mesh; -1: none. The update is one
+                                    program for all stages of the mesh, of which this one has */
+    MwPlanProgram update;
 } MwStageBuilder;
 
 static inline const MwGraph *mw_stage_builder_graph(const MwStageBuilder *s)

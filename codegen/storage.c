@@ -138,9 +138,12 @@ static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
     MwPhase from = phase_at(s, begin_of(s, root));
     MwPhase to = phase_at(s, (int)mw_max(begin_of(s, root), s->last_use[root.index]));
     *slots = 1;
-    if (is_persistent(s, root) || from == MW_PHASE_UPDATE ||
-        (!s->is_moving[root.index] && (s->flight->is_chain || from == to)))
-        return s->is_moving[root.index] && !is_persistent(s, root);
+    if (is_persistent(s, root))
+        return false;
+    if (from == MW_PHASE_UPDATE)
+        return s->is_moving[root.index] || s->flight->shares_update;
+    if (!s->is_moving[root.index] && (s->flight->is_chain || from == to))
+        return false;
     if (to != MW_PHASE_UPDATE)
         *slots = (int)mw_min(s->flight->slots[from][to] + s->is_moving[root.index],
                              s->flight->micro_batches);

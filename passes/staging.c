@@ -34,6 +34,7 @@ MwFlight mw_staging_flight(const MwStaging *staging, int stage)
 {
     int mesh = mw_staging_mesh(staging, stage), chunk = stage / staging->mesh_count;
     MwFlight flight = {.micro_batches = staging->micro_batches,
+                       .shares_update = staging->schedule->chunks > 1,
                        .is_chain = staging->schedule->chunks == 1 &&
                                    is_chain(&staging->schedule->meshes[mesh])};
     for (int from = 0; from < MW_PHASE_COUNT; from++)

@@ -64,6 +64,8 @@ static inline bool mw_staging_remat(const MwStaging *staging, const MwNode *node
 /* For how many micro-batches at once the values of one stage are alive. */
 typedef struct {
     int micro_batches;
+    /* The update of other stages of the mesh runs among that of this one. */
+    bool shares_update;
     /* No other task runs between those of one micro-batch: then one slot is enough for all. */
     bool is_chain;
     /* Of a value made in phase a and last used in phase b. */
