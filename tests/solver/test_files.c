@@ -3,6 +3,7 @@
  * saved integer program has the problem's least cost. */
 #include "tests/solver/random_problem.h"
 #include "tests/unit/diags_text.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/support.h"
 
 #include <glpk.h>
@@ -83,14 +84,14 @@ static const struct {
 typedef struct {
     MwArena *arena;
     MwDiags *diags;
-    char folder[32];
+    const char *folder;
 } Fixture;
 
 static Fixture set_up(void)
 {
-    Fixture fixture = {.arena = mw_arena_new(), .folder = "/tmp/mwsolverXXXXXX"};
+    Fixture fixture = {.arena = mw_arena_new()};
     fixture.diags = mw_diags_new(fixture.arena);
-    ck_assert_ptr_nonnull(mkdtemp(fixture.folder));
+    fixture.folder = scratch_folder(fixture.arena);
     return fixture;
 }
 

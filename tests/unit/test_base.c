@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "tests/unit/diags_text.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/support.h"
 
 #include <errno.h>
@@ -160,20 +161,17 @@ END_TEST
 
 START_TEST(a_failed_write_keeps_the_old_file)
 {
-    char folder[] = "/tmp/mwtestXXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    char path[64];
-    snprintf(path, sizeof path, "%s/f", folder);
-    ck_assert(mw_file_write(path, "old", 3, 0644));
     MwArena *arena = mw_arena_new();
+    const char *folder = scratch_folder(arena), *path = mw_arena_printf(arena, "%s/f", folder);
+    ck_assert(mw_file_write(path, "old", 3, 0644));
     size_t bytes = 0;
     ck_assert_str_eq(mw_file_read(arena, path, &bytes), "old");
     ck_assert_uint_eq(bytes, 3);
     ck_assert(!mw_file_write("/dev/full/x", "new", 3, 0644));
     ck_assert_ptr_null(mw_file_read(arena, folder, &bytes));
-    mw_arena_free(&arena);
     unlink(path);
     rmdir(folder);
+    mw_arena_free(&arena);
 }
 END_TEST
 
@@ -214,9 +212,9 @@ static mode_t kind_of(const char *path)
 
 START_TEST(links_and_pipes_stay_what_they_are)
 {
-    char folder[] = "/tmp/mwtestXXXXXX", read_back[4] = "";
-    ck_assert_ptr_nonnull(mkdtemp(folder));
     MwArena *arena = mw_arena_new();
+    char read_back[4] = "";
+    const char *folder = scratch_folder(arena);
     const char *file = mw_arena_printf(arena, "%s/file", folder);
     const char *link = mw_arena_printf(arena, "%s/link", folder);
     const char *pipe = mw_arena_printf(arena, "%s/pipe", folder);

@@ -4,6 +4,7 @@
 #include "frontend/cluster.h"
 #include "frontend/units.h"
 #include "tests/unit/diags_text.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/support.h"
 
 #include <dirent.h>
@@ -247,10 +248,9 @@ START_TEST(files_of_the_repository_read)
 }
 END_TEST
 
-static void write_file(const char *folder, const char *name, const char *text)
+static void write_file(MwArena *arena, const char *folder, const char *name, const char *text)
 {
-    char path[200];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const char *path = mw_arena_printf(arena, "%s/%s", folder, name);
     ck_assert(mw_file_write(path, text, strlen(text), 0644));
 }
 
@@ -276,21 +276,20 @@ END_TEST
 
 START_TEST(a_file_like_another_changes_some_figures)
 {
-    char folder[] = "/tmp/mw-cluster-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    write_file(folder, "base.cluster",
+    MwArena *arena = mw_arena_new();
+    const char *folder = scratch_folder(arena);
+    write_file(arena, folder, "base.cluster",
                "cluster base {\nbackend = cpu\nnodes = 1\ndevices_per_node = 4\n" DEVICE
                "node { latency = 1 us\n bandwidth = 9 GB/s\n all_reduce 4 = 3 us }\n}");
-    write_file(folder, "more.cluster",
+    write_file(arena, folder, "more.cluster",
                "cluster more like base.cluster {\ndevices_per_node = 8\n"
                "device { memory = 2 GB }\n"
                "node { all_reduce 4 = 4 us\n all_reduce 8 = 7 us }\n}");
-    write_file(folder, "wrong.cluster",
+    write_file(arena, folder, "wrong.cluster",
                "cluster wrong like base.cluster {\nnodes = 2\n"
                "node { all_reduce 2 = 4 us\nall_reduce 2 = 5 us }\n}");
-    write_file(folder, "self.cluster", "cluster self like self.cluster { }");
-    write_file(folder, "lost.cluster", "cluster lost like nowhere.cluster { }");
-    MwArena *arena = mw_arena_new();
+    write_file(arena, folder, "self.cluster", "cluster self like self.cluster { }");
+    write_file(arena, folder, "lost.cluster", "cluster lost like nowhere.cluster { }");
     MwDiags *diags = mw_diags_new(arena);
     MwCluster *c = mw_cluster_load(arena, mw_arena_printf(arena, "%s/more.cluster", folder), diags);
     mw_diags_print(diags, stderr);
@@ -311,7 +310,7 @@ START_TEST(a_file_like_another_changes_some_figures)
         ck_assert_ptr_null(mw_cluster_load(arena, path, found));
         ck_assert_int_eq(mw_diags_error_count(found), wrong[i].errors);
     }
-    ck_assert_int_eq(system(mw_arena_printf(arena, "rm -r %s", folder)), 0);
+    ck_assert_int_eq(system(mw_arena_printf(arena, "rm -r '%s'", folder)), 0);
     mw_arena_free(&arena);
 }
 END_TEST

@@ -5,6 +5,7 @@
 #include "runtime/feed.h"
 #include "runtime/npy.h"
 #include "runtime/weights.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/support.h"
 
 #include <stdio.h>
@@ -13,18 +14,17 @@
 #include <unistd.h>
 
 static MwArena *arena;
-static char folder[] = "/tmp/mwfeedXXXXXX";
+static const char *folder;
 
 static void setup(void)
 {
     arena = mw_arena_new();
-    strcpy(folder, "/tmp/mwfeedXXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    folder = scratch_folder(arena);
 }
 
 static void teardown(void)
 {
-    char *command = mw_arena_printf(arena, "rm -r %s", folder);
+    char *command = mw_arena_printf(arena, "rm -r '%s'", folder);
     ck_assert_int_eq(system(command), 0);
     mw_arena_free(&arena);
 }
@@ -283,7 +283,7 @@ static const struct {
     const char *feed, *contents, *message;
 } wrong[] = {
     {"lm:/nowhere", "", "cannot read /nowhere: No such file"},
-    {"lm:/tmp", "", "cannot read /tmp: Is a directory"},
+    {"lm:/", "", "cannot read /: Is a directory"},
     {"lm:/dev/zero", "", "cannot read /dev/zero: it is no regular file"},
     {"lm:FILE", "", "the file has 0 tokens; a row needs 6 and the one after"},
     {"lm:FILE", "abcdef", "the file has 6 tokens; a row needs 6 and the one after"},
