@@ -103,26 +103,56 @@ static void print_repeated(FILE *out, char c, int count)
         fputc(c, out);
 }
 
+/* Where the character stands that comes `columns` after the one at `at`; at most `end`. */
+static const char *skip_columns(const char *at, const char *end, int columns)
+{
+    while (at < end && (continues_character(*at) || columns-- > 0))
+        at++;
+    return at;
+}
+
+/* What is shown of a source line: bytes [begin, end), which stand `skipped` columns after its first;
+ * all of it, unless it is long. */
+typedef struct {
+    const char *begin, *end;
+    int skipped;
+    bool is_cut; /* more of the line follows */
+} Excerpt;
+
+static Excerpt excerpt_of(MwSpan span, MwPlace place)
+{
+    enum { MOST_COLUMNS = 160, COLUMNS_BEFORE = 60 };
+    const char *line = span.source->text + span.begin, *end = line;
+    const char *stop = span.source->text + span.source->bytes;
+    while (line > span.source->text && line[-1] != '\n')
+        line--;
+    while (end < stop && *end != '\n')
+        end++;
+    bool is_long = skip_columns(line, end, MOST_COLUMNS) < end;
+    Excerpt out = {.skipped = is_long ? (int)mw_max(place.column - 1 - COLUMNS_BEFORE, 0) : 0};
+    out.begin = skip_columns(line, end, out.skipped);
+    out.end = skip_columns(out.begin, end, MOST_COLUMNS);
+    out.is_cut = out.end < end;
+    return out;
+}
+
+static const char cut_mark[] = "...";
+
 /* The source line of the span and a caret line under it. Tabs and control characters become one
  * space in both, so that the caret stands under its column and the terminal is safe. */
 static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
 {
-    const char *begin = span.source->text + span.begin, *line = begin;
-    const char *stop = span.source->text + span.source->bytes;
-    while (line > span.source->text && line[-1] != '\n')
-        line--;
-    int length = 0;
-    while (line + length < stop && line[length] != '\n')
-        length++;
-    fprintf(out, "%5d | ", place.line);
-    for (int i = 0; i < length; i++)
-        fputc((unsigned char)line[i] < ' ' ? ' ' : line[i], out);
-    int64_t marked = mw_min((int64_t)span.end - span.begin, line + length - begin);
-    fprintf(out, "\n      | ");
-    print_repeated(out, ' ', place.column - 1);
+    const Excerpt shown = excerpt_of(span, place);
+    fprintf(out, "%5d | %s", place.line, shown.skipped ? cut_mark : "");
+    for (const char *c = shown.begin; c < shown.end; c++)
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
+    fprintf(out, "%s\n      | ", shown.is_cut ? cut_mark : "");
+    print_repeated(out, ' ', place.column - 1 - shown.skipped);
+    print_repeated(out, ' ', shown.skipped ? (int)strlen(cut_mark) : 0);
     fputc('^', out);
-    for (int64_t i = 1; i < marked; i++)
-        if (!continues_character(begin[i]))
+    const char *end = span.source->text + span.end;
+    for (const char *c = span.source->text + span.begin + 1; c < end && c < shown.end; c++)
+        if (!continues_character(*c))
             fputc('~', out);
     fputc('\n', out);
 }

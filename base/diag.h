@@ -8,7 +8,7 @@
  *           |         ^~~~~~
  *       note: dimension 1 of the left is 128, dimension 0 of the right is 64
  *
- * Several are collected per run. Errors of the environment (files, memory, other programs) use the
+ * Of a long line what is around the caret is shown. Several are collected per run. Errors of the environment (files, memory, other programs) use the
  * same list with no span. Functions that can fail return false or NULL after adding an error. */
 #ifndef MW_BASE_DIAG_H
 #define MW_BASE_DIAG_H

@@ -32,6 +32,15 @@ static char *read_to_end(MwArena *arena, int fd, size_t room, size_t *bytes)
     return text;
 }
 
+/* Whether a file may have no end: devices, but for a terminal, on which someone types it. Sets
+ * errno if so. */
+static bool is_endless(int fd, const struct stat *info)
+{
+    bool is = S_ISBLK(info->st_mode) || (S_ISCHR(info->st_mode) && !isatty(fd));
+    errno = is ? ENOTSUP : errno;
+    return is;
+}
+
 char *mw_file_read(MwArena *arena, const char *path, size_t *bytes)
 {
     enum { LEAST_ROOM = 4096 }; /* a pipe has size 0 */
@@ -40,7 +49,7 @@ char *mw_file_read(MwArena *arena, const char *path, size_t *bytes)
         return NULL;
     struct stat info;
     char *text = NULL;
-    if (fstat(fd, &info) == 0)
+    if (fstat(fd, &info) == 0 && !is_endless(fd, &info))
         text = read_to_end(arena, fd, (size_t)mw_max(info.st_size + 1, LEAST_ROOM), bytes);
     int saved = errno;
     close(fd);

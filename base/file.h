@@ -7,7 +7,8 @@
 
 #include "base/arena.h"
 
-/* The contents of `path` in `arena`, or NULL with errno set. */
+/* The contents of `path` in `arena`, or NULL with errno set. Devices are refused: /dev/zero never
+ * ends. */
 char *mw_file_read(MwArena *arena, const char *path, size_t *bytes);
 
 /* False with errno set; `path` is then as it was. `mode` is the permission bits, e.g. 0644. */

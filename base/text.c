@@ -71,6 +71,10 @@ void mw_text_add_double(MwText *text, double value)
         mw_text_printf(text, "%.0f", value);
         return;
     }
+    if (value != value) {
+        mw_text_add(text, "nan"); /* never "-nan" */
+        return;
+    }
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)

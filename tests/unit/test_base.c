@@ -109,6 +109,9 @@ START_TEST(doubles_print_shortest_and_read_back)
         ck_assert_str_eq(text.at, cases[i].text);
         ck_assert(strtod(text.at, NULL) == cases[i].value);
     }
+    MwText text = {.arena = arena};
+    mw_text_add_double(&text, -__builtin_nan(""));
+    ck_assert_str_eq(text.at, "nan");
     mw_arena_free(&arena);
 }
 END_TEST
@@ -144,6 +147,56 @@ START_TEST(diagnostics_show_line_and_caret)
                                                "  note: transpose one\n"
                                                "meshwright: error: cannot write\n");
     ck_assert_int_eq(mw_diags_error_count(diags), 2);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Shown with a span, of a line of `columns` times `letter`; `shown` is the line and what is under it. */
+static void check_long_line(const char *letter, int columns, int begin, int end, const char *shown)
+{
+    MwArena *arena = mw_arena_new();
+    MwText line = {.arena = arena};
+    mw_text_add(&line, "first\n");
+    for (int i = 0; i < columns; i++)
+        mw_text_add(&line, letter);
+    mw_text_add(&line, "\nlast");
+    MwSource source = {.name = "m", .text = line.at, .bytes = line.bytes};
+    uint32_t width = (uint32_t)strlen(letter);
+    MwDiags *diags = mw_diags_new(arena);
+    MwSpan span = {&source, 6 + width * (uint32_t)begin, 6 + width * (uint32_t)end};
+    mw_diag_error(diags, span, "e");
+    ck_assert_str_eq(diags_text(arena, diags),
+                     mw_arena_printf(arena, "m:2:%d: error: e\n%s", begin + 1, shown));
+    mw_arena_free(&arena);
+}
+
+#define TEN(c) c c c c c c c c c c
+#define SIXTY(c) TEN(c) TEN(c) TEN(c) TEN(c) TEN(c) TEN(c)
+#define HUNDRED_SIXTY(c) SIXTY(c) SIXTY(c) TEN(c) TEN(c) TEN(c) TEN(c)
+
+START_TEST(long_lines_are_cut_around_the_caret)
+{
+    check_long_line("x", 160, 159, 160,
+                    "    2 | " HUNDRED_SIXTY("x") "\n      | " SIXTY(" ") SIXTY(" ") TEN(" ")
+                        TEN(" ") TEN(" ") "         ^\n");
+    check_long_line("x", 161, 2, 4, "    2 | " HUNDRED_SIXTY("x") "...\n      |   ^~\n");
+    check_long_line("x", 5000, 4000, 4002,
+                    "    2 | ..." HUNDRED_SIXTY("x") "...\n      |    " SIXTY(" ") "^~\n");
+    check_long_line("\xc3\xb6", 5000, 4990, 4999,
+                    "    2 | ..." SIXTY("\xc3\xb6")
+                        TEN("\xc3\xb6") "\n      |    " SIXTY(" ") "^~~~~~~~~\n");
+    check_long_line("x", 5000, 0, 5000,
+                    "    2 | " HUNDRED_SIXTY("x") "...\n      | ^" SIXTY("~") SIXTY("~") TEN("~")
+                        TEN("~") TEN("~") "~~~~~~~~~\n");
+}
+END_TEST
+
+START_TEST(devices_are_not_read)
+{
+    MwArena *arena = mw_arena_new();
+    size_t bytes;
+    ck_assert_ptr_null(mw_file_read(arena, "/dev/zero", &bytes));
+    ck_assert_int_eq(errno, ENOTSUP);
     mw_arena_free(&arena);
 }
 END_TEST
@@ -253,6 +306,8 @@ int main(void)
     tcase_add_test(tests, doubles_print_shortest_and_read_back);
     tcase_add_test(tests, diagnostics_show_line_and_caret);
     tcase_add_test(tests, words_are_quoted_for_the_shell);
+    tcase_add_test(tests, long_lines_are_cut_around_the_caret);
+    tcase_add_test(tests, devices_are_not_read);
     tcase_add_test(tests, scratch_files_go_where_the_user_says);
     tcase_add_test(tests, a_failed_write_keeps_the_old_file);
     tcase_add_test(tests, links_and_pipes_stay_what_they_are);
