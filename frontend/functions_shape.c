@@ -9,6 +9,11 @@ static MwTerm to_int(MwExpander *ex, const MwCall *call, double (*rounding)(doub
     double value;
     if (!mw_want_number(ex, call->given[0].term, mw_call_want(ex, call, 0), &value))
         return mw_term_none();
+    if (!isfinite(value)) {
+        mw_expand_error(ex, call->given[0].span, "%s has no whole number for %s", call->callee,
+                        mw_term_describe(ex, call->given[0].term));
+        return mw_term_none();
+    }
     value = rounding(value);
     if (value >= -0x1p62 && value <= 0x1p62)
         return mw_term_int((int64_t)value);

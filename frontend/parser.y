@@ -522,6 +522,14 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message)
     mw_diag_error(parse->diags, *span, "this is nested too deeply");
 }
 
+/* By its mark, or because its first character, of ASCII in any sensible file, has a zero beside it. */
+static bool is_utf16(const MwSource *source)
+{
+    const char *text = source->text;
+    return source->bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 ||
+                                  memcmp(text, "\xfe\xff", 2) == 0 || !text[0] != !text[1]);
+}
+
 bool mw_source_parse(MwArena *arena, MwInterner *interner, const MwSource *source, MwDiags *diags,
                      MwItems *items)
 {
@@ -534,6 +542,11 @@ bool mw_source_parse(MwArena *arena, MwInterner *interner, const MwSource *sourc
     if (source->bytes > MW_MAX_SOURCE_BYTES) {
         mw_diag_error(diags, mw_span_none(), "%s: the file is larger than %d bytes", source->name,
                       MW_MAX_SOURCE_BYTES);
+        return false;
+    }
+    if (is_utf16(source)) {
+        mw_diag_error(diags, mw_span_none(), "%s: the file is UTF-16; save it as UTF-8",
+                      source->name);
         return false;
     }
     MwLexer *lexer = mw_lexer_new(&parse);

@@ -4,6 +4,7 @@
 #include "frontend/expand.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,9 +56,11 @@ static bool check_name(MwExpander *ex, const MwItem *item)
 static MwTerm compute_value(MwExpander *ex, const MwExpr *expr)
 {
     MwTerm term = mw_eval(ex, expr, mw_one_value());
-    if (term.kind == MW_TERM_NONE || mw_term_is_number(term) || term.kind == MW_TERM_BOOL)
+    bool is_finite = mw_term_is_number(term) && isfinite(mw_term_number(term));
+    if (term.kind == MW_TERM_NONE || is_finite || term.kind == MW_TERM_BOOL)
         return term;
-    mw_expand_error(ex, expr->span, "a size is a number, not %s", mw_term_describe(ex, term));
+    mw_expand_error(ex, expr->span, "a size is a %snumber, not %s",
+                    mw_term_is_number(term) ? "finite " : "", mw_term_describe(ex, term));
     return mw_term_none();
 }
 

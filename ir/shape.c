@@ -65,10 +65,10 @@ static bool check_bounds(MwShapeContext *context)
         if (isinf(least))
             return mw_shape_fail(context, "needs a finite %s, not %g", name, value);
         if (isinf(most))
-            return mw_shape_fail(context, "needs a finite %s of %s %g, not %g", name, above, least,
-                                 value);
-        return mw_shape_fail(context, "needs %s of %s %g and %s %g, not %g", name, above, least,
-                             below, most, value);
+            return mw_shape_fail(context, "needs a finite %s of %s %.15g, not %.15g", name, above,
+                                 least, value);
+        return mw_shape_fail(context, "needs %s of %s %.15g and %s %.15g, not %.15g", name, above,
+                             least, below, most, value);
     }
     return true;
 }

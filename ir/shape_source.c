@@ -28,6 +28,9 @@ static bool check_initialiser(MwShapeContext *context)
         return mw_shape_fail(context, "begins as %s, which takes no value", init);
     if (value - value != 0)
         return mw_shape_fail(context, "needs a finite initialiser, not %g", value);
+    if (is_random && value < 0)
+        return mw_shape_fail(context, "begins as %s, which takes a value of at least 0, not %.15g",
+                             init, value);
     return true;
 }
 

@@ -120,6 +120,15 @@ START_TEST(any_byte_is_read)
                                  "t.graph:1:9: error: unexpected '\xc3\xa9'"));
     mw_arena_free(&parsed.arena);
 
+    static const char *const utf16[] = {"\xff\xfem\0o\0d", "\xfe\xff\0m\0o", "m\0o\0d\0",
+                                        "\0m\0o\0d"};
+    for (int i = 0; i < MW_COUNT(utf16); i++) {
+        parsed = parse_bytes(utf16[i], 6, NULL, 0);
+        ck_assert_str_eq(diags_text(parsed.arena, parsed.diags),
+                         "meshwright: error: t.graph: the file is UTF-16; save it as UTF-8\n");
+        mw_arena_free(&parsed.arena);
+    }
+
     parsed = parse("size a = \xc3");
     ck_assert_ptr_nonnull(strstr(diags_text(parsed.arena, parsed.diags),
                                  "t.graph:1:10: error: unexpected byte 0xc3"));
