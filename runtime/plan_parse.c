@@ -319,6 +319,14 @@ static bool parse_body(Parser *parser, MwPlan *plan)
     return false;
 }
 
+/* Whether the first line ends in CR LF, as no plan is written. */
+static bool has_dos_lines(const MwSource *source)
+{
+    const char *end = memchr(source->text, '\n', source->bytes);
+    const size_t length = strlen(MW_PLAN_MAGIC);
+    return strncmp(source->text, MW_PLAN_MAGIC, length) == 0 && end && end[-1] == '\r';
+}
+
 MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags)
 {
     Parser parser = {.arena = arena,
@@ -328,6 +336,14 @@ MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags)
                      .end = source->text + source->bytes};
     MwPlan *plan = MW_NEW(arena, MwPlan, 1);
     parser.scope = (MwPlanScope){.plan = plan, .arena = arena};
+    if (has_dos_lines(source)) {
+        mw_diag_error(
+            diags, mw_span_none(),
+            "%s: the lines of this plan end in CR LF, which a copy made of them; a plan is "
+            "read as it was written",
+            source->name);
+        return NULL;
+    }
     if (source->bytes >= UINT32_MAX || memchr(source->text, '\0', source->bytes)) {
         mw_diag_error(diags, mw_span_none(), "%s: this is no meshwright plan", source->name);
         return NULL;

@@ -172,6 +172,19 @@ START_TEST(damage_is_one_message)
 }
 END_TEST
 
+START_TEST(lines_of_another_system_are_named)
+{
+    MwText text = {.arena = arena};
+    for (const char *c = printed(sample_plan(arena, 2, 1)); *c; c++)
+        mw_text_add_n(&text, *c == '\n' ? "\r\n" : c, *c == '\n' ? 2 : 1);
+    const char *shown;
+    ck_assert_ptr_null(parsed(text.at, &shown));
+    ck_assert_str_eq(shown,
+                     "meshwright: error: p.plan: the lines of this plan end in CR LF, which a "
+                     "copy made of them; a plan is read as it was written\n");
+}
+END_TEST
+
 START_TEST(a_missing_file_is_named)
 {
     MwDiags *diags = mw_diags_new(arena);
@@ -237,6 +250,7 @@ int main(void)
     tcase_add_test(tests, every_changed_byte_is_refused);
     tcase_add_test(tests, damage_is_one_message);
     tcase_add_test(tests, the_page_explains_every_field);
+    tcase_add_test(tests, lines_of_another_system_are_named);
     tcase_add_test(tests, a_missing_file_is_named);
     tcase_add_test(tests, an_executable_without_a_plan_is_refused);
     return run_suite(suite);
