@@ -59,13 +59,25 @@ static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *
     return true;
 }
 
+/* Takes the text up to the next comma off `*rest`, of which "\," is none; NULL at the end. */
+static char *take_pair(char **rest)
+{
+    char *pair = *rest + strspn(*rest, ","), *to = pair, *from = pair;
+    for (; *from && *from != ','; *to++ = *from++)
+        from += from[0] == '\\' && from[1] == ',';
+    *rest = from + (*from == ',');
+    bool is_end = from == pair;
+    *to = '\0';
+    return is_end ? NULL : pair;
+}
+
 /* Calls `each` with the feed and the value of every NAME=VALUE of "A=x,B=y". */
 static bool each_pair(MwFeeds *feeds, const char *text,
                       bool (*each)(MwFeeds *feeds, MwFeed *feed, const char *value, MwFault *fault),
                       MwFault *fault)
 {
-    char *copy = mw_arena_strdup(feeds->arena, text), *rest = NULL;
-    for (char *pair = strtok_r(copy, ",", &rest); pair; pair = strtok_r(NULL, ",", &rest)) {
+    char *rest = mw_arena_strdup(feeds->arena, text);
+    for (char *pair; (pair = take_pair(&rest));) {
         char *value = strchr(pair, '=');
         if (!value)
             return mw_fault_set(fault, "'%s' should be NAME=VALUE", pair);

@@ -21,7 +21,7 @@ static const Option options_list[] = {
      "where inputs come from; may be given several times:\n"
      "lm:FILE            text, a byte a token, into tokens and targets\n"
      "lm16:FILE          the same with 16 bits a token\n"
-     "npy:NAME=FILE,...  rows of .npy files, batch after batch\n"
+     "npy:NAME=FILE,...  rows of .npy files, batch after batch; \\, is a comma of a name\n"
      "random             random numbers for every other input\n"
      "random:NAME=BOUND  random integers from 0 to BOUND - 1"},
     {"output", "NAME=FILE", TEXTS, AT(outputs),

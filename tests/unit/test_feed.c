@@ -207,6 +207,25 @@ START_TEST(arrays_give_batch_after_batch)
 }
 END_TEST
 
+START_TEST(names_of_files_may_have_commas)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwTensor tokens = mesh->inputs[0].global, x = mesh->inputs[2].global;
+    int32_t ones[BATCH * LENGTH], found[BATCH * LENGTH];
+    float zeros[BATCH * WIDTH] = {0};
+    for (int i = 0; i < MW_COUNT(ones); i++)
+        ones[i] = 1;
+    npy_with("1,a\\b.npy", &tokens, ones);
+    npy_with("2.npy", &x, zeros);
+    const char *npy =
+        mw_arena_printf(arena, "npy:tokens=%s/1\\,a\\b.npy,,x=%s/2.npy,", folder, folder);
+    MwFeeds *feeds = opened(mesh, npy, "random");
+    whole_batch(feeds, mesh, 0, 1, 1, found);
+    ck_assert_mem_eq(found, ones, sizeof found);
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
 START_TEST(random_integers_are_below_their_bound)
 {
     const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
@@ -392,6 +411,7 @@ int main(void)
     tcase_add_test(tests, wide_tokens_are_little_endian);
     tcase_add_loop_test(tests, data_is_the_same_at_every_parallelism, 0, MW_COUNT(splits));
     tcase_add_test(tests, arrays_give_batch_after_batch);
+    tcase_add_test(tests, names_of_files_may_have_commas);
     tcase_add_test(tests, random_integers_are_below_their_bound);
     tcase_add_test(tests, integers_outside_the_model_are_refused);
     tcase_add_test(tests, integers_that_are_too_large_are_refused);
