@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 
+#include "base/new_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,54 +73,15 @@ static bool write_all(int fd, const char *at, size_t bytes)
     return true;
 }
 
-/* Closes `fd`; false, and errno that of the first failure, if `good` is or closing fails. */
-static bool close_good(int fd, bool good)
-{
-    int saved = errno;
-    if (close(fd) != 0 && good)
-        return false;
-    errno = saved;
-    return good;
-}
-
-static bool write_over(const char *path, const void *data, size_t bytes)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && close_good(fd, write_all(fd, data, bytes));
-}
-
-/* Makes `path` by way of `temporary`, a template for mkstemp. */
-static bool write_and_rename(const char *path, char *temporary, const void *data, size_t bytes,
-                             unsigned mode)
-{
-    int fd = mkstemp(temporary);
-    if (fd < 0)
-        return false;
-    bool good = write_all(fd, data, bytes) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
-    if (close_good(fd, good) && rename(temporary, path) == 0)
-        return true;
-    int saved = errno;
-    unlink(temporary);
-    errno = saved;
-    return false;
-}
-
 bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode)
 {
-    struct stat info;
-    bool exists = stat(path, &info) == 0;
-    if (exists && !S_ISREG(info.st_mode))
-        return write_over(path, data, bytes);
-    char *target = exists ? realpath(path, NULL) : strdup(path); /* links stay links */
-    char *temporary = target ? malloc(strlen(target) + sizeof ".tmpXXXXXX") : NULL;
-    bool good = temporary != NULL;
-    if (good) {
-        sprintf(temporary, "%s.tmpXXXXXX", target);
-        good = write_and_rename(target, temporary, data, bytes, mode);
-    }
-    free(temporary);
-    free(target);
-    return good;
+    MwNewFile file;
+    if (!mw_new_file_open(&file, path))
+        return false;
+    if (write_all(file.fd, data, bytes))
+        return mw_new_file_keep(&file, mode);
+    mw_new_file_drop(&file);
+    return false;
 }
 
 const char *mw_file_scratch(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files. Reading gives the bytes with a NUL after them; writing goes to a temporary file
- * beside the target, is synced and renamed, so that a full disk or a crash never leaves half a file
- * in place of a good one. What is no regular file, as /dev/stdout, is written to as it is. */
+/* Whole files. Reading gives the bytes with a NUL after them; writing is to a new file, synced
+ * and put in place (base/new_file.h), so that a full disk or a crash never leaves half a file in
+ * place of a good one. */
 #ifndef MW_BASE_FILE_H
 #define MW_BASE_FILE_H
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/outputs.h"
 
+#include "base/new_file.h"
 #include "runtime/gather.h"
 #include "runtime/npy.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* One that is wanted. */
@@ -16,8 +15,8 @@ typedef struct {
     const MwPlanMesh *mesh;
     const MwPlanOutput *info;
     const char *path;
-    char *temporary;    /* on rank 0 */
-    FILE *file;         /* on rank 0 */
+    MwNewFile new_file; /* while `file` is open */
+    FILE *file;         /* writes to it; on rank 0 */
     char *whole, *room; /* of one step; of one part; on rank 0 and the mesh's first */
 } Output;
 
@@ -50,16 +49,19 @@ static bool file_tensor(const MwPlanOutput *output, int64_t steps, MwTensor *ten
     return true;
 }
 
-static bool open_file(MwArena *arena, Output *output, int64_t steps, MwFault *fault)
+static bool open_file(Output *output, int64_t steps, MwFault *fault)
 {
     char header[MW_NPY_HEADER_BYTES];
     MwTensor tensor;
     if (!file_tensor(output->info, steps, &tensor))
         return mw_fault_set(fault, "output %s has too many dimensions", output->info->name);
     size_t bytes = (size_t)mw_npy_header(&tensor, header);
-    output->temporary = mw_arena_printf(arena, "%s.tmpXXXXXX", output->path);
-    int fd = mkstemp(output->temporary);
+    if (!mw_new_file_open(&output->new_file, output->path))
+        return cannot(output, fault);
+    int fd = dup(output->new_file.fd);
     output->file = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (!output->file)
+        mw_new_file_drop(&output->new_file);
     return (output->file && fwrite(header, 1, bytes, output->file) == bytes) ||
            cannot(output, fault);
 }
@@ -98,7 +100,7 @@ static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, 
         output->whole = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
         output->room = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
     }
-    return rank != 0 || open_file(arena, output, steps, fault);
+    return rank != 0 || open_file(output, steps, fault);
 }
 
 MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
@@ -171,21 +173,15 @@ bool mw_outputs_end_step(const MwOutputs *outputs, MwFault *fault)
 
 static bool close_output(Output *output, bool complete, MwFault *fault)
 {
-    bool good = true;
-    if (!output->temporary)
+    if (!output->file)
         return true;
-    if (output->file) {
-        good = fflush(output->file) == 0 && fchmod(fileno(output->file), 0644) == 0 &&
-               fsync(fileno(output->file)) == 0;
-        good = fclose(output->file) == 0 && good;
-    }
-    if (good && complete)
-        good = rename(output->temporary, output->path) == 0;
-    if (!good)
-        cannot(output, fault);
+    bool good = fclose(output->file) == 0;
+    output->file = NULL;
     if (!good || !complete)
-        unlink(output->temporary);
-    return good;
+        mw_new_file_drop(&output->new_file);
+    else
+        good = mw_new_file_keep(&output->new_file, 0644);
+    return good || cannot(output, fault);
 }
 
 bool mw_outputs_close(MwOutputs **outputs, bool complete, MwFault *fault)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/intern.h"
+#include "base/new_file.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -11,6 +12,7 @@
 #include "tests/unit/scratch.h"
 #include "tests/unit/support.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -228,6 +230,47 @@ START_TEST(a_failed_write_keeps_the_old_file)
 }
 END_TEST
 
+/* The names in a folder, sorted, with a space after each. */
+static const char *names_in(MwArena *arena, const char *folder)
+{
+    struct dirent **entries;
+    MwText text = {.arena = arena};
+    int count = scandir(folder, &entries, NULL, alphasort);
+    mw_text_add(&text, "");
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.')
+            mw_text_printf(&text, "%s ", entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return text.at;
+}
+
+START_TEST(a_new_file_appears_when_it_is_complete)
+{
+    MwArena *arena = mw_arena_new();
+    const char *folder = scratch_folder(arena), *path = mw_arena_printf(arena, "%s/f", folder);
+    size_t bytes;
+    for (int i = 0; i < 3; i++) {
+        MwNewFile file;
+        ck_assert(mw_new_file_open(&file, path));
+        ck_assert_int_eq(write(file.fd, "012" + i, 1), 1);
+        ck_assert(file.temporary || strcmp(names_in(arena, folder), i ? "f " : "") == 0);
+        if (i < 2)
+            ck_assert(mw_new_file_keep(&file, 0640));
+        else
+            mw_new_file_drop(&file);
+        ck_assert_str_eq(names_in(arena, folder), "f ");
+        ck_assert_str_eq(mw_file_read(arena, path, &bytes), i ? "1" : "0");
+    }
+    struct stat info;
+    ck_assert(stat(path, &info) == 0 && (info.st_mode & 0777) == 0640);
+    unlink(path);
+    rmdir(folder);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* As in `meshwright inspect <(...)`: longer than what a pipe holds, so that it comes in parts. */
 START_TEST(a_pipe_is_read_to_its_end)
 {
@@ -307,6 +350,7 @@ int main(void)
     tcase_add_test(tests, diagnostics_show_line_and_caret);
     tcase_add_test(tests, words_are_quoted_for_the_shell);
     tcase_add_test(tests, long_lines_are_cut_around_the_caret);
+    tcase_add_test(tests, a_new_file_appears_when_it_is_complete);
     tcase_add_test(tests, devices_are_not_read);
     tcase_add_test(tests, scratch_files_go_where_the_user_says);
     tcase_add_test(tests, a_failed_write_keeps_the_old_file);
