@@ -17,11 +17,24 @@ MwPhase mw_plan_program_phase(const MwPlanProgram *program)
     return MW_PHASE_FORWARD;
 }
 
-static void note_ends(const MwPlan *plan, int stage, const MwPlanProgram *program, MwPlanEnds *ends)
+bool mw_plan_stage_runs(const MwPlan *plan, int stage, int program, int instr)
 {
+    const MwPlanStage *s = &plan->stages[stage];
+    const MwPlanProgram *of = &plan->meshes[s->mesh].programs[program];
+    int own_program = program - s->first_program;
+    int own_operator = of->instrs[instr].operator_index - s->first_operator;
+    if (mw_plan_program_phase(of) != MW_PHASE_UPDATE)
+        return own_program >= 0 && own_program < s->program_count;
+    return own_operator >= 0 && own_operator < s->operator_count;
+}
+
+static void note_ends(const MwPlan *plan, int stage, int index, MwPlanEnds *ends)
+{
+    const MwPlanProgram *program = &plan->meshes[plan->stages[stage].mesh].programs[index];
     for (int i = 0; i < program->instr_count; i++) {
         const MwPlanInstr *instr = &program->instrs[i];
-        if (instr->kind != MW_INSTR_SEND && instr->kind != MW_INSTR_RECEIVE)
+        if ((instr->kind != MW_INSTR_SEND && instr->kind != MW_INSTR_RECEIVE) ||
+            !mw_plan_stage_runs(plan, stage, index, i))
             continue;
         MW_ASSERT(instr->target >= 0 && instr->target < plan->transfer_count);
         MwPlanEnds *both = &ends[instr->target];
@@ -35,11 +48,9 @@ MwPlanEnds *mw_plan_transfer_ends(MwArena *arena, const MwPlan *plan)
     MwPlanEnds *ends = MW_NEW(arena, MwPlanEnds, plan->transfer_count);
     for (int i = 0; i < plan->transfer_count; i++)
         ends[i].send = ends[i].receive = (MwPlanEnd){.stage = -1, .operator_index = -1};
-    for (int s = 0; s < plan->stage_count; s++) {
-        const MwPlanStage *stage = &plan->stages[s];
-        for (int p = 0; p < stage->program_count; p++)
-            note_ends(plan, s, &plan->meshes[stage->mesh].programs[stage->first_program + p], ends);
-    }
+    for (int s = 0; s < plan->stage_count; s++)
+        for (int p = 0; p < plan->meshes[plan->stages[s].mesh].program_count; p++)
+            note_ends(plan, s, p, ends);
     return ends;
 }
 

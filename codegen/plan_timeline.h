@@ -22,6 +22,10 @@ typedef struct {
 /* The phase that a program of a plan runs: it begins its name. */
 MwPhase mw_plan_program_phase(const MwPlanProgram *program);
 
+/* Whether instruction `instr` of program `program` of its mesh is the stage's: all of a program of
+ * its own are, and of the update, which the stages of a mesh share, those of its operators. */
+bool mw_plan_stage_runs(const MwPlan *plan, int stage, int program, int instr);
+
 /* [transfer_count], in `arena`. */
 MwPlanEnds *mw_plan_transfer_ends(MwArena *arena, const MwPlan *plan);
 

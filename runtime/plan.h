@@ -260,7 +260,7 @@ typedef struct {
     double forward_s, backward_s; /* of one micro-batch */
     double weight_s;              /* its gradients of weights, where they run apart from backward */
     double update_s;
-    /* Its parts of the lists of the mesh. */
+    /* Its parts of the lists of the mesh. The update is one program for all stages of a mesh. */
     int first_program, program_count;
     int first_operator, operator_count;
 } MwPlanStage;

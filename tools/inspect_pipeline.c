@@ -21,11 +21,13 @@ typedef struct {
     int last;     /* the last of them */
 } Use;
 
-static void note_uses(const MwPlanProgram *program, int stage, int index, Use *uses)
+static void note_uses(const MwPlan *plan, int stage, int index, Use *uses)
 {
+    const MwPlanProgram *program = &plan->meshes[plan->stages[stage].mesh].programs[index];
     const bool of_step = mw_plan_program_phase(program) == MW_PHASE_UPDATE;
     for (int i = 0; i < program->instr_count; i++) {
-        for (int k = 0; k < program->instrs[i].operand_count; k++) {
+        bool own = mw_plan_stage_runs(plan, stage, index, i);
+        for (int k = 0; own && k < program->instrs[i].operand_count; k++) {
             Use *use = &uses[program->instrs[i].operands[k].buffer];
             if (use->stage < 0)
                 use->stage = stage;
@@ -44,13 +46,9 @@ static Use *uses_of_mesh(MwArena *arena, const MwPlan *plan, int mesh_index)
     Use *uses = MW_NEW(arena, Use, mesh->buffer_count);
     for (int b = 0; b < mesh->buffer_count; b++)
         uses[b] = (Use){.stage = -1, .last = -1};
-    for (int s = 0; s < plan->stage_count; s++) {
-        const MwPlanStage *stage = &plan->stages[s];
-        for (int p = 0; stage->mesh == mesh_index && p < stage->program_count; p++) {
-            int index = stage->first_program + p;
-            note_uses(&mesh->programs[index], s, index, uses);
-        }
-    }
+    for (int s = 0; s < plan->stage_count; s++)
+        for (int p = 0; plan->stages[s].mesh == mesh_index && p < mesh->program_count; p++)
+            note_uses(plan, s, p, uses);
     return uses;
 }
 
