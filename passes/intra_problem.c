@@ -94,6 +94,30 @@ static double run_s(const Builder *b, MwNodeId id, const MwStrategy *strategy, u
     return is_fused_away ? fmax(seconds - b->query->cluster->device.launch_s, 0) : seconds;
 }
 
+/* Seconds in which the devices that are to have the same part of what is received pass it on to each
+ * other: what comes across comes once. What that takes is the same for every spec. */
+static double passing_s(const Builder *b, MwNodeId id, const MwStrategy *strategy)
+{
+    MwValueId result = mw_node_result(b->graph, id, 0);
+    MwAxes split = mw_spec_axes(strategy->results[0], mw_value_tensor(b->graph, result)->rank);
+    double bytes = local_bytes(b, result, strategy->results[0]), seconds = 0;
+    for (int axis = b->query->mesh.axis_count - 1; axis >= 0; axis--) {
+        if (split >> axis & 1)
+            continue;
+        seconds += mw_cost_collective_s(&b->intra->model, MW_ALL_GATHER, axis, bytes);
+        bytes /= b->query->mesh.size[axis];
+    }
+    return seconds;
+}
+
+static double node_s(const Builder *b, MwNodeId id, const MwStrategy *strategy, uint64_t fused,
+                     bool is_fused_away)
+{
+    if (mw_node(b->graph, id)->op == MW_OP_RECEIVE)
+        return passing_s(b, id, strategy);
+    return run_s(b, id, strategy, fused, is_fused_away);
+}
+
 static const int64_t *node_costs(Builder *b, MwNodeId id)
 {
     const MwNode *node = mw_node(b->graph, id);
@@ -107,7 +131,7 @@ static const int64_t *node_costs(Builder *b, MwNodeId id)
         return *at;
     int64_t *costs = *at = MW_NEW(b->arena, int64_t, list->count);
     for (int s = 0; s < list->count; s++)
-        costs[s] = mw_picoseconds(runs * run_s(b, id, &list->at[s], fused, is_fused_away)) +
+        costs[s] = mw_picoseconds(runs * node_s(b, id, &list->at[s], fused, is_fused_away)) +
                    list->at[s].idle_axes;
     return costs;
 }

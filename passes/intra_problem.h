@@ -5,13 +5,15 @@
  * what runs once per micro-batch counts that many times. Usages are bytes of one device.
  *
  *   node cost   the node's own work, fusion taken into account, and one picosecond for each mesh
- *               axis along which it is repeated, so that needless repetition never ties
+ *               axis along which it is repeated, so that needless repetition never ties; of what is
+ *               received, passing it on among the devices that want the same of it
  *   edge cost   resharding a value from the spec its node gives to the spec its user takes; of an
  *               assignment, from the spec of the new value to the spec of the stored one
  *   usage       the local bytes of a node's results from definition to last use; weights, states
  *               and inputs always; what waits between tasks of a pipeline always, for each of the
- *               micro-batches that are there at once. A value that lives in a fused kernel only uses nothing, nor does
- *               a view beyond the life it gives to what it views, nor a result that is assigned
+ *               micro-batches that are there at once. A value that lives in a fused kernel only
+ *               uses nothing, nor does a view beyond the life it gives to what it views, nor a result
+ *               that is assigned
  *
  * All tables are interned by structure, so that what repeats is shared by pointer. */
 #ifndef MW_PASSES_INTRA_PROBLEM_H

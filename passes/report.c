@@ -205,7 +205,8 @@ static void report_node(Reporter *r, int n, MwReportNode *out)
                                              mw_value_tensor(r->graph, node->operands[k])->rank,
                                              strategy->operands[k]};
     int64_t cost = r->problem->nodes[n].cost[r->sharding->choice[n]];
-    out->compute_s = mw_seconds(cost - strategy->idle_axes);
+    double *seconds = node->op == MW_OP_RECEIVE ? &out->communication_s : &out->compute_s;
+    *seconds = mw_seconds(cost - strategy->idle_axes);
     find_runner_up(r, n, out);
 }
 
