@@ -16,19 +16,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT = 2, PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + 512 };
+enum { KEPT = 2, PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + MW_CHECKPOINT_FILE_BYTES };
 
 /* Letters, digits and the rest of what weights are called stay; anything else becomes %XX, so that
  * every name is a file name. */
-static void file_path(const MwCheckpoint *checkpoint, const char *name, char path[PATH_BYTES])
+const char *mw_checkpoint_file_name(const char *name, char file[MW_CHECKPOINT_FILE_BYTES])
 {
-    int at = snprintf(path, PATH_BYTES, "%s/", checkpoint->folder);
-    for (const char *c = name; *c && at < PATH_BYTES - 8; c++) {
+    int at = 0;
+    for (const char *c = name; *c && at < MW_CHECKPOINT_FILE_BYTES - 8; c++) {
         bool plain =
             isalnum((unsigned char)*c) || *c == '_' || *c == '-' || (*c == '.' && c != name);
-        at += snprintf(path + at, 4, plain ? "%c" : "%%%02X", (unsigned char)*c);
+        at += snprintf(file + at, 4, plain ? "%c" : "%%%02X", (unsigned char)*c);
     }
-    snprintf(path + at, (size_t)(PATH_BYTES - at), ".npy");
+    snprintf(file + at, (size_t)(MW_CHECKPOINT_FILE_BYTES - at), ".npy");
+    return file;
+}
+
+static void file_path(const MwCheckpoint *checkpoint, const char *name, char path[PATH_BYTES])
+{
+    char file[MW_CHECKPOINT_FILE_BYTES];
+    snprintf(path, PATH_BYTES, "%s/%s", checkpoint->folder, mw_checkpoint_file_name(name, file));
 }
 
 static bool cannot(MwFault *fault, const char *what, const char *path)
@@ -38,11 +45,15 @@ static bool cannot(MwFault *fault, const char *what, const char *path)
 
 /* ---- Folders ---- */
 
-static const char unfinished[] = ".new-"; /* how the folder of a checkpoint is called at first */
+/* How the folder of a checkpoint is called at first, and one that gives way to another. */
+static const char unfinished[] = ".new-", set_aside[] = ".old-";
 
+/* The manifest goes first, so that what is left if the process is killed is seen to be incomplete. */
 static void remove_folder(const char *path)
 {
     char file[PATH_BYTES + 2 * (NAME_MAX + 1)];
+    snprintf(file, sizeof file, "%s/manifest", path);
+    unlink(file);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
@@ -51,38 +62,6 @@ static void remove_folder(const char *path)
     if (folder)
         closedir(folder);
     rmdir(path);
-}
-
-/* Removes checkpoints that a run was killed in the middle of. */
-static void remove_unfinished(const char *dir)
-{
-    char path[PATH_BYTES + NAME_MAX];
-    DIR *folder = opendir(dir);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        if (strncmp(entry->d_name, unfinished, strlen(unfinished)) != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-        remove_folder(path);
-    }
-    if (folder)
-        closedir(folder);
-}
-
-bool mw_checkpoint_prepare(const char *dir, MwFault *fault)
-{
-    char path[PATH_BYTES];
-    if (strlen(dir) + 64 > MW_CHECKPOINT_PATH_BYTES)
-        return mw_fault_set(fault, "the path %.60s... is too long", dir);
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return cannot(fault, "make", dir);
-    snprintf(path, sizeof path, "%s/.probe-XXXXXX", dir);
-    int file = mkstemp(path);
-    if (file < 0)
-        return cannot(fault, "write to", dir);
-    close(file);
-    unlink(path);
-    remove_unfinished(dir);
-    return true;
 }
 
 /* The step of a folder called "step-00000020"; -1 if it is called otherwise. */
@@ -108,6 +87,11 @@ static int64_t newest_step(const char *dir, int64_t below)
     if (folder)
         closedir(folder);
     return newest;
+}
+
+int64_t mw_checkpoint_newest(const char *dir)
+{
+    return newest_step(dir, INT64_MAX);
 }
 
 static void folder_path(const char *dir, int64_t step, char path[MW_CHECKPOINT_PATH_BYTES])
@@ -137,20 +121,43 @@ static bool sync_folder(const char *path)
     return good;
 }
 
+/* Puts folder `from` in the place of folder `to`, which goes: at once where the file system can
+ * exchange them; else, for a moment, neither is there under its name, and recover() helps. */
+static bool replace_folder(const char *dir, const char *from, const char *to)
+{
+    char aside[MW_CHECKPOINT_PATH_BYTES];
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0) {
+        bool good = sync_folder(dir);
+        remove_folder(from);
+        return good;
+    }
+    snprintf(aside, sizeof aside, "%s/%sXXXXXX", dir, set_aside);
+    if (!mkdtemp(aside))
+        return false;
+    if (rename(to, aside) != 0 || rename(from, to) != 0) {
+        int saved = errno;
+        if (rename(aside, to) != 0)
+            rmdir(aside);
+        errno = saved;
+        return false;
+    }
+    bool good = sync_folder(dir);
+    remove_folder(aside);
+    return good;
+}
+
 /* An older checkpoint of the same step makes place. */
 static bool put_in_place(const char *dir, MwCheckpoint *checkpoint)
 {
     char path[MW_CHECKPOINT_PATH_BYTES];
     folder_path(dir, checkpoint->step, path);
-    if (rename(checkpoint->folder, path) != 0) {
-        if (errno != ENOTEMPTY && errno != EEXIST)
-            return false;
-        remove_folder(path);
-        if (rename(checkpoint->folder, path) != 0)
-            return false;
-    }
-    strcpy(checkpoint->folder, path);
-    return sync_folder(dir);
+    bool good = rename(checkpoint->folder, path) == 0 ? sync_folder(dir)
+                : errno == ENOTEMPTY || errno == EEXIST
+                    ? replace_folder(dir, checkpoint->folder, path)
+                    : false;
+    if (good)
+        strcpy(checkpoint->folder, path);
+    return good;
 }
 
 static void remove_old(const char *dir, int64_t newest)
@@ -230,7 +237,7 @@ static bool write_manifest(const MwCheckpoint *checkpoint, const char *model)
 bool mw_checkpoint_commit(const char *dir, const char *model, MwCheckpoint *checkpoint,
                           MwFault *fault)
 {
-    if (!write_manifest(checkpoint, model) || chmod(checkpoint->folder, 0755) != 0 ||
+    if (chmod(checkpoint->folder, 0755) != 0 || !write_manifest(checkpoint, model) ||
         !put_in_place(dir, checkpoint))
         return cannot(fault, "complete", checkpoint->folder);
     remove_old(dir, checkpoint->step);
@@ -242,9 +249,8 @@ static bool parse_manifest(const char *text, size_t bytes, MwCheckpoint *checkpo
     const char *sum = strstr(text, "\nchecksum ");
     unsigned long long seed;
     long long step;
-    char model[256];
-    if (!sum || sscanf(text, "meshwright checkpoint 1\nmodel %255s\nstep %lld\nseed %llu\n", model,
-                       &step, &seed) != 3)
+    if (!sum || sscanf(text, "meshwright checkpoint 1\nmodel %255s\nstep %lld\nseed %llu\n",
+                       checkpoint->model, &step, &seed) != 3)
         return mw_fault_set(fault, "it is no manifest of version 1");
     sum += strlen("\nchecksum ");
     char expected[32];
@@ -257,25 +263,105 @@ static bool parse_manifest(const char *text, size_t bytes, MwCheckpoint *checkpo
     return true;
 }
 
-bool mw_checkpoint_find(const char *dir, MwCheckpoint *checkpoint, MwFault *fault)
+const char *mw_checkpoint_manifest(MwArena *arena, MwCheckpoint *checkpoint, MwFault *fault)
 {
     char path[PATH_BYTES];
-    int64_t step = newest_step(dir, INT64_MAX);
-    *checkpoint = (MwCheckpoint){0};
-    if (access(dir, R_OK) != 0)
-        return cannot(fault, "read", dir);
-    if (step < 0 || strlen(dir) + 64 > MW_CHECKPOINT_PATH_BYTES)
-        return mw_fault_set(fault, "%s holds no checkpoint", dir);
-    folder_path(dir, step, checkpoint->folder);
-    snprintf(path, sizeof path, "%s/manifest", checkpoint->folder);
-    MwArena *arena = mw_arena_new();
     size_t bytes;
+    snprintf(path, sizeof path, "%s/manifest", checkpoint->folder);
     const char *text = mw_file_read(arena, path, &bytes);
     bool good =
         text ? parse_manifest(text, bytes, checkpoint, fault) || mw_fault_prefix(fault, "%s", path)
              : cannot(fault, "read", path);
+    return good ? text : NULL;
+}
+
+static bool read_manifest(MwCheckpoint *checkpoint, MwFault *fault)
+{
+    MwArena *arena = mw_arena_new();
+    bool good = mw_checkpoint_manifest(arena, checkpoint, fault) != NULL;
     mw_arena_free(&arena);
     return good;
+}
+
+/* ---- What runs before left ---- */
+
+/* Gives its name to a checkpoint that is complete, unless there is one of its step. */
+static void recover_folder(const char *dir, const char *path)
+{
+    MwCheckpoint checkpoint = {0};
+    char place[MW_CHECKPOINT_PATH_BYTES];
+    MwFault ignored;
+    if (strlen(path) >= sizeof checkpoint.folder)
+        return;
+    strcpy(checkpoint.folder, path);
+    if (!read_manifest(&checkpoint, &ignored))
+        return;
+    folder_path(dir, checkpoint.step, place);
+    rename(path, place); /* fails where there is one */
+}
+
+static void remove_leftover(const char *dir, const char *path)
+{
+    (void)dir;
+    remove_folder(path);
+}
+
+/* Calls `each` with every folder in `dir` whose name begins with `prefix`. */
+static void each_folder(const char *dir, const char *prefix,
+                        void (*each)(const char *dir, const char *path))
+{
+    char path[MW_CHECKPOINT_PATH_BYTES + NAME_MAX];
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+        each(dir, path);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+/* Puts checkpoints in place that a run completed, or set aside, before it was killed: rather the new
+ * than the old. */
+static void recover(const char *dir)
+{
+    each_folder(dir, unfinished, recover_folder);
+    each_folder(dir, set_aside, recover_folder);
+}
+
+/* ---- The folder of all of them ---- */
+
+bool mw_checkpoint_prepare(const char *dir, MwFault *fault)
+{
+    char path[PATH_BYTES];
+    if (strlen(dir) + 64 > MW_CHECKPOINT_PATH_BYTES)
+        return mw_fault_set(fault, "the path %.60s... is too long", dir);
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return cannot(fault, "make", dir);
+    snprintf(path, sizeof path, "%s/%sXXXXXX", dir, unfinished);
+    if (!mkdtemp(path))
+        return cannot(fault, "write to", dir);
+    rmdir(path);
+    recover(dir);
+    each_folder(dir, unfinished, remove_leftover);
+    each_folder(dir, set_aside, remove_leftover);
+    return true;
+}
+
+bool mw_checkpoint_find(const char *dir, MwCheckpoint *checkpoint, MwFault *fault)
+{
+    *checkpoint = (MwCheckpoint){0};
+    if (access(dir, R_OK) != 0)
+        return cannot(fault, "read", dir);
+    bool is_short = strlen(dir) + 64 <= MW_CHECKPOINT_PATH_BYTES;
+    if (is_short)
+        recover(dir);
+    int64_t step = is_short ? mw_checkpoint_newest(dir) : -1;
+    if (step < 0)
+        return mw_fault_set(fault, "%s holds no checkpoint", dir);
+    folder_path(dir, step, checkpoint->folder);
+    return read_manifest(checkpoint, fault);
 }
 
 /* ---- Tensors ---- */

@@ -5,6 +5,13 @@
 
 #include "runtime/checkpoint.h"
 
+/* What the file of a tensor is called in the folder of a checkpoint. */
+enum { MW_CHECKPOINT_FILE_BYTES = 512 };
+const char *mw_checkpoint_file_name(const char *name, char file[MW_CHECKPOINT_FILE_BYTES]);
+/* The manifest, in `arena`, proven to be undamaged; model, step and seed go into `checkpoint`. NULL
+ * after a fault. Every tensor has a line "file HASH NAME" in it. */
+const char *mw_checkpoint_manifest(MwArena *arena, MwCheckpoint *checkpoint, MwFault *fault);
+
 /* Starts the checkpoint of a step: `checkpoint->folder` is a fresh one for its files. */
 bool mw_checkpoint_begin(const char *dir, int64_t step, uint64_t seed, MwCheckpoint *checkpoint,
                          MwFault *fault);

@@ -266,7 +266,8 @@ static bool find_checkpoint(Run *run, MwFault *fault)
     MwTransport *transport = run->transport;
     MwCheckpoint own = {0}, *all = MW_NEW(run->arena, MwCheckpoint, transport->size);
     bool good = !run->options.resume || transport->rank != 0 ||
-                mw_checkpoint_find(run->options.resume, &own, fault);
+                (mw_checkpoint_find(run->options.resume, &own, fault) &&
+                 mw_checkpoint_fits(&own, run->plan, fault));
     if (!transport->table->share(transport, &own, sizeof own, all, fault))
         return false;
     run->resume = all[0];
@@ -277,10 +278,27 @@ static bool find_checkpoint(Run *run, MwFault *fault)
     return good;
 }
 
+/* Later checkpoints than those to come are of another run. They stay, since they may be all that is
+ * left of it, but the user should know which is gone on from. */
+static void warn_of_later(const Run *run)
+{
+    const char *dir = run->options.checkpoint;
+    int64_t newest = mw_checkpoint_newest(dir);
+    if (newest > run->step)
+        fprintf(stderr,
+                "meshwright: warning: %s holds a checkpoint of step %lld, and this run begins at "
+                "step %lld: until it has passed that, --resume %s goes on from the other\n",
+                dir, (long long)newest, (long long)run->step + 1, dir);
+}
+
 static bool prepare_checkpoints(Run *run, MwFault *fault)
 {
-    return !run->options.checkpoint || run->transport->rank != 0 ||
-           mw_checkpoint_prepare(run->options.checkpoint, fault);
+    if (!run->options.checkpoint || run->transport->rank != 0)
+        return true;
+    if (!mw_checkpoint_prepare(run->options.checkpoint, fault))
+        return false;
+    warn_of_later(run);
+    return true;
 }
 
 static bool start_weights(Run *run, MwFault *fault)
