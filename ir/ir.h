@@ -121,6 +121,7 @@ typedef struct {
 typedef struct {
     MwValueId value;
     MwSpan span;
+    const char *text; /* of the option that demands it, "w=[R, S0]"; NULL: an annotation does */
     bool has_spec;
     MwSpec spec;
     int stage; /* -1: not pinned */

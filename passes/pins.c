@@ -46,9 +46,13 @@ static bool add_pin(MwGraph *graph, MwValueId id, MwSpec spec, int rank, const c
         return false;
     }
     if (!before)
-        mw_vec_push(
-            graph->arena, &graph->pins,
-            ((MwPin){.value = id, .has_spec = true, .spec = spec, .stage = -1, .remat = -1}));
+        mw_vec_push(graph->arena, &graph->pins,
+                    ((MwPin){.value = id,
+                             .text = text,
+                             .has_spec = true,
+                             .spec = spec,
+                             .stage = -1,
+                             .remat = -1}));
     return true;
 }
 

@@ -8,12 +8,10 @@
  *      the least time for all of them. */
 #include "passes/sharding.h"
 
-#include "base/quantity.h"
 #include "passes/pass.h"
+#include "passes/refuse.h"
 #include "passes/report.h"
 #include "passes/units.h"
-
-#include <math.h>
 
 MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
 {
@@ -68,7 +66,6 @@ typedef struct {
     MwMeshShape mesh;
     const MwFlight *flight;
     int64_t memory_bytes;
-    int64_t kept_bytes; /* least that weights, gradients, states and inputs take */
     /* Why it cannot be this mesh: */
     int64_t needed_bytes; /* more than the memory; 0: that is not the reason */
     MwDiags *diags;
@@ -79,51 +76,24 @@ static int micro_batches_of(const MwCompilation *compilation)
     return compilation->staging.micro_batches;
 }
 
-/* What the error about memory advises. What is kept over micro-batches shrinks with more devices
- * only; the rest with more micro-batches too, in proportion at best. */
-static void note_what_would_fit(const Attempt *attempt)
+static void refuse_memory(Attempt *attempt, const MwIntraProblem *problem, int64_t needed_bytes)
 {
-    MwArena *arena = attempt->compilation->arena;
-    double kept = (double)attempt->kept_bytes, memory = (double)attempt->memory_bytes;
-    if (kept >= memory) {
-        mw_diag_note(attempt->diags, mw_span_none(),
-                     "weights, gradients, optimizer states and inputs alone need %s, split as far "
-                     "as they can be; it takes at least %.0f such devices",
-                     mw_bytes_text(arena, kept),
-                     ceil(kept / memory * mw_mesh_devices(&attempt->mesh)));
-        return;
-    }
-    double parts = ((double)attempt->needed_bytes - kept) / (memory - kept);
-    mw_diag_note(attempt->diags, mw_span_none(),
-                 "it takes more devices, or at least %.0f micro-batches (--micro-batches)",
-                 ceil(parts * micro_batches_of(attempt->compilation)));
-}
-
-static void refuse_memory(Attempt *attempt, int64_t needed_bytes)
-{
-    MwArena *arena = attempt->compilation->arena;
-    char mesh[MW_MESH_TEXT_BYTES];
     attempt->needed_bytes = needed_bytes;
-    mw_diag_error(attempt->diags, mw_span_none(),
-                  "on a mesh of %s a device needs %s of memory: %s more than the %s it has",
-                  mw_mesh_text(&attempt->mesh, mesh), mw_bytes_text(arena, (double)needed_bytes),
-                  mw_bytes_text(arena, (double)(needed_bytes - attempt->memory_bytes)),
-                  mw_bytes_text(arena, (double)attempt->memory_bytes));
-    note_what_would_fit(attempt);
+    mw_refuse_memory(problem, attempt->memory_bytes, needed_bytes, attempt->diags);
 }
 
-static void refuse(Attempt *attempt, const MwSolution *solution, int64_t needed_bytes)
+static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwSolution *solution,
+                   int64_t needed_bytes)
 {
     char mesh[MW_MESH_TEXT_BYTES];
-    mw_mesh_text(&attempt->mesh, mesh);
     if (solution->status == MW_SOLVED_UNKNOWN)
         mw_diag_error(attempt->diags, mw_span_none(),
-                      "no sharding that fits on a mesh of %s was found in time", mesh);
+                      "no sharding that fits on a mesh of %s was found in time",
+                      mw_mesh_text(&attempt->mesh, mesh));
     else if (solution->peak_usage > 0)
-        refuse_memory(attempt, mw_max(needed_bytes, solution->peak_usage));
+        refuse_memory(attempt, problem, mw_max(needed_bytes, solution->peak_usage));
     else
-        mw_diag_error(attempt->diags, mw_span_none(),
-                      "on a mesh of %s no sharding meets all the pins", mesh);
+        mw_refuse_pins(problem, attempt->compilation->cluster, attempt->diags);
 }
 
 /* NULL if there is none; `needed_bytes` is what is known already to be too much. */
@@ -137,36 +107,13 @@ static MwSharding *solve(Attempt *attempt, MwIntraProblem *problem, double limit
     sharding->solution = mw_solve(arena, &problem->problem, &options);
     sharding->choice = sharding->solution.choice;
     if (!sharding->choice) {
-        refuse(attempt, &sharding->solution, needed_bytes);
+        refuse(attempt, problem, &sharding->solution, needed_bytes);
         return NULL;
     }
     sharding->objective_s = mw_seconds(sharding->solution.cost);
     sharding->lower_bound_s = mw_seconds(sharding->solution.lower_bound);
     sharding->peak_bytes = mw_sharding_peak(sharding);
     return sharding;
-}
-
-static int64_t least_usage(const MwProblemNode *node)
-{
-    int64_t least = INT64_MAX;
-    for (int s = 0; s < node->strategy_count; s++)
-        least = mw_min(least, node->usage[s]);
-    return least;
-}
-
-/* The least bytes of what is there at the end of the last micro-batch. Gradients are states where
- * there are several micro-batches; where there is one, each weight has one all the same. */
-static int64_t least_kept(const MwIntraProblem *intra)
-{
-    bool has_gradients = mw_has_value(intra->graph->train.loss) && intra->micro_batches == 1;
-    int64_t bytes = 0;
-    for (int n = 0; n < intra->problem.node_count; n++) {
-        const MwProblemNode *node = &intra->problem.nodes[n];
-        MwOp op = intra->graph->nodes.at[n].op;
-        if (node->usage && mw_op_info(op)->lowering == MW_LOWER_SOURCE)
-            bytes += least_usage(node) * (op == MW_OP_WEIGHT && has_gradients ? 2 : 1);
-    }
-    return bytes;
 }
 
 /* The best sharding on one mesh; NULL if there is none. The problem does not see the copies that
@@ -185,8 +132,6 @@ static MwSharding *try_mesh(Attempt *attempt)
     MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
     int64_t needed_bytes = 0;
     double lower_bound_s = 0;
-    if (problem)
-        attempt->kept_bytes = least_kept(problem);
     double limit_s = attempt->compilation->options.solve_time_s;
     for (int i = 0; problem && i < TRIES; i++, limit_s /= 2) {
         MwSharding *sharding = solve(attempt, problem, limit_s, needed_bytes);
@@ -202,7 +147,7 @@ static MwSharding *try_mesh(Attempt *attempt)
         if (i > 0)
             excess += problem->problem.usage_limit / MARGIN;
         if (i == TRIES - 1 || excess >= problem->problem.usage_limit) {
-            refuse_memory(attempt, needed_bytes);
+            refuse_memory(attempt, problem, needed_bytes);
             return NULL;
         }
         problem->problem.usage_limit -= excess;

@@ -28,10 +28,10 @@ typedef struct {
     const char *messages;
 } Planned;
 
-/* Plans the model with `annotation` on h and the pins of the command line, on `mesh` (NULL: all of
- * four devices). */
-static Planned plan(const char *annotation, const char *const *pins, int pin_count,
-                    const char *mesh)
+/* Plans `text` with `hole` in it and the pins of the command line, on `mesh` (NULL: all of four
+ * devices). */
+static Planned plan_text(const char *text, const char *hole, const char *const *pins, int pin_count,
+                         const char *mesh)
 {
     MwArena *arena = mw_arena_new();
     Planned p = {.arena = arena, .diags = mw_diags_new(arena)};
@@ -45,10 +45,17 @@ static Planned plan(const char *annotation, const char *const *pins, int pin_cou
     p.compilation.options.pin_count = pin_count;
     MwSource *source = MW_NEW(arena, MwSource, 1);
     source->name = "m.graph";
-    source->text = mw_arena_printf(arena, model, annotation);
+    source->text = mw_arena_printf(arena, text, hole);
     source->bytes = strlen(source->text);
     p.compilation.graph = mw_graph_parse(arena, mw_interner_new(arena), source, NULL, 0, p.diags);
     return p;
+}
+
+/* Plans the model with `annotation` on h. */
+static Planned plan(const char *annotation, const char *const *pins, int pin_count,
+                    const char *mesh)
+{
+    return plan_text(model, annotation, pins, pin_count, mesh);
 }
 
 static void run(Planned *p)
@@ -183,9 +190,61 @@ START_TEST(too_little_memory_is_refused_with_what_is_needed)
     run(&p);
     ck_assert(!p.ok);
     ck_assert_ptr_nonnull(strstr(p.messages, "on a mesh of 2 a device needs "));
-    ck_assert_ptr_nonnull(strstr(p.messages, "weights, gradients, optimizer states and inputs "
-                                             "alone need 480 B, split as far as they can be; it "
-                                             "takes at least 10 such devices"));
+    ck_assert_ptr_nonnull(strstr(p.messages,
+                                 "weights, gradients and optimizer states alone need "
+                                 "384 B, split as far as they can be; it takes at least "
+                                 "8 such devices\n"
+                                 "  note: the largest there, split as far as they can "
+                                 "be: einsum 256 B, h 256 B, a.w 192 B\n"));
+    finish(&p);
+}
+END_TEST
+
+/* Micro-batches are advised only where they would help. */
+START_TEST(advice_about_memory_is_true)
+{
+    static const struct {
+        const char *body, *advice, *largest;
+        int64_t memory_bytes;
+    } cases[] = {
+        {"  r = iota([1000000], type = f32)\n  y = x * sum(softmax(r))\n",
+         "values that do not depend on the batch need 4.00 MB", "softmax 4 MB", 1000000},
+        {"  weight w: f32[6, 1000] = ones\n  y = softmax(sin(softmax(x @ w)))\n",
+         "it takes more devices, or at least 2 micro-batches (--micro-batches)", "32 kB", 70000},
+        {"  weight w: f32[6, 1000] = ones\n  y = softmax(sin(softmax(x @ w)))\n",
+         "it takes more devices; micro-batches would not do, even of one row each", "w 24 kB",
+         24100},
+        {"  weight w: f32[6, 1000] = ones\n  y = softmax(x @ w)\n",
+         "weights, gradients and optimizer states alone need 24 kB", "w 24 kB", 20000},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        Planned p = plan_text("model m {\n  input x: f32[8, 6]\n%s  output y\n}\n", cases[i].body,
+                              NULL, 0, "1");
+        p.compilation.options.memory_bytes = cases[i].memory_bytes;
+        run(&p);
+        ck_assert(!p.ok);
+        ck_assert_msg(strstr(p.messages, cases[i].advice) && strstr(p.messages, cases[i].largest),
+                      "%s / %s is not in\n%s", cases[i].advice, cases[i].largest, p.messages);
+        finish(&p);
+    }
+}
+END_TEST
+
+/* Pins that exclude one another are named, with where they are from. */
+START_TEST(pins_that_exclude_one_another_are_named)
+{
+    const char *pins[] = {"double=[R, R] +P0", "a.w=[R, S0]"};
+    Planned p = plan(" with spec = [R, S0]", pins, MW_COUNT(pins), "2");
+    run(&p);
+    ck_assert(!p.ok);
+    ck_assert_str_eq(p.messages,
+                     "meshwright: error: on a mesh of 2 no sharding meets all the pins\n"
+                     "  m.graph:5:26: note: 'h' is pinned to [R, S0]\n"
+                     "    5 |   h = tanh(x @ a.w) with spec = [R, S0]\n"
+                     "      |                          ^~~~~~~~~~~~~~\n"
+                     "  note: 'double' is pinned by --pin double=[R, R] +P0\n"
+                     "  note: 'a.w' is pinned by --pin a.w=[R, S0]\n"
+                     "  note: without the pin of 'double' there would be one\n");
     finish(&p);
 }
 END_TEST
@@ -210,6 +269,8 @@ int main(void)
     tcase_add_test(tests, impossible_pins_are_refused_with_the_reason);
     tcase_add_test(tests, every_mesh_says_why_not);
     tcase_add_test(tests, too_little_memory_is_refused_with_what_is_needed);
+    tcase_add_test(tests, advice_about_memory_is_true);
+    tcase_add_test(tests, pins_that_exclude_one_another_are_named);
     tcase_add_test(tests, a_mesh_of_other_devices_is_refused);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
