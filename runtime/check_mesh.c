@@ -73,6 +73,18 @@ static void check_stages(const MwCheck *check)
     }
 }
 
+/* The end of the ranks of all meshes that begin before mesh `index`, if they leave no gap. */
+static int64_t end_before(const MwPlan *plan, int index)
+{
+    int64_t end = 0;
+    for (int i = 0; i < plan->mesh_count; i++) {
+        int first = plan->meshes[i].first_rank, own = plan->meshes[index].first_rank;
+        if (first < own || (first == own && i < index))
+            end += mw_max(device_count(&plan->meshes[i].shape), 0);
+    }
+    return end;
+}
+
 void mw_check_plan(const MwCheck *check)
 {
     const MwPlan *plan = check->plan;
@@ -82,20 +94,20 @@ void mw_check_plan(const MwCheck *check)
         mw_check_error(check, "it has %d micro-batches", plan->micro_batches);
     if (plan->mesh_count < 1)
         mw_check_error(check, "it has no mesh");
-    int64_t next = 0;
+    int64_t ranks = 0;
     for (int i = 0; i < plan->mesh_count; i++) {
         const MwPlanMesh *mesh = &plan->meshes[i];
-        int64_t devices = device_count(&mesh->shape);
+        int64_t devices = device_count(&mesh->shape), end = end_before(plan, i);
         if (devices < 0)
             mw_check_error(check, "mesh %d has no valid shape", i);
-        else if (mesh->first_rank != next)
-            mw_check_error(check, "mesh %d begins at rank %d, where the mesh before ends at %lld",
-                           i, mesh->first_rank, (long long)next);
-        next += mw_max(devices, 0);
+        else if (mesh->first_rank != end)
+            mw_check_error(check, "mesh %d begins at rank %d, where those before it end at %lld", i,
+                           mesh->first_rank, (long long)end);
+        ranks += mw_max(devices, 0);
     }
-    if (next != plan->rank_count)
+    if (ranks != plan->rank_count)
         mw_check_error(check, "it is for %d ranks; its meshes have %lld", plan->rank_count,
-                       (long long)next);
+                       (long long)ranks);
 }
 
 /* ---- Buffers ---- */
