@@ -139,6 +139,8 @@ static void set_slots(const Walk *walk, int value)
     bool is_stored = node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
     MwPhase from = first_phase(walk, node), to = mw_max(from, walk->last_phase[value]);
     bool moves = walk->is_moving[value];
+    life->from = from;
+    life->to = to;
     life->slots = 1;
     life->spans = flight && !is_stored && life->storage == MW_STORE_OWN &&
                   (moves || (from != MW_PHASE_UPDATE && !flight->is_chain && from != to));

@@ -16,6 +16,7 @@ typedef enum {
 typedef struct {
     MwStoreKind storage;
     int64_t begin, end; /* live in [begin, end), views included */
+    MwPhase from, to;   /* of its first and its last use, or definition */
     /* It waits from one task of a micro-batch to another while tasks of others run: throughout, that
      * is, and for as many micro-batches. */
     bool spans;

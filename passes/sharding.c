@@ -22,10 +22,7 @@ MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
 
 /* ---- Meshes ---- */
 
-typedef MW_VEC(MwMeshShape) MwMeshList;
-
-/* All shapes of one and two axes, the longest inner axis first: it is the least fragmented. */
-static MwMeshList all_meshes(MwArena *arena, int devices)
+MwMeshList mw_mesh_shapes(MwArena *arena, int devices)
 {
     MwMeshList list = {0};
     mw_vec_push(arena, &list, ((MwMeshShape){1, {devices}}));
@@ -35,13 +32,17 @@ static MwMeshList all_meshes(MwArena *arena, int devices)
     return list;
 }
 
-/* Those that `devices` devices are tried as. */
-static bool choose_meshes(const MwCompilation *compilation, int devices, MwMeshList *list,
+/* Those that the devices of mesh `index` are tried as. */
+static bool choose_meshes(const MwCompilation *compilation, int index, MwMeshList *list,
                           MwDiags *diags)
 {
+    const MwSubmesh *submesh = &compilation->staging.meshes[index];
+    int devices = submesh->device_count;
     const MwMeshShape *wanted = &compilation->options.mesh;
+    if (wanted->axis_count == 0)
+        wanted = &submesh->shape;
     if (wanted->axis_count == 0) {
-        *list = all_meshes(compilation->arena, devices);
+        *list = mw_mesh_shapes(compilation->arena, devices);
         return true;
     }
     if (mw_mesh_devices(wanted) != devices) {
@@ -260,7 +261,7 @@ static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
     const MwStaging *staging = &compilation->staging;
     int stages = staging->stage_count / staging->mesh_count;
     MwMeshList meshes = {0};
-    if (!choose_meshes(compilation, staging->meshes[mesh].device_count, &meshes, diags))
+    if (!choose_meshes(compilation, mesh, &meshes, diags))
         return false;
     Shape *shapes = MW_NEW(compilation->arena, Shape, meshes.count);
     const Shape *best = NULL;

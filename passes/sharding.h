@@ -15,6 +15,11 @@ struct MwSharding {
 };
 typedef struct MwSharding MwSharding;
 
+typedef MW_VEC(MwMeshShape) MwMeshList;
+
+/* All shapes of one and two axes, the longest inner axis first: it is the least fragmented. */
+MwMeshList mw_mesh_shapes(MwArena *arena, int devices);
+
 static inline const MwStrategy *mw_sharding_strategy(const MwSharding *sharding, MwNodeId node)
 {
     return &sharding->problem->lists[node.index]->at[sharding->choice[node.index]];

@@ -9,6 +9,8 @@
  *      nothing to make again (constants, iotas) are made once per use instead. Partition drops the
  *      identities again.
  * Invariant: uses in different phases never share a copy, so no copy outlives its phase. */
+#include "passes/share.h"
+
 #include "ir/print.h"
 #include "passes/build.h"
 #include "passes/pass.h"
@@ -132,7 +134,7 @@ static void finish(Share *share, const MwValueId *leaving)
         to->train.loss = leaving[from->train.loss.index];
 }
 
-static MwGraph *share_graph(const MwGraph *from)
+MwGraph *mw_share(const MwGraph *from)
 {
     size_t values = (size_t)from->values.count;
     Share share = {.rewrite = mw_rewrite_begin(from)};
@@ -160,6 +162,6 @@ bool mw_pass_share(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
     for (int i = 0; i < compilation->staging.stage_count; i++)
-        compilation->stages[i].graph = share_graph(compilation->stages[i].graph);
+        compilation->stages[i].graph = mw_share(compilation->stages[i].graph);
     return true;
 }

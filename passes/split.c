@@ -20,11 +20,13 @@
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 
+enum { ALL = -1, NONE = -2 };
+
 typedef struct {
     const MwCompilation *compilation;
     const MwGraph *graph;
     int stages, words; /* words of a set of stages */
-    int only;          /* stage that gets a graph; -1: all */
+    int only;          /* stage that gets a graph, or ALL, or NONE */
     uint64_t *runs;    /* [nodes] sets of the stages that run each */
     uint64_t *takers;  /* [values] sets of the stages that use each, */
     uint64_t *early;   /* and of those that do before the update */
@@ -238,7 +240,7 @@ static void place_nodes(Split *s)
 
 static bool is_wanted(const Split *s, int stage)
 {
-    return s->only < 0 || s->only == stage;
+    return s->only == ALL || s->only == stage;
 }
 
 /* New nodes are where `node` is, but in `phase`. */
@@ -360,7 +362,7 @@ static MwGraph *finish_stage(Split *s, int stage)
     return to;
 }
 
-/* Places all nodes, and makes the graphs of the stages, or that of `only` one. */
+/* Places all nodes, and makes the graphs of `only` those stages. */
 static Split split(const MwCompilation *compilation, int only)
 {
     const MwGraph *graph = compilation->graph;
@@ -390,6 +392,13 @@ MwGraph *mw_split_stage(const MwCompilation *compilation, int stage)
     return finish_stage(&s, stage);
 }
 
+MwCrossing *mw_split_crossings(const MwCompilation *compilation, int *count)
+{
+    Split s = split(compilation, NONE);
+    *count = s.crossings.count;
+    return s.crossings.at;
+}
+
 bool mw_pass_split(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
@@ -399,7 +408,7 @@ bool mw_pass_split(MwCompilation *compilation, MwDiags *diags)
         compilation->stages[0].graph = compilation->graph;
         return true;
     }
-    Split s = split(compilation, -1);
+    Split s = split(compilation, ALL);
     for (int stage = 0; stage < stages; stage++)
         compilation->stages[stage].graph = finish_stage(&s, stage);
     compilation->crossings = s.crossings.at;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The graph of one stage, without those of the others: what the search for stages asks for. */
+/* Parts of what split makes: what the search for stages asks for. */
 #ifndef MW_PASSES_SPLIT_H
 #define MW_PASSES_SPLIT_H
 
 #include "passes/compilation.h"
 
-/* As split makes it, but that the numbers of its transfers mean nothing, in the arena of
+/* The graph of one stage, as split makes it, but that the numbers of its transfers mean nothing, in the arena of
  * compilation->graph. Every stage must have a mesh of its own. */
 MwGraph *mw_split_stage(const MwCompilation *compilation, int stage);
+
+/* All that crosses, in the arena of compilation->graph; likewise. */
+MwCrossing *mw_split_crossings(const MwCompilation *compilation, int *count);
 
 #endif

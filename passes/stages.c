@@ -1,16 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The inter-op pass: which layers form a stage, and on which devices.
+/* The inter-op pass: which layers form a stage, on which devices, with how many micro-batches, by which
+ * schedule, and which of them are computed again (docs/pipelines.md).
  *
  * In:  the model with its layers, the cluster if there is one, the user's wishes.
- * Out: compilation->staging. */
+ * Out: compilation->staging. Without a cluster, and where there is nothing to decide, the layers are
+ *      cut evenly, one stage being the default.
+ * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2, with more in the objective: transfers,
+ *      what is done once a step, micro-batches, schedules, recomputation, memory in flight. */
 #include "passes/layers.h"
+#include "passes/parallel.h"
 #include "passes/pass.h"
+#include "passes/stage_trials.h"
+
+#include "base/quantity.h"
+
+#include <math.h>
+
+static int device_count(const MwCompilation *compilation)
+{
+    const MwCluster *cluster = compilation->cluster;
+    return cluster ? cluster->nodes * cluster->devices_per_node : 1;
+}
+
+/* ---- Nothing to decide ---- */
 
 static const MwSubmesh *cut_devices(MwArena *arena, int devices, int stages)
 {
     MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, stages);
     for (int i = 0; i < stages; i++)
-        meshes[i] = (MwSubmesh){i * (devices / stages), devices / stages};
+        meshes[i] =
+            (MwSubmesh){.first_device = i * (devices / stages), .device_count = devices / stages};
     return meshes;
 }
 
@@ -22,15 +41,14 @@ static const int *cut_layers(MwArena *arena, int layers, int stages)
     return stage;
 }
 
-/* Of each mesh, N stages if the schedule interleaves so many. */
-static MwPipelineKind choose_kind(const MwCompilation *compilation)
+static MwPipelineKind default_kind(const MwCompilation *compilation)
 {
     if (!mw_has_value(compilation->graph->train.loss))
         return MW_PIPELINE_INFERENCE;
     return compilation->options.has_schedule ? compilation->options.schedule : MW_PIPELINE_1F1B;
 }
 
-static int choose_micro_batches(const MwCompilation *compilation)
+static int default_micro_batches(const MwCompilation *compilation)
 {
     int count = compilation->options.micro_batches;
     if (count == 0)
@@ -38,33 +56,294 @@ static int choose_micro_batches(const MwCompilation *compilation)
     return (int)mw_max(count, 1);
 }
 
-static const bool *choose_remat(const MwCompilation *compilation, int layers)
+static void cut_evenly(MwCompilation *compilation)
 {
-    bool *remat = MW_NEW(compilation->arena, bool, layers);
+    MwArena *arena = compilation->arena;
+    int meshes = (int)mw_max(compilation->options.stages, 1);
+    int chunks = (int)mw_max(compilation->options.chunks, 1);
+    int layers = mw_layer_count(compilation->graph);
+    int micro_batches = default_micro_batches(compilation);
+    bool *remat = MW_NEW(arena, bool, layers);
     for (int l = 0; l < layers; l++)
         remat[l] = compilation->options.remat == MW_REMAT_ALL;
-    return remat;
+    compilation->staging =
+        (MwStaging){.stage_count = meshes * chunks,
+                    .mesh_count = meshes,
+                    .meshes = cut_devices(arena, device_count(compilation), meshes),
+                    .layer_stage = cut_layers(arena, layers, meshes * chunks),
+                    .layer_remat = remat,
+                    .layer_count = layers,
+                    .micro_batches = micro_batches,
+                    .schedule = mw_pipeline_schedule_new(arena, default_kind(compilation), meshes,
+                                                         micro_batches, chunks)};
+}
+
+/* Whether the graph is that of a model still, and not what later passes made of one. */
+static bool is_whole(const MwGraph *graph)
+{
+    for (int n = 0; n < graph->nodes.count; n++) {
+        MwLowering lowering = mw_op_info(graph->nodes.at[n].op)->lowering;
+        if (lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER ||
+            graph->nodes.at[n].op == MW_OP_SHARD)
+            return false;
+    }
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (mw_assign_accumulates(graph, &graph->assigns.at[i]))
+            return false;
+    return true;
+}
+
+/* ---- Pins ---- */
+
+typedef struct {
+    int *stage;       /* [layers] -1: free */
+    const MwPin **of; /* [layers] the pin that says so */
+    int least_stages;
+} Pins;
+
+static const char *name_of(const MwGraph *graph, const MwPin *pin)
+{
+    return mw_value(graph, pin->value)->name;
+}
+
+static bool take_pin(const MwGraph *graph, Pins *pins, const MwPin *pin, MwDiags *diags)
+{
+    int layer = mw_value_node(graph, pin->value)->origin.layer;
+    if (pins->of[layer] && pins->stage[layer] != pin->stage) {
+        mw_diag_error(
+            diags, pin->span,
+            "'%s' cannot be in stage %d: it is in one layer with '%s', which is pinned to "
+            "stage %d",
+            name_of(graph, pin), pin->stage, name_of(graph, pins->of[layer]), pins->stage[layer]);
+        mw_diag_note(diags, mw_span_none(),
+                     "layers are never cut; --layers makes more and smaller ones");
+        return false;
+    }
+    pins->of[layer] = pin;
+    pins->stage[layer] = pin->stage;
+    pins->least_stages = (int)mw_max(pins->least_stages, pin->stage + 1);
+    return true;
+}
+
+/* Stages follow the order of the layers, and none is empty. */
+static bool check_order(const MwGraph *graph, const Pins *pins, int layers, MwDiags *diags)
+{
+    int last = -1;
+    for (int l = 0; l < layers; l++) {
+        if (!pins->of[l])
+            continue;
+        const MwPin *pin = pins->of[l];
+        if (last >= 0 && pin->stage < pins->stage[last]) {
+            mw_diag_error(diags, pin->span,
+                          "'%s' cannot be in stage %d: it comes after '%s', which is pinned to "
+                          "stage %d",
+                          name_of(graph, pin), pin->stage, name_of(graph, pins->of[last]),
+                          pins->stage[last]);
+            return false;
+        }
+        int room = last < 0 ? l : pins->stage[last] + l - last;
+        if (pin->stage > room) {
+            mw_diag_error(diags, pin->span,
+                          "'%s' cannot be in stage %d: it is in layer %d, and every stage needs a "
+                          "layer",
+                          name_of(graph, pin), pin->stage, l);
+            return false;
+        }
+        last = l;
+    }
+    return true;
+}
+
+static bool check_count(const MwCompilation *compilation, const Pins *pins, MwDiags *diags)
+{
+    const MwCompileOptions *options = &compilation->options;
+    int stages = options->stages * (int)mw_max(options->chunks, 1);
+    for (int i = 0; i < compilation->graph->pins.count; i++) {
+        const MwPin *pin = &compilation->graph->pins.at[i];
+        int most = stages ? stages : device_count(compilation);
+        if (pin->stage < most || pins->least_stages <= most)
+            continue;
+        mw_diag_error(diags, pin->span, "'%s' cannot be in stage %d: there %s %d %s",
+                      name_of(compilation->graph, pin), pin->stage, most > 1 ? "are" : "is", most,
+                      stages ? (most > 1 ? "stages (--stages)" : "stage (--stages)")
+                             : (most > 1 ? "devices" : "device"));
+        return false;
+    }
+    return true;
+}
+
+static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *diags)
+{
+    const MwGraph *graph = compilation->graph;
+    int layers = mw_layer_count(graph);
+    *pins = (Pins){.stage = MW_NEW(compilation->arena, int, layers),
+                   .of = MW_NEW(compilation->arena, const MwPin *, layers),
+                   .least_stages = 1};
+    for (int l = 0; l < layers; l++)
+        pins->stage[l] = -1;
+    for (int i = 0; i < graph->pins.count; i++)
+        if (graph->pins.at[i].stage >= 0 && !take_pin(graph, pins, &graph->pins.at[i], diags))
+            return false;
+    return check_order(graph, pins, layers, diags) && check_count(compilation, pins, diags);
+}
+
+/* ---- The layout that was chosen ---- */
+
+static const MwStagingAlternative *alternatives_of(MwArena *arena, const MwStageTrials *trials)
+{
+    MwStagingAlternative *all = MW_NEW(arena, MwStagingAlternative, trials->trial_count);
+    for (int i = 0; i < trials->trial_count; i++) {
+        const MwStageTrial *trial = &trials->trials[i];
+        all[i] =
+            (MwStagingAlternative){.name = trial->name,
+                                   .reason = trial->fits ? "time" : "memory",
+                                   .step_s = trial->step_s,
+                                   .needed_bytes = trial->fits ? 0 : (int64_t)trial->needed_bytes};
+    }
+    return all;
+}
+
+static void take_layout(MwCompilation *compilation, const MwStageTrials *trials)
+{
+    MwArena *arena = compilation->arena;
+    const MwStageLayout *layout = &trials->best;
+    int mesh_count = layout->stage_count / layout->chunks;
+    int layers = mw_layer_count(compilation->graph);
+    MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, mesh_count);
+    int *layer_stage = MW_NEW(arena, int, layers);
+    bool *remat = MW_NEW(arena, bool, layers);
+    for (int s = 0; s < layout->stage_count; s++) {
+        const MwLayoutStage *stage = &layout->stages[s];
+        meshes[s % mesh_count] =
+            (MwSubmesh){.first_device = stage->first_device,
+                        .device_count = mw_mesh_devices(&stage->cost.mesh),
+                        .shape = mesh_count > 1 ? stage->cost.mesh : (MwMeshShape){0}};
+        for (int l = stage->begin; l < stage->end; l++) {
+            layer_stage[l] = s;
+            remat[l] = stage->cost.recomputes;
+        }
+    }
+    compilation->staging =
+        (MwStaging){.stage_count = layout->stage_count,
+                    .mesh_count = mesh_count,
+                    .meshes = meshes,
+                    .layer_stage = layer_stage,
+                    .layer_remat = remat,
+                    .layer_count = layers,
+                    .micro_batches = layout->micro_batches,
+                    .schedule = mw_pipeline_schedule_new(arena, layout->kind, mesh_count,
+                                                         layout->micro_batches, layout->chunks),
+                    .alternatives = alternatives_of(arena, trials),
+                    .alternative_count = trials->trial_count};
+}
+
+/* ---- The pass ---- */
+
+/* How far above the memory an estimate must be for it to be beyond doubt. */
+static const double DOUBT = 1.2;
+
+static double memory_of(const MwCompilation *compilation)
+{
+    int64_t bytes = compilation->options.memory_bytes;
+    return (double)(bytes ? bytes : compilation->cluster->device.memory_bytes);
+}
+
+static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials *trials,
+                          MwDiags *diags)
+{
+    MwArena *arena = compilation->arena;
+    double memory = memory_of(compilation);
+    int devices = device_count(compilation);
+    mw_diag_error(diags, mw_span_none(),
+                  "the model does not fit the cluster: in the leanest way found a device needs %s "
+                  "of memory, %s more than the %s it has",
+                  mw_bytes_text(arena, trials->needed_bytes),
+                  mw_bytes_text(arena, trials->needed_bytes - memory),
+                  mw_bytes_text(arena, memory));
+    if (trials->kept_bytes > memory * devices)
+        mw_diag_note(
+            diags, mw_span_none(),
+            "weights, gradients and optimizer states alone need %s; it takes at least %.0f "
+            "such devices",
+            mw_bytes_text(arena, trials->kept_bytes), ceil(trials->kept_bytes / memory));
+    else
+        mw_diag_note(diags, mw_span_none(), "about %.0f such devices, or %d with %s each, would do",
+                     ceil(trials->needed_bytes / memory * devices), devices,
+                     mw_bytes_text(arena, trials->needed_bytes));
+    return false;
+}
+
+static bool refuse_stages(const MwCompilation *compilation, const MwStageTrials *trials,
+                          int least_stages, MwDiags *diags)
+{
+    if (trials->reason == MW_STAGES_PINS)
+        mw_diag_error(diags, mw_span_none(), "no stages meet all that is pinned with `stage`");
+    else
+        mw_diag_error(diags, mw_span_none(),
+                      "the %d devices of cluster %s cannot be shared out to %d stages",
+                      device_count(compilation), compilation->cluster->name,
+                      (int)mw_max(compilation->options.stages, least_stages));
+    mw_diag_note(diags, mw_span_none(),
+                 "a stage has 1, 2, 4, ... devices of one node, or whole nodes");
+    return false;
+}
+
+/* As many meshes as there are stages, or as it takes, use all devices. */
+static bool check_mesh(const MwCompilation *compilation, MwDiags *diags)
+{
+    const MwMeshShape *wanted = &compilation->options.mesh;
+    int stages = compilation->options.stages, all = device_count(compilation);
+    int devices = wanted->axis_count ? mw_mesh_devices(wanted) : 1;
+    char mesh[MW_MESH_TEXT_BYTES];
+    if (wanted->axis_count == 0 || (stages ? devices * stages == all : all % devices == 0))
+        return true;
+    mw_mesh_text(wanted, mesh);
+    if (stages)
+        mw_diag_error(diags, mw_span_none(),
+                      "%d stages of --mesh %s have %d devices, cluster %s has %d", stages, mesh,
+                      devices * stages, compilation->cluster->name, all);
+    else
+        mw_diag_error(diags, mw_span_none(), "--mesh %s has %d devices, cluster %s has %d", mesh,
+                      devices, compilation->cluster->name, all);
+    return false;
+}
+
+/* What is in doubt, and what pins of specs make impossible, is left to sharding to judge. */
+static bool take(MwCompilation *compilation, const MwStageTrials *trials, int least_stages,
+                 MwDiags *diags)
+{
+    bool lacks_memory = isfinite(trials->needed_bytes);
+    if (!trials->found && lacks_memory &&
+        (!trials->has_layout || trials->needed_bytes > DOUBT * memory_of(compilation)))
+        return refuse_memory(compilation, trials, diags);
+    if (!trials->has_layout &&
+        (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES))
+        return refuse_stages(compilation, trials, least_stages, diags);
+    if (trials->has_layout)
+        take_layout(compilation, trials);
+    else
+        cut_evenly(compilation);
+    return true;
 }
 
 bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
 {
-    (void)diags;
-    MwArena *arena = compilation->arena;
-    const MwCluster *cluster = compilation->cluster;
-    int devices = cluster ? cluster->nodes * cluster->devices_per_node : 1;
-    int meshes = (int)mw_max(compilation->options.stages, 1);
-    int chunks = (int)mw_max(compilation->options.chunks, 1);
-    int layers = mw_layer_count(compilation->graph),
-        micro_batches = choose_micro_batches(compilation);
-    compilation->staging =
-        (MwStaging){.stage_count = meshes * chunks,
-                    .mesh_count = meshes,
-                    .meshes = cut_devices(arena, devices, meshes),
-                    .layer_stage = cut_layers(arena, layers, meshes * chunks),
-                    .layer_remat = choose_remat(compilation, layers),
-                    .layer_count = layers,
-                    .micro_batches = micro_batches,
-                    .schedule = mw_pipeline_schedule_new(arena, choose_kind(compilation), meshes,
-                                                         micro_batches, chunks)};
-    return true;
+    Pins pins;
+    if (!read_pins(compilation, &pins, diags))
+        return false;
+    bool is_decided = device_count(compilation) == 1 || compilation->options.stages == 1 ||
+                      mw_layer_count(compilation->graph) == 1 || !is_whole(compilation->graph);
+    if (is_decided) {
+        cut_evenly(compilation);
+        return true;
+    }
+    if (!check_mesh(compilation, diags))
+        return false;
+    MwStageTrialsQuery query = {.compilation = compilation,
+                                .layer_stage = pins.stage,
+                                .least_stages = pins.least_stages,
+                                .memory_bytes = memory_of(compilation),
+                                .threads = mw_parallel_threads()};
+    MwStageTrials trials = mw_stage_trials(&query);
+    return take(compilation, &trials, pins.least_stages, diags);
 }

@@ -9,6 +9,7 @@
 /* Devices first_device .. first_device + device_count - 1 of the cluster, which are also the ranks. */
 typedef struct {
     int first_device, device_count;
+    MwMeshShape shape; /* its logical mesh; axis_count 0: as sharding finds best */
 } MwSubmesh;
 
 /* A layout that was considered and not taken. */

@@ -74,20 +74,17 @@ static void put_tensor(MwArena *arena, MwKeyWords *key, const MwTensor *tensor)
 }
 
 /* Operators fix the order of their attributes, so the words of equal keys mean the same. */
-static void put_structure(MwStrategyTable *table, const MwGraph *graph, MwNodeId id,
-                          MwStrategyRole role)
+void mw_node_structure(MwArena *arena, MwKeyWords *key, const MwGraph *graph, MwNodeId id)
 {
     const MwNode *node = mw_node(graph, id);
-    MwKeyWords *key = &table->key;
-    key->count = 0;
-    mw_vec_push(table->arena, key, (int64_t)node->op << 8 | role);
-    mw_vec_push(table->arena, key, (int64_t)node->operand_count << 32 | node->result_count);
+    mw_vec_push(arena, key, node->op);
+    mw_vec_push(arena, key, (int64_t)node->operand_count << 32 | node->result_count);
     for (int i = 0; i < node->attr_count; i++)
-        put_attr(table->arena, key, &node->attrs[i]);
+        put_attr(arena, key, &node->attrs[i]);
     for (int k = 0; k < node->operand_count; k++)
-        put_tensor(table->arena, key, mw_value_tensor(graph, node->operands[k]));
+        put_tensor(arena, key, mw_value_tensor(graph, node->operands[k]));
     for (int k = 0; k < node->result_count; k++)
-        put_tensor(table->arena, key, mw_value_tensor(graph, mw_node_result(graph, id, k)));
+        put_tensor(arena, key, mw_value_tensor(graph, mw_node_result(graph, id, k)));
 }
 
 /* ---- Enumeration ---- */
@@ -326,7 +323,9 @@ static MwStrategyList *enumerate(MwStrategyTable *table, const MwGraph *graph, M
 const MwStrategyList *mw_strategies(MwStrategyTable *table, const MwGraph *graph, MwNodeId node,
                                     MwStrategyRole role)
 {
-    put_structure(table, graph, node, role);
+    table->key.count = 0;
+    mw_vec_push(table->arena, &table->key, role);
+    mw_node_structure(table->arena, &table->key, graph, node);
     void **list = mw_key_map_at_words(table->arena, &table->lists, &table->key);
     if (!*list)
         *list = enumerate(table, graph, node, role);

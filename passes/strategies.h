@@ -12,6 +12,7 @@
 #define MW_PASSES_STRATEGIES_H
 
 #include "passes/cost.h"
+#include "passes/key_map.h"
 
 typedef struct {
     const MwSpec *operands; /* [operand_count] */
@@ -34,6 +35,9 @@ typedef enum {
     MW_STRATEGY_WHOLE,   /* results may not be partial: they leave the graph */
     MW_STRATEGY_PARTIAL, /* a source that may be stored partial: an accumulator */
 } MwStrategyRole;
+
+/* Adds to `key` what a node must agree in with another for both to have the same strategies. */
+void mw_node_structure(MwArena *arena, MwKeyWords *key, const MwGraph *graph, MwNodeId node);
 
 /* Remembers the lists; one per cost model. Lives in its arena. */
 typedef struct MwStrategyTable MwStrategyTable;

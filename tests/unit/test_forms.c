@@ -24,6 +24,7 @@ static Form form_new(MwCluster cluster, const char *mesh)
     Form form = {.arena = arena, .diags = mw_diags_new(arena), .cluster = cluster};
     form.compilation.arena = arena;
     ck_assert(mw_mesh_parse(mesh, &form.compilation.options.mesh));
+    form.compilation.options.stages = 1;
     return form;
 }
 

@@ -43,6 +43,7 @@ static Planned plan_text(const char *text, const char *hole, const char *const *
     }
     p.compilation.options.pins = pins;
     p.compilation.options.pin_count = pin_count;
+    p.compilation.options.stages = 1;
     MwSource *source = MW_NEW(arena, MwSource, 1);
     source->name = "m.graph";
     source->text = mw_arena_printf(arena, text, hole);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Independent pieces of work on several threads. */
+#ifndef MW_PASSES_PARALLEL_H
+#define MW_PASSES_PARALLEL_H
+
+/* Calls work(context, i) for every i below `count`, on at most `threads` threads, in no certain order;
+ * all have returned when it does. What a call does may depend on its `i` alone. */
+void mw_parallel(int threads, int count, void (*work)(void *context, int i), void *context);
+
+/* As many as this machine runs at once. */
+int mw_parallel_threads(void);
+
+#endif

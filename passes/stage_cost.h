@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What layers cost as a stage of their own on some devices, in the ways in which they can run there.
+ *
+ * The intra-op problem of the layers is solved on every logical mesh of the devices, quickly: within
+ * about a hundredth, without a memory limit but at several prices of memory, so that answers that
+ * need less of it are among the candidates. Of layers that are alike only one and two are solved;
+ * what more of them cost is reckoned from that: an estimate. Layers that are alike on as many
+ * devices are asked once. */
+#ifndef MW_PASSES_STAGE_COST_H
+#define MW_PASSES_STAGE_COST_H
+
+#include "passes/stage_model.h"
+
+/* Seconds, and bytes of one device. */
+typedef struct {
+    MwMeshShape mesh;
+    bool recomputes;
+    int price;                              /* of memory, at which it was the best; 0: none */
+    double forward_s, backward_s, weight_s; /* of a micro-batch; weight: gradients of weights */
+    double step_s;     /* once a step: gradients are synchronised, weights updated */
+    double kept_bytes; /* all through the step */
+    /* Of each micro-batch, from forward to backward, from forward to the gradients of weights, and from
+     * backward to these. */
+    double saved_bytes, late_bytes, weight_bytes;
+    double peak_bytes; /* beside these while a task runs */
+} MwStageCost;
+
+typedef MW_VEC(MwStageCost) MwStageCostList;
+
+/* Layers [begin, end) on the first `devices` of the cluster. */
+typedef struct {
+    int begin, end, devices;
+    /* Nothing runs between the tasks of a micro-batch: what is saved is in `peak_bytes`. */
+    bool is_chain;
+} MwStageQuestion;
+
+/* Remembers what it found. In `arena`; the model must outlive it. */
+typedef struct MwStageCosts MwStageCosts;
+
+/* Works on `threads` threads, which make no difference to the answers. */
+MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int threads);
+
+/* The ways for each question, in an order that depends on it alone; in the arena. Empty if there is
+ * none: pins that cannot be met. Where the quickest way has memory for as many micro-batches as stages
+ * on such devices may have in flight, others are not sought. */
+void mw_stage_costs_ask(MwStageCosts *costs, const MwStageQuestion *questions, int count,
+                        MwStageCostList *lists);
+
+/* Of which no way is better, but for what smaller parts gain from caches: the work of one device,
+ * divided evenly. */
+MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int devices);
+
+/* The whole model on one device, without memory limit. */
+MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes);
+
+static inline double mw_stage_cost_time_s(const MwStageCost *cost)
+{
+    return cost->forward_s + cost->backward_s + cost->weight_s;
+}
+
+#endif

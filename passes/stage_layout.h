@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A way to lay out a model: which layers on which devices, by which schedule; and what it takes. */
+#ifndef MW_PASSES_STAGE_LAYOUT_H
+#define MW_PASSES_STAGE_LAYOUT_H
+
+#include "passes/stage_cost.h"
+
+typedef struct {
+    int begin, end; /* layers */
+    int first_device;
+    MwStageCost cost;
+} MwLayoutStage;
+
+typedef struct {
+    MwPipelineKind kind;
+    int micro_batches, chunks;
+    int stage_count; /* a multiple of `chunks`; stage s is on mesh s % (stage_count / chunks) */
+    MwLayoutStage *stages; /* in order; those of one mesh have the same devices */
+    double step_s;         /* by mw_stage_layout_price: */
+    double ideal_s;        /* if no mesh ever waited */
+    double needed_bytes;   /* of the device that needs most */
+} MwStageLayout;
+
+/* Reckons the time of a step, by the timeline of the schedule and then the update, and the memory that
+ * it needs. Transfers are priced as if every device of a mesh had all of what crosses. */
+void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
+
+/* "4 stages, 1f1b, 16 micro-batches" */
+const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In:  the model with its layers, and what is pinned.
+ * Out: the layout with the least step time that has memory enough, and what else was tried.
+ *
+ * Numbers of micro-batches are tried in the order of an estimate: the time of a pipeline whose stages
+ * share the work of one device evenly, the best of all lengths for which there is memory. Those
+ * whose estimate is no better than the best layout so far are left out, and so are all after the
+ * first few. Other schedules than 1f1b are tried where its bubble is worth it. One stage has one
+ * micro-batch, unless memory or the user wants more. */
+#include "passes/stage_trials.h"
+
+#include "passes/micro_batch.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Numbers of micro-batches that are tried in full. */
+enum { MOST_TRIED = 3, MOST_CHUNKS = 4 };
+
+/* The share of a step that a bubble must be for other schedules to be tried. */
+static const double WORTHWHILE = 0.01;
+
+/* The model in one number of micro-batches. */
+typedef struct {
+    MwStageModel *model;
+    MwStageCosts *costs;
+    double estimate_s;      /* INFINITY: there is not memory enough */
+    double step_s, ideal_s; /* of the best layout in it; INFINITY: none yet */
+} Cut;
+
+typedef struct {
+    const MwStageTrialsQuery *query;
+    const MwCompilation *compilation;
+    MwArena *arena;
+    int devices;
+    MW_VEC(Cut) cuts;
+    MW_VEC(MwStageTrial) trials;
+    MwStageTrials *out;
+} Trials;
+
+/* ---- Numbers of micro-batches ---- */
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    return b == 0 ? a : greatest_divisor(b, a % b);
+}
+
+/* Which divides the batch of every input; 1 without inputs. */
+static int64_t batch_of(const MwGraph *graph)
+{
+    int64_t batch = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        const MwTensor *tensor = &graph->values.at[node->first_result].tensor;
+        if (node->op == MW_OP_INPUT && tensor->rank > 0)
+            batch = greatest_divisor(tensor->dim[0], batch);
+    }
+    return mw_max(batch, 1);
+}
+
+static void add_cut(Trials *t, int micro_batches)
+{
+    MwDiags *diags = mw_diags_new(t->arena);
+    Cut cut = {.model = mw_stage_model_new(t->compilation, micro_batches, diags)};
+    if (!cut.model)
+        return;
+    cut.step_s = cut.ideal_s = INFINITY;
+    cut.costs = mw_stage_costs_new(cut.model->arena, cut.model, t->query->threads);
+    mw_vec_push(t->arena, &t->cuts, cut);
+}
+
+static void list_cuts(Trials *t)
+{
+    int wanted = t->compilation->options.micro_batches;
+    if (wanted == 0)
+        wanted = t->compilation->graph->train.micro_batches;
+    int64_t batch = batch_of(t->compilation->graph);
+    for (int count = 1; count <= batch && wanted == 0; count++)
+        if (batch % count == 0)
+            add_cut(t, count);
+    if (wanted > 0)
+        add_cut(t, wanted);
+}
+
+/* ---- Estimates ---- */
+
+/* Whether the memory of all devices together is enough. */
+static bool is_enough(const Trials *t, const MwStageCost *all, int in_flight)
+{
+    double bytes = all->kept_bytes + in_flight * (all->saved_bytes + all->late_bytes);
+    return bytes <= t->query->memory_bytes * t->devices;
+}
+
+static bool may_recompute(const Trials *t)
+{
+    return t->compilation->options.remat != MW_REMAT_NONE;
+}
+
+/* The work of one device as `stages` stages on all devices, evenly; INFINITY if memory is short. */
+static double even_pipeline_s(const Trials *t, const Cut *cut, int stages, bool recomputes)
+{
+    MwStageCost all = mw_stage_costs_whole(cut->costs, recomputes);
+    int micro_batches = cut->model->micro_batches;
+    if (!is_enough(t, &all, (int)mw_min(stages, micro_batches)))
+        return INFINITY;
+    return (mw_stage_cost_time_s(&all) * (micro_batches + stages - 1) + all.step_s) / t->devices;
+}
+
+static void estimate(const Trials *t, Cut *cut)
+{
+    MwRemat remat = t->compilation->options.remat;
+    int most = (int)mw_min(cut->model->layer_count, t->devices);
+    cut->estimate_s = INFINITY;
+    for (int stages = 2; stages <= most; stages++)
+        for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
+             recomputes++)
+            cut->estimate_s = fmin(cut->estimate_s, even_pipeline_s(t, cut, stages, recomputes));
+}
+
+static int by_estimate(const void *a, const void *b)
+{
+    const Cut *x = a, *y = b;
+    if (x->estimate_s != y->estimate_s)
+        return x->estimate_s < y->estimate_s ? -1 : 1;
+    return x->model->micro_batches - y->model->micro_batches;
+}
+
+/* ---- Trying ---- */
+
+/* In the arena of the compilation, which outlives the models. */
+static MwStageLayout keep_layout(const Trials *t, MwStageLayout layout)
+{
+    layout.stages =
+        mw_arena_dup(t->arena, layout.stages, sizeof *layout.stages * (size_t)layout.stage_count);
+    return layout;
+}
+
+static void note(Trials *t, const MwStageLayout *layout, bool fits)
+{
+    mw_vec_push(t->arena, &t->trials,
+                ((MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
+                                .fits = fits,
+                                .step_s = layout->step_s,
+                                .needed_bytes = layout->needed_bytes}));
+}
+
+/* Of those that fit the quickest, the first of equals; as long as none fits, the leanest. */
+static void offer(Trials *t, const MwStageLayout *layout)
+{
+    MwStageTrials *out = t->out;
+    bool fits = layout->needed_bytes <= t->query->memory_bytes;
+    out->needed_bytes = fmin(out->needed_bytes, layout->needed_bytes);
+    bool better = !out->has_layout || (fits && !out->found) ||
+                  (fits ? layout->step_s < out->best.step_s
+                        : !out->found && layout->needed_bytes < out->best.needed_bytes);
+    if (better && out->has_layout)
+        note(t, &out->best, out->found);
+    if (!better) {
+        note(t, layout, fits);
+        return;
+    }
+    out->best = keep_layout(t, *layout);
+    out->has_layout = true;
+    out->found = fits;
+}
+
+/* ---- One stage ---- */
+
+/* The best way of the whole model on all devices. True if there is one that fits. */
+static bool try_one_stage(Trials *t, const Cut *cut)
+{
+    MwStageQuestion question = {0, cut->model->layer_count, t->devices, true};
+    MwStageCostList list;
+    mw_stage_costs_ask(cut->costs, &question, 1, &list);
+    MwPipelineKind kind = !mw_has_value(t->compilation->graph->train.loss) ? MW_PIPELINE_INFERENCE
+                          : t->compilation->options.has_schedule ? t->compilation->options.schedule
+                                                                 : MW_PIPELINE_1F1B;
+    MwStageLayout best = {0};
+    for (int i = 0; i < list.count; i++) {
+        MwLayoutStage stage = {0, cut->model->layer_count, 0, list.at[i]};
+        MwStageLayout layout = {.kind = kind,
+                                .micro_batches = cut->model->micro_batches,
+                                .chunks = 1,
+                                .stage_count = 1,
+                                .stages = &stage};
+        mw_stage_layout_price(cut->model, &layout);
+        bool fits = layout.needed_bytes <= t->query->memory_bytes;
+        bool fitted = best.stage_count && best.needed_bytes <= t->query->memory_bytes;
+        if (!best.stage_count || (fits && !fitted) ||
+            (fits == fitted &&
+             (fits ? layout.step_s < best.step_s : layout.needed_bytes < best.needed_bytes)))
+            best = keep_layout(t, layout);
+    }
+    if (best.stage_count)
+        offer(t, &best);
+    return best.stage_count && best.needed_bytes <= t->query->memory_bytes;
+}
+
+static bool may_be_one(const Trials *t)
+{
+    return t->compilation->options.stages <= 1 && t->query->least_stages == 1;
+}
+
+/* With the fewest micro-batches that there are. */
+static void try_one(Trials *t)
+{
+    const Cut *cut = &t->cuts.at[0];
+    MwStageCost all = mw_stage_costs_whole(cut->costs, may_recompute(t));
+    if (may_be_one(t) && is_enough(t, &all, 1))
+        try_one_stage(t, cut);
+}
+
+/* With the fewest for which there may be memory; a second try, if several stages do it too, and more
+ * only if they do not. */
+static void try_one_in_parts(Trials *t)
+{
+    MwStageTrials *out = t->out;
+    bool several = out->found;
+    int tries = 0;
+    if (!may_be_one(t) || (out->found && out->best.stage_count == 1))
+        return;
+    for (int i = 1; i < t->cuts.count && (!several || tries < 2); i++) {
+        const Cut *cut = &t->cuts.at[i];
+        MwStageCost all = mw_stage_costs_whole(cut->costs, may_recompute(t));
+        if (!is_enough(t, &all, 1))
+            continue;
+        tries++;
+        if (try_one_stage(t, cut))
+            return;
+    }
+    if (!out->has_layout)
+        try_one_stage(t, &t->cuts.at[t->cuts.count - 1]);
+}
+
+/* ---- Several ---- */
+
+/* Of stages: those of the user's mesh; else once there is a layout, up to twice as many and down to
+ * half as many as its stages have. */
+static void set_devices(const Trials *t, MwStageChoiceQuery *query)
+{
+    const MwMeshShape *wanted = &t->compilation->options.mesh;
+    query->least_devices = query->most_devices = wanted->axis_count ? mw_mesh_devices(wanted) : 0;
+    const MwStageLayout *best = &t->out->best;
+    if (wanted->axis_count || !t->out->found || best->stage_count == 1 ||
+        best->micro_batches == query->model->micro_batches)
+        return;
+    query->least_devices = INT_MAX;
+    for (int i = 0; i < best->stage_count; i++) {
+        int devices = mw_mesh_devices(&best->stages[i].cost.mesh);
+        query->least_devices = (int)mw_min(query->least_devices, devices / 2);
+        query->most_devices = (int)mw_max(query->most_devices, 2 * devices);
+    }
+}
+
+/* The first in the order of MwStageReason tells most. */
+static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
+{
+    MwStageTrials *out = t->out;
+    if (out->reason == MW_STAGES_POSSIBLE || answer->reason < out->reason)
+        out->reason = answer->reason;
+    if (answer->reason == MW_STAGES_MEMORY && answer->needed_bytes > 0)
+        out->needed_bytes = fmin(out->needed_bytes, answer->needed_bytes);
+}
+
+static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
+{
+    MwStageChoiceQuery query = {.model = cut->model,
+                                .costs = cut->costs,
+                                .kind = kind,
+                                .chunks = chunks,
+                                .meshes = t->compilation->options.stages,
+                                .least_stages = t->query->least_stages,
+                                .layer_stage = t->query->layer_stage,
+                                .memory_bytes = t->query->memory_bytes};
+    set_devices(t, &query);
+    MwArena *scratch = mw_arena_new();
+    MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
+    if (answer.reason == MW_STAGES_POSSIBLE) {
+        if (answer.layout.step_s < cut->step_s) {
+            cut->step_s = answer.layout.step_s;
+            cut->ideal_s = answer.layout.ideal_s;
+        }
+        offer(t, &answer.layout);
+    } else {
+        note_reason(t, &answer);
+    }
+    if (answer.reason == MW_STAGES_MEMORY) {
+        const char *name = mw_arena_printf(t->arena, "%s, %d micro-batches",
+                                           mw_pipeline_info(kind)->name, cut->model->micro_batches);
+        mw_vec_push(t->arena, &t->trials,
+                    ((MwStageTrial){.name = name, .needed_bytes = answer.needed_bytes}));
+    }
+    mw_arena_free(&scratch);
+}
+
+static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
+{
+    const MwCompileOptions *options = &t->compilation->options;
+    if (mw_has_value(t->compilation->graph->train.loss) != mw_pipeline_info(kind)->trains)
+        return false;
+    if (options->has_schedule && mw_pipeline_info(kind)->trains)
+        return options->schedule == kind;
+    MwStageCost all = mw_stage_costs_whole(cut->costs, may_recompute(t));
+    return kind != MW_PIPELINE_GPIPE || is_enough(t, &all, cut->model->micro_batches);
+}
+
+static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
+{
+    int wanted = t->compilation->options.chunks;
+    if (!is_wanted(t, cut, kind))
+        return;
+    if (!mw_pipeline_info(kind)->chunked)
+        try_schedule(t, cut, kind, 1);
+    else if (wanted > 0)
+        try_schedule(t, cut, kind, wanted);
+    else
+        for (int chunks = 2; chunks <= MOST_CHUNKS; chunks++)
+            try_schedule(t, cut, kind, chunks);
+}
+
+/* What shortens the bubble of 1f1b is tried where it matters. */
+static bool may_gain(const Trials *t, const Cut *cut)
+{
+    double best_s = t->out->found ? t->out->best.step_s : INFINITY;
+    return cut->ideal_s < best_s && cut->ideal_s < (1 - WORTHWHILE) * cut->step_s;
+}
+
+static void try_others(Trials *t, Cut *cut)
+{
+    static const MwPipelineKind others[] = {MW_PIPELINE_ZB_H1, MW_PIPELINE_ZB_H2,
+                                            MW_PIPELINE_INTERLEAVED, MW_PIPELINE_GPIPE};
+    for (int i = 0; i < MW_COUNT(others); i++)
+        if (t->compilation->options.has_schedule || may_gain(t, cut))
+            try_kind(t, cut, others[i]);
+}
+
+/* 1f1b first, as nothing needs less memory. */
+static void try_several(Trials *t)
+{
+    if (t->compilation->options.stages == 1)
+        return;
+    MwStageTrials *out = t->out;
+    Cut *cuts = mw_arena_dup(t->arena, t->cuts.at, sizeof *cuts * (size_t)t->cuts.count);
+    qsort(cuts, (size_t)t->cuts.count, sizeof *cuts, by_estimate);
+    int tried = (int)mw_min(t->cuts.count, MOST_TRIED);
+    for (int i = 0; i < tried; i++) {
+        if (out->found && cuts[i].estimate_s >= out->best.step_s)
+            continue;
+        try_kind(t, &cuts[i], MW_PIPELINE_1F1B);
+        try_kind(t, &cuts[i], MW_PIPELINE_INFERENCE);
+    }
+    for (int i = 0; i < tried; i++)
+        try_others(t, &cuts[i]);
+}
+
+MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
+{
+    const MwCompilation *compilation = query->compilation;
+    MwStageTrials out = {.needed_bytes = INFINITY};
+    Trials t = {.query = query,
+                .compilation = compilation,
+                .arena = compilation->arena,
+                .devices = compilation->cluster->nodes * compilation->cluster->devices_per_node,
+                .out = &out};
+    list_cuts(&t);
+    for (int i = 0; i < t.cuts.count; i++)
+        estimate(&t, &t.cuts.at[i]);
+    if (t.cuts.count > 0) {
+        out.kept_bytes = mw_stage_costs_whole(t.cuts.at[0].costs, false).kept_bytes;
+        try_one(&t);
+        try_several(&t);
+        try_one_in_parts(&t);
+    }
+    for (int i = 0; i < t.cuts.count; i++)
+        mw_stage_model_free(&t.cuts.at[i].model);
+    out.trials = t.trials.at;
+    out.trial_count = t.trials.count;
+    return out;
+}
