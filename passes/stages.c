@@ -326,9 +326,46 @@ static bool take(MwCompilation *compilation, const MwStageTrials *trials, int le
     return true;
 }
 
+/* ---- Wishes ---- */
+
+/* Several chunks are a wish for the one schedule that has them. */
+static void imply_schedule(MwCompileOptions *options)
+{
+    if (options->chunks <= 1 || options->has_schedule)
+        return;
+    options->has_schedule = true;
+    options->schedule = MW_PIPELINE_INTERLEAVED;
+}
+
+static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
+{
+    const MwCompileOptions *options = &compilation->options;
+    if (!options->has_schedule)
+        return true;
+    const MwPipelineInfo *info = mw_pipeline_info(options->schedule);
+    bool trains = mw_has_value(compilation->graph->train.loss);
+    if (trains && !info->trains)
+        mw_diag_error(diags, compilation->graph->train.span,
+                      "--schedule %s has no backward, and this model is trained", info->name);
+    else if (options->chunks > 1 && !info->chunked)
+        mw_diag_error(
+            diags, mw_span_none(),
+            "--chunks %d: schedule %s has one stage on each mesh; interleaved has several",
+            options->chunks, info->name);
+    else if (options->chunks > 1 && (options->stages == 1 || device_count(compilation) == 1))
+        mw_diag_error(diags, mw_span_none(),
+                      "--chunks %d: on one mesh there is nothing to interleave", options->chunks);
+    else
+        return true;
+    return false;
+}
+
 bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
 {
     Pins pins;
+    imply_schedule(&compilation->options);
+    if (!check_schedule(compilation, diags))
+        return false;
     if (!read_pins(compilation, &pins, diags))
         return false;
     bool is_decided = device_count(compilation) == 1 || compilation->options.stages == 1 ||
