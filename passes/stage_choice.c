@@ -154,7 +154,7 @@ static MwLayoutStage stage_of(const Choice *c, const MwStageChoice *choice)
                                 c->packing.submeshes[choice->submesh].devices, false};
     mw_stage_costs_ask(c->query->costs, &question, 1, &list);
     return (MwLayoutStage){choice->begin, choice->end, choice->first_device,
-                           list.at[choice->candidate]};
+                           list.at[choice->candidate], 0};
 }
 
 static bool is_same_way(const MwStageCost *a, const MwStageCost *b)
@@ -194,7 +194,7 @@ static bool deal(const Choice *c, MwStageLayout *layout)
         int layers = mesh->end - mesh->begin, chunk = s / meshes;
         int count = layers / chunks + (chunk < layers % chunks);
         MwLayoutStage *stage = &layout->stages[s];
-        *stage = (MwLayoutStage){begin, begin + count, mesh->first_device, {{0}}};
+        *stage = (MwLayoutStage){begin, begin + count, mesh->first_device, {{0}}, 0};
         begin += count;
         if (count == 0 || !cost_like(c, stage, &mesh->cost))
             return false;

@@ -79,8 +79,11 @@ static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule
     for (int mesh = 0; mesh < schedule->mesh_count; mesh++) {
         double bytes = 0, peak = 0;
         for (int s = mesh; s < layout->stage_count; s += schedule->mesh_count) {
-            bytes += held_bytes(layout, schedule, s);
-            peak = fmax(peak, layout->stages[s].cost.peak_bytes);
+            MwLayoutStage *stage = &layout->stages[s];
+            double held = held_bytes(layout, schedule, s);
+            stage->needed_bytes = held + stage->cost.peak_bytes;
+            bytes += held;
+            peak = fmax(peak, stage->cost.peak_bytes);
         }
         most = fmax(most, bytes + peak);
     }

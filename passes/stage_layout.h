@@ -9,6 +9,7 @@ typedef struct {
     int begin, end; /* layers */
     int first_device;
     MwStageCost cost;
+    double needed_bytes; /* by mw_stage_layout_price: of a device, for this stage alone */
 } MwLayoutStage;
 
 typedef struct {

@@ -9,6 +9,8 @@
  * micro-batch, unless memory or the user wants more. */
 #include "passes/stage_trials.h"
 
+#include "passes/stage_check.h"
+
 #include "passes/micro_batch.h"
 
 #include <limits.h>
@@ -17,6 +19,9 @@
 
 /* Numbers of micro-batches that are tried in full. */
 enum { MOST_TRIED = 3, MOST_CHUNKS = 4 };
+
+/* Searches with less memory, after a layout that did not fit. */
+enum { MOST_CORRECTIONS = 3 };
 
 /* The share of a step that a bubble must be for other schedules to be tried. */
 static const double WORTHWHILE = 0.01;
@@ -34,6 +39,7 @@ typedef struct {
     const MwCompilation *compilation;
     MwArena *arena;
     int devices;
+    double memory_bytes; /* of a device, that layouts are sought for */
     MW_VEC(Cut) cuts;
     MW_VEC(MwStageTrial) trials;
     MwStageTrials *out;
@@ -89,7 +95,7 @@ static void list_cuts(Trials *t)
 static bool is_enough(const Trials *t, const MwStageCost *all, int in_flight)
 {
     double bytes = all->kept_bytes + in_flight * (all->saved_bytes + all->late_bytes);
-    return bytes <= t->query->memory_bytes * t->devices;
+    return bytes <= t->memory_bytes * t->devices;
 }
 
 static bool may_recompute(const Trials *t)
@@ -149,7 +155,7 @@ static void note(Trials *t, const MwStageLayout *layout, bool fits)
 static void offer(Trials *t, const MwStageLayout *layout)
 {
     MwStageTrials *out = t->out;
-    bool fits = layout->needed_bytes <= t->query->memory_bytes;
+    bool fits = layout->needed_bytes <= t->memory_bytes;
     out->needed_bytes = fmin(out->needed_bytes, layout->needed_bytes);
     bool better = !out->has_layout || (fits && !out->found) ||
                   (fits ? layout->step_s < out->best.step_s
@@ -178,15 +184,15 @@ static bool try_one_stage(Trials *t, const Cut *cut)
                                                                  : MW_PIPELINE_1F1B;
     MwStageLayout best = {0};
     for (int i = 0; i < list.count; i++) {
-        MwLayoutStage stage = {0, cut->model->layer_count, 0, list.at[i]};
+        MwLayoutStage stage = {0, cut->model->layer_count, 0, list.at[i], 0};
         MwStageLayout layout = {.kind = kind,
                                 .micro_batches = cut->model->micro_batches,
                                 .chunks = 1,
                                 .stage_count = 1,
                                 .stages = &stage};
         mw_stage_layout_price(cut->model, &layout);
-        bool fits = layout.needed_bytes <= t->query->memory_bytes;
-        bool fitted = best.stage_count && best.needed_bytes <= t->query->memory_bytes;
+        bool fits = layout.needed_bytes <= t->memory_bytes;
+        bool fitted = best.stage_count && best.needed_bytes <= t->memory_bytes;
         if (!best.stage_count || (fits && !fitted) ||
             (fits == fitted &&
              (fits ? layout.step_s < best.step_s : layout.needed_bytes < best.needed_bytes)))
@@ -194,7 +200,7 @@ static bool try_one_stage(Trials *t, const Cut *cut)
     }
     if (best.stage_count)
         offer(t, &best);
-    return best.stage_count && best.needed_bytes <= t->query->memory_bytes;
+    return best.stage_count && best.needed_bytes <= t->memory_bytes;
 }
 
 static bool may_be_one(const Trials *t)
@@ -272,7 +278,7 @@ static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
                                 .meshes = t->compilation->options.stages,
                                 .least_stages = t->query->least_stages,
                                 .layer_stage = t->query->layer_stage,
-                                .memory_bytes = t->query->memory_bytes};
+                                .memory_bytes = t->memory_bytes};
     set_devices(t, &query);
     MwArena *scratch = mw_arena_new();
     MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
@@ -354,6 +360,50 @@ static void try_several(Trials *t)
         try_others(t, &cuts[i]);
 }
 
+/* ---- All of it ---- */
+
+static void try_all(Trials *t)
+{
+    for (int i = 0; i < t->cuts.count; i++) {
+        estimate(t, &t->cuts.at[i]);
+        t->cuts.at[i].step_s = t->cuts.at[i].ideal_s = INFINITY;
+    }
+    try_one(t);
+    try_several(t);
+    try_one_in_parts(t);
+}
+
+static const MwStageModel *model_of(const Trials *t, const MwStageLayout *layout)
+{
+    for (int i = 0; i < t->cuts.count; i++)
+        if (t->cuts.at[i].model->micro_batches == layout->micro_batches)
+            return t->cuts.at[i].model;
+    MW_UNREACHABLE();
+}
+
+/* Where the stages of the best layout turn out to need more than was estimated, seeks one for as much
+ * less memory; if that does not help either, the last one stands. */
+static void try_again(Trials *t)
+{
+    MwStageTrials *out = t->out;
+    double memory = t->query->memory_bytes;
+    for (int i = 0; i < MOST_CORRECTIONS && out->found && out->best.stage_count > 1; i++) {
+        MwStageLayout best = out->best;
+        best.needed_bytes = mw_stage_check(model_of(t, &best), &best, memory, t->query->threads);
+        if (best.needed_bytes <= memory)
+            return;
+        t->memory_bytes *= 0.99 * memory / best.needed_bytes;
+        t->trials.count = 0;
+        out->found = out->has_layout = false;
+        note(t, &best, false);
+        try_all(t);
+        if (!out->found) {
+            out->best = best;
+            out->has_layout = true;
+        }
+    }
+}
+
 MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
 {
     const MwCompilation *compilation = query->compilation;
@@ -362,15 +412,13 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                 .compilation = compilation,
                 .arena = compilation->arena,
                 .devices = compilation->cluster->nodes * compilation->cluster->devices_per_node,
+                .memory_bytes = query->memory_bytes,
                 .out = &out};
     list_cuts(&t);
-    for (int i = 0; i < t.cuts.count; i++)
-        estimate(&t, &t.cuts.at[i]);
     if (t.cuts.count > 0) {
         out.kept_bytes = mw_stage_costs_whole(t.cuts.at[0].costs, false).kept_bytes;
-        try_one(&t);
-        try_several(&t);
-        try_one_in_parts(&t);
+        try_all(&t);
+        try_again(&t);
     }
     for (int i = 0; i < t.cuts.count; i++)
         mw_stage_model_free(&t.cuts.at[i].model);

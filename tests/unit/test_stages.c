@@ -137,7 +137,7 @@ static void enumerate(Enumeration *e, int count, int begin, int devices, int row
             MwStageCostList list;
             mw_stage_costs_ask(e->query->costs, &question, 1, &list);
             for (int i = 0; i < list.count; i++) {
-                e->stages[count] = (MwLayoutStage){begin, end, 0, list.at[i]};
+                e->stages[count] = (MwLayoutStage){begin, end, 0, list.at[i], 0};
                 e->submesh[count] = submesh;
                 enumerate(e, count + 1, end, devices + more, next);
             }
