@@ -109,11 +109,15 @@ void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
 const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout)
 {
     int meshes = layout->stage_count / layout->chunks;
+    const char *count = meshes == 0   ? "several stages"
+                        : meshes == 1 ? "1 stage"
+                                      : mw_arena_printf(arena, "%d stages", meshes);
     const char *chunks =
         layout->chunks > 1 ? mw_arena_printf(arena, " of %d chunks", layout->chunks) : "";
     const char *schedule =
-        meshes > 1 ? mw_arena_printf(arena, ", %s%s", mw_pipeline_info(layout->kind)->name, chunks)
-                   : "";
-    return mw_arena_printf(arena, "%d stage%s%s, %d micro-batch%s", meshes, meshes > 1 ? "s" : "",
-                           schedule, layout->micro_batches, layout->micro_batches > 1 ? "es" : "");
+        meshes == 1
+            ? ""
+            : mw_arena_printf(arena, ", %s%s", mw_pipeline_info(layout->kind)->name, chunks);
+    return mw_arena_printf(arena, "%s%s, %d micro-batch%s", count, schedule, layout->micro_batches,
+                           layout->micro_batches > 1 ? "es" : "");
 }

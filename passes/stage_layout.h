@@ -26,7 +26,7 @@ typedef struct {
  * it needs. Transfers are priced as if every device of a mesh had all of what crosses. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
 
-/* "4 stages, 1f1b, 16 micro-batches" */
+/* "4 stages, 1f1b, 16 micro-batches"; without stages "several stages, ..." */
 const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout);
 
 #endif

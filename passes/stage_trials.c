@@ -20,6 +20,9 @@
 /* Numbers of micro-batches that are tried in full. */
 enum { MOST_TRIED = 3, MOST_CHUNKS = 4 };
 
+/* Numbers of stages that are all tried. */
+enum { FEW_COUNTS = 8 };
+
 /* Searches with less memory, after a layout that did not fit. */
 enum { MOST_CORRECTIONS = 3 };
 
@@ -269,13 +272,14 @@ static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
         out->needed_bytes = fmin(out->needed_bytes, answer->needed_bytes);
 }
 
-static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
+/* `meshes` 0: any number. */
+static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, int meshes)
 {
     MwStageChoiceQuery query = {.model = cut->model,
                                 .costs = cut->costs,
                                 .kind = kind,
                                 .chunks = chunks,
-                                .meshes = t->compilation->options.stages,
+                                .meshes = meshes,
                                 .least_stages = t->query->least_stages,
                                 .layer_stage = t->query->layer_stage,
                                 .memory_bytes = t->memory_bytes};
@@ -313,16 +317,16 @@ static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
 
 static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
 {
-    int wanted = t->compilation->options.chunks;
+    int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
     if (!is_wanted(t, cut, kind))
         return;
     if (!mw_pipeline_info(kind)->chunked)
-        try_schedule(t, cut, kind, 1);
+        try_schedule(t, cut, kind, 1, meshes);
     else if (wanted > 0)
-        try_schedule(t, cut, kind, wanted);
+        try_schedule(t, cut, kind, wanted, meshes);
     else
         for (int chunks = 2; chunks <= MOST_CHUNKS; chunks++)
-            try_schedule(t, cut, kind, chunks);
+            try_schedule(t, cut, kind, chunks, meshes);
 }
 
 /* What shortens the bubble of 1f1b is tried where it matters. */
@@ -360,6 +364,33 @@ static void try_several(Trials *t)
         try_others(t, &cuts[i]);
 }
 
+static Cut *cut_of(Trials *t, const MwStageLayout *layout)
+{
+    for (int i = 0; i < t->cuts.count; i++)
+        if (t->cuts.at[i].model->micro_batches == layout->micro_batches)
+            return &t->cuts.at[i];
+    MW_UNREACHABLE();
+}
+
+/* The best layout with other numbers of stages, so that it can be told what they would take: all of
+ * them where they are few, else half as many and twice as many. */
+static void try_other_counts(Trials *t)
+{
+    if (t->compilation->options.stages > 0 || !t->out->found)
+        return;
+    MwStageLayout best = t->out->best;
+    int own = best.stage_count / best.chunks;
+    Cut *cut = cut_of(t, &best);
+    int most = (int)mw_min(cut->model->layer_count, t->devices);
+    for (int count = 2; count <= most; count++) {
+        bool is_near = count == 2 * own || 2 * count == own;
+        if (count == own || count < t->query->least_stages || (most > FEW_COUNTS && !is_near))
+            continue;
+        try_schedule(t, cut, mw_pipeline_info(best.kind)->trains ? MW_PIPELINE_1F1B : best.kind, 1,
+                     count);
+    }
+}
+
 /* ---- All of it ---- */
 
 static void try_all(Trials *t)
@@ -371,14 +402,7 @@ static void try_all(Trials *t)
     try_one(t);
     try_several(t);
     try_one_in_parts(t);
-}
-
-static const MwStageModel *model_of(const Trials *t, const MwStageLayout *layout)
-{
-    for (int i = 0; i < t->cuts.count; i++)
-        if (t->cuts.at[i].model->micro_batches == layout->micro_batches)
-            return t->cuts.at[i].model;
-    MW_UNREACHABLE();
+    try_other_counts(t);
 }
 
 /* Where the stages of the best layout turn out to need more than was estimated, seeks one for as much
@@ -389,7 +413,8 @@ static void try_again(Trials *t)
     double memory = t->query->memory_bytes;
     for (int i = 0; i < MOST_CORRECTIONS && out->found && out->best.stage_count > 1; i++) {
         MwStageLayout best = out->best;
-        best.needed_bytes = mw_stage_check(model_of(t, &best), &best, memory, t->query->threads);
+        best.needed_bytes =
+            mw_stage_check(cut_of(t, &best)->model, &best, memory, t->query->threads);
         if (best.needed_bytes <= memory)
             return;
         t->memory_bytes *= 0.99 * memory / best.needed_bytes;
