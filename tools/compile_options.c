@@ -102,7 +102,8 @@ static void parse_define(MwToolOptions *options, struct argp_state *state, const
 /* In the order of MwRemat, from none on. */
 static const char *const remat_names[] = {"none", "all"};
 
-static void parse_schedule(MwCompileOptions *options, struct argp_state *state, const char *name)
+static void parse_schedule(MwCompileOptions *options, const struct argp_state *state,
+                           const char *name)
 {
     const char *similar = mw_pipeline_suggest(name);
     options->has_schedule = mw_pipeline_parse(name, &options->schedule);
@@ -153,6 +154,35 @@ static error_t parse_model_option(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* How the model is cut into layers, stages and micro-batches, and by which schedule they run. */
+static error_t parse_pipeline_option(MwCompileOptions *compile, int key, char *arg,
+                                     const struct argp_state *state)
+{
+    switch (key) {
+    case OPTION_LAYERS:
+        compile->layers = mw_argument_count(state, "the number of layers", arg);
+        return 0;
+    case OPTION_MICRO_BATCHES:
+        compile->micro_batches = mw_argument_count(state, "the number of micro-batches", arg);
+        return 0;
+    case OPTION_STAGES:
+        compile->stages = mw_argument_count(state, "the number of stages", arg);
+        return 0;
+    case OPTION_CHUNKS:
+        compile->chunks = mw_argument_count(state, "the number of chunks", arg);
+        return 0;
+    case OPTION_SCHEDULE:
+        parse_schedule(compile, state, arg);
+        return 0;
+    case OPTION_REMAT:
+        compile->remat = MW_REMAT_NONE + mw_argument_choice(state, "recomputation", remat_names,
+                                                            MW_COUNT(remat_names), arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
 {
     MwToolOptions *options = state->input;
@@ -180,25 +210,6 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
     case OPTION_PIN:
         mw_vec_push(options->arena, &options->pins, arg);
         return 0;
-    case OPTION_LAYERS:
-        compile->layers = mw_argument_count(state, "the number of layers", arg);
-        return 0;
-    case OPTION_MICRO_BATCHES:
-        compile->micro_batches = mw_argument_count(state, "the number of micro-batches", arg);
-        return 0;
-    case OPTION_STAGES:
-        compile->stages = mw_argument_count(state, "the number of stages", arg);
-        return 0;
-    case OPTION_CHUNKS:
-        compile->chunks = mw_argument_count(state, "the number of chunks", arg);
-        return 0;
-    case OPTION_SCHEDULE:
-        parse_schedule(compile, state, arg);
-        return 0;
-    case OPTION_REMAT:
-        compile->remat = MW_REMAT_NONE + mw_argument_choice(state, "recomputation", remat_names,
-                                                            MW_COUNT(remat_names), arg);
-        return 0;
     case OPTION_MEMORY:
         compile->memory_bytes = parse_bytes(state, arg);
         return 0;
@@ -216,7 +227,7 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "where should the result go? Say -o FILE");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_pipeline_option(compile, key, arg, state);
     }
 }
 
