@@ -355,8 +355,7 @@ static int rank_count(const MwStaging *staging)
 static bool fits_memory(const Builder *b, const MwPlanMesh *mesh, MwDiags *diags)
 {
     const MwCompilation *c = b->compilation;
-    int64_t limit =
-        c->options.memory_bytes ? c->options.memory_bytes : c->cluster->device.memory_bytes;
+    int64_t limit = mw_memory_bytes(c);
     if (!limit || mesh->arena_bytes <= limit)
         return true;
     mw_diag_error(diags, mw_span_none(), "a device needs %s of memory: %s more than the %s it has",

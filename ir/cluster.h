@@ -75,4 +75,9 @@ typedef struct {
     MwLink network_link; /* zeros where the cluster is one node */
 } MwCluster;
 
+static inline int mw_cluster_devices(const MwCluster *cluster)
+{
+    return cluster->nodes * cluster->devices_per_node;
+}
+
 #endif

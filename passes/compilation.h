@@ -65,4 +65,31 @@ typedef struct {
     int crossing_count;
 } MwCompilation;
 
+/* Of one device: what the user says, else the cluster; 0: not known. */
+static inline int64_t mw_memory_bytes(const MwCompilation *compilation)
+{
+    int64_t wanted = compilation->options.memory_bytes;
+    return wanted ? wanted : compilation->cluster->device.memory_bytes;
+}
+
+static inline bool mw_trains(const MwCompilation *compilation)
+{
+    return mw_has_value(compilation->graph->train.loss);
+}
+
+/* What is asked for, on the command line or else in the source; 0: nothing. */
+static inline int mw_wanted_micro_batches(const MwCompilation *compilation)
+{
+    int wanted = compilation->options.micro_batches;
+    return wanted ? wanted : compilation->graph->train.micro_batches;
+}
+
+/* What is asked for, or else usual. */
+static inline MwPipelineKind mw_usual_schedule(const MwCompilation *compilation)
+{
+    if (!mw_trains(compilation))
+        return MW_PIPELINE_INFERENCE;
+    return compilation->options.has_schedule ? compilation->options.schedule : MW_PIPELINE_1F1B;
+}
+
 #endif

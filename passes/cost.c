@@ -220,7 +220,7 @@ static MwAxisPath axis_path(const MwCluster *cluster, const MwMeshShape *mesh, i
 
 MwCostModel mw_cost_model(const MwCluster *cluster, const MwMeshShape *mesh)
 {
-    MW_ASSERT(mw_mesh_devices(mesh) <= cluster->nodes * cluster->devices_per_node);
+    MW_ASSERT(mw_mesh_devices(mesh) <= mw_cluster_devices(cluster));
     MwCostModel model = {.cluster = cluster, .mesh = *mesh};
     for (int axis = 0; axis < mesh->axis_count; axis++)
         model.path[axis] = axis_path(cluster, mesh, axis);

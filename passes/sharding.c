@@ -33,30 +33,19 @@ MwMeshList mw_mesh_shapes(MwArena *arena, int devices)
 }
 
 /* Those that the devices of mesh `index` are tried as. */
-static bool choose_meshes(const MwCompilation *compilation, int index, MwMeshList *list,
-                          MwDiags *diags)
+static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
 {
     const MwSubmesh *submesh = &compilation->staging.meshes[index];
     int devices = submesh->device_count;
     const MwMeshShape *wanted = &compilation->options.mesh;
     if (wanted->axis_count == 0)
         wanted = &submesh->shape;
-    if (wanted->axis_count == 0) {
-        *list = mw_mesh_shapes(compilation->arena, devices);
-        return true;
-    }
-    if (mw_mesh_devices(wanted) != devices) {
-        char text[MW_MESH_TEXT_BYTES];
-        const char *where =
-            compilation->staging.mesh_count > 1
-                ? "a stage"
-                : mw_arena_printf(compilation->arena, "cluster %s", compilation->cluster->name);
-        mw_diag_error(diags, mw_span_none(), "--mesh %s has %d devices, %s has %d",
-                      mw_mesh_text(wanted, text), mw_mesh_devices(wanted), where, devices);
-        return false;
-    }
-    mw_vec_push(compilation->arena, list, *wanted);
-    return true;
+    if (wanted->axis_count == 0)
+        return mw_mesh_shapes(compilation->arena, devices);
+    MW_ASSERT(mw_mesh_devices(wanted) == devices);
+    MwMeshList list = {0};
+    mw_vec_push(compilation->arena, &list, *wanted);
+    return list;
 }
 
 /* ---- One mesh ---- */
@@ -207,17 +196,15 @@ typedef struct {
 /* Stages on one mesh share its memory in equal parts. */
 static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshShape mesh)
 {
-    const MwCompileOptions *options = &compilation->options;
     const MwStaging *staging = &compilation->staging;
-    int64_t memory_bytes =
-        options->memory_bytes ? options->memory_bytes : compilation->cluster->device.memory_bytes;
     MwFlight *flight = MW_NEW(compilation->arena, MwFlight, 1);
     *flight = mw_staging_flight(staging, stage);
     return (Attempt){.compilation = compilation,
                      .graph = compilation->stages[stage].graph,
                      .mesh = mesh,
                      .flight = flight,
-                     .memory_bytes = memory_bytes * staging->mesh_count / staging->stage_count,
+                     .memory_bytes =
+                         mw_memory_bytes(compilation) * staging->mesh_count / staging->stage_count,
                      .diags = mw_diags_new(compilation->arena)};
 }
 
@@ -260,9 +247,7 @@ static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
 {
     const MwStaging *staging = &compilation->staging;
     int stages = staging->stage_count / staging->mesh_count;
-    MwMeshList meshes = {0};
-    if (!choose_meshes(compilation, mesh, &meshes, diags))
-        return false;
+    MwMeshList meshes = choose_meshes(compilation, mesh);
     Shape *shapes = MW_NEW(compilation->arena, Shape, meshes.count);
     const Shape *best = NULL;
     for (int i = 0; i < meshes.count; i++) {

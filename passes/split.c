@@ -25,14 +25,14 @@ enum { ALL = -1, NONE = -2 };
 typedef struct {
     const MwCompilation *compilation;
     const MwGraph *graph;
-    int stages, words; /* words of a set of stages */
-    int only;          /* stage that gets a graph, or ALL, or NONE */
-    uint64_t *runs;    /* [nodes] sets of the stages that run each */
-    uint64_t *takers;  /* [values] sets of the stages that use each, */
-    uint64_t *early;   /* and of those that do before the update */
-    bool *is_free;     /* [nodes] made of constants and the step number alone */
-    bool *is_light;    /* [nodes] or, before the update, element by element of weights */
-    bool *is_fed;      /* [nodes] an input, or element by element of such and constants */
+    int stages, words;   /* words of a set of stages */
+    int only;            /* stage that gets a graph, or ALL, or NONE */
+    uint64_t *runs;      /* [nodes] sets of the stages that run each */
+    uint64_t *takers;    /* [values] sets of the stages that use each, */
+    uint64_t *early;     /* and of those that do before the update */
+    const bool *is_free; /* [nodes] made of constants and the step number alone */
+    bool *is_light;      /* [nodes] or, before the update, element by element of weights */
+    bool *is_fed;        /* [nodes] an input, or element by element of such and constants */
     MwRewrite *rewrites;
     MW_VEC(MwCrossing) crossings;
 } Split;
@@ -96,12 +96,24 @@ static bool is_source(const MwNode *node)
 
 /* ---- Which stages run a node ---- */
 
-static bool is_made_of(const Split *s, const MwNode *node, const bool *set)
+static bool is_made_of(const MwGraph *graph, const MwNode *node, const bool *set)
 {
     for (int k = 0; k < node->operand_count; k++)
-        if (!set[mw_value(s->graph, node->operands[k])->node.index])
+        if (!set[mw_value(graph, node->operands[k])->node.index])
             return false;
     return true;
+}
+
+bool *mw_find_free_nodes(MwArena *arena, const MwGraph *graph)
+{
+    bool *is_free = MW_NEW(arena, bool, graph->nodes.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        bool is_data =
+            node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
+        is_free[n] = !is_data && is_made_of(graph, node, is_free);
+    }
+    return is_free;
 }
 
 static bool is_element_wise(const MwNode *node)
@@ -114,15 +126,12 @@ static void find_light(Split *s)
 {
     for (int n = 0; n < s->graph->nodes.count; n++) {
         const MwNode *node = &s->graph->nodes.at[n];
-        bool is_data =
-            node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
-        s->is_free[n] = !is_data && is_made_of(s, node, s->is_free);
         bool is_simple =
             node->phase != MW_PHASE_UPDATE && node->operand_count > 0 && is_element_wise(node);
         s->is_light[n] = s->is_free[n] || node->op == MW_OP_WEIGHT ||
-                         (is_simple && is_made_of(s, node, s->is_light));
+                         (is_simple && is_made_of(s->graph, node, s->is_light));
         s->is_fed[n] = s->is_free[n] || node->op == MW_OP_INPUT ||
-                       (is_simple && is_made_of(s, node, s->is_fed));
+                       (is_simple && is_made_of(s->graph, node, s->is_fed));
     }
 }
 
@@ -374,7 +383,7 @@ static Split split(const MwCompilation *compilation, int only)
     s.runs = MW_NEW(graph->arena, uint64_t, (int64_t)graph->nodes.count * s.words);
     s.takers = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
     s.early = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
-    s.is_free = MW_NEW(graph->arena, bool, graph->nodes.count);
+    s.is_free = mw_find_free_nodes(graph->arena, graph);
     s.is_light = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.is_fed = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.rewrites = MW_NEW(graph->arena, MwRewrite, s.stages);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whether a layout that was reckoned from estimates has the memory it was said to need. */
 #ifndef MW_PASSES_STAGE_CHECK_H
 #define MW_PASSES_STAGE_CHECK_H
 

@@ -148,9 +148,8 @@ static int slots_of(const Solving *s, int n)
 /* Micro-batches in flight in the middle of a pipeline of such stages. */
 static double usual_in_flight(const Solving *s)
 {
-    const MwCluster *cluster = cluster_of(s->costs);
     double stages =
-        (double)cluster->nodes * cluster->devices_per_node / mw_mesh_devices(&s->cell->mesh);
+        (double)mw_cluster_devices(cluster_of(s->costs)) / mw_mesh_devices(&s->cell->mesh);
     return s->cell->is_chain ? 1 : fmin(s->intra->micro_batches, (stages + 1) / 2);
 }
 
@@ -440,8 +439,7 @@ static int find_quickest(MwStageCosts *costs, const Ways *ways)
 /* With as many micro-batches in flight as there are on the first of as many stages as there can be. */
 static bool fits(const MwStageCosts *costs, const MwStageCost *cost)
 {
-    const MwCluster *cluster = cluster_of(costs);
-    int devices = cluster->nodes * cluster->devices_per_node;
+    int devices = mw_cluster_devices(cluster_of(costs));
     int stages = (int)mw_min(devices / mw_mesh_devices(&cost->mesh), costs->model->layer_count);
     int in_flight = (int)mw_min(costs->model->micro_batches, 2 * stages);
     double saved_bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
@@ -454,9 +452,7 @@ static int recomputations(const MwStageCosts *costs, const Cell *mesh, bool *rec
     const MwCompilation *compilation = &costs->model->cut[0];
     recomputes[0] = mesh->recomputes;
     recomputes[1] = true;
-    bool is_free = compilation->options.remat == MW_REMAT_SEARCH &&
-                   mw_has_value(compilation->graph->train.loss);
-    return is_free ? 2 : 1;
+    return compilation->options.remat == MW_REMAT_SEARCH && mw_trains(compilation) ? 2 : 1;
 }
 
 /* Wants leaner ways, unless the quickest has memory enough. */
@@ -547,14 +543,11 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
 MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int threads)
 {
     const MwCompilation *compilation = &model->cut[0];
-    const MwCluster *cluster = compilation->cluster;
     MwStageCosts *costs = MW_NEW(arena, MwStageCosts, 1);
     *costs = (MwStageCosts){.arena = arena, .model = model, .threads = threads};
-    costs->memory_bytes =
-        (double)(compilation->options.memory_bytes ? compilation->options.memory_bytes
-                                                   : cluster->device.memory_bytes);
+    costs->memory_bytes = (double)mw_memory_bytes(compilation);
     MwStageCost all = mw_stage_costs_bound(costs, 0, model->layer_count,
-                                           cluster->nodes * cluster->devices_per_node);
+                                           mw_cluster_devices(compilation->cluster));
     costs->step_s = step_s(costs, &all);
     return costs;
 }

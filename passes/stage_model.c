@@ -79,7 +79,7 @@ typedef struct {
     MwArena *scratch;
     const MwGraph *graph;
     MwKeyMap classes;
-    bool *is_free;       /* [nodes] made of constants and the step number alone */
+    const bool *is_free; /* [nodes] made of constants and the step number alone */
     int *place;          /* [nodes] position in its layer */
     int *import;         /* [values] as which the layer in hand, */
     int *importer;       /* [values] by its number plus 1, takes it */
@@ -166,13 +166,8 @@ static void look_at(Classifier *c)
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         c->place[n] = count[node->origin.layer]++;
-        c->is_free[n] =
-            node->op != MW_OP_INPUT && node->op != MW_OP_WEIGHT && node->op != MW_OP_STATE;
-        for (int k = 0; k < node->operand_count; k++) {
-            int value = node->operands[k].index;
-            mw_vec_push(c->scratch, &c->users[value], n);
-            c->is_free[n] &= c->is_free[graph->values.at[value].node.index];
-        }
+        for (int k = 0; k < node->operand_count; k++)
+            mw_vec_push(c->scratch, &c->users[node->operands[k].index], n);
     }
     for (int i = 0; i < graph->outputs.count; i++)
         c->leaves[graph->outputs.at[i].value.index] = true;
@@ -195,7 +190,7 @@ static Classifier classifier_new(const MwGraph *graph)
     MwArena *scratch = mw_arena_new();
     Classifier c = {.scratch = scratch,
                     .graph = graph,
-                    .is_free = MW_NEW(scratch, bool, graph->nodes.count),
+                    .is_free = mw_find_free_nodes(scratch, graph),
                     .place = MW_NEW(scratch, int, graph->nodes.count),
                     .import = MW_NEW(scratch, int, graph->values.count),
                     .importer = MW_NEW(scratch, int, graph->values.count),

@@ -50,11 +50,6 @@ typedef struct {
 
 /* ---- Numbers of micro-batches ---- */
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    return b == 0 ? a : greatest_divisor(b, a % b);
-}
-
 /* Which divides the batch of every input; 1 without inputs. */
 static int64_t batch_of(const MwGraph *graph)
 {
@@ -63,7 +58,7 @@ static int64_t batch_of(const MwGraph *graph)
         const MwNode *node = &graph->nodes.at[n];
         const MwTensor *tensor = &graph->values.at[node->first_result].tensor;
         if (node->op == MW_OP_INPUT && tensor->rank > 0)
-            batch = greatest_divisor(tensor->dim[0], batch);
+            batch = mw_common_divisor(tensor->dim[0], batch);
     }
     return mw_max(batch, 1);
 }
@@ -81,9 +76,7 @@ static void add_cut(Trials *t, int micro_batches)
 
 static void list_cuts(Trials *t)
 {
-    int wanted = t->compilation->options.micro_batches;
-    if (wanted == 0)
-        wanted = t->compilation->graph->train.micro_batches;
+    int wanted = mw_wanted_micro_batches(t->compilation);
     int64_t batch = batch_of(t->compilation->graph);
     for (int count = 1; count <= batch && wanted == 0; count++)
         if (batch % count == 0)
@@ -182,13 +175,10 @@ static bool try_one_stage(Trials *t, const Cut *cut)
     MwStageQuestion question = {0, cut->model->layer_count, t->devices, true};
     MwStageCostList list;
     mw_stage_costs_ask(cut->costs, &question, 1, &list);
-    MwPipelineKind kind = !mw_has_value(t->compilation->graph->train.loss) ? MW_PIPELINE_INFERENCE
-                          : t->compilation->options.has_schedule ? t->compilation->options.schedule
-                                                                 : MW_PIPELINE_1F1B;
     MwStageLayout best = {0};
     for (int i = 0; i < list.count; i++) {
         MwLayoutStage stage = {0, cut->model->layer_count, 0, list.at[i], 0};
-        MwStageLayout layout = {.kind = kind,
+        MwStageLayout layout = {.kind = mw_usual_schedule(t->compilation),
                                 .micro_batches = cut->model->micro_batches,
                                 .chunks = 1,
                                 .stage_count = 1,
@@ -307,7 +297,7 @@ static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, i
 static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
 {
     const MwCompileOptions *options = &t->compilation->options;
-    if (mw_has_value(t->compilation->graph->train.loss) != mw_pipeline_info(kind)->trains)
+    if (mw_trains(t->compilation) != mw_pipeline_info(kind)->trains)
         return false;
     if (options->has_schedule && mw_pipeline_info(kind)->trains)
         return options->schedule == kind;
@@ -436,7 +426,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     Trials t = {.query = query,
                 .compilation = compilation,
                 .arena = compilation->arena,
-                .devices = compilation->cluster->nodes * compilation->cluster->devices_per_node,
+                .devices = mw_cluster_devices(compilation->cluster),
                 .memory_bytes = query->memory_bytes,
                 .out = &out};
     list_cuts(&t);

@@ -19,7 +19,7 @@
 static int device_count(const MwCompilation *compilation)
 {
     const MwCluster *cluster = compilation->cluster;
-    return cluster ? cluster->nodes * cluster->devices_per_node : 1;
+    return cluster ? mw_cluster_devices(cluster) : 1;
 }
 
 /* ---- Nothing to decide ---- */
@@ -41,28 +41,13 @@ static const int *cut_layers(MwArena *arena, int layers, int stages)
     return stage;
 }
 
-static MwPipelineKind default_kind(const MwCompilation *compilation)
-{
-    if (!mw_has_value(compilation->graph->train.loss))
-        return MW_PIPELINE_INFERENCE;
-    return compilation->options.has_schedule ? compilation->options.schedule : MW_PIPELINE_1F1B;
-}
-
-static int default_micro_batches(const MwCompilation *compilation)
-{
-    int count = compilation->options.micro_batches;
-    if (count == 0)
-        count = compilation->graph->train.micro_batches;
-    return (int)mw_max(count, 1);
-}
-
 static void cut_evenly(MwCompilation *compilation)
 {
     MwArena *arena = compilation->arena;
     int meshes = (int)mw_max(compilation->options.stages, 1);
     int chunks = (int)mw_max(compilation->options.chunks, 1);
     int layers = mw_layer_count(compilation->graph);
-    int micro_batches = default_micro_batches(compilation);
+    int micro_batches = (int)mw_max(mw_wanted_micro_batches(compilation), 1);
     bool *remat = MW_NEW(arena, bool, layers);
     for (int l = 0; l < layers; l++)
         remat[l] = compilation->options.remat == MW_REMAT_ALL;
@@ -74,8 +59,8 @@ static void cut_evenly(MwCompilation *compilation)
                     .layer_remat = remat,
                     .layer_count = layers,
                     .micro_batches = micro_batches,
-                    .schedule = mw_pipeline_schedule_new(arena, default_kind(compilation), meshes,
-                                                         micro_batches, chunks)};
+                    .schedule = mw_pipeline_schedule_new(arena, mw_usual_schedule(compilation),
+                                                         meshes, micro_batches, chunks)};
 }
 
 /* Whether the graph is that of a model still, and not what later passes made of one. */
@@ -242,17 +227,11 @@ static void take_layout(MwCompilation *compilation, const MwStageTrials *trials)
 /* How far above the memory an estimate must be for it to be beyond doubt. */
 static const double DOUBT = 1.2;
 
-static double memory_of(const MwCompilation *compilation)
-{
-    int64_t bytes = compilation->options.memory_bytes;
-    return (double)(bytes ? bytes : compilation->cluster->device.memory_bytes);
-}
-
 static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials *trials,
                           MwDiags *diags)
 {
     MwArena *arena = compilation->arena;
-    double memory = memory_of(compilation);
+    double memory = (double)mw_memory_bytes(compilation);
     int devices = device_count(compilation);
     mw_diag_error(diags, mw_span_none(),
                   "the model does not fit the cluster: in the leanest way found a device needs %s "
@@ -288,17 +267,17 @@ static bool refuse_stages(const MwCompilation *compilation, const MwStageTrials 
     return false;
 }
 
-/* As many meshes as there are stages, or as it takes, use all devices. */
-static bool check_mesh(const MwCompilation *compilation, MwDiags *diags)
+/* As many meshes as there are stages (0: as it takes) use all devices. */
+static bool check_mesh(const MwCompilation *compilation, int stages, MwDiags *diags)
 {
     const MwMeshShape *wanted = &compilation->options.mesh;
-    int stages = compilation->options.stages, all = device_count(compilation);
+    int all = device_count(compilation);
     int devices = wanted->axis_count ? mw_mesh_devices(wanted) : 1;
     char mesh[MW_MESH_TEXT_BYTES];
     if (wanted->axis_count == 0 || (stages ? devices * stages == all : all % devices == 0))
         return true;
     mw_mesh_text(wanted, mesh);
-    if (stages)
+    if (stages > 1)
         mw_diag_error(diags, mw_span_none(),
                       "%d stages of --mesh %s have %d devices, cluster %s has %d", stages, mesh,
                       devices * stages, compilation->cluster->name, all);
@@ -314,7 +293,8 @@ static bool take(MwCompilation *compilation, const MwStageTrials *trials, int le
 {
     bool lacks_memory = isfinite(trials->needed_bytes);
     if (!trials->found && lacks_memory &&
-        (!trials->has_layout || trials->needed_bytes > DOUBT * memory_of(compilation)))
+        (!trials->has_layout ||
+         trials->needed_bytes > DOUBT * (double)mw_memory_bytes(compilation)))
         return refuse_memory(compilation, trials, diags);
     if (!trials->has_layout &&
         (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES))
@@ -343,8 +323,7 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
     if (!options->has_schedule)
         return true;
     const MwPipelineInfo *info = mw_pipeline_info(options->schedule);
-    bool trains = mw_has_value(compilation->graph->train.loss);
-    if (trains && !info->trains)
+    if (mw_trains(compilation) && !info->trains)
         mw_diag_error(diags, compilation->graph->train.span,
                       "--schedule %s has no backward, and this model is trained", info->name);
     else if (options->chunks > 1 && !info->chunked)
@@ -370,16 +349,17 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
         return false;
     bool is_decided = device_count(compilation) == 1 || compilation->options.stages == 1 ||
                       mw_layer_count(compilation->graph) == 1 || !is_whole(compilation->graph);
+    int stages = (int)mw_max(compilation->options.stages, is_decided);
+    if (compilation->cluster && !check_mesh(compilation, stages, diags))
+        return false;
     if (is_decided) {
         cut_evenly(compilation);
         return true;
     }
-    if (!check_mesh(compilation, diags))
-        return false;
     MwStageTrialsQuery query = {.compilation = compilation,
                                 .layer_stage = pins.stage,
                                 .least_stages = pins.least_stages,
-                                .memory_bytes = memory_of(compilation),
+                                .memory_bytes = (double)mw_memory_bytes(compilation),
                                 .threads = mw_parallel_threads()};
     MwStageTrials trials = mw_stage_trials(&query);
     return take(compilation, &trials, pins.least_stages, diags);

@@ -202,7 +202,7 @@ END_TEST
 static void check_monotone(const MwCluster *cluster, const char *mesh_text)
 {
     MwMeshShape mesh = mesh_of(mesh_text);
-    if (mw_mesh_devices(&mesh) > cluster->nodes * cluster->devices_per_node)
+    if (mw_mesh_devices(&mesh) > mw_cluster_devices(cluster))
         return;
     MwCostModel model = mw_cost_model(cluster, &mesh);
     bool has_trees = strcmp(cluster->backend, "cuda") == 0;

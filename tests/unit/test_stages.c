@@ -122,7 +122,7 @@ static void price(Enumeration *e, int count)
 static void enumerate(Enumeration *e, int count, int begin, int devices, int row)
 {
     const MwCluster *cluster = e->query->model->cut[0].cluster;
-    int all = cluster->nodes * cluster->devices_per_node;
+    int all = mw_cluster_devices(cluster);
     if (begin == e->query->model->layer_count && devices == all && count >= 2) {
         price(e, count);
         return;
