@@ -13,6 +13,7 @@
  *     1f1b      p - 1 - i     0        p - i
  *     zb-h1     p - 1 - i     i        p
  *     zb-h2     2(p - 1 - i)  2i       2p - 1
+ *     inference 0             0        1
  *
  * In flight are at most ahead + 1 + behind. A backward that waits for the mesh after it then finds
  * weight gradients to do meanwhile, and since every mesh keeps back as many as it ran fewer forwards
@@ -24,18 +25,42 @@
  * and ZB-H2 of "Zero Bubble Pipeline Parallelism" (Qi et al. 2023, sections 2.1 and 2.2, figure 3). */
 #include "passes/schedule_order.h"
 
-static void state_in_flight(MwMeshSchedule *mesh, int count)
+typedef struct {
+    int64_t ahead, behind;
+} Lead;
+
+static Lead lead_of(MwPipelineKind kind, int meshes, int mesh, int micro_batches)
 {
-    mesh->in_flight = mesh->slots[0] = count;
+    const int64_t after = meshes - 1 - mesh;
+    switch (kind) {
+    case MW_PIPELINE_GPIPE:
+        return (Lead){micro_batches, 0};
+    case MW_PIPELINE_1F1B:
+        return (Lead){after, 0};
+    case MW_PIPELINE_ZB_H1:
+        return (Lead){after, mesh};
+    case MW_PIPELINE_ZB_H2:
+        return (Lead){2 * after, 2 * (int64_t)mesh};
+    case MW_PIPELINE_INFERENCE:
+        return (Lead){0, 0};
+    case MW_PIPELINE_INTERLEAVED:
+    case MW_PIPELINE_COUNT:
+        break;
+    }
+    MW_UNREACHABLE();
 }
 
-static void add_training(MwPipelineSchedule *schedule, int mesh_index, int64_t ahead,
-                         int64_t behind)
+int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches)
 {
-    MwMeshSchedule *mesh = &schedule->meshes[mesh_index];
+    Lead lead = lead_of(kind, meshes, mesh, micro_batches);
+    return (int)mw_min(lead.ahead + 1 + lead.behind, micro_batches);
+}
+
+static void add_training(const MwPipelineSchedule *schedule, MwMeshSchedule *mesh, Lead lead)
+{
     const int m = schedule->micro_batches;
     const bool splits = mw_pipeline_info(schedule->kind)->splits;
-    const int forwards = (int)mw_min(ahead, m), trailing = (int)mw_min(behind, m);
+    const int forwards = (int)mw_min(lead.ahead, m), trailing = (int)mw_min(lead.behind, m);
     for (int i = 0; i < forwards; i++)
         mw_mesh_schedule_add(mesh, MW_TASK_FORWARD, i, 0);
     for (int i = 0; i < m; i++) {
@@ -47,43 +72,18 @@ static void add_training(MwPipelineSchedule *schedule, int mesh_index, int64_t a
     }
     for (int i = m - trailing; i < m; i++)
         mw_mesh_schedule_add(mesh, MW_TASK_WEIGHT, i, 0);
-    state_in_flight(mesh, (int)mw_min(ahead + 1 + behind, m));
 }
 
-void mw_pipeline_order_gpipe(MwPipelineSchedule *schedule)
+void mw_pipeline_order_one_chunk(MwPipelineSchedule *schedule)
 {
-    for (int i = 0; i < schedule->mesh_count; i++)
-        add_training(schedule, i, schedule->micro_batches, 0);
-}
-
-void mw_pipeline_order_1f1b(MwPipelineSchedule *schedule)
-{
-    for (int i = 0; i < schedule->mesh_count; i++)
-        add_training(schedule, i, schedule->mesh_count - 1 - i, 0);
-}
-
-/* ZB-H1 with `depth` 1, ZB-H2 with 2. */
-static void add_zero_bubble(MwPipelineSchedule *schedule, int64_t depth)
-{
-    for (int i = 0; i < schedule->mesh_count; i++)
-        add_training(schedule, i, depth * (schedule->mesh_count - 1 - i), depth * i);
-}
-
-void mw_pipeline_order_zb_h1(MwPipelineSchedule *schedule)
-{
-    add_zero_bubble(schedule, 1);
-}
-
-void mw_pipeline_order_zb_h2(MwPipelineSchedule *schedule)
-{
-    add_zero_bubble(schedule, 2);
-}
-
-void mw_pipeline_order_inference(MwPipelineSchedule *schedule)
-{
-    for (int i = 0; i < schedule->mesh_count; i++) {
-        for (int m = 0; m < schedule->micro_batches; m++)
-            mw_mesh_schedule_add(&schedule->meshes[i], MW_TASK_FORWARD, m, 0);
-        state_in_flight(&schedule->meshes[i], 1);
+    const int meshes = schedule->mesh_count, m = schedule->micro_batches;
+    const bool trains = mw_pipeline_info(schedule->kind)->trains;
+    for (int i = 0; i < meshes; i++) {
+        MwMeshSchedule *mesh = &schedule->meshes[i];
+        if (trains)
+            add_training(schedule, mesh, lead_of(schedule->kind, meshes, i, m));
+        for (int k = 0; k < m && !trains; k++)
+            mw_mesh_schedule_add(mesh, MW_TASK_FORWARD, k, 0);
+        mesh->in_flight = mesh->slots[0] = mw_pipeline_in_flight(schedule->kind, meshes, i, m);
     }
 }
