@@ -84,7 +84,7 @@ double mw_stage_check(const MwStageModel *model, const MwStageLayout *layout, do
         const MwLayoutStage *stage = &layout->stages[i];
         if (stage->needed_bytes * layout->chunks > CLOSE * memory_bytes)
             check.graphs[i] =
-                mw_stage_model_graph(model, stage->begin, stage->end, stage->cost.recomputes);
+                mw_stage_model_graph(model, stage->begin, stage->end, stage->cost.recomputed > 0);
     }
     mw_parallel(threads, layout->stage_count, check_stage, &check);
     double most = 0;

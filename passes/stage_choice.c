@@ -159,7 +159,7 @@ static MwLayoutStage stage_of(const Choice *c, const MwStageChoice *choice)
 
 static bool is_same_way(const MwStageCost *a, const MwStageCost *b)
 {
-    bool same = a->recomputes == b->recomputes && a->price == b->price &&
+    bool same = (a->recomputed > 0) == (b->recomputed > 0) && a->price == b->price &&
                 a->mesh.axis_count == b->mesh.axis_count;
     for (int i = 0; i < a->mesh.axis_count && same; i++)
         same = a->mesh.size[i] == b->mesh.size[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  the model with its layers, and which of them on how many devices.
- * Out: their costs (stage_cost.h).
+ * Out: their costs (stage_cost.h), from those of cells (stage_cell.h).
  *
  * Where a run of n >= 2 layers i .. j - 1 in [b, e) is alike, with C for any of the costs but the
  * peak, which is the greatest,
@@ -10,38 +10,21 @@
  * so that a layer's border with its like counts as often as there is one. The layers themselves are
  * asked as one and as two.
  *
- * The price of memory is in picoseconds a byte: with the price the objective is
- * time + price * (kept + in flight * saved). It is a share of what it costs to use all the memory of
- * a device, which is the time that a step takes at least. */
+ * Between no layer that recomputes and all of them lie ways in which some do, those first whose
+ * recomputation saves the most memory for its time. A layer's share of what all together save and
+ * take is reckoned from layers as stages of their own. */
 #include "passes/stage_cost.h"
 
 #include "passes/key_map.h"
-#include "passes/liveness.h"
 #include "passes/parallel.h"
 #include "passes/sharding.h"
-#include "passes/units.h"
 
-static const double PRICES[] = {0, 0.1, 2};
-enum { PRICE_COUNT = MW_COUNT(PRICES) };
-
-/* How near the best an answer must be. */
-static const double GAP = 0.01;
+#include <math.h>
 
 /* Meshes that are tried at other prices and with recomputation: the quickest. */
 enum { FINALISTS = 2 };
 
-/* Layers as they are solved, on one mesh. */
-typedef struct {
-    int begin, end;
-    bool recomputes, is_chain;
-    MwMeshShape mesh;
-    const MwGraph *graph;
-    bool solved[PRICE_COUNT], possible[PRICE_COUNT];
-    bool wanted[PRICE_COUNT];
-    MwStageCost cost[PRICE_COUNT];
-} Cell;
-
-typedef MW_VEC(Cell *) Cells;
+typedef MW_VEC(MwStageCell *) Cells;
 
 struct MwStageCosts {
     MwArena *arena;
@@ -50,7 +33,7 @@ struct MwStageCosts {
     MwKeyMap cells;  /* by interval class, mesh, recomputation and chain */
     MwKeyMap graphs; /* by interval class and recomputation */
     Cells queue;     /* that are to be solved next */
-    double step_s;   /* that a step takes at least */
+    MwStageMarket market;
     double memory_bytes;
 };
 
@@ -83,7 +66,7 @@ static const MwGraph *graph_of(MwStageCosts *costs, int begin, int end, bool rec
     return *at;
 }
 
-static Cell *cell_of(MwStageCosts *costs, const Term *term, const Cell *like)
+static MwStageCell *cell_of(MwStageCosts *costs, const Term *term, const MwStageCell *like)
 {
     int key[6 + MW_MAX_AXES] = {class_of(costs, term->begin, term->end), like->recomputes,
                                 like->is_chain, like->mesh.axis_count};
@@ -92,194 +75,19 @@ static Cell *cell_of(MwStageCosts *costs, const Term *term, const Cell *like)
     void **at = mw_key_map_at(costs->arena, &costs->cells, key, sizeof key);
     if (*at)
         return *at;
-    Cell *cell = *at = MW_NEW(costs->arena, Cell, 1);
+    MwStageCell *cell = *at = MW_NEW(costs->arena, MwStageCell, 1);
     *cell = *like;
     cell->begin = term->begin;
     cell->end = term->end;
     return cell;
 }
 
-/* ---- Solving a cell ---- */
-
-typedef struct {
-    MwArena *arena; /* of the thread */
-    const MwStageCosts *costs;
-    Cell *cell;
-    MwIntraProblem *intra;
-    const MwLife *lives;
-} Solving;
-
-typedef enum { PASSING, KEPT, SAVED, SAVED_LATE, SAVED_FOR_WEIGHTS, STAY_COUNT } Stay;
-
-static bool is_stored(const MwNode *node)
-{
-    return node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
-}
-
-/* How long the results of a node stay, if they are stored at all. */
-static Stay stay_of(const Solving *s, int n)
-{
-    const MwNode *node = &s->intra->graph->nodes.at[n];
-    Stay stay = is_stored(node) ? KEPT : PASSING;
-    for (int v = node->first_result; v < node->first_result + node->result_count; v++) {
-        const MwLife *life = &s->lives[v];
-        if (stay != PASSING || life->storage != MW_STORE_OWN || life->from == MW_PHASE_UPDATE ||
-            (life->from == life->to && !life->spans))
-            continue;
-        if (life->to == MW_PHASE_UPDATE || life->from == life->to)
-            stay = KEPT;
-        else if (life->from != MW_PHASE_FORWARD)
-            stay = SAVED_FOR_WEIGHTS;
-        else
-            stay = life->to == MW_PHASE_BACKWARD ? SAVED : SAVED_LATE;
-    }
-    return stay;
-}
-
-static int slots_of(const Solving *s, int n)
-{
-    const MwNode *node = &s->intra->graph->nodes.at[n];
-    int slots = 1;
-    for (int v = node->first_result; v < node->first_result + node->result_count; v++)
-        slots = (int)mw_max(slots, s->lives[v].slots);
-    return slots;
-}
-
-/* Micro-batches in flight in the middle of a pipeline of such stages. */
-static double usual_in_flight(const Solving *s)
-{
-    double stages =
-        (double)mw_cluster_devices(cluster_of(s->costs)) / mw_mesh_devices(&s->cell->mesh);
-    return s->cell->is_chain ? 1 : fmin(s->intra->micro_batches, (stages + 1) / 2);
-}
-
-/* The problem with the price of memory on its strategies. */
-static MwProblem priced(const Solving *s, double price)
-{
-    MwProblem problem = s->intra->problem;
-    if (price == 0)
-        return problem;
-    double ps_per_byte = price * s->costs->step_s * 1e12 / s->costs->memory_bytes;
-    problem.nodes =
-        mw_arena_dup(s->arena, problem.nodes, sizeof *problem.nodes * (size_t)problem.node_count);
-    for (int n = 0; n < problem.node_count; n++) {
-        MwProblemNode *node = &problem.nodes[n];
-        Stay stay = node->usage ? stay_of(s, n) : PASSING;
-        if (stay == PASSING)
-            continue;
-        double weight = stay == KEPT ? ps_per_byte : ps_per_byte * usual_in_flight(s);
-        int64_t *cost = MW_NEW(s->arena, int64_t, node->strategy_count);
-        for (int i = 0; i < node->strategy_count; i++)
-            cost[i] =
-                mw_min(node->cost[i] + llround(weight * (double)node->usage[i]), MW_COST_INFINITE);
-        node->cost = cost;
-    }
-    return problem;
-}
-
-static void measure_time(const Solving *s, const int *choice, MwStageCost *cost)
-{
-    const MwGraph *graph = s->intra->graph;
-    const MwProblem *problem = &s->intra->problem;
-    double seconds[MW_PHASE_COUNT] = {0};
-    int operands = 0;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        seconds[graph->nodes.at[n].phase] += mw_seconds(problem->nodes[n].cost[choice[n]]);
-        operands += graph->nodes.at[n].operand_count;
-    }
-    /* Edges of operands come first; what an assignment reshards belongs to what makes the value. */
-    for (int e = 0; e < problem->edge_count; e++) {
-        const MwProblemEdge *edge = &problem->edges[e];
-        int at = choice[edge->a] * problem->nodes[edge->b].strategy_count + choice[edge->b];
-        seconds[graph->nodes.at[e < operands ? edge->b : edge->a].phase] +=
-            mw_seconds(edge->cost[at]);
-    }
-    cost->forward_s = seconds[MW_PHASE_FORWARD] / s->intra->micro_batches;
-    cost->backward_s = seconds[MW_PHASE_BACKWARD] / s->intra->micro_batches;
-    cost->weight_s = seconds[MW_PHASE_BACKWARD_WEIGHT] / s->intra->micro_batches;
-    cost->step_s = seconds[MW_PHASE_UPDATE];
-}
-
-static void measure_memory(const Solving *s, int *choice, MwStageCost *cost)
-{
-    const MwProblem *problem = &s->intra->problem;
-    double bytes[STAY_COUNT] = {0};
-    for (int n = 0; n < problem->node_count; n++) {
-        if (!problem->nodes[n].usage ||
-            (s->cell->is_chain && !is_stored(&s->intra->graph->nodes.at[n])))
-            continue;
-        double all = (double)problem->nodes[n].usage[choice[n]];
-        Stay stay = stay_of(s, n);
-        double of_one = stay == KEPT ? all : all / slots_of(s, n);
-        bytes[stay] += of_one;
-        bytes[KEPT] += stay == PASSING ? 0 : all - of_one;
-    }
-    cost->kept_bytes = bytes[KEPT];
-    cost->saved_bytes = bytes[SAVED];
-    cost->late_bytes = bytes[SAVED_LATE];
-    cost->weight_bytes = bytes[SAVED_FOR_WEIGHTS];
-    MwSharding sharding = {.problem = s->intra, .choice = choice};
-    double longer = bytes[KEPT] + bytes[SAVED] + bytes[SAVED_LATE] + bytes[SAVED_FOR_WEIGHTS];
-    cost->peak_bytes = fmax(0, (double)mw_sharding_peak(&sharding) - longer);
-}
-
-static void solve_at(const Solving *s, int price)
-{
-    Cell *cell = s->cell;
-    MwProblem problem = priced(s, PRICES[price]);
-    MwSolution solution =
-        mw_solve(s->arena, &problem, &(MwSolveOptions){.gap = GAP, .quick = true});
-    cell->possible[price] = solution.choice != NULL;
-    if (!solution.choice)
-        return;
-    cell->cost[price] = (MwStageCost){.mesh = cell->mesh, .recomputes = cell->recomputes};
-    measure_time(s, solution.choice, &cell->cost[price]);
-    measure_memory(s, solution.choice, &cell->cost[price]);
-}
-
-/* One slot for each of what waits between tasks, so that it can be told from what does not. */
-static MwFlight unit_flight(int micro_batches)
-{
-    MwFlight flight = {.micro_batches = micro_batches};
-    for (int from = 0; from < MW_PHASE_COUNT; from++)
-        for (int to = 0; to < MW_PHASE_COUNT; to++)
-            flight.slots[from][to] = 1;
-    return flight;
-}
-
-static void solve_cell(void *context, int i)
-{
-    const MwStageCosts *costs = context;
-    Solving s = {.arena = mw_arena_new(), .costs = costs, .cell = costs->queue.at[i]};
-    MwGraph graph = *s.cell->graph;
-    graph.arena = s.arena;
-    MwFlight flight = unit_flight(costs->model->micro_batches);
-    MwIntraQuery query = {.graph = &graph,
-                          .cluster = cluster_of(costs),
-                          .mesh = s.cell->mesh,
-                          .micro_batches = costs->model->micro_batches,
-                          .flight = s.cell->is_chain ? NULL : &flight,
-                          .memory_bytes = MW_USAGE_UNLIMITED};
-    s.intra = mw_intra_problem(s.arena, &query, mw_diags_new(s.arena));
-    if (s.intra)
-        s.lives = mw_liveness(s.arena, &graph, query.flight);
-    for (int price = 0; price < PRICE_COUNT; price++) {
-        if (!s.cell->wanted[price])
-            continue;
-        s.cell->wanted[price] = false;
-        s.cell->solved[price] = true;
-        if (s.intra)
-            solve_at(&s, price);
-    }
-    mw_arena_free(&s.arena);
-}
-
-static void want(MwStageCosts *costs, Cell *cell, int price)
+static void want(MwStageCosts *costs, MwStageCell *cell, int price)
 {
     if (cell->solved[price])
         return;
     bool is_queued = false;
-    for (int i = 0; i < PRICE_COUNT; i++)
+    for (int i = 0; i < MW_MEMORY_PRICES; i++)
         is_queued |= cell->wanted[i];
     cell->wanted[price] = true;
     if (is_queued)
@@ -288,9 +96,15 @@ static void want(MwStageCosts *costs, Cell *cell, int price)
     mw_vec_push(costs->arena, &costs->queue, cell);
 }
 
+static void solve_queued(void *context, int i)
+{
+    const MwStageCosts *costs = context;
+    mw_stage_cell_solve(costs->queue.at[i], &costs->market);
+}
+
 static void solve_wanted(MwStageCosts *costs)
 {
-    mw_parallel(costs->threads, costs->queue.count, solve_cell, costs);
+    mw_parallel(costs->threads, costs->queue.count, solve_queued, costs);
     costs->queue.count = 0;
 }
 
@@ -338,16 +152,17 @@ static void decompose(MwStageCosts *costs, Terms *terms, int begin, int end)
 }
 
 /* The costs of layers from those of their parts; false if some part cannot be. */
-static bool add_up(MwStageCosts *costs, const Terms *terms, const Cell *like, int price,
+static bool add_up(MwStageCosts *costs, const Terms *terms, const MwStageCell *like, int price,
                    MwStageCost *sum)
 {
-    *sum = (MwStageCost){.mesh = like->mesh, .recomputes = like->recomputes, .price = price};
+    *sum = (MwStageCost){.mesh = like->mesh, .price = price};
     for (int i = 0; i < terms->count; i++) {
-        const Cell *cell = cell_of(costs, &terms->at[i], like);
+        const MwStageCell *cell = cell_of(costs, &terms->at[i], like);
         const MwStageCost *cost = &cell->cost[price];
         double weight = terms->at[i].weight;
         if (!cell->possible[price])
             return false;
+        sum->recomputed += (int)weight * cost->recomputed;
         sum->forward_s += weight * cost->forward_s;
         sum->backward_s += weight * cost->backward_s;
         sum->weight_s += weight * cost->weight_s;
@@ -367,7 +182,7 @@ static bool add_up(MwStageCosts *costs, const Terms *terms, const Cell *like, in
     return true;
 }
 
-static void want_all(MwStageCosts *costs, const Terms *terms, const Cell *like, int price)
+static void want_all(MwStageCosts *costs, const Terms *terms, const MwStageCell *like, int price)
 {
     for (int i = 0; i < terms->count; i++)
         want(costs, cell_of(costs, &terms->at[i], like), price);
@@ -379,7 +194,7 @@ static void want_all(MwStageCosts *costs, const Terms *terms, const Cell *like, 
 typedef struct {
     Terms terms;
     int mesh_count;
-    Cell *meshes; /* [mesh_count] what to ask, but for the layers */
+    MwStageCell *meshes; /* [mesh_count] what to ask, but for the layers */
     bool *is_finalist;
 } Ways;
 
@@ -398,13 +213,14 @@ static void list_meshes(MwStageCosts *costs, const MwStageQuestion *question, Wa
         all = mw_mesh_shapes(costs->arena, question->devices);
     else if (mw_mesh_devices(&options->mesh) == question->devices)
         mw_vec_push(costs->arena, &all, options->mesh);
-    ways->meshes = MW_NEW(costs->arena, Cell, all.count);
+    ways->meshes = MW_NEW(costs->arena, MwStageCell, all.count);
     ways->is_finalist = MW_NEW(costs->arena, bool, all.count);
     for (int i = 0; i < all.count; i++)
         if (options->mesh.axis_count > 0 || lies_well(cluster_of(costs), &all.at[i]))
-            ways->meshes[ways->mesh_count++] = (Cell){.mesh = all.at[i],
-                                                      .is_chain = question->is_chain,
-                                                      .recomputes = options->remat == MW_REMAT_ALL};
+            ways->meshes[ways->mesh_count++] =
+                (MwStageCell){.mesh = all.at[i],
+                              .is_chain = question->is_chain,
+                              .recomputes = options->remat == MW_REMAT_ALL};
 }
 
 static void begin(MwStageCosts *costs, const MwStageQuestion *question, Ways *ways)
@@ -447,7 +263,7 @@ static bool fits(const MwStageCosts *costs, const MwStageCost *cost)
 }
 
 /* Recomputation too, if it is free and there is a backward. */
-static int recomputations(const MwStageCosts *costs, const Cell *mesh, bool *recomputes)
+static int recomputations(const MwStageCosts *costs, const MwStageCell *mesh, bool *recomputes)
 {
     const MwCompilation *compilation = &costs->model->cut[0];
     recomputes[0] = mesh->recomputes;
@@ -467,9 +283,9 @@ static void seek_leaner(MwStageCosts *costs, Ways *ways)
         ways->is_finalist[best] = true;
         bool recomputes[2];
         for (int r = 0; r < recomputations(costs, &ways->meshes[best], recomputes); r++) {
-            Cell like = ways->meshes[best];
+            MwStageCell like = ways->meshes[best];
             like.recomputes = recomputes[r];
-            for (int price = 0; price < PRICE_COUNT; price++)
+            for (int price = 0; price < MW_MEMORY_PRICES; price++)
                 want_all(costs, &ways->terms, &like, price);
         }
     }
@@ -482,8 +298,8 @@ static MwStageCostList list_ways(MwStageCosts *costs, const Ways *ways)
         bool recomputes[2];
         int ends = recomputations(costs, &ways->meshes[i], recomputes);
         for (int r = 0; r < (ways->is_finalist[i] ? ends : 1); r++)
-            for (int price = 0; price < (ways->is_finalist[i] ? PRICE_COUNT : 1); price++) {
-                Cell like = ways->meshes[i];
+            for (int price = 0; price < (ways->is_finalist[i] ? MW_MEMORY_PRICES : 1); price++) {
+                MwStageCell like = ways->meshes[i];
                 MwStageCost cost;
                 like.recomputes = recomputes[r];
                 if (add_up(costs, &ways->terms, &like, price, &cost))
@@ -512,7 +328,7 @@ void mw_stage_costs_ask(MwStageCosts *costs, const MwStageQuestion *questions, i
 /* On one device there is one way; without memory limit. */
 static MwStageCost on_one_device(MwStageCosts *costs, int begin, int end, bool recomputes)
 {
-    Cell like = {.mesh = {1, {1}}, .recomputes = recomputes};
+    MwStageCell like = {.mesh = {1, {1}}, .recomputes = recomputes};
     Terms terms = {0};
     MwStageCost cost;
     decompose(costs, &terms, begin, end);
@@ -544,10 +360,11 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int 
 {
     const MwCompilation *compilation = &model->cut[0];
     MwStageCosts *costs = MW_NEW(arena, MwStageCosts, 1);
-    *costs = (MwStageCosts){.arena = arena, .model = model, .threads = threads};
+    *costs = (MwStageCosts){
+        .arena = arena, .model = model, .threads = threads, .market = {.model = model}};
     costs->memory_bytes = (double)mw_memory_bytes(compilation);
     MwStageCost all = mw_stage_costs_bound(costs, 0, model->layer_count,
                                            mw_cluster_devices(compilation->cluster));
-    costs->step_s = step_s(costs, &all);
+    costs->market.ps_per_byte = step_s(costs, &all) * 1e12 / costs->memory_bytes;
     return costs;
 }

@@ -9,21 +9,7 @@
 #ifndef MW_PASSES_STAGE_COST_H
 #define MW_PASSES_STAGE_COST_H
 
-#include "passes/stage_model.h"
-
-/* Seconds, and bytes of one device. */
-typedef struct {
-    MwMeshShape mesh;
-    bool recomputes;
-    int price;                              /* of memory, at which it was the best; 0: none */
-    double forward_s, backward_s, weight_s; /* of a micro-batch; weight: gradients of weights */
-    double step_s;     /* once a step: gradients are synchronised, weights updated */
-    double kept_bytes; /* all through the step */
-    /* Of each micro-batch, from forward to backward, from forward to the gradients of weights, and from
-     * backward to these. */
-    double saved_bytes, late_bytes, weight_bytes;
-    double peak_bytes; /* beside these while a task runs */
-} MwStageCost;
+#include "passes/stage_cell.h"
 
 typedef MW_VEC(MwStageCost) MwStageCostList;
 

@@ -205,7 +205,7 @@ static void take_layout(MwCompilation *compilation, const MwStageTrials *trials)
                         .shape = mesh_count > 1 ? stage->cost.mesh : (MwMeshShape){0}};
         for (int l = stage->begin; l < stage->end; l++) {
             layer_stage[l] = s;
-            remat[l] = stage->cost.recomputes;
+            remat[l] = stage->cost.recomputed > 0;
         }
     }
     compilation->staging =
