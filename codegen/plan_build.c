@@ -10,6 +10,7 @@
 #include "codegen/plan_timeline.h"
 #include "ir/print.h"
 #include "passes/report.h"
+#include "passes/schedule_check.h"
 #include "passes/transfer_cost.h"
 
 typedef struct {
@@ -334,12 +335,14 @@ static void build_alternatives(Builder *b)
     }
 }
 
-static double predict_step(const Builder *b)
+static double predict_step(const Builder *b, MwDiags *diags)
 {
+    const MwPipelineSchedule *schedule = staging_of(b)->schedule;
     const MwPlanEnds *ends = mw_plan_transfer_ends(b->arena, b->plan);
     const MwStageTimes *times = mw_plan_stage_times(b->arena, b->plan, ends);
-    return mw_timeline_new(b->arena, staging_of(b)->schedule, times)->total +
-           mw_plan_update_s(b->plan, ends);
+    const MwTimeline *timeline = mw_timeline_new(b->arena, schedule, times);
+    MW_ASSERT(mw_timeline_check(b->arena, schedule, times, timeline, diags));
+    return timeline->total + mw_plan_update_s(b->plan, ends);
 }
 
 /* ---- The plan ---- */
@@ -352,13 +355,16 @@ static int rank_count(const MwStaging *staging)
     return count;
 }
 
-static bool fits_memory(const Builder *b, const MwPlanMesh *mesh, MwDiags *diags)
+static bool fits_memory(const Builder *b, int index, MwDiags *diags)
 {
+    const MwPlanMesh *mesh = &b->plan->meshes[index];
     const MwCompilation *c = b->compilation;
     int64_t limit = mw_memory_bytes(c);
     if (!limit || mesh->arena_bytes <= limit)
         return true;
-    mw_diag_error(diags, mw_span_none(), "a device needs %s of memory: %s more than the %s it has",
+    mw_diag_error(diags, mw_span_none(),
+                  "a device%s needs %s of memory: %s more than the %s it has",
+                  c->staging.mesh_count > 1 ? mw_arena_printf(b->arena, " of mesh %d", index) : "",
                   mw_bytes_text(b->arena, (double)mesh->arena_bytes),
                   mw_bytes_text(b->arena, (double)(mesh->arena_bytes - limit)),
                   mw_bytes_text(b->arena, (double)limit));
@@ -392,13 +398,13 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
                        .stage_count = staging->stage_count};
     for (int i = 0; i < staging->mesh_count; i++) {
         build_mesh(&b, i);
-        if (!fits_memory(&b, &b.plan->meshes[i], diags))
+        if (!fits_memory(&b, i, diags))
             return NULL;
     }
     build_transfers(&b);
     predict_stages(&b);
     build_alternatives(&b);
-    b.plan->step_s = predict_step(&b);
+    b.plan->step_s = predict_step(&b, diags);
     b.plan->kernels = b.pool->kernels.at;
     b.plan->kernel_count = b.pool->kernels.count;
     b.plan->kernel_source = mw_kernel_pool_source(b.pool);

@@ -24,26 +24,47 @@ static MwTensor whole_batch(const MwStageBuilder *s, const MwTensor *tensor)
     return whole;
 }
 
-/* The least number of entries among the tables that the rows of `value` are looked up in. */
-static int64_t index_bound(const MwStageBuilder *s, MwValueId global_value)
+/* Of two bounds of which 0 is none. */
+static int64_t lesser_bound(int64_t a, int64_t b)
 {
-    const MwGraph *graph = s->stage->local->global;
+    return a && (!b || a < b) ? a : b;
+}
+
+/* The least number of entries among the tables that the rows of `value` are looked up in; 0: none. */
+static int64_t index_bound(const MwGraph *graph, MwValueId value)
+{
     int64_t bound = 0;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         bool looks_up = node->op == MW_OP_EMBEDDING || node->op == MW_OP_PICK;
         int ids = node->op == MW_OP_EMBEDDING ? 0 : 1;
         for (int k = 0; k < node->operand_count; k++) {
-            if (!mw_value_equal(node->operands[k], global_value))
+            if (!mw_value_equal(node->operands[k], value))
                 continue;
             int64_t own = 0;
             if (node->op == MW_OP_IDENTITY)
-                own = index_bound(s, mw_node_result(graph, (MwNodeId){n}, 0));
+                own = index_bound(graph, mw_node_result(graph, (MwNodeId){n}, 0));
             if (looks_up && k == ids) {
                 const MwTensor *table = mw_value_tensor(graph, node->operands[!ids]);
                 own = ids == 0 ? table->dim[0] : table->dim[table->rank - 1];
             }
-            bound = own && (!bound || own < bound) ? own : bound;
+            bound = lesser_bound(bound, own);
+        }
+    }
+    return bound;
+}
+
+/* The bound of an input by its uses in all stages: what it is fed must be the same on all of them. */
+static int64_t input_bound(const MwStageBuilder *s, const char *name)
+{
+    int64_t bound = 0;
+    for (int i = 0; i < s->compilation->staging.stage_count; i++) {
+        const MwGraph *graph = s->compilation->stages[i].local->global;
+        for (int n = 0; n < graph->nodes.count; n++) {
+            MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
+            if (graph->nodes.at[n].op == MW_OP_INPUT &&
+                strcmp(mw_value(graph, value)->name, name) == 0)
+                bound = lesser_bound(bound, index_bound(graph, value));
         }
     }
     return bound;
@@ -62,7 +83,7 @@ void mw_stage_builder_inputs(const MwStageBuilder *s)
                           .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
                           .global = whole_batch(s, global_tensor(s, value)),
                           .spec = spec_of(s, value),
-                          .bound = index_bound(s, s->stage->local->value_global[value.index]),
+                          .bound = input_bound(s, mw_value(graph, value)->name),
                           .program = s->program[mw_storage_input_phase(s->legal, s->units, root)]};
     }
 }

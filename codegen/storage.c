@@ -322,11 +322,6 @@ static void give_results(Storage *s, int position)
 
 /* ---- Offsets ---- */
 
-static int64_t buffer_bytes(const MwStorageBuffer *buffer)
-{
-    return (buffer->slots - 1) * mw_round_up(buffer->bytes, MW_BUFFER_ALIGNMENT) + buffer->bytes;
-}
-
 /* What lives through the step or over tasks lies first; the rest shares what follows. */
 void mw_storage_place(MwArena *arena, MwMeshStorage *mesh)
 {
@@ -337,7 +332,7 @@ void mw_storage_place(MwArena *arena, MwMeshStorage *mesh)
         MwStorageBuffer *buffer = &mesh->buffers.at[i];
         if (buffer->persistent || buffer->spans) {
             buffer->offset = fixed;
-            fixed += mw_round_up(buffer_bytes(buffer), MW_BUFFER_ALIGNMENT);
+            fixed += buffer->slots * mw_slot_bytes(buffer->bytes);
             fixed_live += buffer->bytes * buffer->slots;
         } else {
             lifetimes[moving++] =

@@ -104,28 +104,3 @@ int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, M
     }
     return most;
 }
-
-double mw_pipeline_activations(const MwPipelineSchedule *schedule, int mesh, double weight_share,
-                               double *held)
-{
-    const MwMeshSchedule *order = &schedule->meshes[mesh];
-    const bool trains = mw_pipeline_info(schedule->kind)->trains;
-    const double freed[MW_TASK_KIND_COUNT] = {
-        [MW_TASK_FORWARD] = trains ? 0 : 1,
-        [MW_TASK_BACKWARD] = 1,
-        [MW_TASK_BACKWARD_INPUT] = 1 - weight_share,
-        [MW_TASK_WEIGHT] = weight_share,
-    };
-    int ran[MW_TASK_KIND_COUNT] = {0};
-    double most = 0;
-    for (int i = 0; i < order->task_count; i++) {
-        MwTaskKind kind = order->tasks[i].kind;
-        held[i] = ran[MW_TASK_FORWARD] + (kind == MW_TASK_FORWARD);
-        for (int k = 0; k < MW_TASK_KIND_COUNT;
-             k++) /* counted, not summed up: no rounding adds up */
-            held[i] -= ran[k] * freed[k];
-        most = held[i] > most ? held[i] : most;
-        ran[kind]++;
-    }
-    return most;
-}

@@ -87,11 +87,4 @@ static inline int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh
 int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, MwTaskKind from,
                       MwTaskKind to);
 
-/* Memory over time: fills held[task_count] with the activations that a mesh holds while each task
- * runs. The unit is what one micro-batch keeps of one chunk for its backward, of which
- * `weight_share` (0 to 1) is still needed for the gradients of weights once those of the inputs are
- * done. Gives the greatest. */
-double mw_pipeline_activations(const MwPipelineSchedule *schedule, int mesh, double weight_share,
-                               double *held);
-
 #endif

@@ -48,8 +48,8 @@ static void check_programs(const MwCheck *check)
 
 bool mw_plan_check(const MwPlan *plan, MwDiags *diags)
 {
-    static Part *const parts[] = {mw_check_plan,  check_data,    mw_check_meshes,
-                                  check_programs, mw_check_ends, mw_check_traffic};
+    static Part *const parts[] = {mw_check_plan, check_data,        mw_check_meshes, check_programs,
+                                  mw_check_ends, mw_check_messages, mw_check_traffic};
     MwArena *arena = mw_arena_new();
     const MwCheck check = {.plan = plan, .diags = diags, .arena = arena, .place = "plan"};
     const int before = mw_diags_error_count(diags);

@@ -30,6 +30,8 @@ void mw_check_plan(const MwCheck *check);
 void mw_check_meshes(const MwCheck *check);
 /* The instructions at both ends of every transfer. */
 void mw_check_ends(const MwCheck *check);
+/* The messages that make up every transfer. */
+void mw_check_messages(const MwCheck *check);
 /* No mesh waits for ever. */
 void mw_check_traffic(const MwCheck *check);
 

@@ -139,9 +139,9 @@ static void check_buffer(const MwCheck *check, int index)
     else if (buffer->offset < 0 || buffer->offset % MW_BUFFER_ALIGNMENT != 0)
         mw_check_error(check, "buffer %d '%s' is at offset %lld, which is no multiple of %d", index,
                        buffer->name, (long long)buffer->offset, MW_BUFFER_ALIGNMENT);
-    else if (buffer->slots < 1 || buffer->slots > largest_bytes / mw_plan_slot_bytes(buffer))
+    else if (buffer->slots < 1 || buffer->slots > largest_bytes / mw_slot_bytes(buffer->bytes))
         mw_check_error(check, "buffer %d '%s' has %d slots of %lld bytes", index, buffer->name,
-                       buffer->slots, (long long)mw_plan_slot_bytes(buffer));
+                       buffer->slots, (long long)mw_slot_bytes(buffer->bytes));
     else if (buffer->offset > check->mesh->arena_bytes - mw_plan_buffer_bytes(buffer))
         mw_check_error(check,
                        "buffer %d '%s' of %lld bytes at offset %lld is outside the arena of %lld",

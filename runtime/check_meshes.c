@@ -3,6 +3,7 @@
  * several meshes under one name is the same there. */
 #include "base/vec.h"
 #include "runtime/check.h"
+#include "runtime/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,21 @@ void mw_check_ends(const MwCheck *check)
     }
 }
 
+/* They follow from the plan, but by a way that is long enough to be wrong. */
+void mw_check_messages(const MwCheck *check)
+{
+    for (int t = 0; t < check->plan->transfer_count; t++) {
+        MwArena *arena = mw_arena_new();
+        const MwTransfer transfer = mw_transfer_of_plan(check->plan, t);
+        const MwMessages messages = mw_transfer_messages(arena, &transfer);
+        const char *fault = mw_transfer_check(arena, &transfer, &messages);
+        const MwCheck at = at_transfer(check, t);
+        if (fault)
+            mw_check_error(&at, "%s", fault);
+        mw_arena_free(&arena);
+    }
+}
+
 /* ---- What stands on several meshes ---- */
 
 /* Something with a name, and where it stands. */
@@ -148,16 +164,12 @@ static void check_alike(const MwCheck *check, NamedList *list, const char *kind,
     }
 }
 
-static bool same_tensor(const MwTensor *a, const MwTensor *b)
-{
-    return a->type == b->type && a->rank == b->rank &&
-           memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)a->rank) == 0;
-}
-
 static const char *inputs_differ(const void *a, const void *b)
 {
     const MwPlanInput *x = a, *y = b;
-    return same_tensor(&x->global, &y->global) ? NULL : "differ in type or shape";
+    if (!mw_tensor_equal(&x->global, &y->global))
+        return "differ in type or shape";
+    return x->bound == y->bound ? NULL : "differ in their bound";
 }
 
 static const char *outputs_differ(const void *a, const void *b)
@@ -172,7 +184,7 @@ static const char *weights_differ(const void *a, const void *b)
     const MwPlanWeight *x = a, *y = b;
     if (x->reset_each_step && y->reset_each_step)
         return NULL;
-    if (!same_tensor(&x->global, &y->global))
+    if (!mw_tensor_equal(&x->global, &y->global))
         return "differ in type or shape";
     return x->init == y->init && x->init_value == y->init_value && x->is_state == y->is_state &&
                    x->reset_each_step == y->reset_each_step

@@ -173,8 +173,10 @@ static void report(const Walk *walk, int mesh)
     const int peer = transfer->from_mesh == mesh ? transfer->to_mesh : transfer->from_mesh;
     const bool receives = event->kind == MW_TRAFFIC_RECEIVE;
     MwCheck at = *walk->check;
-    at.place = mw_arena_printf(at.arena, "mesh %d, program %s, instruction %d", mesh, program->name,
-                               event->instr);
+    at.place = mw_arena_printf(at.arena, "mesh %d, program %s, %s", mesh, program->name,
+                               event->instr < 0
+                                   ? "filling the inputs"
+                                   : mw_arena_printf(at.arena, "instruction %d", event->instr));
     mw_check_error(&at, "it waits for ever on micro-batch %d: mesh %d never %s transfer %d '%s'%s",
                    task->micro_batch, peer, receives ? "sends" : "receives", index, transfer->name,
                    receives ? "" : ", which it would overwrite");

@@ -8,6 +8,7 @@
 #include <math.h>
 
 struct MwExecutor {
+    const MwArena *arena;
     const MwPlan *plan;
     const MwPlanMesh *mesh;
     MwDevice *device;
@@ -103,8 +104,12 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
 {
     MwExecutor *executor = MW_NEW(arena, MwExecutor, 1);
     const MwPlanMesh *mesh = mesh_of_rank(plan, transport->rank);
-    *executor = (MwExecutor){
-        .plan = plan, .mesh = mesh, .device = device, .transport = transport, .trace = trace};
+    *executor = (MwExecutor){.arena = arena,
+                             .plan = plan,
+                             .mesh = mesh,
+                             .device = device,
+                             .transport = transport,
+                             .trace = trace};
     mw_mesh_coordinates(&mesh->shape, transport->rank - mesh->first_rank, executor->coordinate);
     if (!transport->table->join(transport, &mesh->shape, mesh->first_rank, fault))
         return NULL;
@@ -327,11 +332,10 @@ static bool read_loss(const MwExecutor *executor, double *loss, MwFault *fault)
     return executor->device->table->synchronize(executor->device, fault);
 }
 
-bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
-                      MwFault *fault)
+static bool run_step(const MwExecutor *executor, const MwExecutorData *data, double *loss,
+                     MwFault *fault)
 {
     const MwPlanTask end = {.program = -1, .micro_batch = -1};
-    executor->step = step;
     if (!start_weights(executor, true, fault) || !mw_lines_begin_step(executor->lines, fault))
         return false;
     for (int t = 0; t < executor->mesh->task_count; t++)
@@ -339,4 +343,14 @@ bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *
             return false;
     return mw_lines_end_step(executor->lines, fault) && take_outputs(executor, &end, data, fault) &&
            read_loss(executor, loss, fault);
+}
+
+bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
+                      MwFault *fault)
+{
+    const size_t bytes = mw_arena_bytes(executor->arena);
+    executor->step = step;
+    const bool good = run_step(executor, data, loss, fault);
+    MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* all is allocated before */
+    return good;
 }

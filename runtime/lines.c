@@ -39,19 +39,6 @@ const MwTraffic *mw_lines_traffic(const MwLines *lines)
 
 /* ---- Getting ready ---- */
 
-static MwTransferSide side_of(const MwPlan *plan, int mesh, MwSpec spec)
-{
-    return (MwTransferSide){spec, plan->meshes[mesh].shape, plan->meshes[mesh].first_rank};
-}
-
-static MwTransfer transfer_of(const MwPlan *plan, const MwPlanTransfer *transfer)
-{
-    return (MwTransfer){.global = transfer->tensor,
-                        .from = side_of(plan, transfer->from_mesh, transfer->from_spec),
-                        .to = side_of(plan, transfer->to_mesh, transfer->to_spec),
-                        .broadcast = transfer->broadcast};
-}
-
 /* Those messages of one hop, of a rank that holds `block` in `buffer`. */
 static bool pack_hop(MwLines *lines, const MwMessages *messages, int hop, const MwBlock *block,
                      void *buffer, bool sends, int tag, MwParcels **parcels, MwFault *fault)
@@ -84,7 +71,7 @@ static int count_hops(const MwRankMessages *messages)
 static bool ready_line(MwLines *lines, const MwPlan *plan, Line *line, char *memory, MwFault *fault)
 {
     const int rank = lines->transport->rank, index = line->line->transfer;
-    const MwTransfer transfer = transfer_of(plan, &plan->transfers[index]);
+    const MwTransfer transfer = mw_transfer_of_plan(plan, index);
     const MwRankMessages messages = mw_transfer_of_rank(lines->arena, &transfer, rank);
     const MwBlock block = mw_transfer_block(line->line->sends ? &transfer.from : &transfer.to,
                                             &transfer.global, rank);

@@ -32,16 +32,16 @@ typedef struct {
     bool persistent; /* weights, states: keeps its contents between steps, alone in its place */
 } MwPlanBuffer;
 
-/* From one slot of a buffer to the next. */
-static inline int64_t mw_plan_slot_bytes(const MwPlanBuffer *buffer)
+/* From one slot to the next, where each holds `bytes`. */
+static inline int64_t mw_slot_bytes(int64_t bytes)
 {
-    return mw_round_up(buffer->bytes, MW_BUFFER_ALIGNMENT);
+    return mw_round_up(bytes, MW_BUFFER_ALIGNMENT);
 }
 
 /* From the start of the first slot to the end of the last. */
 static inline int64_t mw_plan_buffer_bytes(const MwPlanBuffer *buffer)
 {
-    return (buffer->slots - 1) * mw_plan_slot_bytes(buffer) + buffer->bytes;
+    return (buffer->slots - 1) * mw_slot_bytes(buffer->bytes) + buffer->bytes;
 }
 
 /* The slot that tasks of a micro-batch use; -1 is no micro-batch. */
@@ -53,7 +53,7 @@ static inline int mw_plan_slot(const MwPlanBuffer *buffer, int micro_batch)
 /* Where that slot starts in the arena. */
 static inline int64_t mw_plan_slot_offset(const MwPlanBuffer *buffer, int micro_batch)
 {
-    return buffer->offset + mw_plan_slot(buffer, micro_batch) * mw_plan_slot_bytes(buffer);
+    return buffer->offset + mw_plan_slot(buffer, micro_batch) * mw_slot_bytes(buffer->bytes);
 }
 
 typedef enum { MW_ACCESS_READ, MW_ACCESS_WRITE, MW_ACCESS_READ_WRITE } MwAccess;

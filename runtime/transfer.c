@@ -13,6 +13,20 @@
 
 #include <stdlib.h>
 
+static MwTransferSide side_of(const MwPlan *plan, int mesh, MwSpec spec)
+{
+    return (MwTransferSide){spec, plan->meshes[mesh].shape, plan->meshes[mesh].first_rank};
+}
+
+MwTransfer mw_transfer_of_plan(const MwPlan *plan, int index)
+{
+    const MwPlanTransfer *transfer = &plan->transfers[index];
+    return (MwTransfer){.global = transfer->tensor,
+                        .from = side_of(plan, transfer->from_mesh, transfer->from_spec),
+                        .to = side_of(plan, transfer->to_mesh, transfer->to_spec),
+                        .broadcast = transfer->broadcast};
+}
+
 static bool sides_overlap(const MwTransferSide *a, const MwTransferSide *b)
 {
     return a->first_rank < b->first_rank + mw_mesh_devices(&b->mesh) &&

@@ -13,6 +13,7 @@
 
 #include "base/vec.h"
 #include "runtime/block.h"
+#include "runtime/plan.h"
 
 /* How the tensor lies on one of the two meshes: nothing is partial. */
 typedef struct {
@@ -37,6 +38,9 @@ typedef struct {
 
 /* In order of hop, then sender, then receiver: at most one message for each three. */
 typedef MW_VEC(MwMessage) MwMessages;
+
+/* Transfer `index` of a plan whose meshes it names are there. */
+MwTransfer mw_transfer_of_plan(const MwPlan *plan, int index);
 
 /* True if the specs are valid for the tensor on their meshes, nothing is partial, and no rank is
  * on both sides. Every function below relies on it. */

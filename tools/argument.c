@@ -36,6 +36,19 @@ int mw_argument_choice(const struct argp_state *state, const char *what, const c
     return 0;
 }
 
+MwPipelineKind mw_argument_schedule(const struct argp_state *state, const char *text)
+{
+    const char *names[MW_PIPELINE_COUNT], *similar = mw_pipeline_suggest(text);
+    MwPipelineKind kind;
+    if (mw_pipeline_parse(text, &kind))
+        return kind;
+    if (similar)
+        argp_error(state, "there is no schedule '%s'; did you mean '%s'?", text, similar);
+    for (int i = 0; i < MW_PIPELINE_COUNT; i++)
+        names[i] = mw_pipeline_info((MwPipelineKind)i)->name;
+    return (MwPipelineKind)mw_argument_choice(state, "schedule", names, MW_PIPELINE_COUNT, text);
+}
+
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags)
 {
     bool good;

@@ -6,6 +6,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "passes/schedule.h"
 
 #include <argp.h>
 
@@ -14,6 +15,9 @@ int mw_argument_count(const struct argp_state *state, const char *what, const ch
 /* The index of `text` in `names`; `what` says what they are names of: "format". */
 int mw_argument_choice(const struct argp_state *state, const char *what, const char *const *names,
                        int count, const char *text);
+
+/* The pipeline schedule of that name. */
+MwPipelineKind mw_argument_schedule(const struct argp_state *state, const char *text);
 
 /* Writes `text` to the file `path`, or to standard output if that is NULL. */
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags);

@@ -54,15 +54,7 @@ static void parse_name(Options *options, const struct argp_state *state, const c
     if (options->named)
         argp_error(state, "one schedule at a time: '%s' is a second", name);
     options->named = true;
-    if (mw_pipeline_parse(name, &options->kind))
-        return;
-    const char *near = mw_pipeline_suggest(name);
-    if (near)
-        argp_error(state, "there is no schedule '%s'; did you mean '%s'?", name, near);
-    const char *names[MW_PIPELINE_COUNT];
-    for (int i = 0; i < MW_PIPELINE_COUNT; i++)
-        names[i] = mw_pipeline_info((MwPipelineKind)i)->name;
-    mw_argument_choice(state, "schedule", names, MW_PIPELINE_COUNT, name);
+    options->kind = mw_argument_schedule(state, name);
 }
 
 static void parse_times(Options *options, const struct argp_state *state, const char *text)
@@ -161,6 +153,25 @@ static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
     return times;
 }
 
+/* The schedule that is asked for, with its times; NULL after errors. */
+static const MwScheduleView *make_view(MwArena *arena, const Options *options, MwDiags *diags)
+{
+    const MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
+        arena, options->kind, options->meshes, options->micro_batches, options->chunks);
+    if (!mw_pipeline_schedule_check(arena, schedule, diags))
+        return NULL;
+    const MwStageTimes *times = stage_times(arena, options);
+    MwScheduleView *view = MW_NEW(arena, MwScheduleView, 1);
+    *view = (MwScheduleView){.schedule = schedule,
+                             .timeline = mw_timeline_new(arena, schedule, times),
+                             .clocks = mw_timeline_new_clocks(arena, schedule),
+                             .forward = options->forward,
+                             .backward_input = options->backward_input,
+                             .weight = options->weight,
+                             .transfer = options->transfer};
+    return mw_timeline_check(arena, schedule, times, view->timeline, diags) ? view : NULL;
+}
+
 static int text_columns(const Options *options)
 {
     struct winsize size;
@@ -205,18 +216,10 @@ int mw_command_schedule(int argc, char **argv)
 
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
-    MwPipelineSchedule *schedule = mw_pipeline_schedule_new(arena, options.kind, options.meshes,
-                                                            options.micro_batches, options.chunks);
-    if (mw_pipeline_schedule_check(arena, schedule, diags)) {
-        const MwScheduleView view = {schedule,
-                                     mw_timeline_new(arena, schedule, stage_times(arena, &options)),
-                                     mw_timeline_new_clocks(arena, schedule),
-                                     options.forward,
-                                     options.backward_input,
-                                     options.weight,
-                                     options.transfer};
+    const MwScheduleView *view = make_view(arena, &options, diags);
+    if (view) {
         MwText text = {.arena = arena};
-        show(&text, &view, &options);
+        show(&text, view, &options);
         mw_result_write(options.output, &text, diags);
     }
     mw_diags_print(diags, stderr);

@@ -102,16 +102,6 @@ static void parse_define(MwToolOptions *options, struct argp_state *state, const
 /* In the order of MwRemat, from none on. */
 static const char *const remat_names[] = {"none", "all"};
 
-static void parse_schedule(MwCompileOptions *options, const struct argp_state *state,
-                           const char *name)
-{
-    const char *similar = mw_pipeline_suggest(name);
-    options->has_schedule = mw_pipeline_parse(name, &options->schedule);
-    if (!options->has_schedule)
-        argp_error(state, "there is no schedule '%s'%s%s%s", name,
-                   similar ? "; did you mean '" : "", similar ? similar : "", similar ? "'?" : "");
-}
-
 static MwPass parse_pass(struct argp_state *state, const char *name)
 {
     MwPass pass = MW_PASS_COUNT;
@@ -172,7 +162,8 @@ static error_t parse_pipeline_option(MwCompileOptions *compile, int key, char *a
         compile->chunks = mw_argument_count(state, "the number of chunks", arg);
         return 0;
     case OPTION_SCHEDULE:
-        parse_schedule(compile, state, arg);
+        compile->schedule = mw_argument_schedule(state, arg);
+        compile->has_schedule = true;
         return 0;
     case OPTION_REMAT:
         compile->remat = MW_REMAT_NONE + mw_argument_choice(state, "recomputation", remat_names,

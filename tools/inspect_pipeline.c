@@ -8,10 +8,6 @@
 
 #include <math.h>
 
-/* Transfers between more devices than that are not listed message by message: their figure is what
- * the checker proves of every transfer, that each element crosses once. */
-enum { MOST_LISTED_DEVICES = 64 };
-
 /* ---- Stages ---- */
 
 /* How the stages of one mesh use its buffers. */
@@ -113,16 +109,8 @@ static void describe_stages(MwInspectPipeline *p, MwArena *arena)
 
 /* ---- Borders ---- */
 
-static MwTransferSide side(const MwPlan *plan, int mesh, MwSpec spec)
-{
-    return (MwTransferSide){spec, plan->meshes[mesh].shape, plan->meshes[mesh].first_rank};
-}
-
 static int64_t crossing_bytes(const MwTransfer *transfer)
 {
-    const int devices = mw_mesh_devices(&transfer->from.mesh) + mw_mesh_devices(&transfer->to.mesh);
-    if (devices > MOST_LISTED_DEVICES)
-        return mw_tensor_bytes(&transfer->global);
     MwArena *arena = mw_arena_new();
     const MwMessages messages = mw_transfer_messages(arena, transfer);
     const int64_t bytes = mw_transfer_crossing_bytes(&messages);
@@ -136,11 +124,9 @@ static void describe_borders(MwInspectPipeline *p, MwArena *arena)
     const MwPlanEnds *ends = mw_plan_transfer_ends(arena, plan);
     p->borders = MW_NEW(arena, MwInspectBorder, plan->transfer_count);
     for (int i = 0; i < plan->transfer_count; i++) {
-        const MwPlanTransfer *from = &plan->transfers[i];
-        const MwTransfer transfer = {from->tensor, side(plan, from->from_mesh, from->from_spec),
-                                     side(plan, from->to_mesh, from->to_spec), from->broadcast};
+        const MwTransfer transfer = mw_transfer_of_plan(plan, i);
         const bool of_step = ends[i].send.phase == MW_PHASE_UPDATE;
-        p->borders[i] = (MwInspectBorder){.transfer = from,
+        p->borders[i] = (MwInspectBorder){.transfer = &plan->transfers[i],
                                           .from = ends[i].send,
                                           .to = ends[i].receive,
                                           .runs = of_step ? 1 : plan->micro_batches,

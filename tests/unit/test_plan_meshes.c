@@ -88,6 +88,9 @@ BREAK(other_weight, good->mesh[1].weights[0].init_value = 1)
 BREAK(weight_shape, good->mesh[1].weights[0].name = "w1")
 BREAK(output_twice, good->mesh[0].outputs[0].name = "loss")
 BREAK(input_differs, good->mesh[1].inputs[0].name = "x")
+BREAK(bound_differs, good->mesh[1].inputs[1] = good->mesh[0].inputs[0];
+      good->mesh[1].inputs[1].spec = (MwSpec){0}; good->mesh[1].inputs[1].bound = 5;
+      good->mesh[1].input_count = 2)
 BREAK(two_losses, good->mesh[0].loss_buffer = PIPELINE_LOSS)
 BREAK(few_slots, buffer_at(good, 0, PIPELINE_X)->slots = 1)
 BREAK(backward_early, swap_tasks(good, 1, 0, 1))
@@ -114,6 +117,13 @@ static void stuck(const Good *good)
     buffer_at(good, 0, PIPELINE_H)->slots = 1;
     buffer_at(good, 1, PIPELINE_H)->slots = 1;
     buffer_at(good, 1, PIPELINE_H_GRAD)->slots = 1;
+}
+
+/* Here the second mesh fills its next input first, over the gradient. */
+static void stuck_filling(const Good *good)
+{
+    stuck(good);
+    put_over(good, 1, PIPELINE_Y, PIPELINE_H_GRAD);
 }
 
 static const struct {
@@ -143,6 +153,7 @@ static const struct {
     {weight_shape, "weight 'w1' of mesh 0 and that of mesh 1 differ in type or shape"},
     {output_twice, "output 'loss' of mesh 0 and that of mesh 1 are two outputs of one name"},
     {input_differs, "input 'x' of mesh 0 and that of mesh 1 differ in type or shape"},
+    {bound_differs, "input 'x' of mesh 0 and that of mesh 1 differ in their bound"},
     {two_losses, "meshes 0 and 1 both have the loss"},
     {few_slots, "mesh 0, program backward, instruction 1 (gemm): reads buffer 6 'x' of micro-batch "
                 "0, where that of micro-batch 1 is: it has 1 slot"},
@@ -154,6 +165,8 @@ static const struct {
             "never receives transfer 0 'h', which it would overwrite"},
     {stuck, "mesh 1, program backward, instruction 1: it waits for ever on micro-batch 1: mesh 0 "
             "never receives transfer 1 'h.grad', which it would overwrite"},
+    {stuck_filling, "mesh 1, program forward, filling the inputs: it waits for ever on micro-batch "
+                    "1: mesh 0 never receives transfer 1 'h.grad', which it would overwrite"},
     {receive_first, "mesh 0, program update, instruction 2: it waits for ever on micro-batch "
                     "-1: mesh 1 never sends transfer 3 't.grad.2'"},
 };
