@@ -3,6 +3,9 @@
  * nodes of the update phase that make new weights and optimizer states, and an assignment for each.
  * A weight W has the states W.m and, with Adam, W.v, in f32 whatever the type of W.
  *
+ * What the model assigns itself has its value from the next step on, so that is stored by the update
+ * phase as well, also where nothing is trained: forward and backward of every micro-batch see the old.
+ *
  * Formulas, as in PyTorch; t is the step, 1 first, and d the weight decay, 0 for the weights that a
  * no_decay pattern matches:
  *
@@ -330,12 +333,34 @@ static bool check_assigns(const Updater *u, MwDiags *diags)
     return ok;
 }
 
-bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
+/* The value of an assignment of the model, as one of the update phase. It goes with its target. */
+static MwValueId build_late(MwGraph *graph, const MwAssign *assign)
+{
+    const MwNode *maker = mw_value_node(graph, assign->value);
+    const MwValue *target = mw_value(graph, assign->target);
+    MwAttr type = mw_attr_int(MW_ATTR_TYPE, target->tensor.type);
+    const char *name = mw_arena_printf(graph->arena, "%s.new", target->name);
+    graph->phase = MW_PHASE_UPDATE;
+    graph->origin = maker->origin;
+    graph->origin.layer = mw_node(graph, target->node)->origin.layer;
+    return mw_build(graph, name, MW_OP_CAST, &assign->value, 1, &type, 1);
+}
+
+/* In a dump, accumulators have been added, and what is assigned late has its node. */
+static void assign_late(MwGraph *graph)
+{
+    for (int i = 0; i < graph->assigns.count; i++) {
+        MwAssign *assign = &graph->assigns.at[i];
+        const MwNode *maker = mw_value_node(graph, assign->value);
+        if (maker->phase != MW_PHASE_UPDATE && maker->op != MW_OP_ACCUMULATE)
+            assign->value = build_late(graph, assign);
+    }
+}
+
+static bool update_weights(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
     const MwTrain *train = &graph->train;
-    if (!mw_has_value(train->loss) || mw_graph_has_phase(graph, MW_PHASE_UPDATE))
-        return true; /* inference, or a dump that had its update before */
     if (!compilation->gradient) {
         mw_diag_error(diags, train->span,
                       "this graph has a backward pass but no update: it is a dump from between the "
@@ -363,5 +388,16 @@ bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
         if (mw_has_value(u.gradient[v]))
             update_weight(&u, (MwValueId){v});
     warn_of_idle_patterns(&u, diags);
+    return true;
+}
+
+bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
+{
+    MwGraph *graph = compilation->graph;
+    /* Else inference, or a dump that had its update before. */
+    bool is_due = mw_has_value(graph->train.loss) && !mw_graph_has_phase(graph, MW_PHASE_UPDATE);
+    if (is_due && !update_weights(compilation, diags))
+        return false;
+    assign_late(graph);
     return true;
 }

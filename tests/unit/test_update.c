@@ -247,6 +247,32 @@ START_TEST(a_weight_that_stays_is_still_assigned_in_the_update)
 }
 END_TEST
 
+/* With and without training: what the model assigns is there in the next step. */
+START_TEST(what_the_model_assigns_is_kept_from_step_to_step)
+{
+    const char *const endings[] = {"output x\n}\n", "train sum(w * x) with adam(lr = 0.1)\n}\n"};
+    char text[256];
+    snprintf(text, sizeof text,
+             "model m {\n"
+             "  input x: f32[2]\n"
+             "  weight w: f32[2] = ones\n"
+             "  state seen: f32[] = ones\n"
+             "  assign seen = seen * 2\n"
+             "%s",
+             endings[_i]);
+    TestModel model = test_model_new(text, 1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    for (int i = 0; i < graph->assigns.count; i++)
+        ck_assert(!mw_assign_accumulates(graph, &graph->assigns.at[i]));
+    for (int step = 0; step < STEPS; step++) {
+        ck_assert(interpreter_value(model.run, "seen")[0] == pow(2, step));
+        interpreter_step(model.run);
+    }
+    test_model_free(&model);
+}
+END_TEST
+
 START_TEST(a_weight_is_trained_or_assigned_by_the_model)
 {
     TestModel model = test_model_new("model m {\n"
@@ -274,6 +300,7 @@ int main(void)
     tcase_add_test(tests, a_pattern_that_matches_nothing_is_pointed_out);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);
     tcase_add_test(tests, a_weight_that_stays_is_still_assigned_in_the_update);
+    tcase_add_loop_test(tests, what_the_model_assigns_is_kept_from_step_to_step, 0, 2);
     tcase_add_test(tests, a_weight_is_trained_or_assigned_by_the_model);
     return run_suite(suite);
 }
