@@ -7,7 +7,8 @@
  *      the batch that is used once a step (a gradient, the loss, an output) is accumulated: a state
  *      NAME.so_far, zero when the step begins, takes NAME.total = NAME.so_far + NAME after every
  *      micro-batch, and the update phase uses the total. What depends on such a total moves to the
- *      update phase. One micro-batch leaves the graph as it is.
+ *      update phase. Outputs that are no part of the batch leave the model there: all that changes
+ *      where there is one micro-batch.
  * Invariant: losses and gradients are those of the whole batch, up to the order of sums. The
  *      divisor of a mean is a constant made from the whole batch, so terms of means add up to the
  *      mean as terms of sums do to the sum. */
@@ -263,6 +264,33 @@ static bool check_outputs(const MwGraph *graph, const MwMicroState *state, int c
     return true;
 }
 
+/* What is no part of the batch leaves the model once a step, by a node of the update phase, so that
+ * weights and states do as this step had them. `state` is that of the outputs of `from`. */
+static void let_out_late(MwGraph *graph, const MwGraph *from, const MwMicroState *state)
+{
+    graph->phase = MW_PHASE_UPDATE;
+    for (int i = 0; i < graph->outputs.count; i++) {
+        MwOutput *output = &graph->outputs.at[i];
+        const MwNode *maker = mw_value_node(graph, output->value);
+        bool is_part = state[from->outputs.at[i].value.index].kind == MW_MICRO_SPLIT;
+        if (is_part || maker->phase == MW_PHASE_UPDATE)
+            continue;
+        MwAttr type = mw_attr_int(MW_ATTR_TYPE, mw_value_tensor(graph, output->value)->type);
+        graph->origin = maker->origin;
+        const char *name = mw_arena_printf(graph->arena, "%s.out", output->name);
+        output->value = mw_build(graph, name, MW_OP_CAST, &output->value, 1, &type, 1);
+    }
+}
+
+/* One micro-batch: outputs leave as they do where there are more, if there can be. */
+static void keep_whole(MwGraph *graph)
+{
+    MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);
+    MwDiags *aside = mw_diags_new(graph->arena);
+    if (mw_micro_states(graph, 1, state, aside) && check_outputs(graph, state, 1, aside))
+        let_out_late(graph, graph, state);
+}
+
 static MwValueId *no_values(const MwGraph *graph)
 {
     MwValueId *values = MW_NEW(graph->arena, MwValueId, graph->values.count);
@@ -289,6 +317,7 @@ static bool cut(MwCompilation *compilation, int count, MwDiags *diags)
     for (int n = 0; n < graph->nodes.count; n++)
         emit_late(&m, &graph->nodes.at[n]);
     mw_rewrite_finish(&m.rewrite);
+    let_out_late(m.rewrite.to, graph, state);
     compilation->graph = m.rewrite.to;
     return true;
 }
@@ -305,5 +334,10 @@ static bool is_cut(const MwGraph *graph)
 bool mw_pass_micro_batch(MwCompilation *compilation, MwDiags *diags)
 {
     int count = compilation->staging.micro_batches;
-    return count <= 1 || is_cut(compilation->graph) || cut(compilation, count, diags);
+    if (is_cut(compilation->graph))
+        return true;
+    if (count > 1)
+        return cut(compilation, count, diags);
+    keep_whole(compilation->graph);
+    return true;
 }

@@ -5,8 +5,8 @@
  * else changes a number.
  *
  * Kept whatever they do: inputs and weights, because the user names them; what is pinned, because
- * the pin is about that very value; what is assigned, because its phase says when. Outputs and the
- * loss stay, but may be given by another node.
+ * the pin is about that very value; what is assigned or leaves the model in the update, because
+ * its phase says when. Other outputs and the loss stay, but may be given by another node.
  *
  * Source: value numbering as in Cocke and Schwartz, "Programming Languages and Their Compilers",
  * 1970; on a graph without control flow one table does it. */
@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     MwRewrite rewrite;
     NodeTable table;
-    bool *is_kept; /* [values of from] pinned or assigned: this very value must stay */
+    bool *is_kept; /* [values of from] this very value must stay */
 } Simplifier;
 
 static bool is_commutative(MwOp op)
@@ -280,6 +280,9 @@ MwGraph *mw_simplify(const MwGraph *graph)
         simplifier.is_kept[graph->pins.at[i].value.index] = true;
     for (int i = 0; i < graph->assigns.count; i++)
         simplifier.is_kept[graph->assigns.at[i].value.index] = true;
+    for (int i = 0; i < graph->outputs.count; i++)
+        simplifier.is_kept[graph->outputs.at[i].value.index] |=
+            mw_value_node(graph, graph->outputs.at[i].value)->phase == MW_PHASE_UPDATE;
     for (int i = 0; i < graph->nodes.count; i++)
         simplify_node(&simplifier, &graph->nodes.at[i]);
     mw_rewrite_finish(&simplifier.rewrite);

@@ -167,13 +167,14 @@ def same_losses(expected, found, tolerance):
 
 
 def read_tensor(path):
-    """The elements of a .npy file of f32."""
+    """The elements of a .npy file of f32 or i32."""
     data = path.read_bytes()
     end = 10 + int.from_bytes(data[8:10], "little")
     header = ast.literal_eval(data[10:end].decode())
-    if header["descr"] != "<f4" or header["fortran_order"]:
+    code = {"<f4": "f", "<i4": "i"}.get(header["descr"])
+    if not code or header["fortran_order"]:
         raise Failed(f"{path}: {header}")
-    return array.array("f", data[end:])
+    return array.array(code, data[end:])
 
 
 def newest_checkpoint(saved):

@@ -56,6 +56,24 @@ static const char *const models[] = {
           "output perplexity\n"
           "output big\n"
           "train loss with adam(lr = 0.01)\n"),
+    /* What the model keeps itself: a mean over the batch, a count, two states that change places. All
+     * micro-batches see what the step before left. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 3] = normal(1)\n"
+          "state mean_x: f32[3] = zeros\n"
+          "state count: i32[] = zeros\n"
+          "state a: f32[3] = ones\n"
+          "state b: f32[3] = zeros\n"
+          "assign mean_x = mean_x * 0.9 + mean(x, axis = 0) * 0.1\n"
+          "assign count = count + 1\n"
+          "assign a = b\n"
+          "assign b = a\n"
+          "y = tanh((x - mean_x) @ w + a) * cast(count, f32)\n"
+          "output count\n"
+          "output three = constant(3.0, [3])\n"
+          "output total = sum(y, axis = 0)\n"
+          "output squares = w * w\n"
+          "train mean(y * y) with sgd(lr = 0.1)\n"),
     /* Gradients in bf16 are summed in f32. */
     MODEL("input x: f32[4, 3]\n"
           "weight w: bf16[3, 2] = normal(1)\n"
@@ -123,6 +141,28 @@ START_TEST(micro_batches_change_no_number)
 {
     compare_run(models[_i], 2);
     compare_run(models[_i], 4);
+}
+END_TEST
+
+/* Whether a plan takes an output once a step or once a micro-batch follows from its phase. */
+START_TEST(outputs_that_are_no_part_of_the_batch_leave_in_the_update)
+{
+    TestModel model = test_model_new(MODEL("input x: f32[4, 3]\n"
+                                           "weight w: f32[3] = normal(1)\n"
+                                           "y = x * w\n"
+                                           "output y\n"
+                                           "output total = sum(y, axis = 0)\n"
+                                           "output twice = w * 2\n"
+                                           "output three = constant(3.0, [3])\n"
+                                           "output w\n"),
+                                     _i, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    ck_assert_int_eq(graph->outputs.count, 5);
+    for (int i = 0; i < graph->outputs.count; i++)
+        ck_assert_int_eq(mw_value_node(graph, graph->outputs.at[i].value)->phase,
+                         i == 0 ? MW_PHASE_FORWARD : MW_PHASE_UPDATE);
+    test_model_free(&model);
 }
 END_TEST
 
@@ -203,6 +243,12 @@ static const struct {
      "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: slice needs dimension 0 "
      "of 'mul', the batch, as a whole\n"},
     {MODEL("input x: f32[4, 2]\n"
+           "state last: f32[4, 2] = ones\n"
+           "assign last = x * 2\n"),
+     "test.graph:4:15: error: cannot cut the batch into 2 micro-batches: cast runs once a step, "
+     "but "
+     "works on the batch itself\n"},
+    {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "y = transpose(x * w, [1, 0])\n"
            "output y\n"
@@ -227,6 +273,7 @@ int main(void)
     TCase *tests = tcase_create("micro_batch");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, micro_batches_change_no_number, 0, MW_COUNT(models));
+    tcase_add_loop_test(tests, outputs_that_are_no_part_of_the_batch_leave_in_the_update, 1, 3);
     tcase_add_test(tests, everything_on_the_batch_is_cut);
     tcase_add_test(tests, the_train_statement_may_say_how_many);
     tcase_add_loop_test(tests, what_needs_the_whole_batch_is_refused, 0, MW_COUNT(refusals));
