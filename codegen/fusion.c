@@ -13,6 +13,7 @@ typedef struct {
     MwArena *arena;
     const MwLegal *legal;
     MwUnits *out;
+    int32_t *reach;   /* [units] the last node of the unit and of all units that it depends on */
     int32_t *visited; /* [units] stamp of the last search */
     int32_t stamp;
 } Fusion;
@@ -159,6 +160,28 @@ static bool add_node_cuts(const Fusion *f, MwUnit *unit, int n)
 
 /* ---- Whether two units can be one ---- */
 
+/* Brings `reach` up to date where it may have grown to `last` for units with nodes from `first` on:
+ * units have nodes before and behind those of others, so that growth may run back and forth. */
+static void update_reach(Fusion *f, int first, int last)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (int n = first; n <= last; n++) {
+            const MwNode *node = mw_legal_at(f->legal, n);
+            int unit = f->out->unit_of[n], most = n;
+            if (unit < 0)
+                continue;
+            for (int k = 0; k < node->operand_count; k++) {
+                int giver = f->out->unit_of[producer_of(f->legal, node, k)];
+                most = giver < 0 ? most : (int)mw_max(most, f->reach[giver]);
+            }
+            changed = changed || most > f->reach[unit];
+            f->reach[unit] = (int32_t)mw_max(most, f->reach[unit]);
+        }
+    }
+}
+
 /* Whether unit `from` depends on unit `to` through others than `through`. */
 static bool depends_on(Fusion *f, int from, int to, int through)
 {
@@ -175,8 +198,8 @@ static bool depends_on(Fusion *f, int from, int to, int through)
                     return true;
                 continue;
             }
-            bool later = mw_vec_last(&unit_at(f, next)->nodes) > target->nodes.at[0];
-            if (f->visited[next] != f->stamp && later && depends_on(f, next, to, through))
+            bool may = f->reach[next] > target->nodes.at[0];
+            if (f->visited[next] != f->stamp && may && depends_on(f, next, to, through))
                 return true;
         }
     }
@@ -315,6 +338,8 @@ static bool merge_at(Fusion *f, int a, int b, MwLevel level)
     for (int i = 0; i < from->nodes.count; i++)
         f->out->unit_of[from->nodes.at[i]] = a;
     from->nodes.count = 0;
+    f->reach[a] = (int32_t)mw_max(f->reach[a], f->reach[b]);
+    update_reach(f, merged.nodes.at[0], f->reach[a]);
     return true;
 }
 
@@ -537,6 +562,8 @@ MwUnits *mw_units_form(const MwLegal *legal)
     start_units(&f);
     absorb_accumulations(&f);
     f.visited = MW_NEW(arena, int32_t, units->units.count);
+    f.reach = MW_NEW(arena, int32_t, units->units.count);
+    update_reach(&f, 0, nodes - 1);
     merge_units(&f);
     find_stored(&f);
     compact(&f);
