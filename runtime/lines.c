@@ -11,8 +11,8 @@ typedef struct {
 /* A slot of the line's buffer. */
 typedef struct {
     Hop *hops;
-    int begun; /* hops whose sends have begun, of the messages that are under way */
-    int users; /* tasks that still use what is, or will be, in it; of lines that are ahead */
+    int arrived; /* hops whose receives are there, of the messages that are under way */
+    int users;   /* tasks that still use what is, or will be, in it; of lines that are ahead */
 } Slot;
 
 typedef struct {
@@ -170,11 +170,11 @@ static bool progress_sends(const MwLines *lines, Line *line, MwFault *fault)
 
 /* ---- Receiving ---- */
 
-/* All hops; what the rank passes on is sent as it comes. */
+/* Of all hops; what came is passed on as it comes. The sends of hop 0 are the other mesh's. */
 static bool post_receive(const MwLines *lines, Line *line, MwFault *fault)
 {
     Slot *slot = slot_of(line, line->posted++);
-    slot->begun = 0;
+    slot->arrived = 0;
     slot->users = line->line->users;
     for (int h = 0; h < line->hop_count; h++)
         if (!begin(lines, slot->hops[h].receives, fault))
@@ -191,20 +191,24 @@ static bool post_ahead(const MwLines *lines, Line *line, MwFault *fault)
     return true;
 }
 
-/* Passes on what came, message by message: so messages between two ranks keep their order. */
+/* The receives of one more hop are there: the sends of the next begin. */
+static bool pass_on(const MwLines *lines, const Line *line, Slot *slot, MwFault *fault)
+{
+    slot->arrived++;
+    return slot->arrived == line->hop_count || begin(lines, slot->hops[slot->arrived].sends, fault);
+}
+
+/* Message by message, so that messages between two ranks keep their order. The last hop is asked
+ * about too: a transport may need that to go on. */
 static bool progress_receives(const MwLines *lines, const Line *line, MwFault *fault)
 {
-    for (int m = line->done; m < line->posted; m++) {
+    bool done = true;
+    for (int m = line->done; m < line->posted && done; m++) {
         Slot *slot = slot_of(line, m);
-        bool done = true;
-        while (slot->begun < line->hop_count && done) {
-            if (slot->begun > 0 && !test(lines, slot->hops[slot->begun - 1].receives, &done, fault))
+        while (slot->arrived < line->hop_count && done)
+            if (!test(lines, slot->hops[slot->arrived].receives, &done, fault) ||
+                (done && !pass_on(lines, line, slot, fault)))
                 return false;
-            if (done && !begin(lines, slot->hops[slot->begun++].sends, fault))
-                return false;
-        }
-        if (!done)
-            return true;
     }
     return true;
 }
@@ -214,12 +218,10 @@ static bool receive(const MwLines *lines, Line *line, MwFault *fault)
     if (line->posted == line->done && !post_receive(lines, line, fault))
         return false;
     Slot *slot = slot_of(line, line->done++);
-    for (int h = 0; h < line->hop_count; h++) {
-        if (slot->begun == h && !begin(lines, slot->hops[slot->begun++].sends, fault))
+    while (slot->arrived < line->hop_count)
+        if (!wait(lines, slot->hops[slot->arrived].receives, fault) ||
+            !pass_on(lines, line, slot, fault))
             return false;
-        if (!wait(lines, slot->hops[h].receives, fault))
-            return false;
-    }
     for (int h = 0; h < line->hop_count; h++)
         if (!wait(lines, slot->hops[h].sends, fault))
             return false;

@@ -6,10 +6,10 @@
  * its program runs on them; both ends post them in this order.
  *
  * Sends are posted by their instruction; what writes over their buffer waits for them first, and so
- * does the next send of the slot. A
- * receive is posted by its instruction at the latest. Where nothing else lies in its buffer and
- * nothing else puts values there, it is posted ahead: as soon as the tasks that use the slot have
- * run on the micro-batch that had it before. At the end of a step all messages are done. */
+ * does the next send of the slot. A receive is posted by its instruction at the latest. Where nothing
+ * else lies in its buffer and nothing else puts values there, it is posted ahead: as soon as the tasks
+ * that use the slot have run on the micro-batch that had it before. After every instruction messages
+ * under way go on. At the end of a step all are done. */
 #ifndef MW_RUNTIME_TRAFFIC_H
 #define MW_RUNTIME_TRAFFIC_H
 
