@@ -1,45 +1,90 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A plan in which every node runs in a strategy drawn at random, of all legal choices:
+/* A plan in which every node runs in a strategy drawn at random, of all legal choices, and without
+ * --mesh also the layout is drawn, which it prints:
  *
  *     random_plan SEED [options of `meshwright plan`, --mesh among them] MODEL.graph
  *
  * All but the choice is done by the passes and the code generator of `meshwright plan`. */
 #include "base/file.h"
 #include "codegen/plan_build.h"
-#include "ir/verify.h"
 #include "passes/report.h"
+#include "tests/dist/random_layout.h"
 #include "tests/reference/random_choice.h"
+#include "tests/reference/spread.h"
 #include "tools/session.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_LAYERS = 8 };
+
 /* In place of the sharding pass. False after errors. */
-static bool shard(MwCompilation *compilation, uint64_t seed, MwDiags *diags)
+static bool shard(MwCompilation *compilation, int index, uint64_t *random, MwDiags *diags)
 {
-    const MwIntraQuery query = {.graph = compilation->stages[0].graph,
-                                .cluster = compilation->cluster,
-                                .mesh = compilation->options.mesh,
-                                .micro_batches = compilation->staging.micro_batches,
-                                .memory_bytes = MW_USAGE_UNLIMITED};
+    const MwStaging *staging = &compilation->staging;
+    const MwMeshShape *wanted = &compilation->options.mesh;
+    MwStage *stage = &compilation->stages[index];
+    const MwIntraQuery query = {
+        .graph = stage->graph,
+        .cluster = compilation->cluster,
+        .mesh =
+            wanted->axis_count ? *wanted : staging->meshes[mw_staging_mesh(staging, index)].shape,
+        .micro_batches = staging->micro_batches,
+        .memory_bytes = MW_USAGE_UNLIMITED};
     MwSharding *sharding = MW_NEW(compilation->arena, MwSharding, 1);
     sharding->problem = mw_intra_problem(compilation->arena, &query, diags);
     if (!sharding->problem)
         return false;
-    sharding->choice = random_choice(compilation->arena, &sharding->problem->problem, &seed);
-    compilation->stages[0].sharding = sharding;
-    compilation->stages[0].report = mw_report(compilation->arena, sharding);
+    sharding->choice = random_choice(compilation->arena, &sharding->problem->problem, random);
+    stage->sharding = sharding;
+    stage->report = mw_report(compilation->arena, sharding);
     return true;
+}
+
+/* Runs the passes from `first` to `last`. */
+static bool run_passes(MwCompilation *compilation, MwPass first, MwPass last, MwDiags *diags)
+{
+    static bool (*const passes[])(MwCompilation *, MwDiags *) = {
+#define PASS(name, what) mw_pass_##name,
+#include "passes/passes.def"
+#undef PASS
+    };
+    bool good = true;
+    for (MwPass pass = first; pass <= last && good; pass++)
+        good = passes[pass](compilation, diags);
+    return good;
+}
+
+/* The layout, the strategies, and what each device runs. */
+static bool lay_out(MwCompilation *compilation, uint64_t *random, MwDiags *diags)
+{
+    const bool is_pinned = compilation->options.mesh.axis_count > 0;
+    if (!is_pinned)
+        compilation->options.layers = 2 + random_below(random, MOST_LAYERS - 1);
+    if (!run_passes(compilation, 0, MW_PASS_stages - 1, diags))
+        return false;
+    if (!is_pinned) {
+        MwText text = {.arena = compilation->arena};
+        random_layout(compilation, random);
+        random_layout_print(&text, &compilation->staging);
+        printf("%s\n", text.at);
+    } else if (!mw_pass_stages(compilation, diags)) {
+        return false;
+    }
+    if (!run_passes(compilation, MW_PASS_stages + 1, MW_PASS_share, diags))
+        return false;
+    for (int s = 0; s < compilation->staging.stage_count; s++)
+        if (!shard(compilation, s, random, diags))
+            return false;
+    return mw_pass_partition(compilation, diags);
 }
 
 static const MwPlan *make_plan(MwSession *session, uint64_t seed)
 {
     MwCompilation *compilation = &session->compilation;
-    session->options.pipeline.stop_after = MW_PASS_share;
     if (!mw_session_load_model(session) || !mw_session_load_cluster(session) ||
-        !mw_session_run_passes(session) || !shard(compilation, seed, session->diags) ||
-        !mw_pass_partition(compilation, session->diags))
+        !lay_out(compilation, &seed, session->diags))
         return NULL;
     const MwPlan *plan = mw_plan_build(compilation, session->options.model, session->diags);
     return plan && mw_plan_check(plan, session->diags) ? plan : NULL;
