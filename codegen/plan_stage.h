@@ -17,10 +17,8 @@ typedef struct {
     MwOrder order;
     MwStorage storage;
     MwPlanMesh *mesh;
-    int program
-        [MW_PHASE_COUNT]; /* its programs, among those of the mesh; -1: none. The update is one
-                                    program for all stages of the mesh, of which this one has */
-    MwPlanProgram update;
+    int program[MW_PHASE_COUNT]; /* its programs, among those of the mesh; -1: none */
+    MwPlanProgram update;        /* its part of that of the mesh, which is one for all stages */
 } MwStageBuilder;
 
 static inline const MwGraph *mw_stage_builder_graph(const MwStageBuilder *s)

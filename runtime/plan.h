@@ -245,9 +245,9 @@ typedef struct {
     MwSpec from_spec;
     int to_mesh, to_buffer;
     MwSpec to_spec;
-    bool
-        broadcast; /* one of the ranks that want the same gets it and passes it on, rather than each
-                       a part (runtime/transfer.h) */
+    /* One of the ranks that want the same gets it and passes it on, rather than each a part
+     * (runtime/transfer.h). */
+    bool broadcast;
     double time_s; /* predicted, of one such time */
 } MwPlanTransfer;
 
