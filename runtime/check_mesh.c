@@ -209,12 +209,35 @@ static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
                        weight->buffer);
 }
 
-/* Names within one kind differ, so that files and --feed can tell them apart. */
-#define CHECK_NAMES(check, kind, array, count)                                                     \
-    for (int i_ = 0; i_ < (count); i_++)                                                           \
+static int stages_of(const MwCheck *check)
+{
+    int count = 0;
+    for (int s = 0; s < check->plan->stage_count; s++)
+        count += check->plan->stages[s].mesh == (int)(check->mesh - check->plan->meshes);
+    return count;
+}
+
+/* Names within one kind differ, so that files and --feed can tell them apart; but `most` may share
+ * one. */
+#define CHECK_NAMES(check, kind, array, count, most)                                               \
+    for (int i_ = 0; i_ < (count); i_++) {                                                         \
+        int same_ = 1;                                                                             \
         for (int k_ = 0; k_ < i_; k_++)                                                            \
-            if (strcmp((array)[i_].name, (array)[k_].name) == 0)                                   \
-                mw_check_error((check), "two " kind " are called '%s'", (array)[i_].name);
+            same_ += strcmp((array)[i_].name, (array)[k_].name) == 0;                              \
+        if (same_ == (most) + 1)                                                                   \
+            mw_check_error((check), "%d " kind " are called '%s'", same_, (array)[i_].name);       \
+    }
+
+/* Stages that share a mesh may each have an input, or a weight, of one name. */
+static void check_names(const MwCheck *check)
+{
+    const MwPlanMesh *mesh = check->mesh;
+    const int stages = (int)mw_max(stages_of(check), 1);
+    CHECK_NAMES(check, "inputs", mesh->inputs, mesh->input_count, stages);
+    CHECK_NAMES(check, "outputs", mesh->outputs, mesh->output_count, 1);
+    CHECK_NAMES(check, "weights", mesh->weights, mesh->weight_count, stages);
+    CHECK_NAMES(check, "programs", mesh->programs, mesh->program_count, 1);
+}
 
 static void check_loss(const MwCheck *check)
 {
@@ -262,10 +285,7 @@ void mw_check_mesh(const MwCheck *check)
                     &mesh->outputs[i].global, mesh->outputs[i].spec, mesh->outputs[i].whole);
     for (int i = 0; i < mesh->weight_count; i++)
         check_weight(check, &mesh->weights[i]);
-    CHECK_NAMES(check, "inputs", mesh->inputs, mesh->input_count);
-    CHECK_NAMES(check, "outputs", mesh->outputs, mesh->output_count);
-    CHECK_NAMES(check, "weights", mesh->weights, mesh->weight_count);
-    CHECK_NAMES(check, "programs", mesh->programs, mesh->program_count);
+    check_names(check);
     check_loss(check);
     for (int i = 0; i < mesh->operator_count; i++)
         check_operator(check, &mesh->operators[i]);

@@ -29,11 +29,11 @@ static char *room_for(const Move *move, bool is_needed, int64_t bytes)
     return is_needed ? mw_arena_alloc(move->arena, (size_t)bytes) : NULL;
 }
 
-/* True if a mesh before this one has the weight. */
+/* True if a mesh before this one has the weight, or a stage before on the same. */
 static bool is_saved_already(const Move *move)
 {
-    for (const MwPlanMesh *mesh = move->plan->meshes; mesh < move->spread.mesh; mesh++)
-        for (int w = 0; w < mesh->weight_count; w++)
+    for (const MwPlanMesh *mesh = move->plan->meshes; mesh <= move->spread.mesh; mesh++)
+        for (int w = 0; w < mesh->weight_count && &mesh->weights[w] != move->weight; w++)
             if (!mesh->weights[w].reset_each_step &&
                 strcmp(mesh->weights[w].name, move->weight->name) == 0)
                 return true;

@@ -34,13 +34,11 @@ static bool has_input(const MwPlan *plan, const char *name)
     return false;
 }
 
-/* The feed of the input called `name`; NULL if this mesh has no such input. */
-static MwFeed *find_feed(const MwFeeds *feeds, const char *name)
+/* Whether feed `i` is of the input called `name`, which stages of one mesh may have each, and has
+ * none yet. */
+static bool is_wanting(const MwFeeds *feeds, int i, const char *name)
 {
-    for (int i = 0; i < feeds->mesh->input_count; i++)
-        if (strcmp(feeds->mesh->inputs[i].name, name) == 0)
-            return &feeds->feeds[i];
-    return NULL;
+    return !feeds->feeds[i].fill && strcmp(feeds->mesh->inputs[i].name, name) == 0;
 }
 
 static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *fault)
@@ -51,11 +49,11 @@ static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *
         return mw_fault_set(fault, "text goes to an input 'tokens', and this model has none");
     if (!open_file(feeds, path, &file, fault))
         return false;
-    for (int i = 0; i < MW_COUNT(names); i++) {
-        MwFeed *feed = find_feed(feeds, names[i]);
-        if (feed && !feed->fill && !mw_feed_lm(feed, &file, token_bytes, fault))
-            return mw_fault_prefix(fault, "input %s", names[i]);
-    }
+    for (int i = 0; i < feeds->mesh->input_count; i++)
+        for (int n = 0; n < MW_COUNT(names); n++)
+            if (is_wanting(feeds, i, names[n]) &&
+                !mw_feed_lm(&feeds->feeds[i], &file, token_bytes, fault))
+                return mw_fault_prefix(fault, "input %s", names[n]);
     return true;
 }
 
@@ -82,11 +80,11 @@ static bool each_pair(MwFeeds *feeds, const char *text,
         if (!value)
             return mw_fault_set(fault, "'%s' should be NAME=VALUE", pair);
         *value++ = '\0';
-        MwFeed *feed = find_feed(feeds, pair);
         if (!has_input(feeds->plan, pair))
             return mw_fault_set(fault, "the model has no input '%s'", pair);
-        if (feed && !feed->fill && !each(feeds, feed, value, fault))
-            return false;
+        for (int i = 0; i < feeds->mesh->input_count; i++)
+            if (is_wanting(feeds, i, pair) && !each(feeds, &feeds->feeds[i], value, fault))
+                return false;
     }
     return true;
 }

@@ -166,7 +166,7 @@ static const struct {
     {input_shape, "input 'x' is f32[4, 8] on a device; its buffer 3 holds f32[4, 4]"},
     {input_odd, "input 'x' does not divide into 2 micro-batches"},
     {input_type, "input 'x' is i32[4, 4] on a device"},
-    {input_twice, "two inputs are called 'x'"},
+    {input_twice, "2 inputs are called 'x'"},
     {weight_elsewhere, "weight 'w' is in buffer 5, which is not persistent"},
     {weight_fleeting, "weight 'w' is in buffer 0, which is not persistent"},
     {weight_init, "weight 'w' has no known initial value"},
