@@ -252,11 +252,16 @@ static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials 
     return false;
 }
 
-static bool refuse_stages(const MwCompilation *compilation, const MwStageTrials *trials,
-                          int least_stages, MwDiags *diags)
+static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason, int least_stages,
+                          MwDiags *diags)
 {
-    if (trials->reason == MW_STAGES_PINS)
+    if (reason == MW_STAGES_PINS)
         mw_diag_error(diags, mw_span_none(), "no stages meet all that is pinned with `stage`");
+    else if (reason == MW_STAGES_UNANSWERED)
+        mw_diag_error(diags, mw_span_none(),
+                      "no stages of %d layers meet all that is asked for with --stages, --mesh, "
+                      "--chunks and --schedule",
+                      mw_layer_count(compilation->graph));
     else
         mw_diag_error(diags, mw_span_none(),
                       "the %d devices of cluster %s cannot be shared out to %d stages",
@@ -287,6 +292,17 @@ static bool check_mesh(const MwCompilation *compilation, int stages, MwDiags *di
     return false;
 }
 
+/* Whether all that is asked for can be had by cutting evenly. */
+static bool may_cut_evenly(const MwCompilation *compilation)
+{
+    const MwCompileOptions *options = &compilation->options;
+    int meshes = (int)mw_max(options->stages, 1), devices = device_count(compilation);
+    int stages = meshes * (int)mw_max(options->chunks, 1);
+    return meshes <= devices && stages <= mw_layer_count(compilation->graph) &&
+           (meshes > 1 || stages == 1) &&
+           (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);
+}
+
 /* What is in doubt, and what pins of specs make impossible, is left to sharding to judge. */
 static bool take(MwCompilation *compilation, const MwStageTrials *trials, int least_stages,
                  MwDiags *diags)
@@ -297,8 +313,9 @@ static bool take(MwCompilation *compilation, const MwStageTrials *trials, int le
          trials->needed_bytes > DOUBT * (double)mw_memory_bytes(compilation)))
         return refuse_memory(compilation, trials, diags);
     if (!trials->has_layout &&
-        (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES))
-        return refuse_stages(compilation, trials, least_stages, diags);
+        (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES ||
+         !may_cut_evenly(compilation)))
+        return refuse_stages(compilation, trials->reason, least_stages, diags);
     if (trials->has_layout)
         take_layout(compilation, trials);
     else
@@ -350,6 +367,8 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
     bool is_decided = device_count(compilation) == 1 || compilation->options.stages == 1 ||
                       mw_layer_count(compilation->graph) == 1 || !is_whole(compilation->graph);
     int stages = (int)mw_max(compilation->options.stages, is_decided);
+    if (compilation->cluster && stages > device_count(compilation))
+        return refuse_stages(compilation, MW_STAGES_DEVICES, stages, diags);
     if (compilation->cluster && !check_mesh(compilation, stages, diags))
         return false;
     if (is_decided) {
