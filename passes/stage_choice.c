@@ -71,7 +71,7 @@ static bool bound(void *context, int begin, int end, int submesh, MwStageCandida
 {
     const Choice *c = context;
     int devices = c->packing.submeshes[submesh].devices;
-    if (!is_allowed(c->query, devices))
+    if (!is_allowed(c->query, devices) || end - begin < c->query->chunks)
         return false;
     MwStageCost cost = mw_stage_costs_bound(c->query->costs, begin, end, devices);
     *bound = candidate_of(c->query, &cost);

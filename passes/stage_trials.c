@@ -372,12 +372,14 @@ static void try_other_counts(Trials *t)
     int own = best.stage_count / best.chunks;
     Cut *cut = cut_of(t, &best);
     int most = (int)mw_min(cut->model->layer_count, t->devices);
+    MwPipelineKind kind = mw_usual_schedule(t->compilation);
+    int wanted = t->compilation->options.chunks;
+    int chunks = !mw_pipeline_info(kind)->chunked ? 1 : wanted > 0 ? wanted : 2;
     for (int count = 2; count <= most; count++) {
         bool is_near = count == 2 * own || 2 * count == own;
         if (count == own || count < t->query->least_stages || (most > FEW_COUNTS && !is_near))
             continue;
-        try_schedule(t, cut, mw_pipeline_info(best.kind)->trains ? MW_PIPELINE_1F1B : best.kind, 1,
-                     count);
+        try_schedule(t, cut, kind, chunks, count);
     }
 }
 

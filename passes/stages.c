@@ -255,9 +255,10 @@ static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials 
 static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason, int least_stages,
                           MwDiags *diags)
 {
+    int stages = (int)mw_max(compilation->options.stages, least_stages);
     if (reason == MW_STAGES_PINS)
         mw_diag_error(diags, mw_span_none(), "no stages meet all that is pinned with `stage`");
-    else if (reason == MW_STAGES_UNANSWERED)
+    else if (reason == MW_STAGES_UNANSWERED || stages == 1)
         mw_diag_error(diags, mw_span_none(),
                       "no stages of %d layers meet all that is asked for with --stages, --mesh, "
                       "--chunks and --schedule",
@@ -265,8 +266,7 @@ static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason
     else
         mw_diag_error(diags, mw_span_none(),
                       "the %d devices of cluster %s cannot be shared out to %d stages",
-                      device_count(compilation), compilation->cluster->name,
-                      (int)mw_max(compilation->options.stages, least_stages));
+                      device_count(compilation), compilation->cluster->name, stages);
     mw_diag_note(diags, mw_span_none(),
                  "a stage has 1, 2, 4, ... devices of one node, or whole nodes");
     return false;
@@ -298,7 +298,7 @@ static bool may_cut_evenly(const MwCompilation *compilation)
     const MwCompileOptions *options = &compilation->options;
     int meshes = (int)mw_max(options->stages, 1), devices = device_count(compilation);
     int stages = meshes * (int)mw_max(options->chunks, 1);
-    return meshes <= devices && stages <= mw_layer_count(compilation->graph) &&
+    return devices % meshes == 0 && stages <= mw_layer_count(compilation->graph) &&
            (meshes > 1 || stages == 1) &&
            (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);
 }

@@ -339,9 +339,48 @@ START_TEST(pins_hold)
     for (int l = 0; l < staging->layer_count; l++)
         if (pinned[_i].options.remat == MW_REMAT_ALL)
             ck_assert(staging->layer_remat[l]);
-    for (int m = 0; m < staging->mesh_count; m++)
+    int devices = 0;
+    for (int m = 0; m < staging->mesh_count; m++) {
+        devices += staging->meshes[m].device_count;
         if (pinned[_i].options.mesh.axis_count)
             ck_assert_int_eq(staging->meshes[m].device_count, 2);
+    }
+    ck_assert_int_eq(devices, 4);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
+/* However little there is to do in some layers. */
+START_TEST(every_mesh_has_a_layer_for_each_chunk)
+{
+    Case c;
+    MwCluster cluster = quick_links(test_cluster(4));
+    plan(&c, &cluster, (Text){.layers = 1},
+         (MwCompileOptions){.stages = 3, .chunks = 2, .layers = _i, .micro_batches = 4});
+    const MwStaging *staging = &c.compilation.staging;
+    int devices = 0;
+    for (int m = 0; m < staging->mesh_count; m++)
+        devices += staging->meshes[m].device_count;
+    ck_assert_int_eq(staging->mesh_count, 3);
+    ck_assert_int_eq(staging->stage_count, 6);
+    ck_assert_int_eq(devices, 4);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
+/* Whatever the number of stages, those of other schedules are not even told of. */
+START_TEST(a_schedule_that_is_wished_for_is_the_only_one)
+{
+    static const MwPipelineKind kinds[] = {MW_PIPELINE_GPIPE, MW_PIPELINE_INTERLEAVED};
+    Case c;
+    MwCluster cluster = quick_links(test_cluster(4));
+    plan(&c, &cluster, (Text){.layers = 4},
+         (MwCompileOptions){.has_schedule = true, .schedule = kinds[_i]});
+    const MwStaging *staging = &c.compilation.staging;
+    ck_assert_int_eq(staging->schedule->kind, kinds[_i]);
+    for (int i = 0; i < staging->alternative_count; i++)
+        ck_assert_msg(strstr(staging->alternatives[i].name, "1f1b") == NULL, "%s",
+                      staging->alternatives[i].name);
     mw_arena_free(&c.arena);
 }
 END_TEST
@@ -419,6 +458,8 @@ int main(void)
     tcase_add_test(tests, a_stage_alone_is_that_of_split);
     tcase_add_test(tests, one_stage_stays_one);
     tcase_add_loop_test(tests, pins_hold, 0, MW_COUNT(pinned));
+    tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
+    tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 2);
     tcase_add_test(tests, little_memory_is_kept);
     tcase_add_test(tests, too_little_memory_is_refused);
     tcase_add_test(tests, threads_make_no_difference);
