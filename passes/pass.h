@@ -34,4 +34,7 @@ typedef struct {
 /* Runs the passes on `compilation`, and the checker after each. False after errors. */
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags);
 
+/* The passes from `first` to before `end`, likewise. */
+bool mw_passes_run(MwCompilation *compilation, MwPass first, MwPass end, MwDiags *diags);
+
 #endif

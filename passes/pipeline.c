@@ -114,3 +114,12 @@ bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *option
     }
     return true;
 }
+
+bool mw_passes_run(MwCompilation *compilation, MwPass first, MwPass end, MwDiags *diags)
+{
+    const MwPipelineOptions options = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
+    bool done = true;
+    for (int pass = first; pass < (int)end && done; pass++)
+        done = run_one(compilation, (MwPass)pass, &options, diags);
+    return done;
+}

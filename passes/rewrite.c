@@ -77,3 +77,14 @@ void mw_rewrite_finish(MwRewrite *rewrite)
     if (mw_has_value(from->train.loss))
         to->train.loss = form_of(rewrite, from->train.loss);
 }
+
+MwGraph *mw_graph_copy(MwArena *arena, const MwGraph *graph)
+{
+    MwGraph from = *graph;
+    from.arena = arena;
+    MwRewrite rewrite = mw_rewrite_begin(&from);
+    for (int n = 0; n < graph->nodes.count; n++)
+        mw_rewrite_copy(&rewrite, &graph->nodes.at[n]);
+    mw_rewrite_finish(&rewrite);
+    return rewrite.to;
+}

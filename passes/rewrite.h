@@ -26,4 +26,7 @@ MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node);
  * go; the others must be there. */
 void mw_rewrite_finish(MwRewrite *rewrite);
 
+/* The same graph, in `arena`; names and attributes are shared. */
+MwGraph *mw_graph_copy(MwArena *arena, const MwGraph *graph);
+
 #endif

@@ -73,7 +73,7 @@ typedef struct {
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks);
 
-/* Micro-batches in flight on a mesh, at most, by the formula of a kind that is not chunked. */
+/* Micro-batches in flight on a mesh, at most, where meshes have one chunk: by formula. */
 int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches);
 
 static inline int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk)

@@ -36,6 +36,7 @@ static Lead lead_of(MwPipelineKind kind, int meshes, int mesh, int micro_batches
     case MW_PIPELINE_GPIPE:
         return (Lead){micro_batches, 0};
     case MW_PIPELINE_1F1B:
+    case MW_PIPELINE_INTERLEAVED:
         return (Lead){after, 0};
     case MW_PIPELINE_ZB_H1:
         return (Lead){after, mesh};
@@ -43,7 +44,6 @@ static Lead lead_of(MwPipelineKind kind, int meshes, int mesh, int micro_batches
         return (Lead){2 * after, 2 * (int64_t)mesh};
     case MW_PIPELINE_INFERENCE:
         return (Lead){0, 0};
-    case MW_PIPELINE_INTERLEAVED:
     case MW_PIPELINE_COUNT:
         break;
     }

@@ -11,6 +11,7 @@
 #include "passes/pass.h"
 #include "passes/refuse.h"
 #include "passes/report.h"
+#include "passes/sharding_fit.h"
 #include "passes/units.h"
 
 MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
@@ -61,88 +62,50 @@ typedef struct {
     MwDiags *diags;
 } Attempt;
 
-static int micro_batches_of(const MwCompilation *compilation)
-{
-    return compilation->staging.micro_batches;
-}
-
 static void refuse_memory(Attempt *attempt, const MwIntraProblem *problem, int64_t needed_bytes)
 {
     attempt->needed_bytes = needed_bytes;
     mw_refuse_memory(problem, attempt->memory_bytes, needed_bytes, attempt->diags);
 }
 
-static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwSolution *solution,
-                   int64_t needed_bytes)
+static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwShardingFit *fit)
 {
     char mesh[MW_MESH_TEXT_BYTES];
+    const MwSolution *solution = &fit->solution;
     if (solution->status == MW_SOLVED_UNKNOWN)
         mw_diag_error(attempt->diags, mw_span_none(),
                       "no sharding that fits on a mesh of %s was found in time",
                       mw_mesh_text(&attempt->mesh, mesh));
-    else if (solution->peak_usage > 0)
-        refuse_memory(attempt, problem, mw_max(needed_bytes, solution->peak_usage));
+    else if (fit->needed_bytes > 0 || solution->peak_usage > 0)
+        refuse_memory(attempt, problem, mw_max(fit->needed_bytes, solution->peak_usage));
     else
         mw_refuse_pins(problem, attempt->compilation->cluster, attempt->diags);
 }
 
-/* NULL if there is none; `needed_bytes` is what is known already to be too much. */
-static MwSharding *solve(Attempt *attempt, MwIntraProblem *problem, double limit_s,
-                         int64_t needed_bytes)
-{
-    MwArena *arena = attempt->compilation->arena;
-    MwSolveOptions options = {.time_limit_s = limit_s};
-    MwSharding *sharding = MW_NEW(arena, MwSharding, 1);
-    sharding->problem = problem;
-    sharding->solution = mw_solve(arena, &problem->problem, &options);
-    sharding->choice = sharding->solution.choice;
-    if (!sharding->choice) {
-        refuse(attempt, problem, &sharding->solution, needed_bytes);
-        return NULL;
-    }
-    sharding->objective_s = mw_seconds(sharding->solution.cost);
-    sharding->lower_bound_s = mw_seconds(sharding->solution.lower_bound);
-    sharding->peak_bytes = mw_sharding_peak(sharding);
-    return sharding;
-}
-
-/* The best sharding on one mesh; NULL if there is none. The problem does not see the copies that
- * resharding makes, so where they are too much it is solved again with less memory: less by what was
- * too much, and from the second time on by a margin too; each time in half the time, so that all take
- * twice the first. The bound stays that of the whole memory. */
+/* The best sharding on one mesh; NULL if there is none. Quick answers, which the choice of stages
+ * rests on, may fit where better ones do not. */
 static MwSharding *try_mesh(Attempt *attempt)
 {
-    enum { TRIES = 5, MARGIN = 100 };
+    MwArena *arena = attempt->compilation->arena;
     MwIntraQuery query = {.graph = attempt->graph,
                           .cluster = attempt->compilation->cluster,
                           .mesh = attempt->mesh,
-                          .micro_batches = micro_batches_of(attempt->compilation),
+                          .micro_batches = attempt->compilation->staging.micro_batches,
                           .flight = attempt->flight,
                           .memory_bytes = attempt->memory_bytes};
-    MwIntraProblem *problem = mw_intra_problem(attempt->compilation->arena, &query, attempt->diags);
-    int64_t needed_bytes = 0;
-    double lower_bound_s = 0;
-    double limit_s = attempt->compilation->options.solve_time_s;
-    for (int i = 0; problem && i < TRIES; i++, limit_s /= 2) {
-        MwSharding *sharding = solve(attempt, problem, limit_s, needed_bytes);
-        if (!sharding)
-            return NULL;
-        if (i == 0)
-            lower_bound_s = sharding->lower_bound_s;
-        sharding->lower_bound_s = lower_bound_s;
-        if (sharding->peak_bytes <= attempt->memory_bytes)
-            return sharding;
-        needed_bytes = sharding->peak_bytes;
-        int64_t excess = needed_bytes - attempt->memory_bytes;
-        if (i > 0)
-            excess += problem->problem.usage_limit / MARGIN;
-        if (i == TRIES - 1 || excess >= problem->problem.usage_limit) {
-            refuse_memory(attempt, problem, needed_bytes);
-            return NULL;
-        }
-        problem->problem.usage_limit -= excess;
-    }
-    return NULL;
+    MwIntraProblem *problem = mw_intra_problem(arena, &query, attempt->diags);
+    if (!problem)
+        return NULL;
+    MwSolveOptions options = {.time_limit_s = attempt->compilation->options.solve_time_s};
+    MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
+    MwShardingFit second = {0};
+    if (!fit.sharding && fit.needed_bytes > 0)
+        second = mw_sharding_fit(arena, problem, attempt->memory_bytes, MW_SHARDING_QUICK);
+    if (second.sharding)
+        second.sharding->lower_bound_s = fit.lower_bound_s;
+    else if (!fit.sharding)
+        refuse(attempt, problem, &fit);
+    return second.sharding ? second.sharding : fit.sharding;
 }
 
 /* ---- The pass ---- */

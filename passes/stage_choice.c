@@ -2,8 +2,9 @@
 /* In:  the costs of layers as stages (stage_cost.h).
  * Out: the layout that the stage problem (solver/stage_dp.h) finds best, priced by its timeline.
  *
- * An interleaved schedule is solved as if each mesh had layers that follow one another; they are then
- * dealt out in chunks, in the order of the pipeline, and asked again. */
+ * Where meshes have several chunks they are of one size, and every chunk is a stage of a cluster that
+ * has as many times more devices. A chunk's mesh has as many times its work and memory to do with; its
+ * chunks are taken to be alike. */
 #include "passes/stage_choice.h"
 
 #include "passes/transfer_cost.h"
@@ -16,6 +17,8 @@ typedef struct {
     MwArena *arena;
     const MwStageChoiceQuery *query;
     MwPacking packing;
+    int submesh;                        /* index of the one that all have; -1: any */
+    const MwPipelineSchedule *schedule; /* where meshes have several chunks */
 } Choice;
 
 /* Whether stages may have so many devices. */
@@ -38,11 +41,12 @@ static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwSt
 {
     bool splits = mw_pipeline_info(query->kind)->splits;
     double saved_bytes = splits ? fmax(cost->saved_bytes, cost->weight_bytes) : cost->saved_bytes;
-    return (MwStageCandidate){.time = mw_picoseconds(mw_stage_cost_time_s(cost)),
+    double chunks = query->chunks;
+    return (MwStageCandidate){.time = mw_picoseconds(chunks * mw_stage_cost_time_s(cost)),
                               .weight_time = splits ? mw_picoseconds(cost->weight_s) : 0,
-                              .step_time = mw_picoseconds(cost->step_s),
-                              .kept_bytes = to_bytes(cost->kept_bytes),
-                              .saved_bytes = to_bytes(saved_bytes + cost->late_bytes),
+                              .step_time = mw_picoseconds(chunks * cost->step_s),
+                              .kept_bytes = to_bytes(chunks * cost->kept_bytes),
+                              .saved_bytes = to_bytes(chunks * (saved_bytes + cost->late_bytes)),
                               .peak_bytes = to_bytes(cost->peak_bytes)};
 }
 
@@ -82,34 +86,22 @@ static bool bound(void *context, int begin, int end, int submesh, MwStageCandida
 
 /* ---- The schedule in terms of the stage problem ---- */
 
-/* docs/schedules.md */
 static int64_t in_flight(const void *context, int stages, int remaining)
 {
-    const MwStageChoiceQuery *query = context;
-    int64_t micro_batches = query->model->micro_batches, chunks = query->chunks;
-    switch (query->kind) {
-    case MW_PIPELINE_GPIPE:
-        return micro_batches;
-    case MW_PIPELINE_1F1B:
-        return mw_min(micro_batches, remaining + 1);
-    case MW_PIPELINE_ZB_H1:
-        return mw_min(micro_batches, stages);
-    case MW_PIPELINE_ZB_H2:
-        return mw_min(micro_batches, 2 * stages - 1);
-    case MW_PIPELINE_INTERLEAVED: /* of whole meshes */
-        return mw_min(micro_batches,
-                      mw_ceil_div(2 * remaining + (chunks - 1) * stages + 1, chunks));
-    case MW_PIPELINE_INFERENCE:
-    case MW_PIPELINE_COUNT:
-        return 1;
-    }
-    MW_UNREACHABLE();
+    const Choice *c = context;
+    const MwStageChoiceQuery *query = c->query;
+    int stage = stages - 1 - remaining;
+    if (!c->schedule)
+        return mw_pipeline_in_flight(query->kind, stages, stage, query->model->micro_batches);
+    return c->schedule->meshes[stage % query->meshes].slots[stage / query->meshes];
 }
 
-static MwStageSchedule schedule_of(const MwStageChoiceQuery *query)
+/* Stages that are chunks of their mesh share what one waits to begin with. */
+static MwStageSchedule schedule_of(const Choice *c)
 {
+    const MwStageChoiceQuery *query = c->query;
     return (MwStageSchedule){.micro_batches = query->model->micro_batches,
-                             .chunks = query->chunks,
+                             .chunks = query->chunks * query->chunks,
                              .deferred = query->kind == MW_PIPELINE_ZB_H1   ? 2
                                          : query->kind == MW_PIPELINE_ZB_H2 ? 3
                                                                             : 0,
@@ -117,13 +109,14 @@ static MwStageSchedule schedule_of(const MwStageChoiceQuery *query)
                              .by_stages = query->kind != MW_PIPELINE_1F1B &&
                                           query->kind != MW_PIPELINE_GPIPE,
                              .in_flight = in_flight,
-                             .context = query};
+                             .context = c};
 }
 
 /* Cuts are priced before it is known where they lie: over the slowest link, between whole nodes or,
  * within one, single devices. */
-static MwStageCut *cuts_of(MwArena *arena, const MwStageModel *model)
+static MwStageCut *cuts_of(MwArena *arena, const MwStageChoiceQuery *query)
 {
+    const MwStageModel *model = query->model;
     const MwCluster *cluster = model->cut[0].cluster;
     int devices = cluster->nodes > 1 ? cluster->devices_per_node : 1;
     MwTransferPlace from = {mw_spec_replicated(), {1, {devices}}, 0};
@@ -138,8 +131,8 @@ static MwStageCut *cuts_of(MwArena *arena, const MwStageModel *model)
                 time_s[phase] += cost.crossing_s + cost.passing_s;
             }
         double back_s = time_s[MW_PHASE_BACKWARD] + time_s[MW_PHASE_BACKWARD_WEIGHT];
-        cuts[l].latency = mw_picoseconds(time_s[MW_PHASE_FORWARD] + back_s);
-        cuts[l].busy = mw_picoseconds(fmax(time_s[MW_PHASE_FORWARD], back_s));
+        cuts[l].latency = mw_picoseconds((time_s[MW_PHASE_FORWARD] + back_s) / query->chunks);
+        cuts[l].busy = mw_picoseconds(query->chunks * fmax(time_s[MW_PHASE_FORWARD], back_s));
     }
     return cuts;
 }
@@ -155,51 +148,6 @@ static MwLayoutStage stage_of(const Choice *c, const MwStageChoice *choice)
     mw_stage_costs_ask(c->query->costs, &question, 1, &list);
     return (MwLayoutStage){choice->begin, choice->end, choice->first_device,
                            list.at[choice->candidate], 0};
-}
-
-static bool is_same_way(const MwStageCost *a, const MwStageCost *b)
-{
-    bool same = (a->recomputed > 0) == (b->recomputed > 0) && a->price == b->price &&
-                a->mesh.axis_count == b->mesh.axis_count;
-    for (int i = 0; i < a->mesh.axis_count && same; i++)
-        same = a->mesh.size[i] == b->mesh.size[i];
-    return same;
-}
-
-/* The cost of other layers in the way of `like`; false if it was not asked for these. */
-static bool cost_like(const Choice *c, MwLayoutStage *stage, const MwStageCost *like)
-{
-    MwStageCostList list;
-    MwStageQuestion question = {stage->begin, stage->end, mw_mesh_devices(&like->mesh), false};
-    mw_stage_costs_ask(c->query->costs, &question, 1, &list);
-    for (int i = 0; i < list.count; i++) {
-        stage->cost = list.at[i];
-        if (is_same_way(&list.at[i], like))
-            return true;
-    }
-    return false;
-}
-
-/* Deals the layers of each mesh out in chunks: as even as can be, more in the first. False if a mesh
- * has fewer layers than chunks. */
-static bool deal(const Choice *c, MwStageLayout *layout)
-{
-    int meshes = layout->stage_count, chunks = c->query->chunks, begin = 0;
-    const MwLayoutStage *whole = layout->stages;
-    layout->chunks = chunks;
-    layout->stage_count = meshes * chunks;
-    layout->stages = MW_NEW(c->arena, MwLayoutStage, layout->stage_count);
-    for (int s = 0; s < layout->stage_count; s++) {
-        const MwLayoutStage *mesh = &whole[s % meshes];
-        int layers = mesh->end - mesh->begin, chunk = s / meshes;
-        int count = layers / chunks + (chunk < layers % chunks);
-        MwLayoutStage *stage = &layout->stages[s];
-        *stage = (MwLayoutStage){begin, begin + count, mesh->first_device, {{0}}, 0};
-        begin += count;
-        if (count == 0 || !cost_like(c, stage, &mesh->cost))
-            return false;
-    }
-    return true;
 }
 
 /* Stages lie in their order if no part of a node, and no whole nodes, lie across a border then. */
@@ -222,32 +170,75 @@ static MwStageLayout layout_of(const Choice *c, const MwStagePlan *plan)
 {
     MwStageLayout layout = {.kind = c->query->kind,
                             .micro_batches = c->query->model->micro_batches,
-                            .chunks = 1,
+                            .chunks = c->query->chunks,
                             .stage_count = plan->stage_count,
                             .stages = MW_NEW(c->arena, MwLayoutStage, plan->stage_count)};
-    for (int i = 0; i < plan->stage_count; i++)
+    for (int i = 0; i < plan->stage_count; i++) {
         layout.stages[i] = stage_of(c, &plan->stages[i]);
-    place_in_order(c, &layout);
+        if (c->schedule)
+            layout.stages[i].first_device =
+                i % c->query->meshes * c->packing.submeshes[c->submesh].devices;
+    }
+    if (!c->schedule)
+        place_in_order(c, &layout);
     return layout;
 }
+
+/* ---- Several chunks ---- */
+
+/* The sub-mesh of each of equal meshes that together lie in the cluster; -1: there is none. */
+static int equal_submesh(const MwPacking *packing, int meshes)
+{
+    int node = packing->cluster.devices_per_node, devices = packing->cluster.nodes * node / meshes;
+    if (devices * meshes != packing->cluster.nodes * node ||
+        (node % devices != 0 && devices % node != 0))
+        return -1;
+    for (int i = 0; i < packing->count; i++)
+        if (packing->submeshes[i].devices == devices)
+            return i;
+    return -1;
+}
+
+/* A cluster that has one device for each chunk on a device. False if meshes cannot be equal. */
+static bool unroll(Choice *c, MwStageCluster *cluster)
+{
+    const MwStageChoiceQuery *query = c->query;
+    MwPacking packing = mw_packing_new(c->arena, *cluster);
+    int one = equal_submesh(&packing, query->meshes);
+    if (one < 0 || query->meshes * query->chunks > query->model->layer_count)
+        return false;
+    int devices = packing.submeshes[one].devices;
+    cluster->nodes *= query->chunks;
+    c->packing = mw_packing_new(c->arena, *cluster);
+    for (int i = 0; i < c->packing.count; i++)
+        if (c->packing.submeshes[i].devices == devices)
+            c->submesh = i;
+    c->schedule = mw_pipeline_schedule_new(c->arena, query->kind, query->meshes,
+                                           query->model->micro_batches, query->chunks);
+    return true;
+}
+
+/* ---- The choice ---- */
 
 MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query)
 {
     const MwStageModel *model = query->model;
     const MwCluster *cluster = model->cut[0].cluster;
     MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
-    Choice c = {arena, query, mw_packing_new(arena, size)};
+    Choice c = {arena, query, mw_packing_new(arena, size), -1, NULL};
+    if (query->chunks > 1 && !unroll(&c, &size))
+        return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES};
+    int stages = query->meshes * query->chunks;
     MwStageProblem problem = {.layer_count = model->layer_count,
                               .cluster = size,
                               .memory_bytes = to_bytes(query->memory_bytes),
-                              .cuts = cuts_of(arena, model),
-                              .schedule = schedule_of(query),
+                              .cuts = cuts_of(arena, query),
+                              .schedule = schedule_of(&c),
                               .interval_class = model->interval_class,
                               .class_count = model->class_count,
-                              .least_stages = query->meshes ? query->meshes
-                                                            : (int)mw_max(2, query->least_stages),
-                              .most_stages = query->meshes,
-                              .submesh = -1,
+                              .least_stages = stages ? stages : (int)mw_max(2, query->least_stages),
+                              .most_stages = stages,
+                              .submesh = c.submesh,
                               .layer_stage = query->layer_stage,
                               .answer = answer,
                               .bound = bound,
@@ -257,8 +248,6 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
     if (plan.reason != MW_STAGES_POSSIBLE)
         return result;
     result.layout = layout_of(&c, &plan);
-    if (query->chunks > 1 && !deal(&c, &result.layout))
-        return (MwStageChoiceAnswer){.reason = MW_STAGES_UNANSWERED};
     mw_stage_layout_price(model, &result.layout);
     return result;
 }

@@ -11,9 +11,9 @@ typedef struct {
     const MwStageModel *model;
     MwStageCosts *costs; /* of the model */
     MwPipelineKind kind;
-    int chunks;
-    int meshes;                      /* 0: any number from 2, */
-    int least_stages;                /* and from this */
+    int chunks;       /* of each mesh; more than 1: of meshes of one size, whose number */
+    int meshes;       /* is given; else 0: any number from 2, */
+    int least_stages; /* and from this */
     int least_devices, most_devices; /* of a stage; most 0: any number */
     const int *layer_stage;          /* [layers] -1: free; NULL: all are */
     double memory_bytes;             /* of a device */

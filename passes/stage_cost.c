@@ -20,9 +20,13 @@
 #include "passes/sharding.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Meshes that are tried at other prices and with recomputation: the quickest. */
 enum { FINALISTS = 2 };
+
+/* Parts of the layers, at most, of which each more is a way of its own. */
+enum { MOST_PARTS = 16 };
 
 typedef MW_VEC(MwStageCell *) Cells;
 
@@ -188,10 +192,131 @@ static void want_all(MwStageCosts *costs, const Terms *terms, const MwStageCell 
         want(costs, cell_of(costs, &terms->at[i], like), price);
 }
 
+/* ---- Recomputation of some layers ---- */
+
+/* What the recomputation of one layer saves and takes. */
+typedef struct {
+    int layer;
+    double bytes, time_s;
+} Gain;
+
+static double waiting_bytes(const MwStageCell *cell)
+{
+    const MwStageCost *cost = &cell->cost[0];
+    double bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
+    return cell->is_chain ? bytes + cost->peak_bytes : bytes;
+}
+
+static const MwStageCell *layer_alone(MwStageCosts *costs, int layer, MwStageCell like,
+                                      bool recomputes)
+{
+    like.recomputes = recomputes;
+    return cell_of(costs, &(Term){layer, layer + 1, 1}, &like);
+}
+
+static Gain gain_of(MwStageCosts *costs, int layer, const MwStageCell *like)
+{
+    const MwStageCell *keeps = layer_alone(costs, layer, *like, false);
+    const MwStageCell *again = layer_alone(costs, layer, *like, true);
+    if (!keeps->possible[0] || !again->possible[0])
+        return (Gain){.layer = layer};
+    double time_s = mw_stage_cost_time_s(&again->cost[0]) - mw_stage_cost_time_s(&keeps->cost[0]);
+    double bytes = waiting_bytes(keeps) - waiting_bytes(again);
+    return (Gain){layer, fmax(0, bytes), fmax(0, time_s)};
+}
+
+static double rate_of(const Gain *gain)
+{
+    if (gain->bytes == 0)
+        return 0;
+    return gain->time_s == 0 ? INFINITY : gain->bytes / gain->time_s;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const Gain *x = a, *y = b;
+    double p = rate_of(x), q = rate_of(y);
+    return p != q ? (p > q ? -1 : 1) : x->layer - y->layer;
+}
+
+/* Of layers [begin, end), the best first. */
+static Gain *rank_gains(MwStageCosts *costs, MwArena *arena, int begin, int end,
+                        const MwStageCell *like)
+{
+    Gain *gains = MW_NEW(arena, Gain, end - begin);
+    for (int l = begin; l < end; l++)
+        gains[l - begin] = gain_of(costs, l, like);
+    qsort(gains, (size_t)(end - begin), sizeof *gains, by_rate);
+    return gains;
+}
+
+static void want_gains(MwStageCosts *costs, int begin, int end, const MwStageCell *like)
+{
+    for (int l = begin; l < end; l++)
+        for (int recomputes = 0; recomputes < 2; recomputes++) {
+            MwStageCell wanted = *like;
+            wanted.recomputes = recomputes;
+            want(costs, cell_of(costs, &(Term){l, l + 1, 1}, &wanted), 0);
+        }
+}
+
+static double mix(double none, double all, double share)
+{
+    return none + share * (all - none);
+}
+
+/* The best `count` of `gains` recompute. While one of these does, it needs what it needs where all do. */
+static MwStageCost between(const MwStageCost *none, const MwStageCost *all, const Gain *gains,
+                           int count, bool is_chain)
+{
+    double bytes = 0, time_s = 0, all_bytes = 0, all_time_s = 0;
+    for (int i = 0; i < all->recomputed; i++) {
+        bytes += i < count ? gains[i].bytes : 0;
+        time_s += i < count ? gains[i].time_s : 0;
+        all_bytes += gains[i].bytes;
+        all_time_s += gains[i].time_s;
+    }
+    double even = (double)count / all->recomputed;
+    double of_bytes = all_bytes > 0 ? bytes / all_bytes : even;
+    double of_time = all_time_s > 0 ? time_s / all_time_s : even;
+    return (MwStageCost){
+        .mesh = all->mesh,
+        .price = all->price,
+        .recomputed = count,
+        .forward_s = mix(none->forward_s, all->forward_s, of_time),
+        .backward_s = mix(none->backward_s, all->backward_s, of_time),
+        .weight_s = mix(none->weight_s, all->weight_s, of_time),
+        .step_s = mix(none->step_s, all->step_s, of_time),
+        .kept_bytes = mix(none->kept_bytes, all->kept_bytes, of_bytes),
+        .saved_bytes = mix(none->saved_bytes, all->saved_bytes, of_bytes),
+        .late_bytes = mix(none->late_bytes, all->late_bytes, of_bytes),
+        .weight_bytes = mix(none->weight_bytes, all->weight_bytes, of_bytes),
+        .peak_bytes = is_chain ? mix(none->peak_bytes, all->peak_bytes, of_bytes)
+                               : fmax(none->peak_bytes, all->peak_bytes),
+    };
+}
+
+void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageQuestion *question,
+                               const MwStageCost *cost, bool *layers)
+{
+    MwArena *scratch = mw_arena_new();
+    int count = question->end - question->begin;
+    MwStageCell like = {.mesh = cost->mesh, .is_chain = question->is_chain};
+    for (int i = 0; i < count; i++)
+        layers[i] = cost->recomputed == count;
+    if (cost->recomputed > 0 && cost->recomputed < count) {
+        const Gain *gains = rank_gains(costs, scratch, question->begin, question->end, &like);
+        for (int i = 0; i < cost->recomputed; i++)
+            layers[gains[i].layer - question->begin] = true;
+    }
+    mw_arena_free(&scratch);
+}
+
 /* ---- Questions ---- */
 
 /* One question while it is being answered. */
 typedef struct {
+    const MwStageQuestion *question;
     Terms terms;
     int mesh_count;
     MwStageCell *meshes; /* [mesh_count] what to ask, but for the layers */
@@ -225,6 +350,7 @@ static void list_meshes(MwStageCosts *costs, const MwStageQuestion *question, Wa
 
 static void begin(MwStageCosts *costs, const MwStageQuestion *question, Ways *ways)
 {
+    ways->question = question;
     decompose(costs, &ways->terms, question->begin, question->end);
     list_meshes(costs, question, ways);
     for (int i = 0; i < ways->mesh_count; i++)
@@ -252,23 +378,38 @@ static int find_quickest(MwStageCosts *costs, const Ways *ways)
     return best;
 }
 
-/* With as many micro-batches in flight as there are on the first of as many stages as there can be. */
+/* With as many micro-batches in flight as there are on the first of as many stages as there can be; all
+ * of them, if the user wants that. */
 static bool fits(const MwStageCosts *costs, const MwStageCost *cost)
 {
     int devices = mw_cluster_devices(cluster_of(costs));
     int stages = (int)mw_min(devices / mw_mesh_devices(&cost->mesh), costs->model->layer_count);
-    int in_flight = (int)mw_min(costs->model->micro_batches, 2 * stages);
+    const MwCompileOptions *options = &costs->model->cut[0].options;
+    bool all = options->has_schedule && options->schedule == MW_PIPELINE_GPIPE;
+    int micro_batches = costs->model->micro_batches;
+    double in_flight = all ? micro_batches : fmin(micro_batches, 2 * stages);
     double saved_bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
     return cost->kept_bytes + cost->peak_bytes + in_flight * saved_bytes <= costs->memory_bytes;
 }
 
-/* Recomputation too, if it is free and there is a backward. */
-static int recomputations(const MwStageCosts *costs, const MwStageCell *mesh, bool *recomputes)
+/* Whether there is a choice. */
+static bool may_recompute(const MwStageCosts *costs)
 {
     const MwCompilation *compilation = &costs->model->cut[0];
-    recomputes[0] = mesh->recomputes;
-    recomputes[1] = true;
-    return compilation->options.remat == MW_REMAT_SEARCH && mw_trains(compilation) ? 2 : 1;
+    return compilation->options.remat == MW_REMAT_SEARCH && mw_trains(compilation);
+}
+
+static void want_leaner(MwStageCosts *costs, const Ways *ways, const MwStageCell *mesh)
+{
+    MwStageCell again = *mesh;
+    again.recomputes = true;
+    for (int price = 0; price < MW_MEMORY_PRICES; price++) {
+        want_all(costs, &ways->terms, mesh, price);
+        if (may_recompute(costs))
+            want_all(costs, &ways->terms, &again, price);
+    }
+    if (may_recompute(costs))
+        want_gains(costs, ways->question->begin, ways->question->end, mesh);
 }
 
 /* Wants leaner ways, unless the quickest has memory enough. */
@@ -281,31 +422,46 @@ static void seek_leaner(MwStageCosts *costs, Ways *ways)
                          fits(costs, &cost)))
             return;
         ways->is_finalist[best] = true;
-        bool recomputes[2];
-        for (int r = 0; r < recomputations(costs, &ways->meshes[best], recomputes); r++) {
-            MwStageCell like = ways->meshes[best];
-            like.recomputes = recomputes[r];
-            for (int price = 0; price < MW_MEMORY_PRICES; price++)
-                want_all(costs, &ways->terms, &like, price);
-        }
+        want_leaner(costs, ways, &ways->meshes[best]);
     }
+}
+
+/* Without recomputation and with it, and what lies between. */
+static void list_recomputing(MwStageCosts *costs, const Ways *ways, const MwStageCell *mesh,
+                             const Gain *gains, int price, MwStageCostList *list)
+{
+    MwStageCell again = *mesh;
+    MwStageCost none, all;
+    again.recomputes = true;
+    if (!add_up(costs, &ways->terms, mesh, price, &none) ||
+        !add_up(costs, &ways->terms, &again, price, &all))
+        return;
+    int layers = all.recomputed, parts = (int)mw_min(layers, MOST_PARTS);
+    for (int part = 1; part < parts; part++)
+        mw_vec_push(costs->arena, list,
+                    between(&none, &all, gains, layers * part / parts, mesh->is_chain));
+    mw_vec_push(costs->arena, list, all);
 }
 
 static MwStageCostList list_ways(MwStageCosts *costs, const Ways *ways)
 {
+    MwArena *scratch = mw_arena_new();
+    const MwStageQuestion *question = ways->question;
     MwStageCostList list = {0};
     for (int i = 0; i < ways->mesh_count; i++) {
-        bool recomputes[2];
-        int ends = recomputations(costs, &ways->meshes[i], recomputes);
-        for (int r = 0; r < (ways->is_finalist[i] ? ends : 1); r++)
-            for (int price = 0; price < (ways->is_finalist[i] ? MW_MEMORY_PRICES : 1); price++) {
-                MwStageCell like = ways->meshes[i];
-                MwStageCost cost;
-                like.recomputes = recomputes[r];
-                if (add_up(costs, &ways->terms, &like, price, &cost))
-                    mw_vec_push(costs->arena, &list, cost);
-            }
+        const MwStageCell *mesh = &ways->meshes[i];
+        bool recomputes = ways->is_finalist[i] && may_recompute(costs);
+        const Gain *gains =
+            recomputes ? rank_gains(costs, scratch, question->begin, question->end, mesh) : NULL;
+        for (int price = 0; price < (ways->is_finalist[i] ? MW_MEMORY_PRICES : 1); price++) {
+            MwStageCost cost;
+            if (add_up(costs, &ways->terms, mesh, price, &cost))
+                mw_vec_push(costs->arena, &list, cost);
+            if (recomputes)
+                list_recomputing(costs, ways, mesh, gains, price, &list);
+        }
     }
+    mw_arena_free(&scratch);
     return list;
 }
 

@@ -32,6 +32,10 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int 
 void mw_stage_costs_ask(MwStageCosts *costs, const MwStageQuestion *questions, int count,
                         MwStageCostList *lists);
 
+/* Which layers recompute in one of the ways of a question. layers: [end - begin]. */
+void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageQuestion *question,
+                               const MwStageCost *cost, bool *layers);
+
 /* Of which no way is better, but for what smaller parts gain from caches: the work of one device,
  * divided evenly. */
 MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int devices);

@@ -90,6 +90,17 @@ static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule
     return most;
 }
 
+double mw_stage_layout_bytes(const MwStageLayout *layout, int stage)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwPipelineSchedule *schedule =
+        mw_pipeline_schedule_new(scratch, layout->kind, layout->stage_count / layout->chunks,
+                                 layout->micro_batches, layout->chunks);
+    double bytes = held_bytes(layout, schedule, stage) + layout->stages[stage].cost.peak_bytes;
+    mw_arena_free(&scratch);
+    return bytes;
+}
+
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
 {
     MwArena *scratch = mw_arena_new();
@@ -104,6 +115,43 @@ void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
     layout->ideal_s = timeline->ideal + update_s(model, layout);
     layout->needed_bytes = needed_bytes(layout, schedule);
     mw_arena_free(&scratch);
+}
+
+MwStageQuestion mw_stage_layout_question(const MwStageLayout *layout, int stage)
+{
+    const MwLayoutStage *asked = &layout->stages[stage];
+    return (MwStageQuestion){asked->begin, asked->end, mw_mesh_devices(&asked->cost.mesh),
+                             layout->stage_count == 1};
+}
+
+/* The logical mesh of one stage is left to sharding. */
+MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout)
+{
+    int mesh_count = layout->stage_count / layout->chunks;
+    int layers = layout->stages[layout->stage_count - 1].end;
+    MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, mesh_count);
+    int *layer_stage = MW_NEW(arena, int, layers);
+    bool *remat = MW_NEW(arena, bool, layers);
+    for (int s = 0; s < layout->stage_count; s++) {
+        const MwLayoutStage *stage = &layout->stages[s];
+        MwStageQuestion question = mw_stage_layout_question(layout, s);
+        mw_stage_costs_recomputed(costs, &question, &stage->cost, remat + stage->begin);
+        meshes[s % mesh_count] =
+            (MwSubmesh){.first_device = stage->first_device,
+                        .device_count = question.devices,
+                        .shape = mesh_count > 1 ? stage->cost.mesh : (MwMeshShape){0}};
+        for (int l = stage->begin; l < stage->end; l++)
+            layer_stage[l] = s;
+    }
+    return (MwStaging){.stage_count = layout->stage_count,
+                       .mesh_count = mesh_count,
+                       .meshes = meshes,
+                       .layer_stage = layer_stage,
+                       .layer_remat = remat,
+                       .layer_count = layers,
+                       .micro_batches = layout->micro_batches,
+                       .schedule = mw_pipeline_schedule_new(arena, layout->kind, mesh_count,
+                                                            layout->micro_batches, layout->chunks)};
 }
 
 const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout)

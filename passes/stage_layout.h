@@ -26,6 +26,16 @@ typedef struct {
  * it needs. Transfers are priced as if every device of a mesh had all of what crosses. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
 
+/* As the passes take it, in `arena`; without alternatives. `costs` is where those of its stages are
+ * from. */
+MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout);
+
+/* What a device needs for one stage alone. */
+double mw_stage_layout_bytes(const MwStageLayout *layout, int stage);
+
+/* What was asked for a stage. */
+MwStageQuestion mw_stage_layout_question(const MwStageLayout *layout, int stage);
+
 /* "4 stages, 1f1b, 16 micro-batches"; without stages "several stages, ..." */
 const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout);
 

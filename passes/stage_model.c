@@ -21,18 +21,6 @@
 
 /* ---- The passes ---- */
 
-/* In `arena`. */
-static MwGraph *copy_graph(MwArena *arena, const MwGraph *graph)
-{
-    MwGraph from = *graph;
-    from.arena = arena;
-    MwRewrite rewrite = mw_rewrite_begin(&from);
-    for (int n = 0; n < graph->nodes.count; n++)
-        mw_rewrite_copy(&rewrite, &graph->nodes.at[n]);
-    mw_rewrite_finish(&rewrite);
-    return rewrite.to;
-}
-
 /* Every layer is a stage. */
 static MwStaging staging_of(const MwStageModel *model, bool recomputes)
 {
@@ -62,15 +50,14 @@ static bool cut(MwStageModel *model, const MwCompilation *compilation, MwDiags *
     MwCompilation *plain = &model->cut[false], *again = &model->cut[true];
     *plain = *compilation;
     plain->arena = model->arena;
-    plain->graph = copy_graph(model->arena, compilation->graph);
+    plain->graph = mw_graph_copy(model->arena, compilation->graph);
     plain->staging = staging_of(model, false);
-    if (!mw_pass_late_sums(plain, diags) || !mw_pass_micro_batch(plain, diags) ||
-        !mw_pass_clean(plain, diags) || !mw_pass_weight_gradients(plain, diags))
+    if (!mw_passes_run(plain, MW_PASS_stages + 1, MW_PASS_remat, diags))
         return false;
     *again = *plain;
     again->staging = staging_of(model, true);
-    return mw_pass_remat(plain, diags) && mw_pass_pins(plain, diags) &&
-           mw_pass_remat(again, diags) && mw_pass_pins(again, diags);
+    return mw_passes_run(plain, MW_PASS_remat, MW_PASS_split, diags) &&
+           mw_passes_run(again, MW_PASS_remat, MW_PASS_split, diags);
 }
 
 /* ---- Which layers are alike ---- */

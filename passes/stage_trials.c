@@ -305,6 +305,17 @@ static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
     return kind != MW_PIPELINE_GPIPE || is_enough(t, &all, cut->model->micro_batches);
 }
 
+static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
+{
+    int wanted = t->compilation->options.stages;
+    int most = (int)mw_min(t->devices, cut->model->layer_count / chunks);
+    if (wanted > 0 || chunks == 1)
+        try_schedule(t, cut, kind, chunks, wanted);
+    for (int meshes = 2; meshes <= most && wanted == 0 && chunks > 1; meshes++)
+        if (t->devices % meshes == 0 && meshes * chunks >= t->query->least_stages)
+            try_schedule(t, cut, kind, chunks, meshes);
+}
+
 static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
 {
     int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
@@ -313,10 +324,10 @@ static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
     if (!mw_pipeline_info(kind)->chunked)
         try_schedule(t, cut, kind, 1, meshes);
     else if (wanted > 0)
-        try_schedule(t, cut, kind, wanted, meshes);
+        try_chunks(t, cut, kind, wanted);
     else
         for (int chunks = 2; chunks <= MOST_CHUNKS; chunks++)
-            try_schedule(t, cut, kind, chunks, meshes);
+            try_chunks(t, cut, kind, chunks);
 }
 
 /* What shortens the bubble of 1f1b is tried where it matters. */
@@ -397,27 +408,76 @@ static void try_all(Trials *t)
     try_other_counts(t);
 }
 
-/* Where the stages of the best layout turn out to need more than was estimated, seeks one for as much
- * less memory; if that does not help either, the last one stands. */
-static void try_again(Trials *t)
+/* ---- Corrections ---- */
+
+/* The quickest way of a stage that needs no more than `most_bytes` by the estimate. */
+static bool find_leaner(Cut *cut, MwStageLayout *layout, int stage, double most_bytes)
+{
+    MwStageQuestion question = mw_stage_layout_question(layout, stage);
+    MwStageCostList list;
+    mw_stage_costs_ask(cut->costs, &question, 1, &list);
+    const MwStageCost *best = NULL;
+    for (int i = 0; i < list.count; i++) {
+        layout->stages[stage].cost = list.at[i];
+        if ((!best || mw_stage_cost_time_s(&list.at[i]) < mw_stage_cost_time_s(best)) &&
+            mw_stage_layout_bytes(layout, stage) <= most_bytes)
+            best = &list.at[i];
+    }
+    if (best)
+        layout->stages[stage].cost = *best;
+    return best != NULL;
+}
+
+/* Where stages of the best layout need more than was estimated, they get leaner ways by as much. False
+ * if some stage has none. */
+static bool repair(Trials *t, const double *needed)
+{
+    MwStageLayout layout = keep_layout(t, t->out->best);
+    Cut *cut = cut_of(t, &layout);
+    double memory = t->query->memory_bytes / layout.chunks;
+    for (int s = 0; s < layout.stage_count; s++) {
+        double estimate = layout.stages[s].needed_bytes;
+        if (needed[s] > memory && !find_leaner(cut, &layout, s, memory - (needed[s] - estimate)))
+            return false;
+    }
+    mw_stage_layout_price(cut->model, &layout);
+    t->out->best = layout;
+    return true;
+}
+
+/* Seeks a layout for as much less memory as the best one needs too much; if there is none, it stands. */
+static void seek_smaller(Trials *t, double needed_bytes)
+{
+    MwStageTrials *out = t->out;
+    MwStageLayout best = out->best;
+    best.needed_bytes = needed_bytes;
+    t->memory_bytes *= 0.99 * t->query->memory_bytes / needed_bytes;
+    t->trials.count = 0;
+    out->found = out->has_layout = false;
+    note(t, &best, false);
+    try_all(t);
+    if (!out->found) {
+        out->best = best;
+        out->has_layout = true;
+    }
+}
+
+static void correct(Trials *t)
 {
     MwStageTrials *out = t->out;
     double memory = t->query->memory_bytes;
-    for (int i = 0; i < MOST_CORRECTIONS && out->found && out->best.stage_count > 1; i++) {
-        MwStageLayout best = out->best;
-        best.needed_bytes =
-            mw_stage_check(cut_of(t, &best)->model, &best, memory, t->query->threads);
-        if (best.needed_bytes <= memory)
+    for (int i = 0; i < MOST_CORRECTIONS && out->found; i++) {
+        MwArena *scratch = mw_arena_new();
+        double *needed = MW_NEW(scratch, double, out->best.stage_count);
+        MwStaging staging =
+            mw_stage_layout_staging(scratch, cut_of(t, &out->best)->costs, &out->best);
+        double most = mw_stage_check(scratch, t->compilation, &staging, &out->best, memory,
+                                     t->query->threads, needed);
+        if (most > memory && !repair(t, needed))
+            seek_smaller(t, most);
+        mw_arena_free(&scratch);
+        if (most <= memory)
             return;
-        t->memory_bytes *= 0.99 * memory / best.needed_bytes;
-        t->trials.count = 0;
-        out->found = out->has_layout = false;
-        note(t, &best, false);
-        try_all(t);
-        if (!out->found) {
-            out->best = best;
-            out->has_layout = true;
-        }
     }
 }
 
@@ -435,8 +495,10 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     if (t.cuts.count > 0) {
         out.kept_bytes = mw_stage_costs_whole(t.cuts.at[0].costs, false).kept_bytes;
         try_all(&t);
-        try_again(&t);
+        correct(&t);
     }
+    if (out.has_layout)
+        out.staging = mw_stage_layout_staging(t.arena, cut_of(&t, &out.best)->costs, &out.best);
     for (int i = 0; i < t.cuts.count; i++)
         mw_stage_model_free(&t.cuts.at[i].model);
     out.trials = t.trials.at;

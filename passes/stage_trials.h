@@ -25,6 +25,7 @@ typedef struct {
     bool found;
     MwStageLayout best;   /* if found; else what needs the least memory of what was priced, */
     bool has_layout;      /* if anything was */
+    MwStaging staging;    /* that of `best` */
     MwStageReason reason; /* if not found: of several stages */
     double needed_bytes;  /* if not found for want of memory: of a device, as far as is known */
     double kept_bytes;    /* of the whole model: weights, states and the like */

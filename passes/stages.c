@@ -172,7 +172,7 @@ static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *dia
     return check_order(graph, pins, layers, diags) && check_count(compilation, pins, diags);
 }
 
-/* ---- The layout that was chosen ---- */
+/* ---- What was not chosen ---- */
 
 static const MwStagingAlternative *alternatives_of(MwArena *arena, const MwStageTrials *trials)
 {
@@ -186,40 +186,6 @@ static const MwStagingAlternative *alternatives_of(MwArena *arena, const MwStage
                                    .needed_bytes = trial->fits ? 0 : (int64_t)trial->needed_bytes};
     }
     return all;
-}
-
-static void take_layout(MwCompilation *compilation, const MwStageTrials *trials)
-{
-    MwArena *arena = compilation->arena;
-    const MwStageLayout *layout = &trials->best;
-    int mesh_count = layout->stage_count / layout->chunks;
-    int layers = mw_layer_count(compilation->graph);
-    MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, mesh_count);
-    int *layer_stage = MW_NEW(arena, int, layers);
-    bool *remat = MW_NEW(arena, bool, layers);
-    for (int s = 0; s < layout->stage_count; s++) {
-        const MwLayoutStage *stage = &layout->stages[s];
-        meshes[s % mesh_count] =
-            (MwSubmesh){.first_device = stage->first_device,
-                        .device_count = mw_mesh_devices(&stage->cost.mesh),
-                        .shape = mesh_count > 1 ? stage->cost.mesh : (MwMeshShape){0}};
-        for (int l = stage->begin; l < stage->end; l++) {
-            layer_stage[l] = s;
-            remat[l] = stage->cost.recomputed > 0;
-        }
-    }
-    compilation->staging =
-        (MwStaging){.stage_count = layout->stage_count,
-                    .mesh_count = mesh_count,
-                    .meshes = meshes,
-                    .layer_stage = layer_stage,
-                    .layer_remat = remat,
-                    .layer_count = layers,
-                    .micro_batches = layout->micro_batches,
-                    .schedule = mw_pipeline_schedule_new(arena, layout->kind, mesh_count,
-                                                         layout->micro_batches, layout->chunks),
-                    .alternatives = alternatives_of(arena, trials),
-                    .alternative_count = trials->trial_count};
 }
 
 /* ---- The pass ---- */
@@ -317,9 +283,11 @@ static bool take(MwCompilation *compilation, const MwStageTrials *trials, int le
          !may_cut_evenly(compilation)))
         return refuse_stages(compilation, trials->reason, least_stages, diags);
     if (trials->has_layout)
-        take_layout(compilation, trials);
+        compilation->staging = trials->staging;
     else
         cut_evenly(compilation);
+    compilation->staging.alternatives = alternatives_of(compilation->arena, trials);
+    compilation->staging.alternative_count = trials->trial_count;
     return true;
 }
 
