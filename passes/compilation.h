@@ -84,6 +84,14 @@ static inline int mw_wanted_micro_batches(const MwCompilation *compilation)
     return wanted ? wanted : compilation->graph->train.micro_batches;
 }
 
+/* Of each mesh: several are a wish for the one schedule that has them, and that for two at least. */
+static inline int mw_wanted_chunks(const MwCompileOptions *options)
+{
+    if (options->chunks > 0)
+        return options->chunks;
+    return options->has_schedule && mw_pipeline_info(options->schedule)->chunked ? 2 : 1;
+}
+
 /* What is asked for, or else usual. */
 static inline MwPipelineKind mw_usual_schedule(const MwCompilation *compilation)
 {

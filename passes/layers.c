@@ -204,7 +204,7 @@ static void mark_nodes(MwArena *arena, MwGraph *graph, const int *layer_begin, i
 /* The stages that the user wants; 0: as it comes. */
 static int wanted_stages(const MwCompileOptions *options)
 {
-    return options->stages * (int)mw_max(options->chunks, 1);
+    return options->stages * mw_wanted_chunks(options);
 }
 
 /* Whether the user can have the layers and stages that are wanted; an error if not. */

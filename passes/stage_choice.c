@@ -75,7 +75,7 @@ static bool bound(void *context, int begin, int end, int submesh, MwStageCandida
 {
     const Choice *c = context;
     int devices = c->packing.submeshes[submesh].devices;
-    if (!is_allowed(c->query, devices) || end - begin < c->query->chunks)
+    if (!is_allowed(c->query, devices))
         return false;
     MwStageCost cost = mw_stage_costs_bound(c->query->costs, begin, end, devices);
     *bound = candidate_of(c->query, &cost);
@@ -226,7 +226,7 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
     const MwCluster *cluster = model->cut[0].cluster;
     MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
     Choice c = {arena, query, mw_packing_new(arena, size), -1, NULL};
-    if (query->chunks > 1 && !unroll(&c, &size))
+    if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, &size)))
         return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES};
     int stages = query->meshes * query->chunks;
     MwStageProblem problem = {.layer_count = model->layer_count,

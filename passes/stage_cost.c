@@ -38,6 +38,7 @@ struct MwStageCosts {
     MwKeyMap graphs; /* by interval class and recomputation */
     Cells queue;     /* that are to be solved next */
     MwStageMarket market;
+    int64_t work; /* nodes of what was solved */
     double memory_bytes;
 };
 
@@ -94,10 +95,16 @@ static void want(MwStageCosts *costs, MwStageCell *cell, int price)
     for (int i = 0; i < MW_MEMORY_PRICES; i++)
         is_queued |= cell->wanted[i];
     cell->wanted[price] = true;
+    cell->graph = graph_of(costs, cell->begin, cell->end, cell->recomputes);
+    costs->work += cell->graph->nodes.count;
     if (is_queued)
         return;
-    cell->graph = graph_of(costs, cell->begin, cell->end, cell->recomputes);
     mw_vec_push(costs->arena, &costs->queue, cell);
+}
+
+int64_t mw_stage_costs_work(const MwStageCosts *costs)
+{
+    return costs->work;
 }
 
 static void solve_queued(void *context, int i)

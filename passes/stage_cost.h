@@ -43,6 +43,9 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
 /* The whole model on one device, without memory limit. */
 MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes);
 
+/* How much has been done till now: nodes of all problems that were solved. */
+int64_t mw_stage_costs_work(const MwStageCosts *costs);
+
 static inline double mw_stage_cost_time_s(const MwStageCost *cost)
 {
     return cost->forward_s + cost->backward_s + cost->weight_s;

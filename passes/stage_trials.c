@@ -5,20 +5,22 @@
  * Numbers of micro-batches are tried in the order of an estimate: the time of a pipeline whose stages
  * share the work of one device evenly, the best of all lengths for which there is memory. Those
  * whose estimate is no better than the best layout so far are left out, and so are all after the
- * first few. Other schedules than 1f1b are tried where its bubble is worth it. One stage has one
+ * first few once much has been solved. Other schedules than 1f1b are tried where its bubble is worth it. One stage has one
  * micro-batch, unless memory or the user wants more. */
 #include "passes/stage_trials.h"
 
+#include "passes/stage_batching.h"
 #include "passes/stage_check.h"
-
-#include "passes/micro_batch.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* Numbers of micro-batches that are tried in full. */
-enum { MOST_TRIED = 3, MOST_CHUNKS = 4 };
+/* Numbers of micro-batches that are tried in any case, and how many nodes are solved
+ * (mw_stage_costs_work) before no more are. */
+enum { FEW_CUTS = 3, MUCH_WORK = 1000000 };
+
+enum { MOST_CHUNKS = 4 };
 
 /* Numbers of stages that are all tried. */
 enum { FEW_COUNTS = 8 };
@@ -31,9 +33,8 @@ static const double WORTHWHILE = 0.01;
 
 /* The model in one number of micro-batches. */
 typedef struct {
-    MwStageModel *model;
-    MwStageCosts *costs;
-    double estimate_s;      /* INFINITY: there is not memory enough */
+    MwStageBatching *batching;
+    double estimate_s;
     double step_s, ideal_s; /* of the best layout in it; INFINITY: none yet */
 } Cut;
 
@@ -43,89 +44,14 @@ typedef struct {
     MwArena *arena;
     int devices;
     double memory_bytes; /* of a device, that layouts are sought for */
-    MW_VEC(Cut) cuts;
+    MwStageBatchings batchings;
     MW_VEC(MwStageTrial) trials;
     MwStageTrials *out;
 } Trials;
 
-/* ---- Numbers of micro-batches ---- */
-
-/* Which divides the batch of every input; 1 without inputs. */
-static int64_t batch_of(const MwGraph *graph)
+static bool make(const Trials *t, MwStageBatching *batching)
 {
-    int64_t batch = 0;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        const MwTensor *tensor = &graph->values.at[node->first_result].tensor;
-        if (node->op == MW_OP_INPUT && tensor->rank > 0)
-            batch = mw_common_divisor(tensor->dim[0], batch);
-    }
-    return mw_max(batch, 1);
-}
-
-static void add_cut(Trials *t, int micro_batches)
-{
-    MwDiags *diags = mw_diags_new(t->arena);
-    Cut cut = {.model = mw_stage_model_new(t->compilation, micro_batches, diags)};
-    if (!cut.model)
-        return;
-    cut.step_s = cut.ideal_s = INFINITY;
-    cut.costs = mw_stage_costs_new(cut.model->arena, cut.model, t->query->threads);
-    mw_vec_push(t->arena, &t->cuts, cut);
-}
-
-static void list_cuts(Trials *t)
-{
-    int wanted = mw_wanted_micro_batches(t->compilation);
-    int64_t batch = batch_of(t->compilation->graph);
-    for (int count = 1; count <= batch && wanted == 0; count++)
-        if (batch % count == 0)
-            add_cut(t, count);
-    if (wanted > 0)
-        add_cut(t, wanted);
-}
-
-/* ---- Estimates ---- */
-
-/* Whether the memory of all devices together is enough. */
-static bool is_enough(const Trials *t, const MwStageCost *all, int in_flight)
-{
-    double bytes = all->kept_bytes + in_flight * (all->saved_bytes + all->late_bytes);
-    return bytes <= t->memory_bytes * t->devices;
-}
-
-static bool may_recompute(const Trials *t)
-{
-    return t->compilation->options.remat != MW_REMAT_NONE;
-}
-
-/* The work of one device as `stages` stages on all devices, evenly; INFINITY if memory is short. */
-static double even_pipeline_s(const Trials *t, const Cut *cut, int stages, bool recomputes)
-{
-    MwStageCost all = mw_stage_costs_whole(cut->costs, recomputes);
-    int micro_batches = cut->model->micro_batches;
-    if (!is_enough(t, &all, (int)mw_min(stages, micro_batches)))
-        return INFINITY;
-    return (mw_stage_cost_time_s(&all) * (micro_batches + stages - 1) + all.step_s) / t->devices;
-}
-
-static void estimate(const Trials *t, Cut *cut)
-{
-    MwRemat remat = t->compilation->options.remat;
-    int most = (int)mw_min(cut->model->layer_count, t->devices);
-    cut->estimate_s = INFINITY;
-    for (int stages = 2; stages <= most; stages++)
-        for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
-             recomputes++)
-            cut->estimate_s = fmin(cut->estimate_s, even_pipeline_s(t, cut, stages, recomputes));
-}
-
-static int by_estimate(const void *a, const void *b)
-{
-    const Cut *x = a, *y = b;
-    if (x->estimate_s != y->estimate_s)
-        return x->estimate_s < y->estimate_s ? -1 : 1;
-    return x->model->micro_batches - y->model->micro_batches;
+    return mw_stage_batching_make(batching, t->compilation, t->query->threads);
 }
 
 /* ---- Trying ---- */
@@ -169,67 +95,61 @@ static void offer(Trials *t, const MwStageLayout *layout)
 
 /* ---- One stage ---- */
 
-/* The best way of the whole model on all devices. True if there is one that fits. */
-static bool try_one_stage(Trials *t, const Cut *cut)
+static bool is_better(const Trials *t, const MwStageLayout *a, const MwStageLayout *b)
 {
-    MwStageQuestion question = {0, cut->model->layer_count, t->devices, true};
+    bool fits = a->needed_bytes <= t->memory_bytes, other = b->needed_bytes <= t->memory_bytes;
+    if (fits != other)
+        return fits;
+    return fits ? a->step_s < b->step_s : a->needed_bytes < b->needed_bytes;
+}
+
+/* The best way of the whole model on all devices; without stages if there is none. */
+static MwStageLayout best_of_one(const Trials *t, const MwStageBatching *batching)
+{
+    int layers = batching->model->layer_count;
+    MwStageQuestion question = {0, layers, t->devices, true};
     MwStageCostList list;
-    mw_stage_costs_ask(cut->costs, &question, 1, &list);
+    mw_stage_costs_ask(batching->costs, &question, 1, &list);
     MwStageLayout best = {0};
     for (int i = 0; i < list.count; i++) {
-        MwLayoutStage stage = {0, cut->model->layer_count, 0, list.at[i], 0};
+        MwLayoutStage stage = {0, layers, 0, list.at[i], 0};
         MwStageLayout layout = {.kind = mw_usual_schedule(t->compilation),
-                                .micro_batches = cut->model->micro_batches,
+                                .micro_batches = batching->micro_batches,
                                 .chunks = 1,
                                 .stage_count = 1,
                                 .stages = &stage};
-        mw_stage_layout_price(cut->model, &layout);
-        bool fits = layout.needed_bytes <= t->memory_bytes;
-        bool fitted = best.stage_count && best.needed_bytes <= t->memory_bytes;
-        if (!best.stage_count || (fits && !fitted) ||
-            (fits == fitted &&
-             (fits ? layout.step_s < best.step_s : layout.needed_bytes < best.needed_bytes)))
+        mw_stage_layout_price(batching->model, &layout);
+        if (!best.stage_count || is_better(t, &layout, &best))
             best = keep_layout(t, layout);
     }
-    if (best.stage_count)
-        offer(t, &best);
-    return best.stage_count && best.needed_bytes <= t->memory_bytes;
+    return best;
 }
 
-static bool may_be_one(const Trials *t)
+/* True if it fits without recomputation: more micro-batches are no use then. */
+static bool try_one_stage(Trials *t, const MwStageBatching *batching)
 {
-    return t->compilation->options.stages <= 1 && t->query->least_stages == 1;
+    MwStageLayout best = best_of_one(t, batching);
+    if (!best.stage_count)
+        return false;
+    offer(t, &best);
+    return best.needed_bytes <= t->memory_bytes && best.stages[0].cost.recomputed == 0;
 }
 
-/* With the fewest micro-batches that there are. */
-static void try_one(Trials *t)
+/* Tries `most` more numbers of micro-batches, from `next` on, for which there may be memory. */
+static void try_one(Trials *t, int *next, int most)
 {
-    const Cut *cut = &t->cuts.at[0];
-    MwStageCost all = mw_stage_costs_whole(cut->costs, may_recompute(t));
-    if (may_be_one(t) && is_enough(t, &all, 1))
-        try_one_stage(t, cut);
-}
-
-/* With the fewest for which there may be memory; a second try, if several stages do it too, and more
- * only if they do not. */
-static void try_one_in_parts(Trials *t)
-{
-    MwStageTrials *out = t->out;
-    bool several = out->found;
-    int tries = 0;
-    if (!may_be_one(t) || (out->found && out->best.stage_count == 1))
+    if (t->compilation->options.stages > 1 || t->query->least_stages > 1)
         return;
-    for (int i = 1; i < t->cuts.count && (!several || tries < 2); i++) {
-        const Cut *cut = &t->cuts.at[i];
-        MwStageCost all = mw_stage_costs_whole(cut->costs, may_recompute(t));
-        if (!is_enough(t, &all, 1))
+    for (int left = most; *next < t->batchings.count && left > 0; (*next)++) {
+        MwStageBatching *batching = &t->batchings.at[*next];
+        bool is_last = *next == t->batchings.count - 1;
+        if (!make(t, batching) || (!mw_stage_batching_fits(batching, t->memory_bytes, 1) &&
+                                   (t->out->has_layout || !is_last)))
             continue;
-        tries++;
-        if (try_one_stage(t, cut))
-            return;
+        left--;
+        if (try_one_stage(t, batching))
+            *next = t->batchings.count;
     }
-    if (!out->has_layout)
-        try_one_stage(t, &t->cuts.at[t->cuts.count - 1]);
 }
 
 /* ---- Several ---- */
@@ -265,8 +185,8 @@ static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
 /* `meshes` 0: any number. */
 static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, int meshes)
 {
-    MwStageChoiceQuery query = {.model = cut->model,
-                                .costs = cut->costs,
+    MwStageChoiceQuery query = {.model = cut->batching->model,
+                                .costs = cut->batching->costs,
                                 .kind = kind,
                                 .chunks = chunks,
                                 .meshes = meshes,
@@ -286,8 +206,9 @@ static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, i
         note_reason(t, &answer);
     }
     if (answer.reason == MW_STAGES_MEMORY) {
-        const char *name = mw_arena_printf(t->arena, "%s, %d micro-batches",
-                                           mw_pipeline_info(kind)->name, cut->model->micro_batches);
+        const char *name =
+            mw_arena_printf(t->arena, "%s, %d micro-batches", mw_pipeline_info(kind)->name,
+                            cut->batching->micro_batches);
         mw_vec_push(t->arena, &t->trials,
                     ((MwStageTrial){.name = name, .needed_bytes = answer.needed_bytes}));
     }
@@ -301,14 +222,14 @@ static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
         return false;
     if (options->has_schedule && mw_pipeline_info(kind)->trains)
         return options->schedule == kind;
-    MwStageCost all = mw_stage_costs_whole(cut->costs, may_recompute(t));
-    return kind != MW_PIPELINE_GPIPE || is_enough(t, &all, cut->model->micro_batches);
+    return kind != MW_PIPELINE_GPIPE ||
+           mw_stage_batching_fits(cut->batching, t->memory_bytes, cut->batching->micro_batches);
 }
 
 static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
 {
     int wanted = t->compilation->options.stages;
-    int most = (int)mw_min(t->devices, cut->model->layer_count / chunks);
+    int most = (int)mw_min(t->devices, cut->batching->model->layer_count / chunks);
     if (wanted > 0 || chunks == 1)
         try_schedule(t, cut, kind, chunks, wanted);
     for (int meshes = 2; meshes <= most && wanted == 0 && chunks > 1; meshes++)
@@ -346,30 +267,62 @@ static void try_others(Trials *t, Cut *cut)
             try_kind(t, cut, others[i]);
 }
 
+static int by_estimate(const void *a, const void *b)
+{
+    const Cut *x = a, *y = b;
+    if (x->estimate_s != y->estimate_s)
+        return x->estimate_s < y->estimate_s ? -1 : 1;
+    return x->batching->micro_batches - y->batching->micro_batches;
+}
+
+/* Numbers of micro-batches by their estimates. */
+static Cut *rank_cuts(Trials *t, int *count)
+{
+    Cut *cuts = MW_NEW(t->arena, Cut, t->batchings.count);
+    *count = 0;
+    for (int i = 0; i < t->batchings.count; i++) {
+        MwStageBatching *batching = &t->batchings.at[i];
+        if (make(t, batching))
+            cuts[(*count)++] =
+                (Cut){batching, mw_stage_batching_estimate_s(batching, t->memory_bytes), INFINITY,
+                      INFINITY};
+    }
+    qsort(cuts, (size_t)*count, sizeof *cuts, by_estimate);
+    return cuts;
+}
+
+static int64_t work_done(const Trials *t)
+{
+    int64_t work = 0;
+    for (int i = 0; i < t->batchings.count; i++)
+        if (t->batchings.at[i].costs)
+            work += mw_stage_costs_work(t->batchings.at[i].costs);
+    return work;
+}
+
 /* 1f1b first, as nothing needs less memory. */
 static void try_several(Trials *t)
 {
-    if (t->compilation->options.stages == 1)
+    int wanted = t->compilation->options.stages, count, tried = 0;
+    if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
     MwStageTrials *out = t->out;
-    Cut *cuts = mw_arena_dup(t->arena, t->cuts.at, sizeof *cuts * (size_t)t->cuts.count);
-    qsort(cuts, (size_t)t->cuts.count, sizeof *cuts, by_estimate);
-    int tried = (int)mw_min(t->cuts.count, MOST_TRIED);
-    for (int i = 0; i < tried; i++) {
-        if (out->found && cuts[i].estimate_s >= out->best.step_s)
-            continue;
-        try_kind(t, &cuts[i], MW_PIPELINE_1F1B);
-        try_kind(t, &cuts[i], MW_PIPELINE_INFERENCE);
+    Cut *cuts = rank_cuts(t, &count);
+    for (; tried < count && (tried < FEW_CUTS || work_done(t) < MUCH_WORK); tried++) {
+        if (out->found && cuts[tried].estimate_s >= out->best.step_s)
+            break;
+        try_kind(t, &cuts[tried], MW_PIPELINE_1F1B);
+        try_kind(t, &cuts[tried], MW_PIPELINE_INFERENCE);
     }
     for (int i = 0; i < tried; i++)
         try_others(t, &cuts[i]);
 }
 
-static Cut *cut_of(Trials *t, const MwStageLayout *layout)
+static MwStageBatching *batching_of(Trials *t, const MwStageLayout *layout)
 {
-    for (int i = 0; i < t->cuts.count; i++)
-        if (t->cuts.at[i].model->micro_batches == layout->micro_batches)
-            return &t->cuts.at[i];
+    for (int i = 0; i < t->batchings.count; i++)
+        if (t->batchings.at[i].micro_batches == layout->micro_batches)
+            return &t->batchings.at[i];
     MW_UNREACHABLE();
 }
 
@@ -380,42 +333,42 @@ static void try_other_counts(Trials *t)
     if (t->compilation->options.stages > 0 || !t->out->found)
         return;
     MwStageLayout best = t->out->best;
-    int own = best.stage_count / best.chunks;
-    Cut *cut = cut_of(t, &best);
-    int most = (int)mw_min(cut->model->layer_count, t->devices);
+    int own = best.stage_count / best.chunks, tried;
+    Cut cut = rank_cuts(t, &tried)[0];
+    if (own > 1)
+        cut.batching = batching_of(t, &best);
+    int most = (int)mw_min(cut.batching->model->layer_count, t->devices);
     MwPipelineKind kind = mw_usual_schedule(t->compilation);
-    int wanted = t->compilation->options.chunks;
-    int chunks = !mw_pipeline_info(kind)->chunked ? 1 : wanted > 0 ? wanted : 2;
+    int chunks = mw_wanted_chunks(&t->compilation->options);
     for (int count = 2; count <= most; count++) {
         bool is_near = count == 2 * own || 2 * count == own;
         if (count == own || count < t->query->least_stages || (most > FEW_COUNTS && !is_near))
             continue;
-        try_schedule(t, cut, kind, chunks, count);
+        try_schedule(t, &cut, kind, chunks, count);
     }
 }
 
 /* ---- All of it ---- */
 
+/* One stage first: what several must be better than. It gets a second and third try with more
+ * micro-batches if several stages fit too, and more only if they do not. */
 static void try_all(Trials *t)
 {
-    for (int i = 0; i < t->cuts.count; i++) {
-        estimate(t, &t->cuts.at[i]);
-        t->cuts.at[i].step_s = t->cuts.at[i].ideal_s = INFINITY;
-    }
-    try_one(t);
+    int next = 0;
+    try_one(t, &next, 1);
     try_several(t);
-    try_one_in_parts(t);
+    try_one(t, &next, t->out->found ? 2 : INT_MAX);
     try_other_counts(t);
 }
 
 /* ---- Corrections ---- */
 
 /* The quickest way of a stage that needs no more than `most_bytes` by the estimate. */
-static bool find_leaner(Cut *cut, MwStageLayout *layout, int stage, double most_bytes)
+static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, double most_bytes)
 {
     MwStageQuestion question = mw_stage_layout_question(layout, stage);
     MwStageCostList list;
-    mw_stage_costs_ask(cut->costs, &question, 1, &list);
+    mw_stage_costs_ask(costs, &question, 1, &list);
     const MwStageCost *best = NULL;
     for (int i = 0; i < list.count; i++) {
         layout->stages[stage].cost = list.at[i];
@@ -433,14 +386,15 @@ static bool find_leaner(Cut *cut, MwStageLayout *layout, int stage, double most_
 static bool repair(Trials *t, const double *needed)
 {
     MwStageLayout layout = keep_layout(t, t->out->best);
-    Cut *cut = cut_of(t, &layout);
+    MwStageBatching *batching = batching_of(t, &layout);
     double memory = t->query->memory_bytes / layout.chunks;
     for (int s = 0; s < layout.stage_count; s++) {
         double estimate = layout.stages[s].needed_bytes;
-        if (needed[s] > memory && !find_leaner(cut, &layout, s, memory - (needed[s] - estimate)))
+        if (needed[s] > memory &&
+            !find_leaner(batching->costs, &layout, s, memory - (needed[s] - estimate)))
             return false;
     }
-    mw_stage_layout_price(cut->model, &layout);
+    mw_stage_layout_price(batching->model, &layout);
     t->out->best = layout;
     return true;
 }
@@ -470,7 +424,7 @@ static void correct(Trials *t)
         MwArena *scratch = mw_arena_new();
         double *needed = MW_NEW(scratch, double, out->best.stage_count);
         MwStaging staging =
-            mw_stage_layout_staging(scratch, cut_of(t, &out->best)->costs, &out->best);
+            mw_stage_layout_staging(scratch, batching_of(t, &out->best)->costs, &out->best);
         double most = mw_stage_check(scratch, t->compilation, &staging, &out->best, memory,
                                      t->query->threads, needed);
         if (most > memory && !repair(t, needed))
@@ -491,16 +445,17 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                 .devices = mw_cluster_devices(compilation->cluster),
                 .memory_bytes = query->memory_bytes,
                 .out = &out};
-    list_cuts(&t);
-    if (t.cuts.count > 0) {
-        out.kept_bytes = mw_stage_costs_whole(t.cuts.at[0].costs, false).kept_bytes;
+    t.batchings = mw_stage_batchings(compilation);
+    MwStageBatching *first = &t.batchings.at[0];
+    if (make(&t, first)) {
+        out.kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
         try_all(&t);
         correct(&t);
     }
     if (out.has_layout)
-        out.staging = mw_stage_layout_staging(t.arena, cut_of(&t, &out.best)->costs, &out.best);
-    for (int i = 0; i < t.cuts.count; i++)
-        mw_stage_model_free(&t.cuts.at[i].model);
+        out.staging =
+            mw_stage_layout_staging(t.arena, batching_of(&t, &out.best)->costs, &out.best);
+    mw_stage_batchings_free(&t.batchings);
     out.trials = t.trials.at;
     out.trial_count = t.trials.count;
     return out;

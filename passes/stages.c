@@ -142,7 +142,7 @@ static bool check_order(const MwGraph *graph, const Pins *pins, int layers, MwDi
 static bool check_count(const MwCompilation *compilation, const Pins *pins, MwDiags *diags)
 {
     const MwCompileOptions *options = &compilation->options;
-    int stages = options->stages * (int)mw_max(options->chunks, 1);
+    int stages = options->stages * mw_wanted_chunks(options);
     for (int i = 0; i < compilation->graph->pins.count; i++) {
         const MwPin *pin = &compilation->graph->pins.at[i];
         int most = stages ? stages : device_count(compilation);
@@ -221,7 +221,8 @@ static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials 
 static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason, int least_stages,
                           MwDiags *diags)
 {
-    int stages = (int)mw_max(compilation->options.stages, least_stages);
+    const MwCompileOptions *options = &compilation->options;
+    int devices = device_count(compilation), stages = (int)mw_max(options->stages, least_stages);
     if (reason == MW_STAGES_PINS)
         mw_diag_error(diags, mw_span_none(), "no stages meet all that is pinned with `stage`");
     else if (reason == MW_STAGES_UNANSWERED || stages == 1)
@@ -231,10 +232,11 @@ static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason
                       mw_layer_count(compilation->graph));
     else
         mw_diag_error(diags, mw_span_none(),
-                      "the %d devices of cluster %s cannot be shared out to %d stages",
-                      device_count(compilation), compilation->cluster->name, stages);
-    mw_diag_note(diags, mw_span_none(),
-                 "a stage has 1, 2, 4, ... devices of one node, or whole nodes");
+                      "the %d device%s of cluster %s cannot be shared out to %d stages", devices,
+                      devices > 1 ? "s" : "", compilation->cluster->name, stages);
+    mw_diag_note(
+        diags, mw_span_none(), "a stage has 1, 2, 4, ... devices of one node, or whole nodes%s",
+        mw_wanted_chunks(options) > 1 ? "; all as many, where a mesh has several stages" : "");
     return false;
 }
 
@@ -269,18 +271,23 @@ static bool may_cut_evenly(const MwCompilation *compilation)
            (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);
 }
 
-/* What is in doubt, and what pins of specs make impossible, is left to sharding to judge. */
+/* What is in doubt, what pins of specs make impossible, and one stage where there can be no others, is
+ * left to sharding to judge. */
 static bool take(MwCompilation *compilation, const MwStageTrials *trials, int least_stages,
                  MwDiags *diags)
 {
     bool lacks_memory = isfinite(trials->needed_bytes);
-    if (!trials->found && lacks_memory &&
+    int stages = compilation->options.stages;
+    bool may_be_one = stages <= 1 && least_stages == 1;
+    bool is_one = may_be_one && (stages == 1 || device_count(compilation) == 1 ||
+                                 mw_layer_count(compilation->graph) == 1);
+    if (!trials->found && lacks_memory && !is_one &&
         (!trials->has_layout ||
          trials->needed_bytes > DOUBT * (double)mw_memory_bytes(compilation)))
         return refuse_memory(compilation, trials, diags);
-    if (!trials->has_layout &&
-        (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES ||
-         !may_cut_evenly(compilation)))
+    bool is_refused =
+        !may_be_one && (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES);
+    if (!trials->has_layout && (is_refused || !may_cut_evenly(compilation)))
         return refuse_stages(compilation, trials->reason, least_stages, diags);
     if (trials->has_layout)
         compilation->staging = trials->staging;
@@ -332,17 +339,16 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
         return false;
     if (!read_pins(compilation, &pins, diags))
         return false;
-    bool is_decided = device_count(compilation) == 1 || compilation->options.stages == 1 ||
-                      mw_layer_count(compilation->graph) == 1 || !is_whole(compilation->graph);
-    int stages = (int)mw_max(compilation->options.stages, is_decided);
-    if (compilation->cluster && stages > device_count(compilation))
-        return refuse_stages(compilation, MW_STAGES_DEVICES, stages, diags);
-    if (compilation->cluster && !check_mesh(compilation, stages, diags))
-        return false;
-    if (is_decided) {
+    if (!compilation->cluster || !is_whole(compilation->graph)) {
         cut_evenly(compilation);
         return true;
     }
+    int layers = mw_layer_count(compilation->graph);
+    int stages = (int)mw_max(compilation->options.stages, layers == 1);
+    if (stages > device_count(compilation))
+        return refuse_stages(compilation, MW_STAGES_DEVICES, stages, diags);
+    if (!check_mesh(compilation, stages, diags))
+        return false;
     MwStageTrialsQuery query = {.compilation = compilation,
                                 .layer_stage = pins.stage,
                                 .least_stages = pins.least_stages,

@@ -188,6 +188,8 @@ START_TEST(too_little_memory_is_refused_with_what_is_needed)
 {
     Planned p = plan("", NULL, 0, "2");
     p.compilation.options.memory_bytes = 100;
+    p.compilation.options.micro_batches = 1;
+    p.compilation.options.remat = MW_REMAT_NONE;
     run(&p);
     ck_assert(!p.ok);
     ck_assert_ptr_nonnull(strstr(p.messages, "on a mesh of 2 a device needs "));
@@ -222,6 +224,7 @@ START_TEST(advice_about_memory_is_true)
         Planned p = plan_text("model m {\n  input x: f32[8, 6]\n%s  output y\n}\n", cases[i].body,
                               NULL, 0, "1");
         p.compilation.options.memory_bytes = cases[i].memory_bytes;
+        p.compilation.options.micro_batches = 1;
         run(&p);
         ck_assert(!p.ok);
         ck_assert_msg(strstr(p.messages, cases[i].advice) && strstr(p.messages, cases[i].largest),

@@ -9,25 +9,26 @@
 
 #include <string.h>
 
-/* Three layers; `table` is used by the first and the last, `scale` (by way of a cast) by all. */
-static const char model[] = "model m {\n"
-                            "  input tokens: i32[8, 4]\n"
-                            "  input targets: i32[8, 4]\n"
-                            "  weight table: f32[32, 16] = normal(0.2)\n"
-                            "  weight scale: f32[16] = ones\n"
-                            "  half = cast(scale, bf16)\n"
-                            "  s = cast(half, f32)\n"
-                            "  x = embedding(tokens, table) * s\n"
-                            "  weight w1: f32[16, 16] = normal(0.2) with layer = 1\n"
-                            "  h = relu(x @ w1) * s with layer = 1\n"
-                            "  known = cast(tokens > 0, f32)\n"
-                            "  seen = reshape(known, [8, 4, 1])\n"
-                            "  o = (x + h) * s * seen with layer = 2\n"
-                            "  logits = einsum(\"bsw,vw->bsv\", o, table) with layer = 2\n"
-                            "  loss = cross_entropy(logits, targets) with layer = 2\n"
-                            "  output h, logits\n"
-                            "  train loss with adamw(lr = 0.01), clip_norm = 1\n"
-                            "}\n";
+/* Three layers, or four; `table` is used by the first and the last, `scale` (by way of a cast) by all. */
+#define MODEL(last)                                                                                \
+    "model m {\n"                                                                                  \
+    "  input tokens: i32[8, 4]\n"                                                                  \
+    "  input targets: i32[8, 4]\n"                                                                 \
+    "  weight table: f32[32, 16] = normal(0.2)\n"                                                  \
+    "  weight scale: f32[16] = ones\n"                                                             \
+    "  half = cast(scale, bf16)\n"                                                                 \
+    "  s = cast(half, f32)\n"                                                                      \
+    "  x = embedding(tokens, table) * s\n"                                                         \
+    "  weight w1: f32[16, 16] = normal(0.2) with layer = 1\n"                                      \
+    "  h = relu(x @ w1) * s with layer = 1\n"                                                      \
+    "  known = cast(tokens > 0, f32)\n"                                                            \
+    "  seen = reshape(known, [8, 4, 1])\n"                                                         \
+    "  o = (x + h) * s * seen with layer = 2\n"                                                    \
+    "  logits = einsum(\"bsw,vw->bsv\", o, table) with layer = " last "\n"                         \
+    "  loss = cross_entropy(logits, targets) with layer = " last "\n"                              \
+    "  output h, logits\n"                                                                         \
+    "  train loss with adamw(lr = 0.01), clip_norm = 1\n"                                          \
+    "}\n"
 
 typedef struct {
     MwArena *arena;
@@ -38,6 +39,7 @@ typedef struct {
 
 static void split(Cut *cut, MwCompileOptions options)
 {
+    const char *model = options.chunks > 1 ? MODEL("3") : MODEL("2");
     *cut = (Cut){.arena = mw_arena_new()};
     cut->diags = mw_diags_new(cut->arena);
     cut->cluster = test_cluster(options.stages);

@@ -19,8 +19,8 @@
 
 /* Layers that are alike, then a large product. */
 static const char deep[] = "model deep {\n"
-                           "  input x: f32[64, 256]\n"
-                           "  input target: i32[64]\n"
+                           "  input x: f32[%d, 256]\n"
+                           "  input target: i32[%d]\n"
                            "  h = x\n"
                            "  repeat %d as l {\n"
                            "    weight w: f32[256, 256] = normal(0.06)\n"
@@ -41,7 +41,7 @@ typedef struct {
 } Case;
 
 typedef struct {
-    int layers;
+    int layers, batch;                   /* 0: 64 */
     const char *hidden, *logits, *train; /* what is added to these lines; NULL: nothing */
 } Text;
 
@@ -50,9 +50,11 @@ static void open_case(Case *c, const MwCluster *cluster, Text text, MwCompileOpt
     *c = (Case){.arena = mw_arena_new(), .cluster = *cluster};
     c->diags = mw_diags_new(c->arena);
     MwSource *source = MW_NEW(c->arena, MwSource, 1);
+    int batch = text.batch ? text.batch : 64;
     source->name = "deep.graph";
-    source->text = mw_arena_printf(c->arena, deep, text.layers, text.hidden ? text.hidden : "",
-                                   text.logits ? text.logits : "", text.train ? text.train : "");
+    source->text =
+        mw_arena_printf(c->arena, deep, batch, batch, text.layers, text.hidden ? text.hidden : "",
+                        text.logits ? text.logits : "", text.train ? text.train : "");
     source->bytes = strlen(source->text);
     c->compilation = (MwCompilation){.arena = c->arena, .options = options};
     c->compilation.graph =
@@ -97,6 +99,7 @@ typedef struct {
     const MwStageChoiceQuery *query;
     MwArena *arena;
     MwPacking packing;
+    int all; /* devices */
     MwLayoutStage stages[8];
     int submesh[8];
     double best_s;
@@ -104,13 +107,15 @@ typedef struct {
 
 static void price(Enumeration *e, int count)
 {
-    int first_device[8];
-    mw_packing_place(&e->packing, count, e->submesh, first_device);
+    int first_device[8], meshes = e->query->meshes;
+    if (e->query->chunks == 1)
+        mw_packing_place(&e->packing, count, e->submesh, first_device);
     for (int i = 0; i < count; i++)
-        e->stages[i].first_device = first_device[i];
+        e->stages[i].first_device =
+            e->query->chunks == 1 ? first_device[i] : i % meshes * (e->all / meshes);
     MwStageLayout layout = {.kind = e->query->kind,
                             .micro_batches = e->query->model->micro_batches,
-                            .chunks = 1,
+                            .chunks = e->query->chunks,
                             .stage_count = count,
                             .stages = e->stages};
     mw_stage_layout_price(e->query->model, &layout);
@@ -121,9 +126,9 @@ static void price(Enumeration *e, int count)
 /* All ways to go on from layer `begin`, with `row` of the packing. */
 static void enumerate(Enumeration *e, int count, int begin, int devices, int row)
 {
-    const MwCluster *cluster = e->query->model->cut[0].cluster;
-    int all = mw_cluster_devices(cluster);
-    if (begin == e->query->model->layer_count && devices == all && count >= 2) {
+    int stages = e->query->meshes * e->query->chunks, all = e->all * e->query->chunks;
+    if (begin == e->query->model->layer_count && devices == all &&
+        (stages ? count == stages : count >= 2)) {
         price(e, count);
         return;
     }
@@ -131,7 +136,7 @@ static void enumerate(Enumeration *e, int count, int begin, int devices, int row
         for (int submesh = 0; submesh < e->packing.count; submesh++) {
             int next = e->packing.next[submesh * e->packing.row_count + row];
             int more = e->packing.submeshes[submesh].devices;
-            if (next < 0 || devices + more > all)
+            if (next < 0 || devices + more > all || (stages && more != all / stages))
                 continue;
             MwStageQuestion question = {begin, end, more, false};
             MwStageCostList list;
@@ -148,12 +153,21 @@ static const struct {
     int nodes, devices, layers, micro_batches;
     MwPipelineKind kind;
     double memory_share; /* of what the quickest layout needs; 0: all that there is */
+    int meshes, chunks;  /* 0: any, one */
 } choices[] = {
-    {1, 2, 3, 4, MW_PIPELINE_1F1B, 0},    {1, 2, 3, 4, MW_PIPELINE_GPIPE, 0},
-    {1, 2, 3, 4, MW_PIPELINE_ZB_H1, 0},   {1, 4, 3, 8, MW_PIPELINE_1F1B, 0},
-    {1, 4, 3, 8, MW_PIPELINE_ZB_H2, 0},   {1, 3, 3, 4, MW_PIPELINE_1F1B, 0},
-    {2, 2, 3, 4, MW_PIPELINE_1F1B, 0},    {1, 2, 3, 4, MW_PIPELINE_1F1B, 0.9},
+    {1, 2, 3, 4, MW_PIPELINE_1F1B, 0},
+    {1, 2, 3, 4, MW_PIPELINE_GPIPE, 0},
+    {1, 2, 3, 4, MW_PIPELINE_ZB_H1, 0},
+    {1, 4, 3, 8, MW_PIPELINE_1F1B, 0},
+    {1, 4, 3, 8, MW_PIPELINE_ZB_H2, 0},
+    {1, 3, 3, 4, MW_PIPELINE_1F1B, 0},
+    {2, 2, 3, 4, MW_PIPELINE_1F1B, 0},
+    {1, 2, 3, 4, MW_PIPELINE_1F1B, 0.9},
     {2, 1, 4, 8, MW_PIPELINE_ZB_H1, 0.9},
+    {1, 2, 5, 4, MW_PIPELINE_INTERLEAVED, 0, 2, 2},
+    {1, 4, 6, 8, MW_PIPELINE_INTERLEAVED, 0, 2, 2},
+    {2, 2, 7, 4, MW_PIPELINE_INTERLEAVED, 0, 2, 3},
+    {1, 2, 5, 4, MW_PIPELINE_INTERLEAVED, 0.9, 2, 2},
 };
 
 /* The stage problem reckons with less than the timeline: where transfers wait for each other, what of
@@ -167,7 +181,8 @@ START_TEST(the_choice_is_the_best_of_all)
     MwStageChoiceQuery query = {.model = model,
                                 .costs = mw_stage_costs_new(c.arena, model, 1),
                                 .kind = choices[_i].kind,
-                                .chunks = 1,
+                                .chunks = (int)mw_max(choices[_i].chunks, 1),
+                                .meshes = choices[_i].meshes,
                                 .memory_bytes = (double)cluster.device.memory_bytes};
     MwStageChoiceAnswer answer = mw_stage_choice(c.arena, &query);
     ck_assert_int_eq(answer.reason, MW_STAGES_POSSIBLE);
@@ -176,7 +191,9 @@ START_TEST(the_choice_is_the_best_of_all)
         answer = mw_stage_choice(c.arena, &query);
     }
     Enumeration e = {.query = &query, .arena = c.arena, .best_s = INFINITY};
-    e.packing = mw_packing_new(c.arena, (MwStageCluster){cluster.nodes, cluster.devices_per_node});
+    e.all = mw_cluster_devices(&cluster);
+    e.packing = mw_packing_new(
+        c.arena, (MwStageCluster){cluster.nodes * query.chunks, cluster.devices_per_node});
     enumerate(&e, 0, 0, 0, 0);
     ck_assert_int_eq(answer.reason == MW_STAGES_POSSIBLE, isfinite(e.best_s));
     if (isfinite(e.best_s)) {
@@ -316,6 +333,17 @@ static const struct {
      2,
      4,
      MW_PIPELINE_INTERLEAVED},
+    {"a value's stage among chunks",
+     {.stages = 2,
+      .chunks = 2,
+      .micro_batches = 4,
+      .has_schedule = true,
+      .schedule = MW_PIPELINE_INTERLEAVED},
+     {.layers = 6, .logits = " with stage = 3"},
+     4,
+     2,
+     4,
+     MW_PIPELINE_INTERLEAVED},
     {"recomputation", {.stages = 2, .remat = MW_REMAT_ALL}, {.layers = 4}, 2, 2, 0, -1},
     {"a mesh", {.stages = 2, .mesh = {1, {2}}}, {.layers = 4}, 2, 2, 0, -1},
     {"a value's stage", {0}, {.layers = 4, .logits = " with stage = 1"}, 2, 0, 0, -1},
@@ -354,7 +382,7 @@ END_TEST
 START_TEST(every_mesh_has_a_layer_for_each_chunk)
 {
     Case c;
-    MwCluster cluster = quick_links(test_cluster(4));
+    MwCluster cluster = quick_links(test_cluster(6));
     plan(&c, &cluster, (Text){.layers = 1},
          (MwCompileOptions){.stages = 3, .chunks = 2, .layers = _i, .micro_batches = 4});
     const MwStaging *staging = &c.compilation.staging;
@@ -363,7 +391,7 @@ START_TEST(every_mesh_has_a_layer_for_each_chunk)
         devices += staging->meshes[m].device_count;
     ck_assert_int_eq(staging->mesh_count, 3);
     ck_assert_int_eq(staging->stage_count, 6);
-    ck_assert_int_eq(devices, 4);
+    ck_assert_int_eq(devices, 6);
     mw_arena_free(&c.arena);
 }
 END_TEST
@@ -382,6 +410,60 @@ START_TEST(a_schedule_that_is_wished_for_is_the_only_one)
         ck_assert_msg(strstr(staging->alternatives[i].name, "1f1b") == NULL, "%s",
                       staging->alternatives[i].name);
     mw_arena_free(&c.arena);
+}
+END_TEST
+
+static int count_remat(const MwStaging *staging)
+{
+    int count = 0;
+    for (int l = 0; l < staging->layer_count; l++)
+        count += staging->layer_remat[l];
+    return count;
+}
+
+/* Between the memory that it takes to keep all and that to keep nothing, some layers recompute: the
+ * fewer, the more memory there is. */
+START_TEST(as_many_layers_recompute_as_must)
+{
+    enum { LAYERS = 8, LIMITS = 5 };
+    const Text text = {.layers = LAYERS, .batch = 2048, .hidden = "\n    h = h + sin(gelu(h) @ w)"};
+    Case c;
+    MwCluster cluster = test_cluster(2);
+    const int stages = _i;
+    int64_t peak[2];
+    for (int all = 0; all < 2; all++) {
+        plan(&c, &cluster, text,
+             (MwCompileOptions){.stages = stages,
+                                .micro_batches = 2,
+                                .has_schedule = true,
+                                .schedule = MW_PIPELINE_1F1B,
+                                .remat = all ? MW_REMAT_ALL : MW_REMAT_NONE});
+        peak[all] = 0;
+        for (int s = 0; s < stages; s++)
+            peak[all] = mw_max(peak[all], c.compilation.stages[s].sharding->peak_bytes);
+        mw_arena_free(&c.arena);
+    }
+    ck_assert_int_lt(peak[1], peak[0]);
+    int last = LAYERS + 1, some = 0;
+    for (int i = 0; i < LIMITS; i++) {
+        int64_t memory = peak[1] + (peak[0] - peak[1]) * i / (LIMITS - 1);
+        plan(&c, &cluster, text,
+             (MwCompileOptions){.stages = stages,
+                                .micro_batches = 2,
+                                .has_schedule = true,
+                                .schedule = MW_PIPELINE_1F1B,
+                                .memory_bytes = memory});
+        int count = count_remat(&c.compilation.staging);
+        for (int s = 0; s < stages; s++)
+            ck_assert_int_le(c.compilation.stages[s].sharding->peak_bytes, memory);
+        ck_assert_msg(count <= last, "%d of %d layers recompute, with less memory %d", count,
+                      LAYERS, last);
+        some += count > 0 && count < c.compilation.staging.layer_count;
+        last = count;
+        mw_arena_free(&c.arena);
+    }
+    ck_assert_int_eq(last, 0);
+    ck_assert_int_gt(some, 0);
 }
 END_TEST
 
@@ -457,6 +539,7 @@ int main(void)
     tcase_add_test(tests, like_layers_are_reckoned_right);
     tcase_add_test(tests, a_stage_alone_is_that_of_split);
     tcase_add_test(tests, one_stage_stays_one);
+    tcase_add_loop_test(tests, as_many_layers_recompute_as_must, 1, 3);
     tcase_add_loop_test(tests, pins_hold, 0, MW_COUNT(pinned));
     tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
     tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 2);
