@@ -346,6 +346,13 @@ static const struct {
      MW_PIPELINE_INTERLEAVED},
     {"recomputation", {.stages = 2, .remat = MW_REMAT_ALL}, {.layers = 4}, 2, 2, 0, -1},
     {"a mesh", {.stages = 2, .mesh = {1, {2}}}, {.layers = 4}, 2, 2, 0, -1},
+    {"a value's stage, in chunks",
+     {.stages = 2, .chunks = 2, .micro_batches = 4},
+     {.layers = 6, .logits = " with stage = 3"},
+     4,
+     2,
+     4,
+     MW_PIPELINE_INTERLEAVED},
     {"a value's stage", {0}, {.layers = 4, .logits = " with stage = 1"}, 2, 0, 0, -1},
 };
 
@@ -367,6 +374,12 @@ START_TEST(pins_hold)
     for (int l = 0; l < staging->layer_count; l++)
         if (pinned[_i].options.remat == MW_REMAT_ALL)
             ck_assert(staging->layer_remat[l]);
+    const MwGraph *graph = c.compilation.graph;
+    for (int i = 0; i < graph->pins.count; i++)
+        if (graph->pins.at[i].stage >= 0)
+            ck_assert_int_eq(
+                mw_staging_stage(staging, mw_value_node(graph, graph->pins.at[i].value)),
+                graph->pins.at[i].stage);
     int devices = 0;
     for (int m = 0; m < staging->mesh_count; m++) {
         devices += staging->meshes[m].device_count;
