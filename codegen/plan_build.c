@@ -355,26 +355,32 @@ static int rank_count(const MwStaging *staging)
     return count;
 }
 
-static bool fits_memory(const Builder *b, int index, MwDiags *diags)
+static int largest_mesh(const MwPlan *plan)
 {
-    const MwPlanMesh *mesh = &b->plan->meshes[index];
-    const MwCompilation *c = b->compilation;
-    int64_t limit = mw_memory_bytes(c);
-    if (!limit || mesh->arena_bytes <= limit)
+    int largest = 0;
+    for (int m = 1; m < plan->mesh_count; m++)
+        if (plan->meshes[m].arena_bytes > plan->meshes[largest].arena_bytes)
+            largest = m;
+    return largest;
+}
+
+static bool check_memory(const Builder *b, MwCompilation *c, MwDiags *diags)
+{
+    int mesh = largest_mesh(b->plan);
+    int64_t bytes = b->plan->meshes[mesh].arena_bytes, limit = mw_device_bytes(c);
+    if (!limit || bytes <= limit)
         return true;
-    mw_diag_error(diags, mw_span_none(),
-                  "a device%s needs %s of memory: %s more than the %s it has",
-                  c->staging.mesh_count > 1 ? mw_arena_printf(b->arena, " of mesh %d", index) : "",
-                  mw_bytes_text(b->arena, (double)mesh->arena_bytes),
-                  mw_bytes_text(b->arena, (double)(mesh->arena_bytes - limit)),
-                  mw_bytes_text(b->arena, (double)limit));
-    mw_diag_note(diags, mw_span_none(),
-                 "more devices, or more micro-batches than %d, would make it fit",
-                 c->staging.micro_batches);
+    c->excess_bytes = bytes - limit;
+    mw_diag_error(
+        diags, mw_span_none(), "a device%s needs %s of memory: %s more than the %s it has",
+        b->plan->mesh_count > 1 ? mw_arena_printf(b->arena, " of mesh %d", mesh) : "",
+        mw_bytes_text(b->arena, (double)bytes), mw_bytes_text(b->arena, (double)c->excess_bytes),
+        mw_bytes_text(b->arena, (double)limit));
+    mw_diag_note(diags, mw_span_none(), "more devices, or devices with so much, would make it fit");
     return false;
 }
 
-MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDiags *diags)
+MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *diags)
 {
     const MwStaging *staging = &compilation->staging;
     MwArena *arena = compilation->arena;
@@ -396,11 +402,10 @@ MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDi
                        .mesh_count = staging->mesh_count,
                        .stages = MW_NEW(arena, MwPlanStage, staging->stage_count),
                        .stage_count = staging->stage_count};
-    for (int i = 0; i < staging->mesh_count; i++) {
+    for (int i = 0; i < staging->mesh_count; i++)
         build_mesh(&b, i);
-        if (!fits_memory(&b, i, diags))
-            return NULL;
-    }
+    if (!check_memory(&b, compilation, diags))
+        return NULL;
     build_transfers(&b);
     predict_stages(&b);
     build_alternatives(&b);

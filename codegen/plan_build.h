@@ -8,7 +8,7 @@
 
 /* The plan of a compilation that has gone through all passes; in its arena. `source` is the path of
  * the model as the user gave it. NULL after an error: the plan does not fit into the memory of a
- * device. */
-MwPlan *mw_plan_build(const MwCompilation *compilation, const char *source, MwDiags *diags);
+ * device, and compilation->excess_bytes says by how much. */
+MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *diags);
 
 #endif

@@ -63,13 +63,22 @@ typedef struct {
                           NULL before */
     MwCrossing *crossings; /* by split: [transfer attribute of send and receive] */
     int crossing_count;
+    /* Of the memory of a device, what the passes leave for the gaps between buffers. */
+    int64_t reserve_bytes;
+    int64_t excess_bytes; /* by the plan builder: what its largest arena has too much */
 } MwCompilation;
 
 /* Of one device: what the user says, else the cluster; 0: not known. */
-static inline int64_t mw_memory_bytes(const MwCompilation *compilation)
+static inline int64_t mw_device_bytes(const MwCompilation *compilation)
 {
     int64_t wanted = compilation->options.memory_bytes;
     return wanted ? wanted : compilation->cluster->device.memory_bytes;
+}
+
+/* The part of it that values may take at once; 0: not known. */
+static inline int64_t mw_memory_bytes(const MwCompilation *compilation)
+{
+    return mw_device_bytes(compilation) - compilation->reserve_bytes;
 }
 
 static inline bool mw_trains(const MwCompilation *compilation)
