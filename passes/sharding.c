@@ -86,17 +86,19 @@ static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwShar
  * rests on, may fit where better ones do not. */
 static MwSharding *try_mesh(Attempt *attempt)
 {
-    MwArena *arena = attempt->compilation->arena;
+    const MwCompilation *compilation = attempt->compilation;
+    MwArena *arena = compilation->arena;
     MwIntraQuery query = {.graph = attempt->graph,
-                          .cluster = attempt->compilation->cluster,
+                          .cluster = compilation->cluster,
                           .mesh = attempt->mesh,
-                          .micro_batches = attempt->compilation->staging.micro_batches,
+                          .micro_batches = compilation->staging.micro_batches,
                           .flight = attempt->flight,
                           .memory_bytes = attempt->memory_bytes};
     MwIntraProblem *problem = mw_intra_problem(arena, &query, attempt->diags);
     if (!problem)
         return NULL;
-    MwSolveOptions options = {.time_limit_s = attempt->compilation->options.solve_time_s};
+    MwSolveOptions options = {.time_limit_s = compilation->options.solve_time_s /
+                                              compilation->staging.stage_count};
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
     MwShardingFit second = {0};
     if (!fit.sharding && fit.needed_bytes > 0)
@@ -167,7 +169,7 @@ static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshSha
                      .mesh = mesh,
                      .flight = flight,
                      .memory_bytes =
-                         mw_memory_bytes(compilation) * staging->mesh_count / staging->stage_count,
+                         mw_usable_bytes(compilation) * staging->mesh_count / staging->stage_count,
                      .diags = mw_diags_new(compilation->arena)};
 }
 

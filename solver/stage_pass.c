@@ -114,6 +114,8 @@ static int64_t entry_value(const MwStagePass *pass, int entry, int64_t flying,
             least = value;
             *best = &from->options[i];
         }
+        if (least < MW_FORBIDDEN && !pass->limits->least_bytes)
+            break; /* options rise in fill */
     }
     return least;
 }

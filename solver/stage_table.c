@@ -2,6 +2,8 @@
 /* Entries, options and moves of a stage problem, and the questions to the caller. */
 #include "solver/stage_table.h"
 
+#include <stdlib.h>
+
 /* The nearest int64 below MW_FORBIDDEN, or that. */
 static int64_t saturate(__int128 value)
 {
@@ -62,6 +64,14 @@ static bool dominated(const MwStageOption *options, int count, int which)
     return false;
 }
 
+static int by_fill(const void *left, const void *right)
+{
+    const MwStageOption *a = left, *b = right;
+    if (a->fill != b->fill)
+        return a->fill < b->fill ? -1 : 1;
+    return a->candidate - b->candidate;
+}
+
 static void take_answer(MwStageTable *table, MwStageEntry *entry, const MwStageQuery *answer)
 {
     MwArena *scratch = mw_arena_new();
@@ -73,6 +83,7 @@ static void take_answer(MwStageTable *table, MwStageEntry *entry, const MwStageQ
     for (int i = 0; i < answer->count; i++)
         if (!dominated(all, answer->count, i))
             entry->options[entry->option_count++] = all[i];
+    qsort(entry->options, (size_t)entry->option_count, sizeof *entry->options, by_fill);
     entry->candidates = mw_arena_dup(table->arena, answer->candidates,
                                      sizeof *answer->candidates * (size_t)answer->count);
     mw_arena_free(&scratch);

@@ -22,7 +22,7 @@ typedef struct {
     int begin, end, submesh; /* the question: the first interval of the class */
     bool used, asked;        /* used: there is a move of it */
     int option_count;        /* none of which another dominates */
-    MwStageOption *options;  /* by candidate */
+    MwStageOption *options;  /* by rising fill, equal ones by candidate */
     MwStageCandidate *candidates;
 } MwStageEntry;
 

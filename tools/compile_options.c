@@ -62,7 +62,9 @@ static const struct argp_option plan_options[] = {
     {"memory", OPTION_MEMORY, "BYTES", 0,
      "Memory of one device, 16GB or 512MiB say (as the cluster says)", GROUP_PLAN},
     {"solve-time", OPTION_SOLVE_TIME, "SECONDS", 0,
-     "Limit of the search for the best sharding, for each mesh that is tried (5)", GROUP_PLAN},
+     "Limit of the search for the best sharding, for each mesh that is tried, its "
+     "stages together (5)",
+     GROUP_PLAN},
     {"save-problem", OPTION_SAVE_PROBLEM, "FILE", 0,
      "Write the sharding problem as JSON, gzipped if FILE ends in .gz", GROUP_DEBUG},
     {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
