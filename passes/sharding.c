@@ -169,7 +169,7 @@ static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshSha
                      .mesh = mesh,
                      .flight = flight,
                      .memory_bytes =
-                         mw_usable_bytes(compilation) * staging->mesh_count / staging->stage_count,
+                         mw_memory_bytes(compilation) * staging->mesh_count / staging->stage_count,
                      .diags = mw_diags_new(compilation->arena)};
 }
 
