@@ -3,6 +3,13 @@
 
 #include "runtime/transfer.h"
 
+#include <time.h>
+
+/* Where a transport moves messages in pieces, or by sockets, a turn moves a piece at most, or looks
+ * for one. So messages get all turns when one begins, as both ends have to agree first, and else one
+ * for so much time that went into computing: a hundredth or two of it where nothing moves. */
+enum { TURN_NS = 16000, MOST_TURNS = 16 };
+
 /* The messages of a rank that may be under way together; NULL where it has none. */
 typedef struct {
     MwParcels *sends, *receives;
@@ -30,6 +37,8 @@ struct MwLines {
     MwTransport *transport;
     MwTraffic traffic;
     Line *lines;
+    int64_t turn_ns; /* when messages last had a turn */
+    bool is_asked;   /* something was sent, received or waited for since then */
 };
 
 const MwTraffic *mw_lines_traffic(const MwLines *lines)
@@ -230,8 +239,16 @@ static bool receive(const MwLines *lines, Line *line, MwFault *fault)
 
 /* ---- A step ---- */
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 bool mw_lines_begin_step(MwLines *lines, MwFault *fault)
 {
+    lines->turn_ns = now_ns();
     for (int l = 0; l < lines->traffic.line_count; l++) {
         Line *line = &lines->lines[l];
         line->posted = line->done = 0;
@@ -246,6 +263,7 @@ bool mw_lines_begin_step(MwLines *lines, MwFault *fault)
 bool mw_lines_do(MwLines *lines, const MwTrafficEvent *event, int micro_batch, MwFault *fault)
 {
     Line *line = &lines->lines[event->line];
+    lines->is_asked = true;
     switch (event->kind) {
     case MW_TRAFFIC_WAIT:
         return wait(lines, line->slots[mw_plan_slot(line->buffer, micro_batch)].hops[0].sends,
@@ -262,15 +280,37 @@ bool mw_lines_do(MwLines *lines, const MwTrafficEvent *event, int micro_batch, M
     MW_UNREACHABLE();
 }
 
-bool mw_lines_progress(MwLines *lines, MwFault *fault)
+/* `*done`: nothing is under way any more. */
+static bool take_turn(const MwLines *lines, bool *done, MwFault *fault)
 {
+    *done = true;
     for (int l = 0; l < lines->traffic.line_count; l++) {
         Line *line = &lines->lines[l];
         if (line->done < line->posted &&
             !(line->line->sends ? progress_sends(lines, line, fault)
                                 : progress_receives(lines, line, fault)))
             return false;
+        *done = *done && line->done == line->posted;
     }
+    return true;
+}
+
+static int64_t count_turns(const MwLines *lines)
+{
+    return lines->is_asked ? MOST_TURNS
+                           : mw_min(1 + (now_ns() - lines->turn_ns) / TURN_NS, MOST_TURNS);
+}
+
+bool mw_lines_progress(MwLines *lines, MwFault *fault)
+{
+    bool done = false;
+    if (lines->traffic.line_count == 0)
+        return true;
+    for (int64_t left = count_turns(lines); left > 0 && !done; left--)
+        if (!take_turn(lines, &done, fault))
+            return false;
+    lines->is_asked = false;
+    lines->turn_ns = now_ns();
     return true;
 }
 

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How far messages between meshes go on while the meshes compute:
+ *
+ *     mpirun -n RANKS bench_overlap PLAN ROUNDS
+ *
+ * Steps of a plan are run in several ways in turn, so that they share what the machine does besides.
+ * Out, on rank 0: the loss of the first step, which is whole, and the median seconds of each way, a
+ * line each. The executor runs unchanged: its device and its transport leave out what a way does. */
+#include "runtime/executor.h"
+#include "runtime/feed.h"
+#include "runtime/kernels_compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef enum {
+    WHOLE,     /* as it is */
+    WAITING,   /* messages go on only while one is waited for */
+    COMPUTE,   /* messages of one element: what needs them still waits for them */
+    TRANSFERS, /* nothing is computed */
+    WAYS
+} Way;
+
+static const char *const way_names[WAYS] = {"whole", "waiting", "compute", "transfers"};
+
+enum { MOST_ROUNDS = 1000, WARM_UP = 2 };
+
+struct MwParcels {
+    MwParcels *whole, *least;
+};
+
+/* What the tables below stand in front of. */
+static struct {
+    MwArena *arena;
+    MwTransportTable transport;
+    MwDeviceTable device;
+    Way way;
+} inner;
+
+/* ---- The transport and the device ---- */
+
+static MwParcels *pack(MwTransport *transport, MwDevice *device, void *buffer,
+                       const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+{
+    MwParcels *packed = MW_NEW(inner.arena, MwParcels, 1);
+    MwParcel *least = mw_arena_dup(inner.arena, parcels, sizeof *parcels * (size_t)count);
+    for (int i = 0; i < count; i++)
+        for (int d = 0; d < least[i].box.global.rank; d++)
+            least[i].box.size[d] = 1;
+    packed->whole =
+        inner.transport.pack(transport, device, buffer, parcels, count, sends, tag, fault);
+    packed->least =
+        inner.transport.pack(transport, device, buffer, least, count, sends, tag, fault);
+    return packed->whole && packed->least ? packed : NULL;
+}
+
+static MwParcels *of_way(const MwParcels *parcels)
+{
+    return inner.way == COMPUTE ? parcels->least : parcels->whole;
+}
+
+static bool begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    return inner.transport.begin(transport, device, of_way(parcels), fault);
+}
+
+static bool test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+                 MwFault *fault)
+{
+    *done = false;
+    return inner.way == WAITING ||
+           inner.transport.test(transport, device, of_way(parcels), done, fault);
+}
+
+static bool wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    return inner.transport.wait(transport, device, of_way(parcels), fault);
+}
+
+static bool exchange(MwTransport *transport, MwDevice *device, const MwExchange *what,
+                     MwFault *fault)
+{
+    return inner.way == TRANSFERS || inner.transport.exchange(transport, device, what, fault);
+}
+
+static bool run(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    return inner.way == TRANSFERS || inner.device.run(device, call, fault);
+}
+
+static const MwTransportTable *transport_table(const MwTransportTable *table)
+{
+    static MwTransportTable own;
+    inner.transport = own = *table;
+    own.pack = pack;
+    own.begin = begin;
+    own.test = test;
+    own.wait = wait;
+    own.exchange = exchange;
+    return &own;
+}
+
+static const MwDeviceTable *device_table(const MwDeviceTable *table)
+{
+    static MwDeviceTable own;
+    inner.device = own = *table;
+    own.run = run;
+    return &own;
+}
+
+/* ---- Steps ---- */
+
+typedef struct {
+    MwTransport *transport;
+    MwDevice *device;
+    MwExecutor *executor;
+    MwFeeds *feeds;
+    int64_t step;
+} Bench;
+
+static bool fill(void *context, int input, int64_t step, const MwBlock *block, void *to,
+                 MwFault *fault)
+{
+    return inner.way == TRANSFERS || mw_feeds_input(context, input, step, block, to, fault);
+}
+
+static bool make_ready(Bench *bench, const MwPlan *plan, MwFault *fault)
+{
+    const char *const feed = "random";
+    const MwKernelEntry *kernels = mw_kernels_compile(inner.arena, plan, bench->transport, fault);
+    if (!kernels || !(bench->device = mw_device_cpu_new(inner.arena, plan, kernels, 1, fault)))
+        return false;
+    bench->transport->table = transport_table(bench->transport->table);
+    bench->device->table = device_table(bench->device->table);
+    bench->executor =
+        mw_executor_new(inner.arena, plan, bench->device, bench->transport, NULL, fault);
+    if (!bench->executor || !mw_executor_start(bench->executor, 1, fault))
+        return false;
+    bench->feeds =
+        mw_feeds_open(inner.arena, plan, mw_executor_mesh(bench->executor), &feed, 1, 1, fault);
+    return bench->feeds != NULL;
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Of all ranks. */
+static bool run_step(Bench *bench, Way way, double *seconds, double *loss, MwFault *fault)
+{
+    const MwExecutorData data = {.context = bench->feeds, .input = fill};
+    const MwTransportTable *table = bench->transport->table;
+    inner.way = way;
+    if (!table->barrier(bench->transport, fault))
+        return false;
+    const double begun = now_s();
+    if (!mw_executor_step(bench->executor, ++bench->step, &data, loss, fault) ||
+        !table->barrier(bench->transport, fault))
+        return false;
+    *seconds = now_s() - begun;
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The loss is on the ranks of one mesh. */
+static bool print_loss(const Bench *bench, double own, MwFault *fault)
+{
+    const bool has = mw_executor_mesh(bench->executor)->loss_buffer >= 0;
+    double *all = MW_NEW(inner.arena, double, bench->transport->size);
+    const double mine = has ? own : 0;
+    if (!bench->transport->table->share(bench->transport, &mine, sizeof mine, all, fault))
+        return false;
+    for (int r = 0; r < bench->transport->size; r++) {
+        if (all[r] == 0)
+            continue;
+        if (bench->transport->rank == 0)
+            printf("loss %.9g\n", all[r]);
+        return true;
+    }
+    return mw_fault_set(fault, "the plan has no loss");
+}
+
+static bool time_ways(Bench *bench, int rounds, MwFault *fault)
+{
+    static double seconds[WAYS][MOST_ROUNDS];
+    double loss;
+    for (int r = -WARM_UP; r < rounds; r++)
+        for (int way = 0; way < WAYS; way++) {
+            double *to = &seconds[way][mw_max(r, 0)];
+            if (!run_step(bench, (Way)way, to, &loss, fault) ||
+                (bench->step == 1 && !print_loss(bench, loss, fault)))
+                return false;
+        }
+    for (int way = 0; way < WAYS && bench->transport->rank == 0; way++) {
+        qsort(seconds[way], (size_t)rounds, sizeof(double), compare);
+        printf("%s %.9g\n", way_names[way], seconds[way][rounds / 2]);
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    const int rounds = argc == 3 ? atoi(argv[2]) : 0;
+    MwFault fault = {0};
+    if (rounds < 1 || rounds > MOST_ROUNDS) {
+        fprintf(stderr, "usage: bench_overlap PLAN ROUNDS, of 1 to %d\n", MOST_ROUNDS);
+        return 2;
+    }
+    inner.arena = mw_arena_new();
+    Bench bench = {.transport = mw_transport_mpi_new(inner.arena, true, &fault)};
+    MwDiags *diags = mw_diags_new(inner.arena);
+    const MwPlan *plan = mw_plan_read(inner.arena, argv[1], diags);
+    if (!plan || !mw_plan_check(plan, diags)) {
+        mw_diags_print(diags, stderr);
+        return 1;
+    }
+    if (!bench.transport || !make_ready(&bench, plan, &fault) ||
+        !time_ways(&bench, rounds, &fault)) {
+        fprintf(stderr, "bench_overlap: %s\n", fault.text);
+        return 1;
+    }
+    mw_feeds_close(&bench.feeds);
+    mw_transport_free(&bench.transport, bench.device);
+    mw_device_free(&bench.device);
+    mw_arena_free(&inner.arena);
+    return 0;
+}
