@@ -74,26 +74,27 @@ bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes
     return is_enough(batching, &all, memory_bytes, in_flight);
 }
 
-static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost *all, int stages)
+static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost *all, int rounds)
 {
-    int rounds = batching->micro_batches + stages - 1;
     int devices = mw_cluster_devices(compilation_of(batching)->cluster);
     return (mw_stage_cost_time_s(all) * rounds + all->step_s) / devices;
 }
 
-double mw_stage_batching_estimate_s(const MwStageBatching *batching, double memory_bytes)
+MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes)
 {
     MwRemat remat = compilation_of(batching)->options.remat;
     int devices = mw_cluster_devices(compilation_of(batching)->cluster);
-    int most = (int)mw_min(batching->model->layer_count, devices);
-    double best_s = INFINITY;
+    int most = (int)mw_min(batching->model->layer_count, devices), count = batching->micro_batches;
+    MwStageEstimate best = {INFINITY, INFINITY};
     for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
          recomputes++) {
         MwStageCost all = mw_stage_costs_whole(batching->costs, recomputes);
-        for (int stages = 2; stages <= most; stages++)
-            if (is_enough(batching, &all, memory_bytes,
-                          (int)mw_min(stages, batching->micro_batches)))
-                best_s = fmin(best_s, even_pipeline_s(batching, &all, stages));
+        for (int stages = 2; stages <= most; stages++) {
+            if (!is_enough(batching, &all, memory_bytes, (int)mw_min(stages, count)))
+                continue;
+            best.usual_s = fmin(best.usual_s, even_pipeline_s(batching, &all, count + stages - 1));
+            best.least_s = fmin(best.least_s, even_pipeline_s(batching, &all, count));
+        }
     }
-    return best_s;
+    return best;
 }

@@ -29,6 +29,11 @@ bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes
 
 /* Of a step: the time of a pipeline whose stages share the work of one device evenly, the best of all
  * lengths for which there is memory; INFINITY if there is none. */
-double mw_stage_batching_estimate_s(const MwStageBatching *batching, double memory_bytes);
+typedef struct {
+    double usual_s; /* by 1f1b */
+    double least_s; /* without a bubble */
+} MwStageEstimate;
+
+MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes);
 
 #endif

@@ -4,17 +4,17 @@
  *
  * Numbers of micro-batches are tried in the order of an estimate: the time of a pipeline whose stages
  * share the work of one device evenly, the best of all lengths for which there is memory. Those
- * whose estimate is no better than the best layout so far are left out, and so are all after the
- * first few once much has been solved. Other schedules than 1f1b are tried where its bubble is worth it. One stage has one
+ * that even without a bubble are no better than the best layout so far are left out, and so are all
+ * after the first few once much has been solved. Other schedules than 1f1b are tried where its bubble is worth it. One stage has one
  * micro-batch, unless memory or the user wants more. */
 #include "passes/stage_trials.h"
 
 #include "passes/stage_batching.h"
-#include "passes/stage_check.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Numbers of micro-batches that are tried in any case, and how many nodes are solved
  * (mw_stage_costs_work) before no more are. */
@@ -25,8 +25,8 @@ enum { MOST_CHUNKS = 4 };
 /* Numbers of stages that are all tried. */
 enum { FEW_COUNTS = 8 };
 
-/* Searches with less memory, after a layout that did not fit. */
-enum { MOST_CORRECTIONS = 3 };
+/* Searches with less memory, after layouts that did not fit. */
+enum { MOST_CORRECTIONS = 2 };
 
 /* The share of a step that a bubble must be for other schedules to be tried. */
 static const double WORTHWHILE = 0.01;
@@ -34,7 +34,7 @@ static const double WORTHWHILE = 0.01;
 /* The model in one number of micro-batches. */
 typedef struct {
     MwStageBatching *batching;
-    double estimate_s;
+    MwStageEstimate estimate;
     double step_s, ideal_s; /* of the best layout in it; INFINITY: none yet */
 } Cut;
 
@@ -64,33 +64,41 @@ static MwStageLayout keep_layout(const Trials *t, MwStageLayout layout)
     return layout;
 }
 
-static void note(Trials *t, const MwStageLayout *layout, bool fits)
+/* The best so far; NULL: none fits. */
+static const MwStageLayout *best_of(const Trials *t)
 {
-    mw_vec_push(t->arena, &t->trials,
-                ((MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
-                                .fits = fits,
-                                .step_s = layout->step_s,
-                                .needed_bytes = layout->needed_bytes}));
+    int best = mw_stage_trials_best(t->trials.at, t->trials.count);
+    return best < 0 ? NULL : &t->trials.at[best].layout;
 }
 
-/* Of those that fit the quickest, the first of equals; as long as none fits, the leanest. */
-static void offer(Trials *t, const MwStageLayout *layout)
+static bool has_layout(const Trials *t)
 {
-    MwStageTrials *out = t->out;
-    bool fits = layout->needed_bytes <= t->memory_bytes;
-    out->needed_bytes = fmin(out->needed_bytes, layout->needed_bytes);
-    bool better = !out->has_layout || (fits && !out->found) ||
-                  (fits ? layout->step_s < out->best.step_s
-                        : !out->found && layout->needed_bytes < out->best.needed_bytes);
-    if (better && out->has_layout)
-        note(t, &out->best, out->found);
-    if (!better) {
-        note(t, layout, fits);
+    for (int i = 0; i < t->trials.count; i++)
+        if (t->trials.at[i].layout.stage_count > 0)
+            return true;
+    return false;
+}
+
+/* The same may be asked again, to be told of or with less memory. */
+static void add_trial(Trials *t, MwStageTrial trial)
+{
+    for (int i = 0; i < t->trials.count; i++) {
+        MwStageTrial *other = &t->trials.at[i];
+        if (other->is_solved || strcmp(other->name, trial.name) != 0)
+            continue;
+        if (!other->fits)
+            *other = trial;
         return;
     }
-    out->best = keep_layout(t, *layout);
-    out->has_layout = true;
-    out->found = fits;
+    mw_vec_push(t->arena, &t->trials, trial);
+}
+
+static void offer(Trials *t, const MwStageLayout *layout)
+{
+    add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
+                                .layout = keep_layout(t, *layout),
+                                .fits = layout->needed_bytes <= t->memory_bytes,
+                                .needed_bytes = layout->needed_bytes});
 }
 
 /* ---- One stage ---- */
@@ -143,8 +151,8 @@ static void try_one(Trials *t, int *next, int most)
     for (int left = most; *next < t->batchings.count && left > 0; (*next)++) {
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
-        if (!make(t, batching) || (!mw_stage_batching_fits(batching, t->memory_bytes, 1) &&
-                                   (t->out->has_layout || !is_last)))
+        if (!make(t, batching) ||
+            (!mw_stage_batching_fits(batching, t->memory_bytes, 1) && (has_layout(t) || !is_last)))
             continue;
         left--;
         if (try_one_stage(t, batching))
@@ -160,8 +168,8 @@ static void set_devices(const Trials *t, MwStageChoiceQuery *query)
 {
     const MwMeshShape *wanted = &t->compilation->options.mesh;
     query->least_devices = query->most_devices = wanted->axis_count ? mw_mesh_devices(wanted) : 0;
-    const MwStageLayout *best = &t->out->best;
-    if (wanted->axis_count || !t->out->found || best->stage_count == 1 ||
+    const MwStageLayout *best = best_of(t);
+    if (wanted->axis_count || !best || best->stage_count == 1 ||
         best->micro_batches == query->model->micro_batches)
         return;
     query->least_devices = INT_MAX;
@@ -178,8 +186,6 @@ static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
     MwStageTrials *out = t->out;
     if (out->reason == MW_STAGES_POSSIBLE || answer->reason < out->reason)
         out->reason = answer->reason;
-    if (answer->reason == MW_STAGES_MEMORY && answer->needed_bytes > 0)
-        out->needed_bytes = fmin(out->needed_bytes, answer->needed_bytes);
 }
 
 /* `meshes` 0: any number. */
@@ -209,8 +215,7 @@ static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, i
         const char *name =
             mw_arena_printf(t->arena, "%s, %d micro-batches", mw_pipeline_info(kind)->name,
                             cut->batching->micro_batches);
-        mw_vec_push(t->arena, &t->trials,
-                    ((MwStageTrial){.name = name, .needed_bytes = answer.needed_bytes}));
+        add_trial(t, (MwStageTrial){.name = name, .needed_bytes = answer.needed_bytes});
     }
     mw_arena_free(&scratch);
 }
@@ -254,7 +259,8 @@ static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
 /* What shortens the bubble of 1f1b is tried where it matters. */
 static bool may_gain(const Trials *t, const Cut *cut)
 {
-    double best_s = t->out->found ? t->out->best.step_s : INFINITY;
+    const MwStageLayout *best = best_of(t);
+    double best_s = best ? best->step_s : INFINITY;
     return cut->ideal_s < best_s && cut->ideal_s < (1 - WORTHWHILE) * cut->step_s;
 }
 
@@ -270,8 +276,8 @@ static void try_others(Trials *t, Cut *cut)
 static int by_estimate(const void *a, const void *b)
 {
     const Cut *x = a, *y = b;
-    if (x->estimate_s != y->estimate_s)
-        return x->estimate_s < y->estimate_s ? -1 : 1;
+    if (x->estimate.usual_s != y->estimate.usual_s)
+        return x->estimate.usual_s < y->estimate.usual_s ? -1 : 1;
     return x->batching->micro_batches - y->batching->micro_batches;
 }
 
@@ -284,7 +290,7 @@ static Cut *rank_cuts(Trials *t, int *count)
         MwStageBatching *batching = &t->batchings.at[i];
         if (make(t, batching))
             cuts[(*count)++] =
-                (Cut){batching, mw_stage_batching_estimate_s(batching, t->memory_bytes), INFINITY,
+                (Cut){batching, mw_stage_batching_estimate(batching, t->memory_bytes), INFINITY,
                       INFINITY};
     }
     qsort(cuts, (size_t)*count, sizeof *cuts, by_estimate);
@@ -306,11 +312,11 @@ static void try_several(Trials *t)
     int wanted = t->compilation->options.stages, count, tried = 0;
     if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
-    MwStageTrials *out = t->out;
     Cut *cuts = rank_cuts(t, &count);
     for (; tried < count && (tried < FEW_CUTS || work_done(t) < MUCH_WORK); tried++) {
-        if (out->found && cuts[tried].estimate_s >= out->best.step_s)
-            break;
+        const MwStageLayout *best = best_of(t);
+        if (best && cuts[tried].estimate.least_s >= best->step_s)
+            continue;
         try_kind(t, &cuts[tried], MW_PIPELINE_1F1B);
         try_kind(t, &cuts[tried], MW_PIPELINE_INFERENCE);
     }
@@ -318,25 +324,17 @@ static void try_several(Trials *t)
         try_others(t, &cuts[i]);
 }
 
-static MwStageBatching *batching_of(Trials *t, const MwStageLayout *layout)
-{
-    for (int i = 0; i < t->batchings.count; i++)
-        if (t->batchings.at[i].micro_batches == layout->micro_batches)
-            return &t->batchings.at[i];
-    MW_UNREACHABLE();
-}
-
 /* The best layout with other numbers of stages, so that it can be told what they would take: all of
  * them where they are few, else half as many and twice as many. */
 static void try_other_counts(Trials *t)
 {
-    if (t->compilation->options.stages > 0 || !t->out->found)
+    const MwStageLayout *best = best_of(t);
+    if (t->compilation->options.stages > 0 || !best)
         return;
-    MwStageLayout best = t->out->best;
-    int own = best.stage_count / best.chunks, tried;
+    int own = best->stage_count / best->chunks, tried;
     Cut cut = rank_cuts(t, &tried)[0];
     if (own > 1)
-        cut.batching = batching_of(t, &best);
+        cut.batching = mw_stage_batching_of(&t->batchings, best);
     int most = (int)mw_min(cut.batching->model->layer_count, t->devices);
     MwPipelineKind kind = mw_usual_schedule(t->compilation);
     int chunks = mw_wanted_chunks(&t->compilation->options);
@@ -357,88 +355,55 @@ static void try_all(Trials *t)
     int next = 0;
     try_one(t, &next, 1);
     try_several(t);
-    try_one(t, &next, t->out->found ? 2 : INT_MAX);
+    try_one(t, &next, best_of(t) ? 2 : INT_MAX);
     try_other_counts(t);
 }
 
-/* ---- Corrections ---- */
-
-/* The quickest way of a stage that needs no more than `most_bytes` by the estimate. */
-static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, double most_bytes)
+static int leanest(const Trials *t)
 {
-    MwStageQuestion question = mw_stage_layout_question(layout, stage);
-    MwStageCostList list;
-    mw_stage_costs_ask(costs, &question, 1, &list);
-    const MwStageCost *best = NULL;
-    for (int i = 0; i < list.count; i++) {
-        layout->stages[stage].cost = list.at[i];
-        if ((!best || mw_stage_cost_time_s(&list.at[i]) < mw_stage_cost_time_s(best)) &&
-            mw_stage_layout_bytes(layout, stage) <= most_bytes)
-            best = &list.at[i];
+    int best = -1;
+    for (int i = 0; i < t->trials.count; i++) {
+        const MwStageTrial *trial = &t->trials.at[i];
+        if (trial->layout.stage_count > 0 &&
+            (best < 0 || trial->needed_bytes < t->trials.at[best].needed_bytes))
+            best = i;
     }
-    if (best)
-        layout->stages[stage].cost = *best;
-    return best != NULL;
+    return best;
 }
 
-/* Where stages of the best layout need more than was estimated, they get leaner ways by as much. False
- * if some stage has none. */
-static bool repair(Trials *t, const double *needed)
+/* The least that a device needs of what is more than it has; INFINITY: that is not known. */
+static double least_excessive_bytes(const Trials *t)
 {
-    MwStageLayout layout = keep_layout(t, t->out->best);
-    MwStageBatching *batching = batching_of(t, &layout);
-    double memory = t->query->memory_bytes / layout.chunks;
-    for (int s = 0; s < layout.stage_count; s++) {
-        double estimate = layout.stages[s].needed_bytes;
-        if (needed[s] > memory &&
-            !find_leaner(batching->costs, &layout, s, memory - (needed[s] - estimate)))
-            return false;
-    }
-    mw_stage_layout_price(batching->model, &layout);
-    t->out->best = layout;
-    return true;
+    double least = INFINITY;
+    for (int i = 0; i < t->trials.count; i++)
+        if (t->trials.at[i].needed_bytes > t->query->memory_bytes)
+            least = fmin(least, t->trials.at[i].needed_bytes);
+    return least;
 }
 
-/* Seeks a layout for as much less memory as the best one needs too much; if there is none, it stands. */
-static void seek_smaller(Trials *t, double needed_bytes)
+/* Where nothing fits that was estimated to, it is sought again with as much less memory. */
+static int settle(Trials *t)
 {
-    MwStageTrials *out = t->out;
-    MwStageLayout best = out->best;
-    best.needed_bytes = needed_bytes;
-    t->memory_bytes *= 0.99 * t->query->memory_bytes / needed_bytes;
-    t->trials.count = 0;
-    out->found = out->has_layout = false;
-    note(t, &best, false);
-    try_all(t);
-    if (!out->found) {
-        out->best = best;
-        out->has_layout = true;
+    MwSettling settling = {t->compilation, &t->batchings, t->query->memory_bytes,
+                           t->query->threads};
+    int chosen = -1;
+    for (int i = 0; i <= MOST_CORRECTIONS; i++) {
+        bool may_fit = best_of(t) != NULL;
+        chosen = mw_stage_settle(&settling, t->trials.at, t->trials.count);
+        if (chosen >= 0 || !may_fit || i == MOST_CORRECTIONS)
+            break;
+        for (int k = 0; k < t->trials.count; k++)
+            t->trials.at[k].fits = false;
+        t->memory_bytes *= fmin(1, t->query->memory_bytes / least_excessive_bytes(t)) * 0.99;
+        try_all(t);
     }
-}
-
-static void correct(Trials *t)
-{
-    MwStageTrials *out = t->out;
-    double memory = t->query->memory_bytes;
-    for (int i = 0; i < MOST_CORRECTIONS && out->found; i++) {
-        MwArena *scratch = mw_arena_new();
-        double *needed = MW_NEW(scratch, double, out->best.stage_count);
-        MwStaging staging =
-            mw_stage_layout_staging(scratch, batching_of(t, &out->best)->costs, &out->best);
-        double most = mw_stage_check(scratch, t->compilation, &staging, &out->best, memory,
-                                     t->query->threads, needed);
-        if (most > memory && !repair(t, needed))
-            seek_smaller(t, most);
-        mw_arena_free(&scratch);
-        if (most <= memory)
-            return;
-    }
+    return chosen;
 }
 
 MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
 {
     const MwCompilation *compilation = query->compilation;
-    MwStageTrials out = {.needed_bytes = INFINITY};
+    MwStageTrials out = {.chosen = -1, .leanest = -1, .needed_bytes = INFINITY};
     Trials t = {.query = query,
                 .compilation = compilation,
                 .arena = compilation->arena,
@@ -450,13 +415,17 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     if (make(&t, first)) {
         out.kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
         try_all(&t);
-        correct(&t);
+        out.chosen = settle(&t);
+        out.leanest = leanest(&t);
     }
-    if (out.has_layout)
-        out.staging =
-            mw_stage_layout_staging(t.arena, batching_of(&t, &out.best)->costs, &out.best);
-    mw_stage_batchings_free(&t.batchings);
+    out.needed_bytes = least_excessive_bytes(&t);
     out.trials = t.trials.at;
     out.trial_count = t.trials.count;
+    if (out.leanest >= 0) {
+        const MwStageLayout *taken = &out.trials[out.chosen >= 0 ? out.chosen : out.leanest].layout;
+        out.staging = mw_stage_layout_staging(
+            t.arena, mw_stage_batching_of(&t.batchings, taken)->costs, taken);
+    }
+    mw_stage_batchings_free(&t.batchings);
     return out;
 }

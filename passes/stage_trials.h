@@ -4,6 +4,7 @@
 #define MW_PASSES_STAGE_TRIALS_H
 
 #include "passes/stage_choice.h"
+#include "passes/stage_settle.h"
 
 typedef struct {
     const MwCompilation *compilation; /* its options pin what they say */
@@ -13,24 +14,15 @@ typedef struct {
     int threads;
 } MwStageTrialsQuery;
 
-/* What became of one number of micro-batches and one schedule, or of one stage. */
 typedef struct {
-    const char *name;
-    bool fits;
-    double step_s;       /* if it does */
-    double needed_bytes; /* if not; 0: not known */
-} MwStageTrial;
-
-typedef struct {
-    bool found;
-    MwStageLayout best;   /* if found; else what needs the least memory of what was priced, */
-    bool has_layout;      /* if anything was */
-    MwStaging staging;    /* that of `best` */
-    MwStageReason reason; /* if not found: of several stages */
-    double needed_bytes;  /* if not found for want of memory: of a device, as far as is known */
-    double kept_bytes;    /* of the whole model: weights, states and the like */
     int trial_count;
-    MwStageTrial *trials; /* without `best` */
+    MwStageTrial *trials;
+    int chosen;           /* of the trials; -1: none fits */
+    int leanest;          /* the layout that needs the least memory as far as is known; -1: none */
+    MwStaging staging;    /* that of the one, else of the other */
+    MwStageReason reason; /* why several stages cannot be, if they cannot */
+    double needed_bytes;  /* if none fits: of a device, as far as is known; INFINITY: it is not */
+    double kept_bytes;    /* of the whole model: weights, states and the like */
 } MwStageTrials;
 
 /* In the arena of the compilation. */

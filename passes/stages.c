@@ -13,6 +13,7 @@
 #include "passes/stage_trials.h"
 
 #include "base/quantity.h"
+#include "base/text.h"
 
 #include <math.h>
 
@@ -110,8 +111,9 @@ static bool take_pin(const MwGraph *graph, Pins *pins, const MwPin *pin, MwDiags
     return true;
 }
 
-/* Stages follow the order of the layers, and none is empty. */
-static bool check_order(const MwGraph *graph, const Pins *pins, int layers, MwDiags *diags)
+/* Stages, `stages` of them (0: any number), follow the order of the layers, and none is empty. */
+static bool check_order(const MwGraph *graph, const Pins *pins, int layers, int stages,
+                        MwDiags *diags)
 {
     int last = -1;
     for (int l = 0; l < layers; l++) {
@@ -136,13 +138,19 @@ static bool check_order(const MwGraph *graph, const Pins *pins, int layers, MwDi
         }
         last = l;
     }
-    return true;
+    if (last < 0 || stages - 1 - pins->stage[last] <= layers - 1 - last)
+        return true;
+    mw_diag_error(
+        diags, pins->of[last]->span,
+        "'%s' cannot be in stage %d of %d: it is in layer %d of %d, and every stage needs "
+        "a layer",
+        name_of(graph, pins->of[last]), pins->stage[last], stages, last, layers);
+    return false;
 }
 
-static bool check_count(const MwCompilation *compilation, const Pins *pins, MwDiags *diags)
+static bool check_count(const MwCompilation *compilation, const Pins *pins, int stages,
+                        MwDiags *diags)
 {
-    const MwCompileOptions *options = &compilation->options;
-    int stages = options->stages * mw_wanted_chunks(options);
     for (int i = 0; i < compilation->graph->pins.count; i++) {
         const MwPin *pin = &compilation->graph->pins.at[i];
         int most = stages ? stages : device_count(compilation);
@@ -169,29 +177,31 @@ static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *dia
     for (int i = 0; i < graph->pins.count; i++)
         if (graph->pins.at[i].stage >= 0 && !take_pin(graph, pins, &graph->pins.at[i], diags))
             return false;
-    return check_order(graph, pins, layers, diags) && check_count(compilation, pins, diags);
+    int stages = compilation->options.stages * mw_wanted_chunks(&compilation->options);
+    return check_order(graph, pins, layers, stages, diags) &&
+           check_count(compilation, pins, stages, diags);
 }
 
 /* ---- What was not chosen ---- */
 
-static const MwStagingAlternative *alternatives_of(MwArena *arena, const MwStageTrials *trials)
+static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageTrials *trials)
 {
+    int taken = trials->chosen >= 0 ? trials->chosen : trials->leanest, count = 0;
     MwStagingAlternative *all = MW_NEW(arena, MwStagingAlternative, trials->trial_count);
     for (int i = 0; i < trials->trial_count; i++) {
         const MwStageTrial *trial = &trials->trials[i];
-        all[i] =
-            (MwStagingAlternative){.name = trial->name,
-                                   .reason = trial->fits ? "time" : "memory",
-                                   .step_s = trial->step_s,
-                                   .needed_bytes = trial->fits ? 0 : (int64_t)trial->needed_bytes};
+        if (i != taken)
+            all[count++] = (MwStagingAlternative){
+                .name = trial->name,
+                .reason = trial->fits ? "time" : "memory",
+                .step_s = trial->layout.step_s,
+                .needed_bytes = trial->fits ? 0 : (int64_t)trial->needed_bytes};
     }
-    return all;
+    staging->alternatives = all;
+    staging->alternative_count = count;
 }
 
 /* ---- The pass ---- */
-
-/* How far above the memory an estimate must be for it to be beyond doubt. */
-static const double DOUBT = 1.2;
 
 static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials *trials,
                           MwDiags *diags)
@@ -218,6 +228,16 @@ static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials 
     return false;
 }
 
+static void note_pins(const MwGraph *graph, MwDiags *diags)
+{
+    MwText text = {.arena = graph->arena};
+    for (int i = 0; i < graph->pins.count; i++)
+        if (graph->pins.at[i].stage >= 0)
+            mw_text_printf(&text, "%s'%s' to stage %d", text.at ? ", " : "",
+                           name_of(graph, &graph->pins.at[i]), graph->pins.at[i].stage);
+    mw_diag_note(diags, mw_span_none(), "pinned are %s", text.at);
+}
+
 static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason, int least_stages,
                           MwDiags *diags)
 {
@@ -237,6 +257,8 @@ static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason
     mw_diag_note(
         diags, mw_span_none(), "a stage has 1, 2, 4, ... devices of one node, or whole nodes%s",
         mw_wanted_chunks(options) > 1 ? "; all as many, where a mesh has several stages" : "");
+    if (reason == MW_STAGES_PINS)
+        note_pins(compilation->graph, diags);
     return false;
 }
 
@@ -271,30 +293,27 @@ static bool may_cut_evenly(const MwCompilation *compilation)
            (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);
 }
 
-/* What is in doubt, what pins of specs make impossible, and one stage where there can be no others, is
- * left to sharding to judge. */
+/* What pins of specs make impossible, and one stage where there can be no others, is left to sharding
+ * to judge. */
 static bool take(MwCompilation *compilation, const MwStageTrials *trials, int least_stages,
                  MwDiags *diags)
 {
-    bool lacks_memory = isfinite(trials->needed_bytes);
     int stages = compilation->options.stages;
+    bool has_layout = trials->leanest >= 0;
     bool may_be_one = stages <= 1 && least_stages == 1;
     bool is_one = may_be_one && (stages == 1 || device_count(compilation) == 1 ||
                                  mw_layer_count(compilation->graph) == 1);
-    if (!trials->found && lacks_memory && !is_one &&
-        (!trials->has_layout ||
-         trials->needed_bytes > DOUBT * (double)mw_memory_bytes(compilation)))
+    if (trials->chosen < 0 && isfinite(trials->needed_bytes) && !is_one)
         return refuse_memory(compilation, trials, diags);
     bool is_refused =
         !may_be_one && (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES);
-    if (!trials->has_layout && (is_refused || !may_cut_evenly(compilation)))
+    if (!has_layout && (is_refused || !may_cut_evenly(compilation)))
         return refuse_stages(compilation, trials->reason, least_stages, diags);
-    if (trials->has_layout)
+    if (has_layout)
         compilation->staging = trials->staging;
     else
         cut_evenly(compilation);
-    compilation->staging.alternatives = alternatives_of(compilation->arena, trials);
-    compilation->staging.alternative_count = trials->trial_count;
+    note_alternatives(compilation->arena, &compilation->staging, trials);
     return true;
 }
 
