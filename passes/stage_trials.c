@@ -45,6 +45,7 @@ typedef struct {
     int devices;
     double memory_bytes; /* of a device, that layouts are sought for */
     MwStageBatchings batchings;
+    double one_stage_s; /* that one stage took at least, whatever its memory, when tried last */
     MW_VEC(MwStageTrial) trials;
     MwStageTrials *out;
 } Trials;
@@ -112,7 +113,7 @@ static bool is_better(const Trials *t, const MwStageLayout *a, const MwStageLayo
 }
 
 /* The best way of the whole model on all devices; without stages if there is none. */
-static MwStageLayout best_of_one(const Trials *t, const MwStageBatching *batching)
+static MwStageLayout best_of_one(Trials *t, const MwStageBatching *batching)
 {
     int layers = batching->model->layer_count;
     MwStageQuestion question = {0, layers, t->devices, true};
@@ -127,6 +128,7 @@ static MwStageLayout best_of_one(const Trials *t, const MwStageBatching *batchin
                                 .stage_count = 1,
                                 .stages = &stage};
         mw_stage_layout_price(batching->model, &layout);
+        t->one_stage_s = i == 0 ? layout.step_s : fmin(t->one_stage_s, layout.step_s);
         if (!best.stage_count || is_better(t, &layout, &best))
             best = keep_layout(t, layout);
     }
@@ -143,12 +145,19 @@ static bool try_one_stage(Trials *t, const MwStageBatching *batching)
     return best.needed_bytes <= t->memory_bytes && best.stages[0].cost.recomputed == 0;
 }
 
+/* More micro-batches do not make one stage quicker. */
+static bool is_slow(const Trials *t)
+{
+    const MwStageLayout *best = best_of(t);
+    return best && t->one_stage_s >= best->step_s;
+}
+
 /* Tries `most` more numbers of micro-batches, from `next` on, for which there may be memory. */
 static void try_one(Trials *t, int *next, int most)
 {
     if (t->compilation->options.stages > 1 || t->query->least_stages > 1)
         return;
-    for (int left = most; *next < t->batchings.count && left > 0; (*next)++) {
+    for (int left = most; *next < t->batchings.count && left > 0 && !is_slow(t); (*next)++) {
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
         if (!make(t, batching) ||
@@ -189,7 +198,7 @@ static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
 }
 
 /* `meshes` 0: any number. */
-static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, int meshes)
+static MwStageReason try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, int meshes)
 {
     MwStageChoiceQuery query = {.model = cut->batching->model,
                                 .costs = cut->batching->costs,
@@ -212,12 +221,15 @@ static void try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, i
         note_reason(t, &answer);
     }
     if (answer.reason == MW_STAGES_MEMORY) {
-        const char *name =
-            mw_arena_printf(t->arena, "%s, %d micro-batches", mw_pipeline_info(kind)->name,
-                            cut->batching->micro_batches);
-        add_trial(t, (MwStageTrial){.name = name, .needed_bytes = answer.needed_bytes});
+        MwStageLayout asked = {.kind = kind,
+                               .micro_batches = cut->batching->micro_batches,
+                               .chunks = chunks,
+                               .stage_count = meshes * chunks};
+        add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, &asked),
+                                    .needed_bytes = answer.needed_bytes});
     }
     mw_arena_free(&scratch);
+    return answer.reason;
 }
 
 static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
@@ -242,18 +254,19 @@ static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
             try_schedule(t, cut, kind, chunks, meshes);
 }
 
-static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
+/* False if there is not the memory for it. */
+static bool try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
 {
     int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
     if (!is_wanted(t, cut, kind))
-        return;
+        return true;
     if (!mw_pipeline_info(kind)->chunked)
-        try_schedule(t, cut, kind, 1, meshes);
-    else if (wanted > 0)
+        return try_schedule(t, cut, kind, 1, meshes) != MW_STAGES_MEMORY;
+    if (wanted > 0)
         try_chunks(t, cut, kind, wanted);
-    else
-        for (int chunks = 2; chunks <= MOST_CHUNKS; chunks++)
-            try_chunks(t, cut, kind, chunks);
+    for (int chunks = 2; chunks <= MOST_CHUNKS && wanted == 0; chunks++)
+        try_chunks(t, cut, kind, chunks);
+    return true;
 }
 
 /* What shortens the bubble of 1f1b is tried where it matters. */
@@ -268,9 +281,11 @@ static void try_others(Trials *t, Cut *cut)
 {
     static const MwPipelineKind others[] = {MW_PIPELINE_ZB_H1, MW_PIPELINE_ZB_H2,
                                             MW_PIPELINE_INTERLEAVED, MW_PIPELINE_GPIPE};
+    bool fits = true;
     for (int i = 0; i < MW_COUNT(others); i++)
-        if (t->compilation->options.has_schedule || may_gain(t, cut))
-            try_kind(t, cut, others[i]);
+        if ((t->compilation->options.has_schedule || may_gain(t, cut)) &&
+            (fits || others[i] != MW_PIPELINE_ZB_H2)) /* which needs more than zb-h1 */
+            fits = try_kind(t, cut, others[i]);
 }
 
 static int by_estimate(const void *a, const void *b)
