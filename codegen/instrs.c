@@ -140,10 +140,12 @@ const char *mw_kernel_pool_source(MwKernelPool *pool)
     return pool->source.at;
 }
 
-static MwPlanInstr emit_kernel(MwEmitter *e, int u)
+static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
 {
     const MwUnit *unit = &e->units->units.at[u];
     MwKernelDef *kernel = mw_lower_unit(&e->lower, u);
+    if (mw_kernel_is_idle(kernel))
+        return false;
     MwPlanInstr instr = new_instr(e, MW_INSTR_KERNEL, kernel_index(e, unit, kernel),
                                   kernel->operands.count, kernel->args.count);
     for (int i = 0; i < kernel->operands.count; i++) {
@@ -156,7 +158,8 @@ static MwPlanInstr emit_kernel(MwEmitter *e, int u)
     for (int i = 0; i < kernel->args.count; i++)
         instr.args[i] = kernel->args.at[i];
     instr.time_s = stream_s(e, mw_kernel_flops(kernel), mw_kernel_bytes(kernel));
-    return instr;
+    *out = instr;
+    return true;
 }
 
 /* ---- Routines ---- */
@@ -360,12 +363,10 @@ MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const 
     return e;
 }
 
-MwPlanInstr mw_instr_of_unit(MwEmitter *e, int u)
+static MwPlanInstr emit_library(MwEmitter *e, int u)
 {
     const MwUnit *unit = &e->units->units.at[u];
     const MwNode *node = first_node(e->legal, unit);
-    if (unit->is_kernel)
-        return emit_kernel(e, u);
     switch (mw_op_info(node->op)->lowering) {
     case MW_LOWER_CONTRACT:
         return emit_gemm(e, unit, node);
@@ -378,4 +379,12 @@ MwPlanInstr mw_instr_of_unit(MwEmitter *e, int u)
     default:
         MW_UNREACHABLE();
     }
+}
+
+bool mw_instr_of_unit(MwEmitter *e, int u, MwPlanInstr *instr)
+{
+    if (e->units->units.at[u].is_kernel)
+        return emit_kernel(e, u, instr);
+    *instr = emit_library(e, u);
+    return true;
 }

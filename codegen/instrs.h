@@ -40,10 +40,9 @@ typedef struct {
 MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
                          const MwStorage *storage, const MwCluster *cluster, MwKernelPool *pool);
 
-/* The instruction of a unit, but for operator_index. A kernel that was there before is called
- * again. The target of a send or receive is the number of its transfer.
- */
-MwPlanInstr mw_instr_of_unit(MwEmitter *e, int unit);
+/* The instruction of a unit, but for operator_index; false if there is nothing to do. A kernel that was
+ * there before is called again. The target of a send or receive is the number of its transfer. */
+bool mw_instr_of_unit(MwEmitter *e, int unit, MwPlanInstr *instr);
 
 /* Copies a buffer to another. */
 MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes);

@@ -244,3 +244,33 @@ double mw_kernel_bytes(const MwKernelDef *kernel)
     }
     return bytes;
 }
+
+/* The instruction whose value `ref` is, unchanged. */
+static const MwKernelInstr *source_of(const MwNest *nest, MwRef ref)
+{
+    const MwKernelInstr *instr = mw_nest_instr(nest, ref);
+    while (instr->op == MW_KERNEL_EXPR && strcmp(instr->text, "$0") == 0 &&
+           mw_nest_instr(nest, instr->inputs[0])->type == instr->type)
+        instr = mw_nest_instr(nest, instr->inputs[0]);
+    return instr;
+}
+
+static bool stores_what_is_there(const MwNest *nest, const MwKernelInstr *store)
+{
+    const MwKernelInstr *load = source_of(nest, store->inputs[0]);
+    return store->op == MW_KERNEL_STORE && load->op == MW_KERNEL_LOAD &&
+           load->operand == store->operand && load->input_count == 0 && store->input_count == 1 &&
+           affine_equal(&load->at, &store->at);
+}
+
+bool mw_kernel_is_idle(const MwKernelDef *kernel)
+{
+    for (int n = 0; n < kernel->nests.count; n++) {
+        const MwNest *nest = &kernel->nests.at[n];
+        for (int i = 0; i < nest->instrs.count; i++)
+            if (mw_instr_is_effect(&nest->instrs.at[i]) &&
+                !stores_what_is_there(nest, &nest->instrs.at[i]))
+                return false;
+    }
+    return true;
+}

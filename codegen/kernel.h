@@ -170,6 +170,9 @@ int64_t mw_space_columns(const MwSpace *space);
  * rows; then gives every instruction its lowest level. */
 void mw_nest_finish(MwNest *nest);
 
+/* Whether all that a kernel does is to store what it loads from the same place. */
+bool mw_kernel_is_idle(const MwKernelDef *kernel);
+
 MwScalar mw_scalar_of(MwType type);
 
 /* What the kernel does, for the cost model: floating-point operations, and bytes that every access

@@ -81,7 +81,9 @@ static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_
     program->instrs = MW_NEW(s->arena, MwPlanInstr, end - begin + copies_in(s, phase));
     for (int p = begin; p < end; p++) {
         int unit = s->order.unit[p];
-        MwPlanInstr instr = mw_instr_of_unit(emitter, unit);
+        MwPlanInstr instr;
+        if (!mw_instr_of_unit(emitter, unit, &instr))
+            continue;
         int own = mw_plan_report_operator(s->stage, s->legal, &s->units->units.at[unit]);
         instr.operator_index = own < 0 ? -1 : first_operator + own;
         program->instrs[program->instr_count++] = instr;
