@@ -148,18 +148,30 @@ static bool check_order(const MwGraph *graph, const Pins *pins, int layers, int 
     return false;
 }
 
-static bool check_count(const MwCompilation *compilation, const Pins *pins, int stages,
-                        MwDiags *diags)
+/* Why there are no more than `stages` stages (0: any number). */
+static const char *why_so_few(const MwCompilation *compilation, int stages)
 {
+    int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
+    int count = stages ? stages : devices;
+    const char *what = stages ? "stage" : "device";
+    const char *each = stages       ? " (--stages)"
+                       : chunks > 1 ? mw_arena_printf(compilation->arena, " of %d stages", chunks)
+                                    : "";
+    return mw_arena_printf(compilation->arena, "there %s %d %s%s%s", count > 1 ? "are" : "is",
+                           count, what, count > 1 ? "s" : "", each);
+}
+
+static bool check_count(const MwCompilation *compilation, int stages, MwDiags *diags)
+{
+    int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
+    int most = stages ? stages : devices * chunks;
     for (int i = 0; i < compilation->graph->pins.count; i++) {
         const MwPin *pin = &compilation->graph->pins.at[i];
-        int most = stages ? stages : device_count(compilation);
-        if (pin->stage < most || pins->least_stages <= most)
+        if (pin->stage < most)
             continue;
-        mw_diag_error(diags, pin->span, "'%s' cannot be in stage %d: there %s %d %s",
-                      name_of(compilation->graph, pin), pin->stage, most > 1 ? "are" : "is", most,
-                      stages ? (most > 1 ? "stages (--stages)" : "stage (--stages)")
-                             : (most > 1 ? "devices" : "device"));
+        mw_diag_error(diags, pin->span, "'%s' cannot be in stage %d: %s",
+                      name_of(compilation->graph, pin), pin->stage,
+                      why_so_few(compilation, stages));
         return false;
     }
     return true;
@@ -179,7 +191,7 @@ static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *dia
             return false;
     int stages = compilation->options.stages * mw_wanted_chunks(&compilation->options);
     return check_order(graph, pins, layers, stages, diags) &&
-           check_count(compilation, pins, stages, diags);
+           check_count(compilation, stages, diags);
 }
 
 /* ---- What was not chosen ---- */

@@ -353,6 +353,13 @@ static const struct {
      2,
      4,
      MW_PIPELINE_INTERLEAVED},
+    {"a value's stage, of more than there are devices",
+     {.chunks = 2, .micro_batches = 4},
+     {.layers = 8, .logits = " with stage = 7"},
+     8,
+     4,
+     4,
+     MW_PIPELINE_INTERLEAVED},
     {"a value's stage", {0}, {.layers = 4, .logits = " with stage = 1"}, 2, 0, 0, -1},
 };
 
