@@ -63,19 +63,22 @@ static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, d
     return best != NULL;
 }
 
-/* False if some stage that needs too much has no leaner way. */
+/* False, and the trial stays as it is, if some stage that needs too much has no leaner way. */
 static bool repair(const MwSettling *s, MwStageTrial *trial, const double *needed)
 {
-    MwStageLayout *layout = &trial->layout;
-    MwStageBatching *batching = mw_stage_batching_of(s->batchings, layout);
-    double memory = s->memory_bytes / layout->chunks;
-    for (int i = 0; i < layout->stage_count; i++) {
-        double estimate = layout->stages[i].needed_bytes;
+    MwStageLayout layout = trial->layout;
+    MwStageBatching *batching = mw_stage_batching_of(s->batchings, &layout);
+    double memory = s->memory_bytes / layout.chunks;
+    layout.stages = mw_arena_dup(s->compilation->arena, layout.stages,
+                                 sizeof *layout.stages * (size_t)layout.stage_count);
+    for (int i = 0; i < layout.stage_count; i++) {
+        double estimate = layout.stages[i].needed_bytes;
         if (needed[i] > memory &&
-            !find_leaner(batching->costs, layout, i, memory - (needed[i] - estimate)))
+            !find_leaner(batching->costs, &layout, i, memory - (needed[i] - estimate)))
             return false;
     }
-    mw_stage_layout_price(batching->model, layout);
+    mw_stage_layout_price(batching->model, &layout);
+    trial->layout = layout;
     return true;
 }
 
