@@ -73,7 +73,7 @@ static const MwGraph *graph_of(MwStageCosts *costs, int begin, int end, bool rec
 
 static MwStageCell *cell_of(MwStageCosts *costs, const Term *term, const MwStageCell *like)
 {
-    int key[6 + MW_MAX_AXES] = {class_of(costs, term->begin, term->end), like->recomputes,
+    int key[4 + MW_MAX_AXES] = {class_of(costs, term->begin, term->end), like->recomputes,
                                 like->is_chain, like->mesh.axis_count};
     for (int a = 0; a < like->mesh.axis_count; a++)
         key[4 + a] = like->mesh.size[a];
@@ -89,7 +89,7 @@ static MwStageCell *cell_of(MwStageCosts *costs, const Term *term, const MwStage
 
 static void want(MwStageCosts *costs, MwStageCell *cell, int price)
 {
-    if (cell->solved[price])
+    if (cell->solved[price] || cell->wanted[price])
         return;
     bool is_queued = false;
     for (int i = 0; i < MW_MEMORY_PRICES; i++)

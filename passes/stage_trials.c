@@ -5,8 +5,8 @@
  * Numbers of micro-batches are tried in the order of an estimate: the time of a pipeline whose stages
  * share the work of one device evenly, the best of all lengths for which there is memory. Those
  * that even without a bubble are no better than the best layout so far are left out, and so are all
- * after the first few once much has been solved. Other schedules than 1f1b are tried where its bubble is worth it. One stage has one
- * micro-batch, unless memory or the user wants more. */
+ * after the first few once much has been solved. Other schedules than 1f1b are tried where its
+ * bubble is worth it. One stage has one micro-batch, unless memory or the user wants more. */
 #include "passes/stage_trials.h"
 
 #include "passes/stage_batching.h"
@@ -18,7 +18,7 @@
 
 /* Numbers of micro-batches that are tried in any case, and how many nodes are solved
  * (mw_stage_costs_work) before no more are. */
-enum { FEW_CUTS = 3, MUCH_WORK = 1000000 };
+enum { FEW_CUTS = 3, MUCH_WORK = 200000 };
 
 enum { MOST_CHUNKS = 4 };
 
@@ -171,8 +171,8 @@ static void try_one(Trials *t, int *next, int most)
 
 /* ---- Several ---- */
 
-/* Of stages: those of the user's mesh; else once there is a layout, up to twice as many and down to
- * half as many as its stages have. */
+/* Of stages: those of the user's mesh; else once there is a layout of several stages in another number
+ * of micro-batches, up to twice as many and down to half as many as its stages have. */
 static void set_devices(const Trials *t, MwStageChoiceQuery *query)
 {
     const MwMeshShape *wanted = &t->compilation->options.mesh;
@@ -344,10 +344,10 @@ static void try_several(Trials *t)
 static void try_other_counts(Trials *t)
 {
     const MwStageLayout *best = best_of(t);
-    if (t->compilation->options.stages > 0 || !best)
+    if (t->compilation->options.stages > 0 || !best || t->devices == 1)
         return;
-    int own = best->stage_count / best->chunks, tried;
-    Cut cut = rank_cuts(t, &tried)[0];
+    int own = best->stage_count / best->chunks, cut_count;
+    Cut cut = rank_cuts(t, &cut_count)[0];
     if (own > 1)
         cut.batching = mw_stage_batching_of(&t->batchings, best);
     int most = (int)mw_min(cut.batching->model->layer_count, t->devices);
@@ -355,7 +355,8 @@ static void try_other_counts(Trials *t)
     int chunks = mw_wanted_chunks(&t->compilation->options);
     for (int count = 2; count <= most; count++) {
         bool is_near = count == 2 * own || 2 * count == own;
-        if (count == own || count < t->query->least_stages || (most > FEW_COUNTS && !is_near))
+        if (count == own || count * chunks < t->query->least_stages ||
+            (most > FEW_COUNTS && !is_near))
             continue;
         try_schedule(t, &cut, kind, chunks, count);
     }
