@@ -2,9 +2,10 @@
 /* Layers: operators that stay together, the units that stages are made of.
  *
  * In:  the graph of a model, before differentiation.
- * Out: origin.layer of every node of the forward phase, from 0. A source has the layer of its first user. What later passes make of a node inherits its layer,
- *      so that gradients and updates lie with what they belong to. A dump that has layers, or that
- *      was differentiated without, stays as it is.
+ * Out: origin.layer of every node of the forward phase, from 0. A source has the layer of its first
+ *      user. What later passes make of a node inherits its layer, so that gradients and updates lie
+ *      with what they belong to. A dump that has layers, or that was differentiated without, stays
+ *      as it is.
  * Invariant: along an edge from an operator to an operator the layer never decreases.
  *
  * The nodes, in their order, are cut in two steps; both are the dynamic program of

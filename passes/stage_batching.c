@@ -3,6 +3,7 @@
  * Out: models cut into micro-batches (stage_model.h), made when they are asked for. */
 #include "passes/stage_batching.h"
 
+#include <limits.h>
 #include <math.h>
 
 /* ---- Numbers of micro-batches ---- */
@@ -25,11 +26,12 @@ MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
     MwStageBatchings list = {0};
     int wanted = mw_wanted_micro_batches(compilation);
     int64_t batch = batch_of(compilation->graph);
-    for (int count = 1; count <= batch; count++)
-        if (wanted == 0 && batch % count == 0)
-            mw_vec_push(compilation->arena, &list, ((MwStageBatching){.micro_batches = count}));
     if (wanted > 0)
         mw_vec_push(compilation->arena, &list, ((MwStageBatching){.micro_batches = wanted}));
+    for (int64_t count = 1; count <= mw_min(batch, INT_MAX) && wanted == 0; count++)
+        if (batch % count == 0)
+            mw_vec_push(compilation->arena, &list,
+                        ((MwStageBatching){.micro_batches = (int)count}));
     return list;
 }
 

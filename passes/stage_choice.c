@@ -106,8 +106,7 @@ static MwStageSchedule schedule_of(const Choice *c)
                                          : query->kind == MW_PIPELINE_ZB_H2 ? 3
                                                                             : 0,
                              .returns = query->kind == MW_PIPELINE_1F1B,
-                             .by_stages = query->kind != MW_PIPELINE_1F1B &&
-                                          query->kind != MW_PIPELINE_GPIPE,
+                             .by_stages = mw_pipeline_info(query->kind)->splits || c->schedule,
                              .in_flight = in_flight,
                              .context = c};
 }
@@ -186,33 +185,33 @@ static MwStageLayout layout_of(const Choice *c, const MwStagePlan *plan)
 
 /* ---- Several chunks ---- */
 
-/* The sub-mesh of each of equal meshes that together lie in the cluster; -1: there is none. */
-static int equal_submesh(const MwPacking *packing, int meshes)
+/* -1: no sub-mesh has so many devices. */
+static int find_submesh(const MwPacking *packing, int devices)
 {
-    int node = packing->cluster.devices_per_node, devices = packing->cluster.nodes * node / meshes;
-    if (devices * meshes != packing->cluster.nodes * node ||
-        (node % devices != 0 && devices % node != 0))
-        return -1;
     for (int i = 0; i < packing->count; i++)
         if (packing->submeshes[i].devices == devices)
             return i;
     return -1;
 }
 
+/* The devices of each of equal meshes that together are the cluster; 0: they cannot be. */
+static int equal_devices(MwStageCluster cluster, int meshes)
+{
+    int node = cluster.devices_per_node, devices = cluster.nodes * node / meshes;
+    bool are_equal = devices * meshes == cluster.nodes * node;
+    return are_equal && (node % devices == 0 || devices % node == 0) ? devices : 0;
+}
+
 /* A cluster that has one device for each chunk on a device. False if meshes cannot be equal. */
 static bool unroll(Choice *c, MwStageCluster *cluster)
 {
     const MwStageChoiceQuery *query = c->query;
-    MwPacking packing = mw_packing_new(c->arena, *cluster);
-    int one = equal_submesh(&packing, query->meshes);
-    if (one < 0 || query->meshes * query->chunks > query->model->layer_count)
-        return false;
-    int devices = packing.submeshes[one].devices;
+    int devices = equal_devices(*cluster, query->meshes);
     cluster->nodes *= query->chunks;
     c->packing = mw_packing_new(c->arena, *cluster);
-    for (int i = 0; i < c->packing.count; i++)
-        if (c->packing.submeshes[i].devices == devices)
-            c->submesh = i;
+    c->submesh = devices > 0 ? find_submesh(&c->packing, devices) : -1;
+    if (c->submesh < 0 || query->meshes * query->chunks > query->model->layer_count)
+        return false;
     c->schedule = mw_pipeline_schedule_new(c->arena, query->kind, query->meshes,
                                            query->model->micro_batches, query->chunks);
     return true;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In:  a layout with the costs of its stages, estimated (stage_cost.h) or not.
+ * Out: its time by the timeline of its schedule, its memory, its name, and the staging it stands for. */
 #include "passes/stage_layout.h"
 
 #include "passes/timeline.h"
