@@ -44,6 +44,14 @@ typedef struct {
     int size[MW_MAX_AXES]; /* axis 0 is the slowest link */
 } MwMeshShape;
 
+static inline bool mw_mesh_equal(const MwMeshShape *a, const MwMeshShape *b)
+{
+    bool equal = a->axis_count == b->axis_count;
+    for (int i = 0; i < a->axis_count && equal; i++)
+        equal = a->size[i] == b->size[i];
+    return equal;
+}
+
 static inline MwSpec mw_spec_replicated(void)
 {
     return (MwSpec){0};

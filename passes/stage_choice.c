@@ -4,7 +4,7 @@
  *
  * Where meshes have several chunks they are of one size, and every chunk is a stage of a cluster that
  * has as many times more devices. A chunk's mesh has as many times its work and memory to do with; its
- * chunks are taken to be alike. */
+ * chunks are taken to be alike. As they share a logical mesh, each is tried for all stages in turn. */
 #include "passes/stage_choice.h"
 
 #include "passes/transfer_cost.h"
@@ -17,8 +17,10 @@ typedef struct {
     MwArena *arena;
     const MwStageChoiceQuery *query;
     MwPacking packing;
-    int submesh;                        /* index of the one that all have; -1: any */
-    const MwPipelineSchedule *schedule; /* where meshes have several chunks */
+    int submesh; /* index of the one that all have; -1: any */
+    /* Where meshes have several chunks: */
+    const MwPipelineSchedule *schedule;
+    const MwMeshShape *mesh; /* the logical one, of all */
 } Choice;
 
 /* Whether stages may have so many devices. */
@@ -50,6 +52,25 @@ static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwSt
                               .peak_bytes = to_bytes(cost->peak_bytes)};
 }
 
+static MwStageQuestion question_of(const Choice *c, int begin, int end, int submesh)
+{
+    return (MwStageQuestion){begin, end, c->packing.submeshes[submesh].devices, false};
+}
+
+/* The ways that may be taken, in an order that depends on the questions alone. */
+static void ask(const Choice *c, const MwStageQuestion *questions, int count,
+                MwStageCostList *lists)
+{
+    mw_stage_costs_ask(c->query->costs, questions, count, lists);
+    for (int i = 0; i < count && c->mesh; i++) {
+        int kept = 0;
+        for (int k = 0; k < lists[i].count; k++)
+            if (mw_mesh_equal(&lists[i].at[k].mesh, c->mesh))
+                lists[i].at[kept++] = lists[i].at[k];
+        lists[i].count = kept;
+    }
+}
+
 static void answer(void *context, MwStageQuery *queries, int count)
 {
     const Choice *c = context;
@@ -57,9 +78,8 @@ static void answer(void *context, MwStageQuery *queries, int count)
     MwStageQuestion *questions = MW_NEW(scratch, MwStageQuestion, count);
     MwStageCostList *lists = MW_NEW(scratch, MwStageCostList, count);
     for (int i = 0; i < count; i++)
-        questions[i] = (MwStageQuestion){queries[i].begin, queries[i].end,
-                                         c->packing.submeshes[queries[i].submesh].devices, false};
-    mw_stage_costs_ask(c->query->costs, questions, count, lists);
+        questions[i] = question_of(c, queries[i].begin, queries[i].end, queries[i].submesh);
+    ask(c, questions, count, lists);
     for (int i = 0; i < count; i++) {
         MwStageCandidate *candidates = MW_NEW(c->arena, MwStageCandidate, lists[i].count);
         for (int k = 0; k < lists[i].count; k++)
@@ -142,9 +162,8 @@ static MwStageCut *cuts_of(MwArena *arena, const MwStageChoiceQuery *query)
 static MwLayoutStage stage_of(const Choice *c, const MwStageChoice *choice)
 {
     MwStageCostList list;
-    MwStageQuestion question = {choice->begin, choice->end,
-                                c->packing.submeshes[choice->submesh].devices, false};
-    mw_stage_costs_ask(c->query->costs, &question, 1, &list);
+    MwStageQuestion question = question_of(c, choice->begin, choice->end, choice->submesh);
+    ask(c, &question, 1, &list);
     return (MwLayoutStage){choice->begin, choice->end, choice->first_device,
                            list.at[choice->candidate], 0};
 }
@@ -203,12 +222,12 @@ static int equal_devices(MwStageCluster cluster, int meshes)
 }
 
 /* A cluster that has one device for each chunk on a device. False if meshes cannot be equal. */
-static bool unroll(Choice *c, MwStageCluster *cluster)
+static bool unroll(Choice *c, MwStageCluster cluster)
 {
     const MwStageChoiceQuery *query = c->query;
-    int devices = equal_devices(*cluster, query->meshes);
-    cluster->nodes *= query->chunks;
-    c->packing = mw_packing_new(c->arena, *cluster);
+    int devices = equal_devices(cluster, query->meshes);
+    cluster.nodes *= query->chunks;
+    c->packing = mw_packing_new(c->arena, cluster);
     c->submesh = devices > 0 ? find_submesh(&c->packing, devices) : -1;
     if (c->submesh < 0 || query->meshes * query->chunks > query->model->layer_count)
         return false;
@@ -219,34 +238,63 @@ static bool unroll(Choice *c, MwStageCluster *cluster)
 
 /* ---- The choice ---- */
 
-MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query)
+static MwStageChoiceAnswer solve(Choice *c)
 {
+    const MwStageChoiceQuery *query = c->query;
     const MwStageModel *model = query->model;
-    const MwCluster *cluster = model->cut[0].cluster;
-    MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
-    Choice c = {arena, query, mw_packing_new(arena, size), -1, NULL};
-    if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, &size)))
-        return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES};
     int stages = query->meshes * query->chunks;
     MwStageProblem problem = {.layer_count = model->layer_count,
-                              .cluster = size,
+                              .cluster = c->packing.cluster,
                               .memory_bytes = to_bytes(query->memory_bytes),
-                              .cuts = cuts_of(arena, query),
-                              .schedule = schedule_of(&c),
+                              .cuts = cuts_of(c->arena, query),
+                              .schedule = schedule_of(c),
                               .interval_class = model->interval_class,
                               .class_count = model->class_count,
                               .least_stages = stages ? stages : (int)mw_max(2, query->least_stages),
                               .most_stages = stages,
-                              .submesh = c.submesh,
+                              .submesh = c->submesh,
                               .layer_stage = query->layer_stage,
                               .answer = answer,
                               .bound = bound,
-                              .context = &c};
-    MwStagePlan plan = mw_stages_solve(arena, &problem, &(MwStageOptions){.gap = GAP});
+                              .context = c};
+    MwStagePlan plan = mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = GAP});
     MwStageChoiceAnswer result = {.reason = plan.reason, .needed_bytes = (double)plan.needed_bytes};
     if (plan.reason != MW_STAGES_POSSIBLE)
         return result;
-    result.layout = layout_of(&c, &plan);
+    result.layout = layout_of(c, &plan);
     mw_stage_layout_price(model, &result.layout);
     return result;
+}
+
+static bool is_better(const MwStageChoiceAnswer *a, const MwStageChoiceAnswer *b)
+{
+    if (a->reason != b->reason)
+        return a->reason < b->reason;
+    if (a->reason == MW_STAGES_POSSIBLE)
+        return a->layout.step_s < b->layout.step_s;
+    return a->needed_bytes < b->needed_bytes;
+}
+
+static MwStageChoiceAnswer solve_chunks(Choice *c)
+{
+    int devices = c->packing.submeshes[c->submesh].devices;
+    MwMeshList meshes = mw_stage_costs_meshes(c->query->costs, c->arena, devices);
+    MwStageChoiceAnswer best = {.reason = MW_STAGES_UNANSWERED};
+    for (int i = 0; i < meshes.count; i++) {
+        c->mesh = &meshes.at[i];
+        MwStageChoiceAnswer answer = solve(c);
+        if (i == 0 || is_better(&answer, &best))
+            best = answer;
+    }
+    return best;
+}
+
+MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query)
+{
+    const MwCluster *cluster = query->model->cut[0].cluster;
+    MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
+    Choice c = {arena, query, mw_packing_new(arena, size), -1, NULL, NULL};
+    if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, size)))
+        return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES};
+    return c.schedule ? solve_chunks(&c) : solve(&c);
 }

@@ -17,7 +17,6 @@
 
 #include "passes/key_map.h"
 #include "passes/parallel.h"
-#include "passes/sharding.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -337,22 +336,32 @@ static bool lies_well(const MwCluster *cluster, const MwMeshShape *mesh)
     return mw_mesh_devices(mesh) <= node || node % inner == 0 || inner % node == 0;
 }
 
+MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int devices)
+{
+    const MwMeshShape *wanted = &costs->model->cut[0].options.mesh;
+    MwMeshList list = {0};
+    if (wanted->axis_count > 0) {
+        if (mw_mesh_devices(wanted) == devices)
+            mw_vec_push(arena, &list, *wanted);
+        return list;
+    }
+    MwMeshList all = mw_mesh_shapes(arena, devices);
+    for (int i = 0; i < all.count; i++)
+        if (lies_well(cluster_of(costs), &all.at[i]))
+            mw_vec_push(arena, &list, all.at[i]);
+    return list;
+}
+
 static void list_meshes(MwStageCosts *costs, const MwStageQuestion *question, Ways *ways)
 {
-    const MwCompileOptions *options = &costs->model->cut[0].options;
-    MwMeshList all = {0};
-    if (options->mesh.axis_count == 0)
-        all = mw_mesh_shapes(costs->arena, question->devices);
-    else if (mw_mesh_devices(&options->mesh) == question->devices)
-        mw_vec_push(costs->arena, &all, options->mesh);
+    bool recomputes = costs->model->cut[0].options.remat == MW_REMAT_ALL;
+    MwMeshList all = mw_stage_costs_meshes(costs, costs->arena, question->devices);
+    ways->mesh_count = all.count;
     ways->meshes = MW_NEW(costs->arena, MwStageCell, all.count);
     ways->is_finalist = MW_NEW(costs->arena, bool, all.count);
     for (int i = 0; i < all.count; i++)
-        if (options->mesh.axis_count > 0 || lies_well(cluster_of(costs), &all.at[i]))
-            ways->meshes[ways->mesh_count++] =
-                (MwStageCell){.mesh = all.at[i],
-                              .is_chain = question->is_chain,
-                              .recomputes = options->remat == MW_REMAT_ALL};
+        ways->meshes[i] = (MwStageCell){
+            .mesh = all.at[i], .is_chain = question->is_chain, .recomputes = recomputes};
 }
 
 static void begin(MwStageCosts *costs, const MwStageQuestion *question, Ways *ways)

@@ -9,6 +9,7 @@
 #ifndef MW_PASSES_STAGE_COST_H
 #define MW_PASSES_STAGE_COST_H
 
+#include "passes/sharding.h"
 #include "passes/stage_cell.h"
 
 typedef MW_VEC(MwStageCost) MwStageCostList;
@@ -31,6 +32,9 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int 
  * on such devices may have in flight, others are not sought. */
 void mw_stage_costs_ask(MwStageCosts *costs, const MwStageQuestion *questions, int count,
                         MwStageCostList *lists);
+
+/* The logical meshes that layers are tried on, where they are a stage on so many devices. */
+MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int devices);
 
 /* Which layers recompute in one of the ways of a question. layers: [end - begin]. */
 void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageQuestion *question,

@@ -16,7 +16,7 @@ typedef struct {
     MwPipelineKind kind;
     int micro_batches, chunks;
     int stage_count; /* a multiple of `chunks`; stage s is on mesh s % (stage_count / chunks) */
-    MwLayoutStage *stages; /* in order; those of one mesh have the same devices */
+    MwLayoutStage *stages; /* in order; those of one mesh have the same logical mesh */
     double step_s;         /* by mw_stage_layout_price: */
     double ideal_s;        /* if no mesh ever waited */
     double needed_bytes;   /* of the device that needs most */

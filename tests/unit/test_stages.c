@@ -123,6 +123,13 @@ static void price(Enumeration *e, int count)
         e->best_s = fmin(e->best_s, layout.step_s);
 }
 
+/* Whether it is the logical mesh of the stages before `stage` that share its devices. */
+static bool may_be_mesh(const Enumeration *e, int stage, const MwMeshShape *mesh)
+{
+    return e->query->chunks == 1 || stage < e->query->meshes ||
+           mw_mesh_equal(&e->stages[stage - e->query->meshes].cost.mesh, mesh);
+}
+
 /* All ways to go on from layer `begin`, with `row` of the packing. */
 static void enumerate(Enumeration *e, int count, int begin, int devices, int row)
 {
@@ -142,6 +149,8 @@ static void enumerate(Enumeration *e, int count, int begin, int devices, int row
             MwStageCostList list;
             mw_stage_costs_ask(e->query->costs, &question, 1, &list);
             for (int i = 0; i < list.count; i++) {
+                if (!may_be_mesh(e, count, &list.at[i].mesh))
+                    continue;
                 e->stages[count] = (MwLayoutStage){begin, end, 0, list.at[i], 0};
                 e->submesh[count] = submesh;
                 enumerate(e, count + 1, end, devices + more, next);
@@ -167,6 +176,8 @@ static const struct {
     {1, 2, 5, 4, MW_PIPELINE_INTERLEAVED, 0, 2, 2},
     {1, 4, 6, 8, MW_PIPELINE_INTERLEAVED, 0, 2, 2},
     {2, 2, 7, 4, MW_PIPELINE_INTERLEAVED, 0, 2, 3},
+    {2, 4, 4, 4, MW_PIPELINE_INTERLEAVED, 0, 2, 2},
+    {1, 8, 4, 4, MW_PIPELINE_INTERLEAVED, 0.8, 2, 2},
     {1, 2, 5, 4, MW_PIPELINE_INTERLEAVED, 0.9, 2, 2},
 };
 
@@ -198,6 +209,9 @@ START_TEST(the_choice_is_the_best_of_all)
     ck_assert_int_eq(answer.reason == MW_STAGES_POSSIBLE, isfinite(e.best_s));
     if (isfinite(e.best_s)) {
         ck_assert_double_le(answer.layout.needed_bytes, query.memory_bytes);
+        for (int s = query.meshes; s < answer.layout.stage_count && query.chunks > 1; s++)
+            ck_assert(mw_mesh_equal(&answer.layout.stages[s].cost.mesh,
+                                    &answer.layout.stages[s - query.meshes].cost.mesh));
         ck_assert_double_ge(answer.layout.step_s, e.best_s * (1 - 1e-12));
         ck_assert_msg(answer.layout.step_s <= e.best_s * 1.06, "%g s, the best takes %g s",
                       answer.layout.step_s, e.best_s);
