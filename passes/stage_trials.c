@@ -135,17 +135,8 @@ static MwStageLayout best_of_one(Trials *t, const MwStageBatching *batching)
     return best;
 }
 
-/* True if it fits without recomputation: more micro-batches are no use then. */
-static bool try_one_stage(Trials *t, const MwStageBatching *batching)
-{
-    MwStageLayout best = best_of_one(t, batching);
-    if (!best.stage_count)
-        return false;
-    offer(t, &best);
-    return best.needed_bytes <= t->memory_bytes && best.stages[0].cost.recomputed == 0;
-}
-
-/* More micro-batches do not make one stage quicker. */
+/* More micro-batches do not make one stage quicker: they are of no use once its quickest way fits, or
+ * several stages are quicker than that. */
 static bool is_slow(const Trials *t)
 {
     const MwStageLayout *best = best_of(t);
@@ -164,8 +155,9 @@ static void try_one(Trials *t, int *next, int most)
             (!mw_stage_batching_fits(batching, t->memory_bytes, 1) && (has_layout(t) || !is_last)))
             continue;
         left--;
-        if (try_one_stage(t, batching))
-            *next = t->batchings.count;
+        MwStageLayout best = best_of_one(t, batching);
+        if (best.stage_count)
+            offer(t, &best);
     }
 }
 
@@ -364,14 +356,14 @@ static void try_other_counts(Trials *t)
 
 /* ---- All of it ---- */
 
-/* One stage first: what several must be better than. It gets a second and third try with more
- * micro-batches if several stages fit too, and more only if they do not. */
+/* One stage first: what several must be better than. Then it is tried with more micro-batches; with two
+ * more numbers if several stages fit too and much has been solved. */
 static void try_all(Trials *t)
 {
     int next = 0;
     try_one(t, &next, 1);
     try_several(t);
-    try_one(t, &next, best_of(t) ? 2 : INT_MAX);
+    try_one(t, &next, best_of(t) && work_done(t) >= MUCH_WORK ? 2 : INT_MAX);
     try_other_counts(t);
 }
 
