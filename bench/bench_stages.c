@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Times mw_stages_solve on 48 layers that resemble those of a 39B transformer and 8 nodes of 8
- * devices of 16 GB: bench_stages [-a] [-v]. -a lists alternatives, -v logs the search. Every layer is
+ * devices of 16 GB: bench_stages [-v]. -v logs the search. Every layer is
  * a little different, so no two intervals cost the same. */
 #include "base/hash.h"
 #include "solver/stage_dp.h"
@@ -85,16 +85,6 @@ static int64_t keep_remaining(const void *context, int stages, int remaining)
     return mw_min(((const MwStageSchedule *)context)->micro_batches, remaining + 1);
 }
 
-static void describe(const MwStagePlan *plan)
-{
-    for (int i = 0; i < plan->alternative_count; i++) {
-        const MwStageAlternative *other = &plan->alternatives[i];
-        printf("  stages %d sub-mesh %d: reason %d, at least %.4f s, %.2f GB\n", other->stages,
-               other->submesh, (int)other->reason, 1e-12 * (double)other->total,
-               1e-9 * (double)other->needed_bytes);
-    }
-}
-
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -110,8 +100,6 @@ static void bench(const char *name, MwStageProblem *problem, const MwStageOption
         times[i] = -seconds();
         plan = mw_stages_solve(arena, problem, options);
         times[i] += seconds();
-        if (i == ROUNDS - 1)
-            describe(&plan);
         mw_arena_free(&arena);
     }
     if (plan.reason != MW_STAGES_POSSIBLE || plan.lower_bound != plan.total)
@@ -137,10 +125,8 @@ static Model *random_model(MwArena *arena)
 int main(int argc, char **argv)
 {
     MwStageOptions options = {0};
-    for (int option; (option = getopt(argc, argv, "av")) != -1;) {
-        if (option == 'a')
-            options.alternatives = true;
-        else if (option == 'v')
+    for (int option; (option = getopt(argc, argv, "v")) != -1;) {
+        if (option == 'v')
             options.log = stdout;
         else
             return 2;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mw_stages_solve: the search, its answer in the caller's terms, and what was not chosen. */
+/* mw_stages_solve: the search, and its answer in the caller's terms. */
 #include "solver/stage_dp.h"
 
 #include "solver/stage_search.h"
-
-/* How near the lower bounds of alternatives come. */
-static const double ALTERNATIVE_GAP = 0.01;
 
 static MwStageChoice choice_of(const MwStageTable *table, const MwStageStep *step)
 {
@@ -45,52 +42,6 @@ static void take_best(MwArena *arena, const MwStageSearch *search, MwStagePlan *
     place(arena, search->table, plan);
 }
 
-/* `like`, restricted, and without questions. */
-static MwStageAlternative alternative(const MwStageSearch *like, int stages, int submesh,
-                                      MwStagePlan *plan)
-{
-    MwArena *scratch = mw_arena_new();
-    MwStageSearch search = *like;
-    search.arena = scratch;
-    search.ask = false;
-    search.gap = ALTERNATIVE_GAP;
-    search.passes = 0;
-    MwStageAlternative result = {.stages = stages, .submesh = submesh};
-    if (stages > 0)
-        search.least_stages = search.most_stages = stages;
-    if (submesh >= 0)
-        search.submesh = submesh;
-    mw_stage_search_run(&search);
-    if (search.found)
-        result.total = search.lower_bound;
-    else
-        result.reason = mw_stage_search_explain(&search, &result.needed_bytes);
-    plan->passes += search.passes;
-    mw_arena_free(&scratch);
-    return result;
-}
-
-static bool all_on(const MwStagePlan *plan, int submesh)
-{
-    for (int i = 0; i < plan->stage_count; i++)
-        if (plan->stages[i].submesh != submesh)
-            return false;
-    return plan->stage_count > 0;
-}
-
-static void list_alternatives(MwArena *arena, const MwStageSearch *search, MwStagePlan *plan)
-{
-    int submeshes = search->submesh < 0 ? search->table->packing.count : 0;
-    int most = search->most_stages - search->least_stages + 1 + submeshes;
-    plan->alternatives = MW_NEW(arena, MwStageAlternative, most);
-    for (int stages = search->least_stages; stages <= search->most_stages; stages++)
-        if (stages != plan->stage_count)
-            plan->alternatives[plan->alternative_count++] = alternative(search, stages, -1, plan);
-    for (int submesh = 0; submesh < submeshes; submesh++)
-        if (!all_on(plan, submesh))
-            plan->alternatives[plan->alternative_count++] = alternative(search, 0, submesh, plan);
-}
-
 static void set_range(const MwStageProblem *problem, MwStageSearch *search)
 {
     search->submesh = problem->submesh;
@@ -105,7 +56,7 @@ MwStagePlan mw_stages_solve(MwArena *arena, const MwStageProblem *problem,
 {
     MwArena *scratch = mw_arena_new();
     MwStagePlan plan = {.reason = MW_STAGES_DEVICES};
-    MwStageSearch search = {.arena = scratch, .ask = true};
+    MwStageSearch search = {.arena = scratch};
     if (options) {
         search.gap = options->gap;
         search.log = options->log;
@@ -122,8 +73,6 @@ MwStagePlan mw_stages_solve(MwArena *arena, const MwStageProblem *problem,
             plan.reason = mw_stage_search_explain(&search, &plan.needed_bytes);
         plan.lower_bound = search.lower_bound;
         plan.passes = search.passes;
-        if (options && options->alternatives)
-            list_alternatives(arena, &search, &plan);
     }
     plan.asked = search.table->asked;
     mw_arena_free(&scratch);

@@ -102,9 +102,8 @@ typedef struct {
 } MwStageProblem;
 
 typedef struct {
-    double gap;        /* stop when total - lower_bound is at most this share of total; 0: exact */
-    bool alternatives; /* list them */
-    FILE *log;         /* a line per step of the search; NULL: none */
+    double gap; /* stop when total - lower_bound is at most this share of total; 0: exact */
+    FILE *log;  /* a line per step of the search; NULL: none */
 } MwStageOptions;
 
 typedef struct {
@@ -126,15 +125,6 @@ typedef enum {
     MW_STAGES_DEVICES,    /* no allowed number of stages uses up the devices */
 } MwStageReason;
 
-/* Of what was not chosen: all cuts into `stages` stages, or all with every stage on `submesh`. */
-typedef struct {
-    int stages;           /* 0: any */
-    int submesh;          /* -1: any */
-    MwStageReason reason; /* POSSIBLE: it takes more time */
-    int64_t total;        /* POSSIBLE: a proven lower bound of its total, found without questions */
-    int64_t needed_bytes; /* MEMORY: at least so much per device, proven likewise */
-} MwStageAlternative;
-
 typedef struct {
     MwStageReason reason;
     int stage_count;       /* 0 unless POSSIBLE */
@@ -142,9 +132,7 @@ typedef struct {
     int64_t total, fill, steady, step;
     int64_t lower_bound;  /* proven; equals total with gap 0 */
     int64_t needed_bytes; /* MEMORY: the least per device with which there would be an answer */
-    int alternative_count;
-    MwStageAlternative *alternatives;
-    int asked, passes; /* questions, dynamic programs solved */
+    int asked, passes;    /* questions, dynamic programs solved */
 } MwStagePlan;
 
 /* Deterministic: the same answers and bounds give the same plan. Ties in a dynamic program break by

@@ -195,7 +195,7 @@ static void look_into(MwStageSearch *search, Boxes *boxes, Box box)
     search->passes++;
     if (!found) {
         log_box(search, &box, "nothing");
-    } else if (search->ask && rests_on_bounds(search->table, &path)) {
+    } else if (rests_on_bounds(search->table, &path)) {
         ask_promising(search, &limits);
         box.fill = mw_max(box.fill, path.fill);
         add_box(search, boxes, box);
@@ -239,7 +239,7 @@ static int64_t least_bytes(MwStageSearch *search, MwStageLimits limits)
         search->passes++;
         if (!mw_stage_pass_run(search->pass, &limits, &path))
             return MW_FORBIDDEN;
-    } while (search->ask && !limits.ignore_answers && ask_path(search, &path));
+    } while (!limits.ignore_answers && ask_path(search, &path));
     return path.value;
 }
 

@@ -11,9 +11,6 @@ typedef struct {
     MwStageTable *table;
     MwStagePass *pass;
     int least_stages, most_stages, submesh; /* submesh -1: any */
-    /* Whether entries may be asked. If not, their bounds count, and so the total is a lower bound
-     * of that with answers. */
-    bool ask;
     double gap;
     FILE *log; /* may be NULL */
 

@@ -266,8 +266,7 @@ typedef struct {
 static bool allowed(const Enumeration *at, int count)
 {
     const MwStageProblem *problem = &at->stages->problem;
-    if ((at->filter.stages > 0 && at->filter.stages != count) || count < problem->least_stages ||
-        (problem->most_stages > 0 && count > problem->most_stages))
+    if (count < problem->least_stages || (problem->most_stages > 0 && count > problem->most_stages))
         return false;
     MwStageSubmesh submeshes[MAX_STAGES] = {0};
     for (int i = 0; i < count; i++) {
@@ -310,8 +309,7 @@ static void extend(Enumeration *at, int count, int begin, int devices)
         try_cut(at, count);
     for (int end = begin + 1; end <= stages->problem.layer_count; end++)
         for (int k = 0; k < stages->submesh_count && stages->submeshes[k].devices <= devices; k++) {
-            if ((at->filter.submesh >= 0 && at->filter.submesh != k) ||
-                (stages->problem.submesh >= 0 && stages->problem.submesh != k))
+            if (stages->problem.submesh >= 0 && stages->problem.submesh != k)
                 continue;
             int from = cell(stages, begin, end, k);
             int candidates = at->filter.ignore_answers ? 1 : stages->count[from];

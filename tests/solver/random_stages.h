@@ -28,10 +28,8 @@ RandomStages *random_stages(MwArena *arena, const StageKind *kind, uint64_t seed
 
 int stage_class(const MwStageProblem *problem, int begin, int end);
 
-/* What to enumerate: all cuts of the problem with this many stages (0: any) and every stage on this
- * sub-mesh (-1: any). */
+/* What to enumerate: all cuts of the problem, or of it without pins or answers. */
 typedef struct {
-    int stages, submesh;
     bool ignore_pins, ignore_answers;
 } StageFilter;
 
