@@ -38,6 +38,11 @@ struct MwDevice {
     const MwDeviceTable *table;
     bool is_host;  /* the process may read and write its memory */
     bool is_blind; /* its memory holds nothing, so contents need not be computed */
+    /* Called again and again while copy_out or synchronize waits, so that the messages of a transport
+     * go on meanwhile and a peer that is gone is noticed; NULL: nothing to do. False after a fault,
+     * which ends the wait. */
+    bool (*idle)(void *context, MwFault *fault);
+    void *idle_context;
 };
 
 /* The CPU of this process. `kernels` ends with a NULL name; every kernel of `plan` must be there.
