@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the fakes of CUDA's libraries share: streams as queues, and calls that fail when told to.
+ *
+ * Device memory is memory of the process. Nothing that is queued on a stream is done by the call that
+ * queues it: it is done later, by calls that look whether something is done or wait for it, which
+ * take turns among the streams (from FAKE_CUDA_ORDER=N on in another order). So what does not wait
+ * for what it needs finds that it is not there.
+ *
+ * FAKE_CUDA_FAULT=CALL:N:KIND,... says what happens to the N-th call (1 first) of a function:
+ * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done, and the
+ * communicator says so when it is asked). FAKE_CUDA_DEVICES is how many GPUs there are, 8 if it is
+ * not set. */
+#ifndef FAKE_CUDA_FAKE_H
+#define FAKE_CUDA_FAKE_H
+
+#include "tests/fake_cuda/cuda_runtime_api.h"
+
+#include <stdbool.h>
+
+typedef enum { FAKE_GOOD, FAKE_FAIL, FAKE_HANG, FAKE_ASYNC } FakeFault;
+
+/* Counts the call. */
+FakeFault fake_fault(const char *call);
+
+/* Queues work: `work` is called until it is true, then `state` is freed. */
+typedef bool FakeWork(void *state);
+void fake_queue(cudaStream_t stream, FakeWork *work, void *state);
+bool fake_never(void *state);
+
+/* Lets every stream do something. True if one did. */
+bool fake_turn(void);
+/* Waits for all that is queued on the stream: what runs at once, as kernels do, comes after it. */
+void fake_drain(cudaStream_t stream);
+
+#endif
