@@ -129,7 +129,8 @@ static bool fill(void *context, int input, int64_t step, const MwBlock *block, v
 static bool make_ready(Bench *bench, const MwPlan *plan, MwFault *fault)
 {
     const char *const feed = "random";
-    const MwKernelEntry *kernels = mw_kernels_compile(inner.arena, plan, bench->transport, fault);
+    const MwKernelEntry *kernels =
+        mw_kernels_compile(inner.arena, plan, &mw_backend_cpu, bench->transport, fault);
     if (!kernels || !(bench->device = mw_device_cpu_new(inner.arena, plan, kernels, 1, fault)))
         return false;
     bench->transport->table = transport_table(bench->transport->table);

@@ -41,10 +41,13 @@ static const char program_text[] =
     "    const char *name;\n"
     "    void *function;\n"
     "} MwKernelEntry;\n"
+    "typedef struct MwBackend MwBackend;\n"
     "extern const MwKernelEntry mw_kernel_table[];\n"
+    "extern const MwBackend mw_backend_%s;\n"
+    "static const MwBackend *const backends[] = {&mw_backend_%s, NULL};\n"
     "extern const char mw_plan_begin[], mw_plan_end[];\n"
     "int mw_run_text(int argc, char **argv, const char *text, size_t bytes,\n"
-    "                const MwKernelEntry *kernels);\n"
+    "                const MwKernelEntry *kernels, const MwBackend *const *backends);\n"
     "__asm__(\".section " MW_PLAN_SECTION ", \\\"a\\\"\\n\"\n"
     "        \".globl mw_plan_begin, mw_plan_end\\n\"\n"
     "        \"mw_plan_begin: .incbin \\\"%s\\\"\\n\"\n"
@@ -53,7 +56,7 @@ static const char program_text[] =
     "int main(int argc, char **argv)\n"
     "{\n"
     "    return mw_run_text(argc, argv, mw_plan_begin, (size_t)(mw_plan_end - mw_plan_begin),\n"
-    "                       mw_kernel_table);\n"
+    "                       mw_kernel_table, backends);\n"
     "}\n";
 
 /* ---- Where things are ---- */
@@ -101,7 +104,8 @@ static bool write_sources(const Build *b, const MwPlan *plan)
 {
     MwText text = {.arena = b->arena};
     mw_plan_print(&text, plan);
-    const char *program = mw_arena_printf(b->arena, program_text, b->plan);
+    const char *program =
+        mw_arena_printf(b->arena, program_text, plan->backend, plan->backend, b->plan);
     return write_text(b, b->plan, text.at, text.bytes) &&
            write_text(b, b->program, program, strlen(program)) &&
            write_text(b, b->kernels, plan->kernel_source, strlen(plan->kernel_source));

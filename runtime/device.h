@@ -52,6 +52,11 @@ MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEn
 /* Runs nothing: verifies every address, extent and first use. */
 MwDevice *mw_device_check_new(MwArena *arena);
 
+/* The functions of the plan's kernels, in the order of the plan; `kernels` ends with a NULL name.
+ * NULL after a fault that names one that is not there. */
+MwKernel **mw_device_kernels(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
+                             MwFault *fault);
+
 void mw_device_free(MwDevice **device);
 
 #endif

@@ -87,34 +87,14 @@ static const MwDeviceTable cpu_table = {
     .destroy = cpu_destroy,
 };
 
-static MwKernel *find_kernel(const MwKernelEntry *kernels, const char *name)
-{
-    for (; kernels && kernels->name; kernels++)
-        if (strcmp(kernels->name, name) == 0)
-            return kernels->function;
-    return NULL;
-}
-
 MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
                             int threads, MwFault *fault)
 {
     Cpu *cpu = MW_NEW(arena, Cpu, 1);
     cpu->base = (MwDevice){.table = &cpu_table, .is_host = true};
-    cpu->kernels = MW_NEW(arena, MwKernel *, plan->kernel_count);
-    for (int i = 0; i < plan->kernel_count; i++) {
-        cpu->kernels[i] = find_kernel(kernels, plan->kernels[i].name);
-        if (!cpu->kernels[i]) {
-            mw_fault_set(fault, "the program has no kernel %s", plan->kernels[i].name);
-            return NULL;
-        }
-    }
+    cpu->kernels = mw_device_kernels(arena, plan, kernels, fault);
+    if (!cpu->kernels)
+        return NULL;
     openblas_set_num_threads(threads);
     return &cpu->base;
-}
-
-void mw_device_free(MwDevice **device)
-{
-    if (*device)
-        (*device)->table->destroy(*device);
-    *device = NULL;
 }

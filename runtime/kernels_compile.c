@@ -17,35 +17,34 @@ extern char **environ;
 /* What the ranks of one machine find out from the one that compiles. */
 typedef struct {
     char host[64];
-    char folder[128]; /* with kernels.c and kernels.so; empty: this rank does not compile */
+    char folder
+        [128]; /* with the kernels' source and kernels.so; empty: this rank does not compile */
     bool failed;
     MwFault fault;
 } Offer;
 
-static bool run_compiler(const char *source, const char *library, MwFault *fault)
+bool mw_kernels_run_compiler(const char *what, const char *const *words, MwFault *fault)
 {
-    const char *compiler = getenv("CC") && *getenv("CC") ? getenv("CC") : "cc";
-    const char *const words[] = {
-        compiler, MW_KERNEL_C_FLAGS, "-shared", "-fPIC", "-o", library, source, "-lm", NULL};
     pid_t pid;
     int status;
-    int error = posix_spawnp(&pid, compiler, NULL, NULL, (char *const *)(uintptr_t)words, environ);
+    int error = posix_spawnp(&pid, words[0], NULL, NULL, (char *const *)(uintptr_t)words, environ);
     if (error)
-        return mw_fault_set(fault, "the kernels need a C compiler, and '%s' cannot be run: %s",
-                            compiler, strerror(error));
+        return mw_fault_set(fault, "the kernels need %s, and '%s' cannot be run: %s", what,
+                            words[0], strerror(error));
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
-            return mw_fault_set(fault, "cannot wait for '%s': %s", compiler, strerror(errno));
+            return mw_fault_set(fault, "cannot wait for '%s': %s", words[0], strerror(errno));
     return (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
-           mw_fault_set(fault, "'%s' cannot compile the kernels", compiler);
+           mw_fault_set(fault, "'%s' cannot compile the kernels", words[0]);
 }
 
-static void file_path(const Offer *offer, const char *name, char path[192])
+/* Of the kernels; `suffix` says which. */
+static void file_path(const Offer *offer, const char *suffix, char path[192])
 {
-    snprintf(path, 192, "%s/%s", offer->folder, name);
+    snprintf(path, 192, "%s/kernels%s", offer->folder, suffix);
 }
 
-static bool compile(const MwPlan *plan, Offer *offer)
+static bool compile(const MwPlan *plan, const MwBackend *backend, Offer *offer)
 {
     char source[192], library[192];
     const char *parent = mw_file_scratch();
@@ -55,21 +54,21 @@ static bool compile(const MwPlan *plan, Offer *offer)
         return mw_fault_set(&offer->fault, "cannot make a folder in %s: %s", parent,
                             strerror(errno));
     }
-    file_path(offer, "kernels.c", source);
-    file_path(offer, "kernels.so", library);
+    file_path(offer, backend->suffix, source);
+    file_path(offer, ".so", library);
     if (!mw_file_write(source, plan->kernel_source, strlen(plan->kernel_source), 0600))
         return mw_fault_set(&offer->fault, "cannot write %s: %s", source, strerror(errno));
-    return run_compiler(source, library, &offer->fault);
+    return backend->compile(source, library, &offer->fault);
 }
 
-static void remove_files(const Offer *offer)
+static void remove_files(const MwBackend *backend, const Offer *offer)
 {
     char path[192];
     if (!*offer->folder)
         return;
-    file_path(offer, "kernels.c", path);
+    file_path(offer, backend->suffix, path);
     unlink(path);
-    file_path(offer, "kernels.so", path);
+    file_path(offer, ".so", path);
     unlink(path);
     rmdir(offer->folder);
 }
@@ -77,7 +76,7 @@ static void remove_files(const Offer *offer)
 static const MwKernelEntry *load(const Offer *offer, MwFault *fault)
 {
     char path[192];
-    file_path(offer, "kernels.so", path);
+    file_path(offer, ".so", path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const MwKernelEntry *table = library ? dlsym(library, MW_KERNEL_TABLE_SYMBOL) : NULL;
     if (!table)
@@ -94,7 +93,8 @@ static int compiling_rank(const Offer *all, int rank)
     return first;
 }
 
-const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan, MwTransport *transport,
+const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan,
+                                        const MwBackend *backend, MwTransport *transport,
                                         MwFault *fault)
 {
     const int rank = transport->rank;
@@ -104,13 +104,13 @@ const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan, MwTr
         return NULL;
     const int compiler = compiling_rank(all, rank);
     if (compiler == rank)
-        own.failed = !compile(plan, &own);
+        own.failed = !compile(plan, backend, &own);
     if (!transport->table->share(transport, &own, sizeof own, all, fault))
         return NULL;
     *fault = all[compiler].fault;
     const MwKernelEntry *table = all[compiler].failed ? NULL : load(&all[compiler], fault);
     if (!transport->table->barrier(transport, fault))
         table = NULL;
-    remove_files(&own);
+    remove_files(backend, &own);
     return table;
 }

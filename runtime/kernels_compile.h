@@ -4,11 +4,16 @@
 #ifndef MW_RUNTIME_KERNELS_COMPILE_H
 #define MW_RUNTIME_KERNELS_COMPILE_H
 
-#include "runtime/transport.h"
+#include "runtime/backend.h"
+
+/* Runs the words of a command, the last of them NULL. False after a fault; `what` is in it for what
+ * the first word stands for. */
+bool mw_kernels_run_compiler(const char *what, const char *const *words, MwFault *fault);
 
 /* Collective over all ranks. The table lives as long as the process. NULL after a fault, on every
  * rank of the machine that has it. */
-const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan, MwTransport *transport,
+const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan,
+                                        const MwBackend *backend, MwTransport *transport,
                                         MwFault *fault);
 
 #endif

@@ -30,8 +30,10 @@ typedef struct {
     MwArena *arena;
     const MwPlan *plan;
     const MwKernelEntry *kernels;
-    const char *program; /* what stands before the options */
-    int argc;            /* the options are argv[1] ... */
+    const MwBackend *const *backends; /* of the program */
+    const MwBackend *backend;         /* of the plan; NULL: the program has none */
+    const char *program;              /* what stands before the options */
+    int argc;                         /* the options are argv[1] ... */
     char **argv;
     MwRunOptions options;
     MwTransport *transport;
@@ -204,9 +206,13 @@ static void say_how_to_run(const Run *run, int size)
 /* MPI is needed by plans for several ranks, and to tell that too many were started. */
 static bool connect_ranks(Run *run)
 {
-    MwFault fault;
+    MwFault fault, none;
+    run->backend = mw_backend_find(run->backends, run->plan->backend, &none);
     if (run->plan->rank_count == 1 && launcher_size() <= 1)
         run->transport = mw_transport_solo_new(run->arena, 0, 1);
+    else if (run->backend && run->backend->transport_new)
+        run->transport =
+            run->backend->transport_new(run->arena, !run->options.no_shared_memory, &fault);
     else
         run->transport = mw_transport_mpi_new(run->arena, !run->options.no_shared_memory, &fault);
     if (!run->transport) {
@@ -219,13 +225,15 @@ static bool connect_ranks(Run *run)
     return false;
 }
 
+static bool need_backend(Run *run, MwFault *fault)
+{
+    return run->backend || mw_backend_find(run->backends, run->plan->backend, fault);
+}
+
 static bool set_device(Run *run, MwFault *fault)
 {
-    if (strcmp(run->plan->backend, "cpu") != 0)
-        return mw_fault_set(fault, "this plan is for the backend '%s'; this program has cpu",
-                            run->plan->backend);
     run->device =
-        mw_device_cpu_new(run->arena, run->plan, run->kernels, run->options.threads, fault);
+        run->backend->device_new(run->arena, run->plan, run->kernels, run->options.threads, fault);
     return run->device != NULL;
 }
 
@@ -233,7 +241,7 @@ static bool set_kernels(Run *run, MwFault *fault)
 {
     if (run->kernels)
         return true;
-    run->kernels = mw_kernels_compile(run->arena, run->plan, run->transport, fault);
+    run->kernels = mw_kernels_compile(run->arena, run->plan, run->backend, run->transport, fault);
     return run->kernels != NULL;
 }
 
@@ -329,8 +337,9 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        find_checkpoint, prepare_checkpoints, set_kernels,   set_device,   open_trace,
-        make_executor,   open_feeds,          start_weights, open_outputs, open_progress,
+        need_backend,  find_checkpoint, prepare_checkpoints, set_kernels,
+        set_device,    open_trace,      make_executor,       open_feeds,
+        start_weights, open_outputs,    open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -501,12 +510,13 @@ static int run_with_options(Run *run)
 
 /* `program` is what stands before the options argv[1] ..., as a shell takes it. */
 static int run_as(const char *program, int argc, char **argv, const MwPlan *plan,
-                  const MwKernelEntry *kernels)
+                  const MwKernelEntry *kernels, const MwBackend *const *backends)
 {
     MwArena *arena = mw_arena_new();
     Run run = {.arena = arena,
                .plan = plan,
                .kernels = kernels,
+               .backends = backends,
                .program = program,
                .argc = argc,
                .argv = argv};
@@ -528,28 +538,30 @@ static int run_as(const char *program, int argc, char **argv, const MwPlan *plan
     return status;
 }
 
-int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels)
+int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels,
+                const MwBackend *const *backends)
 {
     MwArena *arena = mw_arena_new();
     MwText program = {.arena = arena};
     mw_text_add_word(&program, argv[0]);
-    int status = run_as(program.at, argc, argv, plan, kernels);
+    int status = run_as(program.at, argc, argv, plan, kernels, backends);
     mw_arena_free(&arena);
     return status;
 }
 
-int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels)
+int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels,
+                const MwBackend *const *backends)
 {
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
     const MwSource source = {argv[0], text, bytes};
     const MwPlan *plan = mw_plan_parse(arena, &source, diags);
-    int status = plan ? mw_run_main(argc, argv, plan, kernels) : fail_with_diags(diags);
+    int status = plan ? mw_run_main(argc, argv, plan, kernels, backends) : fail_with_diags(diags);
     mw_arena_free(&arena);
     return status;
 }
 
-int mw_run_file(int argc, char **argv)
+int mw_run_file(int argc, char **argv, const MwBackend *const *backends)
 {
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
@@ -558,7 +570,8 @@ int mw_run_file(int argc, char **argv)
     mw_text_add(&program, " ");
     mw_text_add_word(&program, argv[1]);
     const MwPlan *plan = mw_plan_read(arena, argv[1], diags);
-    int status = plan ? run_as(program.at, argc - 1, argv + 1, plan, NULL) : fail_with_diags(diags);
+    int status = plan ? run_as(program.at, argc - 1, argv + 1, plan, NULL, backends)
+                      : fail_with_diags(diags);
     mw_arena_free(&arena);
     return status;
 }

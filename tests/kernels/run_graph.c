@@ -135,7 +135,8 @@ static void execute(GraphRun *run, Data *data)
     MwArena *arena = run->test.graph->arena;
     MwFault fault = {0};
     MwTransport *transport = mw_transport_solo_new(arena, 0, 1);
-    const MwKernelEntry *kernels = mw_kernels_compile(arena, run->plan, transport, &fault);
+    const MwKernelEntry *kernels =
+        mw_kernels_compile(arena, run->plan, &mw_backend_cpu, transport, &fault);
     MwDevice *device = kernels ? mw_device_cpu_new(arena, run->plan, kernels, 1, &fault) : NULL;
     MwExecutor *executor =
         device ? mw_executor_new(arena, run->plan, device, transport, NULL, &fault) : NULL;

@@ -12,10 +12,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: sample_run RANKS MICRO_BATCHES [options]\n");
         return 2;
     }
+    static const MwBackend *const backends[] = {&mw_backend_cpu, NULL};
     MwArena *arena = mw_arena_new();
     const MwPlan *plan = sample_plan(arena, atoi(argv[1]), atoi(argv[2]));
     argv[2] = argv[0];
-    int status = mw_run_main(argc - 2, argv + 2, plan, mw_kernel_table);
+    int status = mw_run_main(argc - 2, argv + 2, plan, mw_kernel_table, backends);
     mw_arena_free(&arena);
     return status;
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* A kind of devices that plans are made for, and what a program needs to run such a plan. Programs
+ * pass the backends that they were linked with: `mw_backend_cuda` is of an archive of its own, to
+ * which nothing in this one refers. */
+#ifndef MW_RUNTIME_BACKEND_H
+#define MW_RUNTIME_BACKEND_H
+
+#include "runtime/transport.h"
+
+typedef struct {
+    const char *name;   /* as plans name it */
+    const char *suffix; /* of files with its kernels' source: ".c" */
+    /* Makes a shared library of a plan's kernels, for the devices of this machine, with the
+     * compiler of this machine. */
+    bool (*compile)(const char *source, const char *library, MwFault *fault);
+    /* The device of this process. `kernels` ends with a NULL name; every kernel of `plan` must be
+     * there. Called on every rank, when all are connected. */
+    MwDevice *(*device_new)(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
+                            int threads, MwFault *fault);
+    /* How several ranks with such devices are connected; NULL: by MPI. As mw_transport_mpi_new. */
+    MwTransport *(*transport_new)(MwArena *arena, bool may_share, MwFault *fault);
+} MwBackend;
+
+extern const MwBackend mw_backend_cpu;
+/* Of libmwruntime_cuda.a. */
+extern const MwBackend mw_backend_cuda;
+
+/* The one of that name in a list that ends with NULL; NULL after a fault that names those there
+ * are. */
+const MwBackend *mw_backend_find(const MwBackend *const *backends, const char *name,
+                                 MwFault *fault);
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* The routine gemm is row-major and cuBLASLt column-major, which is the transpose of each matrix:
+ * C' = B' A' takes the same memory with the operands exchanged.
+ *
+ * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
+#include "runtime/cuda_gemm.h"
+
+#include "runtime/device_cuda.h"
+#include "runtime/routine.h"
+
+#include <cublasLt.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* What the algorithm depends on. */
+typedef struct {
+    int64_t ints[MW_GEMM_A_OFFSET]; /* the arguments before the offsets */
+    int64_t alignment;              /* of all matrices, in bytes; at most MOST_ALIGNED */
+} Shape;
+
+enum { MOST_ALIGNED = 256 };
+
+/* Products that follow each other: steps in elements of a, b and c. */
+typedef struct {
+    int64_t count, step[3];
+} Batch;
+
+/* A shape with its algorithm. `inner` runs as one call of cuBLASLt, `outer` as a loop of these. */
+typedef struct {
+    Shape shape;
+    cublasLtMatmulDesc_t product; /* NULL: there is nothing here */
+    cublasLtMatrixLayout_t layout[3];
+    cublasLtMatmulAlgo_t algorithm;
+    Batch outer;
+} Known;
+
+struct MwCudaGemm {
+    cudaStream_t stream;
+    cublasLtHandle_t handle;
+    void *workspace;
+    Known *known; /* [capacity] by hash of the shape; a full table starts anew */
+    int count, capacity;
+};
+
+static bool check(cublasStatus_t status, const char *call, MwFault *fault)
+{
+    int gpu = 0;
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return true;
+    cudaGetDevice(&gpu);
+    return mw_fault_set(fault, "device %d: %s failed: %s", gpu, call,
+                        cublasLtGetStatusString(status));
+}
+
+#define CALL(name, ...) check(name(__VA_ARGS__), #name, fault)
+
+/* ---- Shapes ---- */
+
+static Shape shape_of(void *const *operands, const MwKernelArg *args)
+{
+    Shape shape = {.alignment = MOST_ALIGNED};
+    uintptr_t bits = MOST_ALIGNED;
+    for (int i = 0; i < MW_GEMM_A_OFFSET; i++)
+        shape.ints[i] = args[i].i;
+    for (int i = 0; i < 3; i++) {
+        const int64_t steps = args[MW_GEMM_A_OFFSET + i].i | args[MW_GEMM_A_STRIDE0 + 2 * i].i |
+                              args[MW_GEMM_A_STRIDE1 + 2 * i].i;
+        bits |= (uintptr_t)operands[i] | (uintptr_t)steps * sizeof(float);
+    }
+    shape.alignment = (int64_t)(bits & -bits);
+    return shape;
+}
+
+/* Splits the batches into those of one call and the loop around: all in one where they lie evenly,
+ * else as many as one dimension has. */
+static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
+{
+    Batch by[2];
+    bool is_even = true;
+    for (int d = 0; d < 2; d++) {
+        by[d].count = shape->ints[MW_GEMM_BATCH0 + d];
+        for (int i = 0; i < 3; i++)
+            by[d].step[i] = shape->ints[MW_GEMM_A_STRIDE0 + 2 * i + d];
+    }
+    for (int i = 0; i < 3; i++)
+        is_even &= by[0].step[i] == by[1].count * by[1].step[i];
+    const int larger = by[0].count > by[1].count ? 0 : 1;
+    *inner = by[larger];
+    *outer = by[1 - larger];
+    if (is_even && outer->count > 1) {
+        *inner = by[1];
+        inner->count *= by[0].count;
+        outer->count = 1;
+    }
+}
+
+/* The matrix as it is stored, seen by columns: what are columns in the routine are rows. */
+static bool make_layout(const Shape *shape, int operand, const Batch *batch,
+                        cublasLtMatrixLayout_t *layout, MwFault *fault)
+{
+    static const int sizes[3][2] = {
+        {MW_GEMM_M, MW_GEMM_K}, {MW_GEMM_K, MW_GEMM_N}, {MW_GEMM_M, MW_GEMM_N}};
+    const bool turned = operand < 2 && shape->ints[MW_GEMM_TRANS_A + operand];
+    const int64_t rows = shape->ints[sizes[operand][!turned]];
+    const int64_t columns = shape->ints[sizes[operand][turned]];
+    const int32_t count = (int32_t)batch->count;
+    return CALL(cublasLtMatrixLayoutCreate, layout, CUDA_R_32F, (uint64_t)rows, (uint64_t)columns,
+                shape->ints[MW_GEMM_LDA + operand]) &&
+           CALL(cublasLtMatrixLayoutSetAttribute, *layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                &count, sizeof count) &&
+           CALL(cublasLtMatrixLayoutSetAttribute, *layout,
+                CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch->step[operand],
+                sizeof batch->step[operand]);
+}
+
+static bool make_product(Known *known, MwFault *fault)
+{
+    static const cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T};
+    const int64_t *ints = known->shape.ints;
+    const cublasOperation_t first = operations[ints[MW_GEMM_TRANS_B] != 0];
+    const cublasOperation_t second = operations[ints[MW_GEMM_TRANS_A] != 0];
+    return CALL(cublasLtMatmulDescCreate, &known->product, CUBLAS_COMPUTE_32F, CUDA_R_32F) &&
+           CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSA, &first,
+                sizeof first) &&
+           CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSB,
+                &second, sizeof second);
+}
+
+static bool set_preference(cublasLtMatmulPreference_t preference, const Known *known,
+                           MwFault *fault)
+{
+    static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const uint32_t alignment = (uint32_t)known->shape.alignment;
+    const uint64_t workspace = MW_CUDA_GEMM_WORKSPACE;
+    bool good = CALL(cublasLtMatmulPreferenceSetAttribute, preference,
+                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+    for (int i = 0; good && i < MW_COUNT(alignments); i++)
+        good = CALL(cublasLtMatmulPreferenceSetAttribute, preference, alignments[i], &alignment,
+                    sizeof alignment);
+    return good;
+}
+
+static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, MwFault *fault)
+{
+    cublasLtMatmulPreference_t preference;
+    cublasLtMatmulHeuristicResult_t found = {0};
+    int count = 0;
+    if (!CALL(cublasLtMatmulPreferenceCreate, &preference))
+        return false;
+    const bool good =
+        set_preference(preference, known, fault) &&
+        CALL(cublasLtMatmulAlgoGetHeuristic, gemm->handle, known->product, known->layout[1],
+             known->layout[0], known->layout[2], known->layout[2], preference, 1, &found, &count);
+    cublasLtMatmulPreferenceDestroy(preference);
+    known->algorithm = found.algo;
+    return good && (count > 0 ||
+                    check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", fault));
+}
+
+static void forget(Known *known)
+{
+    if (known->product)
+        cublasLtMatmulDescDestroy(known->product);
+    for (int i = 0; i < 3; i++)
+        if (known->layout[i])
+            cublasLtMatrixLayoutDestroy(known->layout[i]);
+    *known = (Known){0};
+}
+
+static bool learn(const MwCudaGemm *gemm, const Shape *shape, Known *known, MwFault *fault)
+{
+    Batch inner;
+    known->shape = *shape;
+    split_batches(shape, &inner, &known->outer);
+    bool good = make_product(known, fault);
+    for (int i = 0; good && i < 3; i++)
+        good = make_layout(shape, i, &inner, &known->layout[i], fault);
+    good = good && choose_algorithm(gemm, known, fault);
+    if (!good)
+        forget(known);
+    return good;
+}
+
+static void forget_all(MwCudaGemm *gemm)
+{
+    for (int i = 0; i < gemm->capacity; i++)
+        forget(&gemm->known[i]);
+    gemm->count = 0;
+}
+
+/* The shape's place in the table: where it is, or else is to be. */
+static Known *place_of(const MwCudaGemm *gemm, const Shape *shape)
+{
+    uint64_t at = XXH3_64bits(shape, sizeof *shape);
+    for (;; at++) {
+        Known *known = &gemm->known[at % (uint64_t)gemm->capacity];
+        if (!known->product || memcmp(&known->shape, shape, sizeof *shape) == 0)
+            return known;
+    }
+}
+
+static const Known *look_up(MwCudaGemm *gemm, const Shape *shape, MwFault *fault)
+{
+    Known *known = place_of(gemm, shape);
+    if (known->product)
+        return known;
+    if (2 * gemm->count >= gemm->capacity) {
+        forget_all(gemm);
+        known = place_of(gemm, shape);
+    }
+    if (!learn(gemm, shape, known, fault))
+        return NULL;
+    gemm->count++;
+    return known;
+}
+
+/* ---- Calls ---- */
+
+bool mw_cuda_gemm_run(MwCudaGemm *gemm, void *const *operands, const MwKernelArg *args,
+                      MwFault *fault)
+{
+    const Shape shape = shape_of(operands, args);
+    const float alpha = (float)args[MW_GEMM_ALPHA].f, beta = (float)args[MW_GEMM_BETA].f;
+    const Known *known = look_up(gemm, &shape, fault);
+    bool good = known != NULL;
+    for (int64_t i = 0; good && i < known->outer.count; i++) {
+        float *at[3];
+        for (int o = 0; o < 3; o++)
+            at[o] = (float *)operands[o] + args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o];
+        good =
+            CALL(cublasLtMatmul, gemm->handle, known->product, &alpha, at[1], known->layout[1],
+                 at[0], known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],
+                 &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+    }
+    return good || mw_fault_prefix(fault, "%lld x %lld by %lld x %lld",
+                                   (long long)args[MW_GEMM_M].i, (long long)args[MW_GEMM_K].i,
+                                   (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_N].i);
+}
+
+/* ---- The library's state ---- */
+
+static int count_products(const MwPlan *plan)
+{
+    int count = 0;
+    for (int m = 0; m < plan->mesh_count; m++)
+        for (int p = 0; p < plan->meshes[m].program_count; p++)
+            for (int i = 0; i < plan->meshes[m].programs[p].instr_count; i++) {
+                const MwPlanInstr *instr = &plan->meshes[m].programs[p].instrs[i];
+                count += instr->kind == MW_INSTR_ROUTINE && instr->target == MW_ROUTINE_GEMM;
+            }
+    return count;
+}
+
+MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t stream,
+                             MwFault *fault)
+{
+    enum { LEAST = 64 };
+    MwCudaGemm *gemm = MW_NEW(arena, MwCudaGemm, 1);
+    gemm->stream = stream;
+    gemm->capacity = (int)mw_max(LEAST, 4 * (int64_t)count_products(plan));
+    gemm->known = MW_NEW(arena, Known, gemm->capacity);
+    if (!CALL(cublasLtCreate, &gemm->handle) ||
+        !MW_CUDA_CALL(fault, cudaMalloc, &gemm->workspace, MW_CUDA_GEMM_WORKSPACE))
+        mw_cuda_gemm_free(&gemm);
+    return gemm;
+}
+
+void mw_cuda_gemm_free(MwCudaGemm **gemm)
+{
+    if (!*gemm)
+        return;
+    forget_all(*gemm);
+    if ((*gemm)->workspace)
+        cudaFree((*gemm)->workspace);
+    if ((*gemm)->handle)
+        cublasLtDestroy((*gemm)->handle);
+    *gemm = NULL;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* A GPU as a device. All is queued on one stream. Host memory is reached through two pinned pieces
+ * by turns, so that the process copies one while the GPU copies the other.
+ *
+ * Allocated when the device is made: the stream, the pinned pieces, what cuda_gemm.h says; later
+ * what the transport asks for, which is the arena. */
+#include "runtime/device_cuda.h"
+
+#include "runtime/cuda_gemm.h"
+#include "runtime/mpi_parcels.h"
+#include "runtime/routine.h"
+
+#include <mpi.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 4 << 20, PIECES = 2 };
+
+typedef struct {
+    char *memory;     /* PIECE_BYTES, pinned */
+    cudaEvent_t done; /* the last copy from or to it */
+} Piece;
+
+typedef struct {
+    MwDevice base;
+    const MwPlan *plan;
+    MwKernel **kernels; /* [MwPlan.kernels] */
+    cudaStream_t stream;
+    cudaEvent_t reached; /* the end of the stream when it was last asked for */
+    Piece pieces[PIECES];
+    int next; /* the piece whose turn it is */
+    MwCudaGemm *gemm;
+} Cuda;
+
+bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault)
+{
+    int gpu = 0;
+    if (status == cudaSuccess)
+        return true;
+    cudaGetDevice(&gpu);
+    return mw_fault_set(fault, "device %d: %s failed: %s", gpu, call, cudaGetErrorString(status));
+}
+
+bool mw_cuda_count(int *count, MwFault *fault)
+{
+    *count = 0;
+    const cudaError_t status = cudaGetDeviceCount(count);
+    return (status == cudaSuccess && *count > 0) ||
+           mw_fault_set(fault, "this machine has no GPU that CUDA can use: %s",
+                        cudaGetErrorString(status ? status : cudaErrorNoDevice));
+}
+
+cudaStream_t mw_device_cuda_stream(const MwDevice *device)
+{
+    return ((const Cuda *)device)->stream;
+}
+
+#define CALL(name, ...) MW_CUDA_CALL(fault, name, __VA_ARGS__)
+
+/* Until what was queued before the event is done. */
+static bool wait_for(const Cuda *cuda, cudaEvent_t event, MwFault *fault)
+{
+    const MwDevice *device = &cuda->base;
+    cudaError_t status;
+    if (!device->idle)
+        return CALL(cudaEventSynchronize, event);
+    while ((status = cudaEventQuery(event)) == cudaErrorNotReady) {
+        cudaGetLastError(); /* nothing went wrong */
+        if (!device->idle(device->idle_context, fault))
+            return false;
+    }
+    return mw_cuda_check(status, "cudaEventQuery", fault);
+}
+
+/* ---- Memory ---- */
+
+static void *cuda_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    (void)device;
+    void *memory = NULL;
+    if (!CALL(cudaMalloc, &memory, (size_t)mw_max(bytes, 1))) {
+        mw_fault_prefix(fault, "cannot allocate %lld bytes", (long long)bytes);
+        return NULL;
+    }
+    return memory;
+}
+
+static void cuda_release(MwDevice *device, void *memory, int64_t bytes)
+{
+    (void)device, (void)bytes;
+    cudaFree(memory);
+}
+
+static bool cuda_copy_in(MwDevice *device, void *to, const void *host, int64_t bytes,
+                         MwFault *fault)
+{
+    Cuda *cuda = (Cuda *)device;
+    for (int64_t at = 0; at < bytes; at += PIECE_BYTES) {
+        const Piece *piece = &cuda->pieces[cuda->next];
+        const size_t count = (size_t)mw_min(PIECE_BYTES, bytes - at);
+        cuda->next = (cuda->next + 1) % PIECES;
+        if (!wait_for(cuda, piece->done, fault))
+            return false;
+        memcpy(piece->memory, (const char *)host + at, count);
+        if (!CALL(cudaMemcpyAsync, (char *)to + at, piece->memory, count, cudaMemcpyHostToDevice,
+                  cuda->stream) ||
+            !CALL(cudaEventRecord, piece->done, cuda->stream))
+            return false;
+    }
+    return true;
+}
+
+/* Queued behind what still reads from the piece. */
+static bool begin_out(const Cuda *cuda, const Piece *piece, const char *from, int64_t bytes,
+                      MwFault *fault)
+{
+    return CALL(cudaMemcpyAsync, piece->memory, from, (size_t)bytes, cudaMemcpyDeviceToHost,
+                cuda->stream) &&
+           CALL(cudaEventRecord, piece->done, cuda->stream);
+}
+
+static bool end_out(const Cuda *cuda, const Piece *piece, char *host, int64_t bytes, MwFault *fault)
+{
+    if (!wait_for(cuda, piece->done, fault))
+        return false;
+    memcpy(host, piece->memory, (size_t)bytes);
+    return true;
+}
+
+static bool cuda_copy_out(MwDevice *device, void *host, const void *from, int64_t bytes,
+                          MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    for (int64_t begin = 0, end = -PIECE_BYTES; end < bytes;
+         begin += PIECE_BYTES, end += PIECE_BYTES) {
+        if (begin < bytes &&
+            !begin_out(cuda, &cuda->pieces[begin / PIECE_BYTES % PIECES],
+                       (const char *)from + begin, mw_min(PIECE_BYTES, bytes - begin), fault))
+            return false;
+        if (end >= 0 && !end_out(cuda, &cuda->pieces[end / PIECE_BYTES % PIECES],
+                                 (char *)host + end, mw_min(PIECE_BYTES, bytes - end), fault))
+            return false;
+    }
+    return true;
+}
+
+static bool cuda_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaMemcpyAsync, to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, cuda->stream);
+}
+
+static bool cuda_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaMemsetAsync, to, 0, (size_t)bytes, cuda->stream);
+}
+
+static bool cuda_synchronize(MwDevice *device, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaEventRecord, cuda->reached, cuda->stream) &&
+           wait_for(cuda, cuda->reached, fault);
+}
+
+/* ---- Kernels and routines ---- */
+
+static bool run_gemm(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    return mw_cuda_gemm_run(((Cuda *)device)->gemm, call->operands, call->args, fault);
+}
+
+static bool run_zero(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    return cuda_zero(device, call->operands[0], call->args[0].i, fault);
+}
+
+static bool run_copy(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    return cuda_copy(device, call->operands[1], call->operands[0], call->args[0].i, fault);
+}
+
+typedef bool Routine(MwDevice *device, const MwCall *call, MwFault *fault);
+
+static Routine *const routines[MW_ROUTINE_COUNT] = {
+    [MW_ROUTINE_GEMM] = run_gemm,
+    [MW_ROUTINE_ZERO] = run_zero,
+    [MW_ROUTINE_COPY] = run_copy,
+};
+
+static bool run_routine(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    Routine *routine = routines[call->instr->target];
+    return routine ? routine(device, call, fault)
+                   : mw_fault_set(fault, "there is no %s for GPUs yet",
+                                  mw_routine_info((MwRoutine)call->instr->target)->name);
+}
+
+/* Errors of earlier calls, which the GPU met meanwhile, may show here too. */
+static bool run_kernel(const Cuda *cuda, const MwCall *call, MwFault *fault)
+{
+    cuda->kernels[call->instr->target](call->operands, call->args, cuda->stream);
+    return mw_cuda_check(cudaGetLastError(), cuda->plan->kernels[call->instr->target].name, fault);
+}
+
+static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    return call->instr->kind == MW_INSTR_KERNEL ? run_kernel((Cuda *)device, call, fault)
+                                                : run_routine(device, call, fault);
+}
+
+/* ---- The device ---- */
+
+static void cuda_destroy(MwDevice *device)
+{
+    Cuda *cuda = (Cuda *)device;
+    mw_cuda_gemm_free(&cuda->gemm);
+    for (int i = 0; i < PIECES; i++) {
+        if (cuda->pieces[i].done)
+            cudaEventDestroy(cuda->pieces[i].done);
+        if (cuda->pieces[i].memory)
+            cudaFreeHost(cuda->pieces[i].memory);
+    }
+    if (cuda->reached)
+        cudaEventDestroy(cuda->reached);
+    if (cuda->stream)
+        cudaStreamDestroy(cuda->stream);
+}
+
+static const MwDeviceTable cuda_table = {
+    .name = "cuda",
+    .alloc = cuda_alloc,
+    .release = cuda_release,
+    .copy_in = cuda_copy_in,
+    .copy_out = cuda_copy_out,
+    .copy = cuda_copy,
+    .zero = cuda_zero,
+    .run = cuda_run,
+    .synchronize = cuda_synchronize,
+    .destroy = cuda_destroy,
+};
+
+/* This rank's place among those of the machine. */
+static bool find_place(int *place, MwFault *fault)
+{
+    int is_started;
+    MPI_Comm node;
+    *place = 0;
+    MPI_Initialized(&is_started);
+    if (!is_started)
+        return true;
+    return mw_mpi_check(
+               MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+               "MPI_Comm_split_type", fault) &&
+           mw_mpi_check(MPI_Comm_rank(node, place), "MPI_Comm_rank", fault) &&
+           mw_mpi_check(MPI_Comm_free(&node), "MPI_Comm_free", fault);
+}
+
+static bool choose_gpu(MwFault *fault)
+{
+    int place, count;
+    if (!find_place(&place, fault) || !mw_cuda_count(&count, fault))
+        return false;
+    return CALL(cudaSetDevice, place % count);
+}
+
+static bool make_pieces(Cuda *cuda, MwFault *fault)
+{
+    for (int i = 0; i < PIECES; i++)
+        if (!CALL(cudaMallocHost, (void **)&cuda->pieces[i].memory, PIECE_BYTES) ||
+            !CALL(cudaEventCreateWithFlags, &cuda->pieces[i].done, cudaEventDisableTiming))
+            return false;
+    return true;
+}
+
+static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
+{
+    if (!choose_gpu(fault) ||
+        !CALL(cudaStreamCreateWithFlags, &cuda->stream, cudaStreamNonBlocking) ||
+        !CALL(cudaEventCreateWithFlags, &cuda->reached, cudaEventDisableTiming) ||
+        !make_pieces(cuda, fault))
+        return false;
+    cuda->gemm = mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, fault);
+    return cuda->gemm != NULL;
+}
+
+MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
+                             int threads, MwFault *fault)
+{
+    (void)threads; /* the process only queues */
+    Cuda *cuda = MW_NEW(arena, Cuda, 1);
+    cuda->base = (MwDevice){.table = &cuda_table};
+    cuda->plan = plan;
+    cuda->kernels = mw_device_kernels(arena, plan, kernels, fault);
+    if (!cuda->kernels)
+        return NULL;
+    if (!make_ready(cuda, arena, fault)) {
+        cuda_destroy(&cuda->base);
+        return NULL;
+    }
+    return &cuda->base;
+}
