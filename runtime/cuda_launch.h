@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What CUDA kernels are written with, by hand (runtime/cuda_*.cu) or by the compiler.
+ *
+ * Kernels are written in the language that C11 and CUDA C++ share, so that a C compiler makes the
+ * same text for the tests: casts from void *, __restrict__, constant sizes, one-dimensional grids
+ * and blocks; of the built-in names threadIdx.x, blockIdx.x, blockDim.x, gridDim.x, __syncthreads,
+ * __syncwarp, __shfl_xor_sync, __shfl_down_sync, __shfl_sync and float4. For nvcc this header says
+ * how they are launched and how symbols get C names; for C, tests/kernels/cuda_shim.h (-include)
+ * says all of that before. */
+#ifndef MW_RUNTIME_CUDA_LAUNCH_H
+#define MW_RUNTIME_CUDA_LAUNCH_H
+
+#ifdef __CUDACC__
+
+/* Puts `grid` blocks of `block` threads of a __global__ function on `stream` (a cudaStream_t as
+ * void *): MW_LAUNCH(kernel, grid, block, stream, (its, arguments)); a statement. `grid` and `block`
+ * are positive ints, `block` at most 1024. Arguments have no side effects. A launch that CUDA
+ * refuses is found by whoever asks cudaGetLastError() next. */
+#define MW_LAUNCH(kernel, grid, block, stream, arguments)                                          \
+    kernel<<<(unsigned)(grid), (unsigned)(block), 0, (cudaStream_t)(stream)>>> arguments
+
+/* Around what C code calls or looks up: MW_C_BEGIN extern const X table[]; ... MW_C_END */
+#define MW_C_BEGIN extern "C" {
+#define MW_C_END }
+
+#elif !defined(MW_LAUNCH)
+#error "this is compiled by nvcc, or by a C compiler with -include tests/kernels/cuda_shim.h"
+#endif
+
+#endif
