@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "codegen/contract.h"
 #include "codegen/plan_report.h"
-#include "codegen/print_c.h"
 #include "passes/reshard.h"
 #include "runtime/routine.h"
 
@@ -106,14 +105,14 @@ static int kernel_index(MwEmitter *e, const MwUnit *unit, const MwKernelDef *ker
 {
     MwKernelPool *pool = e->pool;
     MwText body = {.arena = e->arena};
-    mw_c_print_body(&body, kernel);
+    pool->printer->body(&body, kernel);
     uint64_t hash = mw_hash_bytes(body.at, body.bytes);
     int index = find_kernel(pool, body.at, hash);
     if (index >= 0)
         return index;
     index = pool->kernels.count;
     const char *name = kernel_name(e, unit, index);
-    mw_c_print_function(&pool->source, name, unit_comment(e, unit), body.at);
+    pool->printer->function(&pool->source, name, unit_comment(e, unit), body.at);
     mw_vec_push(e->arena, &pool->bodies, ((MwEmittedKernel){hash, body.at, index}));
     mw_vec_push(e->arena, &pool->kernels,
                 ((MwPlanKernel){.name = name,
@@ -122,12 +121,13 @@ static int kernel_index(MwEmitter *e, const MwUnit *unit, const MwKernelDef *ker
     return index;
 }
 
-MwKernelPool *mw_kernel_pool_new(MwArena *arena)
+MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer)
 {
     MwKernelPool *pool = MW_NEW(arena, MwKernelPool, 1);
     pool->arena = arena;
+    pool->printer = printer;
     pool->source.arena = arena;
-    mw_c_print_prelude(&pool->source);
+    pool->printer->prelude(&pool->source);
     return pool;
 }
 
@@ -136,7 +136,7 @@ const char *mw_kernel_pool_source(MwKernelPool *pool)
     const char **names = MW_NEW(pool->arena, const char *, pool->kernels.count);
     for (int i = 0; i < pool->kernels.count; i++)
         names[i] = pool->kernels.at[i].name;
-    mw_c_print_table(&pool->source, names, pool->kernels.count);
+    pool->printer->table(&pool->source, names, pool->kernels.count);
     return pool->source.at;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "codegen/lower.h"
+#include "codegen/printer.h"
 #include "codegen/storage.h"
 #include "passes/cost.h"
 #include "passes/partition.h"
@@ -18,13 +19,14 @@ typedef struct {
 /* The kernels of a plan, equal ones once, whichever mesh they run on. */
 typedef struct {
     MwArena *arena;
+    const MwKernelPrinter *printer;
     MW_VEC(MwPlanKernel) kernels;
     MW_VEC(MwEmittedKernel) bodies; /* by kernel */
     MwText source;                  /* functions so far */
 } MwKernelPool;
 
-MwKernelPool *mw_kernel_pool_new(MwArena *arena);
-/* The whole unit of C: prelude, functions, table. */
+MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer);
+/* The whole unit: prelude, functions, table. */
 const char *mw_kernel_pool_source(MwKernelPool *pool);
 
 typedef struct {

@@ -59,8 +59,7 @@ static void choose_kept(const MwNest *nest, MwPhases *phases)
     }
 }
 
-/* Whether phase p reads instruction i from where an earlier one kept it. */
-static bool reads_back(const MwPhases *phases, int p, int i)
+bool mw_phases_reads_back(const MwPhases *phases, int p, int i)
 {
     if (!phases->kept[i])
         return false;
@@ -82,7 +81,7 @@ static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
         bool root = is_root(instr) && phases->phase[i] == p;
         runs[i] = runs[i] || root;
         phases->is_empty[p] = phases->is_empty[p] && !runs[i];
-        if (!runs[i] || reads_back(phases, p, i))
+        if (!runs[i] || mw_phases_reads_back(phases, p, i))
             continue;
         for (int k = 0; k < instr->input_count; k++) {
             int input = instr->inputs[k].index;

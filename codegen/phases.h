@@ -22,6 +22,9 @@ typedef struct {
     bool *is_empty;
 } MwPhases;
 
+/* Whether phase p has instruction i from where an earlier one kept it. */
+bool mw_phases_reads_back(const MwPhases *phases, int p, int i);
+
 MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest);
 
 #endif

@@ -388,7 +388,8 @@ MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *d
     MwArena *arena = compilation->arena;
     Builder b = {.arena = arena,
                  .compilation = compilation,
-                 .pool = mw_kernel_pool_new(arena),
+                 .pool =
+                     mw_kernel_pool_new(arena, mw_kernel_printer(compilation->cluster->backend)),
                  .stages = MW_NEW(arena, MwStageBuilder, staging->stage_count),
                  .plan = MW_NEW(arena, MwPlan, 1)};
     *b.plan = (MwPlan){.model = compilation->graph->name,

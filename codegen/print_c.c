@@ -6,10 +6,9 @@
  * and added up in double; a sum over rows runs in float over FOLD_ROWS rows and then in double. So
  * sums are accurate to a few units in the last place, and their order depends on the shape alone.
  */
-#include "codegen/print_c.h"
-
 #include "codegen/prelude_text.h"
-#include "codegen/print_c_rules.h"
+#include "codegen/print_rules.h"
+#include "codegen/printer.h"
 #include "runtime/kernel.h"
 
 enum { FOLD_ROWS = 64, TILE = 2048 };
@@ -17,7 +16,7 @@ enum { FOLD_ROWS = 64, TILE = 2048 };
 /* ---- Rows ---- */
 
 /* What a row does before the columns of a phase. */
-static void print_row_values(MwCPrinter *p, int phase, bool effects)
+static void print_row_values(MwPrinter *p, int phase, bool effects)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
@@ -25,30 +24,30 @@ static void print_row_values(MwCPrinter *p, int phase, bool effects)
             continue;
         if (mw_instr_reduces_all(instr)) {
             if (effects)
-                mw_c_print_into(p, instr, mw_arena_printf(p->out->arena, "t%d", i));
+                mw_print_into(p, instr, mw_arena_printf(p->out->arena, "t%d", i));
         } else if (instr->level == MW_LEVEL_ROW) {
-            mw_c_print_simple(p, i, effects);
+            mw_print_simple(p, i, effects);
         }
     }
 }
 
-static void print_row_sums(MwCPrinter *p, int phase, bool declare)
+static void print_row_sums(MwPrinter *p, int phase, bool declare)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!mw_instr_reduces_row(instr) || p->phases.phase[i] != phase)
             continue;
-        const char *type = mw_c_scalar_type(instr->type);
+        const char *type = mw_print_scalar_type(instr->type);
         if (declare)
-            mw_c_line(p, "%s w%d = %s;",
-                      mw_instr_is_max(instr) ? type : mw_c_wide_type(instr->type), i,
-                      mw_c_first_value(instr));
+            mw_print_line(p, "%s w%d = %s;",
+                          mw_instr_is_max(instr) ? type : mw_print_wide_type(instr->type), i,
+                          mw_print_first_value(instr));
         else
-            mw_c_line(p, "const %s v%d = (%s)w%d;", type, i, type, i);
+            mw_print_line(p, "const %s v%d = (%s)w%d;", type, i, type, i);
     }
 }
 
-static void print_row(MwCPrinter *p)
+static void print_row(MwPrinter *p)
 {
     for (int phase = 0; phase < p->phases.count; phase++) {
         print_row_values(p, phase, false);
@@ -61,24 +60,25 @@ static void print_row(MwCPrinter *p)
 }
 
 /* Arrays that keep values of a row from one phase to the next. */
-static void print_kept(MwCPrinter *p)
+static void print_kept(MwPrinter *p)
 {
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (p->phases.kept[i])
-            mw_c_line(p, "_Alignas(64) %s k%d[%lld];", mw_c_scalar_type(p->nest->instrs.at[i].type),
-                      i, (long long)mw_space_columns(&p->nest->space));
+            mw_print_line(p, "_Alignas(64) %s k%d[%lld];",
+                          mw_print_scalar_type(p->nest->instrs.at[i].type), i,
+                          (long long)mw_space_columns(&p->nest->space));
 }
 
 /* ---- Sums over rows ---- */
 
-static int64_t tile_columns(const MwCPrinter *p)
+static int64_t tile_columns(const MwPrinter *p)
 {
     return p->tile ? p->tile : mw_space_columns(&p->nest->space);
 }
 
 /* For every sum over rows, a loop over its columns: c is the part of at most FOLD_ROWS rows, s the
  * whole. */
-static void print_column_sums(MwCPrinter *p, const char *format)
+static void print_column_sums(MwPrinter *p, const char *format)
 {
     const char *end = p->tile ? "tile_end - tile"
                               : mw_arena_printf(p->out->arena, "%lld", (long long)tile_columns(p));
@@ -86,56 +86,56 @@ static void print_column_sums(MwCPrinter *p, const char *format)
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!mw_instr_reduces_rows(instr))
             continue;
-        mw_c_line(p, "for (int64_t j = 0; j < %s; j++)", end);
+        mw_print_line(p, "for (int64_t j = 0; j < %s; j++)", end);
         bool folds = format[0] == 'f';
         if (!folds)
-            mw_c_line(p, "    %c%d[j] = %s;", format[0], i, mw_c_first_value(instr));
+            mw_print_line(p, "    %c%d[j] = %s;", format[0], i, mw_print_first_value(instr));
         else if (mw_instr_is_max(instr))
-            mw_c_line(p, "    s%d[j] = mw_max(s%d[j], c%d[j]);", i, i, i);
+            mw_print_line(p, "    s%d[j] = mw_max(s%d[j], c%d[j]);", i, i, i);
         else
-            mw_c_line(p, "    s%d[j] += c%d[j];", i, i);
+            mw_print_line(p, "    s%d[j] += c%d[j];", i, i);
     }
 }
 
-static void print_column_sum_arrays(MwCPrinter *p)
+static void print_column_sum_arrays(MwPrinter *p)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!mw_instr_reduces_rows(instr))
             continue;
-        const char *type = mw_c_scalar_type(instr->type);
-        mw_c_line(p, "_Alignas(64) %s c%d[%lld];", type, i, (long long)tile_columns(p));
-        mw_c_line(p, "_Alignas(64) %s s%d[%lld];",
-                  mw_instr_is_max(instr) ? type : mw_c_wide_type(instr->type), i,
-                  (long long)tile_columns(p));
+        const char *type = mw_print_scalar_type(instr->type);
+        mw_print_line(p, "_Alignas(64) %s c%d[%lld];", type, i, (long long)tile_columns(p));
+        mw_print_line(p, "_Alignas(64) %s s%d[%lld];",
+                      mw_instr_is_max(instr) ? type : mw_print_wide_type(instr->type), i,
+                      (long long)tile_columns(p));
     }
 }
 
 /* COLUMN code, after all rows. */
-static void print_column_end(MwCPrinter *p)
+static void print_column_end(MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
-    int first = p->tile ? mw_c_inner_dim(p) : space->row_dims;
+    int first = p->tile ? mw_print_inner_dim(p) : space->row_dims;
     for (int d = first; d < space->dim_count; d++) {
         if (p->tile)
-            mw_c_open(p, "for (int64_t i%d = tile; i%d < tile_end; i%d++)", d, d, d);
+            mw_print_open(p, "for (int64_t i%d = tile; i%d < tile_end; i%d++)", d, d, d);
         else
-            mw_c_open_dim(p, d);
+            mw_print_open_dim(p, d);
     }
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        const char *type = mw_c_scalar_type(instr->type);
+        const char *type = mw_print_scalar_type(instr->type);
         if (mw_instr_reduces_rows(instr))
-            mw_c_line(p, "const %s v%d = (%s)s%d[%s];", type, i, type, i, mw_c_column_index(p));
+            mw_print_line(p, "const %s v%d = (%s)s%d[%s];", type, i, type, i, mw_c_column_index(p));
     }
-    mw_c_print_level(p, MW_LEVEL_COLUMN);
+    mw_print_level(p, MW_LEVEL_COLUMN);
     for (int d = first; d < space->dim_count; d++)
-        mw_c_close(p);
+        mw_print_close(p);
 }
 
 /* ---- The nest ---- */
 
-static bool nest_has(const MwCPrinter *p, bool (*is)(const MwKernelInstr *))
+static bool nest_has(const MwPrinter *p, bool (*is)(const MwKernelInstr *))
 {
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (is(&p->nest->instrs.at[i]))
@@ -152,34 +152,35 @@ static bool binds_to_rows(const MwKernelInstr *instr)
 }
 
 /* All rows, once; sums over rows are folded every FOLD_ROWS of the innermost row dimension. */
-static void print_rows(MwCPrinter *p)
+static void print_rows(MwPrinter *p)
 {
     int last = p->nest->space.row_dims - 1;
     for (int d = 0; d < last; d++)
-        mw_c_open_dim(p, d);
+        mw_print_open_dim(p, d);
     int64_t rows = last >= 0 ? p->nest->space.size[last] : 1;
     bool folds = p->has_column_sums && rows > FOLD_ROWS;
     if (folds) {
-        mw_c_open(p, "for (int64_t fold = 0; fold < %lld; fold += %d)", (long long)rows, FOLD_ROWS);
-        mw_c_line(p, "const int64_t fold_end = mw_min(fold + %d, (int64_t)%lld);", FOLD_ROWS,
-                  (long long)rows);
+        mw_print_open(p, "for (int64_t fold = 0; fold < %lld; fold += %d)", (long long)rows,
+                      FOLD_ROWS);
+        mw_print_line(p, "const int64_t fold_end = mw_min(fold + %d, (int64_t)%lld);", FOLD_ROWS,
+                      (long long)rows);
     }
     if (p->has_column_sums)
         print_column_sums(p, "c");
     if (folds)
-        mw_c_open(p, "for (int64_t i%d = fold; i%d < fold_end; i%d++)", last, last, last);
+        mw_print_open(p, "for (int64_t i%d = fold; i%d < fold_end; i%d++)", last, last, last);
     else if (last >= 0)
-        mw_c_open_dim(p, last);
+        mw_print_open_dim(p, last);
     print_row(p);
     if (last >= 0)
-        mw_c_close(p);
+        mw_print_close(p);
     if (p->has_column_sums)
         print_column_sums(p, "fold");
     for (int d = folds ? -1 : 0; d < last; d++)
-        mw_c_close(p);
+        mw_print_close(p);
 }
 
-static bool has_column_code(const MwCPrinter *p)
+static bool has_column_code(const MwPrinter *p)
 {
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (p->nest->instrs.at[i].level == MW_LEVEL_COLUMN)
@@ -187,16 +188,17 @@ static bool has_column_code(const MwCPrinter *p)
     return false;
 }
 
-static void print_rows_and_columns(MwCPrinter *p)
+static void print_rows_and_columns(MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
     if (p->tile) {
-        for (int d = space->row_dims; d < mw_c_inner_dim(p); d++)
-            mw_c_open_dim(p, d);
-        long long size = space->size[mw_c_inner_dim(p)];
-        mw_c_open(p, "for (int64_t tile = 0; tile < %lld; tile += %lld)", size, (long long)p->tile);
-        mw_c_line(p, "const int64_t tile_end = mw_min(tile + %lld, (int64_t)%lld);",
-                  (long long)p->tile, size);
+        for (int d = space->row_dims; d < mw_print_inner_dim(p); d++)
+            mw_print_open_dim(p, d);
+        long long size = space->size[mw_print_inner_dim(p)];
+        mw_print_open(p, "for (int64_t tile = 0; tile < %lld; tile += %lld)", size,
+                      (long long)p->tile);
+        mw_print_line(p, "const int64_t tile_end = mw_min(tile + %lld, (int64_t)%lld);",
+                      (long long)p->tile, size);
     }
     if (p->has_column_sums) {
         print_column_sum_arrays(p);
@@ -205,41 +207,41 @@ static void print_rows_and_columns(MwCPrinter *p)
     print_rows(p);
     if (has_column_code(p))
         print_column_end(p);
-    for (int d = space->row_dims; p->tile && d <= mw_c_inner_dim(p); d++)
-        mw_c_close(p);
+    for (int d = space->row_dims; p->tile && d <= mw_print_inner_dim(p); d++)
+        mw_print_close(p);
 }
 
-static void print_totals(MwCPrinter *p, bool declare)
+static void print_totals(MwPrinter *p, bool declare)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!mw_instr_reduces_all(instr))
             continue;
-        const char *type = mw_c_scalar_type(instr->type);
+        const char *type = mw_print_scalar_type(instr->type);
         if (declare)
-            mw_c_line(p, "%s t%d = %s;",
-                      mw_instr_is_max(instr) ? type : mw_c_wide_type(instr->type), i,
-                      mw_c_first_value(instr));
+            mw_print_line(p, "%s t%d = %s;",
+                          mw_instr_is_max(instr) ? type : mw_print_wide_type(instr->type), i,
+                          mw_print_first_value(instr));
         else
-            mw_c_line(p, "const %s v%d = (%s)t%d;", type, i, type, i);
+            mw_print_line(p, "const %s v%d = (%s)t%d;", type, i, type, i);
     }
 }
 
 static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nest)
 {
-    MwCPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = 1};
+    MwPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = 1};
     p.phases = mw_phases_plan(out->arena, kernel, nest);
     p.has_column_sums = nest_has(&p, mw_instr_reduces_rows);
     if (p.has_column_sums && !nest_has(&p, binds_to_rows) && mw_space_columns(&nest->space) > TILE)
-        p.tile = mw_min(TILE, nest->space.size[mw_c_inner_dim(&p)]);
-    mw_c_open_scope(&p);
+        p.tile = mw_min(TILE, nest->space.size[mw_print_inner_dim(&p)]);
+    mw_print_open_scope(&p);
     print_kept(&p);
-    mw_c_print_level(&p, MW_LEVEL_UNIFORM);
+    mw_print_level(&p, MW_LEVEL_UNIFORM);
     print_totals(&p, true);
     print_rows_and_columns(&p);
     print_totals(&p, false);
-    mw_c_print_level(&p, MW_LEVEL_TOTAL);
-    mw_c_close(&p);
+    mw_print_level(&p, MW_LEVEL_TOTAL);
+    mw_print_close(&p);
 }
 
 /* ---- The function ---- */
@@ -249,7 +251,7 @@ static void print_signature_values(MwText *text, const MwKernelDef *kernel)
     for (int i = 0; i < kernel->operands.count; i++) {
         const MwKernelOperand *operand = &kernel->operands.at[i];
         mw_text_printf(text, "    %s%s *restrict p%d = operands[%d];\n",
-                       operand->writes ? "" : "const ", mw_c_storage_type(operand->type), i, i);
+                       operand->writes ? "" : "const ", mw_print_storage_type(operand->type), i, i);
     }
     for (int i = 0; i < kernel->args.count; i++) {
         bool real = kernel->args.at[i].kind == MW_ARG_FLOAT;
@@ -258,12 +260,12 @@ static void print_signature_values(MwText *text, const MwKernelDef *kernel)
     }
 }
 
-void mw_c_print_prelude(MwText *text)
+static void print_prelude(MwText *text)
 {
     mw_text_add(text, MW_C_PRELUDE_TEXT);
 }
 
-void mw_c_print_body(MwText *text, const MwKernelDef *kernel)
+static void print_body(MwText *text, const MwKernelDef *kernel)
 {
     mw_text_add(text, "{\n");
     print_signature_values(text, kernel);
@@ -272,7 +274,7 @@ void mw_c_print_body(MwText *text, const MwKernelDef *kernel)
     mw_text_add(text, "}\n");
 }
 
-void mw_c_print_function(MwText *text, const char *name, const char *comment, const char *body)
+static void print_function(MwText *text, const char *name, const char *comment, const char *body)
 {
     mw_text_printf(text, "\n/* %s */\n", comment);
     mw_text_printf(text,
@@ -281,10 +283,12 @@ void mw_c_print_function(MwText *text, const char *name, const char *comment, co
     mw_text_add(text, body);
 }
 
-void mw_c_print_table(MwText *text, const char *const *names, int count)
+static void print_table(MwText *text, const char *const *names, int count)
 {
     mw_text_printf(text, "\nconst MwKernelEntry %s[] = {\n", MW_KERNEL_TABLE_SYMBOL);
     for (int i = 0; i < count; i++)
         mw_text_printf(text, "    {\"%s\", %s},\n", names[i], names[i]);
     mw_text_add(text, "    {0, 0},\n};\n");
 }
+
+const MwKernelPrinter mw_c_printer = {print_prelude, print_body, print_function, print_table};

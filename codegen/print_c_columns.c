@@ -1,65 +1,56 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The loops over the columns of a row, one per phase. */
-#include "codegen/print_c_rules.h"
+#include "codegen/print_rules.h"
 
 enum { LANES = 32, BLOCK = 4096 };
 
-int mw_c_inner_dim(const MwCPrinter *p)
+int mw_print_inner_dim(const MwPrinter *p)
 {
     return p->nest->space.dim_count - 1;
 }
 
-static bool has_column_dims(const MwCPrinter *p)
+static bool has_column_dims(const MwPrinter *p)
 {
     return p->nest->space.dim_count > p->nest->space.row_dims;
 }
 
 /* The column's index within the row, or within the tile. */
-const char *mw_c_column_index(const MwCPrinter *p)
+const char *mw_c_column_index(const MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
     MwArena *arena = p->out->arena;
     if (!has_column_dims(p))
         return "0";
     if (p->tile)
-        return mw_arena_printf(arena, "i%d - tile", mw_c_inner_dim(p));
+        return mw_arena_printf(arena, "i%d - tile", mw_print_inner_dim(p));
     const char *text = mw_arena_printf(arena, "i%d", space->row_dims);
     for (int d = space->row_dims + 1; d < space->dim_count; d++)
         text = mw_arena_printf(arena, "(%s) * %lld + i%d", text, (long long)space->size[d], d);
     return text;
 }
 
-static bool kept_before(const MwCPrinter *p, int phase, int i)
-{
-    for (int earlier = 0; earlier < phase; earlier++)
-        if (p->phases.runs[earlier][i])
-            return p->phases.kept[i];
-    return false;
-}
-
-static void print_point(MwCPrinter *p, int phase, int i)
+static void print_point(MwPrinter *p, int phase, int i)
 {
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
     if (mw_instr_is_effect(instr)) {
-        mw_c_print_simple(p, i, true);
+        mw_print_simple(p, i, true);
     } else if (mw_instr_reduces_row(instr)) {
         const char *sum = has_column_dims(p) ? "l%d[l]" : "w%d";
-        mw_c_print_into(p, instr, mw_arena_printf(p->out->arena, sum, i));
+        mw_print_into(p, instr, mw_arena_printf(p->out->arena, sum, i));
     } else if (mw_instr_reduces_rows(instr)) {
-        mw_c_print_into(p, instr,
-                        mw_arena_printf(p->out->arena, "c%d[%s]", i, mw_c_column_index(p)));
-    } else if (kept_before(p, phase, i)) {
-        mw_c_line(p, "const %s v%d = k%d[%s];", mw_c_scalar_type(instr->type), i, i,
-                  mw_c_column_index(p));
+        mw_print_into(p, instr, mw_arena_printf(p->out->arena, "c%d[%s]", i, mw_c_column_index(p)));
+    } else if (mw_phases_reads_back(&p->phases, phase, i)) {
+        mw_print_line(p, "const %s v%d = k%d[%s];", mw_print_scalar_type(instr->type), i, i,
+                      mw_c_column_index(p));
     } else {
-        mw_c_print_value(p, i);
+        mw_print_value(p, i);
         if (p->phases.kept[i])
-            mw_c_line(p, "k%d[%s] = v%d;", i, mw_c_column_index(p), i);
+            mw_print_line(p, "k%d[%s] = v%d;", i, mw_c_column_index(p), i);
     }
 }
 
 /* Effects last, as everywhere. */
-static void print_points(MwCPrinter *p, int phase)
+static void print_points(MwPrinter *p, int phase)
 {
     for (int effects = 0; effects < 2; effects++)
         for (int i = 0; i < p->nest->instrs.count; i++)
@@ -67,7 +58,7 @@ static void print_points(MwCPrinter *p, int phase)
                 print_point(p, phase, i);
 }
 
-static bool phase_reduces_rows(const MwCPrinter *p, int phase)
+static bool phase_reduces_rows(const MwPrinter *p, int phase)
 {
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (p->phases.runs[phase][i] && mw_instr_reduces_row(&p->nest->instrs.at[i]))
@@ -76,30 +67,31 @@ static bool phase_reduces_rows(const MwCPrinter *p, int phase)
 }
 
 /* Columns base .. base + size of the innermost dimension, in lanes; the sums are folded after. */
-static void print_lanes(MwCPrinter *p, int phase, const char *base, int64_t size)
+static void print_lanes(MwPrinter *p, int phase, const char *base, int64_t size)
 {
     int64_t whole = size / LANES * LANES;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!p->phases.runs[phase][i] || !mw_instr_reduces_row(instr))
             continue;
-        mw_c_line(p, "%s l%d[%d];", mw_c_scalar_type(instr->type), i, LANES);
-        mw_c_line(p, "for (int l = 0; l < %d; l++)", LANES);
-        mw_c_line(p, "    l%d[l] = %s;", i, mw_c_first_value(instr));
+        mw_print_line(p, "%s l%d[%d];", mw_print_scalar_type(instr->type), i, LANES);
+        mw_print_line(p, "for (int l = 0; l < %d; l++)", LANES);
+        mw_print_line(p, "    l%d[l] = %s;", i, mw_print_first_value(instr));
     }
     if (whole) {
-        mw_c_open(p, "for (int64_t j = 0; j < %lld; j += %d)", (long long)whole, LANES);
-        mw_c_open(p, "for (int l = 0; l < %d; l++)", LANES);
-        mw_c_line(p, "const int64_t i%d = %sj + l;", mw_c_inner_dim(p), base);
+        mw_print_open(p, "for (int64_t j = 0; j < %lld; j += %d)", (long long)whole, LANES);
+        mw_print_open(p, "for (int l = 0; l < %d; l++)", LANES);
+        mw_print_line(p, "const int64_t i%d = %sj + l;", mw_print_inner_dim(p), base);
         print_points(p, phase);
-        mw_c_close(p);
-        mw_c_close(p);
+        mw_print_close(p);
+        mw_print_close(p);
     }
     if (size > whole) {
-        mw_c_open(p, "for (int l = 0; l < %lld; l++)", (long long)(size - whole));
-        mw_c_line(p, "const int64_t i%d = %s%lld + l;", mw_c_inner_dim(p), base, (long long)whole);
+        mw_print_open(p, "for (int l = 0; l < %lld; l++)", (long long)(size - whole));
+        mw_print_line(p, "const int64_t i%d = %s%lld + l;", mw_print_inner_dim(p), base,
+                      (long long)whole);
         print_points(p, phase);
-        mw_c_close(p);
+        mw_print_close(p);
     }
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
@@ -107,65 +99,65 @@ static void print_lanes(MwCPrinter *p, int phase, const char *base, int64_t size
             continue;
         const char *suffix = instr->type == MW_SCALAR_F32 ? "f32" : "i32";
         if (mw_instr_is_max(instr))
-            mw_c_line(p, "w%d = mw_max(w%d, mw_fold_max_%s(l%d));", i, i, suffix, i);
+            mw_print_line(p, "w%d = mw_max(w%d, mw_fold_max_%s(l%d));", i, i, suffix, i);
         else
-            mw_c_line(p, "w%d += mw_fold_sum_%s(l%d);", i, suffix, i);
+            mw_print_line(p, "w%d += mw_fold_sum_%s(l%d);", i, suffix, i);
     }
 }
 
 /* The innermost column dimension where a row is reduced: in blocks, the rest as a block of its own.
  */
-static void print_reduced_columns(MwCPrinter *p, int phase)
+static void print_reduced_columns(MwPrinter *p, int phase)
 {
-    int64_t size = p->nest->space.size[mw_c_inner_dim(p)];
+    int64_t size = p->nest->space.size[mw_print_inner_dim(p)];
     int64_t blocks = size > BLOCK ? size / BLOCK * BLOCK : 0;
     if (blocks) {
-        mw_c_open(p, "for (int64_t b = 0; b < %lld; b += %d)", (long long)blocks, BLOCK);
+        mw_print_open(p, "for (int64_t b = 0; b < %lld; b += %d)", (long long)blocks, BLOCK);
         print_lanes(p, phase, "b + ", BLOCK);
-        mw_c_close(p);
+        mw_print_close(p);
     }
     if (size > blocks) {
         const char *base =
             blocks ? mw_arena_printf(p->out->arena, "%lld + ", (long long)blocks) : "";
-        mw_c_open_scope(p);
+        mw_print_open_scope(p);
         print_lanes(p, phase, base, size - blocks);
-        mw_c_close(p);
+        mw_print_close(p);
     }
 }
 
-void mw_c_open_dim(MwCPrinter *p, int d)
+void mw_print_open_dim(MwPrinter *p, int d)
 {
-    mw_c_open(p, "for (int64_t i%d = 0; i%d < %lld; i%d++)", d, d,
-              (long long)p->nest->space.size[d], d);
+    mw_print_open(p, "for (int64_t i%d = 0; i%d < %lld; i%d++)", d, d,
+                  (long long)p->nest->space.size[d], d);
 }
 
-static void print_inner_columns(MwCPrinter *p, int phase)
+static void print_inner_columns(MwPrinter *p, int phase)
 {
-    int d = mw_c_inner_dim(p);
+    int d = mw_print_inner_dim(p);
     if (phase_reduces_rows(p, phase)) {
         print_reduced_columns(p, phase);
         return;
     }
     if (p->tile)
-        mw_c_open(p, "for (int64_t i%d = tile; i%d < tile_end; i%d++)", d, d, d);
+        mw_print_open(p, "for (int64_t i%d = tile; i%d < tile_end; i%d++)", d, d, d);
     else
-        mw_c_open_dim(p, d);
+        mw_print_open_dim(p, d);
     print_points(p, phase);
-    mw_c_close(p);
+    mw_print_close(p);
 }
 
-void mw_c_print_columns(MwCPrinter *p, int phase)
+void mw_c_print_columns(MwPrinter *p, int phase)
 {
     if (!has_column_dims(p)) {
-        mw_c_open_scope(p);
+        mw_print_open_scope(p);
         print_points(p, phase);
-        mw_c_close(p);
+        mw_print_close(p);
         return;
     }
-    int outer = p->tile ? mw_c_inner_dim(p) : p->nest->space.row_dims;
-    for (int d = outer; d < mw_c_inner_dim(p); d++)
-        mw_c_open_dim(p, d);
+    int outer = p->tile ? mw_print_inner_dim(p) : p->nest->space.row_dims;
+    for (int d = outer; d < mw_print_inner_dim(p); d++)
+        mw_print_open_dim(p, d);
     print_inner_columns(p, phase);
-    for (int d = outer; d < mw_c_inner_dim(p); d++)
-        mw_c_close(p);
+    for (int d = outer; d < mw_print_inner_dim(p); d++)
+        mw_print_close(p);
 }

@@ -6,7 +6,7 @@
  * buffers of its own, since its gradient reads them. */
 #include "tools/probe.h"
 
-#include "codegen/print_c.h"
+#include "codegen/printer.h"
 #include "ir/ir.h"
 #include "runtime/routine.h"
 
@@ -227,14 +227,14 @@ static void add_kernels(MwArena *arena, MwPlan *plan)
     const char *names[MW_COUNT(kernel_ops)];
     plan->kernels = MW_NEW(arena, MwPlanKernel, MW_COUNT(kernel_ops));
     plan->kernel_count = MW_COUNT(kernel_ops);
-    mw_c_print_prelude(&source);
+    mw_c_printer.prelude(&source);
     for (int i = 0; i < MW_COUNT(kernel_ops); i++) {
         const char *op = mw_op_info(kernel_ops[i])->name;
         names[i] = mw_arena_printf(arena, "probe_%s", op);
-        mw_c_print_function(&source, names[i], op, kernel_body(arena, kernel_ops[i]));
+        mw_c_printer.function(&source, names[i], op, kernel_body(arena, kernel_ops[i]));
         plan->kernels[i] = (MwPlanKernel){names[i], .operand_count = 3, .arg_count = 1};
     }
-    mw_c_print_table(&source, names, MW_COUNT(names));
+    mw_c_printer.table(&source, names, MW_COUNT(names));
     plan->kernel_source = source.at;
 }
 

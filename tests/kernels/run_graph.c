@@ -4,6 +4,7 @@
 #include "codegen/plan_build.h"
 #include "runtime/executor.h"
 #include "runtime/kernels_compile.h"
+#include "tests/kernels/cuda_kernels.h"
 #include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
@@ -15,9 +16,9 @@
 
 enum { SEED = 7 };
 
-GraphRun graph_run_new(void)
+GraphRun graph_run_new(Backend backend)
 {
-    return (GraphRun){.test = test_graph_new()};
+    return (GraphRun){.test = test_graph_new(), .backend = backend};
 }
 
 void graph_run_free(GraphRun *run)
@@ -110,6 +111,7 @@ static void plan(GraphRun *run)
 {
     MwGraph *graph = run->test.graph;
     MwCluster cluster = test_cluster(1);
+    cluster.backend = run->backend == BACKEND_CUDA ? "cuda" : "cpu";
     MwLocalGraph local = whole_graph(graph);
     MwSubmesh submesh = {.device_count = 1};
     MwStage stage = {.graph = graph, .local = &local};
@@ -136,7 +138,9 @@ static void execute(GraphRun *run, Data *data)
     MwFault fault = {0};
     MwTransport *transport = mw_transport_solo_new(arena, 0, 1);
     const MwKernelEntry *kernels =
-        mw_kernels_compile(arena, run->plan, &mw_backend_cpu, transport, &fault);
+        run->backend == BACKEND_CUDA
+            ? cuda_kernels_load(run->plan->kernel_source, &fault)
+            : mw_kernels_compile(arena, run->plan, &mw_backend_cpu, transport, &fault);
     MwDevice *device = kernels ? mw_device_cpu_new(arena, run->plan, kernels, 1, &fault) : NULL;
     MwExecutor *executor =
         device ? mw_executor_new(arena, run->plan, device, transport, NULL, &fault) : NULL;

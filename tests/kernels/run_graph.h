@@ -12,15 +12,19 @@ typedef enum {
     DRAW_POSITIVE, /* floats in (0.25, 2) */
 } Draw;
 
+/* The C of the CPU, and CUDA C on the host (cuda_shim.h). */
+typedef enum { BACKEND_CPU, BACKEND_CUDA, BACKEND_COUNT } Backend;
+
 typedef struct {
     TestGraph test;
+    Backend backend;
     MW_VEC(Draw) draw; /* of each input, in order; DRAW_ANY beyond the end */
     MwPlan *plan;
     double **got;  /* [outputs] */
     double **want; /* [outputs] */
 } GraphRun;
 
-GraphRun graph_run_new(void);
+GraphRun graph_run_new(Backend backend);
 void graph_run_free(GraphRun *run);
 
 /* Makes a value an output. */

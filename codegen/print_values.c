@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lines of C, and single instructions as C. */
-#include "codegen/print_c_rules.h"
+#include "codegen/print_rules.h"
 
 /* ---- Lines ---- */
 
-static void begin_line(MwCPrinter *p)
+static void begin_line(MwPrinter *p)
 {
     for (int i = 0; i < p->indent; i++)
         mw_text_add(p->out, "    ");
 }
 
-void mw_c_line(MwCPrinter *p, const char *format, ...)
+void mw_print_line(MwPrinter *p, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -20,7 +20,7 @@ void mw_c_line(MwCPrinter *p, const char *format, ...)
     va_end(args);
 }
 
-void mw_c_open(MwCPrinter *p, const char *format, ...)
+void mw_print_open(MwPrinter *p, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -31,28 +31,28 @@ void mw_c_open(MwCPrinter *p, const char *format, ...)
     p->indent++;
 }
 
-void mw_c_open_scope(MwCPrinter *p)
+void mw_print_open_scope(MwPrinter *p)
 {
-    mw_c_line(p, "{");
+    mw_print_line(p, "{");
     p->indent++;
 }
 
-void mw_c_close(MwCPrinter *p)
+void mw_print_close(MwPrinter *p)
 {
     p->indent--;
-    mw_c_line(p, "}");
+    mw_print_line(p, "}");
 }
 
 /* ---- Types, places, values ---- */
 
-const char *mw_c_storage_type(MwType type)
+const char *mw_print_storage_type(MwType type)
 {
     static const char *const names[MW_TYPE_COUNT] = {
         [MW_F32] = "float", [MW_BF16] = "uint16_t", [MW_I32] = "int32_t", [MW_BOOL] = "uint8_t"};
     return names[type];
 }
 
-const char *mw_c_scalar_type(MwScalar type)
+const char *mw_print_scalar_type(MwScalar type)
 {
     static const char *const names[] = {[MW_SCALAR_F32] = "float",
                                         [MW_SCALAR_F64] = "double",
@@ -63,19 +63,19 @@ const char *mw_c_scalar_type(MwScalar type)
 }
 
 /* Sums run in the type itself and add up in a wider one. */
-const char *mw_c_wide_type(MwScalar type)
+const char *mw_print_wide_type(MwScalar type)
 {
     return type == MW_SCALAR_F32 || type == MW_SCALAR_F64 ? "double" : "int64_t";
 }
 
-const char *mw_c_first_value(const MwKernelInstr *instr)
+const char *mw_print_first_value(const MwKernelInstr *instr)
 {
     if (!mw_instr_is_max(instr))
         return "0";
     return instr->type == MW_SCALAR_F32 ? "-INFINITY" : "INT32_MIN";
 }
 
-static const char *term(const MwCPrinter *p, int64_t factor, const char *name)
+static const char *term(const MwPrinter *p, int64_t factor, const char *name)
 {
     if (factor == 1)
         return name;
@@ -83,7 +83,7 @@ static const char *term(const MwCPrinter *p, int64_t factor, const char *name)
 }
 
 /* "128 + a0 + i0 * 384 + i1" */
-static const char *affine_text(const MwCPrinter *p, const MwAffine *at)
+const char *mw_print_affine(const MwPrinter *p, const MwAffine *at)
 {
     MwText text = {.arena = p->out->arena};
     const char *plus = "";
@@ -105,11 +105,11 @@ static const char *affine_text(const MwCPrinter *p, const MwAffine *at)
     return text.at;
 }
 
-/* The element that a load, store or add is about; `gather` is the input that moves it, or none. */
-static const char *place_text(const MwCPrinter *p, const MwKernelInstr *instr, int gather)
+const char *mw_print_place(const MwPrinter *p, const MwKernelInstr *instr)
 {
     MwArena *arena = p->out->arena;
-    const char *at = affine_text(p, &instr->at);
+    const char *at = mw_print_affine(p, &instr->at);
+    int gather = mw_instr_is_effect(instr) ? 1 : 0; /* the input that moves it, if there is one */
     if (gather >= instr->input_count)
         return mw_arena_printf(arena, "p%d[%s]", instr->operand, at);
     const char *index = mw_arena_printf(arena, "(int64_t)v%d", instr->inputs[gather].index);
@@ -117,9 +117,16 @@ static const char *place_text(const MwCPrinter *p, const MwKernelInstr *instr, i
                            term(p, instr->gather_stride, index));
 }
 
-static const char *load_text(const MwCPrinter *p, const MwKernelInstr *instr)
+static bool is_wide(const MwPrinter *p, const MwKernelInstr *instr)
 {
-    const char *place = place_text(p, instr, 0);
+    return p->is_wide && p->is_wide[instr - p->nest->instrs.at];
+}
+
+static const char *load_text(const MwPrinter *p, const MwKernelInstr *instr)
+{
+    if (is_wide(p, instr))
+        return mw_arena_printf(p->out->arena, "x%d[q]", (int)(instr - p->nest->instrs.at));
+    const char *place = mw_print_place(p, instr);
     MwType type = p->kernel->operands.at[instr->operand].type;
     if (type == MW_BF16)
         return mw_arena_printf(p->out->arena, "mw_from_bf16(%s)", place);
@@ -129,7 +136,7 @@ static const char *load_text(const MwCPrinter *p, const MwKernelInstr *instr)
 }
 
 /* The text of an EXPR with its inputs named. */
-static const char *expr_text(const MwCPrinter *p, const MwKernelInstr *instr)
+static const char *expr_text(const MwPrinter *p, const MwKernelInstr *instr)
 {
     MwText text = {.arena = p->out->arena};
     for (const char *c = instr->text; *c; c++) {
@@ -141,13 +148,13 @@ static const char *expr_text(const MwCPrinter *p, const MwKernelInstr *instr)
     return text.at;
 }
 
-static const char *value_text(const MwCPrinter *p, const MwKernelInstr *instr)
+static const char *value_text(const MwPrinter *p, const MwKernelInstr *instr)
 {
     switch (instr->op) {
     case MW_KERNEL_LOAD:
         return load_text(p, instr);
     case MW_KERNEL_INDEX:
-        return affine_text(p, &instr->at);
+        return mw_print_affine(p, &instr->at);
     case MW_KERNEL_ARG:
         return mw_arena_printf(p->out->arena, "a%d", instr->arg);
     case MW_KERNEL_EXPR:
@@ -157,50 +164,56 @@ static const char *value_text(const MwCPrinter *p, const MwKernelInstr *instr)
     }
 }
 
-void mw_c_print_value(MwCPrinter *p, int i)
+void mw_print_value(MwPrinter *p, int i)
 {
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
-    mw_c_line(p, "const %s v%d = %s;", mw_c_scalar_type(instr->type), i, value_text(p, instr));
+    mw_print_line(p, "const %s v%d = %s;", mw_print_scalar_type(instr->type), i,
+                  value_text(p, instr));
 }
 
-static void print_effect(MwCPrinter *p, const MwKernelInstr *instr)
+static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
 {
-    const char *place = place_text(p, instr, 1);
+    if (is_wide(p, instr)) {
+        mw_print_line(p, "y%d[q] = v%d;", (int)(instr - p->nest->instrs.at),
+                      instr->inputs[0].index);
+        return;
+    }
+    const char *place = mw_print_place(p, instr);
     const char *assign = instr->op == MW_KERNEL_ADD ? "+=" : "=";
     MwType type = p->kernel->operands.at[instr->operand].type;
     if (type == MW_BF16)
-        mw_c_line(p, "%s = mw_to_bf16(v%d);", place, instr->inputs[0].index);
+        mw_print_line(p, "%s = mw_to_bf16(v%d);", place, instr->inputs[0].index);
     else
-        mw_c_line(p, "%s %s v%d;", place, assign, instr->inputs[0].index);
+        mw_print_line(p, "%s %s v%d;", place, assign, instr->inputs[0].index);
 }
 
 /* "l7[l] += v6;" or the same for a maximum. */
-void mw_c_print_into(MwCPrinter *p, const MwKernelInstr *instr, const char *place)
+void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place)
 {
     int value = instr->inputs[0].index;
     if (mw_instr_is_max(instr))
-        mw_c_line(p, "%s = mw_max(%s, v%d);", place, place, value);
+        mw_print_line(p, "%s = mw_max(%s, v%d);", place, place, value);
     else
-        mw_c_line(p, "%s += v%d;", place, value);
+        mw_print_line(p, "%s += v%d;", place, value);
 }
 
 /* A value, or an effect where it is the turn of effects: they come after all values of their level,
  * because one may write where a value is loaded from. */
-void mw_c_print_simple(MwCPrinter *p, int i, bool effects)
+void mw_print_simple(MwPrinter *p, int i, bool effects)
 {
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
     if (mw_instr_is_effect(instr) && effects)
         print_effect(p, instr);
     else if (!mw_instr_is_effect(instr) && !effects)
-        mw_c_print_value(p, i);
+        mw_print_value(p, i);
 }
 
 /* Values and effects of a level that has no phases. */
-void mw_c_print_level(MwCPrinter *p, MwLevel level)
+void mw_print_level(MwPrinter *p, MwLevel level)
 {
     for (int effects = 0; effects < 2; effects++)
         for (int i = 0; i < p->nest->instrs.count; i++)
             if (p->nest->instrs.at[i].level == level &&
                 !mw_instr_is_reduction(&p->nest->instrs.at[i]))
-                mw_c_print_simple(p, i, effects);
+                mw_print_simple(p, i, effects);
 }

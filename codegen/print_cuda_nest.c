@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The functions that a nest becomes, as it is spread over threads (print_cuda_rules.h). */
+#include "codegen/print_cuda_rules.h"
+
+/* ---- Points ---- */
+
+/* Rows and points as they come; an effect of a row once, at its first column. */
+static void print_all_levels(MwCudaNest *n, int phase)
+{
+    (void)phase;
+    MwPrinter *p = &n->p;
+    for (int effects = 0; effects < 2; effects++)
+        for (int i = 0; i < p->nest->instrs.count; i++) {
+            const MwKernelInstr *instr = &p->nest->instrs.at[i];
+            if (instr->level != MW_LEVEL_ROW && instr->level != MW_LEVEL_POINT)
+                continue;
+            if (effects && mw_instr_is_effect(instr) && instr->level == MW_LEVEL_ROW) {
+                MwText first = {.arena = p->out->arena};
+                for (int d = p->nest->space.row_dims; d < p->nest->space.dim_count; d++)
+                    mw_text_printf(&first, "%si%d == 0", first.at ? " && " : "", d);
+                if (first.at)
+                    mw_print_line(p, "if (%s)", first.at);
+            }
+            mw_print_simple(p, i, effects);
+        }
+}
+
+static void print_uniform(MwCudaNest *n, bool effects)
+{
+    MwPrinter *p = &n->p;
+    for (int i = 0; i < p->nest->instrs.count; i++)
+        if (p->nest->instrs.at[i].level == MW_LEVEL_UNIFORM &&
+            !mw_instr_is_reduction(&p->nest->instrs.at[i]))
+            mw_print_simple(p, i, effects);
+}
+
+static void print_points(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    mw_print_line(p, "const %s first = (%s)blockIdx.x * blockDim.x + threadIdx.x;", n->index,
+                  n->index);
+    mw_print_open(p, "for (%s at = first; at < %lld; at += gridDim.x * blockDim.x)", n->index,
+                  (long long)(n->rows * n->columns / n->width));
+    mw_cuda_print_indices(n, "at", 0, p->nest->space.dim_count, n->width);
+    mw_cuda_print_columns_at(n, -1, print_all_levels);
+    mw_print_close(p);
+}
+
+/* ---- Rows in order ---- */
+
+static void print_ordered(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    const MwSpace *space = &p->nest->space;
+    mw_print_line(p, "const %s column = (%s)blockIdx.x * blockDim.x + threadIdx.x;", n->index,
+                  n->index);
+    mw_print_line(p, "if (column >= %lld)", (long long)n->columns);
+    mw_print_line(p, "    return;");
+    mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
+    mw_print_open(p, "for (%s row = 0; row < %lld; row++)", n->index, (long long)n->rows);
+    mw_cuda_print_indices(n, "row", 0, space->row_dims, 1);
+    print_all_levels(n, -1);
+    mw_print_close(p);
+}
+
+/* ---- After all rows ---- */
+
+static void print_sum_over_blocks(MwCudaNest *n, int i, const char *letter, const char *place)
+{
+    MwPrinter *p = &n->p;
+    const MwKernelInstr *instr = &p->nest->instrs.at[i];
+    const char *type = mw_print_scalar_type(instr->type);
+    mw_print_line(p, "%s w%d = %s;", mw_cuda_exchanged_type(instr), i, mw_print_first_value(instr));
+    mw_print_open(p, "for (int block = 0; block < %lld; block++)", (long long)n->blocks);
+    mw_print_line(p, "const %s part = @_%d_%s%d[%s];", mw_cuda_exchanged_type(instr), n->nest,
+                  letter, i, place);
+    mw_print_line(p, mw_instr_is_max(instr) ? "w%d = mw_max(w%d, part);" : "w%d = w%d + part;", i,
+                  i);
+    mw_print_close(p);
+    mw_print_line(p, "const %s v%d = (%s)w%d;", type, i, type, i);
+}
+
+static bool has_column_code(const MwCudaNest *n)
+{
+    for (int i = 0; i < n->p.nest->instrs.count; i++)
+        if (n->p.nest->instrs.at[i].level == MW_LEVEL_COLUMN)
+            return true;
+    return false;
+}
+
+static void print_column_end(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    const MwSpace *space = &p->nest->space;
+    mw_print_line(p, "const %s column = (%s)blockIdx.x * blockDim.x + threadIdx.x;", n->index,
+                  n->index);
+    mw_print_line(p, "if (column >= %lld)", (long long)n->columns);
+    mw_print_line(p, "    return;");
+    mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
+    const char *place =
+        mw_arena_printf(p->out->arena, "(int64_t)block * %lld + column", (long long)n->columns);
+    for (int i = 0; i < p->nest->instrs.count; i++)
+        if (mw_instr_reduces_rows(&p->nest->instrs.at[i]))
+            print_sum_over_blocks(n, i, "s", place);
+    mw_print_level(p, MW_LEVEL_COLUMN);
+}
+
+static void print_end(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    for (int i = 0; i < p->nest->instrs.count; i++)
+        if (mw_instr_reduces_all(&p->nest->instrs.at[i]))
+            print_sum_over_blocks(n, i, "t", "block");
+    mw_print_level(p, MW_LEVEL_TOTAL);
+    print_uniform(n, true);
+}
+
+/* ---- Functions ---- */
+
+static void print_function(MwCudaNest *n, const char *what, void (*print)(MwCudaNest *n))
+{
+    MwPrinter *p = &n->p;
+    mw_text_printf(p->out, "static __global__ void @_%d%s%s\n{\n", n->nest, what,
+                   mw_cuda_parameters(p->out->arena, p->kernel));
+    print_uniform(n, false);
+    print(n);
+    mw_text_add(p->out, "}\n");
+}
+
+/* Where blocks leave their sums for the functions that end the nest. */
+static void print_block_arrays(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
+        if (mw_instr_reduces_rows(instr))
+            mw_text_printf(p->out, "static __device__ %s @_%d_s%d[%lld];\n",
+                           mw_print_scalar_type(instr->type), n->nest, i,
+                           (long long)(n->blocks * n->columns));
+        if (mw_instr_reduces_all(instr))
+            mw_text_printf(p->out, "static __device__ %s @_%d_t%d[%lld];\n",
+                           mw_cuda_exchanged_type(instr), n->nest, i, (long long)n->blocks);
+    }
+}
+
+static bool is_only_end(const MwCudaNest *n)
+{
+    for (int i = 0; i < n->p.nest->instrs.count; i++)
+        if (n->p.nest->instrs.at[i].level == MW_LEVEL_ROW ||
+            n->p.nest->instrs.at[i].level == MW_LEVEL_POINT ||
+            n->p.nest->instrs.at[i].level == MW_LEVEL_COLUMN)
+            return false;
+    return true;
+}
+
+void mw_cuda_print_nest(MwCudaNest *n)
+{
+    print_block_arrays(n);
+    if (!is_only_end(n))
+        print_function(n, "",
+                       n->spread == MW_SPREAD_POINTS ? print_points
+                       : n->spread == MW_SPREAD_ROWS ? mw_cuda_print_rows
+                                                     : print_ordered);
+    if (has_column_code(n))
+        print_function(n, "_columns", print_column_end);
+    if (n->has_end)
+        print_function(n, "_end", print_end);
+}
+
+void mw_cuda_print_launches(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    const char *arguments = mw_cuda_arguments(p->out->arena, p->kernel);
+    if (!is_only_end(n))
+        mw_print_line(p, "MW_LAUNCH(@_%d, %lld, %d, stream, %s);", n->nest, (long long)n->blocks,
+                      n->threads, arguments);
+    if (has_column_code(n))
+        mw_print_line(p, "MW_LAUNCH(@_%d_columns, %lld, %d, stream, %s);", n->nest,
+                      (long long)mw_ceil_div(n->columns, MW_POINT_THREADS), MW_POINT_THREADS,
+                      arguments);
+    if (n->has_end)
+        mw_print_line(p, "MW_LAUNCH(@_%d_end, 1, 1, stream, %s);", n->nest, arguments);
+}
