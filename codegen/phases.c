@@ -46,16 +46,31 @@ static int recompute_flops(const MwNest *nest, int i)
     return flops;
 }
 
-static void choose_kept(const MwNest *nest, MwPhases *phases)
+static bool takes_loads(const MwNest *nest, int i)
+{
+    const MwKernelInstr *instr = &nest->instrs.at[i];
+    if (instr->level != MW_LEVEL_POINT || mw_instr_reduces_row(instr))
+        return false;
+    if (instr->op == MW_KERNEL_LOAD)
+        return true;
+    for (int k = 0; k < instr->input_count; k++)
+        if (takes_loads(nest, instr->inputs[k].index))
+            return true;
+    return false;
+}
+
+static void choose_kept(const MwNest *nest, MwPhases *phases, bool keeps_loads)
 {
     bool fits = mw_space_columns(&nest->space) <= MW_KEPT_MAX_COLUMNS;
     for (int i = 0; i < nest->instrs.count && fits; i++) {
-        if (nest->instrs.at[i].op != MW_KERNEL_EXPR)
+        bool is_expr = nest->instrs.at[i].op == MW_KERNEL_EXPR;
+        if (!is_expr && nest->instrs.at[i].op != MW_KERNEL_LOAD)
             continue;
         int phases_that_need = 0;
         for (int p = 0; p < phases->count; p++)
             phases_that_need += phases->runs[p][i];
-        phases->kept[i] = phases_that_need > 1 && recompute_flops(nest, i) > RECOMPUTE_FLOPS;
+        phases->kept[i] = phases_that_need > 1 && (recompute_flops(nest, i) > RECOMPUTE_FLOPS ||
+                                                   (keeps_loads && takes_loads(nest, i)));
     }
 }
 
@@ -91,7 +106,19 @@ static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
     }
 }
 
-MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest)
+/* What no phase reads back need not be kept. */
+static void drop_idle(const MwNest *nest, MwPhases *phases)
+{
+    for (int i = 0; i < nest->instrs.count; i++) {
+        bool is_read = false;
+        for (int p = 0; p < phases->count; p++)
+            is_read |= phases->runs[p][i] && mw_phases_reads_back(phases, p, i);
+        phases->kept[i] = is_read;
+    }
+}
+
+MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest,
+                        bool keeps_loads)
 {
     int count = nest->instrs.count;
     MwPhases phases = {.phase = MW_NEW(arena, int, count), .kept = MW_NEW(arena, bool, count)};
@@ -102,8 +129,9 @@ MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest 
         phases.runs[p] = MW_NEW(arena, bool, count);
         mark_runs(nest, &phases, p); /* as if nothing were kept */
     }
-    choose_kept(nest, &phases);
+    choose_kept(nest, &phases, keeps_loads);
     for (int p = 0; p < phases.count; p++)
         mark_runs(nest, &phases, p);
+    drop_idle(nest, &phases);
     return phases;
 }

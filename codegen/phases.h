@@ -25,6 +25,8 @@ typedef struct {
 /* Whether phase p has instruction i from where an earlier one kept it. */
 bool mw_phases_reads_back(const MwPhases *phases, int p, int i);
 
-MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest);
+/* `keeps_loads`: what is loaded is kept too, where loading again costs more than to keep it. */
+MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest,
+                        bool keeps_loads);
 
 #endif

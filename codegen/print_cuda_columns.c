@@ -68,21 +68,36 @@ static const char *element_name(const MwCudaNest *n, const MwKernelInstr *instr)
     return names[n->p.kernel->operands.at[instr->operand].type];
 }
 
+static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
+{
+    const MwPrinter *p = &n->p;
+    return p->is_wide[i] && runs_in(n, phase, i) &&
+           mw_instr_is_effect(&p->nest->instrs.at[i]) == stores &&
+           (phase < 0 || !mw_phases_reads_back(&p->phases, phase, i));
+}
+
 /* Loads of four before the lanes, stores of four after them. */
 static void print_wide(MwCudaNest *n, int phase, bool stores)
 {
     MwPrinter *p = &n->p;
+    bool is_open = false;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!p->is_wide[i] || !runs_in(n, phase, i) || mw_instr_is_effect(instr) != stores ||
-            (phase > 0 && mw_phases_reads_back(&p->phases, phase, i)))
+        if (!is_wide_in(n, phase, i, stores))
             continue;
+        if (!is_open) {
+            mw_print_open_scope(p);
+            mw_print_line(p, "const %s i%d = j;", n->index, mw_print_inner_dim(p));
+        }
+        is_open = true;
         const char *place = mw_print_place(p, instr);
         if (stores)
             mw_print_line(p, "mw_store4_%s(&%s, y%d);", element_name(n, instr), place, i);
         else
             mw_print_line(p, "mw_load4_%s(x%d, &%s);", element_name(n, instr), i, place);
     }
+    if (is_open)
+        mw_print_close(p);
 }
 
 static void print_wide_arrays(MwCudaNest *n, int phase)
@@ -90,9 +105,9 @@ static void print_wide_arrays(MwCudaNest *n, int phase)
     MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!p->is_wide[i] || !runs_in(n, phase, i))
-            continue;
         bool stores = mw_instr_is_effect(instr);
+        if (!is_wide_in(n, phase, i, stores))
+            continue;
         MwScalar type = stores ? mw_nest_instr(p->nest, instr->inputs[0])->type : instr->type;
         /* A store converts as an assignment to an element would. */
         const char *name = stores && strcmp(element_name(n, instr), "i32") == 0    ? "int32_t"
@@ -111,21 +126,14 @@ void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest
         print(n, phase);
         return;
     }
-    int inner = mw_print_inner_dim(p);
     print_wide_arrays(n, phase);
-    mw_print_open_scope(p);
-    mw_print_line(p, "const %s i%d = j;", n->index, inner);
     print_wide(n, phase, false);
-    mw_print_close(p);
     mw_print_line(p, "#pragma unroll");
     mw_print_open(p, "for (int q = 0; q < 4; q++)");
-    mw_print_line(p, "const %s i%d = j + q;", n->index, inner);
+    mw_print_line(p, "const %s i%d = j + q;", n->index, mw_print_inner_dim(p));
     print(n, phase);
     mw_print_close(p);
-    mw_print_open_scope(p);
-    mw_print_line(p, "const %s i%d = j;", n->index, inner);
     print_wide(n, phase, true);
-    mw_print_close(p);
 }
 
 void mw_cuda_print_phase_points(MwCudaNest *n, int phase)

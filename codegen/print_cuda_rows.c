@@ -197,8 +197,8 @@ void mw_cuda_print_rows(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     int groups = n->threads / n->group;
-    mw_print_line(p, "__shared__ double shared[%d];", (int)mw_max(n->threads / MW_WARP, 1));
-    mw_print_line(p, "(void)shared;");
+    if (n->has_totals || n->group > MW_WARP)
+        mw_print_line(p, "__shared__ double shared[%d];", n->threads / MW_WARP);
     if (groups == 1)
         mw_print_line(p, "const int lane = (int)threadIdx.x, group = (int)blockIdx.x;");
     else

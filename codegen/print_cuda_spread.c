@@ -161,7 +161,7 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
                     .columns = mw_space_columns(&nest->space)};
     for (int d = 0; d < nest->space.row_dims; d++)
         n.rows *= nest->space.size[d];
-    n.p.phases = mw_phases_plan(out->arena, kernel, nest);
+    n.p.phases = mw_phases_plan(out->arena, kernel, nest, true);
     n.p.has_column_sums = any_instr(nest, mw_instr_reduces_rows);
     n.has_totals = any_instr(nest, mw_instr_reduces_all);
     n.has_end = any_instr(nest, is_end);
