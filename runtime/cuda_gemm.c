@@ -5,12 +5,12 @@
  * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
 #include "runtime/cuda_gemm.h"
 
+#include "base/hash.h"
 #include "runtime/device_cuda.h"
 #include "runtime/routine.h"
 
 #include <cublasLt.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* What the algorithm depends on. */
 typedef struct {
@@ -193,7 +193,7 @@ static void forget_all(MwCudaGemm *gemm)
 /* The shape's place in the table: where it is, or else is to be. */
 static Known *place_of(const MwCudaGemm *gemm, const Shape *shape)
 {
-    uint64_t at = XXH3_64bits(shape, sizeof *shape);
+    uint64_t at = mw_hash_bytes(shape, sizeof *shape);
     for (;; at++) {
         Known *known = &gemm->known[at % (uint64_t)gemm->capacity];
         if (!known->product || memcmp(&known->shape, shape, sizeof *shape) == 0)

@@ -2,17 +2,14 @@
 #include "runtime/kernels_compile.h"
 
 #include "base/file.h"
+#include "base/process.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* What the ranks of one machine find out from the one that compiles. */
 typedef struct {
@@ -25,17 +22,11 @@ typedef struct {
 
 bool mw_kernels_run_compiler(const char *what, const char *const *words, MwFault *fault)
 {
-    pid_t pid;
-    int status;
-    int error = posix_spawnp(&pid, words[0], NULL, NULL, (char *const *)(uintptr_t)words, environ);
-    if (error)
+    const int status = mw_process_run(words, -1);
+    if (status < 0)
         return mw_fault_set(fault, "the kernels need %s, and '%s' cannot be run: %s", what,
-                            words[0], strerror(error));
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return mw_fault_set(fault, "cannot wait for '%s': %s", words[0], strerror(errno));
-    return (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
-           mw_fault_set(fault, "'%s' cannot compile the kernels", words[0]);
+                            words[0], strerror(errno));
+    return status == 0 || mw_fault_set(fault, "'%s' cannot compile the kernels", words[0]);
 }
 
 /* Of the kernels; `suffix` says which. */

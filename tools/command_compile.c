@@ -11,6 +11,7 @@ int mw_command_compile(int argc, char **argv)
                      argv);
     const MwPlan *plan = mw_session_plan(&session);
     if (plan)
-        mw_codegen_executable(session.options.arena, plan, session.options.output, session.diags);
+        mw_codegen_executable(session.options.arena, plan, session.options.cuda_arch,
+                              session.options.output, session.diags);
     return mw_session_end(&session);
 }

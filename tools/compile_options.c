@@ -10,6 +10,7 @@
 enum {
     OPTION_CLUSTER = 256,
     OPTION_BACKEND,
+    OPTION_CUDA_ARCH,
     OPTION_MESH,
     OPTION_PIN,
     OPTION_LAYERS,
@@ -43,6 +44,8 @@ static const struct argp_option plan_options[] = {
     {"cluster", OPTION_CLUSTER, "FILE|local:N", 0,
      "What to compile for: a .cluster file, or N ranks of this machine (local:1)", GROUP_PLAN},
     {"backend", OPTION_BACKEND, "cpu|cuda", 0, "Kind of devices (as the cluster says)", GROUP_PLAN},
+    {"cuda-arch", OPTION_CUDA_ARCH, "LIST", 0,
+     "GPUs that executables for cuda run on, by compute capability (80,90)", GROUP_PLAN},
     {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, 2x4 say (the best of all)", GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, 'layers.*.mlp.w1=[R, S1]' say", GROUP_PLAN},
@@ -79,6 +82,19 @@ static double parse_seconds(struct argp_state *state, const char *text)
     if (end == text || *end || !(value > 0 && value < 1e9))
         argp_error(state, "a time limit is a positive number of seconds, not '%s'", text);
     return value;
+}
+
+/* Compute capabilities as nvcc names them, 80 or 90a, between commas. */
+static const char *parse_cuda_arch(struct argp_state *state, const char *text)
+{
+    for (const char *at = text;; at++) {
+        const size_t digits = strspn(at, "0123456789");
+        at += digits + (at[digits] >= 'a' && at[digits] <= 'z');
+        if (digits < 2 || digits > 3 || (*at && *at != ','))
+            argp_error(state, "--cuda-arch wants compute capabilities like 80,90, not '%s'", text);
+        if (!*at)
+            return text;
+    }
 }
 
 static int64_t parse_bytes(struct argp_state *state, const char *text)
@@ -195,6 +211,9 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "there is no backend '%s': choose cpu or cuda", arg);
         options->backend = arg;
         return 0;
+    case OPTION_CUDA_ARCH:
+        options->cuda_arch = parse_cuda_arch(state, arg);
+        return 0;
     case OPTION_MESH:
         if (!mw_mesh_parse(arg, &compile->mesh))
             argp_error(state, "'%s' is no mesh: write 4 or 2x4, of %d axes at most", arg,
@@ -232,6 +251,7 @@ void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what,
     const struct argp_child children[] = {{&model, 0, NULL, 0}, {0}};
     const struct argp plan = {plan_options, parse_plan_option, NULL, NULL, children, NULL, NULL};
     options->cluster = "local:1";
+    options->cuda_arch = "80,90";
     options->compile.solve_time_s = 5;
     options->pipeline.stop_after = MW_PASS_COUNT;
     options->pipeline.dump_after = MW_PASS_COUNT;

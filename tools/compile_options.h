@@ -15,6 +15,7 @@ typedef struct {
     const char *output;
     const char *cluster;
     const char *backend; /* NULL: as the cluster says */
+    const char *cuda_arch;
     MW_VEC(MwDefine) defines;
     MW_VEC(const char *) pins;
     MwCompileOptions compile;
