@@ -52,14 +52,22 @@ static void print_ordered(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const MwSpace *space = &p->nest->space;
-    mw_print_line(p, "const %s column = (%s)blockIdx.x * blockDim.x + threadIdx.x;", n->index,
-                  n->index);
+    mw_print_line(p, "const %s column = (%s)blockIdx.x / %d * blockDim.x + threadIdx.x;", n->index,
+                  n->index, n->parts);
     mw_print_line(p, "if (column >= %lld)", (long long)n->columns);
     mw_print_line(p, "    return;");
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
     mw_print_open(p, "for (%s row = 0; row < %lld; row++)", n->index, (long long)n->rows);
     mw_cuda_print_indices(n, "row", 0, space->row_dims, 1);
-    print_all_levels(n, -1);
+    if (n->parts > 1) {
+        mw_print_level(p, MW_LEVEL_ROW);
+        mw_print_line(p, "if ((uint64_t)v%d %% %d != blockIdx.x %% %d)", n->place.index, n->parts,
+                      n->parts);
+        mw_print_line(p, "    continue;");
+        mw_print_level(p, MW_LEVEL_POINT);
+    } else {
+        print_all_levels(n, -1);
+    }
     mw_print_close(p);
 }
 

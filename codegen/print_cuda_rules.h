@@ -5,7 +5,8 @@
  *     rows      a group of threads takes a row, its threads the row's columns in turn: one thread, a
  *               warp, or a block. A block takes several rows one after another; what is summed over
  *               rows or all points is summed by each block, then over the blocks by another kernel
- *     ordered   rows are added to places in their order: a thread takes columns, all rows of each
+ *     ordered   rows are added to places in their order: a thread takes a column, and of its rows
+ *               those that are added to its part of the places
  *
  * Names in the text, besides those of print_rules.h: x and y four elements of a load or store, r those
  * of all blocks of a sum over rows, u the total of a block; `row` and `column` count. */
@@ -25,6 +26,8 @@ typedef struct {
     int group, threads; /* that share a row; of a block */
     int64_t items;      /* times `width` columns of a row that a thread takes */
     int64_t blocks;     /* of the grid */
+    int parts;          /* ORDERED: of the places that rows are added to; a block takes one, */
+    MwRef place;        /* by the value that says where, if there are several */
     const char *index;  /* type that holds every index */
     bool has_totals;    /* TOTAL_SUM or TOTAL_MAX */
     bool has_end;       /* TOTAL code, or effects of UNIFORM code */

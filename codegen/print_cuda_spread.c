@@ -12,7 +12,9 @@ enum {
     ITEMS = 4,           /* that a thread of a block takes before there are more threads */
     LEAST_THREADS = 64,
     MOST_THREADS = 1024,
-    BLOCK_ROWS = 64,       /* summed by one block, */
+    BLOCK_ROWS = 64, /* summed by one block, */
+    PART_ROWS = 64,  /* for each part of the places that rows are added to, */
+    MOST_PARTS = 64,
     MOST_SUM_BLOCKS = 512, /* unless there would be more blocks than these */
 };
 
@@ -139,16 +141,39 @@ static void spread_rows(MwCudaNest *n)
     n->blocks = mw_min(n->blocks, MOST_BLOCKS);
 }
 
-/* One block, where rows are reduced too; else blocks take columns of their own. */
+/* The addition, where it is all that a nest does and a value of the row says where to add; NULL. */
+static const MwKernelInstr *only_addition(const MwNest *nest)
+{
+    const MwKernelInstr *only = NULL;
+    for (int i = 0; i < nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        if (!mw_instr_is_effect(instr))
+            continue;
+        if (only || !is_ordered(instr) || instr->level != MW_LEVEL_POINT || instr->input_count < 2)
+            return NULL;
+        only = instr;
+    }
+    return only && mw_nest_instr(nest, only->inputs[1])->level == MW_LEVEL_ROW ? only : NULL;
+}
+
+/* One block, where rows are reduced too; else blocks take columns, and parts of the places, of their
+ * own. */
 static void spread_ordered(MwCudaNest *n)
 {
     const MwNest *nest = n->p.nest;
     bool reduces = n->p.has_column_sums || n->has_totals || any_instr(nest, mw_instr_reduces_row);
     spread_rows(n);
+    n->parts = 1;
     n->threads = n->group = (int)mw_min(mw_max(power_of_two(n->columns), MW_WARP),
                                         reduces ? MOST_THREADS : MW_POINT_THREADS);
     n->blocks = reduces ? 1 : mw_ceil_div(n->columns, n->threads);
     n->items = reduces ? mw_ceil_div(n->columns, n->threads) : 1;
+    const MwKernelInstr *addition = reduces ? NULL : only_addition(nest);
+    if (addition) {
+        n->place = addition->inputs[1];
+        n->parts = (int)mw_min(mw_ceil_div(n->rows, PART_ROWS), MOST_PARTS);
+    }
+    n->blocks *= n->parts;
     if (reduces)
         n->spread = MW_SPREAD_ROWS;
 }
