@@ -47,6 +47,28 @@ MW_BLOCK_REDUCE(mw_block_sum_i64, long long, mw_warp_sum_i64, v + other)
 MW_BLOCK_REDUCE(mw_block_max_f32, float, mw_warp_max_f32, mw_max(v, other))
 MW_BLOCK_REDUCE(mw_block_max_i32, int, mw_warp_max_i32, mw_max(v, other))
 
+/* Of the threads of a block that are the same lane of their warps; `shared` has a place for each
+ * thread. */
+#define MW_LANES_REDUCE(name, type, combined)                                                      \
+    MW_DEVICE type name(type v, type *shared)                                                      \
+    {                                                                                              \
+        const unsigned lane = threadIdx.x % 32;                                                    \
+        __syncthreads();                                                                           \
+        shared[threadIdx.x] = v;                                                                   \
+        __syncthreads();                                                                           \
+        v = shared[lane];                                                                          \
+        for (unsigned at = lane + 32; at < blockDim.x; at += 32) {                                 \
+            type other = shared[at];                                                               \
+            v = combined;                                                                          \
+        }                                                                                          \
+        return v;                                                                                  \
+    }
+
+MW_LANES_REDUCE(mw_lanes_sum_f64, double, v + other)
+MW_LANES_REDUCE(mw_lanes_sum_i64, long long, v + other)
+MW_LANES_REDUCE(mw_lanes_max_f32, float, mw_max(v, other))
+MW_LANES_REDUCE(mw_lanes_max_i32, int, mw_max(v, other))
+
 /* Four elements in a row, the first at a multiple of four of them. */
 typedef struct __attribute__((aligned(16))) {
     float at[4];

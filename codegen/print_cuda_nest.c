@@ -73,19 +73,26 @@ static void print_ordered(MwCudaNest *n)
 
 /* ---- After all rows ---- */
 
-static void print_sum_over_blocks(MwCudaNest *n, int i, const char *letter, const char *place)
+/* The sum of what blocks left at `place`, every `stride` of them by one thread, from `first` on; then of
+ * `threads` that share it. */
+typedef struct {
+    const char *letter, *place, *first, *stride, *condition, *threads;
+} BlockSum;
+
+static void print_block_sum(MwCudaNest *n, int i, const BlockSum *sum)
 {
     MwPrinter *p = &n->p;
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
-    const char *type = mw_print_scalar_type(instr->type);
-    mw_print_line(p, "%s w%d = %s;", mw_cuda_exchanged_type(instr), i, mw_print_first_value(instr));
-    mw_print_open(p, "for (int block = 0; block < %lld; block++)", (long long)n->blocks);
-    mw_print_line(p, "const %s part = @_%d_%s%d[%s];", mw_cuda_exchanged_type(instr), n->nest,
-                  letter, i, place);
+    const char *type = mw_print_scalar_type(instr->type), *wide = mw_cuda_exchanged_type(instr);
+    mw_print_line(p, "%s w%d = %s;", wide, i, mw_print_first_value(instr));
+    mw_print_open(p, "for (int block = %s; block < %lld%s; block += %s)", sum->first,
+                  (long long)n->blocks, sum->condition, sum->stride);
+    mw_print_line(p, "const %s part = @_%d_%s%d[%s];", wide, n->nest, sum->letter, i, sum->place);
     mw_print_line(p, mw_instr_is_max(instr) ? "w%d = mw_max(w%d, part);" : "w%d = w%d + part;", i,
                   i);
     mw_print_close(p);
-    mw_print_line(p, "const %s v%d = (%s)w%d;", type, i, type, i);
+    mw_print_line(p, "const %s v%d = (%s)mw_%s_%s(w%d, (%s *)shared);", type, i, type, sum->threads,
+                  mw_cuda_reduction(instr), i, wide);
 }
 
 static bool has_column_code(const MwCudaNest *n)
@@ -96,29 +103,43 @@ static bool has_column_code(const MwCudaNest *n)
     return false;
 }
 
+/* A warp has 32 columns; its lanes in all warps of the block add up one. */
 static void print_column_end(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const MwSpace *space = &p->nest->space;
-    mw_print_line(p, "const %s column = (%s)blockIdx.x * blockDim.x + threadIdx.x;", n->index,
+    MwArena *arena = p->out->arena;
+    long long columns = n->columns;
+    const BlockSum sum = {.letter = "s",
+                          .place =
+                              mw_arena_printf(arena, "(int64_t)block * %lld + column", columns),
+                          .first = "(int)threadIdx.x / 32",
+                          .stride = "(int)blockDim.x / 32",
+                          .condition = mw_arena_printf(arena, " && column < %lld", columns),
+                          .threads = "lanes"};
+    mw_print_line(p, "__shared__ double shared[%d];", MW_POINT_THREADS);
+    mw_print_line(p, "const %s column = (%s)blockIdx.x * 32 + threadIdx.x %% 32;", n->index,
                   n->index);
-    mw_print_line(p, "if (column >= %lld)", (long long)n->columns);
-    mw_print_line(p, "    return;");
-    mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
-    const char *place =
-        mw_arena_printf(p->out->arena, "(int64_t)block * %lld + column", (long long)n->columns);
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (mw_instr_reduces_rows(&p->nest->instrs.at[i]))
-            print_sum_over_blocks(n, i, "s", place);
+            print_block_sum(n, i, &sum);
+    mw_print_line(p, "if (threadIdx.x >= 32 || column >= %lld)", columns);
+    mw_print_line(p, "    return;");
+    mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
     mw_print_level(p, MW_LEVEL_COLUMN);
 }
 
 static void print_end(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
+    static const BlockSum sum = {"t", "block", "(int)threadIdx.x", "(int)blockDim.x", "", "block"};
+    if (n->has_totals)
+        mw_print_line(p, "__shared__ double shared[%d];", MW_POINT_THREADS / MW_WARP);
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (mw_instr_reduces_all(&p->nest->instrs.at[i]))
-            print_sum_over_blocks(n, i, "t", "block");
+            print_block_sum(n, i, &sum);
+    mw_print_line(p, "if (threadIdx.x > 0)");
+    mw_print_line(p, "    return;");
     mw_print_level(p, MW_LEVEL_TOTAL);
     print_uniform(n, true);
 }
@@ -184,8 +205,8 @@ void mw_cuda_print_launches(MwCudaNest *n)
                       n->threads, arguments);
     if (has_column_code(n))
         mw_print_line(p, "MW_LAUNCH(@_%d_columns, %lld, %d, stream, %s);", n->nest,
-                      (long long)mw_ceil_div(n->columns, MW_POINT_THREADS), MW_POINT_THREADS,
-                      arguments);
+                      (long long)mw_ceil_div(n->columns, MW_WARP), MW_POINT_THREADS, arguments);
     if (n->has_end)
-        mw_print_line(p, "MW_LAUNCH(@_%d_end, 1, 1, stream, %s);", n->nest, arguments);
+        mw_print_line(p, "MW_LAUNCH(@_%d_end, 1, %d, stream, %s);", n->nest,
+                      n->has_totals ? MW_POINT_THREADS : MW_WARP, arguments);
 }
