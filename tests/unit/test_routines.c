@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The CPU's routines against plain loops in double precision, over a table of shapes; and that a
+/* A device's routines against plain loops in double precision, over a table of shapes; and that a
  * call touches what mw_routine_extents says and no more. */
-#include "runtime/cpu_routines.h"
 #include "runtime/routine.h"
 #include "tests/unit/support.h"
+#include "tests/unit/tested_device.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,6 +49,35 @@ static void release(Call *call)
             ck_assert_msg(end[k] == GUARD, "operand %d was written behind its end", i);
         free(call->operands[i]);
     }
+}
+
+/* Runs the call on the device, on copies of the operands and of what stands behind them. */
+static void run(Call *call)
+{
+    static const MwPlan no_kernels;
+    const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = (int)call->routine};
+    void *operands[MW_ROUTINE_MAX_OPERANDS];
+    const MwCall on_device = {&instr, operands, call->bytes, call->args};
+    const int count = mw_routine_info(call->routine)->operand_count;
+    MwArena *arena = mw_arena_new();
+    MwFault fault = {0};
+    MwDevice *device = tested_device_new(arena, &no_kernels, NULL, &fault);
+    bool good = device != NULL;
+    for (int i = 0; i < count && good; i++) {
+        const int64_t bytes = call->bytes[i] + GUARD_BYTES;
+        operands[i] = device->table->alloc(device, bytes, &fault);
+        good = operands[i] &&
+               device->table->copy_in(device, operands[i], call->operands[i], bytes, &fault);
+    }
+    good = good && device->table->run(device, &on_device, &fault);
+    for (int i = 0; i < count && good; i++) {
+        const int64_t bytes = call->bytes[i] + GUARD_BYTES;
+        good = device->table->copy_out(device, call->operands[i], operands[i], bytes, &fault);
+        device->table->release(device, operands[i], bytes);
+    }
+    ck_assert_msg(good, "%s", fault.text);
+    mw_device_free(&device);
+    mw_arena_free(&arena);
 }
 
 static void check_close(double found, double expected, double scale, const char *what,
@@ -147,7 +176,7 @@ START_TEST(gemm_is_the_product)
     Call call = gemm_call(_i);
     float *before = malloc((size_t)call.bytes[2]);
     memcpy(before, call.operands[2], (size_t)call.bytes[2]);
-    mw_cpu_gemm(call.operands, call.args);
+    run(&call);
     for (int64_t i = 0; i < gemms[_i].batch0; i++)
         for (int64_t j = 0; j < gemms[_i].batch1; j++)
             check_gemm_batch(&call, call.operands[2], before, i, j);
@@ -260,7 +289,7 @@ START_TEST(sdpa_is_softmax_attention)
     Call call = attention_call(MW_ROUTINE_SDPA, z);
     const float *out = call.operands[3], *lse = call.operands[4];
     double *p = malloc(sizeof *p * (size_t)z->t);
-    mw_cpu_sdpa(call.operands, call.args);
+    run(&call);
     EACH_QUERY(z)
     {
         const Query query = query_at(&call, z, b, s, h, p);
@@ -312,7 +341,7 @@ static void run_forward_first(Call *grad, const Attention *z)
     Call forward = attention_call(MW_ROUTINE_SDPA, z);
     for (int i = 0; i < 3; i++)
         memcpy(forward.operands[i], grad->operands[i], (size_t)grad->bytes[i]);
-    mw_cpu_sdpa(forward.operands, forward.args);
+    run(&forward);
     for (int i = 3; i < 5; i++)
         memcpy(grad->operands[i], forward.operands[i], (size_t)grad->bytes[i]);
     release(&forward);
@@ -331,7 +360,7 @@ START_TEST(sdpa_grad_is_its_gradient)
         const Query query = query_at(&call, z, b, s, h, p);
         add_gradients(&call, z, &query, dq, dk, dv);
     }
-    mw_cpu_sdpa_grad(call.operands, call.args);
+    run(&call);
     check_all(call.operands[6], dq, queries, "dq");
     check_all(call.operands[7], dk, keys, "dk");
     check_all(call.operands[8], dv, keys, "dv");
@@ -347,8 +376,8 @@ START_TEST(sdpa_gives_the_same_bits_every_time)
 {
     const Attention *z = &attentions[3];
     Call first = attention_call(MW_ROUTINE_SDPA, z), second = attention_call(MW_ROUTINE_SDPA, z);
-    mw_cpu_sdpa(first.operands, first.args);
-    mw_cpu_sdpa(second.operands, second.args);
+    run(&first);
+    run(&second);
     ck_assert_mem_eq(first.operands[3], second.operands[3], (size_t)first.bytes[3]);
     release(&first);
     release(&second);
@@ -376,25 +405,30 @@ END_TEST
 
 START_TEST(zero_and_copy_move_bytes)
 {
-    float from[3] = {1, 2, 3}, to[3] = {9, 9, 9};
-    void *operands[] = {from, to};
-    const MwKernelArg bytes = {.i = 8};
-    mw_cpu_copy(operands, &bytes);
-    ck_assert(to[0] == 1 && to[1] == 2 && to[2] == 9);
-    mw_cpu_zero(operands, &bytes);
-    ck_assert(from[0] == 0 && from[1] == 0 && from[2] == 3);
+    Call copy = {.routine = MW_ROUTINE_COPY, .args = {{.i = 8}}};
+    Call zero = {.routine = MW_ROUTINE_ZERO, .args = {{.i = 8}}};
+    allocate(&copy);
+    allocate(&zero);
+    run(&copy);
+    run(&zero);
+    ck_assert_mem_eq(copy.operands[0], copy.operands[1], 8);
+    ck_assert(*(float *)copy.operands[0] == sample(0, 0));
+    ck_assert(*(int64_t *)zero.operands[0] == 0);
+    release(&copy);
+    release(&zero);
 }
 END_TEST
 
 int main(void)
 {
     Suite *suite = suite_create("routines");
-    TCase *tests = tcase_create("routines");
+    TCase *tests = tcase_create("routines"), *attention = tcase_create("attention");
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, attention);
     tcase_add_loop_test(tests, gemm_is_the_product, 0, MW_COUNT(gemms));
-    tcase_add_loop_test(tests, sdpa_is_softmax_attention, 0, MW_COUNT(attentions));
-    tcase_add_loop_test(tests, sdpa_grad_is_its_gradient, 0, MW_COUNT(attentions));
-    tcase_add_test(tests, sdpa_gives_the_same_bits_every_time);
+    tcase_add_loop_test(attention, sdpa_is_softmax_attention, 0, MW_COUNT(attentions));
+    tcase_add_loop_test(attention, sdpa_grad_is_its_gradient, 0, MW_COUNT(attentions));
+    tcase_add_test(attention, sdpa_gives_the_same_bits_every_time);
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_test(tests, zero_and_copy_move_bytes);
     return run_suite(suite);

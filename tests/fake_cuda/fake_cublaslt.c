@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes that do
+ * not go together, an algorithm that was found for others, memory aligned worse than it was found
+ * for, too little to work in. */
+#include "tests/fake_cuda/cublasLt.h"
+
+#include "tests/fake_cuda/fake.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cublasLtContext {
+    int unused;
+};
+
+struct FakeProduct {
+    int32_t turned[2]; /* cublasOperation_t of a, b */
+};
+
+struct FakeLayout {
+    uint64_t rows, columns;
+    int64_t ld, step;
+    int32_t batches;
+};
+
+struct FakePreference {
+    uint64_t workspace;
+    uint32_t alignment[4]; /* a, b, c, d */
+};
+
+/* What an algorithm holds: what it is for. */
+enum { ALGO_M, ALGO_N, ALGO_K, ALGO_BATCHES, ALGO_ALIGNMENT, ALGO_WORKSPACE, ALGO_MAGIC };
+
+static const uint64_t magic = 0x6d65737368;
+
+#define MAY_FAIL(error)                                                                            \
+    do {                                                                                           \
+        if (fake_fault(__func__) == FAKE_FAIL)                                                     \
+            return error;                                                                          \
+    } while (0)
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+        return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+        return "CUBLAS_STATUS_NOT_SUPPORTED";
+    }
+    return "an unknown status";
+}
+
+static void *made(const void *from, size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (!memory)
+        abort();
+    return memcpy(memory, from, bytes);
+}
+
+static cublasStatus_t set(void *to, size_t wanted, const void *value, size_t bytes)
+{
+    if (bytes != wanted)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(to, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* ---- Handles and descriptions ---- */
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    MAY_FAIL(CUBLAS_STATUS_NOT_INITIALIZED);
+    *handle = made(&(struct cublasLtContext){0}, sizeof **handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *product, cublasComputeType_t compute,
+                                        cudaDataType_t scale)
+{
+    MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
+    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    *product = made(&(struct FakeProduct){{0, 0}}, sizeof **product);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product)
+{
+    free(product);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t bytes)
+{
+    MAY_FAIL(CUBLAS_STATUS_INVALID_VALUE);
+    int32_t *to = &product->turned[attribute - CUBLASLT_MATMUL_DESC_TRANSA];
+    return set(to, sizeof *to, value, bytes);
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType_t type,
+                                          uint64_t rows, uint64_t columns, int64_t ld)
+{
+    MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
+    if (type != CUDA_R_32F || ld < (int64_t)rows)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *layout = made(&(struct FakeLayout){rows, columns, ld, 0, 1}, sizeof **layout);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    free(layout);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void *value, size_t bytes)
+{
+    MAY_FAIL(CUBLAS_STATUS_INVALID_VALUE);
+    return attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT
+               ? set(&layout->batches, sizeof layout->batches, value, bytes)
+               : set(&layout->step, sizeof layout->step, value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
+{
+    MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
+    *preference = made(&(struct FakePreference){0, {256, 256, 256, 256}}, sizeof **preference);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
+{
+    free(preference);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void *value, size_t bytes)
+{
+    MAY_FAIL(CUBLAS_STATUS_INVALID_VALUE);
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return set(&preference->workspace, sizeof preference->workspace, value, bytes);
+    uint32_t *to = &preference->alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES];
+    return set(to, sizeof *to, value, bytes);
+}
+
+/* ---- Products ---- */
+
+static void sizes(const struct FakeProduct *product, const struct FakeLayout *a, uint64_t *m,
+                  uint64_t *k)
+{
+    *m = product->turned[0] ? a->columns : a->rows;
+    *k = product->turned[0] ? a->rows : a->columns;
+}
+
+static bool go_together(const struct FakeProduct *product, const struct FakeLayout *a,
+                        const struct FakeLayout *b, const struct FakeLayout *c)
+{
+    uint64_t m, k;
+    sizes(product, a, &m, &k);
+    return m == c->rows && k == (product->turned[1] ? b->columns : b->rows) &&
+           c->columns == (product->turned[1] ? b->rows : b->columns) && a->batches == c->batches &&
+           b->batches == c->batches;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[], int *found)
+{
+    uint64_t m, k;
+    (void)handle, (void)wanted;
+    *found = 0;
+    const FakeFault fault = fake_fault(__func__);
+    if (fault == FAKE_FAIL || !go_together(product, a, b, c) || c != d)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (fault == FAKE_HANG) /* none is found */
+        return CUBLAS_STATUS_SUCCESS;
+    sizes(product, a, &m, &k);
+    *results = (cublasLtMatmulHeuristicResult_t){.workspaceSize = preference->workspace};
+    uint64_t *data = results->algo.data;
+    data[ALGO_M] = m;
+    data[ALGO_N] = c->columns;
+    data[ALGO_K] = k;
+    data[ALGO_BATCHES] = (uint64_t)c->batches;
+    data[ALGO_ALIGNMENT] = preference->alignment[0];
+    data[ALGO_WORKSPACE] = preference->workspace;
+    data[ALGO_MAGIC] = magic;
+    *found = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+typedef struct {
+    struct FakeProduct product;
+    struct FakeLayout layout[3];
+    float alpha, beta;
+    const float *a, *b;
+    float *c;
+} Work;
+
+static bool multiply(void *state)
+{
+    const Work *work = state;
+    const struct FakeLayout *l = work->layout;
+    uint64_t m, k;
+    sizes(&work->product, &l[0], &m, &k);
+    for (int64_t i = 0; i < l[2].batches; i++)
+        cblas_sgemm(CblasColMajor, work->product.turned[0] ? CblasTrans : CblasNoTrans,
+                    work->product.turned[1] ? CblasTrans : CblasNoTrans, (blasint)m,
+                    (blasint)l[2].columns, (blasint)k, work->alpha, work->a + i * l[0].step,
+                    (blasint)l[0].ld, work->b + i * l[1].step, (blasint)l[1].ld, work->beta,
+                    work->c + i * l[2].step, (blasint)l[2].ld);
+    return true;
+}
+
+static bool fits(const cublasLtMatmulAlgo_t *algo, const Work *work, size_t workspace_bytes)
+{
+    const uint64_t *data = algo->data;
+    const uintptr_t bits = (uintptr_t)work->a | (uintptr_t)work->b | (uintptr_t)work->c;
+    uint64_t m, k;
+    sizes(&work->product, &work->layout[0], &m, &k);
+    return data[ALGO_MAGIC] == magic && data[ALGO_M] == m &&
+           data[ALGO_N] == work->layout[2].columns && data[ALGO_K] == k &&
+           data[ALGO_BATCHES] == (uint64_t)work->layout[2].batches &&
+           bits % data[ALGO_ALIGNMENT] == 0 && workspace_bytes >= data[ALGO_WORKSPACE];
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                              const void *alpha, const void *a, cublasLtMatrixLayout_t a_layout,
+                              const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo,
+                              void *workspace, size_t workspace_bytes, cudaStream_t stream)
+{
+    const Work work = {*product,
+                       {*a_layout, *b_layout, *d_layout},
+                       *(const float *)alpha,
+                       *(const float *)beta,
+                       a,
+                       b,
+                       d};
+    (void)handle;
+    MAY_FAIL(CUBLAS_STATUS_EXECUTION_FAILED);
+    if (!go_together(product, a_layout, b_layout, d_layout) || c != d || c_layout != d_layout ||
+        !workspace || !fits(algo, &work, workspace_bytes))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    fake_queue(stream, multiply, made(&work, sizeof work));
+    return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is special to GPUs as devices, on the fakes of CUDA's libraries: copies in pieces, waiting,
+ * algorithms of products that are sought once, and what is said when a call fails. */
+#include "runtime/device_cuda.h"
+#include "runtime/routine.h"
+#include "tests/fake_cuda/fake.h"
+#include "tests/unit/support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static MwArena *arena;
+static MwDevice *device;
+static MwFault fault;
+
+/* A kernel that asks for what is not there, as a launch that is refused. */
+static void bad(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    (void)operands, (void)args, (void)stream;
+    cudaSetDevice(99);
+}
+
+static const MwKernelEntry table[] = {{"bad", bad}, {NULL, NULL}};
+static const MwPlanKernel kernel = {.name = "bad"};
+static const MwPlan plan = {.kernels = (MwPlanKernel *)(uintptr_t)&kernel, .kernel_count = 1};
+
+static bool make_device(void)
+{
+    device = mw_device_cuda_new(arena, &plan, table, 1, &fault);
+    return device != NULL;
+}
+
+static void setup(void)
+{
+    arena = mw_arena_new();
+    ck_assert(make_device());
+}
+
+static void setup_without(void)
+{
+    arena = mw_arena_new();
+}
+
+static void teardown(void)
+{
+    mw_device_free(&device);
+    mw_arena_free(&arena);
+}
+
+static char *memory_of(int64_t bytes)
+{
+    char *memory = device->table->alloc(device, bytes, &fault);
+    ck_assert_msg(memory != NULL, "%s", fault.text);
+    return memory;
+}
+
+/* ---- Copies ---- */
+
+static const int64_t lengths[] = {0,       1,           4095,          4 << 20,
+                                  8 << 20, 8 << 20 | 1, (8 << 20) - 1, (20 << 20) + 12345};
+
+/* Places that tell each other apart, over several pieces too. */
+static char byte_at(int64_t index)
+{
+    return (char)(index * 7 + index / 251 + (index >> 20));
+}
+
+START_TEST(copies_are_whole)
+{
+    const int64_t bytes = lengths[_i];
+    char *host = malloc((size_t)bytes + 1), *back = malloc((size_t)bytes + 1);
+    char *memory = memory_of(bytes), *other = memory_of(bytes);
+    for (int64_t i = 0; i < bytes; i++)
+        host[i] = byte_at(i);
+    host[bytes] = back[bytes] = 77;
+    ck_assert(device->table->copy_in(device, memory, host, bytes, &fault));
+    memset(host, 0, (size_t)bytes); /* it was taken */
+    ck_assert(device->table->copy(device, other, memory, bytes, &fault) &&
+              device->table->zero(device, memory, bytes, &fault) &&
+              device->table->copy_out(device, back, other, bytes, &fault) &&
+              device->table->copy_out(device, host, memory, bytes, &fault));
+    int64_t good = 0;
+    while (good < bytes && back[good] == byte_at(good) && host[good] == 0)
+        good++;
+    ck_assert_msg(good == bytes, "byte %lld is wrong", (long long)good);
+    ck_assert(back[bytes] == 77 && host[bytes] == 77);
+    device->table->release(device, memory, bytes);
+    device->table->release(device, other, bytes);
+    free(host);
+    free(back);
+}
+END_TEST
+
+/* ---- Waiting ---- */
+
+static bool count_idle(void *context, MwFault *trouble)
+{
+    const int most = 100;
+    return ++*(int *)context < most || mw_fault_set(trouble, "nobody comes");
+}
+
+START_TEST(others_go_on_while_it_waits)
+{
+    int calls = 0;
+    char host[64];
+    char *memory = memory_of(sizeof host);
+    device->idle = count_idle;
+    device->idle_context = &calls;
+    ck_assert(device->table->zero(device, memory, sizeof host, &fault));
+    ck_assert(device->table->copy_out(device, host, memory, sizeof host, &fault));
+    ck_assert_int_gt(calls, 0);
+    calls = 0;
+    ck_assert(device->table->zero(device, memory, sizeof host, &fault) &&
+              device->table->synchronize(device, &fault));
+    ck_assert_int_gt(calls, 0);
+    ck_assert(cudaGetLastError() == cudaSuccess);
+    device->table->release(device, memory, sizeof host);
+}
+END_TEST
+
+static bool comes;
+
+static bool until_it_comes(void *state)
+{
+    (void)state;
+    return comes;
+}
+
+START_TEST(what_goes_on_can_end_the_wait)
+{
+    int calls = 0;
+    device->idle = count_idle;
+    device->idle_context = &calls;
+    fake_queue(mw_device_cuda_stream(device), until_it_comes, NULL);
+    ck_assert(!device->table->synchronize(device, &fault));
+    ck_assert_str_eq(fault.text, "nobody comes");
+    comes = true;
+}
+END_TEST
+
+/* ---- Products ---- */
+
+/* The product of two matrices of ones, `offset` elements from the start; all its elements are `size`. */
+static bool multiply(int64_t size, int64_t offset)
+{
+    const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_GEMM};
+    const int64_t count = size * size + offset, bytes = count * (int64_t)sizeof(float);
+    MwKernelArg args[MW_GEMM_ARGS] = {0};
+    void *operands[3];
+    float *host = malloc((size_t)bytes);
+    args[MW_GEMM_M].i = args[MW_GEMM_N].i = args[MW_GEMM_K].i = size;
+    args[MW_GEMM_LDA].i = args[MW_GEMM_LDB].i = args[MW_GEMM_LDC].i = size;
+    args[MW_GEMM_BATCH0].i = args[MW_GEMM_BATCH1].i = 1;
+    args[MW_GEMM_A_OFFSET].i = args[MW_GEMM_B_OFFSET].i = args[MW_GEMM_C_OFFSET].i = offset;
+    args[MW_GEMM_ALPHA].f = 1;
+    for (int64_t i = 0; i < count; i++)
+        host[i] = 1;
+    for (int i = 0; i < 3; i++) {
+        operands[i] = memory_of(bytes);
+        ck_assert(device->table->copy_in(device, operands[i], host, bytes, &fault));
+    }
+    const MwCall call = {&instr, operands, NULL, args};
+    const bool good = device->table->run(device, &call, &fault) &&
+                      device->table->copy_out(device, host, operands[2], bytes, &fault);
+    int64_t right = offset;
+    while (right < count && host[right] == (float)size)
+        right++;
+    ck_assert_msg(!good || right == count, "element %lld is wrong", (long long)right);
+    for (int i = 0; i < 3; i++)
+        device->table->release(device, operands[i], bytes);
+    free(host);
+    return good;
+}
+
+START_TEST(an_algorithm_is_sought_once_a_shape)
+{
+    setenv("FAKE_CUDA_FAULT", "cublasLtMatmulAlgoGetHeuristic:3:fail", 1);
+    ck_assert(multiply(5, 0) && multiply(6, 0) && multiply(5, 0) && multiply(6, 0));
+    ck_assert(!multiply(7, 0));
+    ck_assert(multiply(7, 0));
+}
+END_TEST
+
+START_TEST(other_alignment_is_another_shape)
+{
+    setenv("FAKE_CUDA_FAULT", "cublasLtMatmulAlgoGetHeuristic:3:fail", 1);
+    ck_assert(multiply(5, 64) && multiply(5, 0) && multiply(5, 1) && multiply(5, 3));
+    ck_assert(!multiply(5, 2));
+}
+END_TEST
+
+START_TEST(there_may_be_any_number_of_shapes)
+{
+    for (int round = 0; round < 2; round++)
+        for (int64_t size = 1; size <= 100; size++)
+            ck_assert_msg(multiply(size, 0), "%s", fault.text);
+}
+END_TEST
+
+/* ---- Faults ---- */
+
+static bool fill(void)
+{
+    char host[16] = {0};
+    char *memory = device ? device->table->alloc(device, sizeof host, &fault) : NULL;
+    const bool good = memory && device->table->copy_in(device, memory, host, sizeof host, &fault) &&
+                      device->table->zero(device, memory, sizeof host, &fault) &&
+                      device->table->copy(device, memory, memory, sizeof host, &fault) &&
+                      device->table->copy_out(device, host, memory, sizeof host, &fault) &&
+                      device->table->synchronize(device, &fault);
+    if (memory)
+        device->table->release(device, memory, sizeof host);
+    return good;
+}
+
+static bool launch(void)
+{
+    const MwPlanInstr instr = {.kind = MW_INSTR_KERNEL};
+    const MwCall call = {&instr, NULL, NULL, NULL};
+    return device->table->run(device, &call, &fault);
+}
+
+/* Calls of one function count from the first: those of cudaMalloc are for cuBLASLt, then for the
+ * test. */
+static const struct {
+    const char *fails, *says;
+} faults[] = {
+    {"cudaGetDeviceCount:1:fail",
+     "this machine has no GPU that CUDA can use: an error of the fake"},
+    {"cudaSetDevice:1:fail", "device 0: cudaSetDevice failed: invalid device ordinal"},
+    {"cudaStreamCreateWithFlags:1:fail",
+     "device 0: cudaStreamCreateWithFlags failed: out of memory"},
+    {"cudaMallocHost:2:fail", "device 0: cudaMallocHost failed: out of memory"},
+    {"cudaEventCreateWithFlags:1:fail", "device 0: cudaEventCreateWithFlags failed: out of memory"},
+    {"cudaEventCreateWithFlags:3:fail", "device 0: cudaEventCreateWithFlags failed: out of memory"},
+    {"cublasLtCreate:1:fail", "device 0: cublasLtCreate failed: CUBLAS_STATUS_NOT_INITIALIZED"},
+    {"cudaMalloc:1:fail", "device 0: cudaMalloc failed: out of memory"},
+    {"cudaMalloc:2:fail", "cannot allocate 16 bytes: device 0: cudaMalloc failed: out of memory"},
+    {"cudaEventSynchronize:1:fail",
+     "device 0: cudaEventSynchronize failed: unspecified launch failure"},
+    {"cudaMemcpyAsync:1:fail", "device 0: cudaMemcpyAsync failed: unspecified launch failure"},
+    {"cudaEventRecord:1:fail", "device 0: cudaEventRecord failed: unspecified launch failure"},
+    {"cudaMemsetAsync:1:fail", "device 0: cudaMemsetAsync failed: unspecified launch failure"},
+    {"cudaMemcpyAsync:2:fail", "device 0: cudaMemcpyAsync failed: unspecified launch failure"},
+    {"cudaMemcpyAsync:3:fail", "device 0: cudaMemcpyAsync failed: unspecified launch failure"},
+    {"cudaEventRecord:2:fail", "device 0: cudaEventRecord failed: unspecified launch failure"},
+    {"cudaEventSynchronize:2:fail",
+     "device 0: cudaEventSynchronize failed: unspecified launch failure"},
+    {"cudaEventSynchronize:3:fail",
+     "device 0: cudaEventSynchronize failed: unspecified launch failure"},
+    {"cublasLtMatmulDescCreate:1:fail",
+     "5 x 5 by 5 x 5: device 0: cublasLtMatmulDescCreate failed: CUBLAS_STATUS_ALLOC_FAILED"},
+    {"cublasLtMatmulDescSetAttribute:2:fail", "5 x 5 by 5 x 5: device 0: "
+                                              "cublasLtMatmulDescSetAttribute failed: "
+                                              "CUBLAS_STATUS_INVALID_VALUE"},
+    {"cublasLtMatrixLayoutCreate:3:fail",
+     "5 x 5 by 5 x 5: device 0: cublasLtMatrixLayoutCreate failed: CUBLAS_STATUS_ALLOC_FAILED"},
+    {"cublasLtMatmulPreferenceCreate:1:fail",
+     "5 x 5 by 5 x 5: device 0: cublasLtMatmulPreferenceCreate failed: CUBLAS_STATUS_ALLOC_FAILED"},
+    {"cublasLtMatmulPreferenceSetAttribute:5:fail", "5 x 5 by 5 x 5: device 0: "
+                                                    "cublasLtMatmulPreferenceSetAttribute failed: "
+                                                    "CUBLAS_STATUS_INVALID_VALUE"},
+    {"cublasLtMatmulAlgoGetHeuristic:1:hang", "5 x 5 by 5 x 5: device 0: "
+                                              "cublasLtMatmulAlgoGetHeuristic failed: "
+                                              "CUBLAS_STATUS_NOT_SUPPORTED"},
+    {"cublasLtMatmul:1:fail",
+     "5 x 5 by 5 x 5: device 0: cublasLtMatmul failed: CUBLAS_STATUS_EXECUTION_FAILED"},
+    {"", "device 0: bad failed: invalid device ordinal"},
+};
+
+START_TEST(faults_name_device_call_and_cause)
+{
+    setenv("FAKE_CUDA_FAULT", faults[_i].fails, 1);
+    ck_assert(!(make_device() && fill() && multiply(5, 0) && launch()));
+    ck_assert_str_eq(fault.text, faults[_i].says);
+}
+END_TEST
+
+START_TEST(no_gpu_is_said)
+{
+    setenv("FAKE_CUDA_DEVICES", "0", 1);
+    ck_assert(!make_device());
+    ck_assert_str_eq(fault.text,
+                     "this machine has no GPU that CUDA can use: no CUDA-capable device "
+                     "is detected");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("device");
+    TCase *tests = tcase_create("device"), *failing = tcase_create("faults");
+    suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, failing);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(failing, setup_without, teardown);
+    tcase_add_loop_test(tests, copies_are_whole, 0, MW_COUNT(lengths));
+    tcase_add_test(tests, others_go_on_while_it_waits);
+    tcase_add_test(tests, what_goes_on_can_end_the_wait);
+    tcase_add_test(tests, an_algorithm_is_sought_once_a_shape);
+    tcase_add_test(tests, other_alignment_is_another_shape);
+    tcase_add_test(tests, there_may_be_any_number_of_shapes);
+    tcase_add_loop_test(failing, faults_name_device_call_and_cause, 0, MW_COUNT(faults));
+    tcase_add_test(failing, no_gpu_is_said);
+    return run_suite(suite);
+}
