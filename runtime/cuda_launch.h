@@ -19,6 +19,11 @@
 #define MW_LAUNCH(kernel, grid, block, stream, arguments)                                          \
     kernel<<<(unsigned)(grid), (unsigned)(block), 0, (cudaStream_t)(stream)>>> arguments
 
+/* Before a loop: all its turns are written out, or so many at a time. */
+#define MW_UNROLL _Pragma("unroll")
+#define MW_UNROLL_BY(turns) MW_PRAGMA(unroll turns)
+#define MW_PRAGMA(text) _Pragma(#text)
+
 /* Around what C code calls or looks up: MW_C_BEGIN extern const X table[]; ... MW_C_END */
 #define MW_C_BEGIN extern "C" {
 #define MW_C_END }

@@ -106,6 +106,8 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
         (void)(stream);                                                                            \
         cuda_shim_launching();                                                                     \
     } while (0)
+#define MW_UNROLL
+#define MW_UNROLL_BY(turns)
 #define MW_C_BEGIN
 #define MW_C_END
 

@@ -2,54 +2,13 @@
 /* A device's routines against plain loops in double precision, over a table of shapes; and that a
  * call touches what mw_routine_extents says and no more. */
 #include "runtime/routine.h"
+#include "tests/unit/attention.h"
 #include "tests/unit/support.h"
 #include "tests/unit/tested_device.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Operands with exactly the bytes that a call reaches; the ends are checked by sanitizers and by
- * what stands behind them. */
-typedef struct {
-    MwRoutine routine;
-    MwKernelArg args[32];
-    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
-    void *operands[MW_ROUTINE_MAX_OPERANDS];
-} Call;
-
-enum { GUARD_BYTES = 64, GUARD = 0x5a };
-
-/* Small numbers that repeat nowhere near. */
-static float sample(int64_t index, int salt)
-{
-    uint32_t hash = (uint32_t)index * 2654435761u + (uint32_t)salt * 40503u;
-    hash ^= hash >> 15;
-    hash *= 2246822519u;
-    return (float)(hash >> 8) / (float)(1 << 23) - 1;
-}
-
-static void allocate(Call *call)
-{
-    ck_assert(mw_routine_extents(call->routine, call->args, call->bytes));
-    for (int i = 0; i < mw_routine_info(call->routine)->operand_count; i++) {
-        float *values = malloc((size_t)call->bytes[i] + GUARD_BYTES);
-        for (int64_t k = 0; k < call->bytes[i] / 4; k++)
-            values[k] = sample(k, i);
-        memset((char *)values + call->bytes[i], GUARD, GUARD_BYTES);
-        call->operands[i] = values;
-    }
-}
-
-static void release(Call *call)
-{
-    for (int i = 0; i < mw_routine_info(call->routine)->operand_count; i++) {
-        const char *end = (const char *)call->operands[i] + call->bytes[i];
-        for (int k = 0; k < GUARD_BYTES; k++)
-            ck_assert_msg(end[k] == GUARD, "operand %d was written behind its end", i);
-        free(call->operands[i]);
-    }
-}
 
 /* Runs the call on the device, on copies of the operands and of what stands behind them. */
 static void run(Call *call)
@@ -64,14 +23,14 @@ static void run(Call *call)
     MwDevice *device = tested_device_new(arena, &no_kernels, NULL, &fault);
     bool good = device != NULL;
     for (int i = 0; i < count && good; i++) {
-        const int64_t bytes = call->bytes[i] + GUARD_BYTES;
+        const int64_t bytes = call->bytes[i] + CALL_GUARD_BYTES;
         operands[i] = device->table->alloc(device, bytes, &fault);
         good = operands[i] &&
                device->table->copy_in(device, operands[i], call->operands[i], bytes, &fault);
     }
     good = good && device->table->run(device, &on_device, &fault);
     for (int i = 0; i < count && good; i++) {
-        const int64_t bytes = call->bytes[i] + GUARD_BYTES;
+        const int64_t bytes = call->bytes[i] + CALL_GUARD_BYTES;
         good = device->table->copy_out(device, call->operands[i], operands[i], bytes, &fault);
         device->table->release(device, operands[i], bytes);
     }
@@ -127,7 +86,7 @@ static Call gemm_call(int index)
     a[MW_GEMM_A_OFFSET].i = a[MW_GEMM_B_OFFSET].i = a[MW_GEMM_C_OFFSET].i = pad;
     a[MW_GEMM_ALPHA].f = gemms[index].alpha;
     a[MW_GEMM_BETA].f = gemms[index].beta;
-    allocate(&call);
+    call_allocate(&call);
     return call;
 }
 
@@ -181,194 +140,21 @@ START_TEST(gemm_is_the_product)
         for (int64_t j = 0; j < gemms[_i].batch1; j++)
             check_gemm_batch(&call, call.operands[2], before, i, j);
     free(before);
-    release(&call);
+    call_release(&call);
 }
 END_TEST
 
 /* ---- sdpa and sdpa_grad ---- */
 
-typedef struct {
-    int64_t b, s, t, h, g, d;
-    bool causal;
-    int64_t position, pad;
-} Attention;
-
-static const Attention attentions[] = {
-    {1, 1, 1, 1, 1, 1, false, 0, 0},      {2, 5, 5, 2, 2, 4, true, 0, 0},
-    {2, 5, 9, 2, 2, 4, false, 0, 3},      {1, 70, 70, 4, 2, 8, true, 0, 0},
-    {1, 64, 64, 2, 1, 16, true, 0, 1},    {1, 65, 130, 3, 3, 5, true, 65, 0},
-    {2, 33, 99, 4, 1, 8, true, 33, 2},    {1, 130, 20, 2, 2, 3, true, 0, 0},
-    {1, 129, 129, 6, 2, 32, false, 0, 0}, {1, 3, 300, 1, 1, 64, true, 297, 0},
-    {1, 4, 4, 2, 2, 2, true, 100, 0},
-};
-
-static Call attention_call(MwRoutine routine, const Attention *z)
-{
-    Call call = {.routine = routine};
-    MwKernelArg *a = call.args;
-    a[MW_SDPA_B].i = z->b;
-    a[MW_SDPA_S].i = z->s;
-    a[MW_SDPA_T].i = z->t;
-    a[MW_SDPA_H].i = z->h;
-    a[MW_SDPA_G].i = z->g;
-    a[MW_SDPA_D].i = z->d;
-    a[MW_SDPA_CAUSAL].i = z->causal;
-    a[MW_SDPA_Q_ROW].i = z->h * z->d + z->pad;
-    a[MW_SDPA_K_ROW].i = z->g * z->d + 2 * z->pad;
-    a[MW_SDPA_V_ROW].i = z->g * z->d;
-    a[MW_SDPA_Q_OFFSET].i = z->pad;
-    a[MW_SDPA_K_OFFSET].i = 0;
-    a[MW_SDPA_V_OFFSET].i = 2 * z->pad;
-    a[MW_SDPA_POSITION].i = z->position;
-    a[MW_SDPA_SCALE].f = 2.5 / sqrt((double)z->d);
-    allocate(&call);
-    return call;
-}
-
-/* One query of one head: where its rows are, and its probabilities over the keys. */
-typedef struct {
-    const float *q, *k, *v;      /* of the head */
-    int64_t k_row, v_row, query; /* index of the query among all dense queries */
-    int64_t keys_at;             /* of the first key among all dense keys */
-    double *p;                   /* [t] */
-    double lse;
-} Query;
-
-static Query query_at(const Call *call, const Attention *z, int64_t b, int64_t s, int64_t h,
-                      double *p)
-{
-    const MwKernelArg *a = call->args;
-    const int64_t g = h / (z->h / z->g);
-    Query query = {
-        .q = (float *)call->operands[0] + a[MW_SDPA_Q_OFFSET].i +
-             (b * z->s + s) * a[MW_SDPA_Q_ROW].i + h * z->d,
-        .k = (float *)call->operands[1] + a[MW_SDPA_K_OFFSET].i + b * z->t * a[MW_SDPA_K_ROW].i +
-             g * z->d,
-        .v = (float *)call->operands[2] + a[MW_SDPA_V_OFFSET].i + b * z->t * a[MW_SDPA_V_ROW].i +
-             g * z->d,
-        .k_row = a[MW_SDPA_K_ROW].i,
-        .v_row = a[MW_SDPA_V_ROW].i,
-        .query = (b * z->s + s) * z->h + h,
-        .keys_at = b * z->t * z->g + g,
-        .p = p,
-    };
-    double largest = -INFINITY, sum = 0;
-    for (int64_t t = 0; t < z->t; t++) {
-        p[t] = 0;
-        for (int64_t i = 0; i < z->d; i++)
-            p[t] += (double)query.q[i] * query.k[t * query.k_row + i];
-        p[t] *= (double)(float)a[MW_SDPA_SCALE].f;
-        if (z->causal && t > z->position + s)
-            p[t] = -INFINITY;
-        largest = fmax(largest, p[t]);
-    }
-    for (int64_t t = 0; t < z->t; t++)
-        sum += exp(p[t] - largest);
-    query.lse = largest + log(sum);
-    for (int64_t t = 0; t < z->t; t++)
-        p[t] = exp(p[t] - query.lse);
-    return query;
-}
-
-static double out_reference(const Attention *z, const Query *query, int64_t i)
-{
-    double sum = 0;
-    for (int64_t t = 0; t < z->t; t++)
-        sum += query->p[t] * query->v[t * query->v_row + i];
-    return sum;
-}
-
-#define EACH_QUERY(z)                                                                              \
-    for (int64_t b = 0; b < (z)->b; b++)                                                           \
-        for (int64_t s = 0; s < (z)->s; s++)                                                       \
-            for (int64_t h = 0; h < (z)->h; h++)
-
 START_TEST(sdpa_is_softmax_attention)
 {
-    const Attention *z = &attentions[_i];
-    Call call = attention_call(MW_ROUTINE_SDPA, z);
-    const float *out = call.operands[3], *lse = call.operands[4];
-    double *p = malloc(sizeof *p * (size_t)z->t);
-    run(&call);
-    EACH_QUERY(z)
-    {
-        const Query query = query_at(&call, z, b, s, h, p);
-        check_close(lse[query.query], query.lse, 4, "lse", query.query);
-        for (int64_t i = 0; i < z->d; i++)
-            check_close(out[query.query * z->d + i], out_reference(z, &query, i), 1, "out",
-                        query.query * z->d + i);
-    }
-    free(p);
-    release(&call);
+    attention_check(_i, run, 2e-5);
 }
 END_TEST
 
-/* Adds what one query contributes to the gradients, in double. */
-static void add_gradients(const Call *call, const Attention *z, const Query *query, double *dq,
-                          double *dk, double *dv)
-{
-    const float *dout = (float *)call->operands[5] + query->query * z->d;
-    const double scale = (double)(float)call->args[MW_SDPA_SCALE].f;
-    double delta = 0;
-    for (int64_t i = 0; i < z->d; i++)
-        delta += dout[i] * out_reference(z, query, i);
-    for (int64_t t = 0; t < z->t; t++) {
-        const int64_t key = (query->keys_at + t * z->g) * z->d;
-        double dp = 0;
-        for (int64_t i = 0; i < z->d; i++)
-            dp += (double)dout[i] * query->v[t * query->v_row + i];
-        const double ds = query->p[t] * (dp - delta) * scale;
-        for (int64_t i = 0; i < z->d; i++) {
-            dq[query->query * z->d + i] += ds * query->k[t * query->k_row + i];
-            dk[key + i] += ds * query->q[i];
-            dv[key + i] += query->p[t] * dout[i];
-        }
-    }
-}
-
-static void check_all(const float *found, const double *expected, int64_t count, const char *what)
-{
-    double size = 1;
-    for (int64_t i = 0; i < count; i++)
-        size = fmax(size, fabs(expected[i]));
-    for (int64_t i = 0; i < count; i++)
-        check_close(found[i], expected[i], size, what, i);
-}
-
-/* out and lse are of the forward pass on the same q, k and v. */
-static void run_forward_first(Call *grad, const Attention *z)
-{
-    Call forward = attention_call(MW_ROUTINE_SDPA, z);
-    for (int i = 0; i < 3; i++)
-        memcpy(forward.operands[i], grad->operands[i], (size_t)grad->bytes[i]);
-    run(&forward);
-    for (int i = 3; i < 5; i++)
-        memcpy(grad->operands[i], forward.operands[i], (size_t)grad->bytes[i]);
-    release(&forward);
-}
-
 START_TEST(sdpa_grad_is_its_gradient)
 {
-    const Attention *z = &attentions[_i];
-    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, z);
-    const int64_t queries = z->b * z->s * z->h * z->d, keys = z->b * z->t * z->g * z->d;
-    double *dq = calloc((size_t)queries, sizeof *dq), *dk = calloc((size_t)keys, sizeof *dk);
-    double *dv = calloc((size_t)keys, sizeof *dv), *p = malloc(sizeof *p * (size_t)z->t);
-    run_forward_first(&call, z);
-    EACH_QUERY(z)
-    {
-        const Query query = query_at(&call, z, b, s, h, p);
-        add_gradients(&call, z, &query, dq, dk, dv);
-    }
-    run(&call);
-    check_all(call.operands[6], dq, queries, "dq");
-    check_all(call.operands[7], dk, keys, "dk");
-    check_all(call.operands[8], dv, keys, "dv");
-    free(dq);
-    free(dk);
-    free(dv);
-    free(p);
-    release(&call);
+    attention_grad_check(_i, run, 2e-5);
 }
 END_TEST
 
@@ -379,8 +165,8 @@ START_TEST(sdpa_gives_the_same_bits_every_time)
     run(&first);
     run(&second);
     ck_assert_mem_eq(first.operands[3], second.operands[3], (size_t)first.bytes[3]);
-    release(&first);
-    release(&second);
+    call_release(&first);
+    call_release(&second);
 }
 END_TEST
 
@@ -399,7 +185,7 @@ START_TEST(extents_refuse_nonsense)
     Call call = attention_call(MW_ROUTINE_SDPA_GRAD, &attentions[1]);
     call.args[wrong_attentions[_i].arg].i = wrong_attentions[_i].value;
     ck_assert(!mw_routine_extents(MW_ROUTINE_SDPA_GRAD, call.args, bytes));
-    release(&call);
+    call_release(&call);
 }
 END_TEST
 
@@ -407,15 +193,15 @@ START_TEST(zero_and_copy_move_bytes)
 {
     Call copy = {.routine = MW_ROUTINE_COPY, .args = {{.i = 8}}};
     Call zero = {.routine = MW_ROUTINE_ZERO, .args = {{.i = 8}}};
-    allocate(&copy);
-    allocate(&zero);
+    call_allocate(&copy);
+    call_allocate(&zero);
     run(&copy);
     run(&zero);
     ck_assert_mem_eq(copy.operands[0], copy.operands[1], 8);
-    ck_assert(*(float *)copy.operands[0] == sample(0, 0));
+    ck_assert(*(float *)copy.operands[0] == call_sample(0, 0));
     ck_assert(*(int64_t *)zero.operands[0] == 0);
-    release(&copy);
-    release(&zero);
+    call_release(&copy);
+    call_release(&zero);
 }
 END_TEST
 
@@ -426,8 +212,8 @@ int main(void)
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, attention);
     tcase_add_loop_test(tests, gemm_is_the_product, 0, MW_COUNT(gemms));
-    tcase_add_loop_test(attention, sdpa_is_softmax_attention, 0, MW_COUNT(attentions));
-    tcase_add_loop_test(attention, sdpa_grad_is_its_gradient, 0, MW_COUNT(attentions));
+    tcase_add_loop_test(attention, sdpa_is_softmax_attention, 0, ATTENTIONS);
+    tcase_add_loop_test(attention, sdpa_grad_is_its_gradient, 0, ATTENTIONS);
     tcase_add_test(attention, sdpa_gives_the_same_bits_every_time);
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_test(tests, zero_and_copy_move_bytes);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The routines of runtime/routines.def that are kernels of our own on a GPU. Operands and arguments
+ * as there, `stream` a cudaStream_t; they are queued on it, and a launch that CUDA refuses is found by
+ * cudaGetLastError(). */
+#ifndef MW_RUNTIME_CUDA_ROUTINES_H
+#define MW_RUNTIME_CUDA_ROUTINES_H
+
+#include "runtime/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+MwKernel mw_cuda_sdpa;
+MwKernel mw_cuda_sdpa_grad;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* What attention and its gradient share on a GPU: the sizes of a call, and products of tiles.
+ *
+ * A block works on a tile of TILE queries and TILE keys of one head at a time. Its threads stand in
+ * rows of COLUMNS: thread (r, c) owns R rows of the tile from R r and four columns from 4 c, so that
+ * what belongs to a row is in 16 neighbouring lanes. Functions take R, and the width W of the output
+ * that is in registers, as constants: they are inlined, and loops over R and W unrolled.
+ *
+ * Two kinds of tiles stand in shared memory:
+ * - "by depth": TILE rows as columns, place(k, row). Groups of four rows are swapped by k / 4, so that
+ *   neither writing a tile of global memory turned, nor reading four rows at one k, meets a bank twice.
+ * - "by row": CHUNK rows of W columns, as they are. */
+#ifndef MW_RUNTIME_CUDA_SDPA_H
+#define MW_RUNTIME_CUDA_SDPA_H
+
+#include "runtime/cuda_launch.h"
+#include "runtime/cuda_routines.h"
+#include "runtime/routine.h"
+
+#include <math.h>
+
+enum {
+    TILE = 64,       /* queries or keys */
+    CHUNK = 32,      /* of the depth of a product that is staged at a time */
+    COLUMNS = 16,    /* threads side by side */
+    MOST_ROWS = 8,   /* of a thread: R */
+    MOST_WIDTH = 128 /* W */
+};
+
+/* A matrix of one head in global memory: element (row, column) at at[row * stride + column]. */
+typedef struct {
+    const float *at;
+    int64_t stride;
+    int rows, columns;
+    int aligned; /* every row is at 16 bytes, and has a multiple of four columns */
+} Matrix;
+
+/* Of a call; strides in elements. */
+typedef struct {
+    int64_t q_row, k_row, v_row, position;
+    int s, t, h, g, d, causal;
+    float scale;
+    int aligned; /* all rows of all matrices are at 16 bytes; a constant in kernels */
+} Sizes;
+
+/* The operands from their first element on. */
+typedef struct {
+    const float *q, *k, *v;
+} Inputs;
+
+/* Where a block is. */
+typedef struct {
+    int b, head, group; /* batch, query head, key head */
+    int tile;           /* of queries or of keys: from tile * TILE */
+} Place;
+
+static inline int is_aligned(const void *at, int64_t row, int64_t d)
+{
+    return (uintptr_t)at % sizeof(float4) == 0 && row % 4 == 0 && d % 4 == 0;
+}
+
+static inline Inputs inputs_of(void *const *operands, const MwKernelArg *args)
+{
+    Inputs in;
+    in.q = (const float *)operands[0] + args[MW_SDPA_Q_OFFSET].i;
+    in.k = (const float *)operands[1] + args[MW_SDPA_K_OFFSET].i;
+    in.v = (const float *)operands[2] + args[MW_SDPA_V_OFFSET].i;
+    return in;
+}
+
+static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in)
+{
+    Sizes z;
+    z.s = (int)args[MW_SDPA_S].i;
+    z.t = (int)args[MW_SDPA_T].i;
+    z.h = (int)args[MW_SDPA_H].i;
+    z.g = (int)args[MW_SDPA_G].i;
+    z.d = (int)args[MW_SDPA_D].i;
+    z.q_row = args[MW_SDPA_Q_ROW].i;
+    z.k_row = args[MW_SDPA_K_ROW].i;
+    z.v_row = args[MW_SDPA_V_ROW].i;
+    z.position = args[MW_SDPA_POSITION].i;
+    z.causal = args[MW_SDPA_CAUSAL].i != 0;
+    z.scale = (float)args[MW_SDPA_SCALE].f;
+    z.aligned = is_aligned(in->q, z.q_row, z.d) && is_aligned(in->k, z.k_row, z.d) &&
+                is_aligned(in->v, z.v_row, z.d);
+    return z;
+}
+
+static inline __host__ __device__ int tiles_of(int count)
+{
+    return (count + TILE - 1) / TILE;
+}
+
+/* ---- Matrices of a head ---- */
+
+static __device__ __forceinline__ Matrix matrix(const float *at, int64_t stride, int rows,
+                                                int columns, int aligned)
+{
+    Matrix m;
+    m.at = at;
+    m.stride = stride;
+    m.rows = rows;
+    m.columns = columns;
+    m.aligned = aligned;
+    return m;
+}
+
+static __device__ __forceinline__ Matrix queries_of(const Sizes *z, const float *q, int b, int head)
+{
+    return matrix(q + (int64_t)b * z->s * z->q_row + (int64_t)head * z->d, z->q_row, z->s, z->d,
+                  z->aligned);
+}
+
+static __device__ __forceinline__ Matrix keys_of(const Sizes *z, const float *k, int b, int group)
+{
+    return matrix(k + (int64_t)b * z->t * z->k_row + (int64_t)group * z->d, z->k_row, z->t, z->d,
+                  z->aligned);
+}
+
+static __device__ __forceinline__ Matrix values_of(const Sizes *z, const float *v, int b, int group)
+{
+    return matrix(v + (int64_t)b * z->t * z->v_row + (int64_t)group * z->d, z->v_row, z->t, z->d,
+                  z->aligned);
+}
+
+/* Of a dense tensor like q: where a row begins, and the matrix of a head. */
+static __device__ __forceinline__ int64_t dense_at(const Sizes *z, int b, int head, int64_t s)
+{
+    return (((int64_t)b * z->s + s) * z->h + head) * z->d;
+}
+
+static __device__ __forceinline__ Matrix dense_of(const Sizes *z, const float *dense, int b,
+                                                  int head)
+{
+    return matrix(dense + dense_at(z, b, head, 0), (int64_t)z->h * z->d, z->s, z->d, z->aligned);
+}
+
+/* Keys that query `s` sees. */
+static __device__ __forceinline__ int keys_seen(const Sizes *z, int s)
+{
+    const int64_t seen = z->position + s + 1;
+    return z->causal && seen < z->t ? (int)seen : z->t;
+}
+
+/* Keys that any query of a tile sees. */
+static __device__ __forceinline__ int keys_of_tile(const Sizes *z, int tile)
+{
+    const int end = (tile + 1) * TILE;
+    return keys_seen(z, (end < z->s ? end : z->s) - 1);
+}
+
+/* A block for every tile of queries of every head: its place. The longest come first. */
+static __device__ __forceinline__ Place query_place(const Sizes *z, int batches)
+{
+    const int heads = batches * z->h, which = (int)blockIdx.x % heads;
+    Place at;
+    at.tile = tiles_of(z->s) - 1 - (int)blockIdx.x / heads;
+    at.b = which / z->h;
+    at.head = which % z->h;
+    at.group = at.head / (z->h / z->g);
+    return at;
+}
+
+/* ---- Four floats ---- */
+
+/* Columns from `column` on of a row, a multiple of 4; 0 beyond the matrix. */
+static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int column)
+{
+    const float *at = m->at + row * m->stride + column;
+    const int left = row < m->rows ? m->columns - column : 0;
+    float4 value = make_float4(0, 0, 0, 0);
+    if (m->aligned) {
+        if (left > 0)
+            value = *(const float4 *)at;
+        return value;
+    }
+    if (left > 0)
+        value.x = at[0];
+    if (left > 1)
+        value.y = at[1];
+    if (left > 2)
+        value.z = at[2];
+    if (left > 3)
+        value.w = at[3];
+    return value;
+}
+
+/* What lies beyond `left` columns stays. */
+static __device__ __forceinline__ void store4(float *at, int left, int aligned, float4 value)
+{
+    if (aligned) {
+        if (left > 0)
+            *(float4 *)at = value;
+        return;
+    }
+    if (left > 0)
+        at[0] = value.x;
+    if (left > 1)
+        at[1] = value.y;
+    if (left > 2)
+        at[2] = value.z;
+    if (left > 3)
+        at[3] = value.w;
+}
+
+static __device__ __forceinline__ void unpack(float4 value, float to[4])
+{
+    to[0] = value.x;
+    to[1] = value.y;
+    to[2] = value.z;
+    to[3] = value.w;
+}
+
+/* ---- Tiles ---- */
+
+static __device__ __forceinline__ unsigned thread_row(void)
+{
+    return threadIdx.x / COLUMNS;
+}
+
+static __device__ __forceinline__ unsigned thread_column(void)
+{
+    return threadIdx.x % COLUMNS;
+}
+
+/* Of a tile by depth. */
+static __device__ __forceinline__ unsigned place(unsigned k, unsigned row)
+{
+    return k * TILE + (((row / 4) ^ (k / 4)) % (TILE / 4)) * 4 + row % 4;
+}
+
+/* Rows from `row` and CHUNK columns from `column` of a matrix as a tile by depth. */
+static __device__ __forceinline__ void stage_by_depth(float *tile, const Matrix *from, int row,
+                                                      int column, unsigned threads)
+{
+    MW_UNROLL
+    for (unsigned i = 0; i < TILE * CHUNK / 4 / threads; i++) {
+        const unsigned which = threadIdx.x + i * threads;
+        const unsigned k = which % (CHUNK / 4) * 4, r = which / (CHUNK / 4);
+        const float4 value = load4(from, row + (int)r, column + (int)k);
+        tile[place(k, r)] = value.x;
+        tile[place(k + 1, r)] = value.y;
+        tile[place(k + 2, r)] = value.z;
+        tile[place(k + 3, r)] = value.w;
+    }
+}
+
+/* CHUNK rows from `row` and W columns from `column` as they are. */
+static __device__ __forceinline__ void stage_by_row(float *tile, const Matrix *from, int row,
+                                                    int column, unsigned W, unsigned threads)
+{
+    MW_UNROLL
+    for (unsigned i = 0; i < CHUNK * W / 4 / threads; i++) {
+        const unsigned which = threadIdx.x + i * threads;
+        const unsigned k = which % (W / 4) * 4, r = which / (W / 4);
+        *(float4 *)(tile + r * W + k) = load4(from, row + (int)r, column + (int)k);
+    }
+}
+
+/* The thread's R rows at depth k of a tile by depth. */
+static __device__ __forceinline__ void rows_at(const float *tile, unsigned k, unsigned r,
+                                               unsigned R, float *to)
+{
+    MW_UNROLL
+    for (unsigned i = 0; i < R; i += 4)
+        unpack(*(const float4 *)(tile + place(k, r * R + i)), to + i);
+}
+
+/* scores += rows of a times rows of b, over all columns of both: a tile of TILE x TILE. `stage` has
+ * room for two tiles by depth of CHUNK; nobody may still need it. */
+static __device__ __forceinline__ void score_tile(float scores[MOST_ROWS][4], float *stage,
+                                                  const Matrix *a, int a_row, const Matrix *b,
+                                                  int b_row, unsigned R)
+{
+    float *const a_tile = stage, *const b_tile = stage + TILE * CHUNK;
+    const unsigned r = thread_row(), c = thread_column();
+    const unsigned threads = TILE / R * COLUMNS;
+    for (int column = 0; column < a->columns; column += CHUNK) {
+        stage_by_depth(a_tile, a, a_row, column, threads);
+        stage_by_depth(b_tile, b, b_row, column, threads);
+        __syncthreads();
+        MW_UNROLL_BY(4)
+        for (unsigned k = 0; k < CHUNK; k++) {
+            float x[MOST_ROWS], y[4];
+            rows_at(a_tile, k, r, R, x);
+            rows_at(b_tile, k, c, 4, y);
+            MW_UNROLL
+            for (unsigned i = 0; i < R; i++)
+                MW_UNROLL
+            for (unsigned j = 0; j < 4; j++)
+                scores[i][j] += x[i] * y[j];
+        }
+        __syncthreads();
+    }
+}
+
+/* The thread's part of a TILE x TILE matrix as a tile by depth, where depth is its column. */
+static __device__ __forceinline__ void keep_by_depth(float *tile, const float part[MOST_ROWS][4],
+                                                     unsigned R)
+{
+    const unsigned r = thread_row(), c = thread_column();
+    MW_UNROLL
+    for (unsigned j = 0; j < 4; j++)
+        MW_UNROLL
+    for (unsigned i = 0; i < R; i += 4)
+        *(float4 *)(tile + place(4 * c + j, r * R + i)) =
+            make_float4(part[i][j], part[i + 1][j], part[i + 2][j], part[i + 3][j]);
+}
+
+/* sums += factors times rows [row, end) of a matrix from `column` on, W columns wide: thread (r, c) has
+ * columns 4 c and, where W is 128, 64 + 4 c. `factors` is a tile by depth whose depth is the row, at
+ * most TILE of them; `stage` has room for one tile by row. The block has not met since `factors` was
+ * written; afterwards nobody needs either. */
+static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], float *stage,
+                                                   const float *factors, const Matrix *from,
+                                                   int row, int end, int column, unsigned R,
+                                                   unsigned W)
+{
+    const unsigned r = thread_row(), c = thread_column();
+    for (unsigned first = 0; first < TILE && row + (int)first < end; first += CHUNK) {
+        stage_by_row(stage, from, row + (int)first, column, W, TILE / R * COLUMNS);
+        __syncthreads();
+        MW_UNROLL_BY(4)
+        for (unsigned k = 0; k < CHUNK; k++) {
+            float x[MOST_ROWS], y[8];
+            rows_at(factors, first + k, r, R, x);
+            MW_UNROLL
+            for (unsigned j = 0; j < W / TILE; j++)
+                unpack(*(const float4 *)(stage + k * W + j * TILE + 4 * c), y + 4 * j);
+            MW_UNROLL
+            for (unsigned i = 0; i < R; i++)
+                MW_UNROLL
+            for (unsigned j = 0; j < W / COLUMNS; j++)
+                sums[i][j] += x[i] * y[j];
+        }
+        __syncthreads();
+    }
+}
+
+/* Writes sums * factor[i] to rows r R + i of a dense matrix that begins at `to`, of `rows` rows and
+ * `columns` columns that count from where the sums begin. */
+static __device__ __forceinline__ void store_sums(float *to, int64_t stride, int rows, int columns,
+                                                  int aligned, const float sums[MOST_ROWS][8],
+                                                  const float factor[MOST_ROWS], unsigned R,
+                                                  unsigned W)
+{
+    const unsigned r = thread_row(), c = thread_column();
+    MW_UNROLL
+    for (unsigned i = 0; i < R; i++)
+        MW_UNROLL
+    for (unsigned j = 0; j < W / COLUMNS; j += 4) {
+        const int column = (int)(j * COLUMNS + 4 * c);
+        const float4 value = make_float4(sums[i][j] * factor[i], sums[i][j + 1] * factor[i],
+                                         sums[i][j + 2] * factor[i], sums[i][j + 3] * factor[i]);
+        if ((int)(r * R + i) < rows)
+            store4(to + (r * R + i) * stride + column, columns - column, aligned, value);
+    }
+}
+
+/* ---- Rows ---- */
+
+static __device__ __forceinline__ float row_largest(float value)
+{
+    MW_UNROLL
+    for (int lanes = 1; lanes < COLUMNS; lanes *= 2)
+        value = fmaxf(value, __shfl_xor_sync(0xffffffff, value, lanes));
+    return value;
+}
+
+static __device__ __forceinline__ float row_sum(float value)
+{
+    MW_UNROLL
+    for (int lanes = 1; lanes < COLUMNS; lanes *= 2)
+        value += __shfl_xor_sync(0xffffffff, value, lanes);
+    return value;
+}
+
+#endif

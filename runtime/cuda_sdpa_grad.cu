@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* The gradient of attention on a GPU: routine sdpa_grad of runtime/routines.def.
+ *
+ * Three kernels, one after another. The first finds of every query the product delta of output and
+ * its gradient, and leaves it in the first element of the query's row of dq, which nobody needs
+ * before the last. The second has a block for a tile of keys, which goes over all queries that see
+ * them, of all heads that share them, and sums up dk and dv; the third one for a tile of queries,
+ * which goes over their keys for dq. Both make the probabilities again from the log-sum-exp of the
+ * forward pass, with P = exp(S - lse) and dS = P (dP - delta) (Dao et al., FlashAttention, NeurIPS
+ * 2022, section 3.1 and appendix B): two of seven products are computed twice, so that every sum is
+ * in one block and has a fixed order. The scratch is not used. Heads wider than 128 are done 128
+ * columns at a time.
+ *
+ * For sm_90: 128 registers (2 blocks of 256 threads on a multiprocessor), of which the kernels for dk
+ * and dv of heads over 64 spill 0.2 KiB, the others next to nothing; 33 KiB of shared memory. sm_80 is
+ * alike. */
+#include "runtime/cuda_sdpa.h"
+
+enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
+
+typedef struct {
+    const float *out, *lse, *dout;
+    float *dq, *dk, *dv;
+} Gradient;
+
+/* ---- delta ---- */
+
+/* A warp for each of `rows` rows of d. */
+static __global__ void sdpa_delta(const float *__restrict__ out, const float *__restrict__ dout,
+                                  float *__restrict__ dq, int64_t rows, int d)
+{
+    const int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    float sum = 0;
+    if (row < rows)
+        for (int i = (int)threadIdx.x % 32; i < d; i += 32)
+            sum += out[row * d + i] * dout[row * d + i];
+    for (int lanes = 1; lanes < 32; lanes *= 2)
+        sum += __shfl_xor_sync(0xffffffff, sum, lanes);
+    if (row < rows && threadIdx.x % 32 == 0)
+        dq[row * d] = sum;
+}
+
+/* ---- dk and dv ---- */
+
+/* What a tile of keys needs to know of the queries it meets. */
+typedef struct {
+    float lse[TILE], delta[TILE];
+} Queries;
+
+static __device__ __forceinline__ void meet(Queries *queries, const Sizes *z, const Gradient *grad,
+                                            const Place *at, int first)
+{
+    const int query = first + (int)threadIdx.x;
+    if (threadIdx.x >= TILE)
+        return;
+    const int64_t row = ((int64_t)at->b * z->s + (query < z->s ? query : 0)) * z->h + at->head;
+    queries->lse[threadIdx.x] = grad->lse[row];
+    queries->delta[threadIdx.x] = grad->dq[row * z->d];
+}
+
+/* Turns scores and their gradients' first factors into probabilities and gradients of scores. Rows
+ * are keys from `key` on, columns queries from `query` on. */
+static __device__ __forceinline__ void turn_keys(float scores[MOST_ROWS][4],
+                                                 float changes[MOST_ROWS][4],
+                                                 const Queries *queries, const Sizes *z, int query,
+                                                 int key)
+{
+    MW_UNROLL
+    for (unsigned j = 0; j < 4; j++) {
+        const unsigned column = 4 * thread_column() + j;
+        const float lse = queries->lse[column], delta = queries->delta[column];
+        const int asked = query + (int)column;
+        const int seen = asked < z->s ? keys_seen(z, asked) - key - (int)thread_row() * ROWS : 0;
+        MW_UNROLL
+        for (int i = 0; i < ROWS; i++) {
+            const float p = i < seen ? expf(scores[i][j] * z->scale - lse) : 0;
+            scores[i][j] = p;
+            changes[i][j] = p * (changes[i][j] - delta);
+        }
+    }
+}
+
+/* The queries of one head. */
+static __device__ __forceinline__ void add_head(float dk[MOST_ROWS][8], float dv[MOST_ROWS][8],
+                                                const Sizes *z, const Inputs *in,
+                                                const Gradient *grad, const Place *at, int column,
+                                                float *stage, float *weights, Queries *queries,
+                                                unsigned W)
+{
+    const Matrix q = queries_of(z, in->q, at->b, at->head);
+    const Matrix dout = dense_of(z, grad->dout, at->b, at->head);
+    const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
+    const int key = at->tile * TILE;
+    const int64_t first = z->causal && key > z->position ? key - z->position : 0;
+    for (int query = (int)(first / TILE * TILE); query < z->s; query += TILE) {
+        float scores[MOST_ROWS][4] = {{0}}, changes[MOST_ROWS][4] = {{0}};
+        meet(queries, z, grad, at, query);
+        score_tile(scores, stage, &k, key, &q, query, ROWS);
+        score_tile(changes, stage, &v, key, &dout, query, ROWS);
+        turn_keys(scores, changes, queries, z, query, key);
+        keep_by_depth(weights, scores, ROWS);
+        add_product(dv, stage, weights, &dout, query, z->s, column, ROWS, W);
+        keep_by_depth(weights, changes, ROWS);
+        add_product(dk, stage, weights, &q, query, z->s, column, ROWS, W);
+    }
+}
+
+/* dk and dv of a tile of keys, from `column` on, W wide. */
+static __device__ __forceinline__ void key_tile(const Sizes *z, const Inputs *in,
+                                                const Gradient *grad, Place at, int column,
+                                                float *stage, float *weights, Queries *queries,
+                                                unsigned W)
+{
+    const int heads = z->h / z->g, key = at.tile * TILE;
+    const int64_t stride = (int64_t)z->g * z->d;
+    const int64_t to = (((int64_t)at.b * z->t + key) * z->g + at.group) * z->d + column;
+    const float as_is[MOST_ROWS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const float scaled[MOST_ROWS] = {z->scale, z->scale, z->scale, z->scale,
+                                     z->scale, z->scale, z->scale, z->scale};
+    float dk[MOST_ROWS][8] = {{0}}, dv[MOST_ROWS][8] = {{0}};
+    for (at.head = at.group * heads; at.head < (at.group + 1) * heads; at.head++)
+        add_head(dk, dv, z, in, grad, &at, column, stage, weights, queries, W);
+    store_sums(grad->dk + to, stride, z->t - key, z->d - column, z->aligned, dk, scaled, ROWS, W);
+    store_sums(grad->dv + to, stride, z->t - key, z->d - column, z->aligned, dv, as_is, ROWS, W);
+}
+
+static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *in,
+                                                 const Gradient *grad, int batches, unsigned W)
+{
+    __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
+    __shared__ Queries queries;
+    const int groups = batches * z->g, which = (int)blockIdx.x % groups;
+    Place at;
+    at.tile = (int)blockIdx.x / groups;
+    at.b = which / z->g;
+    at.group = which % z->g;
+    at.head = 0;
+    for (int column = 0; column < z->d; column += (int)W)
+        key_tile(z, in, grad, at, column, (float *)stage, (float *)weights, &queries, W);
+}
+
+/* ---- dq ---- */
+
+/* As turn_keys, but rows are queries and columns keys, and only the gradients are wanted. */
+static __device__ __forceinline__ void turn_queries(float scores[MOST_ROWS][4],
+                                                    const float changes[MOST_ROWS][4],
+                                                    const float lse[ROWS],
+                                                    const float delta[ROWS], const Sizes *z,
+                                                    int query, int key)
+{
+    MW_UNROLL
+    for (int i = 0; i < ROWS; i++) {
+        const int seen = keys_seen(z, query + i) - key;
+        MW_UNROLL
+        for (int j = 0; j < 4; j++) {
+            const float p = j < seen ? expf(scores[i][j] * z->scale - lse[i]) : 0;
+            scores[i][j] = p * (changes[i][j] - delta[i]);
+        }
+    }
+}
+
+/* dq of a tile of queries, from `column` on, W wide. */
+static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *in,
+                                                  const Gradient *grad, const Place *at,
+                                                  const float lse[ROWS], const float delta[ROWS],
+                                                  int column, float *stage, float *weights,
+                                                  unsigned W)
+{
+    const Matrix q = queries_of(z, in->q, at->b, at->head);
+    const Matrix dout = dense_of(z, grad->dout, at->b, at->head);
+    const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
+    const int query = at->tile * TILE, keys = keys_of_tile(z, at->tile);
+    const float scaled[MOST_ROWS] = {z->scale, z->scale, z->scale, z->scale,
+                                     z->scale, z->scale, z->scale, z->scale};
+    float dq[MOST_ROWS][8] = {{0}};
+    for (int key = 0; key < keys; key += TILE) {
+        float scores[MOST_ROWS][4] = {{0}}, changes[MOST_ROWS][4] = {{0}};
+        score_tile(scores, stage, &q, query, &k, key, ROWS);
+        score_tile(changes, stage, &dout, query, &v, key, ROWS);
+        turn_queries(scores, changes, lse, delta, z, query + (int)thread_row() * ROWS,
+                     key + (int)thread_column() * 4);
+        keep_by_depth(weights, scores, ROWS);
+        add_product(dq, stage, weights, &k, key, keys, column, ROWS, W);
+    }
+    store_sums(grad->dq + dense_at(z, at->b, at->head, query) + column, (int64_t)z->h * z->d,
+               z->s - query, z->d - column, z->aligned, dq, scaled, ROWS, W);
+}
+
+static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in,
+                                                   const Gradient *grad, int batches, unsigned W)
+{
+    __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
+    const Place at = query_place(z, batches);
+    float lse[ROWS], delta[ROWS];
+    MW_UNROLL
+    for (int i = 0; i < ROWS; i++) {
+        const int query = at.tile * TILE + (int)thread_row() * ROWS + i;
+        const int64_t row = ((int64_t)at.b * z->s + (query < z->s ? query : 0)) * z->h + at.head;
+        lse[i] = grad->lse[row];
+        delta[i] = grad->dq[row * z->d];
+    }
+    for (int column = 0; column < z->d; column += (int)W)
+        query_tile(z, in, grad, &at, lse, delta, column, (float *)stage, (float *)weights, W);
+}
+
+/* ---- The kernels: for heads of up to 64, any other, and rows that are anywhere ---- */
+
+#define KERNEL(name, block, is_aligned, width)                                                     \
+    static __global__ void __launch_bounds__(THREADS, 2)                                           \
+        name(Sizes z, Inputs in, Gradient grad, int batches)                                       \
+    {                                                                                              \
+        z.aligned = is_aligned;                                                                    \
+        block(&z, &in, &grad, batches, width);                                                     \
+    }
+KERNEL(sdpa_keys_64, key_block, 1, 64)
+KERNEL(sdpa_keys_wide, key_block, 1, MOST_WIDTH)
+KERNEL(sdpa_keys_any, key_block, 0, MOST_WIDTH)
+KERNEL(sdpa_queries_64, query_block, 1, 64)
+KERNEL(sdpa_queries_wide, query_block, 1, MOST_WIDTH)
+KERNEL(sdpa_queries_any, query_block, 0, MOST_WIDTH)
+#undef KERNEL
+
+static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, int batches,
+                   void *stream)
+{
+    const int key_blocks = batches * z->g * tiles_of(z->t);
+    const int query_blocks = batches * z->h * tiles_of(z->s);
+    if (!z->aligned) {
+        MW_LAUNCH(sdpa_keys_any, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
+        MW_LAUNCH(sdpa_queries_any, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+    } else if (z->d <= 64) {
+        MW_LAUNCH(sdpa_keys_64, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
+        MW_LAUNCH(sdpa_queries_64, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+    } else {
+        MW_LAUNCH(sdpa_keys_wide, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
+        MW_LAUNCH(sdpa_queries_wide, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+    }
+}
+
+MW_C_BEGIN
+
+void mw_cuda_sdpa_grad(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    const Inputs in = inputs_of(operands, args);
+    const int batches = (int)args[MW_SDPA_B].i;
+    Sizes z = sizes_of(args, &in);
+    Gradient grad;
+    grad.out = (const float *)operands[3];
+    grad.lse = (const float *)operands[4];
+    grad.dout = (const float *)operands[5];
+    grad.dq = (float *)operands[6];
+    grad.dk = (float *)operands[7];
+    grad.dv = (float *)operands[8];
+    z.aligned = z.aligned && is_aligned(grad.dout, 0, z.d) && is_aligned(grad.dq, 0, z.d) &&
+                is_aligned(grad.dk, 0, z.d) && is_aligned(grad.dv, 0, z.d);
+    const int64_t rows = (int64_t)batches * z.s * z.h;
+    MW_LAUNCH(sdpa_delta, (rows + WARPS - 1) / WARPS, THREADS, stream,
+              (grad.out, grad.dout, grad.dq, rows, z.d));
+    launch(&z, &in, &grad, batches, stream);
+}
+
+MW_C_END

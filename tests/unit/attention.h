@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calls of routines with operands of just the size they reach; attention and its gradient against
+ * plain loops in double precision, over a table of shapes. */
+#ifndef MW_TESTS_UNIT_ATTENTION_H
+#define MW_TESTS_UNIT_ATTENTION_H
+
+#include "runtime/routine.h"
+
+/* Operands with exactly the bytes that a call reaches; the ends are checked by sanitizers and by
+ * what stands behind them. */
+typedef struct {
+    MwRoutine routine;
+    MwKernelArg args[32];
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    void *operands[MW_ROUTINE_MAX_OPERANDS];
+} Call;
+
+enum { CALL_GUARD_BYTES = 64 }; /* behind every operand */
+
+/* What call_allocate puts into an operand: small numbers that repeat nowhere near. */
+float call_sample(int64_t element, int operand);
+/* With the arguments given, the operands. */
+void call_allocate(Call *call);
+/* Checks that nothing was written behind the operands, and frees them. */
+void call_release(Call *call);
+
+/* Sizes as in runtime/routines.def; `pad` elements between rows and before the first. */
+typedef struct {
+    int64_t b, s, t, h, g, d;
+    bool causal;
+    int64_t position, pad;
+} Attention;
+
+enum { ATTENTIONS = 18 };
+extern const Attention attentions[ATTENTIONS];
+
+Call attention_call(MwRoutine routine, const Attention *z);
+
+/* Runs a call on the device that is tested. */
+typedef void RunCall(Call *call);
+
+/* Runs sdpa, or that and sdpa_grad, on shape `index`, and compares all they give; errors up to
+ * `tolerance`, relative to the largest element. */
+void attention_check(int index, RunCall *run, double tolerance);
+void attention_grad_check(int index, RunCall *run, double tolerance);
+
+#endif
