@@ -7,6 +7,7 @@
 #include "runtime/device_cuda.h"
 
 #include "runtime/cuda_gemm.h"
+#include "runtime/cuda_routines.h"
 #include "runtime/mpi_parcels.h"
 #include "runtime/routine.h"
 
@@ -179,33 +180,39 @@ static bool run_copy(MwDevice *device, const MwCall *call, MwFault *fault)
     return cuda_copy(device, call->operands[1], call->operands[0], call->args[0].i, fault);
 }
 
+/* Errors of earlier calls, which the GPU met meanwhile, may show here too. */
+static bool launch(const Cuda *cuda, MwKernel *kernel, const char *name, const MwCall *call,
+                   MwFault *fault)
+{
+    kernel(call->operands, call->args, cuda->stream);
+    return mw_cuda_check(cudaGetLastError(), name, fault);
+}
+
+static bool run_sdpa(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    return launch((Cuda *)device, mw_cuda_sdpa, "sdpa", call, fault);
+}
+
+static bool run_sdpa_grad(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    return launch((Cuda *)device, mw_cuda_sdpa_grad, "sdpa_grad", call, fault);
+}
+
 typedef bool Routine(MwDevice *device, const MwCall *call, MwFault *fault);
 
 static Routine *const routines[MW_ROUTINE_COUNT] = {
-    [MW_ROUTINE_GEMM] = run_gemm,
-    [MW_ROUTINE_ZERO] = run_zero,
+    [MW_ROUTINE_GEMM] = run_gemm,           [MW_ROUTINE_SDPA] = run_sdpa,
+    [MW_ROUTINE_SDPA_GRAD] = run_sdpa_grad, [MW_ROUTINE_ZERO] = run_zero,
     [MW_ROUTINE_COPY] = run_copy,
 };
 
-static bool run_routine(MwDevice *device, const MwCall *call, MwFault *fault)
-{
-    Routine *routine = routines[call->instr->target];
-    return routine ? routine(device, call, fault)
-                   : mw_fault_set(fault, "there is no %s for GPUs yet",
-                                  mw_routine_info((MwRoutine)call->instr->target)->name);
-}
-
-/* Errors of earlier calls, which the GPU met meanwhile, may show here too. */
-static bool run_kernel(const Cuda *cuda, const MwCall *call, MwFault *fault)
-{
-    cuda->kernels[call->instr->target](call->operands, call->args, cuda->stream);
-    return mw_cuda_check(cudaGetLastError(), cuda->plan->kernels[call->instr->target].name, fault);
-}
-
 static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
 {
-    return call->instr->kind == MW_INSTR_KERNEL ? run_kernel((Cuda *)device, call, fault)
-                                                : run_routine(device, call, fault);
+    const Cuda *cuda = (Cuda *)device;
+    const int target = call->instr->target;
+    return call->instr->kind == MW_INSTR_KERNEL
+               ? launch(cuda, cuda->kernels[target], cuda->plan->kernels[target].name, call, fault)
+               : routines[target](device, call, fault);
 }
 
 /* ---- The device ---- */
