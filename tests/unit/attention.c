@@ -57,6 +57,7 @@ const Attention attentions[ATTENTIONS] = {
     {1, 70, 100, 2, 2, 128, false, 0, 4}, {1, 65, 65, 2, 1, 96, true, 0, 0},
     {1, 66, 67, 1, 1, 130, true, 1, 0},   {1, 20, 70, 2, 1, 260, true, 50, 8},
     {2, 64, 128, 2, 1, 64, true, 64, 0},  {1, 67, 3, 2, 2, 65, false, 0, 1},
+    {1, 5, 100, 2, 1, 64, true, 0, 0},
 };
 
 Call attention_call(MwRoutine routine, const Attention *z)

@@ -31,7 +31,7 @@ typedef struct {
     int64_t position, pad;
 } Attention;
 
-enum { ATTENTIONS = 18 };
+enum { ATTENTIONS = 19 };
 extern const Attention attentions[ATTENTIONS];
 
 Call attention_call(MwRoutine routine, const Attention *z);
