@@ -31,5 +31,7 @@ bool fake_never(void *state);
 bool fake_turn(void);
 /* Waits for all that is queued on the stream: what runs at once, as kernels do, comes after it. */
 void fake_drain(cudaStream_t stream);
+/* That for kernels that tests/kernels/cuda_shim.h runs. */
+void cuda_shim_before_launch(void *stream);
 
 #endif

@@ -103,13 +103,17 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
             while (cuda_shim_next())                                                               \
                 kernel arguments;                                                                  \
         }                                                                                          \
-        (void)(stream);                                                                            \
+        if (cuda_shim_before_launch)                                                               \
+            cuda_shim_before_launch(stream);                                                       \
         cuda_shim_launching();                                                                     \
     } while (0)
 #define MW_UNROLL
 #define MW_UNROLL_BY(turns)
 #define MW_C_BEGIN
 #define MW_C_END
+
+/* For programs whose streams are queues: does what is queued, since launches run at once. */
+void cuda_shim_before_launch(void *stream) __attribute__((weak));
 
 void cuda_shim_launch(const char *kernel, int grid, int block, void *frame, char *shared,
                       char *shared_end);
