@@ -334,6 +334,6 @@ bool mw_codegen_executable(MwArena *arena, const MwPlan *plan, const char *cuda_
                .diags = diags,
                .plan = plan,
                .target = find_target(plan, diags),
-               .cuda_arch = cuda_arch};
+               .cuda_arch = cuda_arch ? cuda_arch : MW_CUDA_ARCH};
     return b.target && make(&b, path);
 }

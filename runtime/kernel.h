@@ -26,7 +26,8 @@ typedef struct {
 #define MW_KERNEL_C_FLAGS                                                                          \
     "-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math"
 
-/* How units of CUDA C are compiled, besides what for. */
-#define MW_KERNEL_CUDA_FLAGS "-O3", "-std=c++17"
+/* How units of CUDA C are compiled, besides what for; they are linked without the library of C++. */
+#define MW_KERNEL_CUDA_FLAGS                                                                       \
+    "-O3", "-std=c++17", "-Xcompiler", "-fno-exceptions,-fno-threadsafe-statics"
 
 #endif

@@ -45,7 +45,9 @@ static const struct argp_option plan_options[] = {
      "What to compile for: a .cluster file, or N ranks of this machine (local:1)", GROUP_PLAN},
     {"backend", OPTION_BACKEND, "cpu|cuda", 0, "Kind of devices (as the cluster says)", GROUP_PLAN},
     {"cuda-arch", OPTION_CUDA_ARCH, "LIST", 0,
-     "GPUs that executables for cuda run on, by compute capability (80,90)", GROUP_PLAN},
+     "GPUs that executables for cuda run on, by compute capability, 80,90 say (what "
+     "meshwright was built for)",
+     GROUP_PLAN},
     {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, 2x4 say (the best of all)", GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, 'layers.*.mlp.w1=[R, S1]' say", GROUP_PLAN},
@@ -251,7 +253,6 @@ void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what,
     const struct argp_child children[] = {{&model, 0, NULL, 0}, {0}};
     const struct argp plan = {plan_options, parse_plan_option, NULL, NULL, children, NULL, NULL};
     options->cluster = "local:1";
-    options->cuda_arch = "80,90";
     options->compile.solve_time_s = 5;
     options->pipeline.stop_after = MW_PASS_COUNT;
     options->pipeline.dump_after = MW_PASS_COUNT;

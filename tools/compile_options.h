@@ -14,8 +14,8 @@ typedef struct {
     const char *model; /* path of the .graph file */
     const char *output;
     const char *cluster;
-    const char *backend; /* NULL: as the cluster says */
-    const char *cuda_arch;
+    const char *backend;   /* NULL: as the cluster says */
+    const char *cuda_arch; /* NULL: not given */
     MW_VEC(MwDefine) defines;
     MW_VEC(const char *) pins;
     MwCompileOptions compile;

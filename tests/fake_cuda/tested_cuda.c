@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A GPU of the fake, for tests that know nothing of CUDA. Kernels, theirs and those of the runtime, are
- * functions of the host which run at once: before each, what is queued is done. */
+/* A GPU of the fake, for tests that know nothing of CUDA. Their kernels are functions of the host
+ * which run at once: before each, what is queued is done. */
 #include "runtime/device_cuda.h"
-#include "runtime/routine.h"
 #include "tests/fake_cuda/fake.h"
 #include "tests/unit/tested_device.h"
 
 static bool (*run_call)(MwDevice *device, const MwCall *call, MwFault *fault);
 
-static bool is_of_kernels(const MwPlanInstr *instr)
-{
-    return instr->kind == MW_INSTR_KERNEL || instr->target == MW_ROUTINE_SDPA ||
-           instr->target == MW_ROUTINE_SDPA_GRAD;
-}
-
 static bool run_in_order(MwDevice *device, const MwCall *call, MwFault *fault)
 {
-    if (is_of_kernels(call->instr))
+    if (call->instr->kind == MW_INSTR_KERNEL)
         fake_drain(mw_device_cuda_stream(device));
     return run_call(device, call, fault);
 }
