@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/intern.h"
 #include "base/new_file.h"
+#include "base/process.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -246,6 +247,34 @@ static const char *names_in(MwArena *arena, const char *folder)
     return text.at;
 }
 
+START_TEST(programs_are_run)
+{
+    static const struct {
+        const char *script;
+        int status;
+    } cases[] = {{"exit 0", 0}, {"exit 3", 3}, {"kill -9 $$", 1}};
+    MwArena *arena = mw_arena_new();
+    const char *words[] = {"sh", "-c", "echo \"$0\"", "a b", NULL};
+    const char *folder = scratch_folder(arena);
+    const char *path = mw_arena_printf(arena, "%s/out", folder);
+    size_t bytes;
+    const int output = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_eq(mw_process_run(words, output), 0);
+    close(output);
+    ck_assert_str_eq(mw_file_read(arena, path, &bytes), "a b\n");
+    unlink(path);
+    rmdir(folder);
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        words[2] = cases[i].script;
+        ck_assert_int_eq(mw_process_run(words, -1), cases[i].status);
+    }
+    words[0] = "/none/sh";
+    ck_assert_int_eq(mw_process_run(words, -1), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(a_new_file_appears_when_it_is_complete)
 {
     MwArena *arena = mw_arena_new();
@@ -350,6 +379,7 @@ int main(void)
     tcase_add_test(tests, diagnostics_show_line_and_caret);
     tcase_add_test(tests, words_are_quoted_for_the_shell);
     tcase_add_test(tests, long_lines_are_cut_around_the_caret);
+    tcase_add_test(tests, programs_are_run);
     tcase_add_test(tests, a_new_file_appears_when_it_is_complete);
     tcase_add_test(tests, devices_are_not_read);
     tcase_add_test(tests, scratch_files_go_where_the_user_says);
