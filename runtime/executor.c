@@ -141,7 +141,8 @@ static bool start_weights(const MwExecutor *executor, bool accumulators_only, Mw
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 {
     executor->seed = seed;
-    return start_weights(executor, false, fault);
+    return executor->transport->table->open(executor->transport, fault) &&
+           start_weights(executor, false, fault);
 }
 
 /* ---- Instructions ---- */

@@ -28,7 +28,7 @@ typedef struct {
 MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device,
                             MwTransport *transport, MwTrace *trace, MwFault *fault);
 
-/* Sets every weight and state to its initial value. */
+/* Sets every weight and state to its initial value. Collective over all ranks; once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
 /* Runs the tasks of one step, 1 first. `*loss` is the step's loss; NaN where the plan has none. */
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,

@@ -3,13 +3,30 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <string.h>
 
 /* Above that of messages between hosts. */
 enum { FIRST_TAG = 16 };
 
+/* On the host, of a buffer that is not. Elements between those of the messages are not the messages'
+ * to change. */
+typedef struct {
+    MwDevice *device;
+    char *at;     /* the part of the buffer, on the device */
+    char *memory; /* [bytes]; NULL where the buffer is the host's */
+    char *
+        whole; /* [bytes] to put what came among what is there; NULL where there is nothing between */
+    int64_t bytes;
+    const MwBlock *boxes; /* of the messages */
+    int64_t offset;       /* of the part in the buffer: bytes */
+} Image;
+
 struct MwParcels {
     MPI_Request *requests;
     int count;
+    bool sends;
+    bool is_expected; /* what is received is not on the device yet */
+    Image image;
 };
 
 bool mw_mpi_check(int status, const char *call, MwFault *fault)
@@ -55,6 +72,66 @@ static bool box_type(const MwBlock *box, MPI_Datatype *type, MwFault *fault)
            CALL(MPI_Type_commit, type);
 }
 
+/* ---- Images ---- */
+
+/* The bytes of the buffer that a box takes, from the first to the last; adds those it uses. */
+static void add_span(const MwBlock *box, int64_t *begin, int64_t *end, int64_t *used)
+{
+    const int64_t bytes = mw_type_bytes(box->global.type);
+    for (MwRun run = {0}; mw_block_next_run(box, &run);) {
+        *begin = mw_min(*begin, run.global * bytes);
+        *end = mw_max(*end, (run.global + run.count) * bytes);
+        *used += run.count * bytes;
+    }
+}
+
+static Image make_image(MwArena *arena, MwDevice *device, char *buffer, const MwParcel *parcels,
+                        int count, bool sends)
+{
+    int64_t begin = INT64_MAX, end = 0, used = 0;
+    MwBlock *boxes = MW_NEW(arena, MwBlock, count);
+    for (int i = 0; i < count; i++) {
+        boxes[i] = parcels[i].box;
+        add_span(&boxes[i], &begin, &end, &used);
+    }
+    const size_t bytes = (size_t)(end - begin);
+    return (Image){.device = device,
+                   .at = buffer + begin,
+                   .memory = mw_arena_alloc(arena, bytes),
+                   .whole = sends || used == end - begin ? NULL : mw_arena_alloc(arena, bytes),
+                   .bytes = end - begin,
+                   .boxes = boxes,
+                   .offset = begin};
+}
+
+static void add_boxes(const Image *image, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const int64_t bytes = mw_type_bytes(image->boxes[i].global.type);
+        for (MwRun run = {0}; mw_block_next_run(&image->boxes[i], &run);) {
+            const int64_t at = run.global * bytes - image->offset;
+            memcpy(image->whole + at, image->memory + at, (size_t)(run.count * bytes));
+        }
+    }
+}
+
+/* Brings what came to the device. */
+static bool land(MwParcels *parcels, MwFault *fault)
+{
+    const Image *image = &parcels->image;
+    const MwDeviceTable *table = image->device->table;
+    parcels->is_expected = false;
+    if (image->whole) {
+        if (!table->copy_out(image->device, image->whole, image->at, image->bytes, fault))
+            return false;
+        add_boxes(image, parcels->count);
+    }
+    return table->copy_in(image->device, image->at, image->whole ? image->whole : image->memory,
+                          image->bytes, fault);
+}
+
+/* ---- Requests ---- */
+
 static bool make_request(void *at, int count, MPI_Datatype type, int peer, bool sends, int tag,
                          MPI_Request *request, MwFault *fault)
 {
@@ -89,13 +166,19 @@ static bool check_tag(int tag, MwFault *fault)
            mw_fault_set(fault, "MPI has no tag for transfer %d", tag);
 }
 
-MwParcels *mw_mpi_parcels_new(MwArena *arena, void *buffer, const MwParcel *parcels, int count,
-                              bool sends, int tag, MwFault *fault)
+MwParcels *mw_mpi_parcels_new(MwArena *arena, MwDevice *device, void *buffer,
+                              const MwParcel *parcels, int count, bool sends, int tag,
+                              MwFault *fault)
 {
     MwParcels *packed = MW_NEW(arena, MwParcels, 1);
     packed->requests = MW_NEW(arena, MPI_Request, count);
+    packed->sends = sends;
     if (!check_tag(tag, fault))
         return NULL;
+    if (!device->is_host) {
+        packed->image = make_image(arena, device, buffer, parcels, count, sends);
+        buffer = packed->image.memory - packed->image.offset;
+    }
     for (; packed->count < count; packed->count++)
         if (!pack_parcel(buffer, &parcels[packed->count], sends, FIRST_TAG + tag,
                          &packed->requests[packed->count], fault))
@@ -106,6 +189,12 @@ MwParcels *mw_mpi_parcels_new(MwArena *arena, void *buffer, const MwParcel *parc
 /* One by one: messages between two ranks keep this order. */
 bool mw_mpi_parcels_begin(MwParcels *parcels, MwFault *fault)
 {
+    const Image *image = &parcels->image;
+    if (image->memory && parcels->sends &&
+        !image->device->table->copy_out(image->device, image->memory, image->at, image->bytes,
+                                        fault))
+        return false;
+    parcels->is_expected = image->memory && !parcels->sends;
     for (int i = 0; i < parcels->count; i++)
         if (!CALL(MPI_Start, &parcels->requests[i]))
             return false;
@@ -117,12 +206,13 @@ bool mw_mpi_parcels_test(MwParcels *parcels, bool *done, MwFault *fault)
     int flag = 1;
     bool good = CALL(MPI_Testall, parcels->count, parcels->requests, &flag, MPI_STATUSES_IGNORE);
     *done = flag;
-    return good;
+    return good && (!flag || !parcels->is_expected || land(parcels, fault));
 }
 
 bool mw_mpi_parcels_wait(MwParcels *parcels, MwFault *fault)
 {
-    return CALL(MPI_Waitall, parcels->count, parcels->requests, MPI_STATUSES_IGNORE);
+    return CALL(MPI_Waitall, parcels->count, parcels->requests, MPI_STATUSES_IGNORE) &&
+           (!parcels->is_expected || land(parcels, fault));
 }
 
 void mw_mpi_parcels_free(MwParcels *parcels)

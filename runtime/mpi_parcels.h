@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages between devices whose memory is the host's, as persistent requests of MPI: nothing is
- * copied together, and nothing allocated, when they begin. */
+/* Messages between devices as persistent requests of MPI: nothing is copied together, and nothing
+ * allocated, when they begin. Where the memory of devices is not the host's they go through an image on
+ * the host: of the part of the buffer from their first element to their last. */
 #ifndef MW_RUNTIME_MPI_PARCELS_H
 #define MW_RUNTIME_MPI_PARCELS_H
 
 #include "runtime/transport.h"
 
 /* As the functions of MwTransportTable. */
-MwParcels *mw_mpi_parcels_new(MwArena *arena, void *buffer, const MwParcel *parcels, int count,
-                              bool sends, int tag, MwFault *fault);
+MwParcels *mw_mpi_parcels_new(MwArena *arena, MwDevice *device, void *buffer,
+                              const MwParcel *parcels, int count, bool sends, int tag,
+                              MwFault *fault);
 bool mw_mpi_parcels_begin(MwParcels *parcels, MwFault *fault);
 bool mw_mpi_parcels_test(MwParcels *parcels, bool *done, MwFault *fault);
 bool mw_mpi_parcels_wait(MwParcels *parcels, MwFault *fault);

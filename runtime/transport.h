@@ -39,6 +39,9 @@ typedef struct {
      * transport. */
     MwParcels *(*pack)(MwTransport *transport, MwDevice *device, void *buffer,
                        const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault);
+    /* All is packed: connects what the messages need. Collective over all ranks; once, before the
+     * first begin. */
+    bool (*open)(MwTransport *transport, MwFault *fault);
     /* After what was queued on the device. The buffer is the transport's until they are done. */
     bool (*begin)(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault);
     /* Whether they are done, as those are that never began; for what is queued on the device from

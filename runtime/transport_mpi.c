@@ -3,8 +3,10 @@
  * memory (shared.h); other groups send messages, and combine them in the same order, so that both
  * give the same bits.
  *
- * Allocated in join and arena, and nothing after: the communicators, the arena, and for groups that
- * span machines STAGE_BYTES for what comes in. */
+ * Where the memory of devices is not the host's, exchanges go through pieces on the host.
+ *
+ * Allocated in join and arena, and nothing after: the communicators, the arena, for groups that span
+ * machines STAGE_BYTES for what comes in, and for devices that are not the host twice as much. */
 #include "base/vec.h"
 #include "runtime/mpi_parcels.h"
 #include "runtime/shared.h"
@@ -38,6 +40,8 @@ typedef struct {
     void *device_arena;
     int64_t arena_bytes;
     char *stage;
+    /* [STAGE_BYTES] each, for devices whose memory is not the host's, and shared as arenas are */
+    char *outgoing, *incoming;
     MW_VEC(MwParcels *) parcels;
     int *counts, *places; /* [2 * members] for MPI_Alltoallv and MPI_Allgatherv */
 } Mpi;
@@ -160,24 +164,38 @@ static bool share_group(Mpi *mpi, int axis, const Place *places, MwFault *fault)
     return true;
 }
 
+/* Memory on the host that the machine's other ranks reach; NULL where that cannot be had. */
+static bool share_memory(Mpi *mpi, int64_t bytes, char **memory, MwFault *fault)
+{
+    Place *places = MW_NEW(mpi->arena, Place, mpi->node_size);
+    bool shared = false;
+    if (mpi->may_share && !share_arena(mpi, bytes, places, &shared, fault))
+        return false;
+    for (int a = 0; a < mpi->axis_count; a++)
+        if (shared && !share_group(mpi, a, places, fault))
+            return false;
+    *memory = shared ? mpi->memory[mpi->node_rank].arena : NULL;
+    return true;
+}
+
 static void *mpi_arena(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault)
 {
     Mpi *mpi = (Mpi *)transport;
-    Place *places = MW_NEW(mpi->arena, Place, mpi->node_size);
-    bool shared = false;
-    mpi->arena_bytes = bytes;
-    if (device->is_host && mpi->may_share && !share_arena(mpi, bytes, places, &shared, fault))
-        return NULL;
     bool needs_stage = false;
-    for (int a = 0; a < mpi->axis_count; a++) {
-        if (shared && !share_group(mpi, a, places, fault))
-            return NULL;
+    char *shared;
+    mpi->arena_bytes = bytes;
+    if (!share_memory(mpi, device->is_host ? bytes : 2 * STAGE_BYTES, &shared, fault))
+        return NULL;
+    for (int a = 0; a < mpi->axis_count; a++)
         needs_stage |= !mpi->groups[a].is_shared && mpi->groups[a].members > 1;
-    }
     if (needs_stage)
         mpi->stage = mw_arena_alloc(mpi->arena, STAGE_BYTES);
-    if (shared)
-        return mpi->memory[mpi->node_rank].arena;
+    if (device->is_host && shared)
+        return shared;
+    if (!device->is_host) {
+        mpi->outgoing = shared ? shared : mw_arena_alloc(mpi->arena, 2 * STAGE_BYTES);
+        mpi->incoming = mpi->outgoing + STAGE_BYTES;
+    }
     return mpi->device_arena = device->table->alloc(device, bytes, fault);
 }
 
@@ -299,6 +317,56 @@ static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange
     MW_UNREACHABLE();
 }
 
+/* ---- Exchanges ---- */
+
+/* Between buffers on the host. */
+static bool exchange_on_host(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    if (!group->is_shared)
+        return exchange_messages(mpi, group, exchange, fault);
+    mw_shared_exchange(&group->shared, exchange);
+    return true;
+}
+
+/* `blocks` pieces of `bytes` each between a buffer of the device, where they are `stride` bytes apart,
+ * and the host, where they follow each other. */
+static bool copy_blocks(MwDevice *device, bool out, char *at, int64_t stride, char *host,
+                        int64_t bytes, int blocks, MwFault *fault)
+{
+    for (int b = 0; b < blocks; b++)
+        if (!(out ? device->table->copy_out(device, host + b * bytes, at + b * stride, bytes, fault)
+                  : device->table->copy_in(device, at + b * stride, host + b * bytes, bytes,
+                                           fault)))
+            return false;
+    return true;
+}
+
+/* The same elements of every block of source and result at a time: they are an exchange too. */
+static bool exchange_pieces(Mpi *mpi, MwDevice *device, Group *group, const MwExchange *exchange,
+                            MwFault *fault)
+{
+    const MwCollective kind = exchange->kind;
+    const bool scatters = kind == MW_REDUCE_SCATTER || kind == MW_ALL_TO_ALL;
+    const bool gathers = kind == MW_ALL_GATHER || kind == MW_ALL_TO_ALL;
+    const int sources = scatters ? group->members : 1, results = gathers ? group->members : 1;
+    const int64_t bytes = mw_type_bytes(exchange->type), block = exchange->count / sources;
+    const int64_t most = mw_max(1, STAGE_BYTES / (group->members * bytes));
+    MwExchange piece = *exchange;
+    piece.source = mpi->outgoing;
+    piece.destination = mpi->incoming;
+    for (int64_t begin = 0; begin < block; begin += most) {
+        const int64_t count = mw_min(most, block - begin);
+        piece.count = sources * count;
+        if (!copy_blocks(device, true, (char *)(uintptr_t)exchange->source + begin * bytes,
+                         block * bytes, mpi->outgoing, count * bytes, sources, fault) ||
+            !exchange_on_host(mpi, group, &piece, fault) ||
+            !copy_blocks(device, false, (char *)exchange->destination + begin * bytes,
+                         block * bytes, mpi->incoming, count * bytes, results, fault))
+            return false;
+    }
+    return true;
+}
+
 static bool mpi_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
                          MwFault *fault)
 {
@@ -308,10 +376,8 @@ static bool mpi_exchange(MwTransport *transport, MwDevice *device, const MwExcha
         return exchange->destination == exchange->source ||
                device->table->copy(device, exchange->destination, exchange->source,
                                    exchange->count * mw_type_bytes(exchange->type), fault);
-    if (!group->is_shared)
-        return exchange_messages(mpi, group, exchange, fault);
-    mw_shared_exchange(&group->shared, exchange);
-    return true;
+    return device->is_host ? exchange_on_host(mpi, group, exchange, fault)
+                           : exchange_pieces(mpi, device, group, exchange, fault);
 }
 
 /* ---- Messages between devices ---- */
@@ -320,16 +386,19 @@ static MwParcels *mpi_pack(MwTransport *transport, MwDevice *device, void *buffe
                            const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
 {
     Mpi *mpi = (Mpi *)transport;
-    if (!device->is_host) {
-        mw_fault_set(fault, "MPI does not reach the memory of a %s device", device->table->name);
-        return NULL;
-    }
-    MwParcels *packed = mw_mpi_parcels_new(mpi->arena, buffer, parcels, count, sends, tag, fault);
+    MwParcels *packed =
+        mw_mpi_parcels_new(mpi->arena, device, buffer, parcels, count, sends, tag, fault);
     if (packed)
         mw_vec_push(mpi->arena, &mpi->parcels, packed);
     for (int a = 0; a < mpi->axis_count; a++)
         mpi->groups[a].shared.idle = mw_mpi_parcels_progress;
     return packed;
+}
+
+static bool mpi_open(MwTransport *transport, MwFault *fault)
+{
+    (void)transport, (void)fault;
+    return true;
 }
 
 static bool mpi_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
@@ -429,6 +498,7 @@ static const MwTransportTable mpi_table = {
     .arena = mpi_arena,
     .exchange = mpi_exchange,
     .pack = mpi_pack,
+    .open = mpi_open,
     .begin = mpi_begin,
     .test = mpi_test,
     .wait = mpi_wait,

@@ -58,6 +58,12 @@ static MwParcels *solo_pack(MwTransport *transport, MwDevice *device, void *buff
     return packed;
 }
 
+static bool solo_open(MwTransport *transport, MwFault *fault)
+{
+    (void)transport, (void)fault;
+    return true;
+}
+
 /* A copy onto itself reads all of what is sent. */
 static bool solo_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
 {
@@ -133,6 +139,7 @@ static const MwTransportTable solo_table = {
     .arena = solo_arena,
     .exchange = solo_exchange,
     .pack = solo_pack,
+    .open = solo_open,
     .begin = solo_begin,
     .test = solo_test,
     .wait = solo_wait,

@@ -3,6 +3,7 @@
  * pipeline_run MESHES DEVICES MICRO_BATCHES [options of a run]. */
 #include "runtime/run.h"
 #include "tests/unit/pipeline_plan.h"
+#include "tools/backends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: pipeline_run MESHES DEVICES MICRO_BATCHES [options]\n");
         return 2;
     }
-    static const MwBackend *const backends[] = {&mw_backend_cpu, NULL};
     MwArena *arena = mw_arena_new();
     const MwPlan *plan = pipeline_plan(arena, atoi(argv[1]), atoi(argv[2]), atoi(argv[3]));
     argv[3] = argv[0];
-    int status = mw_run_main(argc - 3, argv + 3, plan, mw_kernel_table, backends);
+    int status = mw_run_main(argc - 3, argv + 3, plan, mw_kernel_table, mw_backends);
     mw_arena_free(&arena);
     return status;
 }

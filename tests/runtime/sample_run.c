@@ -2,6 +2,7 @@
 /* The sample plan as a program: sample_run RANKS MICRO_BATCHES [options of a run]. */
 #include "runtime/run.h"
 #include "tests/unit/sample_plan.h"
+#include "tools/backends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: sample_run RANKS MICRO_BATCHES [options]\n");
         return 2;
     }
-    static const MwBackend *const backends[] = {&mw_backend_cpu, NULL};
     MwArena *arena = mw_arena_new();
     const MwPlan *plan = sample_plan(arena, atoi(argv[1]), atoi(argv[2]));
     argv[2] = argv[0];
-    int status = mw_run_main(argc - 2, argv + 2, plan, mw_kernel_table, backends);
+    int status = mw_run_main(argc - 2, argv + 2, plan, mw_kernel_table, mw_backends);
     mw_arena_free(&arena);
     return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every collective on every axis of a mesh, in every type, exactly: sources are small integers, so
- * that the results are known to the bit. Run under mpirun: test_exchange MESH shared|messages. */
-#include "runtime/transport.h"
+ * that the results are known to the bit. Run under mpirun: test_exchange MESH WAY (ways.h). */
 #include "tests/reference/element.h"
+#include "tests/runtime/ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,12 +13,13 @@ typedef struct {
     MwDevice *device;
     MwMeshShape mesh;
     int coordinate[MW_MAX_AXES];
-    char *arena;
+    char *arena;           /* on the device */
+    char *source, *result; /* [HALF_BYTES], on the host */
     int tests;
     bool failed;
 } Test;
 
-enum { ARENA_BYTES = 32 << 20 };
+enum { HALF_BYTES = 16 << 20 };
 
 /* Rank of the member at coordinate `member` of this rank's group on `axis`. */
 static int member_rank(const Test *test, int axis, int member)
@@ -89,7 +90,7 @@ static int64_t first_wrong(const Test *test, const MwExchange *exchange, int64_t
                                                                  : 1e-6;
     for (int64_t i = 0; i < result; i++) {
         double expected = expected_value(test, exchange, i);
-        double found = element_load(exchange->type, exchange->destination, i);
+        double found = element_load(exchange->type, test->result, i);
         if (!(fabs(found - expected) <= tolerance * fmax(1, fabs(expected))))
             return i;
     }
@@ -112,25 +113,38 @@ static void report(Test *test, bool good, const MwExchange *exchange, bool in_pl
                in_place ? ", in place" : "");
 }
 
+/* What was there is seen where nothing comes. */
+static bool do_exchange(Test *test, const MwExchange *exchange, int64_t result, MwFault *fault)
+{
+    const MwDeviceTable *device = test->device->table;
+    const int64_t bytes = mw_type_bytes(exchange->type);
+    memset(test->result, 0x55, (size_t)(result * bytes));
+    return device->copy_in(test->device, exchange->destination, test->result, result * bytes,
+                           fault) &&
+           device->copy_in(test->device, (void *)(uintptr_t)exchange->source, test->source,
+                           exchange->count * bytes, fault) &&
+           test->transport->table->exchange(test->transport, test->device, exchange, fault) &&
+           device->copy_out(test->device, test->result, exchange->destination, result * bytes,
+                            fault);
+}
+
 static void run_case(Test *test, MwExchange exchange, bool in_place)
 {
-    MwFault fault;
+    MwFault fault = {0};
     int64_t result;
     exchange.source = test->arena;
-    exchange.destination = in_place ? test->arena : test->arena + ARENA_BYTES / 2;
+    exchange.destination = in_place ? test->arena : test->arena + HALF_BYTES;
     bool good =
         mw_exchange_result(exchange.kind, test->mesh.size[exchange.axis], exchange.count, &result);
-    memset(exchange.destination, 0x55, (size_t)(result * mw_type_bytes(exchange.type)));
     for (int64_t i = 0; i < exchange.count; i++)
-        element_store(exchange.type, (void *)(uintptr_t)exchange.source, i,
+        element_store(exchange.type, test->source, i,
                       source_value(exchange.type, test->transport->rank, i));
-    good =
-        good && test->transport->table->exchange(test->transport, test->device, &exchange, &fault);
+    good = good && do_exchange(test, &exchange, result, &fault);
     int64_t wrong = good ? first_wrong(test, &exchange, result) : 0;
     if (wrong >= 0)
-        fprintf(stderr, "rank %d: element %lld is %g, not %g\n", test->transport->rank,
-                (long long)wrong, element_load(exchange.type, exchange.destination, wrong),
-                expected_value(test, &exchange, wrong));
+        fprintf(stderr, "rank %d: element %lld is %g, not %g: %s\n", test->transport->rank,
+                (long long)wrong, element_load(exchange.type, test->result, wrong),
+                expected_value(test, &exchange, wrong), fault.text);
     report(test, wrong < 0, &exchange, in_place);
 }
 
@@ -169,14 +183,16 @@ int main(int argc, char **argv)
     Test test = {0};
     const MwPlan no_kernels = {.backend = "cpu"};
     if (argc != 3 || !mw_mesh_parse(argv[1], &test.mesh)) {
-        fprintf(stderr, "usage: test_exchange MESH shared|messages\n");
+        fprintf(stderr, "usage: test_exchange MESH WAY\n");
         return 2;
     }
-    test.transport = mw_transport_mpi_new(arena, strcmp(argv[2], "shared") == 0, &fault);
-    test.device = mw_device_cpu_new(arena, &no_kernels, NULL, 1, &fault);
-    if (test.transport && mw_mesh_devices(&test.mesh) == test.transport->size &&
+    test.source = mw_arena_alloc(arena, HALF_BYTES);
+    test.result = mw_arena_alloc(arena, HALF_BYTES);
+    if (way_open(arena, argv[2], &no_kernels, &test.transport, &test.device, &fault) &&
+        mw_mesh_devices(&test.mesh) == test.transport->size &&
         test.transport->table->join(test.transport, &test.mesh, 0, &fault))
-        test.arena = test.transport->table->arena(test.transport, test.device, ARENA_BYTES, &fault);
+        test.arena =
+            test.transport->table->arena(test.transport, test.device, 2 * HALF_BYTES, &fault);
     if (!test.arena) {
         fprintf(stderr, "cannot start: %s\n", fault.text);
         return 1;
@@ -186,6 +202,7 @@ int main(int argc, char **argv)
     if (test.transport->rank == 0)
         printf("1..%d\n", test.tests);
     mw_transport_free(&test.transport, test.device);
+    mw_device_free(&test.device);
     mw_arena_free(&arena);
     return test.failed;
 }

@@ -2,8 +2,9 @@
 /* Transfers between two meshes as the executor runs them, exactly: every pair of specs of a tensor,
  * there and, of every other one, back, on several micro-batches in 1F1B order, with collectives
  * among the messages. Inputs on the first mesh are known, and so are outputs on both. Run under
- * mpirun: test_transfers FROM_MESH TO_MESH shared|messages. */
+ * mpirun: test_transfers FROM_MESH TO_MESH WAY (ways.h). */
 #include "runtime/executor.h"
+#include "tests/runtime/ways.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/plan_parts.h"
 #include "tests/unit/specs.h"
@@ -214,12 +215,12 @@ static bool take_output(void *context, int output, int64_t step, const MwBlock *
     return true;
 }
 
-static bool run(Test *test, bool may_share, MwFault *fault)
+static bool run(Test *test, const char *way, MwFault *fault)
 {
-    MwTransport *transport = mw_transport_mpi_new(test->arena, may_share, fault);
-    if (!transport)
+    MwTransport *transport;
+    MwDevice *device;
+    if (!way_open(test->arena, way, test->plan, &transport, &device, fault))
         return false;
-    MwDevice *device = mw_device_cpu_new(test->arena, test->plan, NULL, 1, fault);
     MwExecutor *executor = mw_executor_new(test->arena, test->plan, device, transport, NULL, fault);
     Context context = {test, transport->rank};
     const MwExecutorData data = {&context, give_input, take_output};
@@ -227,8 +228,10 @@ static bool run(Test *test, bool may_share, MwFault *fault)
     bool good = executor && mw_executor_start(executor, 1, fault);
     for (int64_t step = 1; good && step <= STEPS; step++)
         good = mw_executor_step(executor, step, &data, &loss, fault);
-    if (!good)
+    if (!good) {
+        fprintf(stderr, "rank %d: %s\n", transport->rank, fault->text);
         transport->table->abort(transport, 1);
+    }
     int *all = MW_NEW(test->arena, int, transport->size), wrong = 0;
     good = transport->table->share(transport, &test->wrong, sizeof test->wrong, all, fault);
     for (int r = 0; r < transport->size; r++)
@@ -247,7 +250,7 @@ int main(int argc, char **argv)
     MwFault fault = {0};
     MwMeshShape shapes[2];
     if (argc != 4 || !mw_mesh_parse(argv[1], &shapes[0]) || !mw_mesh_parse(argv[2], &shapes[1])) {
-        fprintf(stderr, "usage: test_transfers FROM_MESH TO_MESH shared|messages\n");
+        fprintf(stderr, "usage: test_transfers FROM_MESH TO_MESH WAY\n");
         return 2;
     }
     Test test = {.arena = arena, .plan = make_plan(arena, shapes)};
@@ -256,7 +259,7 @@ int main(int argc, char **argv)
     if (!good)
         fputs(diags_text(arena, diags), stderr);
     else
-        good = run(&test, strcmp(argv[3], "shared") == 0, &fault);
+        good = run(&test, argv[3], &fault);
     if (*fault.text)
         fprintf(stderr, "%s\n", fault.text);
     mw_arena_free(&arena);
