@@ -17,8 +17,13 @@ typedef struct {
      * there. Called on every rank, when all are connected. */
     MwDevice *(*device_new)(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
                             int threads, MwFault *fault);
-    /* How several ranks with such devices are connected; NULL: by MPI. As mw_transport_mpi_new. */
-    MwTransport *(*transport_new)(MwArena *arena, bool may_share, MwFault *fault);
+    /* How the devices of several ranks are connected other than by MPI, which `hosts` is; NULL where
+     * there is no other way. As mw_transport_nccl_new and mw_nccl_is_possible. */
+    const char *transport;
+    bool (*transport_is_possible)(MwArena *arena, MwTransport *hosts, bool *possible,
+                                  MwFault *fault);
+    MwTransport *(*transport_new)(MwArena *arena, MwTransport *hosts, double timeout_s,
+                                  MwFault *fault);
 } MwBackend;
 
 extern const MwBackend mw_backend_cpu;

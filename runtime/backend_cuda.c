@@ -2,6 +2,7 @@
 #include "runtime/backend.h"
 #include "runtime/device_cuda.h"
 #include "runtime/kernels_compile.h"
+#include "runtime/transport_nccl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,4 +39,7 @@ const MwBackend mw_backend_cuda = {
     .suffix = ".cu",
     .compile = compile_cuda,
     .device_new = mw_device_cuda_new,
+    .transport = "nccl",
+    .transport_is_possible = mw_nccl_is_possible,
+    .transport_new = mw_transport_nccl_new,
 };

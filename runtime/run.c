@@ -210,9 +210,6 @@ static bool connect_ranks(Run *run)
     run->backend = mw_backend_find(run->backends, run->plan->backend, &none);
     if (run->plan->rank_count == 1 && launcher_size() <= 1)
         run->transport = mw_transport_solo_new(run->arena, 0, 1);
-    else if (run->backend && run->backend->transport_new)
-        run->transport =
-            run->backend->transport_new(run->arena, !run->options.no_shared_memory, &fault);
     else
         run->transport = mw_transport_mpi_new(run->arena, !run->options.no_shared_memory, &fault);
     if (!run->transport) {
@@ -235,6 +232,35 @@ static bool set_device(Run *run, MwFault *fault)
     run->device =
         run->backend->device_new(run->arena, run->plan, run->kernels, run->options.threads, fault);
     return run->device != NULL;
+}
+
+/* Devices of several ranks are connected by MPI, or by the other way of the backend, as they can or
+ * as was asked for. */
+static bool connect_devices(Run *run, MwFault *fault)
+{
+    const MwBackend *backend = run->backend;
+    const char *wanted = run->options.transport;
+    const bool is_other = backend->transport && run->transport->size > 1;
+    bool possible = false;
+    if (wanted && strcmp(wanted, "mpi") == 0)
+        return true;
+    if (wanted && (!backend->transport || strcmp(wanted, backend->transport) != 0))
+        return mw_fault_set(fault,
+                            "--transport %s: the backend '%s' has no such way to connect devices",
+                            wanted, backend->name);
+    if (is_other && !backend->transport_is_possible(run->arena, run->transport, &possible, fault))
+        return false;
+    if (is_other && wanted && !possible)
+        return mw_fault_set(fault,
+                            "--transport %s needs a device for every rank, and ranks share one; "
+                            "--transport mpi does not",
+                            wanted);
+    if (!possible)
+        return true;
+    MwTransport *devices =
+        backend->transport_new(run->arena, run->transport, (double)run->options.timeout_s, fault);
+    run->transport = devices ? devices : run->transport;
+    return devices != NULL;
 }
 
 static bool set_kernels(Run *run, MwFault *fault)
@@ -337,9 +363,9 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        need_backend,  find_checkpoint, prepare_checkpoints, set_kernels,
-        set_device,    open_trace,      make_executor,       open_feeds,
-        start_weights, open_outputs,    open_progress,
+        need_backend, find_checkpoint, prepare_checkpoints, set_kernels,
+        set_device,   connect_devices, open_trace,          make_executor,
+        open_feeds,   start_weights,   open_outputs,        open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TEXT, TEXTS, COUNT, THREADS, FLAG } Kind;
+typedef enum { TEXT, TEXTS, CHOICE, COUNT, THREADS, FLAG } Kind;
 
 typedef struct {
     const char *name, *value; /* of the value as --help shows it; NULL for a flag */
@@ -36,6 +36,11 @@ static const Option options_list[] = {
     {"resume", "DIR", TEXT, AT(resume), "go on from the newest checkpoint there"},
     {"trace", "FILE", TEXT, AT(trace),
      "write the times of all instructions (Chrome trace, a file per rank)"},
+    {"transport", "nccl|mpi", CHOICE, AT(transport),
+     "how GPUs are connected: by NCCL (default where each rank has one of its own)\n"
+     "or by MPI through the memory of the hosts"},
+    {"timeout", "SECONDS", COUNT, AT(timeout_s),
+     "end the run when GPUs have waited so long for each other (default 600)"},
     {"no-shared-memory", NULL, FLAG, AT(no_shared_memory),
      "send messages among ranks of one machine too"},
     {"print-plan", NULL, FLAG, AT(print_plan), "print the plan and end"},
@@ -61,6 +66,16 @@ static bool read_number(const char *text, int64_t least, int64_t most, int64_t *
     return *text && !*end && !errno && *number >= least && *number <= most;
 }
 
+/* `choices` are separated by bars. */
+static bool is_among(const char *text, const char *choices)
+{
+    const size_t length = strlen(text);
+    for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        if (strncmp(at, text, length) == 0 && (at[length] == '|' || !at[length]))
+            return true;
+    return false;
+}
+
 static bool set_value(MwArena *arena, const Option *option, const char *value, MwRunOptions *to)
 {
     void *at = (char *)to + option->offset;
@@ -72,6 +87,9 @@ static bool set_value(MwArena *arena, const Option *option, const char *value, M
     case TEXTS:
         mw_vec_push(arena, (MwRunTexts *)at, value);
         return true;
+    case CHOICE:
+        *(const char **)at = value;
+        return is_among(value, option->value);
     case COUNT:
         return read_number(value, 0, INT64_MAX, at);
     case THREADS:
@@ -88,7 +106,7 @@ static bool set_value(MwArena *arena, const Option *option, const char *value, M
 
 const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *options)
 {
-    *options = (MwRunOptions){.steps = 100, .seed = -1, .threads = 1};
+    *options = (MwRunOptions){.steps = 100, .seed = -1, .threads = 1, .timeout_s = 600};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (strncmp(word, "--", 2) != 0)

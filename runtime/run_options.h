@@ -15,6 +15,8 @@ typedef struct {
     int64_t seed; /* -1: not given */
     int threads;  /* per rank */
     const char *log, *trace, *checkpoint, *resume;
+    const char *transport;    /* of devices; NULL: as they can */
+    int64_t timeout_s;        /* that ranks wait for each other's devices */
     int64_t checkpoint_every; /* steps; 0: at the end alone */
     bool no_shared_memory, print_plan, check, help;
 } MwRunOptions;

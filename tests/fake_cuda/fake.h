@@ -29,8 +29,11 @@ bool fake_never(void *state);
 
 /* Lets every stream do something. True if one did. */
 bool fake_turn(void);
-/* Waits for all that is queued on the stream: what runs at once, as kernels do, comes after it. */
+/* Waits for all that is queued on the stream. Kernels, which the shim (tests/kernels/cuda_shim.h)
+ * runs when they are launched, come after it. */
 void fake_drain(cudaStream_t stream);
+/* Calls `idle` while a stream is drained: on a GPU the host would go on meanwhile. Until it is false. */
+void fake_while_draining(bool (*idle)(void *context), void *context);
 /* That for kernels that tests/kernels/cuda_shim.h runs. */
 void cuda_shim_before_launch(void *stream);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/fake_cuda/fake.h"
 
+#include "tests/kernels/cuda_shim.h"
+
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,6 +33,8 @@ static struct {
     int device;
     cudaError_t last;
     unsigned int order;
+    bool (*idle)(void *context);
+    void *idle_context;
 } fake;
 
 static void *allocate(size_t count, size_t bytes)
@@ -253,11 +257,20 @@ bool fake_turn(void)
     return any;
 }
 
+void fake_while_draining(bool (*idle)(void *context), void *context)
+{
+    fake.idle = idle;
+    fake.idle_context = context;
+}
+
 void fake_drain(cudaStream_t stream)
 {
-    while (stream->first)
+    bool goes_on = true;
+    while (stream->first && goes_on) {
         if (!fake_turn())
             sched_yield();
+        goes_on = !fake.idle || fake.idle(fake.idle_context);
+    }
 }
 
 void cuda_shim_before_launch(void *stream)

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is queued
+ * some questions for errors later. Calls match by their order alone. Sums go in order of rank. */
+#include "tests/fake_cuda/fake.h"
+
+#include "runtime/exchange.h"
+#include "tests/fake_cuda/nccl.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of each communicator, above the runtime's. */
+enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2 };
+enum { MOST_RANKS = 64, MOST_COMMS = 1024, MOST_OPS = 2 * MOST_RANKS };
+
+typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER } Kind;
+
+typedef struct {
+    Kind kind;
+    const char *from;
+    char *to, *parts; /* of every rank, to combine */
+    int64_t count;
+    ncclDataType_t type;
+    ncclRedOp_t operation;
+    int peer;
+} Op;
+
+/* What one call, or the calls of a group, put on a stream as one. */
+typedef struct {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    Op ops[MOST_OPS];
+    int op_count;
+    FakeFault fault;
+    bool is_started;
+    MPI_Request requests[2 * MOST_OPS];
+    int request_count;
+} Batch;
+
+typedef struct {
+    int world, number; /* of the rank that made the id, and of its ids */
+} Id;
+
+struct ncclComm {
+    int ranks, rank, tag, root; /* root is a rank of MPI_COMM_WORLD */
+    int world[MOST_RANKS];
+    int hello[2], hellos[MOST_RANKS][2];
+    MPI_Request requests[2 * MOST_RANKS];
+    int request_count;
+    int phase; /* of being made: 0 hellos, 1 the table, 2 done */
+    Batch *held;
+    int patience; /* questions until what is held is queued */
+    bool is_aborted;
+    ncclResult_t error;
+};
+
+static struct {
+    int depth, id_count;
+    Batch *batch; /* of the group that is open */
+} group;
+
+/* ---- Errors ---- */
+
+const char *ncclGetErrorString(ncclResult_t result)
+{
+    static const char *const texts[] = {
+        [ncclSuccess] = "no error",
+        [ncclUnhandledCudaError] = "unhandled cuda error",
+        [ncclSystemError] = "unhandled system error",
+        [ncclInternalError] = "internal error",
+        [ncclInvalidArgument] = "invalid argument",
+        [ncclInvalidUsage] = "invalid usage",
+        [ncclRemoteError] = "remote process exited or there was a network error",
+        [ncclInProgress] = "NCCL operation in progress",
+    };
+    return texts[result];
+}
+
+const char *ncclGetLastError(ncclComm_t comm)
+{
+    (void)comm;
+    return "";
+}
+
+/* ---- Communicators ---- */
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+    Id own = {0, group.id_count++};
+    if (fake_fault(__func__) == FAKE_FAIL)
+        return ncclSystemError;
+    MPI_Comm_rank(MPI_COMM_WORLD, &own.world);
+    memset(id, 0, sizeof *id);
+    memcpy(id->internal, &own, sizeof own);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *result, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
+{
+    Id from;
+    int world;
+    const FakeFault fault = fake_fault(__func__);
+    if (fault == FAKE_FAIL || config->blocking)
+        return ncclSystemError;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world);
+    memcpy(&from, id.internal, sizeof from);
+    ncclComm_t comm = calloc(1, sizeof *comm);
+    *result = comm;
+    comm->ranks = ranks;
+    comm->rank = rank;
+    comm->root = from.world;
+    comm->tag = FIRST_TAG + TAGS * (from.world * MOST_COMMS + from.number);
+    comm->phase = fault == FAKE_HANG ? -1 : 0;
+    comm->hello[0] = rank;
+    comm->hello[1] = world;
+    MPI_Isend(comm->hello, 2, MPI_INT, comm->root, comm->tag + TAG_HELLO, MPI_COMM_WORLD,
+              &comm->requests[comm->request_count++]);
+    for (int r = 0; r < ranks && world == comm->root; r++)
+        MPI_Irecv(comm->hellos[r], 2, MPI_INT, MPI_ANY_SOURCE, comm->tag + TAG_HELLO,
+                  MPI_COMM_WORLD, &comm->requests[comm->request_count++]);
+    return ncclInProgress;
+}
+
+static bool are_done(MPI_Request *requests, int *count)
+{
+    int flag;
+    MPI_Testall(*count, requests, &flag, MPI_STATUSES_IGNORE);
+    if (flag)
+        *count = 0;
+    return flag;
+}
+
+static void begin_table(ncclComm_t comm)
+{
+    for (int r = 0; r < comm->ranks && comm->hello[1] == comm->root; r++)
+        comm->world[comm->hellos[r][0]] = comm->hellos[r][1];
+    for (int r = 0; r < comm->ranks && comm->hello[1] == comm->root; r++)
+        if (comm->world[r] != comm->root)
+            MPI_Isend(comm->world, comm->ranks, MPI_INT, comm->world[r], comm->tag + TAG_TABLE,
+                      MPI_COMM_WORLD, &comm->requests[comm->request_count++]);
+    if (comm->hello[1] != comm->root)
+        MPI_Irecv(comm->world, comm->ranks, MPI_INT, comm->root, comm->tag + TAG_TABLE,
+                  MPI_COMM_WORLD, &comm->requests[comm->request_count++]);
+}
+
+static bool run_batch(void *state);
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
+{
+    *error = comm->error;
+    if (comm->error != ncclSuccess)
+        return ncclSuccess;
+    *error = ncclInProgress;
+    if (comm->phase < 0 || (comm->phase < 2 && !are_done(comm->requests, &comm->request_count)))
+        return ncclSuccess;
+    if (comm->phase == 0)
+        begin_table(comm);
+    if (comm->phase < 2) {
+        comm->phase++;
+        return ncclSuccess;
+    }
+    if (comm->held && --comm->patience > 0)
+        return ncclSuccess;
+    if (comm->held)
+        fake_queue(comm->held->stream, run_batch, comm->held);
+    comm->held = NULL;
+    *error = ncclSuccess;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm)
+{
+    return comm->held ? ncclInvalidUsage : ncclSuccess;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm)
+{
+    free(comm);
+    return ncclSuccess;
+}
+
+/* What is on streams of it refers to it still. */
+ncclResult_t ncclCommAbort(ncclComm_t comm)
+{
+    if (comm)
+        comm->is_aborted = true;
+    return ncclSuccess;
+}
+
+/* ---- Work ---- */
+
+static int64_t type_bytes(ncclDataType_t type)
+{
+    return type == ncclUint8 ? 1 : type == ncclBfloat16 ? 2 : 4;
+}
+
+static void isend(Batch *batch, const void *from, int64_t bytes, int rank)
+{
+    MPI_Isend(from, (int)bytes, MPI_BYTE, batch->comm->world[rank], batch->comm->tag + TAG_DATA,
+              MPI_COMM_WORLD, &batch->requests[batch->request_count++]);
+}
+
+static void ireceive(Batch *batch, void *to, int64_t bytes, int rank)
+{
+    MPI_Irecv(to, (int)bytes, MPI_BYTE, batch->comm->world[rank], batch->comm->tag + TAG_DATA,
+              MPI_COMM_WORLD, &batch->requests[batch->request_count++]);
+}
+
+static void start_op(Batch *batch, Op *op)
+{
+    const int64_t bytes = op->count * type_bytes(op->type);
+    const ncclComm_t comm = batch->comm;
+    if (op->kind == SEND) {
+        isend(batch, op->from, bytes, op->peer);
+        return;
+    }
+    if (op->kind == RECEIVE) {
+        ireceive(batch, op->to, bytes, op->peer);
+        return;
+    }
+    op->parts = op->kind == ALL_GATHER ? op->to : malloc((size_t)(bytes * comm->ranks));
+    for (int r = 0; r < comm->ranks; r++) {
+        isend(batch, op->from + (op->kind == REDUCE_SCATTER ? r * bytes : 0), bytes, r);
+        ireceive(batch, op->parts + r * bytes, bytes, r);
+    }
+}
+
+static void finish_op(const Batch *batch, Op *op)
+{
+    const void *parts[MOST_RANKS];
+    const MwType type = op->type == ncclFloat32    ? MW_F32
+                        : op->type == ncclBfloat16 ? MW_BF16
+                        : op->type == ncclInt32    ? MW_I32
+                                                   : MW_BOOL;
+    if (op->kind != ALL_REDUCE && op->kind != REDUCE_SCATTER)
+        return;
+    for (int r = 0; r < batch->comm->ranks; r++)
+        parts[r] = op->parts + r * op->count * type_bytes(op->type);
+    mw_combine(type, op->operation == ncclSum ? MW_COMBINE_SUM : MW_COMBINE_MAX, parts,
+               batch->comm->ranks, op->count, op->to);
+    free(op->parts);
+}
+
+static bool run_batch(void *state)
+{
+    Batch *batch = state;
+    if (batch->comm->is_aborted)
+        return true;
+    if (batch->fault == FAKE_ASYNC)
+        batch->comm->error = ncclRemoteError;
+    if (batch->fault != FAKE_GOOD)
+        return false;
+    for (int i = 0; i < batch->op_count && !batch->is_started; i++)
+        start_op(batch, &batch->ops[i]);
+    batch->is_started = true;
+    if (!are_done(batch->requests, &batch->request_count))
+        return false;
+    for (int i = 0; i < batch->op_count; i++)
+        finish_op(batch, &batch->ops[i]);
+    return true;
+}
+
+/* ---- Calls ---- */
+
+ncclResult_t ncclGroupStart(void)
+{
+    if (fake_fault(__func__) == FAKE_FAIL)
+        return ncclInternalError;
+    group.depth++;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    Batch *batch = group.batch;
+    if (fake_fault(__func__) == FAKE_FAIL)
+        return ncclInternalError;
+    group.depth--;
+    group.batch = NULL;
+    if (!batch)
+        return ncclSuccess;
+    batch->comm->held = batch;
+    batch->comm->patience = 3;
+    return ncclInProgress;
+}
+
+/* A call that is not in a group is one of its own. */
+static ncclResult_t add_op(const char *call, ncclComm_t comm, cudaStream_t stream, Op op)
+{
+    const FakeFault fault = fake_fault(call);
+    if (fault == FAKE_FAIL)
+        return ncclSystemError;
+    if (comm->held || comm->phase != 2)
+        return ncclInvalidUsage; /* it has not settled */
+    if (!group.batch) {
+        group.batch = calloc(1, sizeof *group.batch);
+        group.batch->comm = comm;
+        group.batch->stream = stream;
+    }
+    if (group.batch->comm != comm || group.batch->stream != stream ||
+        group.batch->op_count == MOST_OPS)
+        return ncclInvalidUsage; /* more than the fake can do */
+    if (fault != FAKE_GOOD)
+        group.batch->fault = fault;
+    group.batch->ops[group.batch->op_count++] = op;
+    if (group.depth > 0)
+        return ncclSuccess;
+    group.depth++;
+    return ncclGroupEnd();
+}
+
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream)
+{
+    return add_op(
+        __func__, comm, stream,
+        (Op){.kind = SEND, .from = from, .count = (int64_t)count, .type = type, .peer = peer});
+}
+
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
+{
+    return add_op(
+        __func__, comm, stream,
+        (Op){.kind = RECEIVE, .to = to, .count = (int64_t)count, .type = type, .peer = peer});
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream)
+{
+    return add_op(__func__, comm, stream,
+                  (Op){ALL_REDUCE, from, to, NULL, (int64_t)count, type, operation, 0});
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type,
+                               ncclRedOp_t operation, ncclComm_t comm, cudaStream_t stream)
+{
+    return add_op(__func__, comm, stream,
+                  (Op){REDUCE_SCATTER, from, to, NULL, (int64_t)count, type, operation, 0});
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    return add_op(__func__, comm, stream,
+                  (Op){ALL_GATHER, from, to, NULL, (int64_t)count, type, ncclSum, 0});
+}
