@@ -16,6 +16,8 @@ MPIRUN = ROOT / "scripts" / "mpirun"
 TIME_LIMIT_S = 300
 # Environment in which generated kernels are compiled in little time.
 QUICK_CC = {"CC": str(ROOT / "tests" / "dist" / "quick-cc")}
+# In which those for GPUs are compiled for the host.
+FAKE_NVCC = {"NVCC": str(ROOT / "tests" / "fake_cuda" / "nvcc")}
 
 
 class Model:
@@ -135,15 +137,17 @@ def make_plan(build, model, path, *options):
     return path
 
 
-def run_plan(build, model, plan, ranks, *options):
+def run_plan(build, model, plan, ranks, *options, launcher="tools/meshwright-run"):
     """Runs a plan file of the model on its data; `options` are those of a run."""
-    return run(ranks, build / "tools/meshwright-run", plan, *model.data(), *options, env=QUICK_CC)
+    return run(ranks, build / launcher, plan, *model.data(), *options,
+               env={**QUICK_CC, **FAKE_NVCC})
 
 
-def train(build, model, plan, ranks, steps):
+def train(build, model, plan, ranks, steps, **how):
     """Runs a plan; its losses, and the folder of a checkpoint of the last step."""
     log, saved = plan.with_suffix(".csv"), plan.with_suffix(".saved")
-    run_plan(build, model, plan, ranks, "--steps", steps, "--log", log, "--checkpoint", saved)
+    run_plan(build, model, plan, ranks, "--steps", steps, "--log", log, "--checkpoint", saved,
+             **how)
     return read_losses(log), saved
 
 
