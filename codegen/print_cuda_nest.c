@@ -4,25 +4,31 @@
 
 /* ---- Points ---- */
 
-/* Rows and points as they come; an effect of a row once, at its first column. */
-static void print_all_levels(MwCudaNest *n, int phase)
+static void print_values(MwCudaNest *n, MwLevel level)
+{
+    for (int i = 0; i < n->p.nest->instrs.count; i++)
+        if (n->p.nest->instrs.at[i].level == level)
+            mw_print_simple(&n->p, i, false);
+}
+
+/* A point, when the values of its row are there; an effect of the row once, at its first column. */
+static void print_point(MwCudaNest *n, int phase)
 {
     (void)phase;
     MwPrinter *p = &n->p;
-    for (int effects = 0; effects < 2; effects++)
-        for (int i = 0; i < p->nest->instrs.count; i++) {
-            const MwKernelInstr *instr = &p->nest->instrs.at[i];
-            if (instr->level != MW_LEVEL_ROW && instr->level != MW_LEVEL_POINT)
-                continue;
-            if (effects && mw_instr_is_effect(instr) && instr->level == MW_LEVEL_ROW) {
-                MwText first = {.arena = p->out->arena};
-                for (int d = p->nest->space.row_dims; d < p->nest->space.dim_count; d++)
-                    mw_text_printf(&first, "%si%d == 0", first.at ? " && " : "", d);
-                if (first.at)
-                    mw_print_line(p, "if (%s)", first.at);
-            }
-            mw_print_simple(p, i, effects);
-        }
+    MwText first = {.arena = p->out->arena};
+    for (int d = p->nest->space.row_dims; d < p->nest->space.dim_count; d++)
+        mw_text_printf(&first, "%si%d == 0", first.at ? " && " : "", d);
+    print_values(n, MW_LEVEL_POINT);
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
+        bool of_row = instr->level == MW_LEVEL_ROW;
+        if (!mw_instr_is_effect(instr) || (!of_row && instr->level != MW_LEVEL_POINT))
+            continue;
+        if (of_row && first.at)
+            mw_print_line(p, "if (%s)", first.at);
+        mw_print_simple(p, i, true);
+    }
 }
 
 static void print_uniform(MwCudaNest *n, bool effects)
@@ -42,7 +48,8 @@ static void print_points(MwCudaNest *n)
     mw_print_open(p, "for (%s at = first; at < %lld; at += gridDim.x * blockDim.x)", n->index,
                   (long long)(n->rows * n->columns / n->width));
     mw_cuda_print_indices(n, "at", 0, p->nest->space.dim_count, n->width);
-    mw_cuda_print_columns_at(n, -1, print_all_levels);
+    print_values(n, MW_LEVEL_ROW);
+    mw_cuda_print_columns_at(n, -1, print_point);
     mw_print_close(p);
 }
 
@@ -59,15 +66,13 @@ static void print_ordered(MwCudaNest *n)
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
     mw_print_open(p, "for (%s row = 0; row < %lld; row++)", n->index, (long long)n->rows);
     mw_cuda_print_indices(n, "row", 0, space->row_dims, 1);
+    print_values(n, MW_LEVEL_ROW);
     if (n->parts > 1) {
-        mw_print_level(p, MW_LEVEL_ROW);
         mw_print_line(p, "if ((uint64_t)v%d %% %d != blockIdx.x %% %d)", n->place.index, n->parts,
                       n->parts);
         mw_print_line(p, "    continue;");
-        mw_print_level(p, MW_LEVEL_POINT);
-    } else {
-        print_all_levels(n, -1);
     }
+    print_point(n, -1);
     mw_print_close(p);
 }
 

@@ -130,6 +130,7 @@ static const Case cases[] = {
     {"einsum", "f32[1, 1]; f32[1, 1]", "equation = ab,bc->ac", F32},
     {"einsum", "f32[2, 3, 4, 5]; f32[3, 5, 2, 6]", "equation = abcd,bdae->cebad", F32},
     {"embedding", "i32[3, 17]; f32[8, 5]", "", EXACT},
+    {"embedding", "i32[5]; f32[8, 12]", "", EXACT},
     {"embedding", "i32[4]; bf16[8, 33]", "", EXACT},
     {"embedding_grad", "i32[3, 170]; f32[3, 170, 5]", "shape = [8, 5]", F32},
     {"embedding_grad", "i32[30]; f32[30, 1]", "shape = [8, 1]", F32},
