@@ -32,9 +32,9 @@ bool fake_turn(void);
 /* Waits for all that is queued on the stream. Kernels, which the shim (tests/kernels/cuda_shim.h)
  * runs when they are launched, come after it. */
 void fake_drain(cudaStream_t stream);
-/* Calls `idle` while a stream is drained: on a GPU the host would go on meanwhile. Until it is false. */
-void fake_while_draining(bool (*idle)(void *context), void *context);
 /* That for kernels that tests/kernels/cuda_shim.h runs. */
 void cuda_shim_before_launch(void *stream);
+/* Calls `idle` while fake_drain waits, until it is false: with a GPU the host would go on meanwhile. */
+void fake_while_draining(bool (*idle)(void *context), void *context);
 
 #endif
