@@ -33,7 +33,7 @@ static const struct {
     int micro_batches;
 } meshes[] = {{"1", 1}, {"2", 1}, {"4", 2}, {"2x2", 1}, {"2x2", 4}, {"2x4", 1}, {"2x2x2", 1}};
 
-enum { CASES = MW_COUNT(models) * MW_COUNT(meshes), SEEDS = 3 };
+enum { CASES = MW_COUNT(models) * MW_COUNT(meshes), SEEDS = 2 };
 
 static const MwDefine *parse_sizes(MwArena *arena, const char *sizes, int *count)
 {
