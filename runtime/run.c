@@ -12,6 +12,7 @@
 #include "runtime/executor.h"
 #include "runtime/feed.h"
 #include "runtime/kernels_compile.h"
+#include "runtime/launcher.h"
 #include "runtime/outputs.h"
 #include "runtime/progress.h"
 #include "runtime/run_options.h"
@@ -21,7 +22,6 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,32 +54,10 @@ enum { STATUS_FAULT = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
 
 /* ---- Ranks and messages ---- */
 
-/* What the launcher says of this process, before MPI starts; -1 where none did. */
-static int launcher_value(const char *const *names, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (getenv(names[i]))
-            return atoi(getenv(names[i]));
-    return -1;
-}
-
-static int launcher_rank(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
-    return launcher_value(names, MW_COUNT(names));
-}
-
-static int launcher_size(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
-    return launcher_value(names, MW_COUNT(names));
-}
-
 /* Where every rank has the same to say, one does. */
 static bool is_speaker(void)
 {
-    return launcher_rank() <= 0;
+    return mw_launcher_rank() <= 0;
 }
 
 /* The status of a rank that ends before it is connected. When one rank fails launchers end all, so
@@ -96,7 +74,7 @@ static int fail_alike(int status)
  * another file than the speaker, and speaks for itself: the lowest first. */
 static int fail_with_diags(const MwDiags *diags)
 {
-    const int rank = launcher_rank();
+    const int rank = mw_launcher_rank();
     fail_alike(STATUS_FAULT);
     if (!is_speaker())
         usleep((useconds_t)mw_min(rank, 8) * 200000);
@@ -208,7 +186,7 @@ static bool connect_ranks(Run *run)
 {
     MwFault fault, none;
     run->backend = mw_backend_find(run->backends, run->plan->backend, &none);
-    if (run->plan->rank_count == 1 && launcher_size() <= 1)
+    if (run->plan->rank_count == 1 && mw_launcher_size() <= 1)
         run->transport = mw_transport_solo_new(run->arena, 0, 1);
     else
         run->transport = mw_transport_mpi_new(run->arena, !run->options.no_shared_memory, &fault);
