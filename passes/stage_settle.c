@@ -45,6 +45,12 @@ static int find_doubtful(const MwSettling *s, const MwStageTrial *trials, int co
     return best;
 }
 
+/* Of a stage in a step of so many micro-batches. */
+static double step_time_s(const MwStageCost *cost, int micro_batches)
+{
+    return micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
+}
+
 /* The quickest way of a stage that needs no more than `most_bytes` by the estimate. */
 static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, double most_bytes)
 {
@@ -54,7 +60,8 @@ static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, d
     const MwStageCost *best = NULL;
     for (int i = 0; i < list.count; i++) {
         layout->stages[stage].cost = list.at[i];
-        if ((!best || mw_stage_cost_time_s(&list.at[i]) < mw_stage_cost_time_s(best)) &&
+        if ((!best || step_time_s(&list.at[i], layout->micro_batches) <
+                          step_time_s(best, layout->micro_batches)) &&
             mw_stage_layout_bytes(layout, stage) <= most_bytes)
             best = &list.at[i];
     }

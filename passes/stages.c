@@ -3,8 +3,8 @@
  * schedule, and which of them are computed again (docs/pipelines.md).
  *
  * In:  the model with its layers, the cluster if there is one, the user's wishes.
- * Out: compilation->staging. Without a cluster, and where there is nothing to decide, the layers are
- *      cut evenly, one stage being the default.
+ * Out: compilation->staging. Without a cluster, and for a graph that passes have made, the layers are cut
+ *      evenly, one stage being the default.
  * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2, with more in the objective: transfers,
  *      what is done once a step, micro-batches, schedules, recomputation, memory in flight. */
 #include "passes/layers.h"
@@ -16,6 +16,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <string.h>
 
 static int device_count(const MwCompilation *compilation)
 {
@@ -23,7 +24,7 @@ static int device_count(const MwCompilation *compilation)
     return cluster ? mw_cluster_devices(cluster) : 1;
 }
 
-/* ---- Nothing to decide ---- */
+/* ---- Without a search ---- */
 
 static const MwSubmesh *cut_devices(MwArena *arena, int devices, int stages)
 {
@@ -196,13 +197,15 @@ static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *dia
 
 /* ---- What was not chosen ---- */
 
+/* What was tried and not taken; not the same layout in a way of its stages that turned out too large. */
 static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageTrials *trials)
 {
     int taken = trials->chosen >= 0 ? trials->chosen : trials->leanest, count = 0;
     MwStagingAlternative *all = MW_NEW(arena, MwStagingAlternative, trials->trial_count);
     for (int i = 0; i < trials->trial_count; i++) {
         const MwStageTrial *trial = &trials->trials[i];
-        if (i != taken)
+        bool is_same = taken >= 0 && strcmp(trial->name, trials->trials[taken].name) == 0;
+        if (i != taken && !is_same)
             all[count++] = (MwStagingAlternative){
                 .name = trial->name,
                 .reason = trial->fits ? "time" : "memory",
