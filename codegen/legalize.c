@@ -362,10 +362,10 @@ static bool *find_needed(const MwGraph *graph)
     return needed;
 }
 
-MwLegal *mw_legalize(const MwGraph *local)
+MwLegal *mw_legalize(const MwGraph *local, const MwTarget *target)
 {
     bool *needed = find_needed(local);
-    MwLegalizer l = {.rewrite = mw_rewrite_begin(local)};
+    MwLegalizer l = {.rewrite = mw_rewrite_begin(local), .target = target};
     l.legal = MW_NEW(local->arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
     for (int i = 0; i < local->nodes.count; i++) {

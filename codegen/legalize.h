@@ -5,7 +5,7 @@
  *   - views (reshape, transpose, slice, split, broadcast, shard) are views of what is stored, never
  *     copies: `views` says which value's storage each value lies in, and how;
  *   - a contraction has two f32 operands that a GEMM can take as they lie, attention takes f32
- * whose rows it can walk, a collective works on dense blocks of its first dimension: where that was
+ *     whose rows it can walk, a collective works on dense blocks of its first dimension: where that was
  *     not so, copies and casts stand before or after them;
  *   - one-operand contractions are reductions of transposes, and a combination of partial
  *     log-sum-exps is written out.
@@ -14,6 +14,7 @@
 #define MW_CODEGEN_LEGALIZE_H
 
 #include "codegen/layout.h"
+#include "codegen/target.h"
 #include "ir/ir.h"
 
 typedef struct {
@@ -30,7 +31,8 @@ typedef struct {
     MW_VEC(int32_t) source; /* [nodes] index of the local node it is made from */
 } MwLegal;
 
-MwLegal *mw_legalize(const MwGraph *local);
+/* `target`: what will run it. */
+MwLegal *mw_legalize(const MwGraph *local, const MwTarget *target);
 
 static inline const MwNode *mw_legal_at(const MwLegal *legal, int node)
 {

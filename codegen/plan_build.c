@@ -16,6 +16,7 @@
 typedef struct {
     MwArena *arena;
     const MwCompilation *compilation;
+    const MwTarget *target;
     MwKernelPool *pool;
     MwStageBuilder *stages; /* [stage_count] */
     MwPlan *plan;
@@ -163,7 +164,7 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
                           .stage = &b->compilation->stages[index],
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
-    s->legal = mw_legalize(s->stage->local->graph);
+    s->legal = mw_legalize(s->stage->local->graph, b->target);
     s->units = mw_units_form(s->legal);
     s->order = mw_order_units(s->legal, s->units);
     s->storage = mw_storage_plan(storage, s->legal, s->units, &s->order, &s->flight);
@@ -386,10 +387,11 @@ MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *d
 {
     const MwStaging *staging = &compilation->staging;
     MwArena *arena = compilation->arena;
+    const MwTarget *target = mw_target(compilation->cluster->backend);
     Builder b = {.arena = arena,
                  .compilation = compilation,
-                 .pool =
-                     mw_kernel_pool_new(arena, mw_kernel_printer(compilation->cluster->backend)),
+                 .target = target,
+                 .pool = mw_kernel_pool_new(arena, target->printer),
                  .stages = MW_NEW(arena, MwStageBuilder, staging->stage_count),
                  .plan = MW_NEW(arena, MwPlan, 1)};
     *b.plan = (MwPlan){.model = compilation->graph->name,

@@ -21,7 +21,4 @@ typedef struct {
 extern const MwKernelPrinter mw_c_printer;    /* C, for the system's compiler on the CPU */
 extern const MwKernelPrinter mw_cuda_printer; /* CUDA C */
 
-/* That of the devices of a cluster: "cpu", "cuda". */
-const MwKernelPrinter *mw_kernel_printer(const char *backend);
-
 #endif
