@@ -23,8 +23,11 @@ const char *mw_cuda_parameters(MwArena *arena, const MwKernelDef *kernel)
                        operand->writes ? "" : "const ", mw_print_storage_type(operand->type), i);
     }
     for (int i = 0; i < kernel->args.count; i++)
-        mw_text_printf(&text, "%s%s a%d", i || kernel->operands.count ? ", " : "",
-                       kernel->args.at[i].kind == MW_ARG_FLOAT ? "double" : "int64_t", i);
+        mw_text_printf(&text, "%s%s%d", i || kernel->operands.count ? ", " : "",
+                       kernel->args.at[i].kind == MW_ARG_STEP    ? "const int64_t *__restrict__ s"
+                       : kernel->args.at[i].kind == MW_ARG_FLOAT ? "double a"
+                                                                 : "int64_t a",
+                       i);
     mw_text_add(&text, ")");
     return text.at;
 }
@@ -36,9 +39,17 @@ const char *mw_cuda_arguments(MwArena *arena, const MwKernelDef *kernel)
     for (int i = 0; i < kernel->operands.count; i++)
         mw_text_printf(&text, "%sp%d", i ? ", " : "", i);
     for (int i = 0; i < kernel->args.count; i++)
-        mw_text_printf(&text, "%sa%d", i || kernel->operands.count ? ", " : "", i);
+        mw_text_printf(&text, "%s%s%d", i || kernel->operands.count ? ", " : "",
+                       kernel->args.at[i].kind == MW_ARG_STEP ? "s" : "a", i);
     mw_text_add(&text, ")");
     return text.at;
+}
+
+void mw_cuda_print_loaded_args(MwText *text, const MwKernelDef *kernel)
+{
+    for (int i = 0; i < kernel->args.count; i++)
+        if (kernel->args.at[i].kind == MW_ARG_STEP)
+            mw_text_printf(text, "    const int64_t a%d = *s%d;\n", i, i);
 }
 
 static void print_host_values(MwText *text, const MwKernelDef *kernel)
@@ -52,8 +63,11 @@ static void print_host_values(MwText *text, const MwKernelDef *kernel)
     }
     for (int i = 0; i < kernel->args.count; i++) {
         bool real = kernel->args.at[i].kind == MW_ARG_FLOAT;
-        mw_text_printf(text, "    const %s a%d = args[%d].%s;\n", real ? "double" : "int64_t", i, i,
-                       real ? "f" : "i");
+        if (kernel->args.at[i].kind == MW_ARG_STEP)
+            mw_text_printf(text, "    const int64_t *s%d = args[%d].at;\n", i, i);
+        else
+            mw_text_printf(text, "    const %s a%d = args[%d].%s;\n", real ? "double" : "int64_t",
+                           i, i, real ? "f" : "i");
     }
 }
 

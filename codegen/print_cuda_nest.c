@@ -156,6 +156,7 @@ static void print_function(MwCudaNest *n, const char *what, void (*print)(MwCuda
     MwPrinter *p = &n->p;
     mw_text_printf(p->out, "static __global__ void @_%d%s%s\n{\n", n->nest, what,
                    mw_cuda_parameters(p->out->arena, p->kernel));
+    mw_cuda_print_loaded_args(p->out, p->kernel);
     print_uniform(n, false);
     print(n);
     mw_text_add(p->out, "}\n");

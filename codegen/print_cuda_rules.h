@@ -8,7 +8,8 @@
  *     ordered   rows are added to places in their order: a thread takes a column, and of its rows
  *               those that are added to its part of the places
  *
- * Names in the text, besides those of print_rules.h: x and y four elements of a load or store, r those
+ * Names in the text, besides those of print_rules.h: s the address of an argument that changes from
+ * step to step; x and y four elements of a load or store, r those
  * of all blocks of a sum over rows, u the total of a block; `row` and `column` count. */
 #ifndef MW_CODEGEN_PRINT_CUDA_RULES_H
 #define MW_CODEGEN_PRINT_CUDA_RULES_H
@@ -60,5 +61,8 @@ void mw_cuda_print_launches(MwCudaNest *n);
 /* "(const float *__restrict__ p0, int64_t a0)" and "(p0, a0)" */
 const char *mw_cuda_parameters(MwArena *arena, const MwKernelDef *kernel);
 const char *mw_cuda_arguments(MwArena *arena, const MwKernelDef *kernel);
+/* The arguments that are passed by their addresses, as first lines of a function: "const int64_t a0 =
+ * *s0;" */
+void mw_cuda_print_loaded_args(MwText *text, const MwKernelDef *kernel);
 
 #endif

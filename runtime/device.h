@@ -30,6 +30,9 @@ typedef struct {
     bool (*copy)(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault);
     bool (*zero)(MwDevice *device, void *to, int64_t bytes, MwFault *fault);
     bool (*run)(MwDevice *device, const MwCall *call, MwFault *fault);
+    /* What is queued from now on is of this step; all that was queued before is done. NULL where
+     * MwDevice.step is. */
+    bool (*set_step)(MwDevice *device, int64_t step, MwFault *fault);
     bool (*synchronize)(MwDevice *device, MwFault *fault);
     void (*destroy)(MwDevice *device);
 } MwDeviceTable;
@@ -38,6 +41,8 @@ struct MwDevice {
     const MwDeviceTable *table;
     bool is_host;  /* the process may read and write its memory */
     bool is_blind; /* its memory holds nothing, so contents need not be computed */
+    /* Where kernels find the number of the step, on the device; NULL: they get it by value. */
+    const int64_t *step;
     /* Called again and again while copy_out or synchronize waits, so that the messages of a transport
      * go on meanwhile and a peer that is gone is noticed; NULL: nothing to do. False after a fault,
      * which ends the wait. */

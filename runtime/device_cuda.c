@@ -2,8 +2,8 @@
 /* A GPU as a device. All is queued on one stream. Host memory is reached through two pinned pieces
  * by turns, so that the process copies one while the GPU copies the other.
  *
- * Allocated when the device is made: the stream, the pinned pieces, what cuda_gemm.h says; later
- * what the transport asks for, which is the arena. */
+ * Allocated when the device is made: the stream, the pinned pieces, the number of the step (on the GPU,
+ * and pinned), what cuda_gemm.h says; later what the transport asks for, which is the arena. */
 #include "runtime/device_cuda.h"
 
 #include "runtime/cuda_gemm.h"
@@ -28,7 +28,8 @@ typedef struct {
     cudaStream_t stream;
     cudaEvent_t reached; /* the end of the stream when it was last asked for */
     Piece pieces[PIECES];
-    int next; /* the piece whose turn it is */
+    int next;      /* the piece whose turn it is */
+    int64_t *step; /* pinned: what MwDevice.step is to be */
     MwCudaGemm *gemm;
 } Cuda;
 
@@ -163,6 +164,15 @@ static bool cuda_synchronize(MwDevice *device, MwFault *fault)
            wait_for(cuda, cuda->reached, fault);
 }
 
+/* The copy reads the pinned number when its turn comes. */
+static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    *cuda->step = step;
+    return CALL(cudaMemcpyAsync, (void *)(uintptr_t)device->step, cuda->step, sizeof step,
+                cudaMemcpyHostToDevice, cuda->stream);
+}
+
 /* ---- Kernels and routines ---- */
 
 static bool run_gemm(MwDevice *device, const MwCall *call, MwFault *fault)
@@ -227,6 +237,10 @@ static void cuda_destroy(MwDevice *device)
         if (cuda->pieces[i].memory)
             cudaFreeHost(cuda->pieces[i].memory);
     }
+    if (cuda->step)
+        cudaFreeHost(cuda->step);
+    if (device->step)
+        cudaFree((void *)(uintptr_t)device->step);
     if (cuda->reached)
         cudaEventDestroy(cuda->reached);
     if (cuda->stream)
@@ -242,6 +256,7 @@ static const MwDeviceTable cuda_table = {
     .copy = cuda_copy,
     .zero = cuda_zero,
     .run = cuda_run,
+    .set_step = cuda_set_step,
     .synchronize = cuda_synchronize,
     .destroy = cuda_destroy,
 };
@@ -279,12 +294,21 @@ static bool make_pieces(Cuda *cuda, MwFault *fault)
     return true;
 }
 
+static bool make_step(Cuda *cuda, MwFault *fault)
+{
+    void *step = NULL;
+    const bool good = CALL(cudaMallocHost, (void **)&cuda->step, sizeof *cuda->step) &&
+                      CALL(cudaMalloc, &step, sizeof *cuda->step);
+    cuda->base.step = step;
+    return good;
+}
+
 static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
 {
     if (!choose_gpu(fault) ||
         !CALL(cudaStreamCreateWithFlags, &cuda->stream, cudaStreamNonBlocking) ||
         !CALL(cudaEventCreateWithFlags, &cuda->reached, cudaEventDisableTiming) ||
-        !make_pieces(cuda, fault))
+        !make_pieces(cuda, fault) || !make_step(cuda, fault))
         return false;
     cuda->gemm = mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, fault);
     return cuda->gemm != NULL;

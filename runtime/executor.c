@@ -160,7 +160,8 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, i
                                   mw_mesh_block(shape, arg->axes, executor->coordinate) *
                                       arg->block_stride};
     case MW_ARG_STEP:
-        return (MwKernelArg){.i = executor->step};
+        return executor->device->step ? (MwKernelArg){.at = executor->device->step}
+                                      : (MwKernelArg){.i = executor->step};
     case MW_ARG_SEED:
         return (MwKernelArg){.i = (int64_t)executor->seed};
     }
@@ -333,11 +334,18 @@ static bool read_loss(const MwExecutor *executor, double *loss, MwFault *fault)
     return executor->device->table->synchronize(executor->device, fault);
 }
 
+static bool set_step(const MwExecutor *executor, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    return !device->step || device->table->set_step(device, executor->step, fault);
+}
+
 static bool run_step(const MwExecutor *executor, const MwExecutorData *data, double *loss,
                      MwFault *fault)
 {
     const MwPlanTask end = {.program = -1, .micro_batch = -1};
-    if (!start_weights(executor, true, fault) || !mw_lines_begin_step(executor->lines, fault))
+    if (!set_step(executor, fault) || !start_weights(executor, true, fault) ||
+        !mw_lines_begin_step(executor->lines, fault))
         return false;
     for (int t = 0; t < executor->mesh->task_count; t++)
         if (!run_task(executor, &executor->mesh->tasks[t], data, fault))

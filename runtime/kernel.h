@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The calling convention between the executor and generated kernels: a kernel gets the addresses
- * of its operands and its scalar arguments, in the order of the instruction. */
+ * of its operands and its scalar arguments, in the order of the instruction. The number of the step
+ * is passed by value on the CPU and by its address on a GPU, where the same launches are repeated
+ * step after step. */
 #ifndef MW_RUNTIME_KERNEL_H
 #define MW_RUNTIME_KERNEL_H
 
@@ -9,6 +11,7 @@
 typedef union {
     int64_t i;
     double f;
+    const int64_t *at; /* memory of the device: what changes from step to step, on a GPU */
 } MwKernelArg;
 
 /* `stream` is the device's queue; NULL on the CPU. */

@@ -220,8 +220,8 @@ static bool launch(void)
     return device->table->run(device, &call, &fault);
 }
 
-/* Calls of one function count from the first: those of cudaMalloc are for cuBLASLt, then for the
- * test. */
+/* Calls of one function count from the first: those of cudaMalloc are for the number of the step, for
+ * cuBLASLt, then for the test. */
 static const struct {
     const char *fails, *says;
 } faults[] = {
@@ -231,11 +231,13 @@ static const struct {
     {"cudaStreamCreateWithFlags:1:fail",
      "device 0: cudaStreamCreateWithFlags failed: out of memory"},
     {"cudaMallocHost:2:fail", "device 0: cudaMallocHost failed: out of memory"},
+    {"cudaMallocHost:3:fail", "device 0: cudaMallocHost failed: out of memory"},
     {"cudaEventCreateWithFlags:1:fail", "device 0: cudaEventCreateWithFlags failed: out of memory"},
     {"cudaEventCreateWithFlags:3:fail", "device 0: cudaEventCreateWithFlags failed: out of memory"},
     {"cublasLtCreate:1:fail", "device 0: cublasLtCreate failed: CUBLAS_STATUS_NOT_INITIALIZED"},
     {"cudaMalloc:1:fail", "device 0: cudaMalloc failed: out of memory"},
-    {"cudaMalloc:2:fail", "cannot allocate 16 bytes: device 0: cudaMalloc failed: out of memory"},
+    {"cudaMalloc:2:fail", "device 0: cudaMalloc failed: out of memory"},
+    {"cudaMalloc:3:fail", "cannot allocate 16 bytes: device 0: cudaMalloc failed: out of memory"},
     {"cudaEventSynchronize:1:fail",
      "device 0: cudaEventSynchronize failed: unspecified launch failure"},
     {"cudaMemcpyAsync:1:fail", "device 0: cudaMemcpyAsync failed: unspecified launch failure"},

@@ -132,6 +132,23 @@ static void plan(GraphRun *run)
     ck_assert_ptr_nonnull(run->plan);
 }
 
+static const int64_t the_step = 1;
+
+static bool is_the_step(MwDevice *device, int64_t step, MwFault *fault)
+{
+    (void)device, (void)fault;
+    return step == the_step;
+}
+
+/* Kernels for GPUs find the number of the step in memory. */
+static void show_step(MwArena *arena, MwDevice *device)
+{
+    MwDeviceTable *table = mw_arena_dup(arena, device->table, sizeof *device->table);
+    table->set_step = is_the_step;
+    device->table = table;
+    device->step = &the_step;
+}
+
 static void execute(GraphRun *run, Data *data)
 {
     MwArena *arena = run->test.graph->arena;
@@ -142,12 +159,14 @@ static void execute(GraphRun *run, Data *data)
             ? cuda_kernels_load(run->plan->kernel_source, &fault)
             : mw_kernels_compile(arena, run->plan, &mw_backend_cpu, transport, &fault);
     MwDevice *device = kernels ? mw_device_cpu_new(arena, run->plan, kernels, 1, &fault) : NULL;
+    if (device && run->backend == BACKEND_CUDA)
+        show_step(arena, device);
     MwExecutor *executor =
         device ? mw_executor_new(arena, run->plan, device, transport, NULL, &fault) : NULL;
     const MwExecutorData calls = {data, give_input, take_output};
     double loss;
     bool ran = executor && mw_executor_start(executor, SEED, &fault) &&
-               mw_executor_step(executor, 1, &calls, &loss, &fault);
+               mw_executor_step(executor, the_step, &calls, &loss, &fault);
     ck_assert_msg(ran, "%s", fault.text);
     mw_transport_free(&transport, device);
     mw_device_free(&device);
