@@ -143,7 +143,7 @@ const char *mw_kernel_pool_source(MwKernelPool *pool)
 static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
 {
     const MwUnit *unit = &e->units->units.at[u];
-    MwKernelDef *kernel = mw_lower_unit(&e->lower, u);
+    const MwKernelDef *kernel = e->kernels[u];
     if (mw_kernel_is_idle(kernel))
         return false;
     MwPlanInstr instr = new_instr(e, MW_INSTR_KERNEL, kernel_index(e, unit, kernel),
@@ -350,17 +350,17 @@ static MwPlanInstr emit_transfer(MwEmitter *e, const MwNode *node)
 /* ---- Units ---- */
 
 MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
-                         const MwStorage *storage, const MwCluster *cluster, MwKernelPool *pool)
+                         const MwStorage *storage, MwKernelDef *const *kernels,
+                         const MwCluster *cluster, MwKernelPool *pool)
 {
     MwArena *arena = legal->graph->arena;
-    MwEmitter e = {.arena = arena,
-                   .legal = legal,
-                   .units = units,
-                   .storage = storage,
-                   .model = mw_cost_model(cluster, &local->mesh),
-                   .pool = pool};
-    e.lower = mw_lower_begin(legal, units, storage->buffer, &local->mesh);
-    return e;
+    return (MwEmitter){.arena = arena,
+                       .legal = legal,
+                       .units = units,
+                       .storage = storage,
+                       .kernels = kernels,
+                       .model = mw_cost_model(cluster, &local->mesh),
+                       .pool = pool};
 }
 
 static MwPlanInstr emit_library(MwEmitter *e, int u)

@@ -34,13 +34,14 @@ typedef struct {
     const MwLegal *legal;
     const MwUnits *units;
     const MwStorage *storage;
+    MwKernelDef *const *kernels; /* [units] NULL: not a kernel */
     MwCostModel model;
-    MwLower lower;
     MwKernelPool *pool;
 } MwEmitter;
 
 MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
-                         const MwStorage *storage, const MwCluster *cluster, MwKernelPool *pool);
+                         const MwStorage *storage, MwKernelDef *const *kernels,
+                         const MwCluster *cluster, MwKernelPool *pool);
 
 /* The instruction of a unit, but for operator_index; false if there is nothing to do. A kernel that was
  * there before is called again. The target of a send or receive is the number of its transfer. */

@@ -16,6 +16,14 @@ int mw_kernel_operand(MwKernelDef *kernel, int buffer, MwType type)
     return kernel->operands.count - 1;
 }
 
+void mw_kernel_add_scratch(MwKernelDef *kernel, int buffer, int64_t bytes)
+{
+    MW_ASSERT(bytes > 0 && !kernel->scratch_bytes);
+    kernel->scratch_bytes = bytes;
+    mw_vec_push(kernel->arena, &kernel->operands,
+                ((MwKernelOperand){.buffer = buffer, .type = MW_F32, .writes = true}));
+}
+
 static bool args_equal(const MwPlanArg *a, const MwPlanArg *b)
 {
     return a->kind == b->kind && a->i == b->i && a->f == b->f && a->axes == b->axes &&

@@ -109,12 +109,17 @@ typedef struct {
 typedef struct {
     MwArena *arena;
     MW_VEC(MwKernelOperand) operands;
+    /* Of the last operand, which is memory that the printed kernel works in; 0: there is none. How much
+     * that is the printer says. */
+    int64_t scratch_bytes;
     MW_VEC(MwPlanArg) args;
     MW_VEC(MwNest) nests;
 } MwKernelDef;
 
 /* Operand for `buffer`, a new one if it is not there yet. */
 int mw_kernel_operand(MwKernelDef *kernel, int buffer, MwType type);
+/* Gives a kernel that is complete `bytes` of `buffer` to work in. */
+void mw_kernel_add_scratch(MwKernelDef *kernel, int buffer, int64_t bytes);
 /* Index of an argument equal to `arg`, a new one if there is none. */
 int mw_kernel_arg(MwKernelDef *kernel, const MwPlanArg *arg);
 

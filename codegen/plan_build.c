@@ -109,7 +109,7 @@ static bool is_needed(MwPhase phase, const MwPlanProgram *program)
 
 static void build_programs(const Builder *b, MwStageBuilder *s, int first_operator)
 {
-    MwEmitter emitter = mw_instr_begin(s->stage->local, s->legal, s->units, &s->storage,
+    MwEmitter emitter = mw_instr_begin(s->stage->local, s->legal, s->units, &s->storage, s->kernels,
                                        b->compilation->cluster, b->pool);
     for (int phase = 0; phase < MW_PHASE_UPDATE; phase++) {
         MwPlanProgram *made = &s->mesh->programs[s->mesh->program_count];
@@ -155,6 +155,24 @@ static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
 
 /* ---- Meshes ---- */
 
+/* The kernels, as soon as their operands have buffers: memory that they work in gets one too. */
+static void lower_kernels(const Builder *b, MwStageBuilder *s)
+{
+    MwLower lower = mw_lower_begin(s->legal, s->units, s->storage.buffer, &s->stage->local->mesh);
+    int count = s->units->units.count;
+    s->kernels = MW_NEW(b->arena, MwKernelDef *, count);
+    for (int u = 0; u < count; u++) {
+        if (!s->units->units.at[u].is_kernel)
+            continue;
+        MwKernelDef *kernel = mw_lower_unit(&lower, u);
+        int64_t bytes = b->pool->printer->scratch_bytes(b->arena, kernel);
+        if (bytes)
+            mw_kernel_add_scratch(
+                kernel, mw_storage_add_scratch(b->arena, &s->storage, &s->order, u, bytes), bytes);
+        s->kernels[u] = kernel;
+    }
+}
+
 static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanMesh *mesh)
 {
     MwStageBuilder *s = &b->stages[index];
@@ -168,6 +186,7 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
     s->units = mw_units_form(s->legal);
     s->order = mw_order_units(s->legal, s->units);
     s->storage = mw_storage_plan(storage, s->legal, s->units, &s->order, &s->flight);
+    lower_kernels(b, s);
 }
 
 /* Room for what the stages of a mesh add. */

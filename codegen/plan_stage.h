@@ -16,6 +16,7 @@ typedef struct {
     MwFlight flight;
     MwOrder order;
     MwStorage storage;
+    MwKernelDef **kernels; /* [units] NULL: not a kernel */
     MwPlanMesh *mesh;
     int program[MW_PHASE_COUNT]; /* its programs, among those of the mesh; -1: none */
     MwPlanProgram update;        /* its part of that of the mesh, which is one for all stages */

@@ -2,8 +2,8 @@
 /* What every unit of generated CUDA C begins with, after the functions of codegen/prelude.h:
  * reductions over the threads of a warp or block, and accesses of four elements at once.
  *
- * The unit is text that both CUDA C++ and C11 take (runtime/cuda_launch.h). Sums over threads are trees, the same for every thread and
- * every run. */
+ * The unit is text that both CUDA C++ and C11 take (runtime/cuda_launch.h). Sums over threads are
+ * trees, the same for every thread and every run. */
 #ifndef MW_CODEGEN_PRELUDE_CUDA_H
 #define MW_CODEGEN_PRELUDE_CUDA_H
 

@@ -265,6 +265,12 @@ static void print_prelude(MwText *text)
     mw_text_add(text, MW_C_PRELUDE_TEXT);
 }
 
+static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
+{
+    (void)arena, (void)kernel;
+    return 0;
+}
+
 static void print_body(MwText *text, const MwKernelDef *kernel)
 {
     mw_text_add(text, "{\n");
@@ -291,4 +297,5 @@ static void print_table(MwText *text, const char *const *names, int count)
     mw_text_add(text, "    {0, 0},\n};\n");
 }
 
-const MwKernelPrinter mw_c_printer = {print_prelude, print_body, print_function, print_table};
+const MwKernelPrinter mw_c_printer = {print_prelude, scratch_bytes, print_body, print_function,
+                                      print_table};

@@ -86,6 +86,16 @@ static void print_prelude(MwText *text)
                       "#undef inline\n" MW_CUDA_PRELUDE_TEXT);
 }
 
+/* Nests run one after another, so they work in the same memory. */
+static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
+{
+    MwText text = {.arena = arena};
+    int64_t floats = 0;
+    for (int i = 0; i < kernel->nests.count; i++)
+        floats = mw_max(floats, mw_cuda_nest(&text, kernel, &kernel->nests.at[i], i).scratch);
+    return floats * (int64_t)sizeof(float);
+}
+
 static void print_body(MwText *text, const MwKernelDef *kernel)
 {
     MwCudaNest *nests = MW_NEW(text->arena, MwCudaNest, kernel->nests.count);
@@ -126,4 +136,5 @@ static void print_table(MwText *text, const char *const *names, int count)
     mw_text_add(text, "    {0, 0},\n};\n");
 }
 
-const MwKernelPrinter mw_cuda_printer = {print_prelude, print_body, print_function, print_table};
+const MwKernelPrinter mw_cuda_printer = {print_prelude, scratch_bytes, print_body, print_function,
+                                         print_table};

@@ -7,8 +7,6 @@
 
 /* ---- Indices ---- */
 
-/* The indices of dimensions first .. last from their common count; the last in steps of `width`, under
- * the name j, if that is more than one. */
 void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width)
 {
     MwPrinter *p = &n->p;
@@ -118,7 +116,6 @@ static void print_wide_arrays(MwCudaNest *n, int phase)
     }
 }
 
-/* What is done at the columns j .. j + width - 1, by `print`, of a phase or (-1) of all levels. */
 void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase))
 {
     MwPrinter *p = &n->p;

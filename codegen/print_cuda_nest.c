@@ -92,7 +92,7 @@ static void print_block_sum(MwCudaNest *n, int i, const BlockSum *sum)
     mw_print_line(p, "%s w%d = %s;", wide, i, mw_print_first_value(instr));
     mw_print_open(p, "for (int block = %s; block < %lld%s; block += %s)", sum->first,
                   (long long)n->blocks, sum->condition, sum->stride);
-    mw_print_line(p, "const %s part = @_%d_%s%d[%s];", wide, n->nest, sum->letter, i, sum->place);
+    mw_print_line(p, "const %s part = %s%d[%s];", wide, sum->letter, i, sum->place);
     mw_print_line(p, mw_instr_is_max(instr) ? "w%d = mw_max(w%d, part);" : "w%d = w%d + part;", i,
                   i);
     mw_print_close(p);
@@ -115,7 +115,7 @@ static void print_column_end(MwCudaNest *n)
     const MwSpace *space = &p->nest->space;
     MwArena *arena = p->out->arena;
     long long columns = n->columns;
-    const BlockSum sum = {.letter = "s",
+    const BlockSum sum = {.letter = "r",
                           .place =
                               mw_arena_printf(arena, "(int64_t)block * %lld + column", columns),
                           .first = "(int)threadIdx.x / 32",
@@ -151,6 +151,22 @@ static void print_end(MwCudaNest *n)
 
 /* ---- Functions ---- */
 
+/* Names for where the sums of blocks lie. A sum over rows is left in its type, a total in what threads exchange. */
+static void print_sum_places(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
+        bool of_rows = mw_instr_reduces_rows(instr);
+        if (!of_rows && !mw_instr_reduces_all(instr))
+            continue;
+        const char *type =
+            of_rows ? mw_print_scalar_type(instr->type) : mw_cuda_exchanged_type(instr);
+        mw_print_line(p, "%s *const %c%d = (%s *)(p%d + %lld);", type, of_rows ? 'r' : 't', i, type,
+                      p->kernel->operands.count - 1, (long long)n->sums_at[i]);
+    }
+}
+
 static void print_function(MwCudaNest *n, const char *what, void (*print)(MwCudaNest *n))
 {
     MwPrinter *p = &n->p;
@@ -158,24 +174,9 @@ static void print_function(MwCudaNest *n, const char *what, void (*print)(MwCuda
                    mw_cuda_parameters(p->out->arena, p->kernel));
     mw_cuda_print_loaded_args(p->out, p->kernel);
     print_uniform(n, false);
+    print_sum_places(n);
     print(n);
     mw_text_add(p->out, "}\n");
-}
-
-/* Where blocks leave their sums for the functions that end the nest. */
-static void print_block_arrays(MwCudaNest *n)
-{
-    MwPrinter *p = &n->p;
-    for (int i = 0; i < p->nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (mw_instr_reduces_rows(instr))
-            mw_text_printf(p->out, "static __device__ %s @_%d_s%d[%lld];\n",
-                           mw_print_scalar_type(instr->type), n->nest, i,
-                           (long long)(n->blocks * n->columns));
-        if (mw_instr_reduces_all(instr))
-            mw_text_printf(p->out, "static __device__ %s @_%d_t%d[%lld];\n",
-                           mw_cuda_exchanged_type(instr), n->nest, i, (long long)n->blocks);
-    }
 }
 
 static bool is_only_end(const MwCudaNest *n)
@@ -190,7 +191,6 @@ static bool is_only_end(const MwCudaNest *n)
 
 void mw_cuda_print_nest(MwCudaNest *n)
 {
-    print_block_arrays(n);
     if (!is_only_end(n))
         print_function(n, "",
                        n->spread == MW_SPREAD_POINTS ? print_points

@@ -177,7 +177,7 @@ static void print_block_sums(MwCudaNest *n)
             mw_print_line(p, "u%d = mw_block_%s(u%d, (%s *)shared);", i, mw_cuda_reduction(instr),
                           i, mw_cuda_exchanged_type(instr));
             mw_print_line(p, "if (threadIdx.x == 0)");
-            mw_print_line(p, "    @_%d_t%d[blockIdx.x] = u%d;", n->nest, i, i);
+            mw_print_line(p, "    t%d[blockIdx.x] = u%d;", i, i);
         }
         if (!mw_instr_reduces_rows(instr))
             continue;
@@ -186,8 +186,8 @@ static void print_block_sums(MwCudaNest *n)
         mw_print_line(p, "const %s column = (item * %d + lane) * %d + q;", n->index, n->group,
                       n->width);
         mw_print_line(p, "if (column < %lld)", (long long)n->columns);
-        mw_print_line(p, "    @_%d_s%d[(int64_t)blockIdx.x * %lld + column] = c%d[item * %d + q];",
-                      n->nest, i, (long long)n->columns, i, n->width);
+        mw_print_line(p, "    r%d[(int64_t)blockIdx.x * %lld + column] = c%d[item * %d + q];", i,
+                      (long long)n->columns, i, n->width);
         mw_print_close(p);
         mw_print_close(p);
     }

@@ -9,8 +9,8 @@
  *               those that are added to its part of the places
  *
  * Names in the text, besides those of print_rules.h: s the address of an argument that changes from
- * step to step; x and y four elements of a load or store, r those
- * of all blocks of a sum over rows, u the total of a block; `row` and `column` count. */
+ * step to step; x and y four elements of a load or store; r and t what all blocks leave of a sum over
+ * rows and of one over all points, u the total of a block; `row` and `column` count. */
 #ifndef MW_CODEGEN_PRINT_CUDA_RULES_H
 #define MW_CODEGEN_PRINT_CUDA_RULES_H
 
@@ -32,6 +32,10 @@ typedef struct {
     const char *index;  /* type that holds every index */
     bool has_totals;    /* TOTAL_SUM or TOTAL_MAX */
     bool has_end;       /* TOTAL code, or effects of UNIFORM code */
+    /* [instrs] Of a sum over rows or all points: where the sums of blocks lie in the memory that the
+     * kernel works in, in floats. */
+    int64_t *sums_at;
+    int64_t scratch; /* floats of that memory */
 } MwCudaNest;
 
 enum { MW_WARP = 32, MW_POINT_THREADS = 256 /* of blocks whose threads share nothing */ };
@@ -41,9 +45,9 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
 bool mw_cuda_has_columns(const MwCudaNest *n);
 
 /* The indices of dimensions first .. end - 1 from `count`, the name of their common count; of the last
- * one, where `width` is more than 1, j, the first of so many. */
+ * one, where `width` is more than 1, j, the first of so many neighbours. */
 void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width);
-/* What is done at the columns j .. j + width - 1, by `print`, of a phase or (-1) of all levels. */
+/* What is done at one column, or at j .. j + width - 1, by `print`, of a phase or (-1) of all. */
 void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase));
 /* What a phase does at one column. */
 void mw_cuda_print_phase_points(MwCudaNest *n, int phase);

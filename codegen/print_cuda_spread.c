@@ -16,6 +16,7 @@ enum {
     PART_ROWS = 64,  /* for each part of the places that rows are added to, */
     MOST_PARTS = 64,
     MOST_SUM_BLOCKS = 512, /* unless there would be more blocks than these */
+    ALIGNED = 64,          /* floats: where the sums of blocks begin */
 };
 
 /* ---- The plan of a nest ---- */
@@ -178,6 +179,21 @@ static void spread_ordered(MwCudaNest *n)
         n->spread = MW_SPREAD_ROWS;
 }
 
+/* Each block leaves a number per column of a sum over rows, and one of a total (8 bytes at most). */
+static void place_sums(MwCudaNest *n)
+{
+    const MwNest *nest = n->p.nest;
+    n->sums_at = MW_NEW(n->p.out->arena, int64_t, nest->instrs.count);
+    for (int i = 0; i < nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        n->sums_at[i] = n->scratch;
+        if (mw_instr_reduces_rows(instr))
+            n->scratch += mw_ceil_div(n->blocks * n->columns, ALIGNED) * ALIGNED;
+        else if (mw_instr_reduces_all(instr))
+            n->scratch += mw_ceil_div(2 * n->blocks, ALIGNED) * ALIGNED;
+    }
+}
+
 MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nest, int number)
 {
     MwCudaNest n = {.p = {.out = out, .kernel = kernel, .nest = nest, .indent = 1},
@@ -202,5 +218,6 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
         spread_rows(&n);
     else
         spread_ordered(&n);
+    place_sums(&n);
     return n;
 }

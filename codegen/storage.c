@@ -119,6 +119,16 @@ static void find_last_uses(Storage *s)
 
 /* ---- Buffers ---- */
 
+static MwStorageBuffer scratch_at(int position, int64_t bytes)
+{
+    MwTensor tensor = mw_tensor(MW_F32, 1, (int64_t[]){mw_ceil_div(bytes, 4)});
+    return (MwStorageBuffer){.tensor = tensor,
+                             .slots = 1,
+                             .begin = position,
+                             .end = position,
+                             .bytes = mw_tensor_bytes(&tensor)};
+}
+
 static int add_buffer(Storage *s, MwStorageBuffer buffer)
 {
     buffer.bytes = mw_tensor_bytes(&buffer.tensor);
@@ -313,11 +323,8 @@ static void give_results(Storage *s, int position)
         }
     }
     int64_t bytes = mw_unit_scratch_bytes(s->legal, unit);
-    if (!bytes)
-        return;
-    MwTensor tensor = mw_tensor(MW_F32, 1, (int64_t[]){mw_ceil_div(bytes, 4)});
-    s->out->scratch[s->order->unit[position]] = add_buffer(
-        s, (MwStorageBuffer){.tensor = tensor, .slots = 1, .begin = position, .end = position});
+    if (bytes)
+        s->out->scratch[s->order->unit[position]] = add_buffer(s, scratch_at(position, bytes));
 }
 
 /* ---- Offsets ---- */
@@ -352,11 +359,20 @@ void mw_storage_place(MwArena *arena, MwMeshStorage *mesh)
 static void move_positions(Storage *s, int first_buffer)
 {
     MwMeshStorage *mesh = s->out->mesh;
+    s->out->first_position = mesh->positions;
     for (int i = first_buffer; i < mesh->buffers.count; i++) {
         mesh->buffers.at[i].begin += mesh->positions;
         mesh->buffers.at[i].end += mesh->positions;
     }
     mesh->positions += s->order->count + 1;
+}
+
+int mw_storage_add_scratch(MwArena *arena, MwStorage *storage, const MwOrder *order, int unit,
+                           int64_t bytes)
+{
+    MwStorageBuffer buffer = scratch_at(storage->first_position + order->position[unit], bytes);
+    mw_vec_push(arena, &storage->mesh->buffers, buffer);
+    return storage->mesh->buffers.count - 1;
 }
 
 MwStorage mw_storage_plan(MwMeshStorage *mesh, const MwLegal *legal, const MwUnits *units,

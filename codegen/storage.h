@@ -37,14 +37,18 @@ typedef struct {
 
 typedef struct {
     MwMeshStorage *mesh;
-    int32_t *buffer;  /* [values] of a stored root, an index into the mesh's; -1: none */
-    int32_t *scratch; /* [units] buffer that its routine works in; -1: none */
-    bool *copies;     /* [assigns] the value is copied to its target when its program ends */
+    int32_t *buffer;    /* [values] of a stored root, an index into the mesh's; -1: none */
+    int32_t *scratch;   /* [units] buffer that its routine works in; -1: none */
+    int first_position; /* of the stage, among those of the mesh */
+    bool *copies;       /* [assigns] the value is copied to its target when its program ends */
 } MwStorage;
 
 /* Adds the buffers of one stage; offsets are not known yet. */
 MwStorage mw_storage_plan(MwMeshStorage *mesh, const MwLegal *legal, const MwUnits *units,
                           const MwOrder *order, const MwFlight *flight);
+/* The buffer of so many bytes that a unit works in and nobody else sees. */
+int mw_storage_add_scratch(MwArena *arena, MwStorage *storage, const MwOrder *order, int unit,
+                           int64_t bytes);
 /* Assigns offsets when all stages are there. */
 void mw_storage_place(MwArena *arena, MwMeshStorage *mesh);
 
