@@ -18,6 +18,9 @@ TIME_LIMIT_S = 300
 QUICK_CC = {"CC": str(ROOT / "tests" / "dist" / "quick-cc")}
 # In which those for GPUs are compiled for the host.
 FAKE_NVCC = {"NVCC": str(ROOT / "tests" / "fake_cuda" / "nvcc")}
+# What plan files are run by, and in which environment: real devices, and the fakes of GPUs.
+REAL = ("tools/meshwright-run", QUICK_CC)
+FAKE = ("tests/fake_cuda/run_on_fakes", {**QUICK_CC, **FAKE_NVCC})
 
 
 class Model:
@@ -137,17 +140,17 @@ def make_plan(build, model, path, *options):
     return path
 
 
-def run_plan(build, model, plan, ranks, *options, launcher="tools/meshwright-run"):
+def run_plan(build, model, plan, ranks, *options, by=REAL):
     """Runs a plan file of the model on its data; `options` are those of a run."""
-    return run(ranks, build / launcher, plan, *model.data(), *options,
-               env={**QUICK_CC, **FAKE_NVCC})
+    program, environment = by
+    return run(ranks, build / program, plan, *model.data(), *options, env=environment)
 
 
-def train(build, model, plan, ranks, steps, **how):
+def train(build, model, plan, ranks, steps, *options, by=REAL):
     """Runs a plan; its losses, and the folder of a checkpoint of the last step."""
     log, saved = plan.with_suffix(".csv"), plan.with_suffix(".saved")
     run_plan(build, model, plan, ranks, "--steps", steps, "--log", log, "--checkpoint", saved,
-             **how)
+             *options, by=by)
     return read_losses(log), saved
 
 

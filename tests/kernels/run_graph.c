@@ -3,8 +3,6 @@
 
 #include "codegen/plan_build.h"
 #include "runtime/executor.h"
-#include "runtime/kernels_compile.h"
-#include "tests/kernels/cuda_kernels.h"
 #include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
@@ -16,9 +14,9 @@
 
 enum { SEED = 7 };
 
-GraphRun graph_run_new(Backend backend)
+GraphRun graph_run_new(int backend)
 {
-    return (GraphRun){.test = test_graph_new(), .backend = backend};
+    return (GraphRun){.test = test_graph_new(), .backend = &graph_backends[backend]};
 }
 
 void graph_run_free(GraphRun *run)
@@ -111,7 +109,7 @@ static void plan(GraphRun *run)
 {
     MwGraph *graph = run->test.graph;
     MwCluster cluster = test_cluster(1);
-    cluster.backend = run->backend == BACKEND_CUDA ? "cuda" : "cpu";
+    cluster.backend = run->backend->name;
     MwLocalGraph local = whole_graph(graph);
     MwSubmesh submesh = {.device_count = 1};
     MwStage stage = {.graph = graph, .local = &local};
@@ -132,41 +130,20 @@ static void plan(GraphRun *run)
     ck_assert_ptr_nonnull(run->plan);
 }
 
-static const int64_t the_step = 1;
-
-static bool is_the_step(MwDevice *device, int64_t step, MwFault *fault)
-{
-    (void)device, (void)fault;
-    return step == the_step;
-}
-
-/* Kernels for GPUs find the number of the step in memory. */
-static void show_step(MwArena *arena, MwDevice *device)
-{
-    MwDeviceTable *table = mw_arena_dup(arena, device->table, sizeof *device->table);
-    table->set_step = is_the_step;
-    device->table = table;
-    device->step = &the_step;
-}
-
 static void execute(GraphRun *run, Data *data)
 {
     MwArena *arena = run->test.graph->arena;
     MwFault fault = {0};
     MwTransport *transport = mw_transport_solo_new(arena, 0, 1);
-    const MwKernelEntry *kernels =
-        run->backend == BACKEND_CUDA
-            ? cuda_kernels_load(run->plan->kernel_source, &fault)
-            : mw_kernels_compile(arena, run->plan, &mw_backend_cpu, transport, &fault);
-    MwDevice *device = kernels ? mw_device_cpu_new(arena, run->plan, kernels, 1, &fault) : NULL;
-    if (device && run->backend == BACKEND_CUDA)
-        show_step(arena, device);
+    const MwKernelEntry *kernels = run->backend->load(arena, run->plan, transport, &fault);
+    MwDevice *device =
+        kernels ? run->backend->device_new(arena, run->plan, kernels, 1, &fault) : NULL;
     MwExecutor *executor =
         device ? mw_executor_new(arena, run->plan, device, transport, NULL, &fault) : NULL;
     const MwExecutorData calls = {data, give_input, take_output};
     double loss;
     bool ran = executor && mw_executor_start(executor, SEED, &fault) &&
-               mw_executor_step(executor, the_step, &calls, &loss, &fault);
+               mw_executor_step(executor, 1, &calls, &loss, &fault);
     ck_assert_msg(ran, "%s", fault.text);
     mw_transport_free(&transport, device);
     mw_device_free(&device);

@@ -4,6 +4,7 @@
 #define MW_TESTS_KERNELS_RUN_GRAPH_H
 
 #include "runtime/plan.h"
+#include "tests/kernels/backends.h"
 #include "tests/unit/graphs.h"
 
 /* How an input is drawn. */
@@ -12,19 +13,17 @@ typedef enum {
     DRAW_POSITIVE, /* floats in (0.25, 2) */
 } Draw;
 
-/* The C of the CPU, and CUDA C on the host (cuda_shim.h). */
-typedef enum { BACKEND_CPU, BACKEND_CUDA, BACKEND_COUNT } Backend;
-
 typedef struct {
     TestGraph test;
-    Backend backend;
+    const GraphBackend *backend;
     MW_VEC(Draw) draw; /* of each input, in order; DRAW_ANY beyond the end */
     MwPlan *plan;
     double **got;  /* [outputs] */
     double **want; /* [outputs] */
 } GraphRun;
 
-GraphRun graph_run_new(Backend backend);
+/* By graph_backends[backend]. */
+GraphRun graph_run_new(int backend);
 void graph_run_free(GraphRun *run);
 
 /* Makes a value an output. */

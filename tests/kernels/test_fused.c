@@ -267,8 +267,8 @@ static void show_group(const GraphRun *run)
  * shows it where it fails. */
 START_TEST(fused_code_agrees_with_the_interpreter)
 {
-    GraphRun run = graph_run_new((Backend)(_i % BACKEND_COUNT));
-    int first_output[GROUPS + 1], failed = 0, graph = _i / BACKEND_COUNT;
+    GraphRun run = graph_run_new(_i % graph_backend_count);
+    int first_output[GROUPS + 1], failed = 0, graph = _i / graph_backend_count;
     const char *one = getenv("FUSED_SEED");
     int groups = one ? 1 : GROUPS;
     for (int i = 0; i < groups; i++) {
@@ -298,7 +298,7 @@ END_TEST
 /* `product` dies in the kernel of the other two, and either may take its place. */
 START_TEST(what_is_written_over_was_read)
 {
-    GraphRun run = graph_run_new((Backend)_i);
+    GraphRun run = graph_run_new(_i);
     MwGraph *graph = run.test.graph;
     MwValueId a = test_source(&run.test, MW_OP_INPUT, "a", "f32[6, 17]");
     MwValueId b = test_source(&run.test, MW_OP_INPUT, "b", "f32[6, 6]");
@@ -325,7 +325,7 @@ static MwValueId add_turned(GraphRun *run, const char *name, const char *type)
 /* Both are walked in pieces of a row: of 6 and of 8. */
 START_TEST(boundaries_inside_a_dimension_may_differ)
 {
-    GraphRun run = graph_run_new((Backend)_i);
+    GraphRun run = graph_run_new(_i);
     MwValueId a = add_turned(&run, "a", "f32[2, 6, 4]");
     MwValueId b = add_turned(&run, "b", "f32[2, 8, 3]");
     graph_run_output(&run, mw_build_binary(run.test.graph, MW_OP_SUB, a, b));
@@ -341,8 +341,9 @@ int main(void)
     TCase *tests = tcase_create("fused");
     tcase_set_timeout(tests, 200);
     suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, fused_code_agrees_with_the_interpreter, 0, GRAPHS * BACKEND_COUNT);
-    tcase_add_loop_test(tests, what_is_written_over_was_read, 0, BACKEND_COUNT);
-    tcase_add_loop_test(tests, boundaries_inside_a_dimension_may_differ, 0, BACKEND_COUNT);
+    tcase_add_loop_test(tests, fused_code_agrees_with_the_interpreter, 0,
+                        GRAPHS * graph_backend_count);
+    tcase_add_loop_test(tests, what_is_written_over_was_read, 0, graph_backend_count);
+    tcase_add_loop_test(tests, boundaries_inside_a_dimension_may_differ, 0, graph_backend_count);
     return run_suite(suite);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The ways in which ranks with devices are connected, by name. ways.c: `shared` and `messages`, of
  * CPUs, and `foreign-shared` and `foreign-messages`, of devices whose memory is not the host's.
- * ../fake_cuda/ways_nccl.c: `nccl`, of GPUs of the fake. */
+ * ways_gpu.c: `nccl` and `mpi`, of GPUs or, linked with ../fake_cuda, of those of the fake. */
 #ifndef MW_TESTS_RUNTIME_WAYS_H
 #define MW_TESTS_RUNTIME_WAYS_H
 

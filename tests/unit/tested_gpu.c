@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "runtime/device_cuda.h"
+#include "tests/unit/tested_device.h"
+
+MwDevice *tested_device_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
+                            MwFault *fault)
+{
+    return mw_device_cuda_new(arena, plan, kernels, 1, fault);
+}
