@@ -283,9 +283,10 @@ static void print_body(MwText *text, const MwKernelDef *kernel)
 static void print_function(MwText *text, const char *name, const char *comment, const char *body)
 {
     mw_text_printf(text, "\n/* %s */\n", comment);
-    mw_text_printf(text,
-                   "static void %s(void *const *operands, const MwKernelArg *args, void *stream)\n",
-                   name);
+    mw_text_printf(
+        text,
+        "static void %s(void *const *operands, const MwKernelArg *args, int sets, void *stream)\n",
+        name);
     mw_text_add(text, body);
 }
 

@@ -103,8 +103,8 @@ static void print_body(MwText *text, const MwKernelDef *kernel)
         nests[i] = mw_cuda_nest(text, kernel, &kernel->nests.at[i], i);
         mw_cuda_print_nest(&nests[i]);
     }
-    mw_text_add(text,
-                "static void @(void *const *operands, const MwKernelArg *args, void *stream)\n{\n");
+    mw_text_add(text, "static void @(void *const *operands, const MwKernelArg *args, int sets, "
+                      "void *stream)\n{\n");
     print_host_values(text, kernel);
     for (int i = 0; i < kernel->nests.count; i++)
         mw_cuda_print_launches(&nests[i]);

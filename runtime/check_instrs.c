@@ -101,7 +101,8 @@ static bool check_counts(const MwCheck *check, const MwPlanInstr *instr, int ope
 static void check_kernel(const MwCheck *check, const MwPlanInstr *instr)
 {
     const MwPlanKernel *kernel = &check->plan->kernels[instr->target];
-    check_counts(check, instr, kernel->operand_count, kernel->arg_count);
+    const int sets = (int)mw_max(mw_plan_instr_sets(check->plan, instr), 1);
+    check_counts(check, instr, sets * kernel->operand_count, sets * kernel->arg_count);
 }
 
 /* ---- Routines ---- */

@@ -28,6 +28,8 @@ static void check_kernels(const MwCheck *check)
                            kernels[i].name);
         if (kernels[i].operand_count < 0 || kernels[i].arg_count < 0)
             mw_check_error(check, "kernel %s has a negative count", kernels[i].name);
+        if (kernels[i].takes_sets && kernels[i].operand_count == 0)
+            mw_check_error(check, "kernel %s takes sets of no operands", kernels[i].name);
         for (int k = 0; k < i; k++)
             if (strcmp(kernels[i].name, kernels[k].name) == 0)
                 mw_check_error(check, "kernels %d and %d are both called %s", k, i,

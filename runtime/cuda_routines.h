@@ -11,8 +11,10 @@
 extern "C" {
 #endif
 
-MwKernel mw_cuda_sdpa;
-MwKernel mw_cuda_sdpa_grad;
+typedef void MwCudaRoutine(void *const *operands, const MwKernelArg *args, void *stream);
+
+MwCudaRoutine mw_cuda_sdpa;
+MwCudaRoutine mw_cuda_sdpa_grad;
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@
 
 typedef struct {
     MwDevice base;
+    const MwPlan *plan;
     MwKernel **kernels; /* [MwPlan.kernels] */
 } Cpu;
 
@@ -57,7 +58,8 @@ static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
     (void)fault;
     const Cpu *cpu = (Cpu *)device;
     if (call->instr->kind == MW_INSTR_KERNEL)
-        cpu->kernels[call->instr->target](call->operands, call->args, NULL);
+        cpu->kernels[call->instr->target](call->operands, call->args,
+                                          mw_plan_instr_sets(cpu->plan, call->instr), NULL);
     else
         routines[call->instr->target](call->operands, call->args);
     return true;
@@ -92,6 +94,7 @@ MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEn
 {
     Cpu *cpu = MW_NEW(arena, Cpu, 1);
     cpu->base = (MwDevice){.table = &cpu_table, .is_host = true};
+    cpu->plan = plan;
     cpu->kernels = mw_device_kernels(arena, plan, kernels, fault);
     if (!cpu->kernels)
         return NULL;

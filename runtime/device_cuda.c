@@ -191,10 +191,18 @@ static bool run_copy(MwDevice *device, const MwCall *call, MwFault *fault)
 }
 
 /* Errors of earlier calls, which the GPU met meanwhile, may show here too. */
-static bool launch(const Cuda *cuda, MwKernel *kernel, const char *name, const MwCall *call,
+static bool run_kernel(const Cuda *cuda, const MwCall *call, MwFault *fault)
+{
+    const int target = call->instr->target;
+    cuda->kernels[target](call->operands, call->args, mw_plan_instr_sets(cuda->plan, call->instr),
+                          cuda->stream);
+    return mw_cuda_check(cudaGetLastError(), cuda->plan->kernels[target].name, fault);
+}
+
+static bool launch(const Cuda *cuda, MwCudaRoutine *routine, const char *name, const MwCall *call,
                    MwFault *fault)
 {
-    kernel(call->operands, call->args, cuda->stream);
+    routine(call->operands, call->args, cuda->stream);
     return mw_cuda_check(cudaGetLastError(), name, fault);
 }
 
@@ -219,10 +227,9 @@ static Routine *const routines[MW_ROUTINE_COUNT] = {
 static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
-    const int target = call->instr->target;
     return call->instr->kind == MW_INSTR_KERNEL
-               ? launch(cuda, cuda->kernels[target], cuda->plan->kernels[target].name, call, fault)
-               : routines[target](device, call, fault);
+               ? run_kernel(cuda, call, fault)
+               : routines[call->instr->target](device, call, fault);
 }
 
 /* ---- The device ---- */

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+enum { LABEL_BYTES = 200 };
+
 struct MwExecutor {
     const MwArena *arena;
     const MwPlan *plan;
@@ -205,8 +207,9 @@ static bool run_instr(const MwExecutor *executor, const MwPlanTask *task, int in
     if (instr->kind == MW_INSTR_COLLECTIVE ? !run_collective(executor, instr, fault)
                                            : !run_call(executor, instr, task->micro_batch, fault))
         return false;
-    mw_trace_end(executor->trace, mw_plan_instr_name(executor->plan, instr), program->name, index,
-                 task->micro_batch);
+    char label[LABEL_BYTES];
+    mw_plan_instr_label(executor->plan, instr, label, sizeof label);
+    mw_trace_end(executor->trace, label, program->name, index, task->micro_batch);
     return true;
 }
 

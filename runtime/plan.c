@@ -3,6 +3,8 @@
 
 #include "runtime/routine.h"
 
+#include <stdio.h>
+
 const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr)
 {
     switch (instr->kind) {
@@ -18,6 +20,23 @@ const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr)
         return "receive";
     }
     MW_UNREACHABLE();
+}
+
+int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr)
+{
+    if (instr->kind != MW_INSTR_KERNEL || !plan->kernels[instr->target].takes_sets)
+        return 1;
+    return instr->operand_count / plan->kernels[instr->target].operand_count;
+}
+
+void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *label, size_t bytes)
+{
+    const int sets = mw_plan_instr_sets(plan, instr);
+    const char *name = mw_plan_instr_name(plan, instr);
+    if (sets > 1)
+        snprintf(label, bytes, "%s x %d", name, sets);
+    else
+        snprintf(label, bytes, "%s", name);
 }
 
 const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan)

@@ -16,7 +16,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-enum { MW_PLAN_VERSION = 2, MW_BUFFER_ALIGNMENT = 64 };
+enum { MW_PLAN_VERSION = 3, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A piece of the arena. A buffer is storage, not a value: an in-place kernel reads and writes one,
  * and the values of a reshape chain share one. A write is of the whole buffer; an instruction that
@@ -81,7 +81,9 @@ typedef struct {
 } MwPlanArg;
 
 typedef enum {
-    MW_INSTR_KERNEL,     /* target: index into MwPlan.kernels */
+    /* target: index into MwPlan.kernels; operands and args of one set after another, where the kernel
+     * takes sets */
+    MW_INSTR_KERNEL,
     MW_INSTR_ROUTINE,    /* target: MwRoutine, a routine of the device (runtime/routines.def) */
     MW_INSTR_COLLECTIVE, /* target: MwCollective; operands: source (read), destination (write) */
     /* target: index into MwPlan.transfers; one operand, its buffer on this mesh. A send goes on
@@ -234,7 +236,8 @@ typedef struct {
 
 typedef struct {
     const char *name; /* C identifier; its function has type MwKernel (runtime/kernel.h) */
-    int operand_count, arg_count;
+    int operand_count, arg_count; /* of one set */
+    bool takes_sets;              /* runs on any number of sets at once */
 } MwPlanKernel;
 
 /* A tensor that goes from one mesh to another, each time the program that sends it runs. */
@@ -307,6 +310,10 @@ MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
 
 /* Name of the kernel, routine or collective that an instruction runs; "send" and "receive". */
 const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr);
+/* How many sets of operands it has; 1 but for kernels that take sets. */
+int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr);
+/* Its name, and the number of sets where that is more than 1: "k17_adamw x 148". Cut off at `bytes`. */
+void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *label, size_t bytes);
 
 /* The mesh that has the loss; NULL: none. */
 const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan);

@@ -170,6 +170,7 @@ static const MwPlanField kernel_fields[] = {
     FIELD("name", string, name),
     FIELD("operands", count, operand_count),
     FIELD("args", count, arg_count),
+    FIELD("sets", flag, takes_sets),
 };
 static const MwPlanRecord kernel_record = RECORD("kernel", kernel_fields);
 #undef OWNER

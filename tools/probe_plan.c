@@ -209,7 +209,7 @@ static const char *kernel_body(MwArena *arena, MwOp op)
     mw_text_add(&text, "{\n"
                        "    const float *restrict a = operands[0], *restrict b = operands[1];\n"
                        "    float *restrict c = operands[2];\n"
-                       "    (void)b, (void)stream;\n"
+                       "    (void)b, (void)sets, (void)stream;\n"
                        "    for (int64_t i = 0; i < args[0].i; i++)\n"
                        "        c[i] = ");
     for (const char *at = mw_op_info(op)->expression; *at; at++)

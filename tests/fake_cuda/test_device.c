@@ -14,9 +14,9 @@ static MwDevice *device;
 static MwFault fault;
 
 /* A kernel that asks for what is not there, as a launch that is refused. */
-static void bad(void *const *operands, const MwKernelArg *args, void *stream)
+static void bad(void *const *operands, const MwKernelArg *args, int sets, void *stream)
 {
-    (void)operands, (void)args, (void)stream;
+    (void)operands, (void)args, (void)sets, (void)stream;
     cudaSetDevice(99);
 }
 

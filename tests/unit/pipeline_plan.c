@@ -7,13 +7,13 @@
 /* shift: every row of h += t. diff: diff = pred - y; loss += scale * sum of diff^2. sum_rows: t's
  * gradient += the rows of h's. descend: w -= rate * (the sum of the other operands). */
 #define PIPELINE_KERNELS                                                                           \
-    static void shift(void *const *operands, const MwKernelArg *args, void *stream)                \
+    static void shift(void *const *operands, const MwKernelArg *args, int sets, void *stream)      \
     {                                                                                              \
         for (int64_t i = 0; i < 3 * args[0].i; i++)                                                \
             ((float *)operands[0])[i] += ((const float *)operands[1])[i % 3];                      \
-        (void)stream;                                                                              \
+        (void)sets, (void)stream;                                                                  \
     }                                                                                              \
-    static void diff(void *const *operands, const MwKernelArg *args, void *stream)                 \
+    static void diff(void *const *operands, const MwKernelArg *args, int sets, void *stream)       \
     {                                                                                              \
         const float *pred = operands[0], *y = operands[1];                                         \
         float *to = operands[2], *loss = operands[3];                                              \
@@ -21,26 +21,27 @@
             to[i] = pred[i] - y[i];                                                                \
             *loss += (float)args[1].f * to[i] * to[i];                                             \
         }                                                                                          \
-        (void)stream;                                                                              \
+        (void)sets, (void)stream;                                                                  \
     }                                                                                              \
-    static void sum_rows(void *const *operands, const MwKernelArg *args, void *stream)             \
+    static void sum_rows(void *const *operands, const MwKernelArg *args, int sets, void *stream)   \
     {                                                                                              \
         for (int64_t i = 0; i < 3 * args[0].i; i++)                                                \
             ((float *)operands[1])[i % 3] += ((const float *)operands[0])[i];                      \
-        (void)stream;                                                                              \
+        (void)sets, (void)stream;                                                                  \
     }                                                                                              \
-    static void descend(void *const *operands, const MwKernelArg *args, void *stream)              \
+    static void descend(void *const *operands, const MwKernelArg *args, int sets, void *stream)    \
     {                                                                                              \
         for (int64_t i = 0; i < args[0].i; i++)                                                    \
             ((float *)operands[0])[i] -= (float)args[1].f * ((const float *)operands[1])[i];       \
-        (void)stream;                                                                              \
+        (void)sets, (void)stream;                                                                  \
     }                                                                                              \
-    static void descend_tied(void *const *operands, const MwKernelArg *args, void *stream)         \
+    static void descend_tied(void *const *operands, const MwKernelArg *args, int sets,             \
+                             void *stream)                                                         \
     {                                                                                              \
         const float *a = operands[1], *b = operands[2];                                            \
         for (int64_t i = 0; i < args[0].i; i++)                                                    \
             ((float *)operands[0])[i] -= (float)args[1].f * (a[i] + b[i]);                         \
-        (void)stream;                                                                              \
+        (void)sets, (void)stream;                                                                  \
     }                                                                                              \
     const MwKernelEntry mw_kernel_table[] = {{"shift", shift},                                     \
                                              {"diff", diff},                                       \

@@ -7,7 +7,8 @@ const char plan_prelude[] =
     "/* A \"quoted\" | text */\n"
     "#include <stdint.h>\n"
     "typedef union { int64_t i; double f; } MwKernelArg;\n"
-    "typedef void MwKernel(void *const *operands, const MwKernelArg *args, void *stream);\n"
+    "typedef void MwKernel(void *const *operands, const MwKernelArg *args, int sets, void "
+    "*stream);\n"
     "typedef struct { const char *name; MwKernel *function; } MwKernelEntry;\n"
     "\n";
 

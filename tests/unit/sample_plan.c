@@ -8,7 +8,7 @@
 /* The kernels, as code of this program and as the source that the plan holds.
  * diff: diff = pred - y; loss += scale * sum of diff^2. descend: w -= rate * g */
 #define SAMPLE_KERNELS                                                                             \
-    static void diff(void *const *operands, const MwKernelArg *args, void *stream)                 \
+    static void diff(void *const *operands, const MwKernelArg *args, int sets, void *stream)       \
     {                                                                                              \
         const float *pred = operands[0], *y = operands[1];                                         \
         float *to = operands[2], *loss = operands[3];                                              \
@@ -16,15 +16,15 @@
             to[i] = pred[i] - y[i];                                                                \
             *loss += (float)args[1].f * to[i] * to[i];                                             \
         }                                                                                          \
-        (void)stream;                                                                              \
+        (void)sets, (void)stream;                                                                  \
     }                                                                                              \
-    static void descend(void *const *operands, const MwKernelArg *args, void *stream)              \
+    static void descend(void *const *operands, const MwKernelArg *args, int sets, void *stream)    \
     {                                                                                              \
         float *w = operands[0];                                                                    \
         const float *g = operands[1];                                                              \
         for (int i = 0; i < 4; i++)                                                                \
             w[i] -= (float)args[0].f * g[i];                                                       \
-        (void)stream;                                                                              \
+        (void)sets, (void)stream;                                                                  \
     }                                                                                              \
     const MwKernelEntry mw_kernel_table[] = {{"diff", diff}, {"descend", descend}, {0, 0}};
 

@@ -124,17 +124,17 @@ END_TEST
 static int64_t seen[8][3]; /* position, step and seed of each call of diff */
 static int calls;
 
-static void spy(void *const *operands, const MwKernelArg *args, void *stream)
+static void spy(void *const *operands, const MwKernelArg *args, int sets, void *stream)
 {
-    (void)operands, (void)stream;
+    (void)operands, (void)sets, (void)stream;
     for (int i = 0; i < 3; i++)
         seen[calls][i] = args[2 + i].i;
     calls++;
 }
 
-static void idle(void *const *operands, const MwKernelArg *args, void *stream)
+static void idle(void *const *operands, const MwKernelArg *args, int sets, void *stream)
 {
-    (void)operands, (void)args, (void)stream;
+    (void)operands, (void)args, (void)sets, (void)stream;
 }
 
 START_TEST(kernels_get_position_step_and_seed)

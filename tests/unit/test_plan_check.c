@@ -34,6 +34,7 @@ END_TEST
 
 /* Places in the sample plan, for 2 ranks and 2 micro-batches. */
 typedef struct {
+    MwArena *arena;
     MwPlan *plan;
     MwPlanMesh *mesh;
     MwPlanBuffer *buffers;
@@ -144,6 +145,33 @@ BREAK(lost_output, good->buffers[SAMPLE_DIFF].offset = good->buffers[SAMPLE_PRED
 BREAK(lost_loss, good->buffers[SAMPLE_LOSS].offset = good->buffers[SAMPLE_Y].offset;
       good->update[DESCEND].operands[0].buffer = SAMPLE_Y)
 
+/* Two sets for the kernel of an instruction, of which one has what it has. */
+static void add_set(Good *good, MwPlanInstr *instr, int written, int read)
+{
+    const MwPlanOperand *own = instr->operands;
+    const MwPlanOperand operands[] = {
+        own[0], own[1], {written, MW_ACCESS_READ_WRITE}, {read, MW_ACCESS_READ}};
+    const MwPlanArg args[] = {instr->args[0], instr->args[0]};
+    good->plan->kernels[instr->target].takes_sets = true;
+    instr->operands = mw_arena_dup(good->arena, operands, sizeof operands);
+    instr->args = mw_arena_dup(good->arena, args, sizeof args);
+    instr->operand_count = MW_COUNT(operands);
+    instr->arg_count = MW_COUNT(args);
+}
+
+BREAK(sets_of_nothing, good->plan->kernels[0].takes_sets = true;
+      good->plan->kernels[0].operand_count = 0)
+BREAK(no_set, good->plan->kernels[1].takes_sets = true; good->update[DESCEND].operand_count = 0)
+BREAK(part_of_set, add_set(good, &good->update[DESCEND], SAMPLE_X, SAMPLE_Y);
+      good->update[DESCEND].operand_count = 3)
+BREAK(args_of_set, add_set(good, &good->update[DESCEND], SAMPLE_X, SAMPLE_Y);
+      good->update[DESCEND].arg_count = 1)
+BREAK(sets_not_taken, add_set(good, &good->update[DESCEND], SAMPLE_X, SAMPLE_Y);
+      good->plan->kernels[1].takes_sets = false)
+BREAK(set_twice, add_set(good, &good->update[DESCEND], SAMPLE_W, SAMPLE_G))
+BREAK(set_reads_written, add_set(good, &good->update[DESCEND], SAMPLE_LOSS_PART, SAMPLE_W))
+BREAK(set_writes_read, add_set(good, &good->update[DESCEND], SAMPLE_G, SAMPLE_LOSS_PART))
+
 static const struct {
     void (*apply)(Good *good);
     const char *message;
@@ -198,6 +226,14 @@ static const struct {
     {operand_nowhere, "operand 1 is buffer -1"},
     {operand_count, "it has 3 operands and 5 arguments; it takes 4 and 5"},
     {arg_count, "it has 4 operands and 4 arguments; it takes 4 and 5"},
+    {sets_of_nothing, "plan: kernel diff takes sets of no operands"},
+    {no_set, "it has 0 operands and 1 arguments; it takes 2 and 1"},
+    {part_of_set, "it has 3 operands and 2 arguments; it takes 2 and 1"},
+    {args_of_set, "it has 4 operands and 1 arguments; it takes 4 and 2"},
+    {sets_not_taken, "it has 4 operands and 2 arguments; it takes 2 and 1"},
+    {set_twice, "(descend): operands 0 and 2 lie over each other, and it writes"},
+    {set_reads_written, "(descend): operands 0 and 3 lie over each other, and it writes"},
+    {set_writes_read, "(descend): operands 1 and 2 lie over each other, and it writes"},
     {position_axes, "argument 2 is a position on axes that do not exist"},
     {position_stride, "argument 2 is a position with strides"},
     {in_place, "operands 0 and 2 lie over each other"},
@@ -239,7 +275,8 @@ START_TEST(a_broken_plan_is_found_out)
     MwArena *arena = mw_arena_new();
     MwPlan *plan = sample_plan(arena, 2, 2);
     MwPlanMesh *mesh = &plan->meshes[0];
-    Good good = {plan, mesh, mesh->buffers, mesh->programs[0].instrs, mesh->programs[1].instrs};
+    Good good = {
+        arena, plan, mesh, mesh->buffers, mesh->programs[0].instrs, mesh->programs[1].instrs};
     broken[_i].apply(&good);
     const char *shown = errors_of(arena, plan);
     ck_assert_msg(strstr(shown, broken[_i].message), "expected: %s\nshown: %s", broken[_i].message,
