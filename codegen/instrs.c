@@ -228,6 +228,7 @@ static void attention_args(const MwLegal *legal, const MwNode *node, int64_t arg
     args[MW_SDPA_D] = q->dim[3];
     args[MW_SDPA_CAUSAL] = mw_node_int(node, MW_ATTR_CAUSAL);
     args[MW_SDPA_POSITION] = 0;
+    args[MW_SDPA_TYPE] = q->type;
     for (int i = 0; i < 3; i++) {
         const MwLayout *layout = &operand_view(legal, node, i)->layout;
         MW_ASSERT(mw_layout_attention_row(layout, mw_legal_operand_tensor(legal, node, i),
@@ -290,12 +291,13 @@ static MwPlanInstr emit_attention(MwEmitter *e, int u, const MwNode *node)
     instr.args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
     double s = (double)args[MW_SDPA_S], t = (double)args[MW_SDPA_T], d = (double)args[MW_SDPA_D];
     double heads = (double)(args[MW_SDPA_B] * args[MW_SDPA_H]);
+    double element_bytes = mw_type_bytes((MwType)args[MW_SDPA_TYPE]);
     bool backward = node->op == MW_OP_SDPA_GRAD;
     MwWork work = {.kind = backward ? MW_WORK_ATTENTION_GRAD : MW_WORK_ATTENTION,
-                   .type = MW_F32,
+                   .type = (MwType)args[MW_SDPA_TYPE],
                    .flops =
                        (backward ? 10 : 4) * heads * s * t * d * (args[MW_SDPA_CAUSAL] ? 0.5 : 1),
-                   .bytes = 4 * heads * (backward ? 4 : 2) * (s + t) * d,
+                   .bytes = element_bytes * heads * (backward ? 4 : 2) * (s + t) * d,
                    .m = s,
                    .n = t,
                    .k = d,

@@ -211,6 +211,14 @@ void mw_legal_einsum(MwLegalizer *l, const MwNode *node, const MwValueId *operan
     results[0] = mw_legal_cast(l, product, result->type);
 }
 
+/* q, k, v, out, the log-sum-exp, which is always f32, and the gradient of out. */
+static MwType attention_type(const MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                             int k)
+{
+    const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == 4;
+    return l->target->takes_bf16 && !is_lse ? mw_legal_tensor(l, operands[0])->type : MW_F32;
+}
+
 void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                         MwValueId *results)
 {
@@ -218,11 +226,12 @@ void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *ope
     MwValueId *taken = MW_NEW(graph->arena, MwValueId, node->operand_count);
     int64_t row;
     for (int k = 0; k < node->operand_count; k++) {
-        taken[k] = mw_legal_cast(l, operands[k], MW_F32);
+        const MwType type = attention_type(l, node, operands, k);
+        taken[k] = mw_legal_cast(l, operands[k], type);
         bool walks = k < 3 && mw_layout_attention_row(&mw_legal_view(l, taken[k])->layout,
                                                       mw_legal_tensor(l, taken[k]), &row);
         if (!walks)
-            taken[k] = mw_legal_dense(l, taken[k], MW_F32);
+            taken[k] = mw_legal_dense(l, taken[k], type);
     }
     MwNodeId id = mw_legal_node(l, (MwNodeSpec){.op = node->op,
                                                 .operands = taken,

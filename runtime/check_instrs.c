@@ -7,6 +7,7 @@
 #include "runtime/routine.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const MwPlanBuffer *buffer_of(const MwCheck *check, const MwPlanInstr *instr, int operand)
 {
@@ -164,6 +165,9 @@ static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
         mw_check_error(check, "its arguments make no sense");
         return;
     }
+    if (strcmp(check->plan->backend, "cpu") == 0 &&
+        !mw_routine_is_f32((MwRoutine)instr->target, args))
+        mw_check_error(check, "the routines of backend cpu take f32 alone");
     for (int i = 0; i < instr->operand_count; i++)
         if (bytes[i] > buffer_of(check, instr, i)->bytes)
             mw_check_error(check, "it reaches %lld bytes of operand %d, whose buffer has %lld",

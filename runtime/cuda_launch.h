@@ -10,6 +10,8 @@
 #ifndef MW_RUNTIME_CUDA_LAUNCH_H
 #define MW_RUNTIME_CUDA_LAUNCH_H
 
+enum { MW_MOST_SHARED_BYTES = 163 << 10 };
+
 #ifdef __CUDACC__
 
 /* Puts `grid` blocks of `block` threads of a __global__ function on `stream` (a cudaStream_t as
@@ -18,6 +20,17 @@
  * refuses is found by whoever asks cudaGetLastError() next. */
 #define MW_LAUNCH(kernel, grid, block, stream, arguments)                                          \
     kernel<<<(unsigned)(grid), (unsigned)(block), 0, (cudaStream_t)(stream)>>> arguments
+
+/* The same with `bytes` of shared memory besides what the kernel declares, which it names by
+ * MW_SHARED_BYTES(name), an array of float4. Of both together a block has 48 KiB without asking;
+ * asking is done here, for at most MW_MOST_SHARED_BYTES (compute capability 8.0; 9.0 has 227 KiB). */
+#define MW_LAUNCH_SHARED(kernel, grid, block, bytes, stream, arguments)                            \
+    do {                                                                                           \
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(bytes));   \
+        kernel<<<(unsigned)(grid), (unsigned)(block), (size_t)(bytes), (cudaStream_t)(stream)>>>   \
+            arguments;                                                                             \
+    } while (0)
+#define MW_SHARED_BYTES(name) extern __shared__ float4 name[]
 
 /* Before a loop: all its turns are written out, or so many at a time. */
 #define MW_UNROLL _Pragma("unroll")

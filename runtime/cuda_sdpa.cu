@@ -9,6 +9,8 @@
  * scratch is not used. Heads wider than 128 are done 128 columns of the output at a time, with the
  * scores computed again. Every sum has a fixed order.
  *
+ * bf16 is turned into f32 as it is loaded, and rounded when the output is stored.
+ *
  * For sm_90: 168 registers and 96 bytes spilled for heads up to 64 (3 blocks on a multiprocessor), 255
  * and at most 32 for others (2 blocks); 32 KiB of shared memory. sm_80 is alike. */
 #include "runtime/cuda_sdpa.h"
@@ -62,7 +64,7 @@ static __device__ __forceinline__ void begin(Online *so_far)
 }
 
 static __device__ __forceinline__ void finish(const Online *so_far, const Sizes *z,
-                                              const Place *at, int column, float *out, float *lse,
+                                              const Place *at, int column, void *out, float *lse,
                                               unsigned W)
 {
     const int first = at->tile * TILE;
@@ -76,13 +78,13 @@ static __device__ __forceinline__ void finish(const Online *so_far, const Sizes 
             lse[((int64_t)at->b * z->s + query) * z->h + at->head] =
                 so_far->largest[i] + logf(so_far->sum[i]);
     }
-    store_sums(out + dense_at(z, at->b, at->head, first) + column, (int64_t)z->h * z->d,
-               z->s - first, z->d - column, z->aligned, so_far->out, inverse, ROWS, W);
+    store_sums(out, dense_at(z, at->b, at->head, first) + column, (int64_t)z->h * z->d,
+               z->s - first, z->d - column, z->rows, so_far->out, inverse, ROWS, W);
 }
 
 /* The tile's output from `column` on, W wide. */
 static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, const Place *at,
-                                              int column, float *out, float *lse, float *stage,
+                                              int column, void *out, float *lse, float *stage,
                                               float *weights, unsigned W)
 {
     const Matrix q = queries_of(z, in->q, at->b, at->head);
@@ -102,7 +104,7 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
 }
 
 static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in, int batches,
-                                                   float *out, float *lse, unsigned W)
+                                                   void *out, float *lse, unsigned W)
 {
     __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
     const Place at = query_place(z, batches);
@@ -111,16 +113,17 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
 }
 
 /* For heads of up to 64, any other, and rows that are anywhere. */
-#define KERNEL(name, is_aligned, width, blocks)                                                    \
+#define KERNEL(name, kind, width, blocks)                                                          \
     static __global__ void __launch_bounds__(THREADS, blocks)                                      \
-        name(Sizes z, Inputs in, int batches, float *__restrict__ out, float *__restrict__ lse)    \
+        name(Sizes z, Inputs in, int batches, void *__restrict__ out, float *__restrict__ lse)     \
     {                                                                                              \
-        z.aligned = is_aligned;                                                                    \
+        z.rows = kind;                                                                             \
         query_block(&z, &in, batches, out, lse, width);                                            \
     }
-KERNEL(sdpa_64, 1, 64, 3)
-KERNEL(sdpa_wide, 1, MOST_WIDTH, 2)
-KERNEL(sdpa_any, 0, MOST_WIDTH, 2)
+KERNEL(sdpa_64, ALIGNED_F32, 64, 3)
+KERNEL(sdpa_wide, ALIGNED_F32, MOST_WIDTH, 2)
+KERNEL(sdpa_any, ANY_F32, MOST_WIDTH, 2)
+KERNEL(sdpa_any_bf16, ANY_BF16, MOST_WIDTH, 2)
 #undef KERNEL
 
 MW_C_BEGIN
@@ -129,10 +132,13 @@ void mw_cuda_sdpa(void *const *operands, const MwKernelArg *args, void *stream)
 {
     const Inputs in = inputs_of(operands, args);
     Sizes z = sizes_of(args, &in);
-    float *const out = (float *)operands[3], *const lse = (float *)operands[4];
+    void *const out = operands[3];
+    float *const lse = (float *)operands[4];
     const int batches = (int)args[MW_SDPA_B].i, blocks = batches * z.h * tiles_of(z.s);
-    z.aligned = z.aligned && is_aligned(out, 0, z.d);
-    if (!z.aligned)
+    want_aligned(&z, out);
+    if (z.rows == ANY_BF16)
+        MW_LAUNCH(sdpa_any_bf16, blocks, THREADS, stream, (z, in, batches, out, lse));
+    else if (z.rows == ANY_F32)
         MW_LAUNCH(sdpa_any, blocks, THREADS, stream, (z, in, batches, out, lse));
     else if (z.d <= 64)
         MW_LAUNCH(sdpa_64, blocks, THREADS, stream, (z, in, batches, out, lse));

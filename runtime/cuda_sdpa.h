@@ -13,8 +13,10 @@
 #ifndef MW_RUNTIME_CUDA_SDPA_H
 #define MW_RUNTIME_CUDA_SDPA_H
 
+#include "base/tensor.h"
 #include "runtime/cuda_launch.h"
 #include "runtime/cuda_routines.h"
+#include "runtime/cuda_tensor.h"
 #include "runtime/routine.h"
 
 #include <math.h>
@@ -27,12 +29,19 @@ enum {
     MOST_WIDTH = 128 /* W */
 };
 
-/* A matrix of one head in global memory: element (row, column) at at[row * stride + column]. */
+/* How the rows of all matrices of a call lie; a constant in kernels. */
+typedef enum {
+    ALIGNED_F32, /* each at 16 bytes, with a multiple of four columns */
+    ANY_F32,
+    ANY_BF16
+} Rows;
+
+/* A matrix of one head in global memory: element (row, column) is number row * stride + column. */
 typedef struct {
-    const float *at;
+    const void *at;
     int64_t stride;
     int rows, columns;
-    int aligned; /* every row is at 16 bytes, and has a multiple of four columns */
+    Rows kind;
 } Matrix;
 
 /* Of a call; strides in elements. */
@@ -40,12 +49,12 @@ typedef struct {
     int64_t q_row, k_row, v_row, position;
     int s, t, h, g, d, causal;
     float scale;
-    int aligned; /* all rows of all matrices are at 16 bytes; a constant in kernels */
+    Rows rows;
 } Sizes;
 
 /* The operands from their first element on. */
 typedef struct {
-    const float *q, *k, *v;
+    const void *q, *k, *v;
 } Inputs;
 
 /* Where a block is. */
@@ -54,6 +63,13 @@ typedef struct {
     int tile;           /* of queries or of keys: from tile * TILE */
 } Place;
 
+/* `element` numbers into a tensor. */
+static inline __host__ __device__ const void *element_at(const void *tensor, int64_t element,
+                                                         Rows kind)
+{
+    return (const char *)tensor + element * (kind == ANY_BF16 ? 2 : 4);
+}
+
 static inline int is_aligned(const void *at, int64_t row, int64_t d)
 {
     return (uintptr_t)at % sizeof(float4) == 0 && row % 4 == 0 && d % 4 == 0;
@@ -61,10 +77,11 @@ static inline int is_aligned(const void *at, int64_t row, int64_t d)
 
 static inline Inputs inputs_of(void *const *operands, const MwKernelArg *args)
 {
+    const Rows kind = args[MW_SDPA_TYPE].i == MW_BF16 ? ANY_BF16 : ANY_F32;
     Inputs in;
-    in.q = (const float *)operands[0] + args[MW_SDPA_Q_OFFSET].i;
-    in.k = (const float *)operands[1] + args[MW_SDPA_K_OFFSET].i;
-    in.v = (const float *)operands[2] + args[MW_SDPA_V_OFFSET].i;
+    in.q = element_at(operands[0], args[MW_SDPA_Q_OFFSET].i, kind);
+    in.k = element_at(operands[1], args[MW_SDPA_K_OFFSET].i, kind);
+    in.v = element_at(operands[2], args[MW_SDPA_V_OFFSET].i, kind);
     return in;
 }
 
@@ -82,9 +99,20 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in)
     z.position = args[MW_SDPA_POSITION].i;
     z.causal = args[MW_SDPA_CAUSAL].i != 0;
     z.scale = (float)args[MW_SDPA_SCALE].f;
-    z.aligned = is_aligned(in->q, z.q_row, z.d) && is_aligned(in->k, z.k_row, z.d) &&
-                is_aligned(in->v, z.v_row, z.d);
+    z.rows = ANY_F32;
+    if (args[MW_SDPA_TYPE].i == MW_BF16)
+        z.rows = ANY_BF16;
+    else if (is_aligned(in->q, z.q_row, z.d) && is_aligned(in->k, z.k_row, z.d) &&
+             is_aligned(in->v, z.v_row, z.d))
+        z.rows = ALIGNED_F32;
     return z;
+}
+
+/* Of a dense tensor besides. */
+static inline void want_aligned(Sizes *z, const void *dense)
+{
+    if (z->rows == ALIGNED_F32 && !is_aligned(dense, 0, z->d))
+        z->rows = ANY_F32;
 }
 
 static inline __host__ __device__ int tiles_of(int count)
@@ -94,34 +122,32 @@ static inline __host__ __device__ int tiles_of(int count)
 
 /* ---- Matrices of a head ---- */
 
-static __device__ __forceinline__ Matrix matrix(const float *at, int64_t stride, int rows,
-                                                int columns, int aligned)
+/* From element `first` of a tensor on. */
+static __device__ __forceinline__ Matrix matrix(const void *tensor, int64_t first, int64_t stride,
+                                                int rows, const Sizes *z)
 {
     Matrix m;
-    m.at = at;
+    m.at = element_at(tensor, first, z->rows);
     m.stride = stride;
     m.rows = rows;
-    m.columns = columns;
-    m.aligned = aligned;
+    m.columns = z->d;
+    m.kind = z->rows;
     return m;
 }
 
-static __device__ __forceinline__ Matrix queries_of(const Sizes *z, const float *q, int b, int head)
+static __device__ __forceinline__ Matrix queries_of(const Sizes *z, const void *q, int b, int head)
 {
-    return matrix(q + (int64_t)b * z->s * z->q_row + (int64_t)head * z->d, z->q_row, z->s, z->d,
-                  z->aligned);
+    return matrix(q, (int64_t)b * z->s * z->q_row + (int64_t)head * z->d, z->q_row, z->s, z);
 }
 
-static __device__ __forceinline__ Matrix keys_of(const Sizes *z, const float *k, int b, int group)
+static __device__ __forceinline__ Matrix keys_of(const Sizes *z, const void *k, int b, int group)
 {
-    return matrix(k + (int64_t)b * z->t * z->k_row + (int64_t)group * z->d, z->k_row, z->t, z->d,
-                  z->aligned);
+    return matrix(k, (int64_t)b * z->t * z->k_row + (int64_t)group * z->d, z->k_row, z->t, z);
 }
 
-static __device__ __forceinline__ Matrix values_of(const Sizes *z, const float *v, int b, int group)
+static __device__ __forceinline__ Matrix values_of(const Sizes *z, const void *v, int b, int group)
 {
-    return matrix(v + (int64_t)b * z->t * z->v_row + (int64_t)group * z->d, z->v_row, z->t, z->d,
-                  z->aligned);
+    return matrix(v, (int64_t)b * z->t * z->v_row + (int64_t)group * z->d, z->v_row, z->t, z);
 }
 
 /* Of a dense tensor like q: where a row begins, and the matrix of a head. */
@@ -130,10 +156,10 @@ static __device__ __forceinline__ int64_t dense_at(const Sizes *z, int b, int he
     return (((int64_t)b * z->s + s) * z->h + head) * z->d;
 }
 
-static __device__ __forceinline__ Matrix dense_of(const Sizes *z, const float *dense, int b,
+static __device__ __forceinline__ Matrix dense_of(const Sizes *z, const void *dense, int b,
                                                   int head)
 {
-    return matrix(dense + dense_at(z, b, head, 0), (int64_t)z->h * z->d, z->s, z->d, z->aligned);
+    return matrix(dense, dense_at(z, b, head, 0), (int64_t)z->h * z->d, z->s, z);
 }
 
 /* Keys that query `s` sees. */
@@ -164,44 +190,59 @@ static __device__ __forceinline__ Place query_place(const Sizes *z, int batches)
 
 /* ---- Four floats ---- */
 
+static __device__ __forceinline__ float load(const void *tensor, int64_t element, Rows kind)
+{
+    return kind == ANY_BF16 ? __uint_as_float((unsigned)((const uint16_t *)tensor)[element] << 16)
+                            : ((const float *)tensor)[element];
+}
+
+static __device__ __forceinline__ void store(void *tensor, int64_t element, Rows kind, float value)
+{
+    if (kind == ANY_BF16)
+        ((uint16_t *)tensor)[element] = (uint16_t)mw_bf16_pair(value, 0);
+    else
+        ((float *)tensor)[element] = value;
+}
+
 /* Columns from `column` on of a row, a multiple of 4; 0 beyond the matrix. */
 static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int column)
 {
-    const float *at = m->at + row * m->stride + column;
+    const int64_t first = row * m->stride + column;
     const int left = row < m->rows ? m->columns - column : 0;
     float4 value = make_float4(0, 0, 0, 0);
-    if (m->aligned) {
+    if (m->kind == ALIGNED_F32) {
         if (left > 0)
-            value = *(const float4 *)at;
+            value = *(const float4 *)((const float *)m->at + first);
         return value;
     }
     if (left > 0)
-        value.x = at[0];
+        value.x = load(m->at, first, m->kind);
     if (left > 1)
-        value.y = at[1];
+        value.y = load(m->at, first + 1, m->kind);
     if (left > 2)
-        value.z = at[2];
+        value.z = load(m->at, first + 2, m->kind);
     if (left > 3)
-        value.w = at[3];
+        value.w = load(m->at, first + 3, m->kind);
     return value;
 }
 
 /* What lies beyond `left` columns stays. */
-static __device__ __forceinline__ void store4(float *at, int left, int aligned, float4 value)
+static __device__ __forceinline__ void store4(void *tensor, int64_t first, int left, Rows kind,
+                                              float4 value)
 {
-    if (aligned) {
+    if (kind == ALIGNED_F32) {
         if (left > 0)
-            *(float4 *)at = value;
+            *(float4 *)((float *)tensor + first) = value;
         return;
     }
     if (left > 0)
-        at[0] = value.x;
+        store(tensor, first, kind, value.x);
     if (left > 1)
-        at[1] = value.y;
+        store(tensor, first + 1, kind, value.y);
     if (left > 2)
-        at[2] = value.z;
+        store(tensor, first + 2, kind, value.z);
     if (left > 3)
-        at[3] = value.w;
+        store(tensor, first + 3, kind, value.w);
 }
 
 static __device__ __forceinline__ void unpack(float4 value, float to[4])
@@ -338,12 +379,11 @@ static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], flo
     }
 }
 
-/* Writes sums * factor[i] to rows r R + i of a dense matrix that begins at `to`, of `rows` rows and
- * `columns` columns that count from where the sums begin. */
-static __device__ __forceinline__ void store_sums(float *to, int64_t stride, int rows, int columns,
-                                                  int aligned, const float sums[MOST_ROWS][8],
-                                                  const float factor[MOST_ROWS], unsigned R,
-                                                  unsigned W)
+/* Writes sums * factor[i] to rows r R + i of a dense matrix that begins at element `first` of a
+ * tensor, of `rows` rows and `columns` columns that count from where the sums begin. */
+static __device__ __forceinline__ void
+store_sums(void *tensor, int64_t first, int64_t stride, int rows, int columns, Rows kind,
+           const float sums[MOST_ROWS][8], const float factor[MOST_ROWS], unsigned R, unsigned W)
 {
     const unsigned r = thread_row(), c = thread_column();
     MW_UNROLL
@@ -354,7 +394,7 @@ static __device__ __forceinline__ void store_sums(float *to, int64_t stride, int
         const float4 value = make_float4(sums[i][j] * factor[i], sums[i][j + 1] * factor[i],
                                          sums[i][j + 2] * factor[i], sums[i][j + 3] * factor[i]);
         if ((int)(r * R + i) < rows)
-            store4(to + (r * R + i) * stride + column, columns - column, aligned, value);
+            store4(tensor, first + (r * R + i) * stride + column, columns - column, kind, value);
     }
 }
 

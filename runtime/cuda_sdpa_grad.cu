@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The gradient of attention on a GPU: routine sdpa_grad of runtime/routines.def.
  *
- * Three kernels, one after another. The first finds of every query the product delta of output and
- * its gradient, and leaves it in the first element of the query's row of dq, which nobody needs
- * before the last. The second has a block for a tile of keys, which goes over all queries that see
- * them, of all heads that share them, and sums up dk and dv; the third one for a tile of queries,
- * which goes over their keys for dq. Both make the probabilities again from the log-sum-exp of the
+ * Three kernels, one after another. The first leaves of every query the product delta of output and
+ * its gradient in the scratch. The second has a block for a tile of keys, which goes over all queries
+ * that see them, of all heads that share them, and sums up dk and dv; the third one for a tile of
+ * queries, which goes over their keys for dq. Both make the probabilities again from the log-sum-exp of the
  * forward pass, with P = exp(S - lse) and dS = P (dP - delta) (Dao et al., FlashAttention, NeurIPS
  * 2022, section 3.1 and appendix B): two of seven products are computed twice, so that every sum is
- * in one block and has a fixed order. The scratch is not used. Heads wider than 128 are done 128
- * columns at a time.
+ * in one block and has a fixed order. Heads wider than 128 are done 128 columns at a time.
  *
  * For sm_90: 128 registers (2 blocks of 256 threads on a multiprocessor), of which the kernels for dk
  * and dv of heads over 64 spill 0.2 KiB, the others next to nothing; 33 KiB of shared memory. sm_80 is
@@ -19,26 +17,37 @@
 enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
 
 typedef struct {
-    const float *out, *lse, *dout;
-    float *dq, *dk, *dv;
+    const float *lse, *delta; /* of every row of q */
+    const void *dout;
+    void *dq, *dk, *dv;
 } Gradient;
 
 /* ---- delta ---- */
 
 /* A warp for each of `rows` rows of d. */
-static __global__ void sdpa_delta(const float *__restrict__ out, const float *__restrict__ dout,
-                                  float *__restrict__ dq, int64_t rows, int d)
+static __device__ __forceinline__ void delta_of(const void *out, const void *dout, float *delta,
+                                                int64_t rows, int d, Rows kind)
 {
     const int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     float sum = 0;
     if (row < rows)
         for (int i = (int)threadIdx.x % 32; i < d; i += 32)
-            sum += out[row * d + i] * dout[row * d + i];
+            sum += load(out, row * d + i, kind) * load(dout, row * d + i, kind);
     for (int lanes = 1; lanes < 32; lanes *= 2)
         sum += __shfl_xor_sync(0xffffffff, sum, lanes);
     if (row < rows && threadIdx.x % 32 == 0)
-        dq[row * d] = sum;
+        delta[row] = sum;
 }
+
+#define KERNEL(name, kind)                                                                         \
+    static __global__ void name(const void *__restrict__ out, const void *__restrict__ dout,       \
+                                float *__restrict__ delta, int64_t rows, int d)                    \
+    {                                                                                              \
+        delta_of(out, dout, delta, rows, d, kind);                                                 \
+    }
+KERNEL(sdpa_delta, ANY_F32)
+KERNEL(sdpa_delta_bf16, ANY_BF16)
+#undef KERNEL
 
 /* ---- dk and dv ---- */
 
@@ -55,7 +64,7 @@ static __device__ __forceinline__ void meet(Queries *queries, const Sizes *z, co
         return;
     const int64_t row = ((int64_t)at->b * z->s + (query < z->s ? query : 0)) * z->h + at->head;
     queries->lse[threadIdx.x] = grad->lse[row];
-    queries->delta[threadIdx.x] = grad->dq[row * z->d];
+    queries->delta[threadIdx.x] = grad->delta[row];
 }
 
 /* Turns scores and their gradients' first factors into probabilities and gradients of scores. Rows
@@ -120,8 +129,8 @@ static __device__ __forceinline__ void key_tile(const Sizes *z, const Inputs *in
     float dk[MOST_ROWS][8] = {{0}}, dv[MOST_ROWS][8] = {{0}};
     for (at.head = at.group * heads; at.head < (at.group + 1) * heads; at.head++)
         add_head(dk, dv, z, in, grad, &at, column, stage, weights, queries, W);
-    store_sums(grad->dk + to, stride, z->t - key, z->d - column, z->aligned, dk, scaled, ROWS, W);
-    store_sums(grad->dv + to, stride, z->t - key, z->d - column, z->aligned, dv, as_is, ROWS, W);
+    store_sums(grad->dk, to, stride, z->t - key, z->d - column, z->rows, dk, scaled, ROWS, W);
+    store_sums(grad->dv, to, stride, z->t - key, z->d - column, z->rows, dv, as_is, ROWS, W);
 }
 
 static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *in,
@@ -182,8 +191,8 @@ static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *
         keep_by_depth(weights, scores, ROWS);
         add_product(dq, stage, weights, &k, key, keys, column, ROWS, W);
     }
-    store_sums(grad->dq + dense_at(z, at->b, at->head, query) + column, (int64_t)z->h * z->d,
-               z->s - query, z->d - column, z->aligned, dq, scaled, ROWS, W);
+    store_sums(grad->dq, dense_at(z, at->b, at->head, query) + column, (int64_t)z->h * z->d,
+               z->s - query, z->d - column, z->rows, dq, scaled, ROWS, W);
 }
 
 static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in,
@@ -197,7 +206,7 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
         const int query = at.tile * TILE + (int)thread_row() * ROWS + i;
         const int64_t row = ((int64_t)at.b * z->s + (query < z->s ? query : 0)) * z->h + at.head;
         lse[i] = grad->lse[row];
-        delta[i] = grad->dq[row * z->d];
+        delta[i] = grad->delta[row];
     }
     for (int column = 0; column < z->d; column += (int)W)
         query_tile(z, in, grad, &at, lse, delta, column, (float *)stage, (float *)weights, W);
@@ -205,19 +214,21 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
 
 /* ---- The kernels: for heads of up to 64, any other, and rows that are anywhere ---- */
 
-#define KERNEL(name, block, is_aligned, width)                                                     \
+#define KERNEL(name, block, kind, width)                                                           \
     static __global__ void __launch_bounds__(THREADS, 2)                                           \
         name(Sizes z, Inputs in, Gradient grad, int batches)                                       \
     {                                                                                              \
-        z.aligned = is_aligned;                                                                    \
+        z.rows = kind;                                                                             \
         block(&z, &in, &grad, batches, width);                                                     \
     }
-KERNEL(sdpa_keys_64, key_block, 1, 64)
-KERNEL(sdpa_keys_wide, key_block, 1, MOST_WIDTH)
-KERNEL(sdpa_keys_any, key_block, 0, MOST_WIDTH)
-KERNEL(sdpa_queries_64, query_block, 1, 64)
-KERNEL(sdpa_queries_wide, query_block, 1, MOST_WIDTH)
-KERNEL(sdpa_queries_any, query_block, 0, MOST_WIDTH)
+KERNEL(sdpa_keys_64, key_block, ALIGNED_F32, 64)
+KERNEL(sdpa_keys_wide, key_block, ALIGNED_F32, MOST_WIDTH)
+KERNEL(sdpa_keys_any, key_block, ANY_F32, MOST_WIDTH)
+KERNEL(sdpa_keys_any_bf16, key_block, ANY_BF16, MOST_WIDTH)
+KERNEL(sdpa_queries_64, query_block, ALIGNED_F32, 64)
+KERNEL(sdpa_queries_wide, query_block, ALIGNED_F32, MOST_WIDTH)
+KERNEL(sdpa_queries_any, query_block, ANY_F32, MOST_WIDTH)
+KERNEL(sdpa_queries_any_bf16, query_block, ANY_BF16, MOST_WIDTH)
 #undef KERNEL
 
 static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, int batches,
@@ -225,7 +236,10 @@ static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, int b
 {
     const int key_blocks = batches * z->g * tiles_of(z->t);
     const int query_blocks = batches * z->h * tiles_of(z->s);
-    if (!z->aligned) {
+    if (z->rows == ANY_BF16) {
+        MW_LAUNCH(sdpa_keys_any_bf16, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
+        MW_LAUNCH(sdpa_queries_any_bf16, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+    } else if (z->rows == ANY_F32) {
         MW_LAUNCH(sdpa_keys_any, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
         MW_LAUNCH(sdpa_queries_any, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
     } else if (z->d <= 64) {
@@ -243,19 +257,23 @@ void mw_cuda_sdpa_grad(void *const *operands, const MwKernelArg *args, void *str
 {
     const Inputs in = inputs_of(operands, args);
     const int batches = (int)args[MW_SDPA_B].i;
+    float *const delta = (float *)operands[9];
     Sizes z = sizes_of(args, &in);
     Gradient grad;
-    grad.out = (const float *)operands[3];
     grad.lse = (const float *)operands[4];
-    grad.dout = (const float *)operands[5];
-    grad.dq = (float *)operands[6];
-    grad.dk = (float *)operands[7];
-    grad.dv = (float *)operands[8];
-    z.aligned = z.aligned && is_aligned(grad.dout, 0, z.d) && is_aligned(grad.dq, 0, z.d) &&
-                is_aligned(grad.dk, 0, z.d) && is_aligned(grad.dv, 0, z.d);
-    const int64_t rows = (int64_t)batches * z.s * z.h;
-    MW_LAUNCH(sdpa_delta, (rows + WARPS - 1) / WARPS, THREADS, stream,
-              (grad.out, grad.dout, grad.dq, rows, z.d));
+    grad.delta = delta;
+    grad.dout = operands[5];
+    grad.dq = operands[6];
+    grad.dk = operands[7];
+    grad.dv = operands[8];
+    for (int i = 5; i < 9; i++)
+        want_aligned(&z, operands[i]);
+    const int64_t rows = (int64_t)batches * z.s * z.h, blocks = (rows + WARPS - 1) / WARPS;
+    if (z.rows == ANY_BF16)
+        MW_LAUNCH(sdpa_delta_bf16, blocks, THREADS, stream,
+                  (operands[3], grad.dout, delta, rows, z.d));
+    else
+        MW_LAUNCH(sdpa_delta, blocks, THREADS, stream, (operands[3], grad.dout, delta, rows, z.d));
     launch(&z, &in, &grad, batches, stream);
 }
 

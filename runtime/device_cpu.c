@@ -55,13 +55,16 @@ static Routine *const routines[MW_ROUTINE_COUNT] = {
 
 static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
 {
-    (void)fault;
     const Cpu *cpu = (Cpu *)device;
+    const int target = call->instr->target;
     if (call->instr->kind == MW_INSTR_KERNEL)
-        cpu->kernels[call->instr->target](call->operands, call->args,
-                                          mw_plan_instr_sets(cpu->plan, call->instr), NULL);
+        cpu->kernels[target](call->operands, call->args, mw_plan_instr_sets(cpu->plan, call->instr),
+                             NULL);
+    else if (mw_routine_is_f32((MwRoutine)target, call->args))
+        routines[target](call->operands, call->args);
     else
-        routines[call->instr->target](call->operands, call->args);
+        return mw_fault_set(fault, "%s takes f32 alone on a CPU",
+                            mw_routine_info((MwRoutine)target)->name);
     return true;
 }
 

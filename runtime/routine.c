@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/routine.h"
 
+#include "base/tensor.h"
+
 #include <string.h>
 
 #define ROUTINE(id, name, accesses, ints, floats)                                                  \
@@ -36,13 +38,13 @@ static int64_t plus(int64_t a, int64_t b)
     return a < 0 || b < 0 || a > largest || b > largest || a + b > largest ? -1 : a + b;
 }
 
-/* Bytes up to the end of the last element of a strided array: `count` rows of `row` elements,
+/* Elements up to the end of the last one of a strided array: `count` rows of `row` elements,
  * `stride` apart, from `offset`. */
-static int64_t rows_bytes(int64_t offset, int64_t count, int64_t stride, int64_t row)
+static int64_t rows_end(int64_t offset, int64_t count, int64_t stride, int64_t row)
 {
     if (count < 1 || row < 1 || row > stride)
         return -1;
-    return times(4, plus(offset, plus(times(count - 1, stride), row)));
+    return plus(offset, plus(times(count - 1, stride), row));
 }
 
 typedef struct {
@@ -57,7 +59,8 @@ static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
     int64_t columns = args[turned ? operand->rows : operand->columns].i;
     int64_t batches = plus(times(args[MW_GEMM_BATCH0].i - 1, args[operand->stride0].i),
                            times(args[MW_GEMM_BATCH1].i - 1, args[operand->stride1].i));
-    return rows_bytes(plus(args[operand->offset].i, batches), rows, args[operand->ld].i, columns);
+    return times(
+        4, rows_end(plus(args[operand->offset].i, batches), rows, args[operand->ld].i, columns));
 }
 
 static void gemm_extents(const MwKernelArg *args, int64_t *bytes)
@@ -78,22 +81,27 @@ typedef struct {
     int64_t q, k, v;       /* strided */
     int64_t queries, keys; /* bytes of a dense tensor like q, like k */
     int64_t lse;
-    int64_t tile; /* bytes of the scores of one query tile */
+    int64_t tile; /* bytes of the scores of one query tile, in f32 */
 } SdpaSizes;
 
 static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
 {
+    const int64_t type = args[MW_SDPA_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
     int64_t b = args[MW_SDPA_B].i, s = args[MW_SDPA_S].i, t = args[MW_SDPA_T].i;
     int64_t h = args[MW_SDPA_H].i, g = args[MW_SDPA_G].i, d = args[MW_SDPA_D].i;
-    if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0)
+    if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0 ||
+        (type != MW_F32 && type != MW_BF16))
         return false;
     int64_t queries = times(b, s), keys = times(b, t);
     *sizes = (SdpaSizes){
-        .q = rows_bytes(args[MW_SDPA_Q_OFFSET].i, queries, args[MW_SDPA_Q_ROW].i, times(h, d)),
-        .k = rows_bytes(args[MW_SDPA_K_OFFSET].i, keys, args[MW_SDPA_K_ROW].i, times(g, d)),
-        .v = rows_bytes(args[MW_SDPA_V_OFFSET].i, keys, args[MW_SDPA_V_ROW].i, times(g, d)),
-        .queries = times(4, times(queries, times(h, d))),
-        .keys = times(4, times(keys, times(g, d))),
+        .q = times(bytes,
+                   rows_end(args[MW_SDPA_Q_OFFSET].i, queries, args[MW_SDPA_Q_ROW].i, times(h, d))),
+        .k = times(bytes,
+                   rows_end(args[MW_SDPA_K_OFFSET].i, keys, args[MW_SDPA_K_ROW].i, times(g, d))),
+        .v = times(bytes,
+                   rows_end(args[MW_SDPA_V_OFFSET].i, keys, args[MW_SDPA_V_ROW].i, times(g, d))),
+        .queries = times(bytes, times(queries, times(h, d))),
+        .keys = times(bytes, times(keys, times(g, d))),
         .lse = times(4, times(queries, h)),
         .tile = times(4, times(mw_min(s, MW_SDPA_QUERY_TILE), t)),
     };
@@ -115,10 +123,17 @@ static bool sdpa_grad_extents(const MwKernelArg *args, int64_t *bytes)
     SdpaSizes z;
     if (!sdpa_sizes(args, &z))
         return false;
+    const int64_t scratch = mw_max(times(2, z.tile), z.lse);
     const int64_t all[] = {z.q,       z.k,       z.v,    z.queries, z.lse,
-                           z.queries, z.queries, z.keys, z.keys,    times(2, z.tile)};
+                           z.queries, z.queries, z.keys, z.keys,    scratch};
     memcpy(bytes, all, sizeof all);
     return true;
+}
+
+bool mw_routine_is_f32(MwRoutine routine, const MwKernelArg *args)
+{
+    const bool is_attention = routine == MW_ROUTINE_SDPA || routine == MW_ROUTINE_SDPA_GRAD;
+    return !is_attention || args[MW_SDPA_TYPE].i == MW_F32;
 }
 
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,

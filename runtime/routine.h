@@ -28,9 +28,12 @@ enum { MW_ROUTINE_MAX_OPERANDS = 10 };
 
 /* The bytes that a call reaches in each operand, from its start; the scratch a call needs is that
  * of its scratch operand. False if the arguments make no sense: a negative size or offset, heads
- * that do not group, an extent beyond 2^62 bytes. */
+ * that do not group, a type that no device takes there, an extent beyond 2^62 bytes. */
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
                         int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
+
+/* Whether every float that the call takes is in f32: the routines of a CPU take no other. */
+bool mw_routine_is_f32(MwRoutine routine, const MwKernelArg *args);
 
 /* Names of the arguments of sdpa and sdpa_grad, and of gemm, by place. */
 enum {
@@ -72,11 +75,13 @@ enum {
     MW_SDPA_K_OFFSET,
     MW_SDPA_V_OFFSET,
     MW_SDPA_POSITION,
+    MW_SDPA_TYPE,
     MW_SDPA_SCALE,
     MW_SDPA_ARGS
 };
 
-/* Queries of one head that sdpa and sdpa_grad work on at a time; the scratch holds their scores. */
+/* Queries of one head that sdpa and sdpa_grad work on at a time on a CPU; the scratch holds their
+ * scores. On a GPU the scratch of sdpa_grad holds a float for every row of q. */
 enum { MW_SDPA_QUERY_TILE = 64 };
 
 #endif

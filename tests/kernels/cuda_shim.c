@@ -11,20 +11,40 @@
  * lanes are all at one shuffle; if there is none, the others never come, and the launch has failed. */
 #include "tests/kernels/cuda_shim.h"
 
+#include "runtime/bf16.h"
+#include "runtime/cuda_launch.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WARP = 32, MAX_THREADS = 1024, POISONED_BLOCKS = 16, POISON = 0xff };
+enum {
+    WARP = 32,
+    MAX_THREADS = 1024,
+    POISONED_BLOCKS = 16,
+    POISON = 0xff,
+    MOST_GIVEN = 32,  /* bytes */
+    MOST_COPIES = 64, /* of a thread, under way */
+    COPY_BYTES = 16
+};
 
 typedef enum { FRESH, READY, RUNNING, AT_BARRIER, AT_SHUFFLE, DONE } State;
 
 typedef struct {
+    char *to;
+    const char *from; /* NULL: zeros */
+    int group;
+} Copy;
+
+typedef struct {
     State state;
-    int line;         /* where it waits */
-    int shuffles;     /* how many it has begun */
-    char given[2][8]; /* to its warp; a lane is never two shuffles ahead of another */
+    int line;                  /* where it waits */
+    int shuffles;              /* how many it has begun */
+    char given[2][MOST_GIVEN]; /* to its warp; a lane is never two shuffles ahead of another */
+    Copy copies[MOST_COPIES];  /* under way */
+    int copy_count;
+    int groups; /* of copies, committed */
     jmp_buf at;
     char *stack; /* the copy, and above it that of the address sanitizer's shadow of it */
     size_t capacity, bytes;
@@ -37,7 +57,8 @@ static struct {
     const char *kernel;
     int grid, block;           /* block: 0 after a failure */
     char *top;                 /* where the stack of threads ends */
-    char *shared, *shared_end; /* shared memory */
+    char *shared, *shared_end; /* shared memory that kernels declare, */
+    int64_t shared_bytes;      /* and besides */
     Order order;
     uint64_t random;
     int turns[MAX_THREADS]; /* threads in the order of this round */
@@ -47,6 +68,9 @@ static struct {
     char *caught;
     size_t caught_size;
 } shim;
+
+/* A launch has the end of it, so that the address sanitizer knows where it ends. */
+static _Alignas(128) char shared_bytes[MW_MOST_SHARED_BYTES];
 
 CudaShimIndex threadIdx, blockIdx, blockDim, gridDim;
 
@@ -166,19 +190,130 @@ void cuda_shim_warp_barrier(int line)
     wait_as(AT_SHUFFLE, line);
 }
 
+/* Gives the warp `bytes` of `value`; when all lanes have, the slot where each one's is. */
+static int give(int line, const void *value, size_t bytes)
+{
+    Thread *self = &shim.threads[threadIdx.x];
+    const int slot = self->shuffles++ % 2;
+    if (bytes > MOST_GIVEN)
+        abort();
+    memcpy(self->given[slot], value, bytes);
+    wait_as(AT_SHUFFLE, line);
+    return slot;
+}
+
 void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from)
 {
     const int self = (int)threadIdx.x;
     const int source = from < WARP ? self - self % WARP + (int)from : self;
-    const int slot = shim.threads[self].shuffles++ % 2;
-    if (bytes > sizeof shim.threads[self].given[slot])
-        abort();
-    memcpy(shim.threads[self].given[slot], value, bytes);
-    wait_as(AT_SHUFFLE, line);
+    const int slot = give(line, value, bytes);
     if (source < shim.block)
         memcpy(value, shim.threads[source].given[slot], bytes);
     else
         memset(value, POISON, bytes);
+}
+
+/* ---- Products of a warp ---- */
+
+unsigned cuda_shim_bf16_pair(float low, float high)
+{
+    return (unsigned)mw_bf16_from_f32(low) | (unsigned)mw_bf16_from_f32(high) << 16;
+}
+
+/* Number `number` of what a lane of this warp gave, an array of unsigned with two bf16 each. */
+static float half_of(int slot, int lane, int number)
+{
+    const int first = (int)threadIdx.x / WARP * WARP;
+    uint16_t half;
+    memcpy(&half, shim.threads[first + lane].given[slot] + 2 * number, sizeof half);
+    return mw_bf16_to_f32(half);
+}
+
+/* A [16, 16] begins at number 0 of every lane, b [16, 8] at number 8. */
+static float product_at(int slot, int row, int column)
+{
+    float sum = 0;
+    for (int k = 0; k < 16; k++) {
+        const int pair = k % 8 / 2, a = (row >= 8) + 2 * (k >= 8), b = k >= 8;
+        sum += half_of(slot, row % 8 * 4 + pair, 2 * a + k % 2) *
+               half_of(slot, column * 4 + pair, 8 + 2 * b + k % 2);
+    }
+    return sum;
+}
+
+static void want_whole_warps(void)
+{
+    if (shim.block % WARP) {
+        fail("a block of %d threads has no whole warps", shim.block);
+        _longjmp(shim.loop, 1);
+    }
+}
+
+void cuda_shim_mma(int line, float c[4], const unsigned a[4], const unsigned b[2])
+{
+    const unsigned mine[] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+    want_whole_warps();
+    const int slot = give(line, mine, sizeof mine), lane = (int)threadIdx.x % WARP;
+    for (int i = 0; i < 4; i++)
+        c[i] += product_at(slot, lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2);
+}
+
+void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, bool turned)
+{
+    want_whole_warps();
+    if ((uintptr_t)row % 16) {
+        fail("a row of a matrix is not at 16 bytes");
+        _longjmp(shim.loop, 1);
+    }
+    const int slot = give(line, &row, sizeof row), lane = (int)threadIdx.x % WARP;
+    const Thread *lanes = &shim.threads[(int)threadIdx.x / WARP * WARP];
+    for (int i = 0; i < 4; i++) {
+        uint16_t pair[2];
+        for (int k = 0; k < 2; k++) {
+            const int r = turned ? lane % 4 * 2 + k : lane / 4;
+            const int column = turned ? lane / 4 : lane % 4 * 2 + k;
+            const uint16_t *from;
+            memcpy(&from, lanes[8 * i + r].given[slot], sizeof from);
+            pair[k] = from[column];
+        }
+        memcpy(&to[i], pair, sizeof to[i]);
+    }
+}
+
+/* ---- Copies that go on ---- */
+
+void cuda_shim_copy_begin(void *shared, const void *global, bool is_there)
+{
+    Thread *thread = &shim.threads[threadIdx.x];
+    if ((uintptr_t)shared % COPY_BYTES || (is_there && (uintptr_t)global % COPY_BYTES) ||
+        thread->copy_count == MOST_COPIES) {
+        fail("a copy is not at 16 bytes, or one of more than %d", MOST_COPIES);
+        _longjmp(shim.loop, 1);
+    }
+    memset(shared, POISON, COPY_BYTES);
+    thread->copies[thread->copy_count++] =
+        (Copy){.to = shared, .from = is_there ? global : NULL, .group = thread->groups};
+}
+
+void cuda_shim_copies_commit(void)
+{
+    shim.threads[threadIdx.x].groups++;
+}
+
+void cuda_shim_copies_wait(int left)
+{
+    Thread *thread = &shim.threads[threadIdx.x];
+    int kept = 0;
+    for (int i = 0; i < thread->copy_count; i++) {
+        const Copy copied = thread->copies[i];
+        if (copied.group >= thread->groups - left)
+            thread->copies[kept++] = copied;
+        else if (copied.from)
+            memcpy(copied.to, copied.from, COPY_BYTES);
+        else
+            memset(copied.to, 0, COPY_BYTES);
+    }
+    thread->copy_count = kept;
 }
 
 /* ---- Order ---- */
@@ -222,6 +357,7 @@ UNCHECKED static void poison_shared(void)
 {
     for (volatile char *at = shim.shared; at < shim.shared_end; at++)
         *at = (char)POISON;
+    memset(cuda_shim_shared_bytes(), POISON, (size_t)shim.shared_bytes);
 }
 
 static void begin_block(void)
@@ -229,14 +365,15 @@ static void begin_block(void)
     for (int i = 0; i < shim.block; i++) {
         shim.threads[i].state = FRESH;
         shim.threads[i].shuffles = 0;
+        shim.threads[i].copy_count = shim.threads[i].groups = 0;
     }
     if (blockIdx.x < POISONED_BLOCKS)
         poison_shared();
     begin_round();
 }
 
-void cuda_shim_launch(const char *kernel, int grid, int block, void *frame, char *shared,
-                      char *shared_end)
+void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
+                      char *shared, char *shared_end)
 {
     shim.kernel = kernel;
     shim.grid = grid;
@@ -244,15 +381,23 @@ void cuda_shim_launch(const char *kernel, int grid, int block, void *frame, char
     shim.top = frame;
     shim.shared = shared;
     shim.shared_end = shared_end;
+    shim.shared_bytes = bytes;
     threadIdx = blockIdx = (CudaShimIndex){0};
     gridDim = (CudaShimIndex){(unsigned)grid, 1, 1};
     blockDim = (CudaShimIndex){(unsigned)block, 1, 1};
     read_order();
     if (grid < 1 || block < 1 || block > MAX_THREADS)
         fail("CUDA launches no grid of %d blocks of %d threads", grid, block);
+    if (bytes < 0 || bytes > MW_MOST_SHARED_BYTES)
+        fail("no block has %lld bytes of shared memory", (long long)bytes);
     for (int i = 0; i < shim.block; i++)
         shim.turns[i] = shim.order == BACKWARD ? shim.block - 1 - i : i;
     begin_block();
+}
+
+void *cuda_shim_shared_bytes(void)
+{
+    return shared_bytes + MW_MOST_SHARED_BYTES - shim.shared_bytes;
 }
 
 jmp_buf *cuda_shim_loop(void)
@@ -317,8 +462,12 @@ static bool next_round(void)
 
 bool cuda_shim_next(void)
 {
-    if (shim.block && shim.threads[threadIdx.x].state == RUNNING)
-        shim.threads[threadIdx.x].state = DONE;
+    Thread *last = &shim.threads[threadIdx.x];
+    if (shim.block && last->state == RUNNING) {
+        last->state = DONE;
+        if (last->copy_count)
+            fail("thread %u ends with %d copies under way", threadIdx.x, last->copy_count);
+    }
     do {
         while (shim.turn < shim.block) {
             threadIdx.x = (unsigned)shim.turns[shim.turn++];

@@ -9,9 +9,12 @@
  * after every barrier. Kernels whose results depend on it lack a barrier. Shared memory starts as
  * NaN in the first blocks of a launch (not under the address sanitizer, which guards its ends).
  *
+ * Copies of runtime/cuda_tensor.h are done when they are waited for, no sooner; what they will write
+ * over is NaN from when they begin.
+ *
  * A barrier that some threads of the block do not reach, a shuffle that some lanes of the warp do
- * not reach, and a launch that CUDA would refuse end the program with a message on stderr, or go to
- * cuda_shim_catch. A shuffle from a lane that the block does not have gives NaN. */
+ * not reach, copies that nobody waits for, and a launch that CUDA would refuse end the program with a
+ * message on stderr, or go to cuda_shim_catch. A shuffle from a lane that the block does not have gives NaN. */
 #ifndef MW_TESTS_KERNELS_CUDA_SHIM_H
 #define MW_TESTS_KERNELS_CUDA_SHIM_H
 
@@ -89,15 +92,29 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
         cuda_shim_value;                                                                           \
     })
 
+/* ---- As in runtime/cuda_tensor.h ---- */
+
+#define mw_mma(c, a, b) cuda_shim_mma(__LINE__, c, a, b)
+#define mw_load_matrices(to, row) cuda_shim_load_matrices(__LINE__, to, row, 0)
+#define mw_load_turned(to, row) cuda_shim_load_matrices(__LINE__, to, row, 1)
+#define mw_copy_begin(shared, global, is_there) cuda_shim_copy_begin(shared, global, is_there)
+#define mw_copies_commit() cuda_shim_copies_commit()
+#define mw_copies_wait(left) cuda_shim_copies_wait(left)
+
+#define mw_bf16_pair(low, high) cuda_shim_bf16_pair(low, high)
+#define mw_exp2(x) exp2f(x)
+
 /* ---- Of launches ---- */
 
 /* A nested function of gcc, called by its name: a frame with nothing in it but the arguments of the
  * kernel. setjmp marks where a thread that waits leaves to; see cuda_shim.c. */
 #define MW_LAUNCH(kernel, grid, block, stream, arguments)                                          \
+    MW_LAUNCH_SHARED(kernel, grid, block, 0, stream, arguments)
+#define MW_LAUNCH_SHARED(kernel, grid, block, bytes, stream, arguments)                            \
     do {                                                                                           \
         void cuda_shim_launching(void)                                                             \
         {                                                                                          \
-            cuda_shim_launch(#kernel, (grid), (block), __builtin_frame_address(0),                 \
+            cuda_shim_launch(#kernel, (grid), (block), (bytes), __builtin_frame_address(0),        \
                              CUDA_SHIM_SHARED);                                                    \
             (void)_setjmp(*cuda_shim_loop());                                                      \
             while (cuda_shim_next())                                                               \
@@ -107,6 +124,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
             cuda_shim_before_launch(stream);                                                       \
         cuda_shim_launching();                                                                     \
     } while (0)
+#define MW_SHARED_BYTES(name) float4 *const name = (float4 *)cuda_shim_shared_bytes()
 #define MW_UNROLL
 #define MW_UNROLL_BY(turns)
 #define MW_C_BEGIN
@@ -115,13 +133,20 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 /* For programs whose streams are queues: does what is queued, since launches run at once. */
 void cuda_shim_before_launch(void *stream) __attribute__((weak));
 
-void cuda_shim_launch(const char *kernel, int grid, int block, void *frame, char *shared,
-                      char *shared_end);
+void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
+                      char *shared, char *shared_end);
+void *cuda_shim_shared_bytes(void);
 jmp_buf *cuda_shim_loop(void);
 _Bool cuda_shim_next(void);
 void cuda_shim_barrier(int line);
 void cuda_shim_warp_barrier(int line);
 void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from);
+unsigned cuda_shim_bf16_pair(float low, float high);
+void cuda_shim_mma(int line, float c[4], const unsigned a[4], const unsigned b[2]);
+void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, _Bool turned);
+void cuda_shim_copy_begin(void *shared, const void *global, _Bool is_there);
+void cuda_shim_copies_commit(void);
+void cuda_shim_copies_wait(int left);
 
 /* Nothing that a launch uses changes between setjmp and longjmp. */
 #pragma GCC diagnostic ignored "-Wclobbered"

@@ -27,7 +27,8 @@ START_TEST(sdpa_is_softmax_attention)
 {
     for (int order = 0; order < MW_COUNT(orders); order++) {
         set_order(order);
-        attention_check(_i, run, 1e-5);
+        attention_check(&attentions[_i], MW_F32, run, 1e-5);
+        attention_check(&attentions[_i], MW_BF16, run, 1e-2);
     }
 }
 END_TEST
@@ -36,16 +37,17 @@ START_TEST(sdpa_grad_is_its_gradient)
 {
     for (int order = 0; order < MW_COUNT(orders); order++) {
         set_order(order);
-        attention_grad_check(_i, run, 1e-5);
+        attention_grad_check(&attentions[_i], MW_F32, run, 1e-5);
+        attention_grad_check(&attentions[_i], MW_BF16, run, 1e-2);
     }
 }
 END_TEST
 
 /* That of the first order and of the others: every operand. */
-static void check_bits(MwRoutine routine, const Attention *z)
+static void check_bits(MwRoutine routine, const Attention *z, MwType type)
 {
     for (int order = 1; order < MW_COUNT(orders); order++) {
-        Call calls[] = {attention_call(routine, z), attention_call(routine, z)};
+        Call calls[] = {attention_call(routine, z, type), attention_call(routine, z, type)};
         set_order(0);
         run(&calls[0]);
         set_order(order);
@@ -59,8 +61,10 @@ static void check_bits(MwRoutine routine, const Attention *z)
 
 START_TEST(bits_do_not_depend_on_the_order)
 {
-    check_bits(MW_ROUTINE_SDPA, &attentions[_i]);
-    check_bits(MW_ROUTINE_SDPA_GRAD, &attentions[_i]);
+    for (MwType type = MW_F32; type <= MW_BF16; type++) {
+        check_bits(MW_ROUTINE_SDPA, &attentions[_i], type);
+        check_bits(MW_ROUTINE_SDPA_GRAD, &attentions[_i], type);
+    }
 }
 END_TEST
 

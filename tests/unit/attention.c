@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/attention.h"
 
+#include "runtime/bf16.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,16 +18,44 @@ float call_sample(int64_t element, int operand)
     return (float)(hash >> 8) / (float)(1 << 23) - 1;
 }
 
+/* Of an operand of a call. */
+static MwType type_of(const Call *call, int operand)
+{
+    const bool is_attention =
+        call->routine == MW_ROUTINE_SDPA || call->routine == MW_ROUTINE_SDPA_GRAD;
+    const bool is_lse = operand == 4;
+    const bool is_scratch = operand == mw_routine_info(call->routine)->operand_count - 1;
+    return is_attention && !is_lse && !is_scratch ? (MwType)call->args[MW_SDPA_TYPE].i : MW_F32;
+}
+
 void call_allocate(Call *call)
 {
+    const MwRoutineInfo *info = mw_routine_info(call->routine);
     ck_assert(mw_routine_extents(call->routine, call->args, call->bytes));
-    for (int i = 0; i < mw_routine_info(call->routine)->operand_count; i++) {
-        float *values = malloc((size_t)call->bytes[i] + CALL_GUARD_BYTES);
-        for (int64_t k = 0; k < call->bytes[i] / 4; k++)
-            values[k] = call_sample(k, i);
-        memset((char *)values + call->bytes[i], GUARD, CALL_GUARD_BYTES);
+    for (int i = 0; i < info->operand_count; i++) {
+        char *values = malloc((size_t)call->bytes[i] + CALL_GUARD_BYTES);
+        memset(values, 0xff, (size_t)call->bytes[i]);
+        if (info->accesses[i] != 'w' && type_of(call, i) == MW_BF16)
+            for (int64_t k = 0; k < call->bytes[i] / 2; k++)
+                ((uint16_t *)values)[k] = mw_bf16_from_f32(call_sample(k, i));
+        else if (info->accesses[i] != 'w')
+            for (int64_t k = 0; k < call->bytes[i] / 4; k++)
+                ((float *)values)[k] = call_sample(k, i);
+        memset(values + call->bytes[i], GUARD, CALL_GUARD_BYTES);
         call->operands[i] = values;
     }
+}
+
+float *call_floats(const Call *call, int operand)
+{
+    const bool is_half = type_of(call, operand) == MW_BF16;
+    const int64_t count = call->bytes[operand] / (is_half ? 2 : 4);
+    const void *from = call->operands[operand];
+    float *values = malloc(sizeof *values * (size_t)count);
+    for (int64_t k = 0; k < count; k++)
+        values[k] =
+            is_half ? mw_bf16_to_f32(((const uint16_t *)from)[k]) : ((const float *)from)[k];
+    return values;
 }
 
 void call_release(Call *call)
@@ -38,11 +68,25 @@ void call_release(Call *call)
     }
 }
 
-static void check_close(double found, double expected, double error, const char *what,
-                        int64_t index)
+/* Against the norm of all; of f32, which is not rounded once more, also every element. */
+static void check_all(const Call *call, int operand, const double *expected, double tolerance,
+                      const char *what)
 {
-    ck_assert_msg(fabs(found - expected) <= error, "%s[%lld] is %g, not %g", what, (long long)index,
-                  found, expected);
+    float *found = call_floats(call, operand);
+    const MwType type = type_of(call, operand);
+    const int64_t count = call->bytes[operand] / mw_type_bytes(type);
+    double norm = 0, error = 0, most = 1;
+    for (int64_t i = 0; i < count; i++) {
+        norm += expected[i] * expected[i];
+        error += (found[i] - expected[i]) * (found[i] - expected[i]);
+        most = fmax(most, fabs(expected[i]));
+    }
+    for (int64_t i = 0; i < count && type == MW_F32; i++)
+        ck_assert_msg(fabs(found[i] - expected[i]) <= most * tolerance, "%s[%lld] is %g, not %g",
+                      what, (long long)i, found[i], expected[i]);
+    ck_assert_msg(sqrt(error) <= tolerance * sqrt(norm) + 1e-30, "%s: its error is %g of its norm",
+                  what, sqrt(error / norm));
+    free(found);
 }
 
 /* ---- Shapes ---- */
@@ -60,7 +104,7 @@ const Attention attentions[ATTENTIONS] = {
     {1, 5, 100, 2, 1, 64, true, 0, 0},
 };
 
-Call attention_call(MwRoutine routine, const Attention *z)
+Call attention_call(MwRoutine routine, const Attention *z, MwType type)
 {
     Call call = {.routine = routine};
     MwKernelArg *a = call.args;
@@ -78,125 +122,148 @@ Call attention_call(MwRoutine routine, const Attention *z)
     a[MW_SDPA_K_OFFSET].i = 0;
     a[MW_SDPA_V_OFFSET].i = 2 * z->pad;
     a[MW_SDPA_POSITION].i = z->position;
+    a[MW_SDPA_TYPE].i = type;
     a[MW_SDPA_SCALE].f = 2.5 / sqrt((double)z->d);
     call_allocate(&call);
     return call;
 }
 
-/* One query of one head: where its rows are, and its probabilities over the keys. */
+/* What is read, as floats, and what is expected, in double. */
+typedef struct {
+    const Call *call;
+    const Attention *z;
+    float *q, *k, *v, *dout;              /* of the whole operands; dout: of sdpa_grad */
+    double *out, *lse, *dq, *dk, *dv, *p; /* dense; p: [t] */
+} Reference;
+
+static Reference reference_of(const Call *call, const Attention *z)
+{
+    const size_t queries = (size_t)(z->b * z->s * z->h), keys = (size_t)(z->b * z->t * z->g);
+    const size_t d = (size_t)z->d;
+    return (Reference){
+        .call = call,
+        .z = z,
+        .q = call_floats(call, 0),
+        .k = call_floats(call, 1),
+        .v = call_floats(call, 2),
+        .dout = call->routine == MW_ROUTINE_SDPA_GRAD ? call_floats(call, 5) : NULL,
+        .out = calloc(queries * d, sizeof(double)),
+        .lse = calloc(queries, sizeof(double)),
+        .dq = calloc(queries * d, sizeof(double)),
+        .dk = calloc(keys * d, sizeof(double)),
+        .dv = calloc(keys * d, sizeof(double)),
+        .p = calloc((size_t)z->t, sizeof(double)),
+    };
+}
+
+static void reference_free(Reference *r)
+{
+    void *const all[] = {r->q, r->k, r->v, r->dout, r->out, r->lse, r->dq, r->dk, r->dv, r->p};
+    for (int i = 0; i < MW_COUNT(all); i++)
+        free(all[i]);
+}
+
+/* One query of one head: where its rows are. */
 typedef struct {
     const float *q, *k, *v;      /* of the head */
     int64_t k_row, v_row, query; /* index of the query among all dense queries */
     int64_t keys_at;             /* of the first key among all dense keys */
-    double *p;                   /* [t] */
-    double lse;
 } Query;
 
-static Query query_at(const Call *call, const Attention *z, int64_t b, int64_t s, int64_t h,
-                      double *p)
+static Query query_at(const Reference *r, int64_t b, int64_t s, int64_t h)
 {
-    const MwKernelArg *a = call->args;
+    const Attention *z = r->z;
+    const MwKernelArg *a = r->call->args;
     const int64_t g = h / (z->h / z->g);
-    Query query = {
-        .q = (float *)call->operands[0] + a[MW_SDPA_Q_OFFSET].i +
-             (b * z->s + s) * a[MW_SDPA_Q_ROW].i + h * z->d,
-        .k = (float *)call->operands[1] + a[MW_SDPA_K_OFFSET].i + b * z->t * a[MW_SDPA_K_ROW].i +
-             g * z->d,
-        .v = (float *)call->operands[2] + a[MW_SDPA_V_OFFSET].i + b * z->t * a[MW_SDPA_V_ROW].i +
-             g * z->d,
+    return (Query){
+        .q = r->q + a[MW_SDPA_Q_OFFSET].i + (b * z->s + s) * a[MW_SDPA_Q_ROW].i + h * z->d,
+        .k = r->k + a[MW_SDPA_K_OFFSET].i + b * z->t * a[MW_SDPA_K_ROW].i + g * z->d,
+        .v = r->v + a[MW_SDPA_V_OFFSET].i + b * z->t * a[MW_SDPA_V_ROW].i + g * z->d,
         .k_row = a[MW_SDPA_K_ROW].i,
         .v_row = a[MW_SDPA_V_ROW].i,
         .query = (b * z->s + s) * z->h + h,
         .keys_at = b * z->t * z->g + g,
-        .p = p,
     };
-    double largest = -INFINITY, sum = 0;
+}
+
+/* Its probabilities over the keys, its log-sum-exp and its output. */
+static void attend(Reference *r, const Query *query, int64_t s)
+{
+    const Attention *z = r->z;
+    double *const p = r->p, largest = -INFINITY, sum = 0;
     for (int64_t t = 0; t < z->t; t++) {
         p[t] = 0;
         for (int64_t i = 0; i < z->d; i++)
-            p[t] += (double)query.q[i] * query.k[t * query.k_row + i];
-        p[t] *= (double)(float)a[MW_SDPA_SCALE].f;
+            p[t] += (double)query->q[i] * query->k[t * query->k_row + i];
+        p[t] *= (double)(float)r->call->args[MW_SDPA_SCALE].f;
         if (z->causal && t > z->position + s)
             p[t] = -INFINITY;
         largest = fmax(largest, p[t]);
     }
     for (int64_t t = 0; t < z->t; t++)
         sum += exp(p[t] - largest);
-    query.lse = largest + log(sum);
-    for (int64_t t = 0; t < z->t; t++)
-        p[t] = exp(p[t] - query.lse);
-    return query;
-}
-
-static double out_reference(const Attention *z, const Query *query, int64_t i)
-{
-    double sum = 0;
-    for (int64_t t = 0; t < z->t; t++)
-        sum += query->p[t] * query->v[t * query->v_row + i];
-    return sum;
-}
-
-#define EACH_QUERY(z)                                                                              \
-    for (int64_t b = 0; b < (z)->b; b++)                                                           \
-        for (int64_t s = 0; s < (z)->s; s++)                                                       \
-            for (int64_t h = 0; h < (z)->h; h++)
-
-void attention_check(int index, RunCall *run, double tolerance)
-{
-    const Attention *z = &attentions[index];
-    Call call = attention_call(MW_ROUTINE_SDPA, z);
-    const float *out = call.operands[3], *lse = call.operands[4];
-    double *p = malloc(sizeof *p * (size_t)z->t);
-    run(&call);
-    EACH_QUERY(z)
-    {
-        const Query query = query_at(&call, z, b, s, h, p);
-        check_close(lse[query.query], query.lse, 4 * tolerance, "lse", query.query);
+    r->lse[query->query] = largest + log(sum);
+    for (int64_t t = 0; t < z->t; t++) {
+        p[t] = exp(p[t] - r->lse[query->query]);
         for (int64_t i = 0; i < z->d; i++)
-            check_close(out[query.query * z->d + i], out_reference(z, &query, i), tolerance, "out",
-                        query.query * z->d + i);
+            r->out[query->query * z->d + i] += p[t] * query->v[t * query->v_row + i];
     }
-    free(p);
-    call_release(&call);
 }
 
-/* Adds what one query contributes to the gradients, in double. */
-static void add_gradients(const Call *call, const Attention *z, const Query *query, double *dq,
-                          double *dk, double *dv)
+/* Adds what one query contributes to the gradients. */
+static void add_gradients(Reference *r, const Query *query)
 {
-    const float *dout = (float *)call->operands[5] + query->query * z->d;
-    const double scale = (double)(float)call->args[MW_SDPA_SCALE].f;
+    const Attention *z = r->z;
+    const float *dout = r->dout + query->query * z->d;
+    const double scale = (double)(float)r->call->args[MW_SDPA_SCALE].f;
     double delta = 0;
     for (int64_t i = 0; i < z->d; i++)
-        delta += dout[i] * out_reference(z, query, i);
+        delta += dout[i] * r->out[query->query * z->d + i];
     for (int64_t t = 0; t < z->t; t++) {
         const int64_t key = (query->keys_at + t * z->g) * z->d;
         double dp = 0;
         for (int64_t i = 0; i < z->d; i++)
             dp += (double)dout[i] * query->v[t * query->v_row + i];
-        const double ds = query->p[t] * (dp - delta) * scale;
+        const double ds = r->p[t] * (dp - delta) * scale;
         for (int64_t i = 0; i < z->d; i++) {
-            dq[query->query * z->d + i] += ds * query->k[t * query->k_row + i];
-            dk[key + i] += ds * query->q[i];
-            dv[key + i] += query->p[t] * dout[i];
+            r->dq[query->query * z->d + i] += ds * query->k[t * query->k_row + i];
+            r->dk[key + i] += ds * query->q[i];
+            r->dv[key + i] += r->p[t] * dout[i];
         }
     }
 }
 
-static void check_all(const float *found, const double *expected, int64_t count, double tolerance,
-                      const char *what)
+static Reference expect(const Call *call, const Attention *z)
 {
-    double size = 1;
-    for (int64_t i = 0; i < count; i++)
-        size = fmax(size, fabs(expected[i]));
-    for (int64_t i = 0; i < count; i++)
-        check_close(found[i], expected[i], size * tolerance, what, i);
+    Reference r = reference_of(call, z);
+    for (int64_t b = 0; b < z->b; b++)
+        for (int64_t s = 0; s < z->s; s++)
+            for (int64_t h = 0; h < z->h; h++) {
+                const Query query = query_at(&r, b, s, h);
+                attend(&r, &query, s);
+                if (r.dout)
+                    add_gradients(&r, &query);
+            }
+    return r;
+}
+
+/* ---- Checks ---- */
+
+void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance)
+{
+    Call call = attention_call(MW_ROUTINE_SDPA, z, type);
+    Reference expected = expect(&call, z);
+    run(&call);
+    check_all(&call, 3, expected.out, tolerance, "out");
+    check_all(&call, 4, expected.lse, tolerance, "lse");
+    reference_free(&expected);
+    call_release(&call);
 }
 
 /* out and lse are of the forward pass on the same q, k and v. */
-static void run_forward_first(Call *grad, const Attention *z, RunCall *run)
+static void run_forward_first(Call *grad, const Attention *z, MwType type, RunCall *run)
 {
-    Call forward = attention_call(MW_ROUTINE_SDPA, z);
+    Call forward = attention_call(MW_ROUTINE_SDPA, z, type);
     for (int i = 0; i < 3; i++)
         memcpy(forward.operands[i], grad->operands[i], (size_t)grad->bytes[i]);
     run(&forward);
@@ -205,26 +272,15 @@ static void run_forward_first(Call *grad, const Attention *z, RunCall *run)
     call_release(&forward);
 }
 
-void attention_grad_check(int index, RunCall *run, double tolerance)
+void attention_grad_check(const Attention *z, MwType type, RunCall *run, double tolerance)
 {
-    const Attention *z = &attentions[index];
-    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, z);
-    const int64_t queries = z->b * z->s * z->h * z->d, keys = z->b * z->t * z->g * z->d;
-    double *dq = calloc((size_t)queries, sizeof *dq), *dk = calloc((size_t)keys, sizeof *dk);
-    double *dv = calloc((size_t)keys, sizeof *dv), *p = malloc(sizeof *p * (size_t)z->t);
-    run_forward_first(&call, z, run);
-    EACH_QUERY(z)
-    {
-        const Query query = query_at(&call, z, b, s, h, p);
-        add_gradients(&call, z, &query, dq, dk, dv);
-    }
+    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, z, type);
+    Reference expected = expect(&call, z);
+    run_forward_first(&call, z, type, run);
     run(&call);
-    check_all(call.operands[6], dq, queries, tolerance, "dq");
-    check_all(call.operands[7], dk, keys, tolerance, "dk");
-    check_all(call.operands[8], dv, keys, tolerance, "dv");
-    free(dq);
-    free(dk);
-    free(dv);
-    free(p);
+    check_all(&call, 6, expected.dq, tolerance, "dq");
+    check_all(&call, 7, expected.dk, tolerance, "dk");
+    check_all(&call, 8, expected.dv, tolerance, "dv");
+    reference_free(&expected);
     call_release(&call);
 }

@@ -4,6 +4,7 @@
 #ifndef MW_TESTS_UNIT_ATTENTION_H
 #define MW_TESTS_UNIT_ATTENTION_H
 
+#include "base/tensor.h"
 #include "runtime/routine.h"
 
 /* Operands with exactly the bytes that a call reaches; the ends are checked by sanitizers and by
@@ -17,10 +18,13 @@ typedef struct {
 
 enum { CALL_GUARD_BYTES = 64 }; /* behind every operand */
 
-/* What call_allocate puts into an operand: small numbers that repeat nowhere near. */
+/* What call_allocate puts into an operand that the call reads: small numbers that repeat nowhere
+ * near. What it only writes is NaN. */
 float call_sample(int64_t element, int operand);
 /* With the arguments given, the operands. */
 void call_allocate(Call *call);
+/* The values of an operand, to be freed. */
+float *call_floats(const Call *call, int operand);
 /* Checks that nothing was written behind the operands, and frees them. */
 void call_release(Call *call);
 
@@ -34,14 +38,15 @@ typedef struct {
 enum { ATTENTIONS = 19 };
 extern const Attention attentions[ATTENTIONS];
 
-Call attention_call(MwRoutine routine, const Attention *z);
+Call attention_call(MwRoutine routine, const Attention *z, MwType type);
 
 /* Runs a call on the device that is tested. */
 typedef void RunCall(Call *call);
 
-/* Runs sdpa, or that and sdpa_grad, on shape `index`, and compares all they give; errors up to
- * `tolerance`, relative to the largest element. */
-void attention_check(int index, RunCall *run, double tolerance);
-void attention_grad_check(int index, RunCall *run, double tolerance);
+/* Runs sdpa, or that and sdpa_grad, on a shape, and compares all they give: of every tensor the norm
+ * of the error, relative to that of the tensor, and of f32 the error of every element, relative to the
+ * largest, are at most `tolerance`. */
+void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance);
+void attention_grad_check(const Attention *z, MwType type, RunCall *run, double tolerance);
 
 #endif

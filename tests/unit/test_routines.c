@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Runs the call on the device, on copies of the operands and of what stands behind them. */
-static void run(Call *call)
+static bool try(Call *call, bool *is_host, MwFault *fault)
 {
     static const MwPlan no_kernels;
     const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = (int)call->routine};
@@ -19,24 +19,33 @@ static void run(Call *call)
     const MwCall on_device = {&instr, operands, call->bytes, call->args};
     const int count = mw_routine_info(call->routine)->operand_count;
     MwArena *arena = mw_arena_new();
-    MwFault fault = {0};
-    MwDevice *device = tested_device_new(arena, &no_kernels, NULL, &fault);
+    MwDevice *device = tested_device_new(arena, &no_kernels, NULL, fault);
     bool good = device != NULL;
-    for (int i = 0; i < count && good; i++) {
-        const int64_t bytes = call->bytes[i] + CALL_GUARD_BYTES;
-        operands[i] = device->table->alloc(device, bytes, &fault);
-        good = operands[i] &&
-               device->table->copy_in(device, operands[i], call->operands[i], bytes, &fault);
+    *is_host = device && device->is_host;
+    int held = 0;
+    for (; held < count && good; held++) {
+        const int64_t bytes = call->bytes[held] + CALL_GUARD_BYTES;
+        operands[held] = device->table->alloc(device, bytes, fault);
+        good = operands[held] &&
+               device->table->copy_in(device, operands[held], call->operands[held], bytes, fault);
     }
-    good = good && device->table->run(device, &on_device, &fault);
-    for (int i = 0; i < count && good; i++) {
+    good = good && device->table->run(device, &on_device, fault);
+    for (int i = 0; i < held; i++) {
         const int64_t bytes = call->bytes[i] + CALL_GUARD_BYTES;
-        good = device->table->copy_out(device, call->operands[i], operands[i], bytes, &fault);
+        good =
+            good && device->table->copy_out(device, call->operands[i], operands[i], bytes, fault);
         device->table->release(device, operands[i], bytes);
     }
-    ck_assert_msg(good, "%s", fault.text);
     mw_device_free(&device);
     mw_arena_free(&arena);
+    return good;
+}
+
+static void run(Call *call)
+{
+    MwFault fault = {0};
+    bool is_host;
+    ck_assert_msg(try(call, &is_host, &fault), "%s", fault.text);
 }
 
 static void check_close(double found, double expected, double scale, const char *what,
@@ -148,25 +157,39 @@ END_TEST
 
 START_TEST(sdpa_is_softmax_attention)
 {
-    attention_check(_i, run, 2e-5);
+    attention_check(&attentions[_i], MW_F32, run, 2e-5);
 }
 END_TEST
 
 START_TEST(sdpa_grad_is_its_gradient)
 {
-    attention_grad_check(_i, run, 2e-5);
+    attention_grad_check(&attentions[_i], MW_F32, run, 2e-5);
 }
 END_TEST
 
 START_TEST(sdpa_gives_the_same_bits_every_time)
 {
     const Attention *z = &attentions[3];
-    Call first = attention_call(MW_ROUTINE_SDPA, z), second = attention_call(MW_ROUTINE_SDPA, z);
+    Call first = attention_call(MW_ROUTINE_SDPA, z, MW_F32),
+         second = attention_call(MW_ROUTINE_SDPA, z, MW_F32);
     run(&first);
     run(&second);
     ck_assert_mem_eq(first.operands[3], second.operands[3], (size_t)first.bytes[3]);
     call_release(&first);
     call_release(&second);
+}
+END_TEST
+
+START_TEST(attention_in_bf16_is_for_gpus)
+{
+    Call call = attention_call(MW_ROUTINE_SDPA, &attentions[1], MW_BF16);
+    MwFault fault = {0};
+    bool is_host;
+    const bool good = try(&call, &is_host, &fault);
+    ck_assert_msg(good == !is_host, "%s", fault.text);
+    if (is_host)
+        ck_assert_str_eq(fault.text, "sdpa takes f32 alone on a CPU");
+    call_release(&call);
 }
 END_TEST
 
@@ -177,12 +200,12 @@ static const struct {
 } wrong_attentions[] = {{MW_SDPA_B, 0},         {MW_SDPA_S, -1},
                         {MW_SDPA_G, 3},         {MW_SDPA_Q_ROW, 1},
                         {MW_SDPA_K_OFFSET, -4}, {MW_SDPA_T, (int64_t)1 << 61},
-                        {MW_SDPA_POSITION, -1}};
+                        {MW_SDPA_POSITION, -1}, {MW_SDPA_TYPE, MW_I32}};
 
 START_TEST(extents_refuse_nonsense)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
-    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, &attentions[1]);
+    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, &attentions[1], MW_F32);
     call.args[wrong_attentions[_i].arg].i = wrong_attentions[_i].value;
     ck_assert(!mw_routine_extents(MW_ROUTINE_SDPA_GRAD, call.args, bytes));
     call_release(&call);
@@ -215,6 +238,7 @@ int main(void)
     tcase_add_loop_test(attention, sdpa_is_softmax_attention, 0, ATTENTIONS);
     tcase_add_loop_test(attention, sdpa_grad_is_its_gradient, 0, ATTENTIONS);
     tcase_add_test(attention, sdpa_gives_the_same_bits_every_time);
+    tcase_add_test(attention, attention_in_bf16_is_for_gpus);
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_test(tests, zero_and_copy_move_bytes);
     return run_suite(suite);
