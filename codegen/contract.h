@@ -24,7 +24,7 @@ typedef struct {
     MwTensor tensor;
 } MwContractOperand;
 
-/* False if the operands' layouts or the order of the result's letters do not allow it. Letters that
+/* The types are those of operand 0 and of the result. False if the operands' layouts or the order of the result's letters do not allow it. Letters that
  * are in one operand alone are not allowed at all. With operands dense in the order of
  * mw_contract_order it always succeeds. */
 bool mw_contract_plan(const MwEinsum *einsum, const MwContractOperand operands[2],

@@ -406,6 +406,7 @@ static bool can_accumulate(const MwLegal *legal, int n, const int32_t *uses)
     const MwNode *einsum = mw_value_node(legal->graph, sum);
     return einsum->op == MW_OP_EINSUM && einsum->phase == node->phase && uses[sum.index] == 1 &&
            uses[state.index] == 1 && mw_value_tensor(legal->graph, state)->type == MW_F32 &&
+           mw_value_tensor(legal->graph, sum)->type == MW_F32 &&
            is_whole(legal, node->operands[0]) && is_whole(legal, node->operands[1]) &&
            mw_value_equal(accumulated_state(legal, n), state);
 }

@@ -200,12 +200,14 @@ static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit, const MwNode *nod
     instr.args[MW_GEMM_BETA].f = adds;
     if (adds)
         instr.operands[2].access = MW_ACCESS_READ_WRITE;
+    const MwType type = operands[0].tensor.type;
     double batch = (double)(gemm.args[MW_GEMM_BATCH0] * gemm.args[MW_GEMM_BATCH1]);
     double m = (double)gemm.m, n = (double)gemm.n, k = (double)gemm.k;
+    double stored = mw_type_bytes(result->type) * (adds ? 2 : 1) * m * n;
     MwWork work = {.kind = MW_WORK_GEMM,
-                   .type = MW_F32,
+                   .type = type,
                    .flops = 2 * m * n * k * batch,
-                   .bytes = 4 * batch * (m * k + k * n + (adds ? 2 : 1) * m * n),
+                   .bytes = batch * (mw_type_bytes(type) * (m * k + k * n) + stored),
                    .m = m,
                    .n = n,
                    .k = k,

@@ -39,7 +39,8 @@ void mw_check_traffic(const MwCheck *check);
 
 /* Buffers, inputs, outputs, weights, the report: indices, shapes and places. */
 void mw_check_mesh(const MwCheck *check);
-/* `global`, split by `spec` over the mesh, fits the buffer: same type, as many elements. */
+/* `global`, split by `spec` over the mesh, fits the buffer: same type, as many elements, and no place
+ * for more, which instructions would read and nothing would have written. */
 void mw_check_data(const MwCheck *check, MwCheckLabel label, int buffer, const MwTensor *global,
                    MwSpec spec, bool may_be_partial);
 /* Every instruction by itself. */

@@ -174,11 +174,15 @@ void mw_check_data(const MwCheck *check, MwCheckLabel label, int buffer, const M
     }
     const MwTensor local = mw_spec_local(spec, global, &check->mesh->shape);
     const MwTensor *held = &check->mesh->buffers[buffer].tensor;
+    const int64_t bytes = check->mesh->buffers[buffer].bytes;
     if (local.type != held->type || mw_tensor_elements(&local) != mw_tensor_elements(held)) {
         char held_text[MW_TENSOR_TEXT_BYTES];
         mw_check_error(check, "%s '%s' is %s on a device; its buffer %d holds %s", label.kind,
                        label.name, mw_tensor_text(&local, text), buffer,
                        mw_tensor_text(held, held_text));
+    } else if (mw_slot_bytes(bytes) != mw_slot_bytes(mw_tensor_bytes(held))) {
+        mw_check_error(check, "%s '%s' fills %lld of the %lld bytes of buffer %d", label.kind,
+                       label.name, (long long)mw_tensor_bytes(held), (long long)bytes, buffer);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The routine gemm is row-major and cuBLASLt column-major, which is the transpose of each matrix:
- * C' = B' A' takes the same memory with the operands exchanged.
+ * C' = B' A' takes the same memory with the operands exchanged. Sums are f32 for all types.
  *
  * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
 #include "runtime/cuda_gemm.h"
@@ -56,6 +56,12 @@ static bool check(cublasStatus_t status, const char *call, MwFault *fault)
 
 /* ---- Shapes ---- */
 
+/* Of an element of operand a, b or c. */
+static MwType type_of(const int64_t *ints, int operand)
+{
+    return (MwType)ints[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE];
+}
+
 static Shape shape_of(void *const *operands, const MwKernelArg *args)
 {
     Shape shape = {.alignment = MOST_ALIGNED};
@@ -65,7 +71,7 @@ static Shape shape_of(void *const *operands, const MwKernelArg *args)
     for (int i = 0; i < 3; i++) {
         const int64_t steps = args[MW_GEMM_A_OFFSET + i].i | args[MW_GEMM_A_STRIDE0 + 2 * i].i |
                               args[MW_GEMM_A_STRIDE1 + 2 * i].i;
-        bits |= (uintptr_t)operands[i] | (uintptr_t)steps * sizeof(float);
+        bits |= (uintptr_t)operands[i] | (uintptr_t)(steps * mw_type_bytes(type_of(shape.ints, i)));
     }
     shape.alignment = (int64_t)(bits & -bits);
     return shape;
@@ -94,6 +100,8 @@ static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
     }
 }
 
+static const cudaDataType_t data_types[] = {[MW_F32] = CUDA_R_32F, [MW_BF16] = CUDA_R_16BF};
+
 /* The matrix as it is stored, seen by columns: what are columns in the routine are rows. */
 static bool make_layout(const Shape *shape, int operand, const Batch *batch,
                         cublasLtMatrixLayout_t *layout, MwFault *fault)
@@ -104,7 +112,8 @@ static bool make_layout(const Shape *shape, int operand, const Batch *batch,
     const int64_t rows = shape->ints[sizes[operand][!turned]];
     const int64_t columns = shape->ints[sizes[operand][turned]];
     const int32_t count = (int32_t)batch->count;
-    return CALL(cublasLtMatrixLayoutCreate, layout, CUDA_R_32F, (uint64_t)rows, (uint64_t)columns,
+    const cudaDataType_t type = data_types[type_of(shape->ints, operand)];
+    return CALL(cublasLtMatrixLayoutCreate, layout, type, (uint64_t)rows, (uint64_t)columns,
                 shape->ints[MW_GEMM_LDA + operand]) &&
            CALL(cublasLtMatrixLayoutSetAttribute, *layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
                 &count, sizeof count) &&
@@ -226,9 +235,11 @@ bool mw_cuda_gemm_run(MwCudaGemm *gemm, void *const *operands, const MwKernelArg
     const Known *known = look_up(gemm, &shape, fault);
     bool good = known != NULL;
     for (int64_t i = 0; good && i < known->outer.count; i++) {
-        float *at[3];
+        char *at[3];
         for (int o = 0; o < 3; o++)
-            at[o] = (float *)operands[o] + args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o];
+            at[o] =
+                (char *)operands[o] + (args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o]) *
+                                          mw_type_bytes(type_of(shape.ints, o));
         good =
             CALL(cublasLtMatmul, gemm->handle, known->product, &alpha, at[1], known->layout[1],
                  at[0], known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix products on a GPU, by cuBLASLt: f32 throughout, no TF32. The algorithm for a shape is the
+/* Matrix products on a GPU, by cuBLASLt. Those of f32 are f32 throughout, not TF32. The algorithm for a shape is the
  * first that cuBLASLt's heuristics name, asked for when a call first has that shape. */
 #ifndef MW_RUNTIME_CUDA_GEMM_H
 #define MW_RUNTIME_CUDA_GEMM_H

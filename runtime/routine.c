@@ -48,7 +48,7 @@ static int64_t rows_end(int64_t offset, int64_t count, int64_t stride, int64_t r
 }
 
 typedef struct {
-    int trans, rows, columns, ld, stride0, stride1, offset;
+    int trans, rows, columns, ld, stride0, stride1, type, offset;
 } GemmOperand;
 
 /* Of a matrix stored by rows: the last row of the last batch ends last. */
@@ -59,22 +59,32 @@ static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
     int64_t columns = args[turned ? operand->rows : operand->columns].i;
     int64_t batches = plus(times(args[MW_GEMM_BATCH0].i - 1, args[operand->stride0].i),
                            times(args[MW_GEMM_BATCH1].i - 1, args[operand->stride1].i));
-    return times(
-        4, rows_end(plus(args[operand->offset].i, batches), rows, args[operand->ld].i, columns));
+    const int64_t end =
+        rows_end(plus(args[operand->offset].i, batches), rows, args[operand->ld].i, columns);
+    return times(mw_type_bytes((MwType)args[operand->type].i), end);
 }
 
-static void gemm_extents(const MwKernelArg *args, int64_t *bytes)
+static bool gemm_takes(int64_t type, int64_t c_type)
+{
+    return (type == MW_F32 && c_type == MW_F32) ||
+           (type == MW_BF16 && (c_type == MW_F32 || c_type == MW_BF16));
+}
+
+static bool gemm_extents(const MwKernelArg *args, int64_t *bytes)
 {
     static const GemmOperand operands[] = {
         {MW_GEMM_TRANS_A, MW_GEMM_M, MW_GEMM_K, MW_GEMM_LDA, MW_GEMM_A_STRIDE0, MW_GEMM_A_STRIDE1,
-         MW_GEMM_A_OFFSET},
+         MW_GEMM_TYPE, MW_GEMM_A_OFFSET},
         {MW_GEMM_TRANS_B, MW_GEMM_K, MW_GEMM_N, MW_GEMM_LDB, MW_GEMM_B_STRIDE0, MW_GEMM_B_STRIDE1,
-         MW_GEMM_B_OFFSET},
+         MW_GEMM_TYPE, MW_GEMM_B_OFFSET},
         {-1, MW_GEMM_M, MW_GEMM_N, MW_GEMM_LDC, MW_GEMM_C_STRIDE0, MW_GEMM_C_STRIDE1,
-         MW_GEMM_C_OFFSET},
+         MW_GEMM_C_TYPE, MW_GEMM_C_OFFSET},
     };
+    if (!gemm_takes(args[MW_GEMM_TYPE].i, args[MW_GEMM_C_TYPE].i))
+        return false;
     for (int i = 0; i < MW_COUNT(operands); i++)
         bytes[i] = gemm_bytes(args, &operands[i]);
+    return true;
 }
 
 typedef struct {
@@ -133,6 +143,8 @@ static bool sdpa_grad_extents(const MwKernelArg *args, int64_t *bytes)
 bool mw_routine_is_f32(MwRoutine routine, const MwKernelArg *args)
 {
     const bool is_attention = routine == MW_ROUTINE_SDPA || routine == MW_ROUTINE_SDPA_GRAD;
+    if (routine == MW_ROUTINE_GEMM)
+        return args[MW_GEMM_TYPE].i == MW_F32;
     return !is_attention || args[MW_SDPA_TYPE].i == MW_F32;
 }
 
@@ -142,7 +154,7 @@ bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
     bool good = true;
     switch (routine) {
     case MW_ROUTINE_GEMM:
-        gemm_extents(args, bytes);
+        good = gemm_extents(args, bytes);
         break;
     case MW_ROUTINE_SDPA:
         good = sdpa_extents(args, bytes);

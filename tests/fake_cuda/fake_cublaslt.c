@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes that do
- * not go together, an algorithm that was found for others, memory aligned worse than it was found
- * for, too little to work in. */
+/* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes or types
+ * that do not go together, an algorithm that was found for others, memory aligned worse than it was
+ * found for, too little to work in. */
 #include "tests/fake_cuda/cublasLt.h"
 
+#include "runtime/bf16.h"
 #include "tests/fake_cuda/fake.h"
 
 #include <cblas.h>
@@ -19,6 +20,7 @@ struct FakeProduct {
 };
 
 struct FakeLayout {
+    cudaDataType_t type;
     uint64_t rows, columns;
     int64_t ld, step;
     int32_t batches;
@@ -30,7 +32,16 @@ struct FakePreference {
 };
 
 /* What an algorithm holds: what it is for. */
-enum { ALGO_M, ALGO_N, ALGO_K, ALGO_BATCHES, ALGO_ALIGNMENT, ALGO_WORKSPACE, ALGO_MAGIC };
+enum {
+    ALGO_M,
+    ALGO_N,
+    ALGO_K,
+    ALGO_BATCHES,
+    ALGO_TYPES,
+    ALGO_ALIGNMENT,
+    ALGO_WORKSPACE,
+    ALGO_MAGIC
+};
 
 static const uint64_t magic = 0x6d65737368;
 
@@ -119,9 +130,9 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDa
                                           uint64_t rows, uint64_t columns, int64_t ld)
 {
     MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
-    if (type != CUDA_R_32F || ld < (int64_t)rows)
+    if ((type != CUDA_R_32F && type != CUDA_R_16BF) || ld < (int64_t)rows)
         return CUBLAS_STATUS_INVALID_VALUE;
-    *layout = made(&(struct FakeLayout){rows, columns, ld, 0, 1}, sizeof **layout);
+    *layout = made(&(struct FakeLayout){type, rows, columns, ld, 0, 1}, sizeof **layout);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -179,9 +190,15 @@ static bool go_together(const struct FakeProduct *product, const struct FakeLayo
 {
     uint64_t m, k;
     sizes(product, a, &m, &k);
-    return m == c->rows && k == (product->turned[1] ? b->columns : b->rows) &&
+    const bool types_do = a->type == b->type && (a->type == CUDA_R_16BF || c->type == CUDA_R_32F);
+    return types_do && m == c->rows && k == (product->turned[1] ? b->columns : b->rows) &&
            c->columns == (product->turned[1] ? b->rows : b->columns) && a->batches == c->batches &&
            b->batches == c->batches;
+}
+
+static uint64_t types_of(const struct FakeLayout *a, const struct FakeLayout *c)
+{
+    return (uint64_t)a->type << 32 | c->type;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -205,6 +222,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     data[ALGO_N] = c->columns;
     data[ALGO_K] = k;
     data[ALGO_BATCHES] = (uint64_t)c->batches;
+    data[ALGO_TYPES] = types_of(a, c);
     data[ALGO_ALIGNMENT] = preference->alignment[0];
     data[ALGO_WORKSPACE] = preference->workspace;
     data[ALGO_MAGIC] = magic;
@@ -216,9 +234,43 @@ typedef struct {
     struct FakeProduct product;
     struct FakeLayout layout[3];
     float alpha, beta;
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
 } Work;
+
+static size_t bytes_of(cudaDataType_t type)
+{
+    return type == CUDA_R_32F ? sizeof(float) : sizeof(uint16_t);
+}
+
+/* Matrix `batch` in f32, at the same distances; memory of its own. */
+static float *widened(const struct FakeLayout *layout, const void *from, int64_t batch)
+{
+    const size_t count = (size_t)layout->ld * (layout->columns - 1) + layout->rows;
+    const char *at = (const char *)from + batch * layout->step * (int64_t)bytes_of(layout->type);
+    float *to = malloc(count * sizeof *to);
+    if (!to)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        to[i] = layout->type == CUDA_R_32F ? ((const float *)at)[i]
+                                           : mw_bf16_to_f32(((const uint16_t *)at)[i]);
+    return to;
+}
+
+/* The elements of the matrix, and none between its columns. */
+static void store(const struct FakeLayout *layout, const float *from, void *to, int64_t batch)
+{
+    char *at = (char *)to + batch * layout->step * (int64_t)bytes_of(layout->type);
+    for (uint64_t column = 0; column < layout->columns; column++) {
+        for (uint64_t row = 0; row < layout->rows; row++) {
+            const size_t i = column * (size_t)layout->ld + row;
+            if (layout->type == CUDA_R_32F)
+                ((float *)at)[i] = from[i];
+            else
+                ((uint16_t *)at)[i] = mw_bf16_from_f32(from[i]);
+        }
+    }
+}
 
 static bool multiply(void *state)
 {
@@ -226,12 +278,18 @@ static bool multiply(void *state)
     const struct FakeLayout *l = work->layout;
     uint64_t m, k;
     sizes(&work->product, &l[0], &m, &k);
-    for (int64_t i = 0; i < l[2].batches; i++)
+    for (int64_t i = 0; i < l[2].batches; i++) {
+        float *a = widened(&l[0], work->a, i), *b = widened(&l[1], work->b, i);
+        float *c = widened(&l[2], work->c, i);
         cblas_sgemm(CblasColMajor, work->product.turned[0] ? CblasTrans : CblasNoTrans,
                     work->product.turned[1] ? CblasTrans : CblasNoTrans, (blasint)m,
-                    (blasint)l[2].columns, (blasint)k, work->alpha, work->a + i * l[0].step,
-                    (blasint)l[0].ld, work->b + i * l[1].step, (blasint)l[1].ld, work->beta,
-                    work->c + i * l[2].step, (blasint)l[2].ld);
+                    (blasint)l[2].columns, (blasint)k, work->alpha, a, (blasint)l[0].ld, b,
+                    (blasint)l[1].ld, work->beta, c, (blasint)l[2].ld);
+        store(&l[2], c, work->c, i);
+        free(a);
+        free(b);
+        free(c);
+    }
     return true;
 }
 
@@ -244,6 +302,7 @@ static bool fits(const cublasLtMatmulAlgo_t *algo, const Work *work, size_t work
     return data[ALGO_MAGIC] == magic && data[ALGO_M] == m &&
            data[ALGO_N] == work->layout[2].columns && data[ALGO_K] == k &&
            data[ALGO_BATCHES] == (uint64_t)work->layout[2].batches &&
+           data[ALGO_TYPES] == types_of(&work->layout[0], &work->layout[2]) &&
            bits % data[ALGO_ALIGNMENT] == 0 && workspace_bytes >= data[ALGO_WORKSPACE];
 }
 

@@ -18,14 +18,22 @@ float call_sample(int64_t element, int operand)
     return (float)(hash >> 8) / (float)(1 << 23) - 1;
 }
 
-/* Of an operand of a call. */
-static MwType type_of(const Call *call, int operand)
+MwType call_type(const Call *call, int operand)
 {
     const bool is_attention =
         call->routine == MW_ROUTINE_SDPA || call->routine == MW_ROUTINE_SDPA_GRAD;
     const bool is_lse = operand == 4;
     const bool is_scratch = operand == mw_routine_info(call->routine)->operand_count - 1;
+    if (call->routine == MW_ROUTINE_GEMM)
+        return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
     return is_attention && !is_lse && !is_scratch ? (MwType)call->args[MW_SDPA_TYPE].i : MW_F32;
+}
+
+double call_value(const Call *call, int operand, int64_t element)
+{
+    const void *at = call->operands[operand];
+    return call_type(call, operand) == MW_BF16 ? mw_bf16_to_f32(((const uint16_t *)at)[element])
+                                               : ((const float *)at)[element];
 }
 
 void call_allocate(Call *call)
@@ -35,7 +43,7 @@ void call_allocate(Call *call)
     for (int i = 0; i < info->operand_count; i++) {
         char *values = malloc((size_t)call->bytes[i] + CALL_GUARD_BYTES);
         memset(values, 0xff, (size_t)call->bytes[i]);
-        if (info->accesses[i] != 'w' && type_of(call, i) == MW_BF16)
+        if (info->accesses[i] != 'w' && call_type(call, i) == MW_BF16)
             for (int64_t k = 0; k < call->bytes[i] / 2; k++)
                 ((uint16_t *)values)[k] = mw_bf16_from_f32(call_sample(k, i));
         else if (info->accesses[i] != 'w')
@@ -48,7 +56,7 @@ void call_allocate(Call *call)
 
 float *call_floats(const Call *call, int operand)
 {
-    const bool is_half = type_of(call, operand) == MW_BF16;
+    const bool is_half = call_type(call, operand) == MW_BF16;
     const int64_t count = call->bytes[operand] / (is_half ? 2 : 4);
     const void *from = call->operands[operand];
     float *values = malloc(sizeof *values * (size_t)count);
@@ -73,7 +81,7 @@ static void check_all(const Call *call, int operand, const double *expected, dou
                       const char *what)
 {
     float *found = call_floats(call, operand);
-    const MwType type = type_of(call, operand);
+    const MwType type = call_type(call, operand);
     const int64_t count = call->bytes[operand] / mw_type_bytes(type);
     double norm = 0, error = 0, most = 1;
     for (int64_t i = 0; i < count; i++) {

@@ -18,6 +18,9 @@ typedef struct {
 
 enum { CALL_GUARD_BYTES = 64 }; /* behind every operand */
 
+/* The type of an operand's elements, and one of them. */
+MwType call_type(const Call *call, int operand);
+double call_value(const Call *call, int operand, int64_t element);
 /* What call_allocate puts into an operand that the call reads: small numbers that repeat nowhere
  * near. What it only writes is NaN. */
 float call_sample(int64_t element, int operand);

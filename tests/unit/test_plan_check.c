@@ -66,6 +66,7 @@ BREAK(input_nowhere, good->mesh->inputs[0].buffer = 99)
 BREAK(input_spec, good->mesh->inputs[0].spec = mw_spec_with_dim((MwSpec){0}, 0, 2))
 BREAK(input_partial, good->mesh->inputs[0].spec = mw_spec_with_partial((MwSpec){0}, 1, 0))
 BREAK(input_shape, good->mesh->inputs[0].global.dim[1] = 8)
+BREAK(input_in_part, good->buffers[SAMPLE_Y].bytes += 64)
 BREAK(input_odd, good->mesh->inputs[0].global.dim[0] = 15)
 BREAK(input_type, good->mesh->inputs[0].global.type = MW_I32)
 BREAK(input_twice, good->mesh->inputs[1].name = "x")
@@ -114,6 +115,8 @@ BREAK(gemm_rows, good->forward[PREDICT].args[MW_GEMM_M].i = 17)
 BREAK(gemm_offset, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = 16)
 BREAK(gemm_negative, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = -1)
 BREAK(gemm_overflow, good->forward[PREDICT].args[MW_GEMM_LDA].i = INT64_MAX / 2)
+BREAK(gemm_types, good->forward[PREDICT].args[MW_GEMM_C_TYPE].i = MW_BF16)
+BREAK(gemm_halves, good->forward[PREDICT].args[MW_GEMM_TYPE].i = MW_BF16)
 BREAK(gemm_adds, good->forward[PREDICT].args[MW_GEMM_BETA].f = 1)
 BREAK(collective_axis, good->update[REDUCE_LOSS].axis = 1)
 BREAK(collective_target, good->update[REDUCE_LOSS].target = MW_COLLECTIVE_COUNT)
@@ -133,7 +136,8 @@ BREAK(read_early, good->forward[PREDICT].operands[0].buffer = SAMPLE_DIFF)
 BREAK(read_late, good->forward[GRADIENT].operands[1].buffer = SAMPLE_LOSS;
       good->forward[GRADIENT].args[MW_GEMM_K].i = 1)
 BREAK(clobbered, good->buffers[SAMPLE_DIFF].offset = good->buffers[SAMPLE_X].offset)
-BREAK(clobbered_in_part, good->buffers[SAMPLE_X].bytes = 128)
+BREAK(clobbered_in_part, good->buffers[SAMPLE_X].bytes = 128;
+      good->buffers[SAMPLE_X].tensor.dim[1] = 8; good->mesh->inputs[0].global.dim[1] = 8)
 BREAK(lost_weight, good->buffers[SAMPLE_LOSS].offset = good->buffers[SAMPLE_W].offset)
 BREAK(update_first, const MwPlanTask last = good->mesh->tasks[2];
       good->mesh->tasks[2] = good->mesh->tasks[0]; good->mesh->tasks[0] = last;
@@ -192,6 +196,7 @@ static const struct {
     {input_spec, "input 'x': f32[8, 4] cannot be split as [S1, R]"},
     {input_partial, "cannot be split as [R, R] +P0"},
     {input_shape, "input 'x' is f32[4, 8] on a device; its buffer 3 holds f32[4, 4]"},
+    {input_in_part, "input 'y' fills 16 of the 128 bytes of buffer 4"},
     {input_odd, "input 'x' does not divide into 2 micro-batches"},
     {input_type, "input 'x' is i32[4, 4] on a device"},
     {input_twice, "2 inputs are called 'x'"},
@@ -239,12 +244,14 @@ static const struct {
     {in_place, "operands 0 and 2 lie over each other"},
     {over_operand, "operands 0 and 2 lie over each other"},
     {routine_access, "instruction 0 (gemm): operand 0 is read or written as it must not"},
-    {routine_float, "argument 19 is no float"},
+    {routine_float, "argument 21 is no float"},
     {routine_int, "argument 2 is a float"},
     {gemm_rows, "it reaches 272 bytes of operand 0, whose buffer has 64"},
     {gemm_offset, "it reaches 80 bytes of operand 1, whose buffer has 64"},
     {gemm_negative, "its arguments make no sense"},
     {gemm_overflow, "its arguments make no sense"},
+    {gemm_types, "its arguments make no sense"},
+    {gemm_halves, "the routines of backend cpu take f32 alone"},
     {gemm_adds, "it adds to operand 2 without reading it"},
     {collective_axis, "program update, instruction 0 (all_reduce): axis 1 does not exist"},
     {collective_target, "there is no such instruction"},

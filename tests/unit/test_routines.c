@@ -48,11 +48,19 @@ static void run(Call *call)
     ck_assert_msg(try(call, &is_host, &fault), "%s", fault.text);
 }
 
-static void check_close(double found, double expected, double scale, const char *what,
-                        int64_t index)
+/* Half of the last place of a bf16 number, relative to it, and a little for sums on its edge. */
+static const double bf16_rounding = 1.01 / 256;
+
+/* Whether element `index` of an operand is right. `scale` is the sum of the absolute values that were
+ * added up for it. */
+static void check_close(const Call *call, int operand, int64_t index, double expected, double scale)
 {
-    ck_assert_msg(fabs(found - expected) <= 2e-5 * scale, "%s[%lld] is %g, not %g", what,
-                  (long long)index, found, expected);
+    const double found = call_value(call, operand, index);
+    const double rounding =
+        call_type(call, operand) == MW_BF16 ? bf16_rounding * fabs(expected) : 0;
+    ck_assert_msg(fabs(found - expected) <= 2e-5 * scale + rounding,
+                  "operand %d: element %lld is %g, not %g", operand, (long long)index, found,
+                  expected);
 }
 
 /* ---- gemm ---- */
@@ -62,12 +70,24 @@ static const struct {
     bool trans_a, trans_b;
     double alpha, beta;
     int64_t pad; /* elements between rows, batches and before the first */
+    MwType type, c_type;
 } gemms[] = {
-    {1, 1, 1, 1, 1, false, false, 1, 0, 0},    {5, 7, 3, 1, 1, false, false, 1, 0, 0},
-    {5, 7, 3, 1, 1, true, false, 2, 0, 3},     {5, 7, 3, 1, 1, false, true, 1, 1, 1},
-    {5, 7, 3, 1, 1, true, true, -1, 0.5, 2},   {4, 6, 8, 3, 2, false, false, 1, 0, 0},
-    {4, 6, 8, 2, 3, true, false, 1, 1, 5},     {64, 33, 65, 2, 1, false, true, 0.5, 0, 4},
-    {1, 300, 17, 1, 4, false, false, 1, 0, 0}, {300, 1, 17, 4, 1, true, true, 1, 1, 1},
+    {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {5, 7, 3, 1, 1, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {5, 7, 3, 1, 1, true, false, 2, 0, 3, MW_F32, MW_F32},
+    {5, 7, 3, 1, 1, false, true, 1, 1, 1, MW_F32, MW_F32},
+    {5, 7, 3, 1, 1, true, true, -1, 0.5, 2, MW_F32, MW_F32},
+    {4, 6, 8, 3, 2, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {4, 6, 8, 2, 3, true, false, 1, 1, 5, MW_F32, MW_F32},
+    {64, 33, 65, 2, 1, false, true, 0.5, 0, 4, MW_F32, MW_F32},
+    {1, 300, 17, 1, 4, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {300, 1, 17, 4, 1, true, true, 1, 1, 1, MW_F32, MW_F32},
+    {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_BF16, MW_BF16},
+    {5, 7, 3, 1, 1, true, false, 2, 1, 3, MW_BF16, MW_BF16},
+    {4, 6, 8, 2, 3, false, true, 1, 0, 5, MW_BF16, MW_BF16},
+    {64, 33, 300, 1, 2, false, false, 1, 0, 8, MW_BF16, MW_BF16},
+    {5, 7, 3, 1, 1, false, true, 1, 0, 1, MW_BF16, MW_F32},
+    {64, 33, 300, 2, 1, true, true, 0.5, 1, 4, MW_BF16, MW_F32},
 };
 
 static Call gemm_call(int index)
@@ -92,6 +112,8 @@ static Call gemm_call(int index)
     a[MW_GEMM_A_STRIDE0].i = batch1 * a[MW_GEMM_A_STRIDE1].i;
     a[MW_GEMM_B_STRIDE0].i = batch1 * a[MW_GEMM_B_STRIDE1].i + pad;
     a[MW_GEMM_C_STRIDE0].i = batch1 * a[MW_GEMM_C_STRIDE1].i;
+    a[MW_GEMM_TYPE].i = gemms[index].type;
+    a[MW_GEMM_C_TYPE].i = gemms[index].c_type;
     a[MW_GEMM_A_OFFSET].i = a[MW_GEMM_B_OFFSET].i = a[MW_GEMM_C_OFFSET].i = pad;
     a[MW_GEMM_ALPHA].f = gemms[index].alpha;
     a[MW_GEMM_BETA].f = gemms[index].beta;
@@ -104,22 +126,22 @@ static double gemm_reference(const Call *call, int64_t a_at, int64_t b_at, int64
                              int64_t column, double *size)
 {
     const MwKernelArg *args = call->args;
-    const float *a = (float *)call->operands[0] + a_at, *b = (float *)call->operands[1] + b_at;
     double sum = 0;
     *size = 1;
     for (int64_t k = 0; k < args[MW_GEMM_K].i; k++) {
-        double x = a[args[MW_GEMM_TRANS_A].i ? k * args[MW_GEMM_LDA].i + row
-                                             : row * args[MW_GEMM_LDA].i + k];
-        double y = b[args[MW_GEMM_TRANS_B].i ? column * args[MW_GEMM_LDB].i + k
-                                             : k * args[MW_GEMM_LDB].i + column];
+        double x = call_value(call, 0,
+                              a_at + (args[MW_GEMM_TRANS_A].i ? k * args[MW_GEMM_LDA].i + row
+                                                              : row * args[MW_GEMM_LDA].i + k));
+        double y = call_value(call, 1,
+                              b_at + (args[MW_GEMM_TRANS_B].i ? column * args[MW_GEMM_LDB].i + k
+                                                              : k * args[MW_GEMM_LDB].i + column));
         sum += x * y;
         *size += fabs(x * y);
     }
     return sum;
 }
 
-static void check_gemm_batch(const Call *call, const float *c, const float *before, int64_t i,
-                             int64_t j)
+static void check_gemm_batch(const Call *call, const Call *before, int64_t i, int64_t j)
 {
     const MwKernelArg *args = call->args;
     const int64_t a_at =
@@ -133,23 +155,27 @@ static void check_gemm_batch(const Call *call, const float *c, const float *befo
             int64_t at = c_at + row * args[MW_GEMM_LDC].i + column;
             double size;
             double product = gemm_reference(call, a_at, b_at, row, column, &size);
-            check_close(c[at], args[MW_GEMM_ALPHA].f * product + args[MW_GEMM_BETA].f * before[at],
-                        size, "c", at);
+            double kept = args[MW_GEMM_BETA].f * call_value(before, 2, at);
+            check_close(call, 2, at, args[MW_GEMM_ALPHA].f * product + kept, size);
         }
     }
 }
 
 START_TEST(gemm_is_the_product)
 {
-    Call call = gemm_call(_i);
-    float *before = malloc((size_t)call.bytes[2]);
-    memcpy(before, call.operands[2], (size_t)call.bytes[2]);
-    run(&call);
-    for (int64_t i = 0; i < gemms[_i].batch0; i++)
+    Call call = gemm_call(_i), before = gemm_call(_i);
+    MwFault fault = {0};
+    bool is_host;
+    const bool good = try(&call, &is_host, &fault);
+    const bool is_taken = !is_host || gemms[_i].type == MW_F32;
+    ck_assert_msg(good == is_taken, "%s", fault.text);
+    if (!is_taken)
+        ck_assert_str_eq(fault.text, "gemm takes f32 alone on a CPU");
+    for (int64_t i = 0; i < gemms[_i].batch0 && is_taken; i++)
         for (int64_t j = 0; j < gemms[_i].batch1; j++)
-            check_gemm_batch(&call, call.operands[2], before, i, j);
-    free(before);
+            check_gemm_batch(&call, &before, i, j);
     call_release(&call);
+    call_release(&before);
 }
 END_TEST
 
@@ -197,6 +223,22 @@ END_TEST
 static const struct {
     int arg;
     int64_t value;
+} wrong_gemms[] = {{MW_GEMM_TYPE, MW_I32}, {MW_GEMM_TYPE, -1}, {MW_GEMM_C_TYPE, MW_BF16},
+                   {MW_GEMM_C_TYPE, 1000}, {MW_GEMM_LDC, 6},   {MW_GEMM_BATCH0, -1}};
+
+START_TEST(extents_refuse_nonsense_of_gemm)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = gemm_call(1);
+    call.args[wrong_gemms[_i].arg].i = wrong_gemms[_i].value;
+    ck_assert(!mw_routine_extents(MW_ROUTINE_GEMM, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
+static const struct {
+    int arg;
+    int64_t value;
 } wrong_attentions[] = {{MW_SDPA_B, 0},         {MW_SDPA_S, -1},
                         {MW_SDPA_G, 3},         {MW_SDPA_Q_ROW, 1},
                         {MW_SDPA_K_OFFSET, -4}, {MW_SDPA_T, (int64_t)1 << 61},
@@ -239,6 +281,7 @@ int main(void)
     tcase_add_loop_test(attention, sdpa_grad_is_its_gradient, 0, ATTENTIONS);
     tcase_add_test(attention, sdpa_gives_the_same_bits_every_time);
     tcase_add_test(attention, attention_in_bf16_is_for_gpus);
+    tcase_add_loop_test(tests, extents_refuse_nonsense_of_gemm, 0, MW_COUNT(wrong_gemms));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_test(tests, zero_and_copy_move_bytes);
     return run_suite(suite);
