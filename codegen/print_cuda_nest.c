@@ -167,16 +167,24 @@ static void print_sum_places(MwCudaNest *n)
     }
 }
 
-static void print_function(MwCudaNest *n, const char *what, void (*print)(MwCudaNest *n))
+/* With the bound the compiler takes no more registers than so many threads can have; without it a block
+ * of many threads may be one that the GPU refuses. */
+static void print_function(MwCudaNest *n, const char *what, int threads,
+                           void (*print)(MwCudaNest *n))
 {
     MwPrinter *p = &n->p;
-    mw_text_printf(p->out, "static __global__ void @_%d%s%s\n{\n", n->nest, what,
-                   mw_cuda_parameters(p->out->arena, p->kernel));
+    mw_text_printf(p->out, "static __global__ void __launch_bounds__(%d) @_%d%s%s\n{\n", threads,
+                   n->nest, what, mw_cuda_parameters(p->out->arena, p->kernel));
     mw_cuda_print_loaded_args(p->out, p->kernel);
     print_uniform(n, false);
     print_sum_places(n);
     print(n);
     mw_text_add(p->out, "}\n");
+}
+
+static int end_threads(const MwCudaNest *n)
+{
+    return n->has_totals ? MW_POINT_THREADS : MW_WARP;
 }
 
 static bool is_only_end(const MwCudaNest *n)
@@ -192,14 +200,14 @@ static bool is_only_end(const MwCudaNest *n)
 void mw_cuda_print_nest(MwCudaNest *n)
 {
     if (!is_only_end(n))
-        print_function(n, "",
+        print_function(n, "", n->threads,
                        n->spread == MW_SPREAD_POINTS ? print_points
                        : n->spread == MW_SPREAD_ROWS ? mw_cuda_print_rows
                                                      : print_ordered);
     if (has_column_code(n))
-        print_function(n, "_columns", print_column_end);
+        print_function(n, "_columns", MW_POINT_THREADS, print_column_end);
     if (n->has_end)
-        print_function(n, "_end", print_end);
+        print_function(n, "_end", end_threads(n), print_end);
 }
 
 void mw_cuda_print_launches(MwCudaNest *n)
@@ -213,6 +221,6 @@ void mw_cuda_print_launches(MwCudaNest *n)
         mw_print_line(p, "MW_LAUNCH(@_%d_columns, %lld, %d, stream, %s);", n->nest,
                       (long long)mw_ceil_div(n->columns, MW_WARP), MW_POINT_THREADS, arguments);
     if (n->has_end)
-        mw_print_line(p, "MW_LAUNCH(@_%d_end, 1, %d, stream, %s);", n->nest,
-                      n->has_totals ? MW_POINT_THREADS : MW_WARP, arguments);
+        mw_print_line(p, "MW_LAUNCH(@_%d_end, 1, %d, stream, %s);", n->nest, end_threads(n),
+                      arguments);
 }
