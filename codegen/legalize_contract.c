@@ -7,7 +7,8 @@
 typedef struct {
     MwEinsum einsum;
     MwValueId operands[2];
-    MwTensor result;
+    MwTensor result; /* of the GEMM */
+    MwType type;     /* that is wanted */
 } Contraction;
 
 /* The equation over the letters listed. */
@@ -43,7 +44,14 @@ static void permute_operand(MwLegalizer *l, Contraction *c, int k, const int8_t 
         c->einsum.operand[k][i] = order[i];
 }
 
-/* Sums operand k over the letters that neither the other operand nor the result has. */
+static MwValueId sum_over(MwLegalizer *l, MwValueId x, const int64_t *axes, int count, MwType type)
+{
+    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_AXES, axes, count), mw_attr_int(MW_ATTR_TYPE, type)};
+    return mw_legal_add(l, MW_OP_REDUCE_SUM, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+/* Sums operand k over the letters that neither the other operand nor the result has, in the type of
+ * the result. */
 static void sum_lone_letters(MwLegalizer *l, Contraction *c, int k)
 {
     int64_t axes[MW_MAX_RANK];
@@ -58,8 +66,7 @@ static void sum_lone_letters(MwLegalizer *l, Contraction *c, int k)
     if (!count)
         return;
     c->einsum.rank[k] = kept;
-    MwAttr attr = mw_attr_ints(MW_ATTR_AXES, axes, count);
-    c->operands[k] = mw_legal_add(l, MW_OP_REDUCE_SUM, &c->operands[k], 1, &attr, 1);
+    c->operands[k] = sum_over(l, c->operands[k], axes, count, c->type);
 }
 
 /* One operand: a sum, and its dimensions in the order of the result. */
@@ -88,8 +95,8 @@ static MwValueId spread_operand(MwLegalizer *l, Contraction *c, int k, const int
     return mw_legal_reshape(l, c->operands[k], count, dim);
 }
 
-/* Where nothing or only batches of single numbers would be left to a GEMM: a product of elements,
- * summed over the letters that the result has not. */
+/* Where nothing or only batches of single numbers would be left to a GEMM: a product of elements in
+ * the type of the result, summed over the letters that the result has not. */
 static MwValueId multiply_and_sum(MwLegalizer *l, Contraction *c)
 {
     int8_t order[MW_MAX_RANK * 3];
@@ -105,12 +112,11 @@ static MwValueId multiply_and_sum(MwLegalizer *l, Contraction *c)
     }
     MwValueId factors[2];
     for (int k = 0; k < 2; k++)
-        factors[k] = spread_operand(l, c, k, order, count);
+        factors[k] = mw_legal_cast(l, spread_operand(l, c, k, order, count), c->type);
     MwValueId product = mw_legal_add(l, MW_OP_MUL, factors, 2, NULL, 0);
     if (!sums)
         return product;
-    MwAttr attr = mw_attr_ints(MW_ATTR_AXES, axes, sums);
-    return mw_legal_add(l, MW_OP_REDUCE_SUM, &product, 1, &attr, 1);
+    return sum_over(l, product, axes, sums, c->type);
 }
 
 static bool is_element_wise(const Contraction *c)
@@ -199,16 +205,17 @@ void mw_legal_einsum(MwLegalizer *l, const MwNode *node, const MwValueId *operan
     const MwTensor *result = &l->rewrite.from->values.at[node->first_result].tensor;
     c.result = *result;
     c.result.type = MW_F32;
+    c.type = result->type;
     for (int k = 0; k < c.einsum.operand_count; k++)
         c.operands[k] = operands[k];
     if (c.einsum.operand_count == 1) {
-        results[0] = reduce_and_permute(l, &c);
+        results[0] = mw_legal_cast(l, reduce_and_permute(l, &c), c.type);
         return;
     }
     for (int k = 0; k < 2; k++)
         sum_lone_letters(l, &c, k);
     MwValueId product = contract(l, &c);
-    results[0] = mw_legal_cast(l, product, result->type);
+    results[0] = mw_legal_cast(l, product, c.type);
 }
 
 /* q, k, v, out, the log-sum-exp, which is always f32, and the gradient of out. */

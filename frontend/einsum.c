@@ -11,7 +11,7 @@
 enum { MAX_OPERANDS = 16 };
 
 typedef struct {
-    MwSite site;
+    const MwCall *call;
     int count; /* operands left */
     MwValueId value[MAX_OPERANDS];
     char letters[MAX_OPERANDS][MW_MAX_RANK + 1];
@@ -131,6 +131,15 @@ static double pair_cost(const Contraction *c, int i, int j)
     return cost;
 }
 
+/* What the call gives: its name and its other attributes go to this node. */
+static MwValueId emit_last(MwExpander *ex, const MwCall *call, const char *equation,
+                           const MwValueId *operands, int count)
+{
+    MwAttr attr = mw_attr_text(MW_ATTR_EQUATION, mw_intern(ex->interner, equation));
+    MwTerm term = mw_call_emit(ex, call, MW_OP_EINSUM, operands, count, &attr, 1);
+    return term.kind == MW_TERM_TENSOR ? term.value : mw_no_value();
+}
+
 static bool contract_pair(MwExpander *ex, Contraction *c, int i, int j)
 {
     char letters[2 * MW_MAX_RANK + 1], kept[2 * MW_MAX_RANK + 1];
@@ -142,7 +151,7 @@ static bool contract_pair(MwExpander *ex, Contraction *c, int i, int j)
             kept[count++] = *letter;
     kept[count] = '\0';
     if (!last && count > MW_MAX_RANK) {
-        mw_expand_error(ex, c->site.span,
+        mw_expand_error(ex, c->call->site.span,
                         "this einsum needs an intermediate result of %d dimensions; contract it "
                         "in steps",
                         count);
@@ -150,8 +159,10 @@ static bool contract_pair(MwExpander *ex, Contraction *c, int i, int j)
     }
     const char *equation = mw_arena_printf(ex->arena, "%s,%s->%s", c->letters[i], c->letters[j],
                                            last ? c->result : kept);
-    c->value[i] = mw_emit_einsum(ex, last ? c->site : mw_site_inner(c->site), equation, c->value[i],
-                                 c->value[j]);
+    MwValueId pair[] = {c->value[i], c->value[j]};
+    c->value[i] =
+        last ? emit_last(ex, c->call, equation, pair, 2)
+             : mw_emit_einsum(ex, mw_site_inner(c->call->site), equation, pair[0], pair[1]);
     if (!last)
         strcpy(c->letters[i], kept);
     c->count--;
@@ -194,7 +205,7 @@ static bool find_equation(MwExpander *ex, const MwCall *call, const char **equat
 
 MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
 {
-    Contraction c = {.site = call->site};
+    Contraction c = {.call = call};
     const char *equation;
     int first;
     if (!find_equation(ex, call, &equation, &first))
@@ -215,6 +226,5 @@ MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
             return mw_term_none();
         return mw_term_tensor(contract(ex, &c));
     }
-    MwAttr attr = mw_attr_text(MW_ATTR_EQUATION, equation);
-    return mw_term_tensor(mw_emit(ex, call->site, MW_OP_EINSUM, c.value, c.count, &attr, 1));
+    return mw_term_tensor(emit_last(ex, call, equation, c.value, c.count));
 }

@@ -99,6 +99,8 @@ bool mw_shape_einsum(MwShapeContext *context)
     if (!mw_shape_want_same_types(context, 0, einsum.operand_count))
         return false;
     MwTensor result = mw_tensor_scalar(mw_shape_operand(context, 0)->type);
+    if (!mw_shape_sum_type(context, &result.type))
+        return false;
     for (int d = 0; d < einsum.result_rank; d++)
         result.dim[result.rank++] = size[einsum.result[d]];
     return mw_shape_give(context, &result);

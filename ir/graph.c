@@ -30,12 +30,14 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
     return graph;
 }
 
-/* The value of an attribute that was not given: 0, false, "" or the empty list. */
+/* The value of an attribute that was not given: 0, false, "", the empty list or no type. */
 static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
 {
     MwAttr attr = {.key = key};
     if (mw_attr_kind(key) == MW_KIND_TEXT)
         attr.text = mw_intern(interner, "");
+    if (mw_attr_kind(key) == MW_KIND_TYPE)
+        attr.i = MW_TYPE_NOT_GIVEN;
     return attr;
 }
 

@@ -41,10 +41,13 @@ typedef enum {
     MW_KIND_TYPE
 } MwAttrKind;
 
+/* The value of an attribute of kind TYPE that was not given. */
+enum { MW_TYPE_NOT_GIVEN = -1 };
+
 typedef struct {
     MwAttrKey key;
     union {
-        int64_t i; /* INT, BOOL, TYPE */
+        int64_t i; /* INT, BOOL, TYPE (or MW_TYPE_NOT_GIVEN) */
         double f;
         const char *text; /* interned */
         struct {

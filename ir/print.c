@@ -116,6 +116,8 @@ static bool is_left_out(const MwAttr *attr)
         return !*attr->text;
     case MW_KIND_INTS:
         return !attr->ints.count;
+    case MW_KIND_TYPE:
+        return attr->i == MW_TYPE_NOT_GIVEN;
     default:
         return false;
     }

@@ -275,6 +275,27 @@ bool mw_shape_want_equal(MwShapeContext *context, int i, int a, int j, int b, co
                          mw_shape_operand_name(context, j), (long long)right->dim[b]);
 }
 
+bool mw_shape_want_type(MwShapeContext *context, MwType *type)
+{
+    int64_t given = mw_shape_int(context, MW_ATTR_TYPE);
+    *type = (MwType)given;
+    return given != MW_TYPE_NOT_GIVEN || mw_shape_fail(context, "needs a type");
+}
+
+bool mw_shape_sum_type(MwShapeContext *context, MwType *type)
+{
+    const MwAttr *attr = mw_shape_attr(context, MW_ATTR_TYPE);
+    if (!attr || attr->i == MW_TYPE_NOT_GIVEN || attr->i == (int64_t)*type)
+        return true;
+    if (*type != MW_BF16 || attr->i != MW_F32)
+        return mw_shape_fail(context,
+                             "of %s cannot give %s: only sums of bf16 can have another "
+                             "type, f32",
+                             mw_type_name(*type), mw_type_name((MwType)attr->i));
+    *type = MW_F32;
+    return true;
+}
+
 /* Widens `result` by operand `k`, aligned from the right. */
 static bool broadcast_one(MwShapeContext *context, int from, int k, MwTensor *result)
 {

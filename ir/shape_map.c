@@ -70,8 +70,7 @@ bool mw_shape_select(MwShapeContext *context)
 bool mw_shape_cast(MwShapeContext *context)
 {
     MwTensor result = *mw_shape_operand(context, 0);
-    result.type = (MwType)mw_shape_int(context, MW_ATTR_TYPE);
-    return mw_shape_give(context, &result);
+    return mw_shape_want_type(context, &result.type) && mw_shape_give(context, &result);
 }
 
 bool mw_shape_broadcast(MwShapeContext *context)

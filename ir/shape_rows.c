@@ -28,6 +28,8 @@ bool mw_shape_reduce(MwShapeContext *context)
         return false;
     const MwAttr *axes = mw_shape_attr(context, MW_ATTR_AXES);
     MwTensor result = mw_tensor_scalar(operand->type);
+    if (!mw_shape_sum_type(context, &result.type))
+        return false;
     for (int d = 0, at = 0; d < operand->rank; d++) {
         bool reduced = at < axes->ints.count && axes->ints.at[at] == d;
         at += reduced;

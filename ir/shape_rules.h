@@ -52,6 +52,11 @@ bool mw_shape_want_like(MwShapeContext *context, int k, int like, bool typed);
 /* The sizes of dimension `a` of operand `i` and `b` of operand `j`, both called `what`, agree. */
 bool mw_shape_want_equal(MwShapeContext *context, int i, int a, int j, int b, const char *what);
 
+/* Sets the type of a sum of `type` by attribute `type`: that same one, or f32 of bf16. */
+bool mw_shape_sum_type(MwShapeContext *context, MwType *type);
+/* An attribute `type` that must be there. */
+bool mw_shape_want_type(MwShapeContext *context, MwType *type);
+
 /* The shape that operands [from, to) broadcast to, with the type of operand `from`. */
 bool mw_shape_broadcast_operands(MwShapeContext *context, int from, int to, MwTensor *result);
 

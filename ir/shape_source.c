@@ -60,16 +60,21 @@ bool mw_shape_step(MwShapeContext *context)
     return mw_shape_give(context, &step);
 }
 
-static MwTensor shape_and_type(const MwShapeContext *context)
+static bool want_shape_and_type(MwShapeContext *context, MwTensor *result)
 {
     const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
-    MwType type = (MwType)mw_shape_int(context, MW_ATTR_TYPE);
-    return mw_tensor(type, shape->ints.count, shape->ints.at);
+    MwType type;
+    if (!mw_shape_want_type(context, &type))
+        return false;
+    *result = mw_tensor(type, shape->ints.count, shape->ints.at);
+    return true;
 }
 
 bool mw_shape_constant(MwShapeContext *context)
 {
-    MwTensor result = shape_and_type(context);
+    MwTensor result;
+    if (!want_shape_and_type(context, &result))
+        return false;
     double value = mw_shape_float(context, MW_ATTR_VALUE);
     bool fits = true;
     if (result.type == MW_I32)
@@ -84,15 +89,16 @@ bool mw_shape_constant(MwShapeContext *context)
 
 bool mw_shape_receive(MwShapeContext *context)
 {
-    MwTensor result = shape_and_type(context);
-    return mw_shape_give(context, &result);
+    MwTensor result;
+    return want_shape_and_type(context, &result) && mw_shape_give(context, &result);
 }
 
 bool mw_shape_iota(MwShapeContext *context)
 {
-    MwTensor result = shape_and_type(context);
+    MwTensor result;
     int axis;
-    if (!mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
+    if (!want_shape_and_type(context, &result) ||
+        !mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
         return false;
     if (result.type == MW_BOOL)
         return mw_shape_fail(context, "counts in f32, bf16 or i32, not in bool");

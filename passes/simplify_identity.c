@@ -211,8 +211,8 @@ static MwValueId simplify_transpose(const MwSimplifyContext *context)
 /* Over dimensions of size 1 alone. */
 static MwValueId simplify_reduce(const MwSimplifyContext *context)
 {
-    if (mw_tensor_elements(operand_tensor(context, 0)) !=
-        mw_tensor_elements(mw_simplify_tensor(context)))
+    const MwTensor *from = operand_tensor(context, 0), *to = mw_simplify_tensor(context);
+    if (mw_tensor_elements(from) != mw_tensor_elements(to) || from->type != to->type)
         return mw_no_value();
     return shaped(context, MW_OP_RESHAPE, context->operands[0]);
 }

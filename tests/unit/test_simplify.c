@@ -44,6 +44,8 @@ static const struct {
     {"y = cast(x, type = f32)", "x"},
     {"f = cast(h, type = f32)\ny = cast(f, type = bf16)", "h"},
     {"f = cast(x, type = bf16)\ny = cast(f, type = f32)", "cast(f)"},
+    {"r = reshape(h, shape = [4, 1])\ny = reduce_sum(r, axes = [1])", "h"},
+    {"r = reshape(h, shape = [4, 1])\ny = reduce_sum(r, axes = [1], type = f32)", "reduce_sum(r)"},
     {"y = identity(x)", "x"},
     {"y = dropout(x, rate = 0, key = 1)", "x"},
     {"y = dropout(x, rate = 0.5, key = 1)", "dropout(x)"},
