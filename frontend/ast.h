@@ -105,6 +105,7 @@ typedef enum {
     MW_STATEMENT_RETURN,
     MW_STATEMENT_OUTPUT,
     MW_STATEMENT_ASSIGN,
+    MW_STATEMENT_PRECISION,
     MW_STATEMENT_TRAIN
 } MwStatementKind;
 
@@ -136,6 +137,7 @@ struct MwStatement {
             MwName target;
             MwExpr *value;
         } assign;
+        MwName precision;
         struct { /* TRAIN: loss WITH optimizer */
             MwExpr *loss;
             MwExpr *optimizer;

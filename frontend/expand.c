@@ -281,6 +281,21 @@ static void run_repeated(MwExpander *ex, const MwStatement *statement)
     mw_vec_push(ex->arena, &ex->graph->repeats, repeat);
 }
 
+static void run_precision(MwExpander *ex, const MwStatement *statement)
+{
+    MwType type = MW_I32;
+    if (ex->precision.source) {
+        mw_expand_note(ex, ex->precision, "the first is here");
+        mw_expand_error(ex, statement->span, "a model has one precision");
+    } else if (!mw_type_parse(statement->precision.text, &type) || !mw_type_is_float(type)) {
+        mw_expand_error(ex, statement->span, "a precision is f32 or bf16, not '%s'",
+                        statement->precision.text);
+    } else {
+        ex->precision = statement->span;
+        ex->graph->precision = type;
+    }
+}
+
 static void run_statement(MwExpander *ex, const MwStatement *statement)
 {
     switch (statement->kind) {
@@ -306,6 +321,9 @@ static void run_statement(MwExpander *ex, const MwStatement *statement)
         break;
     case MW_STATEMENT_ASSIGN:
         run_assign(ex, statement);
+        break;
+    case MW_STATEMENT_PRECISION:
+        run_precision(ex, statement);
         break;
     case MW_STATEMENT_TRAIN:
         mw_statement_train(ex, statement);

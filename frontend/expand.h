@@ -88,6 +88,7 @@ typedef struct {
     int64_t next_key; /* of dropout */
     MwSpan note_span; /* of `note` */
     const char *note; /* to explain the error that comes next; NULL: none */
+    MwSpan precision; /* of the statement; no source: not yet */
     bool stopped;     /* a limit was hit: everything is NONE from here */
 } MwExpander;
 

@@ -43,8 +43,6 @@ MwTerm mw_function_cast(MwExpander *ex, const MwCall *call)
     if (!mw_call_tensor(ex, call, 0, &x) ||
         !mw_want_type(ex, call->given[1].term, mw_call_want(ex, call, 1), &type))
         return mw_term_none();
-    if (mw_value_tensor(ex->graph, x)->type == type && !call->site.targets.names)
-        return call->given[0].term;
     MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
     return mw_call_emit(ex, call, MW_OP_CAST, &x, 1, &attr, 1);
 }

@@ -75,6 +75,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %token <name> RETURN  "return"
 %token <name> OUTPUT  "output"
 %token <name> ASSIGN  "assign"
+%token <name> PRECISION "precision"
 %token <name> TRAIN   "train"
 %token <name> WITH    "with"
 %token <name> AND     "and"
@@ -212,6 +213,10 @@ line:
         $$ = new_statement(parse, MW_STATEMENT_ASSIGN, @2);
         $$->assign.target = $2;
         $$->assign.value = $4;
+    }
+  | "precision" NAME {
+        $$ = new_statement(parse, MW_STATEMENT_PRECISION, @2);
+        $$->precision = $2;
     }
   | "train" expr "with" expr options {
         $$ = new_statement(parse, MW_STATEMENT_TRAIN, @$);

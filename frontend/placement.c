@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which statement may stand where: inputs, outputs and training belong to the model, outside of
+/* Which statement may stand where: inputs, outputs, precision and training belong to the model, outside of
  * repeats; a block ends with its one `return`. Checked for every block, called or not. */
 #include "frontend/expand.h"
 
@@ -16,6 +16,8 @@ static const char *statement_word(MwStatementKind kind)
         return "input";
     case MW_STATEMENT_OUTPUT:
         return "output";
+    case MW_STATEMENT_PRECISION:
+        return "precision";
     case MW_STATEMENT_TRAIN:
         return "train";
     case MW_STATEMENT_REPEATED:

@@ -27,6 +27,7 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
         mw_vec_push(graph->arena, &graph->repeats, like->repeats.at[i]);
     graph->train = like->train;
     graph->train.loss = mw_no_value();
+    graph->precision = like->precision;
     return graph;
 }
 

@@ -188,12 +188,14 @@ typedef struct {
     MW_VEC(MwPin) pins;
     MW_VEC(MwRepeat) repeats;
     MwTrain train;
+    MwType
+        precision;   /* of contractions, as passes/precision.c is still to give it; F32: as typed */
     MwOrigin origin; /* given to nodes as they are added; set by whoever adds */
     MwPhase phase;   /* likewise */
 } MwGraph;
 
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, and train statement (values cleared) of `like`. */
+/* A new graph with the name, repeats, precision, and train statement (values cleared) of `like`. */
 MwGraph *mw_graph_new_like(const MwGraph *like);
 
 /* A node to be added. */

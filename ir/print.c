@@ -315,6 +315,8 @@ void mw_graph_print(MwText *text, const MwGraph *graph)
 {
     const MwPin **pins = pins_by_value(text->arena, graph);
     mw_text_printf(text, "model %s {\n", graph->name);
+    if (graph->precision != MW_F32)
+        mw_text_printf(text, "  precision %s\n", mw_type_name(graph->precision));
     for (int i = 0; i < graph->repeats.count; i++)
         print_repeat(text, &graph->repeats.at[i]);
     for (int i = 0; i < graph->nodes.count; i++)

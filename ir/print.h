@@ -19,8 +19,10 @@
  *       train loss with adamw(lr = 0.0003, betas = [0.9, 0.95], eps = 1e-08), clip_norm = 1
  *     }
  *
- * One statement a line, in this order: repeats, nodes, outputs, assigns, train.
+ * One statement a line, in this order: precision, repeats, nodes, outputs, assigns, train.
  *
+ *   precision bf16
+ *       only where the pass of that name is still to give types; else types are as they stand
  *   repeat NAME = COUNT [with repeat = [R, I]]
  *       the entries of MwGraph.repeats, in order; `repeat` gives the parent and its iteration
  *   RESULTS = OP(OPERANDS, ATTRIBUTES)

@@ -277,6 +277,13 @@ static bool check_pins(Check *check)
     return true;
 }
 
+static bool check_precision(Check *check)
+{
+    MwType precision = check->graph->precision;
+    return mw_type_is_float(precision) ||
+           fail(check, mw_span_none(), "the precision is %s", mw_type_name(precision));
+}
+
 static bool check_train(Check *check)
 {
     MwValueId loss = check->graph->train.loss;
@@ -300,7 +307,8 @@ bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
 {
     Check check = {.graph = graph, .pass = pass, .diags = diags, .arena = mw_arena_new()};
     bool good = check_repeats(&check) && check_nodes(&check) && check_outputs(&check) &&
-                check_assigns(&check) && check_pins(&check) && check_train(&check);
+                check_assigns(&check) && check_pins(&check) && check_precision(&check) &&
+                check_train(&check);
     mw_arena_free(&check.arena);
     return good;
 }

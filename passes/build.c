@@ -84,7 +84,8 @@ MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape)
     return build_shaped(graph, MW_OP_BROADCAST, x, shape);
 }
 
-MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep)
+/* `type`: of the result, or MW_TYPE_NOT_GIVEN. */
+static MwValueId build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep, int type)
 {
     if (!dims)
         return x;
@@ -93,20 +94,27 @@ MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep)
     for (int d = 0; d < MW_MAX_RANK; d++)
         if (dims >> d & 1)
             axes[count++] = d;
-    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_AXES, axes, count), mw_attr_int(MW_ATTR_KEEP, keep)};
+    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_AXES, axes, count), mw_attr_int(MW_ATTR_KEEP, keep),
+                      mw_attr_int(MW_ATTR_TYPE, type)};
     return mw_build(graph, NULL, MW_OP_REDUCE_SUM, &x, 1, attrs, MW_COUNT(attrs));
 }
 
-MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *shape)
+MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep)
+{
+    return build_sum(graph, x, dims, keep, MW_TYPE_NOT_GIVEN);
+}
+
+MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like)
 {
     MwTensor wide = *mw_value_tensor(graph, x);
     unsigned stretched = 0;
     for (int d = 0; d < wide.rank; d++) {
-        int from = d - (wide.rank - shape->rank);
-        if (from < 0 || shape->dim[from] != wide.dim[d])
+        int from = d - (wide.rank - like->rank);
+        if (from < 0 || like->dim[from] != wide.dim[d])
             stretched |= 1u << d;
     }
-    return mw_build_reshape(graph, mw_build_sum(graph, x, stretched, false), shape);
+    int type = wide.type == MW_BF16 && like->type == MW_F32 ? MW_F32 : MW_TYPE_NOT_GIVEN;
+    return mw_build_reshape(graph, build_sum(graph, x, stretched, false, type), like);
 }
 
 void mw_build_name_rest(MwGraph *graph, int first, int end, const char *name)

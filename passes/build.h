@@ -25,8 +25,9 @@ MwValueId mw_build_reshape(MwGraph *graph, MwValueId x, const MwTensor *shape);
 MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape);
 /* Sums over the dimensions whose bit is in `dims`, which go unless `keep`. */
 MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
-/* Sums `x` over the dimensions along which a tensor of `shape` was stretched to become like `x`. */
-MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *shape);
+/* Sums `x` over the dimensions along which a tensor of the shape of `like` was stretched to become
+ * like `x`; a sum of bf16 is in f32 where `like` is. */
+MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like);
 
 /* Names the values from index `first` to before `end` that have no name but a made-up one: `name`,
  * with suffixes. Values of identical layers so get names that differ in the layer alone. */

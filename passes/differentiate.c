@@ -10,10 +10,14 @@
  * of the node that is differentiated. The gradient of the loss by x is named grad.x; what else it
  * takes to differentiate y is named y.grad, y.grad.1 and so on.
  *
+ * The gradient by a bf16 value that is the same for the whole batch, a weight or its cast, is in f32
+ * from where it is summed over the batch on (passes/gradients.h).
+ *
  * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
 #include "passes/build.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
+#include "passes/precision.h"
 
 #include <string.h>
 
@@ -28,6 +32,7 @@ typedef struct {
     MwGraph *graph;
     int values;          /* of the model itself; what follows are gradients */
     bool *active;        /* [values] is changed by a weight and changes the loss */
+    const bool *wide;    /* [values] in bf16, but its gradient in f32 */
     MwValueId *gradient; /* [values] the sum so far; no value: zero so far */
     MwDiags *diags;
 } Differentiator;
@@ -60,6 +65,30 @@ static bool *find_dependent(const MwGraph *graph)
     return dependent;
 }
 
+/* Whether a bf16 result of `node`, which is the same for the whole batch, has a gradient in f32: what
+ * is stored, cast or moved, whose gradient rule does nothing with numbers. */
+static bool keeps_numbers(const MwNode *node)
+{
+    MwLowering lowering = mw_op_info(node->op)->lowering;
+    return lowering == MW_LOWER_SOURCE || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE ||
+           node->op == MW_OP_CAST || node->op == MW_OP_BROADCAST;
+}
+
+static bool *find_wide(const MwGraph *graph)
+{
+    bool *wide = MW_NEW(graph->arena, bool, graph->values.count);
+    const bool *varies = mw_find_varying(graph->arena, graph);
+    for (int v = 0; v < graph->values.count; v++)
+        wide[v] = mw_value_tensor(graph, (MwValueId){v})->type == MW_BF16 && !varies[v] &&
+                  keeps_numbers(mw_value_node(graph, (MwValueId){v}));
+    return wide;
+}
+
+static MwType gradient_type(const Differentiator *d, MwValueId value)
+{
+    return d->wide[value.index] ? MW_F32 : mw_value_tensor(d->graph, value)->type;
+}
+
 static bool *find_active(const MwGraph *graph)
 {
     const bool *dependent = find_dependent(graph);
@@ -79,17 +108,21 @@ static bool *find_active(const MwGraph *graph)
 static void contribute(Differentiator *d, MwValueId value, MwValueId contribution)
 {
     MwValueId *sum = &d->gradient[value.index];
-    MW_ASSERT(
-        mw_tensor_equal(mw_value_tensor(d->graph, value), mw_value_tensor(d->graph, contribution)));
+    MW_ASSERT(mw_tensor_same_shape(mw_value_tensor(d->graph, value),
+                                   mw_value_tensor(d->graph, contribution)));
+    contribution = mw_build_cast(d->graph, contribution, gradient_type(d, value));
     *sum = mw_has_value(*sum) ? mw_build_binary(d->graph, MW_OP_ADD, *sum, contribution)
                               : contribution;
 }
 
-/* A complete gradient is named after its value, unless it is another's gradient as well. */
+/* A complete gradient is named after its value, unless it is another's gradient as well; or will be,
+ * as that of a weight's cast is the weight's. */
 static void name_gradient(Differentiator *d, MwValueId value)
 {
     MwValueId gradient = d->gradient[value.index];
     if (!mw_has_value(gradient) || mw_value(d->graph, gradient)->name[0] != '_')
+        return;
+    if (d->wide[value.index] && mw_value_node(d->graph, value)->op == MW_OP_CAST)
         return;
     const char *name = mw_value(d->graph, value)->name;
     mw_graph_rename(d->graph, gradient, mw_arena_printf(d->graph->arena, "grad.%s", name));
@@ -113,19 +146,23 @@ static void differentiate_node(Differentiator *d, MwNodeId id)
     MwGraph *graph = d->graph;
     MwNode node = *mw_node(graph, id);
     bool *wanted = MW_NEW(graph->arena, bool, node.operand_count);
+    MwType *types = MW_NEW(graph->arena, MwType, node.operand_count);
     bool any_result = false, any_wanted = false;
     for (int k = 0; k < node.result_count; k++) {
         name_gradient(d, (MwValueId){node.first_result + k});
         any_result |= mw_has_value(d->gradient[node.first_result + k]);
     }
-    for (int k = 0; k < node.operand_count; k++)
+    for (int k = 0; k < node.operand_count; k++) {
         any_wanted |= wanted[k] = d->active[node.operands[k].index];
+        types[k] = gradient_type(d, node.operands[k]);
+    }
     if (!any_result || !any_wanted)
         return;
     MwGradient g = {.graph = graph,
                     .node = node,
                     .results = &d->gradient[node.first_result],
                     .wanted = wanted,
+                    .types = types,
                     .operands = MW_NEW(graph->arena, MwValueId, node.operand_count),
                     .diags = d->diags};
     memset(g.operands, -1, sizeof(MwValueId) * (size_t)node.operand_count);
@@ -163,6 +200,7 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
         return true; /* inference, or a dump that was differentiated before */
     Differentiator d = {.graph = graph, .values = graph->values.count, .diags = diags};
     d.active = find_active(graph);
+    d.wide = find_wide(graph);
     if (!d.active[loss.index]) {
         mw_diag_error(diags, graph->train.span, "the loss does not depend on any weight");
         return false;

@@ -7,12 +7,16 @@
 #include "ir/ir.h"
 
 /* One node y = f(x), differentiated: given the gradient of the loss by each result, the rule adds
- * nodes for the gradient by each operand that is wanted. A gradient has the type of its value. */
+ * nodes for the gradient by each operand that is wanted. A gradient has the type of its value, but
+ * that by a bf16 weight, or by a cast or another form of a weight, has f32: it is a sum over the
+ * batch, to which more is added. `types` says which; a rule that sums gives it at once, what others
+ * give is cast. */
 typedef struct {
     MwGraph *graph;
     MwNode node;              /* a copy: the graph grows meanwhile */
     const MwValueId *results; /* [result_count] gradients; no value: zero. Not all are */
     const bool *wanted;       /* [operand_count] */
+    const MwType *types;      /* [operand_count] of the gradients by operands */
     MwValueId *operands;      /* [operand_count], to be filled; no value: zero */
     MwDiags *diags;           /* a rule that cannot adds an error */
 } MwGradient;

@@ -45,13 +45,16 @@ static MwValueId permute(MwGraph *graph, MwValueId x, const Term *from, const Te
     return mw_build(graph, NULL, MW_OP_TRANSPOSE, &x, 1, &attr, 1);
 }
 
+/* `type`: of the result. */
 static MwValueId contract(MwGraph *graph, MwValueId a, const Term *a_term, MwValueId b,
-                          const Term *b_term, const Term *result)
+                          const Term *b_term, const Term *result, MwType type)
 {
+    bool widens = mw_value_tensor(graph, a)->type != type;
     const char *equation = mw_intern_printf(graph->interner, "%s,%s->%s", a_term->letters,
                                             b_term->letters, result->letters);
-    MwAttr attr = mw_attr_text(MW_ATTR_EQUATION, equation);
-    return mw_build(graph, NULL, MW_OP_EINSUM, (MwValueId[]){a, b}, 2, &attr, 1);
+    MwAttr attrs[] = {mw_attr_text(MW_ATTR_EQUATION, equation),
+                      mw_attr_int(MW_ATTR_TYPE, widens ? (int)type : MW_TYPE_NOT_GIVEN)};
+    return mw_build(graph, NULL, MW_OP_EINSUM, (MwValueId[]){a, b}, 2, attrs, MW_COUNT(attrs));
 }
 
 /* `x` has the letters of `whole` that were not summed out of it alone; along the others it is
@@ -85,14 +88,17 @@ void mw_gradient_einsum(MwGradient *g)
         if (einsum.operand_count == 2)
             other = term_of(&einsum, einsum.operand[1 - k], einsum.rank[1 - k]);
         Term known = known_letters(&own, &result, &other);
+        MwType type = g->types[k];
+        MwTensor shape = mw_gradient_tensor(g, k);
         MwValueId d = g->results[0], x;
+        if (einsum.operand_count == 2)
+            d = mw_build_cast(g->graph, d, shape.type);
         if (einsum.operand_count == 1)
             x = permute(g->graph, d, &result, &known);
         else if (k == 0)
-            x = contract(g->graph, d, &result, mw_gradient_operand(g, 1), &other, &known);
+            x = contract(g->graph, d, &result, mw_gradient_operand(g, 1), &other, &known, type);
         else
-            x = contract(g->graph, mw_gradient_operand(g, 0), &other, d, &result, &known);
-        MwTensor shape = mw_gradient_tensor(g, k);
+            x = contract(g->graph, mw_gradient_operand(g, 0), &other, d, &result, &known, type);
         g->operands[k] = stretch(g->graph, x, &known, &own, &shape);
     }
 }
@@ -104,7 +110,8 @@ static void gradient_of_table(MwGradient *g, MwOp op, int table, int ids)
         return;
     MwTensor shape = mw_gradient_tensor(g, table);
     MwAttr attr = mw_attr_shape(g->graph->arena, &shape);
-    MwValueId operands[] = {mw_gradient_operand(g, ids), g->results[0]};
+    MwValueId d = mw_build_cast(g->graph, g->results[0], g->types[table]);
+    MwValueId operands[] = {mw_gradient_operand(g, ids), d};
     g->operands[table] = mw_build(g->graph, NULL, op, operands, 2, &attr, 1);
 }
 

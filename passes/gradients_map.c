@@ -11,6 +11,7 @@
 void mw_gradient_unbroadcast(MwGradient *g, int k, MwValueId gradient)
 {
     MwTensor operand = mw_gradient_tensor(g, k);
+    operand.type = g->types[k];
     g->operands[k] = mw_build_sum_to(g->graph, gradient, &operand);
 }
 

@@ -46,12 +46,23 @@ void mw_gradient_pad(MwGradient *g)
     g->operands[0] = along_axis(g, MW_OP_SLICE, g->results[0], begin, begin + size);
 }
 
+/* Of the gradients by results, of which at least one is not zero. */
+static MwType known_type(const MwGradient *g)
+{
+    int k = 0;
+    while (!mw_has_value(g->results[k]))
+        k++;
+    return mw_value_tensor(g->graph, g->results[k])->type;
+}
+
 void mw_gradient_split(MwGradient *g)
 {
     int count = g->node.result_count;
     MwValueId *parts = MW_NEW(g->graph->arena, MwValueId, count);
+    MwType type = known_type(g);
     for (int k = 0; k < count; k++) {
         MwTensor part = *mw_value_tensor(g->graph, mw_gradient_result(g, k));
+        part.type = type;
         parts[k] =
             mw_has_value(g->results[k]) ? g->results[k] : mw_build_constant(g->graph, &part, 0);
     }

@@ -17,8 +17,8 @@ static MwTensor kept_shape(const MwGradient *g)
 void mw_gradient_reduce_sum(MwGradient *g)
 {
     MwTensor kept = kept_shape(g), whole = mw_gradient_tensor(g, 0);
-    MwValueId d = mw_build_reshape(g->graph, g->results[0], &kept);
-    g->operands[0] = mw_build_broadcast(g->graph, d, &whole);
+    MwValueId d = mw_build_cast(g->graph, g->results[0], g->types[0]);
+    g->operands[0] = mw_build_broadcast(g->graph, mw_build_reshape(g->graph, d, &kept), &whole);
 }
 
 /* Equal parts to all that share the maximum. */

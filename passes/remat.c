@@ -97,15 +97,11 @@ static MwValueId form_for_backward(Remat *r, MwValueId value)
 
 static void copy_node(Remat *r, const MwNode *node)
 {
-    MwValueId *kept = MW_NEW(r->rewrite.to->arena, MwValueId, node->operand_count);
+    MwValueId *operands = mw_rewrite_operands(&r->rewrite, node);
     bool is_backward = node->phase == MW_PHASE_BACKWARD || node->phase == MW_PHASE_BACKWARD_WEIGHT;
-    for (int k = 0; k < node->operand_count; k++)
-        kept[k] = r->rewrite.value[node->operands[k].index];
     for (int k = 0; k < node->operand_count && is_backward; k++)
-        r->rewrite.value[node->operands[k].index] = form_for_backward(r, node->operands[k]);
-    mw_rewrite_copy(&r->rewrite, node);
-    for (int k = 0; k < node->operand_count; k++)
-        r->rewrite.value[node->operands[k].index] = kept[k];
+        operands[k] = form_for_backward(r, node->operands[k]);
+    mw_rewrite_copy_on(&r->rewrite, node, operands);
 }
 
 bool mw_pass_remat(MwCompilation *compilation, MwDiags *diags)

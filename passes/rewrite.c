@@ -34,14 +34,14 @@ MwValueId *mw_rewrite_operands(const MwRewrite *rewrite, const MwNode *node)
     return operands;
 }
 
-MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node)
+MwNodeId mw_rewrite_copy_on(MwRewrite *rewrite, const MwNode *node, const MwValueId *operands)
 {
     const MwGraph *from = rewrite->from;
     const char **names = MW_NEW(rewrite->to->arena, const char *, node->result_count);
     for (int k = 0; k < node->result_count; k++)
         names[k] = from->values.at[node->first_result + k].name;
     MwNodeSpec spec = {.op = node->op,
-                       .operands = mw_rewrite_operands(rewrite, node),
+                       .operands = operands,
                        .operand_count = node->operand_count,
                        .attrs = node->attrs,
                        .attr_count = node->attr_count,
@@ -52,6 +52,11 @@ MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node)
     for (int k = 0; k < node->result_count; k++)
         rewrite->value[node->first_result + k] = mw_node_result(rewrite->to, copy, k);
     return copy;
+}
+
+MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node)
+{
+    return mw_rewrite_copy_on(rewrite, node, mw_rewrite_operands(rewrite, node));
 }
 
 void mw_rewrite_finish(MwRewrite *rewrite)

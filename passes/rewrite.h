@@ -22,6 +22,9 @@ MwValueId *mw_rewrite_operands(const MwRewrite *rewrite, const MwNode *node);
 /* A copy of `node`, its place, phase and names included; notes the forms of its results. */
 MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node);
 
+/* The same on other operands, values of `to`. */
+MwNodeId mw_rewrite_copy_on(MwRewrite *rewrite, const MwNode *node, const MwValueId *operands);
+
 /* Gives `to` the outputs, loss, assignments and pins of `from`. Pins of values that are not there
  * go; the others must be there. */
 void mw_rewrite_finish(MwRewrite *rewrite);

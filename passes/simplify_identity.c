@@ -124,12 +124,12 @@ static MwValueId simplify_select(const MwSimplifyContext *context)
     return mw_no_value();
 }
 
-/* To the type it has; to bf16 what was bf16 before it became f32. */
+/* To the type it has, unless types are still to change; to bf16 what was bf16 before it became f32. */
 static MwValueId simplify_cast(const MwSimplifyContext *context)
 {
     MwType to = mw_simplify_tensor(context)->type;
     if (operand_tensor(context, 0)->type == to)
-        return context->operands[0];
+        return context->rewrite->from->precision == MW_F32 ? context->operands[0] : mw_no_value();
     const MwNode *inner = operand_node(context, 0);
     if (inner->op == MW_OP_CAST && to == MW_BF16 && operand_tensor(context, 0)->type == MW_F32)
         return if_same_type(context, inner->operands[0]);

@@ -9,6 +9,7 @@
 
 enum {
     OPTION_CLUSTER = 256,
+    OPTION_PRECISION,
     OPTION_BACKEND,
     OPTION_CUDA_ARCH,
     OPTION_MESH,
@@ -32,6 +33,8 @@ enum { GROUP_MODEL = 1, GROUP_PLAN, GROUP_DEBUG };
 
 static const struct argp_option model_options[] = {
     {NULL, 'D', "SIZE=VALUE", 0, "Override a size of the model", GROUP_MODEL},
+    {"precision", OPTION_PRECISION, "f32|bf16", 0,
+     "What contractions and attention run in (as the model says)", GROUP_MODEL},
     {"dump-after", OPTION_DUMP_AFTER, "PASS", 0,
      "Print the graph after PASS, as a .graph file, on standard output", GROUP_DEBUG},
     {"stop-after", OPTION_STOP_AFTER, "PASS", 0, "Run the passes up to PASS only", GROUP_DEBUG},
@@ -119,6 +122,14 @@ static void parse_define(MwToolOptions *options, struct argp_state *state, const
     mw_vec_push(options->arena, &options->defines, define);
 }
 
+static MwType parse_precision(struct argp_state *state, const char *text)
+{
+    MwType type;
+    if (!mw_type_parse(text, &type) || !mw_type_is_float(type))
+        argp_error(state, "a precision is f32 or bf16, not '%s'", text);
+    return type;
+}
+
 /* In the order of MwRemat, from none on. */
 static const char *const remat_names[] = {"none", "all"};
 
@@ -140,6 +151,10 @@ static error_t parse_model_option(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'D':
         parse_define(options, state, arg);
+        return 0;
+    case OPTION_PRECISION:
+        options->precision = parse_precision(state, arg);
+        options->has_precision = true;
         return 0;
     case OPTION_DUMP_AFTER:
         options->pipeline.dump_after = parse_pass(state, arg);

@@ -16,6 +16,8 @@ typedef struct {
     const char *cluster;
     const char *backend;   /* NULL: as the cluster says */
     const char *cuda_arch; /* NULL: not given */
+    bool has_precision;    /* else as the model says */
+    MwType precision;
     MW_VEC(MwDefine) defines;
     MW_VEC(const char *) pins;
     MwCompileOptions compile;

@@ -28,6 +28,8 @@ bool mw_session_load_model(MwSession *session)
     session->compilation.graph =
         mw_graph_load(options->arena, interner, options->model, options->defines.at,
                       options->defines.count, session->diags);
+    if (session->compilation.graph && options->has_precision)
+        session->compilation.graph->precision = options->precision;
     return session->compilation.graph != NULL;
 }
 

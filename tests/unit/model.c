@@ -10,19 +10,23 @@
 
 enum { SEED = 5, IDS = 5, MOST_DEFINES = 16 };
 
+/* Of "NAME.graph SIZE=VALUE ... [in bf16]". */
 static MwGraph *load_file(TestModel *model, MwInterner *interner, const char *text)
 {
     MwDefine defines[MOST_DEFINES];
     int count = 0;
     char *rest = mw_arena_strdup(model->arena, text), *word = strtok_r(rest, " ", &rest);
     const char *path = mw_arena_printf(model->arena, "%s/models/%s", SOURCE_ROOT, word);
-    while ((word = strtok_r(NULL, " ", &rest))) {
+    while ((word = strtok_r(NULL, " ", &rest)) && strcmp(word, "in") != 0) {
         char *equals = strchr(word, '=');
         MW_ASSERT(equals && count < MOST_DEFINES);
         *equals = '\0';
         defines[count++] = (MwDefine){word, equals + 1};
     }
-    return mw_graph_load(model->arena, interner, path, defines, count, model->diags);
+    MwGraph *graph = mw_graph_load(model->arena, interner, path, defines, count, model->diags);
+    if (graph && word)
+        MW_ASSERT(mw_type_parse(rest, &graph->precision));
+    return graph;
 }
 
 static MwGraph *load_text(TestModel *model, MwInterner *interner, const char *text)

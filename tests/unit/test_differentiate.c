@@ -14,6 +14,10 @@ static const char *const models[] = {
     "llama.graph batch=2 seq=3 vocab=5 layers=2 width=8 heads=4 kv_heads=2 hidden=6",
     "bert.graph batch=2 seq=8 vocab=5 layers=1 width=4 heads=2 mask_rate=0.4 dropout_rate=0.2",
     "vit.graph batch=2 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2",
+    /* The interpreter does not round to bf16. */
+    "gpt.graph batch=2 seq=3 vocab=5 layers=2 width=4 heads=2 in bf16",
+    "llama.graph batch=2 seq=3 vocab=5 layers=2 width=8 heads=4 kv_heads=2 hidden=6 in bf16",
+    "vit.graph batch=2 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2 in bf16",
 };
 
 static double loss_of(TestModel *model)

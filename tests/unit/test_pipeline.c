@@ -16,10 +16,13 @@ static const char *const models[] = {
     "llama.graph batch=4 seq=3 vocab=5 layers=2 width=8 heads=4 kv_heads=2 hidden=6",
     "bert.graph batch=4 seq=8 vocab=5 layers=1 width=4 heads=2 mask_rate=0.4 dropout_rate=0.2",
     "vit.graph batch=4 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2",
+    "gpt.graph batch=4 seq=3 vocab=5 layers=2 width=4 heads=2 in bf16",
+    "vit.graph batch=4 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2 in bf16",
 };
 
-static const MwPass graph_passes[] = {MW_PASS_simplify, MW_PASS_layers,      MW_PASS_differentiate,
-                                      MW_PASS_update,   MW_PASS_micro_batch, MW_PASS_clean};
+static const MwPass graph_passes[] = {MW_PASS_simplify,      MW_PASS_precision, MW_PASS_layers,
+                                      MW_PASS_differentiate, MW_PASS_update,    MW_PASS_micro_batch,
+                                      MW_PASS_clean};
 
 static const char *print(MwArena *arena, const MwGraph *graph)
 {
