@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the executor needs of a device: memory, copies, and running one instruction. Calls are
- * queued in order; only copy_out and synchronize wait for what was queued before.
+ * queued in order, on the queue `compute` where they name none; only copy_out and synchronize wait for
+ * what was queued there before.
  *
  * Functions that fail set the fault and return false or NULL. */
 #ifndef MW_RUNTIME_DEVICE_H
@@ -11,6 +12,9 @@
 #include "runtime/plan.h"
 
 typedef struct MwDevice MwDevice;
+
+/* A device with two does both at once, each in order; others have the first alone. */
+typedef enum { MW_QUEUE_COMPUTE, MW_QUEUE_COMMUNICATION, MW_QUEUE_COUNT } MwQueue;
 
 /* One kernel or routine with its operands' addresses on the device. */
 typedef struct {
@@ -34,6 +38,12 @@ typedef struct {
      * MwDevice.step is. */
     bool (*set_step)(MwDevice *device, int64_t step, MwFault *fault);
     bool (*synchronize)(MwDevice *device, MwFault *fault);
+    /* Of devices with two queues; else NULL. There are to be marks 0 .. count - 1; once. */
+    bool (*make_marks)(MwDevice *device, MwArena *arena, int count, MwFault *fault);
+    /* The mark is where the queue ends now. */
+    bool (*mark)(MwDevice *device, MwQueue queue, int mark, MwFault *fault);
+    /* What is queued from now on comes after what was before the mark, where that is now. */
+    bool (*wait)(MwDevice *device, MwQueue queue, int mark, MwFault *fault);
     void (*destroy)(MwDevice *device);
 } MwDeviceTable;
 

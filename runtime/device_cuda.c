@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A GPU as a device. All is queued on one stream. Host memory is reached through two pinned pieces
+/* A GPU as a device. Its queues are streams, its marks events: kernels, routines and copies run on the
+ * first, what a transport puts there on the second. Host memory is reached through two pinned pieces
  * by turns, so that the process copies one while the GPU copies the other.
  *
- * Allocated when the device is made: the stream, the pinned pieces, the number of the step (on the GPU,
+ * Allocated when the device is made: the streams, the pinned pieces, the number of the step (on the GPU,
  * and pinned), what cuda_gemm.h says; later what the transport asks for, which is the arena. */
 #include "runtime/device_cuda.h"
 
@@ -25,7 +26,10 @@ typedef struct {
     MwDevice base;
     const MwPlan *plan;
     MwKernel **kernels; /* [MwPlan.kernels] */
-    cudaStream_t stream;
+    cudaStream_t streams[MW_QUEUE_COUNT];
+    cudaStream_t stream; /* of MW_QUEUE_COMPUTE */
+    cudaEvent_t *marks;  /* [mark_count] */
+    int mark_count;
     cudaEvent_t reached; /* the end of the stream when it was last asked for */
     Piece pieces[PIECES];
     int next;      /* the piece whose turn it is */
@@ -51,9 +55,9 @@ bool mw_cuda_count(int *count, MwFault *fault)
                         cudaGetErrorString(status ? status : cudaErrorNoDevice));
 }
 
-cudaStream_t mw_device_cuda_stream(const MwDevice *device)
+cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue)
 {
-    return ((const Cuda *)device)->stream;
+    return ((const Cuda *)device)->streams[queue];
 }
 
 #define CALL(name, ...) MW_CUDA_CALL(fault, name, __VA_ARGS__)
@@ -164,6 +168,30 @@ static bool cuda_synchronize(MwDevice *device, MwFault *fault)
            wait_for(cuda, cuda->reached, fault);
 }
 
+/* ---- Queues ---- */
+
+static bool cuda_make_marks(MwDevice *device, MwArena *arena, int count, MwFault *fault)
+{
+    Cuda *cuda = (Cuda *)device;
+    cuda->marks = MW_NEW(arena, cudaEvent_t, count);
+    for (; cuda->mark_count < count; cuda->mark_count++)
+        if (!CALL(cudaEventCreateWithFlags, &cuda->marks[cuda->mark_count], cudaEventDisableTiming))
+            return false;
+    return true;
+}
+
+static bool cuda_mark(MwDevice *device, MwQueue queue, int mark, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaEventRecord, cuda->marks[mark], cuda->streams[queue]);
+}
+
+static bool cuda_wait(MwDevice *device, MwQueue queue, int mark, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaStreamWaitEvent, cuda->streams[queue], cuda->marks[mark], 0);
+}
+
 /* The copy reads the pinned number when its turn comes. */
 static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
 {
@@ -250,8 +278,11 @@ static void cuda_destroy(MwDevice *device)
         cudaFree((void *)(uintptr_t)device->step);
     if (cuda->reached)
         cudaEventDestroy(cuda->reached);
-    if (cuda->stream)
-        cudaStreamDestroy(cuda->stream);
+    for (int i = 0; i < cuda->mark_count; i++)
+        cudaEventDestroy(cuda->marks[i]);
+    for (int i = 0; i < MW_QUEUE_COUNT; i++)
+        if (cuda->streams[i])
+            cudaStreamDestroy(cuda->streams[i]);
 }
 
 static const MwDeviceTable cuda_table = {
@@ -265,6 +296,9 @@ static const MwDeviceTable cuda_table = {
     .run = cuda_run,
     .set_step = cuda_set_step,
     .synchronize = cuda_synchronize,
+    .make_marks = cuda_make_marks,
+    .mark = cuda_mark,
+    .wait = cuda_wait,
     .destroy = cuda_destroy,
 };
 
@@ -310,10 +344,24 @@ static bool make_step(Cuda *cuda, MwFault *fault)
     return good;
 }
 
+/* The GPU begins what communicates before what computes. Streams of one priority may share a queue of
+ * the GPU, where what waits is before what need not: lanes (nccl_lanes.c) have the greatest priority to
+ * themselves. */
+static bool make_streams(Cuda *cuda, MwFault *fault)
+{
+    int least, greatest;
+    const bool good = CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest) &&
+                      CALL(cudaStreamCreateWithPriority, &cuda->streams[MW_QUEUE_COMPUTE],
+                           cudaStreamNonBlocking, least) &&
+                      CALL(cudaStreamCreateWithPriority, &cuda->streams[MW_QUEUE_COMMUNICATION],
+                           cudaStreamNonBlocking, (int)mw_min(greatest + 1, least));
+    cuda->stream = cuda->streams[MW_QUEUE_COMPUTE];
+    return good;
+}
+
 static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
 {
-    if (!choose_gpu(fault) ||
-        !CALL(cudaStreamCreateWithFlags, &cuda->stream, cudaStreamNonBlocking) ||
+    if (!choose_gpu(fault) || !make_streams(cuda, fault) ||
         !CALL(cudaEventCreateWithFlags, &cuda->reached, cudaEventDisableTiming) ||
         !make_pieces(cuda, fault) || !make_step(cuda, fault))
         return false;

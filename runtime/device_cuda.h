@@ -15,8 +15,8 @@
 MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
                              int threads, MwFault *fault);
 
-/* On which the device runs everything in order: kernels, routines, copies, collectives. */
-cudaStream_t mw_device_cuda_stream(const MwDevice *device);
+/* The streams that its queues are. */
+cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue);
 
 /* How many GPUs this process can use: at least one, or false after a fault. */
 bool mw_cuda_count(int *count, MwFault *fault);

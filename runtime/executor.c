@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/executor.h"
 
+#include "runtime/acts.h"
 #include "runtime/lines.h"
 #include "runtime/trace.h"
 #include "runtime/weights.h"
@@ -17,6 +18,7 @@ struct MwExecutor {
     MwTransport *transport;
     MwTrace *trace;
     MwLines *lines;
+    MwActs acts;                             /* of every step */
     const char *(*labels)[MW_TRAFFIC_KINDS]; /* [lines] what a trace calls their events */
     int coordinate[MW_MAX_AXES];
     char *memory;  /* the arena, on the device */
@@ -84,6 +86,15 @@ static int64_t staging_bytes(const MwPlanMesh *mesh)
     return most;
 }
 
+static bool make_acts(MwExecutor *executor, MwArena *arena, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    executor->acts = mw_acts(arena, executor->mesh, mw_lines_traffic(executor->lines),
+                             executor->transport->queue);
+    return executor->acts.mark_count == 0 ||
+           device->table->make_marks(device, arena, executor->acts.mark_count, fault);
+}
+
 /* "send h" */
 static void make_labels(MwExecutor *executor, MwArena *arena)
 {
@@ -119,7 +130,7 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     if (!executor->memory)
         return NULL;
     executor->lines = mw_lines_new(arena, plan, mesh, device, transport, executor->memory, fault);
-    if (!executor->lines)
+    if (!executor->lines || !make_acts(executor, arena, fault))
         return NULL;
     if (!device->is_host)
         executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(mesh));
@@ -225,31 +236,14 @@ static bool do_event(const MwExecutor *executor, const MwPlanTask *task,
     return true;
 }
 
-/* Does the events of the task's instruction `instr`; the first of them is `*next`. */
-static bool do_events(const MwExecutor *executor, const MwPlanTask *task, int instr, int *next,
+/* Does the events of the task's instruction `instr`; the first of them is `next`. */
+static bool do_events(const MwExecutor *executor, const MwPlanTask *task, int instr, int next,
                       MwFault *fault)
 {
     const MwTrafficProgram *traffic = &mw_lines_traffic(executor->lines)->programs[task->program];
-    for (; *next < traffic->event_count && traffic->events[*next].instr == instr; ++*next)
-        if (!do_event(executor, task, &traffic->events[*next], fault))
+    for (; next < traffic->event_count && traffic->events[next].instr == instr; next++)
+        if (!do_event(executor, task, &traffic->events[next], fault))
             return false;
-    return true;
-}
-
-/* Messages are events alone. */
-static bool run_program(const MwExecutor *executor, const MwPlanTask *task, int event,
-                        MwFault *fault)
-{
-    const MwPlanProgram *program = &executor->mesh->programs[task->program];
-    for (int i = 0; i < program->instr_count; i++) {
-        const MwPlanInstr *instr = &program->instrs[i];
-        const bool is_message = instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE;
-        if (!do_events(executor, task, i, &event, fault) ||
-            (!is_message && !run_instr(executor, task, i, fault)) ||
-            !mw_lines_progress(executor->lines, fault))
-            return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, i,
-                                   mw_plan_instr_name(executor->plan, instr));
-    }
     return true;
 }
 
@@ -315,16 +309,6 @@ static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
 
 /* ---- Steps ---- */
 
-static bool run_task(const MwExecutor *executor, const MwPlanTask *task, const MwExecutorData *data,
-                     MwFault *fault)
-{
-    int event = 0;
-    return do_events(executor, task, -1, &event, fault) &&
-           feed_inputs(executor, task, data, fault) && run_program(executor, task, event, fault) &&
-           take_outputs(executor, task, data, fault) &&
-           mw_lines_end_task(executor->lines, task, fault);
-}
-
 static bool read_loss(const MwExecutor *executor, double *loss, MwFault *fault)
 {
     float value = NAN;
@@ -343,18 +327,65 @@ static bool set_step(const MwExecutor *executor, MwFault *fault)
     return !device->step || device->table->set_step(device, executor->step, fault);
 }
 
-static bool run_step(const MwExecutor *executor, const MwExecutorData *data, double *loss,
-                     MwFault *fault)
+static bool begin_step(const MwExecutor *executor, MwFault *fault)
+{
+    return set_step(executor, fault) && start_weights(executor, true, fault) &&
+           mw_lines_begin_step(executor->lines, fault);
+}
+
+static bool end_step(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     const MwPlanTask end = {.program = -1, .micro_batch = -1};
-    if (!set_step(executor, fault) || !start_weights(executor, true, fault) ||
-        !mw_lines_begin_step(executor->lines, fault))
-        return false;
-    for (int t = 0; t < executor->mesh->task_count; t++)
-        if (!run_task(executor, &executor->mesh->tasks[t], data, fault))
+    return mw_lines_end_step(executor->lines, fault) && take_outputs(executor, &end, data, fault);
+}
+
+/* Of an instruction: what goes before it, or itself. Messages are events alone. */
+static bool do_instr_act(const MwExecutor *executor, const MwAct *act, MwFault *fault)
+{
+    const MwPlanTask *task = &executor->mesh->tasks[act->task];
+    const MwPlanProgram *program = &executor->mesh->programs[task->program];
+    const MwPlanInstr *instr = &program->instrs[act->instr];
+    const bool is_message = instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE;
+    if (act->kind == MW_ACT_EVENTS ? do_events(executor, task, act->instr, act->event, fault)
+                                   : (is_message || run_instr(executor, task, act->instr, fault)) &&
+                                         mw_lines_progress(executor->lines, fault))
+        return true;
+    return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, act->instr,
+                           mw_plan_instr_name(executor->plan, instr));
+}
+
+static bool do_act(const MwExecutor *executor, const MwAct *act, const MwExecutorData *data,
+                   MwFault *fault)
+{
+    const MwPlanTask *task = act->task < 0 ? NULL : &executor->mesh->tasks[act->task];
+    switch (act->kind) {
+    case MW_ACT_BEGIN:
+        return begin_step(executor, fault);
+    case MW_ACT_TASK:
+        return do_events(executor, task, -1, 0, fault) && feed_inputs(executor, task, data, fault);
+    case MW_ACT_EVENTS:
+    case MW_ACT_INSTR:
+        return do_instr_act(executor, act, fault);
+    case MW_ACT_TASK_END:
+        return take_outputs(executor, task, data, fault) &&
+               mw_lines_end_task(executor->lines, task, fault);
+    case MW_ACT_END:
+        return end_step(executor, data, fault);
+    }
+    MW_UNREACHABLE();
+}
+
+static bool do_acts(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    for (int i = 0; i < executor->acts.count; i++) {
+        const MwAct *act = &executor->acts.at[i];
+        if ((act->wait >= 0 && !device->table->wait(device, act->queue, act->wait, fault)) ||
+            !do_act(executor, act, data, fault) ||
+            (act->mark >= 0 && !device->table->mark(device, act->queue, act->mark, fault)))
             return false;
-    return mw_lines_end_step(executor->lines, fault) && take_outputs(executor, &end, data, fault) &&
-           read_loss(executor, loss, fault);
+    }
+    return true;
 }
 
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
@@ -362,7 +393,7 @@ bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *
 {
     const size_t bytes = mw_arena_bytes(executor->arena);
     executor->step = step;
-    const bool good = run_step(executor, data, loss, fault);
+    const bool good = do_acts(executor, data, fault) && read_loss(executor, loss, fault);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* all is allocated before */
     return good;
 }

@@ -192,7 +192,7 @@ static bool make_stream(MwNcclLanes *lanes, Lane *lane, MwFault *fault)
     int least, greatest;
     lane->credits = MW_NEW(lanes->arena, int, lanes->tag_count);
     lane->going = MW_NEW(lanes->arena, int, lane->going_room);
-    /* Streams of high priority have queues of their own in the GPU: what waits on the device's stream
+    /* Streams of this priority have queues of their own in the GPU: what waits on the device's streams
      * is never before them. */
     return CUDA(cudaDeviceGetStreamPriorityRange, &least, &greatest) &&
            CUDA(cudaStreamCreateWithPriority, &lane->stream, cudaStreamNonBlocking, greatest);

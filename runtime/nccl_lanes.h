@@ -31,7 +31,7 @@ typedef struct MwNcclLanes MwNcclLanes;
 
 /* `hosts` connects the hosts. NULL after a fault. */
 MwNcclLanes *mw_nccl_lanes_new(MwArena *arena, MwNccl *nccl, MwTransport *hosts, MwFault *fault);
-/* As the functions of MwTransportTable. `compute` is the device's stream. */
+/* As the functions of MwTransportTable. `compute` is the stream of the device's kernels. */
 MwParcels *mw_nccl_lanes_pack(MwNcclLanes *lanes, cudaStream_t compute, void *buffer,
                               const MwParcel *parcels, int count, bool sends, int tag,
                               MwFault *fault);

@@ -3,7 +3,8 @@
  * messages between devices and between hosts, and an end for all.
  *
  * Every rank of a group makes the same collective calls in the same order, on buffers at the same
- * place of arenas of the same size. Functions that fail set the fault and return false or NULL. */
+ * place of arenas of the same size. They are done on the device's queue `queue`, by the host or by the
+ * device; all else is in the order of the queue `compute`. Functions that fail set the fault and return false or NULL. */
 #ifndef MW_RUNTIME_TRANSPORT_H
 #define MW_RUNTIME_TRANSPORT_H
 
@@ -62,6 +63,7 @@ typedef struct {
 struct MwTransport {
     const MwTransportTable *table;
     int rank, size;
+    MwQueue queue; /* of exchanges among several */
 };
 
 /* The only process there is; as rank `rank` of `size` its peers are silent: what they would send is

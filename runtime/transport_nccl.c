@@ -31,7 +31,7 @@ typedef struct {
     MwNcclLanes *lanes;
     Group groups[MW_MAX_AXES];
     int axis_count;
-    cudaStream_t stream; /* of the device */
+    cudaStream_t stream; /* of the device's queue of communication */
     void *stage;         /* [STAGE_BYTES], on the device */
     void *memory;        /* the arena */
     int64_t memory_bytes;
@@ -95,7 +95,7 @@ static void *nccl_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
 {
     Nccl *nccl = (Nccl *)transport;
     bool needs_stage = false;
-    nccl->stream = mw_device_cuda_stream(device);
+    nccl->stream = mw_device_cuda_stream(device, MW_QUEUE_COMMUNICATION);
     device->idle = nccl_idle;
     device->idle_context = nccl;
     for (int a = 0; a < nccl->axis_count; a++)
@@ -320,8 +320,9 @@ static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExch
 static MwParcels *nccl_pack(MwTransport *transport, MwDevice *device, void *buffer,
                             const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
 {
-    return mw_nccl_lanes_pack(((Nccl *)transport)->lanes, mw_device_cuda_stream(device), buffer,
-                              parcels, count, sends, tag, fault);
+    return mw_nccl_lanes_pack(((Nccl *)transport)->lanes,
+                              mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), buffer, parcels,
+                              count, sends, tag, fault);
 }
 
 static bool nccl_open(MwTransport *transport, MwFault *fault)
@@ -437,7 +438,7 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double ti
 {
     Nccl *nccl = MW_NEW(arena, Nccl, 1);
     int gpu = 0;
-    nccl->base = (MwTransport){&nccl_table, hosts->rank, hosts->size};
+    nccl->base = (MwTransport){&nccl_table, hosts->rank, hosts->size, MW_QUEUE_COMMUNICATION};
     nccl->hosts = hosts;
     nccl->arena = arena;
     nccl->nccl.progress = make_messages_go_on;

@@ -3,8 +3,9 @@
  *
  * Device memory is memory of the process. Nothing that is queued on a stream is done by the call that
  * queues it: it is done later, by calls that look whether something is done or wait for it, which
- * take turns among the streams (from FAKE_CUDA_ORDER=N on in another order). So what does not wait
- * for what it needs finds that it is not there.
+ * take turns among the streams (from FAKE_CUDA_ORDER=N on in another order; FAKE_CUDA_ORDER=late: a
+ * stream does next to nothing until somebody waits for it). So what does not wait for what it needs finds that
+ * it is not there.
  *
  * FAKE_CUDA_FAULT=CALL:N:KIND,... says what happens to the N-th call (1 first) of a function:
  * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done, and the
@@ -27,8 +28,9 @@ typedef bool FakeWork(void *state);
 void fake_queue(cudaStream_t stream, FakeWork *work, void *state);
 bool fake_never(void *state);
 
-/* Lets every stream do something. True if one did. */
-bool fake_turn(void);
+/* Lets every stream do something, or where they are late those that `stream` waits for; NULL: all.
+ * True if one did. */
+bool fake_turn(cudaStream_t stream);
 /* Waits for all that is queued on the stream. Kernels, which the shim (tests/kernels/cuda_shim.h)
  * runs when they are launched, come after it. */
 void fake_drain(cudaStream_t stream);

@@ -22,9 +22,14 @@ struct CUstream_st {
 };
 
 /* A record is the stream's turn with this number. */
+/* Of so many turns one is everybody's, and of so many questions whether something is done one lets it go
+ * on, where streams are late. */
+enum { SLOWLY = 64 };
+
 struct CUevent_st {
     uint64_t recorded, done;
-    int users; /* entries of streams that refer to it, and its owner */
+    cudaStream_t stream; /* of the last record */
+    int users;           /* entries of streams that refer to it, and its owner */
 };
 
 /* Like the library's, of the process. */
@@ -33,6 +38,7 @@ static struct {
     int device;
     cudaError_t last;
     unsigned int order;
+    unsigned int turns, queries; /* whether an event is done */
     bool (*idle)(void *context);
     void *idle_context;
 } fake;
@@ -239,10 +245,20 @@ static bool turn_stream(cudaStream_t stream)
     return true;
 }
 
+static const char *order_wanted(void)
+{
+    return getenv("FAKE_CUDA_ORDER");
+}
+
+static bool is_late(void)
+{
+    return order_wanted() && strcmp(order_wanted(), "late") == 0;
+}
+
 /* Where an order was asked for, most streams pass by chance. */
 static bool passes(void)
 {
-    const char *order = getenv("FAKE_CUDA_ORDER");
+    const char *order = order_wanted();
     if (!order)
         return false;
     if (!fake.order)
@@ -251,9 +267,14 @@ static bool passes(void)
     return (fake.order >> 16) % 4 != 0;
 }
 
-bool fake_turn(void)
+/* The stream, or that which it waits for, and so on. */
+static bool turn_late(cudaStream_t stream);
+
+bool fake_turn(cudaStream_t stream)
 {
     bool any = false;
+    if (stream && is_late() && ++fake.turns % SLOWLY != 0)
+        return turn_late(stream);
     for (cudaStream_t s = fake.streams; s; s = s->next)
         any |= !passes() && turn_stream(s);
     return any;
@@ -263,7 +284,7 @@ bool fake_turn(void)
 static void drain(cudaStream_t stream)
 {
     while (stream->first)
-        if (!fake_turn())
+        if (!fake_turn(stream))
             sched_yield();
 }
 
@@ -277,7 +298,7 @@ void fake_drain(cudaStream_t stream)
 {
     bool goes_on = true;
     while (stream->first && goes_on) {
-        if (!fake_turn())
+        if (!fake_turn(stream))
             sched_yield();
         goes_on = !fake.idle || fake.idle(fake.idle_context);
     }
@@ -326,7 +347,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     MAY_FAIL(cudaErrorLaunchFailure);
-    fake_turn();
+    fake_turn(stream);
     return result(stream->first ? cudaErrorNotReady : cudaSuccess);
 }
 
@@ -425,6 +446,15 @@ static bool wait_mark(void *state)
     return true;
 }
 
+static bool turn_late(cudaStream_t stream)
+{
+    const Entry *entry = stream->first;
+    if (entry && turn_stream(stream))
+        return true;
+    const Mark *mark = entry && entry->work == wait_mark ? entry->state : NULL;
+    return mark && mark->event->stream != stream && turn_late(mark->event->stream);
+}
+
 static void queue_mark(cudaStream_t stream, cudaEvent_t event, FakeWork *work)
 {
     Mark *mark = allocate(1, sizeof *mark);
@@ -452,6 +482,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     MAY_FAIL(cudaErrorLaunchFailure);
     event->recorded++;
+    event->stream = stream;
     queue_mark(stream, event, pass_mark);
     return cudaSuccess;
 }
@@ -467,7 +498,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     MAY_FAIL(cudaErrorLaunchFailure);
-    fake_turn();
+    if (!is_late() || ++fake.queries % SLOWLY == 0)
+        fake_turn(event->stream);
     return result(event->done < event->recorded ? cudaErrorNotReady : cudaSuccess);
 }
 
@@ -475,7 +507,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     MAY_FAIL(cudaErrorLaunchFailure);
     while (event->done < event->recorded)
-        if (!fake_turn())
+        if (!fake_turn(event->stream))
             sched_yield();
     return cudaSuccess;
 }

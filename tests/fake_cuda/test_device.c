@@ -131,7 +131,7 @@ START_TEST(what_goes_on_can_end_the_wait)
     int calls = 0;
     device->idle = count_idle;
     device->idle_context = &calls;
-    fake_queue(mw_device_cuda_stream(device), until_it_comes, NULL);
+    fake_queue(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), until_it_comes, NULL);
     ck_assert(!device->table->synchronize(device, &fault));
     ck_assert_str_eq(fault.text, "nobody comes");
     comes = true;
@@ -228,8 +228,8 @@ static const struct {
     {"cudaGetDeviceCount:1:fail",
      "this machine has no GPU that CUDA can use: an error of the fake"},
     {"cudaSetDevice:1:fail", "device 0: cudaSetDevice failed: invalid device ordinal"},
-    {"cudaStreamCreateWithFlags:1:fail",
-     "device 0: cudaStreamCreateWithFlags failed: out of memory"},
+    {"cudaStreamCreateWithPriority:2:fail",
+     "device 0: cudaStreamCreateWithPriority failed: out of memory"},
     {"cudaMallocHost:2:fail", "device 0: cudaMallocHost failed: out of memory"},
     {"cudaMallocHost:3:fail", "device 0: cudaMallocHost failed: out of memory"},
     {"cudaEventCreateWithFlags:1:fail", "device 0: cudaEventCreateWithFlags failed: out of memory"},

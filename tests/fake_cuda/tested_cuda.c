@@ -14,7 +14,7 @@ static bool run_in_order(MwDevice *device, const MwCall *call, MwFault *fault)
     if (call->instr->kind != MW_INSTR_KERNEL)
         return run_call(device, call, fault);
     MwKernelArg args[MOST_ARGS];
-    fake_drain(mw_device_cuda_stream(device));
+    fake_drain(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE));
     MW_ASSERT(call->instr->arg_count <= MOST_ARGS);
     for (int i = 0; i < call->instr->arg_count; i++)
         if (call->instr->args[i].kind == MW_ARG_STEP)

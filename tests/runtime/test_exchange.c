@@ -113,6 +113,14 @@ static void report(Test *test, bool good, const MwExchange *exchange, bool in_pl
                in_place ? ", in place" : "");
 }
 
+/* One queue of the device comes after another, where it has two. */
+static bool follow(Test *test, MwQueue after, MwQueue before, MwFault *fault)
+{
+    const MwDeviceTable *device = test->device->table;
+    return after == before || (device->mark(test->device, before, 0, fault) &&
+                               device->wait(test->device, after, 0, fault));
+}
+
 /* What was there is seen where nothing comes. */
 static bool do_exchange(Test *test, const MwExchange *exchange, int64_t result, MwFault *fault)
 {
@@ -123,7 +131,9 @@ static bool do_exchange(Test *test, const MwExchange *exchange, int64_t result, 
                            fault) &&
            device->copy_in(test->device, (void *)(uintptr_t)exchange->source, test->source,
                            exchange->count * bytes, fault) &&
+           follow(test, test->transport->queue, MW_QUEUE_COMPUTE, fault) &&
            test->transport->table->exchange(test->transport, test->device, exchange, fault) &&
+           follow(test, MW_QUEUE_COMPUTE, test->transport->queue, fault) &&
            device->copy_out(test->device, test->result, exchange->destination, result * bytes,
                             fault);
 }
@@ -190,7 +200,9 @@ int main(int argc, char **argv)
     test.result = mw_arena_alloc(arena, HALF_BYTES);
     if (way_open(arena, argv[2], &no_kernels, &test.transport, &test.device, &fault) &&
         mw_mesh_devices(&test.mesh) == test.transport->size &&
-        test.transport->table->join(test.transport, &test.mesh, 0, &fault))
+        test.transport->table->join(test.transport, &test.mesh, 0, &fault) &&
+        (test.transport->queue == MW_QUEUE_COMPUTE ||
+         test.device->table->make_marks(test.device, arena, 1, &fault)))
         test.arena =
             test.transport->table->arena(test.transport, test.device, 2 * HALF_BYTES, &fault);
     if (!test.arena) {
