@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What every unit of generated CUDA C begins with, after the functions of codegen/prelude.h:
- * reductions over the threads of a warp or block, and accesses of four elements at once.
+ * reductions over the threads of a warp or block, and accesses of several elements at once.
  *
  * The unit is text that both CUDA C++ and C11 take (runtime/cuda_launch.h). Sums over threads are
  * trees, the same for every thread and every run. */
@@ -20,13 +20,35 @@
         return v;                                                                                  \
     }
 
+MW_WARP_REDUCE(mw_warp_sum_f32, float, v + other)
 MW_WARP_REDUCE(mw_warp_sum_f64, double, v + other)
 MW_WARP_REDUCE(mw_warp_sum_i64, long long, v + other)
 MW_WARP_REDUCE(mw_warp_max_f32, float, mw_max(v, other))
 MW_WARP_REDUCE(mw_warp_max_i32, int, mw_max(v, other))
 
+/* Of what `warps` warps left in `shared`, for every lane of a whole warp; `none` changes nothing. */
+#define MW_WARPS_REDUCE(name, type, of_warp, none, combined)                                       \
+    MW_DEVICE type name(const type *shared, int warps)                                             \
+    {                                                                                              \
+        const int lane = (int)(threadIdx.x % 32);                                                  \
+        if (warps > 8)                                                                             \
+            return of_warp(lane < warps ? shared[lane] : none);                                    \
+        type v = shared[0];                                                                        \
+        for (int warp = 1; warp < warps; warp++) {                                                 \
+            type other = shared[warp];                                                             \
+            v = combined;                                                                          \
+        }                                                                                          \
+        return v;                                                                                  \
+    }
+
+MW_WARPS_REDUCE(mw_warps_sum_f32, float, mw_warp_sum_f32, 0.0f, v + other)
+MW_WARPS_REDUCE(mw_warps_sum_f64, double, mw_warp_sum_f64, 0.0, v + other)
+MW_WARPS_REDUCE(mw_warps_sum_i64, long long, mw_warp_sum_i64, 0, v + other)
+MW_WARPS_REDUCE(mw_warps_max_f32, float, mw_warp_max_f32, -INFINITY, mw_max(v, other))
+MW_WARPS_REDUCE(mw_warps_max_i32, int, mw_warp_max_i32, INT32_MIN, mw_max(v, other))
+
 /* Of all threads of a block of whole warps; `shared` has a place for each warp. */
-#define MW_BLOCK_REDUCE(name, type, of_warp, combined)                                             \
+#define MW_BLOCK_REDUCE(name, type, of_warp, of_warps)                                             \
     MW_DEVICE type name(type v, type *shared)                                                      \
     {                                                                                              \
         v = of_warp(v);                                                                            \
@@ -34,18 +56,13 @@ MW_WARP_REDUCE(mw_warp_max_i32, int, mw_max(v, other))
         if (threadIdx.x % 32 == 0)                                                                 \
             shared[threadIdx.x / 32] = v;                                                          \
         __syncthreads();                                                                           \
-        v = shared[0];                                                                             \
-        for (unsigned warp = 1; warp < blockDim.x / 32; warp++) {                                  \
-            type other = shared[warp];                                                             \
-            v = combined;                                                                          \
-        }                                                                                          \
-        return v;                                                                                  \
+        return of_warps(shared, (int)(blockDim.x / 32));                                           \
     }
 
-MW_BLOCK_REDUCE(mw_block_sum_f64, double, mw_warp_sum_f64, v + other)
-MW_BLOCK_REDUCE(mw_block_sum_i64, long long, mw_warp_sum_i64, v + other)
-MW_BLOCK_REDUCE(mw_block_max_f32, float, mw_warp_max_f32, mw_max(v, other))
-MW_BLOCK_REDUCE(mw_block_max_i32, int, mw_warp_max_i32, mw_max(v, other))
+MW_BLOCK_REDUCE(mw_block_sum_f64, double, mw_warp_sum_f64, mw_warps_sum_f64)
+MW_BLOCK_REDUCE(mw_block_sum_i64, long long, mw_warp_sum_i64, mw_warps_sum_i64)
+MW_BLOCK_REDUCE(mw_block_max_f32, float, mw_warp_max_f32, mw_warps_max_f32)
+MW_BLOCK_REDUCE(mw_block_max_i32, int, mw_warp_max_i32, mw_warps_max_i32)
 
 /* Of the threads of a block that are the same lane of their warps; `shared` has a place for each
  * thread. */
@@ -69,47 +86,68 @@ MW_LANES_REDUCE(mw_lanes_sum_i64, long long, v + other)
 MW_LANES_REDUCE(mw_lanes_max_f32, float, mw_max(v, other))
 MW_LANES_REDUCE(mw_lanes_max_i32, int, mw_max(v, other))
 
-/* Four elements in a row, the first at a multiple of four of them. */
+/* Neighbours that are one access, the first at a multiple of their number. */
 typedef struct __attribute__((aligned(16))) {
     float at[4];
 } MwFour;
+typedef struct __attribute__((aligned(16))) {
+    int32_t at[4];
+} MwFourIntegers;
 typedef struct __attribute__((aligned(8))) {
     uint16_t at[4];
 } MwFourHalves;
 typedef struct __attribute__((aligned(16))) {
-    int32_t at[4];
-} MwFourIntegers;
+    uint16_t at[8];
+} MwEightHalves;
 typedef struct __attribute__((aligned(4))) {
     uint8_t at[4];
 } MwFourBytes;
+typedef struct __attribute__((aligned(8))) {
+    uint8_t at[8];
+} MwEightBytes;
 
-#define MW_LOAD4(name, element, four, to, value)                                                   \
-    MW_DEVICE void mw_load4_##name(to *x, const element *from)                                     \
+/* mw_load4_f32(x, from): four elements from `from` on as x[0] .. x[3]; mw_store4_f32(to, y). */
+#define MW_LOAD(count, name, element, pack, to, value)                                             \
+    MW_DEVICE void mw_load##count##_##name(to *x, const element *from)                             \
     {                                                                                              \
-        const four all = *(const four *)from;                                                      \
-        for (int q = 0; q < 4; q++) {                                                              \
-            const element e = all.at[q];                                                           \
-            x[q] = value;                                                                          \
+        enum { PACKED = sizeof(pack) / sizeof(element) };                                          \
+        for (int first = 0; first < count; first += PACKED) {                                      \
+            const pack all = *(const pack *)(from + first);                                        \
+            for (int q = 0; q < PACKED; q++) {                                                     \
+                const element e = all.at[q];                                                       \
+                x[first + q] = value;                                                              \
+            }                                                                                      \
         }                                                                                          \
     }
-#define MW_STORE4(name, element, four, from, value)                                                \
-    MW_DEVICE void mw_store4_##name(element *to, const from *y)                                    \
+#define MW_STORE(count, name, element, pack, from, value)                                          \
+    MW_DEVICE void mw_store##count##_##name(element *to, const from *y)                            \
     {                                                                                              \
-        four all;                                                                                  \
-        for (int q = 0; q < 4; q++) {                                                              \
-            const from e = y[q];                                                                   \
-            all.at[q] = value;                                                                     \
+        enum { PACKED = sizeof(pack) / sizeof(element) };                                          \
+        for (int first = 0; first < count; first += PACKED) {                                      \
+            pack all;                                                                              \
+            for (int q = 0; q < PACKED; q++) {                                                     \
+                const from e = y[first + q];                                                       \
+                all.at[q] = value;                                                                 \
+            }                                                                                      \
+            *(pack *)(to + first) = all;                                                           \
         }                                                                                          \
-        *(four *)to = all;                                                                         \
     }
 
-MW_LOAD4(f32, float, MwFour, float, e)
-MW_LOAD4(bf16, uint16_t, MwFourHalves, float, mw_from_bf16(e))
-MW_LOAD4(i32, int32_t, MwFourIntegers, int32_t, e)
-MW_LOAD4(bool, uint8_t, MwFourBytes, bool, e != 0)
-MW_STORE4(f32, float, MwFour, float, e)
-MW_STORE4(bf16, uint16_t, MwFourHalves, float, mw_to_bf16(e))
-MW_STORE4(i32, int32_t, MwFourIntegers, int32_t, e)
-MW_STORE4(bool, uint8_t, MwFourBytes, bool, e)
+MW_LOAD(4, f32, float, MwFour, float, e)
+MW_LOAD(4, bf16, uint16_t, MwFourHalves, float, mw_from_bf16(e))
+MW_LOAD(4, i32, int32_t, MwFourIntegers, int32_t, e)
+MW_LOAD(4, bool, uint8_t, MwFourBytes, bool, e != 0)
+MW_STORE(4, f32, float, MwFour, float, e)
+MW_STORE(4, bf16, uint16_t, MwFourHalves, float, mw_to_bf16(e))
+MW_STORE(4, i32, int32_t, MwFourIntegers, int32_t, e)
+MW_STORE(4, bool, uint8_t, MwFourBytes, bool, e)
+MW_LOAD(8, f32, float, MwFour, float, e)
+MW_LOAD(8, bf16, uint16_t, MwEightHalves, float, mw_from_bf16(e))
+MW_LOAD(8, i32, int32_t, MwFourIntegers, int32_t, e)
+MW_LOAD(8, bool, uint8_t, MwEightBytes, bool, e != 0)
+MW_STORE(8, f32, float, MwFour, float, e)
+MW_STORE(8, bf16, uint16_t, MwEightHalves, float, mw_to_bf16(e))
+MW_STORE(8, i32, int32_t, MwFourIntegers, int32_t, e)
+MW_STORE(8, bool, uint8_t, MwEightBytes, bool, e)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The columns that one thread takes: their indices, and what it does there, one by one or four at a
- * time. */
+/* The columns that one thread takes: their indices, and what it does there, one by one or some
+ * neighbours at a time, with the loads of one or several turns before anything else. */
 #include "codegen/print_cuda_rules.h"
 
 #include <string.h>
@@ -28,9 +28,12 @@ void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end,
 
 /* ---- Columns ---- */
 
-static const char *kept_place(const MwCudaNest *n)
+void mw_cuda_print_values(MwCudaNest *n, MwLevel level)
 {
-    return n->width == 1 ? "item" : "item * 4 + q";
+    for (int i = 0; i < n->p.nest->instrs.count; i++)
+        if (n->p.nest->instrs.at[i].level == level &&
+            !mw_instr_is_reduction(&n->p.nest->instrs.at[i]))
+            mw_print_simple(&n->p, i, false);
 }
 
 static void print_point(MwCudaNest *n, int phase, int i)
@@ -43,16 +46,27 @@ static void print_point(MwCudaNest *n, int phase, int i)
     } else if (mw_instr_reduces_row(instr)) {
         mw_print_into(p, instr, mw_arena_printf(arena, "l%d", i));
     } else if (mw_instr_reduces_rows(instr)) {
-        mw_print_into(p, instr, mw_arena_printf(arena, "c%d[%s]", i, kept_place(n)));
+        mw_print_into(p, instr, mw_arena_printf(arena, "c%d[%s]", i, n->kept));
     } else if (mw_phases_reads_back(&p->phases, phase, i)) {
         mw_print_line(p, "const %s v%d = k%d[%s];", mw_print_scalar_type(instr->type), i, i,
-                      kept_place(n));
+                      n->kept);
     } else {
         mw_print_value(p, i);
         if (p->phases.kept[i])
-            mw_print_line(p, "k%d[%s] = v%d;", i, kept_place(n), i);
+            mw_print_line(p, "k%d[%s] = v%d;", i, n->kept, i);
     }
 }
+
+void mw_cuda_print_phase_points(MwCudaNest *n, int phase)
+{
+    for (int effects = 0; effects < 2; effects++)
+        for (int i = 0; i < n->p.nest->instrs.count; i++)
+            if (n->p.phases.runs[phase][i] &&
+                mw_instr_is_effect(&n->p.nest->instrs.at[i]) == effects)
+                print_point(n, phase, i);
+}
+
+/* ---- Neighbours ---- */
 
 static bool runs_in(const MwCudaNest *n, int phase, int i)
 {
@@ -69,13 +83,13 @@ static const char *element_name(const MwCudaNest *n, const MwKernelInstr *instr)
 static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
 {
     const MwPrinter *p = &n->p;
-    return p->is_wide[i] && runs_in(n, phase, i) &&
+    return p->is_wide && p->is_wide[i] && runs_in(n, phase, i) &&
            mw_instr_is_effect(&p->nest->instrs.at[i]) == stores &&
            (phase < 0 || !mw_phases_reads_back(&p->phases, phase, i));
 }
 
-/* Loads of four before the lanes, stores of four after them. */
-static void print_wide(MwCudaNest *n, int phase, bool stores)
+/* Loads before the lanes, stores after them; `of_turn` is what follows the name of an array. */
+static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_turn)
 {
     MwPrinter *p = &n->p;
     bool is_open = false;
@@ -88,56 +102,80 @@ static void print_wide(MwCudaNest *n, int phase, bool stores)
             mw_print_line(p, "const %s i%d = j;", n->index, mw_print_inner_dim(p));
         }
         is_open = true;
-        const char *place = mw_print_place(p, instr);
+        const char *place = mw_print_place(p, instr), *element = element_name(n, instr);
         if (stores)
-            mw_print_line(p, "mw_store4_%s(&%s, y%d);", element_name(n, instr), place, i);
+            mw_print_line(p, "mw_store%d_%s(&%s, y%d);", n->width, element, place, i);
         else
-            mw_print_line(p, "mw_load4_%s(x%d, &%s);", element_name(n, instr), i, place);
+            mw_print_line(p, "mw_load%d_%s(x%d%s, &%s);", n->width, element, i, of_turn, place);
     }
     if (is_open)
         mw_print_close(p);
 }
 
-static void print_wide_arrays(MwCudaNest *n, int phase)
+/* A store converts as an assignment to an element would. */
+static const char *stored_type(const char *element)
+{
+    return strcmp(element, "i32") == 0    ? "int32_t"
+           : strcmp(element, "bool") == 0 ? "bool"
+                                          : "float";
+}
+
+static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char *of_turns)
 {
     MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        bool stores = mw_instr_is_effect(instr);
         if (!is_wide_in(n, phase, i, stores))
             continue;
-        MwScalar type = stores ? mw_nest_instr(p->nest, instr->inputs[0])->type : instr->type;
-        /* A store converts as an assignment to an element would. */
-        const char *name = stores && strcmp(element_name(n, instr), "i32") == 0    ? "int32_t"
-                           : stores && strcmp(element_name(n, instr), "bool") == 0 ? "bool"
-                           : stores                                                ? "float"
-                                    : mw_print_scalar_type(type);
-        mw_print_line(p, "%s %c%d[4];", name, stores ? 'y' : 'x', i);
+        if (stores)
+            mw_print_line(p, "%s y%d[%d];", stored_type(element_name(n, instr)), i, n->width);
+        else
+            mw_print_line(p, "%s x%d%s[%d];", mw_print_scalar_type(instr->type), i, of_turns,
+                          n->width);
     }
+}
+
+/* What follows the loads. */
+static void print_lanes(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase))
+{
+    MwPrinter *p = &n->p;
+    print_wide_arrays(n, phase, true, "");
+    mw_print_line(p, "#pragma unroll");
+    mw_print_open(p, "for (int q = 0; q < %d; q++)", n->width);
+    mw_print_line(p, "const %s i%d = j + q;", n->index, mw_print_inner_dim(p));
+    print(n, phase);
+    mw_print_close(p);
+    print_wide(n, phase, true, "");
 }
 
 void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase))
 {
-    MwPrinter *p = &n->p;
     if (n->width == 1) {
         print(n, phase);
         return;
     }
-    print_wide_arrays(n, phase);
-    print_wide(n, phase, false);
-    mw_print_line(p, "#pragma unroll");
-    mw_print_open(p, "for (int q = 0; q < 4; q++)");
-    mw_print_line(p, "const %s i%d = j + q;", n->index, mw_print_inner_dim(p));
-    print(n, phase);
-    mw_print_close(p);
-    print_wide(n, phase, true);
+    print_wide_arrays(n, phase, false, "");
+    print_wide(n, phase, false, "");
+    n->p.lane = "[q]";
+    print_lanes(n, phase, print);
 }
 
-void mw_cuda_print_phase_points(MwCudaNest *n, int phase)
+void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
+                         void (*print)(MwCudaNest *n, int phase))
 {
-    for (int effects = 0; effects < 2; effects++)
-        for (int i = 0; i < n->p.nest->instrs.count; i++)
-            if (n->p.phases.runs[phase][i] &&
-                mw_instr_is_effect(&n->p.nest->instrs.at[i]) == effects)
-                print_point(n, phase, i);
+    MwPrinter *p = &n->p;
+    MW_ASSERT(n->width > 1);
+    print_wide_arrays(n, phase, false, mw_arena_printf(p->out->arena, "[%d]", n->turns));
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+        mw_print_line(p, "#pragma unroll");
+        mw_print_open(p, "for (int turn = 0; turn < %d; turn++)", n->turns);
+        begin(n);
+        n->p.lane = "[turn][q]";
+        if (goes_on)
+            print_lanes(n, phase, print);
+        else
+            print_wide(n, phase, false, "[turn]");
+        mw_print_close(p);
+        mw_print_close(p);
+    }
 }

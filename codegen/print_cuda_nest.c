@@ -4,13 +4,6 @@
 
 /* ---- Points ---- */
 
-static void print_values(MwCudaNest *n, MwLevel level)
-{
-    for (int i = 0; i < n->p.nest->instrs.count; i++)
-        if (n->p.nest->instrs.at[i].level == level)
-            mw_print_simple(&n->p, i, false);
-}
-
 /* A point, when the values of its row are there; an effect of the row once, at its first column. */
 static void print_point(MwCudaNest *n, int phase)
 {
@@ -19,7 +12,7 @@ static void print_point(MwCudaNest *n, int phase)
     MwText first = {.arena = p->out->arena};
     for (int d = p->nest->space.row_dims; d < p->nest->space.dim_count; d++)
         mw_text_printf(&first, "%si%d == 0", first.at ? " && " : "", d);
-    print_values(n, MW_LEVEL_POINT);
+    mw_cuda_print_values(n, MW_LEVEL_POINT);
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         bool of_row = instr->level == MW_LEVEL_ROW;
@@ -40,16 +33,34 @@ static void print_uniform(MwCudaNest *n, bool effects)
             mw_print_simple(p, i, effects);
 }
 
+static void begin_turn(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    long long units = n->rows * n->columns / n->width;
+    mw_print_line(p, "const %s point = at + turn * %d;", n->index, n->threads);
+    if (units % (n->threads * n->turns))
+        mw_print_open(p, "if (point < %lld)", units);
+    else
+        mw_print_open_scope(p);
+    mw_cuda_print_indices(n, "point", 0, p->nest->space.dim_count, n->width);
+    mw_cuda_print_values(n, MW_LEVEL_ROW);
+}
+
 static void print_points(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    mw_print_line(p, "const %s first = (%s)blockIdx.x * blockDim.x + threadIdx.x;", n->index,
-                  n->index);
-    mw_print_open(p, "for (%s at = first; at < %lld; at += gridDim.x * blockDim.x)", n->index,
-                  (long long)(n->rows * n->columns / n->width));
-    mw_cuda_print_indices(n, "at", 0, p->nest->space.dim_count, n->width);
-    print_values(n, MW_LEVEL_ROW);
-    mw_cuda_print_columns_at(n, -1, print_point);
+    int of_block = n->threads * n->turns;
+    mw_print_line(p, "const %s first = (%s)blockIdx.x * %d + threadIdx.x;", n->index, n->index,
+                  of_block);
+    mw_print_open(p, "for (%s at = first; at < %lld; at += gridDim.x * %d)", n->index,
+                  (long long)(n->rows * n->columns / n->width), of_block);
+    if (n->turns > 1) {
+        mw_cuda_print_turns(n, -1, begin_turn, print_point);
+    } else {
+        mw_cuda_print_indices(n, "at", 0, p->nest->space.dim_count, n->width);
+        mw_cuda_print_values(n, MW_LEVEL_ROW);
+        mw_cuda_print_columns_at(n, -1, print_point);
+    }
     mw_print_close(p);
 }
 
@@ -66,7 +77,7 @@ static void print_ordered(MwCudaNest *n)
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
     mw_print_open(p, "for (%s row = 0; row < %lld; row++)", n->index, (long long)n->rows);
     mw_cuda_print_indices(n, "row", 0, space->row_dims, 1);
-    print_values(n, MW_LEVEL_ROW);
+    mw_cuda_print_values(n, MW_LEVEL_ROW);
     if (n->parts > 1) {
         mw_print_line(p, "if ((uint64_t)v%d %% %d != blockIdx.x %% %d)", n->place.index, n->parts,
                       n->parts);
@@ -78,71 +89,21 @@ static void print_ordered(MwCudaNest *n)
 
 /* ---- After all rows ---- */
 
-/* The sum of what blocks left at `place`, every `stride` of them by one thread, from `first` on; then of
- * `threads` that share it. */
-typedef struct {
-    const char *letter, *place, *first, *stride, *condition, *threads;
-} BlockSum;
-
-static void print_block_sum(MwCudaNest *n, int i, const BlockSum *sum)
-{
-    MwPrinter *p = &n->p;
-    const MwKernelInstr *instr = &p->nest->instrs.at[i];
-    const char *type = mw_print_scalar_type(instr->type), *wide = mw_cuda_exchanged_type(instr);
-    mw_print_line(p, "%s w%d = %s;", wide, i, mw_print_first_value(instr));
-    mw_print_open(p, "for (int block = %s; block < %lld%s; block += %s)", sum->first,
-                  (long long)n->blocks, sum->condition, sum->stride);
-    mw_print_line(p, "const %s part = %s%d[%s];", wide, sum->letter, i, sum->place);
-    mw_print_line(p, mw_instr_is_max(instr) ? "w%d = mw_max(w%d, part);" : "w%d = w%d + part;", i,
-                  i);
-    mw_print_close(p);
-    mw_print_line(p, "const %s v%d = (%s)mw_%s_%s(w%d, (%s *)shared);", type, i, type, sum->threads,
-                  mw_cuda_reduction(instr), i, wide);
-}
-
-static bool has_column_code(const MwCudaNest *n)
-{
-    for (int i = 0; i < n->p.nest->instrs.count; i++)
-        if (n->p.nest->instrs.at[i].level == MW_LEVEL_COLUMN)
-            return true;
-    return false;
-}
-
-/* A warp has 32 columns; its lanes in all warps of the block add up one. */
-static void print_column_end(MwCudaNest *n)
-{
-    MwPrinter *p = &n->p;
-    const MwSpace *space = &p->nest->space;
-    MwArena *arena = p->out->arena;
-    long long columns = n->columns;
-    const BlockSum sum = {.letter = "r",
-                          .place =
-                              mw_arena_printf(arena, "(int64_t)block * %lld + column", columns),
-                          .first = "(int)threadIdx.x / 32",
-                          .stride = "(int)blockDim.x / 32",
-                          .condition = mw_arena_printf(arena, " && column < %lld", columns),
-                          .threads = "lanes"};
-    mw_print_line(p, "__shared__ double shared[%d];", MW_POINT_THREADS);
-    mw_print_line(p, "const %s column = (%s)blockIdx.x * 32 + threadIdx.x %% 32;", n->index,
-                  n->index);
-    for (int i = 0; i < p->nest->instrs.count; i++)
-        if (mw_instr_reduces_rows(&p->nest->instrs.at[i]))
-            print_block_sum(n, i, &sum);
-    mw_print_line(p, "if (threadIdx.x >= 32 || column >= %lld)", columns);
-    mw_print_line(p, "    return;");
-    mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
-    mw_print_level(p, MW_LEVEL_COLUMN);
-}
-
 static void print_end(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    static const BlockSum sum = {"t", "block", "(int)threadIdx.x", "(int)blockDim.x", "", "block"};
+    const MwCudaSum sum = {.letter = 't',
+                           .place = "block",
+                           .first = "(int)threadIdx.x",
+                           .stride = "(int)blockDim.x",
+                           .condition = "",
+                           .threads = "block",
+                           .count = n->blocks};
     if (n->has_totals)
         mw_print_line(p, "__shared__ double shared[%d];", MW_POINT_THREADS / MW_WARP);
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (mw_instr_reduces_all(&p->nest->instrs.at[i]))
-            print_block_sum(n, i, &sum);
+            mw_cuda_print_sum(n, i, &sum);
     mw_print_line(p, "if (threadIdx.x > 0)");
     mw_print_line(p, "    return;");
     mw_print_level(p, MW_LEVEL_TOTAL);
@@ -158,7 +119,7 @@ static void print_sum_places(MwCudaNest *n)
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         bool of_rows = mw_instr_reduces_rows(instr);
-        if (!of_rows && !mw_instr_reduces_all(instr))
+        if (of_rows ? mw_cuda_sums_at_once(n) : !mw_instr_reduces_all(instr))
             continue;
         const char *type =
             of_rows ? mw_print_scalar_type(instr->type) : mw_cuda_exchanged_type(instr);
@@ -197,15 +158,21 @@ static bool is_only_end(const MwCudaNest *n)
     return true;
 }
 
+static bool has_column_end(const MwCudaNest *n)
+{
+    return n->p.has_column_sums && !mw_cuda_sums_at_once(n);
+}
+
 void mw_cuda_print_nest(MwCudaNest *n)
 {
+    static void (*const print[])(MwCudaNest * n) = {[MW_SPREAD_POINTS] = print_points,
+                                                    [MW_SPREAD_ROWS] = mw_cuda_print_rows,
+                                                    [MW_SPREAD_COLUMNS] = mw_cuda_print_columns,
+                                                    [MW_SPREAD_ORDERED] = print_ordered};
     if (!is_only_end(n))
-        print_function(n, "", n->threads,
-                       n->spread == MW_SPREAD_POINTS ? print_points
-                       : n->spread == MW_SPREAD_ROWS ? mw_cuda_print_rows
-                                                     : print_ordered);
-    if (has_column_code(n))
-        print_function(n, "_columns", MW_POINT_THREADS, print_column_end);
+        print_function(n, "", n->threads, print[n->spread]);
+    if (has_column_end(n))
+        print_function(n, "_columns", mw_cuda_column_end_threads(n), mw_cuda_print_column_end);
     if (n->has_end)
         print_function(n, "_end", end_threads(n), print_end);
 }
@@ -217,9 +184,10 @@ void mw_cuda_print_launches(MwCudaNest *n)
     if (!is_only_end(n))
         mw_print_line(p, "MW_LAUNCH(@_%d, %lld, %d, stream, %s);", n->nest, (long long)n->blocks,
                       n->threads, arguments);
-    if (has_column_code(n))
+    if (has_column_end(n))
         mw_print_line(p, "MW_LAUNCH(@_%d_columns, %lld, %d, stream, %s);", n->nest,
-                      (long long)mw_ceil_div(n->columns, MW_WARP), MW_POINT_THREADS, arguments);
+                      (long long)mw_ceil_div(n->columns, MW_WARP), mw_cuda_column_end_threads(n),
+                      arguments);
     if (n->has_end)
         mw_print_line(p, "MW_LAUNCH(@_%d_end, 1, %d, stream, %s);", n->nest, end_threads(n),
                       arguments);

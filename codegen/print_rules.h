@@ -17,9 +17,10 @@ typedef struct {
     bool has_column_sums; /* COLUMN_SUM or COLUMN_MAX */
     int64_t tile;         /* columns at a time of the innermost dimension; 0: all */
     int indent;
-    /* [instrs] Loads and stores of four elements at once, which go by arrays x and y, lane q; NULL:
-     * there are none. */
+    /* [instrs] Loads and stores of several elements at once, which go by arrays x and y; NULL: there
+     * are none. */
     const bool *is_wide;
+    const char *lane; /* which one of x is at hand: "[q]"; of y it is [q] */
 } MwPrinter;
 
 void mw_print_line(MwPrinter *p, const char *format, ...) MW_PRINTF(2, 3);

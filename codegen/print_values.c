@@ -125,7 +125,7 @@ static bool is_wide(const MwPrinter *p, const MwKernelInstr *instr)
 static const char *load_text(const MwPrinter *p, const MwKernelInstr *instr)
 {
     if (is_wide(p, instr))
-        return mw_arena_printf(p->out->arena, "x%d[q]", (int)(instr - p->nest->instrs.at));
+        return mw_arena_printf(p->out->arena, "x%d%s", (int)(instr - p->nest->instrs.at), p->lane);
     const char *place = mw_print_place(p, instr);
     MwType type = p->kernel->operands.at[instr->operand].type;
     if (type == MW_BF16)

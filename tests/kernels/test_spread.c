@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How nests are spread over the threads of a GPU (codegen/print_cuda_rules.h): a case for every way, at
+ * sizes that leave some threads idle, with the threads of a block in several orders. All cases stand in
+ * one graph. The tolerance of a case is of the error relative to the greater of the value and 1. */
+#include "passes/build.h"
+#include "tests/kernels/run_graph.h"
+#include "tests/unit/diags_text.h"
+#include "tests/unit/op_text.h"
+#include "tests/unit/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define F32 1e-5
+#define BF16 4.1e-3 /* half a unit in the last place, and a little */
+#define EXACT 0.0
+
+static const char *const orders[] = {"forward", "backward", "11"};
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+/* One operator: what comes out of it, and where `sums` says so, that summed over all rows, which is done
+ * by the same kernel. */
+typedef struct {
+    const char *op, *operands, *attrs;
+    double tolerance;
+    bool sums;
+} Case;
+
+static const Case cases[] = {
+    /* Points: several turns, the last of them short; halves by eight, by four, one by one. */
+    {"neg", "f32[530004]", "", EXACT},
+    {"neg", "bf16[3, 8]", "", EXACT},
+    {"neg", "bf16[3, 12]", "", EXACT},
+    {"neg", "bf16[3, 7]", "", EXACT},
+    {"cast", "bf16[3, 40]", "type = f32", EXACT},
+    /* Rows: by one thread, a warp, some warps, all warps of a block; kept or walked again. */
+    {"softmax", "f32[70, 5]", "", F32},
+    {"softmax", "f32[9, 257]", "", F32},
+    {"softmax", "bf16[9, 264]", "", BF16},
+    {"softmax", "f32[3, 1600]", "", F32},
+    {"softmax", "bf16[3, 1600]", "", BF16},
+    {"softmax", "f32[2, 20000]", "", F32},
+    {"reduce_sum", "f32[9, 1000]", "axes = [1]", F32},
+    {"reduce_sum", "f32[3, 4000]", "axes = [1]", F32},
+    {"reduce_sum", "f32[2, 140000]", "axes = [1]", F32},
+    {"reduce_max", "i32[3, 4000]", "axes = [1]", EXACT},
+    {"layer_norm_grad", "f32[3, 1028]; f32[3, 1028]", "eps = 1e-5", F32},
+    /* Rows that are summed too: by warps, by several groups of warps in a block, by one. */
+    {"softmax", "f32[9, 40]", "", F32, true},
+    {"softmax", "f32[50, 300]", "", F32, true},
+    {"layer_norm", "f32[7, 700]", "eps = 1e-5", F32, true},
+    {"layer_norm", "f32[2, 4100]", "eps = 1e-5", F32, true},
+    /* Sums over rows: by one block, by several that leave sums; more and fewer columns than a warp. */
+    {"reduce_sum", "f32[2100, 36]", "axes = [0]", F32},
+    {"reduce_sum", "f32[9000, 1]", "axes = [0]; keep = true", F32},
+    {"reduce_sum", "f32[300, 500]", "axes = [0]", F32},
+    {"reduce_sum", "f32[3, 4097]", "axes = [0]", F32},
+    {"reduce_sum", "bf16[70, 264]", "axes = [0]", BF16},
+    {"reduce_max", "i32[700, 40]", "axes = [0]", EXACT},
+    {"tanh", "f32[100, 44]", "", F32, true},
+};
+
+static void add_case(GraphRun *run, const Case *c)
+{
+    MwGraph *graph = run->test.graph;
+    MwNodeId id = test_node(&run->test, c->op, c->operands, c->attrs);
+    ck_assert_msg(id.index >= 0, "%s: %s", c->op, diags_text(run->test.arena, run->test.diags));
+    MwValueId result = mw_node_result(graph, id, 0);
+    graph_run_output(run, result);
+    if (c->sums)
+        graph_run_output(run, mw_build_sum(graph, result, 1, false));
+}
+
+START_TEST(every_way_gives_the_numbers)
+{
+    setenv("MW_SHIM_ORDER", orders[_i], 1);
+    GraphRun run = graph_run_new(graph_backend_count - 1); /* that of GPUs */
+    int failed = 0, output = 0;
+    for (int i = 0; i < MW_COUNT(cases); i++)
+        add_case(&run, &cases[i]);
+    graph_run_step(&run);
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        for (int k = 0; k <= cases[i].sums; k++) {
+            double error = graph_run_error(&run, output++);
+            if (error <= cases[i].tolerance)
+                continue;
+            printf("# %s(%s; %s)%s: error %g\n", cases[i].op, cases[i].operands, cases[i].attrs,
+                   k ? " summed" : "", error);
+            failed++;
+        }
+    }
+    graph_run_free(&run);
+    ck_assert_int_eq(failed, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("spread");
+    TCase *tests = tcase_create("spread");
+    tcase_set_timeout(tests, 120);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, every_way_gives_the_numbers, 0, ORDERS);
+    return run_suite(suite);
+}
