@@ -165,9 +165,9 @@ static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
         mw_check_error(check, "its arguments make no sense");
         return;
     }
-    if (strcmp(check->plan->backend, "cpu") == 0 &&
-        !mw_routine_is_f32((MwRoutine)instr->target, args))
-        mw_check_error(check, "the routines of backend cpu take f32 alone");
+    const char *why = mw_routine_off_cpu((MwRoutine)instr->target, args);
+    if (why && strcmp(check->plan->backend, "cpu") == 0)
+        mw_check_error(check, "%s %s", mw_routine_info((MwRoutine)instr->target)->name, why);
     for (int i = 0; i < instr->operand_count; i++)
         if (bytes[i] > buffer_of(check, instr, i)->bytes)
             mw_check_error(check, "it reaches %lld bytes of operand %d, whose buffer has %lld",
@@ -188,7 +188,7 @@ static void check_routine(const MwCheck *check, const MwPlanInstr *instr)
         !check_signature(check, instr, info))
         return;
     check_extents(check, instr);
-    if (instr->target == MW_ROUTINE_GEMM)
+    if (mw_gemm_extras((MwRoutine)instr->target))
         check_gemm(check, instr);
 }
 

@@ -2,29 +2,11 @@
 /* A thread combines one element after another, members in order, in f32; bf16 is rounded once. */
 #include "runtime/cuda_combine.h"
 
-#include "runtime/cuda_launch.h"
+#include "runtime/cuda_element.h"
 
 #include <math.h>
 
 enum { THREADS = 256, MOST_BLOCKS = 1024 };
-
-static __device__ __forceinline__ float load(const void *from, int64_t i, int is_bf16)
-{
-    return is_bf16 ? __uint_as_float((unsigned)((const uint16_t *)from)[i] << 16)
-                   : ((const float *)from)[i];
-}
-
-/* To the nearest bf16, ties to even; NaN stays NaN. */
-static __device__ __forceinline__ void store(void *to, int64_t i, int is_bf16, float value)
-{
-    if (!is_bf16) {
-        ((float *)to)[i] = value;
-        return;
-    }
-    const unsigned bits = __float_as_uint(value);
-    ((uint16_t *)to)[i] = (uint16_t)(value != value ? (bits >> 16) | 0x40
-                                                    : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
 
 static __device__ __forceinline__ float add(int combine, float sum, float more)
 {
@@ -41,10 +23,10 @@ static __global__ void combine_floats(int is_bf16, int combine, const void *__re
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-        float sum = load(from, i, is_bf16);
+        float sum = mw_element_load(from, i, is_bf16);
         for (int m = 1; m < members; m++)
-            sum = add(combine, sum, load(from, m * count + i, is_bf16));
-        store(to, i, is_bf16, sum);
+            sum = add(combine, sum, mw_element_load(from, m * count + i, is_bf16));
+        mw_element_store(to, i, is_bf16, sum);
     }
 }
 

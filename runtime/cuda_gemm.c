@@ -2,12 +2,16 @@
 /* The routine gemm is row-major and cuBLASLt column-major, which is the transpose of each matrix:
  * C' = B' A' takes the same memory with the operands exchanged. Sums are f32 for all types.
  *
+ * So a bias along n, for the routine a number for each column, is for cuBLASLt one for each row of
+ * D, which is what its epilogues add; and gemm_sum_a, the sums of A, is its BGRADB. Its epilogues
+ * want the input of GELU in rows of a multiple of 8 elements from a multiple of 16 bytes.
+ *
  * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
 #include "runtime/cuda_gemm.h"
 
 #include "base/hash.h"
+#include "runtime/cuda_epilogue.h"
 #include "runtime/device_cuda.h"
-#include "runtime/routine.h"
 
 #include <cublasLt.h>
 #include <string.h>
@@ -15,10 +19,11 @@
 /* What the algorithm depends on. */
 typedef struct {
     int64_t ints[MW_GEMM_A_OFFSET]; /* the arguments before the offsets */
-    int64_t alignment;              /* of all matrices, in bytes; at most MOST_ALIGNED */
+    int64_t routine;                /* MwRoutine */
+    int64_t alignment;              /* of all operands, in bytes; at most MOST_ALIGNED */
 } Shape;
 
-enum { MOST_ALIGNED = 256 };
+enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16, AUX_ROW = 8 };
 
 /* Products that follow each other: steps in elements of a, b and c. */
 typedef struct {
@@ -32,6 +37,7 @@ typedef struct {
     cublasLtMatrixLayout_t layout[3];
     cublasLtMatmulAlgo_t algorithm;
     Batch outer;
+    bool has_epilogue; /* cuBLASLt makes what the routine makes besides the product */
 } Known;
 
 struct MwCudaGemm {
@@ -62,9 +68,9 @@ static MwType type_of(const int64_t *ints, int operand)
     return (MwType)ints[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE];
 }
 
-static Shape shape_of(void *const *operands, const MwKernelArg *args)
+static Shape shape_of(MwRoutine routine, void *const *operands, const MwKernelArg *args)
 {
-    Shape shape = {.alignment = MOST_ALIGNED};
+    Shape shape = {.routine = routine};
     uintptr_t bits = MOST_ALIGNED;
     for (int i = 0; i < MW_GEMM_A_OFFSET; i++)
         shape.ints[i] = args[i].i;
@@ -73,6 +79,8 @@ static Shape shape_of(void *const *operands, const MwKernelArg *args)
                               args[MW_GEMM_A_STRIDE1 + 2 * i].i;
         bits |= (uintptr_t)operands[i] | (uintptr_t)(steps * mw_type_bytes(type_of(shape.ints, i)));
     }
+    for (int i = 3; i < mw_routine_info(routine)->operand_count; i++)
+        bits |= (uintptr_t)operands[i];
     shape.alignment = (int64_t)(bits & -bits);
     return shape;
 }
@@ -151,22 +159,95 @@ static bool set_preference(cublasLtMatmulPreference_t preference, const Known *k
     return good;
 }
 
-static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, MwFault *fault)
+/* False after a fault; `status` says whether there is an algorithm. */
+static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, cublasStatus_t *status,
+                             MwFault *fault)
 {
     cublasLtMatmulPreference_t preference;
     cublasLtMatmulHeuristicResult_t found = {0};
     int count = 0;
     if (!CALL(cublasLtMatmulPreferenceCreate, &preference))
         return false;
-    const bool good =
-        set_preference(preference, known, fault) &&
-        CALL(cublasLtMatmulAlgoGetHeuristic, gemm->handle, known->product, known->layout[1],
-             known->layout[0], known->layout[2], known->layout[2], preference, 1, &found, &count);
+    const bool good = set_preference(preference, known, fault);
+    *status = cublasLtMatmulAlgoGetHeuristic(gemm->handle, known->product, known->layout[1],
+                                             known->layout[0], known->layout[2], known->layout[2],
+                                             preference, 1, &found, &count);
     cublasLtMatmulPreferenceDestroy(preference);
     known->algorithm = found.algo;
-    return good && (count > 0 ||
-                    check(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic", fault));
+    if (*status == CUBLAS_STATUS_SUCCESS && count == 0)
+        *status = CUBLAS_STATUS_NOT_SUPPORTED;
+    return good;
 }
+
+/* ---- Epilogues ---- */
+
+static cublasLtEpilogue_t epilogue_of(const MwGemmExtras *x)
+{
+    if (x->sums)
+        return x->summed ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
+    if (x->has_gelu_grad)
+        return CUBLASLT_EPILOGUE_DGELU;
+    if (!x->has_gelu)
+        return CUBLASLT_EPILOGUE_BIAS;
+    if (x->bias)
+        return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
+    return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
+}
+
+static bool set_epilogue(const Known *known, cublasLtEpilogue_t epilogue, MwFault *fault)
+{
+    return CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_EPILOGUE,
+                &epilogue, sizeof epilogue);
+}
+
+/* What changes from call to call. The heuristics look at the alignment of these too. */
+static bool set_pointers(const Known *known, void *const *operands, const MwKernelArg *args,
+                         MwFault *fault)
+{
+    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    void *vector = operands[x->bias ? x->bias : x->sums];
+    void *aux = (char *)operands[x->aux] +
+                args[MW_GEMM_C_OFFSET].i * mw_type_bytes(type_of(known->shape.ints, 2));
+    const int64_t ld = known->shape.ints[MW_GEMM_LDC];
+    if ((x->bias || x->sums) && !CALL(cublasLtMatmulDescSetAttribute, known->product,
+                                      CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector))
+        return false;
+    return !x->aux || (CALL(cublasLtMatmulDescSetAttribute, known->product,
+                            CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux) &&
+                       CALL(cublasLtMatmulDescSetAttribute, known->product,
+                            CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld));
+}
+
+/* Seeks an algorithm that makes the product and what the routine makes besides. Whatever cuBLASLt has
+ * against that, the product alone may still do. */
+static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *const *operands,
+                                 const MwKernelArg *args, MwFault *fault)
+{
+    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    cublasStatus_t status;
+    if (!mw_gemm_has_extras((MwRoutine)known->shape.routine) ||
+        (x->aux &&
+         (known->shape.alignment % AUX_ALIGNED || known->shape.ints[MW_GEMM_LDC] % AUX_ROW)))
+        return true;
+    if (!set_epilogue(known, epilogue_of(x), fault) ||
+        !set_pointers(known, operands, args, fault) ||
+        !choose_algorithm(gemm, known, &status, fault))
+        return false;
+    known->has_epilogue = status == CUBLAS_STATUS_SUCCESS;
+    return known->has_epilogue || set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault);
+}
+
+static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
+                   const MwKernelArg *args, MwFault *fault)
+{
+    cublasStatus_t status;
+    if (!choose_with_epilogue(gemm, known, operands, args, fault))
+        return false;
+    return known->has_epilogue || (choose_algorithm(gemm, known, &status, fault) &&
+                                   check(status, "cublasLtMatmulAlgoGetHeuristic", fault));
+}
+
+/* ---- What is known ---- */
 
 static void forget(Known *known)
 {
@@ -178,7 +259,8 @@ static void forget(Known *known)
     *known = (Known){0};
 }
 
-static bool learn(const MwCudaGemm *gemm, const Shape *shape, Known *known, MwFault *fault)
+static bool learn(const MwCudaGemm *gemm, const Shape *shape, Known *known, void *const *operands,
+                  const MwKernelArg *args, MwFault *fault)
 {
     Batch inner;
     known->shape = *shape;
@@ -186,7 +268,7 @@ static bool learn(const MwCudaGemm *gemm, const Shape *shape, Known *known, MwFa
     bool good = make_product(known, fault);
     for (int i = 0; good && i < 3; i++)
         good = make_layout(shape, i, &inner, &known->layout[i], fault);
-    good = good && choose_algorithm(gemm, known, fault);
+    good = good && choose(gemm, known, operands, args, fault);
     if (!good)
         forget(known);
     return good;
@@ -210,7 +292,8 @@ static Known *place_of(const MwCudaGemm *gemm, const Shape *shape)
     }
 }
 
-static const Known *look_up(MwCudaGemm *gemm, const Shape *shape, MwFault *fault)
+static const Known *look_up(MwCudaGemm *gemm, const Shape *shape, void *const *operands,
+                            const MwKernelArg *args, MwFault *fault)
 {
     Known *known = place_of(gemm, shape);
     if (known->product)
@@ -219,7 +302,7 @@ static const Known *look_up(MwCudaGemm *gemm, const Shape *shape, MwFault *fault
         forget_all(gemm);
         known = place_of(gemm, shape);
     }
-    if (!learn(gemm, shape, known, fault))
+    if (!learn(gemm, shape, known, operands, args, fault))
         return NULL;
     gemm->count++;
     return known;
@@ -227,27 +310,46 @@ static const Known *look_up(MwCudaGemm *gemm, const Shape *shape, MwFault *fault
 
 /* ---- Calls ---- */
 
-bool mw_cuda_gemm_run(MwCudaGemm *gemm, void *const *operands, const MwKernelArg *args,
-                      MwFault *fault)
+/* Product i of the loop around. */
+static bool multiply(const MwCudaGemm *gemm, const Known *known, void *const *operands,
+                     const MwKernelArg *args, int64_t i, MwFault *fault)
 {
-    const Shape shape = shape_of(operands, args);
+    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
     const float alpha = (float)args[MW_GEMM_ALPHA].f, beta = (float)args[MW_GEMM_BETA].f;
-    const Known *known = look_up(gemm, &shape, fault);
-    bool good = known != NULL;
-    for (int64_t i = 0; good && i < known->outer.count; i++) {
-        char *at[3];
-        for (int o = 0; o < 3; o++)
-            at[o] =
-                (char *)operands[o] + (args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o]) *
-                                          mw_type_bytes(type_of(shape.ints, o));
-        good =
-            CALL(cublasLtMatmul, gemm->handle, known->product, &alpha, at[1], known->layout[1],
-                 at[0], known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],
-                 &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
-    }
-    return good || mw_fault_prefix(fault, "%lld x %lld by %lld x %lld",
-                                   (long long)args[MW_GEMM_M].i, (long long)args[MW_GEMM_K].i,
-                                   (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_N].i);
+    const bool goes_to_aux = !known->has_epilogue && x->has_gelu && x->aux;
+    char *at[3];
+    for (int o = 0; o < 3; o++)
+        at[o] = (char *)operands[o == 2 && goes_to_aux ? x->aux : o] +
+                (args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o]) *
+                    mw_type_bytes(type_of(known->shape.ints, o));
+    return CALL(cublasLtMatmul, gemm->handle, known->product, &alpha, at[1], known->layout[1],
+                at[0], known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],
+                &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+}
+
+static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, const MwKernelArg *args,
+                MwFault *fault)
+{
+    const Shape shape = shape_of(routine, operands, args);
+    const Known *known = look_up(gemm, &shape, operands, args, fault);
+    if (!known || (known->has_epilogue && !set_pointers(known, operands, args, fault)))
+        return false;
+    for (int64_t i = 0; i < known->outer.count; i++)
+        if (!multiply(gemm, known, operands, args, i, fault))
+            return false;
+    if (known->has_epilogue || !mw_gemm_has_extras(routine))
+        return true;
+    mw_cuda_epilogue(routine, operands, args, gemm->stream);
+    return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
+}
+
+bool mw_cuda_gemm_run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
+                      const MwKernelArg *args, MwFault *fault)
+{
+    return run(gemm, routine, operands, args, fault) ||
+           mw_fault_prefix(fault, "%lld x %lld by %lld x %lld", (long long)args[MW_GEMM_M].i,
+                           (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_K].i,
+                           (long long)args[MW_GEMM_N].i);
 }
 
 /* ---- The library's state ---- */
@@ -259,7 +361,8 @@ static int count_products(const MwPlan *plan)
         for (int p = 0; p < plan->meshes[m].program_count; p++)
             for (int i = 0; i < plan->meshes[m].programs[p].instr_count; i++) {
                 const MwPlanInstr *instr = &plan->meshes[m].programs[p].instrs[i];
-                count += instr->kind == MW_INSTR_ROUTINE && instr->target == MW_ROUTINE_GEMM;
+                count += instr->kind == MW_INSTR_ROUTINE &&
+                         mw_gemm_extras((MwRoutine)instr->target) != NULL;
             }
     return count;
 }

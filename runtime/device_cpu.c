@@ -60,11 +60,11 @@ static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
     if (call->instr->kind == MW_INSTR_KERNEL)
         cpu->kernels[target](call->operands, call->args, mw_plan_instr_sets(cpu->plan, call->instr),
                              NULL);
-    else if (mw_routine_is_f32((MwRoutine)target, call->args))
+    else if (!mw_routine_off_cpu((MwRoutine)target, call->args))
         routines[target](call->operands, call->args);
     else
-        return mw_fault_set(fault, "%s takes f32 alone on a CPU",
-                            mw_routine_info((MwRoutine)target)->name);
+        return mw_fault_set(fault, "%s %s", mw_routine_info((MwRoutine)target)->name,
+                            mw_routine_off_cpu((MwRoutine)target, call->args));
     return true;
 }
 

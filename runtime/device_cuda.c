@@ -205,7 +205,8 @@ static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
 
 static bool run_gemm(MwDevice *device, const MwCall *call, MwFault *fault)
 {
-    return mw_cuda_gemm_run(((Cuda *)device)->gemm, call->operands, call->args, fault);
+    return mw_cuda_gemm_run(((Cuda *)device)->gemm, (MwRoutine)call->instr->target, call->operands,
+                            call->args, fault);
 }
 
 static bool run_zero(MwDevice *device, const MwCall *call, MwFault *fault)
@@ -247,7 +248,11 @@ static bool run_sdpa_grad(MwDevice *device, const MwCall *call, MwFault *fault)
 typedef bool Routine(MwDevice *device, const MwCall *call, MwFault *fault);
 
 static Routine *const routines[MW_ROUTINE_COUNT] = {
-    [MW_ROUTINE_GEMM] = run_gemm,           [MW_ROUTINE_SDPA] = run_sdpa,
+    [MW_ROUTINE_GEMM] = run_gemm,           [MW_ROUTINE_GEMM_BIAS] = run_gemm,
+    [MW_ROUTINE_GEMM_GELU] = run_gemm,      [MW_ROUTINE_GEMM_GELU_AUX] = run_gemm,
+    [MW_ROUTINE_GEMM_BIAS_GELU] = run_gemm, [MW_ROUTINE_GEMM_BIAS_GELU_AUX] = run_gemm,
+    [MW_ROUTINE_GEMM_GELU_GRAD] = run_gemm, [MW_ROUTINE_GEMM_SUM_A] = run_gemm,
+    [MW_ROUTINE_GEMM_SUM_B] = run_gemm,     [MW_ROUTINE_SDPA] = run_sdpa,
     [MW_ROUTINE_SDPA_GRAD] = run_sdpa_grad, [MW_ROUTINE_ZERO] = run_zero,
     [MW_ROUTINE_COPY] = run_copy,
 };

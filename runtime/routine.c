@@ -87,6 +87,46 @@ static bool gemm_extents(const MwKernelArg *args, int64_t *bytes)
     return true;
 }
 
+/* ---- Products with more ---- */
+
+static const MwGemmExtras extras[MW_ROUTINE_COUNT] = {
+    [MW_ROUTINE_GEMM_BIAS] = {.bias = 3},
+    [MW_ROUTINE_GEMM_GELU] = {.has_gelu = true},
+    [MW_ROUTINE_GEMM_GELU_AUX] = {.has_gelu = true, .aux = 3},
+    [MW_ROUTINE_GEMM_BIAS_GELU] = {.has_gelu = true, .bias = 3},
+    [MW_ROUTINE_GEMM_BIAS_GELU_AUX] = {.has_gelu = true, .bias = 3, .aux = 4},
+    [MW_ROUTINE_GEMM_GELU_GRAD] = {.has_gelu_grad = true, .aux = 3},
+    [MW_ROUTINE_GEMM_SUM_A] = {.sums = 3, .summed = 0},
+    [MW_ROUTINE_GEMM_SUM_B] = {.sums = 3, .summed = 1},
+};
+
+bool mw_gemm_has_extras(MwRoutine routine)
+{
+    const MwGemmExtras *x = &extras[routine];
+    return x->bias || x->sums || x->has_gelu || x->has_gelu_grad;
+}
+
+const MwGemmExtras *mw_gemm_extras(MwRoutine routine)
+{
+    return routine == MW_ROUTINE_GEMM || mw_gemm_has_extras(routine) ? &extras[routine] : NULL;
+}
+
+static bool extras_extents(const MwGemmExtras *x, const MwKernelArg *args, int64_t *bytes)
+{
+    const int64_t type_bytes = mw_type_bytes((MwType)args[MW_GEMM_C_TYPE].i);
+    if (args[MW_GEMM_BATCH0].i != 1 || args[MW_GEMM_BATCH1].i != 1)
+        return false;
+    if (x->bias)
+        bytes[x->bias] = times(type_bytes, args[MW_GEMM_N].i);
+    if (x->aux)
+        bytes[x->aux] = bytes[2];
+    if (x->sums)
+        bytes[x->sums] = times(type_bytes, args[x->summed ? MW_GEMM_N : MW_GEMM_M].i);
+    return true;
+}
+
+/* ---- Attention ---- */
+
 typedef struct {
     int64_t q, k, v;       /* strided */
     int64_t queries, keys; /* bytes of a dense tensor like q, like k */
@@ -140,12 +180,15 @@ static bool sdpa_grad_extents(const MwKernelArg *args, int64_t *bytes)
     return true;
 }
 
-bool mw_routine_is_f32(MwRoutine routine, const MwKernelArg *args)
+const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args)
 {
     const bool is_attention = routine == MW_ROUTINE_SDPA || routine == MW_ROUTINE_SDPA_GRAD;
-    if (routine == MW_ROUTINE_GEMM)
-        return args[MW_GEMM_TYPE].i == MW_F32;
-    return !is_attention || args[MW_SDPA_TYPE].i == MW_F32;
+    if (mw_gemm_has_extras(routine))
+        return "is for GPUs alone";
+    if ((routine == MW_ROUTINE_GEMM && args[MW_GEMM_TYPE].i != MW_F32) ||
+        (is_attention && args[MW_SDPA_TYPE].i != MW_F32))
+        return "takes f32 alone on a CPU";
+    return NULL;
 }
 
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
@@ -155,6 +198,16 @@ bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
     switch (routine) {
     case MW_ROUTINE_GEMM:
         good = gemm_extents(args, bytes);
+        break;
+    case MW_ROUTINE_GEMM_BIAS:
+    case MW_ROUTINE_GEMM_GELU:
+    case MW_ROUTINE_GEMM_GELU_AUX:
+    case MW_ROUTINE_GEMM_BIAS_GELU:
+    case MW_ROUTINE_GEMM_BIAS_GELU_AUX:
+    case MW_ROUTINE_GEMM_GELU_GRAD:
+    case MW_ROUTINE_GEMM_SUM_A:
+    case MW_ROUTINE_GEMM_SUM_B:
+        good = gemm_extents(args, bytes) && extras_extents(&extras[routine], args, bytes);
         break;
     case MW_ROUTINE_SDPA:
         good = sdpa_extents(args, bytes);

@@ -8,6 +8,10 @@
 #include "base/base.h"
 #include "runtime/kernel.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum {
 #define ROUTINE(id, name, accesses, ints, floats) MW_ROUTINE_##id,
 #include "runtime/routines.def"
@@ -32,8 +36,23 @@ enum { MW_ROUTINE_MAX_OPERANDS = 10 };
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
                         int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
 
-/* Whether every float that the call takes is in f32: the routines of a CPU take no other. */
-bool mw_routine_is_f32(MwRoutine routine, const MwKernelArg *args);
+/* Why a CPU cannot run the call, to follow the routine's name: "takes f32 alone on a CPU". NULL: it
+ * can. */
+const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args);
+
+/* What a routine of products makes besides the product. The product itself goes to c; or, where it is
+ * put out before gelu is taken, to aux. */
+typedef struct {
+    int bias, aux, sums; /* operands; 0: none */
+    int summed;          /* 0: sums are of a, 1: of b */
+    bool has_gelu;       /* c is gelu of the rest, and aux is put out */
+    bool has_gelu_grad;  /* c is the product times the derivative of gelu at aux */
+} MwGemmExtras;
+
+/* NULL: the routine makes no product. */
+const MwGemmExtras *mw_gemm_extras(MwRoutine routine);
+/* Whether it makes a product and more. */
+bool mw_gemm_has_extras(MwRoutine routine);
 
 /* Names of the arguments of sdpa and sdpa_grad, and of gemm, by place. */
 enum {
@@ -85,5 +104,9 @@ enum {
 /* Queries of one head that sdpa and sdpa_grad work on at a time on a CPU; the scratch holds their
  * scores. On a GPU the scratch of sdpa_grad holds a float for every row of q. */
 enum { MW_SDPA_QUERY_TILE = 64 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

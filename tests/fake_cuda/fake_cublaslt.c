@@ -8,6 +8,7 @@
 #include "tests/fake_cuda/fake.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,9 @@ struct cublasLtContext {
 
 struct FakeProduct {
     int32_t turned[2]; /* cublasOperation_t of a, b */
+    uint32_t epilogue; /* cublasLtEpilogue_t */
+    void *bias, *aux;
+    int64_t aux_ld;
 };
 
 struct FakeLayout {
@@ -107,7 +111,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *product, cublasCom
     MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
     if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    *product = made(&(struct FakeProduct){{0, 0}}, sizeof **product);
+    *product = made(&(struct FakeProduct){.epilogue = CUBLASLT_EPILOGUE_DEFAULT}, sizeof **product);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -122,8 +126,21 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
                                               const void *value, size_t bytes)
 {
     MAY_FAIL(CUBLAS_STATUS_INVALID_VALUE);
-    int32_t *to = &product->turned[attribute - CUBLASLT_MATMUL_DESC_TRANSA];
-    return set(to, sizeof *to, value, bytes);
+    switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+        return set(&product->turned[0], sizeof product->turned[0], value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        return set(&product->turned[1], sizeof product->turned[1], value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        return set(&product->epilogue, sizeof product->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        return set(&product->bias, sizeof product->bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return set(&product->aux, sizeof product->aux, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return set(&product->aux_ld, sizeof product->aux_ld, value, bytes);
+    }
+    return CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType_t type,
@@ -196,9 +213,33 @@ static bool go_together(const struct FakeProduct *product, const struct FakeLayo
            b->batches == c->batches;
 }
 
-static uint64_t types_of(const struct FakeLayout *a, const struct FakeLayout *c)
+/* And the epilogue. */
+static uint64_t types_of(const struct FakeProduct *product, const struct FakeLayout *a,
+                         const struct FakeLayout *c)
 {
-    return (uint64_t)a->type << 32 | c->type;
+    return (uint64_t)a->type << 48 | (uint64_t)c->type << 32 | product->epilogue;
+}
+
+static bool has_aux(const struct FakeProduct *product)
+{
+    return product->epilogue & 128;
+}
+
+static bool has_vector(const struct FakeProduct *product)
+{
+    return product->epilogue &
+           (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB);
+}
+
+/* What the library's documentation asks of them. */
+static bool epilogue_is_right(const struct FakeProduct *product, const struct FakeLayout *c)
+{
+    if (product->epilogue != CUBLASLT_EPILOGUE_DEFAULT && c->batches > 1)
+        return false;
+    if (has_vector(product) && !product->bias)
+        return false;
+    return !has_aux(product) || (product->aux && (uintptr_t)product->aux % 16 == 0 &&
+                                 product->aux_ld % 8 == 0 && product->aux_ld >= (int64_t)c->rows);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -211,7 +252,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     (void)handle, (void)wanted;
     *found = 0;
     const FakeFault fault = fake_fault(__func__);
-    if (fault == FAKE_FAIL || !go_together(product, a, b, c) || c != d)
+    if (fault == FAKE_FAIL || !go_together(product, a, b, c) || c != d ||
+        !epilogue_is_right(product, c))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (fault == FAKE_HANG) /* none is found */
         return CUBLAS_STATUS_SUCCESS;
@@ -222,7 +264,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     data[ALGO_N] = c->columns;
     data[ALGO_K] = k;
     data[ALGO_BATCHES] = (uint64_t)c->batches;
-    data[ALGO_TYPES] = types_of(a, c);
+    data[ALGO_TYPES] = types_of(product, a, c);
     data[ALGO_ALIGNMENT] = preference->alignment[0];
     data[ALGO_WORKSPACE] = preference->workspace;
     data[ALGO_MAGIC] = magic;
@@ -272,6 +314,71 @@ static void store(const struct FakeLayout *layout, const float *from, void *to, 
     }
 }
 
+static double gelu_inner(double x)
+{
+    return tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x));
+}
+
+static double gelu_slope(double x)
+{
+    const double t = gelu_inner(x);
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * sqrt(2 / acos(-1)) * (1 + 3 * 0.044715 * x * x);
+}
+
+static double element(cudaDataType_t type, const void *from, int64_t i)
+{
+    return type == CUDA_R_32F ? ((const float *)from)[i]
+                              : mw_bf16_to_f32(((const uint16_t *)from)[i]);
+}
+
+static void put(cudaDataType_t type, void *to, int64_t i, double value)
+{
+    if (type == CUDA_R_32F)
+        ((float *)to)[i] = (float)value;
+    else
+        ((uint16_t *)to)[i] = mw_bf16_from_f64(value);
+}
+
+/* Element i of column `column` of D, where `c` is the product. */
+static float finished(const Work *work, float c, int64_t i, int64_t column)
+{
+    const struct FakeProduct *p = &work->product;
+    const cudaDataType_t type = work->layout[2].type;
+    double x = c;
+    if (p->epilogue == CUBLASLT_EPILOGUE_DGELU)
+        return (float)(x * gelu_slope(element(type, p->aux, column * p->aux_ld + i)));
+    if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
+        x += element(type, p->bias, i);
+    if (has_aux(p))
+        put(type, p->aux, column * p->aux_ld + i, x);
+    return (float)(p->epilogue & CUBLASLT_EPILOGUE_GELU ? 0.5 * x * (1 + gelu_inner(x)) : x);
+}
+
+static void finish(const Work *work, float *c)
+{
+    const struct FakeLayout *l = &work->layout[2];
+    for (int64_t column = 0; column < (int64_t)l->columns; column++)
+        for (int64_t i = 0; i < (int64_t)l->rows; i++)
+            c[column * l->ld + i] = finished(work, c[column * l->ld + i], i, column);
+}
+
+/* Over k, of op(a) or op(b), which are m x k and k x n. */
+static void add_up(const Work *work, const float *a, const float *b)
+{
+    const struct FakeProduct *p = &work->product;
+    const bool is_a = p->epilogue == CUBLASLT_EPILOGUE_BGRADA;
+    const struct FakeLayout *l = &work->layout[is_a ? 0 : 1];
+    const bool k_is_column = is_a != (bool)p->turned[is_a ? 0 : 1];
+    const int64_t k = (int64_t)(k_is_column ? l->columns : l->rows);
+    const int64_t count = (int64_t)(k_is_column ? l->rows : l->columns);
+    for (int64_t i = 0; i < count; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < k; j++)
+            sum += (is_a ? a : b)[k_is_column ? j * l->ld + i : i * l->ld + j];
+        put(work->layout[2].type, p->bias, i, sum);
+    }
+}
+
 static bool multiply(void *state)
 {
     const Work *work = state;
@@ -285,6 +392,10 @@ static bool multiply(void *state)
                     work->product.turned[1] ? CblasTrans : CblasNoTrans, (blasint)m,
                     (blasint)l[2].columns, (blasint)k, work->alpha, a, (blasint)l[0].ld, b,
                     (blasint)l[1].ld, work->beta, c, (blasint)l[2].ld);
+        if (work->product.epilogue & (CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB))
+            add_up(work, a, b);
+        else
+            finish(work, c);
         store(&l[2], c, work->c, i);
         free(a);
         free(b);
@@ -302,7 +413,7 @@ static bool fits(const cublasLtMatmulAlgo_t *algo, const Work *work, size_t work
     return data[ALGO_MAGIC] == magic && data[ALGO_M] == m &&
            data[ALGO_N] == work->layout[2].columns && data[ALGO_K] == k &&
            data[ALGO_BATCHES] == (uint64_t)work->layout[2].batches &&
-           data[ALGO_TYPES] == types_of(&work->layout[0], &work->layout[2]) &&
+           data[ALGO_TYPES] == types_of(&work->product, &work->layout[0], &work->layout[2]) &&
            bits % data[ALGO_ALIGNMENT] == 0 && workspace_bytes >= data[ALGO_WORKSPACE];
 }
 
@@ -323,7 +434,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     (void)handle;
     MAY_FAIL(CUBLAS_STATUS_EXECUTION_FAILED);
     if (!go_together(product, a_layout, b_layout, d_layout) || c != d || c_layout != d_layout ||
-        !workspace || !fits(algo, &work, workspace_bytes))
+        !workspace || !epilogue_is_right(product, d_layout) || !fits(algo, &work, workspace_bytes))
         return CUBLAS_STATUS_INVALID_VALUE;
     fake_queue(stream, multiply, made(&work, sizeof work));
     return CUBLAS_STATUS_SUCCESS;

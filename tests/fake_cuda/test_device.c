@@ -189,6 +189,40 @@ START_TEST(other_alignment_is_another_shape)
 }
 END_TEST
 
+/* Calls of one shape with a bias each, which are in different places. */
+START_TEST(every_call_has_its_own_bias)
+{
+    enum { SIZE = 8, CALLS = 3, BYTES = SIZE * SIZE * 4 };
+    const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_GEMM_BIAS};
+    MwKernelArg args[MW_GEMM_ARGS] = {0};
+    float host[SIZE * SIZE];
+    void *operands[CALLS][4];
+    args[MW_GEMM_M].i = args[MW_GEMM_N].i = args[MW_GEMM_K].i = SIZE;
+    args[MW_GEMM_LDA].i = args[MW_GEMM_LDB].i = args[MW_GEMM_LDC].i = SIZE;
+    args[MW_GEMM_BATCH0].i = args[MW_GEMM_BATCH1].i = 1;
+    args[MW_GEMM_ALPHA].f = 1;
+    setenv("FAKE_CUDA_FAULT", "cublasLtMatmulAlgoGetHeuristic:2:fail", 1);
+    for (int c = 0; c < CALLS; c++) {
+        for (int i = 0; i < 4; i++) {
+            for (int k = 0; k < SIZE * SIZE; k++)
+                host[k] = i == 3 ? (float)c : 1;
+            operands[c][i] = memory_of(BYTES);
+            ck_assert(device->table->copy_in(device, operands[c][i], host, BYTES, &fault));
+        }
+    }
+    for (int c = 0; c < CALLS; c++) {
+        const MwCall call = {&instr, operands[c], NULL, args};
+        ck_assert_msg(device->table->run(device, &call, &fault), "%s", fault.text);
+    }
+    for (int c = 0; c < CALLS; c++) {
+        ck_assert(device->table->copy_out(device, host, operands[c][2], BYTES, &fault));
+        ck_assert(host[0] == (float)(SIZE + c) && host[SIZE * SIZE - 1] == (float)(SIZE + c));
+        for (int i = 0; i < 4; i++)
+            device->table->release(device, operands[c][i], BYTES);
+    }
+}
+END_TEST
+
 START_TEST(there_may_be_any_number_of_shapes)
 {
     for (int round = 0; round < 2; round++)
@@ -301,6 +335,7 @@ int main(void)
     tcase_add_test(tests, what_goes_on_can_end_the_wait);
     tcase_add_test(tests, an_algorithm_is_sought_once_a_shape);
     tcase_add_test(tests, other_alignment_is_another_shape);
+    tcase_add_test(tests, every_call_has_its_own_bias);
     tcase_add_test(tests, there_may_be_any_number_of_shapes);
     tcase_add_loop_test(failing, faults_name_device_call_and_cause, 0, MW_COUNT(faults));
     tcase_add_test(failing, no_gpu_is_said);

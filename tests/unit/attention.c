@@ -24,7 +24,7 @@ MwType call_type(const Call *call, int operand)
         call->routine == MW_ROUTINE_SDPA || call->routine == MW_ROUTINE_SDPA_GRAD;
     const bool is_lse = operand == 4;
     const bool is_scratch = operand == mw_routine_info(call->routine)->operand_count - 1;
-    if (call->routine == MW_ROUTINE_GEMM)
+    if (mw_gemm_extras(call->routine))
         return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
     return is_attention && !is_lse && !is_scratch ? (MwType)call->args[MW_SDPA_TYPE].i : MW_F32;
 }

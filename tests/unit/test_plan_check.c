@@ -251,7 +251,7 @@ static const struct {
     {gemm_negative, "its arguments make no sense"},
     {gemm_overflow, "its arguments make no sense"},
     {gemm_types, "its arguments make no sense"},
-    {gemm_halves, "the routines of backend cpu take f32 alone"},
+    {gemm_halves, "gemm takes f32 alone on a CPU"},
     {gemm_adds, "it adds to operand 2 without reading it"},
     {collective_axis, "program update, instruction 0 (all_reduce): axis 1 does not exist"},
     {collective_target, "there is no such instruction"},

@@ -179,6 +179,162 @@ START_TEST(gemm_is_the_product)
 }
 END_TEST
 
+/* ---- Products with more ---- */
+
+static const struct {
+    MwRoutine routine;
+    int64_t m, n, k;
+    bool trans_a, trans_b;
+    double alpha, beta;
+    int64_t pad; /* elements between rows and before the first */
+    MwType type, c_type;
+} finished[] = {
+    {MW_ROUTINE_GEMM_BIAS, 5, 7, 3, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_BIAS, 64, 33, 65, false, true, 0.5, 0, 3, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_BIAS, 9, 16, 40, true, false, 1, 0, 0, MW_BF16, MW_BF16},
+    {MW_ROUTINE_GEMM_BIAS, 9, 16, 40, true, false, 1, 0, 1, MW_BF16, MW_F32},
+    {MW_ROUTINE_GEMM_GELU, 5, 7, 3, false, false, 2, 0, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_GELU, 40, 24, 16, true, false, 1, 0, 8, MW_BF16, MW_BF16},
+    {MW_ROUTINE_GEMM_GELU_AUX, 40, 24, 16, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_GELU_AUX, 5, 7, 3, false, true, 1, 0, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_GELU_AUX, 5, 8, 3, false, true, 1, 0, 1, MW_BF16, MW_BF16},
+    {MW_ROUTINE_GEMM_BIAS_GELU, 40, 24, 16, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_BIAS_GELU, 5, 7, 3, false, true, -1, 0, 2, MW_BF16, MW_BF16},
+    {MW_ROUTINE_GEMM_BIAS_GELU_AUX, 40, 24, 16, false, false, 1, 0, 8, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_BIAS_GELU_AUX, 5, 7, 3, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_BIAS_GELU_AUX, 33, 64, 300, false, true, 0.5, 0, 0, MW_BF16, MW_BF16},
+    {MW_ROUTINE_GEMM_GELU_GRAD, 40, 24, 16, false, true, 1, 0, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_GELU_GRAD, 5, 7, 3, false, true, 1, 0, 4, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_GELU_GRAD, 33, 64, 30, true, true, 1, 0, 0, MW_BF16, MW_BF16},
+    {MW_ROUTINE_GEMM_SUM_A, 5, 7, 3, true, false, 1, 1, 0, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_SUM_A, 33, 40, 300, false, false, 1, 0, 3, MW_BF16, MW_F32},
+    {MW_ROUTINE_GEMM_SUM_B, 5, 7, 3, true, true, 1, 0, 1, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_SUM_B, 40, 33, 300, true, false, 1, 1, 0, MW_BF16, MW_F32},
+    {MW_ROUTINE_GEMM_SUM_B, 40, 33, 30, true, false, 1, 0, 0, MW_BF16, MW_BF16},
+};
+
+static Call finished_call(int index)
+{
+    const int64_t m = finished[index].m, n = finished[index].n, k = finished[index].k;
+    const int64_t pad = finished[index].pad;
+    const bool trans_a = finished[index].trans_a, trans_b = finished[index].trans_b;
+    Call call = {.routine = finished[index].routine};
+    MwKernelArg *a = call.args;
+    a[MW_GEMM_TRANS_A].i = trans_a;
+    a[MW_GEMM_TRANS_B].i = trans_b;
+    a[MW_GEMM_M].i = m;
+    a[MW_GEMM_N].i = n;
+    a[MW_GEMM_K].i = k;
+    a[MW_GEMM_LDA].i = (trans_a ? m : k) + pad;
+    a[MW_GEMM_LDB].i = (trans_b ? k : n) + pad;
+    a[MW_GEMM_LDC].i = n + pad;
+    a[MW_GEMM_BATCH0].i = a[MW_GEMM_BATCH1].i = 1;
+    a[MW_GEMM_TYPE].i = finished[index].type;
+    a[MW_GEMM_C_TYPE].i = finished[index].c_type;
+    a[MW_GEMM_A_OFFSET].i = a[MW_GEMM_B_OFFSET].i = a[MW_GEMM_C_OFFSET].i = pad;
+    a[MW_GEMM_ALPHA].f = finished[index].alpha;
+    a[MW_GEMM_BETA].f = finished[index].beta;
+    call_allocate(&call);
+    return call;
+}
+
+static double gelu_tanh(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static double gelu_tanh_slope(double x)
+{
+    const double t = tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+
+/* As check_close, where the product was rounded once before it was finished. */
+static void check_finished(const Call *call, int operand, int64_t index, double expected,
+                           double product, double scale)
+{
+    const bool rounds = call_type(call, operand) == MW_BF16;
+    check_close(call, operand, index, expected,
+                scale + (rounds ? bf16_rounding / 2e-5 * fabs(product) : 0));
+}
+
+static void check_finished_row(const Call *call, const Call *before, int64_t row)
+{
+    const MwKernelArg *args = call->args;
+    const MwGemmExtras *x = mw_gemm_extras(call->routine);
+    for (int64_t column = 0; column < args[MW_GEMM_N].i; column++) {
+        const int64_t at = args[MW_GEMM_C_OFFSET].i + row * args[MW_GEMM_LDC].i + column;
+        double size, value;
+        const double product =
+            args[MW_GEMM_ALPHA].f * gemm_reference(call, args[MW_GEMM_A_OFFSET].i,
+                                                   args[MW_GEMM_B_OFFSET].i, row, column, &size);
+        value = product + (x->bias ? call_value(before, x->bias, column) : 0);
+        if (x->has_gelu_grad)
+            value *= gelu_tanh_slope(call_value(before, x->aux, at));
+        else if (args[MW_GEMM_BETA].f != 0)
+            value += args[MW_GEMM_BETA].f * call_value(before, 2, at);
+        if (x->has_gelu && x->aux)
+            check_finished(call, x->aux, at, value, product, size);
+        check_finished(call, 2, at, x->has_gelu ? gelu_tanh(value) : value, product, size);
+    }
+}
+
+static void check_sums(const Call *call)
+{
+    const MwKernelArg *args = call->args;
+    const MwGemmExtras *x = mw_gemm_extras(call->routine);
+    const int64_t count = args[x->summed ? MW_GEMM_N : MW_GEMM_M].i;
+    const int64_t ld = args[MW_GEMM_LDA + x->summed].i;
+    const bool k_is_inner = x->summed == (args[MW_GEMM_TRANS_A + x->summed].i != 0);
+    for (int64_t i = 0; i < count && x->sums; i++) {
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < args[MW_GEMM_K].i; k++) {
+            const int64_t at =
+                args[MW_GEMM_A_OFFSET + x->summed].i + (k_is_inner ? i * ld + k : k * ld + i);
+            sum += call_value(call, x->summed, at);
+            size += fabs(call_value(call, x->summed, at));
+        }
+        check_close(call, x->sums, i, sum, size);
+    }
+}
+
+static void check_finished_call(int index)
+{
+    Call call = finished_call(index), before = finished_call(index);
+    MwFault fault = {0};
+    bool is_host;
+    const bool good = try(&call, &is_host, &fault);
+    ck_assert_msg(good == !is_host, "%s", fault.text);
+    for (int64_t row = 0; row < finished[index].m && good; row++)
+        check_finished_row(&call, &before, row);
+    if (good)
+        check_sums(&call);
+    else
+        ck_assert_msg(strstr(fault.text, " is for GPUs alone") != NULL, "%s", fault.text);
+    call_release(&call);
+    call_release(&before);
+}
+
+/* The library is asked once: it makes all, or what it would not take is not asked for. */
+START_TEST(products_are_finished)
+{
+    setenv("FAKE_CUDA_FAULT", "cublasLtMatmulAlgoGetHeuristic:2:fail", 1);
+    check_finished_call(_i);
+}
+END_TEST
+
+/* It has nothing for the whole of it, but for the product. What it is not asked for is left out. */
+START_TEST(products_are_finished_without_the_library)
+{
+    const MwGemmExtras *x = mw_gemm_extras(finished[_i].routine);
+    const bool is_odd = (finished[_i].n + finished[_i].pad) % 8 != 0 || finished[_i].pad % 8 != 0;
+    if (x->aux && is_odd)
+        return;
+    setenv("FAKE_CUDA_FAULT", "cublasLtMatmulAlgoGetHeuristic:1:hang", 1);
+    check_finished_call(_i);
+}
+END_TEST
+
 /* ---- sdpa and sdpa_grad ---- */
 
 START_TEST(sdpa_is_softmax_attention)
@@ -219,7 +375,7 @@ START_TEST(attention_in_bf16_is_for_gpus)
 }
 END_TEST
 
-/* Arguments that no call may have. */
+/* Arguments that no call may have; what is more than a product has no batches. */
 static const struct {
     int arg;
     int64_t value;
@@ -232,6 +388,17 @@ START_TEST(extents_refuse_nonsense_of_gemm)
     Call call = gemm_call(1);
     call.args[wrong_gemms[_i].arg].i = wrong_gemms[_i].value;
     ck_assert(!mw_routine_extents(MW_ROUTINE_GEMM, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
+START_TEST(extents_refuse_batches_of_more_than_products)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = finished_call(_i);
+    ck_assert(mw_routine_extents(call.routine, call.args, bytes));
+    call.args[MW_GEMM_BATCH1].i = 2;
+    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
     call_release(&call);
 }
 END_TEST
@@ -277,11 +444,14 @@ int main(void)
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, attention);
     tcase_add_loop_test(tests, gemm_is_the_product, 0, MW_COUNT(gemms));
+    tcase_add_loop_test(tests, products_are_finished, 0, MW_COUNT(finished));
+    tcase_add_loop_test(tests, products_are_finished_without_the_library, 0, MW_COUNT(finished));
     tcase_add_loop_test(attention, sdpa_is_softmax_attention, 0, ATTENTIONS);
     tcase_add_loop_test(attention, sdpa_grad_is_its_gradient, 0, ATTENTIONS);
     tcase_add_test(attention, sdpa_gives_the_same_bits_every_time);
     tcase_add_test(attention, attention_in_bf16_is_for_gpus);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_gemm, 0, MW_COUNT(wrong_gemms));
+    tcase_add_loop_test(tests, extents_refuse_batches_of_more_than_products, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_test(tests, zero_and_copy_move_bytes);
     return run_suite(suite);
