@@ -4,8 +4,7 @@
 
 /* ---- Points ---- */
 
-/* A point, when the values of its row are there; an effect of the row once, at its first column. */
-static void print_point(MwCudaNest *n, int phase)
+void mw_cuda_print_point(MwCudaNest *n, int phase)
 {
     (void)phase;
     MwPrinter *p = &n->p;
@@ -55,11 +54,11 @@ static void print_points(MwCudaNest *n)
     mw_print_open(p, "for (%s at = first; at < %lld; at += gridDim.x * %d)", n->index,
                   (long long)(n->rows * n->columns / n->width), of_block);
     if (n->turns > 1) {
-        mw_cuda_print_turns(n, -1, begin_turn, print_point);
+        mw_cuda_print_turns(n, -1, begin_turn, mw_cuda_print_point);
     } else {
         mw_cuda_print_indices(n, "at", 0, p->nest->space.dim_count, n->width);
         mw_cuda_print_values(n, MW_LEVEL_ROW);
-        mw_cuda_print_columns_at(n, -1, print_point);
+        mw_cuda_print_columns_at(n, -1, mw_cuda_print_point);
     }
     mw_print_close(p);
 }
@@ -83,7 +82,7 @@ static void print_ordered(MwCudaNest *n)
                       n->parts);
         mw_print_line(p, "    continue;");
     }
-    print_point(n, -1);
+    mw_cuda_print_point(n, -1);
     mw_print_close(p);
 }
 
@@ -166,6 +165,7 @@ static bool has_column_end(const MwCudaNest *n)
 void mw_cuda_print_nest(MwCudaNest *n)
 {
     static void (*const print[])(MwCudaNest * n) = {[MW_SPREAD_POINTS] = print_points,
+                                                    [MW_SPREAD_TILES] = mw_cuda_print_tiles,
                                                     [MW_SPREAD_ROWS] = mw_cuda_print_rows,
                                                     [MW_SPREAD_COLUMNS] = mw_cuda_print_columns,
                                                     [MW_SPREAD_ORDERED] = print_ordered};

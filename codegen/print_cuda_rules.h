@@ -2,6 +2,8 @@
 /* How a nest is spread over threads, and what the files of the CUDA printer share.
  *
  *     points    nothing is reduced: threads take points in turn, neighbours at a time where possible
+ *     tiles     points again, some of whose loads walk another dimension than the rest: a block
+ *               takes a tile of both, and those go through shared memory
  *     rows      rows are reduced: a group of threads takes a row, its threads the row's columns in
  *               turn: one thread, or some whole warps. What is summed over rows or all points too is
  *               summed by each block, then over the blocks by another function
@@ -21,7 +23,13 @@
 
 #include "codegen/print_rules.h"
 
-typedef enum { MW_SPREAD_POINTS, MW_SPREAD_ROWS, MW_SPREAD_COLUMNS, MW_SPREAD_ORDERED } MwSpread;
+typedef enum {
+    MW_SPREAD_POINTS,
+    MW_SPREAD_TILES,
+    MW_SPREAD_ROWS,
+    MW_SPREAD_COLUMNS,
+    MW_SPREAD_ORDERED
+} MwSpread;
 
 typedef struct {
     MwPrinter p;
@@ -36,6 +44,7 @@ typedef struct {
     int64_t blocks; /* of the grid */
     int64_t block_rows; /* COLUMNS: that a block takes */
     int64_t sums;       /* parts of a sum over rows that blocks leave */
+    int tile, tile_dim; /* TILES: its side; the dimension besides the innermost */
     int parts;          /* ORDERED: of the places that rows are added to; a block takes one, */
     MwRef place;        /* by the value that says where, if there are several */
     const char *index;  /* type that holds every index */
@@ -56,6 +65,9 @@ bool mw_cuda_has_columns(const MwCudaNest *n);
 /* Whether sums over rows are whole when a block has them, and nothing is left to add up. */
 bool mw_cuda_sums_at_once(const MwCudaNest *n);
 
+/* Plans tiles for a nest of points that is better off with them; false: it is not. */
+bool mw_cuda_choose_tiles(MwCudaNest *n);
+
 /* ---- Columns that one thread takes ---- */
 
 /* The indices of dimensions first .. end - 1 from `count`, the name of their common count; of the last
@@ -63,6 +75,9 @@ bool mw_cuda_sums_at_once(const MwCudaNest *n);
 void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width);
 /* Values of a level, without reductions. */
 void mw_cuda_print_values(MwCudaNest *n, MwLevel level);
+/* A point where nothing is reduced, when the values of its row are there; an effect of the row once, at
+ * its first column. */
+void mw_cuda_print_point(MwCudaNest *n, int phase);
 /* What a phase does at one column. */
 void mw_cuda_print_phase_points(MwCudaNest *n, int phase);
 /* What is done at one column, or at j .. j + width - 1, by `print`, of a phase or (-1) of all. */
@@ -74,6 +89,7 @@ void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
 
 /* ---- Functions, from after their first lines on ---- */
 
+void mw_cuda_print_tiles(MwCudaNest *n);
 void mw_cuda_print_rows(MwCudaNest *n);
 void mw_cuda_print_columns(MwCudaNest *n);
 /* What adds up what blocks left of sums over rows, and runs COLUMN code. */

@@ -345,14 +345,16 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
     n.has_end = any_instr(nest, is_end);
     n.index = is_small(nest) ? "int" : "int64_t";
     n.spread = choose_spread(&n);
-    n.width = n.spread == MW_SPREAD_ORDERED ? 1 : choose_width(&n);
+    if (n.spread == MW_SPREAD_POINTS && mw_cuda_choose_tiles(&n))
+        n.spread = MW_SPREAD_TILES;
+    n.width = n.spread == MW_SPREAD_TILES || n.spread == MW_SPREAD_ORDERED ? 1 : choose_width(&n);
     if (n.spread == MW_SPREAD_POINTS)
         spread_points(&n);
     else if (n.spread == MW_SPREAD_ROWS)
         spread_rows(&n);
     else if (n.spread == MW_SPREAD_COLUMNS)
         spread_columns(&n);
-    else
+    else if (n.spread == MW_SPREAD_ORDERED)
         spread_ordered(&n);
     place_sums(&n);
     return n;

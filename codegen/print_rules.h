@@ -20,6 +20,9 @@ typedef struct {
     /* [instrs] Loads and stores of several elements at once, which go by arrays x and y; NULL: there
      * are none. */
     const bool *is_wide;
+    /* [instrs] Of loads that go by an array b: elements from one of its rows, y, to the next;
+     * of others 0; NULL: there are none. */
+    const int *tile_pitch;
     const char *lane; /* which one of x is at hand: "[q]"; of y it is [q] */
 } MwPrinter;
 

@@ -108,6 +108,9 @@ const char *mw_print_affine(const MwPrinter *p, const MwAffine *at)
 const char *mw_print_place(const MwPrinter *p, const MwKernelInstr *instr)
 {
     MwArena *arena = p->out->arena;
+    int i = (int)(instr - p->nest->instrs.at);
+    if (p->tile_pitch && p->tile_pitch[i])
+        return mw_arena_printf(arena, "b%d[y * %d + x]", i, p->tile_pitch[i]);
     const char *at = mw_print_affine(p, &instr->at);
     int gather = mw_instr_is_effect(instr) ? 1 : 0; /* the input that moves it, if there is one */
     if (gather >= instr->input_count)

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define F32 1e-5
 #define BF16 4.1e-3 /* half a unit in the last place, and a little */
@@ -33,6 +34,15 @@ static const Case cases[] = {
     {"neg", "bf16[3, 12]", "", EXACT},
     {"neg", "bf16[3, 7]", "", EXACT},
     {"cast", "bf16[3, 40]", "type = f32", EXACT},
+    /* Tiles: whole ones and not; of halves and of bytes; batches before, between and in place of them. */
+    {"transpose", "f32[64, 96]", "perm = [1, 0]", EXACT},
+    {"transpose", "f32[3, 35, 50]", "perm = [0, 2, 1]", EXACT},
+    {"transpose", "f32[20, 3, 33]", "perm = [2, 1, 0]", EXACT},
+    {"transpose", "f32[17, 5, 3, 40]", "perm = [3, 2, 0, 1]", EXACT},
+    {"transpose", "bf16[100, 70]", "perm = [1, 0]", EXACT},
+    {"transpose", "bf16[2, 128, 64]", "perm = [2, 0, 1]", EXACT},
+    {"transpose", "bool[70, 30]", "perm = [1, 0]", EXACT},
+    {"concat", "f32[40, 20]; f32[40, 20]", "axis = 1", EXACT},
     /* Rows: by one thread, a warp, some warps, all warps of a block; kept or walked again. */
     {"softmax", "f32[70, 5]", "", F32},
     {"softmax", "f32[9, 257]", "", F32},
@@ -94,6 +104,36 @@ START_TEST(every_way_gives_the_numbers)
 }
 END_TEST
 
+static MwValueId turned_input(GraphRun *run, const char *type)
+{
+    MwAttr perm = mw_attr_ints(MW_ATTR_PERM, (int64_t[]){0, 2, 1}, 3);
+    MwValueId x = test_source(&run->test, MW_OP_INPUT, NULL, type);
+    return mw_build(run->test.graph, NULL, MW_OP_TRANSPOSE, &x, 1, &perm, 1);
+}
+
+/* A kernel with loads of either kind, of halves and not, and values of rows. */
+START_TEST(transposes_go_through_shared_memory)
+{
+    setenv("MW_SHIM_ORDER", orders[_i], 1);
+    GraphRun run = graph_run_new(graph_backend_count - 1);
+    MwGraph *graph = run.test.graph;
+    MwValueId a = turned_input(&run, "f32[2, 50, 70]"), b = turned_input(&run, "f32[2, 50, 70]");
+    MwValueId c = test_source(&run.test, MW_OP_INPUT, "c", "f32[2, 70, 50]");
+    MwValueId d = test_source(&run.test, MW_OP_INPUT, "d", "f32[70, 1]");
+    MwValueId e = turned_input(&run, "bf16[2, 50, 70]");
+    MwValueId x = mw_build_binary(graph, MW_OP_MUL, mw_build_binary(graph, MW_OP_ADD, a, c), d);
+    x = mw_build_binary(graph, MW_OP_SUB, x, b);
+    graph_run_output(&run, mw_build_binary(graph, MW_OP_ADD, x, mw_build_cast(graph, e, MW_F32)));
+    graph_run_output(&run, mw_build_unary(graph, MW_OP_NEG, e));
+    graph_run_step(&run);
+    ck_assert_double_le(graph_run_error(&run, 0), F32);
+    ck_assert_double_le(graph_run_error(&run, 1), EXACT);
+    ck_assert_ptr_nonnull(strstr(run.plan->kernel_source, "[y * 33 + x]"));
+    ck_assert_ptr_nonnull(strstr(run.plan->kernel_source, "[y * 34 + x]"));
+    graph_run_free(&run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("spread");
@@ -101,5 +141,6 @@ int main(void)
     tcase_set_timeout(tests, 120);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, every_way_gives_the_numbers, 0, ORDERS);
+    tcase_add_loop_test(tests, transposes_go_through_shared_memory, 0, ORDERS);
     return run_suite(suite);
 }
