@@ -244,7 +244,7 @@ static void build_mesh(Builder *b, int index)
     make_room(b, index, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         prepare_stage(b, s, &storage, mesh);
-    mw_storage_place(b->arena, &storage);
+    mw_storage_place(b->arena, &storage, b->target->overlaps, mw_device_bytes(b->compilation));
     build_buffers(b, &storage, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         build_stage(b, s);

@@ -125,6 +125,7 @@ static MwStorageBuffer scratch_at(int position, int64_t bytes)
     return (MwStorageBuffer){.tensor = tensor,
                              .slots = 1,
                              .begin = position,
+                             .early = position,
                              .end = position,
                              .bytes = mw_tensor_bytes(&tensor)};
 }
@@ -160,6 +161,26 @@ static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
     return true;
 }
 
+static bool is_collective(const Storage *s, int position)
+{
+    const MwUnit *unit = &s->units->units.at[s->order->unit[position]];
+    const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[0]);
+    return mw_op_info(node->op)->lowering == MW_LOWER_COLLECTIVE;
+}
+
+/* The position at which all is there that a collective of the update makes `root` of: it, or others
+ * before it, from values of the programs before. The root's own position for others. */
+static int early_position(const Storage *s, MwValueId root)
+{
+    const int position = made_at(s, root);
+    if (position < s->order->begin[MW_PHASE_UPDATE] || !is_collective(s, position))
+        return begin_of(s, root);
+    const MwNode *node = mw_legal_at(s->legal, mw_value(graph_of(s), root)->node.index);
+    const MwValueId operand = mw_legal_root(s->legal, node->operands[0]);
+    const int early = made_at(s, operand) < 0 ? position : early_position(s, operand);
+    return early < s->order->begin[MW_PHASE_UPDATE] ? early : position;
+}
+
 /* Value `root` lies in the buffer that `host` has. */
 static void share_buffer(Storage *s, MwValueId root, MwValueId host)
 {
@@ -172,11 +193,14 @@ static void share_buffer(Storage *s, MwValueId root, MwValueId host)
 
 static void give_buffer(Storage *s, MwValueId root)
 {
-    int begin = begin_of(s, root);
+    int begin = begin_of(s, root), early = early_position(s, root);
     MwStorageBuffer buffer = {.name = mw_value(graph_of(s), root)->name,
                               .tensor = *mw_value_tensor(graph_of(s), root),
                               .persistent = is_persistent(s, root),
                               .begin = begin,
+                              .early = early,
+                              .early_spans =
+                                  !s->flight->is_chain && phase_at(s, early) != phase_at(s, begin),
                               .end = (int)mw_max(begin, s->last_use[root.index]),
                               .written = made_at(s, root)};
     if (buffer.persistent)
@@ -279,6 +303,24 @@ static void keep_copied_values(Storage *s)
     }
 }
 
+/* Whether the update may leave a sum over ranks in `host`, of which nobody reads the sum over
+ * micro-batches later: that starts anew with the next step. */
+static bool is_spent(const Storage *s, MwValueId value, MwValueId host, int position)
+{
+    const MwGraph *graph = graph_of(s);
+    if (position < s->order->begin[MW_PHASE_UPDATE] || !buffer_of(s, host)->persistent ||
+        buffer_of(s, host)->written >= position || s->last_use[host.index] != position ||
+        !same_storage(s, value, host))
+        return false;
+    for (int i = 0; i < graph->assigns.count; i++) {
+        const MwAssign *assign = &graph->assigns.at[i];
+        if (mw_value_equal(mw_legal_root(s->legal, assign->value), host))
+            return mw_assign_accumulates(graph, assign) &&
+                   s->last_use[mw_legal_root(s->legal, assign->target).index] < position;
+    }
+    return false;
+}
+
 /* Whether `host` dies at `position`, where `value` is made, and its buffer may be taken over. */
 static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int position)
 {
@@ -299,8 +341,9 @@ static bool share_dying(Storage *s, const MwUnit *unit, MwValueId value, int pos
         const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->operand_count; k++) {
             MwValueId host = mw_legal_root(s->legal, node->operands[k]);
-            if (dies_for(s, value, host, position) &&
-                (reduces || unit_may_overwrite(s, value, host))) {
+            if ((reduces && buffer_of(s, host) && is_spent(s, value, host, position)) ||
+                (dies_for(s, value, host, position) &&
+                 (reduces || unit_may_overwrite(s, value, host)))) {
                 share_buffer(s, value, host);
                 return true;
             }
@@ -329,21 +372,27 @@ static void give_results(Storage *s, int position)
 
 /* ---- Offsets ---- */
 
+static bool has_own_place(const MwStorageBuffer *buffer, bool overlaps)
+{
+    return buffer->persistent || buffer->spans || (overlaps && buffer->early_spans);
+}
+
 /* What lives through the step or over tasks lies first; the rest shares what follows. */
-void mw_storage_place(MwArena *arena, MwMeshStorage *mesh)
+static void place(MwArena *arena, MwMeshStorage *mesh, bool overlaps)
 {
     int count = mesh->buffers.count, moving = 0;
     MwLifetime *lifetimes = MW_NEW(arena, MwLifetime, count);
     int64_t fixed = 0, fixed_live = 0;
     for (int i = 0; i < count; i++) {
         MwStorageBuffer *buffer = &mesh->buffers.at[i];
-        if (buffer->persistent || buffer->spans) {
+        if (has_own_place(buffer, overlaps)) {
             buffer->offset = fixed;
             fixed += buffer->slots * mw_slot_bytes(buffer->bytes);
             fixed_live += buffer->bytes * buffer->slots;
         } else {
-            lifetimes[moving++] =
-                (MwLifetime){.bytes = buffer->bytes, .begin = buffer->begin, .end = buffer->end};
+            lifetimes[moving++] = (MwLifetime){.bytes = buffer->bytes,
+                                               .begin = overlaps ? buffer->early : buffer->begin,
+                                               .end = buffer->end};
         }
     }
     int64_t bytes = mw_memory_assign(arena, lifetimes, moving, MW_BUFFER_ALIGNMENT);
@@ -351,8 +400,15 @@ void mw_storage_place(MwArena *arena, MwMeshStorage *mesh)
     mesh->arena_bytes = fixed + bytes;
     moving = 0;
     for (int i = 0; i < count; i++)
-        if (!mesh->buffers.at[i].persistent && !mesh->buffers.at[i].spans)
+        if (!has_own_place(&mesh->buffers.at[i], overlaps))
             mesh->buffers.at[i].offset = fixed + lifetimes[moving++].offset;
+}
+
+void mw_storage_place(MwArena *arena, MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes)
+{
+    place(arena, mesh, overlaps);
+    if (overlaps && limit_bytes && mesh->arena_bytes > limit_bytes)
+        place(arena, mesh, false);
 }
 
 /* Positions of the stage become those of the mesh. */
@@ -362,6 +418,7 @@ static void move_positions(Storage *s, int first_buffer)
     s->out->first_position = mesh->positions;
     for (int i = first_buffer; i < mesh->buffers.count; i++) {
         mesh->buffers.at[i].begin += mesh->positions;
+        mesh->buffers.at[i].early += mesh->positions;
         mesh->buffers.at[i].end += mesh->positions;
     }
     mesh->positions += s->order->count + 1;

@@ -7,7 +7,11 @@
  * Where all tasks of a micro-batch run one after another (a chain), a value lives from position to
  * position. Where tasks of others run between, what lives from one task to another spans them: it
  * has a place of its own, with a slot for each micro-batch in flight; and so has what is sent or
- * received, which may be on its way while tasks run, with a slot more. */
+ * received, which may be on its way while tasks run, with a slot more.
+ *
+ * A collective of the update whose operand the backward has left may run before that ends, where the
+ * device does both at once (runtime/acts.h). For that its result has its memory from then on, if there
+ * is enough. */
 #ifndef MW_CODEGEN_STORAGE_H
 #define MW_CODEGEN_STORAGE_H
 
@@ -23,7 +27,10 @@ typedef struct {
     int slots;
     int begin, end; /* positions at which and between which it is live; for the last task that uses
                        it, where it spans several */
-    int written;    /* the last position at which it gets a new value so far */
+    int early; /* the position from which on a collective may write its first value; begin where none
+                  may */
+    bool early_spans; /* other tasks run between that and `begin` */
+    int written;      /* the last position at which it gets a new value so far */
     int64_t bytes, offset;
 } MwStorageBuffer;
 
@@ -49,8 +56,9 @@ MwStorage mw_storage_plan(MwMeshStorage *mesh, const MwLegal *legal, const MwUni
 /* The buffer of so many bytes that a unit works in and nobody else sees. */
 int mw_storage_add_scratch(MwArena *arena, MwStorage *storage, const MwOrder *order, int unit,
                            int64_t bytes);
-/* Assigns offsets when all stages are there. */
-void mw_storage_place(MwArena *arena, MwMeshStorage *mesh);
+/* Assigns offsets when all stages are there. `overlaps`: collectives may come early, where no more than
+ * `limit_bytes` are needed for it (0: whatever that takes). */
+void mw_storage_place(MwArena *arena, MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes);
 
 /* The bytes of scratch that the routine of a unit of one library node needs; 0: none. */
 int64_t mw_unit_scratch_bytes(const MwLegal *legal, const MwUnit *unit);

@@ -7,7 +7,11 @@
 
 static const MwTarget targets[] = {
     {.backend = "cpu", .printer = &mw_c_printer},
-    {.backend = "cuda", .printer = &mw_cuda_printer, .takes_bf16 = true, .has_epilogues = true},
+    {.backend = "cuda",
+     .printer = &mw_cuda_printer,
+     .takes_bf16 = true,
+     .overlaps = true,
+     .has_epilogues = true},
 };
 
 const MwTarget *mw_target(const char *backend)

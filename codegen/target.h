@@ -10,6 +10,7 @@ typedef struct {
     const char *backend; /* "cpu", "cuda" */
     const MwKernelPrinter *printer;
     bool takes_bf16;    /* gemm, sdpa and sdpa_grad take operands in bf16 */
+    bool overlaps;      /* collectives run while kernels do */
     bool has_epilogues; /* gemm adds a bias and applies gelu_tanh or its gradient as it stores */
 } MwTarget;
 

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order of a step: of gpt, split over the batch, gradients are summed over the devices while the
+ * backward goes on, where the device does both at once, and after it where it does not. */
+#include "runtime/acts.h"
+
+#include "codegen/plan_build.h"
+#include "codegen/storage.h"
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+static MwArena *arena;
+
+static MwPlan *plan_gpt(int micro_batches, const char *backend)
+{
+    static const MwDefine defines[] = {{"layers", "4"}, {"batch", "32"},  {"seq", "64"},
+                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
+    MwDiags *diags = mw_diags_new(arena);
+    MwCluster cluster = test_cluster(2);
+    cluster.backend = backend;
+    MwCompilation compilation = {.arena = arena, .cluster = &cluster};
+    compilation.options = (MwCompileOptions){.stages = 1, .micro_batches = micro_batches};
+    ck_assert(mw_mesh_parse("2", &compilation.options.mesh));
+    compilation.graph =
+        mw_graph_load(arena, mw_interner_new(arena), SOURCE_ROOT "/models/gpt.graph", defines,
+                      MW_COUNT(defines), diags);
+    MwPipelineOptions pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
+    bool good = compilation.graph && mw_pipeline_run(&compilation, &pipeline, diags);
+    MwPlan *plan = good ? mw_plan_build(&compilation, "gpt.graph", diags) : NULL;
+    good = plan && mw_plan_check(plan, diags);
+    mw_diags_print(diags, stderr);
+    ck_assert(good);
+    return plan;
+}
+
+static MwActs acts_of(const MwPlan *plan, MwQueue collectives)
+{
+    const MwTraffic traffic = mw_traffic(arena, plan, &plan->meshes[0]);
+    return mw_acts(arena, &plan->meshes[0], &traffic, collectives);
+}
+
+static const MwPlanInstr *instr_of(const MwPlanMesh *mesh, const MwAct *act)
+{
+    return &mesh->programs[mesh->tasks[act->task].program].instrs[act->instr];
+}
+
+/* Sums over the devices in the update: those of gradients, and of the loss. */
+static bool is_sum(const MwPlanMesh *mesh, const MwAct *act)
+{
+    return act->kind == MW_ACT_INSTR && mesh->tasks[act->task].micro_batch < 0 &&
+           instr_of(mesh, act)->kind == MW_INSTR_COLLECTIVE &&
+           (instr_of(mesh, act)->target == MW_ALL_REDUCE ||
+            instr_of(mesh, act)->target == MW_REDUCE_SCATTER);
+}
+
+static bool reads(const MwPlanMesh *mesh, const MwAct *act, int buffer)
+{
+    for (int i = 0; act->kind == MW_ACT_INSTR && i < instr_of(mesh, act)->operand_count; i++)
+        if (instr_of(mesh, act)->operands[i].buffer == buffer &&
+            instr_of(mesh, act)->operands[i].access != MW_ACCESS_WRITE)
+            return true;
+    return false;
+}
+
+/* Instructions of the last backward between a sum and the first that uses it. */
+static int count_between(const MwPlanMesh *mesh, const MwActs *acts, int sum)
+{
+    const int result = instr_of(mesh, &acts->at[sum])->operands[1].buffer;
+    int count = 0;
+    for (int i = sum + 1; i < acts->count && !reads(mesh, &acts->at[i], result); i++)
+        count += acts->at[i].kind == MW_ACT_INSTR && mesh->tasks[acts->at[i].task].micro_batch >= 0;
+    return count;
+}
+
+START_TEST(gradients_are_summed_while_the_backward_goes_on)
+{
+    const int micro_batches = _i ? 4 : 1;
+    const MwPlan *plan = plan_gpt(micro_batches, "cuda");
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwActs acts = acts_of(plan, MW_QUEUE_COMMUNICATION);
+    const MwPlanProgram *backward = &mesh->programs[mesh->tasks[mesh->task_count - 2].program];
+    int sums = 0, among = 0, half = 0;
+    ck_assert(strcmp(backward->name, "backward") == 0);
+    for (int i = 0; i < acts.count; i++) {
+        const int between =
+            is_sum(mesh, &acts.at[i]) ? count_between(mesh, &acts, i) : backward->instr_count;
+        sums += is_sum(mesh, &acts.at[i]);
+        among += between > 0 && between < backward->instr_count;
+        half += between > backward->instr_count / 2 && between < backward->instr_count;
+    }
+    ck_assert_int_gt(sums, 4 * 10);
+    ck_assert_msg(among > sums * 9 / 10, "%d of %d", among, sums);
+    ck_assert_msg(half > sums / 3, "%d of %d", half, sums);
+}
+END_TEST
+
+START_TEST(where_collectives_block_the_plans_order_holds)
+{
+    const MwPlan *plan = plan_gpt(1, _i ? "cpu" : "cuda");
+    const MwActs acts = acts_of(plan, MW_QUEUE_COMPUTE);
+    ck_assert_int_eq(acts.mark_count, 0);
+    for (int i = 1; i < acts.count; i++) {
+        const MwAct *act = &acts.at[i];
+        ck_assert(act->queue == MW_QUEUE_COMPUTE && act->wait < 0 && act->mark < 0);
+        ck_assert(act->kind != MW_ACT_INSTR || act->instr == 0 ||
+                  (act[-1].task == act->task && act[-1].instr >= act->instr - 1));
+    }
+}
+END_TEST
+
+/* The buffer of a sum takes memory sooner; not where there is too little, nor where nothing comes of
+ * it. */
+START_TEST(results_of_sums_have_memory_early_if_there_is_enough)
+{
+    static const struct {
+        bool overlaps, early_spans;
+        int64_t limit_bytes, arena_bytes;
+    } cases[] = {{true, false, 0, 192},   {true, false, 192, 192}, {true, false, 191, 128},
+                 {false, false, 0, 128},  {true, true, 0, 192},    {true, true, 191, 128},
+                 {false, true, 1000, 128}};
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwMeshStorage storage = {0};
+        const MwStorageBuffer buffers[] = {
+            {.slots = 1, .begin = 0, .early = 0, .end = 2, .bytes = 128},
+            {.slots = 1, .begin = 3, .early = 3, .end = 3, .bytes = 128},
+            {.slots = 1, .begin = 4, .early = 1, .end = 5, .bytes = 64}};
+        storage.buffers.at = mw_arena_dup(arena, buffers, sizeof buffers);
+        storage.buffers.count = MW_COUNT(buffers);
+        storage.buffers.at[2].early_spans = cases[i].early_spans;
+        mw_storage_place(arena, &storage, cases[i].overlaps, cases[i].limit_bytes);
+        ck_assert_msg(storage.arena_bytes == cases[i].arena_bytes, "case %d: %lld", i,
+                      (long long)storage.arena_bytes);
+    }
+}
+END_TEST
+
+static void setup(void)
+{
+    arena = mw_arena_new();
+}
+
+static void teardown(void)
+{
+    mw_arena_free(&arena);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("acts");
+    TCase *tests = tcase_create("acts");
+    suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, gradients_are_summed_while_the_backward_goes_on, 0, 2);
+    tcase_add_loop_test(tests, where_collectives_block_the_plans_order_holds, 0, 2);
+    tcase_add_test(tests, results_of_sums_have_memory_early_if_there_is_enough);
+    return run_suite(suite);
+}
