@@ -13,6 +13,7 @@
 #include "runtime/routine.h"
 
 #include <mpi.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { PIECE_BYTES = 4 << 20, PIECES = 2 };
@@ -37,13 +38,29 @@ typedef struct {
     MwCudaGemm *gemm;
 } Cuda;
 
+/* What the GPU would have needed of the compiler. */
+static bool add_capability(int gpu, MwFault *fault)
+{
+    int major = 0, minor = 0;
+    const size_t length = strlen(fault->text);
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu) == cudaSuccess &&
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu) == cudaSuccess)
+        snprintf(
+            fault->text + length, sizeof fault->text - length,
+            " (this GPU is of compute capability %d.%d: `meshwright compile --cuda-arch %d%d` and "
+            "the build option gpu_arch compile for it)",
+            major, minor, major, minor);
+    return false;
+}
+
 bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault)
 {
     int gpu = 0;
     if (status == cudaSuccess)
         return true;
     cudaGetDevice(&gpu);
-    return mw_fault_set(fault, "device %d: %s failed: %s", gpu, call, cudaGetErrorString(status));
+    mw_fault_set(fault, "device %d: %s failed: %s", gpu, call, cudaGetErrorString(status));
+    return status != cudaErrorNoKernelImageForDevice ? false : add_capability(gpu, fault);
 }
 
 bool mw_cuda_count(int *count, MwFault *fault)
@@ -83,11 +100,15 @@ static void *cuda_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
 {
     (void)device;
     void *memory = NULL;
-    if (!CALL(cudaMalloc, &memory, (size_t)mw_max(bytes, 1))) {
+    size_t left = 0, whole = 0;
+    if (CALL(cudaMalloc, &memory, (size_t)mw_max(bytes, 1)))
+        return memory;
+    if (cudaMemGetInfo(&left, &whole) == cudaSuccess)
+        mw_fault_prefix(fault, "cannot allocate %lld bytes where %lld of the GPU's %lld are free",
+                        (long long)bytes, (long long)left, (long long)whole);
+    else
         mw_fault_prefix(fault, "cannot allocate %lld bytes", (long long)bytes);
-        return NULL;
-    }
-    return memory;
+    return NULL;
 }
 
 static void cuda_release(MwDevice *device, void *memory, int64_t bytes)

@@ -23,6 +23,9 @@ typedef enum { FAKE_GOOD, FAKE_FAIL, FAKE_HANG, FAKE_ASYNC } FakeFault;
 /* Counts the call. */
 FakeFault fake_fault(const char *call);
 
+/* A launch was refused: cudaGetLastError says so. */
+void fake_refuse(cudaError_t error);
+
 /* Queues work: `work` is called until it is true, then `state` is freed. */
 typedef bool FakeWork(void *state);
 void fake_queue(cudaStream_t stream, FakeWork *work, void *state);

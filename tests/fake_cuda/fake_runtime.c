@@ -94,6 +94,11 @@ static cudaError_t result(cudaError_t error)
     return error;
 }
 
+void fake_refuse(cudaError_t error)
+{
+    result(error);
+}
+
 /* What a call returns that was told to fail. */
 #define MAY_FAIL(error)                                                                            \
     do {                                                                                           \
@@ -117,6 +122,8 @@ const char *cudaGetErrorString(cudaError_t error)
         return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
         return "invalid device ordinal";
+    case cudaErrorNoKernelImageForDevice:
+        return "no kernel image is available for execution on the device";
     case cudaErrorNotReady:
         return "device not ready";
     case cudaErrorLaunchFailure:
@@ -202,6 +209,14 @@ cudaError_t cudaFree(void *memory)
     for (cudaStream_t s = fake.streams; s; s = s->next)
         drain(s);
     free(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *whole)
+{
+    MAY_FAIL(cudaErrorInvalidValue);
+    *left = 12;
+    *whole = 1000;
     return cudaSuccess;
 }
 

@@ -13,11 +13,13 @@ static MwArena *arena;
 static MwDevice *device;
 static MwFault fault;
 
-/* A kernel that asks for what is not there, as a launch that is refused. */
+/* A kernel whose launch is refused. */
+static cudaError_t refusal = cudaErrorInvalidDevice;
+
 static void bad(void *const *operands, const MwKernelArg *args, int sets, void *stream)
 {
     (void)operands, (void)args, (void)sets, (void)stream;
-    cudaSetDevice(99);
+    fake_refuse(refusal);
 }
 
 static const MwKernelEntry table[] = {{"bad", bad}, {NULL, NULL}};
@@ -271,7 +273,10 @@ static const struct {
     {"cublasLtCreate:1:fail", "device 0: cublasLtCreate failed: CUBLAS_STATUS_NOT_INITIALIZED"},
     {"cudaMalloc:1:fail", "device 0: cudaMalloc failed: out of memory"},
     {"cudaMalloc:2:fail", "device 0: cudaMalloc failed: out of memory"},
-    {"cudaMalloc:3:fail", "cannot allocate 16 bytes: device 0: cudaMalloc failed: out of memory"},
+    {"cudaMalloc:3:fail", "cannot allocate 16 bytes where 12 of the GPU's 1000 are free: device 0: "
+                          "cudaMalloc failed: out of memory"},
+    {"cudaMalloc:3:fail,cudaMemGetInfo:1:fail",
+     "cannot allocate 16 bytes: device 0: cudaMalloc failed: out of memory"},
     {"cudaEventSynchronize:1:fail",
      "device 0: cudaEventSynchronize failed: unspecified launch failure"},
     {"cudaMemcpyAsync:1:fail", "device 0: cudaMemcpyAsync failed: unspecified launch failure"},
@@ -312,6 +317,17 @@ START_TEST(faults_name_device_call_and_cause)
 }
 END_TEST
 
+START_TEST(what_another_gpu_needs_is_said)
+{
+    refusal = cudaErrorNoKernelImageForDevice;
+    ck_assert(make_device() && !launch());
+    ck_assert_str_eq(fault.text,
+                     "device 0: bad failed: no kernel image is available for execution on the "
+                     "device (this GPU is of compute capability 9.0: `meshwright compile "
+                     "--cuda-arch 90` and the build option gpu_arch compile for it)");
+}
+END_TEST
+
 START_TEST(no_gpu_is_said)
 {
     setenv("FAKE_CUDA_DEVICES", "0", 1);
@@ -338,6 +354,7 @@ int main(void)
     tcase_add_test(tests, every_call_has_its_own_bias);
     tcase_add_test(tests, there_may_be_any_number_of_shapes);
     tcase_add_loop_test(failing, faults_name_device_call_and_cause, 0, MW_COUNT(faults));
+    tcase_add_test(failing, what_another_gpu_needs_is_said);
     tcase_add_test(failing, no_gpu_is_said);
     return run_suite(suite);
 }
