@@ -58,6 +58,10 @@ struct MwDevice {
      * which ends the wait. */
     bool (*idle)(void *context, MwFault *fault);
     void *idle_context;
+    /* Called before what may keep the process from calling `idle` until all that is on the device is
+     * done: waits, as `idle` lets it, until nothing there needs other ranks. NULL: nothing does. False
+     * after a fault. */
+    bool (*settle)(void *context, MwFault *fault);
 };
 
 /* The CPU of this process. `kernels` ends with a NULL name; every kernel of `plan` must be there.

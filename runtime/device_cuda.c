@@ -35,6 +35,7 @@ typedef struct {
     Piece pieces[PIECES];
     int next;      /* the piece whose turn it is */
     int64_t *step; /* pinned: what MwDevice.step is to be */
+    int steps;     /* begun */
     MwCudaGemm *gemm;
 } Cuda;
 
@@ -216,8 +217,9 @@ static bool cuda_wait(MwDevice *device, MwQueue queue, int mark, MwFault *fault)
 /* The copy reads the pinned number when its turn comes. */
 static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
 {
-    const Cuda *cuda = (Cuda *)device;
+    Cuda *cuda = (Cuda *)device;
     *cuda->step = step;
+    cuda->steps++;
     return CALL(cudaMemcpyAsync, (void *)(uintptr_t)device->step, cuda->step, sizeof step,
                 cudaMemcpyHostToDevice, cuda->stream);
 }
@@ -278,9 +280,21 @@ static Routine *const routines[MW_ROUTINE_COUNT] = {
     [MW_ROUTINE_COPY] = run_copy,
 };
 
+/* CUDA loads code to the GPU when it is first launched, and may block the host for that until the GPU
+ * has done all it has to do: for ever, where that waits for what this rank's host was yet to do. So in
+ * the first step, in which all code is launched, nothing is that needs others while it is loaded
+ * (CUDA Programming Guide, "Lazy Loading", on concurrent execution). */
+static bool settle(const Cuda *cuda, MwFault *fault)
+{
+    const MwDevice *device = &cuda->base;
+    return cuda->steps > 1 || !device->settle || device->settle(device->idle_context, fault);
+}
+
 static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
+    if (!settle(cuda, fault))
+        return false;
     return call->instr->kind == MW_INSTR_KERNEL
                ? run_kernel(cuda, call, fault)
                : routines[call->instr->target](device, call, fault);

@@ -390,6 +390,11 @@ static bool finish_calls(MwNcclLanes *lanes, MwFault *fault)
     return true;
 }
 
+bool mw_nccl_lanes_call(const MwNcclLanes *lanes)
+{
+    return lanes->called_count > 0;
+}
+
 bool mw_nccl_lanes_progress(MwNcclLanes *lanes, MwFault *fault)
 {
     return take_notes(lanes, fault) && find_ready(lanes, fault) && call_sends(lanes, fault) &&

@@ -39,6 +39,8 @@ bool mw_nccl_lanes_open(MwNcclLanes *lanes, MwFault *fault);
 bool mw_nccl_lanes_begin(MwNcclLanes *lanes, MwParcels *parcels, MwFault *fault);
 bool mw_nccl_lanes_test(MwNcclLanes *lanes, MwParcels *parcels, bool *done, MwFault *fault);
 bool mw_nccl_lanes_wait(MwNcclLanes *lanes, MwParcels *parcels, MwFault *fault);
+/* Whether NCCL was called for messages that are not queued yet. */
+bool mw_nccl_lanes_call(const MwNcclLanes *lanes);
 /* Goes on with all that has begun; never waits. */
 bool mw_nccl_lanes_progress(MwNcclLanes *lanes, MwFault *fault);
 /* When the communicators have ended. */

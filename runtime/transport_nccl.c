@@ -91,16 +91,38 @@ static bool nccl_idle(void *context, MwFault *fault)
     return mw_nccl_idle(&((Nccl *)context)->nccl, fault);
 }
 
+/* Calls that have not settled are under way too: NCCL may be at them in a thread of its own. */
+static bool nccl_settle(void *context, MwFault *fault)
+{
+    Nccl *nccl = context;
+    while (nccl->nccl.collectives.count + nccl->nccl.messages.count > 0 ||
+           mw_nccl_lanes_call(nccl->lanes))
+        if (!mw_nccl_idle(&nccl->nccl, fault))
+            return false;
+    return true;
+}
+
+/* Its code is loaded while nothing waits for other ranks. */
+static bool load_combining(Nccl *nccl, MwFault *fault)
+{
+    const char *from = nccl->stage;
+    mw_cuda_combine(MW_F32, MW_COMBINE_SUM, from, 1, 1, (char *)nccl->stage + sizeof(float),
+                    nccl->stream);
+    return mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault);
+}
+
 static void *nccl_arena(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault)
 {
     Nccl *nccl = (Nccl *)transport;
     bool needs_stage = false;
     nccl->stream = mw_device_cuda_stream(device, MW_QUEUE_COMMUNICATION);
     device->idle = nccl_idle;
+    device->settle = nccl_settle;
     device->idle_context = nccl;
     for (int a = 0; a < nccl->axis_count; a++)
         needs_stage |= nccl->groups[a].members > 1;
-    if (needs_stage && !CUDA(cudaMalloc, &nccl->stage, STAGE_BYTES))
+    if (needs_stage &&
+        (!CUDA(cudaMalloc, &nccl->stage, STAGE_BYTES) || !load_combining(nccl, fault)))
         return NULL;
     nccl->memory_bytes = bytes;
     return nccl->memory = device->table->alloc(device, bytes, fault);
@@ -400,7 +422,7 @@ static void nccl_destroy(MwTransport *transport, MwDevice *device)
 {
     Nccl *nccl = (Nccl *)transport;
     if (device)
-        device->idle = NULL;
+        device->idle = device->settle = NULL;
     mw_nccl_watch_end(&nccl->nccl, any_failed(nccl));
     mw_nccl_lanes_free(&nccl->lanes);
     if (nccl->stage)

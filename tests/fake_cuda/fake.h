@@ -37,8 +37,11 @@ bool fake_turn(cudaStream_t stream);
 /* Waits for all that is queued on the stream. Kernels, which the shim (tests/kernels/cuda_shim.h)
  * runs when they are launched, come after it. */
 void fake_drain(cudaStream_t stream);
-/* That for kernels that tests/kernels/cuda_shim.h runs. */
-void cuda_shim_before_launch(void *stream);
+/* That for kernels that tests/kernels/cuda_shim.h runs. What is launched for the first time is loaded
+ * before. */
+void cuda_shim_before_launch(const char *kernel, void *stream);
+/* Code is loaded to the GPU, for which the host is blocked until all that is queued is done. */
+void fake_load(void);
 /* Calls `idle` while fake_drain waits, until it is false: with a GPU the host would go on meanwhile. */
 void fake_while_draining(bool (*idle)(void *context), void *context);
 

@@ -32,6 +32,12 @@ struct CUevent_st {
     int users;           /* entries of streams that refer to it, and its owner */
 };
 
+typedef struct Name Name;
+struct Name {
+    const char *text;
+    const Name *next;
+};
+
 /* Like the library's, of the process. */
 static struct {
     cudaStream_t streams;
@@ -41,6 +47,7 @@ static struct {
     unsigned int turns, queries; /* whether an event is done */
     bool (*idle)(void *context);
     void *idle_context;
+    const Name *loaded; /* kernels */
 } fake;
 
 static void *allocate(size_t count, size_t bytes)
@@ -319,8 +326,30 @@ void fake_drain(cudaStream_t stream)
     }
 }
 
-void cuda_shim_before_launch(void *stream)
+void fake_load(void)
 {
+    for (cudaStream_t s = fake.streams; s; s = s->next)
+        drain(s);
+}
+
+/* Whether a kernel of that name was launched before. */
+static bool is_loaded(const char *kernel)
+{
+    const Name *name = fake.loaded;
+    while (name && strcmp(name->text, kernel) != 0)
+        name = name->next;
+    if (name)
+        return true;
+    Name *last = allocate(1, sizeof *last);
+    *last = (Name){kernel, fake.loaded};
+    fake.loaded = last;
+    return false;
+}
+
+void cuda_shim_before_launch(const char *kernel, void *stream)
+{
+    if (!is_loaded(kernel))
+        fake_load();
     fake_drain(stream);
 }
 

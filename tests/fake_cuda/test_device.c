@@ -120,6 +120,33 @@ START_TEST(others_go_on_while_it_waits)
 }
 END_TEST
 
+static bool count_settling(void *context, MwFault *trouble)
+{
+    (void)trouble;
+    ++*(int *)context;
+    return true;
+}
+
+static bool launch(void)
+{
+    const MwPlanInstr instr = {.kind = MW_INSTR_KERNEL};
+    const MwCall call = {&instr, NULL, NULL, NULL};
+    return device->table->run(device, &call, &fault);
+}
+
+START_TEST(nothing_needs_others_while_code_is_loaded)
+{
+    int calls = 0;
+    device->settle = count_settling;
+    device->idle_context = &calls;
+    refusal = cudaSuccess;
+    ck_assert(device->table->set_step(device, 1, &fault) && launch() && launch());
+    ck_assert_int_eq(calls, 2);
+    ck_assert(device->table->set_step(device, 2, &fault) && launch());
+    ck_assert_int_eq(calls, 2);
+}
+END_TEST
+
 static bool comes;
 
 static bool until_it_comes(void *state)
@@ -249,13 +276,6 @@ static bool fill(void)
     return good;
 }
 
-static bool launch(void)
-{
-    const MwPlanInstr instr = {.kind = MW_INSTR_KERNEL};
-    const MwCall call = {&instr, NULL, NULL, NULL};
-    return device->table->run(device, &call, &fault);
-}
-
 /* Calls of one function count from the first: those of cudaMalloc are for the number of the step, for
  * cuBLASLt, then for the test. */
 static const struct {
@@ -348,6 +368,7 @@ int main(void)
     tcase_add_checked_fixture(failing, setup_without, teardown);
     tcase_add_loop_test(tests, copies_are_whole, 0, MW_COUNT(lengths));
     tcase_add_test(tests, others_go_on_while_it_waits);
+    tcase_add_test(tests, nothing_needs_others_while_code_is_loaded);
     tcase_add_test(tests, what_goes_on_can_end_the_wait);
     tcase_add_test(tests, an_algorithm_is_sought_once_a_shape);
     tcase_add_test(tests, other_alignment_is_another_shape);

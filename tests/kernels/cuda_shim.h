@@ -121,7 +121,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
                 kernel arguments;                                                                  \
         }                                                                                          \
         if (cuda_shim_before_launch)                                                               \
-            cuda_shim_before_launch(stream);                                                       \
+            cuda_shim_before_launch(#kernel, stream);                                              \
         cuda_shim_launching();                                                                     \
     } while (0)
 #define MW_SHARED_BYTES(name) float4 *const name = (float4 *)cuda_shim_shared_bytes()
@@ -131,7 +131,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 #define MW_C_END
 
 /* For programs whose streams are queues: does what is queued, since launches run at once. */
-void cuda_shim_before_launch(void *stream) __attribute__((weak));
+void cuda_shim_before_launch(const char *kernel, void *stream) __attribute__((weak));
 
 void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
                       char *shared, char *shared_end);
