@@ -197,9 +197,9 @@ bool mw_nccl_idle(MwNccl *nccl, MwFault *fault)
 bool mw_nccl_idle_since(MwNccl *nccl, double since_s, const char *what, const char *label,
                         MwFault *fault)
 {
-    if (mw_nccl_now_s() - since_s > nccl->timeout_s)
-        return too_late(nccl, what, label, fault);
-    return mw_nccl_idle(nccl, fault);
+    /* A call that is late says more than a wait that is. */
+    return mw_nccl_idle(nccl, fault) &&
+           (mw_nccl_now_s() - since_s <= nccl->timeout_s || too_late(nccl, what, label, fault));
 }
 
 /* ---- Beginning and end ---- */
