@@ -18,6 +18,10 @@
 
 enum { PIECE_BYTES = 4 << 20, PIECES = 2 };
 
+/* So many calls of `run` go by between two of its events, of which the last but one is done: few enough
+ * launches for the queue of a stream (1024), which blocks the host when it is full. */
+enum { RUN_CALLS = 64, RUN_EVENTS = 2 };
+
 typedef struct {
     char *memory;     /* PIECE_BYTES, pinned */
     cudaEvent_t done; /* the last copy from or to it */
@@ -36,6 +40,8 @@ typedef struct {
     int next;      /* the piece whose turn it is */
     int64_t *step; /* pinned: what MwDevice.step is to be */
     int steps;     /* begun */
+    unsigned int run_calls;
+    cudaEvent_t ran[RUN_EVENTS]; /* of every RUN_CALLS calls, by turns */
     MwCudaGemm *gemm;
 } Cuda;
 
@@ -290,10 +296,19 @@ static bool settle(const Cuda *cuda, MwFault *fault)
     return cuda->steps > 1 || !device->settle || device->settle(device->idle_context, fault);
 }
 
+/* The host waits where it can let others go on, never for a place in the queue. */
+static bool stay_near(Cuda *cuda, MwFault *fault)
+{
+    if (!cuda->base.idle || ++cuda->run_calls % RUN_CALLS != 0)
+        return true;
+    const cudaEvent_t event = cuda->ran[cuda->run_calls / RUN_CALLS % RUN_EVENTS];
+    return wait_for(cuda, event, fault) && CALL(cudaEventRecord, event, cuda->stream);
+}
+
 static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
 {
-    const Cuda *cuda = (Cuda *)device;
-    if (!settle(cuda, fault))
+    Cuda *cuda = (Cuda *)device;
+    if (!settle(cuda, fault) || !stay_near(cuda, fault))
         return false;
     return call->instr->kind == MW_INSTR_KERNEL
                ? run_kernel(cuda, call, fault)
@@ -318,6 +333,9 @@ static void cuda_destroy(MwDevice *device)
         cudaFree((void *)(uintptr_t)device->step);
     if (cuda->reached)
         cudaEventDestroy(cuda->reached);
+    for (int i = 0; i < RUN_EVENTS; i++)
+        if (cuda->ran[i])
+            cudaEventDestroy(cuda->ran[i]);
     for (int i = 0; i < cuda->mark_count; i++)
         cudaEventDestroy(cuda->marks[i]);
     for (int i = 0; i < MW_QUEUE_COUNT; i++)
@@ -405,6 +423,9 @@ static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
         !CALL(cudaEventCreateWithFlags, &cuda->reached, cudaEventDisableTiming) ||
         !make_pieces(cuda, fault) || !make_step(cuda, fault))
         return false;
+    for (int i = 0; i < RUN_EVENTS; i++)
+        if (!CALL(cudaEventCreateWithFlags, &cuda->ran[i], cudaEventDisableTiming))
+            return false;
     cuda->gemm = mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, fault);
     return cuda->gemm != NULL;
 }

@@ -18,6 +18,7 @@ struct Entry {
 
 struct CUstream_st {
     Entry *first, **end;
+    int count;
     cudaStream_t next;
 };
 
@@ -240,8 +241,14 @@ cudaError_t cudaFreeHost(void *memory)
 
 /* ---- Streams ---- */
 
+static void drain_to(cudaStream_t stream, int most);
+
+/* A stream that is full blocks the host. */
 void fake_queue(cudaStream_t stream, FakeWork *work, void *state)
 {
+    enum { MOST_QUEUED = 1024 };
+    drain_to(stream, MOST_QUEUED - 1);
+    stream->count++;
     Entry *entry = allocate(1, sizeof *entry);
     *entry = (Entry){work, state, NULL};
     *stream->end = entry;
@@ -260,6 +267,7 @@ static bool turn_stream(cudaStream_t stream)
     if (!entry || !entry->work(entry->state))
         return false;
     stream->first = entry->next;
+    stream->count--;
     if (!stream->first)
         stream->end = &stream->first;
     free(entry->state);
@@ -302,12 +310,17 @@ bool fake_turn(cudaStream_t stream)
     return any;
 }
 
-/* As calls do that block the host. */
-static void drain(cudaStream_t stream)
+/* As calls do that block the host: until there are no more than `most` entries. */
+static void drain_to(cudaStream_t stream, int most)
 {
-    while (stream->first)
+    while (stream->count > most)
         if (!fake_turn(stream))
             sched_yield();
+}
+
+static void drain(cudaStream_t stream)
+{
+    drain_to(stream, 0);
 }
 
 void fake_while_draining(bool (*idle)(void *context), void *context)

@@ -167,6 +167,28 @@ START_TEST(what_goes_on_can_end_the_wait)
 }
 END_TEST
 
+static bool let_it_come(void *context, MwFault *trouble)
+{
+    (void)context, (void)trouble;
+    return comes = true;
+}
+
+START_TEST(others_go_on_where_the_queue_would_be_full)
+{
+    char *memory = memory_of(16);
+    void *operands[] = {memory};
+    const MwKernelArg bytes = {.i = 16};
+    const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_ZERO};
+    const MwCall call = {&instr, operands, NULL, &bytes};
+    device->idle = let_it_come;
+    fake_queue(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), until_it_comes, NULL);
+    for (int i = 0; i < 2000; i++)
+        ck_assert(device->table->run(device, &call, &fault));
+    ck_assert(comes);
+    device->table->release(device, memory, 16);
+}
+END_TEST
+
 /* ---- Products ---- */
 
 /* The product of two matrices of ones, `offset` elements from the start; all its elements are `size`. */
@@ -370,6 +392,7 @@ int main(void)
     tcase_add_test(tests, others_go_on_while_it_waits);
     tcase_add_test(tests, nothing_needs_others_while_code_is_loaded);
     tcase_add_test(tests, what_goes_on_can_end_the_wait);
+    tcase_add_test(tests, others_go_on_where_the_queue_would_be_full);
     tcase_add_test(tests, an_algorithm_is_sought_once_a_shape);
     tcase_add_test(tests, other_alignment_is_another_shape);
     tcase_add_test(tests, every_call_has_its_own_bias);
