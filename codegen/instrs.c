@@ -117,7 +117,8 @@ static int kernel_index(MwEmitter *e, const MwUnit *unit, const MwKernelDef *ker
     mw_vec_push(e->arena, &pool->kernels,
                 ((MwPlanKernel){.name = name,
                                 .operand_count = kernel->operands.count,
-                                .arg_count = kernel->args.count}));
+                                .arg_count = kernel->args.count,
+                                .takes_sets = kernel->is_flat}));
     return index;
 }
 

@@ -114,6 +114,11 @@ typedef struct {
     int64_t scratch_bytes;
     MW_VEC(MwPlanArg) args;
     MW_VEC(MwNest) nests;
+    /* It has one nest, of one dimension that all operands are walked along in step, and it makes either
+     * elements of elements or sums and maxima of all of them. The number of points is then its last
+     * argument instead of being in its text: so one text serves operands of every size, and several
+     * sets of them at once. */
+    bool is_flat;
 } MwKernelDef;
 
 /* Operand for `buffer`, a new one if it is not there yet. */
@@ -174,6 +179,9 @@ int64_t mw_space_columns(const MwSpace *space);
  * one stride; where nothing is reduced and rows mean nothing, makes all but the last dimension
  * rows; then gives every instruction its lowest level. */
 void mw_nest_finish(MwNest *nest);
+
+/* To be called when a kernel is complete: finds out whether it is flat. */
+void mw_kernel_flatten(MwKernelDef *kernel);
 
 /* Whether all that a kernel does is to store what it loads from the same place. */
 bool mw_kernel_is_idle(const MwKernelDef *kernel);

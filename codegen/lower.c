@@ -420,6 +420,7 @@ MwKernelDef *mw_lower_unit(MwLower *l, int unit)
         lower_node(l, l->unit->nodes.at[i]);
     for (int i = 0; i < l->kernel->nests.count; i++)
         mw_nest_finish(&l->kernel->nests.at[i]);
+    mw_kernel_flatten(l->kernel);
     forget_refs(l);
     return l->kernel;
 }

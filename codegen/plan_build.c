@@ -4,6 +4,7 @@
 #include "codegen/plan_build.h"
 
 #include "base/quantity.h"
+#include "codegen/group.h"
 #include "codegen/merge.h"
 #include "codegen/plan_report.h"
 #include "codegen/plan_stage.h"
@@ -107,6 +108,22 @@ static bool is_needed(MwPhase phase, const MwPlanProgram *program)
     return program->instr_count > 0 || phase == MW_PHASE_FORWARD;
 }
 
+/* Of a program of the mesh whose buffers are known: the same with fewer calls. */
+static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
+                                 const MwPlanProgram *program, bool waits)
+{
+    const MwCostModel model = mw_cost_model(b->compilation->cluster, &mesh->shape);
+    const MwWork nothing = {.kind = MW_WORK_STREAM, .type = MW_F32};
+    const MwGrouping grouping = {.buffers = mesh->buffers,
+                                 .buffer_count = mesh->buffer_count,
+                                 .kernels = b->pool->kernels.at,
+                                 .launch_s = mw_cost_work_s(&model, &nothing),
+                                 .waits = waits};
+    return mw_program_group(b->arena, &grouping, program);
+}
+
+/* Calls of the update may wait for each other; in the other programs there is communication that wants to
+ * begin early. */
 static void build_programs(const Builder *b, MwStageBuilder *s, int first_operator)
 {
     MwEmitter emitter = mw_instr_begin(s->stage->local, s->legal, s->units, &s->storage, s->kernels,
@@ -115,9 +132,11 @@ static void build_programs(const Builder *b, MwStageBuilder *s, int first_operat
         MwPlanProgram *made = &s->mesh->programs[s->mesh->program_count];
         made->name = program_name(s, (MwPhase)phase);
         emit_program(s, &emitter, first_operator, (MwPhase)phase, made);
+        *made = group_calls(b, s->mesh, made, false);
         s->program[phase] = is_needed((MwPhase)phase, made) ? s->mesh->program_count++ : -1;
     }
     emit_program(s, &emitter, first_operator, MW_PHASE_UPDATE, &s->update);
+    s->update = group_calls(b, s->mesh, &s->update, true);
 }
 
 /* One program for the updates of all stages of a mesh. */
@@ -168,7 +187,9 @@ static void lower_kernels(const Builder *b, MwStageBuilder *s)
         int64_t bytes = b->pool->printer->scratch_bytes(b->arena, kernel);
         if (bytes)
             mw_kernel_add_scratch(
-                kernel, mw_storage_add_scratch(b->arena, &s->storage, &s->order, u, bytes), bytes);
+                kernel,
+                mw_storage_add_scratch(b->arena, &s->storage, &s->order, u, bytes, kernel->is_flat),
+                bytes);
         s->kernels[u] = kernel;
     }
 }

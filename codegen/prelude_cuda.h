@@ -86,6 +86,23 @@ MW_LANES_REDUCE(mw_lanes_sum_i64, long long, v + other)
 MW_LANES_REDUCE(mw_lanes_max_f32, float, mw_max(v, other))
 MW_LANES_REDUCE(mw_lanes_max_i32, int, mw_max(v, other))
 
+/* How elements are cut into chunks that a block takes: those of several sets, such that a large GPU has
+ * enough blocks if that takes no less than `least` a chunk, a multiple of which `most` is; and, of sums,
+ * those of one set by their number alone, in at most MW_MOST_SUM_CHUNKS. */
+enum { MW_MOST_SUM_CHUNKS = 256, MW_BLOCKS_WANTED = 1024 };
+static __inline__ __host__ __device__ int mw_point_chunk(int64_t points, int least, int most)
+{
+    int chunk = most;
+    while (chunk > least && points < (int64_t)chunk * MW_BLOCKS_WANTED)
+        chunk /= 2;
+    return chunk;
+}
+static __inline__ __host__ __device__ int64_t mw_sum_chunk(int64_t points)
+{
+    const int64_t eights = (points + 8 * MW_MOST_SUM_CHUNKS - 1) / (8 * MW_MOST_SUM_CHUNKS);
+    return mw_max((int64_t)4096, eights * 8);
+}
+
 /* Neighbours that are one access, the first at a multiple of their number. */
 typedef struct __attribute__((aligned(16))) {
     float at[4];

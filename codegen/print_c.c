@@ -227,9 +227,9 @@ static void print_totals(MwPrinter *p, bool declare)
     }
 }
 
-static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nest)
+static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nest, int indent)
 {
-    MwPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = 1};
+    MwPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = indent};
     p.phases = mw_phases_plan(out->arena, kernel, nest, false);
     p.has_column_sums = nest_has(&p, mw_instr_reduces_rows);
     if (p.has_column_sums && !nest_has(&p, binds_to_rows) && mw_space_columns(&nest->space) > TILE)
@@ -246,17 +246,18 @@ static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nes
 
 /* ---- The function ---- */
 
-static void print_signature_values(MwText *text, const MwKernelDef *kernel)
+static void print_signature_values(MwPrinter *p)
 {
+    const MwKernelDef *kernel = p->kernel;
     for (int i = 0; i < kernel->operands.count; i++) {
         const MwKernelOperand *operand = &kernel->operands.at[i];
-        mw_text_printf(text, "    %s%s *restrict p%d = operands[%d];\n",
-                       operand->writes ? "" : "const ", mw_print_storage_type(operand->type), i, i);
+        mw_print_line(p, "%s%s *restrict p%d = operands[%d];", operand->writes ? "" : "const ",
+                      mw_print_storage_type(operand->type), i, i);
     }
     for (int i = 0; i < kernel->args.count; i++) {
         bool real = kernel->args.at[i].kind == MW_ARG_FLOAT;
-        mw_text_printf(text, "    const %s a%d = args[%d].%s;\n", real ? "double" : "int64_t", i, i,
-                       real ? "f" : "i");
+        mw_print_line(p, "const %s a%d = args[%d].%s;", real ? "double" : "int64_t", i, i,
+                      real ? "f" : "i");
     }
 }
 
@@ -271,13 +272,20 @@ static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
     return 0;
 }
 
+/* A flat kernel takes its sets in turn. */
 static void print_body(MwText *text, const MwKernelDef *kernel)
 {
-    mw_text_add(text, "{\n");
-    print_signature_values(text, kernel);
+    MwPrinter p = {.out = text, .kernel = kernel};
+    mw_print_open_scope(&p);
+    if (kernel->is_flat)
+        mw_print_open(&p, "for (; sets > 0; sets--, operands += %d, args += %d)",
+                      kernel->operands.count, kernel->args.count);
+    print_signature_values(&p);
     for (int i = 0; i < kernel->nests.count; i++)
-        print_nest(text, kernel, &kernel->nests.at[i]);
-    mw_text_add(text, "}\n");
+        print_nest(text, kernel, &kernel->nests.at[i], p.indent);
+    if (kernel->is_flat)
+        mw_print_close(&p);
+    mw_print_close(&p);
 }
 
 static void print_function(MwText *text, const char *name, const char *comment, const char *body)

@@ -66,10 +66,8 @@ static bool phase_reduces_rows(const MwPrinter *p, int phase)
     return false;
 }
 
-/* Columns base .. base + size of the innermost dimension, in lanes; the sums are folded after. */
-static void print_lanes(MwPrinter *p, int phase, const char *base, int64_t size)
+static void print_lanes_begin(MwPrinter *p, int phase)
 {
-    int64_t whole = size / LANES * LANES;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!p->phases.runs[phase][i] || !mw_instr_reduces_row(instr))
@@ -78,21 +76,10 @@ static void print_lanes(MwPrinter *p, int phase, const char *base, int64_t size)
         mw_print_line(p, "for (int l = 0; l < %d; l++)", LANES);
         mw_print_line(p, "    l%d[l] = %s;", i, mw_print_first_value(instr));
     }
-    if (whole) {
-        mw_print_open(p, "for (int64_t j = 0; j < %lld; j += %d)", (long long)whole, LANES);
-        mw_print_open(p, "for (int l = 0; l < %d; l++)", LANES);
-        mw_print_line(p, "const int64_t i%d = %sj + l;", mw_print_inner_dim(p), base);
-        print_points(p, phase);
-        mw_print_close(p);
-        mw_print_close(p);
-    }
-    if (size > whole) {
-        mw_print_open(p, "for (int l = 0; l < %lld; l++)", (long long)(size - whole));
-        mw_print_line(p, "const int64_t i%d = %s%lld + l;", mw_print_inner_dim(p), base,
-                      (long long)whole);
-        print_points(p, phase);
-        mw_print_close(p);
-    }
+}
+
+static void print_lanes_end(MwPrinter *p, int phase)
+{
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!p->phases.runs[phase][i] || !mw_instr_reduces_row(instr))
@@ -105,37 +92,80 @@ static void print_lanes(MwPrinter *p, int phase, const char *base, int64_t size)
     }
 }
 
+/* Columns of the innermost dimension from `base` on, in lanes, which are folded after: `whole` of them,
+ * a multiple of LANES, then `rest`, fewer than LANES; NULL: none. */
+static void print_lanes(MwPrinter *p, int phase, const char *base, const char *whole,
+                        const char *rest)
+{
+    print_lanes_begin(p, phase);
+    if (whole) {
+        mw_print_open(p, "for (int64_t j = 0; j < %s; j += %d)", whole, LANES);
+        mw_print_open(p, "for (int l = 0; l < %d; l++)", LANES);
+        mw_print_line(p, "const int64_t i%d = %sj + l;", mw_print_inner_dim(p), base);
+        print_points(p, phase);
+        mw_print_close(p);
+        mw_print_close(p);
+    }
+    if (rest) {
+        mw_print_open(p, "for (int l = 0; l < %s; l++)", rest);
+        mw_print_line(p, "const int64_t i%d = %s%s + l;", mw_print_inner_dim(p), base,
+                      whole ? whole : "0");
+        print_points(p, phase);
+        mw_print_close(p);
+    }
+    print_lanes_end(p, phase);
+}
+
+static const char *count_text(const MwPrinter *p, int64_t count)
+{
+    return count ? mw_arena_printf(p->out->arena, "%lld", (long long)count) : NULL;
+}
+
 /* The innermost column dimension where a row is reduced: in blocks, the rest as a block of its own.
  */
 static void print_reduced_columns(MwPrinter *p, int phase)
 {
     int64_t size = p->nest->space.size[mw_print_inner_dim(p)];
-    int64_t blocks = size > BLOCK ? size / BLOCK * BLOCK : 0;
+    int64_t blocks = size > BLOCK ? size / BLOCK * BLOCK : 0, left = size - blocks;
     if (blocks) {
         mw_print_open(p, "for (int64_t b = 0; b < %lld; b += %d)", (long long)blocks, BLOCK);
-        print_lanes(p, phase, "b + ", BLOCK);
+        print_lanes(p, phase, "b + ", count_text(p, BLOCK), NULL);
         mw_print_close(p);
     }
-    if (size > blocks) {
+    if (left) {
         const char *base =
             blocks ? mw_arena_printf(p->out->arena, "%lld + ", (long long)blocks) : "";
         mw_print_open_scope(p);
-        print_lanes(p, phase, base, size - blocks);
+        print_lanes(p, phase, base, count_text(p, left / LANES * LANES),
+                    count_text(p, left % LANES));
         mw_print_close(p);
     }
 }
 
+/* The same in the same order, for any number of columns. */
+static void print_flat_columns(MwPrinter *p, int phase)
+{
+    const char *size = mw_print_size(p, mw_print_inner_dim(p));
+    mw_print_open(p, "for (int64_t b = 0; b < %s; b += %d)", size, BLOCK);
+    mw_print_line(p, "const int64_t left = mw_min(%s - b, (int64_t)%d);", size, BLOCK);
+    mw_print_line(p, "const int64_t whole = left / %d * %d;", LANES, LANES);
+    print_lanes(p, phase, "b + ", "whole", "left - whole");
+    mw_print_close(p);
+}
+
 void mw_print_open_dim(MwPrinter *p, int d)
 {
-    mw_print_open(p, "for (int64_t i%d = 0; i%d < %lld; i%d++)", d, d,
-                  (long long)p->nest->space.size[d], d);
+    mw_print_open(p, "for (int64_t i%d = 0; i%d < %s; i%d++)", d, d, mw_print_size(p, d), d);
 }
 
 static void print_inner_columns(MwPrinter *p, int phase)
 {
     int d = mw_print_inner_dim(p);
     if (phase_reduces_rows(p, phase)) {
-        print_reduced_columns(p, phase);
+        if (p->kernel->is_flat)
+            print_flat_columns(p, phase);
+        else
+            print_reduced_columns(p, phase);
         return;
     }
     if (p->tile)

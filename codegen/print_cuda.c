@@ -99,6 +99,11 @@ static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
 static void print_body(MwText *text, const MwKernelDef *kernel)
 {
     MwCudaNest *nests = MW_NEW(text->arena, MwCudaNest, kernel->nests.count);
+    if (kernel->is_flat) {
+        nests[0] = mw_cuda_nest(text, kernel, &kernel->nests.at[0], 0);
+        mw_cuda_print_flat(&nests[0]);
+        return;
+    }
     for (int i = 0; i < kernel->nests.count; i++) {
         nests[i] = mw_cuda_nest(text, kernel, &kernel->nests.at[i], i);
         mw_cuda_print_nest(&nests[i]);

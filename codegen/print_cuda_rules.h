@@ -12,6 +12,7 @@
  *               have the same columns
  *     ordered   rows are added to places in their order: a thread takes a column, and of its rows
  *               those that are added to its part of the places
+ *     flat      of a flat kernel: blocks take chunks of the points of all sets
  *
  * Names in the text, besides those of print_rules.h: s the address of an argument that changes from
  * step to step; x and y neighbouring elements of a load or store, which lanes q make one by one; f what
@@ -28,7 +29,8 @@ typedef enum {
     MW_SPREAD_TILES,
     MW_SPREAD_ROWS,
     MW_SPREAD_COLUMNS,
-    MW_SPREAD_ORDERED
+    MW_SPREAD_ORDERED,
+    MW_SPREAD_FLAT
 } MwSpread;
 
 typedef struct {
@@ -51,8 +53,8 @@ typedef struct {
     const char *kept;   /* where, in the arrays of a thread, its columns are */
     bool has_totals;    /* TOTAL_SUM or TOTAL_MAX */
     bool has_end;       /* TOTAL code, or effects of UNIFORM code */
-    /* [instrs] Of a sum over rows or all points: where what blocks leave of it lies in the memory that
-     * the kernel works in, in floats. */
+    /* [instrs] Of a sum over rows or all points, or any of a flat kernel: where what blocks leave of it
+     * lies in the memory that the kernel works in, in floats. */
     int64_t *sums_at;
     int64_t scratch; /* floats of that memory */
 } MwCudaNest;
@@ -109,6 +111,8 @@ typedef struct {
 } MwCudaSum;
 void mw_cuda_print_sum(MwCudaNest *n, int i, const MwCudaSum *sum);
 
+/* All functions of a flat kernel, "@" standing for its name. */
+void mw_cuda_print_flat(MwCudaNest *n);
 /* The `__global__` functions of a nest, "@" standing for the name of the kernel, and their launches. */
 void mw_cuda_print_nest(MwCudaNest *n);
 void mw_cuda_print_launches(MwCudaNest *n);

@@ -22,7 +22,8 @@ enum {
     MOST_THREAD_ROWS = 64, /* that a thread sums in the type of their elements */
     PART_ROWS = 64,        /* for each part of the places that rows are added to, */
     MOST_PARTS = 64,
-    ALIGNED = 64, /* floats: where what blocks leave begins */
+    SUM_CHUNKS = 256, /* of a set of a flat kernel: MW_MOST_SUM_CHUNKS of prelude_cuda.h */
+    ALIGNED = 64,     /* floats: where what blocks leave begins */
 };
 
 /* ---- The plan of a nest ---- */
@@ -112,7 +113,7 @@ static bool takes_eight(const MwCudaNest *n)
             return false;
         gains |= streams;
     }
-    return gains && nest->space.size[nest->space.dim_count - 1] % 8 == 0;
+    return gains;
 }
 
 /* Neighbours at a time, if that makes every access of columns wide or the same for them. */
@@ -123,7 +124,7 @@ static int choose_width(MwCudaNest *n)
     bool gains = false;
     if (!mw_cuda_has_columns(n) || nest->space.size[nest->space.dim_count - 1] % 4)
         return 1;
-    int width = takes_eight(n) ? 8 : 4;
+    int width = takes_eight(n) && nest->space.size[nest->space.dim_count - 1] % 8 == 0 ? 8 : 4;
     for (int i = 0; i < nest->instrs.count; i++) {
         is_wide[i] = is_wide_access(nest, &nest->instrs.at[i], width);
         gains |= is_wide[i];
@@ -302,6 +303,21 @@ static void spread_ordered(MwCudaNest *n)
         n->spread = MW_SPREAD_ROWS;
 }
 
+/* Every buffer begins at a multiple of 16 bytes, and every access of points with its buffer. */
+static void spread_flat(MwCudaNest *n)
+{
+    const MwNest *nest = n->p.nest;
+    bool *is_wide = MW_NEW(n->p.out->arena, bool, nest->instrs.count);
+    for (int i = 0; i < nest->instrs.count; i++)
+        is_wide[i] = is_point_access(&nest->instrs.at[i]);
+    n->p.is_wide = is_wide;
+    n->width = takes_eight(n) ? 8 : 4;
+    n->turns = choose_turns(n);
+    n->threads = MW_POINT_THREADS;
+    n->blocks = SUM_CHUNKS;
+    n->index = "int";
+}
+
 /* A number per column for every part of a sum over rows, and one (of 8 bytes at most) for every block of
  * a total. */
 static void place_sums(MwCudaNest *n)
@@ -313,7 +329,8 @@ static void place_sums(MwCudaNest *n)
         n->sums_at[i] = n->scratch;
         if (mw_instr_reduces_rows(instr) && !mw_cuda_sums_at_once(n))
             n->scratch += mw_ceil_div(n->sums * n->columns, ALIGNED) * ALIGNED;
-        else if (mw_instr_reduces_all(instr))
+        else if (mw_instr_reduces_all(instr) ||
+                 (n->spread == MW_SPREAD_FLAT && mw_instr_reduces_row(instr)))
             n->scratch += mw_ceil_div(2 * n->blocks, ALIGNED) * ALIGNED;
     }
 }
@@ -322,6 +339,8 @@ static void place_sums(MwCudaNest *n)
 static MwSpread choose_spread(const MwCudaNest *n)
 {
     const MwNest *nest = n->p.nest;
+    if (n->p.kernel->is_flat)
+        return MW_SPREAD_FLAT;
     if (any_instr(nest, is_ordered))
         return MW_SPREAD_ORDERED;
     if (n->has_totals || any_instr(nest, mw_instr_reduces_row))
@@ -347,13 +366,17 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
     n.spread = choose_spread(&n);
     if (n.spread == MW_SPREAD_POINTS && mw_cuda_choose_tiles(&n))
         n.spread = MW_SPREAD_TILES;
-    n.width = n.spread == MW_SPREAD_TILES || n.spread == MW_SPREAD_ORDERED ? 1 : choose_width(&n);
+    if (n.spread != MW_SPREAD_FLAT)
+        n.width =
+            n.spread == MW_SPREAD_TILES || n.spread == MW_SPREAD_ORDERED ? 1 : choose_width(&n);
     if (n.spread == MW_SPREAD_POINTS)
         spread_points(&n);
     else if (n.spread == MW_SPREAD_ROWS)
         spread_rows(&n);
     else if (n.spread == MW_SPREAD_COLUMNS)
         spread_columns(&n);
+    else if (n.spread == MW_SPREAD_FLAT)
+        spread_flat(&n);
     else if (n.spread == MW_SPREAD_ORDERED)
         spread_ordered(&n);
     place_sums(&n);

@@ -41,6 +41,8 @@ const char *mw_print_wide_type(MwScalar type);
 /* What a reduction starts from. */
 const char *mw_print_first_value(const MwKernelInstr *instr);
 
+/* How many points dimension d of the nest has: a number, or of a flat kernel its argument. */
+const char *mw_print_size(const MwPrinter *p, int d);
 /* "128 + a0 + i0 * 384 + i1" */
 const char *mw_print_affine(const MwPrinter *p, const MwAffine *at);
 /* The element that a load, store or add is about: "p0[...]". */

@@ -75,6 +75,14 @@ const char *mw_print_first_value(const MwKernelInstr *instr)
     return instr->type == MW_SCALAR_F32 ? "-INFINITY" : "INT32_MIN";
 }
 
+const char *mw_print_size(const MwPrinter *p, int d)
+{
+    MwArena *arena = p->out->arena;
+    if (p->kernel->is_flat)
+        return mw_arena_printf(arena, "a%d", p->kernel->args.count - 1);
+    return mw_arena_printf(arena, "%lld", (long long)p->nest->space.size[d]);
+}
+
 static const char *term(const MwPrinter *p, int64_t factor, const char *name)
 {
     if (factor == 1)

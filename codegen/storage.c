@@ -425,9 +425,16 @@ static void move_positions(Storage *s, int first_buffer)
 }
 
 int mw_storage_add_scratch(MwArena *arena, MwStorage *storage, const MwOrder *order, int unit,
-                           int64_t bytes)
+                           int64_t bytes, bool stays)
 {
-    MwStorageBuffer buffer = scratch_at(storage->first_position + order->position[unit], bytes);
+    const int position = order->position[unit];
+    MwStorageBuffer buffer = scratch_at(storage->first_position + position, bytes);
+    for (int p = 0; p < MW_PHASE_COUNT && stays; p++) {
+        if (position < order->begin[p] || position >= order->begin[p + 1])
+            continue;
+        buffer.begin = buffer.early = storage->first_position + order->begin[p];
+        buffer.end = storage->first_position + order->begin[p + 1] - 1;
+    }
     mw_vec_push(arena, &storage->mesh->buffers, buffer);
     return storage->mesh->buffers.count - 1;
 }

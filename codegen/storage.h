@@ -53,9 +53,10 @@ typedef struct {
 /* Adds the buffers of one stage; offsets are not known yet. */
 MwStorage mw_storage_plan(MwMeshStorage *mesh, const MwLegal *legal, const MwUnits *units,
                           const MwOrder *order, const MwFlight *flight);
-/* The buffer of so many bytes that a unit works in and nobody else sees. */
+/* The buffer of so many bytes that a unit works in and nobody else sees; where it `stays`, no other
+ * unit of the program uses that memory, so that nothing but what it reads says when the unit runs. */
 int mw_storage_add_scratch(MwArena *arena, MwStorage *storage, const MwOrder *order, int unit,
-                           int64_t bytes);
+                           int64_t bytes, bool stays);
 /* Assigns offsets when all stages are there. `overlaps`: collectives may come early, where no more than
  * `limit_bytes` are needed for it (0: whatever that takes). */
 void mw_storage_place(MwArena *arena, MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes);

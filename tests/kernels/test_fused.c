@@ -335,6 +335,47 @@ START_TEST(boundaries_inside_a_dimension_may_differ)
 }
 END_TEST
 
+/* Sizes of tensors that are chunks of several kinds: fewer elements than four, a rest behind fours, a
+ * chunk and one element of the next, and (of sums) so many that chunks are larger. */
+static int64_t size_of_set(int set)
+{
+    static const int64_t sizes[] = {2, 3, 4, 5, 1023, 1024, 1025, 4099, 1200007};
+    return set < MW_COUNT(sizes) ? sizes[set] : 2 + set * 37 % 131;
+}
+
+/* More sets than one launch takes, and what each gives: an element of every element and a scalar, or the
+ * sum of all squares. */
+static void add_sets(GraphRun *run, bool sums)
+{
+    enum { SETS = 150 };
+    MwGraph *graph = run->test.graph;
+    MwValueId scalar = test_source(&run->test, MW_OP_INPUT, "scalar", "f32[]");
+    for (int set = 0; set < SETS; set++) {
+        char type[32];
+        snprintf(type, sizeof type, "f32[%lld]", (long long)size_of_set(set));
+        MwValueId x = test_source(&run->test, MW_OP_INPUT, NULL, type);
+        MwValueId y = mw_build_binary(graph, MW_OP_MUL, x, sums ? x : scalar);
+        graph_run_output(run, sums ? mw_build_sum(graph, y, 1, false) : y);
+        graph_run_output(run, x); /* so nothing is written where it was */
+    }
+}
+
+START_TEST(calls_on_unequal_sets_are_one)
+{
+    const bool sums = _i / graph_backend_count;
+    setenv("MW_SHIM_ORDER", sums ? "7" : "backward", 1);
+    GraphRun run = graph_run_new(_i % graph_backend_count);
+    add_sets(&run, sums);
+    graph_run_step(&run);
+    for (int o = 0; o < run.test.graph->outputs.count; o++)
+        ck_assert_double_le(graph_run_error(&run, o), TOLERANCE);
+    ck_assert_int_eq(run.plan->kernel_count, 1);
+    ck_assert_int_eq(run.plan->meshes->programs[0].instr_count, 1);
+    graph_run_free(&run);
+    unsetenv("MW_SHIM_ORDER");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fused");
@@ -344,6 +385,7 @@ int main(void)
     tcase_add_loop_test(tests, fused_code_agrees_with_the_interpreter, 0,
                         GRAPHS * graph_backend_count);
     tcase_add_loop_test(tests, what_is_written_over_was_read, 0, graph_backend_count);
+    tcase_add_loop_test(tests, calls_on_unequal_sets_are_one, 0, 2 * graph_backend_count);
     tcase_add_loop_test(tests, boundaries_inside_a_dimension_may_differ, 0, graph_backend_count);
     return run_suite(suite);
 }
