@@ -316,11 +316,37 @@ static int outside_operands(const Fusion *f, const MwUnit *merged, int a, int b)
     return count;
 }
 
+static bool is_scalar(const MwUnit *unit)
+{
+    return unit->space.points == 1;
+}
+
+static int most_operands(const MwUnit *unit)
+{
+    return is_scalar(unit) ? MW_UNIT_MAX_SCALARS : MW_UNIT_MAX_OPERANDS;
+}
+
+/* Whether b takes what units other than a make: so a would wait for them. */
+static bool waits_for_others(const Fusion *f, int a, int b)
+{
+    const MwUnit *unit = unit_at(f, b);
+    for (int i = 0; i < unit->nodes.count; i++) {
+        const MwNode *node = mw_legal_at(f->legal, unit->nodes.at[i]);
+        for (int k = 0; k < node->operand_count; k++) {
+            int maker = f->out->unit_of[producer_of(f->legal, node, k)];
+            if (maker >= 0 && maker != a && maker != b)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Merges b into a, b's nodes running at `level` of a; changes nothing where that does not work. */
 static bool merge_at(Fusion *f, int a, int b, MwLevel level)
 {
     MwUnit *into = unit_at(f, a), *from = unit_at(f, b);
-    if (!spaces_allow(into, from, level) || !results_allow(f, from, level))
+    if (!spaces_allow(into, from, level) || !results_allow(f, from, level) ||
+        (level == MW_LEVEL_TOTAL && waits_for_others(f, a, b)))
         return false;
     MwUnit merged = *into;
     merged.space.columns = (int64_t)mw_max(into->space.columns, from->space.columns);
@@ -330,7 +356,7 @@ static bool merge_at(Fusion *f, int a, int b, MwLevel level)
             return false;
     relevel(f, from, MW_LEVEL_POINT, level);
     if (!operands_allow(f, &merged, a, b) || !sums_allow(f, &merged) ||
-        outside_operands(f, &merged, a, b) > MW_UNIT_MAX_OPERANDS) {
+        outside_operands(f, &merged, a, b) > most_operands(&merged)) {
         relevel(f, from, level, MW_LEVEL_POINT);
         return false;
     }
@@ -346,8 +372,9 @@ static bool merge_at(Fusion *f, int a, int b, MwLevel level)
 static bool can_merge_at_all(Fusion *f, int a, int b)
 {
     const MwUnit *x = unit_at(f, a), *y = unit_at(f, b);
+    int most = is_scalar(x) && is_scalar(y) ? MW_UNIT_MAX_SCALARS : MW_UNIT_MAX_NODES;
     return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && !x->space.is_alone &&
-           !y->space.is_alone && x->nodes.count + y->nodes.count <= MW_UNIT_MAX_NODES;
+           !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
 }
 
 /* Merges a and b where one of the first `level_count` ways in which their points may relate allows

@@ -286,12 +286,24 @@ static bool has_own_loops(MwOp op)
     return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT || op == MW_OP_EMBEDDING_GRAD;
 }
 
+/* What the legal form of a node takes. */
+static const MwNode *node_of_operands(const MwGraph *local, const MwNode *node)
+{
+    const MwNode *concat = mw_legal_added_elements(local, node);
+    return concat ? concat : node;
+}
+
 static void legalize_node(MwLegalizer *l, const MwNode *node)
 {
-    MwValueId *operands = mw_rewrite_operands(&l->rewrite, node);
+    const MwNode *taker = node_of_operands(l->rewrite.from, node);
+    MwValueId *operands = mw_rewrite_operands(&l->rewrite, taker);
     MwValueId *results = &l->rewrite.value[node->first_result];
     mw_rewrite_at(&l->rewrite, node);
     l->name = l->rewrite.from->values.at[node->first_result].name;
+    if (taker != node) {
+        mw_legal_add_elements(l, node, operands, taker->operand_count, results);
+        return;
+    }
     switch (mw_op_info(node->op)->lowering) {
     case MW_LOWER_CONTRACT:
         mw_legal_einsum(l, node, operands, results);
@@ -355,9 +367,10 @@ static bool *find_needed(const MwGraph *graph)
     for (int i = 0; i < graph->assigns.count; i++)
         need(graph, needed, graph->assigns.at[i].value);
     for (int n = graph->nodes.count - 1; n >= 0; n--) {
+        const MwNode *taker = node_of_operands(graph, &graph->nodes.at[n]);
         needed[n] = needed[n] || graph->nodes.at[n].op == MW_OP_SEND;
-        for (int k = 0; k < graph->nodes.at[n].operand_count && needed[n]; k++)
-            need(graph, needed, graph->nodes.at[n].operands[k]);
+        for (int k = 0; k < taker->operand_count && needed[n]; k++)
+            need(graph, needed, taker->operands[k]);
     }
     return needed;
 }

@@ -48,6 +48,10 @@ void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *ope
                         MwValueId *results);
 void mw_legal_collective(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                          MwValueId *results);
+/* The CONCAT of single elements that a REDUCE_SUM of the local graph adds up; NULL: it is none such. */
+const MwNode *mw_legal_added_elements(const MwGraph *local, const MwNode *node);
+void mw_legal_add_elements(MwLegalizer *l, const MwNode *node, const MwValueId *elements, int count,
+                           MwValueId *results);
 void mw_legal_transfer(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                        MwValueId *results);
 

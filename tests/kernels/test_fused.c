@@ -376,6 +376,30 @@ START_TEST(calls_on_unequal_sets_are_one)
 }
 END_TEST
 
+/* As a row of as many elements would be added, and by one kernel. */
+START_TEST(scalars_are_added_by_one_kernel)
+{
+    enum { SCALARS = 40 };
+    GraphRun run = graph_run_new(_i);
+    MwGraph *graph = run.test.graph;
+    const MwAttr axis = mw_attr_int(MW_ATTR_AXIS, 0);
+    MwValueId elements[SCALARS];
+    for (int i = 0; i < SCALARS; i++) {
+        MwValueId x = test_source(&run.test, MW_OP_INPUT, NULL, i % 2 ? "f32[12]" : "f32[300]");
+        MwTensor element = test_type("f32[1]");
+        graph_run_output(&run, x);
+        elements[i] = mw_build_reshape(graph, mw_build_sum(graph, x, 1, false), &element);
+    }
+    MwValueId all = mw_build(graph, NULL, MW_OP_CONCAT, elements, SCALARS, &axis, 1);
+    MwValueId sum = mw_build_sum(graph, all, 1, false);
+    graph_run_output(&run, mw_build_unary(graph, MW_OP_SIN, sum));
+    graph_run_step(&run);
+    ck_assert_double_le(graph_run_error(&run, SCALARS), TOLERANCE);
+    ck_assert_int_eq(run.plan->meshes->programs[0].instr_count, 2);
+    graph_run_free(&run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fused");
@@ -386,6 +410,7 @@ int main(void)
                         GRAPHS * graph_backend_count);
     tcase_add_loop_test(tests, what_is_written_over_was_read, 0, graph_backend_count);
     tcase_add_loop_test(tests, calls_on_unequal_sets_are_one, 0, 2 * graph_backend_count);
+    tcase_add_loop_test(tests, scalars_are_added_by_one_kernel, 0, graph_backend_count);
     tcase_add_loop_test(tests, boundaries_inside_a_dimension_may_differ, 0, graph_backend_count);
     return run_suite(suite);
 }
