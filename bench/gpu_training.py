@@ -5,6 +5,7 @@ import array
 import csv
 import json
 import math
+import os
 import random
 import re
 import shutil
@@ -57,6 +58,12 @@ def write_npy(path, rows, columns, values):
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
                      + array.array("i", values).tobytes())
+
+
+def outside():
+    """The environment for programs of others: without the libraries of a bundle (scripts/bundle_run)."""
+    outer = os.environ.get("OUTER_LD_LIBRARY_PATH")
+    return {**os.environ, **({} if outer is None else {"LD_LIBRARY_PATH": outer})}
 
 
 class Training:
@@ -126,7 +133,7 @@ class Training:
         if self.tools.is_fake:
             words += ["--device", "cpu", "--no-compile"]
         return subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
+                                stdout=subprocess.PIPE, text=True, env=outside())
 
     @staticmethod
     def torch_steps(torch, steps):
@@ -183,7 +190,7 @@ class Training:
 
 def find_torch(python):
     """The interpreter, if it has PyTorch."""
-    done = subprocess.run([python, "-c", "import torch"], capture_output=True)
+    done = subprocess.run([python, "-c", "import torch"], capture_output=True, env=outside())
     return python if done.returncode == 0 else None
 
 
