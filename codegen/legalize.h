@@ -4,9 +4,10 @@
  * What comes out is a graph again, in which
  *   - views (reshape, transpose, slice, split, broadcast, shard) are views of what is stored, never
  *     copies: `views` says which value's storage each value lies in, and how;
- *   - a contraction has two f32 operands that a GEMM can take as they lie, attention takes f32, or
- *     bf16 where the target does, whose rows it can walk, a collective works on dense blocks of its
- *     first dimension: where that was not so, copies and casts stand before or after them;
+ *   - a contraction has two operands that a GEMM can take as they lie, attention operands whose
+ *     rows it can walk, both of f32, or of bf16 where the target takes that; a collective works on
+ *     dense blocks of its first dimension: where that was not so, copies and casts stand before or
+ *     after them;
  *   - one-operand contractions are reductions of transposes, and a combination of partial
  *     log-sum-exps is written out.
  * A copy is a cast to the type that the value has. */

@@ -7,7 +7,8 @@
 typedef struct {
     MwEinsum einsum;
     MwValueId operands[2];
-    MwTensor result; /* of the GEMM */
+    MwType taken;    /* of the operands of a GEMM */
+    MwTensor result; /* of a GEMM */
     MwType type;     /* that is wanted */
 } Contraction;
 
@@ -143,7 +144,7 @@ static bool fits_gemm(const MwLegalizer *l, const Contraction *c)
 /* Makes operand k dense; tells whether that changed anything. */
 static bool densify(MwLegalizer *l, Contraction *c, int k)
 {
-    MwValueId dense = mw_legal_dense(l, c->operands[k], MW_F32);
+    MwValueId dense = mw_legal_dense(l, c->operands[k], c->taken);
     bool changed = !mw_value_equal(dense, c->operands[k]);
     c->operands[k] = dense;
     return changed;
@@ -151,8 +152,9 @@ static bool densify(MwLegalizer *l, Contraction *c, int k)
 
 static MwValueId add_einsum(MwLegalizer *l, const Contraction *c)
 {
-    MwAttr attr = mw_attr_text(MW_ATTR_EQUATION, equation_text(l, c));
-    return mw_legal_add(l, MW_OP_EINSUM, c->operands, 2, &attr, 1);
+    MwAttr attrs[] = {mw_attr_text(MW_ATTR_EQUATION, equation_text(l, c)),
+                      mw_attr_int(MW_ATTR_TYPE, c->result.type)};
+    return mw_legal_add(l, MW_OP_EINSUM, c->operands, 2, attrs, MW_COUNT(attrs));
 }
 
 /* Every tensor in the order that a GEMM can always take. */
@@ -177,12 +179,23 @@ static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
     return mw_legal_transpose(l, add_einsum(l, c), perm);
 }
 
+/* A GEMM of bf16 gives bf16 or f32, one of f32 gives f32. */
+static void choose_types(const MwLegalizer *l, Contraction *c)
+{
+    bool is_narrow = l->target->takes_bf16;
+    for (int k = 0; k < 2; k++)
+        is_narrow = is_narrow && mw_legal_tensor(l, c->operands[k])->type == MW_BF16;
+    c->taken = is_narrow ? MW_BF16 : MW_F32;
+    c->result.type = is_narrow ? c->type : MW_F32;
+}
+
 static MwValueId contract(MwLegalizer *l, Contraction *c)
 {
     if (is_element_wise(c))
         return multiply_and_sum(l, c);
+    choose_types(l, c);
     for (int k = 0; k < 2; k++)
-        c->operands[k] = mw_legal_cast(l, c->operands[k], MW_F32);
+        c->operands[k] = mw_legal_cast(l, c->operands[k], c->taken);
     int64_t left = mw_tensor_elements(mw_legal_tensor(l, c->operands[0]));
     int64_t right = mw_tensor_elements(mw_legal_tensor(l, c->operands[1]));
     int smaller = left <= right ? 0 : 1;
@@ -204,7 +217,6 @@ void mw_legal_einsum(MwLegalizer *l, const MwNode *node, const MwValueId *operan
     MW_ASSERT(mw_einsum_parse(mw_node_text(node, MW_ATTR_EQUATION), &c.einsum) == NULL);
     const MwTensor *result = &l->rewrite.from->values.at[node->first_result].tensor;
     c.result = *result;
-    c.result.type = MW_F32;
     c.type = result->type;
     for (int k = 0; k < c.einsum.operand_count; k++)
         c.operands[k] = operands[k];

@@ -28,13 +28,23 @@ class Model:
 
     def __init__(self, name, sizes, *feeds):
         self.name, self.feeds = name, feeds
+        self.options = []
         self.sizes = dict(word.split("=") for word in sizes.split())
         self.path = ROOT / "models" / f"{name}.graph"
 
+    def but(self, **changes):
+        """The same model with some attributes changed."""
+        copy = Model.__new__(Model)
+        vars(copy).update(vars(self), **changes)
+        return copy
+
+    def in_bf16(self):
+        """The same model in mixed precision."""
+        return self.but(name=f"{self.name}-bf16", options=["--precision", "bf16"])
+
     def trained(self, folder, how):
         """The same model with another train statement, in a file in `folder`."""
-        copy = Model.__new__(Model)
-        vars(copy).update(vars(self), path=folder / f"{self.name}.graph")
+        copy = self.but(path=folder / f"{self.name}.graph")
         text, count = re.subn(r"(\n  train \S+.*?) with .*?(?=\n\})", rf"\1 with {how}",
                               self.path.read_text(), flags=re.DOTALL)
         assert count == 1
@@ -50,6 +60,9 @@ class Model:
         """Arguments that feed it."""
         return [word for feed in self.feeds for word in ("--feed", feed)]
 
+
+# In mixed precision losses differ from run to run of other sums: twice what rounding does to them.
+BF16_TOLERANCE = 2e-3
 
 # Another way to train: unlike Adam's, its losses follow the size of the gradients.
 SGD = "sgd(lr = 0.1, momentum = 0.9)"
@@ -136,7 +149,8 @@ def run(ranks, *words, env=None):
 
 def make_plan(build, model, path, *options):
     """Plans a model; `options` are those of `meshwright plan`."""
-    call(build / "tools/meshwright", "plan", model.path, *model.defines(), *options, "-o", path)
+    call(build / "tools/meshwright", "plan", model.path, *model.defines(), *model.options,
+         *options, "-o", path)
     return path
 
 
