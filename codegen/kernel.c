@@ -143,10 +143,11 @@ static void merge(MwNest *nest, int d)
     space->row_dims -= d < space->row_dims;
 }
 
-static bool nest_reduces(const MwNest *nest)
+/* Whether it matters what is a row. */
+static bool nest_has_rows(const MwNest *nest)
 {
     for (int i = 0; i < nest->instrs.count; i++)
-        if (mw_instr_is_reduction(&nest->instrs.at[i]))
+        if (mw_instr_is_reduction(&nest->instrs.at[i]) || nest->instrs.at[i].op == MW_KERNEL_ADD)
             return true;
     return false;
 }
@@ -164,13 +165,13 @@ static void relevel(MwNest *nest)
 
 void mw_nest_finish(MwNest *nest)
 {
-    bool reduces = nest_reduces(nest);
-    if (!reduces)
+    bool has_rows = nest_has_rows(nest);
+    if (!has_rows)
         nest->space.row_dims = 0;
     for (int d = nest->space.dim_count - 2; d >= 0; d--)
         if (can_merge(nest, d))
             merge(nest, d);
-    if (!reduces && nest->space.dim_count) {
+    if (!has_rows && nest->space.dim_count) {
         nest->space.row_dims = nest->space.dim_count - 1;
         relevel(nest);
     }

@@ -68,7 +68,9 @@ typedef struct {
 typedef enum {
     MW_KERNEL_LOAD,  /* operand at `at`; with an input, at inputs[0] * gather_stride further */
     MW_KERNEL_STORE, /* of inputs[0] */
-    MW_KERNEL_ADD,   /* operand at `at` + inputs[1] * gather_stride: += inputs[0]; sequential */
+    /* Operand at `at` + inputs[1] * gather_stride: += inputs[0], of every row; nothing where inputs[1],
+     * of the row, is negative. The one effect of its nest, which reduces nothing. */
+    MW_KERNEL_ADD,
     MW_KERNEL_INDEX, /* the value of `at` itself */
     MW_KERNEL_ARG,   /* scalar argument `arg` */
     MW_KERNEL_EXPR,

@@ -89,12 +89,10 @@ void mw_lower_embedding_grad(MwLower *l)
     MwLayout ids = *layout_of(l, 0);
     mw_layout_repeat_inside(&ids, table->dim[1]);
     MwRef id = local_index(l, load_from(l, 0, &ids), 0, table->dim[0]);
-    const char *test =
-        mw_arena_printf(l->kernel->arena, "$0 >= 0 && $0 < %lld", (long long)table->dim[0]);
-    MwRef here = mw_lower_expr(l, MW_SCALAR_BOOL, 1, test, 1, id);
-    MwRef row = mw_lower_expr(l, MW_SCALAR_I64, 1, "$0 ? (int64_t)$1 : 0", 2, here, id);
-    MwRef value = mw_lower_expr(l, MW_SCALAR_F32, 1, "$0 ? $1 : 0", 2, here,
-                                load_from(l, 1, layout_of(l, 1)));
+    const char *entry = mw_arena_printf(l->kernel->arena, "$0 >= 0 && $0 < %lld ? (int64_t)$0 : -1",
+                                        (long long)table->dim[0]);
+    MwRef row = mw_lower_expr(l, MW_SCALAR_I64, 1, entry, 1, id);
+    MwRef value = load_from(l, 1, layout_of(l, 1));
     MwLayout column = slice_of(table, 0, 0, 1);
     mw_layout_repeat_outside(&column, mw_tensor_elements(d) / table->dim[1]);
     MwAffine at = mw_lower_affine(l, &column);

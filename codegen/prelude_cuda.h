@@ -26,6 +26,17 @@ MW_WARP_REDUCE(mw_warp_sum_i64, long long, v + other)
 MW_WARP_REDUCE(mw_warp_max_f32, float, mw_max(v, other))
 MW_WARP_REDUCE(mw_warp_max_i32, int, mw_max(v, other))
 
+/* Whether no entry of `places` before this one is the same; for all lanes of a warp. */
+MW_DEVICE bool mw_warp_is_first(const int *places, int entry)
+{
+    const int lane = (int)(threadIdx.x % 32);
+    unsigned found = 0;
+    for (int from = 0; from < entry && !found; from += 32)
+        found =
+            __ballot_sync(0xffffffffu, from + lane < entry && places[from + lane] == places[entry]);
+    return !found;
+}
+
 /* Of what `warps` warps left in `shared`, for every lane of a whole warp; `none` changes nothing. */
 #define MW_WARPS_REDUCE(name, type, of_warp, none, combined)                                       \
     MW_DEVICE type name(const type *shared, int warps)                                             \

@@ -73,18 +73,19 @@ static bool runs_in(const MwCudaNest *n, int phase, int i)
     return phase < 0 || n->p.phases.runs[phase][i];
 }
 
-static const char *element_name(const MwCudaNest *n, const MwKernelInstr *instr)
+const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr)
 {
     static const char *const names[MW_TYPE_COUNT] = {
         [MW_F32] = "f32", [MW_BF16] = "bf16", [MW_I32] = "i32", [MW_BOOL] = "bool"};
     return names[n->p.kernel->operands.at[instr->operand].type];
 }
 
+/* Additions are not among the stores: their elements move when all rows of a place are there. */
 static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
 {
     const MwPrinter *p = &n->p;
     return p->is_wide && p->is_wide[i] && runs_in(n, phase, i) &&
-           mw_instr_is_effect(&p->nest->instrs.at[i]) == stores &&
+           (p->nest->instrs.at[i].op == (stores ? MW_KERNEL_STORE : MW_KERNEL_LOAD)) &&
            (phase < 0 || !mw_phases_reads_back(&p->phases, phase, i));
 }
 
@@ -102,7 +103,7 @@ static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_tur
             mw_print_line(p, "const %s i%d = j;", n->index, mw_print_inner_dim(p));
         }
         is_open = true;
-        const char *place = mw_print_place(p, instr), *element = element_name(n, instr);
+        const char *place = mw_print_place(p, instr), *element = mw_cuda_element_name(n, instr);
         if (stores)
             mw_print_line(p, "mw_store%d_%s(&%s, y%d);", n->width, element, place, i);
         else
@@ -128,7 +129,8 @@ static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char 
         if (!is_wide_in(n, phase, i, stores))
             continue;
         if (stores)
-            mw_print_line(p, "%s y%d[%d];", stored_type(element_name(n, instr)), i, n->width);
+            mw_print_line(p, "%s y%d[%d];", stored_type(mw_cuda_element_name(n, instr)), i,
+                          n->width);
         else
             mw_print_line(p, "%s x%d%s[%d];", mw_print_scalar_type(instr->type), i, of_turns,
                           n->width);

@@ -63,29 +63,6 @@ static void print_points(MwCudaNest *n)
     mw_print_close(p);
 }
 
-/* ---- Rows in order ---- */
-
-static void print_ordered(MwCudaNest *n)
-{
-    MwPrinter *p = &n->p;
-    const MwSpace *space = &p->nest->space;
-    mw_print_line(p, "const %s column = (%s)blockIdx.x / %d * blockDim.x + threadIdx.x;", n->index,
-                  n->index, n->parts);
-    mw_print_line(p, "if (column >= %lld)", (long long)n->columns);
-    mw_print_line(p, "    return;");
-    mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
-    mw_print_open(p, "for (%s row = 0; row < %lld; row++)", n->index, (long long)n->rows);
-    mw_cuda_print_indices(n, "row", 0, space->row_dims, 1);
-    mw_cuda_print_values(n, MW_LEVEL_ROW);
-    if (n->parts > 1) {
-        mw_print_line(p, "if ((uint64_t)v%d %% %d != blockIdx.x %% %d)", n->place.index, n->parts,
-                      n->parts);
-        mw_print_line(p, "    continue;");
-    }
-    mw_cuda_print_point(n, -1);
-    mw_print_close(p);
-}
-
 /* ---- After all rows ---- */
 
 static void print_end(MwCudaNest *n)
@@ -168,7 +145,7 @@ void mw_cuda_print_nest(MwCudaNest *n)
                                                     [MW_SPREAD_TILES] = mw_cuda_print_tiles,
                                                     [MW_SPREAD_ROWS] = mw_cuda_print_rows,
                                                     [MW_SPREAD_COLUMNS] = mw_cuda_print_columns,
-                                                    [MW_SPREAD_ORDERED] = print_ordered};
+                                                    [MW_SPREAD_PLACES] = mw_cuda_print_places};
     if (!is_only_end(n))
         print_function(n, "", n->threads, print[n->spread]);
     if (has_column_end(n))

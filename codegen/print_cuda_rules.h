@@ -10,8 +10,8 @@
  *     columns   rows are summed, and nothing else happens once per row: a block takes some columns of
  *               some rows, its warps the rows in turn; another function adds up the blocks, if several
  *               have the same columns
- *     ordered   rows are added to places in their order: a thread takes a column, and of its rows
- *               those that are added to its part of the places
+ *     places    rows are added to places: a block has places of its own, finds their rows,
+ *               and its warps take places and columns in turn
  *     flat      of a flat kernel: blocks take chunks of the points of all sets
  *
  * Names in the text, besides those of print_rules.h: s the address of an argument that changes from
@@ -29,7 +29,7 @@ typedef enum {
     MW_SPREAD_TILES,
     MW_SPREAD_ROWS,
     MW_SPREAD_COLUMNS,
-    MW_SPREAD_ORDERED,
+    MW_SPREAD_PLACES,
     MW_SPREAD_FLAT
 } MwSpread;
 
@@ -47,8 +47,6 @@ typedef struct {
     int64_t block_rows; /* COLUMNS: that a block takes */
     int64_t sums;       /* parts of a sum over rows that blocks leave */
     int tile, tile_dim; /* TILES: its side; the dimension besides the innermost */
-    int parts;          /* ORDERED: of the places that rows are added to; a block takes one, */
-    MwRef place;        /* by the value that says where, if there are several */
     const char *index;  /* type that holds every index */
     const char *kept;   /* where, in the arrays of a thread, its columns are */
     bool has_totals;    /* TOTAL_SUM or TOTAL_MAX */
@@ -67,6 +65,8 @@ bool mw_cuda_has_columns(const MwCudaNest *n);
 /* Whether sums over rows are whole when a block has them, and nothing is left to add up. */
 bool mw_cuda_sums_at_once(const MwCudaNest *n);
 
+/* The rest of the plan of rows that are added to places. */
+void mw_cuda_spread_places(MwCudaNest *n);
 /* Plans tiles for a nest of points that is better off with them; false: it is not. */
 bool mw_cuda_choose_tiles(MwCudaNest *n);
 
@@ -75,6 +75,8 @@ bool mw_cuda_choose_tiles(MwCudaNest *n);
 /* The indices of dimensions first .. end - 1 from `count`, the name of their common count; of the last
  * one, where `width` is more than 1, j, the first of so many neighbours. */
 void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width);
+/* As the functions for elements of its type are named: "f32". */
+const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr);
 /* Values of a level, without reductions. */
 void mw_cuda_print_values(MwCudaNest *n, MwLevel level);
 /* A point where nothing is reduced, when the values of its row are there; an effect of the row once, at
@@ -94,6 +96,7 @@ void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
 void mw_cuda_print_tiles(MwCudaNest *n);
 void mw_cuda_print_rows(MwCudaNest *n);
 void mw_cuda_print_columns(MwCudaNest *n);
+void mw_cuda_print_places(MwCudaNest *n);
 /* What adds up what blocks left of sums over rows, and runs COLUMN code. */
 void mw_cuda_print_column_end(MwCudaNest *n);
 int mw_cuda_column_end_threads(const MwCudaNest *n);

@@ -20,10 +20,8 @@ enum {
     MOST_THREADS = 1024,
     SUM_THREADS = 512,     /* of a block that sums over rows, if several share a row */
     MOST_THREAD_ROWS = 64, /* that a thread sums in the type of their elements */
-    PART_ROWS = 64,        /* for each part of the places that rows are added to, */
-    MOST_PARTS = 64,
-    SUM_CHUNKS = 256, /* of a set of a flat kernel: MW_MOST_SUM_CHUNKS of prelude_cuda.h */
-    ALIGNED = 64,     /* floats: where what blocks leave begins */
+    SUM_CHUNKS = 256,      /* of a set of a flat kernel: MW_MOST_SUM_CHUNKS of prelude_cuda.h */
+    ALIGNED = 64,          /* floats: where what blocks leave begins */
 };
 
 /* ---- The plan of a nest ---- */
@@ -36,7 +34,7 @@ static bool any_instr(const MwNest *nest, bool (*is)(const MwKernelInstr *))
     return false;
 }
 
-static bool is_ordered(const MwKernelInstr *instr)
+static bool is_addition(const MwKernelInstr *instr)
 {
     return instr->op == MW_KERNEL_ADD;
 }
@@ -65,7 +63,7 @@ bool mw_cuda_sums_at_once(const MwCudaNest *n)
 static bool is_point_access(const MwKernelInstr *instr)
 {
     return instr->level == MW_LEVEL_POINT &&
-           (instr->op == MW_KERNEL_LOAD || instr->op == MW_KERNEL_STORE);
+           (instr->op == MW_KERNEL_LOAD || mw_instr_is_effect(instr));
 }
 
 /* Whether `width` neighbours along the innermost dimension are one aligned access. */
@@ -128,6 +126,8 @@ static int choose_width(MwCudaNest *n)
     for (int i = 0; i < nest->instrs.count; i++) {
         is_wide[i] = is_wide_access(nest, &nest->instrs.at[i], width);
         gains |= is_wide[i];
+        if (is_addition(&nest->instrs.at[i]) && !is_wide[i])
+            return 1;
     }
     if (!gains)
         return 1;
@@ -266,43 +266,6 @@ static void spread_columns(MwCudaNest *n)
     n->kept = n->width == 1 ? "0" : "q";
 }
 
-/* The addition, where it is all that a nest does and a value of the row says where to add; NULL. */
-static const MwKernelInstr *only_addition(const MwNest *nest)
-{
-    const MwKernelInstr *only = NULL;
-    for (int i = 0; i < nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &nest->instrs.at[i];
-        if (!mw_instr_is_effect(instr))
-            continue;
-        if (only || !is_ordered(instr) || instr->level != MW_LEVEL_POINT || instr->input_count < 2)
-            return NULL;
-        only = instr;
-    }
-    return only && mw_nest_instr(nest, only->inputs[1])->level == MW_LEVEL_ROW ? only : NULL;
-}
-
-/* One block, where rows are reduced too; else blocks take columns, and parts of the places, of their
- * own. */
-static void spread_ordered(MwCudaNest *n)
-{
-    const MwNest *nest = n->p.nest;
-    bool reduces = n->p.has_column_sums || n->has_totals || any_instr(nest, mw_instr_reduces_row);
-    spread_rows(n);
-    n->parts = 1;
-    n->threads = n->group = (int)mw_min(mw_max(power_of_two(n->columns), MW_WARP),
-                                        reduces ? MOST_THREADS : MW_POINT_THREADS);
-    n->blocks = reduces ? 1 : mw_ceil_div(n->columns, n->threads);
-    n->items = reduces ? mw_ceil_div(n->columns, n->threads) : 1;
-    const MwKernelInstr *addition = reduces ? NULL : only_addition(nest);
-    if (addition) {
-        n->place = addition->inputs[1];
-        n->parts = (int)mw_min(mw_ceil_div(n->rows, PART_ROWS), MOST_PARTS);
-    }
-    n->blocks *= n->parts;
-    if (reduces)
-        n->spread = MW_SPREAD_ROWS;
-}
-
 /* Every buffer begins at a multiple of 16 bytes, and every access of points with its buffer. */
 static void spread_flat(MwCudaNest *n)
 {
@@ -341,8 +304,8 @@ static MwSpread choose_spread(const MwCudaNest *n)
     const MwNest *nest = n->p.nest;
     if (n->p.kernel->is_flat)
         return MW_SPREAD_FLAT;
-    if (any_instr(nest, is_ordered))
-        return MW_SPREAD_ORDERED;
+    if (any_instr(nest, is_addition))
+        return MW_SPREAD_PLACES;
     if (n->has_totals || any_instr(nest, mw_instr_reduces_row))
         return MW_SPREAD_ROWS;
     if (n->p.has_column_sums)
@@ -367,8 +330,7 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
     if (n.spread == MW_SPREAD_POINTS && mw_cuda_choose_tiles(&n))
         n.spread = MW_SPREAD_TILES;
     if (n.spread != MW_SPREAD_FLAT)
-        n.width =
-            n.spread == MW_SPREAD_TILES || n.spread == MW_SPREAD_ORDERED ? 1 : choose_width(&n);
+        n.width = n.spread == MW_SPREAD_TILES ? 1 : choose_width(&n);
     if (n.spread == MW_SPREAD_POINTS)
         spread_points(&n);
     else if (n.spread == MW_SPREAD_ROWS)
@@ -377,8 +339,8 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
         spread_columns(&n);
     else if (n.spread == MW_SPREAD_FLAT)
         spread_flat(&n);
-    else if (n.spread == MW_SPREAD_ORDERED)
-        spread_ordered(&n);
+    else if (n.spread == MW_SPREAD_PLACES)
+        mw_cuda_spread_places(&n);
     place_sums(&n);
     return n;
 }

@@ -190,12 +190,17 @@ static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
         return;
     }
     const char *place = mw_print_place(p, instr);
-    const char *assign = instr->op == MW_KERNEL_ADD ? "+=" : "=";
-    MwType type = p->kernel->operands.at[instr->operand].type;
-    if (type == MW_BF16)
-        mw_print_line(p, "%s = mw_to_bf16(v%d);", place, instr->inputs[0].index);
+    bool is_short = p->kernel->operands.at[instr->operand].type == MW_BF16;
+    int value = instr->inputs[0].index;
+    if (instr->op == MW_KERNEL_STORE) {
+        mw_print_line(p, is_short ? "%s = mw_to_bf16(v%d);" : "%s = v%d;", place, value);
+        return;
+    }
+    mw_print_line(p, "if (v%d >= 0)", instr->inputs[1].index);
+    if (is_short)
+        mw_print_line(p, "    %s = mw_to_bf16(mw_from_bf16(%s) + v%d);", place, place, value);
     else
-        mw_print_line(p, "%s %s v%d;", place, assign, instr->inputs[0].index);
+        mw_print_line(p, "    %s += v%d;", place, value);
 }
 
 /* "l7[l] += v6;" or the same for a maximum. */

@@ -4,9 +4,9 @@
  * Kernels are written in the language that C11 and CUDA C++ share, so that a C compiler makes the
  * same text for the tests: casts from void *, __restrict__, constant sizes, one-dimensional grids
  * and blocks; of the built-in names threadIdx.x, blockIdx.x, blockDim.x, gridDim.x, __syncthreads,
- * __syncwarp, __shfl_xor_sync, __shfl_down_sync, __shfl_sync and float4. For nvcc this header says
- * how they are launched and how symbols get C names; for C, tests/kernels/cuda_shim.h (-include)
- * says all of that before. */
+ * __syncwarp, __shfl_xor_sync, __shfl_down_sync, __shfl_sync, __ballot_sync, __popc, __ffs and
+ * float4. For nvcc this header says how they are launched and how symbols get C names; for C,
+ * tests/kernels/cuda_shim.h (-include) says all of that before. */
 #ifndef MW_RUNTIME_CUDA_LAUNCH_H
 #define MW_RUNTIME_CUDA_LAUNCH_H
 

@@ -81,6 +81,15 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
     CUDA_SHIM_SHUFFLE(mask, value, (threadIdx.x % 32) ^ (unsigned)(lanes))
 #define __shfl_down_sync(mask, value, lanes)                                                       \
     CUDA_SHIM_SHUFFLE(mask, value, (threadIdx.x % 32) + (unsigned)(lanes))
+#define __ballot_sync(mask, vote)                                                                  \
+    __extension__({                                                                                \
+        unsigned cuda_shim_votes = (vote) ? 1u << threadIdx.x % 32 : 0;                            \
+        for (unsigned cuda_shim_lanes = 16; cuda_shim_lanes; cuda_shim_lanes /= 2)                 \
+            cuda_shim_votes |= __shfl_xor_sync(mask, cuda_shim_votes, cuda_shim_lanes);            \
+        cuda_shim_votes;                                                                           \
+    })
+#define __popc(bits) __builtin_popcount(bits)
+#define __ffs(bits) __builtin_ffs(bits)
 #define __shfl_sync(mask, value, lane) CUDA_SHIM_SHUFFLE(mask, value, (unsigned)(lane) % 32)
 
 /* A lane beyond the warp is the own lane, as in CUDA. */

@@ -143,6 +143,7 @@ static const Case cases[] = {
     {"embedding", "i32[4]; bf16[8, 33]", "", EXACT},
     {"embedding_grad", "i32[3, 170]; f32[3, 170, 5]", "shape = [8, 5]", F32},
     {"embedding_grad", "i32[30]; f32[30, 1]", "shape = [8, 1]", F32},
+    {"embedding_grad", "i32[2]; bf16[2, 7]", "shape = [8, 7]", BF16},
     {"pick", "f32[3, 17, 8]; i32[3, 17]", "", EXACT},
     {"pick_grad", "i32[3, 17]; f32[3, 17]", "shape = [3, 17, 8]", EXACT},
     {"sdpa", "f32[2, 17, 4, 8]; f32[2, 17, 2, 8]; f32[2, 17, 2, 8]", "causal = true; scale = 0.35",

@@ -68,6 +68,13 @@ static const Case cases[] = {
     {"reduce_sum", "bf16[70, 264]", "axes = [0]", BF16},
     {"reduce_max", "i32[700, 40]", "axes = [0]", EXACT},
     {"tanh", "f32[100, 44]", "", F32, true},
+    /* Places: lists that fill up; rows outside the table, many of one place; columns of several warps, of
+     * part of one, and only one. */
+    {"embedding_grad", "i32[3000]; f32[3000, 8]", "shape = [7, 8]", F32},
+    {"embedding_grad", "i32[5, 9]; f32[5, 9, 260]", "shape = [7, 260]", F32},
+    {"embedding_grad", "i32[70]; f32[70, 35]", "shape = [9, 35]", F32},
+    {"embedding_grad", "i32[400]; f32[400, 1]", "shape = [9, 1]", F32},
+    {"embedding_grad", "i32[20]; bf16[20, 24]", "shape = [9, 24]", BF16},
 };
 
 static void add_case(GraphRun *run, const Case *c)
