@@ -46,10 +46,12 @@ static MwPlanOperator operator_of(MwArena *arena, const MwStage *stage, const Mw
 {
     const MwGraph *graph = stage->local->global;
     const MwNode *node = mw_node(graph, from->node);
-    MwPlanOperator to = {.name = mw_value(graph, mw_node_result(graph, from->node, 0))->name,
+    const MwValue *result = mw_value(graph, mw_node_result(graph, from->node, 0));
+    MwPlanOperator to = {.name = result->name,
                          .op = mw_op_info(node->op)->name,
                          .source = mw_plan_report_source(arena, node),
                          .phase = mw_phase_name(node->phase),
+                         .type = result->tensor.type,
                          .rank = from->rank,
                          .spec = from->spec,
                          .compute_s = from->compute_s,

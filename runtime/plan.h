@@ -190,7 +190,8 @@ typedef struct {
     const char *op;     /* name in ir/ops.def */
     const char *source; /* "models/gpt.graph:12:9"; "" if none */
     const char *phase;  /* "forward", "backward", "update" */
-    int rank;           /* of the first result */
+    MwType type;        /* of the first result, */
+    int rank;           /* and its dimensions */
     MwSpec spec;        /* of the first result */
     MwPlanOperatorOperand *operands;
     int operand_count;

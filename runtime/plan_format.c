@@ -85,6 +85,7 @@ static const MwPlanField operator_fields[] = {
     FIELD("op", string, op),
     FIELD("source", string, source),
     FIELD("phase", string, phase),
+    FIELD("type", type, type),
     FIELD("spec", own_spec, spec, MORE(rank)),
     FIELD("operands", operator_operands, operands, MORE(operand_count)),
     FIELD("compute_s", number, compute_s),

@@ -30,7 +30,8 @@ static void add_operator(MwText *out, int mesh, int index, const MwPlanOperator 
 {
     mw_text_printf(out, "  m%d_%d [label=\"", mesh, index);
     add_quoted(out, op->name);
-    mw_text_printf(out, "\\n%s %s", op->op, mw_spec_string(out->arena, op->spec, op->rank));
+    mw_text_printf(out, "\\n%s %s %s", op->op, mw_type_name(op->type),
+                   mw_spec_string(out->arena, op->spec, op->rank));
     if (op->compute_s > 0)
         mw_text_printf(out, "\\n%s", mw_seconds_text(out->arena, op->compute_s));
     for (int i = 0; i < op->collective_count; i++)

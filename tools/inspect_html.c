@@ -93,6 +93,7 @@ static void add_operator(MwText *out, const MwPlanOperator *op)
     mw_html_cell(out, op->name);
     mw_html_cell(out, op->op);
     mw_html_cell(out, op->source);
+    mw_html_cell(out, mw_type_name(op->type));
     mw_html_cell(out, mw_spec_string(arena, op->spec, op->rank));
     MwText operands = {.arena = arena};
     mw_text_add(&operands, "");
@@ -151,9 +152,9 @@ static void add_memory_bar(MwText *out, const MwPlanMesh *mesh)
 static void add_operators(MwText *out, const char *title, const MwPlanOperator *operators,
                           int count)
 {
-    static const char *const headings[] = {"operator",  "op",        "source",     "spec",
-                                           "operands",  "compute",   "resharding", "collectives",
-                                           "runner-up", "costs more"};
+    static const char *const headings[] = {"operator",    "op",        "source",    "type",
+                                           "spec",        "operands",  "compute",   "resharding",
+                                           "collectives", "runner-up", "costs more"};
     mw_html_table(out, title, headings, MW_COUNT(headings));
     for (int i = 0; i < count; i++)
         add_operator(out, &operators[i]);

@@ -29,6 +29,7 @@ static void put_operator(MwJson *json, int stage, const MwPlanOperator *op)
     mw_json_field_int(json, "stage", stage);
     mw_json_field_string(json, "phase", op->phase);
     mw_json_field_string(json, "source", op->source);
+    mw_json_field_string(json, "type", mw_type_name(op->type));
     mw_json_field_spec(json, "spec", op->spec, op->rank);
     mw_json_field_array(json, "operand_specs");
     for (int i = 0; i < op->operand_count; i++) {

@@ -58,8 +58,9 @@ typedef struct {
 static void print_phase(MwText *text, Operators operators, MwPhase phase, const char *title,
                         bool all)
 {
-    static const char *const headings[] = {"operator", "op",         "spec",        "operands",
-                                           "compute",  "resharding", "collectives", "runner-up"};
+    static const char *const headings[] = {"operator",   "op",          "type",
+                                           "spec",       "operands",    "compute",
+                                           "resharding", "collectives", "runner-up"};
     MwArena *arena = text->arena;
     MwTextTable table = mw_text_table_new(arena, headings, MW_COUNT(headings));
     for (int i = 0; i < operators.count; i++) {
@@ -69,12 +70,13 @@ static void print_phase(MwText *text, Operators operators, MwPhase phase, const 
         const char **cells = mw_text_table_row(&table);
         cells[0] = op->name;
         cells[1] = op->op;
-        cells[2] = mw_spec_string(arena, op->spec, op->rank);
-        cells[3] = operands_text(arena, op);
-        cells[4] = mw_seconds_text(arena, op->compute_s);
-        cells[5] = op->communication_s > 0 ? mw_seconds_text(arena, op->communication_s) : "";
-        cells[6] = collectives_text(arena, op);
-        cells[7] = runner_up_text(arena, op);
+        cells[2] = mw_type_name(op->type);
+        cells[3] = mw_spec_string(arena, op->spec, op->rank);
+        cells[4] = operands_text(arena, op);
+        cells[5] = mw_seconds_text(arena, op->compute_s);
+        cells[6] = op->communication_s > 0 ? mw_seconds_text(arena, op->communication_s) : "";
+        cells[7] = collectives_text(arena, op);
+        cells[8] = runner_up_text(arena, op);
     }
     if (table.rows.count > 1)
         mw_inspect_text_table(text, &table, title, all);

@@ -164,6 +164,7 @@ static void add_report(const Sample *sample, MwPlanMesh *mesh)
          .op = "einsum",
          .source = "line.graph:3:5",
          .phase = "forward",
+         .type = MW_F32,
          .rank = 1,
          .spec = split_first(),
          .operands = mw_arena_dup(sample->arena, operands, sizeof operands),
