@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* The order of the graph keeps producers and consumers close; another must save this much. */
+/* The order of the graph keeps producers and consumers close; another must save this much, and what is
+ * not in that order may cost as much. */
 #define CLEARLY_LESS 0.98
 
 /* Which of several ready units runs first. */
@@ -283,6 +284,39 @@ static int64_t run_attempt(Attempt *a)
     return peak;
 }
 
+/* ---- Casts of weights ---- */
+
+/* Whether a unit does nothing but cast what is there before the program. */
+static bool is_early_cast(const Dependencies *d, int u)
+{
+    const MwUnit *unit = unit_at(d, u);
+    if (!unit->is_kernel || d->reads.begin[u] < d->reads.begin[u + 1])
+        return false;
+    for (int i = 0; i < unit->nodes.count; i++)
+        if (mw_legal_at(d->legal, unit->nodes.at[i])->op != MW_OP_CAST)
+            return false;
+    return true;
+}
+
+/* Casts come next to each other, so that they are one call (codegen/group.h): as many as make no more
+ * than `budget` bytes come where the first of them was. */
+static void gather_casts(const Dependencies *d, MwOrder *order, int phase, int64_t budget)
+{
+    int64_t bytes = INT64_MAX / 2; /* of those before `at` that belong together */
+    for (int p = order->begin[phase], at = p; p < order->begin[phase + 1]; p++) {
+        const int32_t unit = order->unit[p];
+        if (!is_early_cast(d, unit))
+            continue;
+        if (bytes + d->made[unit] > budget) {
+            at = p;
+            bytes = 0;
+        }
+        bytes += d->made[unit];
+        memmove(&order->unit[at + 1], &order->unit[at], sizeof unit * (size_t)(p - at));
+        order->unit[at++] = unit;
+    }
+}
+
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
 {
     Dependencies d = find_dependencies(legal, units);
@@ -296,6 +330,8 @@ MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
             best = attempt.order;
         }
     }
+    for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
+        gather_casts(&d, &best, phase, (int64_t)((1 - CLEARLY_LESS) * (double)best_peak));
     best.position = MW_NEW(d.arena, int32_t, units->units.count);
     for (int i = 0; i < best.count; i++)
         best.position[best.unit[i]] = i;
