@@ -26,23 +26,15 @@ FakeFault fake_fault(const char *call);
 /* A launch was refused: cudaGetLastError says so. */
 void fake_refuse(cudaError_t error);
 
-/* Queues work: `work` is called until it is true, then `state` is freed. */
+/* Queues work: `work` is called with a copy of its state until it is true. */
 typedef bool FakeWork(void *state);
-void fake_queue(cudaStream_t stream, FakeWork *work, void *state);
+void fake_queue(cudaStream_t stream, FakeWork *work, const void *state, size_t bytes);
 bool fake_never(void *state);
 
 /* Lets every stream do something, or where they are late those that `stream` waits for; NULL: all.
  * True if one did. */
 bool fake_turn(cudaStream_t stream);
-/* Waits for all that is queued on the stream. Kernels, which the shim (tests/kernels/cuda_shim.h)
- * runs when they are launched, come after it. */
-void fake_drain(cudaStream_t stream);
-/* That for kernels that tests/kernels/cuda_shim.h runs. What is launched for the first time is loaded
- * before. */
-void cuda_shim_before_launch(const char *kernel, void *stream);
 /* Code is loaded to the GPU, for which the host is blocked until all that is queued is done. */
 void fake_load(void);
-/* Calls `idle` while fake_drain waits, until it is false: with a GPU the host would go on meanwhile. */
-void fake_while_draining(bool (*idle)(void *context), void *context);
 
 #endif

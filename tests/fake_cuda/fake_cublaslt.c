@@ -437,6 +437,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     if (!go_together(product, a_layout, b_layout, d_layout) || c != d || c_layout != d_layout ||
         !workspace || !epilogue_is_right(product, d_layout) || !fits(algo, &work, workspace_bytes))
         return CUBLAS_STATUS_INVALID_VALUE;
-    fake_queue(stream, multiply, made(&work, sizeof work));
+    fake_queue(stream, multiply, &work, sizeof work);
     return CUBLAS_STATUS_SUCCESS;
 }

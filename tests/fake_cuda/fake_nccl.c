@@ -164,7 +164,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
     if (comm->held && --comm->patience > 0)
         return ncclSuccess;
     if (comm->held)
-        fake_queue(comm->held->stream, run_batch, comm->held);
+        fake_queue(comm->held->stream, run_batch, comm->held, sizeof *comm->held);
+    free(comm->held);
     comm->held = NULL;
     *error = ncclSuccess;
     return ncclSuccess;

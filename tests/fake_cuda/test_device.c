@@ -160,7 +160,7 @@ START_TEST(what_goes_on_can_end_the_wait)
     int calls = 0;
     device->idle = count_idle;
     device->idle_context = &calls;
-    fake_queue(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), until_it_comes, NULL);
+    fake_queue(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), until_it_comes, NULL, 0);
     ck_assert(!device->table->synchronize(device, &fault));
     ck_assert_str_eq(fault.text, "nobody comes");
     comes = true;
@@ -181,7 +181,7 @@ START_TEST(others_go_on_where_the_queue_would_be_full)
     const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_ZERO};
     const MwCall call = {&instr, operands, NULL, &bytes};
     device->idle = let_it_come;
-    fake_queue(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), until_it_comes, NULL);
+    fake_queue(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), until_it_comes, NULL, 0);
     for (int i = 0; i < 2000; i++)
         ck_assert(device->table->run(device, &call, &fault));
     ck_assert(comes);

@@ -115,23 +115,60 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 
 /* ---- Of launches ---- */
 
-/* A nested function of gcc, called by its name: a frame with nothing in it but the arguments of the
- * kernel. setjmp marks where a thread that waits leaves to; see cuda_shim.c. */
+/* CUDA_SHIM_FIELDS(x, y): "__typeof__(1 ? (x) : (x)) a; __typeof__(1 ? (y) : (y)) aa;", where arrays are
+ * pointers; CUDA_SHIM_NAMES(x, y): "cuda_shim_state->given.a, cuda_shim_state->given.aa". For up to 80
+ * arguments. */
+#define CUDA_SHIM_PARENS ()
+#define CUDA_SHIM_SCAN(...)                                                                        \
+    CUDA_SHIM_SCAN_2(CUDA_SHIM_SCAN_2(CUDA_SHIM_SCAN_2(CUDA_SHIM_SCAN_2(__VA_ARGS__))))
+#define CUDA_SHIM_SCAN_2(...)                                                                      \
+    CUDA_SHIM_SCAN_1(CUDA_SHIM_SCAN_1(CUDA_SHIM_SCAN_1(CUDA_SHIM_SCAN_1(__VA_ARGS__))))
+#define CUDA_SHIM_SCAN_1(...)                                                                      \
+    CUDA_SHIM_SCAN_0(CUDA_SHIM_SCAN_0(CUDA_SHIM_SCAN_0(CUDA_SHIM_SCAN_0(__VA_ARGS__))))
+#define CUDA_SHIM_SCAN_0(...) __VA_ARGS__
+#define CUDA_SHIM_FIELDS(...) __VA_OPT__(CUDA_SHIM_SCAN(CUDA_SHIM_FIELD(a, __VA_ARGS__)))
+#define CUDA_SHIM_FIELD(name, x, ...)                                                              \
+    __typeof__(1 ? (x) : (x)) name;                                                                \
+    __VA_OPT__(CUDA_SHIM_FIELD_NEXT CUDA_SHIM_PARENS(name##a, __VA_ARGS__))
+#define CUDA_SHIM_FIELD_NEXT() CUDA_SHIM_FIELD
+#define CUDA_SHIM_NAMES(...) __VA_OPT__(CUDA_SHIM_SCAN(CUDA_SHIM_NAME(a, __VA_ARGS__)))
+#define CUDA_SHIM_NAME(name, x, ...)                                                               \
+    cuda_shim_state->given.name __VA_OPT__(                                                        \
+        , CUDA_SHIM_NAME_NEXT CUDA_SHIM_PARENS(name##a, __VA_ARGS__))
+#define CUDA_SHIM_NAME_NEXT() CUDA_SHIM_NAME
+#define CUDA_SHIM_VALUES(...) __VA_ARGS__
+
+/* A nested function of gcc that refers to nothing around it, so that (with -O1 or more) it can be called
+ * when that is gone: a frame with nothing in it but the arguments of the kernel. setjmp marks where a
+ * thread that waits leaves to; see cuda_shim.c. */
 #define MW_LAUNCH(kernel, grid, block, stream, arguments)                                          \
     MW_LAUNCH_SHARED(kernel, grid, block, 0, stream, arguments)
 #define MW_LAUNCH_SHARED(kernel, grid, block, bytes, stream, arguments)                            \
     do {                                                                                           \
-        void cuda_shim_launching(void)                                                             \
+        struct cuda_shim_launch {                                                                  \
+            int grid_size, block_size;                                                             \
+            int64_t shared_bytes;                                                                  \
+            struct {                                                                               \
+                CUDA_SHIM_FIELDS arguments                                                         \
+            } given;                                                                               \
+        };                                                                                         \
+        void cuda_shim_launching(void *state)                                                      \
         {                                                                                          \
-            cuda_shim_launch(#kernel, (grid), (block), (bytes), __builtin_frame_address(0),        \
+            struct cuda_shim_launch *cuda_shim_state = state;                                      \
+            cuda_shim_launch(#kernel, cuda_shim_state->grid_size, cuda_shim_state->block_size,     \
+                             cuda_shim_state->shared_bytes, __builtin_frame_address(0),            \
                              CUDA_SHIM_SHARED);                                                    \
             (void)_setjmp(*cuda_shim_loop());                                                      \
             while (cuda_shim_next())                                                               \
-                kernel arguments;                                                                  \
+                kernel(CUDA_SHIM_NAMES arguments);                                                 \
         }                                                                                          \
-        if (cuda_shim_before_launch)                                                               \
-            cuda_shim_before_launch(#kernel, stream);                                              \
-        cuda_shim_launching();                                                                     \
+        struct cuda_shim_launch cuda_shim_now = {                                                  \
+            (grid), (block), (bytes), {CUDA_SHIM_VALUES arguments}};                               \
+        if (cuda_shim_queue)                                                                       \
+            cuda_shim_queue(#kernel, stream, cuda_shim_launching, &cuda_shim_now,                  \
+                            sizeof cuda_shim_now);                                                 \
+        else                                                                                       \
+            cuda_shim_launching(&cuda_shim_now);                                                   \
     } while (0)
 #define MW_SHARED_BYTES(name) float4 *const name = (float4 *)cuda_shim_shared_bytes()
 #define MW_UNROLL
@@ -139,8 +176,10 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 #define MW_C_BEGIN
 #define MW_C_END
 
-/* For programs whose streams are queues: does what is queued, since launches run at once. */
-void cuda_shim_before_launch(const char *kernel, void *stream) __attribute__((weak));
+/* For programs whose streams are queues: puts the launch there, `run` with a copy of its state. Without
+ * it launches run at once. */
+void cuda_shim_queue(const char *kernel, void *stream, void (*run)(void *state), const void *state,
+                     size_t bytes) __attribute__((weak));
 
 void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
                       char *shared, char *shared_end);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Streams and events of the fake. */
+#include "tests/fake_cuda/fake_streams.h"
+
+#include "tests/kernels/cuda_shim.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of so many turns one is everybody's, and of so many questions whether something is done one lets it go
+ * on, where streams are late. */
+enum { SLOWLY = 64, RELUCTANTLY = 8 };
+
+typedef struct Name Name;
+struct Name {
+    const char *text;
+    const Name *next;
+};
+
+static struct {
+    cudaStream_t streams;
+    unsigned int order;
+    unsigned int turns, queries; /* whether an event is done */
+    const Name *loaded;          /* kernels */
+} fake;
+
+cudaStream_t fake_streams(void)
+{
+    return fake.streams;
+}
+
+/* ---- Turns ---- */
+
+static void drain_to(cudaStream_t stream, int most);
+
+/* A stream that is full blocks the host. */
+void fake_queue(cudaStream_t stream, FakeWork *work, const void *state, size_t bytes)
+{
+    enum { MOST_QUEUED = 1024 };
+    if (stream->is_captured) {
+        fake_capture_work(stream, work, state, bytes);
+        return;
+    }
+    if (!stream->is_of_graph)
+        drain_to(stream, MOST_QUEUED - 1);
+    stream->count++;
+    FakeEntry *entry = fake_allocate(1, sizeof *entry);
+    *entry = (FakeEntry){work, fake_allocate(1, bytes + 1), NULL};
+    if (bytes)
+        memcpy(entry->state, state, bytes);
+    *stream->end = entry;
+    stream->end = &entry->next;
+}
+
+bool fake_never(void *state)
+{
+    (void)state;
+    return false;
+}
+
+static bool turn_stream(cudaStream_t stream)
+{
+    FakeEntry *entry = stream->first;
+    if (!entry || !entry->work(entry->state))
+        return false;
+    stream->first = entry->next;
+    stream->count--;
+    if (!stream->first)
+        stream->end = &stream->first;
+    free(entry->state);
+    free(entry);
+    return true;
+}
+
+static const char *order_wanted(void)
+{
+    return getenv("FAKE_CUDA_ORDER");
+}
+
+static bool is_late(void)
+{
+    return order_wanted() && strcmp(order_wanted(), "late") == 0;
+}
+
+/* Where an order was asked for, most streams pass by chance. */
+static bool passes(void)
+{
+    const char *order = order_wanted();
+    if (!order)
+        return false;
+    if (!fake.order)
+        fake.order = (unsigned int)atoi(order) + 1;
+    fake.order = fake.order * 1103515245u + 12345u;
+    return (fake.order >> 16) % 4 != 0;
+}
+
+/* The stream, or that which it waits for, and so on. */
+static bool turn_late(cudaStream_t stream);
+
+bool fake_turn(cudaStream_t stream)
+{
+    bool any = false;
+    if (stream && is_late() && ++fake.turns % SLOWLY != 0)
+        return turn_late(stream);
+    for (cudaStream_t s = fake.streams; s; s = s->next)
+        any |= !passes() && turn_stream(s);
+    return any;
+}
+
+/* As calls do that block the host: until there are no more than `most` entries. */
+static void drain_to(cudaStream_t stream, int most)
+{
+    while (stream->count > most)
+        if (!fake_turn(stream))
+            sched_yield();
+}
+
+void fake_drain(cudaStream_t stream)
+{
+    drain_to(stream, 0);
+}
+
+void fake_drain_all(void)
+{
+    for (cudaStream_t s = fake.streams; s; s = s->next)
+        fake_drain(s);
+}
+
+void fake_load(void)
+{
+    fake_drain_all();
+}
+
+/* ---- Launches ---- */
+
+/* Whether a kernel of that name was launched before. */
+static bool is_loaded(const char *kernel)
+{
+    const Name *name = fake.loaded;
+    while (name && strcmp(name->text, kernel) != 0)
+        name = name->next;
+    if (name)
+        return true;
+    Name *last = fake_allocate(1, sizeof *last);
+    *last = (Name){kernel, fake.loaded};
+    fake.loaded = last;
+    return false;
+}
+
+typedef struct {
+    void (*run)(void *state);
+    _Alignas(16) char state[];
+} Launch;
+
+static bool launch(void *state)
+{
+    Launch *l = state;
+    l->run(l->state);
+    return true;
+}
+
+void cuda_shim_queue(const char *kernel, void *stream, void (*run)(void *state), const void *state,
+                     size_t bytes)
+{
+    Launch *l = fake_allocate(1, sizeof *l + bytes);
+    if (!is_loaded(kernel))
+        fake_load();
+    l->run = run;
+    memcpy(l->state, state, bytes);
+    fake_queue(stream, launch, l, sizeof *l + bytes);
+    free(l);
+}
+
+/* ---- Streams ---- */
+
+cudaStream_t fake_stream_new(void)
+{
+    cudaStream_t stream = fake_allocate(1, sizeof *stream);
+    stream->end = &stream->first;
+    stream->next = fake.streams;
+    return fake.streams = stream;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority)
+{
+    (void)flags, (void)priority;
+    MAY_FAIL(cudaErrorMemoryAllocation);
+    *stream = fake_stream_new();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags)
+{
+    MAY_FAIL(cudaErrorMemoryAllocation);
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    cudaStream_t *at = &fake.streams;
+    fake_drain(stream);
+    while (*at != stream)
+        at = &(*at)->next;
+    *at = stream->next;
+    free(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (stream->is_captured)
+        return fake_result(cudaErrorStreamCaptureUnsupported);
+    fake_turn(stream);
+    return fake_result(stream->first ? cudaErrorNotReady : cudaSuccess);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (stream->is_captured)
+        return fake_result(cudaErrorStreamCaptureUnsupported);
+    fake_drain(stream);
+    return cudaSuccess;
+}
+
+/* ---- Events ---- */
+
+/* A record of an event, or a wait for it. */
+typedef struct {
+    cudaEvent_t event;
+    uint64_t number;
+} Mark;
+
+static void release(cudaEvent_t event)
+{
+    if (--event->users == 0)
+        free(event);
+}
+
+static bool pass_mark(void *state)
+{
+    const Mark *mark = state;
+    if (mark->event->done < mark->number)
+        mark->event->done = mark->number;
+    release(mark->event);
+    return true;
+}
+
+static bool wait_mark(void *state)
+{
+    const Mark *mark = state;
+    if (mark->event->done < mark->number)
+        return false;
+    release(mark->event);
+    return true;
+}
+
+static bool turn_late(cudaStream_t stream)
+{
+    const FakeEntry *entry = stream->first;
+    if (entry && turn_stream(stream))
+        return true;
+    const Mark *mark = entry && entry->work == wait_mark ? entry->state : NULL;
+    return mark && mark->event->stream != stream && turn_late(mark->event->stream);
+}
+
+static void queue_mark(cudaStream_t stream, cudaEvent_t event, FakeWork *work)
+{
+    const Mark mark = {event, event->recorded};
+    event->users++;
+    fake_queue(stream, work, &mark, sizeof mark);
+}
+
+cudaEvent_t fake_event_new(void)
+{
+    cudaEvent_t event = fake_allocate(1, sizeof *event);
+    event->users = 1;
+    return event;
+}
+
+void fake_record(cudaEvent_t event, cudaStream_t stream)
+{
+    event->recorded++;
+    event->stream = stream;
+    event->capture = 0;
+    queue_mark(stream, event, pass_mark);
+}
+
+void fake_wait(cudaStream_t stream, cudaEvent_t event)
+{
+    queue_mark(stream, event, wait_mark);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
+{
+    (void)flags;
+    MAY_FAIL(cudaErrorMemoryAllocation);
+    *event = fake_event_new();
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    release(event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (stream->is_captured)
+        fake_capture_record(event, stream);
+    else
+        fake_record(event, stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
+{
+    (void)flags;
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (stream->is_captured || event->capture)
+        return fake_capture_wait(stream, event);
+    fake_wait(stream, event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (event->capture)
+        return fake_result(cudaErrorCapturedEvent);
+    if (!is_late() || ++fake.queries % RELUCTANTLY == 0)
+        fake_turn(event->stream);
+    return fake_result(event->done < event->recorded ? cudaErrorNotReady : cudaSuccess);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (event->capture)
+        return fake_result(cudaErrorCapturedEvent);
+    while (event->done < event->recorded)
+        if (!fake_turn(event->stream))
+            sched_yield();
+    return cudaSuccess;
+}
