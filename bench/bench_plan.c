@@ -9,11 +9,11 @@
  *     --kernels FILE     where compiled kernels are, or are put
  *     --compile          only does that
  *     --round MS         how long one round of timing is to take
- *     --instructions     times each instruction too
+ *     --instructions     times the instructions too, those that are alike together
  *
  * Out, a line each, fields divided by tabs: `error`, the greatest of outputs and weights, and what has
  * it; `program`, its name, seconds, and seconds predicted; `instruction`, its program, seconds, seconds
- * predicted, and label. An error is the norm of the difference over the norm of the reference.
+ * predicted, label, and how many are alike, of which the seconds are the sum. An error is the norm of the difference over the norm of the reference.
  *
  * The executor runs a step unchanged; a device in front of the real one takes down what it is told to
  * run, which is run again and again afterwards, by turns on copies of the arena that together are
@@ -24,6 +24,7 @@
 #include "runtime/executor.h"
 #include "runtime/feed.h"
 #include "runtime/kernels_compile.h"
+#include "runtime/routine.h"
 #include "tests/reference/element.h"
 #include "tools/backends.h"
 
@@ -337,20 +338,58 @@ static void make_copies(const Side *side, Timed *timed)
     }
 }
 
+/* Whether two calls do the same on other buffers: kernels have their sizes in their text. */
+static bool are_alike(const MwCall *a, const MwCall *b)
+{
+    const MwPlanInstr *x = a->instr, *y = b->instr;
+    return x->kind == y->kind && x->target == y->target && x->operand_count == y->operand_count &&
+           (x->kind == MW_INSTR_KERNEL ||
+            (x->arg_count == y->arg_count &&
+             memcmp(a->args, b->args, sizeof *a->args * (size_t)x->arg_count) == 0));
+}
+
+/* "gemm 8192 x 768 x 3072" */
+static void label_of(const MwPlan *plan, const MwCall *call, char *label, size_t bytes)
+{
+    mw_plan_instr_label(plan, call->instr, label, bytes);
+    if (call->instr->kind != MW_INSTR_ROUTINE || call->instr->target != MW_ROUTINE_GEMM)
+        return;
+    const size_t length = strlen(label);
+    const int64_t batches = call->args[MW_GEMM_BATCH0].i * call->args[MW_GEMM_BATCH1].i;
+    snprintf(label + length, bytes - length, " %lld x %lld x %lld",
+             (long long)call->args[MW_GEMM_M].i, (long long)call->args[MW_GEMM_N].i,
+             (long long)call->args[MW_GEMM_K].i);
+    if (batches > 1)
+        snprintf(label + strlen(label), bytes - strlen(label), ", %lld of them",
+                 (long long)batches);
+}
+
+/* Those that are alike together, one after the other, so that they do not find their data in caches. */
 static bool time_instructions(const Side *side, Timed timed, int round_ms, MwFault *fault)
 {
     const Recorded *calls = timed.calls;
     const int count = timed.call_count;
-    timed.call_count = 1;
+    bool *done = MW_NEW(recorder.arena, bool, count);
+    Recorded *alike = MW_NEW(recorder.arena, Recorded, count);
+    timed.calls = alike;
     for (int i = 0; i < count; i++) {
-        double seconds;
+        double seconds, predicted = 0;
         char label[200];
-        timed.calls = &calls[i];
-        mw_plan_instr_label(side->plan, calls[i].call.instr, label, sizeof label);
+        timed.call_count = 0;
+        for (int j = i; j < count; j++) {
+            if (done[j] || !are_alike(&calls[i].call, &calls[j].call))
+                continue;
+            done[j] = true;
+            predicted += calls[j].call.instr->time_s;
+            alike[timed.call_count++] = calls[j];
+        }
+        if (timed.call_count == 0)
+            continue;
+        label_of(side->plan, &calls[i].call, label, sizeof label);
         if (!device_time(side->device, run_calls, &timed, round_ms, &seconds, fault))
             return mw_fault_prefix(fault, "%s", label);
-        printf("instruction\t%s\t%.6g\t%.6g\t%s\n", side->mesh->programs[calls[i].program].name,
-               seconds, calls[i].call.instr->time_s, label);
+        printf("instruction\t%s\t%.6g\t%.6g\t%s\t%d\n", side->mesh->programs[calls[i].program].name,
+               seconds, predicted, label, timed.call_count);
     }
     return true;
 }

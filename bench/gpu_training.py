@@ -49,7 +49,7 @@ def gpt2s(tiny):
         return
     sizes = dict(vocab=50304, seq=1024)
     yield Gpt2("GPT-2 124M", dict(sizes, layers=12, width=768, heads=12, batch=16), True)
-    yield Gpt2("GPT-2 1.5B", dict(sizes, layers=48, width=1600, heads=25, batch=8), False)
+    yield Gpt2("GPT-2 1.5B", dict(sizes, layers=48, width=1600, heads=25, batch=8), False, 1)
 
 
 def write_npy(path, rows, columns, values):
@@ -74,9 +74,9 @@ class Training:
         self.folder = tools.folder / model.name.replace(" ", "-")
         self.folder.mkdir()
         self.write_data()
+        self.options = ["--precision", precision]
         self.program = tools.meshwright("compile", self.write_graph(), self.folder / "program",
-                                        model.sizes,
-                                        *(["--precision", precision] if precision != "f32" else []))
+                                        model.sizes, *self.options)
 
     def write_graph(self):
         """GPT-2 as it was published has the other gelu; and here nobody wants the logits."""
@@ -114,9 +114,8 @@ class Training:
             rows = list(csv.DictReader(file))
         return [float(row["loss"]) for row in rows], [float(row["seconds"]) for row in rows]
 
-    def check_alone(self):
-        """The first loss is that of guessing, and it falls."""
-        losses, _ = self.run(CHECKED_STEPS)
+    def check_alone(self, losses):
+        """The first loss is that of guessing, and they fall."""
         guess = math.log(self.model.sizes["vocab"])
         if not (abs(losses[0] - guess) < 0.05 * guess and losses[-1] < losses[0]):
             raise Failed(f"losses {losses}, where guessing has {guess}")
@@ -162,16 +161,31 @@ class Training:
             raise Failed(f"losses {ours}, those of PyTorch {theirs}")
         return torch, error
 
+    # ---- Its kernels ----
+
+    def profile(self):
+        """Where the time of a step goes: (program, seconds, seconds predicted, label, calls) of
+        instructions that are alike, the longest first."""
+        plan = self.tools.meshwright("plan", self.path("gpt2.graph"), self.path("plan"),
+                                     self.model.sizes, *self.options)
+        feeds = [f"random:{name}={self.model.sizes['vocab']}" for name in ("tokens", "targets")]
+        lines = self.tools.bench_plan(plan, "--instructions", "--round", 5,
+                                      *(word for feed in feeds for word in ("--feed", feed)))
+        rows = [(line[1], float(line[2]), float(line[3]), line[4], int(line[5]))
+                for line in lines if line[0] == "instruction"]
+        return sorted(rows, key=lambda row: -row[1])
+
     # ---- Both ----
 
     def measure(self, python):
         """A row; PyTorch's figures are in it where `python` has it."""
-        self.check_alone()
         torch, error = self.check_with(python) if python else (None, None)
         ours, theirs, warm_up = [], [], self.model.warm_up
         try:
             for _ in range(self.model.rounds):
-                ours += self.run(warm_up + self.steps)[1][warm_up:]
+                losses, seconds = self.run(warm_up + self.steps)
+                self.check_alone(losses)
+                ours += seconds[warm_up:]
                 if torch:
                     theirs += self.torch_steps(torch, warm_up + self.steps)[1][warm_up:]
         finally:
@@ -194,9 +208,12 @@ def find_torch(python):
     return python if done.returncode == 0 else None
 
 
-def time_training(tools, models, precision, steps, python):
+def time_training(tools, models, precision, steps, python, profiles):
+    """A row for each model: what was measured, or `failed`."""
     for model in models:
         try:
-            yield Training(tools, model, precision, steps).measure(python)
+            training = Training(tools, model, precision, steps)
+            row = training.measure(python)
+            yield {**row, "profile": training.profile()} if profiles else row
         except Failed as failed:
             yield {"name": f"{model.name} {precision}", "failed": str(failed)}
