@@ -233,6 +233,10 @@ static bool connect_devices(Run *run, MwFault *fault)
                             "--transport %s needs a device for every rank, and ranks share one; "
                             "--transport mpi does not",
                             wanted);
+    if (is_other && !possible && run->transport->rank == 0)
+        fprintf(stderr,
+                "meshwright: warning: ranks share a device, so all exchange by way of the hosts, "
+                "which is slow (--transport mpi asks for it)\n");
     if (!possible)
         return true;
     MwTransport *devices =
