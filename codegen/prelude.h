@@ -5,7 +5,8 @@
  * All are straight-line code, with choices instead of branches, so that a loop that calls them
  * becomes vector code. Accuracy is 1 to 3 units in the last place of a float, less in the tails of
  * gelu (tests/unit/test_prelude.c has the figures); the polynomials are minimax fits (Remez) of the
- * functions named, on the ranges named. */
+ * functions named, on the ranges named. A device with a better way to one of them has a macro of its name
+ * before this (codegen/prelude_device.h). */
 #ifndef MW_CODEGEN_PRELUDE_H
 #define MW_CODEGEN_PRELUDE_H
 
@@ -38,12 +39,14 @@ static inline float mw_from_bf16(uint16_t half)
 }
 
 /* To nearest, ties to even; NaN stays NaN. */
+#ifndef mw_to_bf16
 static inline uint16_t mw_to_bf16(float value)
 {
     uint32_t bits = mw_f32_bits(value);
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     return (uint16_t)(value != value ? 0x7fc0u : rounded);
 }
+#endif
 
 static inline float mw_round_bf16(float value)
 {
@@ -84,6 +87,7 @@ static inline int32_t mw_fold_max_i32(const int32_t *lane)
 
 /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2; 2^n in two halves, so that the ends of the range, zero and
  * infinity come out right. */
+#ifndef mw_exp
 static inline float mw_exp(float x)
 {
     float bounded = x < -105.0f ? -105.0f : x;
@@ -104,6 +108,7 @@ static inline float mw_exp(float x)
     float scale1 = mw_bits_f32((uint32_t)(power - half + 127) << 23);
     return (p * scale0 + scale0) * scale1;
 }
+#endif
 
 /* log(x) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)). */
 static inline float mw_log(float x)

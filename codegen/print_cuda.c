@@ -81,7 +81,7 @@ static void print_prelude(MwText *text)
                       "#pragma nv_diag_suppress 177, 550\n"
                       "#endif\n"
                       "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
-                      "#include <string.h>\n"
+                      "#include <string.h>\n" MW_DEVICE_PRELUDE_TEXT
                       "#define inline __inline__ __device__\n" MW_C_PRELUDE_TEXT
                       "#undef inline\n" MW_CUDA_PRELUDE_TEXT);
 }
