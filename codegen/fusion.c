@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codegen/fusion.h"
+#include "codegen/fusion_rules.h"
 
 #include <string.h>
 
@@ -8,27 +8,6 @@ enum { MAX_SUMMED_COLUMNS = 4096, MAX_SUMS = 6, MAX_SIBLING_DISTANCE = 256 };
 
 /* Ways in which the points of one unit may relate to those of another: how many to try. */
 enum { SAME_POINTS = 1, ALL_LEVELS = 4 };
-
-typedef struct {
-    MwArena *arena;
-    const MwLegal *legal;
-    MwUnits *out;
-    int32_t *reach;   /* [units] the last node of the unit and of all units that it depends on */
-    int32_t *visited; /* [units] stamp of the last search */
-    int32_t stamp;
-} Fusion;
-
-static MwUnit *unit_at(const Fusion *f, int unit)
-{
-    return &f->out->units.at[unit];
-}
-
-/* The node that computes what operand k of `node` shows. */
-static int producer_of(const MwLegal *legal, const MwNode *node, int k)
-{
-    MwValueId root = mw_legal_root(legal, node->operands[k]);
-    return mw_value(legal->graph, root)->node.index;
-}
 
 /* ---- Layouts over the space of a unit ---- */
 
@@ -97,7 +76,7 @@ static bool level_sees(MwLevel level, MwLevel input)
 }
 
 /* Whether node n can take operand k from registers. */
-static bool operand_fits(const Fusion *f, const MwUnit *unit, int n, int k, int producer)
+static bool operand_fits(const MwFusion *f, const MwUnit *unit, int n, int k, int producer)
 {
     const MwNode *node = mw_legal_at(f->legal, n);
     int64_t stride, entries;
@@ -131,7 +110,7 @@ static bool add_cut(MwUnit *unit, int64_t inner)
 }
 
 /* The boundaries of what node n of the unit walks as `layout`. */
-static bool add_layout_cuts(const Fusion *f, MwUnit *unit, int n, const MwLayout *layout)
+static bool add_layout_cuts(const MwFusion *f, MwUnit *unit, int n, const MwLayout *layout)
 {
     MwLayout spread = mw_units_spread(unit, f->out->level[n], layout);
     int64_t inner = 1;
@@ -143,7 +122,7 @@ static bool add_layout_cuts(const Fusion *f, MwUnit *unit, int n, const MwLayout
     return true;
 }
 
-static bool add_node_cuts(const Fusion *f, MwUnit *unit, int n)
+static bool add_node_cuts(const MwFusion *f, MwUnit *unit, int n)
 {
     const MwNode *node = mw_legal_at(f->legal, n);
     for (int k = 0; k < node->operand_count; k++) {
@@ -162,7 +141,7 @@ static bool add_node_cuts(const Fusion *f, MwUnit *unit, int n)
 
 /* Brings `reach` up to date where it may have grown to `last` for units with nodes from `first` on:
  * units have nodes before and behind those of others, so that growth may run back and forth. */
-static void update_reach(Fusion *f, int first, int last)
+static void update_reach(MwFusion *f, int first, int last)
 {
     bool changed = true;
     while (changed) {
@@ -173,7 +152,7 @@ static void update_reach(Fusion *f, int first, int last)
             if (unit < 0)
                 continue;
             for (int k = 0; k < node->operand_count; k++) {
-                int giver = f->out->unit_of[producer_of(f->legal, node, k)];
+                int giver = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
                 most = giver < 0 ? most : (int)mw_max(most, f->reach[giver]);
             }
             changed = changed || most > f->reach[unit];
@@ -183,14 +162,14 @@ static void update_reach(Fusion *f, int first, int last)
 }
 
 /* Whether unit `from` depends on unit `to` through others than `through`. */
-static bool depends_on(Fusion *f, int from, int to, int through)
+static bool depends_on(MwFusion *f, int from, int to, int through)
 {
-    const MwUnit *unit = unit_at(f, from), *target = unit_at(f, to);
+    const MwUnit *unit = mw_fusion_unit(f, from), *target = mw_fusion_unit(f, to);
     f->visited[from] = f->stamp;
     for (int i = 0; i < unit->nodes.count; i++) {
         const MwNode *node = mw_legal_at(f->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->operand_count; k++) {
-            int next = f->out->unit_of[producer_of(f->legal, node, k)];
+            int next = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
             if (next < 0 || next == from)
                 continue;
             if (next == to) {
@@ -206,7 +185,7 @@ static bool depends_on(Fusion *f, int from, int to, int through)
     return false;
 }
 
-static bool would_cycle(Fusion *f, int a, int b)
+bool mw_fusion_would_cycle(MwFusion *f, int a, int b)
 {
     f->stamp++;
     if (depends_on(f, a, b, a))
@@ -215,6 +194,7 @@ static bool would_cycle(Fusion *f, int a, int b)
     return depends_on(f, b, a, b);
 }
 
+/* The nodes of both, ascending. */
 static void take_nodes(MwArena *arena, MwUnit *into, const MwUnit *from)
 {
     MW_VEC(int32_t) merged = {0};
@@ -227,6 +207,17 @@ static void take_nodes(MwArena *arena, MwUnit *into, const MwUnit *from)
     into->nodes.at = merged.at;
     into->nodes.count = merged.count;
     into->nodes.capacity = merged.capacity;
+}
+
+void mw_fusion_join(MwFusion *f, int a, int b)
+{
+    MwUnit *into = mw_fusion_unit(f, a), *from = mw_fusion_unit(f, b);
+    for (int i = 0; i < from->nodes.count; i++)
+        f->out->unit_of[from->nodes.at[i]] = a;
+    take_nodes(f->arena, into, from);
+    from->nodes.count = 0;
+    f->reach[a] = (int32_t)mw_max(f->reach[a], f->reach[b]);
+    update_reach(f, into->nodes.at[0], f->reach[a]);
 }
 
 /* Whether unit b, whose rows mean nothing, can run over the rows, the columns or the whole of a. */
@@ -248,7 +239,7 @@ static bool spaces_allow(const MwUnit *a, const MwUnit *b, MwLevel level)
     MW_UNREACHABLE();
 }
 
-static void relevel(Fusion *f, const MwUnit *unit, MwLevel from, MwLevel to)
+static void relevel(MwFusion *f, const MwUnit *unit, MwLevel from, MwLevel to)
 {
     for (int i = 0; i < unit->nodes.count; i++)
         if (f->out->level[unit->nodes.at[i]] == from)
@@ -256,7 +247,7 @@ static void relevel(Fusion *f, const MwUnit *unit, MwLevel from, MwLevel to)
 }
 
 /* Whether b at `level` has only nodes that may run there. */
-static bool results_allow(const Fusion *f, const MwUnit *b, MwLevel level)
+static bool results_allow(const MwFusion *f, const MwUnit *b, MwLevel level)
 {
     for (int i = 0; i < b->nodes.count && level != MW_LEVEL_POINT; i++) {
         MwLevel result =
@@ -268,13 +259,13 @@ static bool results_allow(const Fusion *f, const MwUnit *b, MwLevel level)
 }
 
 /* Checks every operand of the merged unit: in registers where its producer is in the unit too. */
-static bool operands_allow(const Fusion *f, MwUnit *merged, int a, int b)
+static bool operands_allow(const MwFusion *f, MwUnit *merged, int a, int b)
 {
     for (int i = 0; i < merged->nodes.count; i++) {
         int n = merged->nodes.at[i];
         const MwNode *node = mw_legal_at(f->legal, n);
         for (int k = 0; k < node->operand_count; k++) {
-            int producer = producer_of(f->legal, node, k);
+            int producer = mw_fusion_producer(f->legal, node, k);
             int unit = f->out->unit_of[producer];
             if ((unit == a || unit == b) && !operand_fits(f, merged, n, k, producer))
                 return false;
@@ -285,7 +276,7 @@ static bool operands_allow(const Fusion *f, MwUnit *merged, int a, int b)
     return true;
 }
 
-static bool sums_allow(const Fusion *f, const MwUnit *merged)
+static bool sums_allow(const MwFusion *f, const MwUnit *merged)
 {
     int column_sums = 0;
     bool binds_rows = false;
@@ -302,14 +293,14 @@ static bool sums_allow(const Fusion *f, const MwUnit *merged)
     return column_sums <= MAX_SUMS;
 }
 
-static int outside_operands(const Fusion *f, const MwUnit *merged, int a, int b)
+static int outside_operands(const MwFusion *f, const MwUnit *merged, int a, int b)
 {
     int count = 0;
     for (int i = 0; i < merged->nodes.count; i++) {
         const MwNode *node = mw_legal_at(f->legal, merged->nodes.at[i]);
         count += node->result_count;
         for (int k = 0; k < node->operand_count; k++) {
-            int unit = f->out->unit_of[producer_of(f->legal, node, k)];
+            int unit = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
             count += unit != a && unit != b;
         }
     }
@@ -327,13 +318,13 @@ static int most_operands(const MwUnit *unit)
 }
 
 /* Whether b takes what units other than a make: so a would wait for them. */
-static bool waits_for_others(const Fusion *f, int a, int b)
+static bool waits_for_others(const MwFusion *f, int a, int b)
 {
-    const MwUnit *unit = unit_at(f, b);
+    const MwUnit *unit = mw_fusion_unit(f, b);
     for (int i = 0; i < unit->nodes.count; i++) {
         const MwNode *node = mw_legal_at(f->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->operand_count; k++) {
-            int maker = f->out->unit_of[producer_of(f->legal, node, k)];
+            int maker = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
             if (maker >= 0 && maker != a && maker != b)
                 return true;
         }
@@ -342,9 +333,9 @@ static bool waits_for_others(const Fusion *f, int a, int b)
 }
 
 /* Merges b into a, b's nodes running at `level` of a; changes nothing where that does not work. */
-static bool merge_at(Fusion *f, int a, int b, MwLevel level)
+static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
 {
-    MwUnit *into = unit_at(f, a), *from = unit_at(f, b);
+    MwUnit *into = mw_fusion_unit(f, a), *from = mw_fusion_unit(f, b);
     if (!spaces_allow(into, from, level) || !results_allow(f, from, level) ||
         (level == MW_LEVEL_TOTAL && waits_for_others(f, a, b)))
         return false;
@@ -360,18 +351,15 @@ static bool merge_at(Fusion *f, int a, int b, MwLevel level)
         relevel(f, from, level, MW_LEVEL_POINT);
         return false;
     }
+    merged.nodes = into->nodes;
     *into = merged;
-    for (int i = 0; i < from->nodes.count; i++)
-        f->out->unit_of[from->nodes.at[i]] = a;
-    from->nodes.count = 0;
-    f->reach[a] = (int32_t)mw_max(f->reach[a], f->reach[b]);
-    update_reach(f, merged.nodes.at[0], f->reach[a]);
+    mw_fusion_join(f, a, b);
     return true;
 }
 
-static bool can_merge_at_all(Fusion *f, int a, int b)
+static bool can_merge_at_all(MwFusion *f, int a, int b)
 {
-    const MwUnit *x = unit_at(f, a), *y = unit_at(f, b);
+    const MwUnit *x = mw_fusion_unit(f, a), *y = mw_fusion_unit(f, b);
     int most = is_scalar(x) && is_scalar(y) ? MW_UNIT_MAX_SCALARS : MW_UNIT_MAX_NODES;
     return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && !x->space.is_alone &&
            !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
@@ -379,84 +367,15 @@ static bool can_merge_at_all(Fusion *f, int a, int b)
 
 /* Merges a and b where one of the first `level_count` ways in which their points may relate allows
  * it. */
-static void try_merge(Fusion *f, int a, int b, int level_count)
+static void try_merge(MwFusion *f, int a, int b, int level_count)
 {
     static const MwLevel levels[ALL_LEVELS] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN,
                                                MW_LEVEL_TOTAL};
-    if (!can_merge_at_all(f, a, b) || would_cycle(f, a, b))
+    if (!can_merge_at_all(f, a, b) || mw_fusion_would_cycle(f, a, b))
         return;
     for (int i = 0; i < level_count; i++)
         if (merge_at(f, a, b, levels[i]) || merge_at(f, b, a, levels[i]))
             return;
-}
-
-/* ---- Accumulating GEMMs ---- */
-
-bool mw_unit_accumulates(const MwLegal *legal, const MwUnit *unit)
-{
-    return !unit->is_kernel &&
-           mw_legal_at(legal, mw_vec_last(&unit->nodes))->op == MW_OP_ACCUMULATE;
-}
-
-/* The whole of its root, as it is stored. */
-static bool is_whole(const MwLegal *legal, MwValueId value)
-{
-    const MwView *view = &legal->views.at[value.index];
-    MwLayout layout = view->layout;
-    mw_layout_collapse(&layout);
-    return mw_layout_is_dense(&layout) &&
-           mw_layout_elements(&layout) ==
-               mw_tensor_elements(mw_value_tensor(legal->graph, view->root));
-}
-
-/* The state that node n, an ACCUMULATE, gives a new value; no value if it does not. */
-static MwValueId accumulated_state(const MwLegal *legal, int n)
-{
-    const MwGraph *graph = legal->graph;
-    for (int i = 0; i < graph->assigns.count; i++) {
-        MwValueId value = mw_legal_root(legal, graph->assigns.at[i].value);
-        if (mw_value(graph, value)->node.index == n)
-            return mw_legal_root(legal, graph->assigns.at[i].target);
-    }
-    return mw_no_value();
-}
-
-/* Whether node n adds the result of an einsum, which nothing else wants, to a state that it alone
- * reads in its phase and that it gives a new value. */
-static bool can_accumulate(const MwLegal *legal, int n, const int32_t *uses)
-{
-    const MwNode *node = mw_legal_at(legal, n);
-    if (node->op != MW_OP_ACCUMULATE)
-        return false;
-    MwValueId state = mw_legal_root(legal, node->operands[0]);
-    MwValueId sum = mw_legal_root(legal, node->operands[1]);
-    const MwNode *einsum = mw_value_node(legal->graph, sum);
-    return einsum->op == MW_OP_EINSUM && einsum->phase == node->phase && uses[sum.index] == 1 &&
-           uses[state.index] == 1 && mw_value_tensor(legal->graph, state)->type == MW_F32 &&
-           mw_value_tensor(legal->graph, sum)->type == MW_F32 &&
-           is_whole(legal, node->operands[0]) && is_whole(legal, node->operands[1]) &&
-           mw_value_equal(accumulated_state(legal, n), state);
-}
-
-static void absorb_accumulations(Fusion *f)
-{
-    const MwGraph *graph = f->legal->graph;
-    int32_t *uses = MW_NEW(f->arena, int32_t, graph->values.count);
-    for (int n = 0; n < graph->nodes.count; n++)
-        for (int k = 0; k < graph->nodes.at[n].operand_count && f->out->unit_of[n] >= 0; k++)
-            uses[mw_legal_root(f->legal, graph->nodes.at[n].operands[k]).index]++;
-    for (int i = 0; i < graph->outputs.count; i++)
-        uses[mw_legal_root(f->legal, graph->outputs.at[i].value).index]++;
-    for (int i = 0; i < graph->assigns.count; i++)
-        uses[mw_legal_root(f->legal, graph->assigns.at[i].value).index]++;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        if (!can_accumulate(f->legal, n, uses))
-            continue;
-        int gemm = f->out->unit_of[producer_of(f->legal, &graph->nodes.at[n], 1)];
-        unit_at(f, f->out->unit_of[n])->nodes.count = 0;
-        mw_vec_push(f->arena, &unit_at(f, gemm)->nodes, n);
-        f->out->unit_of[n] = gemm;
-    }
 }
 
 /* ---- The walk ---- */
@@ -469,7 +388,7 @@ static bool node_has_unit(const MwNode *node)
            lowering == MW_LOWER_TRANSFER;
 }
 
-static void start_units(Fusion *f)
+static void start_units(MwFusion *f)
 {
     const MwGraph *graph = f->legal->graph;
     for (int n = 0; n < graph->nodes.count; n++) {
@@ -490,24 +409,25 @@ static void start_units(Fusion *f)
     }
 }
 
-static void merge_with_producers(Fusion *f, int n)
+static void merge_with_producers(MwFusion *f, int n)
 {
     const MwNode *node = mw_legal_at(f->legal, n);
     for (int k = 0; k < node->operand_count; k++) {
-        int producer = f->out->unit_of[producer_of(f->legal, node, k)];
+        int producer = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
         if (producer >= 0)
             try_merge(f, producer, f->out->unit_of[n], ALL_LEVELS);
     }
 }
 
 /* Merges the units of nodes that read the same large value not far from each other. */
-static void merge_siblings(Fusion *f, int n, int32_t *last_reader)
+static void merge_siblings(MwFusion *f, int n, int32_t *last_reader)
 {
     const MwNode *node = mw_legal_at(f->legal, n);
     for (int k = 0; k < node->operand_count; k++) {
         MwValueId root = mw_legal_root(f->legal, node->operands[k]);
         const MwTensor *tensor = mw_value_tensor(f->legal->graph, root);
-        bool large = mw_tensor_elements(tensor) >= unit_at(f, f->out->unit_of[n])->space.points;
+        bool large =
+            mw_tensor_elements(tensor) >= mw_fusion_unit(f, f->out->unit_of[n])->space.points;
         int reader = last_reader[root.index];
         last_reader[root.index] = n;
         if (reader >= 0 && large && n - reader <= MAX_SIBLING_DISTANCE)
@@ -515,14 +435,14 @@ static void merge_siblings(Fusion *f, int n, int32_t *last_reader)
     }
 }
 
-static void merge_units(Fusion *f)
+static void merge_units(MwFusion *f)
 {
     const MwGraph *graph = f->legal->graph;
     int32_t *last_reader = MW_NEW(f->arena, int32_t, graph->values.count);
     memset(last_reader, -1, sizeof(int32_t) * (size_t)graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         int unit = f->out->unit_of[n];
-        if (unit < 0 || !unit_at(f, unit)->is_kernel)
+        if (unit < 0 || !mw_fusion_unit(f, unit)->is_kernel)
             continue;
         merge_with_producers(f, n);
         merge_siblings(f, n, last_reader);
@@ -531,7 +451,7 @@ static void merge_units(Fusion *f)
 
 /* ---- What is stored ---- */
 
-static void store(Fusion *f, MwValueId value)
+static void store(MwFusion *f, MwValueId value)
 {
     MwValueId root = mw_legal_root(f->legal, value);
     MwOp op = mw_value_node(f->legal->graph, root)->op;
@@ -539,18 +459,18 @@ static void store(Fusion *f, MwValueId value)
         f->out->is_stored[root.index] = true;
 }
 
-static void find_stored(Fusion *f)
+static void find_stored(MwFusion *f)
 {
     const MwGraph *graph = f->legal->graph;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         int unit = f->out->unit_of[n];
         for (int k = 0; k < node->operand_count && unit >= 0; k++)
-            if (f->out->unit_of[producer_of(f->legal, node, k)] != unit)
+            if (f->out->unit_of[mw_fusion_producer(f->legal, node, k)] != unit)
                 store(f, node->operands[k]);
-        bool always =
-            unit >= 0 ? !unit_at(f, unit)->is_kernel && mw_vec_last(&unit_at(f, unit)->nodes) == n
-                      : mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
+        bool always = unit >= 0 ? !mw_fusion_unit(f, unit)->is_kernel &&
+                                      mw_vec_last(&mw_fusion_unit(f, unit)->nodes) == n
+                                : mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
         for (int k = 0; k < node->result_count && always; k++)
             store(f, (MwValueId){node->first_result + k});
     }
@@ -563,14 +483,14 @@ static void find_stored(Fusion *f)
 }
 
 /* Drops the units that were merged into others. */
-static void compact(Fusion *f)
+static void compact(MwFusion *f)
 {
     int32_t *new_index = MW_NEW(f->arena, int32_t, f->out->units.count);
     int count = 0;
     for (int u = 0; u < f->out->units.count; u++) {
         new_index[u] = count;
-        if (unit_at(f, u)->nodes.count)
-            f->out->units.at[count++] = *unit_at(f, u);
+        if (mw_fusion_unit(f, u)->nodes.count)
+            f->out->units.at[count++] = *mw_fusion_unit(f, u);
     }
     f->out->units.count = count;
     for (int n = 0; n < f->legal->graph->nodes.count; n++)
@@ -586,12 +506,12 @@ MwUnits *mw_units_form(const MwLegal *legal)
     units->unit_of = MW_NEW(arena, int32_t, nodes);
     units->level = MW_NEW(arena, MwLevel, nodes);
     units->is_stored = MW_NEW(arena, bool, legal->graph->values.count);
-    Fusion f = {.arena = arena, .legal = legal, .out = units};
+    MwFusion f = {.arena = arena, .legal = legal, .out = units};
     start_units(&f);
-    absorb_accumulations(&f);
     f.visited = MW_NEW(arena, int32_t, units->units.count);
     f.reach = MW_NEW(arena, int32_t, units->units.count);
     update_reach(&f, 0, nodes - 1);
+    mw_gemm_units_absorb(&f);
     merge_units(&f);
     find_stored(&f);
     compact(&f);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Units of work: which nodes of a legal graph run together.
  *
- * A unit is a GEMM (with the accumulation of its result, if that can be done in place), an
- * attention, a collective, or a group of nodes that become one kernel. Groups grow by merging: a
+ * A unit is a contraction with what one call makes besides (gemm_unit.h), an attention, a collective, or a group of nodes that become one kernel. Groups grow by merging: a
  * consumer with the producer of an operand, and two that read the same tensor, wherever they run
  * over the same points (or one over the rows or columns of the other), do not have to wait for each
  * other through a third unit, and belong to the same phase. A value that only its own unit uses is
@@ -37,10 +36,6 @@ typedef struct {
 } MwUnits;
 
 MwUnits *mw_units_form(const MwLegal *legal);
-
-/* Whether a unit is a GEMM that adds to what lies where it writes: an einsum and, after it, the
- * ACCUMULATE that alone takes it. */
-bool mw_unit_accumulates(const MwLegal *legal, const MwUnit *unit);
 
 /* The level of the results of node `n`, which runs at units->level[n]. */
 MwLevel mw_units_result_level(const MwLegal *legal, const MwUnits *units, int n);

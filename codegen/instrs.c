@@ -2,7 +2,7 @@
 #include "codegen/instrs.h"
 
 #include "base/hash.h"
-#include "codegen/contract.h"
+#include "codegen/gemm_unit.h"
 #include "codegen/plan_report.h"
 #include "passes/reshard.h"
 #include "runtime/routine.h"
@@ -178,41 +178,52 @@ static MwPlanInstr emit_routine(MwEmitter *e, MwRoutine routine, const int *buff
     return instr;
 }
 
-static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit, const MwNode *node)
+/* What a call computes and moves: matrices once each, and what it makes besides. */
+static MwWork gemm_work(const MwEmitter *e, const MwGemmUnit *gemm, MwRoutine routine)
 {
-    MwEinsum einsum;
-    MwGemmCall gemm;
-    MW_ASSERT(mw_einsum_parse(mw_node_text(node, MW_ATTR_EQUATION), &einsum) == NULL);
-    MwContractOperand operands[2];
-    for (int k = 0; k < 2; k++)
-        operands[k] = (MwContractOperand){operand_view(e->legal, node, k)->layout,
-                                          *mw_legal_operand_tensor(e->legal, node, k)};
-    const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
-    MW_ASSERT(mw_contract_plan(&einsum, operands, result, &gemm));
-    bool adds = mw_unit_accumulates(e->legal, unit);
-    const MwNode *last = mw_legal_at(e->legal, mw_vec_last(&unit->nodes));
-    const int buffers[] = {operand_buffer(e, node, gemm.swaps),
-                           operand_buffer(e, node, !gemm.swaps), result_buffer(e, last, 0)};
-    MW_ASSERT(!adds || buffers[2] == operand_buffer(e, last, 0));
-    MwPlanInstr instr = emit_routine(e, MW_ROUTINE_GEMM, buffers);
+    const MwGemmExtras *x = mw_gemm_extras(routine);
+    const MwTensor *result = &e->legal->graph->values.at[gemm->einsum->first_result].tensor;
+    const MwGemmCall *call = &gemm->call;
+    const double batch = (double)(call->args[MW_GEMM_BATCH0] * call->args[MW_GEMM_BATCH1]);
+    const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
+    const double read = mw_type_bytes((MwType)call->args[MW_GEMM_TYPE]) * (m * k + k * n);
+    const int matrices = 1 + (gemm->accumulate != NULL) + (x->aux != 0);
+    const double vector = x->bias ? n : x->sums ? (x->summed ? n : m) : 0;
+    return (MwWork){.kind = MW_WORK_GEMM,
+                    .type = (MwType)call->args[MW_GEMM_TYPE],
+                    .flops = 2 * m * n * k * batch,
+                    .bytes =
+                        batch * (read + mw_type_bytes(result->type) * (matrices * m * n + vector)),
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .batch = batch};
+}
+
+static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit)
+{
+    const MwGemmUnit gemm = mw_gemm_unit(e->legal, unit);
+    const MwRoutine routine = mw_gemm_unit_routine(&gemm, e->legal, e->units);
+    const MwGemmExtras *x = mw_gemm_extras(routine);
+    const MwGemmOperands more = mw_gemm_unit_operands(&gemm, routine);
+    int buffers[MW_ROUTINE_MAX_OPERANDS] = {operand_buffer(e, gemm.einsum, gemm.call.swaps),
+                                            operand_buffer(e, gemm.einsum, !gemm.call.swaps),
+                                            result_buffer(e, gemm.result, 0)};
+    MW_ASSERT(!gemm.accumulate || buffers[2] == operand_buffer(e, gemm.accumulate, 0));
+    if (x->bias)
+        buffers[x->bias] = buffer_of(e, mw_legal_root(e->legal, more.bias));
+    if (x->aux)
+        buffers[x->aux] = buffer_of(e, mw_legal_root(e->legal, more.aux));
+    if (x->sums)
+        buffers[x->sums] = buffer_of(e, more.sums);
+    MwPlanInstr instr = emit_routine(e, routine, buffers);
     for (int i = 0; i < MW_GEMM_ALPHA; i++)
-        instr.args[i].i = gemm.args[i];
+        instr.args[i].i = gemm.call.args[i];
     instr.args[MW_GEMM_ALPHA].f = 1;
-    instr.args[MW_GEMM_BETA].f = adds;
-    if (adds)
+    instr.args[MW_GEMM_BETA].f = gemm.accumulate != NULL;
+    if (gemm.accumulate)
         instr.operands[2].access = MW_ACCESS_READ_WRITE;
-    const MwType type = operands[0].tensor.type;
-    double batch = (double)(gemm.args[MW_GEMM_BATCH0] * gemm.args[MW_GEMM_BATCH1]);
-    double m = (double)gemm.m, n = (double)gemm.n, k = (double)gemm.k;
-    double stored = mw_type_bytes(result->type) * (adds ? 2 : 1) * m * n;
-    MwWork work = {.kind = MW_WORK_GEMM,
-                   .type = type,
-                   .flops = 2 * m * n * k * batch,
-                   .bytes = batch * (mw_type_bytes(type) * (m * k + k * n) + stored),
-                   .m = m,
-                   .n = n,
-                   .k = k,
-                   .batch = batch};
+    const MwWork work = gemm_work(e, &gemm, routine);
     instr.time_s = mw_cost_work_s(&e->model, &work);
     return instr;
 }
@@ -372,9 +383,9 @@ static MwPlanInstr emit_library(MwEmitter *e, int u)
 {
     const MwUnit *unit = &e->units->units.at[u];
     const MwNode *node = first_node(e->legal, unit);
+    if (mw_unit_is_gemm(e->legal, unit))
+        return emit_gemm(e, unit);
     switch (mw_op_info(node->op)->lowering) {
-    case MW_LOWER_CONTRACT:
-        return emit_gemm(e, unit, node);
     case MW_LOWER_LIBRARY:
         return emit_attention(e, u, node);
     case MW_LOWER_COLLECTIVE:

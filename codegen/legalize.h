@@ -27,12 +27,12 @@ typedef struct {
 
 typedef struct {
     MwGraph *graph;
+    const MwTarget *target; /* what will run it */
     MW_VEC(MwView) views;   /* [values] */
     MwValueId *form;        /* [values of the local graph] its form here */
     MW_VEC(int32_t) source; /* [nodes] index of the local node it is made from */
 } MwLegal;
 
-/* `target`: what will run it. */
 MwLegal *mw_legalize(const MwGraph *local, const MwTarget *target);
 
 static inline const MwNode *mw_legal_at(const MwLegal *legal, int node)

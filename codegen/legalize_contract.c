@@ -182,7 +182,7 @@ static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
 /* A GEMM of bf16 gives bf16 or f32, one of f32 gives f32. */
 static void choose_types(const MwLegalizer *l, Contraction *c)
 {
-    bool is_narrow = l->target->takes_bf16;
+    bool is_narrow = l->legal->target->takes_bf16;
     for (int k = 0; k < 2; k++)
         is_narrow = is_narrow && mw_legal_tensor(l, c->operands[k])->type == MW_BF16;
     c->taken = is_narrow ? MW_BF16 : MW_F32;
@@ -235,7 +235,7 @@ static MwType attention_type(const MwLegalizer *l, const MwNode *node, const MwV
                              int k)
 {
     const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == 4;
-    return l->target->takes_bf16 && !is_lse ? mw_legal_tensor(l, operands[0])->type : MW_F32;
+    return l->legal->target->takes_bf16 && !is_lse ? mw_legal_tensor(l, operands[0])->type : MW_F32;
 }
 
 void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,

@@ -15,7 +15,6 @@ typedef struct {
 typedef struct {
     MwRewrite rewrite; /* from the local graph to legal->graph */
     MwLegal *legal;
-    const MwTarget *target;
     int32_t source;   /* of nodes being added: a local node, */
     const char *name; /* and what their results are called after */
     /* Per legal value and type: its dense form of that type, made in phase `phase`, if one was

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/storage.h"
 
+#include "codegen/gemm_unit.h"
 #include "codegen/memory.h"
 
 #include <string.h>
@@ -234,13 +235,17 @@ static bool reads_in_place(const Storage *s, int n, MwLevel level, MwValueId roo
 }
 
 /* Whether the unit of `value` may write it where `host` lies: what it reads of the host, it reads
- * at the very element that it writes, and at the same level, so that the read comes first. */
+ * at the very element that it writes, and at the same level, so that the read comes first. Of what a
+ * contraction makes, an accumulation alone is so. */
 static bool unit_may_overwrite(const Storage *s, MwValueId value, MwValueId host)
 {
     int n = mw_value(graph_of(s), value)->node.index;
     const MwUnit *unit = &s->units->units.at[s->units->unit_of[n]];
-    if (mw_unit_accumulates(s->legal, unit))
-        return mw_value_equal(mw_legal_root(s->legal, mw_legal_at(s->legal, n)->operands[0]), host);
+    if (mw_unit_is_gemm(s->legal, unit)) {
+        const MwNode *node = mw_legal_at(s->legal, n);
+        return node->op == MW_OP_ACCUMULATE &&
+               mw_value_equal(mw_legal_root(s->legal, node->operands[0]), host);
+    }
     MwLevel level = mw_units_result_level(s->legal, s->units, n);
     for (int i = 0; i < unit->nodes.count; i++) {
         bool reads = false;

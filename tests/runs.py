@@ -40,16 +40,19 @@ class Model:
 
     def in_bf16(self):
         """The same model in mixed precision."""
-        return self.but(name=f"{self.name}-bf16", options=["--precision", "bf16"])
+        return self.but(name=f"{self.name}-bf16", options=[*self.options, "--precision", "bf16"])
 
-    def trained(self, folder, how):
-        """The same model with another train statement, in a file in `folder`."""
+    def changed(self, folder, pattern, text):
+        """The same model with other text where the pattern is, in a file in `folder`."""
         copy = self.but(path=folder / f"{self.name}.graph")
-        text, count = re.subn(r"(\n  train \S+.*?) with .*?(?=\n\})", rf"\1 with {how}",
-                              self.path.read_text(), flags=re.DOTALL)
+        text, count = re.subn(pattern, text, self.path.read_text(), flags=re.DOTALL)
         assert count == 1
         copy.path.write_text(text.replace('import "', f'import "{ROOT}/models/'))
         return copy
+
+    def trained(self, folder, how):
+        """The same model with another train statement."""
+        return self.changed(folder, r"(\n  train \S+.*?) with .*?(?=\n\})", rf"\1 with {how}")
 
     def defines(self, **sizes):
         """Arguments that set its sizes, or others."""

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What one call makes besides a product (codegen/gemm_unit.h): which instruction writes a value, on
+ * GPUs and on CPUs, and that the value is right. All cases stand in one graph. */
+#include "passes/build.h"
+#include "tests/kernels/run_graph.h"
+#include "tests/unit/support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TOLERANCE 2e-5
+
+/* What writes a value: a routine of that name, or a kernel. */
+static const char KERNEL[] = "a kernel";
+
+typedef struct {
+    const char *name;
+    int output;
+    const char *writer; /* on a GPU */
+} Expected;
+
+typedef struct {
+    GraphRun run;
+    MW_VEC(Expected) expected;
+} Cases;
+
+static MwValueId input(Cases *c, const char *type)
+{
+    MwGraph *graph = c->run.test.graph;
+    return test_source(&c->run.test, MW_OP_INPUT,
+                       mw_arena_printf(graph->arena, "in%d", graph->nodes.count), type);
+}
+
+static MwValueId product(Cases *c, const char *equation, const char *a, const char *b)
+{
+    MwValueId left = input(c, a), right = input(c, b);
+    return test_einsum(&c->run.test, equation, left, right);
+}
+
+static MwValueId add(Cases *c, MwValueId a, MwValueId b)
+{
+    return mw_build_binary(c->run.test.graph, MW_OP_ADD, a, b);
+}
+
+static MwValueId gelu(Cases *c, MwValueId x)
+{
+    return mw_build_unary(c->run.test.graph, MW_OP_GELU_TANH, x);
+}
+
+static void expect(Cases *c, const char *name, MwValueId value, const char *writer)
+{
+    MwGraph *graph = c->run.test.graph;
+    mw_vec_push(graph->arena, &c->expected, ((Expected){name, graph->outputs.count, writer}));
+    graph_run_output(&c->run, value);
+}
+
+/* ---- Biases ---- */
+
+static void add_biases(Cases *c)
+{
+    MwValueId x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    expect(c, "a bias", add(c, x, input(c, "f32[9]")), "gemm_bias");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    expect(c, "a bias before", add(c, input(c, "f32[1, 9]"), x), "gemm_bias");
+    x = product(c, "bsw,wthd->bsthd", "f32[2, 3, 8]", "f32[8, 3, 2, 5]");
+    expect(c, "a bias of several dimensions", add(c, x, input(c, "f32[3, 2, 5]")), "gemm_bias");
+    x = product(c, "ij,jk->ki", "f32[5, 7]", "f32[7, 9]");
+    expect(c, "a bias of a turned product", add(c, x, input(c, "f32[5]")), "gemm_bias");
+    x = product(c, "ij,jk->ik", "f32[1, 7]", "f32[7, 9]");
+    expect(c, "a bias of one row", add(c, x, input(c, "f32[9]")), "gemm_bias");
+}
+
+static void add_no_biases(Cases *c)
+{
+    MwGraph *graph = c->run.test.graph;
+    MwValueId x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    expect(c, "along the other dimension", add(c, x, input(c, "f32[5, 1]")), KERNEL);
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    expect(c, "a matrix", add(c, x, input(c, "f32[5, 9]")), KERNEL);
+    x = product(c, "bij,bjk->bik", "f32[2, 5, 7]", "f32[2, 7, 9]");
+    expect(c, "batches", add(c, x, input(c, "f32[9]")), KERNEL);
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    expect(c, "the product is wanted", x, "gemm");
+    expect(c, "the product and a bias", add(c, x, input(c, "f32[9]")), KERNEL);
+    const MwAttr part[] = {mw_attr_int(MW_ATTR_AXIS, 0), mw_attr_int(MW_ATTR_BEGIN, 9),
+                           mw_attr_int(MW_ATTR_END, 18)};
+    MwValueId whole = input(c, "f32[18]");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    whole = mw_build(graph, NULL, MW_OP_SLICE, &whole, 1, part, 3);
+    expect(c, "a part of a value", add(c, x, whole), KERNEL);
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    x = add(c, x, input(c, "f32[9]"));
+    expect(c, "a kernel wants the sum", mw_build_unary(graph, MW_OP_TANH, x), KERNEL);
+}
+
+/* ---- gelu ---- */
+
+static void add_gelus(Cases *c)
+{
+    MwValueId x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    expect(c, "gelu", gelu(c, x), "gemm_gelu");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    x = add(c, x, input(c, "f32[9]"));
+    expect(c, "a bias and gelu", gelu(c, x), "gemm_bias_gelu");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 16]");
+    expect(c, "gelu and what it is of", gelu(c, x), "gemm_gelu_aux");
+    expect(c, "what gelu is of", x, "gemm_gelu_aux");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 16]");
+    x = add(c, x, input(c, "f32[16]"));
+    expect(c, "a bias, gelu and what it is of", gelu(c, x), "gemm_bias_gelu_aux");
+    expect(c, "a bias, what gelu is of", x, "gemm_bias_gelu_aux");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    x = add(c, x, input(c, "f32[9]"));
+    expect(c, "gelu of odd rows", gelu(c, x), KERNEL);
+    expect(c, "odd rows that gelu is of", x, "gemm_bias");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    x = add(c, x, input(c, "f32[9]"));
+    expect(c, "a kernel wants gelu", mw_build_unary(c->run.test.graph, MW_OP_TANH, gelu(c, x)),
+           KERNEL);
+}
+
+static void add_gelu_grads(Cases *c)
+{
+    MwGraph *graph = c->run.test.graph;
+    MwValueId x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 16]");
+    x = mw_build_binary(graph, MW_OP_GELU_TANH_GRAD, input(c, "f32[5, 16]"), x);
+    expect(c, "the gradient of gelu", x, "gemm_gelu_grad");
+    x = product(c, "ij,kj->ik", "f32[6, 7]", "f32[16, 7]");
+    const MwTensor shape = test_type("f32[2, 3, 16]");
+    x = mw_build_reshape(graph, x, &shape);
+    x = mw_build_binary(graph, MW_OP_GELU_TANH_GRAD, input(c, "f32[2, 3, 16]"), x);
+    expect(c, "the gradient of gelu, reshaped", x, "gemm_gelu_grad");
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 9]");
+    x = mw_build_binary(graph, MW_OP_GELU_TANH_GRAD, input(c, "f32[5, 9]"), x);
+    expect(c, "the gradient of gelu, odd rows", x, KERNEL);
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 16]");
+    x = mw_build_binary(graph, MW_OP_GELU_TANH_GRAD, x, input(c, "f32[5, 16]"));
+    expect(c, "the gradient of gelu at a product", x, KERNEL);
+    x = product(c, "ij,jk->ik", "f32[5, 7]", "f32[7, 16]");
+    x = mw_build_binary(graph, MW_OP_GELU_GRAD, input(c, "f32[5, 16]"), x);
+    expect(c, "the gradient of another gelu", x, KERNEL);
+}
+
+/* ---- Sums of operands ---- */
+
+static void add_sums(Cases *c)
+{
+    MwGraph *graph = c->run.test.graph;
+    MwValueId x = input(c, "f32[30, 7]"), y = input(c, "f32[30, 9]");
+    expect(c, "with sums of b", test_einsum(&c->run.test, "sk,sn->kn", x, y), "gemm_sum_b");
+    expect(c, "sums of b", mw_build_sum(graph, y, 1, false), "gemm_sum_b");
+    x = input(c, "f32[30, 7]"), y = input(c, "f32[30, 9]");
+    expect(c, "with sums of a", test_einsum(&c->run.test, "sk,sn->kn", x, y), "gemm_sum_a");
+    expect(c, "sums of a", mw_build_sum(graph, x, 1, false), "gemm_sum_a");
+    x = input(c, "f32[2, 15, 7]"), y = input(c, "f32[2, 15, 3, 4]");
+    expect(c, "with sums over two dimensions", test_einsum(&c->run.test, "bsk,bsnm->knm", x, y),
+           "gemm_sum_b");
+    expect(c, "sums over two dimensions", mw_build_sum(graph, y, 3, false), "gemm_sum_b");
+}
+
+static void add_no_sums(Cases *c)
+{
+    MwGraph *graph = c->run.test.graph;
+    MwValueId x = input(c, "f32[30, 7]"), y = input(c, "f32[30, 9]");
+    expect(c, "an operand that a kernel reads", test_einsum(&c->run.test, "sk,sn->kn", x, y),
+           "gemm");
+    expect(c, "its sums", mw_build_sum(graph, y, 1, false), KERNEL);
+    expect(c, "what reads it", mw_build_unary(graph, MW_OP_TANH, y), KERNEL);
+    x = input(c, "f32[30, 7]");
+    y = mw_build_unary(graph, MW_OP_TANH, input(c, "f32[30, 9]"));
+    expect(c, "an operand that a kernel makes", test_einsum(&c->run.test, "sk,sn->kn", x, y),
+           "gemm");
+    expect(c, "sums of what a kernel makes", mw_build_sum(graph, y, 1, false), KERNEL);
+    x = input(c, "f32[30, 7]"), y = input(c, "f32[7, 9]");
+    expect(c, "with sums over columns", test_einsum(&c->run.test, "sk,kn->sn", x, y), "gemm");
+    expect(c, "sums over columns", mw_build_sum(graph, x, 2, false), KERNEL);
+}
+
+/* ---- What came of them ---- */
+
+/* The last to write there: kernels write over operands that are not needed any more. */
+static const char *writer_of(const MwPlan *plan, int buffer)
+{
+    const MwPlanProgram *program = plan->meshes->programs;
+    const char *writer = "nothing";
+    for (int i = 0; i < program->instr_count; i++)
+        for (int k = 0; k < program->instrs[i].operand_count; k++)
+            if (program->instrs[i].operands[k].buffer == buffer &&
+                program->instrs[i].operands[k].access != MW_ACCESS_READ)
+                writer = program->instrs[i].kind == MW_INSTR_ROUTINE
+                             ? mw_plan_instr_name(plan, &program->instrs[i])
+                             : KERNEL;
+    return writer;
+}
+
+/* Without epilogues a value is written by a kernel, unless it is the product itself. */
+static const char *expected_writer(const Cases *c, const Expected *e)
+{
+    const MwValueId value = c->run.test.graph->outputs.at[e->output].value;
+    if (strcmp(c->run.backend->name, "cuda") == 0)
+        return e->writer;
+    return mw_value_node(c->run.test.graph, value)->op == MW_OP_EINSUM ? "gemm" : KERNEL;
+}
+
+START_TEST(calls_make_what_follows_products)
+{
+    static void (*const groups[])(Cases * c) = {add_biases,     add_no_biases, add_gelus,
+                                                add_gelu_grads, add_sums,      add_no_sums};
+    Cases c = {.run = graph_run_new(_i)};
+    int failed = 0;
+    for (int i = 0; i < MW_COUNT(groups); i++)
+        groups[i](&c);
+    graph_run_step(&c.run);
+    for (int i = 0; i < c.expected.count; i++) {
+        const Expected *e = &c.expected.at[i];
+        const char *found = writer_of(c.run.plan, c.run.plan->meshes->outputs[e->output].buffer);
+        const double error = graph_run_error(&c.run, e->output);
+        if (error <= TOLERANCE && strcmp(found, expected_writer(&c, e)) == 0)
+            continue;
+        printf("# %s: written by %s, expected %s; error %g\n", e->name, found,
+               expected_writer(&c, e), error);
+        failed++;
+    }
+    graph_run_free(&c.run);
+    ck_assert_int_eq(failed, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gemm_units");
+    TCase *tests = tcase_create("gemm_units");
+    tcase_set_timeout(tests, 100);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, calls_make_what_follows_products, 0, graph_backend_count);
+    return run_suite(suite);
+}
