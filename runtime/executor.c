@@ -21,7 +21,9 @@ struct MwExecutor {
     MwActs acts;                             /* of every step */
     const char *(*labels)[MW_TRAFFIC_KINDS]; /* [lines] what a trace calls their events */
     int coordinate[MW_MAX_AXES];
-    char *memory;  /* the arena, on the device */
+    char *memory;   /* the arena, on the device */
+    MwZeros *zeros; /* of every step */
+    int zero_count;
     void *staging; /* of one input or output, on the host; NULL where the device is the host */
     /* Of the instruction that runs. */
     MwKernelArg *args;
@@ -134,19 +136,38 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
         return NULL;
     if (!device->is_host)
         executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(mesh));
+    executor->zeros = mw_weights_zeros(arena, mesh, &executor->zero_count);
     make_room(executor, arena);
     make_labels(executor, arena);
     return executor;
 }
 
-/* Sets every weight to its initial value, or the accumulators alone. */
-static bool start_weights(const MwExecutor *executor, bool accumulators_only, MwFault *fault)
+static bool start_weight(const MwExecutor *executor, int index, MwFault *fault)
 {
     const MwPlanMesh *mesh = executor->mesh;
+    return mw_weight_start(executor->device, mesh, executor->coordinate, index, executor->seed,
+                           mw_executor_buffer(executor, mesh->weights[index].buffer), fault);
+}
+
+static bool start_weights(const MwExecutor *executor, MwFault *fault)
+{
+    for (int i = 0; i < executor->mesh->weight_count; i++)
+        if (!start_weight(executor, i, fault))
+            return false;
+    return true;
+}
+
+static bool start_accumulators(const MwExecutor *executor, MwFault *fault)
+{
+    const MwPlanMesh *mesh = executor->mesh;
+    for (int i = 0; i < executor->zero_count; i++)
+        if (!executor->device->table->zero(
+                executor->device, executor->memory + executor->zeros[i].begin,
+                executor->zeros[i].end - executor->zeros[i].begin, fault))
+            return false;
     for (int i = 0; i < mesh->weight_count; i++)
-        if ((mesh->weights[i].reset_each_step || !accumulators_only) &&
-            !mw_weight_start(executor->device, mesh, executor->coordinate, i, executor->seed,
-                             mw_executor_buffer(executor, mesh->weights[i].buffer), fault))
+        if (mesh->weights[i].reset_each_step && mesh->weights[i].init != MW_INIT_ZEROS &&
+            !start_weight(executor, i, fault))
             return false;
     return true;
 }
@@ -155,7 +176,7 @@ bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 {
     executor->seed = seed;
     return executor->transport->table->open(executor->transport, fault) &&
-           start_weights(executor, false, fault);
+           start_weights(executor, fault);
 }
 
 /* ---- Instructions ---- */
@@ -329,7 +350,7 @@ static bool set_step(const MwExecutor *executor, MwFault *fault)
 
 static bool begin_step(const MwExecutor *executor, MwFault *fault)
 {
-    return set_step(executor, fault) && start_weights(executor, true, fault) &&
+    return set_step(executor, fault) && start_accumulators(executor, fault) &&
            mw_lines_begin_step(executor->lines, fault);
 }
 

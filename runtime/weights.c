@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "runtime/bf16.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Elements 4 block to 4 block + 3 of a stream of standard normals, as mw_normal_at gives them one
@@ -115,4 +116,32 @@ bool mw_weight_start(MwDevice *device, const MwPlanMesh *mesh, const int coordin
     const MwBlock block = mw_block(&weight->global, weight->spec, &mesh->shape, coordinate);
     return copy_values(device, weight, &block, seed, to, fault) ||
            mw_fault_prefix(fault, "weight %s", weight->name);
+}
+
+static int compare_zeros(const void *a, const void *b)
+{
+    const int64_t x = ((const MwZeros *)a)->begin, y = ((const MwZeros *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+MwZeros *mw_weights_zeros(MwArena *arena, const MwPlanMesh *mesh, int *count)
+{
+    MwZeros *zeros = MW_NEW(arena, MwZeros, mesh->weight_count);
+    int all = 0, kept = 0;
+    for (int i = 0; i < mesh->weight_count; i++) {
+        const MwPlanWeight *weight = &mesh->weights[i];
+        const MwPlanBuffer *buffer = &mesh->buffers[weight->buffer];
+        if (weight->reset_each_step && weight->init == MW_INIT_ZEROS)
+            zeros[all++] = (MwZeros){buffer->offset, buffer->offset + buffer->bytes};
+    }
+    qsort(zeros, (size_t)all, sizeof *zeros, compare_zeros);
+    for (int i = 0; i < all; i++) {
+        /* Between two buffers there is nothing but what makes the second begin at a multiple. */
+        if (kept && zeros[i].begin - zeros[kept - 1].end < MW_BUFFER_ALIGNMENT)
+            zeros[kept - 1].end = zeros[i].end;
+        else
+            zeros[kept++] = zeros[i];
+    }
+    *count = kept;
+    return zeros;
 }

@@ -14,4 +14,12 @@ void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, 
 bool mw_weight_start(MwDevice *device, const MwPlanMesh *mesh, const int coordinate[MW_MAX_AXES],
                      int index, uint64_t seed, void *to, MwFault *fault);
 
+/* Bytes of the arena that are set to zero before each step. */
+typedef struct {
+    int64_t begin, end;
+} MwZeros;
+
+/* Those of the accumulators of a mesh that begin with zeros: what lies next to each other as one. */
+MwZeros *mw_weights_zeros(MwArena *arena, const MwPlanMesh *mesh, int *count);
+
 #endif

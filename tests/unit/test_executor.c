@@ -3,6 +3,7 @@
  */
 #include "runtime/executor.h"
 #include "runtime/verify.h"
+#include "runtime/weights.h"
 #include "tests/unit/sample_plan.h"
 #include "tests/unit/support.h"
 #include "tests/unit/tested_device.h"
@@ -116,6 +117,56 @@ START_TEST(steps_are_those_of_the_model)
                       (long long)step, loss, expected);
     }
     ended(&sample);
+}
+END_TEST
+
+/* ---- Accumulators ---- */
+
+static int zero_calls;
+static int64_t zeroed;
+static bool (*zero)(MwDevice *device, void *to, int64_t bytes, MwFault *fault);
+
+static bool count_zeros(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
+{
+    zero_calls++;
+    zeroed += bytes;
+    return zero(device, to, bytes, fault);
+}
+
+/* The gradient and the loss so far lie next to each other. */
+START_TEST(accumulators_are_set_at_once)
+{
+    Sample sample = started(0, 1, 2, mw_kernel_table);
+    MwDeviceTable table = *sample.device->table;
+    double loss;
+    MwFault fault;
+    zero = table.zero;
+    table.zero = count_zeros;
+    sample.device->table = &table;
+    ck_assert(mw_executor_step(sample.executor, 1, &data, &loss, &fault));
+    ck_assert_int_eq(zero_calls, 1);
+    ck_assert_int_eq(zeroed, 2 * MW_BUFFER_ALIGNMENT);
+    ended(&sample);
+}
+END_TEST
+
+/* Those that do not begin with zeros, or lie elsewhere, by themselves. */
+START_TEST(zeros_are_those_of_accumulators)
+{
+    MwPlanMesh *mesh = &sample_plan(arena, 1, 2)->meshes[0];
+    int count;
+    MwZeros *zeros = mw_weights_zeros(arena, mesh, &count);
+    ck_assert_int_eq(count, 1);
+    ck_assert_int_eq(zeros[0].begin, mesh->buffers[SAMPLE_G].offset);
+    ck_assert_int_eq(zeros[0].end, mesh->buffers[SAMPLE_LOSS_PART].offset +
+                                       mesh->buffers[SAMPLE_LOSS_PART].bytes);
+    mesh->buffers[SAMPLE_G].offset += 64 * MW_BUFFER_ALIGNMENT;
+    mw_weights_zeros(arena, mesh, &count);
+    ck_assert_int_eq(count, 2);
+    mesh->weights[1].init = MW_INIT_ONES;
+    zeros = mw_weights_zeros(arena, mesh, &count);
+    ck_assert_int_eq(count, 1);
+    ck_assert_int_eq(zeros[0].begin, mesh->buffers[SAMPLE_LOSS_PART].offset);
 }
 END_TEST
 
@@ -252,6 +303,8 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, steps_are_those_of_the_model, 0, 5);
+    tcase_add_test(tests, accumulators_are_set_at_once);
+    tcase_add_test(tests, zeros_are_those_of_accumulators);
     tcase_add_test(tests, kernels_get_position_step_and_seed);
     tcase_add_test(tests, a_missing_kernel_is_named);
     tcase_add_test(tests, the_arena_is_allocated_once_and_nothing_else);
