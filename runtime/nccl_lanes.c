@@ -65,6 +65,11 @@ struct MwNcclLanes {
 
 enum { NOTE_READY, NOTE_GOES };
 
+/* Of the kernel of one message. They stay until their peer has come: those of messages that are under
+ * way together, and those of a collective, must all have room on a GPU (an A100 has 108 multiprocessors, and
+ * may have one of NCCL's blocks on each), or each could wait for one that finds none elsewhere. */
+enum { LANE_BLOCKS = 4 };
+
 #define CUDA(name, ...) MW_NCCL_CUDA(lanes->nccl, name, __VA_ARGS__)
 
 /* ---- Packing ---- */
@@ -211,7 +216,7 @@ static bool open_lane(MwNcclLanes *lanes, Lane *lane, MwFault *fault)
     *fault = card.fault;
     return !card.failed && make_stream(lanes, lane, fault) &&
            mw_nccl_comm_begin(lanes->nccl, lanes->arena, &lane->comm, 2, card.id, !lane->sends,
-                              fault);
+                              LANE_BLOCKS, fault);
 }
 
 bool mw_nccl_lanes_open(MwNcclLanes *lanes, MwFault *fault)

@@ -14,7 +14,7 @@
  * receiver queues its receives in the order in which it is told, so that both ends call NCCL in the
  * same order. What is on a lane waits for nothing but its other end, which is queued too, and for
  * what is before it on the same lane: it is done whatever else the GPUs do, so long as they have room
- * for its kernel; collectives, which may wait for ranks that are behind, are one at a time on a GPU.
+ * for its kernel, which is small; collectives, which may wait for ranks that are behind, are one at a time on a GPU.
  * Hosts go on with notes wherever they wait, also for the device (MwDevice.idle), so that a message is
  * queued as soon as both ends have begun it. Whether ends begin in an order that cannot block is the
  * plan's matter, and proved by its checker, as with any transport.

@@ -74,10 +74,12 @@ bool mw_nccl_agree(MwArena *arena, MwTransport *hosts, bool good, MwFault *fault
 }
 
 bool mw_nccl_comm_begin(MwNccl *nccl, MwArena *arena, MwNcclComm *comm, int members,
-                        ncclUniqueId id, int self, MwFault *fault)
+                        ncclUniqueId id, int self, int blocks, MwFault *fault)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
+    if (blocks)
+        config.maxCTAs = blocks;
     if (!MW_NCCL_CALL(nccl, comm, ncclCommInitRankConfig, &comm->comm, members, id, self, &config))
         return false;
     mw_vec_push(arena, &nccl->comms, comm);

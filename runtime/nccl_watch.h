@@ -68,9 +68,10 @@ MwNcclCard mw_nccl_card(MwNccl *nccl, const MwNcclComm *comm);
 /* Whether all is good on every rank; else every rank has the fault of the first where it is not.
  * Collective over all ranks. */
 bool mw_nccl_agree(MwArena *arena, MwTransport *hosts, bool good, MwFault *fault);
-/* Begins to make `comm`, which has its label and stays where it is; it has to settle. */
+/* Begins to make `comm`, which has its label and stays where it is; it has to settle. Its kernels have
+ * at most so many `blocks`; 0: as many as NCCL likes. */
 bool mw_nccl_comm_begin(MwNccl *nccl, MwArena *arena, MwNcclComm *comm, int members,
-                        ncclUniqueId id, int self, MwFault *fault);
+                        ncclUniqueId id, int self, int blocks, MwFault *fault);
 bool mw_nccl_is_settled(MwNccl *nccl, const MwNcclComm *comm, const char *call, bool *settled,
                         MwFault *fault);
 /* Waits until what `call` asked for is queued. */

@@ -65,7 +65,7 @@ static bool make_group(Nccl *nccl, const MwMeshShape *mesh, int first_rank, int 
     const MwNcclCard *card = &cards[nccl->base.rank - group->self * stride];
     *fault = card->fault;
     return !card->failed && mw_nccl_comm_begin(&nccl->nccl, nccl->arena, &group->comm,
-                                               group->members, card->id, group->self, fault);
+                                               group->members, card->id, group->self, 0, fault);
 }
 
 static bool nccl_join(MwTransport *transport, const MwMeshShape *mesh, int first_rank,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is queued
- * some questions for errors later. Calls match by their order alone. Sums go in order of rank. */
+ * some questions for errors later. Calls match by their order alone. Sums go in order of rank. Kernels
+ * stay on the GPU until they are done; more blocks than an A100 has room for are an error of the
+ * communicator, where a GPU might wait for ever. */
 #include "tests/fake_cuda/fake.h"
 
 #include "runtime/exchange.h"
@@ -12,6 +14,7 @@
 
 /* Of each communicator, above the runtime's. */
 enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2 };
+enum { MOST_BLOCKS = 32 /* of a kernel */, GPU_BLOCKS = 108 };
 enum { MOST_RANKS = 64, MOST_COMMS = 1024, MOST_OPS = 2 * MOST_RANKS };
 
 typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER } Kind;
@@ -52,12 +55,14 @@ struct ncclComm {
     Batch *held;
     int patience; /* questions until what is held is queued */
     bool is_aborted;
+    int blocks; /* of its kernels */
     ncclResult_t error;
 };
 
 static struct {
     int depth, id_count;
     Batch *batch; /* of the group that is open */
+    int blocks;   /* on the GPU */
 } group;
 
 /* ---- Errors ---- */
@@ -108,6 +113,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *result, int ranks, ncclUniqueId 
     memcpy(&from, id.internal, sizeof from);
     ncclComm_t comm = calloc(1, sizeof *comm);
     *result = comm;
+    comm->blocks = config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? MOST_BLOCKS : config->maxCTAs;
     comm->ranks = ranks;
     comm->rank = rank;
     comm->root = from.world;
@@ -255,9 +261,13 @@ static bool run_batch(void *state)
         return false;
     for (int i = 0; i < batch->op_count && !batch->is_started; i++)
         start_op(batch, &batch->ops[i]);
+    group.blocks += batch->is_started ? 0 : batch->comm->blocks;
     batch->is_started = true;
+    if (group.blocks > GPU_BLOCKS)
+        batch->comm->error = ncclInternalError;
     if (!are_done(batch->requests, &batch->request_count))
         return false;
+    group.blocks -= batch->comm->blocks;
     for (int i = 0; i < batch->op_count; i++)
         finish_op(batch, &batch->ops[i]);
     return true;

@@ -5,6 +5,7 @@
 #define FAKE_NCCL_H
 
 #include <cuda_runtime_api.h>
+#include <limits.h>
 
 typedef struct ncclComm *ncclComm_t;
 
@@ -33,12 +34,13 @@ typedef enum {
     ncclBfloat16 = 9,
 } ncclDataType_t;
 
+#define NCCL_CONFIG_UNDEF_INT INT_MIN
 typedef struct {
-    int blocking;
+    int blocking, maxCTAs;
 } ncclConfig_t;
 #define NCCL_CONFIG_INITIALIZER                                                                    \
     {                                                                                              \
-        1                                                                                          \
+        NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                               \
     }
 
 const char *ncclGetErrorString(ncclResult_t result);

@@ -38,7 +38,7 @@ static bool make_comm(Test *test, MwFault *fault)
     const MwNcclCard card = mw_nccl_card(&test->nccl, &test->comm);
     *fault = card.fault;
     return !card.failed &&
-           mw_nccl_comm_begin(&test->nccl, test->arena, &test->comm, 1, card.id, 0, fault) &&
+           mw_nccl_comm_begin(&test->nccl, test->arena, &test->comm, 1, card.id, 0, 0, fault) &&
            mw_nccl_settle(&test->nccl, &test->comm, "ncclCommInitRankConfig", fault);
 }
 
