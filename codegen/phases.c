@@ -59,9 +59,10 @@ static bool takes_loads(const MwNest *nest, int i)
     return false;
 }
 
-static void choose_kept(const MwNest *nest, MwPhases *phases, bool keeps_loads)
+static void choose_kept(const MwNest *nest, MwPhases *phases, int64_t most_columns,
+                        bool keeps_loads)
 {
-    bool fits = mw_space_columns(&nest->space) <= MW_KEPT_MAX_COLUMNS;
+    bool fits = mw_space_columns(&nest->space) <= most_columns;
     for (int i = 0; i < nest->instrs.count && fits; i++) {
         bool is_expr = nest->instrs.at[i].op == MW_KERNEL_EXPR;
         if (!is_expr && nest->instrs.at[i].op != MW_KERNEL_LOAD)
@@ -118,7 +119,7 @@ static void drop_idle(const MwNest *nest, MwPhases *phases)
 }
 
 MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest,
-                        bool keeps_loads)
+                        int64_t most_columns, bool keeps_loads)
 {
     int count = nest->instrs.count;
     MwPhases phases = {.phase = MW_NEW(arena, int, count), .kept = MW_NEW(arena, bool, count)};
@@ -129,9 +130,25 @@ MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest 
         phases.runs[p] = MW_NEW(arena, bool, count);
         mark_runs(nest, &phases, p); /* as if nothing were kept */
     }
-    choose_kept(nest, &phases, keeps_loads);
+    choose_kept(nest, &phases, most_columns, keeps_loads);
     for (int p = 0; p < phases.count; p++)
         mark_runs(nest, &phases, p);
     drop_idle(nest, &phases);
     return phases;
+}
+
+int mw_phases_most_kept(const MwPhases *phases, const MwNest *nest)
+{
+    int most = 0;
+    for (int p = 0; p + 1 < phases->count; p++) {
+        int kept = 0;
+        for (int i = 0; i < nest->instrs.count; i++) {
+            bool is_read = false;
+            for (int later = p + 1; later < phases->count; later++)
+                is_read |= phases->runs[later][i];
+            kept += is_read && mw_phases_reads_back(phases, p + 1, i);
+        }
+        most = (int)mw_max(most, kept);
+    }
+    return most;
 }

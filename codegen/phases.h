@@ -25,8 +25,12 @@ typedef struct {
 /* Whether phase p has instruction i from where an earlier one kept it. */
 bool mw_phases_reads_back(const MwPhases *phases, int p, int i);
 
-/* `keeps_loads`: what is loaded is kept too, where loading again costs more than to keep it. */
+/* Nothing is kept of rows of more than `most_columns`. `keeps_loads`: what is loaded is kept too, where
+ * loading again costs more than to keep it. */
 MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest,
-                        bool keeps_loads);
+                        int64_t most_columns, bool keeps_loads);
+
+/* The most values of a point that are kept from one phase to the next at once. */
+int mw_phases_most_kept(const MwPhases *phases, const MwNest *nest);
 
 #endif

@@ -230,7 +230,7 @@ static void print_totals(MwPrinter *p, bool declare)
 static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nest, int indent)
 {
     MwPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = indent};
-    p.phases = mw_phases_plan(out->arena, kernel, nest, false);
+    p.phases = mw_phases_plan(out->arena, kernel, nest, MW_KEPT_MAX_COLUMNS, false);
     p.has_column_sums = nest_has(&p, mw_instr_reduces_rows);
     if (p.has_column_sums && !nest_has(&p, binds_to_rows) && mw_space_columns(&nest->space) > TILE)
         p.tile = mw_min(TILE, nest->space.size[mw_print_inner_dim(&p)]);

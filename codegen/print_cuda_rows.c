@@ -2,7 +2,7 @@
 /* Groups of threads that take rows (print_cuda_rules.h). */
 #include "codegen/print_cuda_rules.h"
 
-enum { UNROLLED = 8, AT_ONCE = 4 };
+enum { LOADS = 8, MOST_UNROLLED = 4 };
 
 /* Threads add up in a wider type where they have many columns to add. */
 static bool is_long(const MwCudaNest *n)
@@ -177,6 +177,23 @@ static bool writes_what_rows_read(const MwCudaNest *n)
     return false;
 }
 
+/* All turns where arrays are to be registers; else so many that some loads are on their way at once. */
+static void print_unroll(MwCudaNest *n, int phase)
+{
+    int loads = 0;
+    bool has_arrays = n->p.has_column_sums;
+    for (int i = 0; i < n->p.nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
+        has_arrays |= n->p.phases.kept[i];
+        loads += n->p.phases.runs[phase][i] && instr->op == MW_KERNEL_LOAD;
+    }
+    if (has_arrays)
+        mw_print_line(&n->p, "#pragma unroll");
+    else
+        mw_print_line(&n->p, "#pragma unroll %d",
+                      (int)mw_min(mw_max(LOADS / mw_max(loads, 1), 1), MOST_UNROLLED));
+}
+
 static void print_row_columns(MwCudaNest *n, int phase)
 {
     MwPrinter *p = &n->p;
@@ -193,10 +210,7 @@ static void print_row_columns(MwCudaNest *n, int phase)
         return;
     }
     int64_t units = n->columns / n->width;
-    if (n->items <= UNROLLED)
-        mw_print_line(p, "#pragma unroll");
-    else
-        mw_print_line(p, "#pragma unroll %d", AT_ONCE);
+    print_unroll(n, phase);
     mw_print_open(p, "for (int item = 0; item < %lld; item++)", (long long)n->items);
     mw_print_line(p, "const %s column = item * %d + lane;", n->index, n->group);
     if (units % n->group)

@@ -18,6 +18,8 @@ enum {
                           * where what it finds is kept: many warps with little each hide more than
                           * few that can have many registers */
     MOST_THREADS = 1024,
+    REGISTERS = 65536,     /* of all threads that a multiprocessor runs at once, */
+    OTHER_REGISTERS = 28,  /* and what a thread needs besides what it has of its columns */
     SUM_THREADS = 512,     /* of a block that sums over rows, if several share a row */
     MOST_THREAD_ROWS = 64, /* that a thread sums in the type of their elements */
     SUM_CHUNKS = 256,      /* of a set of a flat kernel: MW_MOST_SUM_CHUNKS of prelude_cuda.h */
@@ -187,7 +189,8 @@ static void spread_points(MwCudaNest *n)
 }
 
 /* Warps for `units` neighbours of a row, such that few threads are idle: the most items a thread that
- * leave an eighth of them or less without one, or else the fewest idle. */
+ * leave an eighth of them or less without one, or else the fewest idle; more where there are no so many
+ * threads. */
 static int choose_group(int64_t units, int most_items)
 {
     int64_t best = 0, least = INT64_MAX;
@@ -201,7 +204,8 @@ static int choose_group(int64_t units, int most_items)
         if (idle * 8 <= units)
             break;
     }
-    return best ? (int)best : MOST_THREADS;
+    int64_t items = mw_ceil_div(units, MOST_THREADS);
+    return (int)(best ? best : mw_ceil_div(mw_ceil_div(units, items), MW_WARP) * MW_WARP);
 }
 
 /* Groups of several warps wait for each other, so each must have a row whenever another has one. */
@@ -213,19 +217,12 @@ static int groups_of_warps(int64_t rows, int group)
     return groups;
 }
 
-static bool keeps(const MwCudaNest *n)
-{
-    for (int i = 0; i < n->p.nest->instrs.count; i++)
-        if (n->p.phases.kept[i])
-            return true;
-    return false;
-}
-
-static void spread_rows(MwCudaNest *n)
+/* How the threads of a block share rows. */
+static void choose_threads(MwCudaNest *n)
 {
     int64_t units = n->columns / n->width;
     bool sums = n->p.has_column_sums;
-    int share = keeps(n) ? 2 : 1;
+    int share = mw_phases_most_kept(&n->p.phases, n->p.nest) ? 2 : 1;
     if (n->columns <= FEW_COLUMNS && !sums)
         n->group = 1;
     else if (n->columns <= MW_WARP * WARP_ELEMENTS / share && !sums)
@@ -236,8 +233,27 @@ static void spread_rows(MwCudaNest *n)
                                     : MW_WARP * WARPS / n->group;
     n->threads = n->group * groups;
     n->items = mw_ceil_div(units, n->group);
+}
+
+/* Whether a thread has the registers for what is kept of its columns, and for their sums over rows. */
+static bool has_registers(const MwCudaNest *n)
+{
+    int64_t values = mw_phases_most_kept(&n->p.phases, n->p.nest);
+    for (int i = 0; i < n->p.nest->instrs.count; i++)
+        values += mw_instr_reduces_rows(&n->p.nest->instrs.at[i]);
+    return values * n->items * n->width + OTHER_REGISTERS <= REGISTERS / n->threads;
+}
+
+static void spread_rows(MwCudaNest *n)
+{
+    choose_threads(n);
+    if (!has_registers(n)) {
+        n->p.phases = mw_phases_plan(n->p.out->arena, n->p.kernel, n->p.nest, 0, true);
+        choose_threads(n);
+    }
+    int groups = n->threads / n->group;
     n->blocks = mw_ceil_div(n->rows, groups);
-    if (sums)
+    if (n->p.has_column_sums)
         n->blocks = mw_max(mw_min(n->blocks, SUM_BLOCKS),
                            mw_ceil_div(n->rows, (int64_t)groups * MOST_THREAD_ROWS));
     n->blocks = mw_min(n->blocks, MOST_BLOCKS);
@@ -321,7 +337,7 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
                     .columns = mw_space_columns(&nest->space)};
     for (int d = 0; d < nest->space.row_dims; d++)
         n.rows *= nest->space.size[d];
-    n.p.phases = mw_phases_plan(out->arena, kernel, nest, true);
+    n.p.phases = mw_phases_plan(out->arena, kernel, nest, MW_KEPT_MAX_COLUMNS, true);
     n.p.has_column_sums = any_instr(nest, mw_instr_reduces_rows);
     n.has_totals = any_instr(nest, mw_instr_reduces_all);
     n.has_end = any_instr(nest, is_end);
