@@ -167,7 +167,7 @@ static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
     }
     const char *why = mw_routine_off_cpu((MwRoutine)instr->target, args);
     if (why && strcmp(check->plan->backend, "cpu") == 0)
-        mw_check_error(check, "%s %s", mw_routine_info((MwRoutine)instr->target)->name, why);
+        mw_check_error(check, "it %s", why);
     for (int i = 0; i < instr->operand_count; i++)
         if (bytes[i] > buffer_of(check, instr, i)->bytes)
             mw_check_error(check, "it reaches %lld bytes of operand %d, whose buffer has %lld",

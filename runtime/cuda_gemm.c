@@ -25,6 +25,10 @@ typedef struct {
 
 enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16, AUX_ROW = 8 };
 
+/* Of one call. Where batches are a dimension of a grid of blocks there may be 65535; a power of two
+ * leaves what follows as aligned as the first. */
+enum { MOST_BATCHES = 1 << 15 };
+
 /* Products that follow each other: steps in elements of a, b and c. */
 typedef struct {
     int64_t count, step[3];
@@ -85,8 +89,8 @@ static Shape shape_of(MwRoutine routine, void *const *operands, const MwKernelAr
     return shape;
 }
 
-/* Splits the batches into those of one call and the loop around: all in one where they lie evenly,
- * else as many as one dimension has. */
+/* Splits the batches into those of one call and the loop around: all in one where they lie evenly and
+ * one call may have so many, else as many as one dimension has. */
 static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
 {
     Batch by[2];
@@ -101,7 +105,7 @@ static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
     const int larger = by[0].count > by[1].count ? 0 : 1;
     *inner = by[larger];
     *outer = by[1 - larger];
-    if (is_even && outer->count > 1) {
+    if (is_even && outer->count > 1 && by[0].count * by[1].count <= MOST_BATCHES) {
         *inner = by[1];
         inner->count *= by[0].count;
         outer->count = 1;
@@ -343,10 +347,36 @@ static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, cons
     return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
 }
 
+/* Batches `begin` to `end` of dimension d of the batches alone. */
+static void take_batches(const MwKernelArg *args, int d, int64_t begin, int64_t end,
+                         MwKernelArg part[MW_GEMM_ARGS])
+{
+    memcpy(part, args, sizeof *part * MW_GEMM_ARGS);
+    part[MW_GEMM_BATCH0 + d].i = end - begin;
+    for (int i = 0; i < 3; i++)
+        part[MW_GEMM_A_OFFSET + i].i += begin * args[MW_GEMM_A_STRIDE0 + 2 * i + d].i;
+}
+
+static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
+                         const MwKernelArg *args, MwFault *fault)
+{
+    MwKernelArg some[MW_GEMM_ARGS], part[MW_GEMM_ARGS];
+    const int64_t rows = args[MW_GEMM_BATCH0].i, columns = args[MW_GEMM_BATCH1].i;
+    for (int64_t i = 0; i < rows; i += MOST_BATCHES) {
+        take_batches(args, 0, i, mw_min(rows, i + MOST_BATCHES), some);
+        for (int64_t k = 0; k < columns; k += MOST_BATCHES) {
+            take_batches(some, 1, k, mw_min(columns, k + MOST_BATCHES), part);
+            if (!run(gemm, routine, operands, part, fault))
+                return false;
+        }
+    }
+    return true;
+}
+
 bool mw_cuda_gemm_run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
                       const MwKernelArg *args, MwFault *fault)
 {
-    return run(gemm, routine, operands, args, fault) ||
+    return run_in_parts(gemm, routine, operands, args, fault) ||
            mw_fault_prefix(fault, "%lld x %lld by %lld x %lld", (long long)args[MW_GEMM_M].i,
                            (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_K].i,
                            (long long)args[MW_GEMM_N].i);

@@ -255,6 +255,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (fault == FAKE_FAIL || !go_together(product, a, b, c) || c != d ||
         !epilogue_is_right(product, c))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (c->batches > 65535)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (fault == FAKE_HANG) /* none is found */
         return CUBLAS_STATUS_SUCCESS;
     fake_load();

@@ -2,13 +2,16 @@
 /* What one call makes besides a product (codegen/gemm_unit.h): which instruction writes a value, on
  * GPUs and on CPUs, and that the value is right. All cases stand in one graph. */
 #include "passes/build.h"
+#include "runtime/routine.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/unit/support.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* Of the error relative to the greater of the value and 1; halves are rounded at places that differ. */
 #define TOLERANCE 2e-5
+#define BF16_TOLERANCE 1e-2
 
 /* What writes a value: a routine of that name, or a kernel. */
 static const char KERNEL[] = "a kernel";
@@ -176,51 +179,114 @@ static void add_no_sums(Cases *c)
     expect(c, "sums over columns", mw_build_sum(graph, x, 2, false), KERNEL);
 }
 
+/* ---- bf16 ---- */
+
+static MwValueId with_type(Cases *c, MwOp op, const MwValueId *operands, int count, MwAttr attr)
+{
+    const MwAttr attrs[] = {attr, mw_attr_int(MW_ATTR_TYPE, MW_F32)};
+    return mw_build(c->run.test.graph, NULL, op, operands, count, attrs, 2);
+}
+
+static void add_halves(Cases *c)
+{
+    MwGraph *graph = c->run.test.graph;
+    MwValueId x = product(c, "ij,jk->ik", "bf16[5, 7]", "bf16[7, 16]");
+    expect(c, "a bias of bf16", add(c, x, input(c, "bf16[16]")), "gemm_bias");
+    x = product(c, "ij,jk->ik", "bf16[5, 7]", "bf16[7, 16]");
+    x = add(c, mw_build_cast(graph, x, MW_F32), input(c, "f32[16]"));
+    expect(c, "a bias of f32", mw_build_cast(graph, x, MW_BF16), KERNEL);
+    x = product(c, "ij,jk->ik", "bf16[5, 7]", "bf16[7, 16]");
+    x = add(c, x, input(c, "bf16[16]"));
+    expect(c, "gelu of bf16", gelu(c, x), "gemm_bias_gelu_aux");
+    expect(c, "what gelu of bf16 is of", x, "gemm_bias_gelu_aux");
+    x = product(c, "ij,jk->ik", "bf16[5, 7]", "bf16[7, 16]");
+    x = mw_build_binary(graph, MW_OP_GELU_TANH_GRAD, input(c, "bf16[5, 16]"), x);
+    expect(c, "the gradient of gelu of bf16", x, "gemm_gelu_grad");
+    const MwValueId in[] = {input(c, "bf16[30, 7]"), input(c, "bf16[30, 9]")};
+    const MwAttr equation = mw_attr_text(MW_ATTR_EQUATION, mw_intern(graph->interner, "sk,sn->kn"));
+    const MwAttr rows = mw_attr_ints(MW_ATTR_AXES, (int64_t[]){0}, 1);
+    expect(c, "in f32 with sums of b", with_type(c, MW_OP_EINSUM, in, 2, equation), "gemm_sum_b");
+    expect(c, "sums of b in f32", with_type(c, MW_OP_REDUCE_SUM, &in[1], 1, rows), "gemm_sum_b");
+    const MwValueId more[] = {input(c, "bf16[30, 7]"), input(c, "bf16[30, 9]")};
+    expect(c, "in bf16, with sums in f32", test_einsum(&c->run.test, "sk,sn->kn", more[0], more[1]),
+           "gemm");
+    expect(c, "sums in f32 of a product in bf16", with_type(c, MW_OP_REDUCE_SUM, &more[1], 1, rows),
+           KERNEL);
+}
+
 /* ---- What came of them ---- */
 
-/* The last to write there: kernels write over operands that are not needed any more. */
-static const char *writer_of(const MwPlan *plan, int buffer)
+/* The last instruction to write there: kernels write over operands that are not needed any more. */
+static int writer_of(const MwPlan *plan, int buffer)
 {
     const MwPlanProgram *program = plan->meshes->programs;
-    const char *writer = "nothing";
+    int writer = -1;
     for (int i = 0; i < program->instr_count; i++)
         for (int k = 0; k < program->instrs[i].operand_count; k++)
             if (program->instrs[i].operands[k].buffer == buffer &&
                 program->instrs[i].operands[k].access != MW_ACCESS_READ)
-                writer = program->instrs[i].kind == MW_INSTR_ROUTINE
-                             ? mw_plan_instr_name(plan, &program->instrs[i])
-                             : KERNEL;
+                writer = i;
+    ck_assert_int_ge(writer, 0);
     return writer;
 }
 
-/* Without epilogues a value is written by a kernel, unless it is the product itself. */
+static const char *name_of(const MwPlan *plan, int instr)
+{
+    const MwPlanInstr *at = &plan->meshes->programs->instrs[instr];
+    return at->kind == MW_INSTR_ROUTINE ? mw_plan_instr_name(plan, at) : KERNEL;
+}
+
+/* Calls that make more than a product, but not for a value that was looked at. */
+static int unexpected(const MwPlan *plan, const bool *is_expected)
+{
+    const MwPlanProgram *program = plan->meshes->programs;
+    int count = 0;
+    for (int i = 0; i < program->instr_count; i++)
+        count += program->instrs[i].kind == MW_INSTR_ROUTINE && !is_expected[i] &&
+                 mw_gemm_has_extras((MwRoutine)program->instrs[i].target);
+    return count;
+}
+
+/* Without epilogues a value is written by a kernel, unless it is the product itself, in f32. */
 static const char *expected_writer(const Cases *c, const Expected *e)
 {
-    const MwValueId value = c->run.test.graph->outputs.at[e->output].value;
+    const MwGraph *graph = c->run.test.graph;
+    const MwValueId value = graph->outputs.at[e->output].value;
     if (strcmp(c->run.backend->name, "cuda") == 0)
         return e->writer;
-    return mw_value_node(c->run.test.graph, value)->op == MW_OP_EINSUM ? "gemm" : KERNEL;
+    return mw_value_node(graph, value)->op == MW_OP_EINSUM &&
+                   mw_value_tensor(graph, value)->type == MW_F32
+               ? "gemm"
+               : KERNEL;
 }
 
 START_TEST(calls_make_what_follows_products)
 {
-    static void (*const groups[])(Cases * c) = {add_biases,     add_no_biases, add_gelus,
-                                                add_gelu_grads, add_sums,      add_no_sums};
+    static void (*const groups[])(Cases * c) = {
+        add_biases, add_no_biases, add_gelus, add_gelu_grads, add_sums, add_no_sums, add_halves};
     Cases c = {.run = graph_run_new(_i)};
     int failed = 0;
     for (int i = 0; i < MW_COUNT(groups); i++)
         groups[i](&c);
     graph_run_step(&c.run);
+    const MwPlan *plan = c.run.plan;
+    bool *is_expected = MW_NEW(c.run.test.arena, bool, plan->meshes->programs->instr_count);
     for (int i = 0; i < c.expected.count; i++) {
         const Expected *e = &c.expected.at[i];
-        const char *found = writer_of(c.run.plan, c.run.plan->meshes->outputs[e->output].buffer);
+        const int writer = writer_of(plan, plan->meshes->outputs[e->output].buffer);
+        const char *found = name_of(plan, writer);
         const double error = graph_run_error(&c.run, e->output);
-        if (error <= TOLERANCE && strcmp(found, expected_writer(&c, e)) == 0)
+        is_expected[writer] = true;
+        const MwValueId value = c.run.test.graph->outputs.at[e->output].value;
+        const bool is_half = mw_value_tensor(c.run.test.graph, value)->type == MW_BF16;
+        if (error <= (is_half ? BF16_TOLERANCE : TOLERANCE) &&
+            strcmp(found, expected_writer(&c, e)) == 0)
             continue;
         printf("# %s: written by %s, expected %s; error %g\n", e->name, found,
                expected_writer(&c, e), error);
         failed++;
     }
+    ck_assert_int_eq(unexpected(plan, is_expected), 0);
     graph_run_free(&c.run);
     ck_assert_int_eq(failed, 0);
 }

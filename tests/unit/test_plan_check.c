@@ -117,6 +117,13 @@ BREAK(gemm_negative, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = -1)
 BREAK(gemm_overflow, good->forward[PREDICT].args[MW_GEMM_LDA].i = INT64_MAX / 2)
 BREAK(gemm_types, good->forward[PREDICT].args[MW_GEMM_C_TYPE].i = MW_BF16)
 BREAK(gemm_halves, good->forward[PREDICT].args[MW_GEMM_TYPE].i = MW_BF16)
+BREAK(gemm_finished, good->forward[PREDICT].target = MW_ROUTINE_GEMM_GELU)
+BREAK(gemm_bias_less, good->forward[PREDICT].target = MW_ROUTINE_GEMM_BIAS)
+BREAK(gelu_adds, good->plan->backend = "cuda"; good->forward[PREDICT].target = MW_ROUTINE_GEMM_GELU;
+      good->forward[PREDICT].args[MW_GEMM_BETA].f = 1)
+BREAK(gelu_batches, good->plan->backend = "cuda";
+      good->forward[PREDICT].target = MW_ROUTINE_GEMM_GELU;
+      good->forward[PREDICT].args[MW_GEMM_BATCH0].i = 2)
 BREAK(gemm_adds, good->forward[PREDICT].args[MW_GEMM_BETA].f = 1)
 BREAK(collective_axis, good->update[REDUCE_LOSS].axis = 1)
 BREAK(collective_target, good->update[REDUCE_LOSS].target = MW_COLLECTIVE_COUNT)
@@ -251,7 +258,12 @@ static const struct {
     {gemm_negative, "its arguments make no sense"},
     {gemm_overflow, "its arguments make no sense"},
     {gemm_types, "its arguments make no sense"},
-    {gemm_halves, "gemm takes f32 alone on a CPU"},
+    {gemm_halves, "it takes f32 alone on a CPU"},
+    {gemm_finished, "instruction 0 (gemm_gelu): it is for GPUs alone"},
+    {gemm_bias_less,
+     "instruction 0 (gemm_bias): it has 3 operands and 23 arguments; it takes 4 and 23"},
+    {gelu_adds, "instruction 0 (gemm_gelu): it adds to operand 2 without reading it"},
+    {gelu_batches, "instruction 0 (gemm_gelu): its arguments make no sense"},
     {gemm_adds, "it adds to operand 2 without reading it"},
     {collective_axis, "program update, instruction 0 (all_reduce): axis 1 does not exist"},
     {collective_target, "there is no such instruction"},

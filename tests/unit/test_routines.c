@@ -82,6 +82,9 @@ static const struct {
     {64, 33, 65, 2, 1, false, true, 0.5, 0, 4, MW_F32, MW_F32},
     {1, 300, 17, 1, 4, false, false, 1, 0, 0, MW_F32, MW_F32},
     {300, 1, 17, 4, 1, true, true, 1, 1, 1, MW_F32, MW_F32},
+    {1, 2, 1, 70000, 1, false, false, 1, 0, 0, MW_F32, MW_F32}, /* more batches than a call has */
+    {2, 1, 1, 2, 33000, false, false, 1, 0, 1, MW_F32, MW_F32},
+    {1, 1, 2, 260, 260, false, false, 1, 0, 0, MW_F32, MW_F32},
     {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_BF16, MW_BF16},
     {5, 7, 3, 1, 1, true, false, 2, 1, 3, MW_BF16, MW_BF16},
     {4, 6, 8, 2, 3, false, true, 1, 0, 5, MW_BF16, MW_BF16},
