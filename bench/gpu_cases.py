@@ -188,11 +188,29 @@ def gemms():
                        ("mlp down", 768, 3072), ("logits", 50304, 768)):
         yield from both(gemm(f"gemm {name}", "ak,kb->ab", {"m": 8192, "n": n, "k": k}, tiny))
     yield from both(gemm("gemm mlp up, to input", "ak,bk->ab", {"m": 8192, "n": 768, "k": 3072}, tiny))
-    yield from both(gemm("gemm mlp up, to weight", "ka,kb->ab", {"m": 768, "n": 3072, "k": 8192},
-                         tiny))
+    to_weight = {"m": 768, "n": 3072, "k": 8192}
+    yield from both(gemm("gemm mlp up, to weight", "ka,kb->ab", to_weight, tiny))
+    yield gemm("gemm mlp up, to weight in f32", "ka,kb->ab", to_weight, tiny, "bf16", ", type = f32")
+    yield from both(Case("gemm mlp up, bias, gelu", {"m": 8192, "n": 3072, "k": 768}, tiny, """
+  input x: T[m, k]
+  weight w: T[k, n] = uniform(0.05)
+  weight bias: T[n] = normal(1)
+  output y = gelu_tanh(x @ w + bias)""", "TFLOP/s", product_work))
+    yield from both(Case("gemm, gelu and bias backward",
+                         {"m": 8192, "n": 3072, "k": 768}, tiny, """
+  input x: T[m, n]
+  input dy: T[m, k]
+  weight w: T[n, k] = uniform(0.05)
+  dx = gelu_tanh_grad(x, einsum("mk,nk->mn", dy, w))
+  output dx
+  output dbias = sum(cast(dx, f32), 0)""", "TFLOP/s", product_work))
 
 
-def gemm(name, equation, sizes, tiny):
+def product_work(b, m, n, k):
+    return 2 * m * n * k
+
+
+def gemm(name, equation, sizes, tiny, type="f32", result=""):
     """Of einsum letters a (m), b (n) and k."""
     size = {"a": "m", "b": "n", "k": "k"}
     left, right = (", ".join(size[letter] for letter in part)
@@ -200,7 +218,7 @@ def gemm(name, equation, sizes, tiny):
     return Case(name, sizes, tiny, f"""
   input x: T[{left}]
   weight y: T[{right}] = uniform(1)
-  output z = einsum("{equation}", x, y)""", "TFLOP/s", lambda b, m, n, k: 2 * m * n * k)
+  output z = einsum("{equation}", x, y{result})""", "TFLOP/s", product_work, type=type)
 
 
 def attentions():

@@ -50,8 +50,10 @@ class Prepared:
     def row(self):
         (measured, predicted), error = self.seconds()
         amount = self.case.work(**self.sizes)
-        return {"name": self.case.name, "unit": self.case.unit, "seconds": measured,
-                "rate": amount / measured, "predicted_s": predicted, "error": error}
+        return {"name": self.case.name, "type": self.case.type, "unit": self.case.unit,
+                "seconds": measured,
+                "rate": amount / measured,
+                "predicted_s": predicted, "error": error}
 
 
 def prepare(tools, cases, tiny):
@@ -79,5 +81,5 @@ def time_kernels(tools, cases, tiny):
 
 def ceiling_of(row, ceilings):
     """The name of the ceiling under which a kernel is: the copy, or the product in its type."""
-    name = COPY if row["unit"] == "GB/s" else f"{PRODUCT} {row['name'].rpartition(' ')[2]}"
+    name = COPY if row["unit"] == "GB/s" else f"{PRODUCT} {row['type']}"
     return ceilings.get(name)
