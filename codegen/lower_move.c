@@ -163,15 +163,27 @@ void mw_lower_pad(MwLower *l)
     store_to(l, &to, load_from(l, 0, layout_of(l, 0)));
 }
 
+/* Whether the operands of a concatenation are walked together, which is one nest instead of many. */
+static bool walks_together(const MwLower *l)
+{
+    const int count = mw_lower_node(l)->operand_count;
+    for (int k = 1; k < count; k++)
+        if (!mw_tensor_equal(mw_lower_operand_tensor(l, k), mw_lower_operand_tensor(l, 0)))
+            return false;
+    return count <= MW_UNIT_MAX_OPERANDS;
+}
+
 void mw_lower_concat(MwLower *l)
 {
     const MwNode *node = mw_lower_node(l);
     const MwTensor *result = mw_lower_result_tensor(l, 0);
-    int axis = (int)mw_node_int(node, MW_ATTR_AXIS);
+    const int axis = (int)mw_node_int(node, MW_ATTR_AXIS);
+    const bool together = walks_together(l);
     int64_t begin = 0;
     for (int k = 0; k < node->operand_count; k++) {
         const MwTensor *x = mw_lower_operand_tensor(l, k);
-        mw_lower_nest(l, x->dim, x->rank, 0);
+        if (k == 0 || !together)
+            mw_lower_nest(l, x->dim, x->rank, 0);
         MwLayout to = slice_of(result, axis, begin, x->dim[axis]);
         store_to(l, &to, load_from(l, k, layout_of(l, k)));
         begin += x->dim[axis];
