@@ -6,7 +6,9 @@
  *      values, which go before.
  * Out: the same graph in which such a value has no use in the backward: a node V.again of the
  *      backward gives it, made of what is kept, as late as it can be. What a layer takes from others
- *      is kept, and so are weights and inputs.
+ *      is kept, and so are weights and inputs. But norms are made again in any layer, unless the
+ *      user wants none: their gradient reads their operand and goes over its rows as they do, so that
+ *      one kernel does both, and there is less to store and to read.
  * Invariant: the numbers do not change. V.again is the same operator on the same operands; random
  *      masks are functions of position and key. */
 #include "passes/build.h"
@@ -22,6 +24,46 @@ typedef struct {
 } Remat;
 
 /* ---- Which values are not kept ---- */
+
+static bool is_norm(MwOp op)
+{
+    return op == MW_OP_LAYER_NORM || op == MW_OP_RMS_NORM;
+}
+
+static bool is_norm_gradient(MwOp op)
+{
+    return op == MW_OP_LAYER_NORM_GRAD || op == MW_OP_RMS_NORM_GRAD;
+}
+
+/* What can be in one kernel with the gradient of a norm. */
+static bool goes_by_rows(const MwNode *node)
+{
+    MwLowering lowering = mw_op_info(node->op)->lowering;
+    return lowering == MW_LOWER_MAP || lowering == MW_LOWER_REDUCE || lowering == MW_LOWER_ROWS;
+}
+
+/* [values] norms whose operand the backward reads by the gradient of the norm, and that it uses in
+ * nothing but such kernels. */
+static bool *find_norms(const MwGraph *graph)
+{
+    bool *has_gradient = MW_NEW(graph->arena, bool, graph->values.count); /* [operands of norms] */
+    bool *is_stored = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->phase != MW_PHASE_BACKWARD)
+            continue;
+        if (is_norm_gradient(node->op))
+            has_gradient[node->operands[0].index] = true;
+        for (int k = 0; k < node->operand_count; k++)
+            is_stored[node->operands[k].index] |= !goes_by_rows(node);
+    }
+    bool *norms = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int v = 0; v < graph->values.count; v++) {
+        const MwNode *node = mw_value_node(graph, (MwValueId){v});
+        norms[v] = is_norm(node->op) && has_gradient[node->operands[0].index] && !is_stored[v];
+    }
+    return norms;
+}
 
 /* Values that a node of another layer takes, in the forward, or that leave the model. */
 static bool *find_borders(const MwGraph *graph)
@@ -40,13 +82,16 @@ static bool *find_borders(const MwGraph *graph)
 static bool *find_dropped(const MwCompilation *compilation)
 {
     const MwGraph *graph = compilation->graph;
-    const bool *border = find_borders(graph);
+    const bool *border = find_borders(graph), *norms = find_norms(graph);
+    const bool some = compilation->options.remat != MW_REMAT_NONE &&
+                      !mw_staging_splits_backward(&compilation->staging);
     bool *dropped = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++) {
         const MwNode *node = mw_value_node(graph, (MwValueId){v});
         bool can = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
                    mw_op_info(node->op)->lowering != MW_LOWER_SOURCE;
-        dropped[v] = can && !border[v] && mw_staging_remat(&compilation->staging, node);
+        dropped[v] = can && !border[v] &&
+                     ((some && norms[v]) || mw_staging_remat(&compilation->staging, node));
     }
     for (int i = 0; i < graph->pins.count; i++) {
         const MwPin *pin = &graph->pins.at[i];

@@ -76,6 +76,52 @@ START_TEST(recomputation_gives_the_same_numbers)
 }
 END_TEST
 
+static int count_norms(const TestModel *model)
+{
+    const MwGraph *graph = model->compilation.graph;
+    int count = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        count += node->phase == MW_PHASE_BACKWARD &&
+                 (node->op == MW_OP_LAYER_NORM || node->op == MW_OP_RMS_NORM);
+    }
+    return count;
+}
+
+/* Where all else is kept, too, unless another task than that of the gradient would use them. */
+START_TEST(norms_are_made_again)
+{
+    TestModel kept = compiled(_i, MW_REMAT_NONE, MW_PIPELINE_1F1B);
+    TestModel usual = compiled(_i, MW_REMAT_SEARCH, MW_PIPELINE_1F1B);
+    TestModel split = compiled(_i, MW_REMAT_SEARCH, MW_PIPELINE_ZB_H1);
+    ck_assert_int_eq(count_norms(&kept), 0);
+    ck_assert_int_gt(count_norms(&usual), 0);
+    ck_assert_int_eq(count_norms(&split), 0);
+    ck_assert_int_eq(count_phase(&usual, MW_PHASE_BACKWARD),
+                     count_phase(&kept, MW_PHASE_BACKWARD) + count_norms(&usual));
+    check_same(&kept, &usual);
+    test_model_free(&split);
+    test_model_free(&usual);
+    test_model_free(&kept);
+}
+END_TEST
+
+/* A norm that the backward multiplies matrices by has to be stored. */
+START_TEST(norms_that_are_stored_are_kept)
+{
+    static const char text[] = "model m {\n"
+                               "  input x: f32[8, 6]\n"
+                               "  weight w: f32[6, 6] = normal(0.5)\n"
+                               "  weight b: f32[6] = ones\n"
+                               "  train sum(layer_norm(x + b) @ w) with sgd(lr = 1)\n"
+                               "}\n";
+    TestModel model = test_model_compile(text, &(MwCompileOptions){.stages = 1}, MW_PASS_remat);
+    ck_assert(model.ok);
+    ck_assert_int_eq(count_norms(&model), 0);
+    test_model_free(&model);
+}
+END_TEST
+
 /* The backward then takes nothing of the forward but what crosses between layers. */
 START_TEST(recomputation_keeps_borders_only)
 {
@@ -145,6 +191,8 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, recomputation_gives_the_same_numbers, 0, CASES);
+    tcase_add_loop_test(tests, norms_are_made_again, 0, CASES);
+    tcase_add_test(tests, norms_that_are_stored_are_kept);
     tcase_add_loop_test(tests, recomputation_keeps_borders_only, 0, CASES);
     tcase_add_loop_test(tests, a_split_backward_gives_the_same_numbers, 0, CASES);
     tcase_add_loop_test(tests, products_are_parted_by_what_they_give, 0, CASES);
