@@ -6,9 +6,10 @@
  * away, and longjmp goes back to the loop for the next thread. To go on, the copy is put back where
  * it was (addresses on a stack stay what they are) and longjmp enters it.
  *
- * A block goes in rounds. In a round every thread that can run does, in the order of the round, until
- * it waits or ends. Then a block whose threads are all at one barrier goes on, or every warp whose
- * lanes are all at one shuffle; if there is none, the others never come, and the launch has failed. */
+ * A block goes in rounds. In a round every thread of one warp that can run does, in the order of the
+ * round, until it waits or ends. So a warp whose lanes are all at one shuffle may go on while others
+ * have not begun: as far apart as barriers let them. A block whose threads are all at one barrier goes
+ * on; if there is none, the others never come, and the launch has failed. */
 #include "tests/kernels/cuda_shim.h"
 
 #include "runtime/bf16.h"
@@ -24,9 +25,8 @@ enum {
     MAX_THREADS = 1024,
     POISONED_BLOCKS = 16,
     POISON = 0xff,
-    MOST_GIVEN = 32,  /* bytes */
-    MOST_COPIES = 64, /* of a thread, under way */
-    COPY_BYTES = 16
+    MOST_GIVEN = 32, /* bytes */
+    MOST_COPIES = 64 /* of a thread, under way */
 };
 
 typedef enum { FRESH, READY, RUNNING, AT_BARRIER, AT_SHUFFLE, DONE } State;
@@ -34,6 +34,7 @@ typedef enum { FRESH, READY, RUNNING, AT_BARRIER, AT_SHUFFLE, DONE } State;
 typedef struct {
     char *to;
     const char *from; /* NULL: zeros */
+    size_t bytes;
     int group;
 } Copy;
 
@@ -61,8 +62,9 @@ static struct {
     int64_t shared_bytes;      /* and besides */
     Order order;
     uint64_t random;
-    int turns[MAX_THREADS]; /* threads in the order of this round */
-    int turn;               /* the next one's place in it */
+    int turns[WARP]; /* threads in the order of this round, all of one warp */
+    int turn_count;
+    int turn; /* the next one's place among them */
     Thread threads[MAX_THREADS];
     jmp_buf loop; /* of the launch */
     char *caught;
@@ -282,17 +284,17 @@ void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, bool tur
 
 /* ---- Copies that go on ---- */
 
-void cuda_shim_copy_begin(void *shared, const void *global, bool is_there)
+void cuda_shim_copy_begin(void *shared, const void *global, size_t bytes, bool is_there)
 {
     Thread *thread = &shim.threads[threadIdx.x];
-    if ((uintptr_t)shared % COPY_BYTES || (is_there && (uintptr_t)global % COPY_BYTES) ||
+    if ((uintptr_t)shared % bytes || (is_there && (uintptr_t)global % bytes) ||
         thread->copy_count == MOST_COPIES) {
-        fail("a copy is not at 16 bytes, or one of more than %d", MOST_COPIES);
+        fail("a copy is not at %zu bytes, or one of more than %d", bytes, MOST_COPIES);
         _longjmp(shim.loop, 1);
     }
-    memset(shared, POISON, COPY_BYTES);
+    memset(shared, POISON, bytes);
     thread->copies[thread->copy_count++] =
-        (Copy){.to = shared, .from = is_there ? global : NULL, .group = thread->groups};
+        (Copy){shared, is_there ? global : NULL, bytes, thread->groups};
 }
 
 void cuda_shim_copies_commit(void)
@@ -309,9 +311,9 @@ void cuda_shim_copies_wait(int left)
         if (copied.group >= thread->groups - left)
             thread->copies[kept++] = copied;
         else if (copied.from)
-            memcpy(copied.to, copied.from, COPY_BYTES);
+            memcpy(copied.to, copied.from, copied.bytes);
         else
-            memset(copied.to, 0, COPY_BYTES);
+            memset(copied.to, 0, copied.bytes);
     }
     thread->copy_count = kept;
 }
@@ -339,16 +341,51 @@ static int draw_below(int limit)
     return (int)((shim.random >> 32) % (uint64_t)limit);
 }
 
-static void begin_round(void)
+static int warp_end(int first)
 {
-    shim.turn = 0;
-    if (shim.order != SHUFFLED)
-        return;
-    for (int i = shim.block - 1; i > 0; i--) {
+    return first + WARP < shim.block ? first + WARP : shim.block;
+}
+
+/* Whether a warp, by its first thread, has threads that can run. */
+static bool can_run(int first)
+{
+    for (int i = first; i < warp_end(first); i++)
+        if (shim.threads[i].state == FRESH || shim.threads[i].state == READY)
+            return true;
+    return false;
+}
+
+/* The first thread of the warp whose turn it is; -1 if none can run. */
+static int choose_warp(void)
+{
+    int chosen = -1, seen = 0;
+    for (int first = 0; first < shim.block; first += WARP) {
+        if (!can_run(first))
+            continue;
+        seen++;
+        if (chosen < 0 || shim.order == BACKWARD ||
+            (shim.order == SHUFFLED && draw_below(seen) == 0))
+            chosen = first;
+    }
+    return chosen;
+}
+
+static bool begin_round(void)
+{
+    const int first = choose_warp();
+    shim.turn = shim.turn_count = 0;
+    if (first < 0)
+        return false;
+    const int end = warp_end(first);
+    shim.turn_count = end - first;
+    for (int i = 0; i < shim.turn_count; i++)
+        shim.turns[i] = shim.order == BACKWARD ? end - 1 - i : first + i;
+    for (int i = shim.turn_count - 1; i > 0 && shim.order == SHUFFLED; i--) {
         const int other = draw_below(i + 1), kept = shim.turns[i];
         shim.turns[i] = shim.turns[other];
         shim.turns[other] = kept;
     }
+    return true;
 }
 
 /* ---- Launches ---- */
@@ -390,8 +427,6 @@ void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, vo
         fail("CUDA launches no grid of %d blocks of %d threads", grid, block);
     if (bytes < 0 || bytes > MW_MOST_SHARED_BYTES)
         fail("no block has %lld bytes of shared memory", (long long)bytes);
-    for (int i = 0; i < shim.block; i++)
-        shim.turns[i] = shim.order == BACKWARD ? shim.block - 1 - i : i;
     begin_block();
 }
 
@@ -417,14 +452,10 @@ static bool release(State state, int first, int end)
     return true;
 }
 
-static bool release_warps(void)
+static void release_warps(void)
 {
-    bool released = false;
-    for (int first = 0; first < shim.block; first += WARP) {
-        const int end = first + WARP < shim.block ? first + WARP : shim.block;
-        released |= release(AT_SHUFFLE, first, end);
-    }
-    return released;
+    for (int first = 0; first < shim.block; first += WARP)
+        release(AT_SHUFFLE, first, warp_end(first));
 }
 
 static void fail_stuck(int ended)
@@ -448,9 +479,8 @@ static bool next_round(void)
     for (int i = 0; i < shim.block; i++)
         ended += shim.threads[i].state == DONE;
     if (ended < shim.block) {
-        if (release(AT_BARRIER, 0, shim.block) || release_warps())
-            begin_round();
-        else
+        release_warps();
+        if (!begin_round() && !(release(AT_BARRIER, 0, shim.block) && begin_round()))
             fail_stuck(ended);
     } else if (shim.block && (int)++blockIdx.x < shim.grid) {
         begin_block();
@@ -469,7 +499,7 @@ bool cuda_shim_next(void)
             fail("thread %u ends with %d copies under way", threadIdx.x, last->copy_count);
     }
     do {
-        while (shim.turn < shim.block) {
+        while (shim.turn < shim.turn_count) {
             threadIdx.x = (unsigned)shim.turns[shim.turn++];
             Thread *thread = &shim.threads[threadIdx.x];
             const State state = thread->state;

@@ -6,7 +6,7 @@
  * A launch runs its blocks one after another, and the threads of a block one at a time, each until
  * it waits for others. The environment variable MW_SHIM_ORDER says in which order threads get their
  * turn: "forward" (as without it), "backward", or a number, the seed of an order that is drawn anew
- * after every barrier. Kernels whose results depend on it lack a barrier. Shared memory starts as
+ * whenever they wait. A warp that can go on does before others have their turn, but for the last order. Kernels whose results depend on it lack a barrier. Shared memory starts as
  * NaN in the first blocks of a launch (not under the address sanitizer, which guards its ends).
  *
  * Copies of runtime/cuda_tensor.h are done when they are waited for, no sooner; what they will write
@@ -106,12 +106,15 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 #define mw_mma(c, a, b) cuda_shim_mma(__LINE__, c, a, b)
 #define mw_load_matrices(to, row) cuda_shim_load_matrices(__LINE__, to, row, 0)
 #define mw_load_turned(to, row) cuda_shim_load_matrices(__LINE__, to, row, 1)
-#define mw_copy_begin(shared, global, is_there) cuda_shim_copy_begin(shared, global, is_there)
+#define mw_copy_begin(shared, global, is_there) cuda_shim_copy_begin(shared, global, 16, is_there)
+#define mw_copy_begin_float(shared, global, is_there)                                              \
+    cuda_shim_copy_begin(shared, global, 4, is_there)
 #define mw_copies_commit() cuda_shim_copies_commit()
 #define mw_copies_wait(left) cuda_shim_copies_wait(left)
 
 #define mw_bf16_pair(low, high) cuda_shim_bf16_pair(low, high)
 #define mw_exp2(x) exp2f(x)
+#define mw_anew(value) (value)
 
 /* ---- Of launches ---- */
 
@@ -192,7 +195,7 @@ void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from);
 unsigned cuda_shim_bf16_pair(float low, float high);
 void cuda_shim_mma(int line, float c[4], const unsigned a[4], const unsigned b[2]);
 void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, _Bool turned);
-void cuda_shim_copy_begin(void *shared, const void *global, _Bool is_there);
+void cuda_shim_copy_begin(void *shared, const void *global, size_t bytes, _Bool is_there);
 void cuda_shim_copies_commit(void);
 void cuda_shim_copies_wait(int left);
 
