@@ -9,11 +9,12 @@
  * scratch is not used. Heads wider than 128 are done 128 columns of the output at a time, with the
  * scores computed again. Every sum has a fixed order.
  *
- * bf16 is turned into f32 as it is loaded, and rounded when the output is stored.
+ * What cuda_sdpa_bf16.cu does not take of bf16 is turned into f32 as it is loaded, and rounded when the
+ * output is stored.
  *
  * For sm_90: 168 registers and 96 bytes spilled for heads up to 64 (3 blocks on a multiprocessor), 255
  * and at most 32 for others (2 blocks); 32 KiB of shared memory. sm_80 is alike. */
-#include "runtime/cuda_sdpa.h"
+#include "runtime/cuda_sdpa_f32.h"
 
 enum { ROWS = 8, THREADS = TILE / ROWS * COLUMNS };
 
@@ -63,11 +64,10 @@ static __device__ __forceinline__ void begin(Online *so_far)
     }
 }
 
-static __device__ __forceinline__ void finish(const Online *so_far, const Sizes *z,
-                                              const Place *at, int column, void *out, float *lse,
-                                              unsigned W)
+static __device__ __forceinline__ void finish(const Online *so_far, const Sizes *z, const Place *at,
+                                              int column, void *out, float *lse, unsigned W)
 {
-    const int first = at->tile * TILE;
+    const int first = at->first;
     const unsigned r = thread_row(), c = thread_column();
     float inverse[MOST_ROWS];
     MW_UNROLL
@@ -89,13 +89,13 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
 {
     const Matrix q = queries_of(z, in->q, at->b, at->head);
     const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
-    const int keys = keys_of_tile(z, at->tile);
-    const int query = at->tile * TILE + (int)thread_row() * ROWS;
+    const int keys = keys_of_tile(z, at->first, TILE);
+    const int query = at->first + (int)thread_row() * ROWS;
     Online so_far;
     begin(&so_far);
     for (int key = 0; key < keys; key += TILE) {
         float scores[MOST_ROWS][4] = {{0}};
-        score_tile(scores, stage, &q, at->tile * TILE, &k, key, ROWS);
+        score_tile(scores, stage, &q, at->first, &k, key, ROWS);
         go_on(&so_far, scores, z, query, key + (int)thread_column() * 4, W);
         keep_by_depth(weights, scores, ROWS);
         add_product(so_far.out, stage, weights, &v, key, keys, column, ROWS, W);
@@ -103,11 +103,11 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
     finish(&so_far, z, at, column, out, lse, W);
 }
 
-static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in, int batches,
-                                                   void *out, float *lse, unsigned W)
+static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in, void *out,
+                                                   float *lse, unsigned W)
 {
     __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
-    const Place at = query_place(z, batches);
+    const Place at = query_place(z, TILE, (int)blockIdx.x);
     for (int column = 0; column < z->d; column += (int)W)
         attend(z, in, &at, column, out, lse, (float *)stage, (float *)weights, W);
 }
@@ -115,10 +115,10 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
 /* For heads of up to 64, any other, and rows that are anywhere. */
 #define KERNEL(name, kind, width, blocks)                                                          \
     static __global__ void __launch_bounds__(THREADS, blocks)                                      \
-        name(Sizes z, Inputs in, int batches, void *__restrict__ out, float *__restrict__ lse)     \
+        name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \
     {                                                                                              \
         z.rows = kind;                                                                             \
-        query_block(&z, &in, batches, out, lse, width);                                            \
+        query_block(&z, &in, out, lse, width);                                                     \
     }
 KERNEL(sdpa_64, ALIGNED_F32, 64, 3)
 KERNEL(sdpa_wide, ALIGNED_F32, MOST_WIDTH, 2)
@@ -134,16 +134,18 @@ void mw_cuda_sdpa(void *const *operands, const MwKernelArg *args, void *stream)
     Sizes z = sizes_of(args, &in);
     void *const out = operands[3];
     float *const lse = (float *)operands[4];
-    const int batches = (int)args[MW_SDPA_B].i, blocks = batches * z.h * tiles_of(z.s);
     want_aligned(&z, out);
-    if (z.rows == ANY_BF16)
-        MW_LAUNCH(sdpa_any_bf16, blocks, THREADS, stream, (z, in, batches, out, lse));
+    const int blocks = z.b * z.h * tiles_of(z.s, TILE);
+    if (mw_cuda_sdpa_bf16(&z, &in, out, lse, stream))
+        return;
+    if (is_bf16(z.rows))
+        MW_LAUNCH(sdpa_any_bf16, blocks, THREADS, stream, (z, in, out, lse));
     else if (z.rows == ANY_F32)
-        MW_LAUNCH(sdpa_any, blocks, THREADS, stream, (z, in, batches, out, lse));
+        MW_LAUNCH(sdpa_any, blocks, THREADS, stream, (z, in, out, lse));
     else if (z.d <= 64)
-        MW_LAUNCH(sdpa_64, blocks, THREADS, stream, (z, in, batches, out, lse));
+        MW_LAUNCH(sdpa_64, blocks, THREADS, stream, (z, in, out, lse));
     else
-        MW_LAUNCH(sdpa_wide, blocks, THREADS, stream, (z, in, batches, out, lse));
+        MW_LAUNCH(sdpa_wide, blocks, THREADS, stream, (z, in, out, lse));
 }
 
 MW_C_END

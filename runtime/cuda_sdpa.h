@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What attention and its gradient share on a GPU: the sizes of a call, and products of tiles.
+/* What the kernels of attention and its gradient share: the sizes of a call, where its matrices are,
+ * and where a block is among them. Tiles and products are in cuda_sdpa_f32.h and cuda_sdpa_bf16.h.
  *
- * A block works on a tile of TILE queries and TILE keys of one head at a time. Its threads stand in
- * rows of COLUMNS: thread (r, c) owns R rows of the tile from R r and four columns from 4 c, so that
- * what belongs to a row is in 16 neighbouring lanes. Functions take R, and the width W of the output
- * that is in registers, as constants: they are inlined, and loops over R and W unrolled.
- *
- * Two kinds of tiles stand in shared memory:
- * - "by depth": TILE rows as columns, place(k, row). Groups of four rows are swapped by k / 4, so that
- *   neither writing a tile of global memory turned, nor reading four rows at one k, meets a bank twice.
- * - "by row": CHUNK rows of W columns, as they are. */
+ * Products of matrices take 4 b h s t d floating-point operations in the forward pass (two products),
+ * 10 b h s t d in the backward pass (five, whatever is computed twice); a causal mask halves that where
+ * s = t: what benchmarks count. */
 #ifndef MW_RUNTIME_CUDA_SDPA_H
 #define MW_RUNTIME_CUDA_SDPA_H
 
@@ -21,17 +16,12 @@
 
 #include <math.h>
 
-enum {
-    TILE = 64,       /* queries or keys */
-    CHUNK = 32,      /* of the depth of a product that is staged at a time */
-    COLUMNS = 16,    /* threads side by side */
-    MOST_ROWS = 8,   /* of a thread: R */
-    MOST_WIDTH = 128 /* W */
-};
+enum { MOST_WIDTH = 128 }; /* columns of an output that are in registers */
 
 /* How the rows of all matrices of a call lie; a constant in kernels. */
 typedef enum {
-    ALIGNED_F32, /* each at 16 bytes, with a multiple of four columns */
+    ALIGNED_F32,  /* each at 16 bytes, with a multiple of four columns */
+    ALIGNED_BF16, /* each at 16 bytes, with a multiple of eight columns */
     ANY_F32,
     ANY_BF16
 } Rows;
@@ -47,7 +37,7 @@ typedef struct {
 /* Of a call; strides in elements. */
 typedef struct {
     int64_t q_row, k_row, v_row, position;
-    int s, t, h, g, d, causal;
+    int b, s, t, h, g, d, causal;
     float scale;
     Rows rows;
 } Sizes;
@@ -60,19 +50,41 @@ typedef struct {
 /* Where a block is. */
 typedef struct {
     int b, head, group; /* batch, query head, key head */
-    int tile;           /* of queries or of keys: from tile * TILE */
+    int first;          /* of its queries or keys */
 } Place;
+
+/* Of sdpa_grad, besides its inputs. */
+typedef struct {
+    const float *lse; /* of every row of q, as delta, which is the product of out and dout */
+    float *delta;
+    const void *dout;
+    void *dq, *dk, *dv;
+} Gradient;
+
+static inline __host__ __device__ int is_bf16(Rows kind)
+{
+    return kind == ALIGNED_BF16 || kind == ANY_BF16;
+}
 
 /* `element` numbers into a tensor. */
 static inline __host__ __device__ const void *element_at(const void *tensor, int64_t element,
                                                          Rows kind)
 {
-    return (const char *)tensor + element * (kind == ANY_BF16 ? 2 : 4);
+    return (const char *)tensor + element * (is_bf16(kind) ? 2 : 4);
 }
 
-static inline int is_aligned(const void *at, int64_t row, int64_t d)
+/* Whether rows of d elements, `row` apart, can be taken 16 bytes at a time. */
+static inline int is_aligned(const void *at, int64_t row, int64_t d, Rows kind)
 {
-    return (uintptr_t)at % sizeof(float4) == 0 && row % 4 == 0 && d % 4 == 0;
+    const int64_t piece = is_bf16(kind) ? 8 : 4;
+    return (uintptr_t)at % 16 == 0 && row % piece == 0 && d % piece == 0;
+}
+
+/* Of a dense tensor besides q, k and v. */
+static inline void want_aligned(Sizes *z, const void *dense)
+{
+    if (!is_aligned(dense, 0, z->d, z->rows))
+        z->rows = is_bf16(z->rows) ? ANY_BF16 : ANY_F32;
 }
 
 static inline Inputs inputs_of(void *const *operands, const MwKernelArg *args)
@@ -87,7 +99,9 @@ static inline Inputs inputs_of(void *const *operands, const MwKernelArg *args)
 
 static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in)
 {
+    const int is_half = args[MW_SDPA_TYPE].i == MW_BF16;
     Sizes z;
+    z.b = (int)args[MW_SDPA_B].i;
     z.s = (int)args[MW_SDPA_S].i;
     z.t = (int)args[MW_SDPA_T].i;
     z.h = (int)args[MW_SDPA_H].i;
@@ -99,25 +113,17 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in)
     z.position = args[MW_SDPA_POSITION].i;
     z.causal = args[MW_SDPA_CAUSAL].i != 0;
     z.scale = (float)args[MW_SDPA_SCALE].f;
-    z.rows = ANY_F32;
-    if (args[MW_SDPA_TYPE].i == MW_BF16)
-        z.rows = ANY_BF16;
-    else if (is_aligned(in->q, z.q_row, z.d) && is_aligned(in->k, z.k_row, z.d) &&
-             is_aligned(in->v, z.v_row, z.d))
-        z.rows = ALIGNED_F32;
+    z.rows = is_half ? ALIGNED_BF16 : ALIGNED_F32;
+    if (!is_aligned(in->q, z.q_row, z.d, z.rows) || !is_aligned(in->k, z.k_row, z.d, z.rows) ||
+        !is_aligned(in->v, z.v_row, z.d, z.rows))
+        z.rows = is_half ? ANY_BF16 : ANY_F32;
     return z;
 }
 
-/* Of a dense tensor besides. */
-static inline void want_aligned(Sizes *z, const void *dense)
+/* Tiles of `tile` rows that hold `count`. */
+static inline __host__ __device__ int tiles_of(int count, int tile)
 {
-    if (z->rows == ALIGNED_F32 && !is_aligned(dense, 0, z->d))
-        z->rows = ANY_F32;
-}
-
-static inline __host__ __device__ int tiles_of(int count)
-{
-    return (count + TILE - 1) / TILE;
+    return (count + tile - 1) / tile;
 }
 
 /* ---- Matrices of a head ---- */
@@ -169,251 +175,55 @@ static __device__ __forceinline__ int keys_seen(const Sizes *z, int s)
     return z->causal && seen < z->t ? (int)seen : z->t;
 }
 
-/* Keys that any query of a tile sees. */
-static __device__ __forceinline__ int keys_of_tile(const Sizes *z, int tile)
+/* Keys that any of `tile` queries sees. */
+static __device__ __forceinline__ int keys_of_tile(const Sizes *z, int first, int tile)
 {
-    const int end = (tile + 1) * TILE;
+    const int end = first + tile;
     return keys_seen(z, (end < z->s ? end : z->s) - 1);
 }
 
-/* A block for every tile of queries of every head: its place. The longest come first. */
-static __device__ __forceinline__ Place query_place(const Sizes *z, int batches)
+/* The first query that sees any key from `key` on. */
+static __device__ __forceinline__ int first_query(const Sizes *z, int key)
 {
-    const int heads = batches * z->h, which = (int)blockIdx.x % heads;
+    return z->causal && key > z->position ? (int)(key - z->position) : 0;
+}
+
+/* ---- Blocks ----
+ *
+ * A block for every tile of every head; those of a head follow each other, so that what they read of
+ * it stays in the L2 cache, and those with most to do come first. */
+
+static __device__ __forceinline__ Place query_place(const Sizes *z, int tile, int block)
+{
+    const int tiles = tiles_of(z->s, tile), which = block / tiles;
     Place at;
-    at.tile = tiles_of(z->s) - 1 - (int)blockIdx.x / heads;
+    at.first = (tiles - 1 - block % tiles) * tile;
     at.b = which / z->h;
     at.head = which % z->h;
     at.group = at.head / (z->h / z->g);
     return at;
 }
 
-/* ---- Four floats ---- */
-
-static __device__ __forceinline__ float load(const void *tensor, int64_t element, Rows kind)
+static __device__ __forceinline__ Place key_place(const Sizes *z, int tile, int block)
 {
-    return kind == ANY_BF16 ? __uint_as_float((unsigned)((const uint16_t *)tensor)[element] << 16)
-                            : ((const float *)tensor)[element];
+    const int tiles = tiles_of(z->t, tile), which = block / tiles;
+    Place at;
+    at.first = block % tiles * tile;
+    at.b = which / z->g;
+    at.group = which % z->g;
+    at.head = at.group * (z->h / z->g);
+    return at;
 }
 
-static __device__ __forceinline__ void store(void *tensor, int64_t element, Rows kind, float value)
-{
-    if (kind == ANY_BF16)
-        ((uint16_t *)tensor)[element] = (uint16_t)mw_bf16_pair(value, 0);
-    else
-        ((float *)tensor)[element] = value;
-}
+/* ---- Kernels for bf16 on tensor cores ----
+ *
+ * They take rows that are ALIGNED_BF16, heads of up to MOST_WIDTH and a positive scale; they tell
+ * whether they have taken the call. */
 
-/* Columns from `column` on of a row, a multiple of 4; 0 beyond the matrix. */
-static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int column)
-{
-    const int64_t first = row * m->stride + column;
-    const int left = row < m->rows ? m->columns - column : 0;
-    float4 value = make_float4(0, 0, 0, 0);
-    if (m->kind == ALIGNED_F32) {
-        if (left > 0)
-            value = *(const float4 *)((const float *)m->at + first);
-        return value;
-    }
-    if (left > 0)
-        value.x = load(m->at, first, m->kind);
-    if (left > 1)
-        value.y = load(m->at, first + 1, m->kind);
-    if (left > 2)
-        value.z = load(m->at, first + 2, m->kind);
-    if (left > 3)
-        value.w = load(m->at, first + 3, m->kind);
-    return value;
-}
-
-/* What lies beyond `left` columns stays. */
-static __device__ __forceinline__ void store4(void *tensor, int64_t first, int left, Rows kind,
-                                              float4 value)
-{
-    if (kind == ALIGNED_F32) {
-        if (left > 0)
-            *(float4 *)((float *)tensor + first) = value;
-        return;
-    }
-    if (left > 0)
-        store(tensor, first, kind, value.x);
-    if (left > 1)
-        store(tensor, first + 1, kind, value.y);
-    if (left > 2)
-        store(tensor, first + 2, kind, value.z);
-    if (left > 3)
-        store(tensor, first + 3, kind, value.w);
-}
-
-static __device__ __forceinline__ void unpack(float4 value, float to[4])
-{
-    to[0] = value.x;
-    to[1] = value.y;
-    to[2] = value.z;
-    to[3] = value.w;
-}
-
-/* ---- Tiles ---- */
-
-static __device__ __forceinline__ unsigned thread_row(void)
-{
-    return threadIdx.x / COLUMNS;
-}
-
-static __device__ __forceinline__ unsigned thread_column(void)
-{
-    return threadIdx.x % COLUMNS;
-}
-
-/* Of a tile by depth. */
-static __device__ __forceinline__ unsigned place(unsigned k, unsigned row)
-{
-    return k * TILE + (((row / 4) ^ (k / 4)) % (TILE / 4)) * 4 + row % 4;
-}
-
-/* Rows from `row` and CHUNK columns from `column` of a matrix as a tile by depth. */
-static __device__ __forceinline__ void stage_by_depth(float *tile, const Matrix *from, int row,
-                                                      int column, unsigned threads)
-{
-    MW_UNROLL
-    for (unsigned i = 0; i < TILE * CHUNK / 4 / threads; i++) {
-        const unsigned which = threadIdx.x + i * threads;
-        const unsigned k = which % (CHUNK / 4) * 4, r = which / (CHUNK / 4);
-        const float4 value = load4(from, row + (int)r, column + (int)k);
-        tile[place(k, r)] = value.x;
-        tile[place(k + 1, r)] = value.y;
-        tile[place(k + 2, r)] = value.z;
-        tile[place(k + 3, r)] = value.w;
-    }
-}
-
-/* CHUNK rows from `row` and W columns from `column` as they are. */
-static __device__ __forceinline__ void stage_by_row(float *tile, const Matrix *from, int row,
-                                                    int column, unsigned W, unsigned threads)
-{
-    MW_UNROLL
-    for (unsigned i = 0; i < CHUNK * W / 4 / threads; i++) {
-        const unsigned which = threadIdx.x + i * threads;
-        const unsigned k = which % (W / 4) * 4, r = which / (W / 4);
-        *(float4 *)(tile + r * W + k) = load4(from, row + (int)r, column + (int)k);
-    }
-}
-
-/* The thread's R rows at depth k of a tile by depth. */
-static __device__ __forceinline__ void rows_at(const float *tile, unsigned k, unsigned r,
-                                               unsigned R, float *to)
-{
-    MW_UNROLL
-    for (unsigned i = 0; i < R; i += 4)
-        unpack(*(const float4 *)(tile + place(k, r * R + i)), to + i);
-}
-
-/* scores += rows of a times rows of b, over all columns of both: a tile of TILE x TILE. `stage` has
- * room for two tiles by depth of CHUNK; nobody may still need it. */
-static __device__ __forceinline__ void score_tile(float scores[MOST_ROWS][4], float *stage,
-                                                  const Matrix *a, int a_row, const Matrix *b,
-                                                  int b_row, unsigned R)
-{
-    float *const a_tile = stage, *const b_tile = stage + TILE * CHUNK;
-    const unsigned r = thread_row(), c = thread_column();
-    const unsigned threads = TILE / R * COLUMNS;
-    for (int column = 0; column < a->columns; column += CHUNK) {
-        stage_by_depth(a_tile, a, a_row, column, threads);
-        stage_by_depth(b_tile, b, b_row, column, threads);
-        __syncthreads();
-        MW_UNROLL_BY(4)
-        for (unsigned k = 0; k < CHUNK; k++) {
-            float x[MOST_ROWS], y[4];
-            rows_at(a_tile, k, r, R, x);
-            rows_at(b_tile, k, c, 4, y);
-            MW_UNROLL
-            for (unsigned i = 0; i < R; i++)
-                MW_UNROLL
-            for (unsigned j = 0; j < 4; j++)
-                scores[i][j] += x[i] * y[j];
-        }
-        __syncthreads();
-    }
-}
-
-/* The thread's part of a TILE x TILE matrix as a tile by depth, where depth is its column. */
-static __device__ __forceinline__ void keep_by_depth(float *tile, const float part[MOST_ROWS][4],
-                                                     unsigned R)
-{
-    const unsigned r = thread_row(), c = thread_column();
-    MW_UNROLL
-    for (unsigned j = 0; j < 4; j++)
-        MW_UNROLL
-    for (unsigned i = 0; i < R; i += 4)
-        *(float4 *)(tile + place(4 * c + j, r * R + i)) =
-            make_float4(part[i][j], part[i + 1][j], part[i + 2][j], part[i + 3][j]);
-}
-
-/* sums += factors times rows [row, end) of a matrix from `column` on, W columns wide: thread (r, c) has
- * columns 4 c and, where W is 128, 64 + 4 c. `factors` is a tile by depth whose depth is the row, at
- * most TILE of them; `stage` has room for one tile by row. The block has not met since `factors` was
- * written; afterwards nobody needs either. */
-static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], float *stage,
-                                                   const float *factors, const Matrix *from,
-                                                   int row, int end, int column, unsigned R,
-                                                   unsigned W)
-{
-    const unsigned r = thread_row(), c = thread_column();
-    for (unsigned first = 0; first < TILE && row + (int)first < end; first += CHUNK) {
-        stage_by_row(stage, from, row + (int)first, column, W, TILE / R * COLUMNS);
-        __syncthreads();
-        MW_UNROLL_BY(4)
-        for (unsigned k = 0; k < CHUNK; k++) {
-            float x[MOST_ROWS], y[8];
-            rows_at(factors, first + k, r, R, x);
-            MW_UNROLL
-            for (unsigned j = 0; j < W / TILE; j++)
-                unpack(*(const float4 *)(stage + k * W + j * TILE + 4 * c), y + 4 * j);
-            MW_UNROLL
-            for (unsigned i = 0; i < R; i++)
-                MW_UNROLL
-            for (unsigned j = 0; j < W / COLUMNS; j++)
-                sums[i][j] += x[i] * y[j];
-        }
-        __syncthreads();
-    }
-}
-
-/* Writes sums * factor[i] to rows r R + i of a dense matrix that begins at element `first` of a
- * tensor, of `rows` rows and `columns` columns that count from where the sums begin. */
-static __device__ __forceinline__ void
-store_sums(void *tensor, int64_t first, int64_t stride, int rows, int columns, Rows kind,
-           const float sums[MOST_ROWS][8], const float factor[MOST_ROWS], unsigned R, unsigned W)
-{
-    const unsigned r = thread_row(), c = thread_column();
-    MW_UNROLL
-    for (unsigned i = 0; i < R; i++)
-        MW_UNROLL
-    for (unsigned j = 0; j < W / COLUMNS; j += 4) {
-        const int column = (int)(j * COLUMNS + 4 * c);
-        const float4 value = make_float4(sums[i][j] * factor[i], sums[i][j + 1] * factor[i],
-                                         sums[i][j + 2] * factor[i], sums[i][j + 3] * factor[i]);
-        if ((int)(r * R + i) < rows)
-            store4(tensor, first + (r * R + i) * stride + column, columns - column, kind, value);
-    }
-}
-
-/* ---- Rows ---- */
-
-static __device__ __forceinline__ float row_largest(float value)
-{
-    MW_UNROLL
-    for (int lanes = 1; lanes < COLUMNS; lanes *= 2)
-        value = fmaxf(value, __shfl_xor_sync(0xffffffff, value, lanes));
-    return value;
-}
-
-static __device__ __forceinline__ float row_sum(float value)
-{
-    MW_UNROLL
-    for (int lanes = 1; lanes < COLUMNS; lanes *= 2)
-        value += __shfl_xor_sync(0xffffffff, value, lanes);
-    return value;
-}
+MW_C_BEGIN
+int mw_cuda_sdpa_bf16(const Sizes *z, const Inputs *in, void *out, float *lse, void *stream);
+int mw_cuda_sdpa_grad_bf16(const Sizes *z, const Inputs *in, const void *out, const Gradient *grad,
+                           void *stream);
+MW_C_END
 
 #endif

@@ -8,19 +8,14 @@
  * forward pass, with P = exp(S - lse) and dS = P (dP - delta) (Dao et al., FlashAttention, NeurIPS
  * 2022, section 3.1 and appendix B): two of seven products are computed twice, so that every sum is
  * in one block and has a fixed order. Heads wider than 128 are done 128 columns at a time.
+ * What cuda_sdpa_grad_bf16.cu does not take of bf16 is turned into f32 as it is loaded.
  *
  * For sm_90: 128 registers (2 blocks of 256 threads on a multiprocessor), of which the kernels for dk
  * and dv of heads over 64 spill 0.2 KiB, the others next to nothing; 33 KiB of shared memory. sm_80 is
  * alike. */
-#include "runtime/cuda_sdpa.h"
+#include "runtime/cuda_sdpa_f32.h"
 
 enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
-
-typedef struct {
-    const float *lse, *delta; /* of every row of q */
-    const void *dout;
-    void *dq, *dk, *dv;
-} Gradient;
 
 /* ---- delta ---- */
 
@@ -32,7 +27,8 @@ static __device__ __forceinline__ void delta_of(const void *out, const void *dou
     float sum = 0;
     if (row < rows)
         for (int i = (int)threadIdx.x % 32; i < d; i += 32)
-            sum += load(out, row * d + i, kind) * load(dout, row * d + i, kind);
+            sum += mw_element_load(out, row * d + i, is_bf16(kind)) *
+                   mw_element_load(dout, row * d + i, is_bf16(kind));
     for (int lanes = 1; lanes < 32; lanes *= 2)
         sum += __shfl_xor_sync(0xffffffff, sum, lanes);
     if (row < rows && threadIdx.x % 32 == 0)
@@ -99,9 +95,8 @@ static __device__ __forceinline__ void add_head(float dk[MOST_ROWS][8], float dv
     const Matrix q = queries_of(z, in->q, at->b, at->head);
     const Matrix dout = dense_of(z, grad->dout, at->b, at->head);
     const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
-    const int key = at->tile * TILE;
-    const int64_t first = z->causal && key > z->position ? key - z->position : 0;
-    for (int query = (int)(first / TILE * TILE); query < z->s; query += TILE) {
+    const int key = at->first;
+    for (int query = first_query(z, key) / TILE * TILE; query < z->s; query += TILE) {
         float scores[MOST_ROWS][4] = {{0}}, changes[MOST_ROWS][4] = {{0}};
         meet(queries, z, grad, at, query);
         score_tile(scores, stage, &k, key, &q, query, ROWS);
@@ -120,7 +115,7 @@ static __device__ __forceinline__ void key_tile(const Sizes *z, const Inputs *in
                                                 float *stage, float *weights, Queries *queries,
                                                 unsigned W)
 {
-    const int heads = z->h / z->g, key = at.tile * TILE;
+    const int heads = z->h / z->g, key = at.first;
     const int64_t stride = (int64_t)z->g * z->d;
     const int64_t to = (((int64_t)at.b * z->t + key) * z->g + at.group) * z->d + column;
     const float as_is[MOST_ROWS] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -134,16 +129,11 @@ static __device__ __forceinline__ void key_tile(const Sizes *z, const Inputs *in
 }
 
 static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *in,
-                                                 const Gradient *grad, int batches, unsigned W)
+                                                 const Gradient *grad, unsigned W)
 {
     __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
     __shared__ Queries queries;
-    const int groups = batches * z->g, which = (int)blockIdx.x % groups;
-    Place at;
-    at.tile = (int)blockIdx.x / groups;
-    at.b = which / z->g;
-    at.group = which % z->g;
-    at.head = 0;
+    const Place at = key_place(z, TILE, (int)blockIdx.x);
     for (int column = 0; column < z->d; column += (int)W)
         key_tile(z, in, grad, at, column, (float *)stage, (float *)weights, &queries, W);
 }
@@ -153,9 +143,8 @@ static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *i
 /* As turn_keys, but rows are queries and columns keys, and only the gradients are wanted. */
 static __device__ __forceinline__ void turn_queries(float scores[MOST_ROWS][4],
                                                     const float changes[MOST_ROWS][4],
-                                                    const float lse[ROWS],
-                                                    const float delta[ROWS], const Sizes *z,
-                                                    int query, int key)
+                                                    const float lse[ROWS], const float delta[ROWS],
+                                                    const Sizes *z, int query, int key)
 {
     MW_UNROLL
     for (int i = 0; i < ROWS; i++) {
@@ -178,7 +167,7 @@ static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *
     const Matrix q = queries_of(z, in->q, at->b, at->head);
     const Matrix dout = dense_of(z, grad->dout, at->b, at->head);
     const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
-    const int query = at->tile * TILE, keys = keys_of_tile(z, at->tile);
+    const int query = at->first, keys = keys_of_tile(z, at->first, TILE);
     const float scaled[MOST_ROWS] = {z->scale, z->scale, z->scale, z->scale,
                                      z->scale, z->scale, z->scale, z->scale};
     float dq[MOST_ROWS][8] = {{0}};
@@ -196,14 +185,14 @@ static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *
 }
 
 static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in,
-                                                   const Gradient *grad, int batches, unsigned W)
+                                                   const Gradient *grad, unsigned W)
 {
     __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
-    const Place at = query_place(z, batches);
+    const Place at = query_place(z, TILE, (int)blockIdx.x);
     float lse[ROWS], delta[ROWS];
     MW_UNROLL
     for (int i = 0; i < ROWS; i++) {
-        const int query = at.tile * TILE + (int)thread_row() * ROWS + i;
+        const int query = at.first + (int)thread_row() * ROWS + i;
         const int64_t row = ((int64_t)at.b * z->s + (query < z->s ? query : 0)) * z->h + at.head;
         lse[i] = grad->lse[row];
         delta[i] = grad->delta[row];
@@ -215,11 +204,10 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
 /* ---- The kernels: for heads of up to 64, any other, and rows that are anywhere ---- */
 
 #define KERNEL(name, block, kind, width)                                                           \
-    static __global__ void __launch_bounds__(THREADS, 2)                                           \
-        name(Sizes z, Inputs in, Gradient grad, int batches)                                       \
+    static __global__ void __launch_bounds__(THREADS, 2) name(Sizes z, Inputs in, Gradient grad)   \
     {                                                                                              \
         z.rows = kind;                                                                             \
-        block(&z, &in, &grad, batches, width);                                                     \
+        block(&z, &in, &grad, width);                                                              \
     }
 KERNEL(sdpa_keys_64, key_block, ALIGNED_F32, 64)
 KERNEL(sdpa_keys_wide, key_block, ALIGNED_F32, MOST_WIDTH)
@@ -231,23 +219,22 @@ KERNEL(sdpa_queries_any, query_block, ANY_F32, MOST_WIDTH)
 KERNEL(sdpa_queries_any_bf16, query_block, ANY_BF16, MOST_WIDTH)
 #undef KERNEL
 
-static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, int batches,
-                   void *stream)
+static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, void *stream)
 {
-    const int key_blocks = batches * z->g * tiles_of(z->t);
-    const int query_blocks = batches * z->h * tiles_of(z->s);
-    if (z->rows == ANY_BF16) {
-        MW_LAUNCH(sdpa_keys_any_bf16, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
-        MW_LAUNCH(sdpa_queries_any_bf16, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+    const int key_blocks = z->b * z->g * tiles_of(z->t, TILE);
+    const int query_blocks = z->b * z->h * tiles_of(z->s, TILE);
+    if (is_bf16(z->rows)) {
+        MW_LAUNCH(sdpa_keys_any_bf16, key_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH(sdpa_queries_any_bf16, query_blocks, THREADS, stream, (*z, *in, *grad));
     } else if (z->rows == ANY_F32) {
-        MW_LAUNCH(sdpa_keys_any, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
-        MW_LAUNCH(sdpa_queries_any, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+        MW_LAUNCH(sdpa_keys_any, key_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH(sdpa_queries_any, query_blocks, THREADS, stream, (*z, *in, *grad));
     } else if (z->d <= 64) {
-        MW_LAUNCH(sdpa_keys_64, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
-        MW_LAUNCH(sdpa_queries_64, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+        MW_LAUNCH(sdpa_keys_64, key_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH(sdpa_queries_64, query_blocks, THREADS, stream, (*z, *in, *grad));
     } else {
-        MW_LAUNCH(sdpa_keys_wide, key_blocks, THREADS, stream, (*z, *in, *grad, batches));
-        MW_LAUNCH(sdpa_queries_wide, query_blocks, THREADS, stream, (*z, *in, *grad, batches));
+        MW_LAUNCH(sdpa_keys_wide, key_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH(sdpa_queries_wide, query_blocks, THREADS, stream, (*z, *in, *grad));
     }
 }
 
@@ -256,25 +243,27 @@ MW_C_BEGIN
 void mw_cuda_sdpa_grad(void *const *operands, const MwKernelArg *args, void *stream)
 {
     const Inputs in = inputs_of(operands, args);
-    const int batches = (int)args[MW_SDPA_B].i;
-    float *const delta = (float *)operands[9];
     Sizes z = sizes_of(args, &in);
     Gradient grad;
     grad.lse = (const float *)operands[4];
-    grad.delta = delta;
+    grad.delta = (float *)operands[9];
     grad.dout = operands[5];
     grad.dq = operands[6];
     grad.dk = operands[7];
     grad.dv = operands[8];
-    for (int i = 5; i < 9; i++)
-        want_aligned(&z, operands[i]);
-    const int64_t rows = (int64_t)batches * z.s * z.h, blocks = (rows + WARPS - 1) / WARPS;
-    if (z.rows == ANY_BF16)
+    const int dense[] = {3, 5, 6, 7, 8};
+    for (int i = 0; i < 5; i++)
+        want_aligned(&z, operands[dense[i]]);
+    if (mw_cuda_sdpa_grad_bf16(&z, &in, operands[3], &grad, stream))
+        return;
+    const int64_t rows = (int64_t)z.b * z.s * z.h, blocks = (rows + WARPS - 1) / WARPS;
+    if (is_bf16(z.rows))
         MW_LAUNCH(sdpa_delta_bf16, blocks, THREADS, stream,
-                  (operands[3], grad.dout, delta, rows, z.d));
+                  (operands[3], grad.dout, grad.delta, rows, z.d));
     else
-        MW_LAUNCH(sdpa_delta, blocks, THREADS, stream, (operands[3], grad.dout, delta, rows, z.d));
-    launch(&z, &in, &grad, batches, stream);
+        MW_LAUNCH(sdpa_delta, blocks, THREADS, stream,
+                  (operands[3], grad.dout, grad.delta, rows, z.d));
+    launch(&z, &in, &grad, stream);
 }
 
 MW_C_END

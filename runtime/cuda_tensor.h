@@ -64,7 +64,16 @@ static __device__ __forceinline__ void mw_load_turned(unsigned to[4], const void
                  : "memory");
 }
 
-/* Begins a copy of 16 bytes, both addresses at 16, or where `is_there` is 0 of 16 zeros. Whoever began
+/* `value`, of which the compiler does not know that: what follows from it is computed where it is used,
+ * each time, and takes no registers in between. */
+static __device__ __forceinline__ int mw_anew(int value)
+{
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+/* Begins a copy of 16 bytes, both addresses at 16, or where `is_there` is 0 of 16 zeros:
+ * then `global` may be anywhere. Whoever began
  * copies sees them after mw_copies_wait, other threads after a barrier that follows. */
 static __device__ __forceinline__ void mw_copy_begin(void *shared, const void *global, int is_there)
 {
@@ -72,6 +81,17 @@ static __device__ __forceinline__ void mw_copy_begin(void *shared, const void *g
                  :
                  : "r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global),
                    "r"(is_there ? 16 : 0)
+                 : "memory");
+}
+
+/* The same of one float, at 4 bytes. */
+static __device__ __forceinline__ void mw_copy_begin_float(float *shared, const float *global,
+                                                           int is_there)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global),
+                   "r"(is_there ? 4 : 0)
                  : "memory");
 }
 

