@@ -30,6 +30,10 @@ typedef struct {
     void *(*alloc)(MwDevice *device, int64_t bytes, MwFault *fault);
     void (*release)(MwDevice *device, void *memory, int64_t bytes);
     bool (*copy_in)(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault);
+    /* Memory of the host that lives as long as the device, and a copy from there that is queued alone: it
+     * reads what is there when its turn comes. NULL where there is no such memory. */
+    void *(*alloc_host)(MwDevice *device, int64_t bytes, MwFault *fault);
+    bool (*fetch)(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault);
     bool (*copy_out)(MwDevice *device, void *host, const void *from, int64_t bytes, MwFault *fault);
     bool (*copy)(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault);
     bool (*zero)(MwDevice *device, void *to, int64_t bytes, MwFault *fault);
@@ -44,13 +48,22 @@ typedef struct {
     bool (*mark)(MwDevice *device, MwQueue queue, int mark, MwFault *fault);
     /* What is queued from now on comes after what was before the mark, where that is now. */
     bool (*wait)(MwDevice *device, MwQueue queue, int mark, MwFault *fault);
+    /* Of devices that can do again what was queued before, at one call; else NULL. From `keep` to `kept`
+     * what is queued is not done: it is kept, with its addresses and arguments. Once. */
+    bool (*keep)(MwDevice *device, MwFault *fault);
+    bool (*kept)(MwDevice *device, MwFault *fault);
+    /* Queues all that was kept, as of a step, on the queue `compute`; as set_step. */
+    bool (*repeat)(MwDevice *device, int64_t step, MwFault *fault);
+    /* What is kept, if anything, is of no use any more. */
+    void (*forget)(MwDevice *device);
     void (*destroy)(MwDevice *device);
 } MwDeviceTable;
 
 struct MwDevice {
     const MwDeviceTable *table;
-    bool is_host;  /* the process may read and write its memory */
-    bool is_blind; /* its memory holds nothing, so contents need not be computed */
+    bool is_host;    /* the process may read and write its memory */
+    bool is_blind;   /* its memory holds nothing, so contents need not be computed */
+    bool is_keeping; /* between `keep` and `kept`: nothing that is queued can be waited for */
     /* Where kernels find the number of the step, on the device; NULL: they get it by value. */
     const int64_t *step;
     /* Called again and again while copy_out or synchronize waits, so that the messages of a transport

@@ -37,9 +37,11 @@ typedef struct {
     int mark_count;
     cudaEvent_t reached; /* the end of the stream when it was last asked for */
     Piece pieces[PIECES];
-    int next;      /* the piece whose turn it is */
-    int64_t *step; /* pinned: what MwDevice.step is to be */
-    int steps;     /* begun */
+    int next;              /* the piece whose turn it is */
+    void *hosted;          /* of alloc_host; NULL: none was asked for */
+    int64_t *step;         /* pinned: what MwDevice.step is to be */
+    cudaGraphExec_t graph; /* what is kept; NULL: nothing */
+    int steps;             /* begun */
     unsigned int run_calls;
     cudaEvent_t ran[RUN_EVENTS]; /* of every RUN_CALLS calls, by turns */
     MwCudaGemm *gemm;
@@ -143,6 +145,19 @@ static bool cuda_copy_in(MwDevice *device, void *to, const void *host, int64_t b
     return true;
 }
 
+static void *cuda_alloc_host(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    Cuda *cuda = (Cuda *)device;
+    MW_ASSERT(!cuda->hosted);
+    return CALL(cudaMallocHost, &cuda->hosted, (size_t)mw_max(bytes, 1)) ? cuda->hosted : NULL;
+}
+
+static bool cuda_fetch(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaMemcpyAsync, to, host, (size_t)bytes, cudaMemcpyHostToDevice, cuda->stream);
+}
+
 /* Queued behind what still reads from the piece. */
 static bool begin_out(const Cuda *cuda, const Piece *piece, const char *from, int64_t bytes,
                       MwFault *fault)
@@ -230,6 +245,48 @@ static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
                 cudaMemcpyHostToDevice, cuda->stream);
 }
 
+/* ---- Steps that are repeated ---- */
+
+/* Relaxed: NCCL calls what other modes forbid meanwhile, from threads of its own too. The other stream
+ * is captured from its first wait for this one on until this one waits for it. */
+static bool cuda_keep(MwDevice *device, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    MW_ASSERT(!cuda->graph);
+    device->is_keeping = CALL(cudaStreamBeginCapture, cuda->stream, cudaStreamCaptureModeRelaxed);
+    return device->is_keeping;
+}
+
+static bool cuda_kept(MwDevice *device, MwFault *fault)
+{
+    Cuda *cuda = (Cuda *)device;
+    cudaGraph_t graph = NULL;
+    device->is_keeping = false;
+    const bool good = CALL(cudaStreamEndCapture, cuda->stream, &graph) &&
+                      CALL(cudaGraphInstantiateWithFlags, &cuda->graph, graph, 0);
+    if (graph)
+        cudaGraphDestroy(graph);
+    return good;
+}
+
+static bool cuda_repeat(MwDevice *device, int64_t step, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    *cuda->step = step;
+    return CALL(cudaGraphLaunch, cuda->graph, cuda->stream);
+}
+
+static void cuda_forget(MwDevice *device)
+{
+    Cuda *cuda = (Cuda *)device;
+    MwFault ignored;
+    if (device->is_keeping)
+        cuda_kept(device, &ignored);
+    if (cuda->graph)
+        cudaGraphExecDestroy(cuda->graph);
+    cuda->graph = NULL;
+}
+
 /* ---- Kernels and routines ---- */
 
 static bool run_gemm(MwDevice *device, const MwCall *call, MwFault *fault)
@@ -299,7 +356,7 @@ static bool settle(const Cuda *cuda, MwFault *fault)
 /* The host waits where it can let others go on, never for a place in the queue. */
 static bool stay_near(Cuda *cuda, MwFault *fault)
 {
-    if (!cuda->base.idle || ++cuda->run_calls % RUN_CALLS != 0)
+    if (!cuda->base.idle || cuda->base.is_keeping || ++cuda->run_calls % RUN_CALLS != 0)
         return true;
     const cudaEvent_t event = cuda->ran[cuda->run_calls / RUN_CALLS % RUN_EVENTS];
     return wait_for(cuda, event, fault) && CALL(cudaEventRecord, event, cuda->stream);
@@ -320,6 +377,7 @@ static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
 static void cuda_destroy(MwDevice *device)
 {
     Cuda *cuda = (Cuda *)device;
+    cuda_forget(device);
     mw_cuda_gemm_free(&cuda->gemm);
     for (int i = 0; i < PIECES; i++) {
         if (cuda->pieces[i].done)
@@ -327,6 +385,8 @@ static void cuda_destroy(MwDevice *device)
         if (cuda->pieces[i].memory)
             cudaFreeHost(cuda->pieces[i].memory);
     }
+    if (cuda->hosted)
+        cudaFreeHost(cuda->hosted);
     if (cuda->step)
         cudaFreeHost(cuda->step);
     if (device->step)
@@ -348,6 +408,8 @@ static const MwDeviceTable cuda_table = {
     .alloc = cuda_alloc,
     .release = cuda_release,
     .copy_in = cuda_copy_in,
+    .alloc_host = cuda_alloc_host,
+    .fetch = cuda_fetch,
     .copy_out = cuda_copy_out,
     .copy = cuda_copy,
     .zero = cuda_zero,
@@ -357,6 +419,10 @@ static const MwDeviceTable cuda_table = {
     .make_marks = cuda_make_marks,
     .mark = cuda_mark,
     .wait = cuda_wait,
+    .keep = cuda_keep,
+    .kept = cuda_kept,
+    .repeat = cuda_repeat,
+    .forget = cuda_forget,
     .destroy = cuda_destroy,
 };
 

@@ -25,6 +25,12 @@ struct MwExecutor {
     MwZeros *zeros; /* of every step */
     int zero_count;
     void *staging; /* of one input or output, on the host; NULL where the device is the host */
+    /* [mesh->inputs][micro-batches] in memory that the device fetches from; NULL: it does not. */
+    char *feeds;
+    int64_t *feed_offsets; /* [mesh->inputs] */
+    bool repeats;          /* what a step queues is kept, if it can be */
+    bool is_kept;
+    int steps; /* done so far, where they are to be kept */
     /* Of the instruction that runs. */
     MwKernelArg *args;
     void **operands;
@@ -77,15 +83,43 @@ static void make_room(MwExecutor *executor, MwArena *arena)
     executor->operand_bytes = MW_NEW(arena, int64_t, operands);
 }
 
-/* The most that one input or output takes. */
-static int64_t staging_bytes(const MwPlanMesh *mesh)
+/* The most that one output takes, or an input that the device does not fetch. */
+static int64_t staging_bytes(const MwExecutor *executor)
 {
+    const MwPlanMesh *mesh = executor->mesh;
     int64_t most = 0;
-    for (int i = 0; i < mesh->input_count; i++)
+    for (int i = 0; i < mesh->input_count && !executor->feeds; i++)
         most = mw_max(most, mesh->buffers[mesh->inputs[i].buffer].bytes);
     for (int i = 0; i < mesh->output_count; i++)
         most = mw_max(most, mesh->buffers[mesh->outputs[i].buffer].bytes);
     return most;
+}
+
+/* From one micro-batch of an input to the next. */
+static int64_t feed_bytes(const MwExecutor *executor, int input)
+{
+    const MwPlanMesh *mesh = executor->mesh;
+    return mw_slot_bytes(mesh->buffers[mesh->inputs[input].buffer].bytes);
+}
+
+/* Where inputs and outputs are on the host. */
+static bool make_host_memory(MwExecutor *executor, MwArena *arena, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    int64_t bytes = 0;
+    if (device->is_host)
+        return true;
+    executor->feed_offsets = MW_NEW(arena, int64_t, executor->mesh->input_count);
+    for (int i = 0; i < executor->mesh->input_count; i++) {
+        executor->feed_offsets[i] = bytes;
+        bytes += feed_bytes(executor, i) * executor->plan->micro_batches;
+    }
+    if (device->table->alloc_host)
+        executor->feeds = device->table->alloc_host(device, bytes, fault);
+    if (device->table->alloc_host && !executor->feeds)
+        return false;
+    executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(executor));
+    return true;
 }
 
 static bool make_acts(MwExecutor *executor, MwArena *arena, MwFault *fault)
@@ -132,10 +166,9 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     if (!executor->memory)
         return NULL;
     executor->lines = mw_lines_new(arena, plan, mesh, device, transport, executor->memory, fault);
-    if (!executor->lines || !make_acts(executor, arena, fault))
+    if (!executor->lines || !make_acts(executor, arena, fault) ||
+        !make_host_memory(executor, arena, fault))
         return NULL;
-    if (!device->is_host)
-        executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(mesh));
     executor->zeros = mw_weights_zeros(arena, mesh, &executor->zero_count);
     make_room(executor, arena);
     make_labels(executor, arena);
@@ -270,21 +303,44 @@ static bool do_events(const MwExecutor *executor, const MwPlanTask *task, int in
 
 /* ---- Inputs and outputs ---- */
 
-static bool feed_input(const MwExecutor *executor, int index, int micro_batch,
-                       const MwExecutorData *data, MwFault *fault)
+static MwBlock input_block(const MwExecutor *executor, int index, int micro_batch)
 {
     const MwPlanInput *input = &executor->mesh->inputs[index];
-    const MwBlock block =
-        mw_block_micro(&input->global, input->spec, &executor->mesh->shape, executor->coordinate,
-                       micro_batch, executor->plan->micro_batches);
+    return mw_block_micro(&input->global, input->spec, &executor->mesh->shape, executor->coordinate,
+                          micro_batch, executor->plan->micro_batches);
+}
+
+/* Where the host puts an input. */
+static void *host_of(const MwExecutor *executor, int index, int micro_batch)
+{
+    if (executor->feeds)
+        return executor->feeds + executor->feed_offsets[index] +
+               mw_max(micro_batch, 0) * feed_bytes(executor, index);
+    return executor->staging ? executor->staging
+                             : slot_of(executor, executor->mesh->inputs[index].buffer, micro_batch);
+}
+
+static bool fill_input(const MwExecutor *executor, int index, int micro_batch,
+                       const MwExecutorData *data, MwFault *fault)
+{
+    const MwBlock block = input_block(executor, index, micro_batch);
+    return data->input(data->context, index, executor->step, &block,
+                       host_of(executor, index, micro_batch), fault) ||
+           mw_fault_prefix(fault, "input %s", executor->mesh->inputs[index].name);
+}
+
+/* From there to the device. */
+static bool pass_input(const MwExecutor *executor, int index, int micro_batch, MwFault *fault)
+{
+    const MwPlanInput *input = &executor->mesh->inputs[index];
+    const MwBlock block = input_block(executor, index, micro_batch);
+    MwDevice *device = executor->device;
     void *to = slot_of(executor, input->buffer, micro_batch);
-    void *host = executor->staging ? executor->staging : to;
-    if (!data->input(data->context, index, executor->step, &block, host, fault))
-        return mw_fault_prefix(fault, "input %s", input->name);
-    return !executor->staging ||
-           executor->device->table->copy_in(
-               executor->device, to, host,
-               mw_block_elements(&block) * mw_type_bytes(input->global.type), fault);
+    const void *from = host_of(executor, index, micro_batch);
+    const int64_t bytes = mw_block_elements(&block) * mw_type_bytes(input->global.type);
+    return device->is_host ||
+           (executor->feeds ? device->table->fetch(device, to, from, bytes, fault)
+                            : device->table->copy_in(device, to, from, bytes, fault));
 }
 
 static bool take_output(const MwExecutor *executor, int index, int micro_batch,
@@ -307,13 +363,28 @@ static bool take_output(const MwExecutor *executor, int index, int micro_batch,
            mw_fault_prefix(fault, "output %s", output->name);
 }
 
+/* A step that is kept is filled before it is repeated. */
 static bool feed_inputs(const MwExecutor *executor, const MwPlanTask *task,
                         const MwExecutorData *data, MwFault *fault)
 {
     for (int i = 0; i < executor->mesh->input_count; i++)
         if (executor->mesh->inputs[i].program == task->program &&
-            !feed_input(executor, i, task->micro_batch, data, fault))
+            ((!executor->device->is_keeping &&
+              !fill_input(executor, i, task->micro_batch, data, fault)) ||
+             !pass_input(executor, i, task->micro_batch, fault)))
             return false;
+    return true;
+}
+
+/* Those of all tasks. */
+static bool fill_inputs(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+{
+    const MwPlanMesh *mesh = executor->mesh;
+    for (int t = 0; t < mesh->task_count; t++)
+        for (int i = 0; i < mesh->input_count; i++)
+            if (mesh->inputs[i].program == mesh->tasks[t].program &&
+                !fill_input(executor, i, mesh->tasks[t].micro_batch, data, fault))
+                return false;
     return true;
 }
 
@@ -409,12 +480,64 @@ static bool do_acts(const MwExecutor *executor, const MwExecutorData *data, MwFa
     return true;
 }
 
+/* ---- Steps that are repeated ---- */
+
+/* Whether the host has no part in a step but to queue it. */
+static bool can_repeat(const MwExecutor *executor)
+{
+    const MwPlanMesh *mesh = executor->mesh;
+    bool can = executor->device->table->keep && executor->feeds && executor->transport->is_queued &&
+               !executor->trace && mw_lines_traffic(executor->lines)->line_count == 0;
+    for (int i = 0; i < mesh->weight_count; i++)
+        can &= !mesh->weights[i].reset_each_step || mesh->weights[i].init == MW_INIT_ZEROS;
+    for (int i = 0; i < executor->acts.count && can; i++) {
+        const MwAct *act = &executor->acts.at[i];
+        const MwPlanTask *task = act->task < 0 ? NULL : &mesh->tasks[act->task];
+        can = act->kind != MW_ACT_INSTR || act->queue == executor->transport->queue ||
+              mesh->programs[task->program].instrs[act->instr].kind != MW_INSTR_COLLECTIVE;
+    }
+    return can;
+}
+
+void mw_executor_set_repeats(MwExecutor *executor, bool repeats)
+{
+    executor->repeats = repeats && can_repeat(executor);
+}
+
+static bool keep_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    executor->is_kept = device->table->keep(device, fault) && do_acts(executor, data, fault) &&
+                        device->table->kept(device, fault);
+    return executor->is_kept;
+}
+
+static bool repeat_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    MwTransport *transport = executor->transport;
+    return (executor->is_kept || keep_step(executor, data, fault)) &&
+           fill_inputs(executor, data, fault) &&
+           device->table->repeat(device, executor->step, fault) &&
+           (!transport->table->repeated || transport->table->repeated(transport, device, fault));
+}
+
+/* In the first, code is loaded and algorithms are sought; the second has nothing of that. */
+enum { STEPS_BEFORE = 2 };
+
+static bool run_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+{
+    if (!executor->repeats || data->output || executor->steps++ < STEPS_BEFORE)
+        return do_acts(executor, data, fault);
+    return repeat_step(executor, data, fault);
+}
+
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
                       MwFault *fault)
 {
     const size_t bytes = mw_arena_bytes(executor->arena);
     executor->step = step;
-    const bool good = do_acts(executor, data, fault) && read_loss(executor, loss, fault);
+    const bool good = run_step(executor, data, fault) && read_loss(executor, loss, fault);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* all is allocated before */
     return good;
 }

@@ -2,7 +2,8 @@
 /* Runs a plan on one rank: a loop over instructions, on a device and a transport.
  *
  * Everything is allocated by mw_executor_new: the arena, and on devices whose memory is not the
- * host's one staging buffer for inputs and outputs. The plan has passed mw_plan_check. */
+ * host's a staging buffer for outputs and memory for the inputs of a step. The plan has passed
+ * mw_plan_check. */
 #ifndef MW_RUNTIME_EXECUTOR_H
 #define MW_RUNTIME_EXECUTOR_H
 
@@ -30,6 +31,10 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
 
 /* Sets every weight and state to its initial value. Collective over all ranks; once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
+/* Where device and transport can, and nobody traces or takes outputs, the device keeps what a step queues
+ * when all code was loaded and all algorithms were found, and steps from then on repeat that at one call.
+ * Not unless it is said here. */
+void mw_executor_set_repeats(MwExecutor *executor, bool repeats);
 /* Runs the tasks of one step, 1 first. `*loss` is the step's loss; NaN where the plan has none. */
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
                       MwFault *fault);

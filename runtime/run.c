@@ -265,6 +265,8 @@ static bool make_executor(Run *run, MwFault *fault)
 {
     run->executor =
         mw_executor_new(run->arena, run->plan, run->device, run->transport, run->trace, fault);
+    if (run->executor)
+        mw_executor_set_repeats(run->executor, !run->options.no_graphs);
     return run->executor != NULL;
 }
 

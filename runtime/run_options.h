@@ -18,7 +18,7 @@ typedef struct {
     const char *transport;    /* of devices; NULL: as they can */
     int64_t timeout_s;        /* that ranks wait for each other's devices */
     int64_t checkpoint_every; /* steps; 0: at the end alone */
-    bool no_shared_memory, print_plan, check, help;
+    bool no_shared_memory, no_graphs, print_plan, check, help;
 } MwRunOptions;
 
 /* Sets defaults, then reads the arguments. NULL, or what is wrong with them, in `arena`. */

@@ -32,6 +32,9 @@ typedef struct {
     void *(*arena)(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault);
     bool (*exchange)(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
                      MwFault *fault);
+    /* The device repeats exchanges that it kept (MwDeviceTable.repeat): they are under way. NULL: nobody
+     * has to know. */
+    bool (*repeated)(MwTransport *transport, MwDevice *device, MwFault *fault);
     /* Host memory, to and from any rank. */
     bool (*send)(MwTransport *transport, int peer, const void *data, int64_t bytes, MwFault *fault);
     bool (*receive)(MwTransport *transport, int peer, void *data, int64_t bytes, MwFault *fault);
@@ -63,7 +66,8 @@ typedef struct {
 struct MwTransport {
     const MwTransportTable *table;
     int rank, size;
-    MwQueue queue; /* of exchanges among several */
+    MwQueue queue;  /* of exchanges among several */
+    bool is_queued; /* the host takes no part in these once they are queued */
 };
 
 /* The only process there is; as rank `rank` of `size` its peers are silent: what they would send is

@@ -29,6 +29,7 @@ typedef struct {
     MwArena *arena;
     MwNccl nccl;
     MwNcclLanes *lanes;
+    const MwDevice *device;
     Group groups[MW_MAX_AXES];
     int axis_count;
     cudaStream_t stream; /* of the device's queue of communication */
@@ -116,6 +117,7 @@ static void *nccl_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
     Nccl *nccl = (Nccl *)transport;
     bool needs_stage = false;
     nccl->stream = mw_device_cuda_stream(device, MW_QUEUE_COMMUNICATION);
+    nccl->device = device;
     device->idle = nccl_idle;
     device->settle = nccl_settle;
     device->idle_context = nccl;
@@ -157,11 +159,26 @@ static bool make_room(Nccl *nccl, MwFault *fault)
     return true;
 }
 
+/* What the device keeps is watched when it is repeated. */
 static bool end_call(Nccl *nccl, const Group *group, const char *call, MwFault *fault)
 {
     return mw_nccl_settle(&nccl->nccl, &group->comm, call, fault) &&
-           mw_nccl_watch(&nccl->nccl, &nccl->nccl.collectives, &group->comm, call, nccl->stream,
-                         fault);
+           (nccl->device->is_keeping || mw_nccl_watch(&nccl->nccl, &nccl->nccl.collectives,
+                                                      &group->comm, call, nccl->stream, fault));
+}
+
+/* By one call for each group, which stands for all of its collectives. */
+static bool nccl_repeated(MwTransport *transport, MwDevice *device, MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    for (int a = 0; a < nccl->axis_count; a++)
+        if (nccl->groups[a].members > 1 &&
+            (!make_room(nccl, fault) ||
+             !mw_nccl_watch(&nccl->nccl, &nccl->nccl.collectives, &nccl->groups[a].comm,
+                            "a step with collectives",
+                            mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), fault)))
+            return false;
+    return true;
 }
 
 /* To and from one member, in bytes; counts of nothing are no calls. */
@@ -421,8 +438,10 @@ static bool any_failed(Nccl *nccl)
 static void nccl_destroy(MwTransport *transport, MwDevice *device)
 {
     Nccl *nccl = (Nccl *)transport;
-    if (device)
+    if (device) {
         device->idle = device->settle = NULL;
+        device->table->forget(device); /* calls of NCCL */
+    }
     mw_nccl_watch_end(&nccl->nccl, any_failed(nccl));
     mw_nccl_lanes_free(&nccl->lanes);
     if (nccl->stage)
@@ -437,6 +456,7 @@ static const MwTransportTable nccl_table = {
     .join = nccl_join,
     .arena = nccl_arena,
     .exchange = nccl_exchange,
+    .repeated = nccl_repeated,
     .pack = nccl_pack,
     .open = nccl_open,
     .begin = nccl_begin,
@@ -460,7 +480,11 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double ti
 {
     Nccl *nccl = MW_NEW(arena, Nccl, 1);
     int gpu = 0;
-    nccl->base = (MwTransport){&nccl_table, hosts->rank, hosts->size, MW_QUEUE_COMMUNICATION};
+    nccl->base = (MwTransport){.table = &nccl_table,
+                               .rank = hosts->rank,
+                               .size = hosts->size,
+                               .queue = MW_QUEUE_COMMUNICATION,
+                               .is_queued = true};
     nccl->hosts = hosts;
     nccl->arena = arena;
     nccl->nccl.progress = make_messages_go_on;

@@ -154,7 +154,7 @@ static const MwTransportTable solo_table = {
 MwTransport *mw_transport_solo_new(MwArena *arena, int rank, int size)
 {
     Solo *solo = MW_NEW(arena, Solo, 1);
-    solo->base = (MwTransport){&solo_table, rank, size};
+    solo->base = (MwTransport){.table = &solo_table, .rank = rank, .size = size, .is_queued = true};
     solo->scratch = arena;
     return &solo->base;
 }

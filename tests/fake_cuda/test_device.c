@@ -189,6 +189,47 @@ START_TEST(others_go_on_where_the_queue_would_be_full)
 }
 END_TEST
 
+/* ---- What is kept ---- */
+
+typedef struct {
+    int64_t given, step;
+} Both;
+
+/* Kept: what comes from the host, beside the number of the step. */
+static bool keep_both(Both *host, Both *memory)
+{
+    return device->table->keep(device, &fault) && device->table->set_step(device, 1, &fault) &&
+           device->table->fetch(device, &memory->given, &host->given, sizeof host->given, &fault) &&
+           device->table->copy(device, &memory->step, device->step, sizeof memory->step, &fault) &&
+           device->table->kept(device, &fault);
+}
+
+static bool repeat(void)
+{
+    Both *host = device->table->alloc_host(device, sizeof *host, &fault);
+    Both *memory = (Both *)memory_of(sizeof *memory), found;
+    const Both nothing = {-1, -1};
+    bool good = host && device->table->copy_in(device, memory, &nothing, sizeof nothing, &fault) &&
+                keep_both(host, memory) &&
+                device->table->copy_out(device, &found, memory, sizeof found, &fault);
+    ck_assert(!good || (found.given == -1 && found.step == -1));
+    for (int64_t step = 3; good && step < 6; step++) {
+        host->given = 7 * step;
+        good = device->table->repeat(device, step, &fault) &&
+               device->table->copy_out(device, &found, memory, sizeof found, &fault);
+        ck_assert(!good || (found.given == 7 * step && found.step == step));
+    }
+    device->table->forget(device);
+    device->table->release(device, memory, sizeof *memory);
+    return good;
+}
+
+START_TEST(what_is_kept_is_done_again_with_what_is_there_then)
+{
+    ck_assert_msg(repeat(), "%s", fault.text);
+}
+END_TEST
+
 /* ---- Products ---- */
 
 /* The product of two matrices of ones, `offset` elements from the start; all its elements are `size`. */
@@ -348,13 +389,19 @@ static const struct {
                                               "CUBLAS_STATUS_NOT_SUPPORTED"},
     {"cublasLtMatmul:1:fail",
      "5 x 5 by 5 x 5: device 0: cublasLtMatmul failed: CUBLAS_STATUS_EXECUTION_FAILED"},
+    {"cudaStreamBeginCapture:1:fail",
+     "device 0: cudaStreamBeginCapture failed: an error of the fake"},
+    {"cudaStreamEndCapture:1:fail", "device 0: cudaStreamEndCapture failed: an error of the fake"},
+    {"cudaGraphInstantiateWithFlags:1:fail",
+     "device 0: cudaGraphInstantiateWithFlags failed: out of memory"},
+    {"cudaGraphLaunch:2:fail", "device 0: cudaGraphLaunch failed: unspecified launch failure"},
     {"", "device 0: bad failed: invalid device ordinal"},
 };
 
 START_TEST(faults_name_device_call_and_cause)
 {
     setenv("FAKE_CUDA_FAULT", faults[_i].fails, 1);
-    ck_assert(!(make_device() && fill() && multiply(5, 0) && launch()));
+    ck_assert(!(make_device() && fill() && multiply(5, 0) && repeat() && launch()));
     ck_assert_str_eq(fault.text, faults[_i].says);
 }
 END_TEST
@@ -393,6 +440,7 @@ int main(void)
     tcase_add_test(tests, nothing_needs_others_while_code_is_loaded);
     tcase_add_test(tests, what_goes_on_can_end_the_wait);
     tcase_add_test(tests, others_go_on_where_the_queue_would_be_full);
+    tcase_add_test(tests, what_is_kept_is_done_again_with_what_is_there_then);
     tcase_add_test(tests, an_algorithm_is_sought_once_a_shape);
     tcase_add_test(tests, other_alignment_is_another_shape);
     tcase_add_test(tests, every_call_has_its_own_bias);
