@@ -11,9 +11,10 @@
  *     --round MS         how long one round of timing is to take
  *     --instructions     times the instructions too, those that are alike together
  *
- * Out, a line each, fields divided by tabs: `error`, the greatest of outputs and weights, and what has
- * it; `program`, its name, seconds, and seconds predicted; `instruction`, its program, seconds, seconds
- * predicted, label, and how many are alike, of which the seconds are the sum. An error is the norm of the difference over the norm of the reference.
+ * Out, a line each, fields divided by tabs: `error`, the greatest of outputs and weights, and what
+ * has it; `program`, its name, seconds, and seconds predicted; `instruction`, its program, seconds,
+ * seconds predicted, label, and how many are alike, of which the seconds are the sum. An error is the
+ * norm of the difference over the norm of the reference.
  *
  * The executor runs a step unchanged; a device in front of the real one takes down what it is told to
  * run, which is run again and again afterwards, by turns on copies of the arena that together are

@@ -5,12 +5,12 @@
     gpt2_torch.py --layers L --width W --heads H --vocab V --batch B --tokens FILE --targets FILE
         [--precision bf16] [--device cpu] [--no-compile] [--resume CHECKPOINT] [--gelu none|tanh]
 
-The batch of step s is the rows of the .npy files that a run with --feed npy:... takes. `--resume` is one
-folder of a checkpoint (DIR/step-...), whose weights, optimizer states and number of steps it goes on
-from. The model is compiled (torch.compile); attention is scaled_dot_product_attention; AdamW is fused
-where there is a GPU; with bf16 weights stay f32 and the model runs under autocast, as `precision bf16`
-does. Reads numbers of steps from standard input, a line each, and prints for each the losses and the
-seconds of these steps, as two lists in JSON."""
+The batch of step s is the rows of the .npy files that a run with --feed npy:... takes. `--resume`
+is one folder of a checkpoint (DIR/step-...), whose weights, optimizer states and number of steps it
+goes on from. The model is compiled (torch.compile); attention is scaled_dot_product_attention;
+AdamW is fused where there is a GPU; with bf16 weights stay f32 and the model runs under autocast,
+as `precision bf16` does. Reads numbers of steps from standard input, a line each, and prints for
+each the losses and the seconds of these steps, as two lists in JSON."""
 import argparse
 import ast
 import json

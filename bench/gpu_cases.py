@@ -2,8 +2,8 @@
 """What bench/gpu times of kernels: models of a few operators, at the sizes of GPT-2 and at tiny ones.
 
 The work of a case is the least that it must do: bytes, each input read once and each output written
-once, or floating-point operations. Where a case takes what other kernels make, only the instructions
-are timed whose name has `only` in it."""
+once, or floating-point operations. Where a case takes what other kernels make, only the
+instructions are timed whose name has `only` in it."""
 from dataclasses import dataclass, field
 
 F32, BF16 = 4, 2
@@ -187,10 +187,12 @@ def gemms():
     for name, n, k in (("qkv", 2304, 768), ("projection", 768, 768), ("mlp up", 3072, 768),
                        ("mlp down", 768, 3072), ("logits", 50304, 768)):
         yield from both(gemm(f"gemm {name}", "ak,kb->ab", {"m": 8192, "n": n, "k": k}, tiny))
-    yield from both(gemm("gemm mlp up, to input", "ak,bk->ab", {"m": 8192, "n": 768, "k": 3072}, tiny))
+    yield from both(gemm("gemm mlp up, to input", "ak,bk->ab",
+                         {"m": 8192, "n": 768, "k": 3072}, tiny))
     to_weight = {"m": 768, "n": 3072, "k": 8192}
     yield from both(gemm("gemm mlp up, to weight", "ka,kb->ab", to_weight, tiny))
-    yield gemm("gemm mlp up, to weight in f32", "ka,kb->ab", to_weight, tiny, "bf16", ", type = f32")
+    yield gemm("gemm mlp up, to weight in f32", "ka,kb->ab", to_weight, tiny, "bf16",
+               ", type = f32")
     yield from both(Case("gemm mlp up, bias, gelu", {"m": 8192, "n": 3072, "k": 768}, tiny, """
   input x: T[m, k]
   weight w: T[k, n] = uniform(0.05)

@@ -23,7 +23,8 @@ class Prepared:
     def make(self):
         self.plan, self.reference = (
             self.tools.meshwright("plan", self.graph, f"{self.name}-{backend}.plan", self.sizes,
-                                  "--micro-batches", 1, backend=backend) for backend in ("cuda", "cpu"))
+                                  "--micro-batches", 1, backend=backend)
+            for backend in ("cuda", "cpu"))
         self.kernels = self.tools.folder / f"{self.name}.so"
         self.tools.bench_plan(self.plan, "--kernels", self.kernels, "--compile")
 

@@ -11,6 +11,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 from runs import FAKE  # noqa: E402
 
 
+LIMIT_S = 600  # for one program
+
+
 class Failed(Exception):
     """A program failed, or what it gave is wrong."""
 
@@ -25,9 +28,13 @@ class Tools:
 
     def call(self, *words, **environment):
         """Runs a command; what it prints."""
-        done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env={**os.environ, **self.environment, **environment})
+        try:
+            done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, **self.environment, **environment},
+                                  timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{' '.join(map(str, words))}\nstill runs after {LIMIT_S} s") from None
         if done.returncode:
             raise Failed(f"{' '.join(map(str, words))}\nexit {done.returncode}\n"
                          f"{(done.stderr or done.stdout).strip()[-2000:]}")

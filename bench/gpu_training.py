@@ -43,13 +43,16 @@ class Gpt2:
         return token * sizes["batch"] * sizes["seq"]
 
 
-def gpt2s(tiny):
+def gpt2s(tiny, batch):
+    """`batch` may be None. The vocabulary is that of GPT-2, filled up to a multiple of 128."""
     if tiny:
-        yield Gpt2("GPT-2 tiny", dict(vocab=64, seq=16, layers=2, width=32, heads=4, batch=4), True, 1, 1)
+        yield Gpt2("GPT-2 tiny", dict(vocab=64, seq=16, layers=2, width=32, heads=4, batch=4),
+                   True, 1, 1)
         return
     sizes = dict(vocab=50304, seq=1024)
-    yield Gpt2("GPT-2 124M", dict(sizes, layers=12, width=768, heads=12, batch=16), True)
-    yield Gpt2("GPT-2 1.5B", dict(sizes, layers=48, width=1600, heads=25, batch=8), False, 1)
+    yield Gpt2("GPT-2 124M", dict(sizes, layers=12, width=768, heads=12, batch=batch or 16), True)
+    yield Gpt2("GPT-2 1.5B", dict(sizes, layers=48, width=1600, heads=25, batch=batch or 8),
+               False, 1)
 
 
 def write_npy(path, rows, columns, values):

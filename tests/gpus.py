@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The GPUs of this machine, by CUDA's driver; it needs no toolkit. As a program, prints their names,
-and fails where there are none. Those of tests/fake_cuda count where FAKE_CUDA_DEVICES has so many."""
+"""The GPUs of this machine, by CUDA's driver; it needs no toolkit. As a program, prints their
+names, and fails where there are none. Those of tests/fake_cuda count where FAKE_CUDA_DEVICES has so
+many."""
 import ctypes
 import os
 import sys
