@@ -9,7 +9,13 @@
 
 #include <math.h>
 
-enum { THREADS = 256, MOST_BLOCKS = 4096, SUM_COLUMNS = 32, SUM_ROWS = 16 };
+enum {
+    THREADS = 256,
+    MOST_BLOCKS = 4096,
+    SUM_COLUMNS = 32,
+    SUM_ROWS = 32,
+    SUM_THREADS = SUM_COLUMNS * SUM_ROWS
+};
 
 /* sqrt(2 / pi), and the weight of the cube, in the tanh form of gelu. */
 #define GELU_SCALE 0.7978845608028654f
@@ -40,8 +46,8 @@ static __device__ __forceinline__ int64_t place(const Shape *shape, int64_t i)
 
 /* c = the product, + bias, and gelu of that; `aux`, where there is one, has the product and gets what
  * gelu is taken of, else c has the product. */
-static __global__ void finish(Shape shape, const void *__restrict__ bias, int has_gelu, void *aux,
-                              void *c)
+static __global__ void __launch_bounds__(THREADS)
+    finish(Shape shape, const void *__restrict__ bias, int has_gelu, void *aux, void *c)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -55,8 +61,8 @@ static __global__ void finish(Shape shape, const void *__restrict__ bias, int ha
     }
 }
 
-static __global__ void multiply_by_slope(Shape shape, const void *__restrict__ aux,
-                                         void *__restrict__ c)
+static __global__ void __launch_bounds__(THREADS)
+    multiply_by_slope(Shape shape, const void *__restrict__ aux, void *__restrict__ c)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -73,12 +79,14 @@ typedef struct {
     int is_bf16;
 } Summed;
 
-static __global__ void add_rows(Summed from, void *__restrict__ sums, int is_bf16)
+static __global__ void __launch_bounds__(SUM_THREADS)
+    add_rows(Summed from, void *__restrict__ sums, int is_bf16)
 {
     __shared__ double part[SUM_ROWS][SUM_COLUMNS];
     const unsigned lane = threadIdx.x / SUM_COLUMNS, own = threadIdx.x % SUM_COLUMNS;
     const int64_t column = (int64_t)blockIdx.x * SUM_COLUMNS + own;
     double sum = 0;
+    MW_UNROLL_BY(8)
     for (int64_t row = lane; row < from.rows && column < from.columns; row += SUM_ROWS)
         sum +=
             (double)mw_element_load(from.at, row * from.row + column * from.column, from.is_bf16);
@@ -111,7 +119,7 @@ static void sum_operand(const MwGemmExtras *extras, void *const *operands, const
     from.column = k_is_inner ? ld : 1;
     from.is_bf16 = is_bf16;
     const int blocks = (int)((from.columns + SUM_COLUMNS - 1) / SUM_COLUMNS);
-    MW_LAUNCH(add_rows, blocks, SUM_ROWS * SUM_COLUMNS, stream,
+    MW_LAUNCH(add_rows, blocks, SUM_THREADS, stream,
               (from, operands[extras->sums], args[MW_GEMM_C_TYPE].i == MW_BF16));
 }
 
