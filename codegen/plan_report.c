@@ -4,11 +4,20 @@
 #include "ir/print.h"
 #include "passes/report.h"
 
+/* The node that a unit is named after: its last; of a contraction with what follows it, that. */
+static int main_node(const MwLegal *legal, const MwUnit *unit)
+{
+    for (int i = 0; i < unit->nodes.count && !unit->is_kernel; i++)
+        if (mw_legal_at(legal, unit->nodes.at[i])->op == MW_OP_EINSUM)
+            return unit->nodes.at[i];
+    return mw_vec_last(&unit->nodes);
+}
+
 int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit)
 {
     if (!stage->report)
         return -1;
-    int local = legal->source.at[mw_vec_last(&unit->nodes)];
+    int local = legal->source.at[main_node(legal, unit)];
     MwNodeId global = stage->local->node_global[local];
     return stage->report->index[global.index];
 }

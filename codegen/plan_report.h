@@ -13,8 +13,8 @@ void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh)
 /* Where a node comes from: "models/gpt.graph:12:9", or "". */
 const char *mw_plan_report_source(MwArena *arena, const MwNode *node);
 
-/* Index, among those of the stage, of the operator that a unit mostly is: that of its last node; -1:
- * none. */
+/* Index, among those of the stage, of the operator that a unit mostly is: a contraction, or that of
+ * its last node; -1: none. */
 int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit);
 
 #endif
