@@ -126,9 +126,14 @@ static void begin_recording(const Side *side)
 
 /* ---- A step ---- */
 
-/* Of a file with compiled kernels, which is made where there is none. */
+/* Of a file with compiled kernels, which is made where there is none; NULL as path: of no file. */
 static const MwKernelEntry *load_kernels(const Side *side, const char *path, MwFault *fault)
 {
+    static const MwKernelEntry none[] = {{NULL, NULL}};
+    if (side->plan->kernel_count == 0)
+        return none;
+    if (!path)
+        return mw_kernels_compile(side->arena, side->plan, side->backend, side->transport, fault);
     const char *source = mw_arena_printf(side->arena, "%s%s", path, side->backend->suffix);
     const char *text = side->plan->kernel_source;
     if (access(path, R_OK) != 0) {
@@ -164,10 +169,7 @@ static bool read_plan(Side *side, const char *path, MwFault *fault)
 static bool open_device(Side *side, const char *kernels, MwFault *fault)
 {
     const int threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const MwKernelEntry *table =
-        kernels
-            ? load_kernels(side, kernels, fault)
-            : mw_kernels_compile(side->arena, side->plan, side->backend, side->transport, fault);
+    const MwKernelEntry *table = load_kernels(side, kernels, fault);
     side->device =
         table ? side->backend->device_new(side->arena, side->plan, table, threads, fault) : NULL;
     return side->device != NULL;

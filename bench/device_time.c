@@ -52,15 +52,16 @@ bool device_time(MwDevice *device, DeviceWork *work, void *context, int round_ms
 {
     int64_t turns;
     double rounds[ROUNDS];
+    const int count = round_ms > 0 ? ROUNDS : 1;
     if (!device->table->synchronize(device, fault) ||
         !choose_turns(device, work, context, round_ms, &turns, fault))
         return false;
-    for (int r = 0; r < ROUNDS; r++) {
+    for (int r = 0; r < count; r++) {
         if (!time_round(device, work, context, turns, &rounds[r], fault))
             return false;
         rounds[r] /= (double)turns;
     }
-    qsort(rounds, ROUNDS, sizeof *rounds, compare);
-    *seconds = rounds[ROUNDS / 2];
+    qsort(rounds, (size_t)count, sizeof *rounds, compare);
+    *seconds = rounds[count / 2];
     return true;
 }

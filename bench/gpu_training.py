@@ -29,6 +29,7 @@ class Gpt2:
     saves: bool  # its checkpoint is small enough to be handed over
     rounds: int = ROUNDS
     warm_up: int = WARM_UP
+    round_ms: int = 5  # of its instructions
 
     def weights(self):
         layers, width = self.sizes["layers"], self.sizes["width"]
@@ -47,7 +48,7 @@ def gpt2s(tiny, batch):
     """`batch` may be None. The vocabulary is that of GPT-2, filled up to a multiple of 128."""
     if tiny:
         yield Gpt2("GPT-2 tiny", dict(vocab=64, seq=16, layers=2, width=32, heads=4, batch=4),
-                   True, 1, 1)
+                   True, 1, 1, 0)
         return
     sizes = dict(vocab=50304, seq=1024)
     yield Gpt2("GPT-2 124M", dict(sizes, layers=12, width=768, heads=12, batch=batch or 16), True)
@@ -172,7 +173,7 @@ class Training:
         plan = self.tools.meshwright("plan", self.path("gpt2.graph"), self.path("plan"),
                                      self.model.sizes, *self.options)
         feeds = [f"random:{name}={self.model.sizes['vocab']}" for name in ("tokens", "targets")]
-        lines = self.tools.bench_plan(plan, "--instructions", "--round", 5,
+        lines = self.tools.bench_plan(plan, "--instructions", "--round", self.model.round_ms,
                                       *(word for feed in feeds for word in ("--feed", feed)))
         rows = [(line[1], float(line[2]), float(line[3]), line[4], int(line[5]))
                 for line in lines if line[0] == "instruction"]
