@@ -9,22 +9,27 @@
 
 #define MW_DEVICE static __inline__ __device__
 
-/* By the exchange of lanes: every lane of a warp has the result. */
-#define MW_WARP_REDUCE(name, type, combined)                                                       \
-    MW_DEVICE type name(type v)                                                                    \
+/* By the exchange of lanes: every lane of a warp has the result; of parts of a warp of so many lanes
+ * each, a power of two, every lane of the part. All lanes of the warp call it at once. */
+#define MW_WARP_REDUCE(of, type, combined)                                                         \
+    MW_DEVICE type mw_part_##of(type v, int lanes)                                                 \
     {                                                                                              \
-        for (int mask = 16; mask; mask /= 2) {                                                     \
+        for (int mask = lanes / 2; mask; mask /= 2) {                                              \
             type other = __shfl_xor_sync(0xffffffffu, v, mask);                                    \
             v = combined;                                                                          \
         }                                                                                          \
         return v;                                                                                  \
+    }                                                                                              \
+    MW_DEVICE type mw_warp_##of(type v)                                                            \
+    {                                                                                              \
+        return mw_part_##of(v, 32);                                                                \
     }
 
-MW_WARP_REDUCE(mw_warp_sum_f32, float, v + other)
-MW_WARP_REDUCE(mw_warp_sum_f64, double, v + other)
-MW_WARP_REDUCE(mw_warp_sum_i64, long long, v + other)
-MW_WARP_REDUCE(mw_warp_max_f32, float, mw_max(v, other))
-MW_WARP_REDUCE(mw_warp_max_i32, int, mw_max(v, other))
+MW_WARP_REDUCE(sum_f32, float, v + other)
+MW_WARP_REDUCE(sum_f64, double, v + other)
+MW_WARP_REDUCE(sum_i64, long long, v + other)
+MW_WARP_REDUCE(max_f32, float, mw_max(v, other))
+MW_WARP_REDUCE(max_i32, int, mw_max(v, other))
 
 /* Whether no entry of `places` before this one is the same; for all lanes of a warp. */
 MW_DEVICE bool mw_warp_is_first(const int *places, int entry)

@@ -114,9 +114,11 @@ static void print_sums_end(MwCudaNest *n, int phase)
         if (!is_reduced_in(n, phase, i))
             continue;
         any = true;
-        if (n->group > 1)
-            mw_print_line(p, "l%d = mw_warp_%s(l%d);", i, row_reduction(n, &p->nest->instrs.at[i]),
-                          i);
+        const char *how = row_reduction(n, &p->nest->instrs.at[i]);
+        if (n->group >= MW_WARP)
+            mw_print_line(p, "l%d = mw_warp_%s(l%d);", i, how, i);
+        else if (n->group > 1)
+            mw_print_line(p, "l%d = mw_part_%s(l%d, %d);", i, how, i, n->group);
     }
     if (any && n->group > MW_WARP)
         print_warps_leave(n, phase);
@@ -229,7 +231,7 @@ static void print_row(MwCudaNest *n)
     for (int phase = 0; phase < p->phases.count; phase++) {
         print_row_values(n, phase);
         if (waits)
-            mw_print_line(p, n->group == MW_WARP ? "__syncwarp();" : "__syncthreads();");
+            mw_print_line(p, n->group <= MW_WARP ? "__syncwarp();" : "__syncthreads();");
         print_row_effects(n, phase);
         print_sums_begin(n, phase);
         if (!p->phases.is_empty[phase])
@@ -237,7 +239,7 @@ static void print_row(MwCudaNest *n)
         print_sums_end(n, phase);
     }
     if (waits)
-        mw_print_line(p, n->group == MW_WARP ? "__syncwarp();" : "__syncthreads();");
+        mw_print_line(p, n->group <= MW_WARP ? "__syncwarp();" : "__syncthreads();");
 }
 
 /* Arrays of a thread: what is kept of its columns, and their sums over rows. */

@@ -5,8 +5,8 @@
  *     tiles     points again, some of whose loads walk another dimension than the rest: a block
  *               takes a tile of both, and those go through shared memory
  *     rows      rows are reduced: a group of threads takes a row, its threads the row's columns in
- *               turn: one thread, or some whole warps. What is summed over rows or all points too is
- *               summed by each block, then over the blocks by another function
+ *               turn: one thread, a part of a warp, or some whole warps. What is summed over rows or
+ *               all points too is summed by each block, then over the blocks by another function
  *     columns   rows are summed, and nothing else happens once per row: a block takes some columns of
  *               some rows, its warps the rows in turn; another function adds up the blocks, if several
  *               have the same columns

@@ -225,6 +225,9 @@ static void choose_threads(MwCudaNest *n)
     int share = mw_phases_most_kept(&n->p.phases, n->p.nest) ? 2 : 1;
     if (n->columns <= FEW_COLUMNS && !sums)
         n->group = 1;
+    else if (units < MW_WARP && !sums && n->rows % (MW_WARP / power_of_two(units)) == 0)
+        n->group =
+            (int)power_of_two(units); /* the lanes of a warp have rows all at once, or none */
     else if (n->columns <= MW_WARP * WARP_ELEMENTS / share && !sums)
         n->group = MW_WARP;
     else

@@ -43,8 +43,11 @@ static const Case cases[] = {
     {"transpose", "bf16[2, 128, 64]", "perm = [2, 0, 1]", EXACT},
     {"transpose", "bool[70, 30]", "perm = [1, 0]", EXACT},
     {"concat", "f32[40, 20]; f32[40, 20]", "axis = 1", EXACT},
-    /* Rows: by one thread, a warp, some warps, all warps of a block; kept or walked again. */
+    /* Rows: by one thread, part of a warp, a warp, some warps, all warps of a block; kept or walked again. */
     {"softmax", "f32[70, 5]", "", F32},
+    {"softmax", "f32[36, 64]", "", F32},
+    {"softmax", "f32[30, 20]", "", F32},
+    {"reduce_max", "i32[6, 17]", "axes = [1]", EXACT},
     {"softmax", "f32[9, 257]", "", F32},
     {"softmax", "bf16[9, 264]", "", BF16},
     {"softmax", "f32[3, 1600]", "", F32},
