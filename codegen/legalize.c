@@ -281,6 +281,24 @@ static void legalize_move(MwLegalizer *l, const MwNode *node, MwValueId *operand
     copy_node(l, node, operands, results);
 }
 
+/* Elements picked of a cast of bf16 to f32 are picked of what is cast, and cast then: the same numbers,
+ * and the cast need not be stored for this. */
+static bool pick_before_cast(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                             MwValueId *results)
+{
+    const MwNode *cast = mw_value_node(l->legal->graph, operands[0]);
+    if (node->op != MW_OP_PICK || cast->op != MW_OP_CAST ||
+        mw_legal_tensor(l, operands[0])->type != MW_F32 ||
+        mw_legal_tensor(l, cast->operands[0])->type != MW_BF16)
+        return false;
+    MwValueId taken[] = {cast->operands[0], operands[1]};
+    MwAttr type = mw_attr_int(MW_ATTR_TYPE, MW_F32);
+    MwValueId picked;
+    legalize_move(l, node, taken, &picked);
+    results[0] = mw_legal_add(l, MW_OP_CAST, &picked, 1, &type, 1);
+    return true;
+}
+
 static bool has_own_loops(MwOp op)
 {
     return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT || op == MW_OP_EMBEDDING_GRAD;
@@ -318,7 +336,8 @@ static void legalize_node(MwLegalizer *l, const MwNode *node)
         mw_legal_transfer(l, node, operands, results);
         break;
     case MW_LOWER_GATHER:
-        legalize_move(l, node, operands, results);
+        if (!pick_before_cast(l, node, operands, results))
+            legalize_move(l, node, operands, results);
         break;
     default:
         if (has_own_loops(node->op)) {

@@ -8,7 +8,8 @@
  *      backward gives it, made of what is kept, as late as it can be. What a layer takes from others
  *      is kept, and so are weights and inputs. But norms are made again in any layer, unless the
  *      user wants none: their gradient reads their operand and goes over its rows as they do, so that
- *      one kernel does both, and there is less to store and to read.
+ *      one kernel does both, and there is less to store and to read. And a cast of bf16 to f32 is made
+ *      wherever f32 is wanted, so that what is stored is bf16.
  * Invariant: the numbers do not change. V.again is the same operator on the same operands; random
  *      masks are functions of position and key. */
 #include "passes/build.h"
@@ -65,6 +66,12 @@ static bool *find_norms(const MwGraph *graph)
     return norms;
 }
 
+static bool widens(const MwGraph *graph, const MwNode *node)
+{
+    return node->op == MW_OP_CAST && mw_value_tensor(graph, node->operands[0])->type == MW_BF16 &&
+           mw_node_int(node, MW_ATTR_TYPE) == MW_F32;
+}
+
 /* Values that a node of another layer takes, in the forward, or that leave the model. */
 static bool *find_borders(const MwGraph *graph)
 {
@@ -83,15 +90,16 @@ static bool *find_dropped(const MwCompilation *compilation)
 {
     const MwGraph *graph = compilation->graph;
     const bool *border = find_borders(graph), *norms = find_norms(graph);
-    const bool some = compilation->options.remat != MW_REMAT_NONE &&
-                      !mw_staging_splits_backward(&compilation->staging);
+    const bool splits = mw_staging_splits_backward(&compilation->staging);
+    const bool none = splits || compilation->options.remat == MW_REMAT_NONE;
     bool *dropped = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++) {
         const MwNode *node = mw_value_node(graph, (MwValueId){v});
         bool can = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
                    mw_op_info(node->op)->lowering != MW_LOWER_SOURCE;
-        dropped[v] = can && !border[v] &&
-                     ((some && norms[v]) || mw_staging_remat(&compilation->staging, node));
+        bool is_quick = (!none && norms[v]) || (!splits && widens(graph, node));
+        dropped[v] =
+            can && !border[v] && (is_quick || mw_staging_remat(&compilation->staging, node));
     }
     for (int i = 0; i < graph->pins.count; i++) {
         const MwPin *pin = &graph->pins.at[i];

@@ -25,6 +25,7 @@ static const char *const models[] = {
     "gpt.graph batch=4 seq=8 vocab=16 layers=2 width=16 heads=2",
     "llama.graph batch=4 seq=8 vocab=16 layers=2 width=16 heads=2 kv_heads=1 hidden=32",
     "bert.graph batch=4 seq=8 vocab=16 layers=2 width=16 heads=2 dropout_rate=0.1",
+    "gpt.graph batch=4 seq=8 vocab=16 layers=2 width=16 heads=2 in bf16",
 };
 
 static const int micro_batches[] = {1, 4};
@@ -103,6 +104,28 @@ START_TEST(norms_are_made_again)
     test_model_free(&split);
     test_model_free(&usual);
     test_model_free(&kept);
+}
+END_TEST
+
+/* So that the backward takes the bf16 that it is made of. */
+START_TEST(casts_to_f32_are_made_again)
+{
+    TestModel model = compiled(CASES - 1, MW_REMAT_NONE, MW_PIPELINE_1F1B);
+    const MwGraph *graph = model.compilation.graph;
+    int again = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count && node->phase == MW_PHASE_BACKWARD; k++) {
+            const MwNode *maker = mw_value_node(graph, node->operands[k]);
+            if (maker->op != MW_OP_CAST ||
+                mw_value_tensor(graph, node->operands[k])->type != MW_F32)
+                continue;
+            ck_assert_int_eq(maker->phase, MW_PHASE_BACKWARD);
+            again += mw_value_node(graph, maker->operands[0])->phase == MW_PHASE_FORWARD;
+        }
+    }
+    ck_assert_int_gt(again, 0);
+    test_model_free(&model);
 }
 END_TEST
 
@@ -193,6 +216,7 @@ int main(void)
     tcase_add_loop_test(tests, recomputation_gives_the_same_numbers, 0, CASES);
     tcase_add_loop_test(tests, norms_are_made_again, 0, CASES);
     tcase_add_test(tests, norms_that_are_stored_are_kept);
+    tcase_add_test(tests, casts_to_f32_are_made_again);
     tcase_add_loop_test(tests, recomputation_keeps_borders_only, 0, CASES);
     tcase_add_loop_test(tests, a_split_backward_gives_the_same_numbers, 0, CASES);
     tcase_add_loop_test(tests, products_are_parted_by_what_they_give, 0, CASES);
