@@ -2,11 +2,12 @@
 /* What follows a product is taken in where that saves a pass over memory:
  *
  * - Bias, gelu_tanh and its gradient, where their result is stored in any case: somebody other than
- *   a kernel of the same phase wants it. Then the pass that reads the product and writes the result
- *   falls away; what else its kernel did reads the result instead. Where kernels alone want it, they
- *   would have kept it in registers, and read the product instead of it: nothing is gained.
- * - The sums of an operand, where no kernel makes that operand or reads it, so that they would have
- *   been a pass of their own.
+ *   a kernel that they could be part of wants it. Then the pass that reads the product and writes the
+ *   result falls away; what else its kernel did reads the result instead. Where such kernels alone
+ *   want it, they would have kept it in registers, and read the product instead of it: nothing is
+ *   gained.
+ * - The sums of an operand, where no kernel that they could be part of makes that operand or reads it,
+ *   so that they would have been a pass of their own.
  *
  * The product must have one batch and lie as the result does, row by row, without gaps. What gelu is
  * taken of goes out and in by rows of a multiple of AUX_ROW elements. Values keep their types, so
@@ -132,18 +133,25 @@ MwGemmOperands mw_gemm_unit_operands(const MwGemmUnit *gemm, MwRoutine routine)
 
 typedef struct {
     MwFusion *f;
-    int32_t *uses;          /* [values] of a root */
-    int32_t *user;          /* [values] the last node that reads a root */
-    int32_t *gelu;          /* [values] the first GELU_TANH of a root; -1: none */
-    bool *leaves;           /* [values] an output, a new value of a weight or state, the loss */
-    bool *is_stored_anyway; /* [values] somebody other than a kernel of the phase wants a root */
-    int32_t *kernels;       /* [values] operands of kernels that are a root */
+    int32_t *uses; /* [values] of a root */
+    int32_t *user; /* [values] the last node that reads a root */
+    int32_t *gelu; /* [values] the first GELU_TANH of a root; -1: none */
+    bool *leaves;  /* [values] an output, a new value of a weight or state, the loss */
+    bool
+        *is_stored_anyway; /* [values] somebody other than such kernels of the phase wants a root */
+    int32_t *kernels;      /* [values] operands, of kernels that take others, that are a root */
 } Wants;
 
 static bool is_kernel(const Wants *w, int n)
 {
     int unit = w->f->out->unit_of[n];
     return unit >= 0 && mw_fusion_unit(w->f, unit)->is_kernel;
+}
+
+/* Whether others may run in the kernel of node n. */
+static bool takes_others(const Wants *w, int n)
+{
+    return is_kernel(w, n) && !mw_fusion_unit(w->f, w->f->out->unit_of[n])->space.is_alone;
 }
 
 static void note_leaving(Wants *w, MwValueId value)
@@ -160,8 +168,8 @@ static void note_user(Wants *w, int n, int k)
     MwValueId root = mw_legal_root(legal, node->operands[k]);
     w->uses[root.index]++;
     w->user[root.index] = n;
-    w->kernels[root.index] += is_kernel(w, n);
-    if (!is_kernel(w, n) || node->phase != mw_value_node(legal->graph, root)->phase)
+    w->kernels[root.index] += takes_others(w, n);
+    if (!takes_others(w, n) || node->phase != mw_value_node(legal->graph, root)->phase)
         w->is_stored_anyway[root.index] = true;
     if (node->op == MW_OP_GELU_TANH && w->gelu[root.index] < 0)
         w->gelu[root.index] = n;
@@ -357,7 +365,7 @@ static bool is_pass_of_its_own(const Wants *w, const MwNode *sum)
     bool in_order = reduction.level == MW_LEVEL_COLUMN;
     for (int d = 0; d < mw_legal_operand_tensor(legal, sum, 0)->rank; d++)
         in_order = in_order && reduction.perm[d] == d;
-    bool is_made_by_kernel = is_kernel(w, mw_value(legal->graph, root)->node.index) &&
+    bool is_made_by_kernel = takes_others(w, mw_value(legal->graph, root)->node.index) &&
                              mw_value_node(legal->graph, root)->phase == sum->phase;
     return in_order && takes_whole(legal, sum, 0, root) && !is_made_by_kernel &&
            w->kernels[root.index] == 1;

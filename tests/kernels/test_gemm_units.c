@@ -161,6 +161,18 @@ static void add_sums(Cases *c)
     expect(c, "sums over two dimensions", mw_build_sum(graph, y, 3, false), "gemm_sum_b");
 }
 
+/* What makes the operand is a kernel that takes nothing else. */
+static void add_sums_of_parts(Cases *c)
+{
+    MwGraph *graph = c->run.test.graph;
+    const MwAttr axis = mw_attr_int(MW_ATTR_AXIS, 1);
+    const MwValueId parts[] = {input(c, "f32[30, 4]"), input(c, "f32[30, 5]")};
+    MwValueId x = input(c, "f32[30, 7]");
+    MwValueId y = mw_build(graph, NULL, MW_OP_CONCAT, parts, 2, &axis, 1);
+    expect(c, "with sums of parts", test_einsum(&c->run.test, "sk,sn->kn", x, y), "gemm_sum_b");
+    expect(c, "sums of parts", mw_build_sum(graph, y, 1, false), "gemm_sum_b");
+}
+
 static void add_no_sums(Cases *c)
 {
     MwGraph *graph = c->run.test.graph;
@@ -262,8 +274,9 @@ static const char *expected_writer(const Cases *c, const Expected *e)
 
 START_TEST(calls_make_what_follows_products)
 {
-    static void (*const groups[])(Cases * c) = {
-        add_biases, add_no_biases, add_gelus, add_gelu_grads, add_sums, add_no_sums, add_halves};
+    static void (*const groups[])(Cases * c) = {add_biases,     add_no_biases, add_gelus,
+                                                add_gelu_grads, add_sums,      add_sums_of_parts,
+                                                add_no_sums,    add_halves};
     Cases c = {.run = graph_run_new(_i)};
     int failed = 0;
     for (int i = 0; i < MW_COUNT(groups); i++)
