@@ -178,7 +178,7 @@ static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, cublasStatus_
                                              preference, 1, &found, &count);
     cublasLtMatmulPreferenceDestroy(preference);
     known->algorithm = found.algo;
-    if (*status == CUBLAS_STATUS_SUCCESS && count == 0)
+    if (*status == CUBLAS_STATUS_SUCCESS && (count == 0 || found.state != CUBLAS_STATUS_SUCCESS))
         *status = CUBLAS_STATUS_NOT_SUPPORTED;
     return good;
 }
@@ -241,14 +241,26 @@ static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *con
     return known->has_epilogue || set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault);
 }
 
+static bool choose_plain(const MwCudaGemm *gemm, Known *known, MwFault *fault)
+{
+    cublasStatus_t status;
+    return choose_algorithm(gemm, known, &status, fault) &&
+           check(status, "cublasLtMatmulAlgoGetHeuristic", fault);
+}
+
 static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
                    const MwKernelArg *args, MwFault *fault)
 {
-    cublasStatus_t status;
-    if (!choose_with_epilogue(gemm, known, operands, args, fault))
-        return false;
-    return known->has_epilogue || (choose_algorithm(gemm, known, &status, fault) &&
-                                   check(status, "cublasLtMatmulAlgoGetHeuristic", fault));
+    return choose_with_epilogue(gemm, known, operands, args, fault) &&
+           (known->has_epilogue || choose_plain(gemm, known, fault));
+}
+
+/* For algorithms that are refused when they are to run, though the heuristics named them. */
+static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *fault)
+{
+    known->has_epilogue = false;
+    return set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault) &&
+           choose_plain(gemm, known, fault);
 }
 
 /* ---- What is known ---- */
@@ -296,8 +308,8 @@ static Known *place_of(const MwCudaGemm *gemm, const Shape *shape)
     }
 }
 
-static const Known *look_up(MwCudaGemm *gemm, const Shape *shape, void *const *operands,
-                            const MwKernelArg *args, MwFault *fault)
+static Known *look_up(MwCudaGemm *gemm, const Shape *shape, void *const *operands,
+                      const MwKernelArg *args, MwFault *fault)
 {
     Known *known = place_of(gemm, shape);
     if (known->product)
@@ -315,8 +327,8 @@ static const Known *look_up(MwCudaGemm *gemm, const Shape *shape, void *const *o
 /* ---- Calls ---- */
 
 /* Product i of the loop around. */
-static bool multiply(const MwCudaGemm *gemm, const Known *known, void *const *operands,
-                     const MwKernelArg *args, int64_t i, MwFault *fault)
+static cublasStatus_t multiply(const MwCudaGemm *gemm, const Known *known, void *const *operands,
+                               const MwKernelArg *args, int64_t i)
 {
     const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
     const float alpha = (float)args[MW_GEMM_ALPHA].f, beta = (float)args[MW_GEMM_BETA].f;
@@ -326,22 +338,35 @@ static bool multiply(const MwCudaGemm *gemm, const Known *known, void *const *op
         at[o] = (char *)operands[o == 2 && goes_to_aux ? x->aux : o] +
                 (args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o]) *
                     mw_type_bytes(type_of(known->shape.ints, o));
-    return CALL(cublasLtMatmul, gemm->handle, known->product, &alpha, at[1], known->layout[1],
-                at[0], known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],
-                &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+    return cublasLtMatmul(gemm->handle, known->product, &alpha, at[1], known->layout[1], at[0],
+                          known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],
+                          &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+}
+
+/* All of the call, where cuBLASLt makes it; `has_epilogue` is false afterwards if it would not. */
+static bool run_whole(const MwCudaGemm *gemm, Known *known, void *const *operands,
+                      const MwKernelArg *args, MwFault *fault)
+{
+    if (!set_pointers(known, operands, args, fault))
+        return false;
+    const cublasStatus_t status = multiply(gemm, known, operands, args, 0);
+    return status == CUBLAS_STATUS_NOT_SUPPORTED ? do_without_epilogue(gemm, known, fault)
+                                                 : check(status, "cublasLtMatmul", fault);
 }
 
 static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, const MwKernelArg *args,
                 MwFault *fault)
 {
     const Shape shape = shape_of(routine, operands, args);
-    const Known *known = look_up(gemm, &shape, operands, args, fault);
-    if (!known || (known->has_epilogue && !set_pointers(known, operands, args, fault)))
+    Known *known = look_up(gemm, &shape, operands, args, fault);
+    if (!known || (known->has_epilogue && !run_whole(gemm, known, operands, args, fault)))
         return false;
+    if (known->has_epilogue)
+        return true;
     for (int64_t i = 0; i < known->outer.count; i++)
-        if (!multiply(gemm, known, operands, args, i, fault))
+        if (!check(multiply(gemm, known, operands, args, i), "cublasLtMatmul", fault))
             return false;
-    if (known->has_epilogue || !mw_gemm_has_extras(routine))
+    if (!mw_gemm_has_extras(routine))
         return true;
     mw_cuda_epilogue(routine, operands, args, gemm->stream);
     return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);

@@ -435,7 +435,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                        b,
                        d};
     (void)handle;
-    MAY_FAIL(CUBLAS_STATUS_EXECUTION_FAILED);
+    const FakeFault fault = fake_fault(__func__);
+    if (fault == FAKE_FAIL)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    if (fault == FAKE_HANG) /* the algorithm that was found does not do */
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!go_together(product, a_layout, b_layout, d_layout) || c != d || c_layout != d_layout ||
         !workspace || !epilogue_is_right(product, d_layout) || !fits(algo, &work, workspace_bytes))
         return CUBLAS_STATUS_INVALID_VALUE;
