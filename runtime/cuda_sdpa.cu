@@ -12,8 +12,8 @@
  * What cuda_sdpa_bf16.cu does not take of bf16 is turned into f32 as it is loaded, and rounded when the
  * output is stored.
  *
- * For sm_90: 168 registers and 96 bytes spilled for heads up to 64 (3 blocks on a multiprocessor), 255
- * and at most 32 for others (2 blocks); 32 KiB of shared memory. sm_80 is alike. */
+ * 168 registers for heads up to 64, of which 8 bytes (9.0) or 16 (8.0) are spilled (3 blocks on a
+ * multiprocessor), at most 255 and nothing spilled for others (2 blocks); 52 KiB of shared memory. */
 #include "runtime/cuda_sdpa_f32.h"
 
 enum { ROWS = 8, THREADS = TILE / ROWS * COLUMNS };
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void go_on(Online *so_far, float scores[MOST_R
         float largest = -INFINITY, sum = 0;
         MW_UNROLL
         for (int j = 0; j < 4; j++) {
-            scores[i][j] = j < seen ? scores[i][j] * z->scale : -INFINITY;
+            scores[i][j] = COLUMNS * j < seen ? scores[i][j] * z->scale : -INFINITY;
             largest = fmaxf(largest, scores[i][j]);
         }
         largest = fmaxf(so_far->largest[i], row_largest(largest));
@@ -96,9 +96,9 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
     for (int key = 0; key < keys; key += TILE) {
         float scores[MOST_ROWS][4] = {{0}};
         score_tile(scores, stage, &q, at->first, &k, key, ROWS);
-        go_on(&so_far, scores, z, query, key + (int)thread_column() * 4, W);
-        keep_by_depth(weights, scores, ROWS);
-        add_product(so_far.out, stage, weights, &v, key, keys, column, ROWS, W);
+        go_on(&so_far, scores, z, query, key + (int)thread_column(), W);
+        keep_factors(weights, scores, ROWS);
+        add_product(so_far.out, stage, weights, &v, key, column, ROWS, W);
     }
     finish(&so_far, z, at, column, out, lse, W);
 }
@@ -106,10 +106,11 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
 static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in, void *out,
                                                    float *lse, unsigned W)
 {
-    __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
+    MW_SHARED_BYTES(shared);
+    float *const stage = (float *)shared, *const weights = stage + STAGE;
     const Place at = query_place(z, TILE, (int)blockIdx.x);
     for (int column = 0; column < z->d; column += (int)W)
-        attend(z, in, &at, column, out, lse, (float *)stage, (float *)weights, W);
+        attend(z, in, &at, column, out, lse, stage, weights, W);
 }
 
 /* For heads of up to 64, any other, and rows that are anywhere. */
@@ -139,13 +140,14 @@ void mw_cuda_sdpa(void *const *operands, const MwKernelArg *args, void *stream)
     if (mw_cuda_sdpa_bf16(&z, &in, out, lse, stream))
         return;
     if (is_bf16(z.rows))
-        MW_LAUNCH(sdpa_any_bf16, blocks, THREADS, stream, (z, in, out, lse));
+        MW_LAUNCH_SHARED(sdpa_any_bf16, blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (z, in, out, lse));
     else if (z.rows == ANY_F32)
-        MW_LAUNCH(sdpa_any, blocks, THREADS, stream, (z, in, out, lse));
+        MW_LAUNCH_SHARED(sdpa_any, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
     else if (z.d <= 64)
-        MW_LAUNCH(sdpa_64, blocks, THREADS, stream, (z, in, out, lse));
+        MW_LAUNCH_SHARED(sdpa_64, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
     else
-        MW_LAUNCH(sdpa_wide, blocks, THREADS, stream, (z, in, out, lse));
+        MW_LAUNCH_SHARED(sdpa_wide, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
 }
 
 MW_C_END

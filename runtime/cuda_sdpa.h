@@ -215,6 +215,18 @@ static __device__ __forceinline__ Place key_place(const Sizes *z, int tile, int 
     return at;
 }
 
+/* The same place, of which the compiler does not know that: what follows from it takes no registers
+ * before it is used. */
+static __device__ __forceinline__ Place place_anew(const Place *place)
+{
+    Place at;
+    at.b = mw_anew(place->b);
+    at.head = mw_anew(place->head);
+    at.group = mw_anew(place->group);
+    at.first = mw_anew(place->first);
+    return at;
+}
+
 /* ---- Kernels for bf16 on tensor cores ----
  *
  * They take rows that are ALIGNED_BF16, heads of up to MOST_WIDTH and a positive scale; they tell

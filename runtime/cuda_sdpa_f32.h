@@ -6,10 +6,11 @@
  * what belongs to a row is in 16 neighbouring lanes. Functions take R, and the width W of the output
  * that is in registers, as constants: they are inlined, and loops over R and W unrolled.
  *
- * Two kinds of tiles stand in shared memory:
- * - "by depth": TILE rows as columns, place(k, row). Groups of four rows are swapped by k / 4, so that
- *   neither writing a tile of global memory turned, nor reading four rows at one k, meets a bank twice.
- * - "by row": CHUNK rows of W columns, as they are. */
+ * Operands are copied to the stage a chunk at a time, the next one while the block computes with the
+ * last: chunks of the depth of a product of rows by rows, whose rows are 16 bytes further apart than
+ * they are long, so that reading one piece of 16 rows meets no bank twice; and rows of a product by
+ * columns, as they are. The factors of the latter, scores once, stand by depth: place(k, row), of which
+ * groups of four rows are swapped by k, for the same reason. */
 #ifndef MW_RUNTIME_CUDA_SDPA_F32_H
 #define MW_RUNTIME_CUDA_SDPA_F32_H
 
@@ -21,6 +22,14 @@ enum {
     CHUNK = 32,   /* of the depth of a product that is staged at a time */
     COLUMNS = 16, /* threads side by side */
     MOST_ROWS = 8 /* of a thread: R */
+};
+
+/* In floats: the stage has two halves, the factors follow it. */
+enum {
+    DEPTH_STRIDE = CHUNK + 4,
+    HALF_STAGE = 2 * TILE * DEPTH_STRIDE,
+    STAGE = 2 * HALF_STAGE,
+    SHARED_FLOATS = STAGE + TILE * TILE
 };
 
 /* ---- Four floats ---- */
@@ -86,118 +95,145 @@ static __device__ __forceinline__ unsigned thread_column(void)
     return threadIdx.x % COLUMNS;
 }
 
-/* Of a tile by depth. */
+/* Of the factors. */
 static __device__ __forceinline__ unsigned place(unsigned k, unsigned row)
 {
-    return k * TILE + (((row / 4) ^ (k / 4)) % (TILE / 4)) * 4 + row % 4;
+    return k * TILE + ((row / 4 ^ k) % (TILE / 4)) * 4 + row % 4;
 }
 
-/* Rows from `row` and CHUNK columns from `column` of a matrix as a tile by depth. */
-static __device__ __forceinline__ void stage_by_depth(float *tile, const Matrix *from, int row,
-                                                      int column, unsigned threads)
+/* Begins to copy `rows` rows from `row` and `columns` columns from `column` of a matrix to rows that are
+ * `stride` apart; what is beyond the matrix becomes 0. */
+static __device__ __forceinline__ void begin_chunk(float *to, const Matrix *from, int row,
+                                                   int column, unsigned rows, unsigned columns,
+                                                   unsigned stride, unsigned threads)
 {
+    const unsigned thread = (unsigned)mw_anew((int)threadIdx.x), pieces = columns / 4;
+    const unsigned k = thread % pieces * 4, first = thread / pieces;
     MW_UNROLL
-    for (unsigned i = 0; i < TILE * CHUNK / 4 / threads; i++) {
-        const unsigned which = threadIdx.x + i * threads;
-        const unsigned k = which % (CHUNK / 4) * 4, r = which / (CHUNK / 4);
-        const float4 value = load4(from, row + (int)r, column + (int)k);
-        tile[place(k, r)] = value.x;
-        tile[place(k + 1, r)] = value.y;
-        tile[place(k + 2, r)] = value.z;
-        tile[place(k + 3, r)] = value.w;
+    for (unsigned i = 0; i < rows * pieces / threads; i++) {
+        const unsigned r = first + i * (threads / pieces);
+        const int from_row = row + (int)r, from_column = column + (int)k;
+        if (from->kind == ALIGNED_F32)
+            mw_copy_begin(to + r * stride + k,
+                          (const float *)from->at + from_row * from->stride + from_column,
+                          from_row < from->rows && from_column < from->columns);
+        else
+            *(float4 *)(to + r * stride + k) = load4(from, from_row, from_column);
     }
 }
 
-/* CHUNK rows from `row` and W columns from `column` as they are. */
-static __device__ __forceinline__ void stage_by_row(float *tile, const Matrix *from, int row,
-                                                    int column, unsigned W, unsigned threads)
+/* Of two matrices, at one of the halves of the stage. */
+static __device__ __forceinline__ void begin_depth(float *half, const Matrix *a, int a_row,
+                                                   const Matrix *b, int b_row, int column,
+                                                   unsigned threads)
 {
-    MW_UNROLL
-    for (unsigned i = 0; i < CHUNK * W / 4 / threads; i++) {
-        const unsigned which = threadIdx.x + i * threads;
-        const unsigned k = which % (W / 4) * 4, r = which / (W / 4);
-        *(float4 *)(tile + r * W + k) = load4(from, row + (int)r, column + (int)k);
+    begin_chunk(half, a, a_row, column, TILE, CHUNK, DEPTH_STRIDE, threads);
+    begin_chunk(half + TILE * DEPTH_STRIDE, b, b_row, column, TILE, CHUNK, DEPTH_STRIDE, threads);
+    mw_copies_commit();
+}
+
+/* scores += the thread's rows of a times its columns, rows of b, over a chunk of the depth. */
+static __device__ __forceinline__ void add_scores(float scores[MOST_ROWS][4], const float *half,
+                                                  unsigned R)
+{
+    const float *const a = half + thread_row() * R * DEPTH_STRIDE;
+    const float *const b = half + (TILE + thread_column()) * DEPTH_STRIDE;
+    MW_UNROLL_BY(1) /* 16 FMAs a row are enough; more would take registers that are not there */
+    for (unsigned k = 0; k < CHUNK; k += 4) {
+        float y[4][4];
+        MW_UNROLL
+        for (unsigned j = 0; j < 4; j++)
+            unpack(*(const float4 *)(b + j * COLUMNS * DEPTH_STRIDE + k), y[j]);
+        MW_UNROLL
+        for (unsigned i = 0; i < R; i++) {
+            const float4 x = *(const float4 *)(a + i * DEPTH_STRIDE + k);
+            MW_UNROLL
+            for (unsigned j = 0; j < 4; j++)
+                scores[i][j] += x.x * y[j][0] + x.y * y[j][1] + x.z * y[j][2] + x.w * y[j][3];
+        }
     }
 }
 
-/* The thread's R rows at depth k of a tile by depth. */
-static __device__ __forceinline__ void rows_at(const float *tile, unsigned k, unsigned r,
-                                               unsigned R, float *to)
-{
-    MW_UNROLL
-    for (unsigned i = 0; i < R; i += 4)
-        unpack(*(const float4 *)(tile + place(k, r * R + i)), to + i);
-}
-
-/* scores += rows of a times rows of b, over all columns of both: a tile of TILE x TILE. `stage` has
- * room for two tiles by depth of CHUNK; nobody may still need it. */
+/* scores += rows of a times rows of b, over all columns of both: a tile of TILE x TILE, of which thread
+ * (r, c) has columns c, c + 16, c + 32 and c + 48. Nobody may still need the stage. */
 static __device__ __forceinline__ void score_tile(float scores[MOST_ROWS][4], float *stage,
                                                   const Matrix *a, int a_row, const Matrix *b,
                                                   int b_row, unsigned R)
 {
-    float *const a_tile = stage, *const b_tile = stage + TILE * CHUNK;
-    const unsigned r = thread_row(), c = thread_column();
     const unsigned threads = TILE / R * COLUMNS;
+    unsigned which = 0;
+    begin_depth(stage, a, a_row, b, b_row, 0, threads);
     for (int column = 0; column < a->columns; column += CHUNK) {
-        stage_by_depth(a_tile, a, a_row, column, threads);
-        stage_by_depth(b_tile, b, b_row, column, threads);
+        const float *const half = stage + which * HALF_STAGE;
+        which ^= 1;
+        if (column + CHUNK < a->columns)
+            begin_depth(stage + which * HALF_STAGE, a, a_row, b, b_row, column + CHUNK, threads);
+        else
+            mw_copies_commit();
+        mw_copies_wait(1);
         __syncthreads();
-        MW_UNROLL_BY(4)
-        for (unsigned k = 0; k < CHUNK; k++) {
-            float x[MOST_ROWS], y[4];
-            rows_at(a_tile, k, r, R, x);
-            rows_at(b_tile, k, c, 4, y);
-            MW_UNROLL
-            for (unsigned i = 0; i < R; i++)
-                MW_UNROLL
-            for (unsigned j = 0; j < 4; j++)
-                scores[i][j] += x[i] * y[j];
-        }
+        add_scores(scores, half, R);
         __syncthreads();
     }
 }
 
-/* The thread's part of a TILE x TILE matrix as a tile by depth, where depth is its column. */
-static __device__ __forceinline__ void keep_by_depth(float *tile, const float part[MOST_ROWS][4],
-                                                     unsigned R)
+/* The thread's part of a TILE x TILE matrix, as factors whose depth is its column. */
+static __device__ __forceinline__ void keep_factors(float *factors, const float part[MOST_ROWS][4],
+                                                    unsigned R)
 {
     const unsigned r = thread_row(), c = thread_column();
     MW_UNROLL
     for (unsigned j = 0; j < 4; j++)
         MW_UNROLL
     for (unsigned i = 0; i < R; i += 4)
-        *(float4 *)(tile + place(4 * c + j, r * R + i)) =
+        *(float4 *)(factors + place(c + COLUMNS * j, r * R + i)) =
             make_float4(part[i][j], part[i + 1][j], part[i + 2][j], part[i + 3][j]);
 }
 
-/* sums += factors times rows [row, end) of a matrix from `column` on, W columns wide: thread (r, c) has
- * columns 4 c and, where W is 128, 64 + 4 c. `factors` is a tile by depth whose depth is the row, at
- * most TILE of them; `stage` has room for one tile by row. The block has not met since `factors` was
- * written; afterwards nobody needs either. */
-static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], float *stage,
-                                                   const float *factors, const Matrix *from,
-                                                   int row, int end, int column, unsigned R,
-                                                   unsigned W)
+/* sums += factors from depth `first` on times CHUNK rows, W columns wide. */
+static __device__ __forceinline__ void add_rows(float sums[MOST_ROWS][8], const float *factors,
+                                                const float *rows, unsigned first, unsigned R,
+                                                unsigned W)
 {
     const unsigned r = thread_row(), c = thread_column();
-    for (unsigned first = 0; first < TILE && row + (int)first < end; first += CHUNK) {
-        stage_by_row(stage, from, row + (int)first, column, W, TILE / R * COLUMNS);
-        __syncthreads();
-        MW_UNROLL_BY(4)
-        for (unsigned k = 0; k < CHUNK; k++) {
-            float x[MOST_ROWS], y[8];
-            rows_at(factors, first + k, r, R, x);
+    MW_UNROLL_BY(2)
+    for (unsigned k = 0; k < CHUNK; k++) {
+        float x[MOST_ROWS], y[8];
+        MW_UNROLL
+        for (unsigned i = 0; i < R; i += 4)
+            unpack(*(const float4 *)(factors + place(first + k, r * R + i)), x + i);
+        MW_UNROLL
+        for (unsigned j = 0; j < W / TILE; j++)
+            unpack(*(const float4 *)(rows + k * W + j * TILE + 4 * c), y + 4 * j);
+        MW_UNROLL
+        for (unsigned i = 0; i < R; i++)
             MW_UNROLL
-            for (unsigned j = 0; j < W / TILE; j++)
-                unpack(*(const float4 *)(stage + k * W + j * TILE + 4 * c), y + 4 * j);
-            MW_UNROLL
-            for (unsigned i = 0; i < R; i++)
-                MW_UNROLL
-            for (unsigned j = 0; j < W / COLUMNS; j++)
-                sums[i][j] += x[i] * y[j];
-        }
-        __syncthreads();
+        for (unsigned j = 0; j < W / COLUMNS; j++)
+            sums[i][j] += x[i] * y[j];
     }
+}
+
+/* sums += factors times TILE rows, from `row` on, of a matrix from `column` on, W columns wide: thread
+ * (r, c) has columns 4 c and, where W is 128, 64 + 4 c. The block has not met since the factors were
+ * written; afterwards nobody needs them or the stage. */
+static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], float *stage,
+                                                   const float *factors, const Matrix *from,
+                                                   int row, int column, unsigned R, unsigned W)
+{
+    const unsigned threads = TILE / R * COLUMNS;
+    MW_UNROLL
+    for (unsigned first = 0; first < TILE; first += CHUNK) {
+        begin_chunk(stage + first / CHUNK * HALF_STAGE, from, row + (int)first, column, CHUNK, W, W,
+                    threads);
+        mw_copies_commit();
+    }
+    MW_UNROLL
+    for (unsigned first = 0; first < TILE; first += CHUNK) {
+        mw_copies_wait(first + CHUNK < TILE ? 1 : 0);
+        __syncthreads();
+        add_rows(sums, factors, stage + first / CHUNK * HALF_STAGE, first, R, W);
+    }
+    __syncthreads();
 }
 
 /* Writes sums * factor[i] to rows r R + i of a dense matrix that begins at element `first` of a

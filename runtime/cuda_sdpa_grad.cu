@@ -10,9 +10,9 @@
  * in one block and has a fixed order. Heads wider than 128 are done 128 columns at a time.
  * What cuda_sdpa_grad_bf16.cu does not take of bf16 is turned into f32 as it is loaded.
  *
- * For sm_90: 128 registers (2 blocks of 256 threads on a multiprocessor), of which the kernels for dk
- * and dv of heads over 64 spill 0.2 KiB, the others next to nothing; 33 KiB of shared memory. sm_80 is
- * alike. */
+ * 128 registers (2 blocks of 256 threads on a multiprocessor) and 52 KiB of shared memory. Where rows
+ * are at 16 bytes 8 bytes are spilled for dk and dv of heads over 64 (9.0), 4 for dq of heads up to 64
+ * (8.0), nothing else. */
 #include "runtime/cuda_sdpa_f32.h"
 
 enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void turn_keys(float scores[MOST_ROWS][4],
 {
     MW_UNROLL
     for (unsigned j = 0; j < 4; j++) {
-        const unsigned column = 4 * thread_column() + j;
+        const unsigned column = thread_column() + COLUMNS * j;
         const float lse = queries->lse[column], delta = queries->delta[column];
         const int asked = query + (int)column;
         const int seen = asked < z->s ? keys_seen(z, asked) - key - (int)thread_row() * ROWS : 0;
@@ -92,20 +92,22 @@ static __device__ __forceinline__ void add_head(float dk[MOST_ROWS][8], float dv
                                                 float *stage, float *weights, Queries *queries,
                                                 unsigned W)
 {
-    const Matrix q = queries_of(z, in->q, at->b, at->head);
-    const Matrix dout = dense_of(z, grad->dout, at->b, at->head);
-    const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
-    const int key = at->first;
-    for (int query = first_query(z, key) / TILE * TILE; query < z->s; query += TILE) {
+    for (int query = first_query(z, at->first) / TILE * TILE; query < z->s; query += TILE) {
         float scores[MOST_ROWS][4] = {{0}}, changes[MOST_ROWS][4] = {{0}};
-        meet(queries, z, grad, at, query);
+        const Place here = place_anew(at);
+        const Matrix q = queries_of(z, in->q, here.b, here.head);
+        const Matrix dout = dense_of(z, grad->dout, here.b, here.head);
+        const Matrix k = keys_of(z, in->k, here.b, here.group);
+        const Matrix v = values_of(z, in->v, here.b, here.group);
+        const int key = here.first;
+        meet(queries, z, grad, &here, query);
         score_tile(scores, stage, &k, key, &q, query, ROWS);
         score_tile(changes, stage, &v, key, &dout, query, ROWS);
         turn_keys(scores, changes, queries, z, query, key);
-        keep_by_depth(weights, scores, ROWS);
-        add_product(dv, stage, weights, &dout, query, z->s, column, ROWS, W);
-        keep_by_depth(weights, changes, ROWS);
-        add_product(dk, stage, weights, &q, query, z->s, column, ROWS, W);
+        keep_factors(weights, scores, ROWS);
+        add_product(dv, stage, weights, &dout, query, column, ROWS, W);
+        keep_factors(weights, changes, ROWS);
+        add_product(dk, stage, weights, &q, query, column, ROWS, W);
     }
 }
 
@@ -115,27 +117,30 @@ static __device__ __forceinline__ void key_tile(const Sizes *z, const Inputs *in
                                                 float *stage, float *weights, Queries *queries,
                                                 unsigned W)
 {
-    const int heads = z->h / z->g, key = at.first;
+    const int heads = z->h / z->g;
     const int64_t stride = (int64_t)z->g * z->d;
-    const int64_t to = (((int64_t)at.b * z->t + key) * z->g + at.group) * z->d + column;
     const float as_is[MOST_ROWS] = {1, 1, 1, 1, 1, 1, 1, 1};
     const float scaled[MOST_ROWS] = {z->scale, z->scale, z->scale, z->scale,
                                      z->scale, z->scale, z->scale, z->scale};
     float dk[MOST_ROWS][8] = {{0}}, dv[MOST_ROWS][8] = {{0}};
     for (at.head = at.group * heads; at.head < (at.group + 1) * heads; at.head++)
         add_head(dk, dv, z, in, grad, &at, column, stage, weights, queries, W);
-    store_sums(grad->dk, to, stride, z->t - key, z->d - column, z->rows, dk, scaled, ROWS, W);
-    store_sums(grad->dv, to, stride, z->t - key, z->d - column, z->rows, dv, as_is, ROWS, W);
+    at = place_anew(&at);
+    const int keys = z->t - at.first;
+    const int64_t to = (((int64_t)at.b * z->t + at.first) * z->g + at.group) * z->d + column;
+    store_sums(grad->dk, to, stride, keys, z->d - column, z->rows, dk, scaled, ROWS, W);
+    store_sums(grad->dv, to, stride, keys, z->d - column, z->rows, dv, as_is, ROWS, W);
 }
 
 static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *in,
                                                  const Gradient *grad, unsigned W)
 {
-    __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
+    MW_SHARED_BYTES(shared);
+    float *const stage = (float *)shared, *const weights = stage + STAGE;
     __shared__ Queries queries;
     const Place at = key_place(z, TILE, (int)blockIdx.x);
     for (int column = 0; column < z->d; column += (int)W)
-        key_tile(z, in, grad, at, column, (float *)stage, (float *)weights, &queries, W);
+        key_tile(z, in, grad, at, column, stage, weights, &queries, W);
 }
 
 /* ---- dq ---- */
@@ -151,7 +156,7 @@ static __device__ __forceinline__ void turn_queries(float scores[MOST_ROWS][4],
         const int seen = keys_seen(z, query + i) - key;
         MW_UNROLL
         for (int j = 0; j < 4; j++) {
-            const float p = j < seen ? expf(scores[i][j] * z->scale - lse[i]) : 0;
+            const float p = COLUMNS * j < seen ? expf(scores[i][j] * z->scale - lse[i]) : 0;
             scores[i][j] = p * (changes[i][j] - delta[i]);
         }
     }
@@ -164,21 +169,23 @@ static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *
                                                   int column, float *stage, float *weights,
                                                   unsigned W)
 {
-    const Matrix q = queries_of(z, in->q, at->b, at->head);
-    const Matrix dout = dense_of(z, grad->dout, at->b, at->head);
-    const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
     const int query = at->first, keys = keys_of_tile(z, at->first, TILE);
     const float scaled[MOST_ROWS] = {z->scale, z->scale, z->scale, z->scale,
                                      z->scale, z->scale, z->scale, z->scale};
     float dq[MOST_ROWS][8] = {{0}};
     for (int key = 0; key < keys; key += TILE) {
         float scores[MOST_ROWS][4] = {{0}}, changes[MOST_ROWS][4] = {{0}};
+        const Place here = place_anew(at);
+        const Matrix q = queries_of(z, in->q, here.b, here.head);
+        const Matrix dout = dense_of(z, grad->dout, here.b, here.head);
+        const Matrix k = keys_of(z, in->k, here.b, here.group);
+        const Matrix v = values_of(z, in->v, here.b, here.group);
         score_tile(scores, stage, &q, query, &k, key, ROWS);
         score_tile(changes, stage, &dout, query, &v, key, ROWS);
         turn_queries(scores, changes, lse, delta, z, query + (int)thread_row() * ROWS,
-                     key + (int)thread_column() * 4);
-        keep_by_depth(weights, scores, ROWS);
-        add_product(dq, stage, weights, &k, key, keys, column, ROWS, W);
+                     key + (int)thread_column());
+        keep_factors(weights, scores, ROWS);
+        add_product(dq, stage, weights, &k, key, column, ROWS, W);
     }
     store_sums(grad->dq, dense_at(z, at->b, at->head, query) + column, (int64_t)z->h * z->d,
                z->s - query, z->d - column, z->rows, dq, scaled, ROWS, W);
@@ -187,7 +194,8 @@ static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *
 static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in,
                                                    const Gradient *grad, unsigned W)
 {
-    __shared__ float4 stage[CHUNK * MOST_WIDTH / 4], weights[TILE * TILE / 4];
+    MW_SHARED_BYTES(shared);
+    float *const stage = (float *)shared, *const weights = stage + STAGE;
     const Place at = query_place(z, TILE, (int)blockIdx.x);
     float lse[ROWS], delta[ROWS];
     MW_UNROLL
@@ -198,7 +206,7 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
         delta[i] = grad->delta[row];
     }
     for (int column = 0; column < z->d; column += (int)W)
-        query_tile(z, in, grad, &at, lse, delta, column, (float *)stage, (float *)weights, W);
+        query_tile(z, in, grad, &at, lse, delta, column, stage, weights, W);
 }
 
 /* ---- The kernels: for heads of up to 64, any other, and rows that are anywhere ---- */
@@ -224,17 +232,25 @@ static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, void 
     const int key_blocks = z->b * z->g * tiles_of(z->t, TILE);
     const int query_blocks = z->b * z->h * tiles_of(z->s, TILE);
     if (is_bf16(z->rows)) {
-        MW_LAUNCH(sdpa_keys_any_bf16, key_blocks, THREADS, stream, (*z, *in, *grad));
-        MW_LAUNCH(sdpa_queries_any_bf16, query_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_keys_any_bf16, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_queries_any_bf16, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
     } else if (z->rows == ANY_F32) {
-        MW_LAUNCH(sdpa_keys_any, key_blocks, THREADS, stream, (*z, *in, *grad));
-        MW_LAUNCH(sdpa_queries_any, query_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_keys_any, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_queries_any, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
     } else if (z->d <= 64) {
-        MW_LAUNCH(sdpa_keys_64, key_blocks, THREADS, stream, (*z, *in, *grad));
-        MW_LAUNCH(sdpa_queries_64, query_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_keys_64, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_queries_64, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
     } else {
-        MW_LAUNCH(sdpa_keys_wide, key_blocks, THREADS, stream, (*z, *in, *grad));
-        MW_LAUNCH(sdpa_queries_wide, query_blocks, THREADS, stream, (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_keys_wide, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_queries_wide, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
     }
 }
 
