@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_OPS = 48, PROGRAMS = 3000 };
+enum { MOST_OPS = 48, PROGRAMS = 1000 };
 
 static MwArena *arena;
 static uint64_t state;
@@ -162,6 +162,7 @@ int main(void)
     TCase *tests = tcase_create("hazards");
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, all_that_conflicts_is_ordered_by_waits_that_are_all_needed);
     tcase_add_test(tests, operations_come_as_soon_as_they_can);
     tcase_add_test(tests, marks_are_set_again);
