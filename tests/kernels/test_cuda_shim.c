@@ -2,7 +2,8 @@
 /* The shim runs kernels as CUDA does, and shows what is wrong with those that are wrong. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "runtime/cuda_launch.h"
+#include "runtime/bf16.h"
+#include "runtime/cuda_tensor.h"
 #include "tests/unit/support.h"
 
 #include <signal.h>
@@ -174,6 +175,94 @@ START_TEST(threads_keep_their_arrays)
 }
 END_TEST
 
+/* ---- What runtime/cuda_tensor.h has ---- */
+
+enum { SIDE = 16, COLUMNS = 8 };
+
+/* c = a b for a [16, 16] and b [16, 8] in bf16: b as it is, or by its columns. */
+__global__ static void product(const uint16_t *a, const uint16_t *b, const uint16_t *columns,
+                               float *c, float *turned)
+{
+    __shared__ float4 shared[5 * SIDE];
+    char *const a_tile = (char *)shared, *const b_tile = a_tile + SIDE * SIDE * 2;
+    char *const columns_tile = b_tile + SIDE * COLUMNS * 2;
+    const unsigned lane = threadIdx.x;
+    unsigned rows[4], two[4], one[4];
+    float sums[2][4] = {{0}};
+    mw_copy_begin(a_tile + lane * 16, a + lane * 8, 1);
+    mw_copies_commit();
+    mw_copy_begin(lane < 16 ? b_tile + lane * 16 : columns_tile + (lane - 16) * 16,
+                  lane < 16 ? b + lane * 8 : columns + (lane - 16) * 8, 1);
+    mw_copies_commit();
+    mw_copies_wait(1);
+    __syncthreads();
+    mw_load_matrices(rows, a_tile + lane % 16 * 32 + lane / 16 * 16);
+    mw_copies_wait(0);
+    __syncthreads();
+    mw_load_turned(one, b_tile + lane % 16 * 16);
+    mw_load_matrices(two, columns_tile + lane % 8 * 32 + lane / 8 % 2 * 16);
+    mw_mma(sums[0], rows, one);
+    mw_mma(sums[1], rows, two);
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned at = (lane / 4 + i / 2 * 8) * COLUMNS + lane % 4 * 2 + i % 2;
+        c[at] = sums[0][i];
+        turned[at] = sums[1][i];
+    }
+}
+
+START_TEST(warps_multiply_matrices)
+{
+    _Alignas(16) uint16_t a[SIDE * SIDE], b[SIDE * COLUMNS], columns[SIDE * COLUMNS];
+    float c[SIDE * COLUMNS], turned[SIDE * COLUMNS];
+    for (int i = 0; i < SIDE * SIDE; i++)
+        a[i] = mw_bf16_from_f32((float)(i * 7 % 13 - 6));
+    for (int k = 0; k < SIDE; k++)
+        for (int n = 0; n < COLUMNS; n++)
+            b[k * COLUMNS + n] = columns[n * SIDE + k] =
+                mw_bf16_from_f32((float)((k * 5 + n * 3) % 11 - 5));
+    set_order(_i);
+    MW_LAUNCH(product, 1, 32, NULL, (a, b, columns, c, turned));
+    for (int m = 0; m < SIDE; m++) {
+        for (int n = 0; n < COLUMNS; n++) {
+            float sum = 0;
+            for (int k = 0; k < SIDE; k++)
+                sum += mw_bf16_to_f32(a[m * SIDE + k]) * mw_bf16_to_f32(b[k * COLUMNS + n]);
+            ck_assert_float_eq(c[m * COLUMNS + n], sum);
+            ck_assert_float_eq(turned[m * COLUMNS + n], sum);
+        }
+    }
+}
+END_TEST
+
+/* Asks for shared memory when launched; reads a copy before it is waited for, and after. */
+__global__ static void copy_late(const float *from, float *before, float *after, float *zero)
+{
+    MW_SHARED_BYTES(shared);
+    float *const own = (float *)(shared + threadIdx.x);
+    mw_copy_begin(own, from + 4 * threadIdx.x, 1);
+    before[threadIdx.x] = own[0];
+    mw_copies_commit();
+    mw_copies_wait(0);
+    after[threadIdx.x] = own[3];
+    mw_copy_begin_float(own, NULL, 0);
+    mw_copies_commit();
+    mw_copies_wait(0);
+    zero[threadIdx.x] = own[0];
+}
+
+START_TEST(copies_are_late)
+{
+    _Alignas(16) float from[4 * 64];
+    float before[64], after[64], zero[64];
+    for (int i = 0; i < 4 * 64; i++)
+        from[i] = (float)(i + 1);
+    set_order(_i);
+    MW_LAUNCH_SHARED(copy_late, 1, 64, 64 * 16, NULL, (from, before, after, zero));
+    for (int i = 0; i < 64; i++)
+        ck_assert(isnan(before[i]) && after[i] == (float)(4 * i + 4) && zero[i] == 0);
+}
+END_TEST
+
 /* ---- Kernels that are wrong ---- */
 
 /* Lacks a barrier between writing and reading. */
@@ -286,6 +375,60 @@ static void expect(const char *text, const char *wanted)
     ck_assert_msg(strstr(text, wanted) != NULL, "'%s' does not say '%s'", text, wanted);
 }
 
+/* Lacks a barrier between two warps that wait by themselves. */
+__global__ static void race_of_warps(float *to)
+{
+    __shared__ float passed[64];
+    passed[threadIdx.x] = 0;
+    __syncthreads();
+    __syncwarp();
+    passed[threadIdx.x] = 1;
+    __syncwarp();
+    to[threadIdx.x] = passed[63 - threadIdx.x];
+}
+
+START_TEST(warps_run_far_apart)
+{
+    float to[64], sum = 0;
+    set_order(_i);
+    MW_LAUNCH(race_of_warps, 1, 64, NULL, (to));
+    for (int i = 0; i < 64; i++)
+        sum += to[i];
+    ck_assert_float_eq(sum, 32); /* the second of them sees what the first wrote */
+}
+END_TEST
+
+__global__ static void forgets_a_copy(const float *from)
+{
+    MW_SHARED_BYTES(shared);
+    mw_copy_begin(shared + threadIdx.x, from, 1);
+}
+
+__global__ static void copies_askew(const float *from)
+{
+    MW_SHARED_BYTES(shared);
+    mw_copy_begin(shared + threadIdx.x, from + 1, 1);
+    mw_copies_commit();
+    mw_copies_wait(0);
+}
+
+START_TEST(copies_that_go_wrong_are_a_failure)
+{
+    _Alignas(16) const float from[8] = {0};
+    char text[400];
+    set_order(FORWARD);
+    cuda_shim_catch(text, sizeof text);
+    MW_LAUNCH_SHARED(forgets_a_copy, 1, 32, 512, NULL, (from));
+    expect(text, "thread 0 ends with 1 copies under way");
+    cuda_shim_catch(text, sizeof text);
+    MW_LAUNCH_SHARED(copies_askew, 1, 32, 512, NULL, (from));
+    expect(text, "a copy is not at 16 bytes");
+    cuda_shim_catch(text, sizeof text);
+    MW_LAUNCH_SHARED(copies_askew, 1, 32, MW_MOST_SHARED_BYTES + 16, NULL, (from));
+    expect(text, "no block has 166928 bytes of shared memory");
+}
+END_TEST
+
 START_TEST(threads_that_never_come_are_a_failure)
 {
     char text[400];
@@ -344,7 +487,11 @@ int main(void)
     tcase_add_loop_test(tests, warps_shuffle_among_themselves, 0, ORDERS);
     tcase_add_loop_test(tests, shuffles_bring_what_the_lane_gave, 0, ORDERS);
     tcase_add_loop_test(tests, threads_keep_their_arrays, 0, ORDERS);
+    tcase_add_loop_test(tests, warps_multiply_matrices, 0, ORDERS);
+    tcase_add_loop_test(tests, copies_are_late, 0, ORDERS);
     tcase_add_test(tests, orders_show_races);
+    tcase_add_loop_test(tests, warps_run_far_apart, 0, 2);
+    tcase_add_test(tests, copies_that_go_wrong_are_a_failure);
 #ifndef __SANITIZE_ADDRESS__
     tcase_add_test(tests, shared_memory_starts_as_nan);
 #endif
