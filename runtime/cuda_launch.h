@@ -32,6 +32,15 @@ enum { MW_MOST_SHARED_BYTES = 163 << 10 };
     } while (0)
 #define MW_SHARED_BYTES(name) extern __shared__ float4 name[]
 
+/* What a block of the current GPU may ask for: 99 KiB where the compute capability is 8.6 or 8.9. */
+static inline int mw_most_shared_bytes(void)
+{
+    int gpu = 0, bytes = 0;
+    cudaGetDevice(&gpu);
+    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu);
+    return bytes;
+}
+
 /* Before a loop: all its turns are written out, or so many at a time. */
 #define MW_UNROLL _Pragma("unroll")
 #define MW_UNROLL_BY(turns) MW_PRAGMA(unroll turns)

@@ -396,10 +396,11 @@ KERNEL(sdpa_bf16_queries_64, query_block, 64, 3, Q64_M, Q64_N, Q64_WARPS)
 KERNEL(sdpa_bf16_queries_128, query_block, MOST_WIDTH, 2, Q128_M, Q128_N, Q128_WARPS)
 #undef KERNEL
 
+#define KEYS_BYTES(m, n, width, warps)                                                             \
+    (2 * tile_bytes(16 * m * warps, width) + 2 * stage_bytes(n, width))
 #define KEYS(kernel, m, n, width, warps)                                                           \
     MW_LAUNCH_SHARED(kernel, z->b * z->g * tiles_of(z->t, 16 * m * warps), 32 * warps,             \
-                     2 * tile_bytes(16 * m * warps, width) + 2 * stage_bytes(n, width), stream,    \
-                     (*z, *in, *grad))
+                     KEYS_BYTES(m, n, width, warps), stream, (*z, *in, *grad))
 #define QUERIES(kernel, m, n, width, warps)                                                        \
     MW_LAUNCH_SHARED(kernel, z->b * z->h * tiles_of(z->s, 16 * m * warps), 32 * warps,             \
                      2 * tile_bytes(16 * m * warps, width) + 4 * tile_bytes(n, width), stream,     \
@@ -414,6 +415,9 @@ int mw_cuda_sdpa_grad_bf16(const Sizes *z, const Inputs *in, const void *out, co
     const int lanes = z->d <= 64 ? 64 / PIECE : MOST_WIDTH / PIECE;
     const int64_t blocks = (rows * lanes + DELTA_THREADS - 1) / DELTA_THREADS;
     if (z->rows != ALIGNED_BF16 || z->d > MOST_WIDTH || !(z->scale > 0))
+        return 0;
+    if (z->d > 64 &&
+        mw_most_shared_bytes() < (int)KEYS_BYTES(K128_M, K128_N, MOST_WIDTH, K128_WARPS))
         return 0;
     if (z->d <= 64) {
         MW_LAUNCH(sdpa_bf16_delta_64, blocks, DELTA_THREADS, stream,

@@ -432,9 +432,15 @@ void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, vo
     read_order();
     if (grid < 1 || block < 1 || block > MAX_THREADS)
         fail("CUDA launches no grid of %d blocks of %d threads", grid, block);
-    if (bytes < 0 || bytes > MW_MOST_SHARED_BYTES)
+    if (bytes < 0 || bytes > cuda_shim_most_shared())
         fail("no block has %lld bytes of shared memory", (long long)bytes);
     begin_block();
+}
+
+int cuda_shim_most_shared(void)
+{
+    const char *kib = getenv("MW_SHIM_SHARED_KIB");
+    return kib ? atoi(kib) << 10 : MW_MOST_SHARED_BYTES;
 }
 
 void *cuda_shim_shared_bytes(void)

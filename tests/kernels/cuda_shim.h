@@ -6,15 +6,18 @@
  * A launch runs its blocks one after another, and the threads of a block one at a time, each until
  * it waits for others. The environment variable MW_SHIM_ORDER says in which order threads get their
  * turn: "forward" (as without it), "backward", or a number, the seed of an order that is drawn anew
- * whenever they wait. A warp that can go on does before others have their turn, but for the last order. Kernels whose results depend on it lack a barrier. Shared memory starts as
- * NaN in the first blocks of a launch (not under the address sanitizer, which guards its ends).
+ * whenever they wait. A warp that can go on does before others have their turn, but for the last order.
+ * Kernels whose results depend on it lack a barrier. Shared memory starts as NaN in the first blocks of a
+ * launch (not under the address sanitizer, which guards its ends); MW_SHIM_SHARED_KIB says how much a
+ * block may ask for.
  *
  * Copies of runtime/cuda_tensor.h are done when they are waited for, no sooner; what they will write
  * over is NaN from when they begin.
  *
  * A barrier that some threads of the block do not reach, a shuffle that some lanes of the warp do
  * not reach, copies that nobody waits for, and a launch that CUDA would refuse end the program with a
- * message on stderr, or go to cuda_shim_catch. A shuffle from a lane that the block does not have gives NaN. */
+ * message on stderr, or go to cuda_shim_catch. A shuffle from a lane that the block does not have gives
+ * NaN. */
 #ifndef MW_TESTS_KERNELS_CUDA_SHIM_H
 #define MW_TESTS_KERNELS_CUDA_SHIM_H
 
@@ -174,6 +177,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
             cuda_shim_launching(&cuda_shim_now);                                                   \
     } while (0)
 #define MW_SHARED_BYTES(name) float4 *const name = (float4 *)cuda_shim_shared_bytes()
+#define mw_most_shared_bytes() cuda_shim_most_shared()
 #define MW_UNROLL
 #define MW_UNROLL_BY(turns)
 #define MW_C_BEGIN
@@ -187,6 +191,7 @@ void cuda_shim_queue(const char *kernel, void *stream, void (*run)(void *state),
 void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
                       char *shared, char *shared_end);
 void *cuda_shim_shared_bytes(void);
+int cuda_shim_most_shared(void);
 jmp_buf *cuda_shim_loop(void);
 _Bool cuda_shim_next(void);
 void cuda_shim_barrier(int line);

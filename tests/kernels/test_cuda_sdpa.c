@@ -68,6 +68,18 @@ START_TEST(bf16_is_attention_and_its_gradient)
 }
 END_TEST
 
+enum { WIDE = 13 }; /* of the table: tensor cores take it, in more than 99 KiB */
+
+/* A block has that on GPUs of compute capability 8.6 and 8.9. */
+START_TEST(wide_bf16_fits_little_shared_memory)
+{
+    ck_assert_int_eq(attentions[_i].d, 96);
+    setenv("MW_SHIM_SHARED_KIB", "99", 1);
+    attention_check(&attentions[_i], MW_BF16, run, 1e-2);
+    unsetenv("MW_SHIM_SHARED_KIB");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_sdpa");
@@ -76,5 +88,6 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, f32_is_attention_and_its_gradient, 0, ATTENTIONS);
     tcase_add_loop_test(tests, bf16_is_attention_and_its_gradient, 0, ATTENTIONS);
+    tcase_add_loop_test(tests, wide_bf16_fits_little_shared_memory, WIDE, WIDE + 1);
     return run_suite(suite);
 }
