@@ -7,10 +7,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Of so many turns one is everybody's, and of so many questions whether something is done one lets it go
  * on, where streams are late. */
-enum { SLOWLY = 64, RELUCTANTLY = 8 };
+enum { SLOWLY = 16, RELUCTANTLY = 2 };
 
 typedef struct Name Name;
 struct Name {
@@ -108,12 +109,24 @@ bool fake_turn(cudaStream_t stream)
     return any;
 }
 
+/* A turn; where there is nothing to do, as where a peer is waited for, the core is left to that: for a
+ * while, unless most turns come to nothing. */
+static void turn_or_rest(cudaStream_t stream)
+{
+    const struct timespec rest = {.tv_nsec = 20000};
+    if (fake_turn(stream))
+        return;
+    if (is_late())
+        sched_yield();
+    else
+        nanosleep(&rest, NULL);
+}
+
 /* As calls do that block the host: until there are no more than `most` entries. */
 static void drain_to(cudaStream_t stream, int most)
 {
     while (stream->count > most)
-        if (!fake_turn(stream))
-            sched_yield();
+        turn_or_rest(stream);
 }
 
 void fake_drain(cudaStream_t stream)
@@ -340,7 +353,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     if (event->capture)
         return fake_result(cudaErrorCapturedEvent);
     if (!is_late() || ++fake.queries % RELUCTANTLY == 0)
-        fake_turn(event->stream);
+        turn_or_rest(event->stream);
     return fake_result(event->done < event->recorded ? cudaErrorNotReady : cudaSuccess);
 }
 
@@ -350,7 +363,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     if (event->capture)
         return fake_result(cudaErrorCapturedEvent);
     while (event->done < event->recorded)
-        if (!fake_turn(event->stream))
-            sched_yield();
+        turn_or_rest(event->stream);
     return cudaSuccess;
 }

@@ -16,7 +16,7 @@
 
 #define TOLERANCE 1e-5
 
-enum { GROUPS = 60, STEPS = 14, GRAPHS = 3 };
+enum { GROUPS = 40, STEPS = 14, GRAPHS = 2 };
 
 typedef struct {
     MwGraph *graph;
