@@ -6,7 +6,6 @@
 #include "solver/ascent.h"
 
 #include "solver/polish.h"
-#include "solver/reduce.h"
 
 #include <math.h>
 #include <string.h>
@@ -157,7 +156,7 @@ MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pac
         note_bound(&ascent);
         if (i % DECODE_EVERY == 0)
             try_choice(&ascent);
-        if (!rising(&ascent, i) || (limits->deadline_s > 0 && mw_clock_s() > limits->deadline_s))
+        if (!rising(&ascent, i) || mw_stopped(&limits->stop))
             break;
         if (core->row_count > 0)
             move_prices(&ascent);

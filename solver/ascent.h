@@ -3,6 +3,7 @@
 #define MW_SOLVER_ASCENT_H
 
 #include "solver/dual.h"
+#include "solver/stop.h"
 
 #define MW_CORE_NONE ((MwCost)1 << 120) /* above any cost */
 
@@ -15,7 +16,7 @@ typedef struct {
 typedef struct {
     int iterations;    /* at most, of two sweeps each */
     double gap;        /* stop when the best choice is that close, as a share of its cost */
-    double deadline_s; /* of mw_clock_s; 0: none */
+    MwStop stop;
 } MwAscentLimits;
 
 /* Raises the bound of `core` until it rises no more or meets the cost of `best`, and returns the

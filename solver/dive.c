@@ -92,15 +92,15 @@ static bool finished(const MwCore *core)
     return true;
 }
 
-bool mw_dive(const MwCore *core, double deadline_s, int *choice)
+bool mw_dive(const MwCore *core, const MwStop *stop, int *choice)
 {
     MwArena *arena = mw_arena_new();
     MwCore *copy = mw_core_copy(arena, core);
     double pace = 0.1;
-    while (!copy->infeasible && !finished(copy) && (deadline_s <= 0 || mw_clock_s() < deadline_s)) {
+    while (!copy->infeasible && !finished(copy) && !mw_stopped(stop)) {
         MwArena *scratch = mw_arena_new();
         MwCoreBest best = {.cost = MW_CORE_NONE};
-        const MwAscentLimits limits = {.iterations = ITERATIONS, .deadline_s = deadline_s};
+        const MwAscentLimits limits = {.iterations = ITERATIONS, .stop = *stop};
         const MwDual *dual = mw_ascend(scratch, copy, copy->price, &pace, &best, &limits);
         fix_some(scratch, copy, dual);
         mw_arena_free(&scratch);

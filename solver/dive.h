@@ -3,9 +3,10 @@
 #define MW_SOLVER_DIVE_H
 
 #include "solver/core.h"
+#include "solver/stop.h"
 
 /* Looks for a good choice of `core`, beginning from its prices. False if none is found; otherwise
  * `choice` is one of the original problem (mw_core_restore is done). */
-bool mw_dive(const MwCore *core, double deadline_s, int *choice);
+bool mw_dive(const MwCore *core, const MwStop *stop, int *choice);
 
 #endif

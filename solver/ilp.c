@@ -297,35 +297,33 @@ static int *read_choice(MwArena *arena, const MwCore *core, const MwIlp *ilp)
     return choice;
 }
 
-static int milliseconds_left(double deadline_s)
+static int milliseconds_left(const MwStop *stop)
 {
-    if (deadline_s <= 0)
-        return INT_MAX;
-    return (int)fmin(fmax(1e3 * (deadline_s - mw_clock_s()), 1), INT_MAX);
+    return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
 }
 
 /* The relaxation at the root. False if that was not finished. */
-static bool solve_root(glp_prob *program, double deadline_s, bool *possible)
+static bool solve_root(glp_prob *program, const MwStop *stop, bool *possible)
 {
     glp_smcp control;
     glp_init_smcp(&control);
     control.msg_lev = GLP_MSG_OFF;
     control.presolve = GLP_ON;
     control.it_lim = SIMPLEX_LIMIT;
-    control.tm_lim = milliseconds_left(deadline_s);
+    control.tm_lim = milliseconds_left(stop);
     int failure = glp_simplex(program, &control);
     *possible = failure != GLP_ENOPFS && glp_get_status(program) != GLP_NOFEAS;
     return !*possible || (failure == 0 && glp_get_status(program) == GLP_OPT);
 }
 
-static int solve_tree(Search *search, double deadline_s)
+static int solve_tree(Search *search, const MwStop *stop)
 {
     glp_iocp control;
     glp_init_iocp(&control);
     control.msg_lev = GLP_MSG_OFF;
     control.tol_int = 1e-7;
     control.tol_obj = 1e-9;
-    control.tm_lim = milliseconds_left(deadline_s);
+    control.tm_lim = milliseconds_left(stop);
     control.sr_heur = GLP_OFF; /* it does not know of rows that joined later */
     control.cb_func = watch_tree;
     control.cb_info = search;
@@ -352,7 +350,7 @@ static MwIlpAnswer read_answer(MwArena *arena, const MwCore *core, const MwIlp *
     return answer;
 }
 
-MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, double deadline_s)
+MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, const MwStop *stop)
 {
     MwArena *scratch = mw_arena_new();
     Row row = {.arena = scratch};
@@ -361,8 +359,8 @@ MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, double deadline_s)
     glp_term_out(GLP_OFF);
     bool possible;
     int status = GLP_UNDEF;
-    if (solve_root(ilp.program, deadline_s, &possible))
-        status = possible ? solve_tree(&search, deadline_s) : GLP_NOFEAS;
+    if (solve_root(ilp.program, stop, &possible))
+        status = possible ? solve_tree(&search, stop) : GLP_NOFEAS;
     MwIlpAnswer answer = read_answer(arena, core, &ilp, status);
     glp_delete_prob(ilp.program);
     mw_arena_free(&scratch);

@@ -4,6 +4,7 @@
 #define MW_SOLVER_ILP_H
 
 #include "solver/core.h"
+#include "solver/stop.h"
 
 #include <glpk.h>
 
@@ -26,7 +27,7 @@ typedef struct {
 /* Whether GLPK has a chance with a program of this size. */
 bool mw_ilp_manageable(const MwCore *core);
 
-/* Solves what is left of the core. `deadline_s` as in MwReduceLimits. */
-MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, double deadline_s);
+/* Solves what is left of the core. */
+MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, const MwStop *stop);
 
 #endif

@@ -8,15 +8,6 @@
  * in the same surroundings, so that what is remembered of one layer serves the others. */
 #include "solver/reduce.h"
 
-#include <time.h>
-
-double mw_clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 typedef struct {
     int64_t entries; /* of the table that eliminating `node` makes */
     int node;
@@ -157,8 +148,7 @@ static bool eliminate_round(Reducer *reducer)
         if (reducer->round[next.node] == reducer->rounds)
             continue;
         least = next.entries;
-        if (reducer->total > limits->total ||
-            (limits->deadline_s > 0 && mw_clock_s() > limits->deadline_s))
+        if (reducer->total > limits->total || mw_stopped(&limits->stop))
             return false;
         eliminate(reducer, next.node);
     }

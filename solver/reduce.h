@@ -5,13 +5,14 @@
 #define MW_SOLVER_REDUCE_H
 
 #include "solver/core.h"
+#include "solver/stop.h"
 
 typedef struct {
     int arity;       /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
     int64_t entries; /* whose table would have at most this many entries; */
     bool shrinking;  /* and, if of more than two dimensions, no more than the factors it replaces */
     int64_t total;   /* stop when that many entries have been computed */
-    double deadline_s; /* of mw_clock_s; 0: none */
+    MwStop stop;
 } MwReduceLimits;
 
 /* All of them, until none applies. Sets core->infeasible if no choice is left. */
@@ -38,8 +39,5 @@ int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const i
 /* Entries of the table that would make; 0 if they are more than `limit` or the neighbours more than
  * `arity`. */
 int64_t mw_reduce_entries(const MwCore *core, int node, int arity, int64_t limit);
-
-/* Monotonic seconds. */
-double mw_clock_s(void);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 #define MW_COST_INFINITE ((int64_t)1000000000000000000)
@@ -46,13 +47,6 @@ typedef struct {
     int64_t usage_limit; /* MW_USAGE_UNLIMITED: no limit */
 } MwProblem;
 
-typedef struct {
-    double time_limit_s; /* 0: none; the effort is limited in any case */
-    double gap;          /* stop when cost - lower_bound is at most this share of the cost */
-    bool quick;          /* stop early, without the integer program: the gap may stay larger */
-    FILE *log;           /* a line per step; NULL: none */
-} MwSolveOptions;
-
 typedef enum {
     MW_SOLVED_OPTIMAL,    /* proven: lower_bound == cost */
     MW_SOLVED_FEASIBLE,   /* a legal answer, with a gap */
@@ -71,6 +65,17 @@ typedef struct {
     int reduced_nodes; /* nodes left for the ILP after the exact reductions */
     double time_s;
 } MwSolution;
+
+typedef struct {
+    double time_limit_s;                    /* 0: none; the effort is limited in any case */
+    const volatile sig_atomic_t *interrupt; /* ends the work once it is not 0; may be NULL */
+    double gap; /* stop when cost - lower_bound is at most this share of the cost */
+    bool quick; /* stop early, without the integer program: the gap may stay larger */
+    FILE *log;  /* a line per step; NULL: none */
+    /* Called whenever the best choice or the bound is better than before; NULL: never. */
+    void (*report)(void *context, const MwSolution *so_far, double time_s);
+    void *context;
+} MwSolveOptions;
 
 /* Solves `problem`. Deterministic: ties break by the lowest index. The solution is in `arena`. Threads
  * may solve at the same time, each with an arena of its own, if all are quick. */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "solver/search.h"
+
+#include <math.h>
+
+bool mw_search_done(const MwSearch *search)
+{
+    const MwSolution *solution = search->solution;
+    if (!solution->choice)
+        return search->impossible;
+    return (double)(solution->cost - solution->lower_bound) <=
+           search->options->gap * (double)solution->cost;
+}
+
+static void report(const MwSearch *search)
+{
+    if (search->options->report)
+        search->options->report(search->options->context, search->solution,
+                                mw_clock_s() - search->start_s);
+}
+
+void mw_search_offer(MwSearch *search, const int *choice)
+{
+    const MwProblem *problem = search->problem;
+    MwSolution *solution = search->solution;
+    MwCost cost = mw_problem_cost(problem, choice);
+    int64_t time, peak = mw_problem_peak(problem, choice, &time);
+    if (!mw_problem_allows(problem, choice) || peak > problem->usage_limit ||
+        (solution->choice && cost >= solution->cost))
+        return;
+    solution->choice =
+        mw_arena_dup(search->arena, choice, sizeof *choice * (size_t)problem->node_count);
+    solution->cost = cost;
+    solution->peak_usage = peak;
+    solution->peak_time = time;
+    report(search);
+}
+
+void mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice)
+{
+    MwArena *scratch = mw_arena_new();
+    int *restored = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
+    mw_core_restore(core, restored);
+    mw_search_offer(search, restored);
+    mw_arena_free(&scratch);
+}
+
+void mw_search_raise_bound(MwSearch *search, const MwCore *core, MwCost bound)
+{
+    MwSolution *solution = search->solution;
+    MwCost unscaled = mw_core_unscaled_bound(core, bound);
+    if (solution->choice && unscaled > solution->cost)
+        unscaled = solution->cost;
+    if (unscaled <= solution->lower_bound)
+        return;
+    solution->lower_bound = unscaled;
+    report(search);
+}
+
+void mw_search_exhaust(MwSearch *search)
+{
+    if (search->solution->choice)
+        search->solution->lower_bound = search->solution->cost;
+    else
+        search->impossible = true;
+}
+
+int mw_core_nodes_left(const MwCore *core)
+{
+    int count = 0;
+    for (int i = 0; i < core->node_count; i++)
+        count += core->nodes[i].cost != NULL;
+    return count;
+}
+
+int64_t mw_core_strategies_left(const MwCore *core)
+{
+    int64_t count = 0;
+    for (int i = 0; i < core->node_count; i++)
+        count += core->nodes[i].cost ? core->nodes[i].cost->count : 0;
+    return count;
+}
+
+void mw_search_log(const MwSearch *search, const MwCore *core, const char *step)
+{
+    FILE *log = search->options->log;
+    if (!log)
+        return;
+    int factors = 0;
+    int64_t entries = 0;
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost) {
+            factors++;
+            entries += core->factors.at[i].cost->count;
+        }
+    fprintf(log,
+            "%8.3f s  %-12s %d nodes, %lld strategies, %d factors, %lld entries, %d rows; "
+            "cost %.0f, bound %.0f\n",
+            mw_clock_s() - search->start_s, step, mw_core_nodes_left(core),
+            (long long)mw_core_strategies_left(core), factors, (long long)entries, core->row_count,
+            search->solution->choice ? (double)search->solution->cost : INFINITY,
+            (double)search->solution->lower_bound);
+}

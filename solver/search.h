@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is known of a problem while it is being solved: the best choice, the bound, and who wants to
+ * hear of them. Belongs to one thread. */
+#ifndef MW_SOLVER_SEARCH_H
+#define MW_SOLVER_SEARCH_H
+
+#include "solver/core.h"
+#include "solver/stop.h"
+
+typedef struct {
+    const MwProblem *problem;
+    MwArena *arena; /* the solution's */
+    MwArena *scratch;
+    MwTables *tables;
+    const MwSolveOptions *options;
+    double start_s;
+    MwStop stop;
+    MwSolution *solution;
+    bool impossible; /* proven: there is no choice */
+    double pace;     /* of prices; see ascent.h */
+} MwSearch;
+
+/* Nothing more is wanted: the gap is closed, or small enough; or there is no choice. */
+bool mw_search_done(const MwSearch *search);
+
+/* Takes the choice (of the problem) for the solution if it is legal and the best so far. */
+void mw_search_offer(MwSearch *search, const int *choice);
+/* Likewise one of `core`, which is kept. */
+void mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice);
+
+/* Nothing that is left of the core costs less than `bound`, in the core's scale; and nothing that
+ * was cut from it costs less than the best known. */
+void mw_search_raise_bound(MwSearch *search, const MwCore *core, MwCost bound);
+/* Nothing is left: then the best known is best, or there is none. */
+void mw_search_exhaust(MwSearch *search);
+
+/* Nodes and strategies that are left of the core. */
+int mw_core_nodes_left(const MwCore *core);
+int64_t mw_core_strategies_left(const MwCore *core);
+
+/* Logs what is left of the core after `step`. */
+void mw_search_log(const MwSearch *search, const MwCore *core, const char *step);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When work must end: at a moment, or because somebody asks for it. */
+#ifndef MW_SOLVER_STOP_H
+#define MW_SOLVER_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+typedef struct {
+    double deadline_s;                      /* of mw_clock_s; 0: none */
+    const volatile sig_atomic_t *interrupt; /* ends the work once it is not 0; may be NULL */
+} MwStop;
+
+/* Monotonic seconds. */
+double mw_clock_s(void);
+
+bool mw_stopped(const MwStop *stop);
+/* Seconds to the deadline, at least 0; INFINITY if there is none. */
+double mw_stop_left_s(const MwStop *stop);
+
+#endif
