@@ -69,6 +69,8 @@ typedef struct {
 typedef struct {
     double time_limit_s;                    /* 0: none; the effort is limited in any case */
     const volatile sig_atomic_t *interrupt; /* ends the work once it is not 0; may be NULL */
+    int threads;                            /* that search side by side; 0: one */
+    uint64_t seed;                          /* of what is drawn at random */
     double gap; /* stop when cost - lower_bound is at most this share of the cost */
     bool quick; /* stop early, without the integer program: the gap may stay larger */
     FILE *log;  /* a line per step; NULL: none */
@@ -77,8 +79,9 @@ typedef struct {
     void *context;
 } MwSolveOptions;
 
-/* Solves `problem`. Deterministic: ties break by the lowest index. The solution is in `arena`. Threads
- * may solve at the same time, each with an arena of its own, if all are quick. */
+/* Solves `problem`. Deterministic for a seed and a number of threads, where time does not cut it
+ * short: ties break by the lowest index. The solution is in `arena`. Callers on several threads may
+ * solve at the same time, each with an arena of its own, if all are quick. */
 MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
 
 /* Whether `choice` takes no forbidden strategy or pair; the memory limit is not looked at. */
