@@ -12,7 +12,7 @@
 
 static const char *status_name(MwSolveStatus status)
 {
-    static const char *const names[] = {"optimal", "feasible", "infeasible", "unknown"};
+    static const char *const names[] = {"optimal", "feasible", "infeasible", "unknown", "relaxed"};
     return names[status];
 }
 

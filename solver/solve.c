@@ -6,10 +6,11 @@
  * left, or give it to GLPK. Without the memory limit first, where elimination is not held up by
  * usage and repeated layers cost nothing: that gives a bound, and often already the answer. If it
  * does not fit, the same with the limit. */
+#include "solver/solve.h"
+
 #include "solver/ascent.h"
 #include "solver/dive.h"
 #include "solver/ilp.h"
-#include "solver/least_peak.h"
 #include "solver/reduce.h"
 #include "solver/search.h"
 
@@ -172,34 +173,12 @@ static void solve_relaxed(MwSearch *search)
         mw_search_offer(search, relaxed.choice);
 }
 
-/* Why there is no answer: what any choice needs at the fullest time. As the limit is proven to be
- * too little, that is at least one more, even where that time alone does not show it. */
-static void explain_infeasible(MwSearch *search)
-{
-    MwSolution *solution = search->solution;
-    __int128 usage;
-    solution->peak_time = mw_fullest_time(search->problem, &usage);
-    MwSolution needed = {0};
-    MwSolveOptions options;
-    const MwProblem *usages =
-        mw_usage_problem(search->scratch, search->problem, solution->peak_time);
-    MwSearch needing = aside(search, usages, &needed, &options);
-    solve_unlimited(&needing, false);
-    if (needed.lower_bound > usage)
-        usage = needed.lower_bound;
-    if (usage <= search->problem->usage_limit)
-        usage = (__int128)search->problem->usage_limit + 1;
-    solution->peak_usage = usage < INT64_MAX ? (int64_t)usage : INT64_MAX;
-}
-
 static void solve_limited(MwSearch *search)
 {
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, true);
     reduce(search, core, &SHRINKING);
     if (!tighten_all(search, core, LONG))
         finish_by_ilp(search, core);
-    if (search->impossible)
-        explain_infeasible(search);
 }
 
 static void solve(MwSearch *search)
@@ -213,14 +192,13 @@ static void solve(MwSearch *search)
         solve_limited(search);
 }
 
-MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options)
+MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options)
 {
-    static const MwSolveOptions none = {0};
     MwSolution solution = {0};
     MwSearch search = {.problem = problem,
                        .arena = arena,
                        .scratch = mw_arena_new(),
-                       .options = options ? options : &none,
+                       .options = options,
                        .pace = 1,
                        .start_s = mw_clock_s(),
                        .solution = &solution};

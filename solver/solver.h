@@ -52,7 +52,39 @@ typedef enum {
     MW_SOLVED_FEASIBLE,   /* a legal answer, with a gap */
     MW_SOLVED_INFEASIBLE, /* proven: there is no legal answer */
     MW_SOLVED_UNKNOWN,    /* no legal answer was found in time; there may be one */
+    MW_SOLVED_RELAXED,    /* with `relax`: no legal answer was found; `choice` exceeds the limit */
 } MwSolveStatus;
+
+/* What proves that there is no legal answer. */
+typedef enum {
+    MW_INFEASIBLE_NODES,  /* `nodes` have no allowed combination, whatever the limit */
+    MW_INFEASIBLE_TIME,   /* at the one time every allowed choice uses more than the limit */
+    MW_INFEASIBLE_TIMES,  /* at the times, in the shares given, every allowed choice uses more than
+                             the limit on average; at none of them alone */
+    MW_INFEASIBLE_SEARCH, /* nothing so short: a search over what was left found no legal answer.
+                             Times and nodes are those that come closest to a proof */
+} MwInfeasibleReason;
+
+typedef struct {
+    int64_t time, share; /* share: at least 1 */
+} MwInfeasibleTime;
+
+typedef struct {
+    int node;
+    MwCost least; /* what any allowed choice uses for it at the times, times the shares, at least */
+} MwInfeasibleNode;
+
+typedef struct {
+    MwInfeasibleReason reason;
+    int time_count, node_count;
+    const MwInfeasibleTime *times; /* the greatest share first; none for MW_INFEASIBLE_NODES */
+    const MwInfeasibleNode *nodes; /* the greatest least first; or the nodes that exclude one
+                                      another, ascending */
+    /* Proven of every allowed choice: its usages at the times, times the shares, sum up to this at
+     * least. May be more than the `least` of all nodes: not all take their least together. */
+    MwCost needed;
+    MwCost available; /* the limit times the sum of shares */
+} MwInfeasibility;
 
 typedef struct {
     MwSolveStatus status;
@@ -62,7 +94,12 @@ typedef struct {
     /* Of `choice`. If infeasible for want of memory: more than the limit, and proven to be needed
      * by any choice, at `peak_time` if it is the reason. If infeasible at any limit: 0. */
     int64_t peak_usage, peak_time;
-    int reduced_nodes; /* nodes left for the ILP after the exact reductions */
+    const MwInfeasibility *infeasibility; /* why, if MW_SOLVED_INFEASIBLE, or _RELAXED and proven;
+                                             otherwise NULL. In the arena given */
+    /* If MW_SOLVED_RELAXED: cost and lower_bound are those of the problem with this limit, */
+    int64_t relaxed_limit; /* the least peak found, which `choice` keeps; */
+    int64_t least_peak;    /* and this is proven: no allowed choice has less */
+    int reduced_nodes;     /* nodes left for the ILP after the exact reductions */
     double time_s;
 } MwSolution;
 
@@ -73,6 +110,7 @@ typedef struct {
     uint64_t seed;                          /* of what is drawn at random */
     double gap; /* stop when cost - lower_bound is at most this share of the cost */
     bool quick; /* stop early, without the integer program: the gap may stay larger */
+    bool relax; /* where no choice keeps the limit: the least peak, and the least cost at it */
     FILE *log;  /* a line per step; NULL: none */
     /* Called whenever the best choice or the bound is better than before; NULL: never. */
     void (*report)(void *context, const MwSolution *so_far, double time_s);
@@ -83,6 +121,17 @@ typedef struct {
  * short: ties break by the lowest index. The solution is in `arena`. Callers on several threads may
  * solve at the same time, each with an arena of its own, if all are quick. */
 MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
+
+/* The least that the greatest usage over time can be; the limit is not looked at. */
+typedef struct {
+    MwSolveStatus status; /* MW_SOLVED_OPTIMAL: lower_bound == peak; _INFEASIBLE: at any limit */
+    int *choice;          /* [node_count], in the arena given; NULL if none was found */
+    int64_t peak, time;   /* of `choice`, and the first time it is reached */
+    int64_t lower_bound;  /* proven: no allowed choice has a lesser peak */
+} MwLeastPeak;
+
+/* Deterministic; of the options all but `relax` and `report` count. */
+MwLeastPeak mw_least_peak(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
 
 /* Whether `choice` takes no forbidden strategy or pair; the memory limit is not looked at. */
 bool mw_problem_allows(const MwProblem *problem, const int *choice);

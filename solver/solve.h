@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef MW_SOLVER_SOLVE_H
+#define MW_SOLVER_SOLVE_H
+
+#include "solver/solver.h"
+
+/* mw_solve without what comes after an infeasible or unknown end: no reasons, no relaxation. */
+MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
+
+#endif
