@@ -4,10 +4,10 @@
  *      copy of the model, and each stage is solved as it will be. */
 #include "passes/stage_check.h"
 
-#include "passes/parallel.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"
 #include "passes/sharding_fit.h"
+#include "solver/parallel.h"
 
 #include <math.h>
 

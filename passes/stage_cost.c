@@ -16,7 +16,7 @@
 #include "passes/stage_cost.h"
 
 #include "passes/key_map.h"
-#include "passes/parallel.h"
+#include "solver/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>

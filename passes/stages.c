@@ -8,9 +8,9 @@
  * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2, with more in the objective: transfers,
  *      what is done once a step, micro-batches, schedules, recomputation, memory in flight. */
 #include "passes/layers.h"
-#include "passes/parallel.h"
 #include "passes/pass.h"
 #include "passes/stage_trials.h"
+#include "solver/parallel.h"
 
 #include "base/quantity.h"
 #include "base/text.h"

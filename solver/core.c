@@ -273,35 +273,3 @@ void mw_core_restore(const MwCore *core, int *choice)
         for (int i = steps - 1; i >= 0; i--)
             step_back(&core->trail.at[i], choice);
 }
-
-static void copy_list(MwArena *arena, MwIndexList *copy, const MwIndexList *list)
-{
-    copy->capacity = copy->count = list->count;
-    copy->at = mw_arena_dup(arena, list->at, sizeof *list->at * (size_t)list->count);
-}
-
-MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
-{
-    MwCore *copy = mw_arena_dup(arena, core, sizeof *core);
-    copy->arena = arena;
-    copy->origin = core;
-    copy->origin_steps = core->trail.count;
-    copy->nodes = mw_arena_dup(arena, core->nodes, sizeof *core->nodes * (size_t)core->node_count);
-    for (int i = 0; i < core->node_count; i++) {
-        MwCoreNode *node = &copy->nodes[i];
-        copy_list(arena, &node->factors, &core->nodes[i].factors);
-        node->terms.capacity = node->terms.count;
-        node->terms.at =
-            mw_arena_dup(arena, node->terms.at, sizeof(MwCoreTerm) * (size_t)node->terms.count);
-    }
-    copy->factors.capacity = copy->factors.count;
-    copy->factors.at =
-        mw_arena_dup(arena, core->factors.at, sizeof(MwCoreFactor) * (size_t)core->factors.count);
-    memset(&copy->trail, 0, sizeof copy->trail);
-    copy_list(arena, &copy->changed_nodes, &core->changed_nodes);
-    copy_list(arena, &copy->changed_factors, &core->changed_factors);
-    copy->limit = mw_arena_dup(arena, core->limit, sizeof *core->limit * (size_t)core->row_count);
-    copy->price = mw_arena_dup(arena, core->price, sizeof *core->price * (size_t)core->row_count);
-    copy->time = mw_arena_dup(arena, core->time, sizeof *core->time * (size_t)core->row_count);
-    return copy;
-}

@@ -81,6 +81,14 @@ struct MwCore {
 MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem, bool limited);
 /* A copy to be reduced further on its own. `core` may be, too, but must live as long. */
 MwCore *mw_core_copy(MwArena *arena, const MwCore *core);
+/* Likewise, with tables of its own, so that another thread may reduce it. */
+MwCore *mw_core_copy_apart(MwArena *arena, const MwCore *core);
+/* The core itself, its trail included, in `arena` and with tables of its own: the arena it was
+ * reduced in may go, but not what it is a copy of. */
+MwCore *mw_core_move(MwArena *arena, const MwCore *core);
+/* What is left of the core as a problem of its own, with tables of its own: node i of it is nodes[i]
+ * ([nodes left], in `arena`) of `core`, and what it restores to is a choice of these. */
+MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes);
 
 /* No choice of the problem that such a choice of the core restores to costs less: the bound in the
  * problem's scale. And the least cost in the core's scale that proves at least `cost`. */

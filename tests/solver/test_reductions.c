@@ -290,6 +290,62 @@ START_TEST(a_copy_restores_through_its_origin)
 }
 END_TEST
 
+/* Reduced by itself and moved out of where that was done. */
+START_TEST(a_moved_copy_needs_only_its_origin)
+{
+    for (int seed = 0; seed < 400; seed++) {
+        MwArena *arena = mw_arena_new(), *other = mw_arena_new();
+        MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
+        MwCore *core = build(arena, problem);
+        usage(core);
+        forbidden(core);
+        if (!core->infeasible) {
+            MwCore *copy = mw_core_copy_apart(other, core);
+            ck_assert_ptr_ne(copy->tables, core->tables);
+            shrinking(copy);
+            MwCore *moved = mw_core_move(arena, copy);
+            mw_arena_free(&other);
+            Least least = check_all_choices(problem, moved);
+            Enumerated expected = enumerate(problem);
+            ck_assert(least.possible == expected.possible);
+            ck_assert(!least.possible || least.cost == expected.cost << core->scale);
+        }
+        mw_arena_free(&other);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* Whatever is left of an extracted core restores to a choice of the core that costs the same. */
+START_TEST(what_is_extracted_costs_the_same)
+{
+    for (int seed = 0; seed < 400; seed++) {
+        MwArena *arena = mw_arena_new();
+        MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
+        MwCore *core = build(arena, problem);
+        mw_reduce(core, &(MwReduceLimits){.arity = 1, .entries = 1000, .total = INT64_MAX});
+        const int *nodes;
+        MwCore *extracted = mw_core_extract(arena, core, &nodes);
+        int *choice = MW_NEW(arena, int, core->node_count);
+        int *restored = MW_NEW(arena, int, core->node_count);
+        int *spread = MW_NEW(arena, int, core->node_count);
+        if (!core->infeasible)
+            dominated(extracted);
+        do {
+            for (int i = 0; i < extracted->node_count; i++)
+                restored[i] = choice[i];
+            mw_core_restore(extracted, restored);
+            for (int i = 0; i < extracted->node_count; i++)
+                spread[nodes[i]] = restored[i];
+            ck_assert(mw_core_cost(extracted, choice) == mw_core_cost(core, spread));
+            ck_assert(mw_core_allows(extracted, choice) == mw_core_allows(core, spread));
+            ck_assert(mw_core_fits(extracted, choice) == mw_core_fits(core, spread));
+        } while (advance(extracted, choice));
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 /* ---- Bounds ---- */
 
 /* A dual after some sweeps at prices out of the air. NULL if nothing is left to do. */
@@ -434,6 +490,8 @@ int main(void)
     tcase_add_loop_test(tests, a_reduction_keeps_the_least_cost, 0, MW_COUNT(reductions));
     tcase_add_loop_test(tests, what_looks_alike_is_told_apart, 0, 2);
     tcase_add_test(tests, a_copy_restores_through_its_origin);
+    tcase_add_test(tests, a_moved_copy_needs_only_its_origin);
+    tcase_add_test(tests, what_is_extracted_costs_the_same);
     tcase_add_test(tests, a_certified_bound_is_one);
     tcase_add_test(tests, a_state_is_loaded_as_it_was_saved);
     tcase_add_loop_test(tests, cutting_keeps_what_is_below_the_cutoff, 0, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Independent pieces of work on several threads. */
-#ifndef MW_PASSES_PARALLEL_H
-#define MW_PASSES_PARALLEL_H
+#ifndef MW_SOLVER_PARALLEL_H
+#define MW_SOLVER_PARALLEL_H
 
 /* Calls work(context, i) for every i below `count`, on at most `threads` threads, in no certain order;
  * all have returned when it does. What a call does may depend on its `i` alone. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "passes/parallel.h"
+#include "solver/parallel.h"
 
 #include "base/base.h"
 
