@@ -36,17 +36,13 @@ int mw_argument_choice(const struct argp_state *state, const char *what, const c
     return 0;
 }
 
-MwPipelineKind mw_argument_schedule(const struct argp_state *state, const char *text)
+double mw_argument_seconds(const struct argp_state *state, const char *text)
 {
-    const char *names[MW_PIPELINE_COUNT], *similar = mw_pipeline_suggest(text);
-    MwPipelineKind kind;
-    if (mw_pipeline_parse(text, &kind))
-        return kind;
-    if (similar)
-        argp_error(state, "there is no schedule '%s'; did you mean '%s'?", text, similar);
-    for (int i = 0; i < MW_PIPELINE_COUNT; i++)
-        names[i] = mw_pipeline_info((MwPipelineKind)i)->name;
-    return (MwPipelineKind)mw_argument_choice(state, "schedule", names, MW_PIPELINE_COUNT, text);
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value > 0 && value < 1e9))
+        argp_error(state, "a time limit is a positive number of seconds, not '%s'", text);
+    return value;
 }
 
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags)
@@ -59,4 +55,12 @@ void mw_result_write(const char *path, const MwText *text, MwDiags *diags)
     if (!good)
         mw_diag_error(diags, mw_span_none(), "cannot write %s: %s", path ? path : "the output",
                       strerror(errno));
+}
+
+int mw_output_finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "meshwright: error: cannot write the output: %s\n", strerror(errno));
+    return status ? status : 1;
 }

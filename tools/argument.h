@@ -6,7 +6,6 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "passes/schedule.h"
 
 #include <argp.h>
 
@@ -16,10 +15,14 @@ int mw_argument_count(const struct argp_state *state, const char *what, const ch
 int mw_argument_choice(const struct argp_state *state, const char *what, const char *const *names,
                        int count, const char *text);
 
-/* The pipeline schedule of that name. */
-MwPipelineKind mw_argument_schedule(const struct argp_state *state, const char *text);
+/* A time limit. */
+double mw_argument_seconds(const struct argp_state *state, const char *text);
 
 /* Writes `text` to the file `path`, or to standard output if that is NULL. */
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags);
+
+/* What was printed may still wait to be written, to a disk that is full: writes it, and gives the exit
+ * status, which is `status` if that went well. */
+int mw_output_finish(int status);
 
 #endif

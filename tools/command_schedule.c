@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright schedule NAME --stages P --micro-batches M`. */
 #include "tools/argument.h"
+#include "tools/argument_schedule.h"
 #include "tools/commands.h"
 #include "tools/schedule_view.h"
 

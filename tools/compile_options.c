@@ -3,6 +3,7 @@
 
 #include "frontend/units.h"
 #include "tools/argument.h"
+#include "tools/argument_schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,15 +80,6 @@ static const struct argp_option plan_options[] = {
      "Write the sharding problem as an integer program: CPLEX LP, or MPS if FILE ends in .mps",
      GROUP_DEBUG},
     {0}};
-
-static double parse_seconds(struct argp_state *state, const char *text)
-{
-    char *end;
-    double value = strtod(text, &end);
-    if (end == text || *end || !(value > 0 && value < 1e9))
-        argp_error(state, "a time limit is a positive number of seconds, not '%s'", text);
-    return value;
-}
 
 /* Compute capabilities as nvcc names them, 80 or 90a, between commas. */
 static const char *parse_cuda_arch(struct argp_state *state, const char *text)
@@ -243,7 +235,7 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         compile->memory_bytes = parse_bytes(state, arg);
         return 0;
     case OPTION_SOLVE_TIME:
-        compile->solve_time_s = parse_seconds(state, arg);
+        compile->solve_time_s = mw_argument_seconds(state, arg);
         return 0;
     case OPTION_SAVE_PROBLEM:
         compile->save_problem = arg;

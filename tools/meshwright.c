@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The command line: finds the command and calls it. */
+#include "tools/argument.h"
 #include "tools/commands.h"
 
 #include "base/base.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,15 +16,6 @@ static const struct {
     MW_COMMANDS(COMMAND)
 #undef COMMAND
 };
-
-/* What was printed may still wait to be written, to a disk that is full. */
-static int finish(int status)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    fprintf(stderr, "meshwright: error: cannot write the output: %s\n", strerror(errno));
-    return status ? status : 1;
-}
 
 static void print_usage(FILE *out)
 {
@@ -50,7 +41,7 @@ int main(int argc, char **argv)
         char name[64];
         snprintf(name, sizeof name, "meshwright %s", commands[i].name);
         argv[1] = name;
-        return finish(commands[i].run(argc - 1, argv + 1));
+        return mw_output_finish(commands[i].run(argc - 1, argv + 1));
     }
     fprintf(stderr, "meshwright: error: there is no command '%s'\n\n", argv[1]);
     print_usage(stderr);
