@@ -59,29 +59,10 @@ char *mw_file_read(MwArena *arena, const char *path, size_t *bytes)
     return text;
 }
 
-static bool write_all(int fd, const char *at, size_t bytes)
-{
-    while (bytes) {
-        ssize_t n = write(fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode)
 {
     MwNewFile file;
-    if (!mw_new_file_open(&file, path))
-        return false;
-    if (write_all(file.fd, data, bytes))
-        return mw_new_file_keep(&file, mode);
-    mw_new_file_drop(&file);
-    return false;
+    return mw_new_file_open(&file, path) && mw_new_file_fill(&file, data, bytes, mode);
 }
 
 const char *mw_file_scratch(void)

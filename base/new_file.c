@@ -133,3 +133,25 @@ void mw_new_file_drop(MwNewFile *file)
     free_names(file);
     errno = saved;
 }
+
+static bool write_all(int fd, const char *at, size_t bytes)
+{
+    while (bytes) {
+        ssize_t n = write(fd, at, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+bool mw_new_file_fill(MwNewFile *file, const void *data, size_t bytes, unsigned mode)
+{
+    if (write_all(file->fd, data, bytes))
+        return mw_new_file_keep(file, mode);
+    mw_new_file_drop(file);
+    return false;
+}

@@ -14,12 +14,14 @@ typedef struct {
     char *temporary; /* what it is called meanwhile; NULL: nothing */
 } MwNewFile;
 
-/* False with errno set. One that was opened ends by keep or drop. */
+/* False with errno set. One that was opened ends by keep, drop or fill. */
 bool mw_new_file_open(MwNewFile *file, const char *path);
 /* Syncs it, gives it its permission bits, e.g. 0644, and puts it in place. False with errno set, and
  * what was there is then as it was. */
 bool mw_new_file_keep(MwNewFile *file, unsigned mode);
 /* Errno stays. */
 void mw_new_file_drop(MwNewFile *file);
+/* Writes all that it is to hold, and keeps it; drops it if that fails: false with errno set. */
+bool mw_new_file_fill(MwNewFile *file, const void *data, size_t bytes, unsigned mode);
 
 #endif

@@ -138,7 +138,7 @@ def refused(words, status, part, **how):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", timeout=TIME_LIMIT_S, **how)
     messages = [line for line in done.stderr.splitlines()
-                if re.match(r"meshwright( \w+)?: |.*:\d+:\d+: error: ", line)]
+                if re.match(r"meshwright([ -]\w+)?: |.*:\d+:\d+: error: ", line)]
     if done.returncode != status or done.stderr.count(part) != 1 or len(messages) != 1:
         raise Failed(f"{' '.join(map(str, words))}\nexit {done.returncode}, expected {status}; "
                      f"{len(messages)} messages, expected one with '{part}'\n"

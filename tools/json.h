@@ -23,6 +23,8 @@ void mw_json_field_string(MwJson *json, const char *key, const char *text);
 void mw_json_field_int(MwJson *json, const char *key, int64_t value);
 void mw_json_field_bool(MwJson *json, const char *key, bool value);
 void mw_json_field_double(MwJson *json, const char *key, double value);
+/* `value` is JSON already. */
+void mw_json_field_raw(MwJson *json, const char *key, const char *value);
 void mw_json_field_spec(MwJson *json, const char *key, MwSpec spec, int rank);
 void mw_json_field_shape(MwJson *json, const char *key, const MwTensor *tensor);
 /* The numbers first .. first + count - 1. */
