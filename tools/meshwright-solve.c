@@ -129,9 +129,14 @@ static void write_output(Run *run, const MwProblem *problem, const MwSolution *s
 
 static int exit_status(MwSolveStatus status)
 {
-    if (status == MW_SOLVED_INFEASIBLE)
-        return MW_SOLVE_EXIT_INFEASIBLE;
-    return status == MW_SOLVED_UNKNOWN ? MW_SOLVE_EXIT_UNKNOWN : MW_SOLVE_EXIT_ANSWER;
+    static const int statuses[] = {
+        [MW_SOLVED_OPTIMAL] = MW_SOLVE_EXIT_ANSWER,
+        [MW_SOLVED_FEASIBLE] = MW_SOLVE_EXIT_ANSWER,
+        [MW_SOLVED_INFEASIBLE] = MW_SOLVE_EXIT_INFEASIBLE,
+        [MW_SOLVED_UNKNOWN] = MW_SOLVE_EXIT_UNKNOWN,
+        [MW_SOLVED_RELAXED] = MW_SOLVE_EXIT_RELAXED,
+    };
+    return statuses[status];
 }
 
 /* The exit status, if there are no errors. */

@@ -15,6 +15,7 @@ enum {
     OPTION_SEED,
     OPTION_GAP,
     OPTION_USAGE_LIMIT,
+    OPTION_RELAX,
 };
 
 enum { MAX_THREADS = 1024 };
@@ -29,6 +30,8 @@ static const struct argp_option option_list[] = {
     {"gap", OPTION_GAP, "SHARE", 0,
      "Stop at an answer proven to be within this share of the best, 0.01 or 1% say (0)", 0},
     {"usage-limit", OPTION_USAGE_LIMIT, "USAGE", 0, "Instead of the limit in the file", 0},
+    {"relax", OPTION_RELAX, NULL, 0,
+     "If no answer keeps the limit, give one that exceeds it by the least", 0},
     {"output", 'o', "FILE", 0, "Write the answer to FILE, as JSON, instead of standard output", 0},
     {"quiet", 'q', NULL, 0, "No progress", 0},
     {"verbose", 'v', NULL, 0, "The steps of the search too", 0},
@@ -39,7 +42,8 @@ static const char doc[] =
     "at every time.\v"
     "Ctrl-C ends the search with the best answer so far, a second one at once.\n\n"
     "Exit status: 0 with an answer, 1 if the problem cannot be read or the answer not be written, "
-    "2 if it is proven that there is no answer, 3 if none was found in time, 64 for wrong usage.";
+    "2 if it is proven that there is no answer, 3 if none was found in time, 4 with an answer that "
+    "exceeds the limit (--relax), 64 for wrong usage.";
 
 /* A whole number of at most 64 bits without sign. */
 static uint64_t parse_whole(const struct argp_state *state, const char *what, const char *text)
@@ -100,6 +104,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_USAGE_LIMIT:
         options->usage_limit = parse_usage_limit(state, arg);
         options->has_usage_limit = true;
+        return 0;
+    case OPTION_RELAX:
+        options->solve.relax = true;
         return 0;
     case 'o':
         options->output = arg;

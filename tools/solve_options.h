@@ -10,6 +10,7 @@ enum {
     MW_SOLVE_EXIT_ERROR = 1,      /* input that cannot be used, output that cannot be written */
     MW_SOLVE_EXIT_INFEASIBLE = 2, /* proven: no answer keeps the limit */
     MW_SOLVE_EXIT_UNKNOWN = 3,    /* none was found in time */
+    MW_SOLVE_EXIT_RELAXED = 4,    /* one that exceeds the limit, with --relax */
 };
 
 typedef struct {

@@ -2,30 +2,11 @@
 #include "tools/solve_progress.h"
 
 #include "solver/stop.h"
-
-#include <string.h>
+#include "tools/solve_text.h"
 
 /* The least between lines: where they may be overwritten; elsewhere, that and a share of the time gone
  * by. */
 static const double IN_PLACE_S = 0.2, FILE_S = 1, FILE_SHARE = 0.1;
-
-const char *mw_cost_text(MwCost cost, char text[MW_COST_TEXT_BYTES])
-{
-    char *at = text + MW_COST_TEXT_BYTES - 1;
-    *at = '\0';
-    do
-        *--at = (char)('0' + (int)(cost % 10));
-    while (cost /= 10);
-    return memmove(text, at, (size_t)(text + MW_COST_TEXT_BYTES - at));
-}
-
-const char *mw_gap_text(const MwSolution *solution, char text[MW_GAP_TEXT_BYTES])
-{
-    MwCost gap = solution->cost - solution->lower_bound;
-    double share = gap > 0 ? (double)gap / (double)solution->cost : 0;
-    snprintf(text, MW_GAP_TEXT_BYTES, "%.3g %%", 100 * share);
-    return text;
-}
 
 MwSolveProgress mw_solve_progress_new(FILE *out, bool in_place, double start_s)
 {

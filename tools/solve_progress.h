@@ -22,11 +22,4 @@ void mw_solve_progress_report(void *context, const MwSolution *so_far, double ti
 /* Shows what is still to be shown. */
 void mw_solve_progress_end(MwSolveProgress *progress);
 
-/* Decimal digits of a sum of costs. */
-enum { MW_COST_TEXT_BYTES = 48 };
-const char *mw_cost_text(MwCost cost, char text[MW_COST_TEXT_BYTES]);
-/* (cost - bound) / cost, "0.00213 %". */
-enum { MW_GAP_TEXT_BYTES = 24 };
-const char *mw_gap_text(const MwSolution *solution, char text[MW_GAP_TEXT_BYTES]);
-
 #endif

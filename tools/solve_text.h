@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Costs and gaps in what meshwright-solve shows and writes. */
+#ifndef MW_TOOLS_SOLVE_TEXT_H
+#define MW_TOOLS_SOLVE_TEXT_H
+
+#include "solver/solver.h"
+#include "tools/json.h"
+
+enum { MW_COST_TEXT_BYTES = 48, MW_GAP_TEXT_BYTES = 24 };
+
+/* Its digits; `cost` is not negative. */
+const char *mw_cost_text(MwCost cost, char text[MW_COST_TEXT_BYTES]);
+void mw_json_field_cost(MwJson *json, const char *key, MwCost cost);
+
+/* (cost - bound) / cost: "0.00213 %". */
+const char *mw_gap_text(const MwSolution *solution, char text[MW_GAP_TEXT_BYTES]);
+
+#endif
