@@ -2,83 +2,144 @@
 /* Memory rows that cannot bind.
  *
  * A row whose limit is at least the sum of the greatest usages in it is kept by every choice. And
- * row r is kept by every choice that keeps the neighbouring row t if
+ * row r is kept by every choice that keeps row t if
  *     sum over nodes of max over strategies of (usage in r - usage in t)  <=  limit[r] - limit[t],
- * because any choice uses at most limit[t] in t, and at most the left side more in r. Such rows go;
- * a row that goes because of its neighbour stands for the rows that went because of it. The rows
- * left are renumbered; a term that counts in none of them goes with them, and its node may then be
- * eliminated. */
+ * because any choice uses at most limit[t] in t, and at most the left side more in r. As that is
+ * transitive, a row that goes may stand for others that went because of it.
+ *
+ * Here each row is compared, both ways, with the next one that is left. The rows left so far are a
+ * stack: a new row first removes those at the top that it implies, then goes itself if the top
+ * implies it. With each row of the stack are the nodes whose usage differs from the row below, so
+ * that a comparison costs what changes, and what is begun and ended between the two costs nothing.
+ *
+ * The price of a row that goes is paid in the row that implies it, which cannot lower a bound: by
+ * the above usage - limit is no less there for any choice. The rows left are renumbered; a term
+ * that counts in none of them goes with them, and its node may then be eliminated.
+ *
+ * Source: redundant constraints by comparing activities (Brearley, Mitra and Williams, Mathematical
+ * Programming 8, 1975), with the differences of two rows in the place of one row's sum. */
 #include "solver/reduce.h"
+#include "solver/row_changes.h"
 
-/* Sums over nodes of greatest values over strategies. */
+typedef MW_VEC(MwRowChange) ChangeList;
+
 typedef struct {
-    __int128 *in;    /* [row] of the usage in the row */
-    __int128 *falls; /* [row] of the usage in it less that in the next row */
-    __int128 *rises; /* [row] of the usage in it less that in the row before */
-} Sums;
+    MwArena *scratch;
+    const MwCore *core;
+    int *stack; /* rows left so far, ascending */
+    int depth;
+    int *below;        /* [depth] where in `kept` the changes from the row below begin */
+    ChangeList kept;   /* those of all rows on the stack, end to end */
+    ChangeList newest; /* from the top of the stack to the row at hand, each node once */
+    int *place;        /* [node] in `newest`, or -1 */
+    __int128 falls;    /* the most by which usage falls along `newest`, */
+    __int128 rises;    /* and rises */
+} Comparison;
 
-/* max over strategies of a - b; NULL is zero. Usages are at least 0, so no difference overflows. */
-static int64_t greatest_difference(const MwTable *a, const MwTable *b)
+static void count_change(Comparison *with, const MwRowChange *change, int sign)
 {
-    int64_t count = a ? a->count : b->count, greatest = INT64_MIN;
-    for (int64_t s = 0; s < count; s++)
-        greatest = mw_max(greatest, (a ? a->at[s] : 0) - (b ? b->at[s] : 0));
-    return greatest;
+    with->falls += sign * (__int128)mw_usage_excess(change->before, change->after);
+    with->rises += sign * (__int128)mw_usage_excess(change->after, change->before);
 }
 
-/* The usage changes from `before` to `after` at the end of `row`. */
-static void note_change(const MwCore *core, Sums *sums, int row, const MwTable *before,
-                        const MwTable *after)
+/* The entry of `change`'s node among the newest; made, without any difference, if there is none. */
+static MwRowChange *newest_of(Comparison *with, const MwRowChange *change, const MwTable *usage)
 {
-    if (row < 0 || row + 1 >= core->row_count)
-        return;
-    sums->falls[row] += greatest_difference(before, after);
-    sums->rises[row + 1] += greatest_difference(after, before);
+    int *place = &with->place[change->node];
+    if (*place < 0) {
+        *place = with->newest.count;
+        mw_vec_push(with->scratch, &with->newest,
+                    ((MwRowChange){.node = change->node, .before = usage, .after = usage}));
+    }
+    return &with->newest.at[*place];
 }
 
-/* Terms in the form of reduce_terms.c: ascending, without overlap. */
-static Sums sum_changes(MwArena *scratch, const MwCore *core)
+/* The row at hand is one further. */
+static void append_change(Comparison *with, const MwRowChange *change)
 {
-    int rows = core->row_count;
-    Sums sums = {MW_NEW(scratch, __int128, rows + 1), MW_NEW(scratch, __int128, rows),
-                 MW_NEW(scratch, __int128, rows)};
-    for (int i = 0; i < core->node_count; i++) {
-        const MwCoreNode *node = &core->nodes[i];
-        for (int k = 0; k < node->terms.count; k++) {
-            const MwCoreTerm *term = &node->terms.at[k], *next = term + 1;
-            bool joined = k + 1 < node->terms.count && next->first == term->last + 1;
-            int64_t most = greatest_difference(term->usage, NULL);
-            sums.in[term->first] += most;
-            sums.in[term->last + 1] -= most;
-            if (k == 0 || node->terms.at[k - 1].last + 1 < term->first)
-                note_change(core, &sums, term->first - 1, NULL, term->usage);
-            note_change(core, &sums, term->last, term->usage, joined ? next->usage : NULL);
+    MwRowChange *of = newest_of(with, change, change->before);
+    count_change(with, of, -1);
+    of->after = change->after;
+    count_change(with, of, 1);
+}
+
+/* The row compared with is one earlier. */
+static void prepend_change(Comparison *with, const MwRowChange *change)
+{
+    MwRowChange *of = newest_of(with, change, change->after);
+    count_change(with, of, -1);
+    of->before = change->before;
+    count_change(with, of, 1);
+}
+
+static void pop_row(Comparison *with)
+{
+    int begin = with->below[--with->depth];
+    for (int i = begin; i < with->kept.count; i++)
+        prepend_change(with, &with->kept.at[i]);
+    with->kept.count = begin;
+}
+
+static void push_row(Comparison *with, int row)
+{
+    with->below[with->depth] = with->kept.count;
+    with->stack[with->depth++] = row;
+    for (int i = 0; i < with->newest.count; i++) {
+        const MwRowChange *change = &with->newest.at[i];
+        with->place[change->node] = -1;
+        if (change->before != change->after)
+            mw_vec_push(with->scratch, &with->kept, *change);
+    }
+    with->newest.count = 0;
+    with->falls = with->rises = 0;
+}
+
+static void compare_row(Comparison *with, int row, int *fate)
+{
+    const __int128 *limit = with->core->limit;
+    while (with->depth > 0) {
+        int top = with->stack[with->depth - 1];
+        if (with->falls > limit[top] - limit[row]) {
+            if (with->rises > limit[row] - limit[top])
+                break;
+            fate[row] = top;
+            return;
         }
+        fate[top] = row;
+        pop_row(with);
     }
-    for (int row = 1; row < rows; row++)
-        sums.in[row] += sums.in[row - 1];
-    return sums;
+    push_row(with, row);
 }
 
-/* The rows to keep, ascending; returns their number. */
-static int needed_rows(MwCore *core, const Sums *sums, int *keep)
+static void compare_neighbours(MwArena *scratch, const MwCore *core, const MwRowChanges *changes,
+                               int *fate)
 {
-    int rows = core->row_count, kept = 0;
-    bool before = false; /* whether the row before is kept */
-    for (int row = 0; row < rows; row++) {
-        const __int128 *limit = core->limit;
-        if (limit[row] < 0)
-            core->infeasible = true;
-        bool needed = sums->in[row] > limit[row];
-        if (row + 1 < rows && sums->falls[row] <= limit[row] - limit[row + 1])
-            needed = false;
-        if (before && needed && sums->rises[row] <= limit[row] - limit[row - 1])
-            needed = false;
-        if (needed)
-            keep[kept++] = row;
-        before = needed;
+    Comparison with = {.scratch = scratch, .core = core};
+    with.stack = MW_NEW(scratch, int, core->row_count);
+    with.below = MW_NEW(scratch, int, core->row_count);
+    with.place = MW_NEW(scratch, int, core->node_count);
+    for (int i = 0; i < core->node_count; i++)
+        with.place[i] = -1;
+    for (int row = 0; row < core->row_count; row++) {
+        for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
+            append_change(&with, &changes->at[i]);
+        if (fate[row] == MW_ROW_NEEDED)
+            compare_row(&with, row, fate);
     }
-    return kept;
+}
+
+/* Rows with room for the greatest usage of every node. */
+static void find_fitting(const MwCore *core, const MwRowChanges *changes, int *fate)
+{
+    __int128 most = 0;
+    for (int row = 0; row < core->row_count; row++) {
+        for (int i = changes->first[row]; i < changes->first[row + 1]; i++) {
+            const MwRowChange *change = &changes->at[i];
+            most += mw_usage_excess(change->after, NULL) - mw_usage_excess(change->before, NULL);
+        }
+        if (most <= core->limit[row])
+            fate[row] = MW_ROW_FITS;
+    }
 }
 
 /* new_index[row]: how many rows before `row` are kept. */
@@ -99,36 +160,66 @@ static void renumber_terms(MwCore *core, int node, const int *new_index)
     at->terms.count = kept;
 }
 
-static void keep_rows(MwArena *scratch, MwCore *core, const int *keep, int kept)
+/* Along the chain to the row that is needed. */
+static void move_price(MwCore *core, const int *fate, int row)
 {
-    int *new_index = MW_NEW(scratch, int, core->row_count + 1);
-    for (int row = 0, next = 0; row < core->row_count; row++) {
-        next += next < kept && keep[next] < row;
-        new_index[row] = next;
+    int to = core->price[row] > 0 ? row : MW_ROW_FITS;
+    while (to >= 0 && fate[to] != MW_ROW_NEEDED)
+        to = fate[to];
+    if (to >= 0)
+        core->price[to] += core->price[row];
+}
+
+static void drop_rows(MwArena *scratch, MwCore *core, const int *fate)
+{
+    int *new_index = MW_NEW(scratch, int, core->row_count + 1), kept = 0;
+    for (int row = 0; row < core->row_count; row++) {
+        new_index[row] = kept;
+        kept += fate[row] == MW_ROW_NEEDED;
+        if (fate[row] != MW_ROW_NEEDED)
+            move_price(core, fate, row);
     }
     new_index[core->row_count] = kept;
+    if (kept == core->row_count)
+        return;
     for (int i = 0; i < core->node_count; i++)
         renumber_terms(core, i, new_index);
-    for (int i = 0; i < kept; i++) {
-        core->limit[i] = core->limit[keep[i]];
-        core->time[i] = core->time[keep[i]];
-        core->price[i] = core->price[keep[i]];
+    for (int row = 0; row < core->row_count; row++) {
+        if (fate[row] != MW_ROW_NEEDED)
+            continue;
+        core->limit[new_index[row]] = core->limit[row];
+        core->time[new_index[row]] = core->time[row];
+        core->price[new_index[row]] = core->price[row];
     }
     core->row_count = kept;
 }
 
+/* The terms in one form, and what is known of the rows: nothing. */
+static MwRowChanges look_at_rows(MwArena *scratch, MwCore *core, int *fate)
+{
+    for (int i = 0; i < core->node_count; i++)
+        mw_reduce_terms(core, i);
+    for (int row = 0; row < core->row_count; row++)
+        fate[row] = MW_ROW_NEEDED;
+    return mw_row_changes(scratch, core);
+}
+
 void mw_reduce_rows(MwCore *core)
 {
+    for (int row = 0; row < core->row_count; row++)
+        if (core->limit[row] < 0)
+            core->infeasible = true;
+    if (core->infeasible || core->row_count == 0)
+        return;
     MwArena *scratch = mw_arena_new();
-    int *keep = MW_NEW(scratch, int, core->row_count);
-    for (int before = -1; core->row_count != before && !core->infeasible;) {
-        before = core->row_count;
-        for (int i = 0; i < core->node_count; i++)
-            mw_reduce_terms(core, i);
-        Sums sums = sum_changes(scratch, core);
-        int kept = needed_rows(core, &sums, keep);
-        if (kept < core->row_count)
-            keep_rows(scratch, core, keep, kept);
-    }
+    int *fate = MW_NEW(scratch, int, core->row_count);
+    MwRowChanges changes = look_at_rows(scratch, core, fate);
+    find_fitting(core, &changes, fate);
+    compare_neighbours(scratch, core, &changes, fate);
+    drop_rows(scratch, core, fate);
+    /* Few are left, and comparing with all others is dearer. */
+    changes = look_at_rows(scratch, core, fate);
+    mw_rows_compare_apart(scratch, core, &changes, fate);
+    drop_rows(scratch, core, fate);
     mw_arena_free(&scratch);
 }
