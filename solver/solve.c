@@ -130,16 +130,19 @@ static void finish_by_ilp(MwSearch *search, MwCore *core)
         mw_search_raise_bound(search, core, answer.bound);
 }
 
-/* If `thorough` is false, only what is quickly done. */
-static void solve_unlimited(MwSearch *search, bool thorough)
+/* What is quickly done without rows. True if that settled it, as far as quick work is to. */
+static bool begin_unlimited(MwSearch *search, MwCore *core)
 {
-    MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
     reduce(search, core, &SHRINKING);
     if (tighten_all(search, core, QUICK))
-        return;
-    if (search->options->quick && (tighten_all(search, core, LONG) || search->solution->choice))
-        return;
-    if (eliminate_all(search, core, 1 << 24) || !thorough)
+        return true;
+    return search->options->quick && (tighten_all(search, core, LONG) || search->solution->choice);
+}
+
+static void solve_unlimited(MwSearch *search)
+{
+    MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
+    if (begin_unlimited(search, core) || eliminate_all(search, core, 1 << 24))
         return;
     if (!tighten_all(search, core, LONG) && !eliminate_all(search, core, 1 << 26))
         finish_by_ilp(search, core);
@@ -158,7 +161,14 @@ static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSoluti
     return other;
 }
 
-/* The same problem without its limit: a bound, and an answer if it happens to keep the limit. */
+static bool keeps_limit(const MwProblem *problem, const int *choice)
+{
+    int64_t time;
+    return choice && mw_problem_peak(problem, choice, &time) <= problem->usage_limit;
+}
+
+/* The same problem without its limit: a bound, and an answer if it happens to keep the limit. Where
+ * a good choice does not, the best one will hardly, and is not worth much work. */
 static void solve_relaxed(MwSearch *search)
 {
     MwProblem unlimited = *search->problem;
@@ -166,7 +176,9 @@ static void solve_relaxed(MwSearch *search)
     MwSolution relaxed = {0};
     MwSolveOptions options;
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
-    solve_unlimited(&relaxing, false);
+    MwCore *core = mw_core_build(search->scratch, search->tables, &unlimited, false);
+    if (!begin_unlimited(&relaxing, core) && keeps_limit(search->problem, relaxed.choice))
+        eliminate_all(&relaxing, core, 1 << 24);
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
@@ -184,7 +196,7 @@ static void solve_limited(MwSearch *search)
 static void solve(MwSearch *search)
 {
     if (search->problem->usage_limit == MW_USAGE_UNLIMITED) {
-        solve_unlimited(search, true);
+        solve_unlimited(search);
         return;
     }
     solve_relaxed(search);
