@@ -94,6 +94,9 @@ MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes);
  * problem's scale. And the least cost in the core's scale that proves at least `cost`. */
 MwCost mw_core_unscaled_bound(const MwCore *core, MwCost bound);
 MwCost mw_core_cutoff(const MwCore *core, MwCost cost);
+/* The same for a choice of the core, in its scale: what costs less than this costs less by a unit of
+ * the problem's at least. */
+MwCost mw_core_below(const MwCore *core, MwCost cost);
 
 int mw_core_strategies(const MwCore *core, int node);
 /* Where `node` stands in the factor's scope. */

@@ -55,6 +55,11 @@ MwCost mw_core_cutoff(const MwCore *core, MwCost cost)
     return core->scale >= 0 ? scale_up(cost - 1, core->scale) + 1 : divide_up(cost, -core->scale);
 }
 
+MwCost mw_core_below(const MwCore *core, MwCost cost)
+{
+    return core->scale > 0 ? cost - scale_up(1, core->scale) + 1 : cost;
+}
+
 bool mw_core_fits(const MwCore *core, const int *choice)
 {
     bool fits = true;

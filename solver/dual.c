@@ -294,3 +294,18 @@ double mw_dual_bound(const MwDual *dual)
         bound -= dual->price[row] * (double)core->limit[row];
     return bound;
 }
+
+void mw_dual_surplus(const MwDual *dual, int index, double *surplus)
+{
+    const MwDualNode *node = &dual->nodes[index];
+    memcpy(surplus, node->cost, sizeof *surplus * (size_t)node->strategies);
+    for (int i = 0; i < node->link_count; i++) {
+        MwDualLink *link = &node->links[i];
+        find_margin(link);
+        for (int s = 0; s < node->strategies; s++)
+            surplus[s] += link->margin[link->classes[s]];
+    }
+    double least = least_of(surplus, node->strategies);
+    for (int s = 0; s < node->strategies; s++)
+        surplus[s] -= least;
+}

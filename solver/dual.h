@@ -74,9 +74,15 @@ void mw_dual_load(MwDual *dual, const MwDualState *state);
 /* In floating point; certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
+/* How much more each strategy of nodes[index] costs than its best one, by its own cost and the least
+ * entries that go with it. */
+void mw_dual_surplus(const MwDual *dual, int index, double *surplus);
+
 /* price.c: usage[row] of the labels less the limit. */
 void mw_dual_excess(const MwDual *dual, double *excess);
 void mw_dual_set_prices(MwDual *dual, const double *price);
+/* What the usage of each strategy of nodes[index] is priced at. */
+void mw_dual_priced_usage(const MwDual *dual, int index, double *priced);
 
 /* decode.c: reads a choice (core->node_count entries) that keeps the rows if it can; the caller
  * checks. */

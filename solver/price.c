@@ -39,6 +39,22 @@ void mw_dual_set_prices(MwDual *dual, const double *price)
     mw_arena_free(&scratch);
 }
 
+void mw_dual_priced_usage(const MwDual *dual, int index, double *priced)
+{
+    const MwDualNode *node = &dual->nodes[index];
+    const MwCoreNode *of = &dual->core->nodes[node->node];
+    for (int s = 0; s < node->strategies; s++)
+        priced[s] = 0;
+    for (int k = 0; k < of->terms.count; k++) {
+        const MwCoreTerm *term = &of->terms.at[k];
+        double price = 0;
+        for (int row = term->first; row <= term->last; row++)
+            price += dual->price[row];
+        for (int s = 0; s < node->strategies && price > 0; s++)
+            priced[s] += price * (double)term->usage->at[s];
+    }
+}
+
 void mw_dual_excess(const MwDual *dual, double *excess)
 {
     const MwCore *core = dual->core;

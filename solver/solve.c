@@ -3,12 +3,12 @@
  *
  * Reduce to a core that is no larger for it; raise its bound, find choices, take away what cannot
  * be in a better choice, and reduce again, as long as that shrinks the core; eliminate what is
- * left, or give it to GLPK. Without the memory limit first, where elimination is not held up by
+ * left, or search it by branch and bound, or give it to GLPK. Without the memory limit first, where elimination is not held up by
  * usage and repeated layers cost nothing: that gives a bound, and often already the answer. If it
  * does not fit, the same with the limit. */
 #include "solver/solve.h"
 
-#include "solver/ascent.h"
+#include "solver/branch.h"
 #include "solver/dive.h"
 #include "solver/ilp.h"
 #include "solver/reduce.h"
@@ -105,29 +105,84 @@ static bool settled(MwSearch *search, const MwCore *core)
     return true;
 }
 
-/* Tightens as long as that takes away strategies. True if that settled it. */
+/* Tightens as long as that takes away strategies, or finds better choices to do so with. True if
+ * that settled it. */
 static bool tighten_all(MwSearch *search, MwCore *core, int iterations)
 {
-    int64_t before = INT64_MAX, left = mw_core_strategies_left(core);
-    for (; left < before / 10 * 9 && !settled(search, core) && !mw_stopped(&search->stop);
-         left = mw_core_strategies_left(core)) {
-        before = left;
+    bool goes_on = true;
+    while (goes_on && !settled(search, core) && !mw_stopped(&search->stop)) {
+        const int *choice = search->solution->choice;
+        int64_t before = mw_core_strategies_left(core);
         tighten(search, core, iterations);
+        goes_on =
+            mw_core_strategies_left(core) < before / 10 * 9 || search->solution->choice != choice;
     }
     return settled(search, core);
 }
 
-static void finish_by_ilp(MwSearch *search, MwCore *core)
+/* Where the branching tells what it finds. */
+typedef struct {
+    MwSearch *search;
+    const MwCore *core;
+    MwCost cost; /* of the best choice it has told of */
+} Branching;
+
+static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *best)
 {
-    if (search->options->quick || mw_stopped(&search->stop) || !mw_ilp_manageable(core))
+    Branching *branching = context;
+    if (best->choice && best->cost < branching->cost)
+        mw_search_offer_of_core(branching->search, branching->core, best->choice);
+    branching->cost = best->cost;
+    mw_search_raise_bound(branching->search, branching->core, bound);
+    return !mw_search_done(branching->search);
+}
+
+/* Proves the best choice of what is left of the core, if that is not too much. */
+static void branch(MwSearch *search, const MwCore *core)
+{
+    int nodes = mw_branch_manageable(core);
+    if (nodes == 0)
         return;
-    MwIlpAnswer answer = mw_ilp_solve(core->arena, core, &search->stop);
+    MwArena *scratch = mw_arena_new();
+    MwCoreBest best = {.cost = MW_CORE_NONE};
+    if (search->solution->choice)
+        best.cost = mw_core_cutoff(core, search->solution->cost);
+    Branching branching = {search, core, best.cost};
+    const MwBranchLimits limits = {.nodes = nodes,
+                                   .threads = (int)mw_max(1, search->options->threads),
+                                   .stop = search->stop,
+                                   .report = hear_of_branching,
+                                   .context = &branching};
+    MwBranchAnswer answer = mw_branch(scratch, core, &best, &limits);
+    if (answer.complete && !search->solution->choice)
+        mw_search_exhaust(search);
+    mw_search_log(search, core, "branch");
+    mw_arena_free(&scratch);
+}
+
+static void finish_by_ilp(MwSearch *search, const MwCore *core)
+{
+    if (!mw_ilp_manageable(core))
+        return;
+    MwArena *scratch = mw_arena_new();
+    MwIlpAnswer answer = mw_ilp_solve(scratch, core, &search->stop);
     if (answer.choice)
         mw_search_offer_of_core(search, core, answer.choice);
     if (answer.proven && !answer.choice)
         mw_search_exhaust(search);
     else
         mw_search_raise_bound(search, core, answer.bound);
+    mw_search_log(search, core, "ilp");
+    mw_arena_free(&scratch);
+}
+
+static void finish_by_search(MwSearch *search, const MwCore *core)
+{
+    if (search->options->quick)
+        return;
+    branch(search, core);
+    if (!mw_search_done(search) && !mw_stopped(&search->stop))
+        finish_by_ilp(search, core);
 }
 
 /* What is quickly done without rows. True if that settled it, as far as quick work is to. */
@@ -145,7 +200,7 @@ static void solve_unlimited(MwSearch *search)
     if (begin_unlimited(search, core) || eliminate_all(search, core, 1 << 24))
         return;
     if (!tighten_all(search, core, LONG) && !eliminate_all(search, core, 1 << 26))
-        finish_by_ilp(search, core);
+        finish_by_search(search, core);
 }
 
 /* Solves another problem on the way, of which nobody is told; `options` is where its own are put. */
@@ -190,7 +245,7 @@ static void solve_limited(MwSearch *search)
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, true);
     reduce(search, core, &SHRINKING);
     if (!tighten_all(search, core, LONG))
-        finish_by_ilp(search, core);
+        finish_by_search(search, core);
 }
 
 static void solve(MwSearch *search)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where to divide a core in two. */
+#ifndef MW_SOLVER_SPLIT_H
+#define MW_SOLVER_SPLIT_H
+
+#include "solver/dual.h"
+#include "solver/stop.h"
+
+typedef struct {
+    int node;
+    const MwTable *part[2]; /* its strategies divided, each ascending; what promises more first */
+    MwCost bound[2];        /* no choice of a part costs less */
+} MwSplit;
+
+/* Chooses a split of the reduced core, of which only what costs less than `cutoff` is of interest.
+ * At least one node must be left. */
+MwSplit mw_split_choose(MwArena *arena, const MwCore *core, MwCost cutoff, const MwStop *stop);
+
+#endif

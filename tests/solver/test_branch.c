@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Branch and bound on random cores, against enumeration. */
+#include "solver/branch.h"
+#include "solver/reduce.h"
+#include "tests/solver/random_problem.h"
+#include "tests/unit/support.h"
+
+static const struct {
+    RandomKind kind;
+    bool thrifty; /* costs are changed so that thrift has its price */
+    int count;
+} groups[] = {
+    {{11, 10, 4, 2, 8, true}, true, 300},    {{9, 0, 5, 2, 50, true}, true, 300},
+    {{7, 12, 5, 10, 50, true}, false, 500},  {{6, 25, 4, 30, 8, true}, false, 300},
+    {{7, 12, 5, 10, 50, false}, false, 300}, {{10, 45, 5, 3, 40, false}, false, 100},
+};
+
+enum { ALL_NODES = 100000 };
+
+/* In thrifty groups a strategy costs the less the more it uses, and the limit leaves room for about
+ * half of what could be used: no prices make the bound tight. */
+static const MwProblem *draw_problem(MwArena *arena, int group, int seed)
+{
+    MwProblem *problem = random_problem(arena, &groups[group].kind, (uint64_t)seed);
+    uint64_t state = (uint64_t)seed;
+    for (int i = 0; i < problem->node_count && groups[group].thrifty; i++) {
+        MwProblemNode *node = &problem->nodes[i];
+        int64_t *cost = MW_NEW(arena, int64_t, node->strategy_count);
+        for (int s = 0; node->usage && s < node->strategy_count; s++)
+            cost[s] = 3 * (20 - node->usage[s]) + draw(&state, 4);
+        node->cost = cost;
+        node->begin = draw(&state, 2);
+        node->end = 4 - draw(&state, 2);
+    }
+    if (groups[group].thrifty)
+        problem->usage_limit = 7 * problem->node_count + draw(&state, 10);
+    return problem;
+}
+
+static MwCore *build(MwArena *arena, const MwProblem *problem)
+{
+    return mw_core_build(arena, mw_tables_new(arena), problem, true);
+}
+
+static MwCoreBest best_below(MwCost cost)
+{
+    return (MwCoreBest){.cost = cost};
+}
+
+/* The choice is one of the core, and costs what is said. */
+static void check_choice(const MwCore *core, const MwProblem *problem, const MwCoreBest *best)
+{
+    MwArena *arena = mw_arena_new();
+    int *choice = mw_arena_dup(arena, best->choice, sizeof *choice * (size_t)core->node_count);
+    int64_t time;
+    ck_assert(mw_core_cost(core, choice) == best->cost);
+    mw_core_restore(core, choice);
+    ck_assert(mw_problem_allows(problem, choice));
+    ck_assert(mw_problem_peak(problem, choice, &time) <= problem->usage_limit);
+    ck_assert(mw_problem_cost(problem, choice) << core->scale == best->cost);
+    mw_arena_free(&arena);
+}
+
+/* From nothing known; reduced before, or not. Gives how many nodes the tree had. */
+static int find_best(const MwProblem *problem, Enumerated expected, bool reduced)
+{
+    MwArena *arena = mw_arena_new();
+    MwCore *core = build(arena, problem);
+    if (reduced)
+        mw_reduce(core, &(MwReduceLimits){.arity = 2, .entries = 1000, .total = INT64_MAX});
+    MwCoreBest best = best_below(MW_CORE_NONE);
+    const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = 1};
+    MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
+    ck_assert(answer.complete);
+    ck_assert(!best.choice == !expected.possible);
+    if (expected.possible) {
+        check_choice(core, problem, &best);
+        ck_assert(best.cost == expected.cost << core->scale);
+        ck_assert(mw_core_unscaled_bound(core, answer.bound) == expected.cost);
+    }
+    mw_arena_free(&arena);
+    return answer.nodes;
+}
+
+START_TEST(finds_and_proves_the_best)
+{
+    int divided = 0;
+    for (int seed = 0; seed < groups[_i].count; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = draw_problem(arena, _i, seed);
+        divided += find_best(problem, enumerate(problem), seed % 2) > 1;
+        mw_arena_free(&arena);
+    }
+    ck_assert(!groups[_i].thrifty || divided > groups[_i].count / 10);
+}
+END_TEST
+
+/* A cutoff at the least cost leaves nothing; one just above leaves that. */
+START_TEST(looks_below_the_cutoff_only)
+{
+    const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = 1};
+    for (int seed = 0; seed < groups[_i].count / 2; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = draw_problem(arena, _i, seed);
+        Enumerated expected = enumerate(problem);
+        if (expected.possible) {
+            MwCore *core = build(arena, problem);
+            MwCoreBest at = best_below(mw_core_cutoff(core, expected.cost));
+            MwCoreBest above = best_below(mw_core_cutoff(core, expected.cost + 1));
+            MwBranchAnswer answer = mw_branch(arena, core, &at, &limits);
+            ck_assert(answer.complete && !at.choice);
+            ck_assert(mw_core_unscaled_bound(core, answer.bound) == expected.cost);
+            answer = mw_branch(arena, core, &above, &limits);
+            ck_assert(answer.complete && above.choice);
+            check_choice(core, problem, &above);
+            ck_assert(above.cost == expected.cost << core->scale);
+        }
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* What a search that was cut short says is true, and says no less with each node. */
+START_TEST(a_part_of_the_tree_gives_a_bound)
+{
+    int unfinished = 0;
+    for (int seed = 0; seed < groups[_i].count / 3; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = draw_problem(arena, _i, seed);
+        Enumerated expected = enumerate(problem);
+        MwCore *core = build(arena, problem);
+        MwCost before = -MW_CORE_NONE;
+        for (int nodes = 0; nodes < 4; nodes++) {
+            MwCoreBest best = best_below(MW_CORE_NONE);
+            const MwBranchLimits limits = {.nodes = nodes, .threads = 1};
+            MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
+            ck_assert_int_le(answer.nodes, nodes);
+            MwCost bound = mw_core_unscaled_bound(core, answer.bound);
+            ck_assert(bound >= before);
+            before = bound;
+            unfinished += nodes > 0 && !answer.complete;
+            ck_assert(!answer.complete || !best.choice == !expected.possible);
+            if (expected.possible)
+                ck_assert(bound <= expected.cost);
+            if (best.choice)
+                check_choice(core, problem, &best);
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert(!groups[_i].thrifty || unfinished > 0);
+}
+END_TEST
+
+/* On several threads: the same each time, and as good. */
+START_TEST(threads_do_not_change_what_is_found)
+{
+    for (int seed = 0; seed < groups[_i].count / 4; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = draw_problem(arena, _i, seed);
+        MwCore *core = build(arena, problem);
+        MwCoreBest best[3];
+        MwBranchAnswer answer[3];
+        for (int run = 0; run < 3; run++) {
+            const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = run < 2 ? 2 : 1};
+            best[run] = best_below(MW_CORE_NONE);
+            answer[run] = mw_branch(arena, core, &best[run], &limits);
+        }
+        ck_assert_int_eq(answer[0].nodes, answer[1].nodes);
+        ck_assert(answer[0].bound == answer[1].bound && answer[0].bound == answer[2].bound);
+        ck_assert(best[0].cost == best[2].cost);
+        if (best[0].choice)
+            ck_assert_mem_eq(best[0].choice, best[1].choice,
+                             sizeof *best[0].choice * (size_t)core->node_count);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+static bool enough(void *context, MwCost bound, const MwCoreBest *best)
+{
+    (void)bound, (void)best;
+    ++*(int *)context;
+    return false;
+}
+
+START_TEST(ends_when_asked_to)
+{
+    int reports = 0;
+    for (int seed = 0; seed < 50; seed++) {
+        MwArena *arena = mw_arena_new();
+        MwCore *core = build(arena, draw_problem(arena, 0, seed));
+        MwCoreBest best = best_below(MW_CORE_NONE);
+        const MwBranchLimits limits = {
+            .nodes = ALL_NODES, .threads = 1, .report = enough, .context = &reports};
+        ck_assert_int_le(mw_branch(arena, core, &best, &limits).nodes, 1);
+        volatile sig_atomic_t interrupt = 1;
+        const MwBranchLimits none = {
+            .nodes = ALL_NODES, .threads = 1, .stop = {.interrupt = &interrupt}};
+        best = best_below(MW_CORE_NONE);
+        ck_assert_int_eq(mw_branch(arena, core, &best, &none).nodes, 0);
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_eq(reports, 50);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solver_branch");
+    TCase *tests = tcase_create("branch");
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, finds_and_proves_the_best, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, looks_below_the_cutoff_only, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, a_part_of_the_tree_gives_a_bound, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, threads_do_not_change_what_is_found, 0, MW_COUNT(groups));
+    tcase_add_test(tests, ends_when_asked_to);
+    return run_suite(suite);
+}
