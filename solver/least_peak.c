@@ -1,74 +1,162 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For problems that do not fit: how much memory any choice needs at the fullest time. */
+/* The least possible peak, from below and from above.
+ *
+ * Costs do not matter, so most of a problem is gone at once (bare.c). From below comes what some
+ * times together need (peak_bound.c). From above come choices: those met on that way, and one that
+ * keeps what is proven so far as a limit, if there is one: that is the usual end. Otherwise the gap
+ * is closed by solving for the peak as if it were a cost (peak_levels.c), again and again with
+ * finer levels and less between. */
 #include "solver/least_peak.h"
 
-static bool lives(const MwProblemNode *node, int64_t time)
+#include "solver/bare.h"
+#include "solver/peak_bound.h"
+#include "solver/peak_levels.h"
+#include "solver/solve.h"
+#include "solver/stop.h"
+
+#include <math.h>
+
+enum { ROUNDS = 16 };
+
+typedef struct {
+    MwArena *arena; /* the answer's */
+    MwArena *scratch;
+    MwProblem *bare;
+    int64_t limit;          /* as far as it is asked for; MW_USAGE_UNLIMITED: to the end */
+    MwSolveOptions options; /* of what is solved on the way */
+    MwStop stop;
+    double gap;
+    MwLeastPeak *found;
+} Seek;
+
+/* Leaves what is solved on the way the time that is left. */
+static bool stopped(Seek *seek)
 {
-    return node->usage && node->begin <= time && time < node->end;
+    if (seek->stop.deadline_s > 0)
+        seek->options.time_limit_s = fmax(1e-3, mw_stop_left_s(&seek->stop));
+    return mw_stopped(&seek->stop);
 }
 
-/* The allowed strategy that uses least; 0 if none is allowed. */
-static int leanest(const MwProblemNode *node)
+static bool settled(Seek *seek)
 {
-    int best = -1;
-    for (int s = 0; s < node->strategy_count; s++)
-        if (node->cost[s] < MW_COST_INFINITE &&
-            (best < 0 || (node->usage && node->usage[s] < node->usage[best])))
-            best = s;
-    return best < 0 ? 0 : best;
+    const MwLeastPeak *found = seek->found;
+    double gap = (double)found->peak - (double)found->lower_bound;
+    return stopped(seek) || found->status == MW_SOLVED_INFEASIBLE ||
+           (found->choice && gap <= seek->gap * (double)found->peak) ||
+           (seek->limit != MW_USAGE_UNLIMITED &&
+            (found->lower_bound > seek->limit || (found->choice && found->peak <= seek->limit)));
 }
 
-int64_t mw_fullest_time(const MwProblem *problem, __int128 *usage)
+static void meet(Seek *seek, const int *choice)
+{
+    MwLeastPeak *found = seek->found;
+    if (!choice || !mw_problem_allows(seek->bare, choice))
+        return;
+    int64_t time, peak = mw_problem_peak(seek->bare, choice, &time);
+    if (found->choice && peak >= found->peak)
+        return;
+    found->choice =
+        mw_arena_dup(seek->arena, choice, sizeof *choice * (size_t)seek->bare->node_count);
+    found->peak = peak;
+    found->time = time;
+}
+
+static void raise_bound(Seek *seek, MwCost bound)
+{
+    MwLeastPeak *found = seek->found;
+    if (found->choice && bound > found->peak)
+        bound = found->peak;
+    if (bound > found->lower_bound)
+        found->lower_bound = bound < INT64_MAX ? (int64_t)bound : INT64_MAX;
+}
+
+/* Looks for a choice within what is proven, or within the limit if that is all that is asked. */
+static void try_within(Seek *seek)
 {
     MwArena *scratch = mw_arena_new();
-    int *choice = MW_NEW(scratch, int, problem->node_count);
-    for (int i = 0; i < problem->node_count; i++)
-        choice[i] = leanest(&problem->nodes[i]);
-    int64_t time;
-    mw_problem_peak(problem, choice, &time);
-    *usage = 0;
-    for (int i = 0; i < problem->node_count; i++)
-        if (lives(&problem->nodes[i], time))
-            *usage += problem->nodes[i].usage[choice[i]];
+    MwProblem limited = *seek->bare;
+    limited.usage_limit =
+        seek->limit != MW_USAGE_UNLIMITED ? seek->limit : seek->found->lower_bound;
+    MwSolution solution = mw_solve_road(scratch, &limited, &seek->options);
+    meet(seek, solution.choice);
+    if (solution.status == MW_SOLVED_INFEASIBLE)
+        raise_bound(seek, (MwCost)limited.usage_limit + 1);
     mw_arena_free(&scratch);
-    return time;
 }
 
-static const int64_t *usage_costs(MwArena *arena, const MwProblemNode *node, int64_t time)
+/* Times and shares, as long as that leads on. */
+static void raise_by_times(Seek *seek)
 {
-    int64_t *cost = MW_NEW(arena, int64_t, node->strategy_count);
-    for (int s = 0; s < node->strategy_count; s++) {
-        int64_t usage = lives(node, time) ? node->usage[s] : 0;
-        cost[s] = node->cost[s] < MW_COST_INFINITE ? mw_min(usage, MW_COST_INFINITE - 1)
-                                                   : MW_COST_INFINITE;
+    MwPeakBound *bound = mw_peak_bound_new(seek->scratch, seek->bare, &seek->options);
+    bool first = true;
+    for (bool leads_on = true; leads_on && !settled(seek); first = false) {
+        int64_t peak;
+        leads_on = mw_peak_bound_step(bound);
+        meet(seek, mw_peak_bound_choice(bound, &peak));
+        raise_bound(seek, mw_peak_bound_best(bound).bound);
+        if (mw_peak_bound_impossible(bound))
+            seek->found->status = MW_SOLVED_INFEASIBLE;
+        else if (first && !settled(seek))
+            try_within(seek);
     }
-    return cost;
 }
 
-static const int64_t *only_forbidden(MwArena *arena, const int64_t *cost, int64_t count)
+/* One round of levels; false if it brought nothing. */
+static bool close_in(Seek *seek)
 {
-    int64_t *only = MW_NEW(arena, int64_t, count);
-    for (int64_t i = 0; i < count; i++)
-        only[i] = cost[i] < MW_COST_INFINITE ? 0 : MW_COST_INFINITE;
-    return only;
+    MwLeastPeak *found = seek->found, before = *found;
+    int64_t high = found->peak - 1;
+    if (seek->limit != MW_USAGE_UNLIMITED)
+        high = mw_min(high, seek->limit);
+    MwArena *scratch = mw_arena_new();
+    MwProblem *levels = mw_peak_levels(scratch, seek->bare, found->lower_bound, high);
+    if (levels) {
+        MwSolution solution = mw_solve_road(scratch, levels, &seek->options);
+        meet(seek, solution.choice);
+        raise_bound(seek, solution.status == MW_SOLVED_INFEASIBLE ? (MwCost)high + 1
+                                                                  : solution.lower_bound);
+    }
+    mw_arena_free(&scratch);
+    return found->peak < before.peak || found->lower_bound > before.lower_bound;
 }
 
-MwProblem *mw_usage_problem(MwArena *arena, const MwProblem *problem, int64_t time)
+static void seek_least(Seek *seek)
 {
-    MwProblem *usage = mw_arena_dup(arena, problem, sizeof *problem);
-    usage->usage_limit = MW_USAGE_UNLIMITED;
-    usage->nodes = MW_NEW(arena, MwProblemNode, problem->node_count);
-    usage->edges = MW_NEW(arena, MwProblemEdge, problem->edge_count);
-    for (int i = 0; i < problem->node_count; i++) {
-        usage->nodes[i] = problem->nodes[i];
-        usage->nodes[i].cost = usage_costs(arena, &problem->nodes[i], time);
+    MwLeastPeak *found = seek->found;
+    if (mw_bare_propagate(seek->scratch, seek->bare, NULL) >= 0) {
+        found->status = MW_SOLVED_INFEASIBLE;
+        return;
     }
-    for (int i = 0; i < problem->edge_count; i++) {
-        const MwProblemEdge *edge = &problem->edges[i];
-        int64_t count = (int64_t)problem->nodes[edge->a].strategy_count *
-                        problem->nodes[edge->b].strategy_count;
-        usage->edges[i] = *edge;
-        usage->edges[i].cost = only_forbidden(arena, edge->cost, count);
-    }
-    return usage;
+    raise_by_times(seek);
+    if (!found->choice && !settled(seek))
+        try_within(seek);
+    for (int i = 0; i < ROUNDS && found->choice && !settled(seek); i++)
+        if (!close_in(seek))
+            break;
+}
+
+MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t limit,
+                              const MwSolveOptions *options)
+{
+    static const MwSolveOptions none = {0};
+    MwLeastPeak found = {.status = MW_SOLVED_UNKNOWN};
+    Seek seek = {.arena = arena, .scratch = mw_arena_new(), .limit = limit, .found = &found};
+    seek.options = options ? *options : none;
+    seek.options.report = NULL;
+    seek.gap = seek.options.gap;
+    seek.options.gap = 0;
+    seek.stop.interrupt = seek.options.interrupt;
+    if (seek.options.time_limit_s > 0)
+        seek.stop.deadline_s = mw_clock_s() + seek.options.time_limit_s;
+    seek.bare = mw_bare_problem(seek.scratch, problem);
+    seek_least(&seek);
+    if (found.choice)
+        found.status = found.peak == found.lower_bound ? MW_SOLVED_OPTIMAL : MW_SOLVED_FEASIBLE;
+    mw_arena_free(&seek.scratch);
+    return found;
+}
+
+MwLeastPeak mw_least_peak(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options)
+{
+    return mw_least_peak_for(arena, problem, MW_USAGE_UNLIMITED, options);
 }

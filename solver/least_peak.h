@@ -4,12 +4,8 @@
 
 #include "solver/solver.h"
 
-/* The time at which the least usages of all nodes together are greatest; the sum goes to `usage`.
- */
-int64_t mw_fullest_time(const MwProblem *problem, __int128 *usage);
-
-/* The problem, without a limit, whose costs are the usages of `problem` at `time`: its least cost
- * is the least that any allowed choice uses then. In `arena`. */
-MwProblem *mw_usage_problem(MwArena *arena, const MwProblem *problem, int64_t time);
+/* mw_least_peak, which ends as soon as a choice keeps `limit` or it is proven that none does. */
+MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t limit,
+                              const MwSolveOptions *options);
 
 #endif

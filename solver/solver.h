@@ -60,7 +60,7 @@ typedef enum {
     MW_INFEASIBLE_NODES,  /* `nodes` have no allowed combination, whatever the limit */
     MW_INFEASIBLE_TIME,   /* at the one time every allowed choice uses more than the limit */
     MW_INFEASIBLE_TIMES,  /* at the times, in the shares given, every allowed choice uses more than
-                             the limit on average; at none of them alone */
+                             the limit on average; none of them alone shows it */
     MW_INFEASIBLE_SEARCH, /* nothing so short: a search over what was left found no legal answer.
                              Times and nodes are those that come closest to a proof */
 } MwInfeasibleReason;
