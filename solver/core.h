@@ -77,7 +77,8 @@ struct MwCore {
     MwIndexList changed_factors; /* cost changed */
 };
 
-/* The whole problem, unreduced. Without `limited` there are no memory rows. */
+/* The whole problem: its edges separated (separate.h), otherwise unreduced. Without `limited` there
+ * are no memory rows. */
 MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem, bool limited);
 /* A copy to be reduced further on its own. `core` may be, too, but must live as long. */
 MwCore *mw_core_copy(MwArena *arena, const MwCore *core);

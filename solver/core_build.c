@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Problem to core: interns the costs, scales them if they are huge, and finds the memory rows.
+/* Problem to core: scales the costs, separates those of edges, and finds the memory rows.
+ *
+ * The matrices of edges are most of a problem and mostly equal, and separable for a large part. Each
+ * is looked at once, and only what separation leaves of it is kept.
  *
  * A memory row stands for a maximal set of nodes that are live together. Usage only falls where an
  * interval ends, so a greatest usage is met at the last begin before an end; all other times are
  * dominated (the maximal cliques of an interval graph: Golumbic, Algorithmic Graph Theory and
  * Perfect Graphs, 1980, chapter 8). */
-#include "base/hash.h"
 #include "solver/core.h"
+#include "solver/separate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +24,49 @@ static int64_t greatest_finite(const int64_t *cost, int64_t count)
     return greatest;
 }
 
-static int64_t edge_entries(const MwProblem *problem, const MwProblemEdge *edge)
+/* The costs of one or more edges, whose `from` has the lower index of the two nodes. */
+typedef struct {
+    int rows, columns;
+    bool flipped; /* given as [columns][rows] */
+    const int64_t *cost;
+    int64_t greatest; /* finite */
+    const MwSeparation *parts;
+} Matrix;
+
+typedef struct {
+    MwCore *core;
+    const MwProblem *problem;
+    MwTables *seen;  /* matrices by what they are made from */
+    Matrix **matrix; /* [edge] */
+} Build;
+
+static Matrix *find_matrix(const Build *build, const MwProblemEdge *edge)
 {
-    return (int64_t)problem->nodes[edge->a].strategy_count * problem->nodes[edge->b].strategy_count;
+    bool flipped = edge->a > edge->b;
+    int rows = build->problem->nodes[flipped ? edge->b : edge->a].strategy_count;
+    int columns = build->problem->nodes[flipped ? edge->a : edge->b].strategy_count;
+    uint64_t place = (uintptr_t)edge->cost;
+    int key[] = {(int)(place >> 32), (int)(uint32_t)place, rows, columns, flipped};
+    Matrix *matrix = mw_tables_recall(build->seen, key, MW_COUNT(key));
+    if (matrix)
+        return matrix;
+    matrix = MW_NEW(mw_tables_arena(build->seen), Matrix, 1);
+    int64_t greatest = greatest_finite(edge->cost, (int64_t)rows * columns);
+    *matrix = (Matrix){rows, columns, flipped, edge->cost, greatest, NULL};
+    mw_tables_remember(build->seen, key, MW_COUNT(key), matrix);
+    return matrix;
 }
 
 /* The greatest power of two, within reason, that keeps all finite costs together well below
  * MW_FORBIDDEN. Above zero it leaves room for fractions in bounds. */
-static int best_scale(const MwProblem *problem)
+static int best_scale(const Build *build)
 {
+    const MwProblem *problem = build->problem;
     __int128 total = 0;
     for (int i = 0; i < problem->node_count; i++)
         total += greatest_finite(problem->nodes[i].cost, problem->nodes[i].strategy_count);
     for (int i = 0; i < problem->edge_count; i++)
-        total += greatest_finite(problem->edges[i].cost, edge_entries(problem, &problem->edges[i]));
+        total += build->matrix[i]->greatest;
     int scale = 16;
     while ((scale >= 0 ? total << scale : total >> -scale) > MW_FORBIDDEN / 8)
         scale--;
@@ -43,16 +75,54 @@ static int best_scale(const MwProblem *problem)
 
 static int64_t scaled(int64_t cost, int scale)
 {
+    if (cost >= MW_COST_INFINITE)
+        return MW_FORBIDDEN;
     return scale >= 0 ? cost << scale : cost >> -scale;
 }
 
-static const MwTable *scaled_table(MwCore *core, int arity, const int *dims, const int64_t *cost)
+static const MwSeparation *separate(const Build *build, const Matrix *matrix)
 {
-    int64_t count = arity == 1 ? dims[0] : (int64_t)dims[0] * dims[1];
-    int64_t *values = mw_tables_scratch(core->tables, count);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = cost[i] < MW_COST_INFINITE ? scaled(cost[i], core->scale) : MW_FORBIDDEN;
-    return mw_table_intern(core->tables, arity, dims, values);
+    int rows = matrix->rows, columns = matrix->columns, scale = build->core->scale;
+    int64_t *values = mw_tables_scratch(build->core->tables, (int64_t)rows * columns);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < columns; k++)
+            values[i * columns + k] =
+                scaled(matrix->cost[matrix->flipped ? k * rows + i : i * columns + k], scale);
+    return mw_separate(build->core->tables, 2, (int[]){rows, columns}, values);
+}
+
+static void add_node(const Build *build, int index)
+{
+    MwCore *core = build->core;
+    const MwProblemNode *node = &build->problem->nodes[index];
+    int64_t *values = mw_tables_scratch(core->tables, node->strategy_count);
+    for (int s = 0; s < node->strategy_count; s++)
+        values[s] = scaled(node->cost[s], core->scale);
+    core->nodes[index].cost = mw_table_intern(core->tables, 1, &node->strategy_count, values);
+    core->nodes[index].queued = true;
+    mw_vec_push(core->arena, &core->changed_nodes, index);
+}
+
+static void add_edge(const Build *build, int index)
+{
+    MwCore *core = build->core;
+    const MwProblemEdge *edge = &build->problem->edges[index];
+    Matrix *matrix = build->matrix[index];
+    if (!matrix->parts)
+        matrix->parts = separate(build, matrix);
+    const MwSeparation *parts = matrix->parts;
+    int scope[] = {(int)mw_min(edge->a, edge->b), (int)mw_max(edge->a, edge->b)};
+    int sizes[] = {matrix->rows, matrix->columns};
+    const MwTable *classes[2];
+    for (int i = 0; i < 2; i++) {
+        if (parts->margin[i])
+            mw_core_add_cost(core, scope[i], parts->margin[i]);
+        if (parts->rest)
+            classes[i] =
+                parts->merged[i] ? parts->merged[i] : mw_classes_identity(core->tables, sizes[i]);
+    }
+    if (parts->rest)
+        mw_core_add_factor(core, scope, classes, parts->rest);
 }
 
 typedef struct {
@@ -127,26 +197,17 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
     core->tables = tables;
     core->node_count = problem->node_count;
     core->nodes = MW_NEW(arena, MwCoreNode, problem->node_count);
-    core->scale = best_scale(problem);
-    for (int i = 0; i < problem->node_count; i++) {
-        const MwProblemNode *node = &problem->nodes[i];
-        core->nodes[i].cost = scaled_table(core, 1, &node->strategy_count, node->cost);
-        core->nodes[i].queued = true;
-        mw_vec_push(arena, &core->changed_nodes, i);
-    }
-    for (int i = 0; i < problem->edge_count; i++) {
-        const MwProblemEdge *edge = &problem->edges[i];
-        static const int reversed[] = {1, 0};
-        int dims[] = {problem->nodes[edge->a].strategy_count,
-                      problem->nodes[edge->b].strategy_count};
-        int scope[] = {(int)mw_min(edge->a, edge->b), (int)mw_max(edge->a, edge->b)};
-        const MwTable *cost = scaled_table(core, 2, dims, edge->cost);
-        if (edge->a > edge->b)
-            cost = mw_table_permute(tables, cost, reversed);
-        const MwTable *classes[] = {mw_classes_identity(tables, cost->dims[0]),
-                                    mw_classes_identity(tables, cost->dims[1])};
-        mw_core_add_factor(core, scope, classes, cost);
-    }
+    MwArena *scratch = mw_arena_new();
+    Build build = {core, problem, mw_tables_new(scratch),
+                   MW_NEW(scratch, Matrix *, problem->edge_count)};
+    for (int i = 0; i < problem->edge_count; i++)
+        build.matrix[i] = find_matrix(&build, &problem->edges[i]);
+    core->scale = best_scale(&build);
+    for (int i = 0; i < problem->node_count; i++)
+        add_node(&build, i);
+    for (int i = 0; i < problem->edge_count; i++)
+        add_edge(&build, i);
+    mw_arena_free(&scratch);
     if (limited && problem->usage_limit != MW_USAGE_UNLIMITED)
         build_rows(core, problem);
     return core;

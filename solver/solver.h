@@ -146,8 +146,9 @@ int64_t mw_problem_peak(const MwProblem *problem, const int *choice, int64_t *ti
 bool mw_problem_save(const MwProblem *problem, const char *path, MwDiags *diags);
 MwProblem *mw_problem_load(MwArena *arena, const char *path, MwDiags *diags);
 
-/* The problem as the integer linear program given to GLPK, before any reduction, in CPLEX LP form
- * (a path that ends in .mps gets free MPS). */
+/* The problem as the integer linear program given to GLPK: unreduced, except that what of an edge's
+ * costs depends on one node alone is that node's. In CPLEX LP form (a path that ends in .mps gets
+ * free MPS). */
 bool mw_problem_save_ilp(const MwProblem *problem, const char *path, MwDiags *diags);
 
 #endif
