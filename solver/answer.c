@@ -68,7 +68,7 @@ static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions
     relaxed.usage_limit = least.peak;
     if (stop->deadline_s > 0)
         timed.time_limit_s = fmax(1e-3, mw_stop_left_s(stop));
-    *solution = mw_solve_road(arena, &relaxed, &timed);
+    *solution = mw_solve_road(arena, &relaxed, &timed, true);
     MwCost cost = mw_problem_cost(problem, least.choice);
     if (!solution->choice || solution->cost > cost) {
         solution->choice = least.choice;
@@ -93,7 +93,7 @@ MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptio
         stop.deadline_s = start_s + options->time_limit_s;
     MwSolution solution = {.status = MW_SOLVED_INFEASIBLE};
     if (!is_beyond(problem))
-        solution = mw_solve_road(arena, problem, options);
+        solution = mw_solve_road(arena, problem, options, true);
     if (solution.status == MW_SOLVED_INFEASIBLE)
         explain(arena, problem, options, &solution);
     bool possible =

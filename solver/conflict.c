@@ -118,7 +118,7 @@ static bool conflicts(Conflict *conflict, int *count, int *nodes)
                 nodes[kept++] = nodes[i];
         *count = kept;
     } else {
-        MwSolution solution = mw_solve_road(scratch, part, conflict->options);
+        MwSolution solution = mw_solve_road(scratch, part, conflict->options, false);
         found = solution.status == MW_SOLVED_INFEASIBLE;
     }
     mw_arena_free(&scratch);

@@ -77,7 +77,7 @@ static void try_within(Seek *seek)
     MwProblem limited = *seek->bare;
     limited.usage_limit =
         seek->limit != MW_USAGE_UNLIMITED ? seek->limit : seek->found->lower_bound;
-    MwSolution solution = mw_solve_road(scratch, &limited, &seek->options);
+    MwSolution solution = mw_solve_road(scratch, &limited, &seek->options, false);
     meet(seek, solution.choice);
     if (solution.status == MW_SOLVED_INFEASIBLE)
         raise_bound(seek, (MwCost)limited.usage_limit + 1);
@@ -111,7 +111,7 @@ static bool close_in(Seek *seek)
     MwArena *scratch = mw_arena_new();
     MwProblem *levels = mw_peak_levels(scratch, seek->bare, found->lower_bound, high);
     if (levels) {
-        MwSolution solution = mw_solve_road(scratch, levels, &seek->options);
+        MwSolution solution = mw_solve_road(scratch, levels, &seek->options, false);
         meet(seek, solution.choice);
         raise_bound(seek, solution.status == MW_SOLVED_INFEASIBLE ? (MwCost)high + 1
                                                                   : solution.lower_bound);
@@ -130,7 +130,7 @@ static void seek_least(Seek *seek)
     raise_by_times(seek);
     if (!found->choice && !settled(seek))
         try_within(seek);
-    for (int i = 0; i < ROUNDS && found->choice && !settled(seek); i++)
+    for (int i = 0; i < ROUNDS && found->choice && !seek->options.quick && !settled(seek); i++)
         if (!close_in(seek))
             break;
 }

@@ -109,7 +109,7 @@ static MwPeakProof prove(const MwPeakBound *bound, int count, const MwInfeasible
     for (int i = 0; i < count; i++)
         shares += times[i].share;
     const MwProblem *usage = mw_bare_usage(scratch, bound->bare, count, times);
-    *solution = mw_solve_road(bound->arena, usage, bound->options);
+    *solution = mw_solve_road(bound->arena, usage, bound->options, false);
     proof.needed = solution->lower_bound;
     MwCost least = shares ? (proof.needed + shares - 1) / shares : 0;
     proof.bound = least < INT64_MAX ? (int64_t)least : INT64_MAX;

@@ -16,8 +16,9 @@ typedef struct {
     double start_s;
     MwStop stop;
     MwSolution *solution;
-    bool impossible; /* proven: there is no choice */
-    double pace;     /* of prices; see ascent.h */
+    bool looks_ahead; /* for any choice that keeps the limit; see solve.h */
+    bool impossible;  /* proven: there is no choice */
+    double pace;      /* of prices; see ascent.h */
 } MwSearch;
 
 /* Nothing more is wanted: the gap is closed, or small enough; or there is no choice. */

@@ -11,6 +11,8 @@
 #include "solver/branch.h"
 #include "solver/dive.h"
 #include "solver/ilp.h"
+#include "solver/least_peak.h"
+#include "solver/polish.h"
 #include "solver/reduce.h"
 #include "solver/search.h"
 
@@ -240,12 +242,43 @@ static void solve_relaxed(MwSearch *search)
         mw_search_offer(search, relaxed.choice);
 }
 
+/* Any choice that keeps the limit, or a proof that there is none; if `quick`, where that is soon
+ * found. The choice is improved on `core`, which has not been reduced (NULL: it is not). */
+static void look_ahead(MwSearch *search, const MwCore *core, bool quick)
+{
+    if (!search->looks_ahead || search->impossible || search->solution->choice)
+        return;
+    MwArena *scratch = mw_arena_new();
+    MwSolveOptions options = *search->options;
+    options.quick |= quick;
+    if (options.time_limit_s > 0)
+        options.time_limit_s = fmax(1e-3, mw_stop_left_s(&search->stop));
+    MwLeastPeak least =
+        mw_least_peak_for(scratch, search->problem, search->problem->usage_limit, &options);
+    if (least.choice && least.peak <= search->problem->usage_limit) {
+        if (core)
+            mw_polish(core, least.choice);
+        mw_search_offer(search, least.choice);
+    }
+    search->impossible =
+        least.status == MW_SOLVED_INFEASIBLE || least.lower_bound > search->problem->usage_limit;
+    if (core)
+        mw_search_log(search, core, "look ahead");
+    mw_arena_free(&scratch);
+}
+
 static void solve_limited(MwSearch *search)
 {
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, true);
+    mw_reduce_rows(core);
+    look_ahead(search, core, true);
+    if (mw_search_done(search))
+        return;
     reduce(search, core, &SHRINKING);
     if (!tighten_all(search, core, LONG))
         finish_by_search(search, core);
+    if (!search->options->quick && !mw_stopped(&search->stop))
+        look_ahead(search, NULL, false);
 }
 
 static void solve(MwSearch *search)
@@ -259,13 +292,15 @@ static void solve(MwSearch *search)
         solve_limited(search);
 }
 
-MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options)
+MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
+                         bool looks_ahead)
 {
     MwSolution solution = {0};
     MwSearch search = {.problem = problem,
                        .arena = arena,
                        .scratch = mw_arena_new(),
                        .options = options,
+                       .looks_ahead = looks_ahead,
                        .pace = 1,
                        .start_s = mw_clock_s(),
                        .solution = &solution};
