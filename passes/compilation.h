@@ -30,8 +30,8 @@ typedef struct {
     const char *const *pins; /* texts of `--pin`: "layers.*.mlp.w1=[R, S1]" */
     int pin_count;
     double solve_time_s;      /* limit of the intra-op solver for one mesh; 0: none */
-    const char *save_problem; /* path for the intra-op problem as JSON; NULL: not wanted */
-    const char *save_ilp;     /* path for it as an integer linear program; NULL: not wanted */
+    const char *save_problem; /* path for the intra-op problems as JSON; NULL: not wanted */
+    const char *save_ilp;     /* path for them as integer linear programs; NULL: not wanted */
 } MwCompileOptions;
 
 /* One stage of the pipeline: layers of the model that run one after another on one mesh. */

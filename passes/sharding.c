@@ -11,6 +11,7 @@
 #include "passes/pass.h"
 #include "passes/refuse.h"
 #include "passes/report.h"
+#include "passes/save_problem.h"
 #include "passes/sharding_fit.h"
 #include "passes/units.h"
 
@@ -53,10 +54,12 @@ static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
 
 typedef struct {
     const MwCompilation *compilation;
+    int stage;
     const MwGraph *graph;
     MwMeshShape mesh;
     const MwFlight *flight;
     int64_t memory_bytes;
+    const MwIntraProblem *problem; /* what was solved; NULL: that could not be put */
     /* Why it cannot be this mesh: */
     int64_t needed_bytes; /* more than the memory; 0: that is not the reason */
     MwDiags *diags;
@@ -97,6 +100,7 @@ static MwSharding *try_mesh(Attempt *attempt)
     MwIntraProblem *problem = mw_intra_problem(arena, &query, attempt->diags);
     if (!problem)
         return NULL;
+    attempt->problem = problem;
     MwSolveOptions options = {.time_limit_s = compilation->options.solve_time_s /
                                               compilation->staging.stage_count};
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
@@ -132,12 +136,6 @@ static void record_specs(MwGraph *graph, const MwSharding *sharding)
     }
 }
 
-static bool save_problem(const MwCompileOptions *options, const MwProblem *problem, MwDiags *diags)
-{
-    return (!options->save_problem || mw_problem_save(problem, options->save_problem, diags)) &&
-           (!options->save_ilp || mw_problem_save_ilp(problem, options->save_ilp, diags));
-}
-
 /* Says why it is no mesh: where all lack memory, of the one that lacks the least. */
 static void refuse_all(const Attempt *attempts, int count, MwDiags *diags)
 {
@@ -148,6 +146,8 @@ static void refuse_all(const Attempt *attempts, int count, MwDiags *diags)
     for (int i = 0; i < count; i++)
         if (!least->needed_bytes || &attempts[i] == least)
             mw_diags_append(diags, attempts[i].diags);
+    if (least->problem)
+        mw_save_problem(least->compilation, least->stage, &least->problem->problem, diags);
 }
 
 /* All stages of one mesh, as one of its logical shapes. */
@@ -165,6 +165,7 @@ static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshSha
     MwFlight *flight = MW_NEW(compilation->arena, MwFlight, 1);
     *flight = mw_staging_flight(staging, stage);
     return (Attempt){.compilation = compilation,
+                     .stage = stage,
                      .graph = compilation->stages[stage].graph,
                      .mesh = mesh,
                      .flight = flight,
@@ -188,13 +189,14 @@ static Shape try_shape(const MwCompilation *compilation, int mesh, int stages, M
     return out;
 }
 
-static bool keep_sharding(MwCompilation *compilation, MwStage *stage, MwSharding *sharding,
+static bool keep_sharding(MwCompilation *compilation, int index, MwSharding *sharding,
                           MwDiags *diags)
 {
+    MwStage *stage = &compilation->stages[index];
     stage->sharding = sharding;
     stage->report = mw_report(compilation->arena, sharding);
     record_specs(stage->graph, sharding);
-    return save_problem(&compilation->options, &sharding->problem->problem, diags);
+    return mw_save_problem(compilation, index, &sharding->problem->problem, diags);
 }
 
 /* The attempts that failed: one for each shape. */
@@ -224,8 +226,8 @@ static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
         refuse_shapes(compilation, shapes, meshes.count, stages, diags);
     bool good = best != NULL;
     for (int i = 0; i < stages && good; i++)
-        good = keep_sharding(compilation, &compilation->stages[mesh + i * staging->mesh_count],
-                             best->shardings[i], diags);
+        good =
+            keep_sharding(compilation, mesh + i * staging->mesh_count, best->shardings[i], diags);
     return good;
 }
 

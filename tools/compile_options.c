@@ -75,10 +75,12 @@ static const struct argp_option plan_options[] = {
      "stages together (5)",
      GROUP_PLAN},
     {"save-problem", OPTION_SAVE_PROBLEM, "FILE", 0,
-     "Write the sharding problem as JSON, gzipped if FILE ends in .gz", GROUP_DEBUG},
-    {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
-     "Write the sharding problem as an integer program: CPLEX LP, or MPS if FILE ends in .mps",
+     "Write the sharding problem, for meshwright-solve, as JSON, gzipped if FILE ends in .gz; that "
+     "of "
+     "each stage, p-stage0.json say, where there are several",
      GROUP_DEBUG},
+    {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
+     "Write it likewise as an integer program: CPLEX LP, or MPS if FILE ends in .mps", GROUP_DEBUG},
     {0}};
 
 /* Compute capabilities as nvcc names them, 80 or 90a, between commas. */
