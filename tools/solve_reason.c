@@ -3,6 +3,8 @@
 
 #include "tools/solve_text.h"
 
+#include <string.h>
+
 /* Of nodes and times that are shown. */
 enum { SHOWN = 10 };
 
@@ -15,8 +17,9 @@ static void add_more(MwText *text, int count)
 static void add_nodes(MwText *text, const MwInfeasibility *why)
 {
     char least[MW_COST_TEXT_BYTES];
+    int width = why->node_count > 0 ? (int)strlen(mw_cost_text(why->nodes[0].least, least)) : 0;
     for (int i = 0; i < mw_min(why->node_count, SHOWN); i++)
-        mw_text_printf(text, "           %20s by node %d\n",
+        mw_text_printf(text, "           %*s by node %d\n", width,
                        mw_cost_text(why->nodes[i].least, least), why->nodes[i].node);
     add_more(text, why->node_count);
 }
@@ -35,7 +38,7 @@ static void add_times(MwText *text, const MwProblem *problem, const MwInfeasibil
                    "over %d times, weighted, any choice uses at least %s, the limit allows %s\n",
                    why->time_count, needed, available);
     for (int i = 0; i < mw_min(why->time_count, SHOWN); i++)
-        mw_text_printf(text, "           %20lld times the usage at time %lld\n",
+        mw_text_printf(text, "           %lld times the usage at time %lld\n",
                        (long long)why->times[i].share, (long long)why->times[i].time);
     add_more(text, why->time_count);
 }
