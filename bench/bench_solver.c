@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Times mw_solve: bench_solver [-v] [-g GAP] [-t SECONDS] [-m USAGE_LIMIT] LAYERS|FILE.json[.gz]
- * ... */
+/* Times mw_solve: bench_solver [-v] [-g GAP] [-t SECONDS] [-m USAGE_LIMIT] [-j THREADS] [-s SEED]
+ * LAYERS|FILE.json[.gz] ... */
 #include "bench/solver_layers.h"
 
 #include <ctype.h>
@@ -47,11 +47,15 @@ int main(int argc, char **argv)
 {
     MwSolveOptions options = {0};
     int64_t usage_limit = MW_USAGE_UNLIMITED;
-    for (int option; (option = getopt(argc, argv, "vg:t:m:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "vg:t:m:j:s:")) != -1;) {
         if (option == 't')
             options.time_limit_s = atof(optarg);
         else if (option == 'g')
             options.gap = atof(optarg);
+        else if (option == 'j')
+            options.threads = atoi(optarg);
+        else if (option == 's')
+            options.seed = strtoull(optarg, NULL, 10);
         else if (option == 'v')
             options.log = stdout;
         else if (option == 'm')

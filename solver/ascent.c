@@ -16,7 +16,7 @@ enum {
     FOLLOW_MOST = 6,  /* iterations that potentials get to follow the prices */
 };
 
-typedef struct {
+struct MwAscent {
     const MwCore *core;
     MwDual *dual;
     MwDualState *state; /* of the best bound */
@@ -32,9 +32,10 @@ typedef struct {
     double gap_wanted;
     double pace;  /* fraction of the gap that a step tries to close */
     double hoped; /* what the last step was to gain */
-} Ascent;
+    int iteration;
+};
 
-static void try_choice(Ascent *ascent)
+static void try_choice(MwAscent *ascent)
 {
     MwArena *scratch = mw_arena_new();
     const MwCore *core = ascent->core;
@@ -52,7 +53,7 @@ static void try_choice(Ascent *ascent)
 }
 
 /* What the bound may still rise by; a guess as long as no choice is known. */
-static double gap(const Ascent *ascent)
+static double gap(const MwAscent *ascent)
 {
     if (ascent->best->cost < MW_CORE_NONE)
         return fmax(0, (double)ascent->best->cost - ascent->bound);
@@ -61,7 +62,7 @@ static double gap(const Ascent *ascent)
 
 /* From the best prices in the averaged direction. Usages are weighed by the row's limit, so that
  * units do not matter. */
-static void step_prices(Ascent *ascent)
+static void step_prices(MwAscent *ascent)
 {
     const MwCore *core = ascent->core;
     double norm = 0;
@@ -89,7 +90,7 @@ static void step_prices(Ascent *ascent)
 /* Lengthens the steps if the last one gained most of what it was to gain. Otherwise shortens them
  * to where the parabola through what was hoped and what came has its top; and if the potentials
  * have gone far astray, takes them back. */
-static void judge_step(Ascent *ascent)
+static void judge_step(MwAscent *ascent)
 {
     double gained = ascent->last - ascent->base, hoped = ascent->hoped;
     if (gained > 0.5 * hoped)
@@ -104,7 +105,7 @@ static void judge_step(Ascent *ascent)
 }
 
 /* Potentials need some iterations to follow the prices; a step is judged after that. */
-static void move_prices(Ascent *ascent)
+static void move_prices(MwAscent *ascent)
 {
     if (++ascent->following < FOLLOW_MOST && ascent->rise > 0.1 * gap(ascent))
         return;
@@ -112,7 +113,7 @@ static void move_prices(Ascent *ascent)
     step_prices(ascent);
 }
 
-static void note_bound(Ascent *ascent)
+static void note_bound(MwAscent *ascent)
 {
     double bound = mw_dual_bound(ascent->dual);
     ascent->rise = bound - ascent->last;
@@ -125,46 +126,72 @@ static void note_bound(Ascent *ascent)
 
 /* Whether another iteration is worth it: not if cutting would take away most strategies, nor if the
  * bound has stopped rising. */
-static bool rising(Ascent *ascent, int iteration)
+static bool rising(MwAscent *ascent)
 {
     if (ascent->dual->surplus_count > ascent->dual->strategy_count / 2 ||
         (ascent->best->cost < MW_CORE_NONE &&
          gap(ascent) <= ascent->gap_wanted * (double)ascent->best->cost))
         return false;
-    if (iteration % PATIENCE != 0)
+    if (ascent->iteration % PATIENCE != 0)
         return true;
     bool rises = ascent->bound > ascent->mark + 1e-3 * gap(ascent);
     ascent->mark = ascent->bound;
     return rises;
 }
 
+MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price, double pace)
+{
+    MwAscent *ascent = MW_NEW(arena, MwAscent, 1);
+    *ascent = (MwAscent){.core = core, .pace = pace, .weight = 1};
+    ascent->bound = ascent->mark = ascent->last = -INFINITY;
+    ascent->dual = mw_dual_new(arena, core, price);
+    ascent->state = mw_dual_new_state(arena, ascent->dual);
+    ascent->direction = MW_NEW(arena, double, core->row_count);
+    ascent->excess = MW_NEW(arena, double, core->row_count);
+    ascent->next_price = MW_NEW(arena, double, core->row_count);
+    return ascent;
+}
+
+bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *limits)
+{
+    ascent->best = best;
+    ascent->gap_wanted = limits->gap;
+    for (int i = 0; i < limits->iterations; i++) {
+        ascent->iteration++;
+        ascent->dual->surplus = best->cost < MW_CORE_NONE ? gap(ascent) : INFINITY;
+        mw_dual_sweep(ascent->dual, true);
+        mw_dual_sweep(ascent->dual, false);
+        note_bound(ascent);
+        if (ascent->iteration % DECODE_EVERY == 0)
+            try_choice(ascent);
+        if (!rising(ascent) || mw_stopped(&limits->stop))
+            return false;
+        if (ascent->core->row_count > 0)
+            move_prices(ascent);
+    }
+    return true;
+}
+
+const double *mw_ascent_price(const MwAscent *ascent)
+{
+    return ascent->state->price;
+}
+
+MwDual *mw_ascent_end(MwAscent *ascent, MwCoreBest *best, double *price, double *pace)
+{
+    ascent->best = best;
+    mw_dual_load(ascent->dual, ascent->state);
+    try_choice(ascent);
+    for (int row = 0; row < ascent->core->row_count; row++)
+        price[row] = ascent->dual->price[row];
+    *pace = ascent->pace;
+    return ascent->dual;
+}
+
 MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pace, MwCoreBest *best,
                   const MwAscentLimits *limits)
 {
-    Ascent ascent = {
-        .core = core, .best = best, .pace = *pace, .weight = 1, .gap_wanted = limits->gap};
-    ascent.bound = ascent.mark = ascent.last = -INFINITY;
-    ascent.dual = mw_dual_new(arena, core, price);
-    ascent.state = mw_dual_new_state(arena, ascent.dual);
-    ascent.direction = MW_NEW(arena, double, core->row_count);
-    ascent.excess = MW_NEW(arena, double, core->row_count);
-    ascent.next_price = MW_NEW(arena, double, core->row_count);
-    for (int i = 1; i <= limits->iterations; i++) {
-        ascent.dual->surplus = best->cost < MW_CORE_NONE ? gap(&ascent) : INFINITY;
-        mw_dual_sweep(ascent.dual, true);
-        mw_dual_sweep(ascent.dual, false);
-        note_bound(&ascent);
-        if (i % DECODE_EVERY == 0)
-            try_choice(&ascent);
-        if (!rising(&ascent, i) || mw_stopped(&limits->stop))
-            break;
-        if (core->row_count > 0)
-            move_prices(&ascent);
-    }
-    mw_dual_load(ascent.dual, ascent.state);
-    try_choice(&ascent);
-    for (int row = 0; row < core->row_count; row++)
-        price[row] = ascent.dual->price[row];
-    *pace = ascent.pace;
-    return ascent.dual;
+    MwAscent *ascent = mw_ascent_new(arena, core, price, *pace);
+    mw_ascent_run(ascent, best, limits);
+    return mw_ascent_end(ascent, best, price, pace);
 }

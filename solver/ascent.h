@@ -19,10 +19,19 @@ typedef struct {
     MwStop stop;
 } MwAscentLimits;
 
-/* Raises the bound of `core` until it rises no more or meets the cost of `best`, and returns the
- * potentials and prices of the best bound. `price` ([row_count]) holds the prices to begin with,
- * and those of the best bound on return; `pace` likewise how boldly they move (1 to begin with).
- * Choices found on the way replace `best` if they are legal and better. */
+/* Raises the bound of `core` in as many runs as one likes. `price` ([row_count]) are the prices to
+ * begin with, `pace` says how boldly they move (1 to begin with). */
+typedef struct MwAscent MwAscent;
+MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price, double pace);
+/* Until the bound rises no more or meets the cost of `best`, or for `limits->iterations`; true if it
+ * was rising to the end. Choices found on the way replace `best` if they are legal and better. */
+bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *limits);
+/* [row_count] of the best bound so far. */
+const double *mw_ascent_price(const MwAscent *ascent);
+/* The potentials and prices of the best bound; `price` and `pace` become its. */
+MwDual *mw_ascent_end(MwAscent *ascent, MwCoreBest *best, double *price, double *pace);
+
+/* All of these in one run. */
 MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pace, MwCoreBest *best,
                   const MwAscentLimits *limits);
 

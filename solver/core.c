@@ -273,3 +273,16 @@ void mw_core_restore(const MwCore *core, int *choice)
         for (int i = steps - 1; i >= 0; i--)
             step_back(&core->trail.at[i], choice);
 }
+
+bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice)
+{
+    int steps = core->trail.count;
+    for (; core && core != copy; steps = core->origin_steps, core = core->origin) {
+        bool met = core == copy->origin && steps >= copy->origin_steps;
+        for (int i = steps - 1; i >= (met ? copy->origin_steps : 0); i--)
+            step_back(&core->trail.at[i], choice);
+        if (met)
+            return true;
+    }
+    return core == copy;
+}

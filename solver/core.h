@@ -136,5 +136,8 @@ int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours)
 /* `choice` holds, for the nodes left, positions in their present strategies; on return, for all
  * nodes of the original problem, original strategies. */
 void mw_core_restore(const MwCore *core, int *choice);
+/* Likewise, but only back to what `copy` was when it was made as a copy of what `core` comes from:
+ * to a choice of `copy`, if nothing was done to that since. False if `core` does not come from it. */
+bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice);
 
 #endif

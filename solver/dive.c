@@ -110,7 +110,7 @@ bool mw_dive(const MwCore *core, const MwStop *stop, int *choice)
     for (int i = 0; i < core->node_count && found; i++)
         choice[i] = 0;
     if (found)
-        mw_core_restore(copy, choice);
+        mw_core_restore_to(copy, core, choice);
     mw_arena_free(&arena);
     return found;
 }

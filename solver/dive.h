@@ -6,7 +6,7 @@
 #include "solver/stop.h"
 
 /* Looks for a good choice of `core`, beginning from its prices. False if none is found; otherwise
- * `choice` is one of the original problem (mw_core_restore is done). */
+ * `choice` is one of `core`. */
 bool mw_dive(const MwCore *core, const MwStop *stop, int *choice);
 
 #endif

@@ -19,7 +19,7 @@ static void report(const MwSearch *search)
                                 mw_clock_s() - search->start_s);
 }
 
-void mw_search_offer(MwSearch *search, const int *choice)
+bool mw_search_offer(MwSearch *search, const int *choice)
 {
     const MwProblem *problem = search->problem;
     MwSolution *solution = search->solution;
@@ -27,22 +27,29 @@ void mw_search_offer(MwSearch *search, const int *choice)
     int64_t time, peak = mw_problem_peak(problem, choice, &time);
     if (!mw_problem_allows(problem, choice) || peak > problem->usage_limit ||
         (solution->choice && cost >= solution->cost))
-        return;
+        return false;
     solution->choice =
         mw_arena_dup(search->arena, choice, sizeof *choice * (size_t)problem->node_count);
     solution->cost = cost;
     solution->peak_usage = peak;
     solution->peak_time = time;
     report(search);
+    return true;
 }
 
-void mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice)
+bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice)
 {
     MwArena *scratch = mw_arena_new();
-    int *restored = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
+    size_t bytes = sizeof *choice * (size_t)core->node_count;
+    int *restored = mw_arena_dup(scratch, choice, bytes);
     mw_core_restore(core, restored);
-    mw_search_offer(search, restored);
+    bool better = mw_search_offer(search, restored);
+    const MwCore *improved = search->improver ? mw_improver_core(search->improver) : NULL;
+    int *entered = mw_arena_dup(scratch, choice, bytes);
+    if (better && improved && mw_core_restore_to(core, improved, entered))
+        mw_improver_offer(search->improver, entered);
     mw_arena_free(&scratch);
+    return better;
 }
 
 void mw_search_raise_bound(MwSearch *search, const MwCore *core, MwCost bound)
@@ -81,23 +88,28 @@ int64_t mw_core_strategies_left(const MwCore *core)
     return count;
 }
 
+int64_t mw_core_entries_left(const MwCore *core)
+{
+    int64_t entries = 0;
+    for (int i = 0; i < core->factors.count; i++)
+        entries += core->factors.at[i].cost ? core->factors.at[i].cost->count : 0;
+    return entries;
+}
+
 void mw_search_log(const MwSearch *search, const MwCore *core, const char *step)
 {
     FILE *log = search->options->log;
     if (!log)
         return;
     int factors = 0;
-    int64_t entries = 0;
     for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost) {
-            factors++;
-            entries += core->factors.at[i].cost->count;
-        }
+        factors += core->factors.at[i].cost != NULL;
     fprintf(log,
             "%8.3f s  %-12s %d nodes, %lld strategies, %d factors, %lld entries, %d rows; "
             "cost %.0f, bound %.0f\n",
             mw_clock_s() - search->start_s, step, mw_core_nodes_left(core),
-            (long long)mw_core_strategies_left(core), factors, (long long)entries, core->row_count,
+            (long long)mw_core_strategies_left(core), factors,
+            (long long)mw_core_entries_left(core), core->row_count,
             search->solution->choice ? (double)search->solution->cost : INFINITY,
             (double)search->solution->lower_bound);
 }

@@ -5,6 +5,7 @@
 #define MW_SOLVER_SEARCH_H
 
 #include "solver/core.h"
+#include "solver/improve.h"
 #include "solver/stop.h"
 
 typedef struct {
@@ -16,18 +17,19 @@ typedef struct {
     double start_s;
     MwStop stop;
     MwSolution *solution;
-    bool looks_ahead; /* for any choice that keeps the limit; see solve.h */
-    bool impossible;  /* proven: there is no choice */
-    double pace;      /* of prices; see ascent.h */
+    bool looks_ahead;     /* for any choice that keeps the limit; see solve.h */
+    bool impossible;      /* proven: there is no choice */
+    double pace;          /* of prices; see ascent.h */
+    MwImprover *improver; /* is offered the best choices of cores; NULL: nobody is */
 } MwSearch;
 
 /* Nothing more is wanted: the gap is closed, or small enough; or there is no choice. */
 bool mw_search_done(const MwSearch *search);
 
-/* Takes the choice (of the problem) for the solution if it is legal and the best so far. */
-void mw_search_offer(MwSearch *search, const int *choice);
+/* Takes the choice (of the problem) for the solution if it is legal and the best so far: true. */
+bool mw_search_offer(MwSearch *search, const int *choice);
 /* Likewise one of `core`, which is kept. */
-void mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice);
+bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice);
 
 /* Nothing that is left of the core costs less than `bound`, in the core's scale; and nothing that
  * was cut from it costs less than the best known. */
@@ -35,9 +37,10 @@ void mw_search_raise_bound(MwSearch *search, const MwCore *core, MwCost bound);
 /* Nothing is left: then the best known is best, or there is none. */
 void mw_search_exhaust(MwSearch *search);
 
-/* Nodes and strategies that are left of the core. */
+/* Nodes, strategies and entries of factors that are left of the core. */
 int mw_core_nodes_left(const MwCore *core);
 int64_t mw_core_strategies_left(const MwCore *core);
+int64_t mw_core_entries_left(const MwCore *core);
 
 /* Logs what is left of the core after `step`. */
 void mw_search_log(const MwSearch *search, const MwCore *core, const char *step);

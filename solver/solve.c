@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The solver's road.
  *
- * Reduce to a core that is no larger for it; raise its bound, find choices, take away what cannot
- * be in a better choice, and reduce again, as long as that shrinks the core; eliminate what is
- * left, or search it by branch and bound, or give it to GLPK. Without the memory limit first, where elimination is not held up by
+ * Reduce to a core that is no larger for it; raise its bound, find choices and improve them, take
+ * away what cannot be in a better choice, and reduce again, as long as that shrinks the core;
+ * eliminate what is left, or search it by branch and bound, or give it to GLPK; improve the choice
+ * as long as that pays. Without the memory limit first, where elimination is not held up by
  * usage and repeated layers cost nothing: that gives a bound, and often already the answer. If it
  * does not fit, the same with the limit. */
 #include "solver/solve.h"
@@ -24,6 +25,10 @@ static const MwReduceLimits SHRINKING = {
 
 /* Iterations of a first look, and of a serious try. */
 enum { QUICK = 20, LONG = 400 };
+
+/* Work of improving for each entry of the core and iteration of the ascent: they take about the same
+ * time. */
+enum { IMPROVE_SHARE = 4 };
 
 static void reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits)
 {
@@ -64,23 +69,71 @@ static void dive(MwSearch *search, const MwCore *core)
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, core->node_count);
     if (mw_dive(core, &search->stop, choice))
-        mw_search_offer(search, choice);
+        mw_search_offer_of_core(search, core, choice);
     mw_search_log(search, core, "dive");
     mw_arena_free(&scratch);
+}
+
+static void offer_improved(void *context, const int *choice)
+{
+    MwSearch *search = context;
+    mw_search_offer_of_core(search, mw_improver_core(search->improver), choice);
+}
+
+/* Neighbourhoods of the best choice so far, until `fruitless` of them in a row hold nothing better,
+ * or for so much work. */
+static void improve(MwSearch *search, int64_t work, int fruitless)
+{
+    const MwImproveLimits limits = {.work = work,
+                                    .fruitless = fruitless,
+                                    .stop = search->stop,
+                                    .report = offer_improved,
+                                    .context = search};
+    if (search->improver && !mw_search_done(search)) {
+        mw_improve(search->improver, &limits);
+        mw_search_log(search, mw_improver_core(search->improver), "improve");
+    }
+}
+
+static MwCoreBest best_so_far(const MwSearch *search, const MwCore *core)
+{
+    MwCoreBest best = {.cost = MW_CORE_NONE};
+    if (search->solution->choice)
+        best.cost = mw_core_cutoff(core, search->solution->cost);
+    return best;
+}
+
+/* Raises the bound of the core. From time to time what is found, and the prices, serve to improve
+ * the best choice; and that, to choose the steps of the prices. */
+static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iterations)
+{
+    MwAscent *ascent = mw_ascent_new(scratch, core, core->price, search->pace);
+    MwAscentLimits limits = {.gap = search->options->gap, .stop = search->stop};
+    MwCoreBest found;
+    int64_t sweep = IMPROVE_SHARE * mw_core_entries_left(core);
+    bool rises = true;
+    for (int done = 0; rises && done < iterations; done += limits.iterations) {
+        limits.iterations = (int)mw_min(mw_max(done, QUICK), iterations - done);
+        found = best_so_far(search, core);
+        rises = mw_ascent_run(ascent, &found, &limits);
+        if (found.choice)
+            mw_search_offer_of_core(search, core, found.choice);
+        if (search->improver)
+            mw_improver_set_prices(search->improver, core, mw_ascent_price(ascent));
+        improve(search, sweep * limits.iterations, mw_core_nodes_left(core));
+    }
+    found = best_so_far(search, core);
+    MwDual *dual = mw_ascent_end(ascent, &found, core->price, &search->pace);
+    if (found.choice)
+        mw_search_offer_of_core(search, core, found.choice);
+    return dual;
 }
 
 /* Raises the bound of the core, looks for choices, cuts the core and reduces it. */
 static void tighten(MwSearch *search, MwCore *core, int iterations)
 {
     MwArena *scratch = mw_arena_new();
-    MwAscentLimits limits = {
-        .iterations = iterations, .gap = search->options->gap, .stop = search->stop};
-    MwCoreBest found = {.cost = MW_CORE_NONE};
-    if (search->solution->choice)
-        found.cost = mw_core_cutoff(core, search->solution->cost);
-    MwDual *dual = mw_ascend(scratch, core, core->price, &search->pace, &found, &limits);
-    if (found.choice)
-        mw_search_offer_of_core(search, core, found.choice);
+    MwDual *dual = ascend(scratch, search, core, iterations);
     /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
     bool worthwhile = search->solution->choice && dual->surplus_count > dual->strategy_count / 10;
     MwCost bound = worthwhile
@@ -275,8 +328,16 @@ static void solve_limited(MwSearch *search)
     if (mw_search_done(search))
         return;
     reduce(search, core, &SHRINKING);
+    if (!search->options->quick)
+        search->improver =
+            mw_improver_new(search->scratch, mw_core_copy(search->scratch, core),
+                            (int)mw_max(search->options->threads, 1), search->options->seed);
     if (!tighten_all(search, core, LONG))
         finish_by_search(search, core);
+    improve(search, 0, 100 + mw_core_nodes_left(core));
+    if (search->improver)
+        mw_improver_free(search->improver);
+    search->improver = NULL;
     if (!search->options->quick && !mw_stopped(&search->stop))
         look_ahead(search, NULL, false);
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A legal choice that a search stands at: its cost, and the room it leaves in every memory row; and
+ * which of some wished changes to make.
+ *
+ * Invariant: the choice takes nothing forbidden, and no room is below 0. */
+#ifndef MW_SOLVER_STANDING_H
+#define MW_SOLVER_STANDING_H
+
+#include "solver/layout.h"
+
+typedef struct {
+    const MwLayout *layout;
+    int *choice;   /* [layout->node_count] */
+    MwCost cost;   /* in the core's scale, constant included */
+    int64_t *room; /* [layout->row_count] limit less usage */
+} MwStanding;
+
+/* The choice of the layout must be legal. */
+MwStanding *mw_standing_new(MwArena *arena, const MwLayout *layout, const int *choice);
+void mw_standing_copy(MwStanding *to, const MwStanding *from);
+
+typedef struct {
+    int node, strategy;
+} MwChange;
+
+typedef struct {
+    int count;
+    const MwChange *changes;
+    MwCost gain; /* by how much the cost falls */
+} MwExchange;
+
+/* Of the changes ([count], of distinct nodes), those that together lower the cost most and keep the
+ * rows, as far as a greedy choice finds them; changes that share a factor go together. */
+MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, int count,
+                              const MwChange *changes);
+void mw_standing_make(MwStanding *standing, const MwExchange *exchange);
+
+#endif

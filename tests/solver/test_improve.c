@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The neighbourhood search on random problems: parts are solved exactly, answers are legal and never
+ * worse than before, the best is found nearly always, and all that twice the same. */
+#include "solver/improve.h"
+#include "solver/part.h"
+#include "solver/reduce.h"
+#include "tests/solver/random_problem.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+static const RandomKind kinds[] = {
+    {9, 14, 5, 10, 50, true},
+    {8, 24, 5, 0, 40, true},
+    {11, 20, 4, 10, 50, false},
+    {7, 9, 5, 30, 1000000000000, true},
+};
+
+static bool legal(const MwCore *core, const int *choice)
+{
+    return mw_core_allows(core, choice) && mw_core_fits(core, choice);
+}
+
+/* Some legal choice of the core, at random; false if it is hard to find. */
+static bool draw_legal(const MwCore *core, uint64_t *state, int *choice)
+{
+    for (int tries = 0; tries < 300; tries++) {
+        for (int i = 0; i < core->node_count; i++)
+            choice[i] = core->nodes[i].cost ? (int)draw(state, core->nodes[i].cost->count) : 0;
+        if (legal(core, choice))
+            return true;
+    }
+    return false;
+}
+
+static MwCore *build(MwArena *arena, const MwProblem *problem, bool reduced)
+{
+    MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+    if (reduced)
+        mw_reduce(core, &(MwReduceLimits){.arity = 1, .entries = 1000, .total = INT64_MAX});
+    return core;
+}
+
+/* ---- Parts ---- */
+
+/* The cost of the core once the part's labels are taken. */
+static MwCost cost_with_part(const MwCore *core, const MwLayout *layout, const int *choice,
+                             const MwPart *part)
+{
+    MwArena *scratch = mw_arena_new();
+    int *changed = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)layout->node_count);
+    int *core_choice = MW_NEW(scratch, int, core->node_count);
+    for (int i = 0; i < part->node_count; i++)
+        changed[part->nodes[i].origin] = part->nodes[i].strategy[part->nodes[i].label];
+    mw_layout_leave(layout, changed, core_choice);
+    MwCost cost = mw_core_cost(core, core_choice);
+    mw_arena_free(&scratch);
+    return cost;
+}
+
+/* The least cost of the core with the nodes of the part free, by trying all. */
+static MwCost least_of_part(const MwCore *core, const MwLayout *layout, const int *choice,
+                            int count, const int *nodes)
+{
+    MwArena *scratch = mw_arena_new();
+    int *tried = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)layout->node_count);
+    int *core_choice = MW_NEW(scratch, int, core->node_count);
+    MwCost least = (MwCost)1 << 120;
+    for (int i = 0; i < count; i++)
+        tried[nodes[i]] = 0;
+    for (int i = 0; i < count;) {
+        mw_layout_leave(layout, tried, core_choice);
+        MwCost cost = mw_core_cost(core, core_choice);
+        least = cost < least ? cost : least;
+        for (i = 0; i < count && ++tried[nodes[i]] == layout->nodes[nodes[i]].strategies; i++)
+            tried[nodes[i]] = 0;
+    }
+    mw_arena_free(&scratch);
+    return least;
+}
+
+static void check_part(const MwCore *core, int64_t table, uint64_t *state)
+{
+    MwArena *arena = mw_arena_new();
+    const MwLayout *layout = mw_layout_new(arena, core);
+    int *choice = MW_NEW(arena, int, layout->node_count), count = 0;
+    int *nodes = MW_NEW(arena, int, layout->node_count);
+    int *local = MW_NEW(arena, int, layout->node_count);
+    for (int i = 0; i < layout->node_count; i++) {
+        choice[i] = (int)draw(state, layout->nodes[i].strategies);
+        local[i] = -1;
+        if (draw(state, 5) > 0 && count < 7)
+            nodes[count++] = i;
+    }
+    MwPart *part = mw_part_new(arena, layout, choice, count, nodes, local,
+                               &(MwPartLimits){.table = table, .work = INT64_MAX});
+    double *tables = MW_NEW(arena, double, part->entries + MW_LANES);
+    double gained = mw_part_present_cost(part) - mw_part_solve(part, tables);
+    int *core_choice = MW_NEW(arena, int, core->node_count);
+    mw_layout_leave(layout, choice, core_choice);
+    MwCost before = mw_core_cost(core, core_choice);
+    MwCost after = cost_with_part(core, layout, choice, part);
+    double size = fabs((double)before) + fabs((double)after);
+    ck_assert_double_le(fabs((double)(before - after) - gained), 1e-9 * size);
+    ck_assert_double_ge(gained, -1e-9 * size);
+    for (int i = 0; i < layout->node_count; i++)
+        ck_assert_int_eq(local[i], -1);
+    if (part->held_count == 0)
+        ck_assert_double_le((double)(after - least_of_part(core, layout, choice, count, nodes)),
+                            1e-9 * size);
+    else
+        ck_assert(table < INT64_MAX);
+    mw_arena_free(&arena);
+}
+
+START_TEST(parts_are_solved_exactly)
+{
+    uint64_t state = (uint64_t)_i;
+    for (int seed = 0; seed < 300; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = random_problem(arena, &kinds[_i], (uint64_t)seed);
+        MwCore *core = build(arena, problem, seed % 2);
+        if (!core->infeasible)
+            check_part(core, seed % 3 ? INT64_MAX : 20, &state);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* ---- The search ---- */
+
+typedef struct {
+    const MwCore *core;
+    MwCost cost;
+    int *choice;
+} Reported;
+
+static void take_report(void *context, const int *choice)
+{
+    Reported *reported = context;
+    MwCost cost = mw_core_cost(reported->core, choice);
+    ck_assert(legal(reported->core, choice));
+    ck_assert(cost < reported->cost);
+    reported->cost = cost;
+    memcpy(reported->choice, choice, sizeof *choice * (size_t)reported->core->node_count);
+}
+
+/* Improves `choice`; returns its cost. */
+static MwCost improve(const MwCore *core, int threads, uint64_t seed, const double *price,
+                      int *choice)
+{
+    MwArena *arena = mw_arena_new();
+    Reported reported = {core, mw_core_cost(core, choice), choice};
+    MwImprover *improver = mw_improver_new(arena, core, threads, seed);
+    mw_improver_offer(improver, choice);
+    mw_improver_set_prices(improver, core, price);
+    const MwImproveLimits limits = {.fruitless = 100, .report = take_report, .context = &reported};
+    mw_improve(improver, &limits);
+    mw_improver_free(improver);
+    mw_arena_free(&arena);
+    return reported.cost;
+}
+
+/* Whether the best was found. */
+static bool check_search(const MwProblem *problem, const MwCore *core, const int *start,
+                         uint64_t *state)
+{
+    MwArena *arena = mw_arena_new();
+    double *price = MW_NEW(arena, double, core->row_count);
+    for (int row = 0; row < core->row_count; row++)
+        price[row] = ldexp((double)draw(state, 3), core->scale);
+    size_t bytes = sizeof *start * (size_t)core->node_count;
+    MwCost found[2];
+    int *choice[2];
+    for (int threads = 1; threads <= 2; threads++) {
+        for (int i = 0; i < 2; i++) {
+            choice[i] = mw_arena_dup(arena, start, bytes);
+            found[i] = improve(core, threads, 5, price, choice[i]);
+        }
+        ck_assert(found[0] == found[1]);
+        ck_assert(memcmp(choice[0], choice[1], bytes) == 0);
+    }
+    int64_t time;
+    MwCost least = enumerate(problem).cost;
+    mw_core_restore(core, choice[0]);
+    ck_assert(mw_problem_allows(problem, choice[0]));
+    ck_assert(mw_problem_peak(problem, choice[0], &time) <= problem->usage_limit);
+    MwCost cost = mw_problem_cost(problem, choice[0]);
+    ck_assert(cost >= least && found[0] >> core->scale == cost);
+    mw_arena_free(&arena);
+    return cost == least;
+}
+
+START_TEST(choices_become_better)
+{
+    uint64_t state = (uint64_t)_i;
+    int tried = 0, best = 0;
+    for (int seed = 0; seed < 100; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = random_problem(arena, &kinds[_i], (uint64_t)seed);
+        MwCore *core = build(arena, problem, seed % 2);
+        int *start = MW_NEW(arena, int, core->node_count);
+        if (!core->infeasible && core->scale >= 0 && draw_legal(core, &state, start)) {
+            tried++;
+            best += check_search(problem, core, start, &state);
+        }
+        mw_arena_free(&arena);
+    }
+    printf("# kind %d: best found in %d of %d\n", _i, best, tried);
+    ck_assert_int_ge(tried, 20);
+    ck_assert_int_ge(100 * best, 95 * tried);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solver_improve");
+    TCase *tests = tcase_create("improve");
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, parts_are_solved_exactly, 0, MW_COUNT(kinds));
+    tcase_add_loop_test(tests, choices_become_better, 0, MW_COUNT(kinds));
+    return run_suite(suite);
+}
