@@ -147,6 +147,10 @@ static int run_all(Run *run)
     const MwProblem *problem = load(run);
     if (!problem)
         return MW_SOLVE_EXIT_ERROR;
+    if (run->options.dump_ilp)
+        return mw_problem_save_ilp(problem, run->options.dump_ilp, run->diags)
+                   ? MW_SOLVE_EXIT_ANSWER
+                   : MW_SOLVE_EXIT_ERROR;
     catch_signals(); /* while reading there is no answer to be saved */
     if (!run->options.quiet)
         show_size(run, problem);

@@ -16,6 +16,7 @@ enum {
     OPTION_GAP,
     OPTION_USAGE_LIMIT,
     OPTION_RELAX,
+    OPTION_DUMP_ILP,
 };
 
 enum { MAX_THREADS = 1024 };
@@ -33,6 +34,10 @@ static const struct argp_option option_list[] = {
     {"relax", OPTION_RELAX, NULL, 0,
      "If no answer keeps the limit, give one that exceeds it by the least", 0},
     {"output", 'o', "FILE", 0, "Write the answer to FILE, as JSON, instead of standard output", 0},
+    {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
+     "Instead of solving it write the problem as an integer program: CPLEX LP, or MPS if FILE ends "
+     "in .mps",
+     0},
     {"quiet", 'q', NULL, 0, "No progress", 0},
     {"verbose", 'v', NULL, 0, "The steps of the search too", 0},
     {0}};
@@ -108,6 +113,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_RELAX:
         options->solve.relax = true;
         return 0;
+    case OPTION_DUMP_ILP:
+        options->dump_ilp = arg;
+        return 0;
     case 'o':
         options->output = arg;
         return 0;
@@ -125,6 +133,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!options->problem)
             argp_error(state, "which problem? Say FILE.json or FILE.json.gz");
+        if (options->dump_ilp && options->output)
+            argp_error(state, "--dump-ilp writes no answer: leave -o out");
         if (options->quiet && options->verbose)
             argp_error(state, "--quiet and --verbose are opposites");
         return 0;

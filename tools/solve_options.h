@@ -16,6 +16,7 @@ enum {
 typedef struct {
     const char *problem;
     const char *output;   /* NULL: standard output */
+    const char *dump_ilp; /* write that instead of solving; NULL: solve */
     bool has_usage_limit; /* instead of the file's: */
     int64_t usage_limit;
     bool quiet, verbose;

@@ -19,7 +19,7 @@ static void add_nodes(MwText *text, const MwInfeasibility *why)
     char least[MW_COST_TEXT_BYTES];
     int width = why->node_count > 0 ? (int)strlen(mw_cost_text(why->nodes[0].least, least)) : 0;
     for (int i = 0; i < mw_min(why->node_count, SHOWN); i++)
-        mw_text_printf(text, "           %*s by node %d\n", width,
+        mw_text_printf(text, "%-11s%*s by node %d\n", i == 0 ? "  least" : "", width,
                        mw_cost_text(why->nodes[i].least, least), why->nodes[i].node);
     add_more(text, why->node_count);
 }
@@ -28,17 +28,15 @@ static void add_times(MwText *text, const MwProblem *problem, const MwInfeasibil
 {
     char needed[MW_COST_TEXT_BYTES], available[MW_COST_TEXT_BYTES];
     mw_cost_text(why->needed, needed);
-    mw_cost_text(why->available, available);
     if (why->time_count == 1) {
         mw_text_printf(text, "at time %lld any choice uses at least %s, the limit is %lld\n",
                        (long long)why->times[0].time, needed, (long long)problem->usage_limit);
         return;
     }
-    mw_text_printf(text,
-                   "over %d times, weighted, any choice uses at least %s, the limit allows %s\n",
-                   why->time_count, needed, available);
+    mw_text_printf(text, "at %d times together any choice uses at least %s, the limit allows %s\n",
+                   why->time_count, needed, mw_cost_text(why->available, available));
     for (int i = 0; i < mw_min(why->time_count, SHOWN); i++)
-        mw_text_printf(text, "           %lld times the usage at time %lld\n",
+        mw_text_printf(text, "%-11s%lld x the usage at time %lld\n", i == 0 ? "  sum" : "",
                        (long long)why->times[i].share, (long long)why->times[i].time);
     add_more(text, why->time_count);
 }
