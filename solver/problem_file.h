@@ -29,6 +29,7 @@ typedef struct {
 
 typedef struct {
     const char *name; /* NULL if the file has none */
+    bool limited;     /* the file has a */
     int64_t usage_limit;
     bool present[MW_LIST_COUNT];
     MW_VEC(MwProblemRow) lists[MW_LIST_COUNT];

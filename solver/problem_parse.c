@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Streams the JSON of a problem, gzipped or plain, into its lists. The file is never in memory as a
- * whole, and equal rows are kept once, as models repeat their layers.
+ * whole, and equal rows of costs and usages are kept once, as models repeat their layers.
  *
  * Where we are is a path of keys and positions (problem.edges.costs[12][7]); it decides what a
  * number means, and messages show it. Keys that are not known are passed over with all they hold.
- */
+ *
+ * Yajl reads the structure. The numbers of a row are read beside it (problem_scan.h): it sees the
+ * brackets of the row and nothing between them. Where the scan stops at anything but the end of the
+ * row, yajl is shown as much as puts it in the same state, and reads the rest of the row itself: so
+ * what is legal, and what is wrong with what is not, is for yajl alone to say. */
 #include "solver/problem_file.h"
+#include "solver/problem_scan.h"
 
 #include "base/intern.h"
 #include "base/text.h"
@@ -20,7 +25,9 @@
 enum {
     LIST_DEPTH = 3, /* levels above a list of lists */
     DEPTH_LIMIT = 64,
-    CHUNK_BYTES = 1 << 18
+    LENGTH_LIMIT = 1 << 28, /* of a list */
+    CHUNK_BYTES = 1 << 20,  /* more than twice zlib's own buffer: then it fills ours directly */
+    ZLIB_BYTES = 1 << 18
 };
 
 typedef struct {
@@ -37,8 +44,10 @@ typedef struct {
     MwDiags *diags;
     Level level[DEPTH_LIMIT];
     int depth;
-    MwProblemList list;  /* the list we are in */
-    MW_VEC(int64_t) row; /* its row so far */
+    MwProblemList list; /* the list we are in */
+    MwIntegers row;     /* its row so far */
+    bool by_yajl;       /* which reads the rest of the row */
+    bool pretending;    /* what yajl sees is not of the file */
     bool failed;
 } Parser;
 
@@ -144,6 +153,8 @@ static int on_boolean(void *context, int value)
 static int on_string(void *context, const unsigned char *text, size_t length)
 {
     Parser *parser = context;
+    if (at_scalar(parser, "name") && parser->lists->name)
+        return fail(parser, "given twice");
     if (at_scalar(parser, "name"))
         parser->lists->name = mw_arena_strndup(parser->arena, (const char *)text, length);
     return on_scalar(parser);
@@ -169,19 +180,30 @@ static bool read_integer(Parser *parser, const char *text, size_t length, int64_
     return true;
 }
 
+static int on_entry(Parser *parser, const char *text, size_t length)
+{
+    int64_t value;
+    if (parser->row.count == LENGTH_LIMIT)
+        return fail(parser, "too long a list");
+    if (!read_integer(parser, text, length, &value))
+        return 0;
+    mw_vec_push(parser->scratch, &parser->row, value);
+    return end_value(parser);
+}
+
 static int on_number(void *context, const char *text, size_t length)
 {
     Parser *parser = context;
-    int64_t value = 0;
-    if (parser->list && parser->depth == LIST_DEPTH + 2) {
-        if (!read_integer(parser, text, length, &value))
-            return 0;
-        mw_vec_push(parser->scratch, &parser->row, value);
-        return end_value(parser);
-    }
-    if (at_scalar(parser, "usage_limit"))
-        return read_integer(parser, text, length, &parser->lists->usage_limit);
-    return on_scalar(parser);
+    if (parser->pretending)
+        return 1;
+    if (parser->list && parser->depth == LIST_DEPTH + 2)
+        return on_entry(parser, text, length);
+    if (!at_scalar(parser, "usage_limit"))
+        return on_scalar(parser);
+    if (parser->lists->limited)
+        return fail(parser, "given twice");
+    parser->lists->limited = true;
+    return read_integer(parser, text, length, &parser->lists->usage_limit);
 }
 
 static int on_start_map(void *context)
@@ -222,15 +244,21 @@ static int on_start_array(void *context)
         const char *expected = expected_here(parser);
         if (expected)
             return fail(parser, expected);
+    } else if (parser->lists->lists[parser->list].count == LENGTH_LIMIT) {
+        return fail(parser, "too long a list");
     }
     parser->row.count = 0;
+    parser->by_yajl = false;
     return open_level(parser, NULL);
 }
 
+/* Intervals and nodes of edges are used up in the making of the problem, and hardly ever equal. */
 static void keep_row(Parser *parser)
 {
     MwProblemRow row = {.count = parser->row.count};
-    if (row.count > 0)
+    if (parser->list == MW_LIST_INTERVALS || parser->list == MW_LIST_EDGE_NODES)
+        row.at = mw_arena_dup(parser->scratch, parser->row.at, sizeof *row.at * (size_t)row.count);
+    else if (row.count > 0)
         row.at = mw_table_intern(parser->rows, 1, &parser->row.count, parser->row.at)->at;
     mw_vec_push(parser->scratch, &parser->lists->lists[parser->list], row);
 }
@@ -267,31 +295,116 @@ static void report_syntax(Parser *parser, yajl_handle handle, uint64_t byte)
     yajl_free_error(handle, message);
 }
 
-/* False after an error. */
-static bool stream(Parser *parser, gzFile file, yajl_handle handle)
+/* Shows yajl the text from `at` to `end`, of which `before` bytes of the file come before. False
+ * after an error. */
+static bool show(Parser *parser, yajl_handle handle, const char *at, const char *end,
+                 uint64_t before)
 {
-    unsigned char *chunk = mw_arena_alloc(parser->scratch, CHUNK_BYTES);
-    uint64_t before = 0;
-    int got;
-    while ((got = gzread(file, chunk, CHUNK_BYTES)) > 0) {
-        if (yajl_parse(handle, chunk, (size_t)got) != yajl_status_ok) {
-            report_syntax(parser, handle, before + yajl_get_bytes_consumed(handle));
+    if (yajl_parse(handle, (const unsigned char *)at, (size_t)(end - at)) == yajl_status_ok)
+        return true;
+    report_syntax(parser, handle, before + yajl_get_bytes_consumed(handle));
+    return false;
+}
+
+/* As far into the row as the scan has come. */
+static void pretend(Parser *parser, yajl_handle handle, bool value_next)
+{
+    parser->by_yajl = parser->pretending = true;
+    if (!value_next)
+        yajl_parse(handle, (const unsigned char *)"0 ", 2);
+    else if (parser->row.count > 0)
+        yajl_parse(handle, (const unsigned char *)"0,", 2);
+    parser->pretending = false;
+}
+
+static bool scans(const Parser *parser)
+{
+    return parser->list && parser->depth == LIST_DEPTH + 2 && !parser->by_yajl;
+}
+
+/* Of the file: what is being read. */
+typedef struct {
+    gzFile file;
+    yajl_handle handle;
+    char *chunk;     /* [CHUNK_BYTES] */
+    char *at, *end;  /* what is left of it to be read */
+    uint64_t before; /* bytes of the file before `at` */
+    bool all;        /* nothing comes after `end` */
+    bool value_next; /* in a row that is scanned */
+} Stream;
+
+/* Reads the row as far as it is plain. False if more of the file is wanted first. */
+static bool scan_row(Parser *parser, Stream *stream)
+{
+    MwScanStop why;
+    const char *at = mw_scan_integers(parser->scratch, &parser->row, LENGTH_LIMIT,
+                                      &stream->value_next, stream->at, stream->end, &why);
+    stream->before += (uint64_t)(at - stream->at);
+    stream->at += at - stream->at;
+    parser->level[parser->depth - 1].index = parser->row.count;
+    if (why == MW_SCAN_MORE && !stream->all)
+        return false;
+    if (why != MW_SCAN_END)
+        pretend(parser, stream->handle, stream->value_next);
+    return true;
+}
+
+/* Reads what is in the chunk, as far as it goes. False after an error. */
+static bool read_chunk(Parser *parser, Stream *stream)
+{
+    while (stream->at < stream->end) {
+        if (scans(parser) && !scan_row(parser, stream))
+            return true;
+        /* A row may begin after any bracket. */
+        char *bracket = memchr(stream->at, '[', (size_t)(stream->end - stream->at));
+        char *next = bracket ? bracket + 1 : stream->end;
+        if (!show(parser, stream->handle, stream->at, next, stream->before))
             return false;
-        }
-        before += (uint64_t)got;
-    }
-    int code;
-    const char *message = gzerror(file, &code);
-    if (got < 0 || code == Z_BUF_ERROR) {
-        mw_diag_error(parser->diags, mw_span_none(), "%s: cannot read: %s", parser->path,
-                      code == Z_ERRNO ? strerror(errno) : message);
-        return false;
-    }
-    if (yajl_complete_parse(handle) != yajl_status_ok) {
-        report_syntax(parser, handle, before);
-        return false;
+        stream->before += (uint64_t)(next - stream->at);
+        stream->at = next;
+        stream->value_next = true;
     }
     return true;
+}
+
+/* Zlib puts the path before its messages. Always false. */
+static bool cannot_read(const Parser *parser, const Stream *stream)
+{
+    int code;
+    const char *message = gzerror(stream->file, &code);
+    size_t length = strlen(parser->path);
+    if (!strncmp(message, parser->path, length) && !strncmp(message + length, ": ", 2))
+        message += length + 2;
+    mw_diag_error(parser->diags, mw_span_none(), "%s: cannot read after byte %llu: %s",
+                  parser->path, (unsigned long long)stream->before + (stream->end - stream->at),
+                  code == Z_ERRNO ? strerror(errno) : message);
+    return false;
+}
+
+/* Moves what is left to the front of the chunk and fills it up. False after an error. */
+static bool fill_chunk(Parser *parser, Stream *stream)
+{
+    size_t left = (size_t)(stream->end - stream->at);
+    memmove(stream->chunk, stream->at, left);
+    stream->at = stream->chunk;
+    int got = gzread(stream->file, stream->chunk + left, (unsigned)(CHUNK_BYTES - left)), code;
+    stream->end = stream->chunk + left + mw_max(got, 0);
+    stream->all = got == 0;
+    gzerror(stream->file, &code);
+    return (got >= 0 && code != Z_BUF_ERROR) || cannot_read(parser, stream);
+}
+
+/* False after an error. */
+static bool read_all(Parser *parser, Stream *stream)
+{
+    stream->at = stream->end = stream->chunk = mw_arena_alloc(parser->scratch, CHUNK_BYTES);
+    while (!stream->all)
+        if (!fill_chunk(parser, stream) || !read_chunk(parser, stream))
+            return false;
+    if (yajl_complete_parse(stream->handle) == yajl_status_ok)
+        return true;
+    report_syntax(parser, stream->handle, stream->before);
+    return false;
 }
 
 MwProblemLists *mw_problem_parse(MwArena *arena, MwArena *scratch, const char *path, MwDiags *diags)
@@ -301,7 +414,7 @@ MwProblemLists *mw_problem_parse(MwArena *arena, MwArena *scratch, const char *p
         mw_diag_error(diags, mw_span_none(), "%s: cannot open: %s", path, strerror(errno));
         return NULL;
     }
-    gzbuffer(file, CHUNK_BYTES);
+    gzbuffer(file, ZLIB_BYTES);
     Parser parser = {.arena = arena,
                      .scratch = scratch,
                      .rows = mw_tables_new(arena),
@@ -310,9 +423,9 @@ MwProblemLists *mw_problem_parse(MwArena *arena, MwArena *scratch, const char *p
                      .path = path,
                      .diags = diags};
     parser.lists->usage_limit = MW_USAGE_UNLIMITED;
-    yajl_handle handle = yajl_alloc(&CALLBACKS, NULL, &parser);
-    bool good = stream(&parser, file, handle);
-    yajl_free(handle);
+    Stream stream = {.file = file, .handle = yajl_alloc(&CALLBACKS, NULL, &parser)};
+    bool good = read_all(&parser, &stream);
+    yajl_free(stream.handle);
     gzclose(file);
     return good ? parser.lists : NULL;
 }

@@ -18,6 +18,7 @@
     "\"nodes\": {\"intervals\": [[0, 2], [1, 1]], \"costs\": [[1, 2], [3, 4, 5]], "                \
     "\"usages\": [[1, 1], [2, 2, 2]]}"
 #define EDGES "\"edges\": {\"nodes\": [[0, 1]], \"costs\": [[1, 2, 3, 4, 5, 6]]}"
+#define FIVE_TIMES(text) text text text text text
 #define FILE_OF(parts) "{\"problem\": {" parts "}}"
 
 static const struct {
@@ -52,6 +53,58 @@ static const struct {
     {FILE_OF("\"nodes\": {\"usages\": [[11111111111111111111111111111111111111]]}"),
      "problem.nodes.usages[0][0]: a number beyond 64 bits"},
     {FILE_OF("\"nodes\": {\"costs\": [], \"costs\": []}"), "problem.nodes.costs: given twice"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1 2]]}"), "byte 37, in problem.nodes.costs[0][1]: parse "
+                                                 "error: after array element, I expect ',' or ']'"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, 2,]]}"),
+     "byte 40, in problem.nodes.costs[0][2]: parse error: unallowed token at this point in JSON "
+     "text"},
+    {FILE_OF("\"nodes\": {\"costs\": [[,1]]}"),
+     "byte 35, in problem.nodes.costs[0][0]: parse error: unallowed token at this point in JSON "
+     "text"},
+    {FILE_OF("\"nodes\": {\"costs\": [[01]]}"), "byte 36, in problem.nodes.costs[0][1]: parse "
+                                                "error: after array element, I expect ',' or ']'"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1-2]]}"), "byte 37, in problem.nodes.costs[0][1]: parse "
+                                                 "error: after array element, I expect ',' or ']'"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, 2}]}"),
+     "byte 39, in problem.nodes.costs[0][2]: parse error: after array element, I expect ',' or "
+     "']'"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1]2]}"),
+     "byte 37, in problem.nodes.costs[1]: parse error: after array element, I expect ',' or ']'"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1][2]]}"),
+     "byte 37, in problem.nodes.costs[1]: parse error: after array element, I expect ',' or ']'"},
+    {FILE_OF("\"nodes\": {\"costs\": [[2e1]]}"), "problem.nodes.costs[0][0]: expected an integer"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, null]]}"),
+     "problem.nodes.costs[0][1]: expected an integer"},
+    {FILE_OF("\"nodes\": {\"costs\": [[1, {}]]}"),
+     "problem.nodes.costs[0][1]: expected an integer"},
+    {FILE_OF("\"nodes\": {\"costs\": [[-]]}"),
+     "byte 35, in problem.nodes.costs[0][0]: lexical error: malformed number, a digit is required "
+     "after the minus sign."},
+    {FILE_OF("\"nodes\": {\"costs\": [[18446744073709551617]]}"),
+     "problem.nodes.costs[0][0]: a number beyond 64 bits"},
+    {FILE_OF("\"nodes\": {\"costs\": [[9999999999999999999]]}"),
+     "problem.nodes.costs[0][0]: a number beyond 64 bits"},
+    {FILE_OF("\"nodes\": {\"costs\": [null]}"),
+     "problem.nodes.costs[0]: expected a list of integers"},
+    {FILE_OF("\"nodes\": {\"costs\": null}"), "problem.nodes.costs: expected a list of lists"},
+    {FILE_OF("\"usage_limit\": 1.5"), "problem.usage_limit: expected an integer"},
+    {FILE_OF("\"usage_limit\": null"), "problem.usage_limit: expected an integer"},
+    {FILE_OF("\"usage_limit\": 9223372036854775808"),
+     "problem.usage_limit: a number beyond 64 bits"},
+    {FILE_OF("\"usage_limit\": 1, \"usage_limit\": 2"), "problem.usage_limit: given twice"},
+    {FILE_OF("\"name\": \"a\", \"name\": \"b\""), "problem.name: given twice"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[0, 99999999999999999999]]}"),
+     "problem.nodes.intervals[0][1]: a number beyond 64 bits"},
+    {FILE_OF("\"edges\": {\"nodes\": [[0, -1]]}"), "problem.edges.nodes[0][1]: a negative number"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[0, 1], [0, 1]], \"costs\": [[1], [2]], \"usages\": "
+             "[[1]]}, \"edges\": {\"nodes\": [], \"costs\": []}"),
+     "problem.nodes.usages has 1 entries, problem.nodes.costs has 2"},
+    {"{\"x\": " FIVE_TIMES(FIVE_TIMES("[[[")),
+     "x" FIVE_TIMES(FIVE_TIMES("[0][0]")) FIVE_TIMES("[0][0]") "[0][0][0]"
+                                                               ": nested too deeply"},
+    {"\x1f\x8b\x08", "cannot read after byte 0: unexpected end of file"},
+    {"{\"problem\": \"\xff\"}",
+     "byte 14, in problem: lexical error: invalid bytes in UTF8 string."},
     {FILE_OF("\"usage_limit\": -1"), "problem.usage_limit: a negative number"},
     {FILE_OF("\"usage_limit\": \"1\""), "problem.usage_limit: expected an integer"},
     {FILE_OF("\"nodes\": {\"intervals\": [[0, 1]], \"costs\": [[1], [2]], \"usages\": [[1], "
@@ -128,7 +181,7 @@ START_TEST(bad_files_are_refused_with_the_place)
 }
 END_TEST
 
-START_TEST(a_missing_file_and_a_broken_gzip_are_refused)
+START_TEST(a_missing_file_a_broken_gzip_and_a_folder_are_refused)
 {
     Fixture fixture = set_up();
     ck_assert_ptr_null(
@@ -142,8 +195,12 @@ START_TEST(a_missing_file_and_a_broken_gzip_are_refused)
     ck_assert_int_eq(truncate(path, 500), 0);
     ck_assert_ptr_null(mw_problem_load(fixture.arena, path, fixture.diags));
     ck_assert_ptr_nonnull(
-        strstr(diags_text(fixture.arena, fixture.diags), "p.json.gz: cannot read: "));
+        strstr(diags_text(fixture.arena, fixture.diags), "p.json.gz: cannot read after byte "));
     unlink(path);
+    ck_assert_ptr_null(mw_problem_load(fixture.arena, fixture.folder, fixture.diags));
+    const char *expected = mw_arena_printf(
+        fixture.arena, "%s: cannot read after byte 0: Is a directory\n", fixture.folder);
+    ck_assert_ptr_nonnull(strstr(diags_text(fixture.arena, fixture.diags), expected));
     tear_down(&fixture);
 }
 END_TEST
@@ -194,6 +251,39 @@ static void assert_same(const MwProblem *a, const MwProblem *b)
         ck_assert(same_numbers(x->cost, y->cost, count));
     }
 }
+
+/* Numbers of every length, and where what is read at once ends at any place in one of them. */
+START_TEST(numbers_are_read_across_pieces_of_the_file)
+{
+    enum { STRATEGIES = 130000, SHIFTS = 24 };
+    Fixture fixture = set_up();
+    const char *path = path_of(&fixture, "p.json");
+    int64_t *expected = MW_NEW(fixture.arena, int64_t, STRATEGIES);
+    for (int shift = 0; shift < SHIFTS; shift++) {
+        uint64_t state = (uint64_t)shift;
+        FILE *file = fopen(path, "wb");
+        fprintf(file, "%*s{\"problem\": {\"nodes\": {\"costs\": [[", shift, "");
+        for (int s = 0; s < STRATEGIES; s++) {
+            expected[s] = draw(&state, INT64_MAX) >> draw(&state, 63);
+            fprintf(file, "%s%lld%s", s ? "," : "", (long long)expected[s], s % 9 ? "" : " \n");
+        }
+        fputs("]], \"intervals\": [[-5, 9223372036854775807]], \"usages\": [[0", file);
+        for (int s = 1; s < STRATEGIES; s++)
+            fputs(",0", file);
+        fputs("]]}, \"edges\": {\"nodes\": [], \"costs\": []}}}", file);
+        fclose(file);
+        MwArena *arena = mw_arena_new();
+        MwProblem *problem = mw_problem_load(arena, path, fixture.diags);
+        ck_assert_str_eq(diags_text(arena, fixture.diags), "");
+        ck_assert_int_eq(problem->nodes[0].strategy_count, STRATEGIES);
+        ck_assert(problem->nodes[0].begin == -5 && problem->nodes[0].end == INT64_MAX);
+        ck_assert(same_numbers(problem->nodes[0].cost, expected, STRATEGIES));
+        mw_arena_free(&arena);
+    }
+    unlink(path);
+    tear_down(&fixture);
+}
+END_TEST
 
 START_TEST(saving_and_loading_is_an_identity)
 {
@@ -288,8 +378,9 @@ int main(void)
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, bad_files_are_refused_with_the_place, 0, MW_COUNT(refused));
-    tcase_add_test(tests, a_missing_file_and_a_broken_gzip_are_refused);
+    tcase_add_test(tests, a_missing_file_a_broken_gzip_and_a_folder_are_refused);
     tcase_add_test(tests, unknown_keys_are_passed_over);
+    tcase_add_test(tests, numbers_are_read_across_pieces_of_the_file);
     tcase_add_test(tests, saving_and_loading_is_an_identity);
     tcase_add_test(tests, names_that_end_in_gz_are_zipped);
     tcase_add_test(tests, a_failed_save_says_why_and_keeps_the_old_file);
