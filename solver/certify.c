@@ -2,8 +2,7 @@
 /* From potentials and prices in floating point to a proof in integers.
  *
  * Potentials are rounded to integers: any integers are potentials, so nothing is lost in validity.
- * Prices are rounded to fixed point; priced usage is rounded down and the priced limits up, so the
- * bound errs on the safe side. The integer potentials are also what the core is rewritten with; its
+ * Prices are rounded to fixed point (fixed_price.c). The integer potentials are also what the core is rewritten with; its
  * costs may then be negative, until they are separated again. With least node costs and least
  * entries subtracted, what is left on a strategy (and on the best entries that go with it) is how
  * much above the bound every choice with it must cost. A strategy, or an entry, that comes to the
@@ -11,6 +10,7 @@
  * fixing; for potentials: Cooper et al., Soft arc consistency revisited, Artificial Intelligence
  * 174, 2010). */
 #include "solver/dual.h"
+#include "solver/fixed_price.h"
 
 #include <math.h>
 
@@ -20,46 +20,9 @@ typedef struct {
     MwCost **cost;        /* [dual node][strategy], least value 0 */
     MwCost **entry;       /* [dual factor][entry], least value 0; MW_FORBIDDEN and up: forbidden */
     int64_t ***potential; /* [dual factor][dimension][class] */
-    __int128 *unit_price; /* [row + 1] cumulative, in units of 2^-price_bits */
-    int price_bits;
+    MwFixedPrices prices;
     MwCost bound;
 } Proof;
-
-/* x / 2^bits rounded down. */
-static __int128 scale_down(__int128 x, int bits)
-{
-    return bits >= 0 ? x >> bits : x * ((__int128)1 << -bits);
-}
-
-/* Prices to 44 bits of the greatest: their sums times usages then fit 128 bits. */
-static void round_prices(Proof *proof)
-{
-    const MwDual *dual = proof->dual;
-    int rows = dual->core->row_count, exponent = 0;
-    double greatest = 0;
-    __int128 limits = 0;
-    for (int row = 0; row < rows; row++)
-        greatest = fmax(greatest, dual->price[row]);
-    frexp(greatest, &exponent);
-    proof->price_bits = (int)mw_min(44 - exponent, 64);
-    proof->unit_price = MW_NEW(proof->arena, __int128, rows + 1);
-    for (int row = 0; row < rows; row++) {
-        int64_t unit = (int64_t)ldexp(dual->price[row], proof->price_bits);
-        proof->unit_price[row + 1] = proof->unit_price[row] + unit;
-        limits += unit * dual->core->limit[row];
-    }
-    proof->bound += scale_down(-limits, proof->price_bits);
-}
-
-static void add_priced_usage(const Proof *proof, const MwCoreNode *node, MwCost *cost)
-{
-    for (int k = 0; k < node->terms.count; k++) {
-        const MwCoreTerm *term = &node->terms.at[k];
-        __int128 unit = proof->unit_price[term->last + 1] - proof->unit_price[term->first];
-        for (int s = 0; s < term->usage->count; s++)
-            cost[s] += scale_down(unit * term->usage->at[s], proof->price_bits);
-    }
-}
 
 static void round_potentials(Proof *proof, int index)
 {
@@ -115,7 +78,7 @@ static void prove_node(Proof *proof, int index)
     MwCost *cost = MW_NEW(proof->arena, MwCost, of->cost->count);
     for (int s = 0; s < of->cost->count; s++)
         cost[s] = of->cost->at[s];
-    add_priced_usage(proof, of, cost);
+    mw_fixed_prices_add(&proof->prices, of, cost);
     for (int i = 0; i < node->link_count; i++) {
         const MwDualLink *link = &node->links[i];
         const int64_t *potential = proof->potential[link->factor][link->dim];
@@ -132,7 +95,8 @@ static Proof prove(MwArena *arena, const MwDual *dual)
     proof.cost = MW_NEW(arena, MwCost *, dual->node_count);
     proof.entry = MW_NEW(arena, MwCost *, dual->factor_count);
     proof.potential = MW_NEW(arena, int64_t **, dual->factor_count);
-    round_prices(&proof);
+    proof.prices = mw_fix_prices(arena, dual->core, dual->price);
+    proof.bound -= proof.prices.limits;
     for (int i = 0; i < dual->factor_count; i++) {
         round_potentials(&proof, i);
         prove_factor(&proof, i);

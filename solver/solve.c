@@ -6,12 +6,14 @@
  * eliminate what is left, or search it by branch and bound, or give it to GLPK; improve the choice
  * as long as that pays. Without the memory limit first, where elimination is not held up by
  * usage and repeated layers cost nothing: that gives a bound, and often already the answer. If it
- * does not fit, the same with the limit. */
+ * does not fit, the same with the limit; and first, where elimination without rows is no more than
+ * some sweeps, prices of memory by it. */
 #include "solver/solve.h"
 
 #include "solver/branch.h"
 #include "solver/dive.h"
 #include "solver/ilp.h"
+#include "solver/lagrange.h"
 #include "solver/least_peak.h"
 #include "solver/polish.h"
 #include "solver/reduce.h"
@@ -23,8 +25,11 @@
 static const MwReduceLimits SHRINKING = {
     .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
 
-/* Iterations of a first look, and of a serious try. */
-enum { QUICK = 20, LONG = 400 };
+/* Iterations of a first look, of a second one, and of a serious try. */
+enum { QUICK = 20, SOME = 40, LONG = 400 };
+
+/* A share of the cost: an answer that close is good, if not the best. */
+static const double NEAR = 0.005;
 
 /* Work of improving for each entry of the core and iteration of the ascent: they take about the same
  * time. */
@@ -271,6 +276,13 @@ static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSoluti
     return other;
 }
 
+static bool is_near(const MwSearch *search)
+{
+    const MwSolution *solution = search->solution;
+    return solution->choice &&
+           (double)(solution->cost - solution->lower_bound) < NEAR * (double)solution->cost;
+}
+
 static bool keeps_limit(const MwProblem *problem, const int *choice)
 {
     int64_t time;
@@ -278,8 +290,9 @@ static bool keeps_limit(const MwProblem *problem, const int *choice)
 }
 
 /* The same problem without its limit: a bound, and an answer if it happens to keep the limit. Where
- * a good choice does not, the best one will hardly, and is not worth much work. */
-static void solve_relaxed(MwSearch *search)
+ * a good choice does not, the best one will hardly, and is not worth much work. Returns the best
+ * choice found; NULL if there is none. */
+static const int *solve_relaxed(MwSearch *search)
 {
     MwProblem unlimited = *search->problem;
     unlimited.usage_limit = MW_USAGE_UNLIMITED;
@@ -293,6 +306,7 @@ static void solve_relaxed(MwSearch *search)
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
         mw_search_offer(search, relaxed.choice);
+    return relaxed.choice;
 }
 
 /* Any choice that keeps the limit, or a proof that there is none; if `quick`, where that is soon
@@ -320,7 +334,26 @@ static void look_ahead(MwSearch *search, const MwCore *core, bool quick)
     mw_arena_free(&scratch);
 }
 
-static void solve_limited(MwSearch *search)
+/* Prices of memory found by elimination, and choices among what is best at such prices; where that
+ * is worth it. `unlimited` is a good choice without the limit, or NULL. */
+static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
+{
+    if (!unlimited || keeps_limit(search->problem, unlimited))
+        return;
+    MwCore *part = mw_lagrange(search, core, unlimited);
+    if (!part)
+        return;
+    MwSolution found = *search->solution;
+    MwSolveOptions options;
+    MwSearch searching = aside(search, search->problem, &found, &options);
+    found.lower_bound = 0;
+    reduce(&searching, part, &SHRINKING);
+    tighten_all(&searching, part, LONG);
+    if (found.choice)
+        mw_search_offer(search, found.choice);
+}
+
+static void solve_limited(MwSearch *search, const int *unlimited)
 {
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, true);
     mw_reduce_rows(core);
@@ -332,7 +365,10 @@ static void solve_limited(MwSearch *search)
         search->improver =
             mw_improver_new(search->scratch, mw_core_copy(search->scratch, core),
                             (int)mw_max(search->options->threads, 1), search->options->seed);
-    if (!tighten_all(search, core, LONG))
+    if (!settled(search, core))
+        price_rows(search, core, unlimited);
+    /* Where little is left to gain, sweeps serve to take away strategies. */
+    if (!tighten_all(search, core, is_near(search) ? SOME : LONG))
         finish_by_search(search, core);
     improve(search, 0, 100 + mw_core_nodes_left(core));
     if (search->improver)
@@ -348,9 +384,9 @@ static void solve(MwSearch *search)
         solve_unlimited(search);
         return;
     }
-    solve_relaxed(search);
+    const int *unlimited = solve_relaxed(search);
     if (!mw_search_done(search))
-        solve_limited(search);
+        solve_limited(search, unlimited);
 }
 
 MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prices in the place of memory rows: blends of choices against any other prices, what is paid for
+ * against enumeration, bounds and choices found by prices; equal layers are the work of one, with
+ * memory that binds too. */
+#include "solver/blend.h"
+#include "solver/fixed_price.h"
+#include "solver/lagrange.h"
+#include "solver/reduce.h"
+#include "tests/solver/random_problem.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const RandomKind kinds[] = {
+    {5, 7, 4, 0, 30, true},
+    {6, 8, 3, 10, 100, true},
+    {7, 7, 3, 0, 1000000, true},
+    {6, 5, 3, 25, 9, true},
+};
+
+/* ---- Blends ---- */
+
+/* The lowest of the planes at `price`. */
+static double lowest(const MwBlend *blend, const double *price)
+{
+    double least = INFINITY;
+    for (int k = 0; k < blend->count; k++) {
+        double at = blend->cost[k];
+        for (int row = 0; row < blend->rows; row++)
+            at += price[row] * blend->excess[k * blend->rows + row];
+        least = fmin(least, at);
+    }
+    return least;
+}
+
+START_TEST(no_prices_are_better_than_those_of_a_blend)
+{
+    enum { MOST = 8 };
+    for (int seed = 0; seed < 3000; seed++) {
+        uint64_t state = (uint64_t)seed;
+        double cost[MOST], excess[MOST * MOST], price[MOST], other[MOST];
+        MwBlend blend = {.count = 1 + (int)draw(&state, MOST),
+                         .rows = (int)draw(&state, MOST),
+                         .cost = cost,
+                         .excess = excess,
+                         .most = 1 + (double)draw(&state, 9)};
+        for (int k = 0; k < blend.count; k++)
+            cost[k] = 1 + (double)draw(&state, 30) / 10;
+        for (int k = 0; k < blend.count * blend.rows; k++)
+            excess[k] = ((double)draw(&state, 21) - 8) / 10;
+        double value = mw_blend(&blend, price);
+        for (int row = 0; row < blend.rows; row++)
+            ck_assert(price[row] >= 0 && price[row] <= blend.most);
+        if (fabs(lowest(&blend, price) - value) > 1e-9)
+            ck_abort_msg("seed %d: %g at its prices, not %g", seed, lowest(&blend, price), value);
+        for (int i = 0; i < 20; i++) {
+            for (int row = 0; row < blend.rows; row++)
+                other[row] = blend.most * (double)draw(&state, 11) / 10;
+            if (lowest(&blend, other) > value + 1e-9)
+                ck_abort_msg("seed %d: other prices are better", seed);
+        }
+    }
+}
+END_TEST
+
+/* ---- Prices on cores ---- */
+
+static bool advance(const MwCore *core, int *choice)
+{
+    for (int i = core->node_count - 1; i >= 0; i--) {
+        if (!core->nodes[i].cost)
+            continue;
+        if (++choice[i] < core->nodes[i].cost->count)
+            return true;
+        choice[i] = 0;
+    }
+    return false;
+}
+
+START_TEST(what_keeps_the_rows_costs_no_more_when_it_pays)
+{
+    int cheaper = 0;
+    for (int seed = 0; seed < 400; seed++) {
+        MwArena *arena = mw_arena_new();
+        uint64_t state = (uint64_t)seed;
+        MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], state);
+        const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+        MwCore *paid = mw_core_copy(arena, core);
+        double *price = MW_NEW(arena, double, core->row_count);
+        for (int row = 0; row < core->row_count; row++)
+            price[row] = (double)draw(&state, 1000) / 7 * ldexp(1, core->scale);
+        ck_assert(mw_core_pay(paid, price));
+        ck_assert_int_eq(paid->row_count, 0);
+        int *choice = MW_NEW(arena, int, core->node_count);
+        do {
+            if (!mw_core_allows(core, choice))
+                continue;
+            MwCost before = mw_core_cost(core, choice), after = mw_core_cost(paid, choice);
+            if (mw_core_fits(core, choice) && after > before)
+                ck_abort_msg("seed %d: paying makes a legal choice dearer", seed);
+            cheaper += after < before;
+        } while (advance(core, choice));
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(cheaper, 1000);
+}
+END_TEST
+
+/* Every choice of `part` costs what it restores to. */
+static void check_part(const MwProblem *problem, const MwCore *part)
+{
+    int *choice = calloc((size_t)part->node_count, sizeof *choice);
+    int *restored = calloc((size_t)part->node_count, sizeof *restored);
+    do {
+        for (int i = 0; i < part->node_count; i++)
+            restored[i] = choice[i];
+        mw_core_restore(part, restored);
+        if (mw_core_allows(part, choice))
+            ck_assert(mw_core_cost(part, choice) == mw_problem_cost(problem, restored)
+                                                        << part->scale);
+    } while (advance(part, choice));
+    free(choice);
+    free(restored);
+}
+
+/* Finds prices for a problem whose best choice without the limit exceeds it. True if they were. */
+static bool check_prices(MwArena *arena, const MwProblem *problem, int seed)
+{
+    MwProblem unlimited = *problem;
+    unlimited.usage_limit = MW_USAGE_UNLIMITED;
+    const MwSolveOptions options = {0};
+    const int *choice = mw_solve(arena, &unlimited, &options).choice;
+    int64_t time;
+    if (!choice || mw_problem_peak(problem, choice, &time) <= problem->usage_limit)
+        return false;
+    MwSolution solution = {0};
+    MwSearch search = {.problem = problem,
+                       .arena = arena,
+                       .scratch = arena,
+                       .tables = mw_tables_new(arena),
+                       .options = &options,
+                       .solution = &solution,
+                       .pace = 1};
+    MwCore *core = mw_core_build(arena, search.tables, problem, true);
+    const MwCore *part = mw_lagrange(&search, core, choice);
+    const Enumerated expected = enumerate(problem);
+    if (expected.possible && (search.impossible || solution.lower_bound > expected.cost ||
+                              (solution.choice && solution.cost < expected.cost)))
+        ck_abort_msg("seed %d: a bound that is none", seed);
+    if (!expected.possible && solution.choice)
+        ck_abort_msg("seed %d: an answer where there is none", seed);
+    if (part)
+        check_part(problem, part);
+    return solution.lower_bound > mw_problem_cost(problem, choice);
+}
+
+START_TEST(prices_bound_what_keeps_the_rows)
+{
+    int found = 0;
+    for (int seed = 0; seed < 600; seed++) {
+        MwArena *arena = mw_arena_new();
+        found += check_prices(
+            arena, random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed), seed);
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(found, 60); /* more than without prices */
+}
+END_TEST
+
+/* ---- Equal layers ---- */
+
+/* A chain of equal layers of four nodes. What the first two hold is kept to the end, as for a
+ * backward pass; so memory is fullest there. */
+static MwProblem *chain(MwArena *arena, int layers)
+{
+    enum { PLACES = 4, STRATEGIES = 6 };
+    uint64_t state = 5;
+    int64_t *cost[PLACES], *usage[PLACES], *edge[PLACES];
+    for (int p = 0; p < PLACES; p++) {
+        cost[p] = MW_NEW(arena, int64_t, STRATEGIES);
+        usage[p] = MW_NEW(arena, int64_t, STRATEGIES);
+        edge[p] = MW_NEW(arena, int64_t, STRATEGIES * STRATEGIES);
+        for (int s = 0; s < STRATEGIES; s++) {
+            cost[p][s] = 1000 + draw(&state, 1000);
+            usage[p][s] = (2600 - cost[p][s]) * (1 + draw(&state, 3)) / 50;
+        }
+        for (int s = 0; s < STRATEGIES * STRATEGIES; s++)
+            edge[p][s] = draw(&state, 1000);
+    }
+    MwProblem *problem = MW_NEW(arena, MwProblem, 1);
+    problem->node_count = PLACES * layers;
+    problem->edge_count = problem->node_count - 1;
+    problem->nodes = MW_NEW(arena, MwProblemNode, problem->node_count);
+    problem->edges = MW_NEW(arena, MwProblemEdge, problem->edge_count);
+    problem->usage_limit = 38 * layers;
+    for (int i = 0; i < problem->node_count; i++)
+        problem->nodes[i] = (MwProblemNode){.strategy_count = STRATEGIES,
+                                            .cost = cost[i % PLACES],
+                                            .usage = usage[i % PLACES],
+                                            .begin = i,
+                                            .end = i % PLACES < 2 ? problem->node_count : i + 2};
+    for (int i = 0; i < problem->edge_count; i++)
+        problem->edges[i] = (MwProblemEdge){i, i + 1, edge[i % PLACES]};
+    return problem;
+}
+
+/* How many tables it takes to solve the chain at a price of the fullest time: ids count them. */
+static int tables_made(int layers)
+{
+    MwArena *arena = mw_arena_new();
+    MwTables *tables = mw_tables_new(arena);
+    MwCore *core = mw_core_build(arena, tables, chain(arena, layers), true);
+    double *price = MW_NEW(arena, double, core->row_count);
+    price[core->row_count - 1] = ldexp(5, core->scale);
+    ck_assert(mw_core_pay(core, price));
+    mw_reduce(core,
+              &(MwReduceLimits){.arity = MW_TABLE_ARITY, .entries = 1 << 20, .total = INT64_MAX});
+    for (int i = 0; i < core->node_count; i++)
+        ck_assert_ptr_null(core->nodes[i].cost);
+    int made = mw_table_intern(tables, 1, (int[]){1}, (int64_t[]){-1234567})->id;
+    mw_arena_free(&arena);
+    return made;
+}
+
+START_TEST(equal_layers_are_the_work_of_one_where_memory_binds)
+{
+    int few = tables_made(8), many = tables_made(512);
+    if (many > 2 * few)
+        ck_abort_msg("%d tables for 8 layers, %d for 512", few, many);
+}
+END_TEST
+
+/* As close as the pass wants it, with no search. */
+START_TEST(many_equal_layers_are_nearly_solved_at_once)
+{
+    for (int layers = 32; layers <= 128; layers *= 2) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = chain(arena, layers);
+        MwSolution solution = mw_solve(arena, problem, &(MwSolveOptions){.quick = true});
+        ck_assert_ptr_nonnull(solution.choice);
+        ck_assert(solution.peak_usage > problem->usage_limit * 9 / 10); /* it binds */
+        double gap = (double)(solution.cost - solution.lower_bound) / (double)solution.cost;
+        if (gap > 0.005)
+            ck_abort_msg("%d layers: gap %g", layers, gap);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solver_prices");
+    TCase *tests = tcase_create("prices");
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, no_prices_are_better_than_those_of_a_blend);
+    tcase_add_test(tests, what_keeps_the_rows_costs_no_more_when_it_pays);
+    tcase_add_test(tests, prices_bound_what_keeps_the_rows);
+    tcase_add_test(tests, equal_layers_are_the_work_of_one_where_memory_binds);
+    tcase_add_test(tests, many_equal_layers_are_nearly_solved_at_once);
+    return run_suite(suite);
+}
