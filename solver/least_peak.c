@@ -70,14 +70,17 @@ static void raise_bound(Seek *seek, MwCost bound)
         found->lower_bound = bound < INT64_MAX ? (int64_t)bound : INT64_MAX;
 }
 
-/* Looks for a choice within what is proven, or within the limit if that is all that is asked. */
+/* Looks for a choice within what is proven, or within the limit if that is all that is asked. Costs
+ * would say where to look, and there are none, so only what reductions show is worth the time. */
 static void try_within(Seek *seek)
 {
     MwArena *scratch = mw_arena_new();
+    MwSolveOptions quick = seek->options;
+    quick.quick = true;
     MwProblem limited = *seek->bare;
     limited.usage_limit =
         seek->limit != MW_USAGE_UNLIMITED ? seek->limit : seek->found->lower_bound;
-    MwSolution solution = mw_solve_road(scratch, &limited, &seek->options, false);
+    MwSolution solution = mw_solve_road(scratch, &limited, &quick, false);
     meet(seek, solution.choice);
     if (solution.status == MW_SOLVED_INFEASIBLE)
         raise_bound(seek, (MwCost)limited.usage_limit + 1);
@@ -102,8 +105,10 @@ static void raise_by_times(Seek *seek)
 }
 
 /* One round of levels; false if it brought nothing. */
-static bool close_in(Seek *seek)
+static bool close_in(Seek *seek, bool quick)
 {
+    MwSolveOptions options = seek->options;
+    options.quick = quick;
     MwLeastPeak *found = seek->found, before = *found;
     int64_t high = found->peak - 1;
     if (seek->limit != MW_USAGE_UNLIMITED)
@@ -111,13 +116,25 @@ static bool close_in(Seek *seek)
     MwArena *scratch = mw_arena_new();
     MwProblem *levels = mw_peak_levels(scratch, seek->bare, found->lower_bound, high);
     if (levels) {
-        MwSolution solution = mw_solve_road(scratch, levels, &seek->options, false);
+        MwSolution solution = mw_solve_road(scratch, levels, &options, false);
         meet(seek, solution.choice);
         raise_bound(seek, solution.status == MW_SOLVED_INFEASIBLE ? (MwCost)high + 1
                                                                   : solution.lower_bound);
     }
     mw_arena_free(&scratch);
     return found->peak < before.peak || found->lower_bound > before.lower_bound;
+}
+
+/* First what is quickly done, as far as that leads. */
+static void close_in_all(Seek *seek)
+{
+    bool quick = true;
+    for (int i = 0; i < ROUNDS && !settled(seek); i++) {
+        bool closer = close_in(seek, quick);
+        if (!closer && !quick)
+            return;
+        quick &= closer;
+    }
 }
 
 static void seek_least(Seek *seek)
@@ -130,9 +147,8 @@ static void seek_least(Seek *seek)
     raise_by_times(seek);
     if (!found->choice && !settled(seek))
         try_within(seek);
-    for (int i = 0; i < ROUNDS && found->choice && !seek->options.quick && !settled(seek); i++)
-        if (!close_in(seek))
-            break;
+    if (found->choice && !seek->options.quick)
+        close_in_all(seek);
 }
 
 MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t limit,
