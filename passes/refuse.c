@@ -21,6 +21,7 @@ typedef struct {
     int64_t *least; /* [nodes] bytes that its results take at least */
     bool *shrinks;  /* [nodes] with more micro-batches */
     double memory, needed;
+    const MwInfeasibility *why; /* the proof, if there is one */
     MwDiags *diags;
 } Shortage;
 
@@ -98,12 +99,27 @@ static int64_t most_micro_batches(const Shortage *shortage)
     return rows * shortage->intra->micro_batches;
 }
 
+/* When the most is there. Where it is proven that one time has too much, that, with the least bytes
+ * that its proof gives each node. */
+static int64_t fullest_time(Shortage *shortage)
+{
+    const MwInfeasibility *why = shortage->why;
+    int64_t time = 0;
+    if (!why || why->time_count != 1) {
+        least_peak(shortage, false, &time);
+        return time;
+    }
+    memset(shortage->least, 0, sizeof *shortage->least * (size_t)shortage->graph->nodes.count);
+    for (int i = 0; i < why->node_count; i++)
+        shortage->least[why->nodes[i].node] = (int64_t)why->nodes[i].least;
+    return why->times[0].time;
+}
+
 /* The largest of what is there when the most is. */
-static void note_largest(const Shortage *shortage)
+static void note_largest(Shortage *shortage)
 {
     enum { SHOWN = 3 };
-    int64_t time = 0;
-    least_peak(shortage, false, &time);
+    const int64_t time = fullest_time(shortage);
     MwText text = {.arena = shortage->arena};
     for (int shown = 0; shown < SHOWN; shown++) {
         int largest = -1;
@@ -122,7 +138,8 @@ static void note_largest(const Shortage *shortage)
     }
     if (text.at)
         mw_diag_note(shortage->diags, mw_span_none(),
-                     "the largest there, split as far as they can be: %s", text.at);
+                     "the largest while %s is computed, split as far as they can be: %s",
+                     shortage->intra->problem.nodes[time].label, text.at);
 }
 
 /* What is kept over micro-batches, and what does not depend on them, shrinks with more devices only;
@@ -151,13 +168,14 @@ static void note_what_would_fit(const Shortage *shortage)
 }
 
 void mw_refuse_memory(const MwIntraProblem *problem, int64_t memory_bytes, int64_t needed_bytes,
-                      MwDiags *diags)
+                      const MwInfeasibility *why, MwDiags *diags)
 {
     Shortage shortage = {.arena = problem->arena,
                          .intra = problem,
                          .graph = problem->graph,
                          .memory = (double)memory_bytes,
                          .needed = (double)needed_bytes,
+                         .why = why,
                          .diags = diags};
     char mesh[MW_MESH_TEXT_BYTES];
     mw_diag_error(diags, mw_span_none(),
@@ -187,11 +205,36 @@ static bool is_same_demand(const MwPin *a, const MwPin *b)
            a->span.begin == b->span.begin && (a->text || a->span.source);
 }
 
-static Demands list_demands(MwArena *arena, const MwGraph *graph)
+/* named[node]: those that have no shardings that go together. */
+static bool *name_nodes(const MwIntraProblem *problem, const MwInfeasibility *why)
+{
+    bool *named = MW_NEW(problem->arena, bool, problem->graph->nodes.count);
+    for (int i = 0; i < why->node_count; i++)
+        named[why->nodes[i].node] = true;
+    return named;
+}
+
+static void note_nodes(const MwIntraProblem *problem, const MwInfeasibility *why, MwDiags *diags)
+{
+    enum { SHOWN = 8 };
+    MwText text = {.arena = problem->arena};
+    for (int i = 0; i < mw_min(why->node_count, SHOWN); i++)
+        mw_text_printf(&text, "%s'%s'", i ? ", " : "",
+                       problem->problem.nodes[why->nodes[i].node].label);
+    if (why->node_count > SHOWN)
+        mw_text_printf(&text, " and %d more", why->node_count - SHOWN);
+    if (why->node_count > 1)
+        mw_diag_note(diags, mw_span_none(), "the shardings of %s exclude one another", text.at);
+}
+
+/* What pins a value of the nodes named (NULL: of any). */
+static Demands list_demands(MwArena *arena, const MwGraph *graph, const bool *named)
 {
     Demands demands = {0};
     for (int i = 0; i < graph->pins.count; i++) {
         const MwPin *pin = &graph->pins.at[i];
+        if (named && !named[mw_value(graph, pin->value)->node.index])
+            continue;
         int k = 0;
         while (k < demands.count && !is_same_demand(demands.at[k].first, pin))
             k++;
@@ -246,11 +289,12 @@ static bool is_possible_without(const MwIntraProblem *problem, const MwCluster *
     return possible;
 }
 
-void mw_refuse_pins(const MwIntraProblem *problem, const MwCluster *cluster, MwDiags *diags)
+void mw_refuse_pins(const MwIntraProblem *problem, const MwCluster *cluster,
+                    const MwInfeasibility *why, MwDiags *diags)
 {
     enum { SHOWN = 8 };
     MwArena *arena = problem->arena;
-    const Demands demands = list_demands(arena, problem->graph);
+    const Demands demands = list_demands(arena, problem->graph, name_nodes(problem, why));
     const int shown = (int)mw_min(demands.count, SHOWN);
     char mesh[MW_MESH_TEXT_BYTES];
     mw_diag_error(diags, mw_span_none(), "on a mesh of %s no sharding meets all the pins",
@@ -259,7 +303,9 @@ void mw_refuse_pins(const MwIntraProblem *problem, const MwCluster *cluster, MwD
         note_demand(arena, problem->graph, &demands.at[i], diags);
     if (demands.count > shown)
         mw_diag_note(diags, mw_span_none(), "and %d more pins", demands.count - shown);
-    for (int i = 0; demands.count > 1 && i < shown; i++) {
+    note_nodes(problem, why, diags);
+    const int all = list_demands(arena, problem->graph, NULL).count;
+    for (int i = 0; all > 1 && i < shown; i++) {
         if (!is_possible_without(problem, cluster, &demands.at[i]))
             continue;
         mw_diag_note(diags, mw_span_none(), "without the pin of %s there would be one",

@@ -65,10 +65,11 @@ typedef struct {
     MwDiags *diags;
 } Attempt;
 
-static void refuse_memory(Attempt *attempt, const MwIntraProblem *problem, int64_t needed_bytes)
+static void refuse_memory(Attempt *attempt, const MwIntraProblem *problem, const MwShardingFit *fit)
 {
-    attempt->needed_bytes = needed_bytes;
-    mw_refuse_memory(problem, attempt->memory_bytes, needed_bytes, attempt->diags);
+    attempt->needed_bytes = mw_max(fit->needed_bytes, fit->solution.peak_usage);
+    mw_refuse_memory(problem, attempt->memory_bytes, attempt->needed_bytes,
+                     fit->solution.infeasibility, attempt->diags);
 }
 
 static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwShardingFit *fit)
@@ -80,9 +81,10 @@ static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwShar
                       "no sharding that fits on a mesh of %s was found in time",
                       mw_mesh_text(&attempt->mesh, mesh));
     else if (fit->needed_bytes > 0 || solution->peak_usage > 0)
-        refuse_memory(attempt, problem, mw_max(fit->needed_bytes, solution->peak_usage));
+        refuse_memory(attempt, problem, fit);
     else
-        mw_refuse_pins(problem, attempt->compilation->cluster, attempt->diags);
+        mw_refuse_pins(problem, attempt->compilation->cluster, solution->infeasibility,
+                       attempt->diags);
 }
 
 /* The best sharding on one mesh; NULL if there is none. Quick answers, which the choice of stages

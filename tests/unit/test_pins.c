@@ -197,8 +197,8 @@ START_TEST(too_little_memory_is_refused_with_what_is_needed)
                                  "weights, gradients and optimizer states alone need "
                                  "384 B, split as far as they can be; it takes at least "
                                  "8 such devices\n"
-                                 "  note: the largest there, split as far as they can "
-                                 "be: einsum 256 B, h 256 B, a.w 192 B\n"));
+                                 "  note: the largest while h is computed, split as far "
+                                 "as they can be: einsum 256 B, h 256 B, a.w 192 B\n"));
     finish(&p);
 }
 END_TEST
@@ -234,20 +234,25 @@ START_TEST(advice_about_memory_is_true)
 }
 END_TEST
 
-/* Pins that exclude one another are named, with where they are from. */
+/* Pins that exclude one another, or what the model allows, are named, and no others. */
 START_TEST(pins_that_exclude_one_another_are_named)
 {
-    const char *pins[] = {"double=[R, R] +P0", "a.w=[R, S0]"};
-    Planned p = plan(" with spec = [R, S0]", pins, MW_COUNT(pins), "2");
+    static const char text[] = "model m {\n"
+                               "  input x: f32[8, 6]\n"
+                               "  double = x + x%s\n"
+                               "  h = tanh(x)\n"
+                               "  output double, h\n"
+                               "}\n";
+    const char *pins[] = {"h=[S0, R]"};
+    Planned p = plan_text(text, " with spec = [R, R] +P0", pins, MW_COUNT(pins), "2");
     run(&p);
     ck_assert(!p.ok);
     ck_assert_str_eq(p.messages,
                      "meshwright: error: on a mesh of 2 no sharding meets all the pins\n"
-                     "  m.graph:5:26: note: 'h' is pinned to [R, S0]\n"
-                     "    5 |   h = tanh(x @ a.w) with spec = [R, S0]\n"
-                     "      |                          ^~~~~~~~~~~~~~\n"
-                     "  note: 'double' is pinned by --pin double=[R, R] +P0\n"
-                     "  note: 'a.w' is pinned by --pin a.w=[R, S0]\n"
+                     "  m.graph:3:23: note: 'double' is pinned to [R, R] +P0\n"
+                     "    3 |   double = x + x with spec = [R, R] +P0\n"
+                     "      |                       ^~~~~~~~~~~~~~~~~\n"
+                     "  note: the shardings of 'x', 'x.forward', 'double' exclude one another\n"
                      "  note: without the pin of 'double' there would be one\n");
     finish(&p);
 }
