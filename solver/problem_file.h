@@ -33,9 +33,10 @@ typedef struct {
     int64_t usage_limit;
     bool present[MW_LIST_COUNT];
     MW_VEC(MwProblemRow) lists[MW_LIST_COUNT];
+    MW_VEC(const char *) labels; /* of nodes; none if the file has none */
 } MwProblemLists;
 
-/* Rows and name are put into `arena`, the rest into `scratch`. NULL after an error. */
+/* Rows, name and labels are put into `arena`, the rest into `scratch`. NULL after an error. */
 MwProblemLists *mw_problem_parse(MwArena *arena, MwArena *scratch, const char *path,
                                  MwDiags *diags);
 

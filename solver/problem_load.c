@@ -94,6 +94,20 @@ static bool load_edge(const Check *check, int i, const MwProblem *problem, MwPro
     return true;
 }
 
+static bool load_labels(const Check *check, const MwProblem *problem)
+{
+    int count = check->lists->labels.count;
+    if (count > 0 && count != problem->node_count) {
+        mw_diag_error(check->diags, mw_span_none(),
+                      "%s: problem.nodes.labels has %d entries, %s has %d", check->path, count,
+                      mw_problem_list_name(MW_LIST_COSTS), problem->node_count);
+        return false;
+    }
+    for (int i = 0; i < count; i++)
+        problem->nodes[i].label = check->lists->labels.at[i];
+    return true;
+}
+
 static bool load_all(const Check *check, MwArena *arena, MwProblem *problem)
 {
     if (!check_present(check) || !check_same_length(check, MW_LIST_INTERVALS, MW_LIST_COSTS) ||
@@ -112,7 +126,7 @@ static bool load_all(const Check *check, MwArena *arena, MwProblem *problem)
     for (int i = 0; i < problem->edge_count; i++)
         if (!load_edge(check, i, problem, &problem->edges[i]))
             return false;
-    return true;
+    return load_labels(check, problem);
 }
 
 MwProblem *mw_problem_load(MwArena *arena, const char *path, MwDiags *diags)

@@ -92,6 +92,17 @@ static bool at_scalar(const Parser *parser, const char *key)
            parser->level[0].key && !strcmp(parser->level[0].key, "problem");
 }
 
+/* In problem.nodes.labels. */
+static bool at_label(const Parser *parser)
+{
+    static const char *const keys[LIST_DEPTH] = {"problem", "nodes", "labels"};
+    for (int i = 0; i < LIST_DEPTH; i++)
+        if (parser->depth != LIST_DEPTH + 1 || !parser->level[i].key ||
+            strcmp(parser->level[i].key, keys[i]) != 0)
+            return false;
+    return !parser->level[LIST_DEPTH].key;
+}
+
 static MwProblemList list_here(const Parser *parser)
 {
     if (parser->depth != LIST_DEPTH)
@@ -103,8 +114,8 @@ static MwProblemList list_here(const Parser *parser)
     return MW_LIST_NONE;
 }
 
-/* NULL if a value that is neither a number where one belongs nor a list where one belongs may stand
- * here; otherwise what should. */
+/* NULL if a value may stand here that is not what belongs here: a number, a list or a label;
+ * otherwise what should. */
 static const char *expected_here(const Parser *parser)
 {
     if (parser->list && parser->depth == LIST_DEPTH + 2)
@@ -115,6 +126,8 @@ static const char *expected_here(const Parser *parser)
         return "expected a list of lists";
     if (at_scalar(parser, "usage_limit"))
         return "expected an integer";
+    if (at_label(parser))
+        return "expected a string";
     return NULL;
 }
 
@@ -153,6 +166,11 @@ static int on_boolean(void *context, int value)
 static int on_string(void *context, const unsigned char *text, size_t length)
 {
     Parser *parser = context;
+    if (at_label(parser)) {
+        const char *label = mw_arena_strndup(parser->arena, (const char *)text, length);
+        mw_vec_push(parser->scratch, &parser->lists->labels, label);
+        return end_value(parser);
+    }
     if (at_scalar(parser, "name") && parser->lists->name)
         return fail(parser, "given twice");
     if (at_scalar(parser, "name"))

@@ -35,6 +35,21 @@ static void row(Writer *writer, const int64_t *values, int64_t count)
     yajl_gen_array_close(writer->json);
 }
 
+/* Of which some may be missing; not if all are. */
+static void write_labels(Writer *writer, const MwProblem *problem)
+{
+    int labelled = 0;
+    for (int i = 0; i < problem->node_count; i++)
+        labelled += problem->nodes[i].label != NULL;
+    if (labelled == 0)
+        return;
+    text(writer, "labels");
+    yajl_gen_array_open(writer->json);
+    for (int i = 0; i < problem->node_count; i++)
+        text(writer, problem->nodes[i].label ? problem->nodes[i].label : "");
+    yajl_gen_array_close(writer->json);
+}
+
 static void write_nodes(Writer *writer, const MwProblem *problem)
 {
     yajl_gen_map_open(writer->json);
@@ -53,6 +68,7 @@ static void write_nodes(Writer *writer, const MwProblem *problem)
     for (int i = 0; i < problem->node_count; i++)
         row(writer, problem->nodes[i].usage, problem->nodes[i].strategy_count);
     yajl_gen_array_close(writer->json);
+    write_labels(writer, problem);
     yajl_gen_map_close(writer->json);
 }
 

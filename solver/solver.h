@@ -142,7 +142,8 @@ int64_t mw_problem_peak(const MwProblem *problem, const int *choice, int64_t *ti
 
 /* The contest's JSON, gzipped if `path` ends in .gz:
  * {"problem": {"name", "nodes": {"intervals", "costs", "usages"}, "edges": {"nodes", "costs"},
- * "usage_limit"}}. False, or NULL, after an error that names the place. */
+ * "usage_limit"}}, and problem.nodes.labels, which the contest does not have. False, or NULL, after
+ * an error that names the place. */
 bool mw_problem_save(const MwProblem *problem, const char *path, MwDiags *diags);
 MwProblem *mw_problem_load(MwArena *arena, const char *path, MwDiags *diags);
 

@@ -80,7 +80,7 @@ void mw_solve_json(MwText *text, const MwProblem *problem, const MwSolution *sol
     if (problem->usage_limit != MW_USAGE_UNLIMITED)
         mw_json_field_int(&json, "usage_limit", problem->usage_limit);
     if (solution->infeasibility)
-        mw_solve_reason_json(&json, solution->infeasibility);
+        mw_solve_reason_json(&json, problem, solution->infeasibility);
     if (solution->choice)
         add_choice(&json, problem, solution);
     mw_json_end(&json, text);

@@ -14,13 +14,23 @@ static void add_more(MwText *text, int count)
         mw_text_printf(text, "           and %d more\n", count - SHOWN);
 }
 
-static void add_nodes(MwText *text, const MwInfeasibility *why)
+/* NULL if it has none. */
+static const char *label_of(const MwProblem *problem, int node)
+{
+    const char *label = problem->nodes[node].label;
+    return label && *label ? label : NULL;
+}
+
+static void add_nodes(MwText *text, const MwProblem *problem, const MwInfeasibility *why)
 {
     char least[MW_COST_TEXT_BYTES];
     int width = why->node_count > 0 ? (int)strlen(mw_cost_text(why->nodes[0].least, least)) : 0;
-    for (int i = 0; i < mw_min(why->node_count, SHOWN); i++)
-        mw_text_printf(text, "%-11s%*s by node %d\n", i == 0 ? "  least" : "", width,
-                       mw_cost_text(why->nodes[i].least, least), why->nodes[i].node);
+    for (int i = 0; i < mw_min(why->node_count, SHOWN); i++) {
+        const char *label = label_of(problem, why->nodes[i].node);
+        mw_text_printf(text, "%-11s%*s by node %d%s%s\n", i == 0 ? "  least" : "", width,
+                       mw_cost_text(why->nodes[i].least, least), why->nodes[i].node,
+                       label ? ", " : "", label ? label : "");
+    }
     add_more(text, why->node_count);
 }
 
@@ -41,12 +51,16 @@ static void add_times(MwText *text, const MwProblem *problem, const MwInfeasibil
     add_more(text, why->time_count);
 }
 
-static void add_excluding(MwText *text, const MwInfeasibility *why)
+static void add_excluding(MwText *text, const MwProblem *problem, const MwInfeasibility *why)
 {
     mw_text_printf(text, "any choice takes a forbidden strategy or pair, within node%s",
                    why->node_count == 1 ? "" : "s");
-    for (int i = 0; i < mw_min(why->node_count, SHOWN); i++)
+    for (int i = 0; i < mw_min(why->node_count, SHOWN); i++) {
+        const char *label = label_of(problem, why->nodes[i].node);
         mw_text_printf(text, "%s%d", i ? ", " : " ", why->nodes[i].node);
+        if (label)
+            mw_text_printf(text, " (%s)", label);
+    }
     mw_text_add(text, "\n");
     add_more(text, why->node_count);
 }
@@ -55,14 +69,14 @@ void mw_solve_reason(MwText *text, const MwProblem *problem, const MwInfeasibili
 {
     mw_text_add(text, "reason     ");
     if (why->reason == MW_INFEASIBLE_NODES) {
-        add_excluding(text, why);
+        add_excluding(text, problem, why);
         return;
     }
     if (why->reason == MW_INFEASIBLE_SEARCH)
         mw_text_add(text, "a search through all that was left found none\n"
                           "closest    ");
     add_times(text, problem, why);
-    add_nodes(text, why);
+    add_nodes(text, problem, why);
 }
 
 static void open_entry(MwJson *json, const char *key, int64_t value)
@@ -71,7 +85,7 @@ static void open_entry(MwJson *json, const char *key, int64_t value)
     mw_json_field_int(json, key, value);
 }
 
-void mw_solve_reason_json(MwJson *json, const MwInfeasibility *why)
+void mw_solve_reason_json(MwJson *json, const MwProblem *problem, const MwInfeasibility *why)
 {
     static const char *const names[] = {
         [MW_INFEASIBLE_NODES] = "nodes",
@@ -93,7 +107,10 @@ void mw_solve_reason_json(MwJson *json, const MwInfeasibility *why)
     yajl_gen_array_close(json->gen);
     mw_json_field_array(json, "nodes");
     for (int i = 0; i < why->node_count; i++) {
+        const char *label = label_of(problem, why->nodes[i].node);
         open_entry(json, "node", why->nodes[i].node);
+        if (label)
+            mw_json_field_string(json, "label", label);
         mw_json_field_cost(json, "least", why->nodes[i].least);
         yajl_gen_map_close(json->gen);
     }

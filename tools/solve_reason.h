@@ -11,6 +11,6 @@
 void mw_solve_reason(MwText *text, const MwProblem *problem, const MwInfeasibility *why);
 
 /* The field "infeasible", with all of them. */
-void mw_solve_reason_json(MwJson *json, const MwInfeasibility *why);
+void mw_solve_reason_json(MwJson *json, const MwProblem *problem, const MwInfeasibility *why);
 
 #endif

@@ -34,6 +34,8 @@ static const struct {
      "text"},
     {FILE_OF("\"nodes\": {\"costs\": [[1, oops]]}"),
      "byte 38, in problem.nodes.costs[0][1]: lexical error: invalid char in json text."},
+    {FILE_OF("\"nodes\": {\"labels\": [\"a\", 1]}"), "problem.nodes.labels[1]: expected a string"},
+    {FILE_OF("\"nodes\": {\"labels\": [[\"a\"]]}"), "problem.nodes.labels[0]: expected a string"},
     {"[1, 2]", "problem.nodes.intervals is missing"},
     {FILE_OF(EDGES), "problem.nodes.intervals is missing"},
     {FILE_OF(NODES), "problem.edges.nodes is missing"},
@@ -102,6 +104,9 @@ static const struct {
     {"{\"x\": " FIVE_TIMES(FIVE_TIMES("[[[")),
      "x" FIVE_TIMES(FIVE_TIMES("[0][0]")) FIVE_TIMES("[0][0]") "[0][0][0]"
                                                                ": nested too deeply"},
+    {FILE_OF("\"nodes\": {\"intervals\": [[0, 1]], \"costs\": [[1]], \"usages\": [[1]], "
+             "\"labels\": [\"a\", \"b\"]}, \"edges\": {\"nodes\": [], \"costs\": []}"),
+     "problem.nodes.labels has 2 entries, problem.nodes.costs has 1"},
     {"\x1f\x8b\x08", "cannot read after byte 0: unexpected end of file"},
     {"{\"problem\": \"\xff\"}",
      "byte 14, in problem: lexical error: invalid bytes in UTF8 string."},
@@ -243,6 +248,7 @@ static void assert_same(const MwProblem *a, const MwProblem *b)
         ck_assert(x->begin == y->begin && x->end == y->end);
         ck_assert(same_numbers(x->cost, y->cost, x->strategy_count));
         ck_assert(same_numbers(x->usage, y->usage, x->strategy_count));
+        ck_assert_str_eq(x->label ? x->label : "", y->label ? y->label : "");
     }
     for (int i = 0; i < a->edge_count; i++) {
         const MwProblemEdge *x = &a->edges[i], *y = &b->edges[i];
@@ -292,6 +298,9 @@ START_TEST(saving_and_loading_is_an_identity)
     for (int seed = 0; seed < 100; seed++) {
         RandomKind kind = {20, 60, 9, 10, 1000000, seed % 2 == 0};
         MwProblem *problem = random_problem(fixture.arena, &kind, (uint64_t)seed);
+        for (int i = 0; i < problem->node_count; i += 1 + seed % 3) /* all, or some */
+            if (seed % 5 > 0)
+                problem->nodes[i].label = mw_arena_printf(fixture.arena, "layers.%d \"[w]\"", i);
         const char *path = path_of(&fixture, names[seed % 4 / 2]);
         ck_assert(mw_problem_save(problem, path, fixture.diags));
         MwProblem *loaded = mw_problem_load(fixture.arena, path, fixture.diags);
