@@ -68,6 +68,7 @@ struct MwCore {
     MW_VEC(MwCoreStep) trail;
     int row_count;   /* memory rows: the times at which a limit could bind */
     __int128 *limit; /* [row_count]; less what every choice uses */
+    __int128 least;  /* no limit is below this */
     int64_t *time;   /* [row_count] the time a row stands for */
     double *price;   /* [row_count] what a bound was last made with; see dual.h */
     MwCost constant;

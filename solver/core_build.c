@@ -173,6 +173,7 @@ static void build_rows(MwCore *core, const MwProblem *problem)
     int *first_row = MW_NEW(core->arena, int, problem->node_count);
     int count = sorted_events(problem, events);
     core->limit = MW_NEW(core->arena, __int128, problem->node_count);
+    core->least = problem->usage_limit;
     core->price = MW_NEW(core->arena, double, problem->node_count);
     core->time = MW_NEW(core->arena, int64_t, problem->node_count);
     for (int i = 0; i < count; i++) {

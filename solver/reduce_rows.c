@@ -184,9 +184,12 @@ static void drop_rows(MwArena *scratch, MwCore *core, const int *fate)
         return;
     for (int i = 0; i < core->node_count; i++)
         renumber_terms(core, i, new_index);
+    core->least = INT64_MAX;
     for (int row = 0; row < core->row_count; row++) {
         if (fate[row] != MW_ROW_NEEDED)
             continue;
+        if (core->limit[row] < core->least)
+            core->least = core->limit[row];
         core->limit[new_index[row]] = core->limit[row];
         core->time[new_index[row]] = core->time[row];
         core->price[new_index[row]] = core->price[row];

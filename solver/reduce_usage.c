@@ -16,20 +16,22 @@ static __int128 least_limit(const MwCore *core, const MwCoreTerm *term)
     return least;
 }
 
-/* Takes the least usage out; true if any is left. */
-static bool take_constant(MwCore *core, MwCoreTerm *term)
+/* Takes the least usage out. Returns the greatest one left. */
+static int64_t take_constant(MwCore *core, MwCoreTerm *term)
 {
     int64_t least = INT64_MAX, greatest = 0;
     for (int s = 0; s < term->usage->count; s++) {
         least = mw_min(least, term->usage->at[s]);
         greatest = mw_max(greatest, term->usage->at[s]);
     }
-    if (least > 0) {
-        for (int row = term->first; row <= term->last; row++)
-            core->limit[row] -= least;
-        term->usage = mw_table_subtract(core->tables, term->usage, least);
+    for (int row = term->first; row <= term->last && least > 0; row++) {
+        core->limit[row] -= least;
+        if (core->limit[row] < core->least)
+            core->least = core->limit[row];
     }
-    return greatest > least;
+    if (least > 0)
+        term->usage = mw_table_subtract(core->tables, term->usage, least);
+    return greatest - least;
 }
 
 static void forbid_excess(MwCore *core, int node, const MwCoreTerm *term)
@@ -56,9 +58,10 @@ void mw_reduce_usage(MwCore *core, int node)
     int kept = 0;
     for (int i = 0; i < at->terms.count; i++) {
         MwCoreTerm *term = &at->terms.at[i];
-        bool any = take_constant(core, term);
-        forbid_excess(core, node, term);
-        if (any)
+        int64_t greatest = take_constant(core, term);
+        if (greatest > core->least)
+            forbid_excess(core, node, term);
+        if (greatest > 0)
             at->terms.at[kept++] = *term;
     }
     at->terms.count = kept;

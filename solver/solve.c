@@ -291,7 +291,8 @@ static bool keeps_limit(const MwProblem *problem, const int *choice)
 
 /* The same problem without its limit: a bound, and an answer if it happens to keep the limit. Where
  * a good choice does not, the best one will hardly, and is not worth much work. Returns the best
- * choice found; NULL if there is none. */
+ * choice found; NULL if there is none. The tables are not shared with what follows: that would save
+ * little time, and problems of gigabytes are to fit. */
 static const int *solve_relaxed(MwSearch *search)
 {
     MwProblem unlimited = *search->problem;
@@ -299,13 +300,16 @@ static const int *solve_relaxed(MwSearch *search)
     MwSolution relaxed = {0};
     MwSolveOptions options;
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
-    MwCore *core = mw_core_build(search->scratch, search->tables, &unlimited, false);
+    relaxing.scratch = mw_arena_new();
+    relaxing.tables = mw_tables_new(relaxing.scratch);
+    MwCore *core = mw_core_build(relaxing.scratch, relaxing.tables, &unlimited, false);
     if (!begin_unlimited(&relaxing, core) && keeps_limit(search->problem, relaxed.choice))
         eliminate_all(&relaxing, core, 1 << 24);
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
         mw_search_offer(search, relaxed.choice);
+    mw_arena_free(&relaxing.scratch);
     return relaxed.choice;
 }
 
