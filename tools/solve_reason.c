@@ -85,6 +85,34 @@ static void open_entry(MwJson *json, const char *key, int64_t value)
     mw_json_field_int(json, key, value);
 }
 
+static void write_usages(MwJson *json, const MwInfeasibility *why)
+{
+    mw_json_field_cost(json, "needed", why->needed);
+    mw_json_field_cost(json, "available", why->available);
+    mw_json_field_array(json, "times");
+    for (int i = 0; i < why->time_count; i++) {
+        open_entry(json, "time", why->times[i].time);
+        mw_json_field_int(json, "share", why->times[i].share);
+        yajl_gen_map_close(json->gen);
+    }
+    yajl_gen_array_close(json->gen);
+}
+
+static void write_nodes(MwJson *json, const MwProblem *problem, const MwInfeasibility *why)
+{
+    mw_json_field_array(json, "nodes");
+    for (int i = 0; i < why->node_count; i++) {
+        const char *label = label_of(problem, why->nodes[i].node);
+        open_entry(json, "node", why->nodes[i].node);
+        if (label)
+            mw_json_field_string(json, "label", label);
+        if (why->reason != MW_INFEASIBLE_NODES)
+            mw_json_field_cost(json, "least", why->nodes[i].least);
+        yajl_gen_map_close(json->gen);
+    }
+    yajl_gen_array_close(json->gen);
+}
+
 void mw_solve_reason_json(MwJson *json, const MwProblem *problem, const MwInfeasibility *why)
 {
     static const char *const names[] = {
@@ -96,24 +124,8 @@ void mw_solve_reason_json(MwJson *json, const MwProblem *problem, const MwInfeas
     mw_json_string(json, "infeasible");
     yajl_gen_map_open(json->gen);
     mw_json_field_string(json, "reason", names[why->reason]);
-    mw_json_field_cost(json, "needed", why->needed);
-    mw_json_field_cost(json, "available", why->available);
-    mw_json_field_array(json, "times");
-    for (int i = 0; i < why->time_count; i++) {
-        open_entry(json, "time", why->times[i].time);
-        mw_json_field_int(json, "share", why->times[i].share);
-        yajl_gen_map_close(json->gen);
-    }
-    yajl_gen_array_close(json->gen);
-    mw_json_field_array(json, "nodes");
-    for (int i = 0; i < why->node_count; i++) {
-        const char *label = label_of(problem, why->nodes[i].node);
-        open_entry(json, "node", why->nodes[i].node);
-        if (label)
-            mw_json_field_string(json, "label", label);
-        mw_json_field_cost(json, "least", why->nodes[i].least);
-        yajl_gen_map_close(json->gen);
-    }
-    yajl_gen_array_close(json->gen);
+    if (why->reason != MW_INFEASIBLE_NODES)
+        write_usages(json, why);
+    write_nodes(json, problem, why);
     yajl_gen_map_close(json->gen);
 }
