@@ -107,24 +107,29 @@ static MwSolution solve(const Run *run, const MwProblem *problem)
     return solution;
 }
 
-static void print_strategies(Run *run, const MwProblem *problem, const MwSolution *solution)
-{
-    MwText list = {.arena = run->arena};
-    mw_solve_strategies(&list, problem, solution);
-    puts(list.at);
-}
-
-static void write_output(Run *run, const MwProblem *problem, const MwSolution *solution)
+/* False after an error. */
+static bool write_output(Run *run, const MwProblem *problem, const MwSolution *solution)
 {
     MwText json = {.arena = run->arena};
     mw_solve_json(&json, problem, solution);
     if (mw_new_file_fill(&run->output, json.at, json.bytes, 0644))
-        return;
+        return true;
     refuse_output(run, strerror(errno));
-    if (!solution->choice)
-        return;
-    mw_diag_note(run->diags, mw_span_none(), "the strategies are on standard output instead");
-    print_strategies(run, problem, solution);
+    if (solution->choice)
+        mw_diag_note(run->diags, mw_span_none(), "the strategies are on standard output instead");
+    return false;
+}
+
+static void print_answer(const Run *run, const MwProblem *problem, const MwSolution *solution,
+                         bool with_strategies)
+{
+    MwText text = {.arena = run->arena};
+    mw_solve_summary(&text, problem, solution, mw_clock_s() - run->start_s);
+    if (with_strategies && solution->choice) {
+        mw_solve_strategies(&text, problem, solution);
+        mw_text_add(&text, "\n");
+    }
+    fputs(text.at, stdout);
 }
 
 static int exit_status(MwSolveStatus status)
@@ -145,6 +150,8 @@ static int run_all(Run *run)
     if (!open_output(run))
         return MW_SOLVE_EXIT_ERROR;
     const MwProblem *problem = load(run);
+    if (!problem && run->options.output)
+        mw_new_file_drop(&run->output);
     if (!problem)
         return MW_SOLVE_EXIT_ERROR;
     if (run->options.dump_ilp)
@@ -155,14 +162,8 @@ static int run_all(Run *run)
     if (!run->options.quiet)
         show_size(run, problem);
     MwSolution solution = solve(run, problem);
-    MwText summary = {.arena = run->arena};
-    mw_solve_summary(&summary, problem, &solution, mw_clock_s() - run->start_s);
-    fputs(summary.at, stdout);
-    fflush(stdout); /* the output may be the same file */
-    if (run->options.output)
-        write_output(run, problem, &solution);
-    else if (solution.choice)
-        print_strategies(run, problem, &solution);
+    bool written = run->options.output && write_output(run, problem, &solution);
+    print_answer(run, problem, &solution, !written);
     return exit_status(solution.status);
 }
 
