@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The intra-op pass: every logical mesh of a stage's devices is tried, and the one with the least
- * step time, the first of equals, is kept.
+ * step time, the first of equals, is kept. What cannot be better, by its bound, is not solved.
  *
  * In:  the shared graph of each stage (passes/share.c), the devices that it has, and the user's mesh
  *      and pins.
@@ -14,6 +14,13 @@
 #include "passes/save_problem.h"
 #include "passes/sharding_fit.h"
 #include "passes/units.h"
+
+#include <stdlib.h>
+
+/* With many nodes an answer that near the bound, as a share of its cost, will do: no cost model is
+ * that exact, and the rest of the proof takes long. */
+static const double NEAR = 0.0005;
+enum { MANY_NODES = 1000 };
 
 MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
 {
@@ -59,7 +66,8 @@ typedef struct {
     MwMeshShape mesh;
     const MwFlight *flight;
     int64_t memory_bytes;
-    const MwIntraProblem *problem; /* what was solved; NULL: that could not be put */
+    MwIntraProblem *problem; /* what is solved; NULL: pins do not allow it */
+    MwCost bound;            /* of what it costs */
     /* Why it cannot be this mesh: */
     int64_t needed_bytes; /* more than the memory; 0: that is not the reason */
     MwDiags *diags;
@@ -87,28 +95,44 @@ static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwShar
                        attempt->diags);
 }
 
-/* The best sharding on one mesh; NULL if there is none. Quick answers, which the choice of stages
- * rests on, may fit where better ones do not. */
-static MwSharding *try_mesh(Attempt *attempt)
+static void pose(Attempt *attempt)
 {
     const MwCompilation *compilation = attempt->compilation;
-    MwArena *arena = compilation->arena;
     MwIntraQuery query = {.graph = attempt->graph,
                           .cluster = compilation->cluster,
                           .mesh = attempt->mesh,
                           .micro_batches = compilation->staging.micro_batches,
                           .flight = attempt->flight,
                           .memory_bytes = attempt->memory_bytes};
-    MwIntraProblem *problem = mw_intra_problem(arena, &query, attempt->diags);
-    if (!problem)
-        return NULL;
-    attempt->problem = problem;
+    attempt->problem = mw_intra_problem(compilation->arena, &query, attempt->diags);
+}
+
+/* A bound that is quickly found: as if memory had no limit. */
+static void find_bound(Attempt *attempt)
+{
+    MwArena *scratch = mw_arena_new();
+    MwProblem problem = attempt->problem->problem;
+    problem.usage_limit = MW_USAGE_UNLIMITED;
+    attempt->bound = mw_solve(scratch, &problem, &MW_SHARDING_QUICK).lower_bound;
+    mw_arena_free(&scratch);
+}
+
+/* The best sharding on one mesh; NULL if there is none, or none that costs less than `cutoff`, as far
+ * as is seen. Quick answers, which the choice of stages rests on, may fit where better ones do not. */
+static MwSharding *try_mesh(Attempt *attempt, MwCost cutoff)
+{
+    const MwCompilation *compilation = attempt->compilation;
+    MwArena *arena = compilation->arena;
+    MwIntraProblem *problem = attempt->problem;
+    MwSolveOptions quick = MW_SHARDING_QUICK;
     MwSolveOptions options = {.time_limit_s = compilation->options.solve_time_s /
-                                              compilation->staging.stage_count};
+                                              compilation->staging.stage_count,
+                              .gap = problem->graph->nodes.count > MANY_NODES ? NEAR : 0};
+    options.cutoff = quick.cutoff = cutoff;
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
     MwShardingFit second = {0};
     if (!fit.sharding && fit.needed_bytes > 0)
-        second = mw_sharding_fit(arena, problem, attempt->memory_bytes, MW_SHARDING_QUICK);
+        second = mw_sharding_fit(arena, problem, attempt->memory_bytes, quick);
     if (second.sharding)
         second.sharding->lower_bound_s = fit.lower_bound_s;
     else if (!fit.sharding)
@@ -154,10 +178,12 @@ static void refuse_all(const Attempt *attempts, int count, MwDiags *diags)
 
 /* All stages of one mesh, as one of its logical shapes. */
 typedef struct {
-    Attempt *attempts; /* [stages of the mesh] */
+    int index;
+    Attempt *attempts;     /* [stages of the mesh] */
+    const Attempt *failed; /* why it is not possible; NULL: it is, as far as is known */
     MwSharding **shardings;
-    bool possible;
-    int64_t cost; /* of all; where possible */
+    MwCost bound; /* of what all cost */
+    MwCost cost;  /* of all, once they are solved */
 } Shape;
 
 /* Stages on one mesh share its memory in equal parts. */
@@ -176,19 +202,57 @@ static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshSha
                      .diags = mw_diags_new(compilation->arena)};
 }
 
-static Shape try_shape(const MwCompilation *compilation, int mesh, int stages, MwMeshShape shape)
+/* Its problems, and their bounds if it is not the only one. */
+static Shape open_shape(const MwCompilation *compilation, int mesh, int stages,
+                        const MwMeshList *meshes, int index)
 {
-    Shape out = {.attempts = MW_NEW(compilation->arena, Attempt, stages),
-                 .shardings = MW_NEW(compilation->arena, MwSharding *, stages),
-                 .possible = true};
-    for (int i = 0; i < stages && out.possible; i++) {
+    Shape out = {.index = index,
+                 .attempts = MW_NEW(compilation->arena, Attempt, stages),
+                 .shardings = MW_NEW(compilation->arena, MwSharding *, stages)};
+    for (int i = 0; i < stages && !out.failed; i++) {
+        Attempt *attempt = &out.attempts[i];
         int stage = mesh + i * compilation->staging.mesh_count;
-        out.attempts[i] = attempt_of(compilation, stage, shape);
-        out.shardings[i] = try_mesh(&out.attempts[i]);
-        out.possible = out.shardings[i] != NULL;
-        out.cost += out.possible ? out.shardings[i]->solution.cost : 0;
+        *attempt = attempt_of(compilation, stage, meshes->at[index]);
+        pose(attempt);
+        if (!attempt->problem)
+            out.failed = attempt;
+        else if (meshes->count > 1)
+            find_bound(attempt);
+        out.bound += attempt->bound;
     }
     return out;
+}
+
+/* What a shape must cost less than to be better than `best`; 0: there is none. Of equals the first
+ * is. */
+static MwCost cutoff_of(const Shape *shape, const Shape *best)
+{
+    return best ? best->cost + (shape->index < best->index) : 0;
+}
+
+static void try_shape(Shape *shape, int stages, MwCost cutoff)
+{
+    MwCost bound = shape->bound;
+    for (int i = 0; i < stages && !shape->failed; i++) {
+        Attempt *attempt = &shape->attempts[i];
+        MwCost others = bound - attempt->bound;
+        shape->shardings[i] = try_mesh(attempt, cutoff ? mw_max(cutoff - others, 1) : 0);
+        if (!shape->shardings[i]) {
+            shape->failed = attempt;
+            return;
+        }
+        shape->cost += shape->shardings[i]->solution.cost;
+        bound = others + shape->shardings[i]->solution.cost;
+    }
+}
+
+/* The most promising first: the sooner a good one is found, the less is to be done on the others. */
+static int compare_shapes(const void *a, const void *b)
+{
+    const Shape *x = a, *y = b;
+    if (x->bound != y->bound)
+        return x->bound < y->bound ? -1 : 1;
+    return x->index - y->index;
 }
 
 static bool keep_sharding(MwCompilation *compilation, int index, MwSharding *sharding,
@@ -203,12 +267,11 @@ static bool keep_sharding(MwCompilation *compilation, int index, MwSharding *sha
 
 /* The attempts that failed: one for each shape. */
 static void refuse_shapes(const MwCompilation *compilation, const Shape *shapes, int count,
-                          int stages, MwDiags *diags)
+                          MwDiags *diags)
 {
     Attempt *failed = MW_NEW(compilation->arena, Attempt, count);
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < stages && shapes[i].attempts[k].compilation; k++)
-            failed[i] = shapes[i].attempts[k];
+        failed[shapes[i].index] = *shapes[i].failed;
     refuse_all(failed, count, diags);
 }
 
@@ -219,13 +282,19 @@ static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
     MwMeshList meshes = choose_meshes(compilation, mesh);
     Shape *shapes = MW_NEW(compilation->arena, Shape, meshes.count);
     const Shape *best = NULL;
+    for (int i = 0; i < meshes.count; i++)
+        shapes[i] = open_shape(compilation, mesh, stages, &meshes, i);
+    qsort(shapes, (size_t)meshes.count, sizeof *shapes, compare_shapes);
     for (int i = 0; i < meshes.count; i++) {
-        shapes[i] = try_shape(compilation, mesh, stages, meshes.at[i]);
-        if (shapes[i].possible && (!best || shapes[i].cost < best->cost))
+        MwCost cutoff = cutoff_of(&shapes[i], best);
+        if (cutoff > 0 && shapes[i].bound >= cutoff)
+            continue;
+        try_shape(&shapes[i], stages, cutoff);
+        if (!shapes[i].failed && (!best || shapes[i].cost < cutoff))
             best = &shapes[i];
     }
     if (!best)
-        refuse_shapes(compilation, shapes, meshes.count, stages, diags);
+        refuse_shapes(compilation, shapes, meshes.count, diags);
     bool good = best != NULL;
     for (int i = 0; i < stages && good; i++)
         good =

@@ -39,6 +39,7 @@ static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     MwSolveOptions silent = *options;
     silent.report = NULL;
     silent.gap = 0;
+    silent.cutoff = 0;
     const MwInfeasibility *why = mw_explain(arena, problem, &silent);
     solution->infeasibility = why;
     if (why->reason == MW_INFEASIBLE_NODES)

@@ -161,6 +161,7 @@ MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t 
     seek.options.report = NULL;
     seek.gap = seek.options.gap;
     seek.options.gap = 0;
+    seek.options.cutoff = 0; /* that was one of costs */
     seek.stop.interrupt = seek.options.interrupt;
     if (seek.options.time_limit_s > 0)
         seek.stop.deadline_s = mw_clock_s() + seek.options.time_limit_s;

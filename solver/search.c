@@ -6,6 +6,9 @@
 bool mw_search_done(const MwSearch *search)
 {
     const MwSolution *solution = search->solution;
+    const MwCost cutoff = search->options->cutoff;
+    if (cutoff > 0 && solution->lower_bound >= cutoff)
+        return true;
     if (!solution->choice)
         return search->impossible;
     return (double)(solution->cost - solution->lower_bound) <=

@@ -23,7 +23,8 @@ typedef struct {
     MwImprover *improver; /* is offered the best choices of cores; NULL: nobody is */
 } MwSearch;
 
-/* Nothing more is wanted: the gap is closed, or small enough; or there is no choice. */
+/* Nothing more is wanted: the gap is closed, or small enough; or there is no choice, or none that
+ * costs little enough. */
 bool mw_search_done(const MwSearch *search);
 
 /* Takes the choice (of the problem) for the solution if it is legal and the best so far: true. */

@@ -108,10 +108,11 @@ typedef struct {
     const volatile sig_atomic_t *interrupt; /* ends the work once it is not 0; may be NULL */
     int threads;                            /* that search side by side; 0: one */
     uint64_t seed;                          /* of what is drawn at random */
-    double gap; /* stop when cost - lower_bound is at most this share of the cost */
-    bool quick; /* stop early, without the integer program: the gap may stay larger */
-    bool relax; /* where no choice keeps the limit: the least peak, and the least cost at it */
-    FILE *log;  /* a line per step; NULL: none */
+    double gap;    /* stop when cost - lower_bound is at most this share of the cost */
+    MwCost cutoff; /* stop when lower_bound is as much: only less is wanted. 0: any cost is */
+    bool quick;    /* stop early, without the integer program: the gap may stay larger */
+    bool relax;    /* where no choice keeps the limit: the least peak, and the least cost at it */
+    FILE *log;     /* a line per step; NULL: none */
     /* Called whenever the best choice or the bound is better than before; NULL: never. */
     void (*report)(void *context, const MwSolution *so_far, double time_s);
     void *context;
@@ -130,7 +131,7 @@ typedef struct {
     int64_t lower_bound;  /* proven: no allowed choice has a lesser peak */
 } MwLeastPeak;
 
-/* Deterministic; of the options all but `relax` and `report` count. */
+/* Deterministic; of the options all but `relax`, `report` and `cutoff` count. */
 MwLeastPeak mw_least_peak(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
 
 /* Whether `choice` takes no forbidden strategy or pair; the memory limit is not looked at. */

@@ -61,13 +61,17 @@ static void compare(const MwProblem *problem, const char *name, int seed, bool r
     mw_arena_free(&arena);
 }
 
+static bool is_rounded(int group)
+{
+    return groups[group].kind.greatest_cost == MW_COST_INFINITE;
+}
+
 START_TEST(agrees_with_enumeration)
 {
     for (int seed = 0; seed < groups[_i].count; seed++) {
         MwArena *arena = mw_arena_new();
-        bool rounded = groups[_i].kind.greatest_cost == MW_COST_INFINITE;
         compare(random_problem(arena, &groups[_i].kind, (uint64_t)seed), groups[_i].name, seed,
-                rounded);
+                is_rounded(_i));
         mw_arena_free(&arena);
     }
 }
@@ -98,6 +102,25 @@ START_TEST(stops_early)
 }
 END_TEST
 
+/* Either a bound that says that nothing is cheap enough, or the best choice. */
+START_TEST(stops_at_the_cutoff)
+{
+    for (int seed = 0; seed < groups[_i].count / 3; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = random_problem(arena, &groups[_i].kind, (uint64_t)seed);
+        const Enumerated expected = enumerate(problem);
+        const MwCost cutoff = expected.cost + seed % 3;
+        const MwSolution found = mw_solve(arena, problem, &(MwSolveOptions){.cutoff = cutoff});
+        ck_assert(found.status != MW_SOLVED_INFEASIBLE || !expected.possible);
+        if (expected.possible && cutoff > expected.cost)
+            ck_assert(found.choice && found.cost == expected.cost);
+        else if (expected.possible)
+            ck_assert(is_rounded(_i) || found.lower_bound == cutoff);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_random");
@@ -106,5 +129,6 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, stops_early, 0, 2 * MW_COUNT(groups));
+    tcase_add_loop_test(tests, stops_at_the_cutoff, 0, MW_COUNT(groups));
     return run_suite(suite);
 }
