@@ -63,28 +63,10 @@ static bool proves(const Explanation *e, const MwPeakProof *proof)
     return proof->count > 0 && proof->bound > e->problem->usage_limit;
 }
 
-/* Leaves out times that the proof can do without: all but one, or those of small share first. */
-static void drop_times(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
-{
-    const MwPeakProof all = *proof;
-    for (int i = 0; i < all.count && proof->count > 1; i++) {
-        MwPeakProof alone = mw_peak_bound_prove(bound, 1, &all.times[i]);
-        if (proves(e, &alone))
-            *proof = alone;
-    }
-    for (int i = proof->count - 1; i >= 0 && proof->count > 1; i--) {
-        MwInfeasibleTime *fewer =
-            mw_arena_dup(e->scratch, proof->times, sizeof *fewer * (size_t)proof->count);
-        memmove(fewer + i, fewer + i + 1, sizeof *fewer * (size_t)(proof->count - i - 1));
-        MwPeakProof other = mw_peak_bound_prove(bound, proof->count - 1, fewer);
-        if (proves(e, &other))
-            *proof = other;
-    }
-}
-
-/* Shares in as small numbers as will do. */
+/* Shares in as small numbers as will do for the same, or for the proof. */
 static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
 {
+    int64_t wanted = proves(e, proof) ? e->problem->usage_limit + 1 : proof->bound;
     __int128 sum = 0;
     for (int i = 0; i < proof->count; i++)
         sum += proof->times[i].share;
@@ -95,10 +77,30 @@ static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakP
             rounded[i].share =
                 mw_max(1, (int64_t)((rounded[i].share * (__int128)parts + sum / 2) / sum));
         MwPeakProof other = mw_peak_bound_prove(bound, proof->count, rounded);
-        if (!proves(e, &other))
+        if (other.bound < wanted)
             continue;
         *proof = other;
         return;
+    }
+}
+
+/* Leaves out times that the proof can do without: all but one, or those of small share first. */
+static void drop_times(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
+{
+    const MwPeakProof all = *proof;
+    for (int i = 0; i < all.count && proof->count > 1; i++) {
+        MwPeakProof alone =
+            mw_peak_bound_prove(bound, 1, &(MwInfeasibleTime){all.times[i].time, 1});
+        if (proves(e, &alone))
+            *proof = alone;
+    }
+    for (int i = proof->count - 1; i >= 0 && proof->count > 1; i--) {
+        MwInfeasibleTime *fewer =
+            mw_arena_dup(e->scratch, proof->times, sizeof *fewer * (size_t)proof->count);
+        memmove(fewer + i, fewer + i + 1, sizeof *fewer * (size_t)(proof->count - i - 1));
+        MwPeakProof other = mw_peak_bound_prove(bound, proof->count - 1, fewer);
+        if (proves(e, &other))
+            *proof = other;
     }
 }
 
@@ -116,9 +118,9 @@ static void explain_by_times(Explanation *e)
     }
     MwInfeasibility *why = e->why;
     why->reason = MW_INFEASIBLE_SEARCH;
+    round_shares(e, bound, &proof);
     if (proves(e, &proof)) {
         drop_times(e, bound, &proof);
-        round_shares(e, bound, &proof);
         why->reason = proof.count == 1 ? MW_INFEASIBLE_TIME : MW_INFEASIBLE_TIMES;
     }
     why->times = mw_arena_dup(e->arena, proof.times, sizeof *proof.times * (size_t)proof.count);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Least peaks, proofs that there is no answer, and relaxed answers, against enumeration: what a
  * proof says is recomputed from the problem alone. */
+#include "solver/bare.h"
+#include "solver/peak_levels.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
@@ -8,7 +10,7 @@
 static MwProblem *traded_problem(MwArena *arena, uint64_t seed)
 {
     uint64_t state = seed;
-    int strategies = 2 + (int)draw(&state, 3);
+    int strategies = 2 + (int)draw(&state, 3), most = draw(&state, 2) ? 30 : 3000;
     MwProblem *problem = MW_NEW(arena, MwProblem, 1);
     problem->node_count = 3 + (int)draw(&state, 3);
     problem->nodes = MW_NEW(arena, MwProblemNode, problem->node_count);
@@ -19,7 +21,7 @@ static MwProblem *traded_problem(MwArena *arena, uint64_t seed)
         int64_t *pair = MW_NEW(arena, int64_t, strategies * strategies);
         for (int s = 0; s < strategies; s++) {
             cost[s] = draw(&state, 10);
-            usage[s] = draw(&state, 3) ? draw(&state, 30) : 0;
+            usage[s] = draw(&state, 3) ? draw(&state, most) : 0;
             for (int t = 0; t < strategies; t++)
                 pair[s * strategies + t] = s == t || !draw(&state, 9) ? 0 : MW_COST_INFINITE;
         }
@@ -135,6 +137,23 @@ static Survey survey_all(MwArena *arena, const MwProblem *problem, const MwInfea
 
 /* ---- Proofs ---- */
 
+/* Whether the times, but for one, are a proof with the shares that they have. */
+static bool others_prove(MwArena *arena, const MwProblem *problem, const MwInfeasibility *why,
+                         int but)
+{
+    MwInfeasibility fewer = *why;
+    MwInfeasibleTime *times = MW_NEW(arena, MwInfeasibleTime, why->time_count);
+    fewer.times = times;
+    fewer.time_count = 0;
+    MwCost shares = 0;
+    for (int t = 0; t < why->time_count; t++)
+        if (t != but) {
+            times[fewer.time_count++] = why->times[t];
+            shares += why->times[t].share;
+        }
+    return survey_all(arena, problem, &fewer).least_sum > shares * problem->usage_limit;
+}
+
 /* Whether the nodes named, but for one (-1: none), have an allowed combination. */
 static bool named_are_possible(MwArena *arena, const MwProblem *problem, const MwInfeasibility *why,
                                int but)
@@ -173,6 +192,7 @@ static void check_times(MwArena *arena, const MwProblem *problem, const MwInfeas
     MwCost available = 0, all = 0;
     for (int t = 0; t < why->time_count; t++) {
         ck_assert_int_ge(why->times[t].share, 1);
+        ck_assert(t == 0 || why->times[t].share <= why->times[t - 1].share);
         available += (MwCost)why->times[t].share * problem->usage_limit;
     }
     ck_assert(available == why->available);
@@ -192,8 +212,10 @@ static void check_times(MwArena *arena, const MwProblem *problem, const MwInfeas
         ck_assert(why->needed == survey.least_sum);
     } else if (proven) {
         ck_assert_int_gt(why->time_count, 1);
-        for (int t = 0; t < why->time_count; t++)
+        for (int t = 0; t < why->time_count; t++) {
             ck_assert_int_le(survey.least_at[t], problem->usage_limit);
+            ck_assert_msg(!others_prove(arena, problem, why, t), "a time is one too many");
+        }
     }
 }
 
@@ -207,6 +229,59 @@ static void check_reason(MwArena *arena, const MwProblem *problem, const MwSolut
         check_nodes(arena, problem, why);
     else
         check_times(arena, problem, why);
+}
+
+/* ---- Propagation ---- */
+
+/* Whether the strategy goes with one that is left at every neighbour. */
+static bool is_supported(const MwProblem *bare, int node, int s)
+{
+    for (int i = 0; i < bare->edge_count; i++) {
+        const MwProblemEdge *edge = &bare->edges[i];
+        if (edge->a != node && edge->b != node)
+            continue;
+        const MwProblemNode *other = &bare->nodes[node == edge->a ? edge->b : edge->a];
+        const int64_t columns = bare->nodes[edge->b].strategy_count;
+        bool any = false;
+        for (int t = 0; t < other->strategy_count; t++) {
+            int64_t at = node == edge->a ? s * columns + t : t * columns + s;
+            any |= other->cost[t] == 0 && edge->cost[at] == 0;
+        }
+        if (!any)
+            return false;
+    }
+    return true;
+}
+
+/* Without costs the same is allowed; what propagation leaves is supported. */
+static void check_bare(MwArena *arena, const MwProblem *problem, const Survey *survey)
+{
+    MwProblem *bare = mw_bare_problem(arena, problem);
+    ck_assert(survey_all(arena, bare, NULL).possible == survey->possible);
+    if (mw_bare_propagate(arena, bare, NULL) >= 0) {
+        ck_assert(!survey->possible);
+        return;
+    }
+    const Survey left = survey_all(arena, bare, NULL);
+    ck_assert(left.possible == survey->possible && left.least_peak == survey->least_peak);
+    for (int i = 0; i < bare->node_count; i++)
+        for (int s = 0; s < bare->nodes[i].strategy_count; s++)
+            ck_assert(bare->nodes[i].cost[s] != 0 || is_supported(bare, i, s));
+}
+
+/* ---- Levels ---- */
+
+/* The least peak by its levels: never more than it is, and less by less than one step. */
+static void check_levels(MwArena *arena, const MwProblem *problem, const Survey *survey,
+                         uint64_t *state)
+{
+    const MwProblem *bare = mw_bare_problem(arena, problem);
+    int64_t low = draw(state, survey->least_peak + 1), high = survey->least_peak + draw(state, 200);
+    Enumerated within = enumerate(mw_peak_levels(arena, bare, low, high));
+    ck_assert(within.possible && within.cost >= low && within.cost <= survey->least_peak);
+    ck_assert_int_lt(survey->least_peak - (int64_t)within.cost, mw_ceil_div(high - low + 1, 32));
+    if (low < survey->least_peak)
+        ck_assert(!enumerate(mw_peak_levels(arena, bare, low, survey->least_peak - 1)).possible);
 }
 
 /* ---- Tests ---- */
@@ -262,12 +337,16 @@ START_TEST(agrees_with_enumeration)
         MwProblem *problem = kind->nodes ? random_problem(arena, kind, (uint64_t)seed)
                                          : traded_problem(arena, (uint64_t)seed);
         const Survey survey = survey_all(arena, problem, NULL);
+        check_bare(arena, problem, &survey);
         const MwLeastPeak least = mw_least_peak(arena, problem, NULL);
         check_least_peak(problem, &least, &survey);
         uint64_t state = (uint64_t)seed;
         const MwSolveOptions options = {.relax = seed % 3 == 0, .quick = seed % 3 == 1};
+        if (survey.possible && seed % 4 == 0)
+            check_levels(arena, problem, &survey, &state);
         if (survey.possible)
-            problem->usage_limit = mw_max(0, survey.least_peak - 1 - draw(&state, 8));
+            problem->usage_limit =
+                mw_max(0, survey.least_peak - 1 - draw(&state, 8) * draw(&state, 40));
         if (!survey.possible || survey.least_peak > 0)
             check_too_little(arena, problem, &survey, &options, seen);
         mw_arena_free(&arena);
