@@ -163,7 +163,7 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost && !core->nodes[i].queued)
             consider(&reducer, i);
-    /* Looking at the rows is dear: only when all else has come to rest. */
+    /* These are dear: only when all else has come to rest. */
     int rows;
     mw_reduce_rows(core);
     do {
@@ -173,6 +173,9 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
         } while (!core->infeasible && eliminate_round(&reducer));
         settle(&reducer);
         mw_reduce_rows(core);
-    } while (rows != core->row_count && !core->infeasible);
+        for (int i = 0; i < core->node_count && !core->infeasible; i++)
+            if (core->nodes[i].cost)
+                mw_reduce_dominated_together(core, i);
+    } while ((rows != core->row_count || core->changed_nodes.count > 0) && !core->infeasible);
     settle(&reducer);
 }

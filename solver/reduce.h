@@ -24,6 +24,8 @@ void mw_reduce_separable(MwCore *core, int factor);
 void mw_reduce_forbidden(MwCore *core, int node);
 /* reduce_dominance.c: takes away strategies that another one is never worse than. */
 void mw_reduce_dominated(MwCore *core, int node);
+/* Likewise, or that several others together are never worse than; dearer. */
+void mw_reduce_dominated_together(MwCore *core, int node);
 /* reduce_determined.c: puts a neighbour in the place of a node whose strategy follows from its. */
 void mw_reduce_determined(MwCore *core, int node);
 /* reduce_terms.c: one form for the usage of a node. */

@@ -96,6 +96,11 @@ static void dominated(MwCore *core)
     each_node(core, mw_reduce_dominated);
 }
 
+static void dominated_together(MwCore *core)
+{
+    each_node(core, mw_reduce_dominated_together);
+}
+
 static void determined(MwCore *core)
 {
     forbidden(core);
@@ -166,6 +171,7 @@ static const struct {
     {"separable", separable},
     {"forbidden", forbidden},
     {"dominated", dominated},
+    {"dominated together", dominated_together},
     {"usage", usage},
     {"rows", rows},
     {"determined", determined},
@@ -281,6 +287,25 @@ START_TEST(what_looks_alike_is_told_apart)
         mw_arena_free(&arena);
     }
     mw_arena_free(&shared);
+}
+END_TEST
+
+/* The last strategy of the first node is as good as none of the others alone, nor as both of them if
+ * the first of these uses `usage`; they are better where the other node is. */
+START_TEST(several_dominate_together)
+{
+    MwArena *arena = mw_arena_new();
+    static const int64_t zero[3], usage[][3] = {{1, 1, 1}, {2, 1, 1}};
+    MwProblemNode nodes[] = {{3, zero, usage[_i], 0, 1}, {2, zero, usage[0], 0, 1}};
+    MwProblemEdge edge = {0, 1, (int64_t[]){0, 9, 9, 0, 1, 1}};
+    MwProblem problem = {
+        .node_count = 2, .edge_count = 1, .nodes = nodes, .edges = &edge, .usage_limit = 3};
+    MwCore *core = build(arena, &problem);
+    dominated(core);
+    ck_assert_int_eq(mw_core_strategies(core, 0), 3);
+    dominated_together(core);
+    ck_assert_int_eq(mw_core_strategies(core, 0), _i == 0 ? 2 : 3);
+    mw_arena_free(&arena);
 }
 END_TEST
 
@@ -503,6 +528,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, a_reduction_keeps_the_least_cost, 0, MW_COUNT(reductions));
     tcase_add_loop_test(tests, what_looks_alike_is_told_apart, 0, 2);
+    tcase_add_loop_test(tests, several_dominate_together, 0, 2);
     tcase_add_test(tests, a_copy_restores_through_its_origin);
     tcase_add_test(tests, a_moved_copy_needs_only_its_origin);
     tcase_add_test(tests, what_is_extracted_costs_the_same);
