@@ -5,7 +5,10 @@
  * strategies, usage. Then a round of eliminations: of the nodes whose elimination makes the
  * smallest table, in order of index, all that have no neighbour eliminated in this round. Then
  * again. Eliminating in rounds treats the same place of every repeated layer at the same time and
- * in the same surroundings, so that what is remembered of one layer serves the others. */
+ * in the same surroundings, so that what is remembered of one layer serves the others.
+ *
+ * Once time is up, only that is still done which others rely on: factors are separated and strategies
+ * allowed. */
 #include "solver/reduce.h"
 
 typedef struct {
@@ -95,7 +98,7 @@ static void settle_node(Reducer *reducer, int node)
     mw_reduce_terms(core, node);
     mw_reduce_usage(core, node);
     mw_reduce_forbidden(core, node);
-    if (core->infeasible)
+    if (core->infeasible || mw_stopped(&reducer->limits->stop))
         return;
     mw_reduce_dominated(core, node);
     mw_reduce_determined(core, node);
@@ -172,6 +175,8 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
             settle(&reducer);
         } while (!core->infeasible && eliminate_round(&reducer));
         settle(&reducer);
+        if (mw_stopped(&limits->stop))
+            break;
         mw_reduce_rows(core);
         for (int i = 0; i < core->node_count && !core->infeasible; i++)
             if (core->nodes[i].cost)
