@@ -13,6 +13,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Of the time limit, which a reason may take where nothing is left of it. */
+static const double REASON_SHARE = 0.1;
+
 /* Whether even the leanest strategy of each node by itself is too much. */
 static bool is_beyond(const MwProblem *problem)
 {
@@ -34,9 +37,11 @@ static bool is_beyond(const MwProblem *problem)
 /* As the limit is proven to be too little, at least one more is needed, even where no time alone
  * shows it. */
 static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
-                    MwSolution *solution)
+                    const MwStop *stop, MwSolution *solution)
 {
     MwSolveOptions silent = *options;
+    mw_stop_hand_on(stop, &silent);
+    silent.time_limit_s = fmax(silent.time_limit_s, REASON_SHARE * options->time_limit_s);
     silent.report = NULL;
     silent.gap = 0;
     silent.cutoff = 0;
@@ -54,21 +59,47 @@ static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     solution->peak_time = why->time_count ? why->times[0].time : 0;
 }
 
+/* Whether it is soon seen that some choice keeps the limit. */
+static bool surely_fits(const MwProblem *problem, const MwSolveOptions *options)
+{
+    MwArena *scratch = mw_arena_new();
+    MwSolveOptions quick = *options;
+    quick.quick = true;
+    MwLeastPeak least = mw_least_peak_for(scratch, problem, problem->usage_limit, &quick);
+    bool fits = least.choice && least.peak <= problem->usage_limit;
+    mw_arena_free(&scratch);
+    return fits;
+}
+
+/* Leaves time for a relaxation, if one may be needed. */
+static MwSolution solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
+                        const MwStop *stop)
+{
+    MwSolveOptions timed = *options;
+    if (is_beyond(problem))
+        return (MwSolution){.status = MW_SOLVED_INFEASIBLE};
+    if (options->relax && options->time_limit_s > 0) {
+        bool fits = surely_fits(problem, options);
+        mw_stop_hand_on(stop, &timed);
+        timed.time_limit_s *= fits ? 1 : 0.5;
+    }
+    return mw_solve_road(arena, problem, &timed, true);
+}
+
 /* Part of the time for the peak, the rest for the cost at it. */
 static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                   const MwStop *stop, MwSolution *solution)
 {
     MwSolveOptions timed = *options;
-    if (stop->deadline_s > 0)
-        timed.time_limit_s = fmax(1e-3, mw_stop_left_s(stop) / 2);
+    mw_stop_hand_on(stop, &timed);
+    timed.time_limit_s /= 2;
     MwLeastPeak least = mw_least_peak(arena, problem, &timed);
     if (!least.choice)
         return;
     const MwInfeasibility *why = solution->infeasibility;
     MwProblem relaxed = *problem;
     relaxed.usage_limit = least.peak;
-    if (stop->deadline_s > 0)
-        timed.time_limit_s = fmax(1e-3, mw_stop_left_s(stop));
+    mw_stop_hand_on(stop, &timed);
     *solution = mw_solve_road(arena, &relaxed, &timed, true);
     MwCost cost = mw_problem_cost(problem, least.choice);
     if (!solution->choice || solution->cost > cost) {
@@ -88,15 +119,11 @@ MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     static const MwSolveOptions none = {0};
     if (!options)
         options = &none;
-    MwStop stop = {.interrupt = options->interrupt};
+    const MwStop stop = mw_stop_of(options);
     double start_s = mw_clock_s();
-    if (options->time_limit_s > 0)
-        stop.deadline_s = start_s + options->time_limit_s;
-    MwSolution solution = {.status = MW_SOLVED_INFEASIBLE};
-    if (!is_beyond(problem))
-        solution = mw_solve_road(arena, problem, options, true);
+    MwSolution solution = solve(arena, problem, options, &stop);
     if (solution.status == MW_SOLVED_INFEASIBLE)
-        explain(arena, problem, options, &solution);
+        explain(arena, problem, options, &stop, &solution);
     bool possible =
         !solution.infeasibility || solution.infeasibility->reason != MW_INFEASIBLE_NODES;
     if (options->relax && !solution.choice && possible)

@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "solver/bare.h"
 #include "solver/solve.h"
+#include "solver/stop.h"
 
 #include <string.h>
 
@@ -27,7 +28,8 @@ enum { QUESTIONS = 2000 };
 
 typedef struct {
     const MwProblem *bare;
-    const MwSolveOptions *options;
+    MwSolveOptions options;
+    MwStop stop;
     int count;
     int *nodes; /* [count] ascending: they conflict */
     int64_t effort;
@@ -118,7 +120,8 @@ static bool conflicts(Conflict *conflict, int *count, int *nodes)
                 nodes[kept++] = nodes[i];
         *count = kept;
     } else {
-        MwSolution solution = mw_solve_road(scratch, part, conflict->options, false);
+        mw_stop_hand_on(&conflict->stop, &conflict->options);
+        MwSolution solution = mw_solve_road(scratch, part, &conflict->options, false);
         found = solution.status == MW_SOLVED_INFEASIBLE;
     }
     mw_arena_free(&scratch);
@@ -127,9 +130,8 @@ static bool conflicts(Conflict *conflict, int *count, int *nodes)
 
 static bool exhausted(const Conflict *conflict)
 {
-    const volatile sig_atomic_t *interrupt = conflict->options->interrupt;
     return conflict->effort > EFFORT || conflict->questions > QUESTIONS ||
-           (interrupt && *interrupt);
+           mw_stopped(&conflict->stop);
 }
 
 /* Leaves out nodes[from .. from + size) if the others conflict too. Returns where to go on. */
@@ -155,9 +157,8 @@ static int leave_out(Conflict *conflict, int from, int size)
 int mw_conflict_find(MwArena *arena, const MwProblem *bare, const MwSolveOptions *options,
                      const int **nodes)
 {
-    MwSolveOptions quick = *options;
-    quick.quick = true;
-    Conflict conflict = {.bare = bare, .options = &quick};
+    Conflict conflict = {.bare = bare, .options = *options, .stop = mw_stop_of(options)};
+    conflict.options.quick = true;
     conflict.count = bare->node_count;
     conflict.nodes = MW_NEW(arena, int, bare->node_count);
     for (int i = 0; i < bare->node_count; i++)

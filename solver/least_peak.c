@@ -32,8 +32,7 @@ typedef struct {
 /* Leaves what is solved on the way the time that is left. */
 static bool stopped(Seek *seek)
 {
-    if (seek->stop.deadline_s > 0)
-        seek->options.time_limit_s = fmax(1e-3, mw_stop_left_s(&seek->stop));
+    mw_stop_hand_on(&seek->stop, &seek->options);
     return mw_stopped(&seek->stop);
 }
 
@@ -162,9 +161,7 @@ MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t 
     seek.gap = seek.options.gap;
     seek.options.gap = 0;
     seek.options.cutoff = 0; /* that was one of costs */
-    seek.stop.interrupt = seek.options.interrupt;
-    if (seek.options.time_limit_s > 0)
-        seek.stop.deadline_s = mw_clock_s() + seek.options.time_limit_s;
+    seek.stop = mw_stop_of(&seek.options);
     seek.bare = mw_bare_problem(seek.scratch, problem);
     seek_least(&seek);
     if (found.choice)

@@ -30,7 +30,8 @@ static const double PROMISE = 1e-9;
 struct MwPeakBound {
     MwArena *arena;
     const MwProblem *bare;
-    const MwSolveOptions *options;
+    MwSolveOptions options;
+    MwStop stop;
     const MwCore *rows; /* the nodes alone: what each uses at which of the times that matter */
     MW_VEC(double *) answers; /* [row] usages */
     MwInfeasibleTime *ask;    /* [rows] next */
@@ -87,7 +88,8 @@ static int fullest_row(const MwPeakBound *bound)
 MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, const MwSolveOptions *options)
 {
     MwPeakBound *bound = MW_NEW(arena, MwPeakBound, 1);
-    *bound = (MwPeakBound){.arena = arena, .bare = bare, .options = options};
+    *bound = (MwPeakBound){
+        .arena = arena, .bare = bare, .options = *options, .stop = mw_stop_of(options)};
     bound->rows = list_rows(arena, bare);
     bound->ask = MW_NEW(arena, MwInfeasibleTime, bound->rows->row_count);
     if (bound->rows->row_count > 0) {
@@ -109,7 +111,9 @@ static MwPeakProof prove(const MwPeakBound *bound, int count, const MwInfeasible
     for (int i = 0; i < count; i++)
         shares += times[i].share;
     const MwProblem *usage = mw_bare_usage(scratch, bound->bare, count, times);
-    *solution = mw_solve_road(bound->arena, usage, bound->options, false);
+    MwSolveOptions options = bound->options;
+    mw_stop_hand_on(&bound->stop, &options);
+    *solution = mw_solve_road(bound->arena, usage, &options, false);
     proof.needed = solution->lower_bound;
     MwCost least = shares ? (proof.needed + shares - 1) / shares : 0;
     proof.bound = least < INT64_MAX ? (int64_t)least : INT64_MAX;
@@ -248,8 +252,8 @@ bool mw_peak_bound_step(MwPeakBound *bound)
     if (bound->ended)
         return false;
     /* GLPK is for one thread, and quick answers are for several. */
-    bound->ended = !ask(bound) || bound->rows->row_count == 0 || bound->options->quick ||
-                   bound->steps == STEPS || !choose_shares(bound);
+    bound->ended = !ask(bound) || bound->rows->row_count == 0 || bound->options.quick ||
+                   bound->steps == STEPS || mw_stopped(&bound->stop) || !choose_shares(bound);
     return !bound->ended;
 }
 

@@ -16,7 +16,7 @@ typedef struct {
 
 typedef struct MwPeakBound MwPeakBound;
 
-/* `bare` has been propagated. Both it and `options` must live as long. */
+/* `bare` has been propagated. It must live as long. The time limit is that of all that is asked. */
 MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare,
                                const MwSolveOptions *options);
 

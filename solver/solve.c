@@ -193,7 +193,8 @@ static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *bes
     if (best->choice && best->cost < branching->cost)
         mw_search_offer_of_core(branching->search, branching->core, best->choice);
     branching->cost = best->cost;
-    mw_search_raise_bound(branching->search, branching->core, bound);
+    if (bound < MW_CORE_NONE) /* otherwise there is no choice */
+        mw_search_raise_bound(branching->search, branching->core, bound);
     return !mw_search_done(branching->search);
 }
 
@@ -317,13 +318,12 @@ static const int *solve_relaxed(MwSearch *search)
  * found. The choice is improved on `core`, which has not been reduced (NULL: it is not). */
 static void look_ahead(MwSearch *search, const MwCore *core, bool quick)
 {
-    if (!search->looks_ahead || search->impossible || search->solution->choice)
+    if (!search->looks_ahead || search->solution->choice || mw_search_done(search))
         return;
     MwArena *scratch = mw_arena_new();
     MwSolveOptions options = *search->options;
     options.quick |= quick;
-    if (options.time_limit_s > 0)
-        options.time_limit_s = fmax(1e-3, mw_stop_left_s(&search->stop));
+    mw_stop_hand_on(&search->stop, &options);
     MwLeastPeak least =
         mw_least_peak_for(scratch, search->problem, search->problem->usage_limit, &options);
     if (least.choice && least.peak <= search->problem->usage_limit) {
@@ -406,9 +406,7 @@ MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolve
                        .start_s = mw_clock_s(),
                        .solution = &solution};
     search.tables = mw_tables_new(search.scratch);
-    search.stop.interrupt = search.options->interrupt;
-    if (search.options->time_limit_s > 0)
-        search.stop.deadline_s = search.start_s + search.options->time_limit_s;
+    search.stop = mw_stop_of(options);
     solve(&search);
     if (!solution.choice)
         solution.status = search.impossible ? MW_SOLVED_INFEASIBLE : MW_SOLVED_UNKNOWN;

@@ -11,6 +11,20 @@ double mw_clock_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+MwStop mw_stop_of(const MwSolveOptions *options)
+{
+    MwStop stop = {.interrupt = options->interrupt};
+    if (options->time_limit_s > 0)
+        stop.deadline_s = mw_clock_s() + options->time_limit_s;
+    return stop;
+}
+
+void mw_stop_hand_on(const MwStop *stop, MwSolveOptions *options)
+{
+    if (stop->deadline_s > 0)
+        options->time_limit_s = fmax(1e-3, mw_stop_left_s(stop)); /* 0 would be no limit */
+}
+
 bool mw_stopped(const MwStop *stop)
 {
     return (stop->interrupt && *stop->interrupt) ||

@@ -3,8 +3,7 @@
 #ifndef MW_SOLVER_STOP_H
 #define MW_SOLVER_STOP_H
 
-#include <signal.h>
-#include <stdbool.h>
+#include "solver/solver.h"
 
 typedef struct {
     double deadline_s;                      /* of mw_clock_s; 0: none */
@@ -13,6 +12,11 @@ typedef struct {
 
 /* Monotonic seconds. */
 double mw_clock_s(void);
+
+/* When work that begins now with these options must end. */
+MwStop mw_stop_of(const MwSolveOptions *options);
+/* Leaves to work that is done with `options` the time that is left. */
+void mw_stop_hand_on(const MwStop *stop, MwSolveOptions *options);
 
 bool mw_stopped(const MwStop *stop);
 /* Seconds to the deadline, at least 0; INFINITY if there is none. */
