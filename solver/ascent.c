@@ -16,6 +16,12 @@ enum {
     FOLLOW_MOST = 6,  /* iterations that potentials get to follow the prices */
 };
 
+/* Of prices: the weight of a new excess in the average; the least that a price which is to rise
+ * begins at, as a share of the mean, and what share of that is nothing; how much the logarithm of a
+ * price may change in a step. */
+static const double AVERAGING = 0.03, LEAST_SHARE = 0.1, NEXT_TO_NOTHING = 1e-4,
+                    GREATEST_EXPONENT = 1;
+
 struct MwAscent {
     const MwCore *core;
     MwDual *dual;
@@ -60,29 +66,92 @@ static double gap(const MwAscent *ascent)
     return 0.05 * fabs(ascent->bound) + 1;
 }
 
-/* From the best prices in the averaged direction. Usages are weighed by the row's limit, so that
- * units do not matter. */
+static double full_limit(const MwAscent *ascent, int row)
+{
+    return fmax(1, (double)ascent->core->limit[row]);
+}
+
+static void average_excess(MwAscent *ascent)
+{
+    mw_dual_excess(ascent->dual, ascent->excess);
+    for (int row = 0; row < ascent->core->row_count; row++) {
+        double *average = &ascent->direction[row];
+        *average += ascent->weight * (ascent->excess[row] / full_limit(ascent, row) - *average);
+    }
+    ascent->weight = AVERAGING;
+}
+
+/* Where nothing has a price yet: in proportion to the excess, so that the first order gain is what
+ * is hoped for. */
+static void set_first_prices(MwAscent *ascent)
+{
+    double norm = 0;
+    for (int row = 0; row < ascent->core->row_count; row++)
+        norm += pow(fmax(0, ascent->direction[row]), 2);
+    for (int row = 0; row < ascent->core->row_count && norm > 0; row++)
+        ascent->next_price[row] =
+            ascent->hoped / norm * fmax(0, ascent->direction[row]) / full_limit(ascent, row);
+}
+
+/* Every price times exp(power * averaged excess); one that is to rise begins at `least` (for the
+ * whole limit), one that is next to nothing ends. Gives the first order gain. */
+static double scale_prices(MwAscent *ascent, double power, double least)
+{
+    double gain = 0;
+    for (int row = 0; row < ascent->core->row_count; row++) {
+        double limit = full_limit(ascent, row), excess = ascent->direction[row];
+        double now = ascent->state->price[row] * limit;
+        double next = (excess > 0 ? fmax(now, least) : now) * exp(power * excess);
+        if (next < NEXT_TO_NOTHING * least)
+            next = 0;
+        gain += (next - now) * excess;
+        ascent->next_price[row] = next / limit;
+    }
+    return gain;
+}
+
+static double greatest_excess(const MwAscent *ascent)
+{
+    double greatest = 0;
+    for (int row = 0; row < ascent->core->row_count; row++)
+        greatest = fmax(greatest, fabs(ascent->direction[row]));
+    return greatest;
+}
+
+/* With the power that makes the first order gain what is hoped for, within reason. */
+static void set_next_prices(MwAscent *ascent, double total)
+{
+    double least = LEAST_SHARE * total / ascent->core->row_count,
+           greatest = greatest_excess(ascent);
+    double low = 0, high = greatest > 0 ? GREATEST_EXPONENT / greatest : 0;
+    if (scale_prices(ascent, high, least) <= ascent->hoped)
+        return;
+    for (int halving = 0; halving < 40; halving++) {
+        double power = (low + high) / 2;
+        if (scale_prices(ascent, power, least) > ascent->hoped)
+            high = power;
+        else
+            low = power;
+    }
+}
+
+/* From the best prices in the averaged direction. Prices are scaled, not shifted (exponentiated
+ * gradients: Kivinen and Warmuth, Exponentiated gradient versus gradient descent for linear
+ * predictors, Information and Computation 132, 1997): of hundreds of rows that exceed their limits
+ * together, few have a price at the best bound, and shifting would smear it over all. Usages are
+ * weighed by the row's limit, so that units do not matter. */
 static void step_prices(MwAscent *ascent)
 {
-    const MwCore *core = ascent->core;
-    double norm = 0;
-    mw_dual_excess(ascent->dual, ascent->excess);
-    for (int row = 0; row < core->row_count; row++) {
-        double limit = fmax(1, (double)core->limit[row]);
-        double *average = &ascent->direction[row];
-        *average += ascent->weight * (ascent->excess[row] / limit - *average);
-        if (ascent->state->price[row] > 0 || *average > 0)
-            norm += *average * *average;
-    }
-    ascent->weight = 0.1;
+    double total = 0;
+    average_excess(ascent);
     ascent->base = ascent->bound;
     ascent->hoped = ascent->pace * fmin(gap(ascent), 0.1 * fabs(ascent->bound));
-    double step = norm > 0 ? ascent->hoped / norm : 0;
-    for (int row = 0; row < core->row_count; row++) {
-        double limit = fmax(1, (double)core->limit[row]);
-        double moved = ascent->state->price[row] + step * ascent->direction[row] / limit;
-        ascent->next_price[row] = fmax(0, moved);
-    }
+    for (int row = 0; row < ascent->core->row_count; row++)
+        total += ascent->state->price[row] * full_limit(ascent, row);
+    if (total > 0)
+        set_next_prices(ascent, total);
+    else
+        set_first_prices(ascent);
     mw_dual_set_prices(ascent->dual, ascent->next_price);
     ascent->following = 0;
 }

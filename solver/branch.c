@@ -15,13 +15,6 @@
 #include "solver/parallel.h"
 #include "solver/subproblem.h"
 
-#include <limits.h>
-
-enum {
-    MOST_ENTRIES = 1 << 17, /* of all tables of a core: above, even the first node takes long */
-    EFFORT = 1 << 24,       /* entries times nodes of the tree */
-};
-
 /* Memory for the cores of inner nodes, above which the search goes deep instead of wide. */
 static const size_t MOST_BYTES = (size_t)1 << 28;
 
@@ -65,6 +58,8 @@ typedef struct {
     int64_t order;
     size_t bytes;
     int nodes;
+    int64_t work;
+    bool stuck; /* a part could not be bounded to the end, or divided */
 } Tree;
 
 static void release(Tree *tree, Base *base)
@@ -130,6 +125,7 @@ static void start_task(Tree *tree, Task *task)
                                       .node = task->part.node,
                                       .keep = task->part.keep,
                                       .cutoff = tree->cutoff,
+                                      .divide = true,
                                       .stop = tree->limits->stop};
 }
 
@@ -166,18 +162,28 @@ static void divide(Tree *tree, const Task *task)
     tree->bytes += mw_arena_bytes(base->arena);
 }
 
+/* As it was, but for what is known of it. */
+static void put_back(Tree *tree, const Task *task)
+{
+    Part part = task->part;
+    if (part.bound < task->answer.bound)
+        part.bound = task->answer.bound;
+    add_part(tree, part);
+    tree->stuck = true;
+}
+
 static void finish_task(Tree *tree, Task *task)
 {
     const MwSubanswer *answer = &task->answer;
     take_best(tree, &answer->best);
-    if (answer->core && answer->split.node >= 0) {
+    if (answer->core && answer->split.node >= 0)
         divide(tree, task);
-    } else if (answer->core) { /* stopped before it came to that */
-        add_part(tree, task->part);
-    }
+    else if (answer->core)
+        put_back(tree, task);
     release(tree, task->part.base);
     mw_arena_free(&task->arena);
     tree->nodes++;
+    tree->work += answer->work;
 }
 
 static MwCost least_bound(const Tree *tree)
@@ -200,13 +206,19 @@ static bool report(Tree *tree, MwCost cutoff_before)
     return !limits->report || limits->report(limits->context, bound, &tree->best);
 }
 
-static void search(Tree *tree)
+static bool within_limits(const Tree *tree)
 {
     const MwBranchLimits *limits = tree->limits;
+    return tree->nodes < limits->nodes && (limits->work == 0 || tree->work < limits->work) &&
+           !tree->stuck && !mw_stopped(&limits->stop);
+}
+
+static void search(Tree *tree)
+{
     bool go_on = true;
-    while (go_on && tree->open.count > 0 && tree->nodes < limits->nodes &&
-           !mw_stopped(&limits->stop)) {
-        int count = (int)mw_min(tree->open.count, limits->threads);
+    while (go_on && tree->open.count > 0 && within_limits(tree)) {
+        int count = (int)mw_min(tree->open.count, tree->limits->threads);
+        count = (int)mw_min(count, tree->limits->nodes - tree->nodes);
         MwCost before = tree->cutoff;
         for (int i = 0; i < count; i++)
             start_task(tree, &tree->tasks[i]);
@@ -216,16 +228,6 @@ static void search(Tree *tree)
         drop_hopeless(tree);
         go_on = report(tree, before);
     }
-}
-
-int mw_branch_manageable(const MwCore *core)
-{
-    int64_t entries = 1;
-    for (int i = 0; i < core->factors.count; i++)
-        entries += core->factors.at[i].cost ? core->factors.at[i].cost->count : 0;
-    for (int i = 0; i < core->node_count; i++)
-        entries += core->nodes[i].cost ? core->nodes[i].cost->count : 0;
-    return entries <= MOST_ENTRIES ? (int)mw_min(EFFORT / entries, INT_MAX) : 0;
 }
 
 MwBranchAnswer mw_branch(MwArena *arena, const MwCore *core, MwCoreBest *best,
@@ -240,7 +242,7 @@ MwBranchAnswer mw_branch(MwArena *arena, const MwCore *core, MwCoreBest *best,
     tree.tasks = MW_NEW(scratch, Task, limits->threads);
     add_part(&tree, (Part){.node = -1, .bound = -MW_CORE_NONE});
     search(&tree);
-    MwBranchAnswer answer = {least_bound(&tree), tree.open.count == 0, tree.nodes};
+    MwBranchAnswer answer = {least_bound(&tree), tree.open.count == 0, tree.nodes, tree.work};
     *best = tree.best;
     tree.cutoff = -MW_CORE_NONE;
     drop_hopeless(&tree);

@@ -9,21 +9,20 @@
 typedef struct {
     MwCost bound;  /* no choice of the core costs less, or none less than `best` asks for */
     bool complete; /* the best choice is `best`, or there is none below what that asked for */
-    int nodes;     /* of the search tree that were looked at */
+    int nodes;     /* of the search tree that were looked at, */
+    int64_t work;  /* and what that took: entries of tables times how often each was visited */
 } MwBranchAnswer;
 
 typedef struct {
-    int nodes;   /* of the search tree, at most */
-    int threads; /* at least 1 */
+    int nodes;    /* of the search tree, at most */
+    int64_t work; /* likewise, in the units of the answer; 0: no limit */
+    int threads;  /* at least 1 */
     MwStop stop;
     /* Called by the coordinating thread when the bound or the best choice is better than before;
      * false ends the search. NULL: never. */
     bool (*report)(void *context, MwCost bound, const MwCoreBest *best);
     void *context;
 } MwBranchLimits;
-
-/* How many nodes of a tree over this core can be looked at in a minute or two; 0: none. */
-int mw_branch_manageable(const MwCore *core);
 
 /* Looks for choices of `core` that cost less than `best` does, which they replace (in `arena`), and
  * proves what it can. The core is not changed. Its prices are where those of the search begin.

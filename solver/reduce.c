@@ -158,6 +158,23 @@ static bool eliminate_round(Reducer *reducer)
     return least > 0;
 }
 
+static void reduce_rows(MwCore *core, const MwReduceLimits *limits)
+{
+    if (limits->quick)
+        mw_reduce_near_rows(core);
+    else
+        mw_reduce_rows(core);
+}
+
+/* Only when all else has come to rest. */
+static void reduce_dear(MwCore *core, const MwReduceLimits *limits)
+{
+    reduce_rows(core, limits);
+    for (int i = 0; i < core->node_count && !core->infeasible && !limits->quick; i++)
+        if (core->nodes[i].cost)
+            mw_reduce_dominated_together(core, i);
+}
+
 void mw_reduce(MwCore *core, const MwReduceLimits *limits)
 {
     Reducer reducer = {.core = core, .limits = limits};
@@ -166,9 +183,8 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost && !core->nodes[i].queued)
             consider(&reducer, i);
-    /* These are dear: only when all else has come to rest. */
     int rows;
-    mw_reduce_rows(core);
+    reduce_rows(core, limits);
     do {
         rows = core->row_count;
         do {
@@ -177,10 +193,7 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
         settle(&reducer);
         if (mw_stopped(&limits->stop))
             break;
-        mw_reduce_rows(core);
-        for (int i = 0; i < core->node_count && !core->infeasible; i++)
-            if (core->nodes[i].cost)
-                mw_reduce_dominated_together(core, i);
+        reduce_dear(core, limits);
     } while ((rows != core->row_count || core->changed_nodes.count > 0) && !core->infeasible);
     settle(&reducer);
 }

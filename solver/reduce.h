@@ -12,6 +12,8 @@ typedef struct {
     int64_t entries; /* whose table would have at most this many entries; */
     bool shrinking;  /* and, if of more than two dimensions, no more than the factors it replaces */
     int64_t total;   /* stop when that many entries have been computed */
+    bool quick;      /* leave out what is dear: comparing rows that lie apart, and strategies with
+                        several others together */
     MwStop stop;
 } MwReduceLimits;
 
@@ -34,6 +36,8 @@ void mw_reduce_terms(MwCore *core, int node);
 void mw_reduce_usage(MwCore *core, int node);
 /* reduce_rows.c: drops rows that no choice can exceed. */
 void mw_reduce_rows(MwCore *core);
+/* Likewise, but compares rows with their neighbours only. */
+void mw_reduce_near_rows(MwCore *core);
 /* eliminate.c: minimises over the strategies of a node without usage. `neighbours` are all. Returns
  * the entries computed: 0 if the result was remembered. */
 int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours);

@@ -207,7 +207,7 @@ static MwRowChanges look_at_rows(MwArena *scratch, MwCore *core, int *fate)
     return mw_row_changes(scratch, core);
 }
 
-void mw_reduce_rows(MwCore *core)
+static void reduce_rows(MwCore *core, bool near)
 {
     for (int row = 0; row < core->row_count; row++)
         if (core->limit[row] < 0)
@@ -220,9 +220,20 @@ void mw_reduce_rows(MwCore *core)
     find_fitting(core, &changes, fate);
     compare_neighbours(scratch, core, &changes, fate);
     drop_rows(scratch, core, fate);
-    /* Few are left, and comparing with all others is dearer. */
-    changes = look_at_rows(scratch, core, fate);
-    mw_rows_compare_apart(scratch, core, &changes, fate);
-    drop_rows(scratch, core, fate);
+    if (!near) { /* few are left, and comparing with all others is dearer */
+        changes = look_at_rows(scratch, core, fate);
+        mw_rows_compare_apart(scratch, core, &changes, fate);
+        drop_rows(scratch, core, fate);
+    }
     mw_arena_free(&scratch);
+}
+
+void mw_reduce_rows(MwCore *core)
+{
+    reduce_rows(core, false);
+}
+
+void mw_reduce_near_rows(MwCore *core)
+{
+    reduce_rows(core, true);
 }

@@ -10,7 +10,6 @@
  * some sweeps, prices of memory by it. */
 #include "solver/solve.h"
 
-#include "solver/branch.h"
 #include "solver/dive.h"
 #include "solver/ilp.h"
 #include "solver/lagrange.h"
@@ -18,7 +17,9 @@
 #include "solver/polish.h"
 #include "solver/reduce.h"
 #include "solver/search.h"
+#include "solver/widen.h"
 
+#include <limits.h>
 #include <math.h>
 
 /* As long as it makes the core no larger. */
@@ -34,6 +35,12 @@ static const double NEAR = 0.005;
 /* Work of improving for each entry of the core and iteration of the ascent: they take about the same
  * time. */
 enum { IMPROVE_SHARE = 4 };
+
+/* Of branch and bound where there is no deadline: some minutes. */
+static const int64_t BRANCH_WORK = (int64_t)1 << 32;
+
+/* Of the tables of a core, above which other work is worth more. */
+static const int64_t BRANCH_ENTRIES = 1 << 18;
 
 static void reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits)
 {
@@ -190,9 +197,10 @@ typedef struct {
 static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *best)
 {
     Branching *branching = context;
-    if (best->choice && best->cost < branching->cost)
+    if (best->choice && best->cost < branching->cost) {
         mw_search_offer_of_core(branching->search, branching->core, best->choice);
-    branching->cost = best->cost;
+        branching->cost = best->cost;
+    }
     if (bound < MW_CORE_NONE) /* otherwise there is no choice */
         mw_search_raise_bound(branching->search, branching->core, bound);
     return !mw_search_done(branching->search);
@@ -201,20 +209,18 @@ static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *bes
 /* Proves the best choice of what is left of the core, if that is not too much. */
 static void branch(MwSearch *search, const MwCore *core)
 {
-    int nodes = mw_branch_manageable(core);
-    if (nodes == 0)
-        return;
     MwArena *scratch = mw_arena_new();
     MwCoreBest best = {.cost = MW_CORE_NONE};
     if (search->solution->choice)
         best.cost = mw_core_cutoff(core, search->solution->cost);
     Branching branching = {search, core, best.cost};
-    const MwBranchLimits limits = {.nodes = nodes,
+    const MwBranchLimits limits = {.nodes = INT_MAX,
+                                   .work = search->stop.deadline_s > 0 ? 0 : BRANCH_WORK,
                                    .threads = (int)mw_max(1, search->options->threads),
                                    .stop = search->stop,
                                    .report = hear_of_branching,
                                    .context = &branching};
-    MwBranchAnswer answer = mw_branch(scratch, core, &best, &limits);
+    MwBranchAnswer answer = mw_widen(scratch, core, &best, &limits);
     if (answer.complete && !search->solution->choice)
         mw_search_exhaust(search);
     mw_search_log(search, core, "branch");
@@ -239,7 +245,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
 
 static void finish_by_search(MwSearch *search, const MwCore *core)
 {
-    if (search->options->quick)
+    if (search->options->quick || mw_core_entries_left(core) > BRANCH_ENTRIES)
         return;
     branch(search, core);
     if (!mw_search_done(search) && !mw_stopped(&search->stop))

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 
 enum {
-    TRIED = 5,      /* of each ranking */
-    ITERATIONS = 8, /* for each half */
+    ITERATIONS = 8,                           /* for each half */
+    TRIED = MW_SPLIT_VISITS / 4 / ITERATIONS, /* of each ranking */
 };
 
 typedef struct {
@@ -145,7 +145,7 @@ static MwCost bound_part(const MwCore *core, int node, const MwTable *keep, MwCo
                          const MwStop *stop)
 {
     static const MwReduceLimits limits = {
-        .arity = 2, .entries = 1 << 16, .total = 1 << 20, .shrinking = true};
+        .arity = 2, .entries = 1 << 16, .total = 1 << 20, .shrinking = true, .quick = true};
     MwArena *scratch = mw_arena_new();
     MwCore *copy = mw_core_copy(scratch, core);
     double pace = 0.3;
@@ -186,7 +186,7 @@ static double promise(const Chooser *chooser, const MwSplit *split, double from)
     return product;
 }
 
-MwSplit mw_split_choose(MwArena *arena, const MwCore *core, MwCost cutoff, const MwStop *stop)
+MwSplit mw_split_choose(const MwCore *core, MwCost cutoff, const MwStop *stop)
 {
     MwArena *scratch = mw_arena_new();
     MwDual *dual = mw_dual_new(scratch, core, core->price);
@@ -213,7 +213,6 @@ MwSplit mw_split_choose(MwArena *arena, const MwCore *core, MwCost cutoff, const
             most = promised;
         }
     }
-    (void)arena;
     mw_arena_free(&scratch);
     return best;
 }

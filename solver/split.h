@@ -12,8 +12,11 @@ typedef struct {
     MwCost bound[2];        /* no choice of a part costs less */
 } MwSplit;
 
+/* How often that visits the entries of the core, at most. */
+enum { MW_SPLIT_VISITS = 160 };
+
 /* Chooses a split of the reduced core, of which only what costs less than `cutoff` is of interest.
- * At least one node must be left. */
-MwSplit mw_split_choose(MwArena *arena, const MwCore *core, MwCost cutoff, const MwStop *stop);
+ * What it holds belongs to the core's tables. Node -1: the core has no node of two strategies. */
+MwSplit mw_split_choose(const MwCore *core, MwCost cutoff, const MwStop *stop);
 
 #endif

@@ -8,13 +8,16 @@
 #include "solver/subproblem.h"
 
 #include "solver/reduce.h"
+#include "solver/search.h"
 
 static const MwReduceLimits SHRINKING = {
-    .arity = 4, .entries = 1 << 20, .total = INT64_MAX, .shrinking = true};
+    .arity = 4, .entries = 1 << 20, .total = INT64_MAX, .shrinking = true, .quick = true};
 
 enum {
-    ITERATIONS = 60,      /* of one ascent */
-    ELIMINATED = 1 << 16, /* entries computed to eliminate all of a core without rows */
+    ITERATIONS = 60,        /* of one ascent, */
+    LONG = 400,             /* and for the whole */
+    MOST_ENTRIES = 1 << 17, /* of all tables: above, dividing leads nowhere */
+    ELIMINATED = 1 << 16,   /* entries computed to eliminate all of a core without rows */
 };
 
 typedef struct {
@@ -43,20 +46,10 @@ static void offer(Work *work, const MwCore *core, const int *choice)
         work->answer.best = (MwCoreBest){cost, restored};
 }
 
-static int nodes_left(const MwCore *core)
+/* What one visit of all tables takes. */
+static int64_t size(const MwCore *core)
 {
-    int count = 0;
-    for (int i = 0; i < core->node_count; i++)
-        count += core->nodes[i].cost != NULL;
-    return count;
-}
-
-static int64_t strategies_left(const MwCore *core)
-{
-    int64_t count = 0;
-    for (int i = 0; i < core->node_count; i++)
-        count += core->nodes[i].cost ? core->nodes[i].cost->count : 0;
-    return count;
+    return mw_core_entries_left(core) + mw_core_strategies_left(core);
 }
 
 /* Whether nothing is left, but perhaps one choice. */
@@ -64,7 +57,7 @@ static bool finished(Work *work, const MwCore *core)
 {
     if (core->infeasible)
         return true;
-    if (nodes_left(core) > 0)
+    if (mw_core_nodes_left(core) > 0)
         return false;
     offer(work, core, MW_NEW(work->arena, int, core->node_count));
     return true;
@@ -90,8 +83,10 @@ static MwCost tighten(Work *work)
     MwArena *scratch = mw_arena_new();
     MwCore *core = work->core;
     MwCoreBest found = {.cost = cutoff(work)};
-    const MwAscentLimits limits = {.iterations = ITERATIONS, .stop = work->of->stop};
+    const MwAscentLimits limits = {.iterations = work->of->divide ? ITERATIONS : LONG,
+                                   .stop = work->of->stop};
     MwDual *dual = mw_ascend(scratch, core, core->price, &work->pace, &found, &limits);
+    work->answer.work += limits.iterations * size(core);
     if (found.choice)
         offer(work, core, found.choice);
     MwCost bound = mw_dual_apply(dual, core, cutoff(work));
@@ -105,7 +100,7 @@ static MwCost tighten(Work *work)
 static bool tighten_all(Work *work)
 {
     double rise = 1, gap = 0;
-    int64_t before = INT64_MAX, left = strategies_left(work->core);
+    int64_t before = INT64_MAX, left = mw_core_strategies_left(work->core);
     while ((left < before / 10 * 9 || rise > 0.1 * gap) && !mw_stopped(&work->of->stop)) {
         before = left;
         MwCost bound = tighten(work);
@@ -115,7 +110,7 @@ static bool tighten_all(Work *work)
         if (bound >= cutoff(work) || finished(work, work->core) || eliminated(work))
             return true;
         gap = (double)(cutoff(work) - bound);
-        left = strategies_left(work->core);
+        left = mw_core_strategies_left(work->core);
     }
     return false;
 }
@@ -139,6 +134,10 @@ MwSubanswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subproblem)
         return work.answer;
     }
     work.answer.core = work.core;
-    work.answer.split = mw_split_choose(arena, work.core, cutoff(&work), &subproblem->stop);
+    work.answer.split.node = -1;
+    if (subproblem->divide && size(work.core) <= MOST_ENTRIES && !mw_stopped(&subproblem->stop)) {
+        work.answer.split = mw_split_choose(work.core, cutoff(&work), &subproblem->stop);
+        work.answer.work += MW_SPLIT_VISITS * size(work.core);
+    }
     return work.answer;
 }
