@@ -65,7 +65,7 @@ static bool surely_fits(const MwProblem *problem, const MwSolveOptions *options)
     MwArena *scratch = mw_arena_new();
     MwSolveOptions quick = *options;
     quick.quick = true;
-    MwLeastPeak least = mw_least_peak_for(scratch, problem, problem->usage_limit, &quick);
+    MwLeastPeak least = mw_least_peak_for(scratch, problem, problem->usage_limit, false, &quick);
     bool fits = least.choice && least.peak <= problem->usage_limit;
     mw_arena_free(&scratch);
     return fits;

@@ -23,6 +23,7 @@ typedef struct {
     MwArena *scratch;
     MwProblem *bare;
     int64_t limit;          /* as far as it is asked for; MW_USAGE_UNLIMITED: to the end */
+    bool thorough;          /* with search */
     MwSolveOptions options; /* of what is solved on the way */
     MwStop stop;
     double gap;
@@ -130,7 +131,7 @@ static void close_in_all(Seek *seek)
     bool quick = true;
     for (int i = 0; i < ROUNDS && !settled(seek); i++) {
         bool closer = close_in(seek, quick);
-        if (!closer && !quick)
+        if (!closer && (!quick || !seek->thorough))
             return;
         quick &= closer;
     }
@@ -151,11 +152,15 @@ static void seek_least(Seek *seek)
 }
 
 MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t limit,
-                              const MwSolveOptions *options)
+                              bool thorough, const MwSolveOptions *options)
 {
     static const MwSolveOptions none = {0};
     MwLeastPeak found = {.status = MW_SOLVED_UNKNOWN};
-    Seek seek = {.arena = arena, .scratch = mw_arena_new(), .limit = limit, .found = &found};
+    Seek seek = {.arena = arena,
+                 .scratch = mw_arena_new(),
+                 .limit = limit,
+                 .thorough = thorough,
+                 .found = &found};
     seek.options = options ? *options : none;
     seek.options.report = NULL;
     seek.gap = seek.options.gap;
@@ -172,5 +177,5 @@ MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t 
 
 MwLeastPeak mw_least_peak(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options)
 {
-    return mw_least_peak_for(arena, problem, MW_USAGE_UNLIMITED, options);
+    return mw_least_peak_for(arena, problem, MW_USAGE_UNLIMITED, true, options);
 }

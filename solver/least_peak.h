@@ -4,8 +4,9 @@
 
 #include "solver/solver.h"
 
-/* mw_least_peak, which ends as soon as a choice keeps `limit` or it is proven that none does. */
+/* mw_least_peak, which ends as soon as a choice keeps `limit` or it is proven that none does. If it
+ * is not `thorough`, it does without search. */
 MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t limit,
-                              const MwSolveOptions *options);
+                              bool thorough, const MwSolveOptions *options);
 
 #endif

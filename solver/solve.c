@@ -320,18 +320,23 @@ static const int *solve_relaxed(MwSearch *search)
     return relaxed.choice;
 }
 
-/* Any choice that keeps the limit, or a proof that there is none; if `quick`, where that is soon
- * found. The choice is improved on `core`, which has not been reduced (NULL: it is not). */
-static void look_ahead(MwSearch *search, const MwCore *core, bool quick)
+/* How hard it is looked for any choice: as quickly as can be; with the bounds of several times and
+ * levels of the peak; by search, too. */
+typedef enum { FIRST_LOOK, SECOND_LOOK, LAST_LOOK } Look;
+
+/* Any choice that keeps the limit, or a proof that there is none. The choice is improved on `core`,
+ * which has not been reduced (NULL: it is not). */
+static void look_ahead(MwSearch *search, const MwCore *core, Look look)
 {
-    if (!search->looks_ahead || search->solution->choice || mw_search_done(search))
+    if (!search->looks_ahead || search->solution->choice || mw_search_done(search) ||
+        mw_stopped(&search->stop) || (look != FIRST_LOOK && search->options->quick))
         return;
     MwArena *scratch = mw_arena_new();
     MwSolveOptions options = *search->options;
-    options.quick |= quick;
+    options.quick |= look == FIRST_LOOK;
     mw_stop_hand_on(&search->stop, &options);
-    MwLeastPeak least =
-        mw_least_peak_for(scratch, search->problem, search->problem->usage_limit, &options);
+    MwLeastPeak least = mw_least_peak_for(scratch, search->problem, search->problem->usage_limit,
+                                          look == LAST_LOOK, &options);
     if (least.choice && least.peak <= search->problem->usage_limit) {
         if (core)
             mw_polish(core, least.choice);
@@ -367,7 +372,8 @@ static void solve_limited(MwSearch *search, const int *unlimited)
 {
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, true);
     mw_reduce_rows(core);
-    look_ahead(search, core, true);
+    look_ahead(search, core, FIRST_LOOK);
+    look_ahead(search, core, SECOND_LOOK);
     if (mw_search_done(search))
         return;
     reduce(search, core, &SHRINKING);
@@ -384,8 +390,7 @@ static void solve_limited(MwSearch *search, const int *unlimited)
     if (search->improver)
         mw_improver_free(search->improver);
     search->improver = NULL;
-    if (!search->options->quick && !mw_stopped(&search->stop))
-        look_ahead(search, NULL, false);
+    look_ahead(search, NULL, LAST_LOOK);
 }
 
 static void solve(MwSearch *search)
