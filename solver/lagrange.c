@@ -7,7 +7,10 @@
  * are where the lowest of these planes is highest (Kelley, The cutting-plane method for solving
  * convex programs, SIAM Journal 8, 1960), which is also the cheapest blend of the answers that keeps
  * the rows on average (Dantzig and Wolfe, Decomposition principle for linear programs, Operations
- * Research 8, 1960). Only rows that some answer exceeded most are looked at: few ever have a price,
+ * Research 8, 1960). After answers that are
+ * no better, the way there from the best prices is gone in part only (Wentges, Weighted Dantzig-Wolfe
+ * decomposition for linear mixed-integer programming, International Transactions in Operational
+ * Research 4, 1997): planes from far away say little. Only rows that some answer exceeded most are looked at: few ever have a price,
  * and with few prices layers stay equal. As long as nothing is known of a row but answers that
  * exceed it, it is priced so high that memory is all that counts.
  *
@@ -25,8 +28,9 @@
 #include <stdlib.h>
 
 enum {
-    MOST_ANSWERS = 30,
+    MOST_ANSWERS = 20,
     MOST_BLENDED = 12, /* answers that the copy is made of */
+    MOST_HALVINGS = 3, /* of the step, one for each answer in a row that was no better */
     WORTH = 4,         /* an answer may compute that many times the entries that the core has */
 };
 
@@ -53,6 +57,7 @@ typedef struct {
     double cap;                   /* and that may be asked for next */
     Answer answers[MOST_ANSWERS];
     int count;
+    int misses;       /* answers since the best one */
     MwIndexList rows; /* with a price, in order of coming */
     bool *is_priced;  /* [row] */
     double *price;    /* [row] to ask for next, in the core's units */
@@ -141,8 +146,10 @@ static void add_answer(Lagrange *lagrange, const MwCore *relaxed)
     offer(lagrange, answer);
     mw_search_raise_bound(lagrange->search, relaxed, relaxed->constant);
     double value = (double)relaxed->constant / lagrange->cost_unit;
+    lagrange->misses++;
     if (value <= lagrange->best)
         return;
+    lagrange->misses = 0;
     lagrange->best = value;
     for (int row = 0; row < core->row_count; row++)
         core->price[row] = lagrange->price[row];
@@ -185,7 +192,14 @@ static bool add_row(Lagrange *lagrange)
     return true;
 }
 
-/* The prices where the planes of all answers together are highest; returns how high: INFINITY where
+/* Whether the best bound is as high as the planes, or nearly. */
+static bool is_reached(const Lagrange *lagrange, double highest)
+{
+    return highest - lagrange->best <= NEAR * fabs(lagrange->best);
+}
+
+/* The prices where the planes of all answers together are highest, or towards them; returns how high:
+ * INFINITY where
  * prices were cut off. */
 static double choose_prices(Lagrange *lagrange)
 {
@@ -201,29 +215,35 @@ static double choose_prices(Lagrange *lagrange)
     const MwBlend blend = {
         .count = count, .rows = rows, .cost = cost, .excess = excess, .most = lagrange->cap};
     double highest = mw_blend(&blend, price), dearest = 0;
+    const double step = ldexp(1, -mw_min(lagrange->misses, MOST_HALVINGS));
     for (int i = 0; i < rows; i++) {
+        const int row = lagrange->rows.at[i];
+        const double best = lagrange->core->price[row];
         dearest = fmax(dearest, price[i]);
-        lagrange->price[lagrange->rows.at[i]] =
-            price[i] * lagrange->cost_unit / lagrange->usage_unit;
+        price[i] *= lagrange->cost_unit / lagrange->usage_unit;
+        lagrange->price[row] = best + step * (price[i] - best);
     }
     mw_arena_free(&scratch);
     if (dearest < lagrange->cap || lagrange->cap == lagrange->most)
         return highest;
-    lagrange->cap = fmin(lagrange->most, GROWTH * lagrange->cap);
+    if (lagrange->misses == 0 || is_reached(lagrange, highest))
+        lagrange->cap = fmin(lagrange->most, GROWTH * lagrange->cap);
     return INFINITY;
 }
 
-/* Asks until the planes say that little more is to be had. False if there are no answers. */
+/* Asks until the planes say that little more is to be had, or half the time left is over. False if there are no answers. */
 static bool climb(Lagrange *lagrange)
 {
     add_row(lagrange);
     choose_prices(lagrange);
-    while (lagrange->count < MOST_ANSWERS && !mw_stopped(&lagrange->search->stop)) {
+    const double half_s = mw_stop_left_s(&lagrange->search->stop) / 2;
+    while (lagrange->count < MOST_ANSWERS && mw_stop_left_s(&lagrange->search->stop) >= half_s &&
+           !mw_stopped(&lagrange->search->stop)) {
         if (!ask(lagrange) || mw_search_done(lagrange->search))
             break;
         bool is_new = add_row(lagrange);
         double highest = choose_prices(lagrange);
-        if (!is_new && highest - lagrange->best <= NEAR * fabs(lagrange->best))
+        if (!is_new && is_reached(lagrange, highest))
             break;
     }
     return lagrange->count > 1;
