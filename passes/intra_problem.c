@@ -306,6 +306,6 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
         fill_node(&b, (MwNodeId){n});
     add_edges(&b);
     problem->edges = b.edges.at;
-    problem->edge_count = b.edges.count;
+    problem->edge_count = intra->passage_count = b.edges.count;
     return intra;
 }

@@ -15,6 +15,8 @@
  *               uses nothing, nor does a view beyond the life it gives to what it views, nor a result
  *               that is assigned
  *
+ * After the nodes of the graph there may be some for copies that resharding makes (passes/copies.h).
+ *
  * All tables are interned by structure, so that what repeats is shared by pointer. */
 #ifndef MW_PASSES_INTRA_PROBLEM_H
 #define MW_PASSES_INTRA_PROBLEM_H
@@ -42,6 +44,7 @@ typedef struct {
     MwResharder *resharder;
     const MwStrategyList **lists; /* [nodes] */
     bool *pinned;                 /* [nodes] */
+    int passage_count;            /* edges of values on their way: the first ones */
     MwProblem problem;
 } MwIntraProblem;
 

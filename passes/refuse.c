@@ -111,7 +111,8 @@ static int64_t fullest_time(Shortage *shortage)
     }
     memset(shortage->least, 0, sizeof *shortage->least * (size_t)shortage->graph->nodes.count);
     for (int i = 0; i < why->node_count; i++)
-        shortage->least[why->nodes[i].node] = (int64_t)why->nodes[i].least;
+        if (why->nodes[i].node < shortage->graph->nodes.count) /* else a copy */
+            shortage->least[why->nodes[i].node] = (int64_t)why->nodes[i].least;
     return why->times[0].time;
 }
 

@@ -25,17 +25,17 @@ typedef struct {
     MW_VEC(MwReportCollective) * collectives; /* [report nodes] */
 } Reporter;
 
-static EdgeIndex index_edges(MwArena *arena, const MwProblem *problem)
+/* Of the first `count` edges. */
+static EdgeIndex index_edges(MwArena *arena, const MwProblem *problem, int count)
 {
-    EdgeIndex index = {MW_NEW(arena, int, problem->node_count + 2),
-                       MW_NEW(arena, int, 2 * problem->edge_count)};
-    for (int e = 0; e < problem->edge_count; e++) {
+    EdgeIndex index = {MW_NEW(arena, int, problem->node_count + 2), MW_NEW(arena, int, 2 * count)};
+    for (int e = 0; e < count; e++) {
         index.begin[problem->edges[e].a + 2]++;
         index.begin[problem->edges[e].b + 2]++;
     }
     for (int n = 0; n < problem->node_count; n++)
         index.begin[n + 2] += index.begin[n + 1];
-    for (int e = 0; e < problem->edge_count; e++) {
+    for (int e = 0; e < count; e++) {
         index.edge[index.begin[problem->edges[e].a + 1]++] = e;
         index.edge[index.begin[problem->edges[e].b + 1]++] = e;
     }
@@ -127,7 +127,7 @@ static void report_communication(Reporter *r)
                        mw_sharding_value_spec(r->sharding, assign->target),
                        mw_phase_runs(node->phase, micro_batches));
     }
-    MW_ASSERT(edge == r->problem->edge_count);
+    MW_ASSERT(edge == r->sharding->problem->passage_count);
 }
 
 /* ---- Runners-up ---- */
@@ -246,7 +246,7 @@ MwReport *mw_report(MwArena *arena, const MwSharding *sharding)
                   .graph = sharding->problem->graph,
                   .problem = &sharding->problem->problem,
                   .report = report};
-    r.edges = index_edges(arena, r.problem);
+    r.edges = index_edges(arena, r.problem, sharding->problem->passage_count);
     sum_usage(&r);
     find_first_users(&r);
     report_nodes(&r);

@@ -129,6 +129,7 @@ static MwSharding *try_mesh(Attempt *attempt, MwCost cutoff)
                                               compilation->staging.stage_count,
                               .gap = problem->graph->nodes.count > MANY_NODES ? NEAR : 0};
     options.cutoff = quick.cutoff = cutoff;
+    quick.time_limit_s = options.time_limit_s;
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
     MwShardingFit second = {0};
     if (!fit.sharding && fit.needed_bytes > 0)

@@ -28,8 +28,10 @@ static inline const MwStrategy *mw_sharding_strategy(const MwSharding *sharding,
 /* The spec in which the node of `value` gives it. */
 MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value);
 
-/* An estimate of the greatest number of bytes live at once on a device: the usage of the problem
- * and what resharding adds to it. What is true is known when buffers are assigned. */
+/* [nodes] An estimate of the bytes that a device needs while each node runs: the usage of the problem
+ * and what resharding adds to it. What is true is known when buffers are assigned. In `arena`. */
+int64_t *mw_sharding_usage(MwArena *arena, const MwSharding *sharding);
+/* The greatest of these. */
 int64_t mw_sharding_peak(const MwSharding *sharding);
 
 #endif

@@ -15,8 +15,9 @@ typedef struct {
 /* How the stages that are chosen are solved while they are. */
 #define MW_SHARDING_QUICK ((MwSolveOptions){.gap = 0.001, .quick = true})
 
-/* In `arena`. The limit of the problem's usage is set to less than the memory where that is needed. */
-MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *problem, int64_t memory_bytes,
+/* In `arena`. The problem has the limit and the copies that it was last solved with; where the limit
+ * had to be lowered for that, it is the memory again. */
+MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t memory_bytes,
                               MwSolveOptions options);
 
 #endif

@@ -3,7 +3,7 @@
  * it finds the known forms of parallelism where they are best; pins and memory bind it. */
 #include "passes/pass.h"
 #include "passes/report.h"
-#include "passes/sharding.h"
+#include "passes/sharding_fit.h"
 #include "passes/units.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/graphs.h"
@@ -32,10 +32,18 @@ static void run_passes(MwCompilation *compilation, MwDiags *diags)
 
 /* ---- Exhaustive ---- */
 
+/* What a choice costs, and the memory it takes. */
 typedef struct {
+    double cost_s;
+    int64_t peak_bytes;
+} Tried;
+
+typedef struct {
+    MwArena *arena;
     const MwIntraProblem *intra;
     int *choice;
     double least_s;
+    MW_VEC(Tried) tried; /* with `arena` */
 } Search;
 
 /* The cost of `choice` from paths and work alone, in seconds; no tables, no edges. */
@@ -72,6 +80,9 @@ static void search(Search *s, int node)
     if (node == s->intra->graph->nodes.count) {
         double cost = cost_s(s->intra, s->choice);
         s->least_s = fmin(s->least_s, cost);
+        const MwSharding sharding = {.problem = (MwIntraProblem *)s->intra, .choice = s->choice};
+        if (s->arena && cost < INFINITY)
+            mw_vec_push(s->arena, &s->tried, ((Tried){cost, mw_sharding_peak(&sharding)}));
         return;
     }
     for (int i = 0; i < s->intra->lists[node]->count; i++) {
@@ -121,12 +132,66 @@ START_TEST(the_answer_is_the_best_of_all)
 }
 END_TEST
 
+/* The least cost of what takes no more; INFINITY if nothing does. */
+static double least_within(const Search *s, int64_t bytes)
+{
+    double least = INFINITY;
+    for (int i = 0; i < s->tried.count; i++)
+        if (s->tried.at[i].peak_bytes <= bytes)
+            least = fmin(least, s->tried.at[i].cost_s);
+    return least;
+}
+
+/* What fits with the copies of resharding is the best that does; and the problem that is saved has
+ * this cost, and this bound. */
+static void check_fit(MwArena *arena, MwIntraProblem *problem, int64_t bytes, double least_s,
+                      double tolerance)
+{
+    MwShardingFit fit = mw_sharding_fit(arena, problem, bytes, (MwSolveOptions){0});
+    if (isinf(least_s)) {
+        ck_assert_ptr_null(fit.sharding);
+        return;
+    }
+    ck_assert_ptr_nonnull(fit.sharding);
+    ck_assert_int_le(fit.sharding->peak_bytes, bytes);
+    ck_assert_double_eq_tol(fit.sharding->objective_s, least_s, tolerance);
+    ck_assert_double_eq_tol(fit.sharding->lower_bound_s, least_s, tolerance);
+    ck_assert_int_eq(problem->problem.usage_limit, bytes);
+    const MwSolution again = mw_solve(arena, &problem->problem, NULL);
+    ck_assert(again.cost == fit.solution.cost && again.lower_bound == fit.solution.lower_bound);
+}
+
+START_TEST(what_fits_is_the_best_of_what_does)
+{
+    enum { AMOUNTS = 12 };
+    TestGraph t = small_graph(_i);
+    MwCluster cluster = test_cluster(2);
+    MwCompilation compilation = compilation_of(&t, &cluster, "2");
+    run_passes(&compilation, t.diags);
+    MwIntraProblem *problem = compilation.stages[0].sharding->problem;
+    Search s = {.arena = t.arena, .intra = problem, .least_s = INFINITY};
+    s.choice = MW_NEW(t.arena, int, compilation.stages[0].graph->nodes.count);
+    search(&s, 0);
+    int64_t least = INT64_MAX, most = compilation.stages[0].sharding->peak_bytes;
+    for (int i = 0; i < s.tried.count; i++)
+        least = mw_min(least, s.tried.at[i].peak_bytes);
+    ck_assert_int_lt(least, most);
+    for (int i = 0; i <= AMOUNTS; i++) {
+        int64_t bytes = least - 1 + (most - least + 1) * i / AMOUNTS;
+        check_fit(t.arena, problem, bytes, least_within(&s, bytes),
+                  1e-12 * compilation.stages[0].graph->nodes.count);
+    }
+    test_graph_free(&t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("intra_op");
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 100);
     tcase_add_loop_test(tests, the_answer_is_the_best_of_all, 0, 4);
+    tcase_add_loop_test(tests, what_fits_is_the_best_of_what_does, 0, 4);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
