@@ -207,6 +207,16 @@ void mw_core_restrict(MwCore *core, int node, const MwTable *keep)
     mw_core_queue(core, node);
 }
 
+void mw_core_lift_limit(MwCore *core)
+{
+    core->row_count = 0;
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].terms.count > 0) {
+            core->nodes[i].terms.count = 0;
+            mw_core_queue(core, i);
+        }
+}
+
 void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
                        int neighbour_count, const int *neighbours)
 {

@@ -126,6 +126,8 @@ void mw_core_replace_factor(MwCore *core, int factor, const MwTable *const *merg
 void mw_core_remove_factor(MwCore *core, int factor);
 /* Takes away all strategies but `keep`. */
 void mw_core_restrict(MwCore *core, int node, const MwTable *keep);
+/* Takes away all rows, and with them all usage. */
+void mw_core_lift_limit(MwCore *core);
 /* Removes the node and its factors; the caller adds what replaces them. */
 void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
                        int neighbour_count, const int *neighbours);

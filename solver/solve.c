@@ -4,10 +4,10 @@
  * Reduce to a core that is no larger for it; raise its bound, find choices and improve them, take
  * away what cannot be in a better choice, and reduce again, as long as that shrinks the core;
  * eliminate what is left, or search it by branch and bound, or give it to GLPK; improve the choice
- * as long as that pays. Without the memory limit first, where elimination is not held up by
- * usage and repeated layers cost nothing: that gives a bound, and often already the answer. If it
- * does not fit, the same with the limit; and first, where elimination without rows is no more than
- * some sweeps, prices of memory by it. */
+ * as long as that pays. What the first reduction leaves is looked at without the memory limit first,
+ * where elimination is not held up by usage and repeated layers cost nothing: that gives a bound, and
+ * often already the answer. If it does not fit, the same with the limit; and first, where elimination
+ * without rows is no more than some sweeps, prices of memory by it. */
 #include "solver/solve.h"
 
 #include "solver/dive.h"
@@ -296,11 +296,11 @@ static bool keeps_limit(const MwProblem *problem, const int *choice)
     return choice && mw_problem_peak(problem, choice, &time) <= problem->usage_limit;
 }
 
-/* The same problem without its limit: a bound, and an answer if it happens to keep the limit. Where
- * a good choice does not, the best one will hardly, and is not worth much work. Returns the best
- * choice found; NULL if there is none. The tables are not shared with what follows: that would save
- * little time, and problems of gigabytes are to fit. */
-static const int *solve_relaxed(MwSearch *search)
+/* What is left of the problem, `limited`, without its limit: a bound, and an answer if it happens to
+ * keep the limit. Where a good choice does not, the best one will hardly, and is not worth much work.
+ * Returns the best choice found; NULL if there is none. All it makes is freed, as problems of
+ * gigabytes are to fit. */
+static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
 {
     MwProblem unlimited = *search->problem;
     unlimited.usage_limit = MW_USAGE_UNLIMITED;
@@ -308,8 +308,9 @@ static const int *solve_relaxed(MwSearch *search)
     MwSolveOptions options;
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
     relaxing.scratch = mw_arena_new();
-    relaxing.tables = mw_tables_new(relaxing.scratch);
-    MwCore *core = mw_core_build(relaxing.scratch, relaxing.tables, &unlimited, false);
+    MwCore *core = mw_core_copy_apart(relaxing.scratch, limited);
+    relaxing.tables = core->tables;
+    mw_core_lift_limit(core);
     if (!begin_unlimited(&relaxing, core) && keeps_limit(search->problem, relaxed.choice))
         eliminate_all(&relaxing, core, 1 << 24);
     search->impossible = relaxing.impossible;
@@ -320,13 +321,22 @@ static const int *solve_relaxed(MwSearch *search)
     return relaxed.choice;
 }
 
+/* On the core of the whole problem. */
+static void polish(const MwProblem *problem, int *choice)
+{
+    MwArena *scratch = mw_arena_new();
+    MwCore *whole = mw_core_build(scratch, mw_tables_new(scratch), problem, true);
+    mw_reduce_rows(whole);
+    mw_polish(whole, choice);
+    mw_arena_free(&scratch);
+}
+
 /* How hard it is looked for any choice: as quickly as can be; with the bounds of several times and
- * levels of the peak; by search, too. */
+ * levels of the peak; by search, too, when all else is over. */
 typedef enum { FIRST_LOOK, SECOND_LOOK, LAST_LOOK } Look;
 
-/* Any choice that keeps the limit, or a proof that there is none. The choice is improved on `core`,
- * which has not been reduced (NULL: it is not). */
-static void look_ahead(MwSearch *search, const MwCore *core, Look look)
+/* Any choice that keeps the limit, and is then improved; or a proof that there is none. */
+static void look_ahead(MwSearch *search, Look look)
 {
     if (!search->looks_ahead || search->solution->choice || mw_search_done(search) ||
         mw_stopped(&search->stop) || (look != FIRST_LOOK && search->options->quick))
@@ -338,14 +348,12 @@ static void look_ahead(MwSearch *search, const MwCore *core, Look look)
     MwLeastPeak least = mw_least_peak_for(scratch, search->problem, search->problem->usage_limit,
                                           look == LAST_LOOK, &options);
     if (least.choice && least.peak <= search->problem->usage_limit) {
-        if (core)
-            mw_polish(core, least.choice);
+        if (look != LAST_LOOK)
+            polish(search->problem, least.choice);
         mw_search_offer(search, least.choice);
     }
     search->impossible =
         least.status == MW_SOLVED_INFEASIBLE || least.lower_bound > search->problem->usage_limit;
-    if (core)
-        mw_search_log(search, core, "look ahead");
     mw_arena_free(&scratch);
 }
 
@@ -368,15 +376,18 @@ static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
         mw_search_offer(search, found.choice);
 }
 
-static void solve_limited(MwSearch *search, const int *unlimited)
+static void solve_limited(MwSearch *search)
 {
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, true);
-    mw_reduce_rows(core);
-    look_ahead(search, core, FIRST_LOOK);
-    look_ahead(search, core, SECOND_LOOK);
+    reduce(search, core, &SHRINKING);
+    if (settled(search, core))
+        return;
+    const int *unlimited = solve_relaxed(search, core);
+    look_ahead(search, FIRST_LOOK);
+    look_ahead(search, SECOND_LOOK);
+    mw_search_log(search, core, "look ahead");
     if (mw_search_done(search))
         return;
-    reduce(search, core, &SHRINKING);
     if (!search->options->quick)
         search->improver =
             mw_improver_new(search->scratch, mw_core_copy(search->scratch, core),
@@ -390,18 +401,15 @@ static void solve_limited(MwSearch *search, const int *unlimited)
     if (search->improver)
         mw_improver_free(search->improver);
     search->improver = NULL;
-    look_ahead(search, NULL, LAST_LOOK);
+    look_ahead(search, LAST_LOOK);
 }
 
 static void solve(MwSearch *search)
 {
-    if (search->problem->usage_limit == MW_USAGE_UNLIMITED) {
+    if (search->problem->usage_limit == MW_USAGE_UNLIMITED)
         solve_unlimited(search);
-        return;
-    }
-    const int *unlimited = solve_relaxed(search);
-    if (!mw_search_done(search))
-        solve_limited(search, unlimited);
+    else
+        solve_limited(search);
 }
 
 MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
