@@ -42,6 +42,10 @@ static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 /* Of the tables of a core, above which other work is worth more. */
 static const int64_t BRANCH_ENTRIES = 1 << 18;
 
+/* Entries that elimination may compute, for each of the core, where its outcome may well be of no
+ * use. */
+enum { SMALL_SHARE = 16 };
+
 static void reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits)
 {
     MwReduceLimits timed = *limits;
@@ -312,7 +316,8 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     relaxing.tables = core->tables;
     mw_core_lift_limit(core);
     if (!begin_unlimited(&relaxing, core) && keeps_limit(search->problem, relaxed.choice))
-        eliminate_all(&relaxing, core, 1 << 24);
+        eliminate_all(&relaxing, core,
+                      is_near(&relaxing) ? 1 << 24 : SMALL_SHARE * mw_core_entries_left(core));
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
