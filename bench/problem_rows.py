@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sizes of a problem file, and cost and peak usage of an answer to it, in exact integers and apart from
-the solver. The file is read as a stream, as the largest have a gigabyte."""
+"""Sizes of a problem file, and cost and peak usage of an answer to it, in exact integers and apart
+from the solver. The file is read as a stream, as the largest have a gigabyte."""
 import gzip
 import json
 import re
@@ -28,8 +28,8 @@ def tokens(path):
 
 
 def rows(path):
-    """The rows of its lists of lists, and scalars in objects, as bytes, with the keys that lead there:
-    "problem.nodes.costs" for every row of costs."""
+    """The rows of its lists of lists, and scalars in objects, as bytes, with the keys that lead
+    there: "problem.nodes.costs" for every row of costs."""
     levels = []  # what is open: [where it is; whether it is an object; the key of its next value]
     for token in tokens(path):
         place, is_object, key = levels[-1] if levels else ("", False, None)
@@ -76,8 +76,8 @@ def peak_usage(intervals, usages):
 
 
 class Measured:
-    """nodes, edges, and usage_limit (None: none) of a problem file; cost and peak of `choice`, which is
-    None if there is no answer. Raises ValueError or IndexError if it is none of this problem."""
+    """nodes, edges, and usage_limit (None: none) of a problem file; cost and peak of `choice`, which
+    is None if there is no answer. Raises ValueError or IndexError if it is none of this problem."""
 
     def __init__(self, path, choice):
         answered = choice is not None
