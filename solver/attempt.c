@@ -88,7 +88,7 @@ static Pieces find_pieces(MwArena *arena, const MwPart *part, const MwStanding *
 }
 
 /* Returns the priced room. */
-static double price_usage(const MwPart *part, Pieces *pieces)
+static double price_usage(const MwPart *part, Pieces *pieces, const MwAttemptLimits *limits)
 {
     double priced = 0;
     for (int i = 0; i < pieces->count; i++) {
@@ -97,13 +97,13 @@ static double price_usage(const MwPart *part, Pieces *pieces)
     }
     for (int i = 0; i < part->node_count; i++) {
         const MwLayoutNode *node = &part->layout->nodes[part->nodes[i].origin];
-        double *added = part->nodes[i].added;
+        double *added = part->nodes[i].added, share = i < limits->favoured ? limits->share : 1;
         for (int s = 0; s < node->strategies; s++)
             added[s] = 0;
         for (int k = 0; k < node->term_count; k++) {
             const MwCoreTerm *term = &node->terms[k];
-            double price = pieces->sum[pieces->piece_of[term->last + 1]] -
-                           pieces->sum[pieces->piece_of[term->first]];
+            double price = share * (pieces->sum[pieces->piece_of[term->last + 1]] -
+                                    pieces->sum[pieces->piece_of[term->first]]);
             for (int s = 0; s < node->strategies && price > 0; s++)
                 added[s] += price * (double)term->usage->at[s];
         }
@@ -146,8 +146,9 @@ static void raise_prices(Pieces *pieces, double gap)
         pieces->price[i] = fmax(0, pieces->price[i] + gap / norm * pieces->excess[i]);
 }
 
+/* With `price_sum`, by cost and priced usage; see mw_standing_choose. */
 static void take_better(MwArena *arena, MwAttempt *attempt, const MwPart *part,
-                        const MwStanding *standing)
+                        const MwStanding *standing, const double *price_sum)
 {
     MwArena *scratch = mw_arena_new();
     MwChange *changes = MW_NEW(scratch, MwChange, part->node_count);
@@ -155,8 +156,8 @@ static void take_better(MwArena *arena, MwAttempt *attempt, const MwPart *part,
     for (int i = 0; i < part->node_count; i++)
         if (chosen(&part->nodes[i]) != part->nodes[i].present)
             changes[count++] = (MwChange){part->nodes[i].origin, chosen(&part->nodes[i])};
-    MwExchange exchange = mw_standing_choose(scratch, standing, count, changes);
-    if (exchange.gain > attempt->exchange.gain) {
+    MwExchange exchange = mw_standing_choose(scratch, standing, price_sum, count, changes);
+    if (exchange.gain > attempt->exchange.gain || price_sum) {
         attempt->exchange = exchange;
         attempt->exchange.changes =
             mw_arena_dup(arena, exchange.changes, sizeof *changes * (size_t)exchange.count);
@@ -165,23 +166,23 @@ static void take_better(MwArena *arena, MwAttempt *attempt, const MwPart *part,
 }
 
 MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
-                     const double *price_sum, int count, const int *nodes,
+                     const double *price_sum, int count, const int *nodes, MwDraws *draws,
                      const MwAttemptLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
     MwPart *part = mw_part_new(scratch, standing->layout, standing->choice, count, nodes,
-                               room->local, &limits->part);
+                               room->local, draws, &limits->part);
     Pieces pieces = find_pieces(scratch, part, standing, price_sum);
     ensure_tables(room, part->entries + MW_LANES);
     MwAttempt attempt = {.held = part->held_count};
     double present = mw_part_present_cost(part);
     while (attempt.rounds < limits->rounds) {
-        double priced_room = price_usage(part, &pieces);
+        double priced_room = price_usage(part, &pieces, limits);
         double bound = mw_part_solve(part, room->tables) - priced_room;
         attempt.rounds++;
         attempt.work += part->work;
         find_excess(part, &pieces);
-        take_better(arena, &attempt, part, standing);
+        take_better(arena, &attempt, part, standing, limits->priced ? price_sum : NULL);
         double gap = present - (double)attempt.exchange.gain - bound;
         if (gap <= 1e-9 * fabs(present)) {
             attempt.exact = true;

@@ -18,7 +18,10 @@ void mw_attempt_room_free(MwAttemptRoom *room);
 
 typedef struct {
     MwPartLimits part;
-    int rounds; /* of prices, at most */
+    int rounds;   /* of prices, at most */
+    bool priced;  /* not less cost is wanted, but less cost and priced usage together */
+    int favoured; /* the first so many of the nodes pay only */
+    double share; /* that share of the prices, so that the others make room for them */
 } MwAttemptLimits;
 
 typedef struct {
@@ -32,7 +35,7 @@ typedef struct {
  * over the rows before are `price_sum` ([row_count + 1]); prices of rows that do not fit rise from
  * round to round. The exchange lies in `arena`. */
 MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
-                     const double *price_sum, int count, const int *nodes,
+                     const double *price_sum, int count, const int *nodes, MwDraws *draws,
                      const MwAttemptLimits *limits);
 
 #endif

@@ -14,12 +14,14 @@
 typedef struct {
     int first, count; /* among the changes, in order of groups */
     MwCost gain;
+    double worth; /* what is to be gained */
     bool taken;
 } Group;
 
 /* Rows between two cuts are alike for the changes; what counts is the least room of them. */
 typedef struct {
     const MwStanding *standing;
+    const double *price_sum; /* [row + 1], or NULL */
     MwArena *arena;
     int change_count, group_count, piece_count;
     MwChange *changes; /* by group */
@@ -215,7 +217,7 @@ static Group *least_worthy(const Chooser *chooser, int piece)
         __int128 usage = group->taken ? usage_in(chooser, group, piece) : 0;
         if (usage <= 0)
             continue;
-        double worth = (double)group->gain / (double)usage;
+        double worth = group->worth / (double)usage;
         if (!least || worth < least_worth) {
             least = group;
             least_worth = worth;
@@ -227,27 +229,42 @@ static Group *least_worthy(const Chooser *chooser, int piece)
 static int compare_groups(const void *a, const void *b)
 {
     const Group *x = a, *y = b;
-    if (x->gain != y->gain)
-        return x->gain > y->gain ? -1 : 1;
+    if (x->worth != y->worth)
+        return x->worth > y->worth ? -1 : 1;
     return x->first - y->first;
+}
+
+static void find_worth(Chooser *chooser, Group *group)
+{
+    group->worth = (double)group->gain;
+    for (int i = group->first; i < group->first + group->count && chooser->price_sum; i++) {
+        const MwChange *change = &chooser->changes[i];
+        const MwLayoutNode *node = &chooser->standing->layout->nodes[change->node];
+        for (int k = 0; k < node->term_count; k++)
+            group->worth -= (double)more_usage(chooser, change, k) *
+                            (chooser->price_sum[node->terms[k].last + 1] -
+                             chooser->price_sum[node->terms[k].first]);
+    }
 }
 
 static void choose_groups(Chooser *chooser)
 {
+    for (int i = 0; i < chooser->group_count; i++)
+        find_worth(chooser, &chooser->groups[i]);
     qsort(chooser->groups, (size_t)chooser->group_count, sizeof(Group), compare_groups);
     for (int i = 0; i < chooser->group_count; i++)
         set_taken(chooser, &chooser->groups[i], true);
     bool dropped = false;
     for (int worst; (worst = worst_piece(chooser)) >= 0; dropped = true)
         set_taken(chooser, least_worthy(chooser, worst), false);
-    for (int i = chooser->group_count - 1; i >= 0 && chooser->groups[i].gain < 0; i--) {
+    for (int i = chooser->group_count - 1; i >= 0 && chooser->groups[i].worth < 0; i--) {
         if (!chooser->groups[i].taken)
             continue;
         set_taken(chooser, &chooser->groups[i], false);
         if (worst_piece(chooser) >= 0)
             set_taken(chooser, &chooser->groups[i], true);
     }
-    for (int i = 0; i < chooser->group_count && dropped && chooser->groups[i].gain > 0; i++) {
+    for (int i = 0; i < chooser->group_count && dropped && chooser->groups[i].worth > 0; i++) {
         if (chooser->groups[i].taken)
             continue;
         set_taken(chooser, &chooser->groups[i], true);
@@ -256,11 +273,12 @@ static void choose_groups(Chooser *chooser)
     }
 }
 
-MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, int count,
-                              const MwChange *changes)
+MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, const double *price_sum,
+                              int count, const MwChange *changes)
 {
     MwArena *scratch = mw_arena_new();
-    Chooser chooser = {.standing = standing, .arena = scratch, .change_count = count};
+    Chooser chooser = {
+        .standing = standing, .price_sum = price_sum, .arena = scratch, .change_count = count};
     chooser.changes = mw_arena_dup(scratch, changes, sizeof *changes * (size_t)count);
     qsort(chooser.changes, (size_t)count, sizeof *changes, compare_changes);
     find_groups(&chooser);

@@ -6,13 +6,16 @@
 #include "solver/parallel.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum {
     SIZES = 8, /* of neighbourhoods: LEAST_SIZE, twice that, and so on */
     LEAST_SIZE = 30,
     TURNS = 4, /* attempts of a round for each thread */
-    PRICE_ROUNDS = 4,
+    PRICE_ROUNDS = 6,
+    LEAST_FAVOURED = 4,
+    FAVOURED_SIZES = 5,  /* each twice the one before */
+    PATIENCE = 40,       /* attempts in a row without gain after which to kick, */
+    PATIENCE_NODES = 40, /* and one for each so many nodes */
 };
 
 typedef struct {
@@ -42,10 +45,14 @@ struct MwImprover {
     MwLayout *layout;
     int threads, turn_count;
     uint64_t seed, attempts;
-    MwStanding *standing; /* NULL: no choice yet */
-    double *price_sum;
+    MwStanding *best;     /* NULL: no choice yet */
+    MwStanding *standing; /* where the search is */
+    int stale;            /* attempts in a row that did not better it */
+    double *price_sum;    /* as given */
+    double *kick_sum;     /* raised */
     Turn *turns;
     Yield yield[MW_NEIGHBOURHOOD_KINDS][SIZES];
+    bool kicking;
     const MwImproveLimits *limits;
 };
 
@@ -55,6 +62,7 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
     *improver = (MwImprover){.arena = arena, .core = core, .threads = threads, .seed = seed};
     improver->layout = mw_layout_new(arena, core);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
+    improver->kick_sum = MW_NEW(arena, double, core->row_count + 1);
     improver->turn_count = TURNS * threads;
     improver->turns = MW_NEW(arena, Turn, improver->turn_count);
     int nodes = improver->layout->node_count;
@@ -78,15 +86,19 @@ const MwCore *mw_improver_core(const MwImprover *improver)
 
 void mw_improver_offer(MwImprover *improver, const int *choice)
 {
-    if (improver->standing && mw_core_cost(improver->core, choice) >= improver->standing->cost)
+    if (improver->best && mw_core_cost(improver->core, choice) >= improver->best->cost)
         return;
     MwArena *scratch = mw_arena_new();
     int *entered = MW_NEW(scratch, int, improver->layout->node_count);
     mw_layout_enter(improver->layout, choice, entered);
-    if (!improver->standing)
+    if (!improver->best) {
+        improver->best = mw_standing_new(improver->arena, improver->layout, entered);
         improver->standing = mw_standing_new(improver->arena, improver->layout, entered);
-    else
-        mw_standing_copy(improver->standing, mw_standing_new(scratch, improver->layout, entered));
+    } else {
+        mw_standing_copy(improver->best, mw_standing_new(scratch, improver->layout, entered));
+        mw_standing_copy(improver->standing, improver->best);
+    }
+    improver->stale = 0;
     mw_arena_free(&scratch);
 }
 
@@ -141,13 +153,19 @@ static void take_turn(void *context, int i)
     Turn *turn = &improver->turns[i];
     if (mw_stopped(&improver->limits->stop))
         return;
-    static const MwAttemptLimits limits = {.part = {.table = 100000, .work = 4000000},
-                                           .rounds = PRICE_ROUNDS};
+    static const MwPartLimits part = {.table = 100000, .work = 4000000};
+    MwAttemptLimits limits = {
+        .part = part, .rounds = improver->kicking ? 1 : PRICE_ROUNDS, .priced = improver->kicking};
+    if (!improver->kicking && mw_draw_below(&turn->draws, 3) == 0) {
+        limits.favoured = LEAST_FAVOURED << mw_draw_below(&turn->draws, FAVOURED_SIZES);
+        limits.share = mw_draw_uniform(&turn->draws);
+    }
     int count =
         mw_neighbourhood_draw(improver->layout, turn->form.kind, size_of(improver, turn->form.size),
                               &turn->draws, turn->seen, turn->nodes);
-    turn->result = mw_attempt(turn->arena, &turn->room, improver->standing, improver->price_sum,
-                              count, turn->nodes, &limits);
+    turn->result = mw_attempt(turn->arena, &turn->room, improver->standing,
+                              improver->kicking ? improver->kick_sum : improver->price_sum, count,
+                              turn->nodes, &turn->draws, &limits);
 }
 
 static void note_yield(MwImprover *improver, const Turn *turn, double gain)
@@ -165,17 +183,20 @@ static MwCost take_result(MwImprover *improver, const Turn *turn, bool changed)
         return 0;
     MwArena *scratch = mw_arena_new();
     if (changed)
-        exchange =
-            mw_standing_choose(scratch, improver->standing, exchange.count, exchange.changes);
-    if (exchange.gain > 0)
+        exchange = mw_standing_choose(scratch, improver->standing,
+                                      improver->kicking ? improver->kick_sum : NULL, exchange.count,
+                                      exchange.changes);
+    if (exchange.gain > 0 || improver->kicking)
         mw_standing_make(improver->standing, &exchange);
     mw_arena_free(&scratch);
-    return exchange.gain > 0 ? exchange.gain : 0;
+    return exchange.gain;
 }
 
-/* Returns the work done; sets `gain`. */
-static int64_t run_round(MwImprover *improver, MwCost *gain)
+/* Returns the work done. */
+static int64_t run_round(MwImprover *improver)
 {
+    bool changed = false;
+    int64_t work = 0;
     for (int i = 0; i < improver->turn_count; i++) {
         Turn *turn = &improver->turns[i];
         turn->draws = (MwDraws){.seed = improver->seed, .stream = improver->attempts++};
@@ -184,16 +205,50 @@ static int64_t run_round(MwImprover *improver, MwCost *gain)
         turn->result = (MwAttempt){0};
     }
     mw_parallel(improver->threads, improver->turn_count, take_turn, improver);
-    int64_t work = 0;
-    *gain = 0;
     for (int i = 0; i < improver->turn_count; i++) {
         Turn *turn = &improver->turns[i];
-        MwCost taken = take_result(improver, turn, *gain > 0);
-        note_yield(improver, turn, (double)taken);
-        *gain += taken;
+        MwCost gain = take_result(improver, turn, changed);
+        changed |= turn->result.exchange.count > 0;
+        improver->stale = gain > 0 ? 0 : improver->stale + 1;
+        if (!improver->kicking)
+            note_yield(improver, turn, fmax(0, (double)gain));
         work += turn->result.work;
         mw_arena_free(&turn->arena);
     }
+    return work;
+}
+
+/* Takes over into the best choice what is better about the present one, and goes back to it. */
+static void merge(MwImprover *improver)
+{
+    MwArena *scratch = mw_arena_new();
+    int count = 0;
+    MwChange *changes = MW_NEW(scratch, MwChange, improver->layout->node_count);
+    for (int i = 0; i < improver->layout->node_count; i++)
+        if (improver->standing->choice[i] != improver->best->choice[i])
+            changes[count++] = (MwChange){i, improver->standing->choice[i]};
+    MwExchange exchange = mw_standing_choose(scratch, improver->best, NULL, count, changes);
+    if (exchange.gain > 0)
+        mw_standing_make(improver->best, &exchange);
+    mw_standing_copy(improver->standing, improver->best);
+    mw_arena_free(&scratch);
+}
+
+/* Rounds that lower cost and priced usage together, at prices that are too high. */
+static int64_t kick(MwImprover *improver)
+{
+    MwDraws draws = {.seed = improver->seed, .stream = improver->attempts++};
+    /* Mostly little, at times much. */
+    double strength = mw_draw_uniform(&draws), factor = exp(0.8 * strength * strength);
+    int rounds = 1 + mw_draw_below(&draws, 3);
+    int64_t work = 0;
+    for (int row = 0; row < improver->core->row_count; row++)
+        improver->kick_sum[row + 1] = factor * improver->price_sum[row + 1];
+    improver->kicking = true;
+    for (int i = 0; i < rounds; i++)
+        work += run_round(improver);
+    improver->kicking = false;
+    improver->stale = 0;
     return work;
 }
 
@@ -201,26 +256,36 @@ static void report(const MwImprover *improver)
 {
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, improver->core->node_count);
-    mw_layout_leave(improver->layout, improver->standing->choice, choice);
+    mw_layout_leave(improver->layout, improver->best->choice, choice);
     improver->limits->report(improver->limits->context, choice);
     mw_arena_free(&scratch);
 }
 
 bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
 {
-    bool better = false;
     int64_t work = 0;
-    if (!improver->standing || improver->layout->node_count == 0)
+    int kicks = 0, patience = PATIENCE + improver->layout->node_count / PATIENCE_NODES;
+    if (!improver->best || improver->layout->node_count == 0)
         return false;
+    MwCost reported = improver->best->cost, first = reported;
     improver->limits = limits;
-    for (int fruitless = 0; fruitless < limits->fruitless && !mw_stopped(&limits->stop) &&
-                            (limits->work == 0 || work < limits->work);) {
-        MwCost gain;
-        work += run_round(improver, &gain);
-        fruitless = gain > 0 ? 0 : fruitless + improver->turn_count;
-        better |= gain > 0;
-        if (gain > 0)
+    improver->stale = 0;
+    while (!mw_stopped(&limits->stop) && (limits->work == 0 || work < limits->work)) {
+        work += run_round(improver);
+        if (improver->stale >= patience)
+            merge(improver);
+        else if (improver->standing->cost < improver->best->cost)
+            mw_standing_copy(improver->best, improver->standing);
+        if (improver->best->cost < reported) {
+            reported = improver->best->cost;
             report(improver);
+            kicks = 0;
+        }
+        if (improver->stale < patience)
+            continue;
+        if (kicks++ >= limits->kicks)
+            break;
+        work += kick(improver);
     }
-    return better;
+    return improver->best->cost < first;
 }

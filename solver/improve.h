@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Large-neighbourhood search: from a choice of a core, parts are freed and solved with the rest
  * held, and what is better is taken (Shaw, Using constraint programming and local search methods to
- * solve vehicle routing problems, CP 1998). Rounds of attempts run on several threads, all from the
+ * solve vehicle routing problems, CP 1998). Where that comes to an end, a kick makes room in the rows,
+ * at prices above what it is worth, and the search goes on from there (strategic oscillation:
+ * Glover, Heuristics for integer programming using surrogate constraints, Decision Sciences 8, 1977);
+ * what it then finds is taken over into the best choice, as far as that gains. Rounds of attempts run on several threads, all from the
  * same choice; what they find is taken in order, as far as it still is better and fits. So the
  * result depends on the seed, on the number of threads and on where it is stopped, and on nothing
  * else. */
@@ -25,8 +28,9 @@ void mw_improver_offer(MwImprover *improver, const int *choice);
 void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const double *price);
 
 typedef struct {
-    int64_t work;  /* entries times labels minimised over, about, at most; 0: no limit */
-    int fruitless; /* stop after so many attempts in a row without gain */
+    int64_t work; /* entries times labels minimised over, about, at most; 0: no limit */
+    int kicks;    /* stop after so many in a row that led to nothing better; 0: when the first local
+                     optimum is reached */
     MwStop stop;
     /* Called after each round that found something better, with a choice of the core. */
     void (*report)(void *context, const int *choice);

@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "solver/neighbourhood.h"
 
-#include "base/philox.h"
-
-static uint32_t draw(MwDraws *draws)
-{
-    uint32_t words[4];
-    mw_philox(draws->seed, draws->stream, draws->counter++, words);
-    return words[0];
-}
-
-int mw_draw_below(MwDraws *draws, int count)
-{
-    return (int)((uint64_t)draw(draws) * (uint64_t)count >> 32);
-}
-
-double mw_draw_uniform(MwDraws *draws)
-{
-    return mw_random_uniform(draw(draws));
-}
+enum { LEAST_GROUP = 8, GROUP_SIZES = 4 /* each twice the one before */ };
 
 /* Appends the nodes that share a factor with `node` and are not there yet; returns the count. */
 static int append_neighbours(const MwLayout *layout, int node, int size, bool *seen, int *nodes,
@@ -36,14 +19,17 @@ static int append_neighbours(const MwLayout *layout, int node, int size, bool *s
     return count;
 }
 
-/* Breadth first; on straying, any node that was met and not gone to may be the next. */
-static int draw_near(const MwLayout *layout, int size, bool strayed, MwDraws *draws, bool *seen,
-                     int *nodes)
+/* Appends nodes breadth first from a random one, until there are `size`; on straying, any node that
+ * was met and not gone to may be the next. */
+static int append_near(const MwLayout *layout, int size, bool strayed, MwDraws *draws, bool *seen,
+                       int *nodes, int count)
 {
-    int count = 0;
-    nodes[count++] = mw_draw_below(draws, layout->node_count);
-    seen[nodes[0]] = true;
-    for (int next = 0; next < count && count < size; next++) {
+    int next = count, first = mw_draw_below(draws, layout->node_count);
+    if (seen[first])
+        return count;
+    seen[first] = true;
+    nodes[count++] = first;
+    for (; next < count && count < size; next++) {
         if (strayed) {
             int other = next + mw_draw_below(draws, count - next), node = nodes[other];
             nodes[other] = nodes[next];
@@ -51,8 +37,15 @@ static int draw_near(const MwLayout *layout, int size, bool strayed, MwDraws *dr
         }
         count = append_neighbours(layout, nodes[next], size, seen, nodes, count);
     }
-    for (int i = 0; i < count; i++)
-        seen[nodes[i]] = false;
+    return count;
+}
+
+static int draw_scattered(const MwLayout *layout, int size, MwDraws *draws, bool *seen, int *nodes)
+{
+    int count = 0, group = LEAST_GROUP << mw_draw_below(draws, GROUP_SIZES);
+    for (int i = 0; i * group < size; i++)
+        count =
+            append_near(layout, (int)mw_min(count + group, size), false, draws, seen, nodes, count);
     return count;
 }
 
@@ -69,5 +62,12 @@ int mw_neighbourhood_draw(const MwLayout *layout, MwNeighbourhoodKind kind, int 
 {
     if (kind == MW_NEIGHBOURHOOD_ROW)
         return draw_row(layout, size, draws, nodes);
-    return draw_near(layout, size, kind == MW_NEIGHBOURHOOD_STRAYED, draws, seen, nodes);
+    int count;
+    if (kind == MW_NEIGHBOURHOOD_SCATTERED)
+        count = draw_scattered(layout, size, draws, seen, nodes);
+    else
+        count = append_near(layout, size, kind == MW_NEIGHBOURHOOD_STRAYED, draws, seen, nodes, 0);
+    for (int i = 0; i < count; i++)
+        seen[nodes[i]] = false;
+    return count;
 }

@@ -3,28 +3,20 @@
 #ifndef MW_SOLVER_NEIGHBOURHOOD_H
 #define MW_SOLVER_NEIGHBOURHOOD_H
 
+#include "solver/draws.h"
 #include "solver/layout.h"
 
 typedef enum {
-    MW_NEIGHBOURHOOD_NEAR,    /* those nearest to a node, by factors */
-    MW_NEIGHBOURHOOD_STRAYED, /* those met on straying from a node along factors */
-    MW_NEIGHBOURHOOD_ROW,     /* those next to one another in order of index */
+    MW_NEIGHBOURHOOD_NEAR,      /* those nearest to a node, by factors */
+    MW_NEIGHBOURHOOD_STRAYED,   /* those met on straying from a node along factors */
+    MW_NEIGHBOURHOOD_ROW,       /* those next to one another in order of index */
+    MW_NEIGHBOURHOOD_SCATTERED, /* small groups of near ones here and there */
     MW_NEIGHBOURHOOD_KINDS,
 } MwNeighbourhoodKind;
-
-/* Numbers drawn from a stream: the same seed and stream give the same numbers. */
-typedef struct {
-    uint64_t seed, stream, counter;
-} MwDraws;
 
 /* Writes at most `size` distinct nodes of the layout and returns their number, at least 1. `seen`
  * ([layout->node_count]) is scratch, false throughout, before and after. */
 int mw_neighbourhood_draw(const MwLayout *layout, MwNeighbourhoodKind kind, int size,
                           MwDraws *draws, bool *seen, int *nodes);
-
-/* In [0, count). */
-int mw_draw_below(MwDraws *draws, int count);
-/* In (0, 1). */
-double mw_draw_uniform(MwDraws *draws);
 
 #endif

@@ -10,6 +10,7 @@
 #ifndef MW_SOLVER_PART_H
 #define MW_SOLVER_PART_H
 
+#include "solver/draws.h"
 #include "solver/layout.h"
 
 /* A cost over some nodes of the part: a factor, or what elimination of a node made. */
@@ -74,9 +75,9 @@ typedef struct {
 } MwPartLimits;
 
 /* Frees `nodes` ([count], of the layout, distinct); the others, and those that have to be held too,
- * are as in `choice`. `local` ([layout->node_count]) is scratch, -1 throughout, before and after. */
+ * are as in `choice`; which those are depends on `draws`. `local` ([layout->node_count]) is scratch, -1 throughout, before and after. */
 MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, int count,
-                    const int *nodes, int *local, const MwPartLimits *limits);
+                    const int *nodes, int *local, MwDraws *draws, const MwPartLimits *limits);
 
 /* Finds the choice of least cost, with `added`; ties prefer what is present, then the lowest index.
  * `tables` has room for part->entries + MW_LANES. Sets the nodes' labels; returns the cost. */

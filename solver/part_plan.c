@@ -29,6 +29,7 @@ typedef struct {
     double *width; /* [node] the most classes it has in the table, if met in this round */
     int *met;      /* the nodes met in this round */
     int met_count;
+    MwDraws *draws;
     int *class_at; /* scratch of split_classes */
     int class_room;
 } Planner;
@@ -293,17 +294,19 @@ static void eliminate(Planner *planner, int index)
     consider_met(planner, met, count);
 }
 
-/* Of the node and its neighbours, holds the one with most neighbours. */
+/* Of the node and its neighbours, holds one with many neighbours. */
 static void hold_near(Planner *planner, int index)
 {
     MwPart *part = planner->part;
     meet_neighbours(planner, index);
-    int count = planner->met_count, held = index, most = count;
+    int count = planner->met_count, held = index;
+    double most = count * mw_draw_uniform(planner->draws);
     int *near = mw_arena_dup(planner->scratch, planner->met, sizeof *near * (size_t)count);
     for (int i = 0; i < count; i++) {
         meet_neighbours(planner, near[i]);
-        if (planner->met_count > most) {
-            most = planner->met_count;
+        double weight = planner->met_count * mw_draw_uniform(planner->draws);
+        if (weight > most) {
+            most = weight;
             held = near[i];
         }
     }
@@ -460,11 +463,12 @@ static void lay_out(MwPart *part)
 }
 
 MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, int count,
-                    const int *nodes, int *local, const MwPartLimits *limits)
+                    const int *nodes, int *local, MwDraws *draws, const MwPartLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
     MwPart *part = MW_NEW(arena, MwPart, 1);
-    Planner planner = {.part = part, .scratch = scratch, .choice = choice, .local = local};
+    Planner planner = {
+        .part = part, .scratch = scratch, .choice = choice, .local = local, .draws = draws};
     part->arena = arena;
     part->layout = layout;
     part->node_count = count;

@@ -46,6 +46,9 @@ static const int64_t BRANCH_ENTRIES = 1 << 18;
  * use. */
 enum { SMALL_SHARE = 16 };
 
+/* In a row without gain, after which the search ends where no time limit ends it. */
+enum { KICKS = 20 };
+
 static void reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits)
 {
     MwReduceLimits timed = *limits;
@@ -96,12 +99,12 @@ static void offer_improved(void *context, const int *choice)
     mw_search_offer_of_core(search, mw_improver_core(search->improver), choice);
 }
 
-/* Neighbourhoods of the best choice so far, until `fruitless` of them in a row hold nothing better,
- * or for so much work. */
-static void improve(MwSearch *search, int64_t work, int fruitless)
+/* Neighbourhoods of the best choice so far, until `kicks` in a row lead to nothing better, or for so
+ * much work. */
+static void improve(MwSearch *search, int64_t work, int kicks)
 {
     const MwImproveLimits limits = {.work = work,
-                                    .fruitless = fruitless,
+                                    .kicks = kicks,
                                     .stop = search->stop,
                                     .report = offer_improved,
                                     .context = search};
@@ -136,7 +139,7 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
             mw_search_offer_of_core(search, core, found.choice);
         if (search->improver)
             mw_improver_set_prices(search->improver, core, mw_ascent_price(ascent));
-        improve(search, sweep * limits.iterations, mw_core_nodes_left(core));
+        improve(search, sweep * limits.iterations, 0);
     }
     found = best_so_far(search, core);
     MwDual *dual = mw_ascent_end(ascent, &found, core->price, &search->pace);
@@ -402,7 +405,7 @@ static void solve_limited(MwSearch *search)
     /* Where little is left to gain, sweeps serve to take away strategies. */
     if (!tighten_all(search, core, is_near(search) ? SOME : LONG))
         finish_by_search(search, core);
-    improve(search, 0, 100 + mw_core_nodes_left(core));
+    improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : KICKS);
     if (search->improver)
         mw_improver_free(search->improver);
     search->improver = NULL;

@@ -26,13 +26,15 @@ typedef struct {
 typedef struct {
     int count;
     const MwChange *changes;
-    MwCost gain; /* by how much the cost falls */
+    MwCost gain; /* by how much the cost falls; below 0: rises */
 } MwExchange;
 
 /* Of the changes ([count], of distinct nodes), those that together lower the cost most and keep the
- * rows, as far as a greedy choice finds them; changes that share a factor go together. */
-MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, int count,
-                              const MwChange *changes);
+ * rows, as far as a greedy choice finds them; changes that share a factor go together. With
+ * `price_sum` ([row_count + 1], NULL: none), the sums of prices over the rows before, what is to be
+ * lowered is the cost and the priced usage together: the cost alone may rise. */
+MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, const double *price_sum,
+                              int count, const MwChange *changes);
 void mw_standing_make(MwStanding *standing, const MwExchange *exchange);
 
 #endif

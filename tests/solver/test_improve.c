@@ -93,7 +93,8 @@ static void check_part(const MwCore *core, int64_t table, uint64_t *state)
         if (draw(state, 5) > 0 && count < 7)
             nodes[count++] = i;
     }
-    MwPart *part = mw_part_new(arena, layout, choice, count, nodes, local,
+    MwDraws draws = {0};
+    MwPart *part = mw_part_new(arena, layout, choice, count, nodes, local, &draws,
                                &(MwPartLimits){.table = table, .work = INT64_MAX});
     double *tables = MW_NEW(arena, double, part->entries + MW_LANES);
     double gained = mw_part_present_cost(part) - mw_part_solve(part, tables);
@@ -155,7 +156,7 @@ static MwCost improve(const MwCore *core, int threads, uint64_t seed, const doub
     MwImprover *improver = mw_improver_new(arena, core, threads, seed);
     mw_improver_offer(improver, choice);
     mw_improver_set_prices(improver, core, price);
-    const MwImproveLimits limits = {.fruitless = 100, .report = take_report, .context = &reported};
+    const MwImproveLimits limits = {.kicks = 3, .report = take_report, .context = &reported};
     mw_improve(improver, &limits);
     mw_improver_free(improver);
     mw_arena_free(&arena);
