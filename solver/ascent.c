@@ -41,16 +41,22 @@ struct MwAscent {
     int iteration;
 };
 
+bool mw_ascent_decode(const MwAscent *ascent, int *choice)
+{
+    mw_dual_decode(ascent->dual, choice);
+    mw_polish(ascent->core, choice);
+    return mw_core_allows(ascent->core, choice) && mw_core_fits(ascent->core, choice);
+}
+
 static void try_choice(MwAscent *ascent)
 {
     MwArena *scratch = mw_arena_new();
     const MwCore *core = ascent->core;
     int *choice = MW_NEW(scratch, int, core->node_count);
-    mw_dual_decode(ascent->dual, choice);
-    mw_polish(core, choice);
-    MwCost cost = mw_core_cost(core, choice);
     MwCoreBest *best = ascent->best;
-    if (mw_core_allows(core, choice) && mw_core_fits(core, choice) && cost < best->cost) {
+    bool legal = mw_ascent_decode(ascent, choice);
+    MwCost cost = mw_core_cost(core, choice);
+    if (legal && cost < best->cost) {
         best->cost = cost;
         best->choice =
             mw_arena_dup(ascent->dual->arena, choice, sizeof *choice * (size_t)core->node_count);
@@ -239,6 +245,11 @@ bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *lim
             move_prices(ascent);
     }
     return true;
+}
+
+MwCost mw_ascent_certify(const MwAscent *ascent)
+{
+    return mw_dual_certify(ascent->dual);
 }
 
 const double *mw_ascent_price(const MwAscent *ascent)

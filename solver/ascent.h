@@ -26,6 +26,10 @@ MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price,
 /* Until the bound rises no more or meets the cost of `best`, or for `limits->iterations`; true if it
  * was rising to the end. Choices found on the way replace `best` if they are legal and better. */
 bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *limits);
+/* What the potentials look like now, as a choice: false if it is not legal. */
+bool mw_ascent_decode(const MwAscent *ascent, int *choice);
+/* The proven bound of the potentials and prices as they are now. */
+MwCost mw_ascent_certify(const MwAscent *ascent);
 /* [row_count] of the best bound so far. */
 const double *mw_ascent_price(const MwAscent *ascent);
 /* The potentials and prices of the best bound; `price` and `pace` become its. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "solver/improve.h"
 
+#include "solver/ascent.h"
 #include "solver/attempt.h"
 #include "solver/neighbourhood.h"
 #include "solver/parallel.h"
@@ -45,6 +46,7 @@ struct MwImprover {
     MwLayout *layout;
     int threads, turn_count;
     uint64_t seed, attempts;
+    MwCost reported;      /* the least cost that somebody was told of */
     MwStanding *best;     /* NULL: no choice yet */
     MwStanding *standing; /* where the search is */
     int stale;            /* attempts in a row that did not better it */
@@ -59,7 +61,8 @@ struct MwImprover {
 MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uint64_t seed)
 {
     MwImprover *improver = MW_NEW(arena, MwImprover, 1);
-    *improver = (MwImprover){.arena = arena, .core = core, .threads = threads, .seed = seed};
+    *improver = (MwImprover){
+        .arena = arena, .core = core, .threads = threads, .seed = seed, .reported = MW_CORE_NONE};
     improver->layout = mw_layout_new(arena, core);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
     improver->kick_sum = MW_NEW(arena, double, core->row_count + 1);
@@ -84,10 +87,24 @@ const MwCore *mw_improver_core(const MwImprover *improver)
     return improver->core;
 }
 
-void mw_improver_offer(MwImprover *improver, const int *choice)
+/* Takes over into the best choice what is better about the present one, and goes back to it. */
+static void merge(MwImprover *improver)
 {
-    if (improver->best && mw_core_cost(improver->core, choice) >= improver->best->cost)
-        return;
+    MwArena *scratch = mw_arena_new();
+    int count = 0;
+    MwChange *changes = MW_NEW(scratch, MwChange, improver->layout->node_count);
+    for (int i = 0; i < improver->layout->node_count; i++)
+        if (improver->standing->choice[i] != improver->best->choice[i])
+            changes[count++] = (MwChange){i, improver->standing->choice[i]};
+    MwExchange exchange = mw_standing_choose(scratch, improver->best, NULL, count, changes);
+    if (exchange.gain > 0)
+        mw_standing_make(improver->best, &exchange);
+    mw_standing_copy(improver->standing, improver->best);
+    mw_arena_free(&scratch);
+}
+
+void mw_improver_start(MwImprover *improver, const int *choice)
+{
     MwArena *scratch = mw_arena_new();
     int *entered = MW_NEW(scratch, int, improver->layout->node_count);
     mw_layout_enter(improver->layout, choice, entered);
@@ -95,11 +112,20 @@ void mw_improver_offer(MwImprover *improver, const int *choice)
         improver->best = mw_standing_new(improver->arena, improver->layout, entered);
         improver->standing = mw_standing_new(improver->arena, improver->layout, entered);
     } else {
-        mw_standing_copy(improver->best, mw_standing_new(scratch, improver->layout, entered));
-        mw_standing_copy(improver->standing, improver->best);
+        merge(improver);
+        mw_standing_copy(improver->standing, mw_standing_new(scratch, improver->layout, entered));
     }
-    improver->stale = 0;
+    if (improver->standing->cost < improver->best->cost)
+        mw_standing_copy(improver->best, improver->standing);
     mw_arena_free(&scratch);
+}
+
+void mw_improver_offer(MwImprover *improver, const int *choice)
+{
+    if (improver->best && mw_core_cost(improver->core, choice) >= improver->best->cost)
+        return;
+    mw_improver_start(improver, choice);
+    improver->reported = improver->best->cost;
 }
 
 /* Both cores have their rows in order of time. */
@@ -218,22 +244,6 @@ static int64_t run_round(MwImprover *improver)
     return work;
 }
 
-/* Takes over into the best choice what is better about the present one, and goes back to it. */
-static void merge(MwImprover *improver)
-{
-    MwArena *scratch = mw_arena_new();
-    int count = 0;
-    MwChange *changes = MW_NEW(scratch, MwChange, improver->layout->node_count);
-    for (int i = 0; i < improver->layout->node_count; i++)
-        if (improver->standing->choice[i] != improver->best->choice[i])
-            changes[count++] = (MwChange){i, improver->standing->choice[i]};
-    MwExchange exchange = mw_standing_choose(scratch, improver->best, NULL, count, changes);
-    if (exchange.gain > 0)
-        mw_standing_make(improver->best, &exchange);
-    mw_standing_copy(improver->standing, improver->best);
-    mw_arena_free(&scratch);
-}
-
 /* Rounds that lower cost and priced usage together, at prices that are too high. */
 static int64_t kick(MwImprover *improver)
 {
@@ -267,7 +277,7 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
     int kicks = 0, patience = PATIENCE + improver->layout->node_count / PATIENCE_NODES;
     if (!improver->best || improver->layout->node_count == 0)
         return false;
-    MwCost reported = improver->best->cost, first = reported;
+    MwCost first = improver->reported;
     improver->limits = limits;
     improver->stale = 0;
     while (!mw_stopped(&limits->stop) && (limits->work == 0 || work < limits->work)) {
@@ -276,8 +286,8 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
             merge(improver);
         else if (improver->standing->cost < improver->best->cost)
             mw_standing_copy(improver->best, improver->standing);
-        if (improver->best->cost < reported) {
-            reported = improver->best->cost;
+        if (improver->best->cost < improver->reported) {
+            improver->reported = improver->best->cost;
             report(improver);
             kicks = 0;
         }
@@ -287,5 +297,5 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
             break;
         work += kick(improver);
     }
-    return improver->best->cost < first;
+    return improver->reported < first;
 }

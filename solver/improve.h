@@ -24,6 +24,8 @@ const MwCore *mw_improver_core(const MwImprover *improver);
 
 /* Takes the choice of the core for the one to improve if it is better; it must keep the rows. */
 void mw_improver_offer(MwImprover *improver, const int *choice);
+/* The search goes on from this choice of the core, be it better or not; it must keep the rows. */
+void mw_improver_start(MwImprover *improver, const int *choice);
 /* Prices for the rows of the core. A row of another core at a time of none of these is ignored. */
 void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const double *price);
 

@@ -40,19 +40,36 @@ bool mw_search_offer(MwSearch *search, const int *choice)
     return true;
 }
 
+/* The choice as one of the improver's core; NULL if there is none. */
+static int *choice_to_improve(MwArena *arena, const MwSearch *search, const MwCore *core,
+                              const int *choice)
+{
+    int *entered = mw_arena_dup(arena, choice, sizeof *choice * (size_t)core->node_count);
+    if (search->improver && mw_core_restore_to(core, mw_improver_core(search->improver), entered))
+        return entered;
+    return NULL;
+}
+
 bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice)
 {
     MwArena *scratch = mw_arena_new();
-    size_t bytes = sizeof *choice * (size_t)core->node_count;
-    int *restored = mw_arena_dup(scratch, choice, bytes);
+    int *restored = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
     mw_core_restore(core, restored);
     bool better = mw_search_offer(search, restored);
-    const MwCore *improved = search->improver ? mw_improver_core(search->improver) : NULL;
-    int *entered = mw_arena_dup(scratch, choice, bytes);
-    if (better && improved && mw_core_restore_to(core, improved, entered))
+    const int *entered = better ? choice_to_improve(scratch, search, core, choice) : NULL;
+    if (entered)
         mw_improver_offer(search->improver, entered);
     mw_arena_free(&scratch);
     return better;
+}
+
+void mw_search_start_from(MwSearch *search, const MwCore *core, const int *choice)
+{
+    MwArena *scratch = mw_arena_new();
+    const int *entered = choice_to_improve(scratch, search, core, choice);
+    if (entered)
+        mw_improver_start(search->improver, entered);
+    mw_arena_free(&scratch);
 }
 
 void mw_search_raise_bound(MwSearch *search, const MwCore *core, MwCost bound)

@@ -32,6 +32,9 @@ bool mw_search_offer(MwSearch *search, const int *choice);
 /* Likewise one of `core`, which is kept. */
 bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice);
 
+/* The improver, if there is one, goes on from this choice of `core`; it must keep the rows. */
+void mw_search_start_from(MwSearch *search, const MwCore *core, const int *choice);
+
 /* Nothing that is left of the core costs less than `bound`, in the core's scale; and nothing that
  * was cut from it costs less than the best known. */
 void mw_search_raise_bound(MwSearch *search, const MwCore *core, MwCost bound);

@@ -39,7 +39,7 @@ enum { IMPROVE_SHARE = 4 };
 /* Of branch and bound where there is no deadline: some minutes. */
 static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 
-/* Of the tables of a core, above which other work is worth more. */
+/* Of the tables of a core, above which other work than branch and bound or diving is worth more. */
 static const int64_t BRANCH_ENTRIES = 1 << 18;
 
 /* Entries that elimination may compute, for each of the core, where its outcome may well be of no
@@ -130,6 +130,7 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
     MwAscentLimits limits = {.gap = search->options->gap, .stop = search->stop};
     MwCoreBest found;
     int64_t sweep = IMPROVE_SHARE * mw_core_entries_left(core);
+    int *choice = MW_NEW(scratch, int, core->node_count);
     bool rises = true;
     for (int done = 0; rises && done < iterations; done += limits.iterations) {
         limits.iterations = (int)mw_min(mw_max(done, QUICK), iterations - done);
@@ -137,8 +138,12 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
         rises = mw_ascent_run(ascent, &found, &limits);
         if (found.choice)
             mw_search_offer_of_core(search, core, found.choice);
-        if (search->improver)
-            mw_improver_set_prices(search->improver, core, mw_ascent_price(ascent));
+        mw_search_raise_bound(search, core, mw_ascent_certify(ascent));
+        if (!search->improver)
+            continue;
+        mw_improver_set_prices(search->improver, core, mw_ascent_price(ascent));
+        if (mw_ascent_decode(ascent, choice))
+            mw_search_start_from(search, core, choice);
         improve(search, sweep * limits.iterations, 0);
     }
     found = best_so_far(search, core);
@@ -161,7 +166,8 @@ static void tighten(MwSearch *search, MwCore *core, int iterations)
     mw_search_raise_bound(search, core, bound);
     mw_arena_free(&scratch);
     mw_search_log(search, core, "ascend");
-    if (core->row_count > 0 && !mw_search_done(search))
+    if (core->row_count > 0 && !mw_search_done(search) &&
+        (!search->solution->choice || mw_core_entries_left(core) <= BRANCH_ENTRIES))
         dive(search, core);
     if (worthwhile && !mw_search_done(search))
         reduce(search, core, &SHRINKING);
