@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NEARLY = 1000 };
+
 typedef struct {
     MwArena *arena, *scratch;
     const MwProblem *problem;
@@ -63,10 +65,11 @@ static bool proves(const Explanation *e, const MwPeakProof *proof)
     return proof->count > 0 && proof->bound > e->problem->usage_limit;
 }
 
-/* Shares in as small numbers as will do for the same, or for the proof. */
+/* Shares in as small numbers as will do for the proof, or nearly for the bound there is. */
 static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
 {
-    int64_t wanted = proves(e, proof) ? e->problem->usage_limit + 1 : proof->bound;
+    int64_t wanted =
+        proves(e, proof) ? e->problem->usage_limit + 1 : proof->bound - proof->bound / NEARLY;
     __int128 sum = 0;
     for (int i = 0; i < proof->count; i++)
         sum += proof->times[i].share;
