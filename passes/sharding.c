@@ -17,10 +17,10 @@
 
 #include <stdlib.h>
 
-/* With many nodes an answer that near the bound, as a share of its cost, will do: no cost model is
- * that exact, and the rest of the proof takes long. */
+/* With many nodes, where memory binds, an answer that near the bound, as a share of its cost, will do:
+ * no cost model is that exact, and the rest of the proof takes long. */
 static const double NEAR = 0.0005;
-enum { MANY_NODES = 1000 };
+enum { MANY_NODES = 300 };
 
 MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
 {

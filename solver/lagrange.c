@@ -51,7 +51,7 @@ typedef struct {
     MwSearch *search;
     MwCore *core;
     MwArena *arena;
-    const MwCore *apart; /* the core with tables of its own: those that answers make go with them */
+    const MwCore *origin;         /* a copy of the core: what answers restore to */
     double cost_unit, usage_unit; /* so that numbers are of the order of 1 */
     double most;                  /* price of a row in these units, ever, */
     double cap;                   /* and that may be asked for next */
@@ -141,7 +141,7 @@ static void add_answer(Lagrange *lagrange, const MwCore *relaxed)
     MwCore *core = lagrange->core;
     Answer *answer = &lagrange->answers[lagrange->count++];
     answer->choice = MW_NEW(lagrange->arena, int, core->node_count);
-    mw_core_restore_to(relaxed, lagrange->apart, answer->choice);
+    mw_core_restore_to(relaxed, lagrange->origin, answer->choice);
     measure(lagrange, answer);
     offer(lagrange, answer);
     mw_search_raise_bound(lagrange->search, relaxed, relaxed->constant);
@@ -159,7 +159,7 @@ static void add_answer(Lagrange *lagrange, const MwCore *relaxed)
 static bool ask(Lagrange *lagrange)
 {
     MwArena *scratch = mw_arena_new();
-    MwCore *relaxed = mw_core_copy(scratch, lagrange->apart);
+    MwCore *relaxed = mw_core_copy_apart(scratch, lagrange->origin);
     const int64_t total = WORTH * mw_core_entries_left(lagrange->core);
     const MwReduceLimits limits = {
         .arity = MW_TABLE_ARITY, .entries = total, .total = total, .stop = lagrange->search->stop};
@@ -328,7 +328,7 @@ MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced)
     Lagrange lagrange = {.search = search, .core = core, .arena = arena, .best = -INFINITY};
     lagrange.is_priced = MW_NEW(arena, bool, core->row_count);
     lagrange.price = MW_NEW(arena, double, core->row_count);
-    lagrange.apart = mw_core_copy_apart(arena, core);
+    lagrange.origin = mw_core_copy(arena, core);
     set_units(&lagrange);
     add_unpriced(&lagrange, unpriced);
     MwCore *copy = NULL;

@@ -320,6 +320,8 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     MwSolution relaxed = {0};
     MwSolveOptions options;
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
+    if (!options.quick)
+        options.gap = 0; /* it costs little more */
     relaxing.scratch = mw_arena_new();
     MwCore *core = mw_core_copy_apart(relaxing.scratch, limited);
     relaxing.tables = core->tables;

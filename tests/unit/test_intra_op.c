@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The intra-op pass: its answer is the best of all on small graphs, which are tried exhaustively;
  * it finds the known forms of parallelism where they are best; pins and memory bind it. */
+#include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "passes/report.h"
 #include "passes/sharding_fit.h"
@@ -185,6 +186,53 @@ START_TEST(what_fits_is_the_best_of_what_does)
 }
 END_TEST
 
+/* The problem of the training of a model of many equal layers, with all memory. */
+static MwIntraProblem *layered_problem(MwCompilation *c, MwDiags *diags)
+{
+    static const MwDefine sizes[] = {{"layers", "8"}, {"width", "1024"}, {"heads", "8"},
+                                     {"seq", "1024"}, {"batch", "16"},   {"vocab", "8192"}};
+    c->graph = mw_graph_load(c->arena, mw_interner_new(c->arena), SOURCE_ROOT "/models/gpt.graph",
+                             sizes, MW_COUNT(sizes), diags);
+    const MwPipelineOptions pipeline = {.stop_after = MW_PASS_share, .dump_after = MW_PASS_COUNT};
+    ck_assert(c->graph && mw_pipeline_run(c, &pipeline, diags));
+    const MwIntraQuery query = {.graph = c->stages[0].graph,
+                                .cluster = c->cluster,
+                                .mesh = c->options.mesh,
+                                .micro_batches = 1,
+                                .memory_bytes = MW_USAGE_UNLIMITED};
+    return mw_intra_problem(c->arena, &query, diags);
+}
+
+/* With hardly more memory than the least possible, quickly and whatever the machine: what is found is
+ * near the bound, and the problem as it is left says the same. */
+START_TEST(equal_layers_nearly_fill_the_memory)
+{
+    static const double factors[] = {1.02, 1.05, 1.1};
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    MwCluster cluster = test_cluster(4);
+    MwCompilation c = {.arena = arena, .cluster = &cluster};
+    c.options = (MwCompileOptions){.stages = 1, .micro_batches = 1, .remat = MW_REMAT_NONE};
+    ck_assert(mw_mesh_parse("2x2", &c.options.mesh));
+    MwIntraProblem *problem = layered_problem(&c, diags);
+    const MwSolveOptions quick = MW_SHARDING_QUICK;
+    const MwLeastPeak least = mw_least_peak(arena, &problem->problem, &quick);
+    ck_assert_ptr_nonnull(least.choice);
+    for (int i = 0; i < MW_COUNT(factors); i++) {
+        const int64_t memory = (int64_t)(factors[i] * (double)least.peak);
+        const MwShardingFit fit = mw_sharding_fit(arena, problem, memory, quick);
+        ck_assert_ptr_nonnull(fit.sharding);
+        ck_assert_int_gt(fit.sharding->peak_bytes, memory - memory / 10); /* it binds */
+        const double gap = 1 - fit.sharding->lower_bound_s / fit.sharding->objective_s;
+        if (gap > 0.005)
+            ck_abort_msg("%g times the least peak: gap %g", factors[i], gap);
+        const MwSolution again = mw_solve(arena, &problem->problem, &quick);
+        ck_assert(again.cost == fit.solution.cost && again.lower_bound == fit.solution.lower_bound);
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("intra_op");
@@ -192,6 +240,7 @@ int main(void)
     tcase_set_timeout(tests, 100);
     tcase_add_loop_test(tests, the_answer_is_the_best_of_all, 0, 4);
     tcase_add_loop_test(tests, what_fits_is_the_best_of_what_does, 0, 4);
+    tcase_add_test(tests, equal_layers_nearly_fill_the_memory);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
