@@ -194,7 +194,8 @@ void mw_reduce_determined(MwCore *core, int node)
     const MwCoreNode *at = &core->nodes[node];
     for (int i = 0; i < at->factors.count; i++) {
         const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
-        if (factor->cost->arity != 2)
+        /* Where nothing is forbidden nothing is determined. */
+        if (factor->cost->arity != 2 || factor->cost->greatest < MW_FORBIDDEN)
             continue;
         int dim = mw_core_position(factor, node);
         const MwTable *f = function_of(core->tables, factor, dim)->strategy;

@@ -10,13 +10,13 @@
 /* Positions of finite cost; the table itself if all are, NULL if none is. */
 static const MwTable *allowed(MwTables *tables, const MwTable *cost)
 {
+    if (cost->greatest < MW_FORBIDDEN)
+        return cost;
     int64_t *keep = mw_tables_scratch(tables, cost->count);
     int count = 0;
     for (int s = 0; s < cost->count; s++)
         if (cost->at[s] < MW_FORBIDDEN)
             keep[count++] = s;
-    if (count == cost->count)
-        return cost;
     return count ? mw_table_intern(tables, 1, &count, keep) : NULL;
 }
 
@@ -30,9 +30,7 @@ void mw_reduce_forbidden(MwCore *core, int node)
     }
     if (keep != at->cost)
         mw_core_restrict(core, node, keep);
-    int64_t least = MW_FORBIDDEN;
-    for (int s = 0; s < at->cost->count; s++)
-        least = mw_min(least, at->cost->at[s]);
+    int64_t least = at->cost->least;
     at->cost = mw_table_lower(core->tables, at->cost, least);
     core->constant += least;
 }

@@ -7,13 +7,12 @@
  * what any limit further on leaves, no row there implies r. Repeated layers have rows that imply
  * each other at a distance, and so do times before and after the fullest one.
  *
- * The work is limited, evenly for all rows: then rows are kept that could go, which is no loss of
- * exactness. */
+ * The work is limited for each row: then rows are kept that could go, which is no loss of exactness. */
 #include "solver/row_changes.h"
 
 #include <string.h>
 
-enum { EFFORT = 1 << 24 }; /* changes looked at */
+enum { EFFORT = 1024 }; /* changes looked at for a row, on either side */
 
 typedef struct {
     const MwCore *core;
@@ -98,12 +97,12 @@ void mw_rows_compare_apart(MwArena *scratch, const MwCore *core, const MwRowChan
     for (int row = 0; row < core->row_count; row++) {
         for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
             walk.usage[changes->at[i].node] = changes->at[i].after;
-        walk.effort = EFFORT / core->row_count / 2;
+        walk.effort = EFFORT;
         walk.least = above;
         fate[row] = walk_up(&walk, row, fate);
         if (fate[row] != MW_ROW_NEEDED)
             continue;
-        walk.effort = EFFORT / core->row_count / 2;
+        walk.effort = EFFORT;
         walk.least = below;
         fate[row] = walk_down(&walk, row, fate);
     }

@@ -19,11 +19,7 @@ static __int128 least_limit(const MwCore *core, const MwCoreTerm *term)
 /* Takes the least usage out. Returns the greatest one left. */
 static int64_t take_constant(MwCore *core, MwCoreTerm *term)
 {
-    int64_t least = INT64_MAX, greatest = 0;
-    for (int s = 0; s < term->usage->count; s++) {
-        least = mw_min(least, term->usage->at[s]);
-        greatest = mw_max(greatest, term->usage->at[s]);
-    }
+    int64_t least = term->usage->least;
     for (int row = term->first; row <= term->last && least > 0; row++) {
         core->limit[row] -= least;
         if (core->limit[row] < core->least)
@@ -31,7 +27,7 @@ static int64_t take_constant(MwCore *core, MwCoreTerm *term)
     }
     if (least > 0)
         term->usage = mw_table_subtract(core->tables, term->usage, least);
-    return greatest - least;
+    return term->usage->greatest;
 }
 
 static void forbid_excess(MwCore *core, int node, const MwCoreTerm *term)

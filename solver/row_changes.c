@@ -54,8 +54,10 @@ int64_t mw_usage_excess(const MwTable *a, const MwTable *b)
 {
     if (a == b)
         return 0;
-    int64_t count = a ? a->count : b->count, greatest = INT64_MIN;
-    for (int64_t s = 0; s < count; s++)
-        greatest = mw_max(greatest, (a ? a->at[s] : 0) - (b ? b->at[s] : 0));
+    if (!a || !b)
+        return a ? a->greatest : -b->least;
+    int64_t greatest = INT64_MIN;
+    for (int64_t s = 0; s < a->count; s++)
+        greatest = mw_max(greatest, a->at[s] - b->at[s]);
     return greatest;
 }

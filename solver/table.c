@@ -86,6 +86,15 @@ static void grow_slots(MwTables *tables)
     }
 }
 
+static void find_extremes(MwTable *table)
+{
+    table->least = table->greatest = table->at[0];
+    for (int64_t i = 1; i < table->count; i++) {
+        table->least = mw_min(table->least, table->at[i]);
+        table->greatest = mw_max(table->greatest, table->at[i]);
+    }
+}
+
 const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, const int64_t *values)
 {
     MW_ASSERT(arity >= 1 && arity <= MW_TABLE_ARITY);
@@ -105,6 +114,7 @@ const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, con
     table->dims = mw_arena_dup(tables->arena, dims, sizeof *dims * (size_t)arity);
     table->count = count;
     table->at = mw_arena_dup(tables->arena, values, sizeof *values * (size_t)count);
+    find_extremes(table);
     tables->slots[i] = (TableSlot){hash, table};
     if ((size_t)tables->table_count * 2 > tables->slot_capacity)
         grow_slots(tables);

@@ -19,6 +19,7 @@ typedef struct {
     const int *dims;   /* [arity], each at least 1 */
     int64_t count;     /* product of dims */
     const int64_t *at; /* [count], row-major */
+    int64_t least, greatest;
 } MwTable;
 
 typedef struct MwTables MwTables;
