@@ -36,6 +36,7 @@ struct MwAscent {
     double weight;     /* of the next excess in that average */
     double *excess, *next_price;
     double gap_wanted;
+    bool bound_only;
     double pace;  /* fraction of the gap that a step tries to close */
     double hoped; /* what the last step was to gain */
     int iteration;
@@ -50,6 +51,8 @@ bool mw_ascent_decode(const MwAscent *ascent, int *choice)
 
 static void try_choice(MwAscent *ascent)
 {
+    if (ascent->bound_only)
+        return;
     MwArena *scratch = mw_arena_new();
     const MwCore *core = ascent->core;
     int *choice = MW_NEW(scratch, int, core->node_count);
@@ -231,6 +234,7 @@ bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *lim
 {
     ascent->best = best;
     ascent->gap_wanted = limits->gap;
+    ascent->bound_only = limits->bound_only;
     for (int i = 0; i < limits->iterations; i++) {
         ascent->iteration++;
         ascent->dual->surplus = best->cost < MW_CORE_NONE ? gap(ascent) : INFINITY;

@@ -14,8 +14,9 @@ typedef struct {
 } MwCoreBest;
 
 typedef struct {
-    int iterations; /* at most, of two sweeps each */
-    double gap;     /* stop when the best choice is that close, as a share of its cost */
+    int iterations;  /* at most, of two sweeps each */
+    double gap;      /* stop when the best choice is that close, as a share of its cost */
+    bool bound_only; /* look for no choices */
     MwStop stop;
 } MwAscentLimits;
 

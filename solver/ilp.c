@@ -196,7 +196,8 @@ MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
 enum {
     COLUMN_LIMIT = 30000,
     /* Where there is no deadline, and so that answers do not depend on the machine's speed. */
-    SIMPLEX_LIMIT = 200000,
+    SIMPLEX_SLICE = 500,
+    SIMPLEX_SLICES = 400,
     TREE_LIMIT = 20000
 };
 
@@ -245,6 +246,7 @@ typedef struct {
     MwIlp *ilp;
     Row row;
     int nodes;
+    const MwStop *stop;
 } Search;
 
 static double relaxed_usage(const Search *search, glp_prob *program, int memory_row)
@@ -281,6 +283,8 @@ static void watch_tree(glp_tree *tree, void *context)
         add_exceeded_rows(search, glp_ios_get_prob(tree));
     else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_LIMIT)
         glp_ios_terminate(tree);
+    if (mw_stopped(search->stop))
+        glp_ios_terminate(tree);
 }
 
 static int *read_choice(MwArena *arena, const MwCore *core, const MwIlp *ilp)
@@ -302,18 +306,23 @@ static int milliseconds_left(const MwStop *stop)
     return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
 }
 
-/* The relaxation at the root. False if that was not finished. */
+/* The relaxation at the root, in slices, between which work can end: GLPK goes on from the basis that
+ * the last one came to, which is why it has no presolver here. False if it was not finished. */
 static bool solve_root(glp_prob *program, const MwStop *stop, bool *possible)
 {
     glp_smcp control;
     glp_init_smcp(&control);
     control.msg_lev = GLP_MSG_OFF;
-    control.presolve = GLP_ON;
-    control.it_lim = SIMPLEX_LIMIT;
-    control.tm_lim = milliseconds_left(stop);
-    int failure = glp_simplex(program, &control);
-    *possible = failure != GLP_ENOPFS && glp_get_status(program) != GLP_NOFEAS;
-    return !*possible || (failure == 0 && glp_get_status(program) == GLP_OPT);
+    control.it_lim = SIMPLEX_SLICE;
+    glp_adv_basis(program, 0);
+    int failure = GLP_EITLIM;
+    for (int slice = 0; failure == GLP_EITLIM && slice < SIMPLEX_SLICES; slice++) {
+        if (mw_stopped(stop))
+            return false;
+        failure = glp_simplex(program, &control);
+    }
+    *possible = glp_get_status(program) != GLP_NOFEAS;
+    return failure == 0 && (!*possible || glp_get_status(program) == GLP_OPT);
 }
 
 static int solve_tree(Search *search, const MwStop *stop)
@@ -355,7 +364,7 @@ MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, const MwStop *stop)
     MwArena *scratch = mw_arena_new();
     Row row = {.arena = scratch};
     MwIlp ilp = build_without_memory(scratch, core, good_scale(core), &row);
-    Search search = {.core = core, .ilp = &ilp, .row = row};
+    Search search = {.core = core, .ilp = &ilp, .row = row, .stop = stop};
     glp_term_out(GLP_OFF);
     bool possible;
     int status = GLP_UNDEF;

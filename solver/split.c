@@ -154,7 +154,7 @@ static MwCost bound_part(const MwCore *core, int node, const MwTable *keep, MwCo
     MwCost bound = cutoff;
     if (!copy->infeasible) {
         MwCoreBest best = {.cost = cutoff};
-        const MwAscentLimits ascent = {.iterations = ITERATIONS, .stop = *stop};
+        const MwAscentLimits ascent = {.iterations = ITERATIONS, .bound_only = true, .stop = *stop};
         bound = mw_dual_certify(mw_ascend(scratch, copy, copy->price, &pace, &best, &ascent));
     }
     mw_arena_free(&scratch);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Branch and bound on random cores, against enumeration. */
+/* Branch and bound, and GLPK, on random cores, against enumeration. */
+#include "solver/ilp.h"
 #include "solver/reduce.h"
 #include "solver/widen.h"
 #include "tests/solver/random_problem.h"
@@ -213,6 +214,34 @@ START_TEST(ends_when_asked_to)
 }
 END_TEST
 
+/* GLPK, on the same problems: its choice is the best but for tolerances, which are far below a unit
+ * of these costs. */
+START_TEST(the_integer_program_agrees)
+{
+    volatile sig_atomic_t interrupt = 1;
+    const MwStop never = {0}, now = {.interrupt = &interrupt};
+    for (int seed = 0; seed < groups[_i].count / 5; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = draw_problem(arena, _i, seed);
+        Enumerated expected = enumerate(problem);
+        MwCore *core = build(arena, problem);
+        mw_reduce(core, &(MwReduceLimits){.arity = 1, .entries = 1000, .total = INT64_MAX});
+        if (!core->infeasible) {
+            MwIlpAnswer answer = mw_ilp_solve(arena, core, &never);
+            ck_assert(answer.proven && !answer.choice == !expected.possible);
+            if (answer.choice) {
+                const MwCoreBest best = {expected.cost << core->scale, answer.choice};
+                check_choice(core, problem, &best);
+                ck_assert(answer.bound <= best.cost);
+            }
+            answer = mw_ilp_solve(arena, core, &now);
+            ck_assert(!answer.proven && !answer.choice);
+        }
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_branch");
@@ -224,5 +253,6 @@ int main(void)
     tcase_add_loop_test(tests, a_part_of_the_tree_gives_a_bound, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, threads_do_not_change_what_is_found, 0, MW_COUNT(groups));
     tcase_add_test(tests, ends_when_asked_to);
+    tcase_add_loop_test(tests, the_integer_program_agrees, 0, MW_COUNT(groups));
     return run_suite(suite);
 }
