@@ -309,6 +309,17 @@ static bool keeps_limit(const MwProblem *problem, const int *choice)
     return choice && mw_problem_peak(problem, choice, &time) <= problem->usage_limit;
 }
 
+/* Whether more work is worth it without the limit that `limited` has. */
+static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwProblem *limited)
+{
+    if (relaxing->options->quick)
+        return true;
+    reduce(relaxing, core, &SHRINKING);
+    if (!settled(relaxing, core))
+        tighten(relaxing, core, QUICK);
+    return !settled(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
+}
+
 /* What is left of the problem, `limited`, without its limit: a bound, and an answer if it happens to
  * keep the limit. Where a good choice does not, the best one will hardly, and is not worth much work.
  * Returns the best choice found; NULL if there is none. All it makes is freed, as problems of
@@ -326,7 +337,8 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     MwCore *core = mw_core_copy_apart(relaxing.scratch, limited);
     relaxing.tables = core->tables;
     mw_core_lift_limit(core);
-    if (!begin_unlimited(&relaxing, core) && keeps_limit(search->problem, relaxed.choice))
+    if (look_at_relaxed(&relaxing, core, search->problem) && !begin_unlimited(&relaxing, core) &&
+        keeps_limit(search->problem, relaxed.choice))
         eliminate_all(&relaxing, core,
                       is_near(&relaxing) ? 1 << 24 : SMALL_SHARE * mw_core_entries_left(core));
     search->impossible = relaxing.impossible;
