@@ -25,14 +25,26 @@ static const char *path_of_stage(const MwCompilation *compilation, const char *p
                            path + stem);
 }
 
+typedef bool Writer(const MwProblem *problem, const char *path, MwDiags *diags);
+
+/* As `path` (NULL: not wanted); says where, unless it is as it was asked for. */
+static bool save(const MwCompilation *compilation, const char *path, int stage,
+                 const MwProblem *problem, Writer *writer, MwDiags *diags)
+{
+    if (!path)
+        return true;
+    const char *own = path_of_stage(compilation, path, stage);
+    if (!writer(problem, own, diags))
+        return false;
+    if (own != path)
+        mw_diag_note(diags, mw_span_none(), "the problem of stage %d is in %s", stage, own);
+    return true;
+}
+
 bool mw_save_problem(const MwCompilation *compilation, int stage, const MwProblem *problem,
                      MwDiags *diags)
 {
     const MwCompileOptions *options = &compilation->options;
-    return (!options->save_problem ||
-            mw_problem_save(problem, path_of_stage(compilation, options->save_problem, stage),
-                            diags)) &&
-           (!options->save_ilp ||
-            mw_problem_save_ilp(problem, path_of_stage(compilation, options->save_ilp, stage),
-                                diags));
+    return save(compilation, options->save_problem, stage, problem, mw_problem_save, diags) &&
+           save(compilation, options->save_ilp, stage, problem, mw_problem_save_ilp, diags);
 }

@@ -7,7 +7,7 @@
 #include "solver/solver.h"
 
 /* Writes the problem of a stage in the forms that the options ask for. Where there are several stages
- * each has a file: p-stage0.json.gz for p.json.gz. False after an error. */
+ * each has a file: p-stage0.json.gz for p.json.gz, and notes say so. False after an error. */
 bool mw_save_problem(const MwCompilation *compilation, int stage, const MwProblem *problem,
                      MwDiags *diags);
 
