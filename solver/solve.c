@@ -274,13 +274,34 @@ static bool begin_unlimited(MwSearch *search, MwCore *core)
     return search->options->quick && (tighten_all(search, core, LONG) || search->solution->choice);
 }
 
+/* From now on the best choice is improved, on `whole`, of which no strategy has been cut. */
+static void begin_improving(MwSearch *search, MwCore *whole)
+{
+    if (!search->options->quick)
+        search->improver =
+            mw_improver_new(search->scratch, whole, (int)mw_max(search->options->threads, 1),
+                            search->options->seed);
+}
+
+static void end_improving(MwSearch *search)
+{
+    improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : KICKS);
+    if (search->improver)
+        mw_improver_free(search->improver);
+    search->improver = NULL;
+}
+
 static void solve_unlimited(MwSearch *search)
 {
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
+    reduce(search, core, &SHRINKING);
+    MwCore *whole = mw_core_copy(search->scratch, core);
     if (begin_unlimited(search, core) || eliminate_all(search, core, 1 << 24))
         return;
+    begin_improving(search, whole);
     if (!tighten_all(search, core, LONG) && !eliminate_all(search, core, 1 << 26))
         finish_by_search(search, core);
+    end_improving(search);
 }
 
 /* Solves another problem on the way, of which nobody is told; `options` is where its own are put. */
@@ -416,19 +437,13 @@ static void solve_limited(MwSearch *search)
     mw_search_log(search, core, "look ahead");
     if (mw_search_done(search))
         return;
-    if (!search->options->quick)
-        search->improver =
-            mw_improver_new(search->scratch, mw_core_copy(search->scratch, core),
-                            (int)mw_max(search->options->threads, 1), search->options->seed);
+    begin_improving(search, mw_core_copy(search->scratch, core));
     if (!settled(search, core))
         price_rows(search, core, unlimited);
     /* Where little is left to gain, sweeps serve to take away strategies. */
     if (!tighten_all(search, core, is_near(search) ? SOME : LONG))
         finish_by_search(search, core);
-    improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : KICKS);
-    if (search->improver)
-        mw_improver_free(search->improver);
-    search->improver = NULL;
+    end_improving(search);
     look_ahead(search, LAST_LOOK);
 }
 
