@@ -163,6 +163,23 @@ static void interrupted(MwCore *core)
     mw_reduce(core, &(MwReduceLimits){.arity = 4, .entries = 1000, .total = 20});
 }
 
+/* When time is up before it begins: what others rely on is done. */
+static void stopped(MwCore *core)
+{
+    static const volatile sig_atomic_t stop = 1;
+    mw_reduce(core,
+              &(MwReduceLimits){
+                  .arity = 4, .entries = 1000, .total = INT64_MAX, .stop = {.interrupt = &stop}});
+    for (int i = 0; i < core->node_count && !core->infeasible; i++)
+        ck_assert(core->nodes[i].cost && core->nodes[i].cost->greatest < MW_FORBIDDEN);
+    for (int i = 0; i < core->factors.count && !core->infeasible; i++) {
+        const MwTable *cost = core->factors.at[i].cost;
+        if (cost)
+            mw_reduce_separable(core, i);
+        ck_assert_ptr_eq(core->factors.at[i].cost, cost);
+    }
+}
+
 static const struct {
     const char *name;
     void (*apply)(MwCore *core);
@@ -181,6 +198,7 @@ static const struct {
     {"all", all},
     {"shrinking", shrinking},
     {"interrupted", interrupted},
+    {"stopped", stopped},
 };
 
 static const RandomKind kinds[] = {
