@@ -425,10 +425,20 @@ static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
         mw_search_offer(search, found.choice);
 }
 
+/* Nearly all the tables that this makes are of no use afterwards, and are freed. */
+static MwCore *build_and_reduce(MwSearch *search)
+{
+    MwArena *making = mw_arena_new();
+    MwCore *core = mw_core_build(making, mw_tables_new(making), search->problem, true);
+    reduce(search, core, &SHRINKING);
+    core = mw_core_move(search->scratch, core);
+    mw_arena_free(&making);
+    return core;
+}
+
 static void solve_limited(MwSearch *search)
 {
-    MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, true);
-    reduce(search, core, &SHRINKING);
+    MwCore *core = build_and_reduce(search);
     if (settled(search, core))
         return;
     const int *unlimited = solve_relaxed(search, core);
