@@ -15,8 +15,7 @@
 #include "solver/parallel.h"
 #include "solver/subproblem.h"
 
-/* Memory for the cores of inner nodes, above which the search goes deep instead of wide. */
-static const size_t MOST_BYTES = (size_t)1 << 28;
+static const size_t DEFAULT_BYTES = (size_t)1 << 28;
 
 /* The reduced core of a node of the tree. */
 typedef struct Base Base;
@@ -56,7 +55,7 @@ typedef struct {
     MW_VEC(Part) open;
     Task *tasks; /* [threads] */
     int64_t order;
-    size_t bytes;
+    size_t bytes, most_bytes; /* of the cores of inner nodes */
     int nodes;
     int64_t work;
     bool stuck; /* a part could not be bounded to the end, or divided */
@@ -82,7 +81,7 @@ static void add_part(Tree *tree, Part part)
 
 static bool comes_before(const Tree *tree, const Part *a, const Part *b)
 {
-    if (tree->bytes > MOST_BYTES)
+    if (tree->bytes > tree->most_bytes)
         return a->order > b->order;
     return a->bound != b->bound ? a->bound < b->bound : a->order < b->order;
 }
@@ -239,6 +238,7 @@ MwBranchAnswer mw_branch(MwArena *arena, const MwCore *core, MwCoreBest *best,
     tree.root = mw_core_extract(scratch, core, &tree.place);
     tree.cutoff = best->cost;
     tree.bound = -MW_CORE_NONE;
+    tree.most_bytes = limits->bytes > 0 ? limits->bytes : DEFAULT_BYTES;
     tree.tasks = MW_NEW(scratch, Task, limits->threads);
     add_part(&tree, (Part){.node = -1, .bound = -MW_CORE_NONE});
     search(&tree);

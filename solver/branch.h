@@ -17,6 +17,7 @@ typedef struct {
     int nodes;    /* of the search tree, at most */
     int64_t work; /* likewise, in the units of the answer; 0: no limit */
     int threads;  /* at least 1 */
+    size_t bytes; /* of cores of the tree, above which it grows deep instead of wide; 0: 256 MB */
     MwStop stop;
     /* Called by the coordinating thread when the bound or the best choice is better than before;
      * false ends the search. NULL: never. */

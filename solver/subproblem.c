@@ -28,6 +28,13 @@ typedef struct {
     double pace;
 } Work;
 
+static void reduce(Work *work)
+{
+    MwReduceLimits limits = SHRINKING;
+    limits.stop = work->of->stop;
+    mw_reduce(work->core, &limits);
+}
+
 static MwCost cutoff(const Work *work)
 {
     if (work->answer.best.choice)
@@ -91,7 +98,7 @@ static MwCost tighten(Work *work)
         offer(work, core, found.choice);
     MwCost bound = mw_dual_apply(dual, core, cutoff(work));
     if (bound < cutoff(work))
-        mw_reduce(core, &SHRINKING);
+        reduce(work);
     mw_arena_free(&scratch);
     return bound;
 }
@@ -128,7 +135,7 @@ MwSubanswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subproblem)
     work.core = mw_core_copy_apart(arena, subproblem->from);
     if (subproblem->node >= 0)
         restrict_to(work.core, subproblem->node, subproblem->keep);
-    mw_reduce(work.core, &SHRINKING);
+    reduce(&work);
     if (finished(&work, work.core) || eliminated(&work) || tighten_all(&work)) {
         work.answer.bound = cutoff(&work);
         return work.answer;

@@ -186,6 +186,25 @@ START_TEST(threads_do_not_change_what_is_found)
 }
 END_TEST
 
+/* With no memory for what is open it goes deep: as good, if not as soon. */
+START_TEST(needs_little_memory)
+{
+    for (int seed = 0; seed < groups[_i].count / 4; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = draw_problem(arena, _i, seed);
+        Enumerated expected = enumerate(problem);
+        MwCore *core = build(arena, problem);
+        const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = 1 + seed % 2, .bytes = 1};
+        MwCoreBest best = best_below(MW_CORE_NONE);
+        MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
+        ck_assert(answer.complete && !best.choice == !expected.possible);
+        if (best.choice)
+            ck_assert(best.cost == expected.cost << core->scale);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 static bool enough(void *context, MwCost bound, const MwCoreBest *best)
 {
     (void)bound, (void)best;
@@ -252,6 +271,7 @@ int main(void)
     tcase_add_loop_test(tests, looks_below_the_cutoff_only, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, a_part_of_the_tree_gives_a_bound, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, threads_do_not_change_what_is_found, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, needs_little_memory, 0, MW_COUNT(groups));
     tcase_add_test(tests, ends_when_asked_to);
     tcase_add_loop_test(tests, the_integer_program_agrees, 0, MW_COUNT(groups));
     return run_suite(suite);
