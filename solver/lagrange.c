@@ -3,22 +3,24 @@
  *
  * At given prices the rows go away (price.c), usage no longer holds up elimination, and the relaxed
  * problem is solved exactly, where elimination can: equal layers at equal prices are one layer's
- * work. Each answer bounds the dual from above by a plane, cost + prices * excess; the next prices
- * are where the lowest of these planes is highest (Kelley, The cutting-plane method for solving
- * convex programs, SIAM Journal 8, 1960), which is also the cheapest blend of the answers that keeps
- * the rows on average (Dantzig and Wolfe, Decomposition principle for linear programs, Operations
- * Research 8, 1960). After answers that are
- * no better, the way there from the best prices is gone in part only (Wentges, Weighted Dantzig-Wolfe
+ * work. Where that is too much, sweeps for potentials (dual.c) first take away what is in no best
+ * choice; layers are then not equal any more. Each answer bounds the dual from above by a plane,
+ * cost + prices * excess; the next prices are where the lowest of these planes is highest (Kelley,
+ * The cutting-plane method for solving convex programs, SIAM Journal 8, 1960), which is also the
+ * cheapest blend of the answers that keeps the rows on average (Dantzig and Wolfe, Decomposition
+ * principle for linear programs, Operations Research 8, 1960). After answers that are no better,
+ * the way there from the best prices is gone in part only (Wentges, Weighted Dantzig-Wolfe
  * decomposition for linear mixed-integer programming, International Transactions in Operational
- * Research 4, 1997): planes from far away say little. Only rows that some answer exceeded most are looked at: few ever have a price,
- * and with few prices layers stay equal. As long as nothing is known of a row but answers that
- * exceed it, it is priced so high that memory is all that counts.
+ * Research 4, 1997): planes from far away say little. Only rows that some answer exceeded most are
+ * looked at: few ever have a price, and with few prices layers stay equal. As long as nothing is
+ * known of a row but answers that exceed it, it is priced so high that memory is all that counts.
  *
  * What the nearest answers take is where to look for a choice that keeps the rows: the blend takes
  * one of them here and another there, and with many equal layers it can nearly be had (Shapley and
  * Folkman; Ekeland and Temam, Convex Analysis and Variational Problems, 1976, appendix I). */
 #include "solver/lagrange.h"
 
+#include "solver/ascent.h"
 #include "solver/blend.h"
 #include "solver/fixed_price.h"
 #include "solver/polish.h"
@@ -31,7 +33,8 @@ enum {
     MOST_ANSWERS = 20,
     MOST_BLENDED = 12, /* answers that the copy is made of */
     MOST_HALVINGS = 3, /* of the step, one for each answer in a row that was no better */
-    WORTH = 4,         /* an answer may compute that many times the entries that the core has */
+    WORTH = 1,         /* an answer may compute that many times the entries that the core has */
+    SWEEPS = 20,       /* iterations that take away strategies where that is too little */
 };
 
 /* Prices: 1 is when all the memory costs as much as the best choice without it. The first one, at
@@ -59,6 +62,7 @@ typedef struct {
     int count;
     int misses;       /* answers since the best one */
     MwIndexList rows; /* with a price, in order of coming */
+    bool sharpens;    /* elimination alone is too much */
     bool *is_priced;  /* [row] */
     double *price;    /* [row] to ask for next, in the core's units */
     double best;      /* the greatest value of the dual met, in units of cost; its prices are those
@@ -155,8 +159,27 @@ static void add_answer(Lagrange *lagrange, const MwCore *relaxed)
         core->price[row] = lagrange->price[row];
 }
 
+/* Takes away what a few sweeps say is in no best choice of a core without rows. */
+static void sharpen(const Lagrange *lagrange, MwCore *relaxed)
+{
+    const MwStop stop = lagrange->search->stop;
+    const MwReduceLimits shrinking = {
+        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true, .stop = stop};
+    mw_reduce(relaxed, &shrinking);
+    if (relaxed->infeasible || mw_core_nodes_left(relaxed) == 0)
+        return;
+    MwArena *scratch = mw_arena_new();
+    MwCoreBest best = {.cost = MW_CORE_NONE};
+    const MwAscentLimits limits = {.iterations = SWEEPS, .stop = stop};
+    double pace = 1;
+    const MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &pace, &best, &limits);
+    if (best.choice)
+        mw_dual_apply(dual, relaxed, best.cost + 1);
+    mw_arena_free(&scratch);
+}
+
 /* Solves at the prices to ask for; false if that does not succeed. */
-static bool ask(Lagrange *lagrange)
+static bool solve(Lagrange *lagrange)
 {
     MwArena *scratch = mw_arena_new();
     MwCore *relaxed = mw_core_copy_apart(scratch, lagrange->origin);
@@ -165,6 +188,8 @@ static bool ask(Lagrange *lagrange)
         .arity = MW_TABLE_ARITY, .entries = total, .total = total, .stop = lagrange->search->stop};
     bool solved = mw_core_pay(relaxed, lagrange->price);
     if (solved) {
+        if (lagrange->sharpens)
+            sharpen(lagrange, relaxed);
         mw_reduce(relaxed, &limits);
         solved = !relaxed->infeasible && mw_core_nodes_left(relaxed) == 0;
     }
@@ -174,6 +199,17 @@ static bool ask(Lagrange *lagrange)
         add_answer(lagrange, relaxed);
     mw_arena_free(&scratch);
     mw_search_log(lagrange->search, lagrange->core, "price");
+    return solved;
+}
+
+/* Likewise; where elimination alone is too much, with sweeps from then on. */
+static bool ask(Lagrange *lagrange)
+{
+    bool solved = solve(lagrange);
+    if (!solved && !lagrange->sharpens && !mw_search_done(lagrange->search)) {
+        lagrange->sharpens = true;
+        solved = solve(lagrange);
+    }
     return solved;
 }
 
