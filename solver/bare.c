@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -121,16 +122,47 @@ static const int64_t *usage_costs(MwArena *arena, const MwProblemNode *node, int
     return cost;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    const MwInfeasibleTime *x = a, *y = b;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+/* The sum of the shares before `time`; times ascend, `sum` is [count + 1]. */
+static int64_t shares_before(int count, const MwInfeasibleTime *times, const int64_t *sum,
+                             int64_t time)
+{
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (times[middle].time < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return sum[low];
+}
+
 MwProblem *mw_bare_usage(MwArena *arena, const MwProblem *bare, int count,
                          const MwInfeasibleTime *times)
 {
+    MwArena *scratch = mw_arena_new();
     MwProblem *usage = mw_arena_dup(arena, bare, sizeof *bare);
     usage->nodes = mw_arena_dup(arena, bare->nodes, sizeof *bare->nodes * (size_t)bare->node_count);
+    MwInfeasibleTime *sorted = mw_arena_dup(scratch, times, sizeof *times * (size_t)count);
+    if (count > 0)
+        qsort(sorted, (size_t)count, sizeof *sorted, compare_times);
+    int64_t *sum = MW_NEW(scratch, int64_t, count + 1);
+    for (int i = 0; i < count; i++)
+        sum[i + 1] = sum[i] + sorted[i].share;
     for (int i = 0; i < bare->node_count; i++) {
-        int64_t share = mw_bare_share(&bare->nodes[i], count, times);
-        if (share > 0)
-            usage->nodes[i].cost = usage_costs(arena, &bare->nodes[i], share);
+        const MwProblemNode *node = &bare->nodes[i];
+        int64_t share = shares_before(count, sorted, sum, node->end) -
+                        shares_before(count, sorted, sum, node->begin);
+        if (share > 0 && node->usage)
+            usage->nodes[i].cost = usage_costs(arena, node, share);
     }
+    mw_arena_free(&scratch);
     return usage;
 }
 

@@ -109,7 +109,7 @@ static void drop_times(const Explanation *e, const MwPeakBound *bound, MwPeakPro
 
 static void explain_by_times(Explanation *e)
 {
-    MwPeakBound *bound = mw_peak_bound_new(e->scratch, e->bare, e->options);
+    MwPeakBound *bound = mw_peak_bound_new(e->scratch, e->bare, false, e->options);
     MwPeakProof proof = {0};
     for (bool leads_on = true; leads_on && !proves(e, &proof);) {
         leads_on = mw_peak_bound_step(bound);

@@ -11,12 +11,14 @@
 #include "solver/bare.h"
 #include "solver/peak_bound.h"
 #include "solver/peak_levels.h"
+#include "solver/reduce.h"
+#include "solver/search.h"
 #include "solver/solve.h"
 #include "solver/stop.h"
 
 #include <math.h>
 
-enum { ROUNDS = 16 };
+enum { ROUNDS = 16, TRY_AFTER = 2 /* steps */ };
 
 typedef struct {
     MwArena *arena; /* the answer's */
@@ -74,32 +76,37 @@ static void raise_bound(Seek *seek, MwCost bound)
  * would say where to look, and there are none, so only what reductions show is worth the time. */
 static void try_within(Seek *seek)
 {
+    const MwReduceLimits limits = {
+        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true, .stop = seek->stop};
     MwArena *scratch = mw_arena_new();
-    MwSolveOptions quick = seek->options;
-    quick.quick = true;
     MwProblem limited = *seek->bare;
     limited.usage_limit =
         seek->limit != MW_USAGE_UNLIMITED ? seek->limit : seek->found->lower_bound;
-    MwSolution solution = mw_solve_road(scratch, &limited, &quick, false);
-    meet(seek, solution.choice);
-    if (solution.status == MW_SOLVED_INFEASIBLE)
+    MwCore *core = mw_core_build(scratch, mw_tables_new(scratch), &limited, true);
+    mw_reduce(core, &limits);
+    if (core->infeasible) {
         raise_bound(seek, (MwCost)limited.usage_limit + 1);
+    } else if (mw_core_nodes_left(core) == 0) {
+        int *choice = MW_NEW(scratch, int, core->node_count);
+        mw_core_restore(core, choice);
+        meet(seek, choice);
+    }
     mw_arena_free(&scratch);
 }
 
 /* Times and shares, as long as that leads on. */
 static void raise_by_times(Seek *seek)
 {
-    MwPeakBound *bound = mw_peak_bound_new(seek->scratch, seek->bare, &seek->options);
-    bool first = true;
-    for (bool leads_on = true; leads_on && !settled(seek); first = false) {
+    MwPeakBound *bound = mw_peak_bound_new(seek->scratch, seek->bare, true, &seek->options);
+    bool leads_on = true;
+    for (int step = 1; leads_on && !settled(seek); step++) {
         int64_t peak;
         leads_on = mw_peak_bound_step(bound);
         meet(seek, mw_peak_bound_choice(bound, &peak));
         raise_bound(seek, mw_peak_bound_best(bound).bound);
         if (mw_peak_bound_impossible(bound))
             seek->found->status = MW_SOLVED_INFEASIBLE;
-        else if (first && !settled(seek))
+        else if (step == TRY_AFTER && !settled(seek))
             try_within(seek);
     }
 }

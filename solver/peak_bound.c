@@ -9,7 +9,12 @@
  * far, which a linear program gives, are asked for next (Kelley, The cutting-plane method for
  * solving convex programs, SIAM Journal 8, 1960; Dantzig and Wolfe, Decomposition principle for
  * linear programs, Operations Research 8, 1960). As a basic solution they are few: no more than
- * there are answers. Rounded to integers they prove as well, as any shares do. */
+ * there are answers. Rounded to integers they prove as well, as any shares do.
+ *
+ * What so few times ask for may use any amount at others. For choices of low peak it is better to ask
+ * for all times at first, those the more that were fuller in the answers so far (multiplicative
+ * weights: Plotkin, Shmoys and Tardos, Fast approximation algorithms for fractional packing and
+ * covering problems, Mathematics of Operations Research 20, 1995). */
 #include "solver/peak_bound.h"
 
 #include "solver/bare.h"
@@ -23,7 +28,9 @@
 
 /* Peaks times shares are kept below this, so that they are costs of one problem. */
 static const double GREATEST_COST = 1e17;
-enum { SHARES = 1 << 20, STEPS = 60 };
+enum { SHARES = 1 << 20, STEPS = 60, SPREAD_STEPS = 16 };
+/* How much more share a time gets for having been full once, as an exponent. */
+static const double BOLDNESS = 0.5;
 /* A share more than is proven that is worth another question. */
 static const double PROMISE = 1e-9;
 
@@ -35,7 +42,8 @@ struct MwPeakBound {
     const MwCore *rows; /* the nodes alone: what each uses at which of the times that matter */
     MW_VEC(double *) answers; /* [row] usages */
     MwInfeasibleTime *ask;    /* [rows] next */
-    int ask_count, steps;
+    int ask_count, steps, spread_steps;
+    double *fullness; /* [row] sum over the answers of the usage, in best peaks */
     bool ended;
     MwPeakProof best;
     int *choice;  /* of the least peak; NULL: none */
@@ -85,12 +93,15 @@ static int fullest_row(const MwPeakBound *bound)
     return fullest;
 }
 
-MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, const MwSolveOptions *options)
+MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, bool choices,
+                               const MwSolveOptions *options)
 {
     MwPeakBound *bound = MW_NEW(arena, MwPeakBound, 1);
     *bound = (MwPeakBound){
         .arena = arena, .bare = bare, .options = *options, .stop = mw_stop_of(options)};
     bound->rows = list_rows(arena, bare);
+    bound->spread_steps = choices ? SPREAD_STEPS : 0;
+    bound->fullness = MW_NEW(arena, double, bound->rows->row_count);
     bound->ask = MW_NEW(arena, MwInfeasibleTime, bound->rows->row_count);
     if (bound->rows->row_count > 0) {
         bound->ask[0] = (MwInfeasibleTime){bound->rows->time[fullest_row(bound)], 1};
@@ -143,6 +154,9 @@ static void keep_answer(MwPeakBound *bound, const int *choice)
     double *usage = MW_NEW(bound->arena, double, bound->rows->row_count + 1);
     add_usages(bound, choice, usage);
     mw_vec_push(bound->arena, &bound->answers, usage);
+    /* Of the first answer, which was asked for one time alone, nothing is learnt of the others. */
+    for (int row = 0; row < bound->rows->row_count && bound->answers.count > 1; row++)
+        bound->fullness[row] += usage[row] / fmax(1, (double)bound->peak);
 }
 
 /* The least average is at most that of this answer, in the unit given. */
@@ -198,10 +212,16 @@ static int compare_shares(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
+/* Into how many parts shares are cut. */
+static double parts_of(double peak)
+{
+    return fmin(SHARES, fmax(1, GREATEST_COST / fmax(1, peak)));
+}
+
 /* What to ask next: the shares of the program, in whole parts. */
 static void read_shares(MwPeakBound *bound, glp_prob *program, double unit)
 {
-    double parts = fmin(SHARES, fmax(1, GREATEST_COST / unit));
+    double parts = parts_of(unit);
     bound->ask_count = 0;
     for (int row = 0; row < bound->rows->row_count; row++) {
         int64_t share = llround(parts * glp_get_col_prim(program, row + 2));
@@ -209,6 +229,24 @@ static void read_shares(MwPeakBound *bound, glp_prob *program, double unit)
             bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
     }
     qsort(bound->ask, (size_t)bound->ask_count, sizeof *bound->ask, compare_shares);
+}
+
+/* All times, by how full they were. */
+static bool spread_shares(MwPeakBound *bound)
+{
+    int rows = bound->rows->row_count;
+    double most = 0, sum = 0, parts = parts_of((double)bound->peak);
+    for (int row = 0; row < rows; row++)
+        most = fmax(most, bound->fullness[row]);
+    for (int row = 0; row < rows; row++)
+        sum += exp(BOLDNESS * (bound->fullness[row] - most));
+    bound->ask_count = 0;
+    for (int row = 0; row < rows; row++) {
+        int64_t share = llround(parts * exp(BOLDNESS * (bound->fullness[row] - most)) / sum);
+        if (share > 0)
+            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
+    }
+    return bound->ask_count > 0;
 }
 
 /* False if no shares promise more than is proven. */
@@ -247,13 +285,20 @@ static bool ask(MwPeakBound *bound)
     return true;
 }
 
+/* GLPK is for one thread, and quick answers are for several. */
+static bool choose(MwPeakBound *bound)
+{
+    if (bound->steps <= bound->spread_steps)
+        return spread_shares(bound);
+    return !bound->options.quick && choose_shares(bound);
+}
+
 bool mw_peak_bound_step(MwPeakBound *bound)
 {
     if (bound->ended)
         return false;
-    /* GLPK is for one thread, and quick answers are for several. */
-    bound->ended = !ask(bound) || bound->rows->row_count == 0 || bound->options.quick ||
-                   bound->steps == STEPS || mw_stopped(&bound->stop) || !choose_shares(bound);
+    bound->ended = !ask(bound) || bound->rows->row_count == 0 || bound->steps == STEPS ||
+                   mw_stopped(&bound->stop) || !choose(bound);
     return !bound->ended;
 }
 

@@ -16,8 +16,9 @@ typedef struct {
 
 typedef struct MwPeakBound MwPeakBound;
 
-/* `bare` has been propagated. It must live as long. The time limit is that of all that is asked. */
-MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare,
+/* `bare` has been propagated. It must live as long. The time limit is that of all that is asked. If it
+ * is for `choices`, too, many times are asked for at first, which brings choices of low peak. */
+MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, bool choices,
                                const MwSolveOptions *options);
 
 /* Asks what is used at the shares that look best. False once that leads nowhere. */
