@@ -46,7 +46,7 @@ bool mw_ascent_decode(const MwAscent *ascent, int *choice)
 {
     mw_dual_decode(ascent->dual, choice);
     mw_polish(ascent->core, choice);
-    return mw_core_allows(ascent->core, choice) && mw_core_fits(ascent->core, choice);
+    return mw_core_fits(ascent->core, choice);
 }
 
 static void try_choice(MwAscent *ascent)
@@ -57,7 +57,7 @@ static void try_choice(MwAscent *ascent)
     const MwCore *core = ascent->core;
     int *choice = MW_NEW(scratch, int, core->node_count);
     MwCoreBest *best = ascent->best;
-    bool legal = mw_ascent_decode(ascent, choice);
+    bool legal = mw_ascent_decode(ascent, choice) && mw_core_allows(core, choice);
     MwCost cost = mw_core_cost(core, choice);
     if (legal && cost < best->cost) {
         best->cost = cost;

@@ -27,7 +27,8 @@ MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price,
 /* Until the bound rises no more or meets the cost of `best`, or for `limits->iterations`; true if it
  * was rising to the end. Choices found on the way replace `best` if they are legal and better. */
 bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *limits);
-/* What the potentials look like now, as a choice: false if it is not legal. */
+/* What the potentials look like now, as a choice: false if it does not keep the rows. Where much is
+ * forbidden, it may take that. */
 bool mw_ascent_decode(const MwAscent *ascent, int *choice);
 /* The proven bound of the potentials and prices as they are now. */
 MwCost mw_ascent_certify(const MwAscent *ascent);

@@ -135,6 +135,12 @@ static void find_excess(const MwPart *part, Pieces *pieces)
     }
 }
 
+/* What the bound may rise by at a step; the gap says little where what is present is far off. */
+static double step_gap(double gap, double bound)
+{
+    return fmin(gap, 0.1 * fabs(bound) + 1);
+}
+
 /* By so much that the bound would rise by `gap` if the excess stayed as it is. */
 static void raise_prices(Pieces *pieces, double gap)
 {
@@ -188,7 +194,7 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *stan
             attempt.exact = true;
             break;
         }
-        raise_prices(&pieces, gap);
+        raise_prices(&pieces, step_gap(gap, bound));
     }
     mw_arena_free(&scratch);
     return attempt;

@@ -11,7 +11,7 @@
 enum {
     SIZES = 8, /* of neighbourhoods: LEAST_SIZE, twice that, and so on */
     LEAST_SIZE = 30,
-    TURNS = 4, /* attempts of a round for each thread */
+    TURNS = 2, /* attempts of a round for each thread */
     PRICE_ROUNDS = 6,
     LEAST_FAVOURED = 4,
     FAVOURED_SIZES = 5,  /* each twice the one before */
@@ -262,13 +262,19 @@ static int64_t kick(MwImprover *improver)
     return work;
 }
 
-static void report(const MwImprover *improver)
+/* Tells of the best choice if it is better than what was told of. True if it is. */
+static bool report(MwImprover *improver)
 {
+    if (improver->best->cost >= improver->reported)
+        return false;
+    improver->reported = improver->best->cost;
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, improver->core->node_count);
     mw_layout_leave(improver->layout, improver->best->choice, choice);
-    improver->limits->report(improver->limits->context, choice);
+    if (mw_core_allows(improver->core, choice))
+        improver->limits->report(improver->limits->context, choice);
     mw_arena_free(&scratch);
+    return true;
 }
 
 bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
@@ -280,17 +286,15 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
     MwCost first = improver->reported;
     improver->limits = limits;
     improver->stale = 0;
+    report(improver);
     while (!mw_stopped(&limits->stop) && (limits->work == 0 || work < limits->work)) {
         work += run_round(improver);
         if (improver->stale >= patience)
             merge(improver);
         else if (improver->standing->cost < improver->best->cost)
             mw_standing_copy(improver->best, improver->standing);
-        if (improver->best->cost < improver->reported) {
-            improver->reported = improver->best->cost;
-            report(improver);
+        if (report(improver))
             kicks = 0;
-        }
         if (improver->stale < patience)
             continue;
         if (kicks++ >= limits->kicks)

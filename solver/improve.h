@@ -24,7 +24,8 @@ const MwCore *mw_improver_core(const MwImprover *improver);
 
 /* Takes the choice of the core for the one to improve if it is better; it must keep the rows. */
 void mw_improver_offer(MwImprover *improver, const int *choice);
-/* The search goes on from this choice of the core, be it better or not; it must keep the rows. */
+/* The search goes on from this choice of the core, be it better or not; it must keep the rows. If it
+ * takes what is forbidden, that is as dear as anything can be, and the search leads away from it. */
 void mw_improver_start(MwImprover *improver, const int *choice);
 /* Prices for the rows of the core. A row of another core at a time of none of these is ignored. */
 void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const double *price);
@@ -34,7 +35,7 @@ typedef struct {
     int kicks;    /* stop after so many in a row that led to nothing better; 0: when the first local
                      optimum is reached */
     MwStop stop;
-    /* Called after each round that found something better, with a choice of the core. */
+    /* Called after each round that found something better, with an allowed choice of the core. */
     void (*report)(void *context, const int *choice);
     void *context;
 } MwImproveLimits;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A legal choice that a search stands at: its cost, and the room it leaves in every memory row; and
+/* The choice that a search stands at: its cost, and the room it leaves in every memory row; and
  * which of some wished changes to make.
  *
- * Invariant: the choice takes nothing forbidden, and no room is below 0. */
+ * Invariant: no room is below 0. What is forbidden costs MW_FORBIDDEN. */
 #ifndef MW_SOLVER_STANDING_H
 #define MW_SOLVER_STANDING_H
 
@@ -15,7 +15,7 @@ typedef struct {
     int64_t *room; /* [layout->row_count] limit less usage */
 } MwStanding;
 
-/* The choice of the layout must be legal. */
+/* The choice of the layout must keep the rows. */
 MwStanding *mw_standing_new(MwArena *arena, const MwLayout *layout, const int *choice);
 void mw_standing_copy(MwStanding *to, const MwStanding *from);
 

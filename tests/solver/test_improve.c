@@ -214,6 +214,53 @@ START_TEST(choices_become_better)
 }
 END_TEST
 
+/* Some choice that keeps the rows but takes what is forbidden. */
+static bool draw_forbidden(const MwCore *core, uint64_t *state, int *choice)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        for (int i = 0; i < core->node_count; i++)
+            choice[i] = core->nodes[i].cost ? (int)draw(state, core->nodes[i].cost->count) : 0;
+        if (mw_core_fits(core, choice) && !mw_core_allows(core, choice))
+            return true;
+    }
+    return false;
+}
+
+static void note_allowed(void *context, const int *choice)
+{
+    Reported *reported = context;
+    ck_assert(legal(reported->core, choice));
+    reported->cost = 0;
+}
+
+START_TEST(what_is_forbidden_is_left_behind)
+{
+    uint64_t state = 0;
+    int tried = 0, left = 0;
+    for (int seed = 0; seed < 200; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = random_problem(arena, &kinds[3], (uint64_t)seed);
+        MwCore *core = build(arena, problem, false);
+        int *start = MW_NEW(arena, int, core->node_count);
+        Reported reported = {.core = core, .cost = 1};
+        if (draw_forbidden(core, &state, start) && enumerate(problem).possible) {
+            MwImprover *improver = mw_improver_new(arena, core, 1, 0);
+            mw_improver_start(improver, start);
+            const MwImproveLimits limits = {
+                .kicks = 3, .report = note_allowed, .context = &reported};
+            mw_improve(improver, &limits);
+            mw_improver_free(improver);
+            tried++;
+            left += reported.cost == 0;
+        }
+        mw_arena_free(&arena);
+    }
+    printf("# an allowed choice found in %d of %d\n", left, tried);
+    ck_assert_int_ge(tried, 30);
+    ck_assert_int_ge(100 * left, 95 * tried);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_improve");
@@ -222,5 +269,6 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, parts_are_solved_exactly, 0, MW_COUNT(kinds));
     tcase_add_loop_test(tests, choices_become_better, 0, MW_COUNT(kinds));
+    tcase_add_test(tests, what_is_forbidden_is_left_behind);
     return run_suite(suite);
 }
