@@ -144,7 +144,7 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
         mw_improver_set_prices(search->improver, core, mw_ascent_price(ascent));
         if (mw_ascent_decode(ascent, choice))
             mw_search_start_from(search, core, choice);
-        improve(search, sweep * limits.iterations, 0);
+        improve(search, sweep * limits.iterations, INT_MAX);
     }
     found = best_so_far(search, core);
     MwDual *dual = mw_ascent_end(ascent, &found, core->price, &search->pace);
