@@ -186,7 +186,7 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *stan
         double priced_room = price_usage(part, &pieces, limits);
         double bound = mw_part_solve(part, room->tables) - priced_room;
         attempt.rounds++;
-        attempt.work += part->work;
+        attempt.work += part->work + part->node_count;
         find_excess(part, &pieces);
         take_better(arena, &attempt, part, standing, limits->priced ? price_sum : NULL);
         double gap = present - (double)attempt.exchange.gain - bound;

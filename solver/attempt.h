@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     MwExchange exchange; /* count 0: nothing better was found */
-    int64_t work;        /* entries times labels minimised over */
+    int64_t work;        /* entries times labels minimised over, and nodes */
     int rounds, held;
     bool exact; /* the part is proven to hold nothing better than that */
 } MwAttempt;

@@ -129,7 +129,7 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
     MwAscent *ascent = mw_ascent_new(scratch, core, core->price, search->pace);
     MwAscentLimits limits = {.gap = search->options->gap, .stop = search->stop};
     MwCoreBest found;
-    int64_t sweep = IMPROVE_SHARE * mw_core_entries_left(core);
+    int64_t sweep = IMPROVE_SHARE * (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
     int *choice = MW_NEW(scratch, int, core->node_count);
     bool rises = true;
     for (int done = 0; rises && done < iterations; done += limits.iterations) {
