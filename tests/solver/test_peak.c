@@ -357,6 +357,26 @@ START_TEST(agrees_with_enumeration)
 }
 END_TEST
 
+/* Where search is not to be used, most choices found still have the least peak there is. */
+START_TEST(quick_choices_have_low_peaks)
+{
+    enum { COUNT = 300, MOST_MISSED = 10 };
+    const MwSolveOptions quick = {.quick = true};
+    int missed = 0;
+    for (int seed = 0; seed < COUNT; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = traded_problem(arena, (uint64_t)seed);
+        const Survey survey = survey_all(arena, problem, NULL);
+        const MwLeastPeak least = mw_least_peak(arena, problem, &quick);
+        ck_assert(least.choice && least.lower_bound <= survey.least_peak);
+        ck_assert_int_ge(least.peak, survey.least_peak);
+        missed += least.peak > survey.least_peak;
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_le(missed, MOST_MISSED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_peak");
@@ -364,5 +384,6 @@ int main(void)
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
+    tcase_add_test(tests, quick_choices_have_low_peaks);
     return run_suite(suite);
 }
