@@ -13,7 +13,7 @@ typedef struct {
 } MwSplit;
 
 /* How often that visits the entries of the core, at most. */
-enum { MW_SPLIT_VISITS = 160 };
+enum { MW_SPLIT_VISITS = 96 };
 
 /* Chooses a split of the reduced core, of which only what costs less than `cutoff` is of interest.
  * What it holds belongs to the core's tables. Node -1: the core has no node of two strategies. */

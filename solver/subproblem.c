@@ -14,7 +14,7 @@ static const MwReduceLimits SHRINKING = {
     .arity = 4, .entries = 1 << 20, .total = INT64_MAX, .shrinking = true, .quick = true};
 
 enum {
-    ITERATIONS = 60,        /* of one ascent, */
+    ITERATIONS = 30,        /* of one ascent, */
     LONG = 400,             /* and for the whole */
     MOST_ENTRIES = 1 << 17, /* of all tables: above, dividing leads nowhere */
     ELIMINATED = 1 << 16,   /* entries computed to eliminate all of a core without rows */
