@@ -138,6 +138,8 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
         rises = mw_ascent_run(ascent, &found, &limits);
         if (found.choice)
             mw_search_offer_of_core(search, core, found.choice);
+        if (mw_stopped(&search->stop))
+            break;
         mw_search_raise_bound(search, core, mw_ascent_certify(ascent));
         if (!search->improver)
             continue;
