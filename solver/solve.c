@@ -187,8 +187,8 @@ static bool settled(MwSearch *search, const MwCore *core)
     return true;
 }
 
-/* Tightens as long as that takes away strategies, or finds better choices to do so with. True if
- * that settled it. */
+/* Tightens as long as that takes away strategies, or finds better choices to do so with, if it need
+ * not be quick. True if that settled it. */
 static bool tighten_all(MwSearch *search, MwCore *core, int iterations)
 {
     bool goes_on = true;
@@ -196,8 +196,8 @@ static bool tighten_all(MwSearch *search, MwCore *core, int iterations)
         const int *choice = search->solution->choice;
         int64_t before = mw_core_strategies_left(core);
         tighten(search, core, iterations);
-        goes_on =
-            mw_core_strategies_left(core) < before / 10 * 9 || search->solution->choice != choice;
+        bool is_better = search->solution->choice != choice && !search->options->quick;
+        goes_on = mw_core_strategies_left(core) < before / 10 * 9 || is_better;
     }
     return settled(search, core);
 }
