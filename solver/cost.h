@@ -19,6 +19,7 @@
 #define MW_VECTORISED
 #endif
 
+/* Of costs that are not negative. */
 static inline int64_t mw_cost_add(int64_t a, int64_t b)
 {
     int64_t sum = a + b;

@@ -43,8 +43,11 @@ const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b
     if (known)
         return known;
     int64_t *values = mw_tables_scratch(tables, a->count);
+    /* Either may be negative (certify.c); what is forbidden stays so all the same. */
     for (int64_t i = 0; i < a->count; i++)
-        values[i] = mw_cost_add(a->at[i], b->at[i]);
+        values[i] = a->at[i] < MW_FORBIDDEN && b->at[i] < MW_FORBIDDEN
+                        ? mw_cost_add(a->at[i], b->at[i])
+                        : MW_FORBIDDEN;
     return remember_table(tables, key, MW_COUNT(key), a->arity, a->dims, values);
 }
 

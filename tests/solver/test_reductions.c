@@ -488,6 +488,22 @@ START_TEST(cutting_keeps_what_is_below_the_cutoff)
 }
 END_TEST
 
+/* Potentials make costs negative. */
+START_TEST(what_is_forbidden_stays_so)
+{
+    MwArena *arena = mw_arena_new();
+    MwTables *tables = mw_tables_new(arena);
+    const int count = 3;
+    const MwTable *a = mw_table_intern(tables, 1, &count, (int64_t[]){MW_FORBIDDEN, -5, 7});
+    const MwTable *b = mw_table_intern(tables, 1, &count, (int64_t[]){-5, MW_FORBIDDEN, -9});
+    const MwTable *sum = mw_table_add(tables, a, b);
+    ck_assert_int_eq(sum->at[0], MW_FORBIDDEN);
+    ck_assert_int_eq(sum->at[1], MW_FORBIDDEN);
+    ck_assert_int_eq(sum->at[2], -2);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* ---- Remembering ---- */
 
 /* A ring of equal layers of four nodes, each layer joined to the next one. */
@@ -553,6 +569,7 @@ int main(void)
     tcase_add_test(tests, a_certified_bound_is_one);
     tcase_add_test(tests, a_state_is_loaded_as_it_was_saved);
     tcase_add_loop_test(tests, cutting_keeps_what_is_below_the_cutoff, 0, 2);
+    tcase_add_test(tests, what_is_forbidden_stays_so);
     tcase_add_test(tests, equal_layers_cost_about_as_much_as_one);
     return run_suite(suite);
 }
