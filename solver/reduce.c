@@ -171,7 +171,7 @@ static void reduce_dear(MwCore *core, const MwReduceLimits *limits)
 {
     reduce_rows(core, limits);
     for (int i = 0; i < core->node_count && !core->infeasible && !limits->quick; i++)
-        if (core->nodes[i].cost)
+        if (core->nodes[i].cost && !mw_stopped(&limits->stop))
             mw_reduce_dominated_together(core, i);
 }
 
