@@ -8,6 +8,7 @@
 #include "solver/bare.h"
 #include "solver/conflict.h"
 #include "solver/peak_bound.h"
+#include "solver/stop.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ typedef struct {
     const MwProblem *problem;
     MwProblem *bare;
     const MwSolveOptions *options;
+    MwStop stop;
     MwInfeasibility *why;
 } Explanation;
 
@@ -73,7 +75,7 @@ static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakP
     __int128 sum = 0;
     for (int i = 0; i < proof->count; i++)
         sum += proof->times[i].share;
-    for (int64_t parts = proof->count; parts < sum; parts *= 4) {
+    for (int64_t parts = proof->count; parts < sum && !mw_stopped(&e->stop); parts *= 4) {
         MwInfeasibleTime *rounded =
             mw_arena_dup(e->scratch, proof->times, sizeof *rounded * (size_t)proof->count);
         for (int i = 0; i < proof->count; i++)
@@ -91,13 +93,13 @@ static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakP
 static void drop_times(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
 {
     const MwPeakProof all = *proof;
-    for (int i = 0; i < all.count && proof->count > 1; i++) {
+    for (int i = 0; i < all.count && proof->count > 1 && !mw_stopped(&e->stop); i++) {
         MwPeakProof alone =
             mw_peak_bound_prove(bound, 1, &(MwInfeasibleTime){all.times[i].time, 1});
         if (proves(e, &alone))
             *proof = alone;
     }
-    for (int i = proof->count - 1; i >= 0 && proof->count > 1; i--) {
+    for (int i = proof->count - 1; i >= 0 && proof->count > 1 && !mw_stopped(&e->stop); i--) {
         MwInfeasibleTime *fewer =
             mw_arena_dup(e->scratch, proof->times, sizeof *fewer * (size_t)proof->count);
         memmove(fewer + i, fewer + i + 1, sizeof *fewer * (size_t)(proof->count - i - 1));
@@ -141,9 +143,11 @@ const MwInfeasibility *mw_explain(MwArena *arena, const MwProblem *problem,
                      .scratch = mw_arena_new(),
                      .problem = problem,
                      .options = options,
+                     .stop = mw_stop_of(options),
                      .why = MW_NEW(arena, MwInfeasibility, 1)};
     e.bare = mw_bare_problem(e.scratch, problem);
-    if (mw_bare_propagate(e.scratch, e.bare, NULL) >= 0)
+    if (mw_bare_propagate(e.scratch, e.bare, NULL) >= 0 ||
+        problem->usage_limit == MW_USAGE_UNLIMITED)
         explain_by_nodes(&e);
     else
         explain_by_times(&e);
