@@ -111,7 +111,7 @@ static void raise_by_times(Seek *seek)
     }
 }
 
-/* One round of levels; false if it brought nothing. */
+/* One round of levels; false if it brought little. */
 static bool close_in(Seek *seek, bool quick)
 {
     MwSolveOptions options = seek->options;
@@ -129,7 +129,7 @@ static bool close_in(Seek *seek, bool quick)
                                                                   : solution.lower_bound);
     }
     mw_arena_free(&scratch);
-    return found->peak < before.peak || found->lower_bound > before.lower_bound;
+    return found->peak - found->lower_bound <= (before.peak - before.lower_bound) / 4 * 3;
 }
 
 /* First what is quickly done, as far as that leads. */

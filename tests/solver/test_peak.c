@@ -2,6 +2,7 @@
 /* Least peaks, proofs that there is no answer, and relaxed answers, against enumeration: what a
  * proof says is recomputed from the problem alone. */
 #include "solver/bare.h"
+#include "solver/explain.h"
 #include "solver/peak_levels.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
@@ -357,6 +358,66 @@ START_TEST(agrees_with_enumeration)
 }
 END_TEST
 
+/* Without a limit nodes alone can be the reason, however little time there is to find which: three
+ * that each differ from the others, of two strategies each. */
+START_TEST(nodes_are_to_blame_where_nothing_is_limited)
+{
+    static const volatile sig_atomic_t interrupt = 1;
+    static const int64_t cost[2], differ[] = {MW_COST_INFINITE, 0, 0, MW_COST_INFINITE};
+    MwArena *arena = mw_arena_new();
+    MwProblemNode nodes[3];
+    MwProblemEdge edges[3];
+    for (int i = 0; i < 3; i++) {
+        nodes[i] = (MwProblemNode){.strategy_count = 2, .cost = cost};
+        edges[i] = (MwProblemEdge){i, (i + 1) % 3, differ};
+    }
+    const MwProblem problem = {"triangle", 3, 3, nodes, edges, MW_USAGE_UNLIMITED};
+    const MwInfeasibility *why =
+        mw_explain(arena, &problem, &(MwSolveOptions){.interrupt = &interrupt});
+    ck_assert_int_eq(why->reason, MW_INFEASIBLE_NODES);
+    check_nodes(arena, &problem, why);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Pairs of nodes, each of which uses an amount of its own either at time 0 or at time 1. */
+static MwProblem *weights_problem(MwArena *arena, int pairs, uint64_t seed)
+{
+    static const int64_t equal[] = {0, MW_COST_INFINITE, MW_COST_INFINITE, 0};
+    MwProblem *problem = MW_NEW(arena, MwProblem, 1);
+    problem->nodes = MW_NEW(arena, MwProblemNode, 2 * pairs);
+    problem->edges = MW_NEW(arena, MwProblemEdge, pairs);
+    for (int i = 0; i < pairs; i++) {
+        for (int time = 0; time < 2; time++) {
+            int64_t *usage = MW_NEW(arena, int64_t, 2);
+            usage[time] = draw(&seed, 1 << 30);
+            problem->nodes[problem->node_count++] =
+                (MwProblemNode){.strategy_count = 2,
+                                .cost = MW_NEW(arena, int64_t, 2),
+                                .usage = usage,
+                                .begin = time,
+                                .end = time + 1};
+        }
+        problem->edges[problem->edge_count++] = (MwProblemEdge){2 * i, 2 * i + 1, equal};
+    }
+    problem->usage_limit = MW_USAGE_UNLIMITED;
+    return problem;
+}
+
+/* What lies between the bound of times and the least peak is closed however much it is. */
+START_TEST(wide_gaps_are_closed)
+{
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = weights_problem(arena, 4, seed);
+        const Survey survey = survey_all(arena, problem, NULL);
+        const MwLeastPeak least = mw_least_peak(arena, problem, NULL);
+        check_least_peak(problem, &least, &survey);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 /* Where search is not to be used, most choices found still have the least peak there is. */
 START_TEST(quick_choices_have_low_peaks)
 {
@@ -384,6 +445,8 @@ int main(void)
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
+    tcase_add_test(tests, nodes_are_to_blame_where_nothing_is_limited);
+    tcase_add_test(tests, wide_gaps_are_closed);
     tcase_add_test(tests, quick_choices_have_low_peaks);
     return run_suite(suite);
 }
