@@ -13,7 +13,7 @@
 /* Compiled for the processor's wide vectors too, and chosen when the program starts. The loops so
  * marked do the same operations on each element in any width, so results do not depend on it. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MW_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define MW_VECTORISED

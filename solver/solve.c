@@ -349,7 +349,7 @@ static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwProblem *l
     if (relaxing->options->quick)
         return true;
     reduce(relaxing, core, &SHRINKING);
-    if (!settled(relaxing, core))
+    if (!settled(relaxing, core) && !mw_stopped(&relaxing->stop))
         tighten(relaxing, core, QUICK);
     return !settled(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
 }
