@@ -56,6 +56,10 @@ bool mw_new_file_open(MwNewFile *file, const char *path)
     struct stat info;
     bool exists = stat(path, &info) == 0;
     *file = (MwNewFile){.fd = -1};
+    if (!*path) { /* which names nothing, not a file without a name in this folder */
+        errno = ENOENT;
+        return false;
+    }
     if (exists && !S_ISREG(info.st_mode)) {
         file->fd = open(path, O_WRONLY | O_CLOEXEC);
         return file->fd >= 0;

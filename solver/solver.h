@@ -138,7 +138,8 @@ MwLeastPeak mw_least_peak(MwArena *arena, const MwProblem *problem, const MwSolv
 bool mw_problem_allows(const MwProblem *problem, const int *choice);
 /* The sum of its costs; at least MW_COST_INFINITE if it is not allowed. */
 MwCost mw_problem_cost(const MwProblem *problem, const int *choice);
-/* The greatest usage over time of `choice`, and the first time it is reached. */
+/* The greatest usage over time of `choice`, and the first time it is reached. INT64_MAX stands for
+ * more, too. */
 int64_t mw_problem_peak(const MwProblem *problem, const int *choice, int64_t *time);
 
 /* The contest's JSON, gzipped if `path` ends in .gz:

@@ -40,8 +40,9 @@ double mw_argument_seconds(const struct argp_state *state, const char *text)
 {
     char *end;
     double value = strtod(text, &end);
-    if (end == text || *end || !(value > 0 && value < 1e9))
-        argp_error(state, "a time limit is a positive number of seconds, not '%s'", text);
+    if (end == text || *end || !(value > 0 && value <= 1e9))
+        argp_error(state, "a time limit is a positive number of seconds, at most 1e9, not '%s'",
+                   text);
     return value;
 }
 

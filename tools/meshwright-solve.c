@@ -35,6 +35,7 @@ static void catch_signals(void)
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* who no longer reads the progress may still want the answer */
 }
 
 typedef struct {
@@ -163,6 +164,7 @@ static int run_all(Run *run)
         show_size(run, problem);
     MwSolution solution = solve(run, problem);
     bool written = run->options.output && write_output(run, problem, &solution);
+    signal(SIGPIPE, SIG_DFL);
     print_answer(run, problem, &solution, !written);
     return exit_status(solution.status);
 }

@@ -16,7 +16,9 @@ static const char *status_name(MwSolveStatus status)
 
 static void add_peak(MwText *text, const MwProblem *problem, const MwSolution *solution)
 {
-    mw_text_printf(text, "peak       %lld", (long long)solution->peak_usage);
+    bool greatest = solution->peak_usage == INT64_MAX; /* that, and whatever is beyond 64 bits */
+    mw_text_printf(text, "peak       %lld%s", (long long)solution->peak_usage,
+                   greatest ? " or more" : "");
     if (problem->usage_limit != MW_USAGE_UNLIMITED)
         mw_text_printf(text, " of %lld", (long long)problem->usage_limit);
     mw_text_printf(text, ", at time %lld\n", (long long)solution->peak_time);
