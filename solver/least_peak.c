@@ -42,7 +42,7 @@ static bool stopped(Seek *seek)
 static bool settled(Seek *seek)
 {
     const MwLeastPeak *found = seek->found;
-    double gap = (double)found->peak - (double)found->lower_bound;
+    double gap = (double)(found->peak - found->lower_bound);
     return stopped(seek) || found->status == MW_SOLVED_INFEASIBLE ||
            (found->choice && gap <= seek->gap * (double)found->peak) ||
            (seek->limit != MW_USAGE_UNLIMITED &&

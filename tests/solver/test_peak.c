@@ -418,6 +418,21 @@ START_TEST(wide_gaps_are_closed)
 }
 END_TEST
 
+/* Usages so large that sums of them are rounded, and that floating point cannot tell the bound from
+ * the peak. */
+START_TEST(large_peaks_are_exact)
+{
+    static const int64_t cost[2], usage[] = {((int64_t)1 << 58) + 1001, (int64_t)1 << 62};
+    MwArena *arena = mw_arena_new();
+    MwProblemNode node = {.strategy_count = 2, .cost = cost, .usage = usage, .end = 1};
+    const MwProblem problem = {"large", 1, 0, &node, NULL, MW_USAGE_UNLIMITED};
+    const Survey survey = survey_all(arena, &problem, NULL);
+    const MwLeastPeak least = mw_least_peak(arena, &problem, NULL);
+    check_least_peak(&problem, &least, &survey);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* Where search is not to be used, most choices found still have the least peak there is. */
 START_TEST(quick_choices_have_low_peaks)
 {
@@ -447,6 +462,7 @@ int main(void)
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
     tcase_add_test(tests, nodes_are_to_blame_where_nothing_is_limited);
     tcase_add_test(tests, wide_gaps_are_closed);
+    tcase_add_test(tests, large_peaks_are_exact);
     tcase_add_test(tests, quick_choices_have_low_peaks);
     return run_suite(suite);
 }
