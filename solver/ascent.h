@@ -24,8 +24,9 @@ typedef struct {
  * begin with, `pace` says how boldly they move (1 to begin with). */
 typedef struct MwAscent MwAscent;
 MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price, double pace);
-/* Until the bound rises no more or meets the cost of `best`, or for `limits->iterations`; true if it
- * was rising to the end. Choices found on the way replace `best` if they are legal and better. */
+/* Until the bound rises no more or meets the cost of `best`, or for `limits->iterations`; true if
+ * it was rising to the end. Choices found on the way replace `best` if they are legal and
+ * better. */
 bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *limits);
 /* What the potentials look like now, as a choice: false if it does not keep the rows. Where much is
  * forbidden, it may take that. */

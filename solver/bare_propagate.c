@@ -3,8 +3,8 @@
  * Intelligence 8, 1977, AC-3).
  *
  * A strategy that every strategy left of some neighbour is forbidden with is in no allowed choice.
- * It is taken away; then the edges of its node are looked at again. What is left at the end does not
- * depend on the order. */
+ * It is taken away; then the edges of its node are looked at again. What is left at the end does
+ * not depend on the order. */
 #include "base/vec.h"
 #include "solver/bare.h"
 

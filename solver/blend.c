@@ -3,8 +3,8 @@
  * are few rows and columns. In front stands a column for each choice, then for each row the room
  * that is left and what is too much; the last row is that the weights sum to 1. It begins with the
  * first choice alone. Where it stands still, the first column that helps is taken, as that cannot
- * cycle (Bland, New finite pivoting rules for the simplex method, Mathematics of Operations Research
- * 2, 1977). */
+ * cycle (Bland, New finite pivoting rules for the simplex method, Mathematics of Operations
+ * Research 2, 1977). */
 #include "solver/blend.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
  * What is open is a part of a core: the reduced core of the tree's node above with one node of it
  * held to some of its strategies. The open parts with the least bounds are taken, one for each
  * thread, bounded apart (subproblem.c) and put back as two parts each, in order, so that nothing
- * depends on which thread was first. No choice below the cutoff is lost: it is in an open part or is
- * the best one. Therefore the least bound of the open parts is one of the whole.
+ * depends on which thread was first. No choice below the cutoff is lost: it is in an open part or
+ * is the best one. Therefore the least bound of the open parts is one of the whole.
  *
  * The cores of inner nodes live as long as something below them is open. If they take too much
  * memory the part that was put back last is taken instead, which opens few new ones. */

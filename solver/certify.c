@@ -2,13 +2,13 @@
 /* From potentials and prices in floating point to a proof in integers.
  *
  * Potentials are rounded to integers: any integers are potentials, so nothing is lost in validity.
- * Prices are rounded to fixed point (fixed_price.c). The integer potentials are also what the core is rewritten with; its
- * costs may then be negative, until they are separated again. With least node costs and least
- * entries subtracted, what is left on a strategy (and on the best entries that go with it) is how
- * much above the bound every choice with it must cost. A strategy, or an entry, that comes to the
- * cutoff or more is in no choice better than the one already known and is taken away (reduced-cost
- * fixing; for potentials: Cooper et al., Soft arc consistency revisited, Artificial Intelligence
- * 174, 2010). */
+ * Prices are rounded to fixed point (fixed_price.c). The integer potentials are also what the core
+ * is rewritten with; its costs may then be negative, until they are separated again. With least
+ * node costs and least entries subtracted, what is left on a strategy (and on the best entries that
+ * go with it) is how much above the bound every choice with it must cost. A strategy, or an entry,
+ * that comes to the cutoff or more is in no choice better than the one already known and is taken
+ * away (reduced-cost fixing; for potentials: Cooper et al., Soft arc consistency revisited,
+ * Artificial Intelligence 174, 2010). */
 #include "solver/dual.h"
 #include "solver/fixed_price.h"
 

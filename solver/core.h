@@ -88,16 +88,16 @@ MwCore *mw_core_copy_apart(MwArena *arena, const MwCore *core);
 /* The core itself, its trail included, in `arena` and with tables of its own: the arena it was
  * reduced in may go, but not what it is a copy of. */
 MwCore *mw_core_move(MwArena *arena, const MwCore *core);
-/* What is left of the core as a problem of its own, with tables of its own: node i of it is nodes[i]
- * ([nodes left], in `arena`) of `core`, and what it restores to is a choice of these. */
+/* What is left of the core as a problem of its own, with tables of its own: node i of it is
+ * nodes[i] ([nodes left], in `arena`) of `core`, and what it restores to is a choice of these. */
 MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes);
 
 /* No choice of the problem that such a choice of the core restores to costs less: the bound in the
  * problem's scale. And the least cost in the core's scale that proves at least `cost`. */
 MwCost mw_core_unscaled_bound(const MwCore *core, MwCost bound);
 MwCost mw_core_cutoff(const MwCore *core, MwCost cost);
-/* The same for a choice of the core, in its scale: what costs less than this costs less by a unit of
- * the problem's at least. */
+/* The same for a choice of the core, in its scale: what costs less than this costs less by a unit
+ * of the problem's at least. */
 MwCost mw_core_below(const MwCore *core, MwCost cost);
 
 int mw_core_strategies(const MwCore *core, int node);
@@ -140,7 +140,8 @@ int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours)
  * nodes of the original problem, original strategies. */
 void mw_core_restore(const MwCore *core, int *choice);
 /* Likewise, but only back to what `copy` was when it was made as a copy of what `core` comes from:
- * to a choice of `copy`, if nothing was done to that since. False if `core` does not come from it. */
+ * to a choice of `copy`, if nothing was done to that since. False if `core` does not come from
+ * it. */
 bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice);
 
 #endif

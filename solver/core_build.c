@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Problem to core: scales the costs, separates those of edges, and finds the memory rows.
  *
- * The matrices of edges are most of a problem and mostly equal, and separable for a large part. Each
- * is looked at once, and only what separation leaves of it is kept.
+ * The matrices of edges are most of a problem and mostly equal, and separable for a large part.
+ * Each is looked at once, and only what separation leaves of it is kept.
  *
  * A memory row stands for a maximal set of nodes that are live together. Usage only falls where an
  * interval ends, so a greatest usage is met at the last begin before an end; all other times are

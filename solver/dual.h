@@ -74,8 +74,8 @@ void mw_dual_load(MwDual *dual, const MwDualState *state);
 /* In floating point; certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
-/* How much more each strategy of nodes[index] costs than its best one, by its own cost and the least
- * entries that go with it. */
+/* How much more each strategy of nodes[index] costs than its best one, by its own cost and the
+ * least entries that go with it. */
 void mw_dual_surplus(const MwDual *dual, int index, double *surplus);
 
 /* price.c: usage[row] of the labels less the limit. */

@@ -4,8 +4,8 @@
  * Changed nodes that share a factor go together; such groups do not touch each other, so their
  * gains add up, and all they share are the memory rows. The greatest set that keeps the rows is a
  * knapsack with many constraints; here greedily: all groups, less those that gain least for what
- * they take of the fullest row until all rows are kept; less those that only give room nobody needs;
- * plus those that fit after all. */
+ * they take of the fullest row until all rows are kept; less those that only give room nobody
+ * needs; plus those that fit after all. */
 #include "solver/standing.h"
 
 #include <stdlib.h>

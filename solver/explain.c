@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Why a problem has no answer, the shortest that is found: nodes that exclude one another; a time at
- * which too much is needed; some times together. Each is proven by itself, from the problem and in
- * exact integers, whatever it was that proved before that there is no answer. */
+/* Why a problem has no answer, the shortest that is found: nodes that exclude one another; a time
+ * at which too much is needed; some times together. Each is proven by itself, from the problem and
+ * in exact integers, whatever it was that proved before that there is no answer. */
 #include "solver/explain.h"
 
 #include "base/vec.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices are rounded down to 44 bits of the greatest: their sums times usages then fit 128 bits. Any
- * prices of at least 0 prove a bound (price.c), so that costs nothing in validity; what is paid for
- * usage is rounded down and what is paid back for the limits up, so bounds err on the safe side. */
+/* Prices are rounded down to 44 bits of the greatest: their sums times usages then fit 128 bits.
+ * Any prices of at least 0 prove a bound (price.c), so that costs nothing in validity; what is paid
+ * for usage is rounded down and what is paid back for the limits up, so bounds err on the safe
+ * side. */
 #include "solver/fixed_price.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices of memory rows in fixed point, for proofs in integers; a core with prices in the place of its
- * rows. */
+/* Prices of memory rows in fixed point, for proofs in integers; a core with prices in the place of
+ * its rows. */
 #ifndef MW_SOLVER_FIXED_PRICE_H
 #define MW_SOLVER_FIXED_PRICE_H
 

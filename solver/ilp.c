@@ -306,8 +306,9 @@ static int milliseconds_left(const MwStop *stop)
     return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
 }
 
-/* The relaxation at the root, in slices, between which work can end: GLPK goes on from the basis that
- * the last one came to, which is why it has no presolver here. False if it was not finished. */
+/* The relaxation at the root, in slices, between which work can end: GLPK goes on from the basis
+ * that the last one came to, which is why it has no presolver here. False if it was not
+ * finished. */
 static bool solve_root(glp_prob *program, const MwStop *stop, bool *possible)
 {
     glp_smcp control;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Large-neighbourhood search: from a choice of a core, parts are freed and solved with the rest
  * held, and what is better is taken (Shaw, Using constraint programming and local search methods to
- * solve vehicle routing problems, CP 1998). Where that comes to an end, a kick makes room in the rows,
- * at prices above what it is worth, and the search goes on from there (strategic oscillation:
- * Glover, Heuristics for integer programming using surrogate constraints, Decision Sciences 8, 1977);
- * what it then finds is taken over into the best choice, as far as that gains. Rounds of attempts run on several threads, all from the
- * same choice; what they find is taken in order, as far as it still is better and fits. So the
- * result depends on the seed, on the number of threads and on where it is stopped, and on nothing
- * else. */
+ * solve vehicle routing problems, CP 1998). Where that comes to an end, a kick makes room in the
+ * rows, at prices above what it is worth, and the search goes on from there (strategic oscillation:
+ * Glover, Heuristics for integer programming using surrogate constraints, Decision Sciences 8,
+ * 1977); what it then finds is taken over into the best choice, as far as that gains. Rounds of
+ * attempts run on several threads, all from the same choice; what they find is taken in order, as
+ * far as it still is better and fits. So the result depends on the seed, on the number of threads
+ * and on where it is stopped, and on nothing else. */
 #ifndef MW_SOLVER_IMPROVE_H
 #define MW_SOLVER_IMPROVE_H
 
@@ -24,8 +24,9 @@ const MwCore *mw_improver_core(const MwImprover *improver);
 
 /* Takes the choice of the core for the one to improve if it is better; it must keep the rows. */
 void mw_improver_offer(MwImprover *improver, const int *choice);
-/* The search goes on from this choice of the core, be it better or not; it must keep the rows. If it
- * takes what is forbidden, that is as dear as anything can be, and the search leads away from it. */
+/* The search goes on from this choice of the core, be it better or not; it must keep the rows. If
+ * it takes what is forbidden, that is as dear as anything can be, and the search leads away from
+ * it. */
 void mw_improver_start(MwImprover *improver, const int *choice);
 /* Prices for the rows of the core. A row of another core at a time of none of these is ignored. */
 void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const double *price);

@@ -234,9 +234,8 @@ static bool is_reached(const Lagrange *lagrange, double highest)
     return highest - lagrange->best <= NEAR * fabs(lagrange->best);
 }
 
-/* The prices where the planes of all answers together are highest, or towards them; returns how high:
- * INFINITY where
- * prices were cut off. */
+/* The prices where the planes of all answers together are highest, or towards them; returns how
+ * high: INFINITY where prices were cut off. */
 static double choose_prices(Lagrange *lagrange)
 {
     MwArena *scratch = mw_arena_new();
@@ -267,7 +266,8 @@ static double choose_prices(Lagrange *lagrange)
     return INFINITY;
 }
 
-/* Asks until the planes say that little more is to be had, or half the time left is over. False if there are no answers. */
+/* Asks until the planes say that little more is to be had, or half the time left is over. False if
+ * there are no answers. */
 static bool climb(Lagrange *lagrange)
 {
     add_row(lagrange);

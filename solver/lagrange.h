@@ -6,10 +6,10 @@
 #include "solver/search.h"
 
 /* Raises the search's bound by prices of the rows of `core` and offers the choices met on the way;
- * `unpriced` is a good choice of the problem that exceeds some row;
- * the best prices are left in core->price. Returns a copy of the core, in the search's scratch
- * arena, restricted to what the choices nearest to that bound take: a good choice is likely to be
- * made of these. NULL if elimination takes too much work, or nothing is left to do. */
+ * `unpriced` is a good choice of the problem that exceeds some row; the best prices are left in
+ * core->price. Returns a copy of the core, in the search's scratch arena, restricted to what the
+ * choices nearest to that bound take: a good choice is likely to be made of these. NULL if
+ * elimination takes too much work, or nothing is left to do. */
 MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef MW_SOLVER_PARALLEL_H
 #define MW_SOLVER_PARALLEL_H
 
-/* Calls work(context, i) for every i below `count`, on at most `threads` threads, in no certain order;
- * all have returned when it does. What a call does may depend on its `i` alone. */
+/* Calls work(context, i) for every i below `count`, on at most `threads` threads, in no certain
+ * order; all have returned when it does. What a call does may depend on its `i` alone. */
 void mw_parallel(int threads, int count, void (*work)(void *context, int i), void *context);
 
 /* As many as this machine runs at once. */

@@ -75,7 +75,8 @@ typedef struct {
 } MwPartLimits;
 
 /* Frees `nodes` ([count], of the layout, distinct); the others, and those that have to be held too,
- * are as in `choice`; which those are depends on `draws`. `local` ([layout->node_count]) is scratch, -1 throughout, before and after. */
+ * are as in `choice`; which those are depends on `draws`. `local` ([layout->node_count]) is
+ * scratch, -1 throughout, before and after. */
 MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, int count,
                     const int *nodes, int *local, MwDraws *draws, const MwPartLimits *limits);
 

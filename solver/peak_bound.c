@@ -11,8 +11,8 @@
  * linear programs, Operations Research 8, 1960). As a basic solution they are few: no more than
  * there are answers. Rounded to integers they prove as well, as any shares do.
  *
- * What so few times ask for may use any amount at others. For choices of low peak it is better to ask
- * for all times at first, those the more that were fuller in the answers so far (multiplicative
+ * What so few times ask for may use any amount at others. For choices of low peak it is better to
+ * ask for all times at first, those the more that were fuller in the answers so far (multiplicative
  * weights: Plotkin, Shmoys and Tardos, Fast approximation algorithms for fractional packing and
  * covering problems, Mathematics of Operations Research 20, 1995). */
 #include "solver/peak_bound.h"
@@ -267,8 +267,8 @@ static bool choose_shares(MwPeakBound *bound)
     return good && bound->ask_count > 0;
 }
 
-/* Asks; false if there is no answer to learn from. Without any time it only asks whether anything is
- * allowed. */
+/* Asks; false if there is no answer to learn from. Without any time it only asks whether anything
+ * is allowed. */
 static bool ask(MwPeakBound *bound)
 {
     MwSolution solution;

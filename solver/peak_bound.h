@@ -16,8 +16,8 @@ typedef struct {
 
 typedef struct MwPeakBound MwPeakBound;
 
-/* `bare` has been propagated. It must live as long. The time limit is that of all that is asked. If it
- * is for `choices`, too, many times are asked for at first, which brings choices of low peak. */
+/* `bare` has been propagated. It must live as long. The time limit is that of all that is asked. If
+ * it is for `choices`, too, many times are asked for at first, which brings choices of low peak. */
 MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, bool choices,
                                const MwSolveOptions *options);
 

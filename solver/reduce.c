@@ -7,8 +7,8 @@
  * again. Eliminating in rounds treats the same place of every repeated layer at the same time and
  * in the same surroundings, so that what is remembered of one layer serves the others.
  *
- * Once time is up, only that is still done which others rely on: factors are separated and strategies
- * allowed. */
+ * Once time is up, only that is still done which others rely on: factors are separated and
+ * strategies allowed. */
 #include "solver/reduce.h"
 
 typedef struct {

@@ -8,8 +8,8 @@
  * lower index stays. Dominance is transitive, so all pairs can be looked at in one pass as long as
  * what dominates has not itself been taken away.
  *
- * Several strategies can dominate s together: if there is a factor G, such that for each place of its
- * other nodes at which s is allowed some t uses no more memory than s in any row, and
+ * Several strategies can dominate s together: if there is a factor G, such that for each place of
+ * its other nodes at which s is allowed some t uses no more memory than s in any row, and
  *     cost[t] - cost[s] + G[t] - G[s] at that place + sum over the other factors as above <= 0,
  * then in any legal choice with s, the t of the place that G's others have costs no more.
  *
@@ -124,8 +124,8 @@ static bool forbids(int64_t loss)
     return loss > MW_FORBIDDEN / 2;
 }
 
-/* Cost of t less that of s plus all losses, without those that forbid, of which there may be one: it
- * is in *only, or that is NULL. False if even without the greatest loss there is too much. */
+/* Cost of t less that of s plus all losses, without those that forbid, of which there may be one:
+ * it is in *only, or that is NULL. False if even without the greatest loss there is too much. */
 static bool sum_losses(Comparison *with, int t, int s, int64_t *sum, const Side **only)
 {
     int64_t greatest = 0;
@@ -148,8 +148,8 @@ static bool sum_losses(Comparison *with, int t, int s, int64_t *sum, const Side 
     return true;
 }
 
-/* Notes where t is no worse than s if one factor's others are where they are, and those of all other
- * factors anywhere. True if that leaves no place of some factor. */
+/* Notes where t is no worse than s if one factor's others are where they are, and those of all
+ * other factors anywhere. True if that leaves no place of some factor. */
 static bool cover(Comparison *with, int t, int s)
 {
     int64_t sum;

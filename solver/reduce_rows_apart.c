@@ -7,7 +7,8 @@
  * what any limit further on leaves, no row there implies r. Repeated layers have rows that imply
  * each other at a distance, and so do times before and after the fullest one.
  *
- * The work is limited for each row: then rows are kept that could go, which is no loss of exactness. */
+ * The work is limited for each row: then rows are kept that could go, which is no loss of
+ * exactness. */
 #include "solver/row_changes.h"
 
 #include <string.h>

@@ -27,8 +27,8 @@ int64_t mw_usage_excess(const MwTable *a, const MwTable *b);
  * which keeps that row keeps this one. */
 enum { MW_ROW_NEEDED = -1, MW_ROW_FITS = -2 };
 
-/* reduce_rows_apart.c: finds rows that rows anywhere imply; `fate` ([row_count]) is what is known of
- * them so far. */
+/* reduce_rows_apart.c: finds rows that rows anywhere imply; `fate` ([row_count]) is what is known
+ * of them so far. */
 void mw_rows_compare_apart(MwArena *scratch, const MwCore *core, const MwRowChanges *changes,
                            int *fate);
 

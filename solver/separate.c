@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For each dimension of a table, the least entry of every slice is taken off the slice. What is left
- * is non-negative with a least entry of zero in every slice; slices that are then equal are one
- * class. All is done in place, since tables of edges are the bulk of a problem and most of them are
- * small once that is done: only the result is interned. */
+/* For each dimension of a table, the least entry of every slice is taken off the slice. What is
+ * left is non-negative with a least entry of zero in every slice; slices that are then equal are
+ * one class. All is done in place, since tables of edges are the bulk of a problem and most of them
+ * are small once that is done: only the result is interned. */
 #include "solver/separate.h"
 
 #include "base/hash.h"

@@ -11,8 +11,8 @@ typedef struct {
     const MwTable *rest;    /* over the classes; NULL: zero */
 } MwSeparation;
 
-/* `values`, which are overwritten, are those of a table of these dims; they may be in the scratch of
- * `tables`. */
+/* `values`, which are overwritten, are those of a table of these dims; they may be in the scratch
+ * of `tables`. */
 const MwSeparation *mw_separate(MwTables *tables, int arity, const int *dims, int64_t *values);
 
 #endif

@@ -4,10 +4,10 @@
  * Reduce to a core that is no larger for it; raise its bound, find choices and improve them, take
  * away what cannot be in a better choice, and reduce again, as long as that shrinks the core;
  * eliminate what is left, or search it by branch and bound, or give it to GLPK; improve the choice
- * as long as that pays. What the first reduction leaves is looked at without the memory limit first,
- * where elimination is not held up by usage and repeated layers cost nothing: that gives a bound, and
- * often already the answer. If it does not fit, the same with the limit; and first, where elimination
- * without rows is no more than some sweeps, prices of memory by it. */
+ * as long as that pays. What the first reduction leaves is looked at without the memory limit
+ * first, where elimination is not held up by usage and repeated layers cost nothing: that gives a
+ * bound, and often already the answer. If it does not fit, the same with the limit; and first,
+ * where elimination without rows is no more than some sweeps, prices of memory by it. */
 #include "solver/solve.h"
 
 #include "solver/dive.h"
@@ -32,8 +32,8 @@ enum { QUICK = 20, SOME = 40, LONG = 400 };
 /* A share of the cost: an answer that close is good, if not the best. */
 static const double NEAR = 0.005;
 
-/* Work of improving for each entry of the core and iteration of the ascent: they take about the same
- * time. */
+/* Work of improving for each entry of the core and iteration of the ascent: they take about the
+ * same time. */
 enum { IMPROVE_SHARE = 4 };
 
 /* Of branch and bound where there is no deadline: some minutes. */
@@ -99,8 +99,8 @@ static void offer_improved(void *context, const int *choice)
     mw_search_offer_of_core(search, mw_improver_core(search->improver), choice);
 }
 
-/* Neighbourhoods of the best choice so far, until `kicks` in a row lead to nothing better, or for so
- * much work. */
+/* Neighbourhoods of the best choice so far, until `kicks` in a row lead to nothing better, or for
+ * so much work. */
 static void improve(MwSearch *search, int64_t work, int kicks)
 {
     const MwImproveLimits limits = {.work = work,
@@ -221,8 +221,8 @@ static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *bes
     return !mw_search_done(branching->search);
 }
 
-/* Half of the time that is left: what is not proven in that would seldom be in twice as much, which is
- * better spent on something else. */
+/* Half of the time that is left: what is not proven in that would seldom be in twice as much, which
+ * is better spent on something else. */
 static MwStop half_time(const MwStop *stop)
 {
     MwStop half = *stop;
@@ -354,9 +354,9 @@ static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwProblem *l
     return !settled(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
 }
 
-/* What is left of the problem, `limited`, without its limit: a bound, and an answer if it happens to
- * keep the limit. Where a good choice does not, the best one will hardly, and is not worth much work.
- * Returns the best choice found; NULL if there is none. All it makes is freed, as problems of
+/* What is left of the problem, `limited`, without its limit: a bound, and an answer if it happens
+ * to keep the limit. Where a good choice does not, the best one will hardly, and is not worth much
+ * work. Returns the best choice found; NULL if there is none. All it makes is freed, as problems of
  * gigabytes are to fit. */
 static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
 {

@@ -5,9 +5,9 @@
  * be possible may be far above. So the search is made in rounds with cutoffs out of the air, the
  * first just above the bound of the whole core, then further: a round that finds nothing has proven
  * that nothing costs less than its cutoff, and the first that finds something finds the best
- * (iterative deepening: Korf, Depth-first iterative-deepening, Artificial Intelligence 27, 1985). As
- * each round reaches several times as far as the one before, the last one that is needed takes most
- * of the time. */
+ * (iterative deepening: Korf, Depth-first iterative-deepening, Artificial Intelligence 27, 1985).
+ * As each round reaches several times as far as the one before, the last one that is needed takes
+ * most of the time. */
 #include "solver/widen.h"
 
 #include "solver/subproblem.h"

@@ -4,8 +4,8 @@
 
 #include "solver/branch.h"
 
-/* As mw_branch, for when `best` may be far from the best: looks just above the bound first, and then
- * further. The limits are for all together. */
+/* As mw_branch, for when `best` may be far from the best: looks just above the bound first, and
+ * then further. The limits are for all together. */
 MwBranchAnswer mw_widen(MwArena *arena, const MwCore *core, MwCoreBest *best,
                         const MwBranchLimits *limits);
 

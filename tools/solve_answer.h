@@ -13,8 +13,8 @@ void mw_solve_summary(MwText *text, const MwProblem *problem, const MwSolution *
 /* The strategies as one line, "[0, 3, 1]". */
 void mw_solve_strategies(MwText *text, const MwProblem *problem, const MwSolution *solution);
 
-/* All of it as a JSON object. The list of strategies begins a line of its own, so that programs that
- * look for such a line find it in there too. */
+/* All of it as a JSON object. The list of strategies begins a line of its own, so that programs
+ * that look for such a line find it in there too. */
 void mw_solve_json(MwText *text, const MwProblem *problem, const MwSolution *solution);
 
 #endif

@@ -4,8 +4,8 @@
 #include "solver/stop.h"
 #include "tools/solve_text.h"
 
-/* The least between lines: where they may be overwritten; elsewhere, that and a share of the time gone
- * by. */
+/* The least between lines: where they may be overwritten; elsewhere, that and a share of the time
+ * gone by. */
 static const double IN_PLACE_S = 0.2, FILE_S = 1, FILE_SHARE = 0.1;
 
 MwSolveProgress mw_solve_progress_new(FILE *out, bool in_place, double start_s)

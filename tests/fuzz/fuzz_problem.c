@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reader of problem files on any text: it gives a problem or an error. What the solver says of a
- * problem that was read, if it is small, is so: its answer is legal and costs what is said, no more
- * than the least if that is proven and no less than the bound; where it says that there is none, there
- * is none. */
+/* The reader of problem files on any text: it gives a problem or an error. What the solver says of
+ * a problem that was read, if it is small, is so: its answer is legal and costs what is said, no
+ * more than the least if that is proven and no less than the bound; where it says that there is
+ * none, there is none. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/diags_text.h"

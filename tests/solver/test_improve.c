@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The neighbourhood search on random problems: parts are solved exactly, answers are legal and never
- * worse than before, the best is found nearly always, and all that twice the same. */
+/* The neighbourhood search on random problems: parts are solved exactly, answers are legal and
+ * never worse than before, the best is found nearly always, and all that twice the same. */
 #include "solver/improve.h"
 #include "solver/part.h"
 #include "solver/reduce.h"

@@ -308,8 +308,8 @@ START_TEST(what_looks_alike_is_told_apart)
 }
 END_TEST
 
-/* The last strategy of the first node is as good as none of the others alone, nor as both of them if
- * the first of these uses `usage`; they are better where the other node is. */
+/* The last strategy of the first node is as good as none of the others alone, nor as both of them
+ * if the first of these uses `usage`; they are better where the other node is. */
 START_TEST(several_dominate_together)
 {
     MwArena *arena = mw_arena_new();
