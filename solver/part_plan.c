@@ -3,15 +3,12 @@
  * the smallest table. */
 #include "solver/part.h"
 
+#include "solver/candidates.h"
+
 #include <math.h>
 #include <string.h>
 
 typedef MW_VEC(int) IntList;
-
-typedef struct {
-    double entries; /* of the table that eliminating `node` makes */
-    int node;
-} Candidate;
 
 typedef struct {
     MwPart *part;
@@ -23,7 +20,7 @@ typedef struct {
     MW_VEC(bool) gone;            /* [table] used up */
     bool *done;                   /* [node] eliminated or held */
     double *entries;              /* [node] as last computed */
-    MW_VEC(Candidate) heap;       /* least first; one counts if `entries` says the same */
+    MwCandidates heap;            /* one counts if `entries` says the same */
     int *mark;                    /* [node] the round it was last met in */
     int round;
     double *width; /* [node] the most classes it has in the table, if met in this round */
@@ -167,36 +164,6 @@ static void find_labels(Planner *planner, int index)
 
 /* ---- Order ---- */
 
-static bool before(Candidate a, Candidate b)
-{
-    return a.entries != b.entries ? a.entries < b.entries : a.node < b.node;
-}
-
-static void push(Planner *planner, Candidate candidate)
-{
-    (void)mw_vec_add(planner->scratch, &planner->heap);
-    Candidate *heap = planner->heap.at;
-    int at = planner->heap.count - 1;
-    for (; at > 0 && before(candidate, heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = candidate;
-}
-
-static void pop(Planner *planner)
-{
-    Candidate *heap = planner->heap.at;
-    int count = --planner->heap.count, at = 0;
-    Candidate moved = heap[count];
-    for (int child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && before(heap[child + 1], heap[child]))
-            child++;
-        if (!before(heap[child], moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
-
 /* Lists the neighbours of a node that are neither eliminated nor held, and bounds their classes in
  * the table that its elimination makes. Forgets tables that are used up. */
 static void meet_neighbours(Planner *planner, int index)
@@ -236,7 +203,7 @@ static void consider(Planner *planner, int index)
         entries *= planner->width[planner->met[i]];
     if (entries != planner->entries[index]) {
         planner->entries[index] = entries;
-        push(planner, (Candidate){entries, index});
+        mw_candidates_push(planner->scratch, &planner->heap, (MwCandidate){entries, index});
     }
 }
 
@@ -327,9 +294,9 @@ static void order(Planner *planner, const MwPartLimits *limits)
         consider(planner, i);
     }
     while (planner->heap.count > 0) {
-        Candidate next = planner->heap.at[0];
+        MwCandidate next = planner->heap.at[0];
         if (planner->done[next.node] || planner->entries[next.node] != next.entries) {
-            pop(planner);
+            mw_candidates_pop(&planner->heap);
             continue;
         }
         double labels = planner->part->nodes[next.node].label_count;

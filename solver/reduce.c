@@ -11,51 +11,17 @@
  * strategies allowed. */
 #include "solver/reduce.h"
 
-typedef struct {
-    int64_t entries; /* of the table that eliminating `node` makes */
-    int node;
-} Candidate;
+#include "solver/candidates.h"
 
 typedef struct {
     MwCore *core;
     const MwReduceLimits *limits;
-    MW_VEC(Candidate) heap; /* least first; an entry counts if `entries` says the same */
-    int64_t *entries;       /* [node] 0: not a candidate */
-    int *round;             /* [node] the last round in which a neighbour was eliminated */
+    MwCandidates heap; /* an entry counts if `entries` says the same */
+    int64_t *entries;  /* [node] 0: not a candidate */
+    int *round;        /* [node] the last round in which a neighbour was eliminated */
     int rounds;
     int64_t total;
 } Reducer;
-
-static bool before(Candidate a, Candidate b)
-{
-    return a.entries != b.entries ? a.entries < b.entries : a.node < b.node;
-}
-
-static void push(Reducer *reducer, Candidate candidate)
-{
-    (void)mw_vec_add(reducer->core->arena, &reducer->heap);
-    Candidate *heap = reducer->heap.at;
-    int at = reducer->heap.count - 1;
-    for (; at > 0 && before(candidate, heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = candidate;
-}
-
-static Candidate pop(Reducer *reducer)
-{
-    Candidate *heap = reducer->heap.at, least = heap[0];
-    int count = --reducer->heap.count, at = 0;
-    Candidate moved = heap[count];
-    for (int child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && before(heap[child + 1], heap[child]))
-            child++;
-        if (!before(heap[child], moved))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-    return least;
-}
 
 static int64_t factor_entries(const MwCore *core, int node)
 {
@@ -86,7 +52,8 @@ static void consider(Reducer *reducer, int node)
 {
     int64_t entries = candidate_entries(reducer, node);
     if (entries > 0 && entries != reducer->entries[node])
-        push(reducer, (Candidate){entries, node});
+        mw_candidates_push(reducer->core->arena, &reducer->heap,
+                           (MwCandidate){(double)entries, node});
     reducer->entries[node] = entries;
 }
 
@@ -141,11 +108,12 @@ static void eliminate(Reducer *reducer, int node)
 static bool eliminate_round(Reducer *reducer)
 {
     const MwReduceLimits *limits = reducer->limits;
-    int64_t least = 0;
+    double least = 0;
     reducer->rounds++;
     while (reducer->heap.count > 0 && (least == 0 || reducer->heap.at[0].entries == least)) {
-        Candidate next = pop(reducer);
-        if (!reducer->core->nodes[next.node].cost || reducer->entries[next.node] != next.entries)
+        MwCandidate next = mw_candidates_pop(&reducer->heap);
+        if (!reducer->core->nodes[next.node].cost ||
+            (double)reducer->entries[next.node] != next.entries)
             continue;
         reducer->entries[next.node] = 0;
         if (reducer->round[next.node] == reducer->rounds)
