@@ -187,6 +187,7 @@ MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes)
     extracted->nodes = MW_NEW(arena, MwCoreNode, count);
     extracted->constant = core->constant;
     extracted->scale = core->scale;
+    extracted->least = core->least;
     extracted->infeasible = core->infeasible;
     for (int i = 0; i < count; i++)
         extract_node(extracted, i, &core->nodes[left[i]]);
