@@ -96,6 +96,8 @@ bool mw_dive(const MwCore *core, const MwStop *stop, int *choice)
 {
     MwArena *arena = mw_arena_new();
     MwCore *copy = mw_core_copy(arena, core);
+    MwReduceLimits reducing = LIMITS;
+    reducing.stop = *stop;
     double pace = 0.1;
     while (!copy->infeasible && !finished(copy) && !mw_stopped(stop)) {
         MwArena *scratch = mw_arena_new();
@@ -104,7 +106,7 @@ bool mw_dive(const MwCore *core, const MwStop *stop, int *choice)
         const MwDual *dual = mw_ascend(scratch, copy, copy->price, &pace, &best, &limits);
         fix_some(scratch, copy, dual);
         mw_arena_free(&scratch);
-        mw_reduce(copy, &LIMITS);
+        mw_reduce(copy, &reducing);
     }
     bool found = !copy->infeasible && finished(copy);
     for (int i = 0; i < core->node_count && found; i++)
