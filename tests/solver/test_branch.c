@@ -90,7 +90,7 @@ static int find_best(const MwProblem *problem, Enumerated expected, bool reduced
 START_TEST(finds_and_proves_the_best)
 {
     int divided = 0;
-    for (int seed = 0; seed < groups[_i].count; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = draw_problem(arena, _i, seed);
         Enumerated expected = enumerate(problem);
@@ -98,7 +98,7 @@ START_TEST(finds_and_proves_the_best)
             divided += find_best(problem, expected, seed % 2, searches[i]) > 1 + i;
         mw_arena_free(&arena);
     }
-    ck_assert(!groups[_i].thrifty || divided > groups[_i].count / 5);
+    ck_assert(!groups[_i].thrifty || divided > tried(groups[_i].count) / 5);
 }
 END_TEST
 
@@ -106,7 +106,7 @@ END_TEST
 START_TEST(looks_below_the_cutoff_only)
 {
     const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = 1};
-    for (int seed = 0; seed < groups[_i].count / 2; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count / 2); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = draw_problem(arena, _i, seed);
         Enumerated expected = enumerate(problem);
@@ -132,7 +132,7 @@ END_TEST
 START_TEST(a_part_of_the_tree_gives_a_bound)
 {
     int unfinished = 0;
-    for (int seed = 0; seed < groups[_i].count / 3; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count / 3); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = draw_problem(arena, _i, seed);
         Enumerated expected = enumerate(problem);
@@ -162,7 +162,7 @@ END_TEST
 /* On several threads: the same each time, and as good. */
 START_TEST(threads_do_not_change_what_is_found)
 {
-    for (int seed = 0; seed < groups[_i].count / 4; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count / 4); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = draw_problem(arena, _i, seed);
         MwCore *core = build(arena, problem);
@@ -189,7 +189,7 @@ END_TEST
 /* With no memory for what is open it goes deep: as good, if not as soon. */
 START_TEST(needs_little_memory)
 {
-    for (int seed = 0; seed < groups[_i].count / 4; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count / 4); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = draw_problem(arena, _i, seed);
         Enumerated expected = enumerate(problem);
@@ -239,7 +239,7 @@ START_TEST(the_integer_program_agrees)
 {
     volatile sig_atomic_t interrupt = 1;
     const MwStop never = {0}, now = {.interrupt = &interrupt};
-    for (int seed = 0; seed < groups[_i].count / 5; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count / 5); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = draw_problem(arena, _i, seed);
         Enumerated expected = enumerate(problem);

@@ -118,7 +118,7 @@ static void check_part(const MwCore *core, int64_t table, uint64_t *state)
 START_TEST(parts_are_solved_exactly)
 {
     uint64_t state = (uint64_t)_i;
-    for (int seed = 0; seed < 300; seed++) {
+    for (int seed = 0; seed < tried(300); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = random_problem(arena, &kinds[_i], (uint64_t)seed);
         MwCore *core = build(arena, problem, seed % 2);

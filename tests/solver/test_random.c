@@ -68,7 +68,7 @@ static bool is_rounded(int group)
 
 START_TEST(agrees_with_enumeration)
 {
-    for (int seed = 0; seed < groups[_i].count; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count); seed++) {
         MwArena *arena = mw_arena_new();
         compare(random_problem(arena, &groups[_i].kind, (uint64_t)seed), groups[_i].name, seed,
                 is_rounded(_i));
@@ -82,7 +82,7 @@ START_TEST(stops_early)
 {
     enum { QUICK = 1 };
     MwSolveOptions options = {.gap = 0.1, .quick = _i % 2 == QUICK};
-    for (int seed = 0; seed < groups[_i / 2].count / 3; seed++) {
+    for (int seed = 0; seed < tried(groups[_i / 2].count / 3); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = random_problem(arena, &groups[_i / 2].kind, (uint64_t)seed);
         Enumerated expected = enumerate(problem);
@@ -105,7 +105,7 @@ END_TEST
 /* Either a bound that says that nothing is cheap enough, or the best choice. */
 START_TEST(stops_at_the_cutoff)
 {
-    for (int seed = 0; seed < groups[_i].count / 3; seed++) {
+    for (int seed = 0; seed < tried(groups[_i].count / 3); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = random_problem(arena, &groups[_i].kind, (uint64_t)seed);
         const Enumerated expected = enumerate(problem);

@@ -231,7 +231,7 @@ START_TEST(a_reduction_keeps_the_least_cost)
 {
     MwArena *shared = mw_arena_new();
     MwTables *tables = mw_tables_new(shared);
-    for (int seed = 0; seed < 400; seed++)
+    for (int seed = 0; seed < tried(400); seed++)
         for (int kind = 0; kind < MW_COUNT(kinds); kind++) {
             MwArena *arena = mw_arena_new();
             MwProblem *problem = random_problem(arena, &kinds[kind], (uint64_t)seed);
@@ -289,7 +289,7 @@ START_TEST(what_looks_alike_is_told_apart)
 {
     MwArena *shared = mw_arena_new();
     MwTables *tables = mw_tables_new(shared);
-    for (int seed = 0; seed < 2000; seed++) {
+    for (int seed = 0; seed < tried(2000); seed++) {
         MwArena *arena = mw_arena_new();
         MwProblem *problem = alike_problem(arena, (uint64_t)seed);
         MwCore *core = mw_core_build(arena, tables, problem, true);
@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(a_copy_restores_through_its_origin)
 {
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < tried(400); seed++) {
         MwArena *arena = mw_arena_new();
         MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
         MwCore *core = build(arena, problem);
@@ -350,7 +350,7 @@ END_TEST
 /* Reduced by itself and moved out of where that was done. */
 START_TEST(a_moved_copy_needs_only_its_origin)
 {
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < tried(400); seed++) {
         MwArena *arena = mw_arena_new(), *other = mw_arena_new();
         MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
         MwCore *core = build(arena, problem);
@@ -376,7 +376,7 @@ END_TEST
 /* Whatever is left of an extracted core restores to a choice of the core that costs the same. */
 START_TEST(what_is_extracted_costs_the_same)
 {
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < tried(400); seed++) {
         MwArena *arena = mw_arena_new();
         MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
         MwCore *core = build(arena, problem);
