@@ -4,10 +4,8 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
-#include <unistd.h>
-
-enum { MOST_THREADS = 32 };
 
 typedef struct {
     void (*work)(void *context, int i);
@@ -28,8 +26,8 @@ static void *take_turns(void *argument)
 void mw_parallel(int threads, int count, void (*work)(void *context, int i), void *context)
 {
     Queue queue = {.work = work, .context = context, .count = count};
-    pthread_t others[MOST_THREADS];
-    int started = 0, wanted = (int)mw_min(mw_min(threads, count) - 1, MOST_THREADS);
+    pthread_t others[MW_MOST_THREADS];
+    int started = 0, wanted = (int)mw_min(mw_min(threads, count) - 1, MW_MOST_THREADS);
     while (started < wanted && pthread_create(&others[started], NULL, take_turns, &queue) == 0)
         started++;
     take_turns(&queue);
@@ -39,6 +37,8 @@ void mw_parallel(int threads, int count, void (*work)(void *context, int i), voi
 
 int mw_parallel_threads(void)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return processors < 1 ? 1 : (int)mw_min(processors, MOST_THREADS);
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    return (int)mw_max(1, mw_min(count, MW_MOST_THREADS));
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <yajl/yajl_gen.h>
 #include <zlib.h>
 
@@ -112,15 +113,25 @@ static void write_problem(Writer *writer, const MwProblem *problem)
     print(writer, "\n", 1);
 }
 
-static bool write_file(const char *path, bool zipped, const MwProblem *problem)
+typedef struct {
+    const MwProblem *problem;
+    bool zipped;
+} Saving;
+
+static bool write_file(int fd, const void *context)
 {
-    Writer writer = {.file = gzopen(path, zipped ? "wb6" : "wbT")};
-    if (!writer.file)
+    const Saving *saving = context;
+    int own = dup(fd); /* which gzclose closes */
+    Writer writer = {.file = own < 0 ? NULL : gzdopen(own, saving->zipped ? "wb6" : "wbT")};
+    if (!writer.file) {
+        if (own >= 0)
+            close(own);
         return false;
+    }
     gzbuffer(writer.file, 1 << 18);
     writer.json = yajl_gen_alloc(NULL);
     yajl_gen_config(writer.json, yajl_gen_print_callback, print, &writer);
-    write_problem(&writer, problem);
+    write_problem(&writer, saving->problem);
     yajl_gen_free(writer.json);
     int saved = errno;
     bool good = gzclose(writer.file) == Z_OK && !writer.failed;
@@ -131,12 +142,7 @@ static bool write_file(const char *path, bool zipped, const MwProblem *problem)
 
 bool mw_problem_save(const MwProblem *problem, const char *path, MwDiags *diags)
 {
-    MwArena *scratch = mw_arena_new();
     size_t length = strlen(path);
-    bool zipped = length > 3 && !strcmp(path + length - 3, ".gz");
-    const char *temporary = mw_replace_begin(scratch, path, diags);
-    bool good =
-        temporary && mw_replace_end(temporary, path, write_file(temporary, zipped, problem), diags);
-    mw_arena_free(&scratch);
-    return good;
+    const Saving saving = {problem, length > 3 && !strcmp(path + length - 3, ".gz")};
+    return mw_replace(path, write_file, &saving, diags);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/solve_options.h"
 
+#include "solver/parallel.h"
 #include "tools/argument.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,6 @@ enum {
     OPTION_RELAX,
     OPTION_DUMP_ILP,
 };
-
-enum { MAX_THREADS = 1024 };
 
 static const struct argp_option option_list[] = {
     {"time-limit", OPTION_TIME_LIMIT, "SECONDS", 0,
@@ -64,8 +62,8 @@ static uint64_t parse_whole(const struct argp_state *state, const char *what, co
 static int parse_threads(const struct argp_state *state, const char *text)
 {
     int threads = mw_argument_count(state, "the number of threads", text);
-    if (threads > MAX_THREADS)
-        argp_error(state, "the number of threads is at most %d, not '%s'", MAX_THREADS, text);
+    if (threads > MW_MOST_THREADS)
+        argp_error(state, "the number of threads is at most %d, not '%s'", MW_MOST_THREADS, text);
     return threads;
 }
 
@@ -143,20 +141,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Of those that this process may run on. */
-static int core_count(void)
-{
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    return (int)mw_max(1, mw_min(count, MAX_THREADS));
-}
-
 MwSolveToolOptions mw_solve_options_parse(int argc, char **argv)
 {
     const struct argp argp = {option_list, parse_option, "PROBLEM.json[.gz]", doc, NULL,
                               NULL,        NULL};
-    MwSolveToolOptions options = {.solve.threads = core_count()};
+    MwSolveToolOptions options = {.solve.threads = mw_parallel_threads()};
     argp_parse(&argp, argc, argv, 0, NULL, &options);
     return options;
 }

@@ -6,11 +6,13 @@
 #include "tests/unit/scratch.h"
 #include "tests/unit/support.h"
 
+#include <fcntl.h>
 #include <glpk.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -329,6 +331,37 @@ START_TEST(names_that_end_in_gz_are_zipped)
 }
 END_TEST
 
+/* What is no regular file is written to; a link stays, and what it leads to is replaced. */
+START_TEST(saving_replaces_regular_files_only)
+{
+    Fixture fixture = set_up();
+    RandomKind kind = {5, 5, 4, 0, 10, true};
+    MwProblem *problem = random_problem(fixture.arena, &kind, 1);
+    const char *link = path_of(&fixture, "link"), *target = path_of(&fixture, "target");
+    bool (*const save[])(const MwProblem *, const char *, MwDiags *) = {mw_problem_save,
+                                                                        mw_problem_save_ilp};
+    for (int i = 0; i < MW_COUNT(save); i++) {
+        struct stat info;
+        ck_assert_int_eq(close(creat(target, 0600)), 0);
+        ck_assert_int_eq(symlink("target", link), 0);
+        ck_assert(save[i](problem, link, fixture.diags));
+        ck_assert(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+        ck_assert(stat(target, &info) == 0 && info.st_size > 0);
+        unlink(link);
+        unlink(target);
+        ck_assert_int_eq(mkfifo(target, 0600), 0);
+        int reader = open(target, O_RDWR | O_NONBLOCK);
+        ck_assert(save[i](problem, target, fixture.diags));
+        char byte;
+        ck_assert_int_eq(read(reader, &byte, 1), 1);
+        ck_assert(stat(target, &info) == 0 && S_ISFIFO(info.st_mode));
+        close(reader);
+        unlink(target);
+    }
+    tear_down(&fixture);
+}
+END_TEST
+
 START_TEST(a_failed_save_says_why_and_keeps_the_old_file)
 {
     Fixture fixture = set_up();
@@ -363,12 +396,12 @@ static double solve_program(const char *path, bool mps)
 
 START_TEST(the_saved_program_has_the_least_cost)
 {
-    static const char *const names[] = {"p.lp", "p.mps"};
+    static const char *const names[] = {"p.lp", "p.mps", "p.lp.gz", "p.mps.gz"};
     Fixture fixture = set_up();
     for (int seed = 0; seed < 200; seed++) {
         RandomKind kind = {5, 9, 4, 10, 50, seed % 3 > 0};
         MwProblem *problem = random_problem(fixture.arena, &kind, (uint64_t)seed);
-        const char *path = path_of(&fixture, names[seed % 2]);
+        const char *path = path_of(&fixture, names[seed % MW_COUNT(names)]);
         ck_assert(mw_problem_save_ilp(problem, path, fixture.diags));
         double value = solve_program(path, seed % 2);
         unlink(path);
@@ -392,6 +425,7 @@ int main(void)
     tcase_add_test(tests, numbers_are_read_across_pieces_of_the_file);
     tcase_add_test(tests, saving_and_loading_is_an_identity);
     tcase_add_test(tests, names_that_end_in_gz_are_zipped);
+    tcase_add_test(tests, saving_replaces_regular_files_only);
     tcase_add_test(tests, a_failed_save_says_why_and_keeps_the_old_file);
     tcase_add_test(tests, the_saved_program_has_the_least_cost);
     return run_suite(suite);
