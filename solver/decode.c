@@ -22,27 +22,14 @@ static void add_factor_score(Decoder *decoder, const MwDualLink *link)
 {
     const MwDualFactor *factor = &decoder->dual->factors[link->factor];
     const MwCoreFactor *of = &decoder->core->factors.at[factor->index];
-    const MwTable *cost = of->cost;
-    int dim = link->dim;
-    double *least = link->margin;
-    for (int c = 0; c < link->size; c++)
-        least[c] = INFINITY;
-    for (int64_t e = 0; e < cost->count; e++) {
-        bool agrees = true;
-        int64_t rest = e, class = 0;
-        for (int k = cost->arity - 1; k >= 0; k--) {
-            int64_t at = rest % cost->dims[k];
-            rest /= cost->dims[k];
-            if (k == dim)
-                class = at;
-            else if (decoder->decided[of->scope[k]])
-                agrees &= of->classes[k]->at[decoder->choice[of->scope[k]]] == at;
-        }
-        if (agrees)
-            least[class] = fmin(least[class], factor->entry[e]);
+    int held[MW_TABLE_ARITY];
+    for (int k = 0; k < of->cost->arity; k++) {
+        const int node = of->scope[k];
+        held[k] = decoder->decided[node] ? (int)of->classes[k]->at[decoder->choice[node]] : -1;
     }
-    for (int64_t s = 0; s < of->classes[dim]->count; s++)
-        decoder->score[s] += least[link->classes[s]];
+    mw_margin(factor->table, factor->potential, link->dim, held, link->margin);
+    for (int64_t s = 0; s < of->classes[link->dim]->count; s++)
+        decoder->score[s] += link->margin[link->classes[s]];
 }
 
 static void forbid_without_room(Decoder *decoder, const MwCoreNode *node)

@@ -13,46 +13,54 @@
 #include <math.h>
 #include <string.h>
 
-static double *new_entries(MwArena *arena, const MwTable *cost)
-{
-    double *entry = MW_NEW(arena, double, cost->count);
-    for (int64_t e = 0; e < cost->count; e++)
-        entry[e] = cost->at[e] < MW_FORBIDDEN ? (double)cost->at[e] : INFINITY;
-    return entry;
-}
-
 static void add_link(MwDual *dual, MwDualNode *node, int index, int dim)
 {
     MwDualFactor *factor = &dual->factors[index];
     const MwCoreFactor *of = &dual->core->factors.at[factor->index];
     MwDualLink *link = &node->links[node->link_count++];
+    const int size = of->cost->dims[dim];
     *link = (MwDualLink){.factor = index,
                          .dim = dim,
-                         .size = of->cost->dims[dim],
-                         .outer = mw_table_outer(of->cost, dim),
-                         .inner = mw_table_inner(of->cost, dim),
+                         .size = size,
                          .classes = of->classes[dim]->at,
-                         .entry = factor->entry,
                          .potential = factor->potential[dim],
-                         .margin = MW_NEW(dual->arena, double, of->cost->dims[dim]),
+                         .margin = MW_NEW(dual->arena, double, mw_margin_room(size)),
                          .first = dim == 0,
                          .last = dim == of->cost->arity - 1};
 }
 
-static void add_factor(MwDual *dual, int index, const int *place)
+/* `place` of each node of the core; `tables` of each id that some table has. */
+static void add_factor(MwDual *dual, int index, const int *place, const MwMarginTable **tables)
 {
     const MwCoreFactor *factor = &dual->core->factors.at[index];
     MwDualFactor *added = &dual->factors[dual->factor_count];
     int arity = factor->cost->arity;
+    if (!tables[factor->cost->id])
+        tables[factor->cost->id] = mw_margin_table_new(dual->arena, factor->cost);
     added->index = index;
-    added->entry = new_entries(dual->arena, factor->cost);
+    added->table = tables[factor->cost->id];
     added->potential = MW_NEW(dual->arena, double *, arity);
     for (int i = 0; i < arity; i++) {
-        added->potential[i] = MW_NEW(dual->arena, double, factor->cost->dims[i]);
+        added->potential[i] = MW_NEW(dual->arena, double, mw_margin_room(factor->cost->dims[i]));
         dual->potential_count += factor->cost->dims[i];
         add_link(dual, &dual->nodes[place[factor->scope[i]]], dual->factor_count, i);
     }
     dual->factor_count++;
+}
+
+static void add_factors(MwDual *dual, const int *place)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwCore *core = dual->core;
+    int last = -1;
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost)
+            last = mw_max(last, core->factors.at[i].cost->id);
+    const MwMarginTable **tables = MW_NEW(scratch, const MwMarginTable *, last + 1);
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost)
+            add_factor(dual, i, place, tables);
+    mw_arena_free(&scratch);
 }
 
 static void add_node(MwDual *dual, int index)
@@ -62,7 +70,9 @@ static void add_node(MwDual *dual, int index)
     added->node = index;
     added->strategies = (int)node->cost->count;
     dual->strategy_count += added->strategies;
-    added->cost = new_entries(dual->arena, node->cost);
+    added->cost = MW_NEW(dual->arena, double, added->strategies);
+    for (int s = 0; s < added->strategies; s++)
+        added->cost[s] = node->cost->at[s] < MW_FORBIDDEN ? (double)node->cost->at[s] : INFINITY;
     added->links = MW_NEW(dual->arena, MwDualLink, node->factors.count);
 }
 
@@ -92,9 +102,7 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
             most = mw_max(most, core->nodes[i].cost->count);
             add_node(dual, i);
         }
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            add_factor(dual, i, place);
+    add_factors(dual, place);
     for (int i = 0; i < dual->node_count; i++)
         set_share(&dual->nodes[i]);
     dual->surplus = INFINITY;
@@ -104,77 +112,25 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
     return dual;
 }
 
-MW_VECTORISED static double least_of(const double *values, int64_t count)
+/* margin[c]: the least that is left of the entries of class c. */
+static void find_margin(const MwDual *dual, MwDualLink *link)
 {
-    enum { LANES = 8 };
-    double lane[LANES], least = INFINITY;
-    int64_t i = 0;
-    for (int k = 0; k < LANES; k++)
-        lane[k] = INFINITY;
-    for (; i + LANES <= count; i += LANES)
-        for (int k = 0; k < LANES; k++)
-            lane[k] = values[i + k] < lane[k] ? values[i + k] : lane[k];
-    for (int k = 0; k < LANES; k++)
-        least = lane[k] < least ? lane[k] : least;
-    for (; i < count; i++)
+    const MwDualFactor *factor = &dual->factors[link->factor];
+    mw_margin(factor->table, factor->potential, link->dim, NULL, link->margin);
+}
+
+static double least_of(const double *values, int count)
+{
+    double least = INFINITY;
+    for (int i = 0; i < count; i++)
         least = values[i] < least ? values[i] : least;
     return least;
 }
 
-MW_VECTORISED static void lower_to(double *least, const double *values, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        least[i] = values[i] < least[i] ? values[i] : least[i];
-}
-
-MW_VECTORISED static void add_each(double *to, const double *change, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] += change[i];
-}
-
-MW_VECTORISED static void add_all(double *to, double change, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        to[i] += change;
-}
-
-/* margin[c]: the least entry of the slice of class c. */
-static void find_margin(MwDualLink *link)
-{
-    const double *entry = link->entry;
-    for (int c = 0; c < link->size; c++)
-        link->margin[c] = INFINITY;
-    if (link->inner == 1) {
-        for (int64_t i = 0; i < link->outer; i++)
-            lower_to(link->margin, entry + i * link->size, link->size);
-        return;
-    }
-    for (int64_t i = 0; i < link->outer; i++)
-        for (int c = 0; c < link->size; c++, entry += link->inner)
-            link->margin[c] = fmin(link->margin[c], least_of(entry, link->inner));
-}
-
-/* Moves change[c] from the factor's potential of class c back to its entries. */
-static void give_back(MwDualLink *link, const double *change)
-{
-    double *entry = link->entry;
-    for (int c = 0; c < link->size; c++)
-        link->potential[c] -= change[c];
-    if (link->inner == 1) {
-        for (int64_t i = 0; i < link->outer; i++)
-            add_each(entry + i * link->size, change, link->size);
-        return;
-    }
-    for (int64_t i = 0; i < link->outer; i++)
-        for (int c = 0; c < link->size; c++, entry += link->inner)
-            add_all(entry, change[c], link->inner);
-}
-
 /* All that the factor can give goes to the node; the factor's side of it is settled by hand_on. */
-static void draw(MwDualNode *node, MwDualLink *link)
+static void draw(const MwDual *dual, MwDualNode *node, MwDualLink *link)
 {
-    find_margin(link);
+    find_margin(dual, link);
     for (int s = 0; s < node->strategies; s++)
         node->cost[s] += link->margin[link->classes[s]];
 }
@@ -183,28 +139,27 @@ static void draw(MwDualNode *node, MwDualLink *link)
 static void hand_on(MwDual *dual, MwDualNode *node, MwDualLink *link, double share)
 {
     for (int c = 0; c < link->size; c++)
-        link->margin[c] = -link->margin[c];
-    if (share > 0) {
-        const double *held = dual->held;
-        double *push = dual->push;
-        for (int c = 0; c < link->size; c++)
-            push[c] = INFINITY;
-        for (int s = 0; s < node->strategies; s++) {
-            double *to = &push[link->classes[s]];
-            *to = share * held[s] < *to ? share * held[s] : *to;
-        }
-        for (int s = 0; s < node->strategies; s++)
-            node->cost[s] -= push[link->classes[s]];
-        for (int c = 0; c < link->size; c++)
-            link->margin[c] += push[c];
+        link->potential[c] += link->margin[c];
+    if (share <= 0)
+        return;
+    const double *held = dual->held;
+    double *push = dual->push;
+    for (int c = 0; c < link->size; c++)
+        push[c] = INFINITY;
+    for (int s = 0; s < node->strategies; s++) {
+        double *to = &push[link->classes[s]];
+        *to = share * held[s] < *to ? share * held[s] : *to;
     }
-    give_back(link, link->margin);
+    for (int s = 0; s < node->strategies; s++)
+        node->cost[s] -= push[link->classes[s]];
+    for (int c = 0; c < link->size; c++)
+        link->potential[c] -= push[c];
 }
 
 static void visit(MwDual *dual, MwDualNode *node, bool upwards)
 {
     for (int i = 0; i < node->link_count; i++)
-        draw(node, &node->links[i]);
+        draw(dual, node, &node->links[i]);
     node->label = 0;
     for (int s = 1; s < node->strategies; s++)
         if (node->cost[s] < node->cost[node->label])
@@ -252,11 +207,9 @@ void mw_dual_save(const MwDual *dual, MwDualState *state)
 
 static void set_potential(MwDualNode *node, MwDualLink *link, const double *wanted)
 {
-    for (int c = 0; c < link->size; c++)
-        link->margin[c] = link->potential[c] - wanted[c];
     for (int s = 0; s < node->strategies; s++)
-        node->cost[s] -= link->margin[link->classes[s]];
-    give_back(link, link->margin);
+        node->cost[s] += wanted[link->classes[s]] - link->potential[link->classes[s]];
+    memcpy(link->potential, wanted, sizeof *wanted * (size_t)link->size);
 }
 
 void mw_dual_load(MwDual *dual, const MwDualState *state)
@@ -287,9 +240,6 @@ double mw_dual_bound(const MwDual *dual)
     double bound = (double)core->constant;
     for (int i = 0; i < dual->node_count; i++)
         bound += least_of(dual->nodes[i].cost, dual->nodes[i].strategies);
-    for (int i = 0; i < dual->factor_count; i++)
-        bound +=
-            least_of(dual->factors[i].entry, core->factors.at[dual->factors[i].index].cost->count);
     for (int row = 0; row < core->row_count; row++)
         bound -= dual->price[row] * (double)core->limit[row];
     return bound;
@@ -301,7 +251,7 @@ void mw_dual_surplus(const MwDual *dual, int index, double *surplus)
     memcpy(surplus, node->cost, sizeof *surplus * (size_t)node->strategies);
     for (int i = 0; i < node->link_count; i++) {
         MwDualLink *link = &node->links[i];
-        find_margin(link);
+        find_margin(dual, link);
         for (int s = 0; s < node->strategies; s++)
             surplus[s] += link->margin[link->classes[s]];
     }

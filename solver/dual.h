@@ -7,28 +7,29 @@
  * rises. The sum of the least node costs and the least entries is then a lower bound for any
  * potentials and prices, and good ones make it tight.
  *
- * dual.c holds the state and improves the potentials, price.c the prices, certify.c makes an exact
- * bound of them and takes away strategies, decode.c reads choices off them. */
+ * dual.c holds the state and improves the potentials, margin.c finds what they leave of the entries,
+ * price.c holds the prices, certify.c makes an exact bound of them and takes away strategies,
+ * decode.c reads choices off them. */
 #ifndef MW_SOLVER_DUAL_H
 #define MW_SOLVER_DUAL_H
 
 #include "solver/core.h"
+#include "solver/margin.h"
 
 typedef struct {
-    int index;          /* of the core's factor */
-    double *entry;      /* [cost->count] the costs less the potentials; INFINITY where forbidden */
-    double **potential; /* [arity][class] */
+    int index;                  /* of the core's factor */
+    const MwMarginTable *table; /* of its costs; equal ones share it */
+    double **potential;         /* [arity][mw_margin_room(classes)] */
 } MwDualFactor;
 
 /* A node's place in one of its factors. */
 typedef struct {
     int factor, dim;        /* index in MwDual.factors; place in the scope */
     int size;               /* classes */
-    int64_t outer, inner;   /* products of the sizes before and after */
     const int64_t *classes; /* [strategy] */
-    double *entry, *potential;
-    double *margin;   /* [class] scratch */
-    bool first, last; /* the node is, in the scope */
+    double *potential;      /* of the factor in the dimension */
+    double *margin;         /* [mw_margin_room(size)] scratch */
+    bool first, last;       /* the node is, in the scope */
 } MwDualLink;
 
 typedef struct {
@@ -71,7 +72,8 @@ MwDualState *mw_dual_new_state(MwArena *arena, const MwDual *dual);
 void mw_dual_save(const MwDual *dual, MwDualState *state);
 void mw_dual_load(MwDual *dual, const MwDualState *state);
 
-/* In floating point; certify.c makes it exact. */
+/* Just after a sweep downwards: the first node of each factor was then its last to draw, and left it
+ * with least entries of 0. In floating point; certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
 /* How much more each strategy of nodes[index] costs than its best one, by its own cost and the

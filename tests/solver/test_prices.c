@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices in the place of memory rows: blends of choices against any other prices, what is paid for
- * against enumeration, bounds and choices found by prices; equal layers are the work of one, with
- * memory that binds too. */
+/* What potentials leave of entries; prices in the place of memory rows: blends of choices against
+ * any other prices, what is paid for against enumeration, bounds and choices found by prices; equal
+ * layers are the work of one, with memory that binds too. */
 #include "solver/blend.h"
 #include "solver/fixed_price.h"
 #include "solver/lagrange.h"
+#include "solver/margin.h"
 #include "solver/reduce.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
@@ -60,6 +61,67 @@ START_TEST(no_prices_are_better_than_those_of_a_blend)
             if (lowest(&blend, other) > value + 1e-9)
                 ck_abort_msg("seed %d: other prices are better", seed);
         }
+    }
+}
+END_TEST
+
+/* ---- What potentials leave ---- */
+
+enum { MOST_DIMS = 4, MOST_CLASSES = 6 };
+
+/* The least of what is left by class of `dim`, entry by entry. */
+static void margin_by_entry(const MwTable *table, double *const *potential, int dim,
+                            const int *held, double *margin)
+{
+    for (int c = 0; c < table->dims[dim]; c++)
+        margin[c] = INFINITY;
+    for (int64_t e = 0; e < table->count; e++) {
+        double left = table->at[e] < MW_FORBIDDEN ? (double)table->at[e] : INFINITY;
+        int class = 0;
+        for (int i = table->arity - 1, rest = (int)e; i >= 0; rest /= table->dims[i--]) {
+            int own = rest % table->dims[i];
+            left -= potential[i][own];
+            if (held && held[i] >= 0 && held[i] != own)
+                left = INFINITY;
+            if (i == dim)
+                class = own;
+        }
+        margin[class] = fmin(margin[class], left);
+    }
+}
+
+START_TEST(margins_are_the_least_of_what_is_left)
+{
+    for (int seed = 0; seed < 1000; seed++) {
+        MwArena *arena = mw_arena_new();
+        uint64_t state = (uint64_t)seed;
+        int dims[MOST_DIMS], held[MOST_DIMS], arity = 1 + (int)draw(&state, MOST_DIMS), count = 1;
+        double *potential[MOST_DIMS], margin[MOST_CLASSES + MW_MARGIN_LANES],
+            by_entry[MOST_CLASSES];
+        for (int i = 0; i < arity; i++) {
+            dims[i] = 1 + (int)draw(&state, MOST_CLASSES);
+            count *= dims[i];
+            held[i] = draw(&state, 2) ? (int)draw(&state, dims[i]) : -1;
+            potential[i] = MW_NEW(arena, double, mw_margin_room(dims[i]));
+            for (int c = 0; c < dims[i]; c++)
+                potential[i][c] = (double)draw(&state, 100) - 50;
+        }
+        int64_t *cost = MW_NEW(arena, int64_t, count);
+        for (int e = 0; e < count; e++)
+            cost[e] = draw(&state, 5) ? draw(&state, 100) : MW_FORBIDDEN;
+        const MwTable *table = mw_table_intern(mw_tables_new(arena), arity, dims, cost);
+        const MwMarginTable *made = mw_margin_table_new(arena, table);
+        for (int dim = 0; dim < arity; dim++)
+            for (int holds = 0; holds < 2; holds++) {
+                held[dim] = -1;
+                mw_margin(made, potential, dim, holds ? held : NULL, margin);
+                margin_by_entry(table, potential, dim, holds ? held : NULL, by_entry);
+                for (int c = 0; c < dims[dim]; c++)
+                    if (margin[c] != by_entry[c])
+                        ck_abort_msg("seed %d: class %d of dimension %d: %g, not %g", seed, c, dim,
+                                     margin[c], by_entry[c]);
+            }
+        mw_arena_free(&arena);
     }
 }
 END_TEST
@@ -257,6 +319,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, no_prices_are_better_than_those_of_a_blend);
+    tcase_add_test(tests, margins_are_the_least_of_what_is_left);
     tcase_add_test(tests, what_keeps_the_rows_costs_no_more_when_it_pays);
     tcase_add_test(tests, prices_bound_what_keeps_the_rows);
     tcase_add_test(tests, equal_layers_are_the_work_of_one_where_memory_binds);
