@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prices of memory by cutting planes.
  *
- * At given prices the rows go away (price.c), usage no longer holds up elimination, and the relaxed
- * problem is solved exactly, where elimination can: equal layers at equal prices are one layer's
- * work. Where that is too much, sweeps for potentials (dual.c) first take away what is in no best
- * choice; layers are then not equal any more. Each answer bounds the dual from above by a plane,
- * cost + prices * excess; the next prices are where the lowest of these planes is highest (Kelley,
- * The cutting-plane method for solving convex programs, SIAM Journal 8, 1960), which is also the
- * cheapest blend of the answers that keeps the rows on average (Dantzig and Wolfe, Decomposition
- * principle for linear programs, Operations Research 8, 1960). After answers that are no better,
- * the way there from the best prices is gone in part only (Wentges, Weighted Dantzig-Wolfe
- * decomposition for linear mixed-integer programming, International Transactions in Operational
- * Research 4, 1997): planes from far away say little. Only rows that some answer exceeded most are
- * looked at: few ever have a price, and with few prices layers stay equal. As long as nothing is
- * known of a row but answers that exceed it, it is priced so high that memory is all that counts.
+ * At given prices the rows go away, and what is left is solved, or nearly (priced.c). Each answer
+ * bounds the dual from above by a plane, cost + prices * excess; the next prices are where the
+ * lowest of these planes is highest (Kelley, The cutting-plane method for solving convex programs,
+ * SIAM Journal 8, 1960), which is also the cheapest blend of the answers that keeps the rows on
+ * average (Dantzig and Wolfe, Decomposition principle for linear programs, Operations Research 8,
+ * 1960). After answers that are no better, the way there from the best prices is gone in part only
+ * (Wentges, Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming,
+ * International Transactions in Operational Research 4, 1997): planes from far away say little.
+ * Only rows that some answer exceeded most are looked at: few ever have a price, and with few
+ * prices layers stay equal. As long as nothing is known of a row but answers that exceed it, it is
+ * priced so high that memory is all that counts.
  *
  * What the nearest answers take is where to look for a choice that keeps the rows: the blend takes
  * one of them here and another there, and with many equal layers it can nearly be had (Shapley and
  * Folkman; Ekeland and Temam, Convex Analysis and Variational Problems, 1976, appendix I). */
 #include "solver/lagrange.h"
 
-#include "solver/ascent.h"
 #include "solver/blend.h"
-#include "solver/fixed_price.h"
 #include "solver/polish.h"
-#include "solver/reduce.h"
+#include "solver/priced.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,8 +29,7 @@ enum {
     MOST_ANSWERS = 20,
     MOST_BLENDED = 12, /* answers that the copy is made of */
     MOST_HALVINGS = 3, /* of the step, one for each answer in a row that was no better */
-    WORTH = 1,         /* an answer may compute that many times the entries that the core has */
-    SWEEPS = 20,       /* iterations that take away strategies where that is too little */
+    SHARE = 2,         /* one in SHARE of the core's entries an answer may compute */
 };
 
 /* Prices: 1 is when all the memory costs as much as the best choice without it. The first one, at
@@ -44,6 +39,7 @@ static const double FIRST = 0.25, GROWTH = 4, GREATEST = 100;
 static const double NEAR = 2e-5;
 
 typedef struct {
+    bool is_best;   /* at the prices that were asked for */
     int *choice;    /* [node_count] of the core; NULL: it is not one of the core */
     double cost;    /* in units of cost */
     double *excess; /* [row] in units of usage */
@@ -139,17 +135,17 @@ static void add_unpriced(Lagrange *lagrange, const int *choice)
         ldexp((double)mw_problem_cost(problem, choice), core->scale) / lagrange->cost_unit;
 }
 
-/* Takes in the answer that `relaxed`, of which nothing is left, restores to. */
-static void add_answer(Lagrange *lagrange, const MwCore *relaxed)
+/* Takes in what was found at the prices asked for. */
+static void add_answer(Lagrange *lagrange, const MwPriced *priced)
 {
     MwCore *core = lagrange->core;
     Answer *answer = &lagrange->answers[lagrange->count++];
-    answer->choice = MW_NEW(lagrange->arena, int, core->node_count);
-    mw_core_restore_to(relaxed, lagrange->origin, answer->choice);
+    answer->choice = priced->choice;
+    answer->is_best = priced->cost == priced->bound;
     measure(lagrange, answer);
     offer(lagrange, answer);
-    mw_search_raise_bound(lagrange->search, relaxed, relaxed->constant);
-    double value = (double)relaxed->constant / lagrange->cost_unit;
+    mw_search_raise_bound(lagrange->search, core, priced->bound);
+    double value = (double)priced->bound / lagrange->cost_unit;
     lagrange->misses++;
     if (value <= lagrange->best)
         return;
@@ -159,58 +155,19 @@ static void add_answer(Lagrange *lagrange, const MwCore *relaxed)
         core->price[row] = lagrange->price[row];
 }
 
-/* Takes away what a few sweeps say is in no best choice of a core without rows. */
-static void sharpen(const Lagrange *lagrange, MwCore *relaxed)
-{
-    const MwStop stop = lagrange->search->stop;
-    const MwReduceLimits shrinking = {
-        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true, .stop = stop};
-    mw_reduce(relaxed, &shrinking);
-    if (relaxed->infeasible || mw_core_nodes_left(relaxed) == 0)
-        return;
-    MwArena *scratch = mw_arena_new();
-    MwCoreBest best = {.cost = MW_CORE_NONE};
-    const MwAscentLimits limits = {.iterations = SWEEPS, .stop = stop};
-    double pace = 1;
-    const MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &pace, &best, &limits);
-    if (best.choice)
-        mw_dual_apply(dual, relaxed, best.cost + 1);
-    mw_arena_free(&scratch);
-}
-
-/* Solves at the prices to ask for; false if that does not succeed. */
-static bool solve(Lagrange *lagrange)
-{
-    MwArena *scratch = mw_arena_new();
-    MwCore *relaxed = mw_core_copy_apart(scratch, lagrange->origin);
-    const int64_t total = WORTH * mw_core_entries_left(lagrange->core);
-    const MwReduceLimits limits = {
-        .arity = MW_TABLE_ARITY, .entries = total, .total = total, .stop = lagrange->search->stop};
-    bool solved = mw_core_pay(relaxed, lagrange->price);
-    if (solved) {
-        if (lagrange->sharpens)
-            sharpen(lagrange, relaxed);
-        mw_reduce(relaxed, &limits);
-        solved = !relaxed->infeasible && mw_core_nodes_left(relaxed) == 0;
-    }
-    if (relaxed->infeasible)
-        mw_search_exhaust(lagrange->search);
-    if (solved)
-        add_answer(lagrange, relaxed);
-    mw_arena_free(&scratch);
-    mw_search_log(lagrange->search, lagrange->core, "price");
-    return solved;
-}
-
-/* Likewise; where elimination alone is too much, with sweeps from then on. */
+/* Looks for a good choice at the prices to ask for; false if there is none to be had. */
 static bool ask(Lagrange *lagrange)
 {
-    bool solved = solve(lagrange);
-    if (!solved && !lagrange->sharpens && !mw_search_done(lagrange->search)) {
-        lagrange->sharpens = true;
-        solved = solve(lagrange);
-    }
-    return solved;
+    const MwCore *core = lagrange->core;
+    const int64_t total = mw_core_entries_left(core) / SHARE;
+    const MwPriced priced = mw_solve_priced(lagrange->arena, lagrange->origin, lagrange->price,
+                                            total, &lagrange->sharpens, &lagrange->search->stop);
+    if (priced.infeasible)
+        mw_search_exhaust(lagrange->search);
+    if (priced.choice)
+        add_answer(lagrange, &priced);
+    mw_search_log(lagrange->search, core, "price");
+    return priced.choice != NULL;
 }
 
 /* The row that the last answer exceeds most gets a price, too. False if it has one already. */
@@ -266,8 +223,14 @@ static double choose_prices(Lagrange *lagrange)
     return INFINITY;
 }
 
-/* Asks until the planes say that little more is to be had, or half the time left is over. False if
- * there are no answers. */
+/* Whether the last answer says no more than how hard it is to find a good one. */
+static bool is_vague(const Lagrange *lagrange)
+{
+    return lagrange->misses > 0 && !lagrange->answers[lagrange->count - 1].is_best;
+}
+
+/* Asks until the planes say that little more is to be had, or answers are vague, or half the time left is over.
+ * False if there are no answers. */
 static bool climb(Lagrange *lagrange)
 {
     add_row(lagrange);
@@ -279,7 +242,7 @@ static bool climb(Lagrange *lagrange)
             break;
         bool is_new = add_row(lagrange);
         double highest = choose_prices(lagrange);
-        if (!is_new && is_reached(lagrange, highest))
+        if ((!is_new && is_reached(lagrange, highest)) || is_vague(lagrange))
             break;
     }
     return lagrange->count > 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The Lagrangian dual of the memory rows, each value of it found by elimination. */
+/* The Lagrangian dual of the memory rows, by cutting planes. */
 #ifndef MW_SOLVER_LAGRANGE_H
 #define MW_SOLVER_LAGRANGE_H
 
@@ -9,7 +9,7 @@
  * `unpriced` is a good choice of the problem that exceeds some row; the best prices are left in
  * core->price. Returns a copy of the core, in the search's scratch arena, restricted to what the
  * choices nearest to that bound take: a good choice is likely to be made of these. NULL if
- * elimination takes too much work, or nothing is left to do. */
+ * no choices were found, or nothing is left to do. */
 MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced);
 
 #endif

@@ -14,6 +14,7 @@
 #include "solver/ilp.h"
 #include "solver/lagrange.h"
 #include "solver/least_peak.h"
+#include "solver/parallel.h"
 #include "solver/polish.h"
 #include "solver/reduce.h"
 #include "solver/search.h"
@@ -122,36 +123,76 @@ static MwCoreBest best_so_far(const MwSearch *search, const MwCore *core)
     return best;
 }
 
-/* Raises the bound of the core. From time to time what is found, and the prices, serve to improve
- * the best choice; and that, to choose the steps of the prices. */
+/* Some iterations of an ascent, and improving beside them. */
+typedef struct {
+    MwSearch *search;
+    MwAscent *ascent;
+    MwAscentLimits limits;
+    MwCoreBest found;
+    bool rises;
+    int64_t work; /* of improving; 0: none */
+} Stage;
+
+/* Only the improving has to do with the search meanwhile. */
+static void take_side(void *context, int side)
+{
+    Stage *stage = context;
+    if (side == 0)
+        stage->rises = mw_ascent_run(stage->ascent, &stage->found, &stage->limits);
+    else if (stage->work > 0)
+        improve(stage->search, stage->work, INT_MAX);
+}
+
+static bool has_prices(const MwCore *core)
+{
+    bool has = false;
+    for (int row = 0; row < core->row_count; row++)
+        has |= core->price[row] > 0;
+    return has;
+}
+
+/* Whether the choice is hardly farther from the bound than the best one: otherwise it is a long way
+ * from there. */
+static bool is_worth_a_start(const MwSearch *search, const MwCore *core, const int *choice)
+{
+    const MwSolution *solution = search->solution;
+    const MwCost cost = mw_core_unscaled_bound(core, mw_core_cost(core, choice));
+    return !solution->choice || cost - solution->cost <= solution->cost - solution->lower_bound;
+}
+
+/* Raises the bound of the core. Meanwhile the best choice is improved, with the prices and from the
+ * choices that earlier iterations led to; and its cost serves to choose the steps of the prices. */
 static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iterations)
 {
-    MwAscent *ascent = mw_ascent_new(scratch, core, core->price, search->pace);
-    MwAscentLimits limits = {.gap = search->options->gap, .stop = search->stop};
-    MwCoreBest found;
-    int64_t sweep = IMPROVE_SHARE * (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
+    Stage stage = {.search = search, .rises = true};
+    stage.ascent = mw_ascent_new(scratch, core, core->price, search->pace);
+    stage.limits = (MwAscentLimits){.gap = search->options->gap, .stop = search->stop};
+    const int64_t sweep =
+        IMPROVE_SHARE * (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
     int *choice = MW_NEW(scratch, int, core->node_count);
-    bool rises = true;
-    for (int done = 0; rises && done < iterations; done += limits.iterations) {
-        limits.iterations = (int)mw_min(mw_max(done, QUICK), iterations - done);
-        found = best_so_far(search, core);
-        rises = mw_ascent_run(ascent, &found, &limits);
-        if (found.choice)
-            mw_search_offer_of_core(search, core, found.choice);
+    bool guides = has_prices(core);
+    if (search->improver && guides)
+        mw_improver_set_prices(search->improver, core, core->price);
+    for (int done = 0; stage.rises && done < iterations; done += stage.limits.iterations) {
+        stage.limits.iterations = (int)mw_min(mw_min(mw_max(done, QUICK), SOME), iterations - done);
+        stage.found = best_so_far(search, core);
+        stage.work = done > 0 || guides ? sweep * stage.limits.iterations : 0;
+        mw_parallel(search->options->threads, 2, take_side, &stage);
+        if (stage.found.choice)
+            mw_search_offer_of_core(search, core, stage.found.choice);
         if (mw_stopped(&search->stop))
             break;
-        mw_search_raise_bound(search, core, mw_ascent_certify(ascent));
+        mw_search_raise_bound(search, core, mw_ascent_certify(stage.ascent));
         if (!search->improver)
             continue;
-        mw_improver_set_prices(search->improver, core, mw_ascent_price(ascent));
-        if (mw_ascent_decode(ascent, choice))
+        mw_improver_set_prices(search->improver, core, mw_ascent_price(stage.ascent));
+        if (mw_ascent_decode(stage.ascent, choice) && is_worth_a_start(search, core, choice))
             mw_search_start_from(search, core, choice);
-        improve(search, sweep * limits.iterations, INT_MAX);
     }
-    found = best_so_far(search, core);
-    MwDual *dual = mw_ascent_end(ascent, &found, core->price, &search->pace);
-    if (found.choice)
-        mw_search_offer_of_core(search, core, found.choice);
+    stage.found = best_so_far(search, core);
+    MwDual *dual = mw_ascent_end(stage.ascent, &stage.found, core->price, &search->pace);
+    if (stage.found.choice)
+        mw_search_offer_of_core(search, core, stage.found.choice);
     return dual;
 }
 

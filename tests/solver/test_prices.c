@@ -6,6 +6,7 @@
 #include "solver/fixed_price.h"
 #include "solver/lagrange.h"
 #include "solver/margin.h"
+#include "solver/priced.h"
 #include "solver/reduce.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
@@ -140,6 +141,14 @@ static bool advance(const MwCore *core, int *choice)
     return false;
 }
 
+static double *random_prices(MwArena *arena, const MwCore *core, uint64_t *state)
+{
+    double *price = MW_NEW(arena, double, core->row_count);
+    for (int row = 0; row < core->row_count; row++)
+        price[row] = (double)draw(state, 1000) / 7 * ldexp(1, core->scale);
+    return price;
+}
+
 START_TEST(what_keeps_the_rows_costs_no_more_when_it_pays)
 {
     int cheaper = 0;
@@ -149,10 +158,7 @@ START_TEST(what_keeps_the_rows_costs_no_more_when_it_pays)
         MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], state);
         const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
         MwCore *paid = mw_core_copy(arena, core);
-        double *price = MW_NEW(arena, double, core->row_count);
-        for (int row = 0; row < core->row_count; row++)
-            price[row] = (double)draw(&state, 1000) / 7 * ldexp(1, core->scale);
-        ck_assert(mw_core_pay(paid, price));
+        ck_assert(mw_core_pay(paid, random_prices(arena, core, &state)));
         ck_assert_int_eq(paid->row_count, 0);
         int *choice = MW_NEW(arena, int, core->node_count);
         do {
@@ -166,6 +172,41 @@ START_TEST(what_keeps_the_rows_costs_no_more_when_it_pays)
         mw_arena_free(&arena);
     }
     ck_assert_int_gt(cheaper, 1000);
+}
+END_TEST
+
+/* With so little work at times that only sweeps are left. */
+START_TEST(a_core_at_prices_is_bounded_and_solved)
+{
+    int solved = 0;
+    for (int seed = 0; seed < 400; seed++) {
+        MwArena *arena = mw_arena_new();
+        uint64_t state = (uint64_t)seed;
+        MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], state);
+        const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+        MwCore *paid = mw_core_copy(arena, core);
+        const double *price = random_prices(arena, core, &state);
+        ck_assert(mw_core_pay(paid, price));
+        MwCost least = MW_FORBIDDEN;
+        int *choice = MW_NEW(arena, int, core->node_count);
+        do {
+            if (mw_core_allows(paid, choice) && mw_core_cost(paid, choice) < least)
+                least = mw_core_cost(paid, choice);
+        } while (advance(core, choice));
+        bool sharpens = seed % 2;
+        const MwStop stop = {0};
+        MwPriced priced =
+            mw_solve_priced(arena, core, price, seed % 3 ? 1 << 20 : -1, &sharpens, &stop);
+        ck_assert(!priced.infeasible || least == MW_FORBIDDEN);
+        ck_assert(priced.bound <= least);
+        if (priced.choice) {
+            ck_assert(mw_core_allows(core, priced.choice));
+            ck_assert(mw_core_cost(paid, priced.choice) == priced.cost && priced.cost >= least);
+            solved += priced.cost == priced.bound;
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(solved, 200);
 }
 END_TEST
 
@@ -321,6 +362,7 @@ int main(void)
     tcase_add_test(tests, no_prices_are_better_than_those_of_a_blend);
     tcase_add_test(tests, margins_are_the_least_of_what_is_left);
     tcase_add_test(tests, what_keeps_the_rows_costs_no_more_when_it_pays);
+    tcase_add_test(tests, a_core_at_prices_is_bounded_and_solved);
     tcase_add_test(tests, prices_bound_what_keeps_the_rows);
     tcase_add_test(tests, equal_layers_are_the_work_of_one_where_memory_binds);
     tcase_add_test(tests, many_equal_layers_are_nearly_solved_at_once);
