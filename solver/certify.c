@@ -13,21 +13,28 @@
 #include "solver/fixed_price.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct {
     const MwDual *dual;
     MwArena *arena;
-    MwCost **cost;        /* [dual node][strategy], least value 0 */
-    MwCost **entry;       /* [dual factor][entry], least value 0; MW_FORBIDDEN and up: forbidden */
+    MwCost **cost; /* [dual node][strategy], least value 0 */
+    MwCost *entry; /* scratch: the entries of one factor, as all would take too much memory */
+    MwCost *least; /* [class] likewise */
     int64_t ***potential; /* [dual factor][dimension][class] */
     MwFixedPrices prices;
     MwCost bound;
 } Proof;
 
+static const MwTable *factor_table(const Proof *proof, int index)
+{
+    return proof->dual->core->factors.at[proof->dual->factors[index].index].cost;
+}
+
 static void round_potentials(Proof *proof, int index)
 {
     const MwDualFactor *factor = &proof->dual->factors[index];
-    const MwTable *cost = proof->dual->core->factors.at[factor->index].cost;
+    const MwTable *cost = factor_table(proof, index);
     proof->potential[index] = MW_NEW(proof->arena, int64_t *, cost->arity);
     bool sane = true;
     for (int i = 0; i < cost->arity; i++)
@@ -54,20 +61,26 @@ static MwCost take_least(MwCost *values, int64_t count)
 /* A forbidden entry stands far above any sum of others. */
 static const MwCost ABOVE_ALL = (MwCost)1 << 100;
 
-static void prove_factor(Proof *proof, int index)
+/* Subtracts amount[class] from the entries of each class of dimension `dim`. */
+static void subtract_each(const MwTable *table, int dim, const int64_t *amount, MwCost *entry)
 {
-    const MwTable *cost = proof->dual->core->factors.at[proof->dual->factors[index].index].cost;
-    MwCost *entry = MW_NEW(proof->arena, MwCost, cost->count);
+    int64_t outer = mw_table_outer(table, dim), inner = mw_table_inner(table, dim);
+    for (int64_t i = 0; i < outer; i++)
+        for (int c = 0; c < table->dims[dim]; c++)
+            for (int64_t k = 0; k < inner; k++)
+                *entry++ -= amount[c];
+}
+
+/* Sets proof->entry to the factor's entries less its potentials, least value 0, and returns what
+ * was least; a forbidden one stays far above all others. */
+static MwCost find_entries(const Proof *proof, int index)
+{
+    const MwTable *cost = factor_table(proof, index);
     for (int64_t e = 0; e < cost->count; e++)
-        entry[e] = cost->at[e] < MW_FORBIDDEN ? cost->at[e] : ABOVE_ALL;
-    for (int i = 0; i < cost->arity; i++) {
-        const int64_t *potential = proof->potential[index][i];
-        int64_t inner = mw_table_inner(cost, i), size = cost->dims[i];
-        for (int64_t e = 0; e < cost->count; e++)
-            entry[e] -= potential[e / inner % size];
-    }
-    proof->entry[index] = entry;
-    proof->bound += take_least(entry, cost->count);
+        proof->entry[e] = cost->at[e] < MW_FORBIDDEN ? cost->at[e] : ABOVE_ALL;
+    for (int i = 0; i < cost->arity; i++)
+        subtract_each(cost, i, proof->potential[index][i], proof->entry);
+    return take_least(proof->entry, cost->count);
 }
 
 static void prove_node(Proof *proof, int index)
@@ -89,17 +102,31 @@ static void prove_node(Proof *proof, int index)
     proof->bound += take_least(cost, of->cost->count);
 }
 
+static void make_scratch(Proof *proof)
+{
+    int64_t entries = 0;
+    int classes = 0;
+    for (int i = 0; i < proof->dual->factor_count; i++) {
+        const MwTable *cost = factor_table(proof, i);
+        entries = mw_max(entries, cost->count);
+        for (int k = 0; k < cost->arity; k++)
+            classes = (int)mw_max(classes, cost->dims[k]);
+    }
+    proof->entry = MW_NEW(proof->arena, MwCost, entries);
+    proof->least = MW_NEW(proof->arena, MwCost, classes);
+}
+
 static Proof prove(MwArena *arena, const MwDual *dual)
 {
     Proof proof = {.dual = dual, .arena = arena, .bound = dual->core->constant};
     proof.cost = MW_NEW(arena, MwCost *, dual->node_count);
-    proof.entry = MW_NEW(arena, MwCost *, dual->factor_count);
     proof.potential = MW_NEW(arena, int64_t **, dual->factor_count);
     proof.prices = mw_fix_prices(arena, dual->core, dual->price);
     proof.bound -= proof.prices.limits;
+    make_scratch(&proof);
     for (int i = 0; i < dual->factor_count; i++) {
         round_potentials(&proof, i);
-        prove_factor(&proof, i);
+        proof.bound += find_entries(&proof, i);
     }
     for (int i = 0; i < dual->node_count; i++)
         prove_node(&proof, i);
@@ -114,36 +141,29 @@ MwCost mw_dual_certify(const MwDual *dual)
     return bound;
 }
 
-/* Adds to each strategy the least entry of each factor that goes with it. */
-static void add_margins(const Proof *proof, int index, MwCost *cost)
+/* Adds to each strategy of the factor's node the least of the entries that go with it. */
+static void add_margins(const Proof *proof, const MwCoreFactor *factor, int dim, MwCost *cost)
 {
-    const MwDualNode *node = &proof->dual->nodes[index];
-    for (int i = 0; i < node->link_count; i++) {
-        const MwDualLink *link = &node->links[i];
-        const int of = proof->dual->factors[link->factor].index;
-        const MwTable *factor = proof->dual->core->factors.at[of].cost;
-        const int64_t outer = mw_table_outer(factor, link->dim),
-                      inner = mw_table_inner(factor, link->dim);
-        const MwCost *entry = proof->entry[link->factor];
-        MwCost *margin = MW_NEW(proof->arena, MwCost, link->size);
-        for (int c = 0; c < link->size; c++)
-            margin[c] = ABOVE_ALL;
-        for (int64_t k = 0; k < outer; k++)
-            for (int c = 0; c < link->size; c++)
-                for (int64_t e = 0; e < inner; e++, entry++)
-                    margin[c] = *entry < margin[c] ? *entry : margin[c];
-        for (int s = 0; s < node->strategies; s++)
-            cost[s] += margin[link->classes[s]];
-    }
+    const MwCost *entry = proof->entry;
+    int64_t outer = mw_table_outer(factor->cost, dim), inner = mw_table_inner(factor->cost, dim);
+    int size = factor->cost->dims[dim];
+    MwCost *margin = proof->least;
+    for (int c = 0; c < size; c++)
+        margin[c] = ABOVE_ALL;
+    for (int64_t k = 0; k < outer; k++)
+        for (int c = 0; c < size; c++)
+            for (int64_t e = 0; e < inner; e++, entry++)
+                margin[c] = *entry < margin[c] ? *entry : margin[c];
+    for (int64_t s = 0; s < factor->classes[dim]->count; s++)
+        cost[s] += margin[factor->classes[dim]->at[s]];
 }
 
-/* The node's costs with its potentials, without priced usage. */
-static void apply_to_node(const Proof *proof, MwCore *core, int index, MwCost cutoff)
+/* The node's costs with its potentials, without priced usage. `above`: what each strategy costs
+ * more than the bound at least. */
+static void apply_to_node(const Proof *proof, MwCore *core, int index, const MwCost *above,
+                          MwCost cutoff)
 {
     const MwDualNode *node = &proof->dual->nodes[index];
-    size_t bytes = sizeof(MwCost) * (size_t)node->strategies;
-    MwCost *above = mw_arena_dup(proof->arena, proof->cost[index], bytes);
-    add_margins(proof, index, above);
     int64_t *cost = mw_arena_dup(proof->arena, core->nodes[node->node].cost->at,
                                  sizeof *cost * (size_t)node->strategies);
     for (int i = 0; i < node->link_count; i++) {
@@ -158,9 +178,10 @@ static void apply_to_node(const Proof *proof, MwCore *core, int index, MwCost cu
     mw_core_set_cost(core, node->node, mw_table_intern(core->tables, 1, &node->strategies, cost));
 }
 
-/* Least node cost of each class. */
-static void class_costs(const Proof *proof, const MwTable *classes, int node_index, MwCost *least)
+/* Sets proof->least to the least node cost of each class. */
+static void class_costs(const Proof *proof, const MwTable *classes, int node_index)
 {
+    MwCost *least = proof->least;
     for (int64_t s = 0; s < classes->count; s++)
         least[classes->at[s]] = ABOVE_ALL;
     for (int64_t s = 0; s < classes->count; s++)
@@ -169,26 +190,27 @@ static void class_costs(const Proof *proof, const MwTable *classes, int node_ind
 }
 
 static void apply_to_factor(const Proof *proof, MwCore *core, int index, const int *place,
-                            MwCost cutoff)
+                            MwCost **above, MwCost cutoff)
 {
     int of = proof->dual->factors[index].index;
     const MwCoreFactor *factor = &core->factors.at[of];
     const MwTable *cost = factor->cost;
-    MwCost *above =
-        mw_arena_dup(proof->arena, proof->entry[index], sizeof *above * (size_t)cost->count);
-    int64_t *entry = mw_arena_dup(proof->arena, cost->at, sizeof *entry * (size_t)cost->count);
+    find_entries(proof, index);
+    for (int i = 0; i < cost->arity; i++)
+        add_margins(proof, factor, i, above[place[factor->scope[i]]]);
+    int64_t *entry = mw_tables_scratch(core->tables, cost->count);
+    memcpy(entry, cost->at, sizeof *entry * (size_t)cost->count);
     for (int i = 0; i < cost->arity; i++) {
-        MwCost *least = MW_NEW(proof->arena, MwCost, cost->dims[i]);
-        class_costs(proof, factor->classes[i], place[factor->scope[i]], least);
+        class_costs(proof, factor->classes[i], place[factor->scope[i]]);
         int64_t inner = mw_table_inner(cost, i), size = cost->dims[i];
         for (int64_t e = 0; e < cost->count; e++) {
             int64_t class = e / inner % size;
-            above[e] += least[class];
+            proof->entry[e] += proof->least[class];
             entry[e] = mw_cost_subtract(entry[e], proof->potential[index][i][class]);
         }
     }
     for (int64_t e = 0; e < cost->count; e++)
-        if (proof->bound + above[e] >= cutoff)
+        if (proof->bound + proof->entry[e] >= cutoff)
             entry[e] = MW_FORBIDDEN;
     const MwTable *none[MW_TABLE_ARITY] = {0};
     mw_core_replace_factor(core, of, none,
@@ -200,12 +222,16 @@ MwCost mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff)
     MwArena *scratch = mw_arena_new();
     Proof proof = prove(scratch, dual);
     int *place = MW_NEW(scratch, int, core->node_count);
-    for (int i = 0; i < dual->node_count; i++)
+    MwCost **above = MW_NEW(scratch, MwCost *, dual->node_count);
+    for (int i = 0; i < dual->node_count; i++) {
+        size_t bytes = sizeof(MwCost) * (size_t)dual->nodes[i].strategies;
         place[dual->nodes[i].node] = i;
+        above[i] = mw_arena_dup(scratch, proof.cost[i], bytes);
+    }
     for (int i = 0; i < dual->factor_count; i++)
-        apply_to_factor(&proof, core, i, place, cutoff);
+        apply_to_factor(&proof, core, i, place, above, cutoff);
     for (int i = 0; i < dual->node_count; i++)
-        apply_to_node(&proof, core, i, cutoff);
+        apply_to_node(&proof, core, i, above[i], cutoff);
     mw_arena_free(&scratch);
     return proof.bound;
 }
