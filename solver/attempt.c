@@ -181,7 +181,8 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *stan
     Pieces pieces = find_pieces(scratch, part, standing, price_sum);
     ensure_tables(room, part->entries + MW_LANES);
     MwAttempt attempt = {.held = part->held_count};
-    double present = mw_part_present_cost(part);
+    mw_part_fill(part, room->tables);
+    double present = mw_part_present_cost(part, room->tables);
     while (attempt.rounds < limits->rounds) {
         double priced_room = price_usage(part, &pieces, limits);
         double bound = mw_part_solve(part, room->tables) - priced_room;

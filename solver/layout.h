@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A core laid out flat for searching on it: the nodes left are numbered from 0 without gaps, tables
- * are there as numbers in floating point too, and for each node its factors stand in a row.
+ * are plain arrays, and for each node its factors stand in a row.
  *
  * It is made once and never changed, so that threads may share it. The core must live as long and
  * must not change. */
@@ -9,17 +9,12 @@
 
 #include "solver/core.h"
 
-/* Tables in floating point may be read up to so many entries beyond their end. */
-#define MW_LANES 8
-
 typedef struct {
     int arity;
     const int *node;           /* [arity] */
     const int *dims;           /* [arity] classes of each */
     const int *const *classes; /* [arity][strategy] */
     const int64_t *cost;       /* row-major */
-    const double *value;       /* the same */
-    const double *turned;      /* of arity 2: [class of node[1]][class of node[0]] */
 } MwLayoutFactor;
 
 /* A node's place in one of its factors. */

@@ -13,16 +13,19 @@
 #include "solver/draws.h"
 #include "solver/layout.h"
 
+/* Tables may be read up to so many entries beyond their end. */
+#define MW_LANES 8
+
 /* A cost over some nodes of the part: a factor, or what elimination of a node made. */
 typedef struct {
     int arity;
-    int *node;            /* [arity] of the part */
-    int **class_of;       /* [arity][label] */
-    int *size;            /* [arity] classes */
-    int64_t *stride;      /* [arity] in entries */
-    const double *at;     /* of a factor; NULL: at `place` among the tables that are made */
-    const double *turned; /* the same with the two dimensions exchanged, or NULL */
-    int64_t place;
+    int *node;           /* [arity] of the part */
+    int **class_of;      /* [arity][label] */
+    int *size;           /* [arity] classes */
+    int64_t place;       /* among the tables, in entries */
+    int64_t *stride;     /* [arity] likewise */
+    const int64_t *cost; /* of a factor, where its other nodes are held; NULL: it is made */
+    int64_t *step;       /* [arity] strides of that */
 } MwPartTable;
 
 /* A table where the node is eliminated. Levels are the dimensions of the output, the node that goes
@@ -64,7 +67,7 @@ typedef struct {
     MwPartNode *nodes;
     MW_VEC(MwPartTable) tables;
     MW_VEC(MwPartStep) steps;
-    int64_t entries; /* of the tables that are made */
+    int64_t entries; /* of all tables */
     int64_t work;    /* entries times labels minimised over */
     int held_count;
 } MwPart;
@@ -80,10 +83,13 @@ typedef struct {
 MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, int count,
                     const int *nodes, int *local, MwDraws *draws, const MwPartLimits *limits);
 
+/* Puts the costs of the factors into `tables`, which has room for part->entries + MW_LANES. */
+void mw_part_fill(const MwPart *part, double *tables);
 /* Finds the choice of least cost, with `added`; ties prefer what is present, then the lowest index.
- * `tables` has room for part->entries + MW_LANES. Sets the nodes' labels; returns the cost. */
+ * `tables` has been filled, and is overwritten where tables are made. Sets the nodes' labels;
+ * returns the cost. */
 double mw_part_solve(MwPart *part, double *tables);
 /* The cost of what is present, likewise. */
-double mw_part_present_cost(const MwPart *part);
+double mw_part_present_cost(const MwPart *part, const double *tables);
 
 #endif

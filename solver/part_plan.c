@@ -44,7 +44,7 @@ static void add_fixed(const Planner *planner, MwPartNode *node, const MwLayoutLi
              (i == link->dim ? 0 : factor->classes[i][planner->choice[factor->node[i]]]);
     const int *classes = factor->classes[link->dim];
     for (int s = 0; s < layout->nodes[node->origin].strategies; s++)
-        node->fixed[s] += factor->value[at + classes[s] * link->stride];
+        node->fixed[s] += (double)factor->cost[at + classes[s] * link->stride];
 }
 
 static MwPartTable *add_table(Planner *planner, int arity)
@@ -65,19 +65,19 @@ static void add_factor_table(Planner *planner, const MwLayoutFactor *factor, int
     const int **classes = MW_NEW(planner->scratch, const int *, free_count);
     int index = planner->part->tables.count;
     MwPartTable *table = add_table(planner, free_count);
-    table->at = factor->value;
-    table->turned = free_count == 2 ? factor->turned : NULL;
+    table->cost = factor->cost;
+    table->step = MW_NEW(planner->part->arena, int64_t, free_count);
     int64_t stride = 1;
     for (int i = factor->arity - 1, k = free_count - 1; i >= 0; stride *= factor->dims[i--]) {
         int local = planner->local[factor->node[i]];
         if (local < 0) {
-            table->at += stride * factor->classes[i][planner->choice[factor->node[i]]];
+            table->cost += stride * factor->classes[i][planner->choice[factor->node[i]]];
             continue;
         }
         classes[k] = factor->classes[i];
         table->node[k] = local;
         table->size[k] = factor->dims[i];
-        table->stride[k--] = stride;
+        table->step[k--] = stride;
         mw_vec_push(planner->scratch, &planner->live[local], index);
     }
     mw_vec_push(planner->scratch, &planner->classes, classes);
@@ -318,17 +318,17 @@ static void drop_held(MwPart *part, MwPartTable *table)
     for (int i = 0; i < table->arity; i++) {
         const MwPartNode *node = &part->nodes[table->node[i]];
         if (node->held) {
-            if (table->at)
-                table->at += table->class_of[i][node->label] * table->stride[i];
+            if (table->cost)
+                table->cost += table->class_of[i][node->label] * table->step[i];
             continue;
         }
         table->node[kept] = table->node[i];
         table->class_of[kept] = table->class_of[i];
         table->size[kept] = table->size[i];
-        table->stride[kept++] = table->stride[i];
+        if (table->cost)
+            table->step[kept] = table->step[i];
+        kept++;
     }
-    if (kept < table->arity)
-        table->turned = NULL;
     table->arity = kept;
 }
 
@@ -342,14 +342,6 @@ static void lay_table(MwPart *part, MwPartTable *table, int *rank)
         for (; at > 0 && part->nodes[table->node[rank[at - 1]]].position > position; at--)
             rank[at] = rank[at - 1];
         rank[at] = i;
-    }
-    if (table->at) {
-        if (table->turned && rank[1] == 0) {
-            table->at = table->turned;
-            table->stride[0] = 1;
-            table->stride[1] = table->size[0];
-        }
-        return;
     }
     if (table->arity > 1) {
         int first = rank[0];

@@ -17,9 +17,29 @@ typedef struct {
     double *out;
 } Filler;
 
-static const double *table_start(const MwPartTable *table, const double *tables)
+static void fill_factor(const MwPartTable *table, int dim, const int64_t *cost, double *to)
 {
-    return table->at ? table->at : tables + table->place;
+    if (dim == table->arity) {
+        *to = (double)*cost;
+        return;
+    }
+    const int64_t step = table->step[dim], stride = table->stride[dim];
+    const int size = table->size[dim];
+    if (dim == table->arity - 1)
+        for (int c = 0; c < size; c++)
+            to[c * stride] = (double)cost[c * step];
+    else
+        for (int c = 0; c < size; c++)
+            fill_factor(table, dim + 1, cost + c * step, to + c * stride);
+}
+
+void mw_part_fill(const MwPart *part, double *tables)
+{
+    for (int i = 0; i < part->tables.count; i++) {
+        const MwPartTable *table = &part->tables.at[i];
+        if (table->cost)
+            fill_factor(table, 0, table->cost, tables + table->place);
+    }
 }
 
 static int whole_lanes(int size)
@@ -165,7 +185,7 @@ static double run_step(Filler *filler, const MwPartStep *step)
     memcpy(filler->sum[0], node->cost, sizeof(double) * (size_t)node->label_count);
     for (int i = 0; i < step->input_count; i++) {
         const MwPartInput *input = &step->inputs[i];
-        filler->at[i] = table_start(&part->tables.at[input->table], filler->tables);
+        filler->at[i] = filler->tables + part->tables.at[input->table].place;
         if (input->depth < 0)
             for (int k = 0; k < node->label_count; k++)
                 filler->sum[0][k] += filler->at[i][input->own[k]];
@@ -185,7 +205,7 @@ static void choose_label(Filler *filler, const MwPartStep *step)
     memcpy(sum, node->cost, sizeof(double) * (size_t)node->label_count);
     for (int i = 0; i < step->input_count; i++) {
         const MwPartInput *input = &step->inputs[i];
-        const double *at = table_start(&part->tables.at[input->table], filler->tables);
+        const double *at = filler->tables + part->tables.at[input->table].place;
         for (int level = 0; level <= input->depth; level++)
             if (input->offset[level]) {
                 const MwPartTable *output = &part->tables.at[step->output];
@@ -249,15 +269,15 @@ double mw_part_solve(MwPart *part, double *tables)
     for (int i = 0; i < part->steps.count; i++)
         cost += run_step(&filler, &part->steps.at[i]);
     for (int i = 0; i < part->tables.count; i++)
-        if (part->tables.at[i].arity == 0 && part->tables.at[i].at)
-            cost += *part->tables.at[i].at;
+        if (part->tables.at[i].arity == 0 && part->tables.at[i].cost)
+            cost += tables[part->tables.at[i].place];
     for (int i = part->steps.count - 1; i >= 0; i--)
         choose_label(&filler, &part->steps.at[i]);
     mw_arena_free(&scratch);
     return cost;
 }
 
-double mw_part_present_cost(const MwPart *part)
+double mw_part_present_cost(const MwPart *part, const double *tables)
 {
     double cost = 0;
     for (int i = 0; i < part->node_count; i++)
@@ -265,9 +285,9 @@ double mw_part_present_cost(const MwPart *part)
                 part->nodes[i].added[part->nodes[i].present];
     for (int i = 0; i < part->tables.count; i++) {
         const MwPartTable *table = &part->tables.at[i];
-        if (!table->at)
+        if (!table->cost)
             continue;
-        const double *at = table->at;
+        const double *at = tables + table->place;
         for (int k = 0; k < table->arity; k++) {
             const MwPartNode *node = &part->nodes[table->node[k]];
             at += table->class_of[k][node->group[node->present]] * table->stride[k];

@@ -97,7 +97,8 @@ static void check_part(const MwCore *core, int64_t table, uint64_t *state)
     MwPart *part = mw_part_new(arena, layout, choice, count, nodes, local, &draws,
                                &(MwPartLimits){.table = table, .work = INT64_MAX});
     double *tables = MW_NEW(arena, double, part->entries + MW_LANES);
-    double gained = mw_part_present_cost(part) - mw_part_solve(part, tables);
+    mw_part_fill(part, tables);
+    double gained = mw_part_present_cost(part, tables) - mw_part_solve(part, tables);
     int *core_choice = MW_NEW(arena, int, core->node_count);
     mw_layout_leave(layout, choice, core_choice);
     MwCost before = mw_core_cost(core, core_choice);
