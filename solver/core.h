@@ -88,8 +88,18 @@ MwCore *mw_core_copy_apart(MwArena *arena, const MwCore *core);
 /* The core itself, its trail included, in `arena` and with tables of its own: the arena it was
  * reduced in may go, but not what it is a copy of. */
 MwCore *mw_core_move(MwArena *arena, const MwCore *core);
-/* What is left of the core as a problem of its own, with tables of its own: node i of it is
- * nodes[i] ([nodes left], in `arena`) of `core`, and what it restores to is a choice of these. */
+/* Nodes left, with all factors and rows that they have, in none of which another node is. */
+typedef struct {
+    int node_count, factor_count, row_count;
+    const int *nodes, *factors, *rows; /* [*_count] of the core, ascending */
+    const int *node_place, *row_place; /* [of the core] where a node of the part is in `nodes`, and
+                                          a row in `rows` */
+} MwCorePart;
+
+/* A part of the core as a problem of its own, with tables of its own: node i of it is nodes[i] of
+ * `core`, and what it restores to is a choice of these. The core's constant is its constant. */
+MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePart *part);
+/* All that is left; `nodes` ([nodes left]) is in `arena`. */
 MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes);
 
 /* No choice of the problem that such a choice of the core restores to costs less: the bound in the

@@ -133,40 +133,28 @@ MwCore *mw_core_move(MwArena *arena, const MwCore *core)
     return moved;
 }
 
-/* Which of the nodes left each node is. */
-static const int *places(MwArena *scratch, const MwCore *core, int *nodes, int *count)
-{
-    int *place = MW_NEW(scratch, int, core->node_count);
-    *count = 0;
-    for (int i = 0; i < core->node_count; i++)
-        if (core->nodes[i].cost) {
-            place[i] = *count;
-            nodes[(*count)++] = i;
-        }
-    return place;
-}
-
-static void extract_node(MwCore *to, int index, const MwCoreNode *node)
+static void extract_node(MwCore *to, int index, const MwCoreNode *node, const int *row_place)
 {
     MwCoreNode *extracted = &to->nodes[index];
     extracted->cost = own(to->tables, node->cost);
     for (int i = 0; i < node->terms.count; i++) {
-        MwCoreTerm term = node->terms.at[i];
-        term.usage = own(to->tables, term.usage);
-        mw_vec_push(to->arena, &extracted->terms, term);
+        const MwCoreTerm *term = &node->terms.at[i];
+        mw_vec_push(to->arena, &extracted->terms,
+                    ((MwCoreTerm){row_place[term->first], row_place[term->last],
+                                  own(to->tables, term->usage)}));
     }
     if (node->queued)
         mw_core_queue(to, index);
 }
 
-static void extract_factor(MwCore *to, const MwCoreFactor *factor, const int *place)
+static void extract_factor(MwCore *to, const MwCoreFactor *factor, const int *node_place)
 {
     int index = to->factors.count, arity = factor->cost->arity;
     MwCoreFactor extracted = *factor;
     own_factor(to, &extracted);
     int *scope = MW_NEW(to->arena, int, arity);
     for (int i = 0; i < arity; i++) {
-        scope[i] = place[factor->scope[i]];
+        scope[i] = node_place[factor->scope[i]];
         mw_vec_push(to->arena, &to->nodes[scope[i]].factors, index);
     }
     extracted.scope = scope;
@@ -175,27 +163,78 @@ static void extract_factor(MwCore *to, const MwCoreFactor *factor, const int *pl
         mw_vec_push(to->arena, &to->changed_factors, index);
 }
 
-MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes)
+static void extract_rows(MwCore *to, const MwCore *core, const MwCorePart *part)
 {
-    MwArena *scratch = mw_arena_new();
-    int *left = MW_NEW(arena, int, core->node_count), count;
-    const int *place = places(scratch, core, left, &count);
+    to->row_count = part->row_count;
+    to->limit = MW_NEW(to->arena, __int128, part->row_count);
+    to->price = MW_NEW(to->arena, double, part->row_count);
+    to->time = MW_NEW(to->arena, int64_t, part->row_count);
+    for (int i = 0; i < part->row_count; i++) {
+        to->limit[i] = core->limit[part->rows[i]];
+        to->price[i] = core->price[part->rows[i]];
+        to->time[i] = core->time[part->rows[i]];
+    }
+}
+
+MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePart *part)
+{
     MwCore *extracted = MW_NEW(arena, MwCore, 1);
     extracted->arena = arena;
     extracted->tables = mw_tables_new(arena);
-    extracted->node_count = count;
-    extracted->nodes = MW_NEW(arena, MwCoreNode, count);
+    extracted->node_count = part->node_count;
+    extracted->nodes = MW_NEW(arena, MwCoreNode, part->node_count);
     extracted->constant = core->constant;
     extracted->scale = core->scale;
     extracted->least = core->least;
     extracted->infeasible = core->infeasible;
-    for (int i = 0; i < count; i++)
-        extract_node(extracted, i, &core->nodes[left[i]]);
+    for (int i = 0; i < part->node_count; i++)
+        extract_node(extracted, i, &core->nodes[part->nodes[i]], part->row_place);
+    for (int i = 0; i < part->factor_count; i++)
+        extract_factor(extracted, &core->factors.at[part->factors[i]], part->node_place);
+    extract_rows(extracted, core, part);
+    return extracted;
+}
+
+/* Those of `all` that are left, and where each is among them. */
+typedef struct {
+    int *left, *place, count;
+} Left;
+
+static Left make_left(MwArena *arena, MwArena *scratch, int all)
+{
+    return (Left){.left = MW_NEW(arena, int, all), .place = MW_NEW(scratch, int, all)};
+}
+
+static void add_left(Left *list, int index)
+{
+    list->place[index] = list->count;
+    list->left[list->count++] = index;
+}
+
+MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes)
+{
+    MwArena *scratch = mw_arena_new();
+    Left node = make_left(arena, scratch, core->node_count),
+         factor = make_left(scratch, scratch, core->factors.count),
+         row = make_left(scratch, scratch, core->row_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            add_left(&node, i);
     for (int i = 0; i < core->factors.count; i++)
         if (core->factors.at[i].cost)
-            extract_factor(extracted, &core->factors.at[i], place);
-    copy_rows(extracted, core);
+            add_left(&factor, i);
+    for (int i = 0; i < core->row_count; i++)
+        add_left(&row, i);
+    const MwCorePart all = {.node_count = node.count,
+                            .factor_count = factor.count,
+                            .row_count = row.count,
+                            .nodes = node.left,
+                            .factors = factor.left,
+                            .rows = row.left,
+                            .node_place = node.place,
+                            .row_place = row.place};
+    MwCore *extracted = mw_core_extract_part(arena, core, &all);
     mw_arena_free(&scratch);
-    *nodes = left;
+    *nodes = node.left;
     return extracted;
 }

@@ -112,12 +112,11 @@ static int first_row(const MwCore *core, int64_t time)
     return first;
 }
 
-/* What is good without prices, of which only the plane counts. */
-static void add_unpriced(Lagrange *lagrange, const int *choice)
+/* Of a choice of the problem. */
+static void measure_of_problem(const Lagrange *lagrange, const int *choice, Answer *answer)
 {
     const MwProblem *problem = lagrange->search->problem;
     const MwCore *core = lagrange->core;
-    Answer *answer = &lagrange->answers[lagrange->count++];
     double *excess = answer->excess = MW_NEW(lagrange->arena, double, core->row_count + 1);
     for (int i = 0; i < problem->node_count; i++) {
         const MwProblemNode *node = &problem->nodes[i];
@@ -133,6 +132,19 @@ static void add_unpriced(Lagrange *lagrange, const int *choice)
     }
     answer->cost =
         ldexp((double)mw_problem_cost(problem, choice), core->scale) / lagrange->cost_unit;
+}
+
+/* What is good without prices, of which only the plane counts. */
+static void add_unpriced(Lagrange *lagrange, int *choice)
+{
+    Answer *answer = &lagrange->answers[lagrange->count++];
+    if (!lagrange->search->root) {
+        measure_of_problem(lagrange, choice, answer);
+        return;
+    }
+    answer->choice = choice;
+    measure(lagrange, answer);
+    answer->choice = NULL;
 }
 
 /* Takes in what was found at the prices asked for. */
@@ -321,7 +333,7 @@ static void set_units(Lagrange *lagrange)
     lagrange->cap = fmin(FIRST, lagrange->most);
 }
 
-MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced)
+MwCore *mw_lagrange(MwSearch *search, MwCore *core, int *unpriced)
 {
     MwArena *arena = mw_arena_new();
     Lagrange lagrange = {.search = search, .core = core, .arena = arena, .best = -INFINITY};

@@ -7,6 +7,8 @@ bool mw_search_done(const MwSearch *search)
 {
     const MwSolution *solution = search->solution;
     const MwCost cutoff = search->options->cutoff;
+    if (search->whole && mw_search_done(search->whole))
+        return true;
     if (cutoff > 0 && solution->lower_bound >= cutoff)
         return true;
     if (!solution->choice)
@@ -22,20 +24,48 @@ static void report(const MwSearch *search)
                                 mw_clock_s() - search->start_s);
 }
 
-bool mw_search_offer(MwSearch *search, const int *choice)
+typedef struct {
+    bool legal;
+    MwCost cost;
+    int64_t peak, time; /* of a problem's */
+} Measured;
+
+static Measured measure(const MwSearch *search, const int *choice)
 {
     const MwProblem *problem = search->problem;
+    const MwCore *root = search->root;
+    Measured measured = {0};
+    if (root) {
+        measured.cost = mw_core_cost(root, choice) >> root->scale;
+        measured.legal = mw_core_allows(root, choice) && mw_core_fits(root, choice);
+    } else {
+        measured.cost = mw_problem_cost(problem, choice);
+        measured.peak = mw_problem_peak(problem, choice, &measured.time);
+        measured.legal =
+            mw_problem_allows(problem, choice) && measured.peak <= problem->usage_limit;
+    }
+    return measured;
+}
+
+bool mw_search_keeps_limit(const MwSearch *search, const int *choice)
+{
+    int64_t time;
+    if (search->root)
+        return mw_core_fits(search->root, choice);
+    return mw_problem_peak(search->problem, choice, &time) <= search->problem->usage_limit;
+}
+
+bool mw_search_offer(MwSearch *search, const int *choice)
+{
     MwSolution *solution = search->solution;
-    MwCost cost = mw_problem_cost(problem, choice);
-    int64_t time, peak = mw_problem_peak(problem, choice, &time);
-    if (!mw_problem_allows(problem, choice) || peak > problem->usage_limit ||
-        (solution->choice && cost >= solution->cost))
+    const Measured measured = measure(search, choice);
+    const int nodes = search->root ? search->root->node_count : search->problem->node_count;
+    if (!measured.legal || (solution->choice && measured.cost >= solution->cost))
         return false;
-    solution->choice =
-        mw_arena_dup(search->arena, choice, sizeof *choice * (size_t)problem->node_count);
-    solution->cost = cost;
-    solution->peak_usage = peak;
-    solution->peak_time = time;
+    solution->choice = mw_arena_dup(search->arena, choice, sizeof *choice * (size_t)nodes);
+    solution->cost = measured.cost;
+    solution->peak_usage = measured.peak;
+    solution->peak_time = measured.time;
     report(search);
     return true;
 }

@@ -8,9 +8,14 @@
 #include "solver/improve.h"
 #include "solver/stop.h"
 
-typedef struct {
+typedef struct MwSearch MwSearch;
+struct MwSearch {
     const MwProblem *problem;
-    MwArena *arena; /* the solution's */
+    /* What choices are of, in the place of the problem: costs are in units of 2^scale, by which it
+     * can be divided, and the limits are those of its rows. NULL: the problem. */
+    const MwCore *root;
+    const MwSearch *whole; /* what this is a part of: once that is done, this is; or NULL */
+    MwArena *arena;        /* the solution's */
     MwArena *scratch;
     MwTables *tables;
     const MwSolveOptions *options;
@@ -21,11 +26,14 @@ typedef struct {
     bool impossible;      /* proven: there is no choice */
     double pace;          /* of prices; see ascent.h */
     MwImprover *improver; /* is offered the best choices of cores; NULL: nobody is */
-} MwSearch;
+};
 
 /* Nothing more is wanted: the gap is closed, or small enough; or there is no choice, or none that
  * costs little enough. */
 bool mw_search_done(const MwSearch *search);
+
+/* Whether a choice of the problem keeps its limit. */
+bool mw_search_keeps_limit(const MwSearch *search, const int *choice);
 
 /* Takes the choice (of the problem) for the solution if it is legal and the best so far: true. */
 bool mw_search_offer(MwSearch *search, const int *choice);

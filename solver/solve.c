@@ -7,9 +7,11 @@
  * as long as that pays. What the first reduction leaves is looked at without the memory limit
  * first, where elimination is not held up by usage and repeated layers cost nothing: that gives a
  * bound, and often already the answer. If it does not fit, the same with the limit; and first,
- * where elimination without rows is no more than some sweeps, prices of memory by it. */
+ * where elimination without rows is no more than some sweeps, prices of memory by it. Where what
+ * the first reduction leaves is in several components, each goes this road by itself (apart.c). */
 #include "solver/solve.h"
 
+#include "solver/apart.h"
 #include "solver/dive.h"
 #include "solver/ilp.h"
 #include "solver/lagrange.h"
@@ -345,19 +347,6 @@ static void end_improving(MwSearch *search)
     search->improver = NULL;
 }
 
-static void solve_unlimited(MwSearch *search)
-{
-    MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
-    reduce(search, core, &SHRINKING);
-    MwCore *whole = mw_core_copy(search->scratch, core);
-    if (begin_unlimited(search, core) || eliminate_all(search, core, 1 << 24))
-        return;
-    begin_improving(search, whole);
-    if (!tighten_all(search, core, LONG) && !eliminate_all(search, core, 1 << 26))
-        finish_by_search(search, core);
-    end_improving(search);
-}
-
 /* Solves another problem on the way, of which nobody is told; `options` is where its own are put. */
 static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSolution *solution,
                       MwSolveOptions *options)
@@ -378,14 +367,13 @@ static bool is_near(const MwSearch *search)
            (double)(solution->cost - solution->lower_bound) < NEAR * (double)solution->cost;
 }
 
-static bool keeps_limit(const MwProblem *problem, const int *choice)
+static bool keeps_limit(const MwSearch *search, const int *choice)
 {
-    int64_t time;
-    return choice && mw_problem_peak(problem, choice, &time) <= problem->usage_limit;
+    return choice && mw_search_keeps_limit(search, choice);
 }
 
 /* Whether more work is worth it without the limit that `limited` has. */
-static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwProblem *limited)
+static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwSearch *limited)
 {
     if (relaxing->options->quick)
         return true;
@@ -395,25 +383,34 @@ static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwProblem *l
     return !settled(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
 }
 
+static const MwCore *without_limit(MwArena *arena, const MwCore *core)
+{
+    MwCore *lifted = mw_core_copy(arena, core);
+    mw_core_lift_limit(lifted);
+    return lifted;
+}
+
 /* What is left of the problem, `limited`, without its limit: a bound, and an answer if it happens
  * to keep the limit. Where a good choice does not, the best one will hardly, and is not worth much
  * work. Returns the best choice found; NULL if there is none. All it makes is freed, as problems of
  * gigabytes are to fit. */
-static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
+static int *solve_relaxed(MwSearch *search, const MwCore *limited)
 {
     MwProblem unlimited = *search->problem;
     unlimited.usage_limit = MW_USAGE_UNLIMITED;
-    MwSolution relaxed = {0};
+    MwSolution relaxed = {.lower_bound = search->solution->lower_bound};
     MwSolveOptions options;
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
     if (!options.quick)
         options.gap = 0; /* it costs little more */
     relaxing.scratch = mw_arena_new();
+    if (search->root)
+        relaxing.root = without_limit(relaxing.scratch, search->root);
     MwCore *core = mw_core_copy_apart(relaxing.scratch, limited);
     relaxing.tables = core->tables;
     mw_core_lift_limit(core);
-    if (look_at_relaxed(&relaxing, core, search->problem) && !begin_unlimited(&relaxing, core) &&
-        keeps_limit(search->problem, relaxed.choice))
+    if (look_at_relaxed(&relaxing, core, search) && !begin_unlimited(&relaxing, core) &&
+        keeps_limit(search, relaxed.choice))
         eliminate_all(&relaxing, core,
                       is_near(&relaxing) ? 1 << 24 : SMALL_SHARE * mw_core_entries_left(core));
     search->impossible = relaxing.impossible;
@@ -462,9 +459,9 @@ static void look_ahead(MwSearch *search, Look look)
 
 /* Prices of memory found by elimination, and choices among what is best at such prices; where that
  * is worth it. `unlimited` is a good choice without the limit, or NULL. */
-static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
+static void price_rows(MwSearch *search, MwCore *core, int *unlimited)
 {
-    if (!unlimited || keeps_limit(search->problem, unlimited))
+    if (!unlimited || keeps_limit(search, unlimited))
         return;
     MwCore *part = mw_lagrange(search, core, unlimited);
     if (!part)
@@ -490,24 +487,81 @@ static MwCore *build_and_reduce(MwSearch *search)
     return core;
 }
 
+/* What is quickly known of a component, or dear and worth it. */
+static void look_at_component(MwSearch *search, MwCore *core)
+{
+    MwCore *whole = mw_core_copy(search->scratch, core);
+    if (core->row_count == 0) {
+        if (!begin_unlimited(search, core) && !eliminate_all(search, core, 1 << 24))
+            begin_improving(search, whole);
+        return;
+    }
+    int *unlimited = solve_relaxed(search, core);
+    begin_improving(search, whole);
+    if (!settled(search, core))
+        price_rows(search, core, unlimited);
+}
+
+static void find_any(MwSearch *search, MwCore *core)
+{
+    if (!search->solution->choice && !settled(search, core))
+        tighten(search, core, QUICK);
+}
+
+/* Where little is left to gain, sweeps serve to take away strategies. */
+static void find_best(MwSearch *search, MwCore *core)
+{
+    const bool limited = core->row_count > 0;
+    if (tighten_all(search, core, limited && is_near(search) ? SOME : LONG))
+        return;
+    if (limited || !eliminate_all(search, core, 1 << 26))
+        finish_by_search(search, core);
+}
+
+static void improve_to_the_end(MwSearch *search, MwCore *core)
+{
+    (void)core;
+    end_improving(search);
+}
+
+/* The components of the core apart; false if it is in one piece. */
+static bool solve_apart(MwSearch *search, const MwCore *core)
+{
+    static MwStretch *const road[] = {look_at_component, find_any, find_best, improve_to_the_end};
+    return mw_solve_apart(search, core, MW_COUNT(road), road);
+}
+
+static void solve_unlimited(MwSearch *search)
+{
+    MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
+    reduce(search, core, &SHRINKING);
+    MwCore *whole = mw_core_copy(search->scratch, core);
+    if (begin_unlimited(search, core) || eliminate_all(search, core, 1 << 24) ||
+        solve_apart(search, whole))
+        return;
+    begin_improving(search, whole);
+    find_best(search, core);
+    end_improving(search);
+}
+
 static void solve_limited(MwSearch *search)
 {
     MwCore *core = build_and_reduce(search);
     if (settled(search, core))
         return;
-    const int *unlimited = solve_relaxed(search, core);
+    int *unlimited = solve_relaxed(search, core);
     look_ahead(search, FIRST_LOOK);
     look_ahead(search, SECOND_LOOK);
     mw_search_log(search, core, "look ahead");
     if (mw_search_done(search))
         return;
-    begin_improving(search, mw_core_copy(search->scratch, core));
-    if (!settled(search, core))
-        price_rows(search, core, unlimited);
-    /* Where little is left to gain, sweeps serve to take away strategies. */
-    if (!tighten_all(search, core, is_near(search) ? SOME : LONG))
-        finish_by_search(search, core);
-    end_improving(search);
+    if (!solve_apart(search, core)) {
+        begin_improving(search, mw_core_copy(search->scratch, core));
+        if (!settled(search, core))
+            price_rows(search, core, unlimited);
+        find_best(search, core);
+        end_improving(search);
+    }
     look_ahead(search, LAST_LOOK);
 }
 

@@ -76,6 +76,57 @@ MwProblem *random_problem(MwArena *arena, const RandomKind *kind, uint64_t seed)
     return problem;
 }
 
+void make_thrifty(MwArena *arena, MwProblem *problem, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (int i = 0; i < problem->node_count; i++) {
+        MwProblemNode *node = &problem->nodes[i];
+        int64_t *cost = MW_NEW(arena, int64_t, node->strategy_count);
+        for (int s = 0; node->usage && s < node->strategy_count; s++)
+            cost[s] = 3 * (20 - node->usage[s]) + draw(&state, 4);
+        node->cost = cost;
+        node->begin = draw(&state, 2);
+        node->end = 4 - draw(&state, 2);
+    }
+    problem->usage_limit = 7 * problem->node_count + draw(&state, 10);
+}
+
+/* All of `from` behind what `chain` has. */
+static void append(MwProblem *chain, const MwProblem *from, int64_t time)
+{
+    const int first = chain->node_count;
+    for (int i = 0; i < from->node_count; i++) {
+        MwProblemNode node = from->nodes[i];
+        node.begin += time;
+        node.end += time;
+        chain->nodes[chain->node_count++] = node;
+    }
+    for (int i = 0; i < from->edge_count; i++) {
+        MwProblemEdge edge = from->edges[i];
+        edge.a += first;
+        edge.b += first;
+        chain->edges[chain->edge_count++] = edge;
+    }
+    chain->usage_limit = mw_max(chain->usage_limit, from->usage_limit);
+}
+
+MwProblem *random_chain(MwArena *arena, int count, MwProblem *const *problems)
+{
+    enum { LONGEST = 20 }; /* no random problem lasts as long */
+    MwProblem *chain = MW_NEW(arena, MwProblem, 1);
+    int nodes = 0, edges = 0;
+    for (int i = 0; i < count; i++) {
+        nodes += problems[i]->node_count;
+        edges += problems[i]->edge_count;
+    }
+    chain->name = "chain";
+    chain->nodes = MW_NEW(arena, MwProblemNode, nodes);
+    chain->edges = MW_NEW(arena, MwProblemEdge, edges);
+    for (int i = 0; i < count; i++)
+        append(chain, problems[i], (int64_t)LONGEST * i);
+    return chain;
+}
+
 typedef struct {
     const MwProblem *problem;
     int *choice;

@@ -8,7 +8,7 @@
 
 static const struct {
     RandomKind kind;
-    bool thrifty; /* costs are changed so that thrift has its price */
+    bool thrifty; /* made so */
     int count;
 } groups[] = {
     {{11, 10, 4, 2, 8, true}, true, 300},    {{9, 0, 5, 2, 50, true}, true, 300},
@@ -18,23 +18,11 @@ static const struct {
 
 enum { ALL_NODES = 100000 };
 
-/* In thrifty groups a strategy costs the less the more it uses, and the limit leaves room for about
- * half of what could be used: no prices make the bound tight. */
 static const MwProblem *draw_problem(MwArena *arena, int group, int seed)
 {
     MwProblem *problem = random_problem(arena, &groups[group].kind, (uint64_t)seed);
-    uint64_t state = (uint64_t)seed;
-    for (int i = 0; i < problem->node_count && groups[group].thrifty; i++) {
-        MwProblemNode *node = &problem->nodes[i];
-        int64_t *cost = MW_NEW(arena, int64_t, node->strategy_count);
-        for (int s = 0; node->usage && s < node->strategy_count; s++)
-            cost[s] = 3 * (20 - node->usage[s]) + draw(&state, 4);
-        node->cost = cost;
-        node->begin = draw(&state, 2);
-        node->end = 4 - draw(&state, 2);
-    }
     if (groups[group].thrifty)
-        problem->usage_limit = 7 * problem->node_count + draw(&state, 10);
+        make_thrifty(arena, problem, (uint64_t)seed);
     return problem;
 }
 

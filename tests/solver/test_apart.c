@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Components of cores, and problems of several components, against enumeration of each. */
+#include "solver/apart.h"
+#include "solver/branch.h"
+#include "solver/components.h"
+#include "solver/reduce.h"
+#include "solver/solve.h"
+#include "tests/solver/random_problem.h"
+#include "tests/unit/support.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 4 /* problems of a chain */ };
+
+static const struct {
+    RandomKind kind;
+    bool thrifty;
+    int count;
+} groups[] = {
+    {{8, 6, 4, 2, 8, true}, true, 300},
+    {{7, 0, 5, 2, 50, true}, true, 200},
+    {{8, 8, 3, 10, 8, true}, true, 200},
+    {{6, 9, 4, 25, 50, true}, false, 200},
+    {{6, 12, 4, 10, 50, false}, false, 150},
+    {{5, 9, 4, 5, MW_COST_INFINITE, true}, true, 150},
+    {{5, 9, 4, 10, MW_COST_INFINITE, false}, false, 100},
+};
+
+typedef struct {
+    MwProblem *problem;
+    MwProblem *parts[MOST];
+    int count;
+    Enumerated expected;
+} Chain;
+
+static MwProblem *draw_part(MwArena *arena, int group, uint64_t seed)
+{
+    MwProblem *problem = random_problem(arena, &groups[group].kind, seed);
+    if (groups[group].thrifty)
+        make_thrifty(arena, problem, seed);
+    return problem;
+}
+
+/* Some parts are equal. What each costs at least is found by enumeration under the chain's limit. */
+static Chain draw_chain(MwArena *arena, int group, int seed)
+{
+    uint64_t state = (uint64_t)(seed * MW_COUNT(groups) + group);
+    Chain chain = {.count = 2 + (int)draw(&state, MOST - 1), .expected = {.possible = true}};
+    for (int i = 0; i < chain.count; i++)
+        chain.parts[i] = i > 0 && draw(&state, 4) == 0
+                             ? chain.parts[i - 1]
+                             : draw_part(arena, group, (uint64_t)draw(&state, 1 << 20));
+    chain.problem = random_chain(arena, chain.count, chain.parts);
+    for (int i = 0; i < chain.count; i++) {
+        MwProblem part = *chain.parts[i];
+        part.usage_limit = chain.problem->usage_limit;
+        const Enumerated least = enumerate(&part);
+        chain.expected.possible &= least.possible;
+        chain.expected.cost += least.cost;
+    }
+    return chain;
+}
+
+/* ---- Components ---- */
+
+/* Costs from each factor to its first node, and from nodes to the constant, as cutting by bounds
+ * does: they are no longer whole in the problem's units. */
+static void move_costs(MwArena *arena, MwCore *core, uint64_t *state)
+{
+    const MwTable *none[MW_TABLE_ARITY] = {0};
+    for (int f = 0; f < core->factors.count; f++) {
+        const MwCoreFactor *factor = &core->factors.at[f];
+        if (!factor->cost)
+            continue;
+        const MwTable *table = factor->cost, *classes = factor->classes[0];
+        int64_t *moved = MW_NEW(arena, int64_t, table->dims[0]);
+        for (int c = 0; c < table->dims[0]; c++)
+            moved[c] = draw(state, 1 << 18);
+        int64_t *entry = mw_arena_dup(arena, table->at, sizeof *entry * (size_t)table->count);
+        for (int64_t e = 0; e < table->count; e++)
+            entry[e] = mw_cost_subtract(entry[e], moved[e / mw_table_inner(table, 0)]);
+        int64_t *added = MW_NEW(arena, int64_t, classes->count);
+        for (int64_t s = 0; s < classes->count; s++)
+            added[s] = moved[classes->at[s]];
+        mw_core_add_cost(core, factor->scope[0],
+                         mw_table_intern(core->tables, 1, classes->dims, added));
+        mw_core_replace_factor(core, f, none,
+                               mw_table_intern(core->tables, table->arity, table->dims, entry));
+    }
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            mw_reduce_forbidden(core, i);
+}
+
+/* Reduced for every other seed, and with other costs at times; otherwise it has components of a
+ * single node without usage, too. */
+static MwCore *build(MwArena *arena, const MwProblem *problem, int seed)
+{
+    MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+    if (seed % 2)
+        mw_reduce(core, &(MwReduceLimits){.arity = 1, .entries = 1000, .total = INT64_MAX});
+    if (seed % 4 > 1 && !core->infeasible)
+        move_costs(arena, core, &(uint64_t){(uint64_t)seed});
+    return core;
+}
+
+static bool share_a_row(const MwCore *core, int a, int b)
+{
+    for (int i = 0; i < core->nodes[a].terms.count; i++)
+        for (int k = 0; k < core->nodes[b].terms.count; k++)
+            if (core->nodes[a].terms.at[i].first <= core->nodes[b].terms.at[k].last &&
+                core->nodes[b].terms.at[k].first <= core->nodes[a].terms.at[i].last)
+                return true;
+    return false;
+}
+
+/* component[node]: the lowest node it hangs together with, found by trying all pairs. */
+static void connect(MwArena *arena, const MwCore *core, int *component)
+{
+    int *neighbours = MW_NEW(arena, int, core->node_count);
+    bool changed = true;
+    for (int i = 0; i < core->node_count; i++)
+        component[i] = i;
+    while (changed) {
+        changed = false;
+        for (int a = 0; a < core->node_count; a++) {
+            int count =
+                core->nodes[a].cost ? mw_core_neighbours(core, a, core->node_count, neighbours) : 0;
+            for (int b = 0; b < core->node_count && core->nodes[a].cost; b++)
+                if (core->nodes[b].cost && share_a_row(core, a, b))
+                    neighbours[count++] = b;
+            for (int i = 0; i < count; i++)
+                if (component[neighbours[i]] > component[a]) {
+                    component[neighbours[i]] = component[a];
+                    changed = true;
+                }
+        }
+    }
+}
+
+/* All that is left is in one component, with what it hangs together with and nothing else. */
+static void check_partition(MwArena *arena, const MwCore *core, const MwComponents *components)
+{
+    int *component = MW_NEW(arena, int, core->node_count), nodes = 0, factors = 0, left = 0;
+    connect(arena, core, component);
+    for (int c = 0; c < components->count; c++) {
+        const MwCorePart *part = &components->at[c];
+        ck_assert_int_gt(part->node_count, 0);
+        for (int i = 0; i < part->node_count; i++) {
+            ck_assert_int_eq(component[part->nodes[i]], part->nodes[0]);
+            ck_assert_int_eq(part->node_place[part->nodes[i]], i);
+        }
+        nodes += part->node_count;
+        factors += part->factor_count;
+    }
+    for (int i = 0; i < core->node_count; i++)
+        left += core->nodes[i].cost != NULL;
+    ck_assert_int_eq(nodes, left);
+    for (int i = 0; i < core->factors.count; i++)
+        factors -= core->factors.at[i].cost != NULL;
+    ck_assert_int_eq(factors, 0);
+}
+
+/* A random choice of the core costs what its parts cost, and is legal where they are. */
+static void check_choice(MwArena *arena, const MwCore *core, const MwComponents *components,
+                         uint64_t *state)
+{
+    int *choice = MW_NEW(arena, int, core->node_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            choice[i] = (int)draw(state, mw_core_strategies(core, i));
+    MwCost cost = core->constant;
+    bool fits = true, allows = true;
+    for (int c = 0; c < components->count; c++) {
+        const MwCorePart *part = &components->at[c];
+        const MwCore *extracted = mw_core_extract_part(arena, core, part);
+        int *of_part = MW_NEW(arena, int, part->node_count);
+        for (int i = 0; i < part->node_count; i++)
+            of_part[i] = choice[part->nodes[i]];
+        cost += mw_core_cost(extracted, of_part) - core->constant;
+        fits &= mw_core_fits(extracted, of_part);
+        allows &= mw_core_allows(extracted, of_part);
+    }
+    ck_assert(cost == mw_core_cost(core, choice));
+    ck_assert(fits == mw_core_fits(core, choice));
+    ck_assert(allows == mw_core_allows(core, choice));
+}
+
+START_TEST(components_share_nothing)
+{
+    int divided = 0;
+    for (int seed = 0; seed < tried(groups[_i].count); seed++) {
+        MwArena *arena = mw_arena_new();
+        uint64_t state = (uint64_t)seed;
+        MwCore *core = build(arena, draw_chain(arena, _i, seed).problem, seed);
+        if (!core->infeasible) {
+            const MwComponents components = mw_components(arena, core);
+            check_partition(arena, core, &components);
+            for (int i = 0; i < 4; i++)
+                check_choice(arena, core, &components, &state);
+            divided += components.count > 1;
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(divided, tried(groups[_i].count) / 4);
+}
+END_TEST
+
+/* The same, but less room: somebody else is there all the time. */
+static MwProblem *with_a_guest(MwArena *arena, const MwProblem *problem)
+{
+    static const int64_t cost[] = {0}, usage[] = {1};
+    MwProblem *fuller = mw_arena_dup(arena, problem, sizeof *problem);
+    fuller->nodes = MW_NEW(arena, MwProblemNode, problem->node_count + 1);
+    for (int i = 0; i < problem->node_count; i++)
+        fuller->nodes[i] = problem->nodes[i];
+    fuller->nodes[fuller->node_count++] =
+        (MwProblemNode){.strategy_count = 1, .cost = cost, .usage = usage, .begin = 0, .end = 4};
+    return fuller;
+}
+
+static void check_equal(const MwCore *core, const MwCorePart *a, const MwCorePart *b)
+{
+    ck_assert_int_eq(a->node_count, b->node_count);
+    ck_assert_int_eq(a->factor_count, b->factor_count);
+    ck_assert_int_eq(a->row_count, b->row_count);
+    for (int i = 0; i < a->node_count; i++)
+        ck_assert_ptr_eq(core->nodes[a->nodes[i]].cost, core->nodes[b->nodes[i]].cost);
+    for (int i = 0; i < a->factor_count; i++)
+        ck_assert_ptr_eq(core->factors.at[a->factors[i]].cost,
+                         core->factors.at[b->factors[i]].cost);
+    for (int i = 0; i < a->row_count; i++)
+        ck_assert(core->limit[a->rows[i]] == core->limit[b->rows[i]]);
+}
+
+START_TEST(equal_components_are_told)
+{
+    int equal = 0;
+    for (int seed = 0; seed < tried(100); seed++) {
+        MwArena *arena = mw_arena_new();
+        MwProblem *first = draw_part(arena, 0, (uint64_t)seed);
+        MwProblem *list[] = {first, draw_part(arena, 0, (uint64_t)seed + 1),
+                             with_a_guest(arena, first), first};
+        MwCore *core = build(arena, random_chain(arena, MW_COUNT(list), list), seed);
+        if (!core->infeasible) {
+            const MwComponents components = mw_components(arena, core);
+            for (int c = 0; c < components.count; c++) {
+                ck_assert_int_le(components.equal[c], c);
+                check_equal(core, &components.at[c], &components.at[components.equal[c]]);
+                equal += components.equal[c] != c;
+            }
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(equal, tried(100) / 4);
+}
+END_TEST
+
+/* ---- The road ---- */
+
+/* Of what is reported: bounds never above the least cost, costs never below it. */
+typedef struct {
+    const Chain *chain;
+    MwCost bound, cost; /* last reported; cost 0: none */
+} Watch;
+
+static void watch(void *context, const MwSolution *so_far, double time_s)
+{
+    Watch *watching = context;
+    const Chain *chain = watching->chain;
+    (void)time_s;
+    if (chain->expected.possible)
+        ck_assert(so_far->lower_bound <= chain->expected.cost);
+    ck_assert(so_far->lower_bound >= watching->bound);
+    watching->bound = so_far->lower_bound;
+    if (!so_far->choice)
+        return;
+    ck_assert(chain->expected.possible && so_far->cost >= chain->expected.cost);
+    ck_assert(mw_problem_cost(chain->problem, so_far->choice) == so_far->cost);
+    ck_assert(so_far->lower_bound <= so_far->cost);
+    ck_assert(watching->cost == 0 || so_far->cost <= watching->cost);
+    watching->cost = so_far->cost;
+}
+
+static bool is_rounded(int group)
+{
+    return groups[group].kind.greatest_cost == MW_COST_INFINITE;
+}
+
+static void check(const Chain *chain, const MwSolution *found, bool rounded)
+{
+    const MwCost expected = chain->expected.cost;
+    if (!chain->expected.possible) {
+        ck_assert_ptr_null(found->choice);
+        return;
+    }
+    ck_assert(found->choice && found->lower_bound <= expected);
+    if (rounded)
+        ck_assert(found->cost - found->lower_bound <= found->cost / 1000000000000);
+    else
+        ck_assert(found->cost == expected && found->lower_bound == expected);
+}
+
+/* Solves, and says whether that was in components. */
+static bool solve(MwArena *arena, const Chain *chain, MwSolveOptions options, bool looks_ahead,
+                  MwSolution *found)
+{
+    char *text = NULL;
+    size_t length = 0;
+    Watch watching = {.chain = chain};
+    options.report = watch;
+    options.context = &watching;
+    options.log = open_memstream(&text, &length);
+    *found = looks_ahead ? mw_solve(arena, chain->problem, &options)
+                         : mw_solve_road(arena, chain->problem, &options, false);
+    fclose(options.log);
+    bool divided = strstr(text, "component") != NULL;
+    free(text);
+    return divided;
+}
+
+/* Where nobody looks ahead, components are what shows that there is no answer. */
+START_TEST(agrees_with_enumeration)
+{
+    int divided = 0;
+    for (int seed = 0; seed < tried(groups[_i].count); seed++) {
+        MwArena *arena = mw_arena_new();
+        const Chain chain = draw_chain(arena, _i, seed);
+        const MwSolveOptions options = {.threads = 1 + seed % 2, .seed = (uint64_t)seed};
+        MwSolution found;
+        divided += solve(arena, &chain, options, seed % 3, &found);
+        check(&chain, &found, is_rounded(_i));
+        ck_assert(chain.expected.possible || found.status == MW_SOLVED_INFEASIBLE);
+        mw_arena_free(&arena);
+    }
+    ck_assert(!groups[_i].thrifty || divided > tried(groups[_i].count) / 20);
+}
+END_TEST
+
+/* A choice drawn at random, if it is legal: mostly none, or a poor one. */
+static void guess(MwSearch *search, MwCore *core)
+{
+    uint64_t state = (uint64_t)core->node_count;
+    int choice[64] = {0};
+    for (int i = 0; i < core->node_count; i++)
+        choice[i] = core->nodes[i].cost ? (int)draw(&state, mw_core_strategies(core, i)) : 0;
+    mw_search_offer_of_core(search, core, choice);
+}
+
+static void branch(MwSearch *search, MwCore *core)
+{
+    MwArena *arena = mw_arena_new();
+    const MwBranchLimits limits = {.nodes = INT_MAX, .threads = 1};
+    MwCoreBest best = {.cost = MW_CORE_NONE};
+    const MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
+    ck_assert(answer.complete);
+    if (best.choice) {
+        mw_search_offer_of_core(search, core, best.choice);
+        mw_search_raise_bound(search, core, answer.bound);
+    } else {
+        mw_search_exhaust(search);
+    }
+    mw_arena_free(&arena);
+}
+
+/* On cores that no look at the whole comes before; with what leaves all to the second stretch. */
+START_TEST(components_make_up_the_whole)
+{
+    static MwStretch *const road[] = {guess, branch};
+    for (int seed = 0; seed < tried(groups[_i].count); seed++) {
+        MwArena *arena = mw_arena_new();
+        const Chain chain = draw_chain(arena, _i, seed);
+        MwCore *core = build(arena, chain.problem, seed);
+        Watch watching = {.chain = &chain};
+        MwSolution found = {0};
+        const MwSolveOptions options = {.report = watch, .context = &watching};
+        MwSearch search = {.problem = chain.problem,
+                           .arena = arena,
+                           .scratch = arena,
+                           .tables = core->tables,
+                           .options = &options,
+                           .solution = &found};
+        if (!core->infeasible && mw_solve_apart(&search, core, MW_COUNT(road), road)) {
+            check(&chain, &found, is_rounded(_i));
+            ck_assert(search.impossible == !chain.expected.possible);
+            ck_assert(!found.choice || watching.cost == found.cost);
+        }
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* What stretches are given; the search that they are parts of comes first. */
+typedef struct {
+    MwSearch search;
+    int first, second;       /* calls of the stretches */
+    double given_s, least_s; /* to the last call of the first, and to any */
+} Visits;
+
+static void visit_first(MwSearch *search, MwCore *core)
+{
+    Visits *visits = (Visits *)search->whole;
+    (void)core;
+    ck_assert_int_eq(visits->second, 0);
+    ck_assert(search->stop.deadline_s <= visits->search.stop.deadline_s + 1e-6);
+    visits->first++;
+    visits->given_s = mw_stop_left_s(&search->stop);
+    visits->least_s = fmin(visits->least_s, visits->given_s);
+}
+
+static void visit_second(MwSearch *search, MwCore *core)
+{
+    Visits *visits = (Visits *)search->whole;
+    (void)core;
+    visits->second++;
+}
+
+/* Each gets a fifth of an equal share at least; the last, all that the others have not used. */
+START_TEST(each_has_its_turn_and_time)
+{
+    static MwStretch *const road[] = {visit_first, visit_second};
+    for (int seed = 0; seed < tried(100); seed++) {
+        MwArena *arena = mw_arena_new();
+        const Chain chain = draw_chain(arena, _i, seed);
+        MwCore *core = build(arena, chain.problem, seed);
+        const MwComponents components = mw_components(arena, core);
+        MwSolution found = {0};
+        const MwSolveOptions options = {.time_limit_s = 1000};
+        Visits visits = {.search = {.problem = chain.problem,
+                                    .arena = arena,
+                                    .options = &options,
+                                    .stop = mw_stop_of(&options),
+                                    .solution = &found},
+                         .least_s = INFINITY};
+        bool divided = mw_solve_apart(&visits.search, core, MW_COUNT(road), road);
+        ck_assert(divided == (components.count > 1));
+        int differ = 0;
+        for (int c = 0; c < components.count; c++)
+            differ += components.equal[c] == c;
+        ck_assert_int_le(visits.first, differ);
+        ck_assert_int_eq(visits.first, visits.second);
+        if (visits.first > 0)
+            ck_assert(visits.given_s > 999 && visits.least_s > 190.0 / components.count);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+static void check_gap(const Chain *chain, const MwSolution *found, double gap, bool rounded)
+{
+    ck_assert(!found->choice == !chain->expected.possible);
+    if (found->choice)
+        ck_assert((double)(found->cost - found->lower_bound) <=
+                  gap * (double)found->cost + (rounded ? 1e6 : 0));
+}
+
+/* The same again, on several threads; and within the gap, unless quickness goes before. */
+START_TEST(is_deterministic)
+{
+    for (int seed = 0; seed < tried(groups[_i].count / 4); seed++) {
+        MwArena *arena = mw_arena_new();
+        const Chain chain = draw_chain(arena, _i, seed);
+        const MwSolveOptions options = {
+            .threads = 2, .seed = 7, .gap = seed % 2 ? 0.1 : 0, .quick = seed % 3 == 0};
+        MwSolution found[2];
+        for (int run = 0; run < 2; run++)
+            solve(arena, &chain, options, true, &found[run]);
+        if (!options.quick)
+            check_gap(&chain, &found[0], options.gap, is_rounded(_i));
+        ck_assert(!found[0].choice == !found[1].choice);
+        ck_assert(found[0].lower_bound == found[1].lower_bound);
+        if (found[0].choice)
+            ck_assert_mem_eq(found[0].choice, found[1].choice,
+                             sizeof(int) * (size_t)chain.problem->node_count);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solver_apart");
+    TCase *tests = tcase_create("apart");
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, components_share_nothing, 0, MW_COUNT(groups));
+    tcase_add_test(tests, equal_components_are_told);
+    tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, components_make_up_the_whole, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, each_has_its_turn_and_time, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, is_deterministic, 0, MW_COUNT(groups));
+    return run_suite(suite);
+}
