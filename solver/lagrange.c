@@ -135,14 +135,15 @@ static void measure_of_problem(const Lagrange *lagrange, const int *choice, Answ
 }
 
 /* What is good without prices, of which only the plane counts. */
-static void add_unpriced(Lagrange *lagrange, int *choice)
+static void add_unpriced(Lagrange *lagrange, const int *choice)
 {
     Answer *answer = &lagrange->answers[lagrange->count++];
     if (!lagrange->search->root) {
         measure_of_problem(lagrange, choice, answer);
         return;
     }
-    answer->choice = choice;
+    const size_t bytes = sizeof *choice * (size_t)lagrange->core->node_count;
+    answer->choice = mw_arena_dup(lagrange->arena, choice, bytes);
     measure(lagrange, answer);
     answer->choice = NULL;
 }
@@ -333,7 +334,7 @@ static void set_units(Lagrange *lagrange)
     lagrange->cap = fmin(FIRST, lagrange->most);
 }
 
-MwCore *mw_lagrange(MwSearch *search, MwCore *core, int *unpriced)
+MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced)
 {
     MwArena *arena = mw_arena_new();
     Lagrange lagrange = {.search = search, .core = core, .arena = arena, .best = -INFINITY};

@@ -11,6 +11,6 @@
  * copy of the core, in the search's scratch arena, restricted to what the choices nearest to that
  * bound take: a good choice is likely to be made of these. NULL if no choices were found, or nothing
  * is left to do. */
-MwCore *mw_lagrange(MwSearch *search, MwCore *core, int *unpriced);
+MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced);
 
 #endif

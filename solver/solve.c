@@ -394,7 +394,7 @@ static const MwCore *without_limit(MwArena *arena, const MwCore *core)
  * to keep the limit. Where a good choice does not, the best one will hardly, and is not worth much
  * work. Returns the best choice found; NULL if there is none. All it makes is freed, as problems of
  * gigabytes are to fit. */
-static int *solve_relaxed(MwSearch *search, const MwCore *limited)
+static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
 {
     MwProblem unlimited = *search->problem;
     unlimited.usage_limit = MW_USAGE_UNLIMITED;
@@ -459,7 +459,7 @@ static void look_ahead(MwSearch *search, Look look)
 
 /* Prices of memory found by elimination, and choices among what is best at such prices; where that
  * is worth it. `unlimited` is a good choice without the limit, or NULL. */
-static void price_rows(MwSearch *search, MwCore *core, int *unlimited)
+static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
 {
     if (!unlimited || keeps_limit(search, unlimited))
         return;
@@ -496,7 +496,7 @@ static void look_at_component(MwSearch *search, MwCore *core)
             begin_improving(search, whole);
         return;
     }
-    int *unlimited = solve_relaxed(search, core);
+    const int *unlimited = solve_relaxed(search, core);
     begin_improving(search, whole);
     if (!settled(search, core))
         price_rows(search, core, unlimited);
@@ -549,7 +549,7 @@ static void solve_limited(MwSearch *search)
     MwCore *core = build_and_reduce(search);
     if (settled(search, core))
         return;
-    int *unlimited = solve_relaxed(search, core);
+    const int *unlimited = solve_relaxed(search, core);
     look_ahead(search, FIRST_LOOK);
     look_ahead(search, SECOND_LOOK);
     mw_search_log(search, core, "look ahead");
