@@ -231,24 +231,31 @@ static void log_piece(const Piece *piece)
 }
 
 /* With `share` of the time left. */
-static void go(Piece *piece, MwStretch *stretch, double share)
+static void go(Piece *piece, const MwStretch *stretch, double share)
 {
     MwSearch *whole = piece->apart->search;
     piece->search.stop = whole->stop;
     if (whole->stop.deadline_s > 0)
         piece->search.stop.deadline_s -= (1 - share) * mw_stop_left_s(&whole->stop);
     log_piece(piece);
-    stretch(&piece->search, piece->core);
+    stretch->go(&piece->search, piece->core);
     tell(piece);
     if (piece->search.impossible)
         mw_search_exhaust(whole);
 }
 
-static void go_all(const Apart *apart, MwStretch *stretch)
+static void go_all(const Apart *apart, const MwStretch *stretch)
 {
     double left = 0;
-    for (int i = 0; i < apart->count; i++)
-        left += is_open(&apart->pieces[i]) ? weight(&apart->pieces[i]) : 0;
+    int open = 0;
+    for (int i = 0; i < apart->count; i++) {
+        if (!is_open(&apart->pieces[i]))
+            continue;
+        left += weight(&apart->pieces[i]);
+        open++;
+    }
+    if (open == 1 && stretch->early)
+        return;
     for (int i = 0; i < apart->count && !mw_stopped(&apart->search->stop); i++) {
         Piece *piece = &apart->pieces[i];
         if (!is_open(piece))
@@ -272,7 +279,7 @@ static void end_searches(Apart *apart)
 }
 
 bool mw_solve_apart(MwSearch *search, const MwCore *core, int stretch_count,
-                    MwStretch *const *stretches)
+                    const MwStretch *stretches)
 {
     Apart apart = {.search = search, .core = core, .arena = mw_arena_new()};
     apart.components = mw_components(apart.arena, core);
@@ -281,7 +288,7 @@ bool mw_solve_apart(MwSearch *search, const MwCore *core, int stretch_count,
         make_pieces(&apart);
         begin_searches(&apart);
         for (int i = 0; i < stretch_count && !mw_search_done(search); i++)
-            go_all(&apart, stretches[i]);
+            go_all(&apart, &stretches[i]);
         end_searches(&apart);
     }
     mw_arena_free(&apart.arena);

@@ -5,14 +5,19 @@
 
 #include "solver/search.h"
 
-/* A stretch of the road on one component, whose search it is; `core` is what is left of it. Called
- * as long as the search is not done. It ends when the search's time is up. */
-typedef void MwStretch(MwSearch *search, MwCore *core);
+/* A stretch of the road on one component. */
+typedef struct {
+    /* With the component's search; `core` is what is left of it. It ends when the search's time is
+     * up. Called as long as the search is not done. */
+    void (*go)(MwSearch *search, MwCore *core);
+    bool early; /* only that all have something before much is done for any: of no use to the last
+                   one that is not done */
+} MwStretch;
 
 /* Takes each stretch of the road with all components of `core` before the next stretch begins;
  * choices and bounds are put together for `search`. False, with nothing done, if the core is in one
  * piece. */
 bool mw_solve_apart(MwSearch *search, const MwCore *core, int stretch_count,
-                    MwStretch *const *stretches);
+                    const MwStretch *stretches);
 
 #endif
