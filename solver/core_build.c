@@ -38,6 +38,7 @@ typedef struct {
     const MwProblem *problem;
     MwTables *seen;  /* matrices by what they are made from */
     Matrix **matrix; /* [edge] */
+    int64_t **cost;  /* [node][strategy] with what of its edges depends on it alone */
 } Build;
 
 static Matrix *find_matrix(const Build *build, const MwProblemEdge *edge)
@@ -91,38 +92,53 @@ static const MwSeparation *separate(const Build *build, const Matrix *matrix)
     return mw_separate(build->core->tables, 2, (int[]){rows, columns}, values);
 }
 
-static void add_node(const Build *build, int index)
+static int64_t *node_costs(const Build *build, MwArena *arena, int index)
 {
-    MwCore *core = build->core;
     const MwProblemNode *node = &build->problem->nodes[index];
-    int64_t *values = mw_tables_scratch(core->tables, node->strategy_count);
+    int64_t *values = MW_NEW(arena, int64_t, node->strategy_count);
     for (int s = 0; s < node->strategy_count; s++)
-        values[s] = scaled(node->cost[s], core->scale);
-    core->nodes[index].cost = mw_table_intern(core->tables, 1, &node->strategy_count, values);
-    core->nodes[index].queued = true;
-    mw_vec_push(core->arena, &core->changed_nodes, index);
+        values[s] = scaled(node->cost[s], build->core->scale);
+    return values;
 }
 
-static void add_edge(const Build *build, int index)
+static void add_margins(const Build *build, int index)
 {
-    MwCore *core = build->core;
     const MwProblemEdge *edge = &build->problem->edges[index];
     Matrix *matrix = build->matrix[index];
     if (!matrix->parts)
         matrix->parts = separate(build, matrix);
+    int scope[] = {(int)mw_min(edge->a, edge->b), (int)mw_max(edge->a, edge->b)};
+    for (int i = 0; i < 2; i++) {
+        const MwTable *margin = matrix->parts->margin[i];
+        int64_t *cost = build->cost[scope[i]];
+        for (int64_t s = 0; margin && s < margin->count; s++)
+            cost[s] = mw_cost_add(cost[s], margin->at[s]);
+    }
+}
+
+static void add_node(const Build *build, int index)
+{
+    MwCore *core = build->core;
+    const int *strategies = &build->problem->nodes[index].strategy_count;
+    core->nodes[index].cost = mw_table_intern(core->tables, 1, strategies, build->cost[index]);
+    core->nodes[index].queued = true;
+    mw_vec_push(core->arena, &core->changed_nodes, index);
+}
+
+static void add_factor(const Build *build, int index)
+{
+    MwTables *tables = build->core->tables;
+    const MwProblemEdge *edge = &build->problem->edges[index];
+    const Matrix *matrix = build->matrix[index];
     const MwSeparation *parts = matrix->parts;
+    if (!parts->rest)
+        return;
     int scope[] = {(int)mw_min(edge->a, edge->b), (int)mw_max(edge->a, edge->b)};
     int sizes[] = {matrix->rows, matrix->columns};
     const MwTable *classes[2];
-    for (int i = 0; i < 2; i++) {
-        if (parts->margin[i])
-            mw_core_add_cost(core, scope[i], parts->margin[i]);
-        if (parts->rest)
-            classes[i] =
-                parts->merged[i] ? parts->merged[i] : mw_classes_identity(core->tables, sizes[i]);
-    }
-    if (parts->rest)
-        mw_core_add_factor(core, scope, classes, parts->rest);
+    for (int i = 0; i < 2; i++)
+        classes[i] = parts->merged[i] ? parts->merged[i] : mw_classes_identity(tables, sizes[i]);
+    mw_core_add_factor(build->core, scope, classes, parts->rest);
 }
 
 typedef struct {
@@ -200,14 +216,19 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
     core->nodes = MW_NEW(arena, MwCoreNode, problem->node_count);
     MwArena *scratch = mw_arena_new();
     Build build = {core, problem, mw_tables_new(scratch),
-                   MW_NEW(scratch, Matrix *, problem->edge_count)};
+                   MW_NEW(scratch, Matrix *, problem->edge_count),
+                   MW_NEW(scratch, int64_t *, problem->node_count)};
     for (int i = 0; i < problem->edge_count; i++)
         build.matrix[i] = find_matrix(&build, &problem->edges[i]);
     core->scale = best_scale(&build);
     for (int i = 0; i < problem->node_count; i++)
+        build.cost[i] = node_costs(&build, scratch, i);
+    for (int i = 0; i < problem->edge_count; i++)
+        add_margins(&build, i);
+    for (int i = 0; i < problem->node_count; i++)
         add_node(&build, i);
     for (int i = 0; i < problem->edge_count; i++)
-        add_edge(&build, i);
+        add_factor(&build, i);
     mw_arena_free(&scratch);
     if (limited && problem->usage_limit != MW_USAGE_UNLIMITED)
         build_rows(core, problem);

@@ -49,7 +49,10 @@ MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
 
 static const MwTable *own(MwTables *tables, const MwTable *table)
 {
-    return mw_table_intern(tables, table->arity, table->dims, table->at);
+    const MwTable *owned = mw_table_intern(tables, table->arity, table->dims, table->at);
+    if (table->separated)
+        mw_table_mark_separated(owned);
+    return owned;
 }
 
 static const MwTable *const *own_all(MwCore *core, const MwTable *const *list, int count)

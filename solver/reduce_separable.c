@@ -34,6 +34,8 @@ static const MwSeparation *separate(MwTables *tables, const MwTable *table)
 void mw_reduce_separable(MwCore *core, int index)
 {
     MwCoreFactor *factor = &core->factors.at[index];
+    if (factor->cost->separated)
+        return;
     const MwSeparation *parts = separate(core->tables, factor->cost);
     for (int i = 0; i < factor->cost->arity; i++)
         if (parts->margin[i])

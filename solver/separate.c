@@ -115,6 +115,15 @@ static bool all_zero(const int64_t *values, int64_t count)
     return any == 0;
 }
 
+/* Whether a slice is forbidden throughout: then the rest, separated again, forbids it once more. */
+static bool forbids_slice(const MwSeparation *parts, int arity)
+{
+    bool forbids = false;
+    for (int dim = 0; dim < arity; dim++)
+        forbids |= parts->margin[dim] && parts->margin[dim]->greatest >= MW_FORBIDDEN;
+    return forbids;
+}
+
 const MwSeparation *mw_separate(MwTables *tables, int arity, const int *dims, int64_t *values)
 {
     MwArena *scratch = mw_arena_new();
@@ -139,6 +148,8 @@ const MwSeparation *mw_separate(MwTables *tables, int arity, const int *dims, in
                 made->merged[dim] = mw_table_intern(tables, 1, &slices.size, class);
         }
         made->rest = mw_table_intern(tables, arity, left, values);
+        if (!forbids_slice(made, arity))
+            mw_table_mark_separated(made->rest);
     }
     mw_arena_free(&scratch);
     return made;

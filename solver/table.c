@@ -121,6 +121,11 @@ const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, con
     return table;
 }
 
+void mw_table_mark_separated(const MwTable *table)
+{
+    ((MwTable *)table)->separated = true;
+}
+
 static size_t find_memo(const MwTables *tables, const int *key, int count, uint64_t hash)
 {
     size_t mask = tables->memo_capacity - 1, i = hash & mask;

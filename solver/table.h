@@ -20,6 +20,7 @@ typedef struct {
     int64_t count;     /* product of dims */
     const int64_t *at; /* [count], row-major */
     int64_t least, greatest;
+    bool separated; /* known to be what separation leaves of it: see separate.h */
 } MwTable;
 
 typedef struct MwTables MwTables;
@@ -29,6 +30,9 @@ MwArena *mw_tables_arena(MwTables *tables);
 
 /* The table of this content; `values` is copied if it is new. */
 const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, const int64_t *values);
+
+/* Notes that separation leaves the table as it is. */
+void mw_table_mark_separated(const MwTable *table);
 
 /* Room for `count` values, for building contents to intern; the next call overwrites it. */
 int64_t *mw_tables_scratch(MwTables *tables, int64_t count);
