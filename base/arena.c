@@ -26,6 +26,8 @@ struct MwArena {
     Block *blocks; /* the newest first; only it has room */
     size_t next_block_bytes;
     size_t total_bytes;
+    MwArena *around, *within; /* the arena that this is in, or NULL; the newest one in this, */
+    MwArena *newer, *older;   /* and the others in the same */
 };
 
 enum { HEADER_BYTES = (sizeof(Block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
@@ -52,10 +54,34 @@ MwArena *mw_arena_new(void)
     return arena;
 }
 
+MwArena *mw_arena_new_within(MwArena *around)
+{
+    MwArena *arena = mw_arena_new();
+    arena->around = around;
+    arena->older = around->within;
+    if (arena->older)
+        arena->older->newer = arena;
+    around->within = arena;
+    return arena;
+}
+
+static void take_out(MwArena *arena)
+{
+    if (arena->newer)
+        arena->newer->older = arena->older;
+    else if (arena->around)
+        arena->around->within = arena->older;
+    if (arena->older)
+        arena->older->newer = arena->newer;
+}
+
 void mw_arena_free(MwArena **arena)
 {
     if (!*arena)
         return;
+    while ((*arena)->within)
+        mw_arena_free(&(MwArena *){(*arena)->within});
+    take_out(*arena);
     for (Block *block = (*arena)->blocks, *next; block; block = next) {
         next = block->next;
         UNPOISON(block_payload(block), block->bytes);

@@ -2,7 +2,7 @@
 /* A region of memory that is freed as a whole: one per phase, passed explicitly.
  *
  * Invariant: memory handed out is zeroed, aligned to 16 bytes, never moves, and lives until
- * mw_arena_free. Running out of memory ends the process with a message; callers never see NULL. */
+ * mw_arena_free of its arena, or of one that it is within. Running out of memory ends the process with a message; callers never see NULL. */
 #ifndef MW_BASE_ARENA_H
 #define MW_BASE_ARENA_H
 
@@ -13,6 +13,8 @@
 typedef struct MwArena MwArena;
 
 MwArena *mw_arena_new(void);
+/* One that is freed with `around` unless it is before: for what is replaced while the rest stays. */
+MwArena *mw_arena_new_within(MwArena *around);
 void mw_arena_free(MwArena **arena);
 
 /* `bytes` zeroed bytes; a valid pointer for 0 too. */
@@ -23,7 +25,7 @@ char *mw_arena_strndup(MwArena *arena, const char *text, size_t length);
 char *mw_arena_printf(MwArena *arena, const char *format, ...) MW_PRINTF(2, 3);
 char *mw_arena_vprintf(MwArena *arena, const char *format, va_list args);
 
-/* Bytes taken from the system so far. */
+/* Bytes taken from the system so far, without those of arenas within. */
 size_t mw_arena_bytes(const MwArena *arena);
 
 /* `count` zeroed elements of `type`. */

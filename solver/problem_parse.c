@@ -435,7 +435,7 @@ MwProblemLists *mw_problem_parse(MwArena *arena, MwArena *scratch, const char *p
     gzbuffer(file, ZLIB_BYTES);
     Parser parser = {.arena = arena,
                      .scratch = scratch,
-                     .rows = mw_tables_new(arena),
+                     .rows = mw_tables_new_apart(scratch, arena),
                      .keys = mw_interner_new(scratch),
                      .lists = MW_NEW(scratch, MwProblemLists, 1),
                      .path = path,

@@ -14,14 +14,20 @@ typedef struct {
 } TableSlot;
 
 typedef struct {
-    uint64_t hash;
-    const int *key; /* NULL: empty */
-    int count;
     void *result;
+    int count;
+    int key[];
+} Memo;
+
+typedef struct {
+    uint64_t hash;
+    const Memo *memo; /* NULL: empty */
 } MemoSlot;
 
+/* What grows is in an arena of its own, which goes when the larger one is there. */
 struct MwTables {
-    MwArena *arena;
+    MwArena *arena, *contents;
+    MwArena *slot_arena, *memo_arena, *scratch_arena;
     TableSlot *slots;
     MemoSlot *memo;
     size_t slot_capacity, memo_capacity, memo_count;
@@ -33,11 +39,20 @@ struct MwTables {
 
 MwTables *mw_tables_new(MwArena *arena)
 {
+    return mw_tables_new_apart(arena, arena);
+}
+
+MwTables *mw_tables_new_apart(MwArena *arena, MwArena *contents)
+{
     MwTables *tables = MW_NEW(arena, MwTables, 1);
     tables->arena = arena;
+    tables->contents = contents;
     tables->slot_capacity = tables->memo_capacity = 1024;
-    tables->slots = MW_NEW(arena, TableSlot, tables->slot_capacity);
-    tables->memo = MW_NEW(arena, MemoSlot, tables->memo_capacity);
+    tables->slot_arena = mw_arena_new_within(arena);
+    tables->memo_arena = mw_arena_new_within(arena);
+    tables->scratch_arena = mw_arena_new_within(arena);
+    tables->slots = MW_NEW(tables->slot_arena, TableSlot, tables->slot_capacity);
+    tables->memo = MW_NEW(tables->memo_arena, MemoSlot, tables->memo_capacity);
     return tables;
 }
 
@@ -50,7 +65,9 @@ int64_t *mw_tables_scratch(MwTables *tables, int64_t count)
 {
     if (count > tables->scratch_capacity) {
         tables->scratch_capacity = mw_max(count, 2 * tables->scratch_capacity);
-        tables->scratch = MW_NEW(tables->arena, int64_t, tables->scratch_capacity);
+        mw_arena_free(&tables->scratch_arena);
+        tables->scratch_arena = mw_arena_new_within(tables->arena);
+        tables->scratch = MW_NEW(tables->scratch_arena, int64_t, tables->scratch_capacity);
     }
     return tables->scratch;
 }
@@ -73,9 +90,11 @@ static bool same_table(const MwTable *table, int arity, const int *dims, const i
 static void grow_slots(MwTables *tables)
 {
     TableSlot *old = tables->slots;
+    MwArena *old_arena = tables->slot_arena;
     size_t old_capacity = tables->slot_capacity;
     size_t mask = (tables->slot_capacity *= 2) - 1;
-    tables->slots = MW_NEW(tables->arena, TableSlot, tables->slot_capacity);
+    tables->slot_arena = mw_arena_new_within(tables->arena);
+    tables->slots = MW_NEW(tables->slot_arena, TableSlot, tables->slot_capacity);
     for (size_t i = 0; i < old_capacity; i++) {
         if (!old[i].table)
             continue;
@@ -84,6 +103,7 @@ static void grow_slots(MwTables *tables)
             to = (to + 1) & mask;
         tables->slots[to] = old[i];
     }
+    mw_arena_free(&old_arena);
 }
 
 static void find_extremes(MwTable *table)
@@ -113,7 +133,7 @@ const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, con
     table->arity = arity;
     table->dims = mw_arena_dup(tables->arena, dims, sizeof *dims * (size_t)arity);
     table->count = count;
-    table->at = mw_arena_dup(tables->arena, values, sizeof *values * (size_t)count);
+    table->at = mw_arena_dup(tables->contents, values, sizeof *values * (size_t)count);
     find_extremes(table);
     tables->slots[i] = (TableSlot){hash, table};
     if ((size_t)tables->table_count * 2 > tables->slot_capacity)
@@ -129,10 +149,10 @@ void mw_table_mark_separated(const MwTable *table)
 static size_t find_memo(const MwTables *tables, const int *key, int count, uint64_t hash)
 {
     size_t mask = tables->memo_capacity - 1, i = hash & mask;
-    for (; tables->memo[i].key; i = (i + 1) & mask) {
-        const MemoSlot *slot = &tables->memo[i];
-        if (slot->hash == hash && slot->count == count &&
-            memcmp(slot->key, key, sizeof *key * (size_t)count) == 0)
+    for (; tables->memo[i].memo; i = (i + 1) & mask) {
+        const Memo *memo = tables->memo[i].memo;
+        if (tables->memo[i].hash == hash && memo->count == count &&
+            memcmp(memo->key, key, sizeof *key * (size_t)count) == 0)
             break;
     }
     return i;
@@ -141,27 +161,39 @@ static size_t find_memo(const MwTables *tables, const int *key, int count, uint6
 void *mw_tables_recall(const MwTables *tables, const int *key, int count)
 {
     uint64_t hash = mw_hash_bytes(key, sizeof *key * (size_t)count);
-    return tables->memo[find_memo(tables, key, count, hash)].result;
+    const Memo *memo = tables->memo[find_memo(tables, key, count, hash)].memo;
+    return memo ? memo->result : NULL;
 }
 
 static void grow_memo(MwTables *tables)
 {
     MemoSlot *old = tables->memo;
+    MwArena *old_arena = tables->memo_arena;
     size_t old_capacity = tables->memo_capacity;
-    tables->memo_capacity *= 2;
-    tables->memo = MW_NEW(tables->arena, MemoSlot, tables->memo_capacity);
-    for (size_t i = 0; i < old_capacity; i++)
-        if (old[i].key)
-            tables->memo[find_memo(tables, old[i].key, old[i].count, old[i].hash)] = old[i];
+    size_t mask = (tables->memo_capacity *= 2) - 1;
+    tables->memo_arena = mw_arena_new_within(tables->arena);
+    tables->memo = MW_NEW(tables->memo_arena, MemoSlot, tables->memo_capacity);
+    for (size_t i = 0; i < old_capacity; i++) {
+        if (!old[i].memo)
+            continue;
+        size_t to = old[i].hash & mask;
+        while (tables->memo[to].memo)
+            to = (to + 1) & mask;
+        tables->memo[to] = old[i];
+    }
+    mw_arena_free(&old_arena);
 }
 
 void mw_tables_remember(MwTables *tables, const int *key, int count, void *result)
 {
     uint64_t hash = mw_hash_bytes(key, sizeof *key * (size_t)count);
     MemoSlot *slot = &tables->memo[find_memo(tables, key, count, hash)];
-    MW_ASSERT(!slot->key && result);
-    const int *kept = mw_arena_dup(tables->arena, key, sizeof *key * (size_t)count);
-    *slot = (MemoSlot){hash, kept, count, result};
+    MW_ASSERT(!slot->memo && result);
+    Memo *memo = mw_arena_alloc(tables->arena, sizeof *memo + sizeof *key * (size_t)count);
+    memo->result = result;
+    memo->count = count;
+    memcpy(memo->key, key, sizeof *key * (size_t)count);
+    *slot = (MemoSlot){hash, memo};
     if (++tables->memo_count * 2 > tables->memo_capacity)
         grow_memo(tables);
 }

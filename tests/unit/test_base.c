@@ -54,6 +54,22 @@ START_TEST(vec_keeps_its_elements_when_it_grows)
 }
 END_TEST
 
+/* What is wrong here, the sanitizers see: memory freed twice, or never. */
+START_TEST(arenas_within_one_go_before_it_or_with_it)
+{
+    MwArena *arena = mw_arena_new(), *within[4];
+    for (int i = 0; i < 4; i++)
+        within[i] = mw_arena_new_within(arena);
+    MwArena *innermost = mw_arena_new_within(within[3]);
+    for (int i = 0; i < 3; i += 2)
+        mw_arena_free(&within[i]);
+    ck_assert_str_eq(mw_arena_strdup(within[1], "stays"), "stays");
+    ck_assert_str_eq(mw_arena_strdup(innermost, "too"), "too");
+    mw_arena_free(&arena);
+    ck_assert_ptr_null(arena);
+}
+END_TEST
+
 START_TEST(interned_texts_are_equal_by_pointer)
 {
     MwArena *arena = mw_arena_new();
@@ -372,6 +388,7 @@ int main(void)
     TCase *tests = tcase_create("base");
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, arena_memory_is_zeroed_aligned_and_stays);
+    tcase_add_test(tests, arenas_within_one_go_before_it_or_with_it);
     tcase_add_test(tests, vec_keeps_its_elements_when_it_grows);
     tcase_add_test(tests, interned_texts_are_equal_by_pointer);
     tcase_add_test(tests, suggestions_are_near_or_none);
