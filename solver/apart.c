@@ -13,15 +13,20 @@
  * whole before much work is done on any component, and what takes long begins last. Within each
  * stretch components come from the smallest to the largest, each with a share of the time left in
  * proportion to its size, and no less than a part of the average; what one does not use is left to
- * those that follow. */
+ * those that follow, and in the end to those whose share was too little. */
 #include "solver/apart.h"
 
+#include "solver/ascent.h"
 #include "solver/components.h"
 
 #include <stdlib.h>
 
 /* Of the average size, which counts for a component in any case. */
 static const double LEAST_SHARE = 0.25;
+
+/* The whole is told of a better choice at once if that is so large a share of its gap, or of the
+ * work at it; otherwise with others: to recompute the cost of the whole takes its time. */
+enum { LARGE_SHARE = 64 };
 
 typedef struct Apart Apart;
 
@@ -34,8 +39,9 @@ typedef struct {
     MwSolution solution;
     MwSolveOptions options;
     MwCore *core;
-    MwCost bound;       /* as counted in that of the whole */
-    const int *counted; /* the choice that the whole was told of */
+    bool closed;        /* nothing is left of the search but the solution */
+    MwCost bound, cost; /* as counted in those of the whole */
+    const int *counted; /* the choice */
 } Piece;
 
 struct Apart {
@@ -48,10 +54,11 @@ struct Apart {
     int *piece_of;  /* [component] */
     double average; /* size of a piece */
     int missing;    /* pieces without a choice */
-    MwCost bound;   /* in the core's scale */
+    /* In the core's scale; the cost is one if none is missing. */
+    MwCost bound, cost, told; /* the cost that the whole was told of */
 };
 
-static void offer_all(const Apart *apart)
+static void offer_all(Apart *apart)
 {
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, apart->core->node_count);
@@ -62,31 +69,53 @@ static void offer_all(const Apart *apart)
             choice[part->nodes[i]] = of_part[i];
     }
     mw_search_offer_of_core(apart->search, apart->core, choice);
+    apart->told = apart->cost;
     mw_arena_free(&scratch);
 }
 
-/* What is known of its cost, in the core's scale, less the constant. */
-static MwCost bound_of(const Piece *piece)
+static bool has_better(const Apart *apart)
 {
-    const MwCost unit = (MwCost)1 << piece->search.root->scale;
-    return piece->solution.lower_bound * unit - piece->search.root->constant;
+    return apart->missing == 0 && apart->cost < apart->told;
+}
+
+/* A cost of its search in the core's scale, less the constant. */
+static MwCost scaled(const Piece *piece, MwCost cost)
+{
+    return cost * ((MwCost)1 << piece->search.root->scale) - piece->search.root->constant;
+}
+
+static void count_bound(Piece *piece)
+{
+    Apart *apart = piece->apart;
+    const MwCost bound = scaled(piece, piece->solution.lower_bound);
+    if (bound <= piece->bound)
+        return;
+    apart->bound += piece->copies * (bound - piece->bound);
+    piece->bound = bound;
+    mw_search_raise_bound(apart->search, apart->core, apart->bound);
+}
+
+static void count_choice(Piece *piece)
+{
+    Apart *apart = piece->apart;
+    if (piece->solution.choice == piece->counted)
+        return;
+    const MwCost cost = scaled(piece, piece->solution.cost);
+    apart->cost += piece->copies * (cost - piece->cost);
+    piece->cost = cost;
+    apart->missing -= !piece->counted;
+    piece->counted = piece->solution.choice;
 }
 
 /* Tells the whole what is known of a component. */
 static void tell(Piece *piece)
 {
     Apart *apart = piece->apart;
-    const MwCost bound = bound_of(piece);
-    if (bound > piece->bound) {
-        apart->bound += piece->copies * (bound - piece->bound);
-        piece->bound = bound;
-        mw_search_raise_bound(apart->search, apart->core, apart->bound);
-    }
-    if (piece->solution.choice == piece->counted)
-        return;
-    apart->missing -= !piece->counted;
-    piece->counted = piece->solution.choice;
-    if (apart->missing == 0)
+    count_bound(piece);
+    count_choice(piece);
+    if (has_better(apart) &&
+        (LARGE_SHARE * (apart->told - apart->cost) >= apart->told - apart->bound ||
+         LARGE_SHARE * piece->size >= apart->average * apart->count))
         offer_all(apart);
 }
 
@@ -185,7 +214,7 @@ static void begin_search(Piece *piece, Apart *apart)
     piece->search.options = &piece->options;
     piece->search.solution = &piece->solution;
     piece->core = mw_core_copy(scratch, root);
-    piece->bound = bound_of(piece);
+    piece->bound = scaled(piece, piece->solution.lower_bound);
 }
 
 /* Together, gaps that are small enough for the pieces are small enough for the whole. */
@@ -198,7 +227,8 @@ static void begin_searches(Apart *apart)
     }
     apart->average = sizes / apart->count;
     apart->missing = apart->count;
-    apart->bound = apart->core->constant;
+    apart->bound = apart->cost = apart->core->constant;
+    apart->told = MW_CORE_NONE;
     for (int i = 0; i < apart->count; i++) {
         Piece *piece = &apart->pieces[i];
         begin_search(piece, apart);
@@ -216,9 +246,18 @@ static double weight(const Piece *piece)
     return piece->size + LEAST_SHARE * piece->apart->average;
 }
 
+/* Frees all that searching for it took. */
+static void close_piece(Piece *piece)
+{
+    if (piece->search.improver)
+        mw_improver_free(piece->search.improver);
+    mw_arena_free(&piece->search.scratch);
+    piece->closed = true;
+}
+
 static bool is_open(const Piece *piece)
 {
-    return !mw_search_done(&piece->search);
+    return !piece->closed && !mw_search_done(&piece->search);
 }
 
 static void log_piece(const Piece *piece)
@@ -242,19 +281,34 @@ static void go(Piece *piece, const MwStretch *stretch, double share)
     tell(piece);
     if (piece->search.impossible)
         mw_search_exhaust(whole);
+    if (!is_open(piece))
+        close_piece(piece);
 }
 
-static void go_all(const Apart *apart, const MwStretch *stretch)
+/* How many are open, and what they weigh together. */
+static int count_open(const Apart *apart, double *weights)
 {
-    double left = 0;
     int open = 0;
-    for (int i = 0; i < apart->count; i++) {
-        if (!is_open(&apart->pieces[i]))
-            continue;
-        left += weight(&apart->pieces[i]);
-        open++;
-    }
-    if (open == 1 && stretch->early)
+    *weights = 0;
+    for (int i = 0; i < apart->count; i++)
+        if (is_open(&apart->pieces[i])) {
+            *weights += weight(&apart->pieces[i]);
+            open++;
+        }
+    return open;
+}
+
+/* Time for what weighs 1. */
+static double time_to_share(const Apart *apart)
+{
+    double weights;
+    return count_open(apart, &weights) ? mw_stop_left_s(&apart->search->stop) / weights : 0;
+}
+
+static void go_round(Apart *apart, const MwStretch *stretch)
+{
+    double left;
+    if (count_open(apart, &left) == 1 && stretch->early)
         return;
     for (int i = 0; i < apart->count && !mw_stopped(&apart->search->stop); i++) {
         Piece *piece = &apart->pieces[i];
@@ -265,15 +319,28 @@ static void go_all(const Apart *apart, const MwStretch *stretch)
     }
 }
 
+/* Where a stretch is to be taken again, those still open take it as long as they then have more than
+ * twice the time that they had: what was cut short may then be finished. Without a limit none was. */
+static void go_all(Apart *apart, const MwStretch *stretch)
+{
+    double given, next = time_to_share(apart);
+    do {
+        given = next;
+        go_round(apart, stretch);
+        next = time_to_share(apart);
+    } while (stretch->again && next > 2 * given);
+    if (has_better(apart))
+        offer_all(apart);
+}
+
 static void end_searches(Apart *apart)
 {
     int nodes = 0;
     for (int i = 0; i < apart->count; i++) {
         Piece *piece = &apart->pieces[i];
         nodes += piece->copies * piece->solution.reduced_nodes;
-        if (piece->search.improver)
-            mw_improver_free(piece->search.improver);
-        mw_arena_free(&piece->search.scratch);
+        if (!piece->closed)
+            close_piece(piece);
     }
     apart->search->solution->reduced_nodes = nodes;
 }

@@ -12,6 +12,7 @@ typedef struct {
     void (*go)(MwSearch *search, MwCore *core);
     bool early; /* only that all have something before much is done for any: of no use to the last
                    one that is not done */
+    bool again; /* another turn for components whose share was too little, if time is left over */
 } MwStretch;
 
 /* Takes each stretch of the road with all components of `core` before the next stretch begins;

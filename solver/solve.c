@@ -527,8 +527,10 @@ static void improve_to_the_end(MwSearch *search, MwCore *core)
 /* The components of the core apart; false if it is in one piece. */
 static bool solve_apart(MwSearch *search, const MwCore *core)
 {
-    static const MwStretch road[] = {
-        {look_at_component}, {find_any, .early = true}, {find_best}, {improve_to_the_end}};
+    static const MwStretch road[] = {{look_at_component},
+                                     {find_any, .early = true},
+                                     {find_best, .again = true},
+                                     {improve_to_the_end}};
     return mw_solve_apart(search, core, MW_COUNT(road), road);
 }
 

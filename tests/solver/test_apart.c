@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4 /* problems of a chain */ };
+enum { MOST = 4, MANY = 400 /* problems of a chain */ };
 
 static const struct {
     RandomKind kind;
@@ -31,8 +31,6 @@ static const struct {
 
 typedef struct {
     MwProblem *problem;
-    MwProblem *parts[MOST];
-    int count;
     Enumerated expected;
 } Chain;
 
@@ -45,23 +43,42 @@ static MwProblem *draw_part(MwArena *arena, int group, uint64_t seed)
 }
 
 /* Some parts are equal. What each costs at least is found by enumeration under the chain's limit. */
-static Chain draw_chain(MwArena *arena, int group, int seed)
+static Chain make_chain(MwArena *arena, int count, MwProblem *const *parts)
 {
-    uint64_t state = (uint64_t)(seed * MW_COUNT(groups) + group);
-    Chain chain = {.count = 2 + (int)draw(&state, MOST - 1), .expected = {.possible = true}};
-    for (int i = 0; i < chain.count; i++)
-        chain.parts[i] = i > 0 && draw(&state, 4) == 0
-                             ? chain.parts[i - 1]
-                             : draw_part(arena, group, (uint64_t)draw(&state, 1 << 20));
-    chain.problem = random_chain(arena, chain.count, chain.parts);
-    for (int i = 0; i < chain.count; i++) {
-        MwProblem part = *chain.parts[i];
+    Chain chain = {.problem = random_chain(arena, count, parts), .expected = {.possible = true}};
+    for (int i = 0; i < count; i++) {
+        MwProblem part = *parts[i];
         part.usage_limit = chain.problem->usage_limit;
         const Enumerated least = enumerate(&part);
         chain.expected.possible &= least.possible;
         chain.expected.cost += least.cost;
     }
     return chain;
+}
+
+static Chain draw_chain(MwArena *arena, int group, int seed)
+{
+    uint64_t state = (uint64_t)(seed * MW_COUNT(groups) + group);
+    const int count = 2 + (int)draw(&state, MOST - 1);
+    MwProblem *parts[MOST];
+    for (int i = 0; i < count; i++)
+        parts[i] = i > 0 && draw(&state, 4) == 0
+                       ? parts[i - 1]
+                       : draw_part(arena, group, (uint64_t)draw(&state, 1 << 20));
+    return make_chain(arena, count, parts);
+}
+
+/* Of many parts, each of which is possible. */
+static Chain draw_long_chain(MwArena *arena, int group)
+{
+    MwProblem *parts[MANY];
+    int count = 0;
+    for (uint64_t seed = 0; count < MANY; seed++) {
+        MwProblem *part = draw_part(arena, group, seed);
+        if (enumerate(part).possible)
+            parts[count++] = part;
+    }
+    return make_chain(arena, count, parts);
 }
 
 /* ---- Components ---- */
@@ -340,17 +357,20 @@ START_TEST(agrees_with_enumeration)
 }
 END_TEST
 
-/* A choice drawn at random, if it is legal: mostly none, or a poor one. */
+/* The first of some random choices that is legal: a poor one, or none. */
 static void guess(MwSearch *search, MwCore *core)
 {
     uint64_t state = (uint64_t)core->node_count;
-    int choice[64] = {0};
-    for (int i = 0; i < core->node_count; i++)
-        choice[i] = core->nodes[i].cost ? (int)draw(&state, mw_core_strategies(core, i)) : 0;
-    mw_search_offer_of_core(search, core, choice);
+    bool found = false;
+    for (int try = 0; try < 50 && !found; try++) {
+        int choice[64] = {0};
+        for (int i = 0; i < core->node_count; i++)
+            choice[i] = core->nodes[i].cost ? (int)draw(&state, mw_core_strategies(core, i)) : 0;
+        found = mw_search_offer_of_core(search, core, choice);
+    }
 }
 
-static void branch(MwSearch *search, MwCore *core)
+static void find_best(MwSearch *search, const MwCore *core, bool says_so)
 {
     MwArena *arena = mw_arena_new();
     const MwBranchLimits limits = {.nodes = INT_MAX, .threads = 1};
@@ -359,11 +379,21 @@ static void branch(MwSearch *search, MwCore *core)
     ck_assert(answer.complete);
     if (best.choice) {
         mw_search_offer_of_core(search, core, best.choice);
-        mw_search_raise_bound(search, core, answer.bound);
+        mw_search_raise_bound(search, core, says_so ? answer.bound : core->constant);
     } else {
         mw_search_exhaust(search);
     }
     mw_arena_free(&arena);
+}
+
+static void branch(MwSearch *search, MwCore *core)
+{
+    find_best(search, core, true);
+}
+
+static void branch_silently(MwSearch *search, MwCore *core)
+{
+    find_best(search, core, false);
 }
 
 /* On cores that no look at the whole comes before; with what leaves all to the second stretch. */
@@ -388,6 +418,29 @@ START_TEST(components_make_up_the_whole)
             ck_assert(search.impossible == !chain.expected.possible);
             ck_assert(!found.choice || watching.cost == found.cost);
         }
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* So many that the whole is not told of each better choice; but of the best ones, proven or not. */
+START_TEST(many_components)
+{
+    static const MwStretch roads[][2] = {{{guess}, {branch}}, {{guess}, {branch_silently}}};
+    for (int i = 0; i < MW_COUNT(roads); i++) {
+        MwArena *arena = mw_arena_new();
+        const Chain chain = draw_long_chain(arena, _i);
+        Watch watching = {.chain = &chain};
+        MwCore *core = build(arena, chain.problem, 0);
+        const MwSolveOptions options = {.report = watch, .context = &watching};
+        MwSolution found = {0};
+        MwSearch search = {
+            .problem = chain.problem, .arena = arena, .options = &options, .solution = &found};
+        ck_assert(mw_solve_apart(&search, core, MW_COUNT(roads[i]), roads[i]));
+        if (roads[i][1].go == branch)
+            check(&chain, &found, is_rounded(_i));
+        else if (!is_rounded(_i))
+            ck_assert(found.cost == chain.expected.cost);
         mw_arena_free(&arena);
     }
 }
@@ -451,6 +504,41 @@ START_TEST(each_has_its_turn_and_time)
 }
 END_TEST
 
+static void branch_but_at_first(MwSearch *search, MwCore *core)
+{
+    Visits *visits = (Visits *)search->whole;
+    if (visits->first++ > 0)
+        branch(search, core);
+}
+
+/* The first component, which takes no part in the first round, has its turn after the others. */
+START_TEST(left_over_time_is_for_what_is_open)
+{
+    static const MwStretch road[] = {{branch_but_at_first, .again = true}};
+    int turns = 0;
+    for (int seed = 0; seed < tried(groups[_i].count / 2); seed++) {
+        MwArena *arena = mw_arena_new();
+        const Chain chain = draw_chain(arena, _i, seed);
+        MwCore *core = build(arena, chain.problem, seed);
+        MwSolution found = {0};
+        const MwSolveOptions options = {.time_limit_s = 1000 * (seed % 3)};
+        Visits visits = {.search = {.problem = chain.problem,
+                                    .arena = arena,
+                                    .options = &options,
+                                    .stop = mw_stop_of(&options),
+                                    .solution = &found}};
+        bool divided = !core->infeasible && chain.expected.possible &&
+                       mw_solve_apart(&visits.search, core, MW_COUNT(road), road);
+        if (divided && visits.first > 3 && options.time_limit_s > 0) {
+            check(&chain, &found, is_rounded(_i));
+            turns++;
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(turns, 0);
+}
+END_TEST
+
 static void check_gap(const Chain *chain, const MwSolution *found, double gap, bool rounded)
 {
     ck_assert(!found->choice == !chain->expected.possible);
@@ -492,7 +580,9 @@ int main(void)
     tcase_add_test(tests, equal_components_are_told);
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, components_make_up_the_whole, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, many_components, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, each_has_its_turn_and_time, 0, MW_COUNT(groups));
+    tcase_add_loop_test(tests, left_over_time_is_for_what_is_open, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, is_deterministic, 0, MW_COUNT(groups));
     return run_suite(suite);
 }
