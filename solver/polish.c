@@ -8,6 +8,7 @@ typedef struct {
     int *choice;
     __int128 *room; /* [row] limit less usage */
     MwCost *cost;   /* [strategy] */
+    bool *settled;  /* [node] no strategy costs less as long as its neighbours stay */
 } Polisher;
 
 static void add_factor_cost(Polisher *polisher, int node, const MwCoreFactor *factor)
@@ -52,23 +53,41 @@ static void occupy(Polisher *polisher, const MwCoreNode *node, int strategy, int
     }
 }
 
+static void unsettle_neighbours(Polisher *polisher, int index)
+{
+    const MwIndexList *factors = &polisher->core->nodes[index].factors;
+    for (int i = 0; i < factors->count; i++) {
+        const MwCoreFactor *factor = &polisher->core->factors.at[factors->at[i]];
+        for (int k = 0; k < factor->cost->arity; k++)
+            if (factor->scope[k] != index)
+                polisher->settled[factor->scope[k]] = false;
+    }
+}
+
 /* True if the node changed. */
 static bool improve(Polisher *polisher, int index)
 {
     const MwCoreNode *node = &polisher->core->nodes[index];
     int now = polisher->choice[index], best = now;
+    polisher->settled[index] = true;
     for (int s = 0; s < node->cost->count; s++)
         polisher->cost[s] = node->cost->at[s];
     for (int i = 0; i < node->factors.count; i++)
         add_factor_cost(polisher, index, &polisher->core->factors.at[node->factors.at[i]]);
-    for (int s = 0; s < node->cost->count; s++)
-        if (polisher->cost[s] < polisher->cost[best] && fits(polisher, node, now, s))
+    for (int s = 0; s < node->cost->count; s++) {
+        if (polisher->cost[s] >= polisher->cost[best])
+            continue;
+        if (fits(polisher, node, now, s))
             best = s;
+        else
+            polisher->settled[index] = false; /* it may fit when others have changed */
+    }
     if (best == now)
         return false;
     occupy(polisher, node, now, -1);
     occupy(polisher, node, best, 1);
     polisher->choice[index] = best;
+    unsettle_neighbours(polisher, index);
     return true;
 }
 
@@ -85,10 +104,11 @@ void mw_polish(const MwCore *core, int *choice)
             occupy(&polisher, &core->nodes[i], choice[i], 1);
         }
     polisher.cost = MW_NEW(scratch, MwCost, most);
+    polisher.settled = MW_NEW(scratch, bool, core->node_count);
     for (bool changed = true; changed;) {
         changed = false;
         for (int i = 0; i < core->node_count; i++)
-            if (core->nodes[i].cost)
+            if (core->nodes[i].cost && !polisher.settled[i])
                 changed |= improve(&polisher, i);
     }
     mw_arena_free(&scratch);
