@@ -241,8 +241,13 @@ static bool spread_shares(MwPeakBound *bound)
     for (int row = 0; row < rows; row++)
         sum += exp(BOLDNESS * (bound->fullness[row] - most));
     bound->ask_count = 0;
+    /* Where there are more rows than parts, most have less than one, and hand it on. */
+    const bool few = parts < 4 * rows;
+    double rest = 0;
     for (int row = 0; row < rows; row++) {
-        int64_t share = llround(parts * exp(BOLDNESS * (bound->fullness[row] - most)) / sum);
+        double exact = parts * exp(BOLDNESS * (bound->fullness[row] - most)) / sum + rest;
+        int64_t share = llround(exact);
+        rest = few ? exact - (double)share : 0;
         if (share > 0)
             bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
     }

@@ -3,6 +3,7 @@
  * proof says is recomputed from the problem alone. */
 #include "solver/bare.h"
 #include "solver/explain.h"
+#include "solver/least_peak.h"
 #include "solver/peak_levels.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
@@ -453,6 +454,24 @@ START_TEST(quick_choices_have_low_peaks)
 }
 END_TEST
 
+/* Peaks of which a cost can only hold a few dozen, and hundreds of times to share these out. */
+START_TEST(large_peaks_are_shared_out_to_many_times)
+{
+    enum { COUNT = 300 };
+    static const int64_t cost[2], usage[] = {(int64_t)1 << 51, (int64_t)1 << 45};
+    MwArena *arena = mw_arena_new();
+    MwProblem problem = {.name = "many", .node_count = COUNT, .usage_limit = MW_USAGE_UNLIMITED};
+    problem.nodes = MW_NEW(arena, MwProblemNode, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        problem.nodes[i] = (MwProblemNode){
+            .strategy_count = 2, .cost = cost, .usage = usage, .begin = i, .end = i + 3};
+    const MwLeastPeak least =
+        mw_least_peak_for(arena, &problem, 8 * usage[1], false, &(MwSolveOptions){.quick = true});
+    ck_assert(least.choice && least.peak <= 8 * usage[1]);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_peak");
@@ -464,5 +483,6 @@ int main(void)
     tcase_add_test(tests, wide_gaps_are_closed);
     tcase_add_test(tests, large_peaks_are_exact);
     tcase_add_test(tests, quick_choices_have_low_peaks);
+    tcase_add_test(tests, large_peaks_are_shared_out_to_many_times);
     return run_suite(suite);
 }
