@@ -35,6 +35,9 @@ enum { QUICK = 20, SOME = 40, LONG = 400 };
 /* A share of the cost: an answer that close is good, if not the best. */
 static const double NEAR = 0.005;
 
+/* Of the time, for what is known without the limit. */
+static const double RELAXED_SHARE = 0.25;
+
 /* Work of improving for each entry of the core and iteration of the ascent: they take about the
  * same time. */
 enum { IMPROVE_SHARE = 4 };
@@ -44,6 +47,10 @@ static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 
 /* Of the tables of a core, above which other work than branch and bound or diving is worth more. */
 static const int64_t BRANCH_ENTRIES = 1 << 18;
+
+/* Of the tables of a core, above which a bound takes so long that any choice comes first; and
+ * prices by elimination longer than they are worth, if so many differ. */
+static const int64_t LARGE_ENTRIES = 1 << 22;
 
 /* Entries that elimination may compute, for each of the core, where its outcome may well be of no
  * use. */
@@ -264,14 +271,14 @@ static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *bes
     return !mw_search_done(branching->search);
 }
 
-/* Half of the time that is left: what is not proven in that would seldom be in twice as much, which
- * is better spent on something else. */
-static MwStop half_time(const MwStop *stop)
+/* A share of the time that is left: what is not proven in that would seldom be in twice as much,
+ * which is better spent on something else. */
+static MwStop part_of_time(const MwStop *stop, double share)
 {
-    MwStop half = *stop;
+    MwStop part = *stop;
     if (stop->deadline_s > 0)
-        half.deadline_s -= mw_stop_left_s(stop) / 2;
-    return half;
+        part.deadline_s -= (1 - share) * mw_stop_left_s(stop);
+    return part;
 }
 
 /* Proves the best choice of what is left of the core, if that is not too much. */
@@ -285,7 +292,7 @@ static void branch(MwSearch *search, const MwCore *core)
     const MwBranchLimits limits = {.nodes = INT_MAX,
                                    .work = search->stop.deadline_s > 0 ? 0 : BRANCH_WORK,
                                    .threads = (int)mw_max(1, search->options->threads),
-                                   .stop = half_time(&search->stop),
+                                   .stop = part_of_time(&search->stop, 0.5),
                                    .report = hear_of_branching,
                                    .context = &branching};
     MwBranchAnswer answer = mw_widen(scratch, core, &best, &limits);
@@ -300,7 +307,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
     if (!mw_ilp_manageable(core))
         return;
     MwArena *scratch = mw_arena_new();
-    const MwStop stop = half_time(&search->stop);
+    const MwStop stop = part_of_time(&search->stop, 0.5);
     MwIlpAnswer answer = mw_ilp_solve(scratch, core, &stop);
     if (answer.choice)
         mw_search_offer_of_core(search, core, answer.choice);
@@ -403,6 +410,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
     if (!options.quick)
         options.gap = 0; /* it costs little more */
+    relaxing.stop = part_of_time(&search->stop, RELAXED_SHARE);
     relaxing.scratch = mw_arena_new();
     if (search->root)
         relaxing.root = without_limit(relaxing.scratch, search->root);
@@ -457,11 +465,31 @@ static void look_ahead(MwSearch *search, Look look)
     mw_arena_free(&scratch);
 }
 
+/* Entries of the tables that factors have, each counted once. */
+static int64_t distinct_entries(const MwCore *core)
+{
+    MwArena *scratch = mw_arena_new();
+    int most = 0;
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost)
+            most = (int)mw_max(most, core->factors.at[i].cost->id);
+    bool *is_counted = MW_NEW(scratch, bool, most + 1);
+    int64_t entries = 0;
+    for (int i = 0; i < core->factors.count; i++) {
+        const MwTable *cost = core->factors.at[i].cost;
+        entries += cost && !is_counted[cost->id] ? cost->count : 0;
+        if (cost)
+            is_counted[cost->id] = true;
+    }
+    mw_arena_free(&scratch);
+    return entries;
+}
+
 /* Prices of memory found by elimination, and choices among what is best at such prices; where that
  * is worth it. `unlimited` is a good choice without the limit, or NULL. */
 static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
 {
-    if (!unlimited || keeps_limit(search, unlimited))
+    if (!unlimited || keeps_limit(search, unlimited) || distinct_entries(core) > LARGE_ENTRIES)
         return;
     MwCore *part = mw_lagrange(search, core, unlimited);
     if (!part)
@@ -552,8 +580,12 @@ static void solve_limited(MwSearch *search)
     MwCore *core = build_and_reduce(search);
     if (settled(search, core))
         return;
-    const int *unlimited = solve_relaxed(search, core);
-    look_ahead(search, FIRST_LOOK);
+    const bool is_large = mw_core_entries_left(core) > LARGE_ENTRIES;
+    if (is_large)
+        look_ahead(search, FIRST_LOOK);
+    const int *unlimited = mw_search_done(search) ? NULL : solve_relaxed(search, core);
+    if (!is_large)
+        look_ahead(search, FIRST_LOOK);
     look_ahead(search, SECOND_LOOK);
     mw_search_log(search, core, "look ahead");
     if (mw_search_done(search))
