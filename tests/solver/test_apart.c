@@ -137,7 +137,7 @@ static bool share_a_row(const MwCore *core, int a, int b)
 /* component[node]: the lowest node it hangs together with, found by trying all pairs. */
 static void connect(MwArena *arena, const MwCore *core, int *component)
 {
-    int *neighbours = MW_NEW(arena, int, core->node_count);
+    int *neighbours = MW_NEW(arena, int, 2 * core->node_count); /* by factors, and by rows */
     bool changed = true;
     for (int i = 0; i < core->node_count; i++)
         component[i] = i;
