@@ -2,7 +2,8 @@
 """Adds up the test cases of Meson's JSON logs: 'N passed, M failed[, K skipped]'.
 
 Every test program prints TAP, one line a case. A program that died or failed without a failing
-case, or that ran no case at all, counts as one failure. Exits 1 if anything failed."""
+case, or that ran no case at all, counts as one failure, and so does a log that is missing, empty or cut
+off. Exits 1 if anything failed."""
 import json
 import re
 import sys
@@ -28,13 +29,20 @@ def cases(run):
     return passed, failed, skipped
 
 
-def main(logs):
-    total = [0, 0, 0]
-    for log in logs:
+def cases_of_log(log):
+    runs = []
+    try:
         with open(log) as lines:
             for line in lines:
-                total = [a + b for a, b in zip(total, cases(json.loads(line)))]
-    passed, failed, skipped = total
+                runs.append(cases(json.loads(line)))
+    except (OSError, ValueError) as trouble:
+        print(f"{log}: {trouble}", file=sys.stderr)
+        runs.append((0, 1, 0))
+    return runs or [(0, 1, 0)]
+
+
+def main(logs):
+    passed, failed, skipped = map(sum, zip(*(run for log in logs for run in cases_of_log(log))))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 
