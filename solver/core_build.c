@@ -89,7 +89,8 @@ static const MwSeparation *separate(const Build *build, const Matrix *matrix)
         for (int64_t k = 0; k < columns; k++)
             values[i * columns + k] =
                 scaled(matrix->cost[matrix->flipped ? k * rows + i : i * columns + k], scale);
-    return mw_separate(build->core->tables, 2, (int[]){rows, columns}, values);
+    return mw_separate(mw_tables_arena(build->seen), build->core->tables, 2, (int[]){rows, columns},
+                       values);
 }
 
 static int64_t *node_costs(const Build *build, MwArena *arena, int index)
@@ -109,10 +110,10 @@ static void add_margins(const Build *build, int index)
         matrix->parts = separate(build, matrix);
     int scope[] = {(int)mw_min(edge->a, edge->b), (int)mw_max(edge->a, edge->b)};
     for (int i = 0; i < 2; i++) {
-        const MwTable *margin = matrix->parts->margin[i];
+        const int64_t *margin = matrix->parts->margin[i];
         int64_t *cost = build->cost[scope[i]];
-        for (int64_t s = 0; margin && s < margin->count; s++)
-            cost[s] = mw_cost_add(cost[s], margin->at[s]);
+        for (int s = 0; margin && s < build->problem->nodes[scope[i]].strategy_count; s++)
+            cost[s] = mw_cost_add(cost[s], margin[s]);
     }
 }
 
@@ -218,6 +219,8 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
     Build build = {core, problem, mw_tables_new(scratch),
                    MW_NEW(scratch, Matrix *, problem->edge_count),
                    MW_NEW(scratch, int64_t *, problem->node_count)};
+    core->factors.capacity = problem->edge_count;
+    core->factors.at = MW_NEW(arena, MwCoreFactor, problem->edge_count);
     for (int i = 0; i < problem->edge_count; i++)
         build.matrix[i] = find_matrix(&build, &problem->edges[i]);
     core->scale = best_scale(&build);

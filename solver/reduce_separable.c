@@ -26,9 +26,18 @@ static const MwSeparation *separate(MwTables *tables, const MwTable *table)
         return known;
     int64_t *values = mw_tables_scratch(tables, table->count);
     memcpy(values, table->at, sizeof *values * (size_t)table->count);
-    const MwSeparation *made = mw_separate(tables, table->arity, table->dims, values);
+    const MwSeparation *made =
+        mw_separate(mw_tables_arena(tables), tables, table->arity, table->dims, values);
     mw_tables_remember(tables, key, MW_COUNT(key), (void *)made);
     return made;
+}
+
+static void add_margin(MwCore *core, int node, const MwTable *classes, const int64_t *margin)
+{
+    int64_t *cost = mw_tables_scratch(core->tables, classes->count);
+    for (int64_t s = 0; s < classes->count; s++)
+        cost[s] = margin[classes->at[s]];
+    mw_core_add_cost(core, node, mw_table_intern(core->tables, 1, classes->dims, cost));
 }
 
 void mw_reduce_separable(MwCore *core, int index)
@@ -39,9 +48,7 @@ void mw_reduce_separable(MwCore *core, int index)
     const MwSeparation *parts = separate(core->tables, factor->cost);
     for (int i = 0; i < factor->cost->arity; i++)
         if (parts->margin[i])
-            mw_core_add_cost(
-                core, factor->scope[i],
-                mw_table_select(core->tables, parts->margin[i], 0, factor->classes[i]));
+            add_margin(core, factor->scope[i], factor->classes[i], parts->margin[i]);
     if (!parts->rest)
         mw_core_remove_factor(core, index);
     else if (parts->rest != factor->cost)

@@ -51,9 +51,8 @@ static bool find_least(const Slices *slices, int64_t *least)
 
 /* Subtracts the least entry of each slice and returns these, or NULL if all are zero. A slice that
  * is forbidden throughout stays. */
-static const MwTable *take_margin(MwTables *tables, MwArena *scratch, const Slices *slices)
+static const int64_t *take_margin(MwArena *arena, const Slices *slices, int64_t *least)
 {
-    int64_t *least = MW_NEW(scratch, int64_t, slices->size);
     if (!find_least(slices, least))
         return NULL;
     for (int64_t i = 0; i < slices->outer; i++)
@@ -62,7 +61,7 @@ static const MwTable *take_margin(MwTables *tables, MwArena *scratch, const Slic
             for (int64_t k = 0; k < slices->inner; k++)
                 run[k] = mw_cost_subtract(run[k], least[s]);
         }
-    return mw_table_intern(tables, 1, &slices->size, least);
+    return mw_arena_dup(arena, least, sizeof *least * (size_t)slices->size);
 }
 
 static bool equal(const Slices *slices, int s, int t)
@@ -116,26 +115,27 @@ static bool all_zero(const int64_t *values, int64_t count)
 }
 
 /* Whether a slice is forbidden throughout: then the rest, separated again, forbids it once more. */
-static bool forbids_slice(const MwSeparation *parts, int arity)
+static bool forbids_slice(const MwSeparation *parts, int arity, const int *dims)
 {
     bool forbids = false;
     for (int dim = 0; dim < arity; dim++)
-        forbids |= parts->margin[dim] && parts->margin[dim]->greatest >= MW_FORBIDDEN;
+        for (int s = 0; parts->margin[dim] && s < dims[dim]; s++)
+            forbids |= parts->margin[dim][s] >= MW_FORBIDDEN;
     return forbids;
 }
 
-const MwSeparation *mw_separate(MwTables *tables, int arity, const int *dims, int64_t *values)
+const MwSeparation *mw_separate(MwArena *arena, MwTables *tables, int arity, const int *dims,
+                                int64_t *values)
 {
     MwArena *scratch = mw_arena_new();
-    MwArena *arena = mw_tables_arena(tables);
     MwSeparation *made = MW_NEW(arena, MwSeparation, 1);
-    made->margin = MW_NEW(arena, const MwTable *, arity);
+    made->margin = MW_NEW(arena, const int64_t *, arity);
     made->merged = MW_NEW(arena, const MwTable *, arity);
     int left[MW_TABLE_ARITY] = {0};
     int64_t count = 1;
     for (int dim = 0; dim < arity; dim++) {
         Slices slices = slices_of(arity, dims, dim, values);
-        made->margin[dim] = take_margin(tables, scratch, &slices);
+        made->margin[dim] = take_margin(arena, &slices, MW_NEW(scratch, int64_t, dims[dim]));
         left[dim] = dims[dim];
         count *= dims[dim];
     }
@@ -148,7 +148,7 @@ const MwSeparation *mw_separate(MwTables *tables, int arity, const int *dims, in
                 made->merged[dim] = mw_table_intern(tables, 1, &slices.size, class);
         }
         made->rest = mw_table_intern(tables, arity, left, values);
-        if (!forbids_slice(made, arity))
+        if (!forbids_slice(made, arity, dims))
             mw_table_mark_separated(made->rest);
     }
     mw_arena_free(&scratch);

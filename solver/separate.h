@@ -6,13 +6,14 @@
 #include "solver/classes.h"
 
 typedef struct {
-    const MwTable **margin; /* [arity] by index, to add to the node's cost; NULL: zero */
+    const int64_t **margin; /* [arity] by index, to add to the node's cost; NULL: zero */
     const MwTable **merged; /* [arity] class of each index; NULL: all are different */
     const MwTable *rest;    /* over the classes; NULL: zero */
 } MwSeparation;
 
 /* `values`, which are overwritten, are those of a table of these dims; they may be in the scratch
- * of `tables`. */
-const MwSeparation *mw_separate(MwTables *tables, int arity, const int *dims, int64_t *values);
+ * of `tables`. All but the tables of what it returns lies in `arena`. */
+const MwSeparation *mw_separate(MwArena *arena, MwTables *tables, int arity, const int *dims,
+                                int64_t *values);
 
 #endif
