@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -14,7 +15,19 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 1 << 14, LARGEST_BLOCK_BYTES = 1 << 24 };
+/* Blocks of MAPPED_BYTES and more are mapped one by one: so they go back to the system when they are
+ * freed, where malloc would keep them once it has seen such, and zero them in full to use them
+ * again. The sanitizers see leaks in what malloc gives. */
+enum {
+    ALIGNMENT = 16,
+    FIRST_BLOCK_BYTES = 1 << 14,
+    LARGEST_BLOCK_BYTES = 1 << 24,
+#if defined(__SANITIZE_ADDRESS__)
+    MAPPED_BYTES = INT32_MAX
+#else
+    MAPPED_BYTES = 1 << 22
+#endif
+};
 
 typedef struct Block {
     struct Block *next;
@@ -32,14 +45,28 @@ struct MwArena {
 
 enum { HEADER_BYTES = (sizeof(Block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
 
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
 static void *system_alloc(size_t bytes)
 {
-    void *memory = calloc(1, bytes);
+    void *memory = bytes < MAPPED_BYTES ? calloc(1, bytes) : map(bytes);
     if (!memory) {
         fprintf(stderr, "error: out of memory: cannot allocate %zu bytes\n", bytes);
         exit(1);
     }
     return memory;
+}
+
+static void system_free(void *memory, size_t bytes)
+{
+    if (bytes < MAPPED_BYTES)
+        free(memory);
+    else
+        munmap(memory, bytes);
 }
 
 static char *block_payload(Block *block)
@@ -85,7 +112,7 @@ void mw_arena_free(MwArena **arena)
     for (Block *block = (*arena)->blocks, *next; block; block = next) {
         next = block->next;
         UNPOISON(block_payload(block), block->bytes);
-        free(block);
+        system_free(block, HEADER_BYTES + block->bytes);
     }
     free(*arena);
     *arena = NULL;
