@@ -196,9 +196,10 @@ MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
 enum {
     COLUMN_LIMIT = 30000,
     /* Where there is no deadline, and so that answers do not depend on the machine's speed. */
-    SIMPLEX_SLICE = 500,
-    SIMPLEX_SLICES = 400,
-    TREE_LIMIT = 20000
+    SIMPLEX_SLICE = 1000,
+    SIMPLEX_SLICES = 200,
+    TREE_LIMIT = 20000,
+    TABLEAU_LIMIT = 1 << 24 /* entries that choosing where to branch may visit */
 };
 
 /* Costs are brought to at most this, well inside the tolerances of a double simplex. */
@@ -265,15 +266,41 @@ static double relaxed_usage(const Search *search, glp_prob *program, int memory_
     return usage;
 }
 
-/* GLPK keeps them for the node of the tree and those below it. */
-static void add_exceeded_rows(Search *search, glp_prob *program)
+/* Within the tree, GLPK keeps them for the node of the tree and those below it. Returns their
+ * number. */
+static int add_exceeded_rows(Search *search, glp_prob *program)
 {
     MwIlp relaxed = {program, search->ilp->column};
-    for (int i = 0; i < search->core->row_count; i++) {
+    int added = 0;
+    for (int i = 0; i < search->core->row_count && !mw_stopped(search->stop); i++) {
         double limit = (double)search->core->limit[i];
-        if (relaxed_usage(search, program, i) > limit + EXCESS * fmax(1, limit))
-            build_memory(&relaxed, search->core, i, &search->row);
+        if (relaxed_usage(search, program, i) <= limit + EXCESS * fmax(1, limit))
+            continue;
+        build_memory(&relaxed, search->core, i, &search->row);
+        added++;
     }
+    return added;
+}
+
+/* GLPK's own way (Driebeek and Tomlin) looks at a row of the tableau for each fractional column,
+ * and cannot be stopped in between. Where that is much, the most fractional one is taken. */
+static void choose_branch(glp_tree *tree)
+{
+    glp_prob *program = glp_ios_get_prob(tree);
+    int64_t fractional = 0;
+    int most = 0;
+    double value = 0;
+    for (int column = 1; column <= glp_get_num_cols(program); column++) {
+        if (!glp_ios_can_branch(tree, column))
+            continue;
+        double here = glp_get_col_prim(program, column);
+        if (fractional++ == 0 || fabs(here - 0.5) < fabs(value - 0.5)) {
+            most = column;
+            value = here;
+        }
+    }
+    if (fractional * glp_get_num_nz(program) > TABLEAU_LIMIT)
+        glp_ios_branch_upon(tree, most, value < 0.5 ? GLP_DN_BRNCH : GLP_UP_BRNCH);
 }
 
 static void watch_tree(glp_tree *tree, void *context)
@@ -281,6 +308,8 @@ static void watch_tree(glp_tree *tree, void *context)
     Search *search = context;
     if (glp_ios_reason(tree) == GLP_IROWGEN)
         add_exceeded_rows(search, glp_ios_get_prob(tree));
+    else if (glp_ios_reason(tree) == GLP_IBRANCH)
+        choose_branch(tree);
     else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_LIMIT)
         glp_ios_terminate(tree);
     if (mw_stopped(search->stop))
@@ -306,34 +335,52 @@ static int milliseconds_left(const MwStop *stop)
     return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
 }
 
-/* The relaxation at the root, in slices, between which work can end: GLPK goes on from the basis
- * that the last one came to, which is why it has no presolver here. False if it was not
- * finished. */
-static bool solve_root(glp_prob *program, const MwStop *stop, bool *possible)
+/* A relaxation, in slices, between which work can end: GLPK goes on from the basis that the last one
+ * came to, which is why it has no presolver here. False if it was not finished. */
+static bool relax(glp_prob *program, int method, const MwStop *stop, int *slices)
 {
     glp_smcp control;
     glp_init_smcp(&control);
     control.msg_lev = GLP_MSG_OFF;
+    control.meth = method;
     control.it_lim = SIMPLEX_SLICE;
-    glp_adv_basis(program, 0);
     int failure = GLP_EITLIM;
-    for (int slice = 0; failure == GLP_EITLIM && slice < SIMPLEX_SLICES; slice++) {
+    while (failure == GLP_EITLIM && (*slices)++ < SIMPLEX_SLICES) {
         if (mw_stopped(stop))
             return false;
+        control.tm_lim = milliseconds_left(stop);
         failure = glp_simplex(program, &control);
     }
-    *possible = glp_get_status(program) != GLP_NOFEAS;
-    return failure == 0 && (!*possible || glp_get_status(program) == GLP_OPT);
+    return failure == 0;
 }
 
-static int solve_tree(Search *search, const MwStop *stop)
+/* The relaxation at the root, with the memory rows that join there: hundreds may, and in the tree
+ * that could not be stopped. After rows have joined, the basis is still one for the dual simplex.
+ * False if it was not finished. */
+static bool solve_root(Search *search, bool *possible)
+{
+    glp_prob *program = search->ilp->program;
+    int slices = 0, method = GLP_PRIMAL;
+    glp_adv_basis(program, 0);
+    do {
+        if (!relax(program, method, search->stop, &slices))
+            return false;
+        method = GLP_DUALP;
+        *possible = glp_get_status(program) != GLP_NOFEAS;
+        if (*possible && glp_get_status(program) != GLP_OPT)
+            return false;
+    } while (*possible && add_exceeded_rows(search, program) > 0);
+    return true;
+}
+
+static int solve_tree(Search *search)
 {
     glp_iocp control;
     glp_init_iocp(&control);
     control.msg_lev = GLP_MSG_OFF;
     control.tol_int = 1e-7;
     control.tol_obj = 1e-9;
-    control.tm_lim = milliseconds_left(stop);
+    control.tm_lim = milliseconds_left(search->stop);
     control.sr_heur = GLP_OFF; /* it does not know of rows that joined later */
     control.cb_func = watch_tree;
     control.cb_info = search;
@@ -369,8 +416,8 @@ MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, const MwStop *stop)
     glp_term_out(GLP_OFF);
     bool possible;
     int status = GLP_UNDEF;
-    if (solve_root(ilp.program, stop, &possible))
-        status = possible ? solve_tree(&search, stop) : GLP_NOFEAS;
+    if (solve_root(&search, &possible))
+        status = possible ? solve_tree(&search) : GLP_NOFEAS;
     MwIlpAnswer answer = read_answer(arena, core, &ilp, status);
     glp_delete_prob(ilp.program);
     mw_arena_free(&scratch);

@@ -20,13 +20,13 @@ static const struct {
     bool thrifty;
     int count;
 } groups[] = {
-    {{8, 6, 4, 2, 8, true}, true, 300},
-    {{7, 0, 5, 2, 50, true}, true, 200},
-    {{8, 8, 3, 10, 8, true}, true, 200},
-    {{6, 9, 4, 25, 50, true}, false, 200},
-    {{6, 12, 4, 10, 50, false}, false, 150},
-    {{5, 9, 4, 5, MW_COST_INFINITE, true}, true, 150},
-    {{5, 9, 4, 10, MW_COST_INFINITE, false}, false, 100},
+    {{8, 6, 4, 2, 8, true}, true, 150},
+    {{7, 0, 5, 2, 50, true}, true, 100},
+    {{8, 8, 3, 10, 8, true}, true, 100},
+    {{6, 9, 4, 25, 50, true}, false, 100},
+    {{6, 12, 4, 10, 50, false}, false, 75},
+    {{5, 9, 4, 5, MW_COST_INFINITE, true}, true, 75},
+    {{5, 9, 4, 10, MW_COST_INFINITE, false}, false, 50},
 };
 
 typedef struct {

@@ -6,6 +6,9 @@
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
+#include <sys/time.h>
+#include <time.h>
+
 static const struct {
     RandomKind kind;
     bool thrifty; /* made so */
@@ -249,6 +252,58 @@ START_TEST(the_integer_program_agrees)
 }
 END_TEST
 
+/* Thousands of nodes that are live for a while each, and hundreds of rows that bind: what uses more
+ * costs less. */
+static const MwProblem *draw_intervals(MwArena *arena)
+{
+    enum { NODES = 9000, TIMES = 620, STRATEGIES = 3 };
+    uint64_t state = 1;
+    MwProblem *problem = MW_NEW(arena, MwProblem, 1);
+    problem->node_count = NODES;
+    problem->nodes = MW_NEW(arena, MwProblemNode, NODES);
+    problem->usage_limit = 14400000;
+    for (int i = 0; i < NODES; i++) {
+        int64_t *cost = MW_NEW(arena, int64_t, STRATEGIES),
+                *usage = MW_NEW(arena, int64_t, STRATEGIES);
+        for (int s = 0; s < STRATEGIES; s++) {
+            usage[s] = 13000 * s + draw(&state, 13000);
+            cost[s] = 100 * (2 - s) + draw(&state, 100);
+        }
+        const int64_t begin = draw(&state, TIMES), end = begin + 5 + draw(&state, 115);
+        problem->nodes[i] = (MwProblemNode){STRATEGIES, cost, usage, begin, end, NULL};
+    }
+    return problem;
+}
+
+static volatile sig_atomic_t interrupted; /* a handler has no other way to tell */
+
+static void interrupt_now(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+/* GLPK would go on for a quarter of a minute. It is asked after so much time of the processor, and that is
+ * counted, as others may be busy. */
+START_TEST(the_integer_program_can_be_interrupted)
+{
+    static const double after_s = 0.4, patience_s = 4;
+    MwArena *arena = mw_arena_new();
+    MwCore *core = build(arena, draw_intervals(arena));
+    mw_reduce_rows(core);
+    ck_assert(core->row_count > 100 && mw_ilp_manageable(core));
+    const MwStop stop = {.interrupt = &interrupted};
+    const struct itimerval timer = {.it_value = {.tv_usec = (long)(1e6 * after_s)}};
+    signal(SIGVTALRM, interrupt_now);
+    setitimer(ITIMER_VIRTUAL, &timer, NULL);
+    const clock_t before = clock();
+    const MwIlpAnswer answer = mw_ilp_solve(arena, core, &stop);
+    const double taken_s = (double)(clock() - before) / CLOCKS_PER_SEC;
+    ck_assert(interrupted && !answer.proven && taken_s < after_s + patience_s);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_branch");
@@ -262,5 +317,6 @@ int main(void)
     tcase_add_loop_test(tests, needs_little_memory, 0, MW_COUNT(groups));
     tcase_add_test(tests, ends_when_asked_to);
     tcase_add_loop_test(tests, the_integer_program_agrees, 0, MW_COUNT(groups));
+    tcase_add_test(tests, the_integer_program_can_be_interrupted);
     return run_suite(suite);
 }
