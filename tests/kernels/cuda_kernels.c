@@ -15,7 +15,7 @@ static bool compile(const char *source, const char *library, MwFault *fault)
     char command[4096];
     snprintf(
         command, sizeof command,
-        "cc -std=gnu11 -O2 -shared -fPIC -o %s -I%s -x c -include %s/tests/kernels/cuda_shim.h "
+        "cc -std=gnu11 -O1 -shared -fPIC -o %s -I%s -x c -include %s/tests/kernels/cuda_shim.h "
         "%s %s/tests/kernels/cuda_shim.c -lm",
         library, SOURCE_ROOT, SOURCE_ROOT, source, SOURCE_ROOT);
     return system(command) == 0 || mw_fault_set(fault, "the kernels do not compile: %s", command);
