@@ -5,6 +5,7 @@
  * without usage (reduce_usage.c), the rows can always be kept; forbidden entries may get in the
  * way, and then the choice is not legal. */
 #include "solver/dual.h"
+#include "solver/rows_room.h"
 
 #include <math.h>
 
@@ -12,9 +13,9 @@ typedef struct {
     const MwDual *dual;
     const MwCore *core;
     int *choice;
-    bool *decided;  /* [node] */
-    __int128 *room; /* [row] limit less usage of the decided */
-    double *score;  /* [strategy] */
+    bool *decided;    /* [node] */
+    MwRowsRoom *room; /* that the decided leave */
+    double *score;    /* [strategy] */
 } Decoder;
 
 /* Adds, by class, the least entry that agrees with what is decided. */
@@ -36,9 +37,7 @@ static void forbid_without_room(Decoder *decoder, const MwCoreNode *node)
 {
     for (int k = 0; k < node->terms.count; k++) {
         const MwCoreTerm *term = &node->terms.at[k];
-        __int128 room = decoder->room[term->first];
-        for (int row = term->first + 1; row <= term->last; row++)
-            room = decoder->room[row] < room ? decoder->room[row] : room;
+        const __int128 room = mw_rows_room_least(decoder->room, term->first, term->last);
         for (int s = 0; s < term->usage->count; s++)
             if (term->usage->at[s] > room)
                 decoder->score[s] = INFINITY;
@@ -61,8 +60,7 @@ static void decide(Decoder *decoder, const MwDualNode *node)
     decoder->decided[node->node] = true;
     for (int k = 0; k < of->terms.count; k++) {
         const MwCoreTerm *term = &of->terms.at[k];
-        for (int row = term->first; row <= term->last; row++)
-            decoder->room[row] -= term->usage->at[best];
+        mw_rows_room_take(decoder->room, term->first, term->last, term->usage->at[best]);
     }
 }
 
@@ -72,8 +70,7 @@ void mw_dual_decode(const MwDual *dual, int *choice)
     const MwCore *core = dual->core;
     Decoder decoder = {.dual = dual, .core = core, .choice = choice};
     decoder.decided = MW_NEW(scratch, bool, core->node_count);
-    decoder.room =
-        mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
+    decoder.room = mw_rows_room_new(scratch, core);
     int64_t most = 1;
     for (int i = 0; i < dual->node_count; i++)
         most = mw_max(most, mw_core_strategies(core, dual->nodes[i].node));

@@ -3,12 +3,14 @@
  * memory rows. A forbidden entry counts as so dear that having fewer of them always wins. */
 #include "solver/polish.h"
 
+#include "solver/rows_room.h"
+
 typedef struct {
     const MwCore *core;
     int *choice;
-    __int128 *room; /* [row] limit less usage */
-    MwCost *cost;   /* [strategy] */
-    bool *settled;  /* [node] no strategy costs less as long as its neighbours stay */
+    MwRowsRoom *room;
+    MwCost *cost;  /* [strategy] */
+    bool *settled; /* [node] no strategy costs less as long as its neighbours stay */
 } Polisher;
 
 static void add_factor_cost(Polisher *polisher, int node, const MwCoreFactor *factor)
@@ -26,12 +28,7 @@ static void add_factor_cost(Polisher *polisher, int node, const MwCoreFactor *fa
 /* Whether the rows of the term have room for `more` usage. */
 static bool has_room(const Polisher *polisher, const MwCoreTerm *term, int64_t more)
 {
-    if (more <= 0)
-        return true;
-    for (int row = term->first; row <= term->last; row++)
-        if (polisher->room[row] < more)
-            return false;
-    return true;
+    return more <= 0 || mw_rows_room_least(polisher->room, term->first, term->last) >= more;
 }
 
 static bool fits(const Polisher *polisher, const MwCoreNode *node, int from, int to)
@@ -48,8 +45,8 @@ static void occupy(Polisher *polisher, const MwCoreNode *node, int strategy, int
 {
     for (int k = 0; k < node->terms.count; k++) {
         const MwCoreTerm *term = &node->terms.at[k];
-        for (int row = term->first; row <= term->last; row++)
-            polisher->room[row] -= sign * term->usage->at[strategy];
+        mw_rows_room_take(polisher->room, term->first, term->last,
+                          sign * term->usage->at[strategy]);
     }
 }
 
@@ -96,8 +93,7 @@ void mw_polish(const MwCore *core, int *choice)
     MwArena *scratch = mw_arena_new();
     Polisher polisher = {.core = core, .choice = choice};
     int64_t most = 1;
-    polisher.room =
-        mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
+    polisher.room = mw_rows_room_new(scratch, core);
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost) {
             most = mw_max(most, core->nodes[i].cost->count);
