@@ -217,9 +217,11 @@ static void apply_to_factor(const Proof *proof, MwCore *core, int index, const i
                            mw_table_intern(core->tables, cost->arity, cost->dims, entry));
 }
 
-MwCost mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff)
+MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff)
 {
     MwArena *scratch = mw_arena_new();
+    /* The core's new tables come in the place of these. */
+    mw_arena_free(&dual->table_arena);
     Proof proof = prove(scratch, dual);
     int *place = MW_NEW(scratch, int, core->node_count);
     MwCost **above = MW_NEW(scratch, MwCost *, dual->node_count);

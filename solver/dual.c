@@ -36,7 +36,7 @@ static void add_factor(MwDual *dual, int index, const int *place, const MwMargin
     MwDualFactor *added = &dual->factors[dual->factor_count];
     int arity = factor->cost->arity;
     if (!tables[factor->cost->id])
-        tables[factor->cost->id] = mw_margin_table_new(dual->arena, factor->cost);
+        tables[factor->cost->id] = mw_margin_table_new(dual->table_arena, factor->cost);
     added->index = index;
     added->table = tables[factor->cost->id];
     added->potential = MW_NEW(dual->arena, double *, arity);
@@ -90,6 +90,7 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
 {
     MwDual *dual = MW_NEW(arena, MwDual, 1);
     dual->arena = arena;
+    dual->table_arena = mw_arena_new_within(arena);
     dual->core = core;
     dual->nodes = MW_NEW(arena, MwDualNode, core->node_count);
     dual->factors = MW_NEW(arena, MwDualFactor, core->factors.count);

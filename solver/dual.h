@@ -44,6 +44,7 @@ typedef struct {
 
 typedef struct {
     MwArena *arena;
+    MwArena *table_arena; /* of the factors' tables, most of what a dual takes; within `arena` */
     const MwCore *core;
     int node_count, factor_count;
     MwDualNode *nodes; /* those left, ascending */
@@ -95,6 +96,6 @@ MwCost mw_dual_certify(const MwDual *dual);
 /* Moves the potentials into the costs of the core the dual is of, so that the bound can be made
  * anew from it and the prices alone; and forbids what is in no choice that costs less than `cutoff`
  * (in the core's scale). Gives the same bound. The dual is of no use afterwards. */
-MwCost mw_dual_apply(const MwDual *dual, MwCore *core, MwCost cutoff);
+MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff);
 
 #endif

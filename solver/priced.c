@@ -49,7 +49,7 @@ static bool sharpen(Pricing *pricing)
     const MwAscentLimits limits = {.iterations = SWEEPS, .stop = *pricing->stop};
     const int64_t before = mw_core_strategies_left(relaxed);
     double pace = 1;
-    const MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &pace, &best, &limits);
+    MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &pace, &best, &limits);
     if (best.choice)
         take(pricing, best.choice, best.cost);
     if (priced->choice)
