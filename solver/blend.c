@@ -59,7 +59,8 @@ static Tableau begin(MwArena *arena, const MwBlend *blend)
             own[k] = blend->excess[(int64_t)k * rows + row];
         own[count + row] = 1;
         own[count + rows + row] = -1;
-        cost[count + rows + row] = blend->most;
+        cost[count + row] = -blend->least[row];
+        cost[count + rows + row] = blend->most[row];
     }
     pivot(&tableau, rows, 0);
     for (int row = 0; row < rows; row++)
@@ -114,7 +115,7 @@ double mw_blend(const MwBlend *blend, double *price)
     const double *cost = row_of(&tableau, tableau.rows);
     double value = -cost[tableau.columns];
     for (int row = 0; row < blend->rows; row++)
-        price[row] = fmin(blend->most, fmax(0, cost[blend->count + row]));
+        price[row] = fmin(blend->most[row], blend->least[row] + fmax(0, cost[blend->count + row]));
     mw_arena_free(&scratch);
     return value;
 }

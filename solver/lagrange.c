@@ -6,19 +6,20 @@
  * lowest of these planes is highest (Kelley, The cutting-plane method for solving convex programs,
  * SIAM Journal 8, 1960), which is also the cheapest blend of the answers that keeps the rows on
  * average (Dantzig and Wolfe, Decomposition principle for linear programs, Operations Research 8,
- * 1960). After answers that are no better, the way there from the best prices is gone in part only
- * (Wentges, Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming,
- * International Transactions in Operational Research 4, 1997): planes from far away say little.
- * Only rows that some answer exceeded most are looked at: few ever have a price, and with few
- * prices layers stay equal. As long as nothing is known of a row but answers that exceed it, it is
- * priced so high that memory is all that counts.
+ * 1960). Planes from far away say little: the next prices are in a box around the best ones, which
+ * is narrowed after answers that are no better, and widened after good ones (Marsten, Hogan and
+ * Blankenship, The boxstep method for large-scale optimization, Operations Research 23, 1975). Only
+ * rows that some answer exceeded most are looked at: few ever have a price, and with few prices
+ * layers stay equal. As long as nothing is known of a row but answers that exceed it, it is priced
+ * so high that memory is all that counts.
  *
- * What the nearest answers take is where to look for a choice that keeps the rows: the blend takes
- * one of them here and another there, and with many equal layers it can nearly be had (Shapley and
+ * What the answers take is where to look for a choice that keeps the rows: the blend takes one of
+ * them here and another there, and with many equal layers it can nearly be had (Shapley and
  * Folkman; Ekeland and Temam, Convex Analysis and Variational Problems, 1976, appendix I). */
 #include "solver/lagrange.h"
 
 #include "solver/blend.h"
+#include "solver/parallel.h"
 #include "solver/polish.h"
 #include "solver/priced.h"
 
@@ -26,10 +27,10 @@
 #include <stdlib.h>
 
 enum {
-    MOST_ANSWERS = 20,
-    MOST_BLENDED = 12, /* answers that the copy is made of */
-    MOST_HALVINGS = 3, /* of the step, one for each answer in a row that was no better */
-    SHARE = 2,         /* one in SHARE of the core's entries an answer may compute */
+    MOST_ANSWERS = 64,
+    MOST_QUICK = 20, /* answers, where they need not lead to the best prices */
+    BESIDE = 40,     /* work of what is done beside for each entry: that takes about as long */
+    SHARE = 2,       /* one in SHARE of the core's entries an answer may compute */
 };
 
 /* Prices: 1 is when all the memory costs as much as the best choice without it. The first one, at
@@ -37,19 +38,27 @@ enum {
 static const double FIRST = 0.25, GROWTH = 4, GREATEST = 100;
 /* The planes are near enough: share of the bound. */
 static const double NEAR = 2e-5;
+/* Half the width of the box to begin with, as a share of the sum of the best prices; what it is
+ * multiplied by after an answer that is no better, and after one that gains a good share, the last,
+ * of what the planes promise. */
+static const double RADIUS = 0.1, NARROWER = 0.5, WIDER = 2, ENOUGH = 0.25;
+/* An answer is vague if there may be one so much better at the same prices: share of its cost. */
+static const double VAGUE = 1e-2;
+/* Share of the time left that is for what comes after. */
+static const double REST = 0.4;
 
 typedef struct {
-    bool is_best;   /* at the prices that were asked for */
+    bool is_vague;
     int *choice;    /* [node_count] of the core; NULL: it is not one of the core */
     double cost;    /* in units of cost */
     double *excess; /* [row] in units of usage */
-    double value;   /* at the best prices */
 } Answer;
 
 typedef struct {
     MwSearch *search;
     MwCore *core;
     MwArena *arena;
+    void (*beside)(MwSearch *search, int64_t work);
     const MwCore *origin;         /* a copy of the core: what answers restore to */
     double cost_unit, usage_unit; /* so that numbers are of the order of 1 */
     double most;                  /* price of a row in these units, ever, */
@@ -61,6 +70,8 @@ typedef struct {
     bool sharpens;    /* elimination alone is too much */
     bool *is_priced;  /* [row] */
     double *price;    /* [row] to ask for next, in the core's units */
+    double promised;  /* how high the planes are there */
+    double radius;    /* half the width of the box */
     double best;      /* the greatest value of the dual met, in units of cost; its prices are those
                           of the core */
 } Lagrange;
@@ -154,11 +165,14 @@ static void add_answer(Lagrange *lagrange, const MwPriced *priced)
     MwCore *core = lagrange->core;
     Answer *answer = &lagrange->answers[lagrange->count++];
     answer->choice = priced->choice;
-    answer->is_best = priced->cost == priced->bound;
+    answer->is_vague = (double)(priced->cost - priced->bound) > VAGUE * fabs((double)priced->cost);
     measure(lagrange, answer);
     offer(lagrange, answer);
     mw_search_raise_bound(lagrange->search, core, priced->bound);
-    double value = (double)priced->bound / lagrange->cost_unit;
+    double value = (double)priced->bound / lagrange->cost_unit, gain = value - lagrange->best,
+           promised = lagrange->promised - lagrange->best;
+    lagrange->radius *= gain <= 0 ? NARROWER : gain > ENOUGH * promised ? WIDER : 1;
+    lagrange->radius = fmin(1, lagrange->radius);
     lagrange->misses++;
     if (value <= lagrange->best)
         return;
@@ -168,19 +182,40 @@ static void add_answer(Lagrange *lagrange, const MwPriced *priced)
         core->price[row] = lagrange->price[row];
 }
 
+/* What is asked, and what is done beside it. */
+typedef struct {
+    Lagrange *lagrange;
+    MwPriced priced;
+} Question;
+
+static void take_side(void *context, int side)
+{
+    Question *question = context;
+    Lagrange *lagrange = question->lagrange;
+    const int64_t entries = mw_core_entries_left(lagrange->core);
+    if (side == 0)
+        question->priced =
+            mw_solve_priced(lagrange->arena, lagrange->origin, lagrange->price, entries / SHARE,
+                            &lagrange->sharpens, &lagrange->search->stop);
+    else if (lagrange->beside)
+        lagrange->beside(lagrange->search, BESIDE * entries + 1);
+}
+
 /* Looks for a good choice at the prices to ask for; false if there is none to be had. */
 static bool ask(Lagrange *lagrange)
 {
+    MwSearch *search = lagrange->search;
     const MwCore *core = lagrange->core;
-    const int64_t total = mw_core_entries_left(core) / SHARE;
-    const MwPriced priced = mw_solve_priced(lagrange->arena, lagrange->origin, lagrange->price,
-                                            total, &lagrange->sharpens, &lagrange->search->stop);
-    if (priced.infeasible)
-        mw_search_exhaust(lagrange->search);
-    if (priced.choice)
-        add_answer(lagrange, &priced);
-    mw_search_log(lagrange->search, core, "price");
-    return priced.choice != NULL;
+    Question question = {.lagrange = lagrange};
+    mw_parallel(search->options->threads, 2, take_side, &question);
+    if (question.priced.infeasible)
+        mw_search_exhaust(search);
+    if (question.priced.choice)
+        add_answer(lagrange, &question.priced);
+    if (search->improver)
+        mw_improver_set_prices(search->improver, core, core->price);
+    mw_search_log(search, core, "price");
+    return question.priced.choice != NULL;
 }
 
 /* The row that the last answer exceeds most gets a price, too. False if it has one already. */
@@ -204,32 +239,53 @@ static bool is_reached(const Lagrange *lagrange, double highest)
     return highest - lagrange->best <= NEAR * fabs(lagrange->best);
 }
 
-/* The prices where the planes of all answers together are highest, or towards them; returns how
- * high: INFINITY where prices were cut off. */
-static double choose_prices(Lagrange *lagrange)
+/* The prices where the planes together are highest, in a box of that radius around the best prices;
+ * returns how high. */
+static double climb_planes(const Lagrange *lagrange, double radius, double *price)
 {
     MwArena *scratch = mw_arena_new();
     const int rows = lagrange->rows.count, count = lagrange->count;
-    double *cost = MW_NEW(scratch, double, count), *price = MW_NEW(scratch, double, rows),
-           *excess = MW_NEW(scratch, double, (int64_t)count *rows);
+    double *cost = MW_NEW(scratch, double, count), *least = MW_NEW(scratch, double, rows),
+           *most = MW_NEW(scratch, double, rows), *best = MW_NEW(scratch, double, rows),
+           *excess = MW_NEW(scratch, double, (int64_t)count *rows), total = 0;
     for (int k = 0; k < count; k++) {
         cost[k] = lagrange->answers[k].cost;
         for (int i = 0; i < rows; i++)
             excess[k * rows + i] = lagrange->answers[k].excess[lagrange->rows.at[i]];
     }
-    const MwBlend blend = {
-        .count = count, .rows = rows, .cost = cost, .excess = excess, .most = lagrange->cap};
-    double highest = mw_blend(&blend, price), dearest = 0;
-    const double step = ldexp(1, -mw_min(lagrange->misses, MOST_HALVINGS));
     for (int i = 0; i < rows; i++) {
-        const int row = lagrange->rows.at[i];
-        const double best = lagrange->core->price[row];
-        dearest = fmax(dearest, price[i]);
-        price[i] *= lagrange->cost_unit / lagrange->usage_unit;
-        lagrange->price[row] = best + step * (price[i] - best);
+        best[i] = lagrange->core->price[lagrange->rows.at[i]] * lagrange->usage_unit /
+                  lagrange->cost_unit;
+        total += best[i];
     }
+    const double reach = total > 0 ? radius * total : INFINITY;
+    for (int i = 0; i < rows; i++) {
+        least[i] = fmax(0, best[i] - reach);
+        most[i] = fmin(lagrange->cap, best[i] + reach);
+    }
+    const MwBlend blend = {
+        .count = count, .rows = rows, .cost = cost, .excess = excess, .least = least, .most = most};
+    const double highest = mw_blend(&blend, price);
     mw_arena_free(&scratch);
-    if (dearest < lagrange->cap || lagrange->cap == lagrange->most)
+    return highest;
+}
+
+/* Sets the prices to ask for next; returns how high the planes are anywhere: INFINITY where prices
+ * were cut off, which are then those to ask for. */
+static double choose_prices(Lagrange *lagrange)
+{
+    MwArena *scratch = mw_arena_new();
+    double *price = MW_NEW(scratch, double, lagrange->rows.count), dearest = 0;
+    const double highest = climb_planes(lagrange, INFINITY, price);
+    for (int i = 0; i < lagrange->rows.count; i++)
+        dearest = fmax(dearest, price[i]);
+    const bool cut_off = dearest >= lagrange->cap && lagrange->cap < lagrange->most;
+    lagrange->promised = cut_off ? highest : climb_planes(lagrange, lagrange->radius, price);
+    for (int i = 0; i < lagrange->rows.count; i++)
+        lagrange->price[lagrange->rows.at[i]] =
+            price[i] * lagrange->cost_unit / lagrange->usage_unit;
+    mw_arena_free(&scratch);
+    if (!cut_off)
         return highest;
     if (lagrange->misses == 0 || is_reached(lagrange, highest))
         lagrange->cap = fmin(lagrange->most, GROWTH * lagrange->cap);
@@ -239,18 +295,19 @@ static double choose_prices(Lagrange *lagrange)
 /* Whether the last answer says no more than how hard it is to find a good one. */
 static bool is_vague(const Lagrange *lagrange)
 {
-    return lagrange->misses > 0 && !lagrange->answers[lagrange->count - 1].is_best;
+    return lagrange->misses > 0 && lagrange->answers[lagrange->count - 1].is_vague;
 }
 
-/* Asks until the planes say that little more is to be had, or answers are vague, or half the time left is over.
+/* Asks until the planes say that little more is to be had, or answers are vague, or there is not much time left.
  * False if there are no answers. */
 static bool climb(Lagrange *lagrange)
 {
     add_row(lagrange);
     choose_prices(lagrange);
-    const double half_s = mw_stop_left_s(&lagrange->search->stop) / 2;
-    while (lagrange->count < MOST_ANSWERS && mw_stop_left_s(&lagrange->search->stop) >= half_s &&
-           !mw_stopped(&lagrange->search->stop)) {
+    const MwStop *stop = &lagrange->search->stop;
+    const double rest_s = REST * mw_stop_left_s(stop);
+    const int most = lagrange->search->options->quick ? MOST_QUICK : MOST_ANSWERS;
+    while (lagrange->count < most && mw_stop_left_s(stop) >= rest_s && !mw_stopped(stop)) {
         if (!ask(lagrange) || mw_search_done(lagrange->search))
             break;
         bool is_new = add_row(lagrange);
@@ -261,27 +318,6 @@ static bool climb(Lagrange *lagrange)
     return lagrange->count > 1;
 }
 
-static int compare_answers(const void *a, const void *b)
-{
-    const Answer *x = a, *y = b;
-    return (x->value > y->value) - (x->value < y->value);
-}
-
-/* The nearest to the best bound first. */
-static void sort_answers(Lagrange *lagrange)
-{
-    const MwCore *core = lagrange->core;
-    const double per_unit = lagrange->usage_unit / lagrange->cost_unit;
-    for (int k = 0; k < lagrange->count; k++) {
-        Answer *answer = &lagrange->answers[k];
-        answer->value = answer->choice ? answer->cost : INFINITY;
-        for (int i = 0; i < lagrange->rows.count; i++)
-            answer->value +=
-                core->price[lagrange->rows.at[i]] * per_unit * answer->excess[lagrange->rows.at[i]];
-    }
-    qsort(lagrange->answers, (size_t)lagrange->count, sizeof *lagrange->answers, compare_answers);
-}
-
 static void restrict_node(const Lagrange *lagrange, MwCore *core, int node)
 {
     const int count = mw_core_strategies(core, node);
@@ -289,8 +325,8 @@ static void restrict_node(const Lagrange *lagrange, MwCore *core, int node)
     int kept = 0;
     for (int s = 0; s < count; s++) {
         bool taken = false;
-        for (int k = 0; k < mw_min(lagrange->count - 1, MOST_BLENDED); k++)
-            taken |= lagrange->answers[k].choice[node] == s;
+        for (int k = 0; k < lagrange->count; k++)
+            taken |= lagrange->answers[k].choice && lagrange->answers[k].choice[node] == s;
         if (taken)
             keep[kept++] = s;
     }
@@ -298,9 +334,8 @@ static void restrict_node(const Lagrange *lagrange, MwCore *core, int node)
         mw_core_restrict(core, node, mw_table_intern(core->tables, 1, &kept, keep));
 }
 
-static MwCore *restrict_all(Lagrange *lagrange)
+static MwCore *restrict_all(const Lagrange *lagrange)
 {
-    sort_answers(lagrange);
     MwCore *copy = mw_core_copy(lagrange->search->scratch, lagrange->core);
     for (int i = 0; i < copy->node_count; i++)
         if (copy->nodes[i].cost)
@@ -334,10 +369,16 @@ static void set_units(Lagrange *lagrange)
     lagrange->cap = fmin(FIRST, lagrange->most);
 }
 
-MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced)
+MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced,
+                    void (*beside)(MwSearch *search, int64_t work))
 {
     MwArena *arena = mw_arena_new();
-    Lagrange lagrange = {.search = search, .core = core, .arena = arena, .best = -INFINITY};
+    Lagrange lagrange = {.search = search,
+                         .core = core,
+                         .arena = arena,
+                         .beside = beside,
+                         .best = -INFINITY,
+                         .radius = RADIUS};
     lagrange.is_priced = MW_NEW(arena, bool, core->row_count);
     lagrange.price = MW_NEW(arena, double, core->row_count);
     lagrange.origin = mw_core_copy(arena, core);

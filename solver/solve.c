@@ -58,6 +58,8 @@ enum { SMALL_SHARE = 16 };
 
 /* In a row without gain, after which the search ends where no time limit ends it. */
 enum { KICKS = 20 };
+/* Likewise, of what is but a part. */
+enum { FEW_KICKS = 3 };
 
 static void reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits)
 {
@@ -485,23 +487,38 @@ static int64_t distinct_entries(const MwCore *core)
     return entries;
 }
 
-/* Prices of memory found by elimination, and choices among what is best at such prices; where that
- * is worth it. `unlimited` is a good choice without the limit, or NULL. */
-static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
+static void improve_beside(MwSearch *search, int64_t work)
 {
-    if (!unlimited || keeps_limit(search, unlimited) || distinct_entries(core) > LARGE_ENTRIES)
-        return;
-    MwCore *part = mw_lagrange(search, core, unlimited);
-    if (!part)
-        return;
+    improve(search, work, INT_MAX);
+}
+
+/* A good choice of what a copy of the core has been restricted to. */
+static void solve_part(MwSearch *search, MwCore *part)
+{
     MwSolution found = *search->solution;
     MwSolveOptions options;
     MwSearch searching = aside(search, search->problem, &found, &options);
     found.lower_bound = 0;
+    searching.stop = part_of_time(&search->stop, 0.5);
     reduce(&searching, part, &SHRINKING);
+    begin_improving(&searching, mw_core_copy(search->scratch, part));
     tighten_all(&searching, part, LONG);
+    improve(&searching, 0, FEW_KICKS);
+    if (!options.quick)
+        mw_improver_free(searching.improver);
     if (found.choice)
         mw_search_offer(search, found.choice);
+}
+
+/* Prices of memory by cutting planes, and choices among what is best at such prices; where that is
+ * worth it. `unlimited` is a good choice without the limit, or NULL. */
+static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
+{
+    if (!unlimited || keeps_limit(search, unlimited) || distinct_entries(core) > LARGE_ENTRIES)
+        return;
+    MwCore *part = mw_lagrange(search, core, unlimited, improve_beside);
+    if (part)
+        solve_part(search, part);
 }
 
 /* Nearly all the tables that this makes are of no use afterwards, and are freed. */

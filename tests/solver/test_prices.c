@@ -41,24 +41,29 @@ START_TEST(no_prices_are_better_than_those_of_a_blend)
     enum { MOST = 8 };
     for (int seed = 0; seed < 3000; seed++) {
         uint64_t state = (uint64_t)seed;
-        double cost[MOST], excess[MOST * MOST], price[MOST], other[MOST];
+        double cost[MOST], excess[MOST * MOST], least[MOST], most[MOST], price[MOST], other[MOST];
         MwBlend blend = {.count = 1 + (int)draw(&state, MOST),
                          .rows = (int)draw(&state, MOST),
                          .cost = cost,
                          .excess = excess,
-                         .most = 1 + (double)draw(&state, 9)};
+                         .least = least,
+                         .most = most};
         for (int k = 0; k < blend.count; k++)
             cost[k] = 1 + (double)draw(&state, 30) / 10;
         for (int k = 0; k < blend.count * blend.rows; k++)
             excess[k] = ((double)draw(&state, 21) - 8) / 10;
+        for (int row = 0; row < blend.rows; row++) {
+            least[row] = draw(&state, 2) * (double)draw(&state, 20) / 10;
+            most[row] = least[row] + (double)draw(&state, 90) / 10;
+        }
         double value = mw_blend(&blend, price);
         for (int row = 0; row < blend.rows; row++)
-            ck_assert(price[row] >= 0 && price[row] <= blend.most);
+            ck_assert(price[row] >= least[row] && price[row] <= most[row]);
         if (fabs(lowest(&blend, price) - value) > 1e-9)
             ck_abort_msg("seed %d: %g at its prices, not %g", seed, lowest(&blend, price), value);
         for (int i = 0; i < 20; i++) {
             for (int row = 0; row < blend.rows; row++)
-                other[row] = blend.most * (double)draw(&state, 11) / 10;
+                other[row] = least[row] + (most[row] - least[row]) * (double)draw(&state, 11) / 10;
             if (lowest(&blend, other) > value + 1e-9)
                 ck_abort_msg("seed %d: other prices are better", seed);
         }
@@ -246,7 +251,7 @@ static bool check_prices(MwArena *arena, const MwProblem *problem, int seed)
                        .solution = &solution,
                        .pace = 1};
     MwCore *core = mw_core_build(arena, search.tables, problem, true);
-    const MwCore *part = mw_lagrange(&search, core, choice);
+    const MwCore *part = mw_lagrange(&search, core, choice, NULL);
     const Enumerated expected = enumerate(problem);
     if (expected.possible && (search.impossible || solution.lower_bound > expected.cost ||
                               (solution.choice && solution.cost < expected.cost)))
