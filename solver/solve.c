@@ -7,30 +7,21 @@
  * as long as that pays. What the first reduction leaves is looked at without the memory limit
  * first, where elimination is not held up by usage and repeated layers cost nothing: that gives a
  * bound, and often already the answer. If it does not fit, the same with the limit; and first,
- * where elimination without rows is no more than some sweeps, prices of memory by it. Where what
- * the first reduction leaves is in several components, each goes this road by itself (apart.c). */
+ * prices of memory by cutting planes (lagrange.c), with a choice among what is best at these. Where
+ * what the first reduction leaves is in several components, each goes this road by itself
+ * (apart.c). */
 #include "solver/solve.h"
 
 #include "solver/apart.h"
-#include "solver/dive.h"
 #include "solver/ilp.h"
 #include "solver/lagrange.h"
 #include "solver/least_peak.h"
-#include "solver/parallel.h"
 #include "solver/polish.h"
-#include "solver/reduce.h"
-#include "solver/search.h"
+#include "solver/tighten.h"
 #include "solver/widen.h"
 
 #include <limits.h>
 #include <math.h>
-
-/* As long as it makes the core no larger. */
-static const MwReduceLimits SHRINKING = {
-    .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
-
-/* Iterations of a first look, of a second one, and of a serious try. */
-enum { QUICK = 20, SOME = 40, LONG = 400 };
 
 /* A share of the cost: an answer that close is good, if not the best. */
 static const double NEAR = 0.005;
@@ -38,15 +29,8 @@ static const double NEAR = 0.005;
 /* Of the time, for what is known without the limit. */
 static const double RELAXED_SHARE = 0.25;
 
-/* Work of improving for each entry of the core and iteration of the ascent: they take about the
- * same time. */
-enum { IMPROVE_SHARE = 4 };
-
 /* Of branch and bound where there is no deadline: some minutes. */
 static const int64_t BRANCH_WORK = (int64_t)1 << 32;
-
-/* Of the tables of a core, above which other work than branch and bound or diving is worth more. */
-static const int64_t BRANCH_ENTRIES = 1 << 18;
 
 /* Of the tables of a core, above which a bound takes so long that any choice comes first; and
  * prices by elimination longer than they are worth, if so many differ. */
@@ -61,197 +45,17 @@ enum { KICKS = 20 };
 /* Likewise, of what is but a part. */
 enum { FEW_KICKS = 3 };
 
-static void reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits)
-{
-    MwReduceLimits timed = *limits;
-    timed.stop = search->stop;
-    mw_reduce(core, &timed);
-    mw_search_log(search, core, "reduce");
-}
-
-/* The core has no choice, or just one, as all nodes are eliminated. */
-static void finish(MwSearch *search, const MwCore *core)
-{
-    if (core->infeasible) {
-        mw_search_exhaust(search);
-        return;
-    }
-    MwArena *scratch = mw_arena_new();
-    mw_search_offer_of_core(search, core, MW_NEW(scratch, int, core->node_count));
-    mw_search_raise_bound(search, core, core->constant);
-    mw_arena_free(&scratch);
-}
-
 /* Elimination of all of a core without rows, as long as no more than `total` entries have to be
  * computed; false if that is too little. The core is as it was. */
 static bool eliminate_all(MwSearch *search, const MwCore *core, int64_t total)
 {
     const MwReduceLimits limits = {.arity = MW_TABLE_ARITY, .entries = 1 << 22, .total = total};
     MwCore *copy = mw_core_copy(search->scratch, core);
-    reduce(search, copy, &limits);
+    mw_search_reduce(search, copy, &limits);
     if (mw_core_nodes_left(copy) > 0 && !copy->infeasible)
         return false;
-    finish(search, copy);
+    mw_search_finish(search, copy);
     return true;
-}
-
-static void dive(MwSearch *search, const MwCore *core)
-{
-    MwArena *scratch = mw_arena_new();
-    int *choice = MW_NEW(scratch, int, core->node_count);
-    if (mw_dive(core, &search->stop, choice))
-        mw_search_offer_of_core(search, core, choice);
-    mw_search_log(search, core, "dive");
-    mw_arena_free(&scratch);
-}
-
-static void offer_improved(void *context, const int *choice)
-{
-    MwSearch *search = context;
-    mw_search_offer_of_core(search, mw_improver_core(search->improver), choice);
-}
-
-/* Neighbourhoods of the best choice so far, until `kicks` in a row lead to nothing better, or for
- * so much work. */
-static void improve(MwSearch *search, int64_t work, int kicks)
-{
-    const MwImproveLimits limits = {.work = work,
-                                    .kicks = kicks,
-                                    .stop = search->stop,
-                                    .report = offer_improved,
-                                    .context = search};
-    if (search->improver && !mw_search_done(search)) {
-        mw_improve(search->improver, &limits);
-        mw_search_log(search, mw_improver_core(search->improver), "improve");
-    }
-}
-
-static MwCoreBest best_so_far(const MwSearch *search, const MwCore *core)
-{
-    MwCoreBest best = {.cost = MW_CORE_NONE};
-    if (search->solution->choice)
-        best.cost = mw_core_cutoff(core, search->solution->cost);
-    return best;
-}
-
-/* Some iterations of an ascent, and improving beside them. */
-typedef struct {
-    MwSearch *search;
-    MwAscent *ascent;
-    MwAscentLimits limits;
-    MwCoreBest found;
-    bool rises;
-    int64_t work; /* of improving; 0: none */
-} Stage;
-
-/* Only the improving has to do with the search meanwhile. */
-static void take_side(void *context, int side)
-{
-    Stage *stage = context;
-    if (side == 0)
-        stage->rises = mw_ascent_run(stage->ascent, &stage->found, &stage->limits);
-    else if (stage->work > 0)
-        improve(stage->search, stage->work, INT_MAX);
-}
-
-static bool has_prices(const MwCore *core)
-{
-    bool has = false;
-    for (int row = 0; row < core->row_count; row++)
-        has |= core->price[row] > 0;
-    return has;
-}
-
-/* Whether the choice is hardly farther from the bound than the best one: otherwise it is a long way
- * from there. */
-static bool is_worth_a_start(const MwSearch *search, const MwCore *core, const int *choice)
-{
-    const MwSolution *solution = search->solution;
-    const MwCost cost = mw_core_unscaled_bound(core, mw_core_cost(core, choice));
-    return !solution->choice || cost - solution->cost <= solution->cost - solution->lower_bound;
-}
-
-/* Raises the bound of the core. Meanwhile the best choice is improved, with the prices and from the
- * choices that earlier iterations led to; and its cost serves to choose the steps of the prices. */
-static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iterations)
-{
-    Stage stage = {.search = search, .rises = true};
-    stage.ascent = mw_ascent_new(scratch, core, core->price, search->pace);
-    stage.limits = (MwAscentLimits){.gap = search->options->gap, .stop = search->stop};
-    const int64_t sweep =
-        IMPROVE_SHARE * (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
-    int *choice = MW_NEW(scratch, int, core->node_count);
-    bool guides = has_prices(core);
-    if (search->improver && guides)
-        mw_improver_set_prices(search->improver, core, core->price);
-    for (int done = 0; stage.rises && done < iterations; done += stage.limits.iterations) {
-        stage.limits.iterations = (int)mw_min(mw_min(mw_max(done, QUICK), SOME), iterations - done);
-        stage.found = best_so_far(search, core);
-        stage.work = done > 0 || guides ? sweep * stage.limits.iterations : 0;
-        mw_parallel(search->options->threads, 2, take_side, &stage);
-        if (stage.found.choice)
-            mw_search_offer_of_core(search, core, stage.found.choice);
-        if (mw_stopped(&search->stop))
-            break;
-        mw_search_raise_bound(search, core, mw_ascent_certify(stage.ascent));
-        if (!search->improver)
-            continue;
-        mw_improver_set_prices(search->improver, core, mw_ascent_price(stage.ascent));
-        if (mw_ascent_decode(stage.ascent, choice) && is_worth_a_start(search, core, choice))
-            mw_search_start_from(search, core, choice);
-    }
-    stage.found = best_so_far(search, core);
-    MwDual *dual = mw_ascent_end(stage.ascent, &stage.found, core->price, &search->pace);
-    if (stage.found.choice)
-        mw_search_offer_of_core(search, core, stage.found.choice);
-    return dual;
-}
-
-/* Raises the bound of the core, looks for choices, cuts the core and reduces it. */
-static void tighten(MwSearch *search, MwCore *core, int iterations)
-{
-    MwArena *scratch = mw_arena_new();
-    MwDual *dual = ascend(scratch, search, core, iterations);
-    /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
-    bool worthwhile = search->solution->choice && dual->surplus_count > dual->strategy_count / 10;
-    MwCost bound = worthwhile
-                       ? mw_dual_apply(dual, core, mw_core_cutoff(core, search->solution->cost))
-                       : mw_dual_certify(dual);
-    mw_search_raise_bound(search, core, bound);
-    mw_arena_free(&scratch);
-    mw_search_log(search, core, "ascend");
-    if (core->row_count > 0 && !mw_search_done(search) &&
-        (!search->solution->choice || mw_core_entries_left(core) <= BRANCH_ENTRIES))
-        dive(search, core);
-    if (worthwhile && !mw_search_done(search))
-        reduce(search, core, &SHRINKING);
-}
-
-/* Nothing more to do on this core: there is an answer, or nothing left. */
-static bool settled(MwSearch *search, const MwCore *core)
-{
-    if (mw_search_done(search))
-        return true;
-    search->solution->reduced_nodes = mw_core_nodes_left(core);
-    if (search->solution->reduced_nodes > 0 && !core->infeasible)
-        return false;
-    finish(search, core);
-    return true;
-}
-
-/* Tightens as long as that takes away strategies, or finds better choices to do so with, if it need
- * not be quick. True if that settled it. */
-static bool tighten_all(MwSearch *search, MwCore *core, int iterations)
-{
-    bool goes_on = true;
-    while (goes_on && !settled(search, core) && !mw_stopped(&search->stop)) {
-        const int *choice = search->solution->choice;
-        int64_t before = mw_core_strategies_left(core);
-        tighten(search, core, iterations);
-        bool is_better = search->solution->choice != choice && !search->options->quick;
-        goes_on = mw_core_strategies_left(core) < before / 10 * 9 || is_better;
-    }
-    return settled(search, core);
 }
 
 /* Where the branching tells what it finds. */
@@ -287,9 +91,7 @@ static MwStop part_of_time(const MwStop *stop, double share)
 static void branch(MwSearch *search, const MwCore *core)
 {
     MwArena *scratch = mw_arena_new();
-    MwCoreBest best = {.cost = MW_CORE_NONE};
-    if (search->solution->choice)
-        best.cost = mw_core_cutoff(core, search->solution->cost);
+    MwCoreBest best = mw_search_best(search, core);
     Branching branching = {search, core, best.cost};
     const MwBranchLimits limits = {.nodes = INT_MAX,
                                    .work = search->stop.deadline_s > 0 ? 0 : BRANCH_WORK,
@@ -323,7 +125,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
 
 static void finish_by_search(MwSearch *search, const MwCore *core)
 {
-    if (search->options->quick || mw_core_entries_left(core) > BRANCH_ENTRIES)
+    if (search->options->quick || mw_core_entries_left(core) > MW_BRANCH_ENTRIES)
         return;
     branch(search, core);
     if (!mw_search_done(search) && !mw_stopped(&search->stop))
@@ -333,10 +135,11 @@ static void finish_by_search(MwSearch *search, const MwCore *core)
 /* What is quickly done without rows. True if that settled it, as far as quick work is to. */
 static bool begin_unlimited(MwSearch *search, MwCore *core)
 {
-    reduce(search, core, &SHRINKING);
-    if (tighten_all(search, core, QUICK))
+    mw_search_shrink(search, core);
+    if (mw_tighten_all(search, core, MW_QUICK))
         return true;
-    return search->options->quick && (tighten_all(search, core, LONG) || search->solution->choice);
+    return search->options->quick &&
+           (mw_tighten_all(search, core, MW_LONG) || search->solution->choice);
 }
 
 /* From now on the best choice is improved, on `whole`, of which no strategy has been cut. */
@@ -350,7 +153,7 @@ static void begin_improving(MwSearch *search, MwCore *whole)
 
 static void end_improving(MwSearch *search)
 {
-    improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : KICKS);
+    mw_search_improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : KICKS);
     if (search->improver)
         mw_improver_free(search->improver);
     search->improver = NULL;
@@ -386,10 +189,10 @@ static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwSearch *li
 {
     if (relaxing->options->quick)
         return true;
-    reduce(relaxing, core, &SHRINKING);
-    if (!settled(relaxing, core) && !mw_stopped(&relaxing->stop))
-        tighten(relaxing, core, QUICK);
-    return !settled(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
+    mw_search_shrink(relaxing, core);
+    if (!mw_search_settled(relaxing, core) && !mw_stopped(&relaxing->stop))
+        mw_tighten(relaxing, core, MW_QUICK);
+    return !mw_search_settled(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
 }
 
 static const MwCore *without_limit(MwArena *arena, const MwCore *core)
@@ -489,7 +292,7 @@ static int64_t distinct_entries(const MwCore *core)
 
 static void improve_beside(MwSearch *search, int64_t work)
 {
-    improve(search, work, INT_MAX);
+    mw_search_improve(search, work, INT_MAX);
 }
 
 /* A good choice of what a copy of the core has been restricted to. */
@@ -500,10 +303,10 @@ static void solve_part(MwSearch *search, MwCore *part)
     MwSearch searching = aside(search, search->problem, &found, &options);
     found.lower_bound = 0;
     searching.stop = part_of_time(&search->stop, 0.5);
-    reduce(&searching, part, &SHRINKING);
+    mw_search_shrink(&searching, part);
     begin_improving(&searching, mw_core_copy(search->scratch, part));
-    tighten_all(&searching, part, LONG);
-    improve(&searching, 0, FEW_KICKS);
+    mw_tighten_all(&searching, part, MW_LONG);
+    mw_search_improve(&searching, 0, FEW_KICKS);
     if (!options.quick)
         mw_improver_free(searching.improver);
     if (found.choice)
@@ -526,7 +329,7 @@ static MwCore *build_and_reduce(MwSearch *search)
 {
     MwArena *making = mw_arena_new();
     MwCore *core = mw_core_build(making, mw_tables_new(making), search->problem, true);
-    reduce(search, core, &SHRINKING);
+    mw_search_shrink(search, core);
     core = mw_core_move(search->scratch, core);
     mw_arena_free(&making);
     return core;
@@ -543,21 +346,21 @@ static void look_at_component(MwSearch *search, MwCore *core)
     }
     const int *unlimited = solve_relaxed(search, core);
     begin_improving(search, whole);
-    if (!settled(search, core))
+    if (!mw_search_settled(search, core))
         price_rows(search, core, unlimited);
 }
 
 static void find_any(MwSearch *search, MwCore *core)
 {
-    if (!search->solution->choice && !settled(search, core))
-        tighten(search, core, QUICK);
+    if (!search->solution->choice && !mw_search_settled(search, core))
+        mw_tighten(search, core, MW_QUICK);
 }
 
 /* Where little is left to gain, sweeps serve to take away strategies. */
 static void find_best(MwSearch *search, MwCore *core)
 {
     const bool limited = core->row_count > 0;
-    if (tighten_all(search, core, limited && is_near(search) ? SOME : LONG))
+    if (mw_tighten_all(search, core, limited && is_near(search) ? MW_SOME : MW_LONG))
         return;
     if (limited || !eliminate_all(search, core, 1 << 26))
         finish_by_search(search, core);
@@ -582,7 +385,7 @@ static bool solve_apart(MwSearch *search, const MwCore *core)
 static void solve_unlimited(MwSearch *search)
 {
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
-    reduce(search, core, &SHRINKING);
+    mw_search_shrink(search, core);
     MwCore *whole = mw_core_copy(search->scratch, core);
     if (begin_unlimited(search, core) || eliminate_all(search, core, 1 << 24) ||
         solve_apart(search, whole))
@@ -595,7 +398,7 @@ static void solve_unlimited(MwSearch *search)
 static void solve_limited(MwSearch *search)
 {
     MwCore *core = build_and_reduce(search);
-    if (settled(search, core))
+    if (mw_search_settled(search, core))
         return;
     const bool is_large = mw_core_entries_left(core) > LARGE_ENTRIES;
     if (is_large)
@@ -609,7 +412,7 @@ static void solve_limited(MwSearch *search)
         return;
     if (!solve_apart(search, core)) {
         begin_improving(search, mw_core_copy(search->scratch, core));
-        if (!settled(search, core))
+        if (!mw_search_settled(search, core))
             price_rows(search, core, unlimited);
         find_best(search, core);
         end_improving(search);
