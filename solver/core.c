@@ -284,6 +284,34 @@ void mw_core_restore(const MwCore *core, int *choice)
             step_back(&core->trail.at[i], choice);
 }
 
+/* False if the step takes away what is chosen. */
+static bool step_on(const MwCoreStep *step, int *choice)
+{
+    if (!step->keep)
+        return true;
+    for (int64_t s = 0; s < step->keep->count; s++)
+        if (step->keep->at[s] == choice[step->node]) {
+            choice[step->node] = (int)s;
+            return true;
+        }
+    return false;
+}
+
+static bool enter(const MwCore *core, int steps, int *choice)
+{
+    if (core->origin && !enter(core->origin, core->origin_steps, choice))
+        return false;
+    for (int i = 0; i < steps; i++)
+        if (!step_on(&core->trail.at[i], choice))
+            return false;
+    return true;
+}
+
+bool mw_core_enter(const MwCore *core, int *choice)
+{
+    return enter(core, core->trail.count, choice);
+}
+
 bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice)
 {
     int steps = core->trail.count;

@@ -149,7 +149,10 @@ int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours)
 /* `choice` holds, for the nodes left, positions in their present strategies; on return, for all
  * nodes of the original problem, original strategies. */
 void mw_core_restore(const MwCore *core, int *choice);
-/* Likewise, but only back to what `copy` was when it was made as a copy of what `core` comes from:
+/* The other way: from what mw_core_restore gives, or another choice of the original problem; entries
+ * of nodes that are eliminated mean nothing. False if it takes what is not left. */
+bool mw_core_enter(const MwCore *core, int *choice);
+/* Like mw_core_restore, but only back to what `copy` was when it was made as a copy of what `core` comes from:
  * to a choice of `copy`, if nothing was done to that since. False if `core` does not come from
  * it. */
 bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice);

@@ -55,6 +55,17 @@ bool mw_search_keeps_limit(const MwSearch *search, const int *choice)
     return mw_problem_peak(search->problem, choice, &time) <= search->problem->usage_limit;
 }
 
+/* If it is one of the improver's core. */
+static void offer_to_improve(const MwSearch *search, const int *choice)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwCore *core = mw_improver_core(search->improver);
+    int *entered = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
+    if (mw_core_enter(core, entered))
+        mw_improver_offer(search->improver, entered);
+    mw_arena_free(&scratch);
+}
+
 bool mw_search_offer(MwSearch *search, const int *choice)
 {
     MwSolution *solution = search->solution;
@@ -67,17 +78,9 @@ bool mw_search_offer(MwSearch *search, const int *choice)
     solution->peak_usage = measured.peak;
     solution->peak_time = measured.time;
     report(search);
+    if (search->improver)
+        offer_to_improve(search, choice);
     return true;
-}
-
-/* The choice as one of the improver's core; NULL if there is none. */
-static int *choice_to_improve(MwArena *arena, const MwSearch *search, const MwCore *core,
-                              const int *choice)
-{
-    int *entered = mw_arena_dup(arena, choice, sizeof *choice * (size_t)core->node_count);
-    if (search->improver && mw_core_restore_to(core, mw_improver_core(search->improver), entered))
-        return entered;
-    return NULL;
 }
 
 bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice)
@@ -86,9 +89,6 @@ bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *ch
     int *restored = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
     mw_core_restore(core, restored);
     bool better = mw_search_offer(search, restored);
-    const int *entered = better ? choice_to_improve(scratch, search, core, choice) : NULL;
-    if (entered)
-        mw_improver_offer(search->improver, entered);
     mw_arena_free(&scratch);
     return better;
 }
@@ -96,8 +96,8 @@ bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *ch
 void mw_search_start_from(MwSearch *search, const MwCore *core, const int *choice)
 {
     MwArena *scratch = mw_arena_new();
-    const int *entered = choice_to_improve(scratch, search, core, choice);
-    if (entered)
+    int *entered = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
+    if (search->improver && mw_core_restore_to(core, mw_improver_core(search->improver), entered))
         mw_improver_start(search->improver, entered);
     mw_arena_free(&scratch);
 }
