@@ -2,7 +2,8 @@
 /* A region of memory that is freed as a whole: one per phase, passed explicitly.
  *
  * Invariant: memory handed out is zeroed, aligned to 16 bytes, never moves, and lives until
- * mw_arena_free of its arena, or of one that it is within. Running out of memory ends the process with a message; callers never see NULL. */
+ * mw_arena_free of its arena, or of one that it is within. Running out of memory ends the process
+ * with a message; callers never see NULL. */
 #ifndef MW_BASE_ARENA_H
 #define MW_BASE_ARENA_H
 
