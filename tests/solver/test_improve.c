@@ -262,6 +262,42 @@ START_TEST(what_is_forbidden_is_left_behind)
 }
 END_TEST
 
+/* So choices found elsewhere come to the core that is searched; here to a copy reduced further. */
+START_TEST(what_is_restored_is_entered_again)
+{
+    int left_out = 0, entered = 0;
+    for (int seed = 0; seed < 200; seed++) {
+        MwArena *arena = mw_arena_new();
+        const RandomKind kind = {9, 14, 5, 10, 100, seed % 2};
+        const MwProblem *problem = random_problem(arena, &kind, (uint64_t)seed);
+        MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+        mw_reduce(core, &(MwReduceLimits){.arity = 1, .entries = 30, .total = 2});
+        MwCore *copy = mw_core_copy(arena, core);
+        mw_reduce(copy, &(MwReduceLimits){.arity = 2, .entries = 30, .total = 40});
+        uint64_t state = (uint64_t)seed;
+        int *choice = MW_NEW(arena, int, core->node_count),
+            *other = MW_NEW(arena, int, core->node_count);
+        for (int i = 0; i < core->node_count; i++)
+            if (copy->nodes[i].cost)
+                choice[i] = (int)draw(&state, copy->nodes[i].cost->count);
+        memcpy(other, choice, sizeof *choice * (size_t)core->node_count);
+        mw_core_restore(copy, other);
+        ck_assert(mw_core_enter(copy, other));
+        for (int i = 0; i < core->node_count; i++)
+            if (copy->nodes[i].cost) {
+                ck_assert_int_eq(other[i], choice[i]);
+                entered++;
+            }
+        for (int i = 0; i < core->node_count; i++)
+            other[i] = (int)draw(&state, problem->nodes[i].strategy_count);
+        left_out += !mw_core_enter(copy, other);
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(entered, 100);
+    ck_assert_int_gt(left_out, 20);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_improve");
@@ -270,6 +306,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, parts_are_solved_exactly, 0, MW_COUNT(kinds));
     tcase_add_loop_test(tests, choices_become_better, 0, MW_COUNT(kinds));
+    tcase_add_test(tests, what_is_restored_is_entered_again);
     tcase_add_test(tests, what_is_forbidden_is_left_behind);
     return run_suite(suite);
 }

@@ -154,17 +154,31 @@ static double *random_prices(MwArena *arena, const MwCore *core, uint64_t *state
     return price;
 }
 
+typedef struct {
+    const MwCore *core, *paid;
+    const double *price;
+} Paid;
+
+/* A random problem's core, and what it is at random prices. */
+static Paid random_paid(MwArena *arena, int seed)
+{
+    uint64_t state = (uint64_t)seed;
+    const MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], state);
+    const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+    MwCore *paid = mw_core_copy(arena, core);
+    const double *price = random_prices(arena, core, &state);
+    ck_assert(mw_core_pay(paid, price));
+    ck_assert_int_eq(paid->row_count, 0);
+    return (Paid){core, paid, price};
+}
+
 START_TEST(what_keeps_the_rows_costs_no_more_when_it_pays)
 {
     int cheaper = 0;
     for (int seed = 0; seed < 400; seed++) {
         MwArena *arena = mw_arena_new();
-        uint64_t state = (uint64_t)seed;
-        MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], state);
-        const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
-        MwCore *paid = mw_core_copy(arena, core);
-        ck_assert(mw_core_pay(paid, random_prices(arena, core, &state)));
-        ck_assert_int_eq(paid->row_count, 0);
+        const Paid random = random_paid(arena, seed);
+        const MwCore *core = random.core, *paid = random.paid;
         int *choice = MW_NEW(arena, int, core->node_count);
         do {
             if (!mw_core_allows(core, choice))
@@ -186,12 +200,8 @@ START_TEST(a_core_at_prices_is_bounded_and_solved)
     int solved = 0;
     for (int seed = 0; seed < 400; seed++) {
         MwArena *arena = mw_arena_new();
-        uint64_t state = (uint64_t)seed;
-        MwProblem *problem = random_problem(arena, &kinds[seed % MW_COUNT(kinds)], state);
-        const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
-        MwCore *paid = mw_core_copy(arena, core);
-        const double *price = random_prices(arena, core, &state);
-        ck_assert(mw_core_pay(paid, price));
+        const Paid random = random_paid(arena, seed);
+        const MwCore *core = random.core, *paid = random.paid;
         MwCost least = MW_FORBIDDEN;
         int *choice = MW_NEW(arena, int, core->node_count);
         do {
@@ -201,7 +211,7 @@ START_TEST(a_core_at_prices_is_bounded_and_solved)
         bool sharpens = seed % 2;
         const MwStop stop = {0};
         MwPriced priced =
-            mw_solve_priced(arena, core, price, seed % 3 ? 1 << 20 : -1, &sharpens, &stop);
+            mw_solve_priced(arena, core, random.price, seed % 3 ? 1 << 20 : -1, &sharpens, &stop);
         ck_assert(!priced.infeasible || least == MW_FORBIDDEN);
         ck_assert(priced.bound <= least);
         if (priced.choice) {

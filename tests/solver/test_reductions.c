@@ -348,42 +348,6 @@ START_TEST(a_copy_restores_through_its_origin)
 END_TEST
 
 /* Reduced by itself and moved out of where that was done. */
-/* Of a copy that is reduced further, as of any. */
-START_TEST(what_is_restored_is_entered_again)
-{
-    int left_out = 0, entered = 0;
-    for (int seed = 0; seed < 200; seed++) {
-        MwArena *arena = mw_arena_new();
-        const RandomKind kind = {9, 14, 5, 10, 100, seed % 2};
-        const MwProblem *problem = random_problem(arena, &kind, (uint64_t)seed);
-        MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
-        mw_reduce(core, &(MwReduceLimits){.arity = 1, .entries = 30, .total = 2});
-        MwCore *copy = mw_core_copy(arena, core);
-        mw_reduce(copy, &(MwReduceLimits){.arity = 2, .entries = 30, .total = 40});
-        uint64_t state = (uint64_t)seed;
-        int *choice = MW_NEW(arena, int, core->node_count),
-            *other = MW_NEW(arena, int, core->node_count);
-        for (int i = 0; i < core->node_count; i++)
-            if (copy->nodes[i].cost)
-                choice[i] = (int)draw(&state, copy->nodes[i].cost->count);
-        memcpy(other, choice, sizeof *choice * (size_t)core->node_count);
-        mw_core_restore(copy, other);
-        ck_assert(mw_core_enter(copy, other));
-        for (int i = 0; i < core->node_count; i++)
-            if (copy->nodes[i].cost) {
-                ck_assert_int_eq(other[i], choice[i]);
-                entered++;
-            }
-        for (int i = 0; i < core->node_count; i++)
-            other[i] = (int)draw(&state, problem->nodes[i].strategy_count);
-        left_out += !mw_core_enter(copy, other);
-        mw_arena_free(&arena);
-    }
-    ck_assert_int_gt(entered, 100);
-    ck_assert_int_gt(left_out, 20);
-}
-END_TEST
-
 START_TEST(a_moved_copy_needs_only_its_origin)
 {
     for (int seed = 0; seed < tried(400); seed++) {
@@ -600,7 +564,6 @@ int main(void)
     tcase_add_loop_test(tests, what_looks_alike_is_told_apart, 0, 2);
     tcase_add_loop_test(tests, several_dominate_together, 0, 2);
     tcase_add_test(tests, a_copy_restores_through_its_origin);
-    tcase_add_test(tests, what_is_restored_is_entered_again);
     tcase_add_test(tests, a_moved_copy_needs_only_its_origin);
     tcase_add_test(tests, what_is_extracted_costs_the_same);
     tcase_add_test(tests, a_certified_bound_is_one);
