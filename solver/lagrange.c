@@ -298,8 +298,8 @@ static bool is_vague(const Lagrange *lagrange)
     return lagrange->misses > 0 && lagrange->answers[lagrange->count - 1].is_vague;
 }
 
-/* Asks until the planes say that little more is to be had, or answers are vague, or there is not much time left.
- * False if there are no answers. */
+/* Asks until the planes say that little more is to be had, or answers are vague, or there is not much
+ * time left. False if there are no answers. */
 static bool climb(Lagrange *lagrange)
 {
     add_row(lagrange);

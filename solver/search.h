@@ -35,7 +35,8 @@ bool mw_search_done(const MwSearch *search);
 /* Whether a choice of the problem keeps its limit. */
 bool mw_search_keeps_limit(const MwSearch *search, const int *choice);
 
-/* Takes the choice (of the problem) for the solution if it is legal and the best so far: true. */
+/* Takes the choice (of the problem) for the solution if it is legal and the best so far: true. The
+ * improver, if there is one, then goes on from it, unless its core has lost a strategy of it. */
 bool mw_search_offer(MwSearch *search, const int *choice);
 /* Likewise one of `core`, which is kept. */
 bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice);

@@ -4,6 +4,7 @@
 #include "solver/improve.h"
 #include "solver/part.h"
 #include "solver/reduce.h"
+#include "solver/search.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
@@ -298,6 +299,42 @@ START_TEST(what_is_restored_is_entered_again)
 }
 END_TEST
 
+static void count_report(void *context, const int *choice)
+{
+    (void)choice;
+    ++*(int *)context;
+}
+
+/* Wherever it comes from: here it is one of the problem. */
+START_TEST(what_a_search_takes_is_improved)
+{
+    int better = 0;
+    for (int seed = 0; seed < 60; seed++) {
+        MwArena *arena = mw_arena_new();
+        uint64_t state = (uint64_t)seed;
+        const MwProblem *problem = random_problem(arena, &kinds[1], state);
+        MwCore *core = build(arena, problem, true);
+        int *choice = MW_NEW(arena, int, core->node_count);
+        if (!core->infeasible && draw_legal(core, &state, choice)) {
+            MwSolution solution = {0};
+            const MwSolveOptions options = {0};
+            MwSearch search = {.problem = problem,
+                               .arena = arena,
+                               .options = &options,
+                               .solution = &solution,
+                               .improver = mw_improver_new(arena, core, 1, 5)};
+            mw_core_restore(core, choice);
+            ck_assert(mw_search_offer(&search, choice));
+            mw_improve(search.improver,
+                       &(MwImproveLimits){.kicks = 1, .report = count_report, .context = &better});
+            mw_improver_free(search.improver);
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(better, 0); /* an improver that was given none has nothing to tell */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_improve");
@@ -307,6 +344,7 @@ int main(void)
     tcase_add_loop_test(tests, parts_are_solved_exactly, 0, MW_COUNT(kinds));
     tcase_add_loop_test(tests, choices_become_better, 0, MW_COUNT(kinds));
     tcase_add_test(tests, what_is_restored_is_entered_again);
+    tcase_add_test(tests, what_a_search_takes_is_improved);
     tcase_add_test(tests, what_is_forbidden_is_left_behind);
     return run_suite(suite);
 }
