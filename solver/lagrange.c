@@ -1,190 +1,275 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prices of memory by cutting planes.
+/* Prices of memory by cutting planes, on two levels.
  *
  * At given prices the rows go away, and what is left is solved, or nearly (priced.c). Each answer
- * bounds the dual from above by a plane, cost + prices * excess; the next prices are where the
- * lowest of these planes is highest (Kelley, The cutting-plane method for solving convex programs,
- * SIAM Journal 8, 1960), which is also the cheapest blend of the answers that keeps the rows on
- * average (Dantzig and Wolfe, Decomposition principle for linear programs, Operations Research 8,
- * 1960). Planes from far away say little: the next prices are in a box around the best ones, which
- * is narrowed after answers that are no better, and widened after good ones (Marsten, Hogan and
- * Blankenship, The boxstep method for large-scale optimization, Operations Research 23, 1975). Only
- * rows that some answer exceeded most are looked at: few ever have a price, and with few prices
- * layers stay equal. As long as nothing is known of a row but answers that exceed it, it is priced
- * so high that memory is all that counts.
+ * bounds the dual from above by a plane (planes.c) and tells where to ask next. But an answer for
+ * the whole core is dear, and one plane says little: where 48 equal layers may each take one of two
+ * strategies at a price, an answer takes the same for all of them. So the core is restricted to what
+ * the answers so far take, node by node (the part): that holds every mixture of them, and costs a
+ * small share of the work. The best prices of the part are found first, by cutting planes of its own
+ * (whose choices are choices of the core, so that their planes count there, too); the core is then
+ * asked at these. It either knows nothing better than the part there, and the prices are the best
+ * ones, or its answer makes the part richer. That is column generation with the columns taken apart
+ * (Vanderbeck and Savelsbergh, A generic view of Dantzig-Wolfe decomposition in mixed integer
+ * programming, Operations Research Letters 34, 2006; Sadykov and Vanderbeck, Column generation for
+ * extended formulations, EURO Journal on Computational Optimization 1, 2013).
  *
- * What the answers take is where to look for a choice that keeps the rows: the blend takes one of
- * them here and another there, and with many equal layers it can nearly be had (Shapley and
- * Folkman; Ekeland and Temam, Convex Analysis and Variational Problems, 1976, appendix I). */
+ * That is worth it where layers are equal, so that elimination is one layer's work; elsewhere, the
+ * core alone is asked, as long as its answers say something.
+ *
+ * As long as nothing is known of a row but answers that exceed it, it is priced so high that memory
+ * is all that counts.
+ *
+ * What the part ends up as is where to look for a choice that keeps the rows: the cheapest blend of
+ * answers takes one of them here and another there, and with many equal layers that can nearly be
+ * had (Shapley and Folkman; Ekeland and Temam, Convex Analysis and Variational Problems, 1976,
+ * appendix I). */
 #include "solver/lagrange.h"
 
-#include "solver/blend.h"
 #include "solver/parallel.h"
+#include "solver/planes.h"
 #include "solver/polish.h"
 #include "solver/priced.h"
+#include "solver/reduce.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 enum {
-    MOST_ANSWERS = 64,
-    MOST_QUICK = 20, /* answers, where they need not lead to the best prices */
-    BESIDE = 40,     /* work of what is done beside for each entry: that takes about as long */
-    SHARE = 2,       /* one in SHARE of the core's entries an answer may compute */
+    MOST_ANSWERS = 40,      /* of the core */
+    MOST_OF_PART = 40,      /* of the part, for one of the core */
+    MOST_NUMBERS = 1 << 23, /* that planes may consist of */
+    BESIDE = 40,    /* work of what is done beside for each entry: that takes about as long */
+    SHARE = 2,      /* one in SHARE of the core's entries a good answer may compute; */
+    MULTIPLE = 16,  /* the best one so many times the entries, */
+    REPEATS = 16,   /* layers are equal if one in REPEATS of the entries are all there are */
+    MOST = 1 << 24, /* but no more than so many */
 };
 
-/* Prices: 1 is when all the memory costs as much as the best choice without it. The first one, at
- * which they are cut off as long as nothing is known beyond; how fast that grows, and to what. */
-static const double FIRST = 0.25, GROWTH = 4, GREATEST = 100;
+/* How fast the greatest price grows as long as nothing is known beyond. */
+static const double GROWTH = 4;
 /* The planes are near enough: share of the bound. */
-static const double NEAR = 2e-5;
-/* Half the width of the box to begin with, as a share of the sum of the best prices; what it is
- * multiplied by after an answer that is no better, and after one that gains a good share, the last,
- * of what the planes promise. */
-static const double RADIUS = 0.1, NARROWER = 0.5, WIDER = 2, ENOUGH = 0.25;
+static const double NEAR = 5e-5;
+/* How near they must be for the part, as a share of how far the core is known to be from it. */
+static const double LOOSE = 0.1;
 /* An answer is vague if there may be one so much better at the same prices: share of its cost. */
 static const double VAGUE = 1e-2;
+/* Half the width of the box to begin with. */
+static const double RADIUS = 0.1;
 /* Share of the time left that is for what comes after. */
 static const double REST = 0.4;
-
-typedef struct {
-    bool is_vague;
-    int *choice;    /* [node_count] of the core; NULL: it is not one of the core */
-    double cost;    /* in units of cost */
-    double *excess; /* [row] in units of usage */
-} Answer;
 
 typedef struct {
     MwSearch *search;
     MwCore *core;
     MwArena *arena;
     void (*beside)(MwSearch *search, int64_t work);
-    const MwCore *origin;         /* a copy of the core: what answers restore to */
-    double cost_unit, usage_unit; /* so that numbers are of the order of 1 */
-    double most;                  /* price of a row in these units, ever, */
-    double cap;                   /* and that may be asked for next */
-    Answer answers[MOST_ANSWERS];
-    int count;
-    int misses;       /* answers since the best one */
-    MwIndexList rows; /* with a price, in order of coming */
-    bool sharpens;    /* elimination alone is too much */
-    bool *is_priced;  /* [row] */
-    double *price;    /* [row] to ask for next, in the core's units */
-    double promised;  /* how high the planes are there */
-    double radius;    /* half the width of the box */
-    double best;      /* the greatest value of the dual met, in units of cost; its prices are those
-                          of the core */
+    const MwCore *origin; /* a copy of the core: what answers restore to */
+    MwPlanes planes;
+    MwPlanesBox box;
+    bool **is_taken;      /* [node][strategy] by an answer, or by the best choice known */
+    const int *incumbent; /* that best choice, when it was looked at last */
+    double *price;        /* [row] to ask for next */
+    int misses;           /* answers since the best prices */
+    int *fitting;         /* of the answers not told of yet, the cheapest that keeps the rows */
+    double fitting_cost;
+    bool repeats;  /* the core consists of equal layers */
+    bool is_hard;  /* even the part cannot be solved by elimination */
+    bool is_exact; /* answers have to be the best */
+    bool sharpens; /* elimination alone is too much */
 } Lagrange;
 
-static void measure(const Lagrange *lagrange, Answer *answer)
+static void mark_taken(const Lagrange *lagrange, const int *choice)
 {
-    const MwCore *core = lagrange->core;
-    double *excess = answer->excess = MW_NEW(lagrange->arena, double, core->row_count + 1);
-    for (int i = 0; i < core->node_count; i++)
-        for (int k = 0; core->nodes[i].cost && k < core->nodes[i].terms.count; k++) {
-            const MwCoreTerm *term = &core->nodes[i].terms.at[k];
-            double used = (double)term->usage->at[answer->choice[i]] / lagrange->usage_unit;
-            excess[term->first] += used;
-            excess[term->last + 1] -= used;
-        }
-    double usage = 0;
-    for (int row = 0; row < core->row_count; row++) {
-        usage += excess[row];
-        excess[row] = usage - (double)core->limit[row] / lagrange->usage_unit;
-    }
-    answer->cost = (double)mw_core_cost(core, answer->choice) / lagrange->cost_unit;
+    for (int i = 0; i < lagrange->core->node_count; i++)
+        if (lagrange->core->nodes[i].cost)
+            lagrange->is_taken[i][choice[i]] = true;
 }
 
-/* Tells the search, with what can be made of it by small changes. */
-static void offer(const Lagrange *lagrange, const Answer *answer)
+/* Takes in the best choice known, which keeps prices within bounds, and its strategies into the
+ * part, which then has a choice that keeps the rows. */
+static void take_incumbent(Lagrange *lagrange)
 {
-    for (int row = 0; row < lagrange->core->row_count; row++)
-        if (answer->excess[row] > 0)
-            return;
+    const int *best = lagrange->search->solution->choice;
+    if (!best || best == lagrange->incumbent)
+        return;
+    lagrange->incumbent = best;
     MwArena *scratch = mw_arena_new();
-    int *choice =
-        mw_arena_dup(scratch, answer->choice, sizeof *choice * (size_t)lagrange->core->node_count);
-    mw_polish(lagrange->core, choice);
-    mw_search_offer_of_core(lagrange->search, lagrange->core, choice);
+    int *entered = mw_arena_dup(scratch, best, sizeof *best * (size_t)lagrange->core->node_count);
+    if (!lagrange->search->root && mw_core_enter(lagrange->core, entered)) {
+        mark_taken(lagrange, entered);
+        mw_planes_add(&lagrange->planes, entered);
+    }
     mw_arena_free(&scratch);
 }
 
-/* The first row of a time that is not before `time`. */
-static int first_row(const MwCore *core, int64_t time)
+/* A copy of the core, restricted to what is taken. */
+static void restrict_to_taken(const Lagrange *lagrange, MwCore *copy)
 {
-    int first = 0, end = core->row_count;
-    while (first < end) {
-        int middle = (first + end) / 2;
-        if (core->time[middle] < time)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first;
-}
-
-/* Of a choice of the problem. */
-static void measure_of_problem(const Lagrange *lagrange, const int *choice, Answer *answer)
-{
-    const MwProblem *problem = lagrange->search->problem;
-    const MwCore *core = lagrange->core;
-    double *excess = answer->excess = MW_NEW(lagrange->arena, double, core->row_count + 1);
-    for (int i = 0; i < problem->node_count; i++) {
-        const MwProblemNode *node = &problem->nodes[i];
-        if (!node->usage || node->begin >= node->end)
+    for (int i = 0; i < copy->node_count; i++) {
+        if (!copy->nodes[i].cost)
             continue;
-        excess[first_row(core, node->begin)] += (double)node->usage[choice[i]];
-        excess[first_row(core, node->end)] -= (double)node->usage[choice[i]];
+        const int count = mw_core_strategies(copy, i);
+        int64_t *keep = mw_tables_scratch(copy->tables, count);
+        int kept = 0;
+        for (int s = 0; s < count; s++)
+            if (lagrange->is_taken[i][s])
+                keep[kept++] = s;
+        if (kept < count)
+            mw_core_restrict(copy, i, mw_table_intern(copy->tables, 1, &kept, keep));
     }
-    double usage = 0;
-    for (int row = 0; row < core->row_count; row++) {
-        usage += excess[row];
-        excess[row] = (usage - (double)problem->usage_limit) / lagrange->usage_unit;
-    }
-    answer->cost =
-        ldexp((double)mw_problem_cost(problem, choice), core->scale) / lagrange->cost_unit;
 }
 
-/* What is good without prices, of which only the plane counts. */
-static void add_unpriced(Lagrange *lagrange, const int *choice)
+/* In the core's units. */
+static double *unscaled(MwArena *arena, const Lagrange *lagrange, const MwCore *part,
+                        const double *price)
 {
-    Answer *answer = &lagrange->answers[lagrange->count++];
-    if (!lagrange->search->root) {
-        measure_of_problem(lagrange, choice, answer);
-        return;
+    const MwPlanes *planes = &lagrange->planes;
+    double *result = MW_NEW(arena, double, part->row_count);
+    for (int row = 0, from = 0; row < part->row_count; row++) {
+        while (lagrange->core->time[from] < part->time[row])
+            from++;
+        result[row] = price[from] * planes->cost_unit / planes->usage_unit;
     }
-    const size_t bytes = sizeof *choice * (size_t)lagrange->core->node_count;
-    answer->choice = mw_arena_dup(lagrange->arena, choice, bytes);
-    measure(lagrange, answer);
-    answer->choice = NULL;
+    return result;
 }
 
-/* Takes in what was found at the prices asked for. */
-static void add_answer(Lagrange *lagrange, const MwPriced *priced)
+static bool is_near(double value, double highest, double near)
 {
-    MwCore *core = lagrange->core;
-    Answer *answer = &lagrange->answers[lagrange->count++];
-    answer->choice = priced->choice;
-    answer->is_vague = (double)(priced->cost - priced->bound) > VAGUE * fabs((double)priced->cost);
-    measure(lagrange, answer);
-    offer(lagrange, answer);
-    mw_search_raise_bound(lagrange->search, core, priced->bound);
-    double value = (double)priced->bound / lagrange->cost_unit, gain = value - lagrange->best,
-           promised = lagrange->promised - lagrange->best;
-    lagrange->radius *= gain <= 0 ? NARROWER : gain > ENOUGH * promised ? WIDER : 1;
-    lagrange->radius = fmin(1, lagrange->radius);
-    lagrange->misses++;
-    if (value <= lagrange->best)
+    return highest - value <= near * fabs(value);
+}
+
+/* How high the planes are anywhere. */
+static double highest_of_all(const Lagrange *lagrange)
+{
+    MwArena *scratch = mw_arena_new();
+    MwPlanesBox box = lagrange->box;
+    box.radius = INFINITY;
+    const double highest = mw_planes_propose(&lagrange->planes, &box,
+                                             MW_NEW(scratch, double, lagrange->core->row_count));
+    mw_arena_free(&scratch);
+    return highest;
+}
+
+/* Keeps the answer of the last plane if it keeps the rows, and is the cheapest one. */
+static void note_fitting(Lagrange *lagrange, const int *choice)
+{
+    const double cost = lagrange->planes.at.at[lagrange->planes.at.count - 1].cost;
+    if (!mw_planes_last_fits(&lagrange->planes) ||
+        (lagrange->fitting && cost >= lagrange->fitting_cost))
         return;
-    lagrange->misses = 0;
-    lagrange->best = value;
-    for (int row = 0; row < core->row_count; row++)
-        core->price[row] = lagrange->price[row];
+    lagrange->fitting_cost = cost;
+    lagrange->fitting =
+        mw_arena_dup(lagrange->arena, choice, sizeof *choice * (size_t)lagrange->core->node_count);
+}
+
+/* ---- The part ---- */
+
+/* Whether the part is known well enough: all the better, the less it differs from the core. */
+static bool is_known(const Lagrange *lagrange, const MwPlanesBox *box, double highest)
+{
+    return is_near(box->value, highest, NEAR) ||
+           highest - box->value <= LOOSE * (box->value - lagrange->box.value);
+}
+
+/* Sets the prices to ask the part for next; false if it has nothing more to say. */
+static bool propose_for_part(const Lagrange *lagrange, MwPlanesBox *box, double *price)
+{
+    MwPlanesBox next = *box;
+    if (box->value == -INFINITY)
+        next.radius = 0;
+    box->promised = mw_planes_propose(&lagrange->planes, &next, price);
+    if (box->value == -INFINITY || !is_known(lagrange, box, box->promised))
+        return true;
+    next.radius = INFINITY;
+    if (is_known(lagrange, box, mw_planes_propose(&lagrange->planes, &next, price)))
+        return false;
+    box->radius = 1;
+    box->promised = mw_planes_propose(&lagrange->planes, box, price);
+    return true;
+}
+
+/* Asks the part at the prices; false if it has no answer, or none that is easily found. */
+static bool ask_part(Lagrange *lagrange, const MwCore *part, MwPlanesBox *box, const double *price)
+{
+    MwArena *scratch = mw_arena_new();
+    const int64_t total = MULTIPLE * (mw_core_entries_left(part) + mw_core_strategies_left(part));
+    const MwPriced priced = mw_solve_priced(scratch, part, unscaled(scratch, lagrange, part, price),
+                                            total, &lagrange->is_hard, &lagrange->search->stop);
+    const bool is_answered =
+        priced.choice && mw_core_restore_to(part, lagrange->origin, priced.choice);
+    if (is_answered) {
+        mw_planes_add(&lagrange->planes, priced.choice);
+        note_fitting(lagrange, priced.choice);
+        mw_planes_judge(box, lagrange->core->row_count, price,
+                        mw_planes_at(&lagrange->planes, price));
+    }
+    mw_arena_free(&scratch);
+    return is_answered && !lagrange->is_hard;
+}
+
+/* The core restricted to what is taken, and reduced if that leaves a choice. */
+static const MwCore *make_part(MwArena *arena, const Lagrange *lagrange)
+{
+    static const MwReduceLimits shrinking = {
+        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
+    MwCore *part = mw_core_copy_apart(arena, lagrange->origin);
+    restrict_to_taken(lagrange, part);
+    MwCore *reduced = mw_core_copy(arena, part);
+    mw_reduce(reduced, &shrinking);
+    return reduced->infeasible ? part : reduced;
+}
+
+/* The best prices for the part are those to ask for. */
+static void ask_part_often(Lagrange *lagrange)
+{
+    MwArena *scratch = mw_arena_new();
+    const size_t bytes = sizeof(double) * (size_t)lagrange->core->row_count;
+    const MwCore *part = make_part(scratch, lagrange);
+    MwPlanesBox box = {.price = mw_arena_dup(scratch, lagrange->box.price, bytes),
+                       .value = -INFINITY,
+                       .radius = RADIUS,
+                       .within = &lagrange->box};
+    double *price = MW_NEW(scratch, double, lagrange->core->row_count);
+    for (int i = 0; i < MOST_OF_PART && !mw_stopped(&lagrange->search->stop); i++)
+        if (!propose_for_part(lagrange, &box, price) || !ask_part(lagrange, part, &box, price))
+            break;
+    if (box.value > -INFINITY) {
+        lagrange->box.promised = box.value;
+        memcpy(lagrange->price, box.price, bytes);
+    }
+    mw_arena_free(&scratch);
+}
+
+/* ---- The core ---- */
+
+/* Tells the search of the cheapest answer that keeps the rows, with what can be made of it by small
+ * changes. */
+static void offer(Lagrange *lagrange)
+{
+    if (!lagrange->fitting)
+        return;
+    mw_polish(lagrange->core, lagrange->fitting);
+    mw_search_offer_of_core(lagrange->search, lagrange->core, lagrange->fitting);
+    lagrange->fitting = NULL;
+}
+
+/* Asks the core at the prices; as long as good answers do, not for the best one. */
+static MwPriced ask_core(Lagrange *lagrange)
+{
+    const double *price = unscaled(lagrange->arena, lagrange, lagrange->core, lagrange->price);
+    const int64_t entries = mw_core_entries_left(lagrange->core);
+    const int64_t total = lagrange->is_exact ? mw_min(MULTIPLE * entries, MOST) : entries / SHARE;
+    if (lagrange->is_exact)
+        lagrange->sharpens = false;
+    return mw_solve_priced(lagrange->arena, lagrange->origin, price, total, &lagrange->sharpens,
+                           &lagrange->search->stop);
 }
 
 /* What is asked, and what is done beside it. */
 typedef struct {
     Lagrange *lagrange;
+    bool looks_at_part;
     MwPriced priced;
 } Question;
 
@@ -192,201 +277,154 @@ static void take_side(void *context, int side)
 {
     Question *question = context;
     Lagrange *lagrange = question->lagrange;
-    const int64_t entries = mw_core_entries_left(lagrange->core);
-    if (side == 0)
-        question->priced =
-            mw_solve_priced(lagrange->arena, lagrange->origin, lagrange->price, entries / SHARE,
-                            &lagrange->sharpens, &lagrange->search->stop);
-    else if (lagrange->beside)
-        lagrange->beside(lagrange->search, BESIDE * entries + 1);
+    if (side == 1) {
+        if (lagrange->beside)
+            lagrange->beside(lagrange->search, BESIDE * mw_core_entries_left(lagrange->core) + 1);
+        return;
+    }
+    if (question->looks_at_part)
+        ask_part_often(lagrange);
+    question->priced = ask_core(lagrange);
 }
 
-/* Looks for a good choice at the prices to ask for; false if there is none to be had. */
+/* Whether an answer says no more than how hard it is to find a good one. */
+static bool is_vague(const MwPriced *priced)
+{
+    return (double)(priced->cost - priced->bound) > VAGUE * fabs((double)priced->cost);
+}
+
+/* False if it was nothing new. */
+static bool take_answer(Lagrange *lagrange, const MwPriced *priced)
+{
+    const int rows = lagrange->core->row_count;
+    const double before = mw_planes_at(&lagrange->planes, lagrange->price);
+    bool is_new = mw_planes_add(&lagrange->planes, priced->choice);
+    is_new |= !is_near(mw_planes_at(&lagrange->planes, lagrange->price), before, NEAR);
+    note_fitting(lagrange, priced->choice);
+    offer(lagrange);
+    mark_taken(lagrange, priced->choice);
+    mw_search_raise_bound(lagrange->search, lagrange->core, priced->bound);
+    const double value = (double)priced->bound / lagrange->planes.cost_unit;
+    lagrange->misses = value > lagrange->box.value ? 0 : lagrange->misses + 1;
+    mw_planes_judge(&lagrange->box, rows, lagrange->price, value);
+    return is_new;
+}
+
+/* Sets the prices to ask for if the part is not asked. True if it may be: no price was cut off. */
+static bool propose(Lagrange *lagrange)
+{
+    MwPlanes *planes = &lagrange->planes;
+    MwPlanesBox anywhere = lagrange->box;
+    anywhere.radius = INFINITY;
+    double dearest = 0, highest = mw_planes_propose(planes, &anywhere, lagrange->price);
+    for (int row = 0; row < lagrange->core->row_count; row++)
+        dearest = fmax(dearest, lagrange->price[row]);
+    lagrange->box.promised = highest;
+    if (dearest < planes->cap || planes->cap >= planes->most) {
+        lagrange->box.promised = mw_planes_propose(planes, &lagrange->box, lagrange->price);
+        return true;
+    }
+    if (lagrange->misses == 0 || is_near(lagrange->box.value, highest, NEAR))
+        planes->cap = fmin(planes->most, GROWTH * planes->cap);
+    return false;
+}
+
+/* Whether to go on with answers that need not be the best. If not, the best ones are asked for, where
+ * they may be had. */
+static bool goes_on_inexactly(Lagrange *lagrange, const MwPriced *priced, bool is_new)
+{
+    if (!lagrange->repeats)
+        return lagrange->misses == 0 || !is_vague(priced);
+    if (is_new)
+        return true;
+    if (lagrange->is_exact || lagrange->search->options->quick)
+        return false;
+    return lagrange->is_exact = true;
+}
+
+/* Asks the core at the best prices known of; false if nothing more is to be had from that. */
 static bool ask(Lagrange *lagrange)
 {
     MwSearch *search = lagrange->search;
-    const MwCore *core = lagrange->core;
+    MwArena *scratch = mw_arena_new();
+    take_incumbent(lagrange);
+    const bool may_look = lagrange->repeats && lagrange->box.value > -INFINITY;
     Question question = {.lagrange = lagrange};
+    question.looks_at_part = propose(lagrange) && may_look;
     mw_parallel(search->options->threads, 2, take_side, &question);
-    if (question.priced.infeasible)
+    const MwPriced *priced = &question.priced;
+    if (priced->infeasible)
         mw_search_exhaust(search);
-    if (question.priced.choice)
-        add_answer(lagrange, &question.priced);
-    if (search->improver)
-        mw_improver_set_prices(search->improver, core, core->price);
-    mw_search_log(search, core, "price");
-    return question.priced.choice != NULL;
-}
-
-/* The row that the last answer exceeds most gets a price, too. False if it has one already. */
-static bool add_row(Lagrange *lagrange)
-{
-    const Answer *answer = &lagrange->answers[lagrange->count - 1];
-    int worst = -1;
+    const bool is_new = priced->choice && take_answer(lagrange, priced);
+    const bool is_done = !priced->choice || lagrange->is_hard ||
+                         is_near(lagrange->box.value, highest_of_all(lagrange), NEAR) ||
+                         (lagrange->sharpens && !goes_on_inexactly(lagrange, priced, is_new));
+    const double *best = unscaled(scratch, lagrange, lagrange->core, lagrange->box.price);
     for (int row = 0; row < lagrange->core->row_count; row++)
-        if (answer->excess[row] > 0 && (worst < 0 || answer->excess[row] > answer->excess[worst]))
-            worst = row;
-    if (worst < 0 || lagrange->is_priced[worst])
-        return false;
-    lagrange->is_priced[worst] = true;
-    mw_vec_push(lagrange->arena, &lagrange->rows, worst);
-    return true;
-}
-
-/* Whether the best bound is as high as the planes, or nearly. */
-static bool is_reached(const Lagrange *lagrange, double highest)
-{
-    return highest - lagrange->best <= NEAR * fabs(lagrange->best);
-}
-
-/* The prices where the planes together are highest, in a box of that radius around the best prices;
- * returns how high. */
-static double climb_planes(const Lagrange *lagrange, double radius, double *price)
-{
-    MwArena *scratch = mw_arena_new();
-    const int rows = lagrange->rows.count, count = lagrange->count;
-    double *cost = MW_NEW(scratch, double, count), *least = MW_NEW(scratch, double, rows),
-           *most = MW_NEW(scratch, double, rows), *best = MW_NEW(scratch, double, rows),
-           *excess = MW_NEW(scratch, double, (int64_t)count *rows), total = 0;
-    for (int k = 0; k < count; k++) {
-        cost[k] = lagrange->answers[k].cost;
-        for (int i = 0; i < rows; i++)
-            excess[k * rows + i] = lagrange->answers[k].excess[lagrange->rows.at[i]];
-    }
-    for (int i = 0; i < rows; i++) {
-        best[i] = lagrange->core->price[lagrange->rows.at[i]] * lagrange->usage_unit /
-                  lagrange->cost_unit;
-        total += best[i];
-    }
-    const double reach = total > 0 ? radius * total : INFINITY;
-    for (int i = 0; i < rows; i++) {
-        least[i] = fmax(0, best[i] - reach);
-        most[i] = fmin(lagrange->cap, best[i] + reach);
-    }
-    const MwBlend blend = {
-        .count = count, .rows = rows, .cost = cost, .excess = excess, .least = least, .most = most};
-    const double highest = mw_blend(&blend, price);
+        lagrange->core->price[row] = best[row];
+    if (search->improver)
+        mw_improver_set_prices(search->improver, lagrange->core, best);
+    mw_search_log(search, lagrange->core, "price");
     mw_arena_free(&scratch);
-    return highest;
+    return !is_done;
 }
 
-/* Sets the prices to ask for next; returns how high the planes are anywhere: INFINITY where prices
- * were cut off, which are then those to ask for. */
-static double choose_prices(Lagrange *lagrange)
-{
-    MwArena *scratch = mw_arena_new();
-    double *price = MW_NEW(scratch, double, lagrange->rows.count), dearest = 0;
-    const double highest = climb_planes(lagrange, INFINITY, price);
-    for (int i = 0; i < lagrange->rows.count; i++)
-        dearest = fmax(dearest, price[i]);
-    const bool cut_off = dearest >= lagrange->cap && lagrange->cap < lagrange->most;
-    lagrange->promised = cut_off ? highest : climb_planes(lagrange, lagrange->radius, price);
-    for (int i = 0; i < lagrange->rows.count; i++)
-        lagrange->price[lagrange->rows.at[i]] =
-            price[i] * lagrange->cost_unit / lagrange->usage_unit;
-    mw_arena_free(&scratch);
-    if (!cut_off)
-        return highest;
-    if (lagrange->misses == 0 || is_reached(lagrange, highest))
-        lagrange->cap = fmin(lagrange->most, GROWTH * lagrange->cap);
-    return INFINITY;
-}
-
-/* Whether the last answer says no more than how hard it is to find a good one. */
-static bool is_vague(const Lagrange *lagrange)
-{
-    return lagrange->misses > 0 && lagrange->answers[lagrange->count - 1].is_vague;
-}
-
-/* Asks until the planes say that little more is to be had, or answers are vague, or there is not much
- * time left. False if there are no answers. */
+/* Asks until nothing more is to be had, or there is not much time left. False if there are no
+ * answers. */
 static bool climb(Lagrange *lagrange)
 {
-    add_row(lagrange);
-    choose_prices(lagrange);
-    const MwStop *stop = &lagrange->search->stop;
-    const double rest_s = REST * mw_stop_left_s(stop);
-    const int most = lagrange->search->options->quick ? MOST_QUICK : MOST_ANSWERS;
-    while (lagrange->count < most && mw_stop_left_s(stop) >= rest_s && !mw_stopped(stop)) {
-        if (!ask(lagrange) || mw_search_done(lagrange->search))
-            break;
-        bool is_new = add_row(lagrange);
-        double highest = choose_prices(lagrange);
-        if ((!is_new && is_reached(lagrange, highest)) || is_vague(lagrange))
-            break;
-    }
-    return lagrange->count > 1;
-}
-
-static void restrict_node(const Lagrange *lagrange, MwCore *core, int node)
-{
-    const int count = mw_core_strategies(core, node);
-    int64_t *keep = mw_tables_scratch(core->tables, count);
-    int kept = 0;
-    for (int s = 0; s < count; s++) {
-        bool taken = false;
-        for (int k = 0; k < lagrange->count; k++)
-            taken |= lagrange->answers[k].choice && lagrange->answers[k].choice[node] == s;
-        if (taken)
-            keep[kept++] = s;
-    }
-    if (kept < count)
-        mw_core_restrict(core, node, mw_table_intern(core->tables, 1, &kept, keep));
-}
-
-static MwCore *restrict_all(const Lagrange *lagrange)
-{
-    MwCore *copy = mw_core_copy(lagrange->search->scratch, lagrange->core);
-    for (int i = 0; i < copy->node_count; i++)
-        if (copy->nodes[i].cost)
-            restrict_node(lagrange, copy, i);
-    return copy;
-}
-
-/* Units, and the greatest price at which costs stay far below MW_FORBIDDEN. */
-static void set_units(Lagrange *lagrange)
-{
-    const MwCore *core = lagrange->core;
     const MwSearch *search = lagrange->search;
-    double *change = MW_NEW(lagrange->arena, double, core->row_count + 1), usage = 0, greatest = 1;
-    for (int i = 0; i < core->node_count; i++)
-        for (int k = 0; core->nodes[i].cost && k < core->nodes[i].terms.count; k++) {
-            const MwCoreTerm *term = &core->nodes[i].terms.at[k];
-            int64_t most = 0;
-            for (int s = 0; s < term->usage->count; s++)
-                most = mw_max(most, term->usage->at[s]);
-            change[term->first] += (double)most;
-            change[term->last + 1] -= (double)most;
-        }
-    for (int row = 0; row < core->row_count; row++) {
-        usage += change[row];
-        greatest = fmax(greatest, usage);
+    const double rest_s = REST * mw_stop_left_s(&search->stop);
+    const int64_t most_planes = MOST_NUMBERS / mw_max(1, lagrange->core->row_count);
+    int answers = 0;
+    while (answers < MOST_ANSWERS && lagrange->planes.at.count < most_planes &&
+           mw_stop_left_s(&search->stop) >= rest_s && !mw_stopped(&search->stop) &&
+           !mw_search_done(search)) {
+        answers++;
+        if (!ask(lagrange))
+            break;
     }
-    lagrange->cost_unit = fmax(1, ldexp((double)search->solution->lower_bound, core->scale));
-    lagrange->usage_unit = fmax(1, (double)search->problem->usage_limit);
-    double affordable = (double)(MW_FORBIDDEN / 16) / greatest;
-    lagrange->most = fmin(GREATEST, affordable * lagrange->usage_unit / lagrange->cost_unit);
-    lagrange->cap = fmin(FIRST, lagrange->most);
+    return lagrange->box.value > -INFINITY;
+}
+
+static Lagrange begin(MwArena *arena, MwSearch *search, MwCore *core)
+{
+    Lagrange lagrange = {.search = search, .core = core, .arena = arena};
+    lagrange.box = (MwPlanesBox){
+        .price = MW_NEW(arena, double, core->row_count), .value = -INFINITY, .radius = RADIUS};
+    lagrange.price = MW_NEW(arena, double, core->row_count);
+    lagrange.origin = mw_core_copy(arena, core);
+    lagrange.is_taken = MW_NEW(arena, bool *, core->node_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            lagrange.is_taken[i] = MW_NEW(arena, bool, mw_core_strategies(core, i));
+    lagrange.repeats = REPEATS * mw_core_distinct_entries(core) <= mw_core_entries_left(core);
+    const MwCost bound = (MwCost)ldexp((double)search->solution->lower_bound, core->scale);
+    lagrange.planes = mw_planes_of(arena, core, bound, search->problem->usage_limit);
+    return lagrange;
+}
+
+/* What is good without prices, of which only the plane counts. */
+static void add_unpriced(Lagrange *lagrange, const int *choice)
+{
+    if (lagrange->search->root)
+        mw_planes_add(&lagrange->planes, choice);
+    else
+        mw_planes_add_of_problem(&lagrange->planes, lagrange->search->problem, choice);
 }
 
 MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced,
                     void (*beside)(MwSearch *search, int64_t work))
 {
     MwArena *arena = mw_arena_new();
-    Lagrange lagrange = {.search = search,
-                         .core = core,
-                         .arena = arena,
-                         .beside = beside,
-                         .best = -INFINITY,
-                         .radius = RADIUS};
-    lagrange.is_priced = MW_NEW(arena, bool, core->row_count);
-    lagrange.price = MW_NEW(arena, double, core->row_count);
-    lagrange.origin = mw_core_copy(arena, core);
-    set_units(&lagrange);
+    Lagrange lagrange = begin(arena, search, core);
+    lagrange.beside = beside;
     add_unpriced(&lagrange, unpriced);
-    MwCore *copy = NULL;
-    if (climb(&lagrange) && !mw_search_done(search))
-        copy = restrict_all(&lagrange);
+    MwCore *part = NULL;
+    if (climb(&lagrange) && !mw_search_done(search)) {
+        part = mw_core_copy(search->scratch, core);
+        restrict_to_taken(&lagrange, part);
+    }
     mw_arena_free(&arena);
-    return copy;
+    return part;
 }

@@ -146,6 +146,25 @@ int64_t mw_core_entries_left(const MwCore *core)
     return entries;
 }
 
+int64_t mw_core_distinct_entries(const MwCore *core)
+{
+    MwArena *scratch = mw_arena_new();
+    int most = 0;
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost)
+            most = (int)mw_max(most, core->factors.at[i].cost->id);
+    bool *is_counted = MW_NEW(scratch, bool, most + 1);
+    int64_t entries = 0;
+    for (int i = 0; i < core->factors.count; i++) {
+        const MwTable *cost = core->factors.at[i].cost;
+        entries += cost && !is_counted[cost->id] ? cost->count : 0;
+        if (cost)
+            is_counted[cost->id] = true;
+    }
+    mw_arena_free(&scratch);
+    return entries;
+}
+
 void mw_search_log(const MwSearch *search, const MwCore *core, const char *step)
 {
     FILE *log = search->options->log;

@@ -54,6 +54,8 @@ void mw_search_exhaust(MwSearch *search);
 int mw_core_nodes_left(const MwCore *core);
 int64_t mw_core_strategies_left(const MwCore *core);
 int64_t mw_core_entries_left(const MwCore *core);
+/* Entries of the tables that factors have, each counted once: few where layers are equal. */
+int64_t mw_core_distinct_entries(const MwCore *core);
 
 /* Logs what is left of the core after `step`. */
 void mw_search_log(const MwSearch *search, const MwCore *core, const char *step);

@@ -270,26 +270,6 @@ static void look_ahead(MwSearch *search, Look look)
     mw_arena_free(&scratch);
 }
 
-/* Entries of the tables that factors have, each counted once. */
-static int64_t distinct_entries(const MwCore *core)
-{
-    MwArena *scratch = mw_arena_new();
-    int most = 0;
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            most = (int)mw_max(most, core->factors.at[i].cost->id);
-    bool *is_counted = MW_NEW(scratch, bool, most + 1);
-    int64_t entries = 0;
-    for (int i = 0; i < core->factors.count; i++) {
-        const MwTable *cost = core->factors.at[i].cost;
-        entries += cost && !is_counted[cost->id] ? cost->count : 0;
-        if (cost)
-            is_counted[cost->id] = true;
-    }
-    mw_arena_free(&scratch);
-    return entries;
-}
-
 static void improve_beside(MwSearch *search, int64_t work)
 {
     mw_search_improve(search, work, INT_MAX);
@@ -317,7 +297,8 @@ static void solve_part(MwSearch *search, MwCore *part)
  * worth it. `unlimited` is a good choice without the limit, or NULL. */
 static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
 {
-    if (!unlimited || keeps_limit(search, unlimited) || distinct_entries(core) > LARGE_ENTRIES)
+    if (!unlimited || keeps_limit(search, unlimited) ||
+        mw_core_distinct_entries(core) > LARGE_ENTRIES)
         return;
     MwCore *part = mw_lagrange(search, core, unlimited, improve_beside);
     if (part)

@@ -6,6 +6,7 @@
 #include "solver/fixed_price.h"
 #include "solver/lagrange.h"
 #include "solver/margin.h"
+#include "solver/planes.h"
 #include "solver/priced.h"
 #include "solver/reduce.h"
 #include "tests/solver/random_problem.h"
@@ -68,6 +69,100 @@ START_TEST(no_prices_are_better_than_those_of_a_blend)
                 ck_abort_msg("seed %d: other prices are better", seed);
         }
     }
+}
+END_TEST
+
+/* ---- Planes ---- */
+
+/* An allowed choice of the core by chance; NULL if none is soon found. */
+static const int *random_choice(MwArena *arena, const MwCore *core, uint64_t *state)
+{
+    int *choice = MW_NEW(arena, int, core->node_count);
+    for (int attempts = 0; attempts < 30; attempts++) {
+        for (int i = 0; i < core->node_count; i++)
+            if (core->nodes[i].cost)
+                choice[i] = (int)draw(state, (int)core->nodes[i].cost->count);
+        if (mw_core_allows(core, choice))
+            return choice;
+    }
+    return NULL;
+}
+
+/* What the choice costs at prices, with what it uses paid for and the limits paid back. */
+static double cost_at(const MwPlanes *planes, const int *choice, const double *price)
+{
+    const MwCore *core = planes->core;
+    double cost = (double)mw_core_cost(core, choice) / planes->cost_unit;
+    for (int row = 0; row < core->row_count; row++) {
+        double usage = 0;
+        for (int i = 0; i < core->node_count; i++)
+            for (int k = 0; core->nodes[i].cost && k < core->nodes[i].terms.count; k++) {
+                const MwCoreTerm *term = &core->nodes[i].terms.at[k];
+                if (term->first <= row && row <= term->last)
+                    usage += (double)term->usage->at[choice[i]];
+            }
+        cost += price[row] * (usage - (double)core->limit[row]) / planes->usage_unit;
+    }
+    return cost;
+}
+
+/* The box is where the next prices are, and moves to the best of those asked for. Returns how many
+ * choices there were. */
+static int check_planes(MwArena *arena, const MwCore *core, uint64_t *state, int seed)
+{
+    enum { CHOICES = 6 };
+    MwPlanes planes = mw_planes_of(arena, core, (MwCost)500 << core->scale, 20);
+    MwPlanesBox box = {
+        .price = MW_NEW(arena, double, core->row_count), .value = -INFINITY, .radius = INFINITY};
+    double *price = MW_NEW(arena, double, core->row_count);
+    const int *choice[CHOICES];
+    for (int k = 0; k < CHOICES; k++) {
+        choice[k] = random_choice(arena, core, state);
+        if (!choice[k])
+            return k;
+        const int rows = planes.rows.count;
+        ck_assert_int_eq(mw_planes_add(&planes, choice[k]), planes.rows.count > rows);
+        const MwPlanesBox before = box;
+        const double highest = mw_planes_propose(&planes, &box, price);
+        double least = INFINITY, sum = 0, total = 0;
+        for (int other = 0; other <= k; other++)
+            least = fmin(least, cost_at(&planes, choice[other], price));
+        for (int row = 0; row < core->row_count; row++) {
+            sum += price[row];
+            total += box.price[row];
+        }
+        for (int row = 0; row < core->row_count; row++)
+            ck_assert(price[row] >= 0 && (total == 0 || fabs(price[row] - box.price[row]) <=
+                                                            box.radius * total + 1e-9));
+        ck_assert(sum <= planes.most * (1 + 1e-9));
+        if (fabs(least - mw_planes_at(&planes, price)) > 1e-9 * fabs(least) ||
+            least > highest + 1e-9 * fabs(highest))
+            ck_abort_msg("seed %d: planes at %g, not %g; promised %g", seed,
+                         mw_planes_at(&planes, price), least, highest);
+        box.promised = highest;
+        if (k == 0)
+            box.radius = 0.5;
+        mw_planes_judge(&box, core->row_count, price, least);
+        ck_assert(box.value == fmax(before.value, least));
+        ck_assert(least > before.value ? box.radius >= 0.5 * before.radius || k == 0
+                                       : box.radius < before.radius);
+    }
+    return CHOICES;
+}
+
+START_TEST(planes_are_what_choices_cost_at_prices)
+{
+    int checked = 0;
+    for (int seed = 0; seed < 600; seed++) {
+        MwArena *arena = mw_arena_new();
+        uint64_t state = (uint64_t)seed;
+        const MwProblem *problem =
+            random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
+        const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+        checked += check_planes(arena, core, &state, seed);
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(checked, 1500);
 }
 END_TEST
 
@@ -252,7 +347,7 @@ static bool check_prices(MwArena *arena, const MwProblem *problem, int seed)
     int64_t time;
     if (!choice || mw_problem_peak(problem, choice, &time) <= problem->usage_limit)
         return false;
-    MwSolution solution = {0};
+    MwSolution solution = {.lower_bound = mw_problem_cost(problem, choice)};
     MwSearch search = {.problem = problem,
                        .arena = arena,
                        .scratch = arena,
@@ -351,6 +446,63 @@ START_TEST(equal_layers_are_the_work_of_one_where_memory_binds)
 }
 END_TEST
 
+/* The value of the dual with a price for the last row alone. */
+static double dual_at(MwArena *arena, const MwProblem *problem, double price)
+{
+    MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+    double *prices = MW_NEW(arena, double, core->row_count);
+    prices[core->row_count - 1] = ldexp(price, core->scale);
+    ck_assert(mw_core_pay(core, prices));
+    mw_reduce(core,
+              &(MwReduceLimits){.arity = MW_TABLE_ARITY, .entries = 1 << 20, .total = INT64_MAX});
+    return ldexp((double)core->constant, -core->scale);
+}
+
+/* Where it is highest: it is concave. */
+static double highest_dual(MwArena *arena, const MwProblem *problem)
+{
+    double first = 0, last = 1000;
+    for (int i = 0; i < 60; i++) {
+        const double left = first + (last - first) / 3, right = last - (last - first) / 3;
+        if (dual_at(arena, problem, left) < dual_at(arena, problem, right))
+            first = left;
+        else
+            last = right;
+    }
+    return dual_at(arena, problem, first);
+}
+
+/* At least as high as with one price; and what the answers take holds a choice near that. */
+START_TEST(equal_layers_are_asked_for_the_best_prices)
+{
+    for (int layers = 24; layers <= 96; layers *= 2) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem = chain(arena, layers);
+        MwProblem unlimited = *problem;
+        unlimited.usage_limit = MW_USAGE_UNLIMITED;
+        const MwSolveOptions options = {0};
+        const MwSolution free_of_it = mw_solve(arena, &unlimited, &options);
+        MwSolution solution = {.lower_bound = free_of_it.cost};
+        MwSearch search = {.problem = problem,
+                           .arena = arena,
+                           .scratch = arena,
+                           .tables = mw_tables_new(arena),
+                           .options = &options,
+                           .solution = &solution};
+        MwCore *core = mw_core_build(arena, search.tables, problem, true);
+        ck_assert_int_lt(8 * mw_core_distinct_entries(core), mw_core_entries_left(core));
+        const MwCore *part = mw_lagrange(&search, core, free_of_it.choice, NULL);
+        const double dual = highest_dual(arena, problem);
+        ck_assert(dual > 1.01 * (double)free_of_it.cost);
+        if ((double)solution.lower_bound < (1 - 2e-4) * dual)
+            ck_abort_msg("%d layers: %lld, not %g", layers, (long long)solution.lower_bound, dual);
+        ck_assert_ptr_nonnull(part);
+        ck_assert(mw_core_strategies_left(part) < mw_core_strategies_left(core) / 2);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 /* As close as the pass wants it, with no search. */
 START_TEST(many_equal_layers_are_nearly_solved_at_once)
 {
@@ -375,11 +527,13 @@ int main(void)
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, no_prices_are_better_than_those_of_a_blend);
+    tcase_add_test(tests, planes_are_what_choices_cost_at_prices);
     tcase_add_test(tests, margins_are_the_least_of_what_is_left);
     tcase_add_test(tests, what_keeps_the_rows_costs_no_more_when_it_pays);
     tcase_add_test(tests, a_core_at_prices_is_bounded_and_solved);
     tcase_add_test(tests, prices_bound_what_keeps_the_rows);
     tcase_add_test(tests, equal_layers_are_the_work_of_one_where_memory_binds);
+    tcase_add_test(tests, equal_layers_are_asked_for_the_best_prices);
     tcase_add_test(tests, many_equal_layers_are_nearly_solved_at_once);
     return run_suite(suite);
 }
