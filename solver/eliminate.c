@@ -33,11 +33,18 @@ typedef struct {
     const int64_t *at;
 } Input;
 
+/* The rows of an input along the last level, the other levels being fixed. */
+typedef struct {
+    const int64_t *at, *class_of;
+    int64_t stride;
+} Column;
+
 typedef struct {
     const Surroundings *around;
     int strategies, input_count;
     int index[MW_TABLE_ARITY]; /* joint class of each neighbour */
     Input *inputs;
+    Column *columns; /* [input_count] */
     int64_t
         *sum[MW_TABLE_ARITY + 1]; /* [level][strategy] costs known once `level` neighbours are */
     int64_t *least;               /* where the next result goes */
@@ -70,22 +77,60 @@ static const int64_t *sum_level(Work *work, int level, const int64_t *before)
     return from;
 }
 
-static void store_least(Work *work, const int64_t *sum)
+static inline void store_least(Work *work, const int64_t *sum)
 {
-    int64_t least = MW_FORBIDDEN;
+    int64_t least = MW_FORBIDDEN, choice = work->strategies - 1;
     for (int s = 0; s < work->strategies; s++)
         least = mw_min(least, sum[s]);
-    int choice = 0;
-    while (choice < work->strategies - 1 && sum[choice] != least)
-        choice++;
+    for (int s = 0; s < work->strategies; s++)
+        choice = mw_min(choice, sum[s] == least ? s : INT64_MAX);
     *work->least++ = least;
-    *work->choice++ = choice;
+    *work->choice++ = (int32_t)choice;
+}
+
+static int find_columns(Work *work)
+{
+    const int level = work->around->count - 1;
+    int count = 0;
+    work->index[level] = 0;
+    for (int i = 0; i < work->input_count; i++) {
+        const Input *input = &work->inputs[i];
+        const int last = input->arity - 1;
+        if (input->neighbour[last] != level)
+            continue;
+        const int64_t stride = input->stride[last], *class_of = input->class_of[last];
+        work->columns[count++] =
+            (Column){input_row(work, input) - class_of[0] * stride, class_of, stride};
+    }
+    return count;
+}
+
+/* Nearly all of the work. */
+MW_VECTORISED static void fill_last(Work *work, const int64_t *before, int count)
+{
+    const int level = work->around->count - 1, strategies = work->strategies;
+    int64_t *sum = work->sum[level + 1];
+    for (int i = 0; i < work->around->dims[level]; i++) {
+        const int64_t *from = before;
+        for (int k = 0; k < count; k++) {
+            const int64_t *row =
+                work->columns[k].at + work->columns[k].class_of[i] * work->columns[k].stride;
+            for (int s = 0; s < strategies; s++)
+                sum[s] = mw_cost_add(from[s], row[s]);
+            from = sum;
+        }
+        store_least(work, from);
+    }
 }
 
 static void fill(Work *work, int level, const int64_t *sum)
 {
     if (level == work->around->count) {
         store_least(work, sum);
+        return;
+    }
+    if (level == work->around->count - 1) {
+        fill_last(work, sum, find_columns(work));
         return;
     }
     for (int i = 0; i < work->around->dims[level]; i++) {
@@ -136,6 +181,7 @@ static const MwElimination *minimise(MwCore *core, int node, const Surroundings 
     Work work = {
         .around = around, .strategies = (int)at->cost->count, .input_count = at->factors.count};
     work.inputs = MW_NEW(scratch, Input, work.input_count);
+    work.columns = MW_NEW(scratch, Column, work.input_count);
     for (int i = 0; i < work.input_count; i++)
         work.inputs[i] =
             make_input(scratch, core->tables, &core->factors.at[at->factors.at[i]], node, around);

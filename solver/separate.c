@@ -32,35 +32,49 @@ static int64_t *run_of(const Slices *slices, int64_t outer, int64_t slice)
     return slices->at + (outer * slices->size + slice) * slices->inner;
 }
 
-/* The least of each slice; true if any is not zero. */
-static bool find_least(const Slices *slices, int64_t *least)
+/* Runs of one value are those of the last dimension: then a loop over the slices is the longer one. */
+MW_VECTORISED static void find_least(const Slices *slices, int64_t *least)
 {
-    for (int s = 0; s < slices->size; s++)
+    const int size = slices->size;
+    for (int s = 0; s < size; s++)
         least[s] = MW_FORBIDDEN;
-    for (int64_t i = 0; i < slices->outer; i++)
-        for (int s = 0; s < slices->size; s++) {
-            const int64_t *run = run_of(slices, i, s);
+    for (int64_t i = 0; i < slices->outer; i++) {
+        const int64_t *run = run_of(slices, i, 0);
+        for (int s = 0; s < size && slices->inner == 1; s++)
+            least[s] = mw_min(least[s], run[s]);
+        for (int s = 0; s < size && slices->inner > 1; s++, run += slices->inner) {
+            int64_t of_run = least[s];
             for (int64_t k = 0; k < slices->inner; k++)
-                least[s] = mw_min(least[s], run[k]);
+                of_run = mw_min(of_run, run[k]);
+            least[s] = of_run;
         }
-    bool any = false;
-    for (int s = 0; s < slices->size; s++)
-        any |= least[s] != 0;
-    return any;
+    }
+}
+
+MW_VECTORISED static void subtract(const Slices *slices, const int64_t *least)
+{
+    const int size = slices->size;
+    for (int64_t i = 0; i < slices->outer; i++) {
+        int64_t *run = run_of(slices, i, 0);
+        for (int s = 0; s < size && slices->inner == 1; s++)
+            run[s] = mw_cost_subtract(run[s], least[s]);
+        for (int s = 0; s < size && slices->inner > 1; s++, run += slices->inner)
+            for (int64_t k = 0; k < slices->inner; k++)
+                run[k] = mw_cost_subtract(run[k], least[s]);
+    }
 }
 
 /* Subtracts the least entry of each slice and returns these, or NULL if all are zero. A slice that
  * is forbidden throughout stays. */
 static const int64_t *take_margin(MwArena *arena, const Slices *slices, int64_t *least)
 {
-    if (!find_least(slices, least))
+    find_least(slices, least);
+    bool any = false;
+    for (int s = 0; s < slices->size; s++)
+        any |= least[s] != 0;
+    if (!any)
         return NULL;
-    for (int64_t i = 0; i < slices->outer; i++)
-        for (int s = 0; s < slices->size; s++) {
-            int64_t *run = run_of(slices, i, s);
-            for (int64_t k = 0; k < slices->inner; k++)
-                run[k] = mw_cost_subtract(run[k], least[s]);
-        }
+    subtract(slices, least);
     return mw_arena_dup(arena, least, sizeof *least * (size_t)slices->size);
 }
 
