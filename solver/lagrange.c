@@ -42,8 +42,8 @@ enum {
     BESIDE = 40,    /* work of what is done beside for each entry: that takes about as long */
     SHARE = 2,      /* one in SHARE of the core's entries a good answer may compute; */
     MULTIPLE = 16,  /* the best one so many times the entries, */
-    REPEATS = 16,   /* layers are equal if one in REPEATS of the entries are all there are */
     MOST = 1 << 24, /* but no more than so many */
+    REPEATS = 16,   /* layers are equal if one in REPEATS of the entries are all there are */
 };
 
 /* How fast the greatest price grows as long as nothing is known beyond. */
@@ -73,10 +73,11 @@ typedef struct {
     int misses;           /* answers since the best prices */
     int *fitting;         /* of the answers not told of yet, the cheapest that keeps the rows */
     double fitting_cost;
-    bool repeats;  /* the core consists of equal layers */
-    bool is_hard;  /* even the part cannot be solved by elimination */
-    bool is_exact; /* answers have to be the best */
-    bool sharpens; /* elimination alone is too much */
+    bool repeats;       /* the core consists of equal layers */
+    bool is_hard;       /* even the part cannot be solved by elimination */
+    bool sharpens;      /* elimination alone is too much for a good answer, */
+    bool sharpens_best; /* and for the best one */
+    bool is_inexact;    /* the last answer need not be the best */
 } Lagrange;
 
 static void mark_taken(const Lagrange *lagrange, const int *choice)
@@ -254,24 +255,26 @@ static void offer(Lagrange *lagrange)
     lagrange->fitting = NULL;
 }
 
-/* Asks the core at the prices; as long as good answers do, not for the best one. */
-static MwPriced ask_core(Lagrange *lagrange)
-{
-    const double *price = unscaled(lagrange->arena, lagrange, lagrange->core, lagrange->price);
-    const int64_t entries = mw_core_entries_left(lagrange->core);
-    const int64_t total = lagrange->is_exact ? mw_min(MULTIPLE * entries, MOST) : entries / SHARE;
-    if (lagrange->is_exact)
-        lagrange->sharpens = false;
-    return mw_solve_priced(lagrange->arena, lagrange->origin, price, total, &lagrange->sharpens,
-                           &lagrange->search->stop);
-}
-
 /* What is asked, and what is done beside it. */
 typedef struct {
     Lagrange *lagrange;
     bool looks_at_part;
     MwPriced priced;
 } Question;
+
+/* Asks the core at the prices. Once the part has led to them, the best answer is worth what it
+ * costs, as far as it can be had. */
+static MwPriced ask_core(Lagrange *lagrange, bool is_best)
+{
+    const double *price = unscaled(lagrange->arena, lagrange, lagrange->core, lagrange->price);
+    const int64_t entries = mw_core_entries_left(lagrange->core),
+                  total = is_best ? mw_min(MULTIPLE * entries, MOST) : entries / SHARE;
+    bool *sharpens = is_best ? &lagrange->sharpens_best : &lagrange->sharpens;
+    const MwPriced priced = mw_solve_priced(lagrange->arena, lagrange->origin, price, total,
+                                            sharpens, &lagrange->search->stop);
+    lagrange->is_inexact = *sharpens;
+    return priced;
+}
 
 static void take_side(void *context, int side)
 {
@@ -284,7 +287,8 @@ static void take_side(void *context, int side)
     }
     if (question->looks_at_part)
         ask_part_often(lagrange);
-    question->priced = ask_core(lagrange);
+    const bool is_best = question->looks_at_part && !lagrange->search->options->quick;
+    question->priced = ask_core(lagrange, is_best);
 }
 
 /* Whether an answer says no more than how hard it is to find a good one. */
@@ -329,17 +333,10 @@ static bool propose(Lagrange *lagrange)
     return false;
 }
 
-/* Whether to go on with answers that need not be the best. If not, the best ones are asked for, where
- * they may be had. */
-static bool goes_on_inexactly(Lagrange *lagrange, const MwPriced *priced, bool is_new)
+/* Whether to go on after an answer that is not the best one. */
+static bool goes_on_inexactly(const Lagrange *lagrange, const MwPriced *priced, bool is_new)
 {
-    if (!lagrange->repeats)
-        return lagrange->misses == 0 || !is_vague(priced);
-    if (is_new)
-        return true;
-    if (lagrange->is_exact || lagrange->search->options->quick)
-        return false;
-    return lagrange->is_exact = true;
+    return lagrange->repeats ? is_new : lagrange->misses == 0 || !is_vague(priced);
 }
 
 /* Asks the core at the best prices known of; false if nothing more is to be had from that. */
@@ -358,7 +355,7 @@ static bool ask(Lagrange *lagrange)
     const bool is_new = priced->choice && take_answer(lagrange, priced);
     const bool is_done = !priced->choice || lagrange->is_hard ||
                          is_near(lagrange->box.value, highest_of_all(lagrange), NEAR) ||
-                         (lagrange->sharpens && !goes_on_inexactly(lagrange, priced, is_new));
+                         (lagrange->is_inexact && !goes_on_inexactly(lagrange, priced, is_new));
     const double *best = unscaled(scratch, lagrange, lagrange->core, lagrange->box.price);
     for (int row = 0; row < lagrange->core->row_count; row++)
         lagrange->core->price[row] = best[row];
