@@ -56,8 +56,8 @@ static const double LOOSE = 0.1;
 static const double VAGUE = 1e-2;
 /* Half the width of the box to begin with. */
 static const double RADIUS = 0.1;
-/* Share of the time left that is for what comes after. */
-static const double REST = 0.4;
+/* Share of the time left that a best answer may take; and that is for what comes after. */
+static const double BRIEF = 0.25, REST = 0.4;
 
 typedef struct {
     MwSearch *search;
@@ -73,11 +73,11 @@ typedef struct {
     int misses;           /* answers since the best prices */
     int *fitting;         /* of the answers not told of yet, the cheapest that keeps the rows */
     double fitting_cost;
-    bool repeats;       /* the core consists of equal layers */
-    bool is_hard;       /* even the part cannot be solved by elimination */
-    bool sharpens;      /* elimination alone is too much for a good answer, */
-    bool sharpens_best; /* and for the best one */
-    bool is_inexact;    /* the last answer need not be the best */
+    bool repeats;     /* the core consists of equal layers */
+    bool is_hard;     /* even the part cannot be solved by elimination */
+    bool sharpens;    /* elimination alone is too much for a good answer, */
+    bool is_too_dear; /* and for the best one */
+    bool is_inexact;  /* the last answer need not be the best */
 } Lagrange;
 
 static void mark_taken(const Lagrange *lagrange, const int *choice)
@@ -262,17 +262,34 @@ typedef struct {
     MwPriced priced;
 } Question;
 
+/* Asks the core for its best answer at the prices, as far as that does not take too long. */
+static MwPriced ask_for_best(Lagrange *lagrange, const double *price)
+{
+    const MwStop *stop = &lagrange->search->stop;
+    const int64_t entries = mw_core_entries_left(lagrange->core);
+    MwStop brief = *stop;
+    if (stop->deadline_s > 0)
+        brief.deadline_s -= (1 - BRIEF) * mw_stop_left_s(stop);
+    return mw_solve_priced_best(lagrange->arena, lagrange->origin, price,
+                                mw_min(MULTIPLE * entries, MOST), &brief);
+}
+
 /* Asks the core at the prices. Once the part has led to them, the best answer is worth what it
- * costs, as far as it can be had. */
-static MwPriced ask_core(Lagrange *lagrange, bool is_best)
+ * costs. */
+static MwPriced ask_core(Lagrange *lagrange, bool for_best)
 {
     const double *price = unscaled(lagrange->arena, lagrange, lagrange->core, lagrange->price);
-    const int64_t entries = mw_core_entries_left(lagrange->core),
-                  total = is_best ? mw_min(MULTIPLE * entries, MOST) : entries / SHARE;
-    bool *sharpens = is_best ? &lagrange->sharpens_best : &lagrange->sharpens;
-    const MwPriced priced = mw_solve_priced(lagrange->arena, lagrange->origin, price, total,
-                                            sharpens, &lagrange->search->stop);
-    lagrange->is_inexact = *sharpens;
+    MwPriced priced = {0};
+    lagrange->is_inexact = false;
+    if (for_best && !lagrange->is_too_dear)
+        priced = ask_for_best(lagrange, price);
+    if (priced.choice || priced.infeasible)
+        return priced;
+    lagrange->is_too_dear = for_best;
+    priced = mw_solve_priced(lagrange->arena, lagrange->origin, price,
+                             mw_core_entries_left(lagrange->core) / SHARE, &lagrange->sharpens,
+                             &lagrange->search->stop);
+    lagrange->is_inexact = lagrange->sharpens;
     return priced;
 }
 
@@ -287,8 +304,8 @@ static void take_side(void *context, int side)
     }
     if (question->looks_at_part)
         ask_part_often(lagrange);
-    const bool is_best = question->looks_at_part && !lagrange->search->options->quick;
-    question->priced = ask_core(lagrange, is_best);
+    const bool for_best = question->looks_at_part && !lagrange->search->options->quick;
+    question->priced = ask_core(lagrange, for_best);
 }
 
 /* Whether an answer says no more than how hard it is to find a good one. */

@@ -115,14 +115,25 @@ static bool attempt(Pricing *pricing, const double *price, int64_t total, bool s
     return solved;
 }
 
+MwPriced mw_solve_priced_best(MwArena *arena, const MwCore *core, const double *price,
+                              int64_t total, const MwStop *stop)
+{
+    MwPriced priced = {.bound = -MW_CORE_NONE};
+    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
+    attempt(&pricing, price, total, false);
+    return priced;
+}
+
 MwPriced mw_solve_priced(MwArena *arena, const MwCore *core, const double *price, int64_t total,
                          bool *sharpens, const MwStop *stop)
 {
     MwPriced priced = {.bound = -MW_CORE_NONE};
-    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
-    if (!*sharpens && attempt(&pricing, price, total, false))
+    if (!*sharpens)
+        priced = mw_solve_priced_best(arena, core, price, total, stop);
+    if (priced.choice || priced.infeasible)
         return priced;
     *sharpens = true;
+    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
     attempt(&pricing, price, total, true);
     return priced;
 }

@@ -13,9 +13,15 @@ typedef struct {
     MwCost cost;     /* of `choice` at the prices: equal to `bound` if it is the best one */
 } MwPriced;
 
-/* `price` ([row_count]) at least 0. By elimination alone, computing at most `total` entries, as long
+/* The best choice at the prices, by elimination: `price` ([row_count]) at least 0. NULL where that
+ * would compute more than `total` entries, or is stopped. The core stays as it is; the choice is in
+ * `arena`. */
+MwPriced mw_solve_priced_best(MwArena *arena, const MwCore *core, const double *price,
+                              int64_t total, const MwStop *stop);
+
+/* A good choice, and a bound, in any case. By elimination alone, computing at most `total` entries, as long
  * as `*sharpens` is false; where that is too little, it becomes true, and bounds first take away
- * what is in no best choice. The core stays as it is; the choice is in `arena`. */
+ * what is in no best choice. */
 MwPriced mw_solve_priced(MwArena *arena, const MwCore *core, const double *price, int64_t total,
                          bool *sharpens, const MwStop *stop);
 
