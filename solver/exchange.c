@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which of some wished changes to make.
  *
- * Changed nodes that share a factor go together; such groups do not touch each other, so their
- * gains add up, and all they share are the memory rows. The greatest set that keeps the rows is a
- * knapsack with many constraints; here greedily: all groups, less those that gain least for what
- * they take of the fullest row until all rows are kept; less those that only give room nobody
- * needs; plus those that fit after all. */
+ * Changed nodes that share a factor go together (change_groups.c); such groups do not touch each
+ * other, so their gains add up, and all they share are the memory rows. The greatest set that keeps
+ * the rows is a knapsack with many constraints; here greedily: all groups, less those that gain
+ * least for what they take of the fullest row until all rows are kept; less those that only give
+ * room nobody needs; plus those that fit after all. */
 #include "solver/standing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    int first, count; /* among the changes, in order of groups */
-    MwCost gain;
+    MwChangeGroup changes;
     double worth; /* what is to be gained */
     bool taken;
 } Group;
@@ -24,102 +23,13 @@ typedef struct {
     const double *price_sum; /* [row + 1], or NULL */
     MwArena *arena;
     int change_count, group_count, piece_count;
-    MwChange *changes; /* by group */
+    const MwChange *changes; /* by group */
     Group *groups;
     int *piece_of;  /* [row], where a term begins or after it ends */
     int64_t *room;  /* [piece] before the changes */
     __int128 *used; /* [piece] by the changes of the groups taken */
     __int128 *step; /* [piece + 1] scratch, zero */
 } Chooser;
-
-static int compare_changes(const void *a, const void *b)
-{
-    const MwChange *x = a, *y = b;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
-/* The change of `node`, or -1. */
-static int find_change(const Chooser *chooser, int node)
-{
-    const MwChange key = {node, 0};
-    const MwChange *found =
-        bsearch(&key, chooser->changes, (size_t)chooser->change_count, sizeof key, compare_changes);
-    return found ? (int)(found - chooser->changes) : -1;
-}
-
-static int find_root(int *parent, int i)
-{
-    while (parent[i] != i)
-        i = parent[i] = parent[parent[i]];
-    return i;
-}
-
-/* The cost of a factor, with the changes if `changed`. */
-static MwCost factor_cost(const Chooser *chooser, const MwLayoutFactor *factor, bool changed)
-{
-    int64_t at = 0;
-    for (int i = 0; i < factor->arity; i++) {
-        int change = changed ? find_change(chooser, factor->node[i]) : -1;
-        int strategy = change >= 0 ? chooser->changes[change].strategy
-                                   : chooser->standing->choice[factor->node[i]];
-        at = at * factor->dims[i] + factor->classes[i][strategy];
-    }
-    return factor->cost[at];
-}
-
-/* What the changes of the node and of the factors that it is the first changed node of gain; joins
- * it with the other changed nodes of its factors. */
-static MwCost gain_of_change(const Chooser *chooser, int index, int *parent)
-{
-    const MwStanding *standing = chooser->standing;
-    const MwChange *change = &chooser->changes[index];
-    const MwLayoutNode *node = &standing->layout->nodes[change->node];
-    MwCost gain = (MwCost)node->cost[standing->choice[change->node]] - node->cost[change->strategy];
-    for (int i = 0; i < node->link_count; i++) {
-        const MwLayoutFactor *factor = &standing->layout->factors[node->links[i].factor];
-        bool first = true;
-        for (int k = 0; k < factor->arity; k++) {
-            int other =
-                factor->node[k] == change->node ? -1 : find_change(chooser, factor->node[k]);
-            if (other < 0)
-                continue;
-            first &= other > index;
-            parent[find_root(parent, other)] = find_root(parent, index);
-        }
-        if (first)
-            gain += factor_cost(chooser, factor, false) - factor_cost(chooser, factor, true);
-    }
-    return gain;
-}
-
-static void find_groups(Chooser *chooser)
-{
-    int count = chooser->change_count;
-    int *parent = MW_NEW(chooser->arena, int, count), *group = MW_NEW(chooser->arena, int, count);
-    MwCost *gain = MW_NEW(chooser->arena, MwCost, count);
-    for (int i = 0; i < count; i++)
-        parent[i] = i;
-    for (int i = 0; i < count; i++)
-        gain[i] = gain_of_change(chooser, i, parent);
-    chooser->groups = MW_NEW(chooser->arena, Group, count);
-    for (int i = 0; i < count; i++)
-        if (find_root(parent, i) == i)
-            group[i] = chooser->group_count++;
-    for (int i = 0; i < count; i++) {
-        Group *of = &chooser->groups[group[find_root(parent, i)]];
-        of->gain += gain[i];
-        of->count++;
-    }
-    for (int i = 1; i < chooser->group_count; i++)
-        chooser->groups[i].first = chooser->groups[i - 1].first + chooser->groups[i - 1].count;
-    MwChange *sorted = MW_NEW(chooser->arena, MwChange, count);
-    int *filled = MW_NEW(chooser->arena, int, count);
-    for (int i = 0; i < count; i++) {
-        int of = group[find_root(parent, i)];
-        sorted[chooser->groups[of].first + filled[of]++] = chooser->changes[i];
-    }
-    chooser->changes = sorted;
-}
 
 static void find_pieces(Chooser *chooser)
 {
@@ -156,8 +66,8 @@ static int64_t more_usage(const Chooser *chooser, const MwChange *change, int k)
 
 static void add_usage(Chooser *chooser, const Group *group, int sign)
 {
-    for (int i = group->first; i < group->first + group->count; i++) {
-        const MwChange *change = &chooser->changes[i];
+    for (int i = 0; i < group->changes.count; i++) {
+        const MwChange *change = &chooser->changes[group->changes.first + i];
         const MwLayoutNode *node = &chooser->standing->layout->nodes[change->node];
         for (int k = 0; k < node->term_count; k++) {
             int64_t more = sign * more_usage(chooser, change, k);
@@ -177,8 +87,8 @@ static void add_usage(Chooser *chooser, const Group *group, int sign)
 static __int128 usage_in(const Chooser *chooser, const Group *group, int piece)
 {
     __int128 sum = 0;
-    for (int i = group->first; i < group->first + group->count; i++) {
-        const MwChange *change = &chooser->changes[i];
+    for (int i = 0; i < group->changes.count; i++) {
+        const MwChange *change = &chooser->changes[group->changes.first + i];
         const MwLayoutNode *node = &chooser->standing->layout->nodes[change->node];
         for (int k = 0; k < node->term_count; k++)
             if (chooser->piece_of[node->terms[k].first] <= piece &&
@@ -231,14 +141,14 @@ static int compare_groups(const void *a, const void *b)
     const Group *x = a, *y = b;
     if (x->worth != y->worth)
         return x->worth > y->worth ? -1 : 1;
-    return x->first - y->first;
+    return x->changes.first - y->changes.first;
 }
 
 static void find_worth(Chooser *chooser, Group *group)
 {
-    group->worth = (double)group->gain;
-    for (int i = group->first; i < group->first + group->count && chooser->price_sum; i++) {
-        const MwChange *change = &chooser->changes[i];
+    group->worth = (double)group->changes.gain;
+    for (int i = 0; i < group->changes.count && chooser->price_sum; i++) {
+        const MwChange *change = &chooser->changes[group->changes.first + i];
         const MwLayoutNode *node = &chooser->standing->layout->nodes[change->node];
         for (int k = 0; k < node->term_count; k++)
             group->worth -= (double)more_usage(chooser, change, k) *
@@ -277,18 +187,23 @@ MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, const 
                               int count, const MwChange *changes)
 {
     MwArena *scratch = mw_arena_new();
-    Chooser chooser = {
-        .standing = standing, .price_sum = price_sum, .arena = scratch, .change_count = count};
-    chooser.changes = mw_arena_dup(scratch, changes, sizeof *changes * (size_t)count);
-    qsort(chooser.changes, (size_t)count, sizeof *changes, compare_changes);
-    find_groups(&chooser);
+    const MwChangeGroups groups = mw_standing_groups(scratch, standing, count, changes);
+    Chooser chooser = {.standing = standing,
+                       .price_sum = price_sum,
+                       .arena = scratch,
+                       .change_count = count,
+                       .group_count = groups.count,
+                       .changes = groups.changes};
+    chooser.groups = MW_NEW(scratch, Group, groups.count);
+    for (int i = 0; i < groups.count; i++)
+        chooser.groups[i].changes = groups.groups[i];
     find_pieces(&chooser);
     choose_groups(&chooser);
     MwExchange exchange = {0};
     MwChange *taken = MW_NEW(arena, MwChange, count);
     for (int i = 0; i < chooser.group_count; i++) {
-        const Group *group = &chooser.groups[i];
-        if (!group->taken)
+        const MwChangeGroup *group = &chooser.groups[i].changes;
+        if (!chooser.groups[i].taken)
             continue;
         memcpy(taken + exchange.count, chooser.changes + group->first,
                sizeof *taken * (size_t)group->count);

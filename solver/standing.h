@@ -29,6 +29,23 @@ typedef struct {
     MwCost gain; /* by how much the cost falls; below 0: rises */
 } MwExchange;
 
+/* Changes that hang together by factors. */
+typedef struct {
+    int first, count; /* among the changes */
+    MwCost gain;      /* by how much the cost falls if they alone are made; below 0: rises */
+} MwChangeGroup;
+
+typedef struct {
+    int count;
+    MwChangeGroup *groups;
+    const MwChange *changes; /* by group, in each by node */
+} MwChangeGroups;
+
+/* The groups of the changes ([count], of distinct nodes); they do not touch each other, so that
+ * their gains add up. */
+MwChangeGroups mw_standing_groups(MwArena *arena, const MwStanding *standing, int count,
+                                  const MwChange *changes);
+
 /* Of the changes ([count], of distinct nodes), those that together lower the cost most and keep the
  * rows, as far as a greedy choice finds them; changes that share a factor go together. With
  * `price_sum` ([row_count + 1], NULL: none), the sums of prices over the rows before, what is to be
