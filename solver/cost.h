@@ -15,8 +15,11 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MW_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
+/* Where products are added: of these none has instructions that do both and round once. */
+#define MW_VECTORISED_PRODUCTS __attribute__((target_clones("avx2", "default")))
 #else
 #define MW_VECTORISED
+#define MW_VECTORISED_PRODUCTS
 #endif
 
 /* Of costs that are not negative. */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Moves chosen from together: what is taken fits and gains what it is said to, and it is what trying
+ * all of them finds; with numbers alone, and as changes of a choice. */
+#include "solver/packing.h"
+#include "solver/pool.h"
+#include "tests/solver/random_problem.h"
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+static const MwStop never = {0};
+
+/* ---- Numbers alone ---- */
+
+enum { MOST_MOVES = 12, FEW_MOVES = 9, MOST_ROOMS = 300, FEW_ROOMS = 30 };
+
+typedef struct {
+    MwPacking packing;
+    double gain[MOST_MOVES], usage[MOST_MOVES * MOST_ROOMS], room[MOST_ROOMS];
+    int first[MOST_MOVES + 1], touching[MOST_MOVES * MOST_MOVES];
+    bool touches[MOST_MOVES][MOST_MOVES];
+} Packing;
+
+/* Each move uses more or less in a range of rooms; or, if `rough`, now more, now less. */
+static void draw_usage(Packing *made, uint64_t *state, int move, int rooms, bool rough)
+{
+    int from = (int)draw(state, rooms), to = from + (int)draw(state, rooms - from);
+    int64_t more = 1 + draw(state, 20), sign = draw(state, 3) > 0 ? 1 : -1;
+    for (int room = from; room <= to; room++)
+        made->usage[move * rooms + room] = (double)(rough ? draw(state, 21) - 8 : sign * more);
+    made->gain[move] = (double)(sign * more * (5 + draw(state, 10)) + draw(state, 10));
+}
+
+static void draw_packing(Packing *made, uint64_t *state)
+{
+    *made = (Packing){0};
+    bool rough = draw(state, 4) == 0; /* more rooms are exceeded than are watched */
+    int count = (int)draw(state, (rough ? FEW_MOVES : MOST_MOVES) + 1);
+    int rooms = 1 + (int)draw(state, rough ? MOST_ROOMS : FEW_ROOMS);
+    int sparse = 1 + (int)draw(state, 8);
+    for (int room = 0; room < rooms; room++)
+        made->room[room] = (double)draw(state, 25);
+    for (int i = 0; i < count; i++) {
+        draw_usage(made, state, i, rooms, rough);
+        for (int k = 0; k < i; k++)
+            made->touches[i][k] = made->touches[k][i] = draw(state, sparse) == 0;
+    }
+    int next = 0;
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < count; k++)
+            if (made->touches[i][k])
+                made->touching[next++] = k;
+        made->first[i + 1] = next;
+    }
+    made->packing =
+        (MwPacking){count, rooms, made->gain, made->usage, made->room, made->first, made->touching};
+}
+
+/* What the set gains; below 0 if it is not allowed. */
+static double gain_of(const Packing *made, const bool *taken)
+{
+    const MwPacking *packing = &made->packing;
+    double gain = 0;
+    for (int i = 0; i < packing->count; i++) {
+        for (int k = 0; k < i; k++)
+            if (taken[i] && taken[k] && made->touches[i][k])
+                return -1;
+        gain += taken[i] ? packing->gain[i] : 0;
+    }
+    for (int room = 0; room < packing->room_count; room++) {
+        double usage = 0;
+        for (int i = 0; i < packing->count; i++)
+            usage += taken[i] ? packing->usage[i * packing->room_count + room] : 0;
+        if (usage > packing->room[room])
+            return -1;
+    }
+    return gain;
+}
+
+static double greatest_gain(const Packing *made)
+{
+    double most = 0;
+    for (int set = 0; set < 1 << made->packing.count; set++) {
+        bool taken[MOST_MOVES];
+        for (int i = 0; i < made->packing.count; i++)
+            taken[i] = set >> i & 1;
+        double gain = gain_of(made, taken);
+        most = gain > most ? gain : most;
+    }
+    return most;
+}
+
+START_TEST(sets_are_the_best)
+{
+    uint64_t state = 1;
+    int best = 0, gained = 0, count = tried(200);
+    for (int i = 0; i < count; i++) {
+        Packing made;
+        bool taken[MOST_MOVES] = {0}, again[MOST_MOVES] = {0};
+        draw_packing(&made, &state);
+        MwPacked packed = mw_packing_solve(&made.packing, (uint64_t)i, 2000, &never, taken);
+        ck_assert_double_eq(packed.gain, gain_of(&made, taken));
+        ck_assert(mw_packing_solve(&made.packing, (uint64_t)i, 2000, &never, again).gain ==
+                  packed.gain);
+        ck_assert(memcmp(taken, again, sizeof taken) == 0);
+        best += packed.gain == greatest_gain(&made);
+        gained += packed.gain > 0;
+    }
+    printf("# best set found in %d of %d, %d of which gain\n", best, count, gained);
+    ck_assert_int_ge(100 * best, 99 * count);
+    ck_assert_int_ge(2 * gained, count);
+}
+END_TEST
+
+/* ---- Changes of a choice ---- */
+
+enum { WISHES = 9 };
+
+typedef struct {
+    const MwCore *core;
+    const MwLayout *layout;
+    const int *choice; /* of the core */
+    int count;
+    MwChange wish[WISHES][2];
+    int size[WISHES];
+} Wishes;
+
+static bool draw_legal(const MwCore *core, uint64_t *state, int *choice)
+{
+    for (int tries = 0; tries < 300; tries++) {
+        for (int i = 0; i < core->node_count; i++)
+            choice[i] = (int)draw(state, core->nodes[i].cost->count);
+        if (mw_core_allows(core, choice) && mw_core_fits(core, choice))
+            return true;
+    }
+    return false;
+}
+
+/* Changes of one node, and of two that share a factor. */
+static void draw_wishes(Wishes *wishes, const int *present, uint64_t *state)
+{
+    const MwLayout *layout = wishes->layout;
+    for (wishes->count = 0; wishes->count < WISHES; wishes->count++) {
+        int node = (int)draw(state, layout->node_count), other = node;
+        const MwLayoutNode *of = &layout->nodes[node];
+        if (of->link_count > 0 && draw(state, 2)) {
+            const MwLayoutFactor *factor =
+                &layout->factors[of->links[draw(state, of->link_count)].factor];
+            other = factor->node[draw(state, factor->arity)];
+        }
+        MwChange *wish = wishes->wish[wishes->count];
+        wish[0] = (MwChange){node, (int)draw(state, of->strategies)};
+        wish[1] = (MwChange){other, (int)draw(state, layout->nodes[other].strategies)};
+        if (wish[1].strategy == present[other] && other != node)
+            wish[1] = wish[0];
+        wishes->size[wishes->count] = 1 + (wish[1].node != wish[0].node);
+        wishes->count -= wish[0].strategy == present[node];
+    }
+}
+
+/* What the set of wishes leads to; false if one node is to change twice. */
+static bool apply(const Wishes *wishes, int set, int *choice)
+{
+    memcpy(choice, wishes->choice, sizeof *choice * (size_t)wishes->core->node_count);
+    for (int i = 0; i < wishes->count; i++)
+        for (int k = 0; k < wishes->size[i] && set >> i & 1; k++) {
+            int node = wishes->layout->nodes[wishes->wish[i][k].node].origin;
+            if (choice[node] != wishes->choice[node])
+                return false;
+            choice[node] = wishes->wish[i][k].strategy;
+        }
+    return true;
+}
+
+/* Whether two of the set share a factor. */
+static bool touch_in(const Wishes *wishes, int set)
+{
+    int by[64] = {0}; /* [node of the layout] wish that changes it, from 1 on */
+    for (int i = 0; i < wishes->count; i++)
+        for (int k = 0; k < wishes->size[i] && set >> i & 1; k++)
+            by[wishes->wish[i][k].node] = i + 1;
+    for (int i = 0; i < wishes->layout->factor_count; i++) {
+        const MwLayoutFactor *factor = &wishes->layout->factors[i];
+        for (int k = 0; k < factor->arity; k++)
+            for (int l = 0; l < k; l++)
+                if (by[factor->node[k]] && by[factor->node[l]] &&
+                    by[factor->node[k]] != by[factor->node[l]])
+                    return true;
+    }
+    return false;
+}
+
+/* The least cost that a set of wishes that do not touch leads to. */
+static MwCost least_cost(const Wishes *wishes)
+{
+    MwArena *scratch = mw_arena_new();
+    int *choice = MW_NEW(scratch, int, wishes->core->node_count);
+    MwCost least = mw_core_cost(wishes->core, wishes->choice);
+    for (int set = 0; set < 1 << wishes->count; set++) {
+        if (!apply(wishes, set, choice) || touch_in(wishes, set) ||
+            !mw_core_allows(wishes->core, choice) || !mw_core_fits(wishes->core, choice))
+            continue;
+        MwCost cost = mw_core_cost(wishes->core, choice);
+        least = cost < least ? cost : least;
+    }
+    mw_arena_free(&scratch);
+    return least;
+}
+
+/* Packs once and once more: what gained is made then, and nothing is left to gain. Returns whether
+ * it gained, -1 if that is not the most it could have. */
+static int check_pool(MwArena *arena, const Wishes *wishes, const int *present)
+{
+    const MwLayout *layout = wishes->layout;
+    MwStanding *standing = mw_standing_new(arena, layout, present);
+    MwPool *pool = mw_pool_new(arena, layout);
+    for (int i = 0; i < wishes->count; i++)
+        mw_pool_add(pool, standing, wishes->size[i], wishes->wish[i]);
+    const MwPoolLimits limits = {.threads = 1, .seed = 3};
+    const double *price_sum = MW_NEW(arena, double, layout->row_count + 1);
+    const MwCost before = standing->cost, least = least_cost(wishes);
+    MwPoolPacked packed = mw_pool_pack(arena, pool, standing, price_sum, &limits);
+    ck_assert((packed.exchange.gain > 0) == (packed.exchange.count > 0));
+    mw_standing_make(standing, &packed.exchange);
+    int *choice = MW_NEW(arena, int, wishes->core->node_count);
+    mw_layout_leave(layout, standing->choice, choice);
+    ck_assert(mw_core_allows(wishes->core, choice) && mw_core_fits(wishes->core, choice));
+    ck_assert(mw_core_cost(wishes->core, choice) == standing->cost);
+    ck_assert(standing->cost == before - packed.exchange.gain);
+    MwCost first = standing->cost;
+    MwPoolPacked rest = mw_pool_pack(arena, pool, standing, price_sum, &limits);
+    mw_standing_make(standing, &rest.exchange);
+    mw_layout_leave(layout, standing->choice, choice);
+    ck_assert(mw_core_fits(wishes->core, choice));
+    ck_assert(mw_core_cost(wishes->core, choice) == standing->cost);
+    mw_pool_free(pool);
+    return first <= least ? first < before : -1;
+}
+
+START_TEST(changes_are_packed)
+{
+    static const RandomKind kind = {12, 8, 4, 5, 60, true};
+    uint64_t state = 0;
+    int count = 0, gained = 0, missed = 0;
+    for (int seed = 0; seed < tried(600); seed++) {
+        MwArena *arena = mw_arena_new();
+        MwProblem *problem = random_problem(arena, &kind, (uint64_t)seed);
+        make_thrifty(arena, problem, (uint64_t)seed);
+        MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
+        int *choice = MW_NEW(arena, int, core->node_count);
+        if (!core->infeasible && core->row_count > 0 && draw_legal(core, &state, choice)) {
+            Wishes wishes = {core, mw_layout_new(arena, core), choice, 0, {{{0}}}, {0}};
+            int *present = MW_NEW(arena, int, wishes.layout->node_count);
+            mw_layout_enter(wishes.layout, choice, present);
+            int most = wishes.layout->most_strategies;
+            if (most > 1)
+                draw_wishes(&wishes, present, &state);
+            int found = check_pool(arena, &wishes, present);
+            count++;
+            gained += found == 1;
+            missed += found < 0;
+        }
+        mw_arena_free(&arena);
+    }
+    printf("# %d choices, %d bettered, %d of them not as far as possible\n", count, gained, missed);
+    ck_assert_int_ge(count, tried(300));
+    ck_assert_int_ge(3 * gained, count);
+    ck_assert_int_le(100 * missed, count);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solver_pool");
+    TCase *tests = tcase_create("pool");
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, sets_are_the_best);
+    tcase_add_test(tests, changes_are_packed);
+    return run_suite(suite);
+}
