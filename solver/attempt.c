@@ -152,21 +152,28 @@ static void raise_prices(Pieces *pieces, double gap)
         pieces->price[i] = fmax(0, pieces->price[i] + gap / norm * pieces->excess[i]);
 }
 
+static MwWish find_wish(MwArena *arena, const MwPart *part)
+{
+    MwChange *changes = MW_NEW(arena, MwChange, part->node_count);
+    int count = 0;
+    for (int i = 0; i < part->node_count; i++)
+        if (chosen(&part->nodes[i]) != part->nodes[i].present)
+            changes[count++] = (MwChange){part->nodes[i].origin, chosen(&part->nodes[i])};
+    return (MwWish){count, changes};
+}
+
 /* With `price_sum`, by cost and priced usage; see mw_standing_choose. */
 static void take_better(MwArena *arena, MwAttempt *attempt, const MwPart *part,
                         const MwStanding *standing, const double *price_sum)
 {
     MwArena *scratch = mw_arena_new();
-    MwChange *changes = MW_NEW(scratch, MwChange, part->node_count);
-    int count = 0;
-    for (int i = 0; i < part->node_count; i++)
-        if (chosen(&part->nodes[i]) != part->nodes[i].present)
-            changes[count++] = (MwChange){part->nodes[i].origin, chosen(&part->nodes[i])};
-    MwExchange exchange = mw_standing_choose(scratch, standing, price_sum, count, changes);
+    MwWish wish = find_wish(scratch, part);
+    MwExchange exchange =
+        mw_standing_choose(scratch, standing, price_sum, wish.count, wish.changes);
     if (exchange.gain > attempt->exchange.gain || price_sum) {
         attempt->exchange = exchange;
         attempt->exchange.changes =
-            mw_arena_dup(arena, exchange.changes, sizeof *changes * (size_t)exchange.count);
+            mw_arena_dup(arena, exchange.changes, sizeof(MwChange) * (size_t)exchange.count);
     }
     mw_arena_free(&scratch);
 }
@@ -199,4 +206,28 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *stan
     }
     mw_arena_free(&scratch);
     return attempt;
+}
+
+int64_t mw_attempt_wishes(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
+                          const double *price_sum, int count, const int *nodes, MwDraws *draws,
+                          const MwPartLimits *limits, int factor_count, const double *factor,
+                          MwWish *wishes)
+{
+    MwArena *scratch = mw_arena_new();
+    MwPart *part = mw_part_new(scratch, standing->layout, standing->choice, count, nodes,
+                               room->local, draws, limits);
+    Pieces pieces = find_pieces(scratch, part, standing, price_sum);
+    const double *price = mw_arena_dup(scratch, pieces.price, sizeof *price * (size_t)pieces.count);
+    ensure_tables(room, part->entries + MW_LANES);
+    mw_part_fill(part, room->tables);
+    for (int i = 0; i < factor_count; i++) {
+        for (int k = 0; k < pieces.count; k++)
+            pieces.price[k] = factor[i] * price[k];
+        price_usage(part, &pieces, &(MwAttemptLimits){0});
+        mw_part_solve(part, room->tables);
+        wishes[i] = find_wish(arena, part);
+    }
+    const int64_t work = factor_count * (part->work + part->node_count);
+    mw_arena_free(&scratch);
+    return work;
 }

@@ -5,8 +5,10 @@
 #include "solver/attempt.h"
 #include "solver/neighbourhood.h"
 #include "solver/parallel.h"
+#include "solver/pool.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     SIZES = 8, /* of neighbourhoods: LEAST_SIZE, twice that, and so on */
@@ -17,7 +19,15 @@ enum {
     FAVOURED_SIZES = 5,  /* each twice the one before */
     PATIENCE = 40,       /* attempts in a row without gain after which to kick, */
     PATIENCE_NODES = 40, /* and one for each so many nodes */
+    PACKING_TURN = 150,  /* attempts after which moves are gathered and packed: */
+    GATHERING = 60,      /* attempts, about, */
+    WISHES = 4,          /* each with so many wishes */
 };
+
+/* Prices at which moves are wished for lie between these powers of two of the present ones. */
+static const double CHEAP = -3, DEAR = 4;
+
+static const MwPartLimits PART = {.table = 100000, .work = 4000000};
 
 typedef struct {
     MwNeighbourhoodKind kind;
@@ -33,6 +43,7 @@ typedef struct {
     bool *seen;
     int *nodes;
     MwAttempt result;
+    MwWish wishes[WISHES]; /* of gathering */
 } Turn;
 
 /* What neighbourhoods of a form have gained for their work, lately. */
@@ -53,6 +64,8 @@ struct MwImprover {
     double *price_sum;    /* as given */
     double *kick_sum;     /* raised */
     Turn *turns;
+    MwPool *pool;
+    int unpacked; /* attempts since moves were last packed */
     Yield yield[MW_NEIGHBOURHOOD_KINDS][SIZES];
     bool kicking;
     const MwImproveLimits *limits;
@@ -64,6 +77,7 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
     *improver = (MwImprover){
         .arena = arena, .core = core, .threads = threads, .seed = seed, .reported = MW_CORE_NONE};
     improver->layout = mw_layout_new(arena, core);
+    improver->pool = mw_pool_new(arena, improver->layout);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
     improver->kick_sum = MW_NEW(arena, double, core->row_count + 1);
     improver->turn_count = TURNS * threads;
@@ -80,6 +94,7 @@ void mw_improver_free(MwImprover *improver)
 {
     for (int i = 0; i < improver->turn_count; i++)
         mw_attempt_room_free(&improver->turns[i].room);
+    mw_pool_free(improver->pool);
 }
 
 const MwCore *mw_improver_core(const MwImprover *improver)
@@ -154,6 +169,12 @@ static int size_count(const MwImprover *improver)
     return count;
 }
 
+static Form draw_any_form(const MwImprover *improver, MwDraws *draws)
+{
+    return (Form){(MwNeighbourhoodKind)mw_draw_below(draws, MW_NEIGHBOURHOOD_KINDS),
+                  mw_draw_below(draws, size_count(improver))};
+}
+
 /* Half of the time any form, half of the time one that has paid, the more often the better. */
 static Form draw_form(const MwImprover *improver, MwDraws *draws)
 {
@@ -169,8 +190,14 @@ static Form draw_form(const MwImprover *improver, MwDraws *draws)
             if (left < 0)
                 return (Form){(MwNeighbourhoodKind)kind, size};
         }
-    return (Form){(MwNeighbourhoodKind)mw_draw_below(draws, MW_NEIGHBOURHOOD_KINDS),
-                  mw_draw_below(draws, sizes)};
+    return draw_any_form(improver, draws);
+}
+
+static int draw_nodes(const MwImprover *improver, Turn *turn)
+{
+    return mw_neighbourhood_draw(improver->layout, turn->form.kind,
+                                 size_of(improver, turn->form.size), &turn->draws, turn->seen,
+                                 turn->nodes);
 }
 
 static void take_turn(void *context, int i)
@@ -179,16 +206,13 @@ static void take_turn(void *context, int i)
     Turn *turn = &improver->turns[i];
     if (mw_stopped(&improver->limits->stop))
         return;
-    static const MwPartLimits part = {.table = 100000, .work = 4000000};
     MwAttemptLimits limits = {
-        .part = part, .rounds = improver->kicking ? 1 : PRICE_ROUNDS, .priced = improver->kicking};
+        .part = PART, .rounds = improver->kicking ? 1 : PRICE_ROUNDS, .priced = improver->kicking};
     if (!improver->kicking && mw_draw_below(&turn->draws, 3) == 0) {
         limits.favoured = LEAST_FAVOURED << mw_draw_below(&turn->draws, FAVOURED_SIZES);
         limits.share = mw_draw_uniform(&turn->draws);
     }
-    int count =
-        mw_neighbourhood_draw(improver->layout, turn->form.kind, size_of(improver, turn->form.size),
-                              &turn->draws, turn->seen, turn->nodes);
+    int count = draw_nodes(improver, turn);
     turn->result = mw_attempt(turn->arena, &turn->room, improver->standing,
                               improver->kicking ? improver->kick_sum : improver->price_sum, count,
                               turn->nodes, &turn->draws, &limits);
@@ -218,6 +242,13 @@ static MwCost take_result(MwImprover *improver, const Turn *turn, bool changed)
     return exchange.gain;
 }
 
+static void begin_turn(MwImprover *improver, Turn *turn)
+{
+    turn->draws = (MwDraws){.seed = improver->seed, .stream = improver->attempts++};
+    turn->arena = mw_arena_new();
+    turn->result = (MwAttempt){0};
+}
+
 /* Returns the work done. */
 static int64_t run_round(MwImprover *improver)
 {
@@ -225,10 +256,8 @@ static int64_t run_round(MwImprover *improver)
     int64_t work = 0;
     for (int i = 0; i < improver->turn_count; i++) {
         Turn *turn = &improver->turns[i];
-        turn->draws = (MwDraws){.seed = improver->seed, .stream = improver->attempts++};
+        begin_turn(improver, turn);
         turn->form = draw_form(improver, &turn->draws);
-        turn->arena = mw_arena_new();
-        turn->result = (MwAttempt){0};
     }
     mw_parallel(improver->threads, improver->turn_count, take_turn, improver);
     for (int i = 0; i < improver->turn_count; i++) {
@@ -241,7 +270,68 @@ static int64_t run_round(MwImprover *improver)
         work += turn->result.work;
         mw_arena_free(&turn->arena);
     }
+    improver->unpacked += improver->turn_count;
     return work;
+}
+
+/* ---- Moves that fit only together ---- */
+
+static void take_gathering_turn(void *context, int i)
+{
+    MwImprover *improver = context;
+    Turn *turn = &improver->turns[i];
+    double factor[WISHES];
+    memset(turn->wishes, 0, sizeof turn->wishes);
+    if (mw_stopped(&improver->limits->stop))
+        return;
+    turn->form = draw_any_form(improver, &turn->draws);
+    int count = draw_nodes(improver, turn);
+    for (int k = 0; k < WISHES; k++)
+        factor[k] = exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / WISHES);
+    turn->result.work =
+        mw_attempt_wishes(turn->arena, &turn->room, improver->best, improver->price_sum, count,
+                          turn->nodes, &turn->draws, &PART, WISHES, factor, turn->wishes);
+}
+
+/* Returns the work done. */
+static int64_t gather(MwImprover *improver)
+{
+    int64_t work = 0;
+    for (int i = 0; i < improver->turn_count; i++)
+        begin_turn(improver, &improver->turns[i]);
+    mw_parallel(improver->threads, improver->turn_count, take_gathering_turn, improver);
+    for (int i = 0; i < improver->turn_count; i++) {
+        Turn *turn = &improver->turns[i];
+        for (int k = 0; k < WISHES; k++)
+            mw_pool_add(improver->pool, improver->best, turn->wishes[k].count,
+                        turn->wishes[k].changes);
+        work += turn->result.work;
+        mw_arena_free(&turn->arena);
+    }
+    return work;
+}
+
+/* Betters the best choice by what fits together of what attempts wish for at other prices; then
+ * the search goes on from there. Returns the work done. */
+static int64_t pack(MwImprover *improver)
+{
+    int64_t work = 0;
+    for (int i = 0; i < GATHERING; i += improver->turn_count)
+        work += gather(improver);
+    MwArena *scratch = mw_arena_new();
+    const MwPoolLimits limits = {.threads = improver->threads,
+                                 .seed = improver->seed + improver->attempts++,
+                                 .stop = improver->limits->stop};
+    MwPoolPacked packed =
+        mw_pool_pack(scratch, improver->pool, improver->best, improver->price_sum, &limits);
+    if (packed.exchange.count > 0) {
+        mw_standing_make(improver->best, &packed.exchange);
+        mw_standing_copy(improver->standing, improver->best);
+        improver->stale = 0;
+    }
+    improver->unpacked = 0;
+    mw_arena_free(&scratch);
+    return work + packed.work;
 }
 
 /* Rounds that lower cost and priced usage together, at prices that are too high. */
@@ -293,6 +383,8 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
             merge(improver);
         else if (improver->standing->cost < improver->best->cost)
             mw_standing_copy(improver->best, improver->standing);
+        if (improver->unpacked >= PACKING_TURN && improver->core->row_count > 0)
+            work += pack(improver);
         if (report(improver))
             kicks = 0;
         if (improver->stale < patience)
