@@ -76,7 +76,8 @@ typedef struct {
     bool repeats;     /* the core consists of equal layers */
     bool is_hard;     /* even the part cannot be solved by elimination */
     bool sharpens;    /* elimination alone is too much for a good answer, */
-    bool is_too_dear; /* and for the best one */
+    bool needs_best;  /* the best answers are asked for, */
+    bool is_too_dear; /* or would be, but that is too much */
     bool is_inexact;  /* the last answer need not be the best */
 } Lagrange;
 
@@ -274,18 +275,18 @@ static MwPriced ask_for_best(Lagrange *lagrange, const double *price)
                                 mw_min(MULTIPLE * entries, MOST), &brief);
 }
 
-/* Asks the core at the prices. Once the part has led to them, the best answer is worth what it
- * costs. */
-static MwPriced ask_core(Lagrange *lagrange, bool for_best)
+/* Asks the core at the prices. */
+static MwPriced ask_core(Lagrange *lagrange)
 {
     const double *price = unscaled(lagrange->arena, lagrange, lagrange->core, lagrange->price);
     MwPriced priced = {0};
     lagrange->is_inexact = false;
-    if (for_best && !lagrange->is_too_dear)
+    if (lagrange->needs_best)
         priced = ask_for_best(lagrange, price);
     if (priced.choice || priced.infeasible)
         return priced;
-    lagrange->is_too_dear = for_best;
+    lagrange->is_too_dear |= lagrange->needs_best;
+    lagrange->needs_best = false;
     priced = mw_solve_priced(lagrange->arena, lagrange->origin, price,
                              mw_core_entries_left(lagrange->core) / SHARE, &lagrange->sharpens,
                              &lagrange->search->stop);
@@ -304,8 +305,7 @@ static void take_side(void *context, int side)
     }
     if (question->looks_at_part)
         ask_part_often(lagrange);
-    const bool for_best = question->looks_at_part && !lagrange->search->options->quick;
-    question->priced = ask_core(lagrange, for_best);
+    question->priced = ask_core(lagrange);
 }
 
 /* Whether an answer says no more than how hard it is to find a good one. */
@@ -350,10 +350,16 @@ static bool propose(Lagrange *lagrange)
     return false;
 }
 
-/* Whether to go on after an answer that is not the best one. */
-static bool goes_on_inexactly(const Lagrange *lagrange, const MwPriced *priced, bool is_new)
+/* Whether to go on after an answer that is not the best one. Where such answers bring nothing new,
+ * the best ones are worth what they cost. */
+static bool goes_on_inexactly(Lagrange *lagrange, const MwPriced *priced, bool is_new)
 {
-    return lagrange->repeats ? is_new : lagrange->misses == 0 || !is_vague(priced);
+    if (!lagrange->repeats)
+        return lagrange->misses == 0 || !is_vague(priced);
+    if (is_new)
+        return true;
+    lagrange->needs_best = !lagrange->is_too_dear && !lagrange->search->options->quick;
+    return lagrange->needs_best;
 }
 
 /* Asks the core at the best prices known of; false if nothing more is to be had from that. */
