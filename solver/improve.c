@@ -19,9 +19,10 @@ enum {
     FAVOURED_SIZES = 5,  /* each twice the one before */
     PATIENCE = 40,       /* attempts in a row without gain after which to kick, */
     PATIENCE_NODES = 40, /* and one for each so many nodes */
-    PACKING_TURN = 150,  /* attempts after which moves are gathered and packed: */
+    PACKING_TURN = 75,   /* attempts after which moves are gathered and packed: */
     GATHERING = 60,      /* attempts, about, */
     WISHES = 4,          /* each with so many wishes */
+    TIGHT = 16,          /* rows that are fullest, where room may be wished for */
 };
 
 /* Prices at which moves are wished for lie between these powers of two of the present ones. */
@@ -43,7 +44,8 @@ typedef struct {
     bool *seen;
     int *nodes;
     MwAttempt result;
-    MwWish wishes[WISHES]; /* of gathering */
+    MwWish wishes[WISHES]; /* of gathering, */
+    double *wish_sum;      /* [row + 1] at multiples of these prices */
 } Turn;
 
 /* What neighbourhoods of a form have gained for their work, lately. */
@@ -65,7 +67,8 @@ struct MwImprover {
     double *kick_sum;     /* raised */
     Turn *turns;
     MwPool *pool;
-    int unpacked; /* attempts since moves were last packed */
+    int tight[TIGHT], tight_count; /* fullest rows of the best choice, least room first */
+    int unpacked;                  /* attempts since moves were last packed */
     Yield yield[MW_NEIGHBOURHOOD_KINDS][SIZES];
     bool kicking;
     const MwImproveLimits *limits;
@@ -86,7 +89,8 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
     for (int i = 0; i < improver->turn_count; i++)
         improver->turns[i] = (Turn){.room = mw_attempt_room(arena, improver->layout),
                                     .seen = MW_NEW(arena, bool, nodes),
-                                    .nodes = MW_NEW(arena, int, nodes)};
+                                    .nodes = MW_NEW(arena, int, nodes),
+                                    .wish_sum = MW_NEW(arena, double, core->row_count + 1)};
     return improver;
 }
 
@@ -276,6 +280,42 @@ static int64_t run_round(MwImprover *improver)
 
 /* ---- Moves that fit only together ---- */
 
+/* The rows that have least room, the least first. */
+static void find_tight(MwImprover *improver)
+{
+    const int64_t *room = improver->best->room;
+    const int rows = improver->core->row_count;
+    improver->tight_count = 0;
+    for (int row = 0; row < rows; row++) {
+        int at = improver->tight_count;
+        for (; at > 0 && room[improver->tight[at - 1]] > room[row]; at--)
+            if (at < TIGHT)
+                improver->tight[at] = improver->tight[at - 1];
+        if (at < TIGHT)
+            improver->tight[at] = row;
+        improver->tight_count = (int)mw_min(improver->tight_count + 1, TIGHT);
+    }
+}
+
+/* Half of the time the prices, and nodes anywhere; else these and as much again for one of the
+ * fullest rows, and nodes that weigh on it: it need not be one that has a price, and room in it may
+ * be what all else waits for. Returns the number of nodes. */
+static int draw_wish(const MwImprover *improver, Turn *turn)
+{
+    const int rows = improver->core->row_count;
+    int spike = rows;
+    if (improver->tight_count > 0 && mw_draw_below(&turn->draws, 2) == 0)
+        spike = improver->tight[mw_draw_below(&turn->draws, improver->tight_count)];
+    for (int row = 0; row <= rows; row++)
+        turn->wish_sum[row] =
+            improver->price_sum[row] + (row > spike ? improver->price_sum[rows] : 0);
+    turn->form = draw_any_form(improver, &turn->draws);
+    const int size = size_of(improver, turn->form.size);
+    const int count =
+        spike == rows ? 0 : mw_neighbourhood_of_row(improver->layout, spike, size, turn->nodes);
+    return count > 0 ? count : draw_nodes(improver, turn);
+}
+
 static void take_gathering_turn(void *context, int i)
 {
     MwImprover *improver = context;
@@ -284,12 +324,11 @@ static void take_gathering_turn(void *context, int i)
     memset(turn->wishes, 0, sizeof turn->wishes);
     if (mw_stopped(&improver->limits->stop))
         return;
-    turn->form = draw_any_form(improver, &turn->draws);
-    int count = draw_nodes(improver, turn);
+    int count = draw_wish(improver, turn);
     for (int k = 0; k < WISHES; k++)
         factor[k] = exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / WISHES);
     turn->result.work =
-        mw_attempt_wishes(turn->arena, &turn->room, improver->best, improver->price_sum, count,
+        mw_attempt_wishes(turn->arena, &turn->room, improver->best, turn->wish_sum, count,
                           turn->nodes, &turn->draws, &PART, WISHES, factor, turn->wishes);
 }
 
@@ -316,6 +355,7 @@ static int64_t gather(MwImprover *improver)
 static int64_t pack(MwImprover *improver)
 {
     int64_t work = 0;
+    find_tight(improver);
     for (int i = 0; i < GATHERING; i += improver->turn_count)
         work += gather(improver);
     MwArena *scratch = mw_arena_new();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "solver/neighbourhood.h"
 
+#include <stdlib.h>
+
 enum { LEAST_GROUP = 8, GROUP_SIZES = 4 /* each twice the one before */ };
 
 /* Appends the nodes that share a factor with `node` and are not there yet; returns the count. */
@@ -69,5 +71,37 @@ int mw_neighbourhood_draw(const MwLayout *layout, MwNeighbourhoodKind kind, int 
         count = append_near(layout, size, kind == MW_NEIGHBOURHOOD_STRAYED, draws, seen, nodes, 0);
     for (int i = 0; i < count; i++)
         seen[nodes[i]] = false;
+    return count;
+}
+
+typedef struct {
+    int node, rows;
+} Weighing;
+
+static int compare_weighing(const void *a, const void *b)
+{
+    const Weighing *x = a, *y = b;
+    return x->rows != y->rows ? x->rows - y->rows : x->node - y->node;
+}
+
+int mw_neighbourhood_of_row(const MwLayout *layout, int row, int size, int *nodes)
+{
+    MwArena *scratch = mw_arena_new();
+    Weighing *weighing = MW_NEW(scratch, Weighing, layout->node_count);
+    int count = 0;
+    for (int i = 0; i < layout->node_count; i++)
+        for (int k = 0; k < layout->nodes[i].term_count; k++) {
+            const MwCoreTerm *term = &layout->nodes[i].terms[k];
+            if (term->first <= row && row <= term->last) {
+                weighing[count++] = (Weighing){i, term->last - term->first};
+                break;
+            }
+        }
+    if (count > 1)
+        qsort(weighing, (size_t)count, sizeof *weighing, compare_weighing);
+    count = (int)mw_min(count, size);
+    for (int i = 0; i < count; i++)
+        nodes[i] = weighing[i].node;
+    mw_arena_free(&scratch);
     return count;
 }

@@ -19,4 +19,7 @@ typedef enum {
 int mw_neighbourhood_draw(const MwLayout *layout, MwNeighbourhoodKind kind, int size,
                           MwDraws *draws, bool *seen, int *nodes);
 
+/* Likewise those that weigh on a memory row, the ones that do so for the fewest rows first. */
+int mw_neighbourhood_of_row(const MwLayout *layout, int row, int size, int *nodes);
+
 #endif

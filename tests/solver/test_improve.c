@@ -2,6 +2,7 @@
 /* The neighbourhood search on random problems: parts are solved exactly, answers are legal and
  * never worse than before, the best is found nearly always, and all that twice the same. */
 #include "solver/improve.h"
+#include "solver/neighbourhood.h"
 #include "solver/part.h"
 #include "solver/reduce.h"
 #include "solver/search.h"
@@ -263,6 +264,50 @@ START_TEST(what_is_forbidden_is_left_behind)
 }
 END_TEST
 
+/* For how many rows the node weighs on `row`; 0: it does not. */
+static int rows_weighed(const MwLayoutNode *node, int row)
+{
+    for (int k = 0; k < node->term_count; k++)
+        if (node->terms[k].first <= row && row <= node->terms[k].last)
+            return node->terms[k].last - node->terms[k].first + 1;
+    return 0;
+}
+
+START_TEST(what_weighs_on_a_row_is_found_the_briefest_first)
+{
+    enum { SIZE = 2 };
+    int found = 0, more = 0;
+    for (int seed = 0; seed < 200; seed++) {
+        MwArena *arena = mw_arena_new();
+        const MwProblem *problem =
+            random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
+        const MwLayout *layout = mw_layout_new(arena, build(arena, problem, false));
+        for (int row = 0; row < layout->row_count; row++) {
+            int nodes[SIZE], longest = 0, weighing = 0;
+            const int count = mw_neighbourhood_of_row(layout, row, SIZE, nodes);
+            bool *taken = MW_NEW(arena, bool, layout->node_count);
+            for (int i = 0; i < count; i++) {
+                const int rows = rows_weighed(&layout->nodes[nodes[i]], row);
+                ck_assert(rows >= mw_max(longest, 1) && !taken[nodes[i]]);
+                taken[nodes[i]] = true;
+                longest = rows;
+            }
+            for (int i = 0; i < layout->node_count; i++) {
+                const int rows = rows_weighed(&layout->nodes[i], row);
+                weighing += rows > 0;
+                ck_assert(rows == 0 || taken[i] || rows >= longest);
+            }
+            ck_assert_int_eq(count, mw_min(weighing, SIZE));
+            found += count;
+            more += weighing > SIZE;
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(found, 400);
+    ck_assert_int_gt(more, 50);
+}
+END_TEST
+
 /* So choices found elsewhere come to the core that is searched; here to a copy reduced further. */
 START_TEST(what_is_restored_is_entered_again)
 {
@@ -343,6 +388,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, parts_are_solved_exactly, 0, MW_COUNT(kinds));
     tcase_add_loop_test(tests, choices_become_better, 0, MW_COUNT(kinds));
+    tcase_add_test(tests, what_weighs_on_a_row_is_found_the_briefest_first);
     tcase_add_test(tests, what_is_restored_is_entered_again);
     tcase_add_test(tests, what_a_search_takes_is_improved);
     tcase_add_test(tests, what_is_forbidden_is_left_behind);
