@@ -77,8 +77,12 @@ struct MwImprover {
 MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uint64_t seed)
 {
     MwImprover *improver = MW_NEW(arena, MwImprover, 1);
-    *improver = (MwImprover){
-        .arena = arena, .core = core, .threads = threads, .seed = seed, .reported = MW_CORE_NONE};
+    *improver = (MwImprover){.arena = arena,
+                             .core = core,
+                             .threads = threads,
+                             .seed = seed,
+                             .reported = MW_CORE_NONE,
+                             .unpacked = PACKING_TURN};
     improver->layout = mw_layout_new(arena, core);
     improver->pool = mw_pool_new(arena, improver->layout);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
