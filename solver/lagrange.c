@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prices of memory by cutting planes, on two levels.
  *
- * At given prices the rows go away, and what is left is solved, or nearly (priced.c). Each answer
- * bounds the dual from above by a plane (planes.c) and tells where to ask next. But an answer for
- * the whole core is dear, and one plane says little: where 48 equal layers may each take one of two
- * strategies at a price, an answer takes the same for all of them. So the core is restricted to what
- * the answers so far take, node by node (the part): that holds every mixture of them, and costs a
- * small share of the work. The best prices of the part are found first, by cutting planes of its own
- * (whose choices are choices of the core, so that their planes count there, too); the core is then
- * asked at these. It either knows nothing better than the part there, and the prices are the best
- * ones, or its answer makes the part richer. That is column generation with the columns taken apart
- * (Vanderbeck and Savelsbergh, A generic view of Dantzig-Wolfe decomposition in mixed integer
- * programming, Operations Research Letters 34, 2006; Sadykov and Vanderbeck, Column generation for
- * extended formulations, EURO Journal on Computational Optimization 1, 2013).
+ * At given prices the rows go away, and what is left is solved, or nearly (priced.c). Each
+ * answer bounds the dual from above by a plane (planes.c) and tells where to ask next. But an
+ * answer for the whole core is dear, and one plane says little: where 48 equal layers may each
+ * take one of two strategies at a price, an answer takes the same for all of them. So the core
+ * is restricted to what the answers so far take, node by node (the part): that holds every
+ * mixture of them, and costs a small share of the work. The best prices of the part are found
+ * first, by cutting planes of its own (whose choices are choices of the core, so that their
+ * planes count there, too); the core is then asked at these. It either knows nothing better
+ * than the part there, and the prices are the best ones, or its answer makes the part richer.
+ * That is column generation with the columns taken apart (Vanderbeck and Savelsbergh, A generic
+ * view of Dantzig-Wolfe decomposition in mixed integer programming, Operations Research Letters
+ * 34, 2006; Sadykov and Vanderbeck, Column generation for extended formulations, EURO Journal
+ * on Computational Optimization 1, 2013).
  *
- * That is worth it where layers are equal, so that elimination is one layer's work; elsewhere, the
- * core alone is asked, as long as its answers say something.
+ * That is worth it where layers are equal, so that elimination is one layer's work; elsewhere,
+ * the core alone is asked, as long as its answers say something.
  *
- * As long as nothing is known of a row but answers that exceed it, it is priced so high that memory
- * is all that counts.
+ * As long as nothing is known of a row but answers that exceed it, it is priced so high that
+ * memory is all that counts.
  *
- * What the part ends up as is where to look for a choice that keeps the rows: the cheapest blend of
- * answers takes one of them here and another there, and with many equal layers that can nearly be
- * had (Shapley and Folkman; Ekeland and Temam, Convex Analysis and Variational Problems, 1976,
- * appendix I). */
+ * What the part ends up as is where to look for a choice that keeps the rows: the cheapest
+ * blend of answers takes one of them here and another there, and with many equal layers that
+ * can nearly be had (Shapley and Folkman; Ekeland and Temam, Convex Analysis and Variational
+ * Problems, 1976, appendix I). */
 #include "solver/lagrange.h"
 
 #include "solver/parallel.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which of some moves to make together: those that touch each other exclude each other, all keep to
- * some rooms, and the gain is to be greatest. A move may lose and give room. This is set packing with
- * knapsack rows, numbers alone.
+/* Which of some moves to make together: those that touch each other exclude each other, all keep
+ * to some rooms, and the gain is to be greatest. A move may lose and give room. This is set
+ * packing with knapsack rows, numbers alone.
  *
- * A search from one set to the next, with one move put in or taken out at a time and no way straight
- * back (tabu search); rooms may be exceeded, at weights that rise where one is and fall where it is
- * not, so that it goes to and fro at the border of what is allowed (strategic oscillation: Glover
- * and Kochenberger, Critical event tabu search for multidimensional knapsack problems,
- * Meta-Heuristics, 1996). */
+ * A search from one set to the next, with one move put in or taken out at a time and no way
+ * straight back (tabu search); rooms may be exceeded, at weights that rise where one is and fall
+ * where it is not, so that it goes to and fro at the border of what is allowed (strategic
+ * oscillation: Glover and Kochenberger, Critical event tabu search for multidimensional knapsack
+ * problems, Meta-Heuristics, 1996). */
 #ifndef MW_SOLVER_PACKING_H
 #define MW_SOLVER_PACKING_H
 
@@ -27,8 +27,8 @@ typedef struct {
     int64_t sums; /* of usage that were computed */
 } MwPacked;
 
-/* Sets `taken` ([move]), with all rooms kept; in at most so many steps. The same seed gives the same
- * set, as long as it is not stopped. */
+/* Sets `taken` ([move]), with all rooms kept; in at most so many steps. The same seed gives the
+ * same set, as long as it is not stopped. */
 MwPacked mw_packing_solve(const MwPacking *packing, uint64_t seed, int steps, const MwStop *stop,
                           bool *taken);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The next prices are where the lowest of the planes is highest (Kelley, The cutting-plane method
- * for solving convex programs, SIAM Journal 8, 1960), which is also the cheapest blend of the
- * choices that keeps the rows on average (Dantzig and Wolfe, Decomposition principle for linear
- * programs, Operations Research 8, 1960). Planes from far away say little: the next prices are in a
- * box around the best ones, which is narrowed where these turn out no better, and widened where they
- * do (Marsten, Hogan and Blankenship, The boxstep method for large-scale optimization, Operations
- * Research 23, 1975). Only rows that some choice exceeded most are looked at: few ever have a price,
- * and with few prices layers stay equal. */
+/* The next prices are where the lowest of the planes is highest (Kelley, The cutting-plane
+ * method for solving convex programs, SIAM Journal 8, 1960), which is also the cheapest blend
+ * of the choices that keeps the rows on average (Dantzig and Wolfe, Decomposition principle for
+ * linear programs, Operations Research 8, 1960). Planes from far away say little: the next
+ * prices are in a box around the best ones, which is narrowed where these turn out no better,
+ * and widened where they do (Marsten, Hogan and Blankenship, The boxstep method for large-scale
+ * optimization, Operations Research 23, 1975). Only rows that some choice exceeded most are
+ * looked at: few ever have a price, and with few prices layers stay equal. */
 #include "solver/planes.h"
 
 #include "solver/blend.h"
@@ -16,7 +16,7 @@
 /* What the width of the box is multiplied by where its prices are no better, and where they gain a
  * good share, the last, of what the planes promise. */
 static const double NARROWER = 0.5, WIDER = 2, ENOUGH = 0.25;
-/* Prices: the first one at which they are cut off as long as nothing is known beyond; the greatest. */
+/* Prices: where they are cut off first, as long as nothing is known beyond; and the greatest. */
 static const double FIRST = 0.25, GREATEST = 100;
 
 MwPlanes mw_planes_of(MwArena *arena, const MwCore *core, MwCost cost, int64_t usage_limit)

@@ -38,8 +38,8 @@ struct MwPlanesBox {
  * must live as long. */
 MwPlanes mw_planes_of(MwArena *arena, const MwCore *core, MwCost cost, int64_t usage_limit);
 
-/* The plane of a choice of the core. The row that it exceeds most gets a price, if it has none: true
- * if that is so. */
+/* The plane of a choice of the core. The row that it exceeds most gets a price, if it has none:
+ * true if that is so. */
 bool mw_planes_add(MwPlanes *planes, const int *choice);
 /* Likewise of a choice of the problem, which need not be one of the core: in the core's scale its
  * costs are those of the problem times 2^scale. */

@@ -33,8 +33,8 @@ typedef struct {
 } MwPoolPacked;
 
 /* Moves that together lower the cost of `standing` and keep the rows. Drops from the pool what is
- * of no use there, and, where they are too many, those that gain least at the prices whose sums over
- * the rows before are `price_sum` ([row_count + 1]). The exchange lies in `arena`. */
+ * of no use there, and, where they are too many, those that gain least at the prices whose sums
+ * over the rows before are `price_sum` ([row_count + 1]). The exchange lies in `arena`. */
 MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwStanding *standing,
                           const double *price_sum, const MwPoolLimits *limits);
 

@@ -19,9 +19,9 @@ typedef struct {
 MwPriced mw_solve_priced_best(MwArena *arena, const MwCore *core, const double *price,
                               int64_t total, const MwStop *stop);
 
-/* A good choice, and a bound, in any case. By elimination alone, computing at most `total` entries, as long
- * as `*sharpens` is false; where that is too little, it becomes true, and bounds first take away
- * what is in no best choice. */
+/* A good choice, and a bound, in any case. By elimination alone, computing at most `total` entries,
+ * as long as `*sharpens` is false; where that is too little, it becomes true, and bounds first take
+ * away what is in no best choice. */
 MwPriced mw_solve_priced(MwArena *arena, const MwCore *core, const double *price, int64_t total,
                          bool *sharpens, const MwStop *stop);
 

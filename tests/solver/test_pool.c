@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Moves chosen from together: what is taken fits and gains what it is said to, and it is what trying
- * all of them finds; with numbers alone, and as changes of a choice. */
+/* Moves chosen from together: what is taken fits and gains what it is said to, and it is what
+ * trying all of them finds; with numbers alone, and as changes of a choice. */
 #include "solver/packing.h"
 #include "solver/pool.h"
 #include "tests/solver/random_problem.h"
