@@ -7,6 +7,7 @@
 #include "solver/parallel.h"
 #include "solver/pool.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ enum {
     FAVOURED_SIZES = 5,  /* each twice the one before */
     PATIENCE = 40,       /* attempts in a row without gain after which to kick, */
     PATIENCE_NODES = 40, /* and one for each so many nodes */
-    PACKING_TURN = 75,   /* attempts after which moves are gathered and packed: */
+    PACKING_TURN = 65,   /* attempts after which moves are gathered and packed, */
+    PACKING_NODES = 250, /* and one for each so many nodes: */
     GATHERING = 60,      /* attempts, about, */
     WISHES = 4,          /* each with so many wishes */
     TIGHT = 16,          /* rows that are fullest, where room may be wished for */
@@ -82,7 +84,7 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
                              .threads = threads,
                              .seed = seed,
                              .reported = MW_CORE_NONE,
-                             .unpacked = PACKING_TURN};
+                             .unpacked = INT_MAX / 2};
     improver->layout = mw_layout_new(arena, core);
     improver->pool = mw_pool_new(arena, improver->layout);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
@@ -415,6 +417,7 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
 {
     int64_t work = 0;
     int kicks = 0, patience = PATIENCE + improver->layout->node_count / PATIENCE_NODES;
+    const int packing_turn = PACKING_TURN + improver->layout->node_count / PACKING_NODES;
     if (!improver->best || improver->layout->node_count == 0)
         return false;
     MwCost first = improver->reported;
@@ -427,7 +430,7 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
             merge(improver);
         else if (improver->standing->cost < improver->best->cost)
             mw_standing_copy(improver->best, improver->standing);
-        if (improver->unpacked >= PACKING_TURN && improver->core->row_count > 0)
+        if (improver->unpacked >= packing_turn && improver->core->row_count > 0)
             work += pack(improver);
         if (report(improver))
             kicks = 0;
