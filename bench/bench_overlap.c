@@ -6,14 +6,14 @@
  * Steps of a plan are run in several ways in turn, so that they share what the machine does besides.
  * Out, on rank 0: the loss of the first step, which is whole, and the median seconds of each way, a
  * line each. The executor runs unchanged: its device and its transport leave out what a way does. */
-#include "runtime/executor.h"
-#include "runtime/feed.h"
+#include "base/clock.h"
+#include "runtime/data/feed.h"
+#include "runtime/exec/executor.h"
 #include "runtime/kernels_compile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef enum {
     WHOLE,     /* as it is */
@@ -144,13 +144,6 @@ static bool make_ready(Bench *bench, const MwPlan *plan, MwFault *fault)
     return bench->feeds != NULL;
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Of all ranks. */
 static bool run_step(Bench *bench, Way way, double *seconds, double *loss, MwFault *fault)
 {
@@ -159,11 +152,11 @@ static bool run_step(Bench *bench, Way way, double *seconds, double *loss, MwFau
     inner.way = way;
     if (!table->barrier(bench->transport, fault))
         return false;
-    const double begun = now_s();
+    const double begun = mw_clock_s();
     if (!mw_executor_step(bench->executor, ++bench->step, &data, loss, fault) ||
         !table->barrier(bench->transport, fault))
         return false;
-    *seconds = now_s() - begun;
+    *seconds = mw_clock_s() - begun;
     return true;
 }
 

@@ -22,10 +22,10 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "bench/device_time.h"
-#include "runtime/executor.h"
-#include "runtime/feed.h"
+#include "runtime/data/feed.h"
+#include "runtime/exec/executor.h"
 #include "runtime/kernels_compile.h"
-#include "runtime/routine.h"
+#include "runtime/plan/routine.h"
 #include "tests/reference/element.h"
 #include "tools/backends.h"
 

@@ -2,13 +2,13 @@
 /* Times mw_stages_solve on 48 layers that resemble those of a 39B transformer and 8 nodes of 8
  * devices of 16 GB: bench_stages [-v]. -v logs the search. Every layer is
  * a little different, so no two intervals cost the same. */
+#include "base/clock.h"
 #include "base/hash.h"
-#include "solver/stage_dp.h"
+#include "solver/stages/stages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LAYERS = 48, MOST_CANDIDATES = 32, ROUNDS = 5 };
@@ -25,13 +25,6 @@ typedef struct {
     double looseness; /* of bounds, below 1 */
     MwStageCandidate answers[LAYERS + 1][LAYERS + 1][32][MOST_CANDIDATES];
 } Model;
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* `layers` spread over `tensor` times `data` devices. */
 static MwStageCandidate cost(double layers, int tensor, int data, bool recompute, bool network)
@@ -97,9 +90,9 @@ static void bench(const char *name, MwStageProblem *problem, const MwStageOption
     MwStagePlan plan = {0};
     for (int i = 0; i < ROUNDS; i++) {
         MwArena *arena = mw_arena_new();
-        times[i] = -seconds();
+        times[i] = -mw_clock_s();
         plan = mw_stages_solve(arena, problem, options);
-        times[i] += seconds();
+        times[i] += mw_clock_s();
         mw_arena_free(&arena);
     }
     if (plan.reason != MW_STAGES_POSSIBLE || plan.lower_bound != plan.total)

@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bench/device_time.h"
 
+#include "base/clock.h"
+
 #include <stdlib.h>
-#include <time.h>
 
 enum { ROUNDS = 9, MOST_TURNS = 100000 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* The seconds of so many turns. */
 static bool time_round(MwDevice *device, DeviceWork *work, void *context, int64_t turns,
                        double *seconds, MwFault *fault)
 {
-    const double begun = now_s();
+    const double begun = mw_clock_s();
     for (int64_t turn = 0; turn < turns; turn++)
         if (!work(device, context, turn, fault))
             return false;
     if (!device->table->synchronize(device, fault))
         return false;
-    *seconds = now_s() - begun;
+    *seconds = mw_clock_s() - begun;
     return true;
 }
 

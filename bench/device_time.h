@@ -3,7 +3,7 @@
 #ifndef MW_BENCH_DEVICE_TIME_H
 #define MW_BENCH_DEVICE_TIME_H
 
-#include "runtime/device.h"
+#include "runtime/exec/device.h"
 
 /* Queues the work once more; `turn` counts from 0. */
 typedef bool DeviceWork(MwDevice *device, void *context, int64_t turn, MwFault *fault);

@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sgemm peak of one rank: prints the best GFLOP/s of large products, made as a plan makes them
  * (the CPU device's routine on one thread). Results are checked before they are timed. */
-#include "runtime/device.h"
-#include "runtime/routine.h"
+#include "base/clock.h"
+#include "runtime/exec/device.h"
+#include "runtime/plan/routine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LARGEST = 2048, REPEATS = 5 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static void multiply(MwDevice *device, float *const *matrices, int64_t size)
 {
@@ -39,9 +32,9 @@ static double rate(MwDevice *device, float *const *matrices, int64_t size)
 {
     double best_s = 1e30;
     for (int i = 0; i < REPEATS; i++) {
-        double begin = now_s();
+        double begin = mw_clock_s();
         multiply(device, matrices, size);
-        double time_s = now_s() - begin;
+        double time_s = mw_clock_s() - begin;
         if (time_s < best_s)
             best_s = time_s;
     }

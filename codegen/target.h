@@ -4,7 +4,7 @@
 #ifndef MW_CODEGEN_TARGET_H
 #define MW_CODEGEN_TARGET_H
 
-#include "codegen/printer.h"
+#include "codegen/print/printer.h"
 
 typedef struct {
     const char *backend; /* "cpu", "cuda" */

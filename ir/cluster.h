@@ -5,7 +5,7 @@
  * other over the node's link, devices of different nodes over the network, which all devices of a
  * node share. Rates are of useful work, as measured or published; the .cluster file says where each
  * figure is from (docs/clusters.md). The front end reads and prints such files
- * (frontend/cluster.h); passes/cost.c makes seconds of them. */
+ * (frontend/cluster/cluster.h); cost/cost.c makes seconds of them. */
 #ifndef MW_IR_CLUSTER_H
 #define MW_IR_CLUSTER_H
 

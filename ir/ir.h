@@ -98,7 +98,7 @@ typedef struct {
         *scope;    /* interned path of blocks and repeats, e.g. "layers.3.attention"; "" on top */
     int repeat;    /* index into MwGraph.repeats of the innermost repeat; -1: none */
     int iteration; /* of that repeat */
-    int layer;     /* of the model, as passes/layers.c clusters it; 0 before. A gradient has that of
+    int layer; /* of the model, as passes/graph/layers.c clusters it; 0 before. A gradient has that of
                       what it is the gradient of, an update that of the weight */
 } MwOrigin;
 
@@ -189,7 +189,7 @@ typedef struct {
     MW_VEC(MwRepeat) repeats;
     MwTrain train;
     MwType
-        precision;   /* of contractions, as passes/precision.c is still to give it; F32: as typed */
+        precision; /* of contractions, as passes/graph/precision.c is still to give it; F32: as typed */
     MwOrigin origin; /* given to nodes as they are added; set by whoever adds */
     MwPhase phase;   /* likewise */
 } MwGraph;

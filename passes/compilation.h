@@ -9,9 +9,8 @@
 
 #include "ir/cluster.h"
 #include "ir/ir.h"
-#include "passes/partition.h"
-#include "passes/schedule.h"
 #include "passes/staging.h"
+#include "schedule/schedule.h"
 
 /* Which layers make their values again in the backward. */
 typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
@@ -34,12 +33,25 @@ typedef struct {
     const char *save_ilp;     /* path for them as integer linear programs; NULL: not wanted */
 } MwCompileOptions;
 
+/* The SPMD program of one mesh: the global graph rewritten to local shapes. All devices of the mesh run
+ * it. */
+typedef struct {
+    const MwGraph *global;
+    MwGraph *graph; /* local shapes */
+    MwMeshShape mesh;
+    MwSpec *value_spec;      /* [local values] how the value lies on the mesh */
+    MwValueId *value_global; /* [local values] the global value it is a form of */
+    MwNodeId *node_global; /* [local nodes] the global node it computes; for a collective or shard,
+                              the global node whose operand it prepares */
+} MwLocalGraph;
+
 /* One stage of the pipeline: layers of the model that run one after another on one mesh. */
 typedef struct {
-    MwGraph *graph;              /* by split, then share: its part of the model; global shapes */
-    struct MwSharding *sharding; /* by sharding: a strategy for each node (passes/sharding.h) */
-    struct MwReport *report;     /* by sharding: what it reckoned (passes/report.h) */
-    MwLocalGraph *local;         /* by partition: what each device of its mesh runs */
+    MwGraph *graph; /* by split, then share: its part of the model; global shapes */
+    struct MwSharding
+        *sharding; /* by sharding: a strategy for each node (passes/sharding/sharding.h) */
+    struct MwReport *report; /* by sharding: what it reckoned (passes/sharding/report.h) */
+    MwLocalGraph *local;     /* by partition: what each device of its mesh runs */
 } MwStage;
 
 /* A value that one stage makes and another uses. */

@@ -3,11 +3,11 @@
  * that is wanted. */
 #include "passes/pass.h"
 
+#include "base/clock.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 
 #include <string.h>
-#include <time.h>
 
 static const struct {
     const char *name, *what;
@@ -39,13 +39,6 @@ bool mw_pass_parse(const char *name, MwPass *pass)
         }
     }
     return false;
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* What the last pass made: the model, or that of each stage, and once it is partitioned what each
@@ -93,12 +86,12 @@ static bool verify(const MwCompilation *compilation, const char *pass, MwDiags *
 static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOptions *options,
                     MwDiags *diags)
 {
-    double begin_s = now_s();
+    double begin_s = mw_clock_s();
     bool done = passes[pass].run(compilation, diags);
     MW_ASSERT(done == (mw_diags_error_count(diags) == 0));
     if (options->times)
         fprintf(options->times, "%-14s %9.3f ms  %7d nodes\n", passes[pass].name,
-                (now_s() - begin_s) * 1e3, node_count(compilation));
+                (mw_clock_s() - begin_s) * 1e3, node_count(compilation));
     if (done && options->dump_after == pass)
         dump(compilation, options->dump);
     return done && verify(compilation, passes[pass].name, diags);

@@ -4,7 +4,7 @@
 #define MW_PASSES_STAGING_H
 
 #include "ir/ir.h"
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 
 /* Devices first_device .. first_device + device_count - 1 of the cluster, which are also the ranks. */
 typedef struct {

@@ -5,7 +5,7 @@
 #ifndef MW_RUNTIME_BACKEND_H
 #define MW_RUNTIME_BACKEND_H
 
-#include "runtime/transport.h"
+#include "runtime/exec/transport.h"
 
 typedef struct {
     const char *name;   /* as plans name it */

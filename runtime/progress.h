@@ -4,8 +4,8 @@
 #define MW_RUNTIME_PROGRESS_H
 
 #include "base/arena.h"
-#include "runtime/fault.h"
-#include "runtime/plan.h"
+#include "runtime/exec/fault.h"
+#include "runtime/plan/plan.h"
 
 typedef struct MwProgress MwProgress;
 

@@ -7,23 +7,23 @@
  * aborts all. */
 #include "runtime/run.h"
 
+#include "base/clock.h"
 #include "base/text.h"
-#include "runtime/checkpoint.h"
-#include "runtime/executor.h"
-#include "runtime/feed.h"
+#include "runtime/data/checkpoint.h"
+#include "runtime/data/feed.h"
+#include "runtime/data/outputs.h"
+#include "runtime/exec/executor.h"
+#include "runtime/exec/trace.h"
 #include "runtime/kernels_compile.h"
-#include "runtime/launcher.h"
-#include "runtime/outputs.h"
+#include "runtime/mpi/launcher.h"
 #include "runtime/progress.h"
 #include "runtime/run_options.h"
-#include "runtime/trace.h"
 #include "runtime/verify.h"
 
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct {
@@ -362,13 +362,6 @@ static bool set_up(Run *run)
 
 /* ---- Steps ---- */
 
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
                        MwFault *fault)
 {
@@ -402,12 +395,12 @@ static Outcome run_step(Run *run, const MwExecutorData *data, Word *words)
 {
     MwFault fault;
     Word own = {0};
-    double begin_s = now_s();
+    double begin_s = mw_clock_s();
     if (!mw_executor_step(run->executor, run->step + 1, data, &own.loss, &fault) ||
         !mw_outputs_end_step(run->outputs, &fault))
         end_all(run, run->step + 1, &fault);
     const Word word = share_word(run, own, words);
-    return (Outcome){word.loss, now_s() - begin_s, word.signs};
+    return (Outcome){word.loss, mw_clock_s() - begin_s, word.signs};
 }
 
 /* Counts the step and prints its line; false where no other may follow. */

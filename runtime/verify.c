@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/verify.h"
 
-#include "runtime/executor.h"
+#include "runtime/exec/executor.h"
 
 static bool no_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
                      MwFault *fault)

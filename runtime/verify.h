@@ -4,7 +4,7 @@
 #ifndef MW_RUNTIME_VERIFY_H
 #define MW_RUNTIME_VERIFY_H
 
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 
 /* Says on `out` what was verified, or what is wrong. */
 bool mw_plan_verify(MwArena *arena, const MwPlan *plan, FILE *out);

@@ -16,14 +16,12 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "base/int_cost.h"
 
 #include <signal.h>
 #include <stdio.h>
 
-#define MW_COST_INFINITE ((int64_t)1000000000000000000)
 #define MW_USAGE_UNLIMITED INT64_MAX
-
-typedef __int128 MwCost; /* a sum of costs */
 
 typedef struct {
     int strategy_count;   /* at least 1 */

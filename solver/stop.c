@@ -2,14 +2,6 @@
 #include "solver/stop.h"
 
 #include <math.h>
-#include <time.h>
-
-double mw_clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 MwStop mw_stop_of(const MwSolveOptions *options)
 {

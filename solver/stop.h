@@ -3,15 +3,13 @@
 #ifndef MW_SOLVER_STOP_H
 #define MW_SOLVER_STOP_H
 
+#include "base/clock.h"
 #include "solver/solver.h"
 
 typedef struct {
     double deadline_s;                      /* of mw_clock_s; 0: none */
     const volatile sig_atomic_t *interrupt; /* ends the work once it is not 0; may be NULL */
 } MwStop;
-
-/* Monotonic seconds. */
-double mw_clock_s(void);
 
 /* When work that begins now with these options must end. */
 MwStop mw_stop_of(const MwSolveOptions *options);

@@ -3,7 +3,7 @@
 #ifndef MW_TOOLS_ARGUMENT_SCHEDULE_H
 #define MW_TOOLS_ARGUMENT_SCHEDULE_H
 
-#include "passes/schedule.h"
+#include "schedule/schedule.h"
 
 #include <argp.h>
 

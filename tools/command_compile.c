@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright compile MODEL.graph -o OUT`. */
-#include "codegen/driver.h"
+#include "codegen/link/driver.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 

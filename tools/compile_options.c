@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/compile_options.h"
 
-#include "frontend/units.h"
+#include "frontend/cluster/units.h"
 #include "tools/argument.h"
 #include "tools/argument_schedule.h"
 

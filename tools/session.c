@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/session.h"
 
-#include "codegen/plan_build.h"
-#include "frontend/cluster.h"
+#include "codegen/plan/build.h"
+#include "frontend/cluster/cluster.h"
 
 void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv)
 {

@@ -3,7 +3,7 @@
 #ifndef MW_TOOLS_SESSION_H
 #define MW_TOOLS_SESSION_H
 
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 #include "tools/compile_options.h"
 
 typedef struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/dist/random_layout.h"
 
-#include "passes/layers.h"
-#include "passes/sharding.h"
+#include "passes/graph/layers.h"
+#include "passes/sharding/sharding.h"
 #include "tests/reference/spread.h"
 
 /* `parts` numbers of at least 1 with the sum `total`. */

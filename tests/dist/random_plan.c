@@ -6,8 +6,8 @@
  *
  * All but the choice is done by the passes and the code generator of `meshwright plan`. */
 #include "base/file.h"
-#include "codegen/plan_build.h"
-#include "passes/report.h"
+#include "codegen/plan/build.h"
+#include "passes/sharding/report.h"
 #include "tests/dist/random_layout.h"
 #include "tests/reference/random_choice.h"
 #include "tests/reference/spread.h"

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "runtime/feed.h"
+#include "runtime/data/feed.h"
 #include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Plans for CPUs, run on GPUs of the fake. */
-#include "runtime/transport_nccl.h"
+#include "runtime/cuda/nccl_transport.h"
 #include "tests/unit/tested_device.h"
 #include "tools/backends.h"
 

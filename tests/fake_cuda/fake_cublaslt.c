@@ -4,7 +4,7 @@
  * found for, too little to work in. */
 #include "tests/fake_cuda/cublasLt.h"
 
-#include "runtime/bf16.h"
+#include "base/bf16.h"
 #include "tests/fake_cuda/fake.h"
 
 #include <cblas.h>

@@ -5,7 +5,7 @@
  * communicator, where a GPU might wait for ever. */
 #include "tests/fake_cuda/fake.h"
 
-#include "runtime/exchange.h"
+#include "runtime/plan/collective.h"
 #include "tests/fake_cuda/nccl.h"
 
 #include <mpi.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is special to GPUs as devices, on the fakes of CUDA's libraries: copies in pieces, waiting,
  * algorithms of products that are sought once, and what is said when a call fails. */
-#include "runtime/device_cuda.h"
-#include "runtime/routine.h"
+#include "runtime/cuda/device.h"
+#include "runtime/plan/routine.h"
 #include "tests/fake_cuda/fake.h"
 #include "tests/unit/support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which GPU a rank takes: `mpirun -n N test_places`, with as many as FAKE_CUDA_DEVICES says. Prints
  * TAP on rank 0. */
-#include "runtime/device_cuda.h"
-#include "runtime/transport.h"
+#include "runtime/cuda/device.h"
+#include "runtime/exec/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL with one rank, which needs no second GPU: a communicator of one is made and settles, a collective
  * and a message to itself are done in time, and it ends. In a run, groups of one have no communicator. */
-#include "runtime/device_cuda.h"
-#include "runtime/nccl_watch.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/nccl_watch.h"
 #include "tests/unit/support.h"
 
 enum { COUNT = 1000, TIMEOUT_S = 60 };

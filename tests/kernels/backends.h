@@ -4,7 +4,7 @@
 #ifndef MW_TESTS_KERNELS_BACKENDS_H
 #define MW_TESTS_KERNELS_BACKENDS_H
 
-#include "runtime/transport.h"
+#include "runtime/exec/transport.h"
 
 typedef struct {
     const char *name; /* as plans name it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* CUDA C by nvcc, on a GPU. */
-#include "runtime/device_cuda.h"
+#include "runtime/cuda/device.h"
 #include "runtime/kernels_compile.h"
 #include "tests/kernels/backends.h"
 

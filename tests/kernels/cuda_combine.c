@@ -2,4 +2,4 @@
 /* The runtime's CUDA, on the host. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "runtime/cuda_combine.cu"
+#include "runtime/cuda/combine.cu"

@@ -2,4 +2,4 @@
 /* The runtime's CUDA, on the host. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "runtime/cuda_sdpa.cu"
+#include "runtime/cuda/sdpa.cu"

@@ -12,8 +12,8 @@
  * on; if there is none, the others never come, and the launch has failed. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "runtime/bf16.h"
-#include "runtime/cuda_launch.h"
+#include "base/bf16.h"
+#include "runtime/cuda/launch.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* CUDA kernels in C on the host: `cc -x c -include tests/kernels/cuda_shim.h kernels.cu
- * tests/kernels/cuda_shim.c`, with the rules that runtime/cuda_launch.h gives for their text. The
+ * tests/kernels/cuda_shim.c`, with the rules that runtime/cuda/launch.h gives for their text. The
  * shim is compiled into whatever holds the kernels: a program, or a library that dlopen takes.
  *
  * A launch runs its blocks one after another, and the threads of a block one at a time, each until
@@ -11,7 +11,7 @@
  * launch (not under the address sanitizer, which guards its ends); MW_SHIM_SHARED_KIB says how much a
  * block may ask for.
  *
- * Copies of runtime/cuda_tensor.h are done when they are waited for, no sooner; what they will write
+ * Copies of runtime/cuda/tensor.h are done when they are waited for, no sooner; what they will write
  * over is NaN from when they begin.
  *
  * A barrier that some threads of the block do not reach, a shuffle that some lanes of the warp do
@@ -104,7 +104,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
         cuda_shim_value;                                                                           \
     })
 
-/* ---- As in runtime/cuda_tensor.h ---- */
+/* ---- As in runtime/cuda/tensor.h ---- */
 
 #define mw_mma(c, a, b) cuda_shim_mma(__LINE__, c, a, b)
 #define mw_load_matrices(to, row) cuda_shim_load_matrices(__LINE__, to, row, 0)

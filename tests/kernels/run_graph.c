@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/kernels/run_graph.h"
 
-#include "codegen/plan_build.h"
-#include "runtime/executor.h"
+#include "codegen/plan/build.h"
+#include "runtime/exec/executor.h"
 #include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"

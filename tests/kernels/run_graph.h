@@ -3,7 +3,7 @@
 #ifndef MW_TESTS_KERNELS_RUN_GRAPH_H
 #define MW_TESTS_KERNELS_RUN_GRAPH_H
 
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 #include "tests/kernels/backends.h"
 #include "tests/unit/graphs.h"
 

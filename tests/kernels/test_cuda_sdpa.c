@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attention as CUDA kernels, run on the host with threads in two orders, against plain loops in
  * double precision; and that its bits do not depend on the order. */
-#include "runtime/cuda_routines.h"
+#include "runtime/cuda/routines.h"
 #include "tests/unit/attention.h"
 #include "tests/unit/support.h"
 

@@ -2,8 +2,8 @@
 /* The shim runs kernels as CUDA does, and shows what is wrong with those that are wrong. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "runtime/bf16.h"
-#include "runtime/cuda_tensor.h"
+#include "base/bf16.h"
+#include "runtime/cuda/tensor.h"
 #include "tests/unit/support.h"
 
 #include <signal.h>
@@ -175,7 +175,7 @@ START_TEST(threads_keep_their_arrays)
 }
 END_TEST
 
-/* ---- What runtime/cuda_tensor.h has ---- */
+/* ---- What runtime/cuda/tensor.h has ---- */
 
 enum { SIDE = 16, COLUMNS = 8 };
 

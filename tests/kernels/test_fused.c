@@ -5,8 +5,8 @@
  * from what it has; some of its values are outputs. Many groups stand in one graph, so that the C
  * compiler runs once for all. Operators are chosen such that values stay of the order of 1, so one
  * tolerance serves: TOLERANCE of the error relative to the greater of the value and 1. */
+#include "ir/build.h"
 #include "ir/print.h"
-#include "passes/build.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/support.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What one call makes besides a product (codegen/gemm_unit.h): which instruction writes a value, on
+/* What one call makes besides a product (codegen/fuse/gemm_unit.h): which instruction writes a value, on
  * GPUs and on CPUs, and that the value is right. All cases stand in one graph. */
-#include "passes/build.h"
-#include "runtime/routine.h"
+#include "ir/build.h"
+#include "runtime/plan/routine.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/unit/support.h"
 

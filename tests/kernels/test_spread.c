@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How nests are spread over the threads of a GPU (codegen/print_cuda_rules.h): a case for every way, at
+/* How nests are spread over the threads of a GPU (codegen/print/cuda_rules.h): a case for every way, at
  * sizes that leave some threads idle, with the threads of a block in several orders. All cases stand in
  * one graph. The tolerance of a case is of the error relative to the greater of the value and 1. */
-#include "passes/build.h"
+#include "ir/build.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"

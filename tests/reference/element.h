@@ -3,8 +3,8 @@
 #ifndef MW_TESTS_REFERENCE_ELEMENT_H
 #define MW_TESTS_REFERENCE_ELEMENT_H
 
+#include "base/bf16.h"
 #include "base/tensor.h"
-#include "runtime/bf16.h"
 
 /* Rounded to `type`; anything but 0 is true. */
 static inline void element_store(MwType type, void *to, int64_t i, double value)

@@ -4,7 +4,7 @@
 #ifndef MW_TESTS_REFERENCE_SPMD_H
 #define MW_TESTS_REFERENCE_SPMD_H
 
-#include "passes/partition.h"
+#include "passes/sharding/partition.h"
 
 typedef struct {
     const MwLocalGraph *local;

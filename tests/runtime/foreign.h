@@ -4,7 +4,7 @@
 #ifndef MW_TESTS_RUNTIME_FOREIGN_H
 #define MW_TESTS_RUNTIME_FOREIGN_H
 
-#include "runtime/device.h"
+#include "runtime/exec/device.h"
 
 /* As mw_device_cpu_new. */
 MwDevice *foreign_device_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,

@@ -5,7 +5,7 @@
 #ifndef MW_TESTS_RUNTIME_WAYS_H
 #define MW_TESTS_RUNTIME_WAYS_H
 
-#include "runtime/transport.h"
+#include "runtime/exec/transport.h"
 
 /* False after a fault. The plan has no kernels. */
 bool way_open(MwArena *arena, const char *way, const MwPlan *plan, MwTransport **transport,

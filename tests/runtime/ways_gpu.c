@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "runtime/device_cuda.h"
-#include "runtime/transport_nccl.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/nccl_transport.h"
 #include "tests/runtime/ways.h"
 
 #include <string.h>

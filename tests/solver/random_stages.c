@@ -161,7 +161,7 @@ static const MwStageCut *random_cuts(MwArena *arena, const StageKind *kind, int 
     return cuts;
 }
 
-/* As stage_dp.h lists them. */
+/* As solver/stages/stages.h lists them. */
 static void list_submeshes(RandomStages *stages)
 {
     MwStageCluster cluster = stages->problem.cluster;

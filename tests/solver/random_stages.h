@@ -3,7 +3,7 @@
 #ifndef MW_TESTS_SOLVER_RANDOM_STAGES_H
 #define MW_TESTS_SOLVER_RANDOM_STAGES_H
 
-#include "solver/stage_dp.h"
+#include "solver/stages/stages.h"
 
 typedef struct {
     int layers, nodes, devices_per_node, candidates; /* the most there may be */
@@ -42,7 +42,7 @@ typedef struct {
 
 EnumeratedStages enumerate_stages(const RandomStages *stages, StageFilter filter);
 
-/* The total of a cut, from the definitions in stage_dp.h. */
+/* The total of a cut, from the definitions in solver/stages/stages.h. */
 int64_t stages_total(const MwStageProblem *problem, const MwStageChoice *stages, int count);
 
 /* Whether parts of nodes and whole nodes can be laid out in the cluster, by trying. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Components of cores, and problems of several components, against enumeration of each. */
-#include "solver/apart.h"
-#include "solver/branch.h"
-#include "solver/components.h"
-#include "solver/reduce.h"
-#include "solver/solve.h"
+#include "solver/core/components.h"
+#include "solver/reduce/reduce.h"
+#include "solver/road/apart.h"
+#include "solver/road/solve.h"
+#include "solver/tree/branch.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
@@ -332,7 +332,7 @@ static bool solve(MwArena *arena, const Chain *chain, MwSolveOptions options, bo
     options.context = &watching;
     options.log = open_memstream(&text, &length);
     *found = looks_ahead ? mw_solve(arena, chain->problem, &options)
-                         : mw_solve_road(arena, chain->problem, &options, false);
+                         : mw_solve_road(arena, chain->problem, &options, NULL);
     fclose(options.log);
     bool divided = strstr(text, "component") != NULL;
     free(text);

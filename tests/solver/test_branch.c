@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Branch and bound, and GLPK, on random cores, against enumeration. */
-#include "solver/ilp.h"
-#include "solver/reduce.h"
-#include "solver/widen.h"
+#include "solver/reduce/reduce.h"
+#include "solver/tree/ilp.h"
+#include "solver/tree/widen.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

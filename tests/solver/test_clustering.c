@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Clustering against all ways to cut, on small random rows. */
 #include "base/philox.h"
-#include "solver/clustering.h"
+#include "solver/stages/clustering.h"
 #include "tests/unit/support.h"
 
 enum { MOST_ITEMS = 9, ROWS = 4000 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The neighbourhood search on random problems: parts are solved exactly, answers are legal and
  * never worse than before, the best is found nearly always, and all that twice the same. */
-#include "solver/improve.h"
-#include "solver/neighbourhood.h"
-#include "solver/part.h"
-#include "solver/reduce.h"
-#include "solver/search.h"
+#include "solver/improve/improve.h"
+#include "solver/improve/neighbourhood.h"
+#include "solver/improve/part.h"
+#include "solver/reduce/reduce.h"
+#include "solver/road/search.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

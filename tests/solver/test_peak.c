@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Least peaks, proofs that there is no answer, and relaxed answers, against enumeration: what a
  * proof says is recomputed from the problem alone. */
-#include "solver/bare.h"
-#include "solver/explain.h"
-#include "solver/least_peak.h"
-#include "solver/peak_levels.h"
+#include "solver/answer/bare.h"
+#include "solver/answer/explain.h"
+#include "solver/answer/least_peak.h"
+#include "solver/answer/peak_levels.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

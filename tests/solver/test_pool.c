@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Moves chosen from together: what is taken fits and gains what it is said to, and it is what
  * trying all of them finds; with numbers alone, and as changes of a choice. */
-#include "solver/packing.h"
-#include "solver/pool.h"
+#include "solver/improve/packing.h"
+#include "solver/improve/pool.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

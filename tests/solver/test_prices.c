@@ -2,13 +2,13 @@
 /* What potentials leave of entries; prices in the place of memory rows: blends of choices against
  * any other prices, what is paid for against enumeration, bounds and choices found by prices; equal
  * layers are the work of one, with memory that binds too. */
-#include "solver/blend.h"
-#include "solver/fixed_price.h"
-#include "solver/lagrange.h"
-#include "solver/margin.h"
-#include "solver/planes.h"
-#include "solver/priced.h"
-#include "solver/reduce.h"
+#include "solver/bound/blend.h"
+#include "solver/bound/margin.h"
+#include "solver/bound/planes.h"
+#include "solver/bound/priced.h"
+#include "solver/core/fixed_price.h"
+#include "solver/reduce/reduce.h"
+#include "solver/road/lagrange.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every reduction by itself, and the bounds, on random cores: each choice that is left costs, and
  * fits, as what it restores to does; the least cost stays; bounds are bounds. */
-#include "solver/dual.h"
-#include "solver/reduce.h"
+#include "solver/bound/dual.h"
+#include "solver/reduce/reduce.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

@@ -5,7 +5,7 @@
 #define MW_TESTS_UNIT_ATTENTION_H
 
 #include "base/tensor.h"
-#include "runtime/routine.h"
+#include "runtime/plan/routine.h"
 
 /* Operands with exactly the bytes that a call reaches; the ends are checked by sanitizers and by
  * what stands behind them. */
@@ -31,7 +31,7 @@ float *call_floats(const Call *call, int operand);
 /* Checks that nothing was written behind the operands, and frees them. */
 void call_release(Call *call);
 
-/* Sizes as in runtime/routines.def; `pad` elements between rows and before the first. */
+/* Sizes as in runtime/plan/routines.def; `pad` elements between rows and before the first. */
 typedef struct {
     int64_t b, s, t, h, g, d;
     bool causal;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/pipeline_plan.h"
 
-#include "runtime/routine.h"
+#include "runtime/plan/routine.h"
 #include "tests/unit/plan_parts.h"
 
 /* shift: every row of h += t. diff: diff = pred - y; loss += scale * sum of diff^2. sum_rows: t's

@@ -9,8 +9,8 @@
 #ifndef MW_TESTS_UNIT_PIPELINE_PLAN_H
 #define MW_TESTS_UNIT_PIPELINE_PLAN_H
 
-#include "runtime/kernel.h"
-#include "runtime/plan.h"
+#include "runtime/plan/kernel.h"
+#include "runtime/plan/plan.h"
 
 enum { PIPELINE_BATCH = 16, PIPELINE_IN = 4, PIPELINE_WIDTH = 3 };
 

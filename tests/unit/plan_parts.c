@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/plan_parts.h"
 
-#include "runtime/routine.h"
+#include "runtime/plan/routine.h"
 
 const char plan_prelude[] =
     "/* A \"quoted\" | text */\n"

@@ -3,7 +3,7 @@
 #ifndef MW_TESTS_UNIT_PLAN_PARTS_H
 #define MW_TESTS_UNIT_PLAN_PARTS_H
 
-#include "runtime/plan.h"
+#include "runtime/plan/plan.h"
 
 MwTensor vector(int64_t size);
 MwTensor matrix(int64_t rows, int64_t columns);

@@ -5,8 +5,8 @@
 #ifndef MW_TESTS_UNIT_SAMPLE_PLAN_H
 #define MW_TESTS_UNIT_SAMPLE_PLAN_H
 
-#include "runtime/kernel.h"
-#include "runtime/plan.h"
+#include "runtime/plan/kernel.h"
+#include "runtime/plan/plan.h"
 
 enum { SAMPLE_BATCH = 16, SAMPLE_WIDTH = 4 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of a step: of gpt, split over the batch, gradients are summed over the devices while the
  * backward goes on, where the device does both at once, and after it where it does not. */
-#include "runtime/acts.h"
+#include "runtime/exec/acts.h"
 
-#include "codegen/plan_build.h"
-#include "codegen/storage.h"
+#include "codegen/plan/build.h"
+#include "codegen/plan/storage.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "tests/unit/clusters.h"

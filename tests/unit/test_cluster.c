@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* frontend/cluster: what is read, what is refused and where, and that printing reads back. */
 #include "base/file.h"
-#include "frontend/cluster.h"
-#include "frontend/units.h"
+#include "frontend/cluster/cluster.h"
+#include "frontend/cluster/units.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/support.h"

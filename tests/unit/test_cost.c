@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* passes/cost.c: values computed by hand, and what must hold of every cluster. */
-#include "frontend/cluster.h"
-#include "passes/cost.h"
+/* cost/cost.c: values computed by hand, and what must hold of every cluster. */
+#include "cost/cost.h"
+#include "frontend/cluster/cluster.h"
 #include "tests/unit/support.h"
 
 #include <glob.h>

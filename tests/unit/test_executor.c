@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The executor on the sample plan: what it computes, what it passes to kernels, what it allocates.
  */
-#include "runtime/executor.h"
+#include "runtime/exec/executor.h"
+#include "runtime/exec/weights.h"
 #include "runtime/verify.h"
-#include "runtime/weights.h"
 #include "tests/unit/sample_plan.h"
 #include "tests/unit/support.h"
 #include "tests/unit/tested_device.h"

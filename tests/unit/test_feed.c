@@ -2,9 +2,9 @@
 /* What feeds give, that it is the same at every parallelism, and what they say of bad files. */
 #include "base/hash.h"
 #include "base/philox.h"
-#include "runtime/feed.h"
-#include "runtime/npy.h"
-#include "runtime/weights.h"
+#include "runtime/data/feed.h"
+#include "runtime/data/npy.h"
+#include "runtime/exec/weights.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/support.h"
 

@@ -2,10 +2,10 @@
 /* The known forms of parallelism are points of the space of strategies: where the costs favour one
  * of them, the optimum is it, though no line of the compiler names it. Each test makes such costs
  * and reads the plan off the report. */
-#include "frontend/cluster.h"
+#include "frontend/cluster/cluster.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "passes/report.h"
+#include "passes/sharding/report.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/support.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Grouping calls of one kernel: which become one, and that all else keeps what it depends on. */
-#include "codegen/group.h"
+#include "codegen/plan/group.h"
 #include "tests/unit/support.h"
 
 #include <ctype.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The intra-op pass: its answer is the best of all on small graphs, which are tried exhaustively;
  * it finds the known forms of parallelism where they are best; pins and memory bind it. */
+#include "cost/units.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "passes/report.h"
-#include "passes/sharding_fit.h"
-#include "passes/units.h"
+#include "passes/sharding/report.h"
+#include "passes/sharding/sharding_fit.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/graphs.h"
 #include "tests/unit/support.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Layers: against all ways to cut a small model; at the borders of repeats of the models; what
  * gradients, updates and sources inherit; and what is refused. */
+#include "cost/cost.h"
 #include "frontend/frontend.h"
 #include "ir/print.h"
-#include "passes/cost.h"
-#include "passes/layers.h"
+#include "passes/graph/layers.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/model.h"
 #include "tests/unit/support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Offsets in the arena: buffers live together never overlap, and little is wasted. */
-#include "codegen/memory.h"
+#include "codegen/plan/memory.h"
 #include "tests/unit/support.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Merging the updates of stages: nothing is lost, parts keep their order, and what must come before a
  * receive does. */
-#include "codegen/merge.h"
+#include "codegen/plan/merge.h"
 #include "tests/unit/support.h"
 
 /* "k" is a kernel, "s3" a send and "r3" a receive of transfer 3. */

@@ -2,8 +2,8 @@
 /* Messages go on while a mesh computes: a transport of which no message is ever done before it is
  * waited for, and a device that computes nothing, note what the executor asks of them. */
 #include "base/vec.h"
-#include "runtime/executor.h"
-#include "runtime/traffic.h"
+#include "runtime/exec/executor.h"
+#include "runtime/plan/traffic.h"
 #include "tests/unit/pipeline_plan.h"
 #include "tests/unit/support.h"
 

@@ -2,7 +2,7 @@
 /* Pins: honoured, or refused with the reason. */
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "passes/report.h"
+#include "passes/sharding/report.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"

@@ -2,7 +2,7 @@
 /* The plan's text: printing and parsing are inverse, and every kind of damage is named. */
 #include "base/file.h"
 #include "base/hash.h"
-#include "runtime/plan_format.h"
+#include "runtime/plan/format.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/sample_plan.h"
 #include "tests/unit/support.h"

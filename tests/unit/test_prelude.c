@@ -4,7 +4,7 @@
  * Errors are counted in units in the last place of a float of the wanted value's size, but at least
  * of `floor`: where a function crosses zero, or is the difference of greater numbers, it is the
  * error beside those numbers that can be small. */
-#include "codegen/prelude.h"
+#include "codegen/print/prelude.h"
 #include "tests/unit/support.h"
 
 typedef struct {

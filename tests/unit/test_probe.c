@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tools/probe: the plans that profiling runs are good plans, and a machine whose times follow the
  * cost model gives that model back. */
-#include "frontend/cluster.h"
-#include "passes/cost.h"
+#include "cost/cost.h"
+#include "frontend/cluster/cluster.h"
 #include "tests/unit/support.h"
-#include "tools/probe.h"
+#include "tools/profile/probe.h"
 
 #include <math.h>
 #include <string.h>

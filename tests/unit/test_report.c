@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The report says what the problem, its answer and the local graph say: sums, collectives,
  * runners-up; for the models on several meshes. */
+#include "cost/units.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "passes/report.h"
-#include "passes/units.h"
+#include "passes/sharding/report.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/support.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* passes/reshard: every path between two specs, run on simulated devices, gives the right parts;
  * and it is the cheapest. */
-#include "passes/reshard.h"
-#include "passes/units.h"
+#include "cost/reshard.h"
+#include "cost/units.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/specs.h"

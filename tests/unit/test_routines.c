@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A device's routines against plain loops in double precision, over a table of shapes; and that a
  * call touches what mw_routine_extents says and no more. */
-#include "runtime/routine.h"
+#include "runtime/plan/routine.h"
 #include "tests/unit/attention.h"
 #include "tests/unit/support.h"
 #include "tests/unit/tested_device.h"

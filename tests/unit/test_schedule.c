@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pipeline schedules: every one passes the checker, broken ones do not; bubbles and memory are those
  * that were published. */
-#include "passes/schedule_check.h"
+#include "schedule/check.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
 

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "frontend/frontend.h"
 #include "ir/verify.h"
-#include "passes/simplify.h"
+#include "passes/graph/simplify.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/diags_text.h"

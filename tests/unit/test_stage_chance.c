@@ -3,7 +3,7 @@
  * micro-batches and by all schedules, none is much better than what it takes. */
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "passes/stage_trials.h"
+#include "passes/stages/trials.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/diags_text.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The search for stages: against enumeration over the same costs, pins, memory, threads; and that one
  * stage stays one. */
+#include "cost/units.h"
 #include "frontend/frontend.h"
-#include "passes/intra_problem.h"
-#include "passes/layers.h"
+#include "passes/graph/layers.h"
 #include "passes/pass.h"
-#include "passes/sharding.h"
-#include "passes/split.h"
-#include "passes/stage_choice.h"
-#include "passes/stage_trials.h"
-#include "passes/units.h"
+#include "passes/sharding/intra_problem.h"
+#include "passes/sharding/sharding.h"
+#include "passes/stages/choice.h"
+#include "passes/stages/split.h"
+#include "passes/stages/trials.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* passes/strategies: the strategies of typical nodes, written out. */
 #include "base/text.h"
-#include "passes/strategies.h"
+#include "passes/sharding/strategies.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/graphs.h"
 #include "tests/unit/support.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* passes/transfer_cost: its formulas against times worked out by hand, and against the messages of
  * runtime/transfer, sent hop by hop over the links of small clusters. */
-#include "passes/cost.h"
-#include "passes/transfer_cost.h"
-#include "runtime/transfer.h"
+#include "cost/cost.h"
+#include "cost/transfer.h"
+#include "runtime/plan/transfer.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/specs.h"
 #include "tests/unit/support.h"

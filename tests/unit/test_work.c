@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* passes/work.c: FLOPs, bytes and shapes of nodes, counted by hand. */
-#include "passes/cost.h"
+/* cost/work.c: FLOPs, bytes and shapes of nodes, counted by hand. */
+#include "cost/cost.h"
 #include "tests/unit/support.h"
 
 typedef struct {

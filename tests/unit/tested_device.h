@@ -3,7 +3,7 @@
 #ifndef MW_TESTS_UNIT_TESTED_DEVICE_H
 #define MW_TESTS_UNIT_TESTED_DEVICE_H
 
-#include "runtime/device.h"
+#include "runtime/exec/device.h"
 
 /* As mw_device_cpu_new. */
 MwDevice *tested_device_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,

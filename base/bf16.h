@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* bf16 is the upper half of an f32; rounding is to nearest, ties to even, and NaN stays NaN. */
+#ifndef MW_BASE_BF16_H
+#define MW_BASE_BF16_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline float mw_bf16_to_f32(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint16_t mw_bf16_from_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Rounded once: the f32 between is rounded to odd, which keeps what decides a tie. */
+static inline uint16_t mw_bf16_from_f64(double value)
+{
+    float near = (float)value;
+    if ((double)near == value || value != value || near - near != 0)
+        return mw_bf16_from_f32(near);
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    if ((near < 0 ? -(double)near : (double)near) > (value < 0 ? -value : value))
+        bits--;
+    bits |= 1;
+    memcpy(&near, &bits, sizeof near);
+    return mw_bf16_from_f32(near);
+}
+
+#endif

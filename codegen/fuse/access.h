@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How a node that becomes kernel code sees its operands: the space of points it runs over, and a
+ * layout over that space for each operand. The one place that knows the operators' loop structure;
+ * fusion asks it what fits together, lowering asks it for addresses. */
+#ifndef MW_CODEGEN_FUSE_ACCESS_H
+#define MW_CODEGEN_FUSE_ACCESS_H
+
+#include "codegen/kernel/kernel.h"
+#include "codegen/legal/legalize.h"
+
+typedef struct {
+    int64_t points;
+    /* Points of a row, of an operator that reduces along rows or down columns; 0: rows mean nothing
+     * to it. */
+    int64_t columns;
+    /* The level of its results when its points run at POINT: POINT, ROW, COLUMN or TOTAL. */
+    MwLevel result_level;
+    /* Its results fit no space that other operators share (rope, concat, ...): a kernel of its own.
+     */
+    bool is_alone;
+} MwNodeSpace;
+
+/* Whether the node becomes (part of) a kernel. */
+bool mw_node_is_kernel(const MwNode *node);
+
+MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node);
+
+/* The layout of operand k over the points of the node. Of a looked-up operand (mw_node_gathers) it
+ * is that of entry 0. */
+MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k);
+
+/* Whether the node needs to know where in its global tensor each of its points lies (dropout);
+ * gives the layout of those places, row-major, from place 0 of the local part. */
+bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places);
+
+/* Whether operand k is looked up by an index; gives the stride from one entry to the next, and
+ * their number. */
+bool mw_node_gathers(const MwLegal *legal, const MwNode *node, int k, int64_t *stride,
+                     int64_t *entries);
+
+/* The axes of a reduction as the kernel runs it: whether rows are reduced (the kept dimensions
+ * first), or columns are. */
+typedef struct {
+    MwLevel level;             /* ROW, COLUMN or TOTAL */
+    int64_t perm[MW_MAX_RANK]; /* of the operand's dimensions */
+    int64_t columns;
+} MwReduction;
+MwReduction mw_node_reduction(const MwLegal *legal, const MwNode *node);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* List scheduling by several rules, of which the one that needs the least memory is kept.
+ *
+ * Ready units wait in a heap for each phase. A unit's key only falls while it waits, and when it
+ * does the unit is put into the heap again; the entry with the old key is passed over. */
+#include "codegen/fuse/order.h"
+
+#include <string.h>
+
+/* The order of the graph keeps producers and consumers close; another must save this much, and what is
+ * not in that order may cost as much. */
+#define CLEARLY_LESS 0.98
+
+/* Which of several ready units runs first. */
+typedef enum {
+    BY_LAST_NODE,  /* the one whose last node is first in the graph */
+    BY_FIRST_NODE, /* the one whose first node is */
+    BY_MEMORY,     /* the one that frees most and allocates least; BY_LAST_NODE among equals */
+    RULE_COUNT
+} Rule;
+
+/* Lists in one array: those of item i are at[begin[i]] to at[begin[i + 1] - 1]. */
+typedef struct {
+    int32_t *at, *begin;
+} Lists;
+
+/* Units, and the roots that pass between them. */
+typedef struct {
+    MwArena *arena;
+    const MwLegal *legal;
+    const MwUnits *units;
+    Lists reads;   /* [units] roots that another unit makes */
+    Lists readers; /* [values] units that read a root made by another */
+    int64_t *made; /* [units] bytes that it stores */
+} Dependencies;
+
+static const MwUnit *unit_at(const Dependencies *d, int u)
+{
+    return &d->units->units.at[u];
+}
+
+static int maker_of(const Dependencies *d, MwValueId root)
+{
+    return d->units->unit_of[mw_value(d->legal->graph, root)->node.index];
+}
+
+static int64_t stored_bytes(const Dependencies *d, int root)
+{
+    const MwValue *value = &d->legal->graph->values.at[root];
+    return d->units->is_stored[root] ? mw_tensor_bytes(&value->tensor) : 0;
+}
+
+static int64_t made_bytes(const Dependencies *d, int u)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < unit_at(d, u)->nodes.count; i++) {
+        const MwNode *node = mw_legal_at(d->legal, unit_at(d, u)->nodes.at[i]);
+        for (int k = 0; k < node->result_count; k++)
+            bytes += stored_bytes(d, node->first_result + k);
+    }
+    return bytes;
+}
+
+/* Each root once, in order of first use. `seen` [values] is the last unit that was asked for. */
+static void list_reads(Dependencies *d, int u, int *count, int *seen)
+{
+    for (int i = 0; i < unit_at(d, u)->nodes.count; i++) {
+        const MwNode *node = mw_legal_at(d->legal, unit_at(d, u)->nodes.at[i]);
+        for (int k = 0; k < node->operand_count; k++) {
+            MwValueId root = mw_legal_root(d->legal, node->operands[k]);
+            int maker = maker_of(d, root);
+            if (maker < 0 || maker == u || seen[root.index] == u)
+                continue;
+            seen[root.index] = u;
+            d->reads.at[(*count)++] = root.index;
+        }
+    }
+}
+
+static int operand_total(const Dependencies *d)
+{
+    int total = 0;
+    for (int n = 0; n < d->legal->graph->nodes.count; n++)
+        total += mw_legal_at(d->legal, n)->operand_count;
+    return total;
+}
+
+static void find_reads(Dependencies *d)
+{
+    int units = d->units->units.count, values = d->legal->graph->values.count, count = 0;
+    int *seen = MW_NEW(d->arena, int, values);
+    memset(seen, -1, sizeof(int) * (size_t)values);
+    d->reads.at = MW_NEW(d->arena, int32_t, operand_total(d));
+    d->reads.begin = MW_NEW(d->arena, int32_t, units + 1);
+    for (int u = 0; u < units; u++) {
+        d->reads.begin[u] = count;
+        list_reads(d, u, &count, seen);
+    }
+    d->reads.begin[units] = count;
+}
+
+static void find_readers(Dependencies *d)
+{
+    int units = d->units->units.count, values = d->legal->graph->values.count;
+    int reads = d->reads.begin[units];
+    int32_t *begin = d->readers.begin = MW_NEW(d->arena, int32_t, values + 2);
+    d->readers.at = MW_NEW(d->arena, int32_t, reads);
+    for (int i = 0; i < reads; i++)
+        begin[d->reads.at[i] + 2]++;
+    for (int v = 0; v < values; v++)
+        begin[v + 2] += begin[v + 1];
+    for (int u = 0; u < units; u++)
+        for (int i = d->reads.begin[u]; i < d->reads.begin[u + 1]; i++)
+            d->readers.at[begin[d->reads.at[i] + 1]++] = u;
+}
+
+static Dependencies find_dependencies(const MwLegal *legal, const MwUnits *units)
+{
+    Dependencies d = {.arena = legal->graph->arena, .legal = legal, .units = units};
+    find_reads(&d);
+    find_readers(&d);
+    d.made = MW_NEW(d.arena, int64_t, units->units.count);
+    for (int u = 0; u < units->units.count; u++)
+        d.made[u] = made_bytes(&d, u);
+    return d;
+}
+
+/* ---- One attempt ---- */
+
+typedef struct {
+    int64_t key; /* smaller runs first */
+    int last;    /* node of the unit: smaller first among equal keys */
+    int unit;
+} Entry;
+
+typedef MW_VEC(Entry) Heap;
+
+typedef struct {
+    const Dependencies *d;
+    Rule rule;
+    int32_t *waits; /* [units] roots it reads that are not made yet */
+    int32_t *uses; /* [values] units that have yet to read a root; one more if it leaves the step */
+    int64_t *key;  /* [units] */
+    bool *done;    /* [units] */
+    Heap ready[MW_PHASE_COUNT];
+    MwOrder order;
+} Attempt;
+
+static bool before(const Entry *a, const Entry *b)
+{
+    return a->key < b->key || (a->key == b->key && a->last < b->last);
+}
+
+static void push(MwArena *arena, Heap *heap, Entry entry)
+{
+    (void)mw_vec_add(arena, heap);
+    int at = heap->count - 1;
+    for (; at > 0 && before(&entry, &heap->at[(at - 1) / 2]); at = (at - 1) / 2)
+        heap->at[at] = heap->at[(at - 1) / 2];
+    heap->at[at] = entry;
+}
+
+static Entry pop(Heap *heap)
+{
+    Entry least = heap->at[0], moved = heap->at[--heap->count];
+    int at = 0;
+    for (int child = 1; child < heap->count; child = 2 * at + 1) {
+        if (child + 1 < heap->count && before(&heap->at[child + 1], &heap->at[child]))
+            child++;
+        if (!before(&heap->at[child], &moved))
+            break;
+        heap->at[at] = heap->at[child];
+        at = child;
+    }
+    heap->at[at] = moved;
+    return least;
+}
+
+static int64_t key_of(const Attempt *a, int u)
+{
+    const Dependencies *d = a->d;
+    if (a->rule == BY_FIRST_NODE)
+        return unit_at(d, u)->nodes.at[0];
+    if (a->rule == BY_LAST_NODE)
+        return mw_vec_last(&unit_at(d, u)->nodes);
+    int64_t change = d->made[u];
+    for (int i = d->reads.begin[u]; i < d->reads.begin[u + 1]; i++)
+        if (a->uses[d->reads.at[i]] == 1)
+            change -= stored_bytes(d, d->reads.at[i]);
+    return change;
+}
+
+static void make_ready(Attempt *a, int u)
+{
+    a->key[u] = key_of(a, u);
+    push(a->d->arena, &a->ready[unit_at(a->d, u)->phase],
+         (Entry){a->key[u], mw_vec_last(&unit_at(a->d, u)->nodes), u});
+}
+
+/* The one unit that is left to read `root` frees it. */
+static void tell_last_reader(Attempt *a, int root)
+{
+    const Dependencies *d = a->d;
+    for (int i = d->readers.begin[root]; i < d->readers.begin[root + 1]; i++) {
+        int reader = d->readers.at[i];
+        if (!a->done[reader] && a->waits[reader] == 0)
+            make_ready(a, reader);
+    }
+}
+
+/* What unit u reads is read; gives the bytes that nobody needs any more. */
+static int64_t finish_reads(Attempt *a, int u)
+{
+    const Dependencies *d = a->d;
+    int64_t bytes = 0;
+    for (int i = d->reads.begin[u]; i < d->reads.begin[u + 1]; i++) {
+        int root = d->reads.at[i];
+        a->uses[root]--;
+        if (a->uses[root] == 0)
+            bytes += stored_bytes(d, root);
+        if (a->uses[root] == 1 && a->rule == BY_MEMORY)
+            tell_last_reader(a, root);
+    }
+    return bytes;
+}
+
+static void release_results(Attempt *a, int u)
+{
+    const Dependencies *d = a->d;
+    for (int n = 0; n < unit_at(d, u)->nodes.count; n++) {
+        const MwNode *node = mw_legal_at(d->legal, unit_at(d, u)->nodes.at[n]);
+        for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+            for (int i = d->readers.begin[v]; i < d->readers.begin[v + 1]; i++)
+                if (--a->waits[d->readers.at[i]] == 0)
+                    make_ready(a, d->readers.at[i]);
+    }
+}
+
+static Attempt begin_attempt(const Dependencies *d, Rule rule)
+{
+    const MwGraph *graph = d->legal->graph;
+    int units = d->units->units.count;
+    Attempt a = {.d = d,
+                 .rule = rule,
+                 .waits = MW_NEW(d->arena, int32_t, units),
+                 .uses = MW_NEW(d->arena, int32_t, graph->values.count),
+                 .key = MW_NEW(d->arena, int64_t, units),
+                 .done = MW_NEW(d->arena, bool, units)};
+    a.order.unit = MW_NEW(d->arena, int32_t, units);
+    for (int v = 0; v < graph->values.count; v++)
+        a.uses[v] = d->readers.begin[v + 1] - d->readers.begin[v];
+    for (int i = 0; i < graph->outputs.count; i++)
+        a.uses[mw_legal_root(d->legal, graph->outputs.at[i].value).index]++;
+    if (mw_has_value(graph->train.loss))
+        a.uses[mw_legal_root(d->legal, graph->train.loss).index]++;
+    for (int u = 0; u < units; u++)
+        a.waits[u] = d->reads.begin[u + 1] - d->reads.begin[u];
+    for (int u = 0; u < units; u++)
+        if (a.waits[u] == 0)
+            make_ready(&a, u);
+    return a;
+}
+
+/* Fills the order; gives the greatest number of bytes live at once, weights apart. */
+static int64_t run_attempt(Attempt *a)
+{
+    int64_t live = 0, peak = 0;
+    for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
+        a->order.begin[phase] = a->order.count;
+        while (a->ready[phase].count) {
+            Entry next = pop(&a->ready[phase]);
+            if (a->done[next.unit] || next.key != a->key[next.unit])
+                continue;
+            a->done[next.unit] = true;
+            a->order.unit[a->order.count++] = next.unit;
+            live += a->d->made[next.unit];
+            peak = mw_max(peak, live);
+            live -= finish_reads(a, next.unit);
+            release_results(a, next.unit);
+        }
+    }
+    a->order.begin[MW_PHASE_COUNT] = a->order.count;
+    MW_ASSERT(a->order.count == a->d->units->units.count);
+    return peak;
+}
+
+/* ---- Casts of weights ---- */
+
+/* Whether a unit does nothing but cast what is there before the program. */
+static bool is_early_cast(const Dependencies *d, int u)
+{
+    const MwUnit *unit = unit_at(d, u);
+    if (!unit->is_kernel || d->reads.begin[u] < d->reads.begin[u + 1])
+        return false;
+    for (int i = 0; i < unit->nodes.count; i++)
+        if (mw_legal_at(d->legal, unit->nodes.at[i])->op != MW_OP_CAST)
+            return false;
+    return true;
+}
+
+/* Casts come next to each other, so that they are one call (codegen/plan/group.h): as many as make no more
+ * than `budget` bytes come where the first of them was. */
+static void gather_casts(const Dependencies *d, MwOrder *order, int phase, int64_t budget)
+{
+    int64_t bytes = INT64_MAX / 2; /* of those before `at` that belong together */
+    for (int p = order->begin[phase], at = p; p < order->begin[phase + 1]; p++) {
+        const int32_t unit = order->unit[p];
+        if (!is_early_cast(d, unit))
+            continue;
+        if (bytes + d->made[unit] > budget) {
+            at = p;
+            bytes = 0;
+        }
+        bytes += d->made[unit];
+        memmove(&order->unit[at + 1], &order->unit[at], sizeof unit * (size_t)(p - at));
+        order->unit[at++] = unit;
+    }
+}
+
+MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
+{
+    Dependencies d = find_dependencies(legal, units);
+    MwOrder best = {0};
+    int64_t best_peak = INT64_MAX;
+    for (int rule = 0; rule < RULE_COUNT; rule++) {
+        Attempt attempt = begin_attempt(&d, (Rule)rule);
+        int64_t peak = run_attempt(&attempt);
+        if ((double)peak < CLEARLY_LESS * (double)best_peak) {
+            best_peak = peak;
+            best = attempt.order;
+        }
+    }
+    for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
+        gather_casts(&d, &best, phase, (int64_t)((1 - CLEARLY_LESS) * (double)best_peak));
+    best.position = MW_NEW(d.arena, int32_t, units->units.count);
+    for (int i = 0; i < best.count; i++)
+        best.position[best.unit[i]] = i;
+    return best;
+}

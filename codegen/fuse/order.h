@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order in which units run: the programs forward, backward and update, one after another. */
+#ifndef MW_CODEGEN_FUSE_ORDER_H
+#define MW_CODEGEN_FUSE_ORDER_H
+
+#include "codegen/fuse/fusion.h"
+
+typedef struct {
+    int32_t *unit;                 /* by position */
+    int32_t *position;             /* [units] */
+    int count;                     /* of units */
+    int begin[MW_PHASE_COUNT + 1]; /* position of the first unit of each phase */
+} MwOrder;
+
+/* Of the topological orders tried, the one in which the fewest bytes are live at the worst moment;
+ * the order of the graph wins ties. Then casts of weights move together, as far as that costs next to
+ * nothing. */
+MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units);
+
+#endif

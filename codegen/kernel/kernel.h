@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kernel IR: what one generated kernel computes, before it is C or CUDA C.
+ *
+ * A kernel is a sequence of loop nests. A nest runs over a space of points, rows by columns, and
+ * holds straight-line code: every instruction gives at most one scalar, used by later ones. The
+ * level of an instruction says how often it runs:
+ *
+ *     UNIFORM   once, before the loops           (a learning rate, a step number)
+ *     ROW       once per row                     (a row's maximum, an index into a table)
+ *     POINT     once per point                   (element-wise work)
+ *     COLUMN    once per column, after all rows  (a bias gradient)
+ *     TOTAL     once, after everything           (a loss)
+ *
+ * Reductions are the only way up: ROW_SUM makes a ROW of POINTs, COLUMN_SUM a COLUMN of POINTs,
+ * TOTAL_SUM a TOTAL of ROWs. Any other instruction runs at the highest level of its inputs, and
+ * COLUMN and TOTAL code cannot feed rows or points. A softmax is thus: load x; ROW_MAX; exp(x -
+ * max); ROW_SUM; multiply; store. How often the columns of a row are walked for that (its phases),
+ * and what is kept or computed again between the walks, is the printer's business.
+ *
+ * Element-wise code is text in the expression language of ir/ops.def, $k naming inputs; the
+ * functions it calls are those of codegen/print/prelude.h. */
+#ifndef MW_CODEGEN_KERNEL_KERNEL_H
+#define MW_CODEGEN_KERNEL_KERNEL_H
+
+#include "base/vec.h"
+#include "codegen/kernel/layout.h"
+#include "runtime/plan/plan.h"
+
+enum { MW_SPACE_MAX_DIMS = MW_LAYOUT_MAX_DIMS, MW_KERNEL_MAX_INPUTS = 8 };
+
+typedef struct {
+    int dim_count, row_dims; /* the first row_dims dimensions count rows, the others columns */
+    int64_t size[MW_SPACE_MAX_DIMS];
+} MwSpace;
+
+typedef enum {
+    MW_LEVEL_UNIFORM,
+    MW_LEVEL_ROW,
+    MW_LEVEL_POINT,
+    MW_LEVEL_COLUMN,
+    MW_LEVEL_TOTAL
+} MwLevel;
+
+/* Types of scalars inside kernels. bf16 is a type of storage: it is loaded to and stored from f32.
+ */
+typedef enum {
+    MW_SCALAR_F32,
+    MW_SCALAR_F64,
+    MW_SCALAR_I32,
+    MW_SCALAR_I64,
+    MW_SCALAR_BOOL
+} MwScalar;
+
+/* A number that changes evenly with the point: offset + sum of stride[d] * index[d] + the value of
+ * integer argument `arg`. */
+typedef struct {
+    int64_t offset;
+    int64_t stride[MW_SPACE_MAX_DIMS];
+    int args[MW_MAX_RANK]; /* indices of arguments that are added */
+    int arg_count;
+} MwAffine;
+
+/* An instruction of a nest; -1: none. */
+typedef struct {
+    int32_t index;
+} MwRef;
+
+typedef enum {
+    MW_KERNEL_LOAD,  /* operand at `at`; with an input, at inputs[0] * gather_stride further */
+    MW_KERNEL_STORE, /* of inputs[0] */
+    /* Operand at `at` + inputs[1] * gather_stride: += inputs[0], of every row; nothing where inputs[1],
+     * of the row, is negative. The one effect of its nest, which reduces nothing. */
+    MW_KERNEL_ADD,
+    MW_KERNEL_INDEX, /* the value of `at` itself */
+    MW_KERNEL_ARG,   /* scalar argument `arg` */
+    MW_KERNEL_EXPR,
+    MW_KERNEL_ROW_SUM,
+    MW_KERNEL_ROW_MAX,
+    MW_KERNEL_COLUMN_SUM,
+    MW_KERNEL_COLUMN_MAX,
+    MW_KERNEL_TOTAL_SUM,
+    MW_KERNEL_TOTAL_MAX,
+} MwKernelOp;
+
+typedef struct {
+    MwKernelOp op;
+    MwLevel level;
+    MwScalar type;
+    MwRef inputs[MW_KERNEL_MAX_INPUTS];
+    int input_count;
+    const char *text; /* EXPR */
+    int flops;        /* EXPR: roughly */
+    int operand, arg;
+    MwAffine at;
+    int64_t gather_stride;
+} MwKernelInstr;
+
+typedef struct {
+    MwSpace space;
+    MW_VEC(MwKernelInstr) instrs;
+} MwNest;
+
+/* A buffer that the kernel gets. Two values in one buffer are one operand: no two operands overlap.
+ */
+typedef struct {
+    int buffer; /* the caller's name for it */
+    MwType type;
+    bool reads, writes; /* writes alone: every element, whatever was there */
+} MwKernelOperand;
+
+typedef struct {
+    MwArena *arena;
+    MW_VEC(MwKernelOperand) operands;
+    /* Of the last operand, which is memory that the printed kernel works in; 0: there is none. How much
+     * that is the printer says. */
+    int64_t scratch_bytes;
+    MW_VEC(MwPlanArg) args;
+    MW_VEC(MwNest) nests;
+    /* It has one nest, of one dimension that all operands are walked along in step, and it makes either
+     * elements of elements or sums and maxima of all of them. The number of points is then its last
+     * argument instead of being in its text: so one text serves operands of every size, and several
+     * sets of them at once. */
+    bool is_flat;
+} MwKernelDef;
+
+/* Operand for `buffer`, a new one if it is not there yet. */
+int mw_kernel_operand(MwKernelDef *kernel, int buffer, MwType type);
+/* Gives a kernel that is complete `bytes` of `buffer` to work in. */
+void mw_kernel_add_scratch(MwKernelDef *kernel, int buffer, int64_t bytes);
+/* Index of an argument equal to `arg`, a new one if there is none. */
+int mw_kernel_arg(MwKernelDef *kernel, const MwPlanArg *arg);
+
+/* Adds `instr` to the last nest, its level the highest of its inputs' and of its own; gives an
+ * equal instruction that is already there instead, if there is one. */
+MwRef mw_kernel_add(MwKernelDef *kernel, const MwKernelInstr *instr);
+
+static inline const MwKernelInstr *mw_nest_instr(const MwNest *nest, MwRef ref)
+{
+    return &nest->instrs.at[ref.index];
+}
+
+static inline bool mw_instr_is_effect(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_STORE || instr->op == MW_KERNEL_ADD;
+}
+
+static inline bool mw_instr_is_reduction(const MwKernelInstr *instr)
+{
+    return instr->op >= MW_KERNEL_ROW_SUM;
+}
+
+static inline bool mw_instr_is_max(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_ROW_MAX || instr->op == MW_KERNEL_COLUMN_MAX ||
+           instr->op == MW_KERNEL_TOTAL_MAX;
+}
+
+/* Gives a ROW. */
+static inline bool mw_instr_reduces_row(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_ROW_SUM || instr->op == MW_KERNEL_ROW_MAX;
+}
+
+/* Gives a COLUMN. */
+static inline bool mw_instr_reduces_rows(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_COLUMN_SUM || instr->op == MW_KERNEL_COLUMN_MAX;
+}
+
+/* Gives a TOTAL. */
+static inline bool mw_instr_reduces_all(const MwKernelInstr *instr)
+{
+    return instr->op == MW_KERNEL_TOTAL_SUM || instr->op == MW_KERNEL_TOTAL_MAX;
+}
+
+/* The level at which `at` changes. */
+MwLevel mw_affine_level(const MwAffine *at, const MwSpace *space);
+int64_t mw_space_columns(const MwSpace *space);
+
+/* To be called when a nest is complete: merges dimensions of the space that every access walks with
+ * one stride; where nothing is reduced and rows mean nothing, makes all but the last dimension
+ * rows; then gives every instruction its lowest level. */
+void mw_nest_finish(MwNest *nest);
+
+/* To be called when a kernel is complete: finds out whether it is flat. */
+void mw_kernel_flatten(MwKernelDef *kernel);
+
+/* Whether all that a kernel does is to store what it loads from the same place. */
+bool mw_kernel_is_idle(const MwKernelDef *kernel);
+
+MwScalar mw_scalar_of(MwType type);
+
+/* What the kernel does, for the cost model: floating-point operations, and bytes that every access
+ * moves once (re-reading through the cache is free). */
+double mw_kernel_flops(const MwKernelDef *kernel);
+double mw_kernel_bytes(const MwKernelDef *kernel);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/kernel/phases.h"
+
+/* Work that is cheaper to do again than to keep for a row. */
+enum { RECOMPUTE_FLOPS = 4 };
+
+/* What the columns of a phase are walked for. */
+static bool is_root(const MwKernelInstr *instr)
+{
+    return mw_instr_reduces_row(instr) || mw_instr_reduces_rows(instr) ||
+           (mw_instr_is_effect(instr) && instr->level == MW_LEVEL_POINT);
+}
+
+static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases *phases)
+{
+    for (int i = 0; i < nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        int phase = 0;
+        for (int k = 0; k < instr->input_count; k++) {
+            int input = instr->inputs[k].index;
+            phase = (int)mw_max(phase, phases->phase[input] +
+                                           mw_instr_reduces_row(&nest->instrs.at[input]));
+        }
+        phases->phase[i] = phase;
+        int ends = phase + 1 + mw_instr_reduces_row(instr);
+        phases->count = (int)mw_max(phases->count, ends);
+    }
+    /* A place that is read and written is written when nothing reads it any more. */
+    for (int i = 0; i < nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        if (instr->op == MW_KERNEL_STORE && instr->level == MW_LEVEL_POINT &&
+            kernel->operands.at[instr->operand].reads)
+            phases->phase[i] = phases->count - 1;
+    }
+}
+
+/* Operations to find a value again from what is loaded. */
+static int recompute_flops(const MwNest *nest, int i)
+{
+    const MwKernelInstr *instr = &nest->instrs.at[i];
+    if (instr->level != MW_LEVEL_POINT || mw_instr_reduces_row(instr))
+        return 0;
+    int flops = instr->op == MW_KERNEL_EXPR ? instr->flops : 0;
+    for (int k = 0; k < instr->input_count && flops < 1000; k++)
+        flops += recompute_flops(nest, instr->inputs[k].index);
+    return flops;
+}
+
+static bool takes_loads(const MwNest *nest, int i)
+{
+    const MwKernelInstr *instr = &nest->instrs.at[i];
+    if (instr->level != MW_LEVEL_POINT || mw_instr_reduces_row(instr))
+        return false;
+    if (instr->op == MW_KERNEL_LOAD)
+        return true;
+    for (int k = 0; k < instr->input_count; k++)
+        if (takes_loads(nest, instr->inputs[k].index))
+            return true;
+    return false;
+}
+
+static void choose_kept(const MwNest *nest, MwPhases *phases, int64_t most_columns,
+                        bool keeps_loads)
+{
+    bool fits = mw_space_columns(&nest->space) <= most_columns;
+    for (int i = 0; i < nest->instrs.count && fits; i++) {
+        bool is_expr = nest->instrs.at[i].op == MW_KERNEL_EXPR;
+        if (!is_expr && nest->instrs.at[i].op != MW_KERNEL_LOAD)
+            continue;
+        int phases_that_need = 0;
+        for (int p = 0; p < phases->count; p++)
+            phases_that_need += phases->runs[p][i];
+        phases->kept[i] = phases_that_need > 1 && (recompute_flops(nest, i) > RECOMPUTE_FLOPS ||
+                                                   (keeps_loads && takes_loads(nest, i)));
+    }
+}
+
+bool mw_phases_reads_back(const MwPhases *phases, int p, int i)
+{
+    if (!phases->kept[i])
+        return false;
+    for (int earlier = 0; earlier < p; earlier++)
+        if (phases->runs[earlier][i])
+            return true;
+    return false;
+}
+
+/* Marks what the roots of phase p need and no earlier phase kept. */
+static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
+{
+    bool *runs = phases->runs[p];
+    phases->is_empty[p] = true;
+    for (int i = 0; i < nest->instrs.count; i++)
+        runs[i] = false;
+    for (int i = nest->instrs.count - 1; i >= 0; i--) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        bool root = is_root(instr) && phases->phase[i] == p;
+        runs[i] = runs[i] || root;
+        phases->is_empty[p] = phases->is_empty[p] && !runs[i];
+        if (!runs[i] || mw_phases_reads_back(phases, p, i))
+            continue;
+        for (int k = 0; k < instr->input_count; k++) {
+            int input = instr->inputs[k].index;
+            if (nest->instrs.at[input].level == MW_LEVEL_POINT)
+                runs[input] = true;
+        }
+    }
+}
+
+/* What no phase reads back need not be kept. */
+static void drop_idle(const MwNest *nest, MwPhases *phases)
+{
+    for (int i = 0; i < nest->instrs.count; i++) {
+        bool is_read = false;
+        for (int p = 0; p < phases->count; p++)
+            is_read |= phases->runs[p][i] && mw_phases_reads_back(phases, p, i);
+        phases->kept[i] = is_read;
+    }
+}
+
+MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest,
+                        int64_t most_columns, bool keeps_loads)
+{
+    int count = nest->instrs.count;
+    MwPhases phases = {.phase = MW_NEW(arena, int, count), .kept = MW_NEW(arena, bool, count)};
+    find_phases(kernel, nest, &phases);
+    phases.runs = MW_NEW(arena, bool *, phases.count);
+    phases.is_empty = MW_NEW(arena, bool, phases.count);
+    for (int p = 0; p < phases.count; p++) {
+        phases.runs[p] = MW_NEW(arena, bool, count);
+        mark_runs(nest, &phases, p); /* as if nothing were kept */
+    }
+    choose_kept(nest, &phases, most_columns, keeps_loads);
+    for (int p = 0; p < phases.count; p++)
+        mark_runs(nest, &phases, p);
+    drop_idle(nest, &phases);
+    return phases;
+}
+
+int mw_phases_most_kept(const MwPhases *phases, const MwNest *nest)
+{
+    int most = 0;
+    for (int p = 0; p + 1 < phases->count; p++) {
+        int kept = 0;
+        for (int i = 0; i < nest->instrs.count; i++) {
+            bool is_read = false;
+            for (int later = p + 1; later < phases->count; later++)
+                is_read |= phases->runs[later][i];
+            kept += is_read && mw_phases_reads_back(phases, p + 1, i);
+        }
+        most = (int)mw_max(most, kept);
+    }
+    return most;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Contractions and attention in the form that the routines of the device take. */
+#include "base/text.h"
+#include "codegen/legal/contract.h"
+#include "codegen/legal/legalize_rules.h"
+
+typedef struct {
+    MwEinsum einsum;
+    MwValueId operands[2];
+    MwType taken;    /* of the operands of a GEMM */
+    MwTensor result; /* of a GEMM */
+    MwType type;     /* that is wanted */
+} Contraction;
+
+/* The equation over the letters listed. */
+static const char *equation_text(MwLegalizer *l, const Contraction *c)
+{
+    MwText text = {.arena = l->legal->graph->arena};
+    for (int k = 0; k < c->einsum.operand_count; k++) {
+        mw_text_add(&text, k ? "," : "");
+        for (int d = 0; d < c->einsum.rank[k]; d++)
+            mw_text_add_n(&text, &c->einsum.letter[c->einsum.operand[k][d]], 1);
+    }
+    mw_text_add(&text, "->");
+    for (int d = 0; d < c->einsum.result_rank; d++)
+        mw_text_add_n(&text, &c->einsum.letter[c->einsum.result[d]], 1);
+    return mw_intern(l->legal->graph->interner, text.at);
+}
+
+/* Operand k with its dimensions in the order of `order`, a permutation of its letters. */
+static void permute_operand(MwLegalizer *l, Contraction *c, int k, const int8_t *order)
+{
+    int64_t perm[MW_MAX_RANK];
+    bool same = true;
+    for (int i = 0; i < c->einsum.rank[k]; i++) {
+        for (int d = 0; d < c->einsum.rank[k]; d++)
+            if (c->einsum.operand[k][d] == order[i])
+                perm[i] = d;
+        same = same && perm[i] == i;
+    }
+    if (same)
+        return;
+    c->operands[k] = mw_legal_transpose(l, c->operands[k], perm);
+    for (int i = 0; i < c->einsum.rank[k]; i++)
+        c->einsum.operand[k][i] = order[i];
+}
+
+static MwValueId sum_over(MwLegalizer *l, MwValueId x, const int64_t *axes, int count, MwType type)
+{
+    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_AXES, axes, count), mw_attr_int(MW_ATTR_TYPE, type)};
+    return mw_legal_add(l, MW_OP_REDUCE_SUM, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+/* Sums operand k over the letters that neither the other operand nor the result has, in the type of
+ * the result. */
+static void sum_lone_letters(MwLegalizer *l, Contraction *c, int k)
+{
+    int64_t axes[MW_MAX_RANK];
+    int count = 0, kept = 0;
+    for (int d = 0; d < c->einsum.rank[k]; d++) {
+        int8_t letter = c->einsum.operand[k][d];
+        if (mw_contract_uses(&c->einsum, letter) == 1u << k)
+            axes[count++] = d;
+        else
+            c->einsum.operand[k][kept++] = letter;
+    }
+    if (!count)
+        return;
+    c->einsum.rank[k] = kept;
+    c->operands[k] = sum_over(l, c->operands[k], axes, count, c->type);
+}
+
+/* One operand: a sum, and its dimensions in the order of the result. */
+static MwValueId reduce_and_permute(MwLegalizer *l, Contraction *c)
+{
+    sum_lone_letters(l, c, 0);
+    permute_operand(l, c, 0, c->einsum.result);
+    return c->operands[0];
+}
+
+/* Operand k with a dimension for every letter of `order`, of size 1 where it has not the letter. */
+static MwValueId spread_operand(MwLegalizer *l, Contraction *c, int k, const int8_t *order,
+                                int count)
+{
+    const MwTensor *tensor = mw_legal_tensor(l, c->operands[k]);
+    int64_t dim[MW_MAX_RANK], size[MW_MAX_RANK * 3] = {0};
+    int8_t own[MW_MAX_RANK];
+    for (int d = 0; d < c->einsum.rank[k]; d++)
+        size[c->einsum.operand[k][d]] = tensor->dim[d];
+    for (int i = 0, at = 0; i < count; i++) {
+        dim[i] = size[order[i]] ? size[order[i]] : 1;
+        if (size[order[i]])
+            own[at++] = order[i];
+    }
+    permute_operand(l, c, k, own);
+    return mw_legal_reshape(l, c->operands[k], count, dim);
+}
+
+/* Where nothing or only batches of single numbers would be left to a GEMM: a product of elements in
+ * the type of the result, summed over the letters that the result has not. */
+static MwValueId multiply_and_sum(MwLegalizer *l, Contraction *c)
+{
+    int8_t order[MW_MAX_RANK * 3];
+    int64_t axes[MW_MAX_RANK * 3];
+    int count = 0, sums = 0;
+    for (int d = 0; d < c->einsum.result_rank; d++)
+        order[count++] = c->einsum.result[d];
+    for (int letter = 0; letter < c->einsum.letter_count; letter++) {
+        if (mw_contract_uses(&c->einsum, letter) != 3)
+            continue;
+        axes[sums++] = count;
+        order[count++] = (int8_t)letter;
+    }
+    MwValueId factors[2];
+    for (int k = 0; k < 2; k++)
+        factors[k] = mw_legal_cast(l, spread_operand(l, c, k, order, count), c->type);
+    MwValueId product = mw_legal_add(l, MW_OP_MUL, factors, 2, NULL, 0);
+    if (!sums)
+        return product;
+    return sum_over(l, product, axes, sums, c->type);
+}
+
+static bool is_element_wise(const Contraction *c)
+{
+    bool has_sum = false, has_m_or_n = false;
+    for (int letter = 0; letter < c->einsum.letter_count; letter++) {
+        unsigned uses = mw_contract_uses(&c->einsum, letter);
+        has_sum = has_sum || uses == 3;
+        has_m_or_n = has_m_or_n || uses == 5 || uses == 6;
+    }
+    return (!has_sum || !has_m_or_n) && c->einsum.result_rank + 1 < MW_MAX_RANK;
+}
+
+static bool fits_gemm(const MwLegalizer *l, const Contraction *c)
+{
+    MwContractOperand operands[2];
+    for (int k = 0; k < 2; k++)
+        operands[k] = (MwContractOperand){mw_legal_view(l, c->operands[k])->layout,
+                                          *mw_legal_tensor(l, c->operands[k])};
+    MwGemmCall gemm;
+    return mw_contract_plan(&c->einsum, operands, &c->result, &gemm);
+}
+
+/* Makes operand k dense; tells whether that changed anything. */
+static bool densify(MwLegalizer *l, Contraction *c, int k)
+{
+    MwValueId dense = mw_legal_dense(l, c->operands[k], c->taken);
+    bool changed = !mw_value_equal(dense, c->operands[k]);
+    c->operands[k] = dense;
+    return changed;
+}
+
+static MwValueId add_einsum(MwLegalizer *l, const Contraction *c)
+{
+    MwAttr attrs[] = {mw_attr_text(MW_ATTR_EQUATION, equation_text(l, c)),
+                      mw_attr_int(MW_ATTR_TYPE, c->result.type)};
+    return mw_legal_add(l, MW_OP_EINSUM, c->operands, 2, attrs, MW_COUNT(attrs));
+}
+
+/* Every tensor in the order that a GEMM can always take. */
+static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
+{
+    int8_t order[MW_MAX_RANK * 2], wanted[MW_MAX_RANK];
+    int64_t perm[MW_MAX_RANK];
+    for (int k = 0; k < 2; k++) {
+        mw_contract_order(&c->einsum, k, order);
+        permute_operand(l, c, k, order);
+        densify(l, c, k);
+    }
+    int count = mw_contract_order(&c->einsum, 2, order);
+    for (int i = 0; i < count; i++)
+        wanted[i] = c->einsum.result[i];
+    for (int i = 0; i < count; i++) {
+        c->einsum.result[i] = order[i];
+        for (int d = 0; d < count; d++)
+            if (wanted[i] == order[d])
+                perm[i] = d;
+    }
+    return mw_legal_transpose(l, add_einsum(l, c), perm);
+}
+
+/* A GEMM of bf16 gives bf16 or f32, one of f32 gives f32. */
+static void choose_types(const MwLegalizer *l, Contraction *c)
+{
+    bool is_narrow = l->legal->target->takes_bf16;
+    for (int k = 0; k < 2; k++)
+        is_narrow = is_narrow && mw_legal_tensor(l, c->operands[k])->type == MW_BF16;
+    c->taken = is_narrow ? MW_BF16 : MW_F32;
+    c->result.type = is_narrow ? c->type : MW_F32;
+}
+
+static MwValueId contract(MwLegalizer *l, Contraction *c)
+{
+    if (is_element_wise(c))
+        return multiply_and_sum(l, c);
+    choose_types(l, c);
+    for (int k = 0; k < 2; k++)
+        c->operands[k] = mw_legal_cast(l, c->operands[k], c->taken);
+    int64_t left = mw_tensor_elements(mw_legal_tensor(l, c->operands[0]));
+    int64_t right = mw_tensor_elements(mw_legal_tensor(l, c->operands[1]));
+    int smaller = left <= right ? 0 : 1;
+    if (fits_gemm(l, c))
+        return add_einsum(l, c);
+    for (int i = 0; i < 2; i++) {
+        Contraction copied = *c;
+        copied.operands[smaller ^ i] = c->operands[smaller ^ i];
+        if (densify(l, &copied, smaller ^ i) && fits_gemm(l, &copied))
+            return add_einsum(l, &copied);
+    }
+    return add_ordered_einsum(l, c);
+}
+
+void mw_legal_einsum(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                     MwValueId *results)
+{
+    Contraction c = {0};
+    MW_ASSERT(mw_einsum_parse(mw_node_text(node, MW_ATTR_EQUATION), &c.einsum) == NULL);
+    const MwTensor *result = &l->rewrite.from->values.at[node->first_result].tensor;
+    c.result = *result;
+    c.type = result->type;
+    for (int k = 0; k < c.einsum.operand_count; k++)
+        c.operands[k] = operands[k];
+    if (c.einsum.operand_count == 1) {
+        results[0] = mw_legal_cast(l, reduce_and_permute(l, &c), c.type);
+        return;
+    }
+    for (int k = 0; k < 2; k++)
+        sum_lone_letters(l, &c, k);
+    MwValueId product = contract(l, &c);
+    results[0] = mw_legal_cast(l, product, c.type);
+}
+
+/* q, k, v, out, the log-sum-exp, which is always f32, and the gradient of out. */
+static MwType attention_type(const MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                             int k)
+{
+    const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == 4;
+    return l->legal->target->takes_bf16 && !is_lse ? mw_legal_tensor(l, operands[0])->type : MW_F32;
+}
+
+void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                        MwValueId *results)
+{
+    MwGraph *graph = l->legal->graph;
+    MwValueId *taken = MW_NEW(graph->arena, MwValueId, node->operand_count);
+    int64_t row;
+    for (int k = 0; k < node->operand_count; k++) {
+        const MwType type = attention_type(l, node, operands, k);
+        taken[k] = mw_legal_cast(l, operands[k], type);
+        bool walks = k < 3 && mw_layout_attention_row(&mw_legal_view(l, taken[k])->layout,
+                                                      mw_legal_tensor(l, taken[k]), &row);
+        if (!walks)
+            taken[k] = mw_legal_dense(l, taken[k], type);
+    }
+    MwNodeId id = mw_legal_node(l, (MwNodeSpec){.op = node->op,
+                                                .operands = taken,
+                                                .operand_count = node->operand_count,
+                                                .attrs = node->attrs,
+                                                .attr_count = node->attr_count});
+    for (int k = 0; k < node->result_count; k++) {
+        MwType type = l->rewrite.from->values.at[node->first_result + k].tensor.type;
+        results[k] = mw_legal_cast(l, mw_node_result(graph, id, k), type);
+    }
+}

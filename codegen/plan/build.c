@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every stage goes through legalize, fusion, order and storage; the stages of a mesh share its
+ * arena, and all stages share the kernels. */
+#include "codegen/plan/build.h"
+
+#include "base/quantity.h"
+#include "codegen/plan/group.h"
+#include "codegen/plan/merge.h"
+#include "codegen/plan/report.h"
+#include "codegen/plan/stage.h"
+#include "codegen/plan/timeline.h"
+#include "cost/transfer.h"
+#include "ir/print.h"
+#include "passes/sharding/report.h"
+#include "schedule/check.h"
+
+typedef struct {
+    MwArena *arena;
+    const MwCompilation *compilation;
+    const MwTarget *target;
+    MwKernelPool *pool;
+    MwStageBuilder *stages; /* [stage_count] */
+    MwPlan *plan;
+} Builder;
+
+static const MwStaging *staging_of(const Builder *b)
+{
+    return &b->compilation->staging;
+}
+
+/* ---- Buffers ---- */
+
+static void build_buffers(const Builder *b, const MwMeshStorage *storage, MwPlanMesh *mesh)
+{
+    mesh->buffer_count = storage->buffers.count;
+    mesh->buffers = MW_NEW(b->arena, MwPlanBuffer, mesh->buffer_count);
+    for (int i = 0; i < mesh->buffer_count; i++) {
+        const MwStorageBuffer *from = &storage->buffers.at[i];
+        mesh->buffers[i] = (MwPlanBuffer){
+            .name = from->name ? from->name : mw_arena_printf(b->arena, "scratch.%d", i),
+            .tensor = from->tensor,
+            .offset = from->offset,
+            .bytes = from->bytes,
+            .slots = from->slots,
+            .persistent = from->persistent};
+    }
+    mesh->arena_bytes = storage->arena_bytes;
+    mesh->costs.live_bytes = storage->live_bytes;
+}
+
+/* ---- Programs ---- */
+
+static int copies_in(const MwStageBuilder *s, MwPhase phase)
+{
+    const MwGraph *graph = mw_stage_builder_graph(s);
+    int count = 0;
+    for (int i = 0; i < graph->assigns.count; i++)
+        count += s->storage.copies[i] &&
+                 mw_value_node(graph, graph->assigns.at[i].value)->phase == phase;
+    return count;
+}
+
+/* New values that could not be written over the old ones are copied there at the end. */
+static void emit_copies(const MwStageBuilder *s, MwEmitter *emitter, MwPhase phase,
+                        MwPlanProgram *program)
+{
+    const MwGraph *graph = mw_stage_builder_graph(s);
+    for (int i = 0; i < graph->assigns.count; i++) {
+        const MwAssign *assign = &graph->assigns.at[i];
+        if (!s->storage.copies[i] || mw_value_node(graph, assign->value)->phase != phase)
+            continue;
+        int64_t bytes = mw_tensor_bytes(mw_value_tensor(graph, assign->target));
+        program->instrs[program->instr_count++] =
+            mw_instr_of_copy(emitter, mw_stage_builder_buffer(s, assign->value),
+                             mw_stage_builder_buffer(s, assign->target), bytes);
+    }
+}
+
+static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_operator,
+                         MwPhase phase, MwPlanProgram *program)
+{
+    int begin = s->order.begin[phase], end = s->order.begin[phase + 1];
+    program->instrs = MW_NEW(s->arena, MwPlanInstr, end - begin + copies_in(s, phase));
+    for (int p = begin; p < end; p++) {
+        int unit = s->order.unit[p];
+        MwPlanInstr instr;
+        if (!mw_instr_of_unit(emitter, unit, &instr))
+            continue;
+        int own = mw_plan_report_operator(s->stage, s->legal, &s->units->units.at[unit]);
+        instr.operator_index = own < 0 ? -1 : first_operator + own;
+        program->instrs[program->instr_count++] = instr;
+    }
+    emit_copies(s, emitter, phase, program);
+}
+
+/* "forward", or of one of several stages on the mesh "forward.1". */
+static const char *program_name(const MwStageBuilder *s, MwPhase phase)
+{
+    const MwStaging *staging = &s->compilation->staging;
+    if (staging->stage_count == staging->mesh_count)
+        return mw_phase_name(phase);
+    return mw_arena_printf(s->arena, "%s.%d", mw_phase_name(phase), s->index / staging->mesh_count);
+}
+
+/* A micro-batch has a task, even where all that leaves the model is there without one. */
+static bool is_needed(MwPhase phase, const MwPlanProgram *program)
+{
+    return program->instr_count > 0 || phase == MW_PHASE_FORWARD;
+}
+
+/* Of a program of the mesh whose buffers are known: the same with fewer calls. */
+static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
+                                 const MwPlanProgram *program, bool waits)
+{
+    const MwCostModel model = mw_cost_model(b->compilation->cluster, &mesh->shape);
+    const MwWork nothing = {.kind = MW_WORK_STREAM, .type = MW_F32};
+    const MwGrouping grouping = {.buffers = mesh->buffers,
+                                 .buffer_count = mesh->buffer_count,
+                                 .kernels = b->pool->kernels.at,
+                                 .launch_s = mw_cost_work_s(&model, &nothing),
+                                 .waits = waits};
+    return mw_program_group(b->arena, &grouping, program);
+}
+
+/* Calls of the update may wait for each other; in the other programs there is communication that wants to
+ * begin early. */
+static void build_programs(const Builder *b, MwStageBuilder *s, int first_operator)
+{
+    MwEmitter emitter = mw_instr_begin(s->stage->local, s->legal, s->units, &s->storage, s->kernels,
+                                       b->compilation->cluster, b->pool);
+    for (int phase = 0; phase < MW_PHASE_UPDATE; phase++) {
+        MwPlanProgram *made = &s->mesh->programs[s->mesh->program_count];
+        made->name = program_name(s, (MwPhase)phase);
+        emit_program(s, &emitter, first_operator, (MwPhase)phase, made);
+        *made = group_calls(b, s->mesh, made, false);
+        s->program[phase] = is_needed((MwPhase)phase, made) ? s->mesh->program_count++ : -1;
+    }
+    emit_program(s, &emitter, first_operator, MW_PHASE_UPDATE, &s->update);
+    s->update = group_calls(b, s->mesh, &s->update, true);
+}
+
+/* One program for the updates of all stages of a mesh. */
+static void build_update(const Builder *b, int index, MwPlanMesh *mesh)
+{
+    int chunks = staging_of(b)->schedule->chunks;
+    MwPlanProgram *parts = MW_NEW(b->arena, MwPlanProgram, chunks);
+    for (int chunk = 0; chunk < chunks; chunk++)
+        parts[chunk] = b->stages[mw_pipeline_stage(staging_of(b)->schedule, index, chunk)].update;
+    MwPlanProgram update =
+        mw_programs_merge(b->arena, mw_phase_name(MW_PHASE_UPDATE), parts, chunks);
+    if (update.instr_count == 0)
+        return;
+    mesh->programs[mesh->program_count] = update;
+    mesh->tasks[mesh->task_count++] = (MwPlanTask){mesh->program_count++, -1};
+}
+
+static void add_task(MwPlanMesh *mesh, int program, int micro_batch)
+{
+    if (program >= 0)
+        mesh->tasks[mesh->task_count++] = (MwPlanTask){program, micro_batch};
+}
+
+static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
+{
+    const MwPipelineSchedule *schedule = staging_of(b)->schedule;
+    const MwMeshSchedule *tasks = &schedule->meshes[index];
+    mesh->tasks = MW_NEW(b->arena, MwPlanTask, tasks->task_count + 1);
+    for (int i = 0; i < tasks->task_count; i++) {
+        const MwTask *task = &tasks->tasks[i];
+        const MwStageBuilder *s = &b->stages[mw_pipeline_stage(schedule, index, task->chunk)];
+        add_task(mesh, s->program[mw_task_phase(task->kind)], task->micro_batch);
+    }
+}
+
+/* ---- Meshes ---- */
+
+/* The kernels, as soon as their operands have buffers: memory that they work in gets one too. */
+static void lower_kernels(const Builder *b, MwStageBuilder *s)
+{
+    MwLower lower = mw_lower_begin(s->legal, s->units, s->storage.buffer, &s->stage->local->mesh);
+    int count = s->units->units.count;
+    s->kernels = MW_NEW(b->arena, MwKernelDef *, count);
+    for (int u = 0; u < count; u++) {
+        if (!s->units->units.at[u].is_kernel)
+            continue;
+        MwKernelDef *kernel = mw_lower_unit(&lower, u);
+        int64_t bytes = b->pool->printer->scratch_bytes(b->arena, kernel);
+        if (bytes)
+            mw_kernel_add_scratch(
+                kernel,
+                mw_storage_add_scratch(b->arena, &s->storage, &s->order, u, bytes, kernel->is_flat),
+                bytes);
+        s->kernels[u] = kernel;
+    }
+}
+
+static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanMesh *mesh)
+{
+    MwStageBuilder *s = &b->stages[index];
+    *s = (MwStageBuilder){.arena = b->arena,
+                          .compilation = b->compilation,
+                          .index = index,
+                          .stage = &b->compilation->stages[index],
+                          .flight = mw_staging_flight(staging_of(b), index),
+                          .mesh = mesh};
+    s->legal = mw_legalize(s->stage->local->graph, b->target);
+    s->units = mw_units_form(s->legal);
+    s->order = mw_order_units(s->legal, s->units);
+    s->storage = mw_storage_plan(storage, s->legal, s->units, &s->order, &s->flight);
+    lower_kernels(b, s);
+}
+
+/* Room for what the stages of a mesh add. */
+static void make_room(const Builder *b, int index, MwPlanMesh *mesh)
+{
+    int nodes = 0, outputs = 0, operators = 0, stages = 0;
+    for (int s = index; s < staging_of(b)->stage_count; s += staging_of(b)->mesh_count) {
+        const MwStage *stage = &b->compilation->stages[s];
+        nodes += stage->local->graph->nodes.count;
+        outputs += stage->local->graph->outputs.count;
+        operators += stage->report ? stage->report->count : 0;
+        stages++;
+    }
+    mesh->inputs = MW_NEW(b->arena, MwPlanInput, nodes);
+    mesh->outputs = MW_NEW(b->arena, MwPlanOutput, outputs);
+    mesh->weights = MW_NEW(b->arena, MwPlanWeight, nodes);
+    mesh->operators = MW_NEW(b->arena, MwPlanOperator, operators);
+    mesh->programs = MW_NEW(b->arena, MwPlanProgram, MW_PHASE_COUNT * stages);
+}
+
+static double program_s(const MwPlanProgram *program)
+{
+    double time_s = 0;
+    for (int i = 0; i < program->instr_count; i++)
+        time_s += program->instrs[i].time_s;
+    return time_s;
+}
+
+/* What a stage adds to its mesh. */
+static void build_stage(Builder *b, int index)
+{
+    MwStageBuilder *s = &b->stages[index];
+    MwPlanMesh *mesh = s->mesh;
+    MwPlanStage *stage = &b->plan->stages[index];
+    *stage = (MwPlanStage){.mesh = mw_staging_mesh(staging_of(b), index),
+                           .first_program = mesh->program_count,
+                           .first_operator = mesh->operator_count};
+    build_programs(b, s, stage->first_operator);
+    mw_plan_report_fill(b->arena, s->stage, mesh);
+    stage->program_count = mesh->program_count - stage->first_program;
+    stage->operator_count = mesh->operator_count - stage->first_operator;
+    mw_stage_builder_inputs(s);
+    mw_stage_builder_outputs(s);
+    mw_stage_builder_weights(s);
+}
+
+static void build_mesh(Builder *b, int index)
+{
+    MwPlanMesh *mesh = &b->plan->meshes[index];
+    MwMeshStorage storage = {0};
+    int stages = staging_of(b)->mesh_count;
+    *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
+                         .first_rank = staging_of(b)->meshes[index].first_device,
+                         .loss_buffer = -1};
+    make_room(b, index, mesh);
+    for (int s = index; s < staging_of(b)->stage_count; s += stages)
+        prepare_stage(b, s, &storage, mesh);
+    mw_storage_place(b->arena, &storage, b->target->overlaps, mw_device_bytes(b->compilation));
+    build_buffers(b, &storage, mesh);
+    for (int s = index; s < staging_of(b)->stage_count; s += stages)
+        build_stage(b, s);
+    build_tasks(b, index, mesh);
+    build_update(b, index, mesh);
+    for (int t = 0; t < mesh->task_count; t++)
+        mesh->costs.step_s += program_s(&mesh->programs[mesh->tasks[t].program]);
+}
+
+/* ---- Transfers ---- */
+
+/* Notes one end of every transfer that a stage takes part in. */
+static void build_transfer_ends(const Builder *b, const MwStageBuilder *s)
+{
+    const MwGraph *local = s->stage->local->graph;
+    int mesh = mw_staging_mesh(staging_of(b), s->index);
+    for (int n = 0; n < local->nodes.count; n++) {
+        const MwNode *node = &local->nodes.at[n];
+        if (node->op != MW_OP_SEND && node->op != MW_OP_RECEIVE)
+            continue;
+        MwPlanTransfer *transfer = &b->plan->transfers[mw_node_int(node, MW_ATTR_TRANSFER)];
+        MwSpec spec = s->stage->local->value_spec[node->first_result];
+        if (node->op == MW_OP_RECEIVE) {
+            transfer->to_mesh = mesh;
+            transfer->to_spec = spec;
+            transfer->to_buffer = mw_stage_builder_buffer(s, s->legal->form[node->first_result]);
+            continue;
+        }
+        const MwNode *legal =
+            mw_value_node(mw_stage_builder_graph(s), s->legal->form[node->first_result]);
+        transfer->from_mesh = mesh;
+        transfer->from_spec = spec;
+        transfer->from_buffer = mw_stage_builder_buffer(s, legal->operands[0]);
+    }
+}
+
+static MwTransferPlace place_of(const Builder *b, int mesh, MwSpec spec)
+{
+    return (MwTransferPlace){spec, b->plan->meshes[mesh].shape,
+                             staging_of(b)->meshes[mesh].first_device};
+}
+
+static void price_transfer(const Builder *b, MwPlanTransfer *transfer)
+{
+    MwTransferPlace from = place_of(b, transfer->from_mesh, transfer->from_spec);
+    MwTransferPlace to = place_of(b, transfer->to_mesh, transfer->to_spec);
+    MwTransferCost cost = mw_transfer_cost(b->compilation->cluster, &transfer->tensor, &from, &to);
+    transfer->broadcast = cost.broadcast;
+    transfer->time_s = cost.crossing_s + cost.passing_s;
+}
+
+static void build_transfers(Builder *b)
+{
+    const MwCompilation *c = b->compilation;
+    b->plan->transfer_count = c->crossing_count;
+    b->plan->transfers = MW_NEW(b->arena, MwPlanTransfer, c->crossing_count);
+    for (int i = 0; i < c->crossing_count; i++)
+        b->plan->transfers[i] =
+            (MwPlanTransfer){.name = c->crossings[i].name, .tensor = c->crossings[i].tensor};
+    for (int s = 0; s < c->staging.stage_count; s++)
+        build_transfer_ends(b, &b->stages[s]);
+    for (int i = 0; i < c->crossing_count; i++)
+        price_transfer(b, &b->plan->transfers[i]);
+}
+
+/* ---- What was predicted ---- */
+
+static double phase_s(const MwStageBuilder *s, MwPhase phase)
+{
+    return s->program[phase] < 0 ? 0 : program_s(&s->mesh->programs[s->program[phase]]);
+}
+
+/* The layers of a stage are next to each other. */
+static void count_layers(const MwStaging *staging, int index, MwPlanStage *stage)
+{
+    stage->first_layer = -1;
+    for (int l = 0; l < staging->layer_count; l++) {
+        if (staging->layer_stage[l] != index)
+            continue;
+        if (stage->first_layer < 0)
+            stage->first_layer = l;
+        stage->layer_count++;
+        stage->remat_layers += staging->layer_remat && staging->layer_remat[l];
+    }
+    stage->first_layer = (int)mw_max(stage->first_layer, 0);
+}
+
+static void predict_stages(Builder *b)
+{
+    for (int i = 0; i < b->plan->stage_count; i++) {
+        const MwStageBuilder *s = &b->stages[i];
+        MwPlanStage *stage = &b->plan->stages[i];
+        stage->forward_s = phase_s(s, MW_PHASE_FORWARD);
+        stage->backward_s = phase_s(s, MW_PHASE_BACKWARD);
+        stage->weight_s = phase_s(s, MW_PHASE_BACKWARD_WEIGHT);
+        stage->update_s = program_s(&s->update);
+        count_layers(staging_of(b), i, stage);
+    }
+}
+
+static void build_alternatives(Builder *b)
+{
+    const MwStaging *staging = staging_of(b);
+    b->plan->alternative_count = staging->alternative_count;
+    b->plan->alternatives = MW_NEW(b->arena, MwPlanAlternative, staging->alternative_count);
+    for (int i = 0; i < staging->alternative_count; i++) {
+        const MwStagingAlternative *from = &staging->alternatives[i];
+        b->plan->alternatives[i] =
+            (MwPlanAlternative){from->name, from->reason, from->step_s, from->needed_bytes};
+    }
+}
+
+static double predict_step(const Builder *b, MwDiags *diags)
+{
+    const MwPipelineSchedule *schedule = staging_of(b)->schedule;
+    const MwPlanEnds *ends = mw_plan_transfer_ends(b->arena, b->plan);
+    const MwStageTimes *times = mw_plan_stage_times(b->arena, b->plan, ends);
+    const MwTimeline *timeline = mw_timeline_new(b->arena, schedule, times);
+    MW_ASSERT(mw_timeline_check(b->arena, schedule, times, timeline, diags));
+    return timeline->total + mw_plan_update_s(b->plan, ends);
+}
+
+/* ---- The plan ---- */
+
+static int rank_count(const MwStaging *staging)
+{
+    int count = 0;
+    for (int i = 0; i < staging->mesh_count; i++)
+        count += staging->meshes[i].device_count;
+    return count;
+}
+
+static int largest_mesh(const MwPlan *plan)
+{
+    int largest = 0;
+    for (int m = 1; m < plan->mesh_count; m++)
+        if (plan->meshes[m].arena_bytes > plan->meshes[largest].arena_bytes)
+            largest = m;
+    return largest;
+}
+
+static bool check_memory(const Builder *b, MwCompilation *c, MwDiags *diags)
+{
+    int mesh = largest_mesh(b->plan);
+    int64_t bytes = b->plan->meshes[mesh].arena_bytes, limit = mw_device_bytes(c);
+    if (!limit || bytes <= limit)
+        return true;
+    c->excess_bytes = bytes - limit;
+    mw_diag_error(
+        diags, mw_span_none(), "a device%s needs %s of memory: %s more than the %s it has",
+        b->plan->mesh_count > 1 ? mw_arena_printf(b->arena, " of mesh %d", mesh) : "",
+        mw_bytes_text(b->arena, (double)bytes), mw_bytes_text(b->arena, (double)c->excess_bytes),
+        mw_bytes_text(b->arena, (double)limit));
+    mw_diag_note(diags, mw_span_none(), "more devices, or devices with so much, would make it fit");
+    return false;
+}
+
+MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *diags)
+{
+    const MwStaging *staging = &compilation->staging;
+    MwArena *arena = compilation->arena;
+    const MwTarget *target = mw_target(compilation->cluster->backend);
+    Builder b = {.arena = arena,
+                 .compilation = compilation,
+                 .target = target,
+                 .pool = mw_kernel_pool_new(arena, target->printer),
+                 .stages = MW_NEW(arena, MwStageBuilder, staging->stage_count),
+                 .plan = MW_NEW(arena, MwPlan, 1)};
+    *b.plan = (MwPlan){.model = compilation->graph->name,
+                       .source = source,
+                       .cluster = compilation->cluster->name,
+                       .backend = compilation->cluster->backend,
+                       .rank_count = rank_count(staging),
+                       .micro_batches = staging->micro_batches,
+                       .schedule = staging->mesh_count == 1
+                                       ? "none"
+                                       : mw_pipeline_info(staging->schedule->kind)->name,
+                       .meshes = MW_NEW(arena, MwPlanMesh, staging->mesh_count),
+                       .mesh_count = staging->mesh_count,
+                       .stages = MW_NEW(arena, MwPlanStage, staging->stage_count),
+                       .stage_count = staging->stage_count};
+    for (int i = 0; i < staging->mesh_count; i++)
+        build_mesh(&b, i);
+    if (!check_memory(&b, compilation, diags))
+        return NULL;
+    build_transfers(&b);
+    predict_stages(&b);
+    build_alternatives(&b);
+    b.plan->step_s = predict_step(&b, diags);
+    b.plan->kernels = b.pool->kernels.at;
+    b.plan->kernel_count = b.pool->kernels.count;
+    b.plan->kernel_source = mw_kernel_pool_source(b.pool);
+    return b.plan;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What goes into a stage and comes out of it: inputs, outputs, weights and states. */
+#include "codegen/plan/stage.h"
+
+#include <string.h>
+
+static MwSpec spec_of(const MwStageBuilder *s, MwValueId local_value)
+{
+    return s->stage->local->value_spec[local_value.index];
+}
+
+static const MwTensor *global_tensor(const MwStageBuilder *s, MwValueId local_value)
+{
+    return mw_value_tensor(s->stage->local->global,
+                           s->stage->local->value_global[local_value.index]);
+}
+
+/* The whole batch of something of which a micro-batch is a part. */
+static MwTensor whole_batch(const MwStageBuilder *s, const MwTensor *tensor)
+{
+    MwTensor whole = *tensor;
+    if (whole.rank)
+        whole.dim[0] *= s->compilation->staging.micro_batches;
+    return whole;
+}
+
+/* Of two bounds of which 0 is none. */
+static int64_t lesser_bound(int64_t a, int64_t b)
+{
+    return a && (!b || a < b) ? a : b;
+}
+
+/* The least number of entries among the tables that the rows of `value` are looked up in; 0: none. */
+static int64_t index_bound(const MwGraph *graph, MwValueId value)
+{
+    int64_t bound = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        bool looks_up = node->op == MW_OP_EMBEDDING || node->op == MW_OP_PICK;
+        int ids = node->op == MW_OP_EMBEDDING ? 0 : 1;
+        for (int k = 0; k < node->operand_count; k++) {
+            if (!mw_value_equal(node->operands[k], value))
+                continue;
+            int64_t own = 0;
+            if (node->op == MW_OP_IDENTITY)
+                own = index_bound(graph, mw_node_result(graph, (MwNodeId){n}, 0));
+            if (looks_up && k == ids) {
+                const MwTensor *table = mw_value_tensor(graph, node->operands[!ids]);
+                own = ids == 0 ? table->dim[0] : table->dim[table->rank - 1];
+            }
+            bound = lesser_bound(bound, own);
+        }
+    }
+    return bound;
+}
+
+/* The bound of an input by its uses in all stages: what it is fed must be the same on all of them. */
+static int64_t input_bound(const MwStageBuilder *s, const char *name)
+{
+    int64_t bound = 0;
+    for (int i = 0; i < s->compilation->staging.stage_count; i++) {
+        const MwGraph *graph = s->compilation->stages[i].local->global;
+        for (int n = 0; n < graph->nodes.count; n++) {
+            MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
+            if (graph->nodes.at[n].op == MW_OP_INPUT &&
+                strcmp(mw_value(graph, value)->name, name) == 0)
+                bound = lesser_bound(bound, index_bound(graph, value));
+        }
+    }
+    return bound;
+}
+
+void mw_stage_builder_inputs(const MwStageBuilder *s)
+{
+    const MwGraph *graph = s->stage->local->graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        if (graph->nodes.at[n].op != MW_OP_INPUT)
+            continue;
+        MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
+        MwValueId root = mw_legal_root(s->legal, s->legal->form[value.index]);
+        s->mesh->inputs[s->mesh->input_count++] =
+            (MwPlanInput){.name = mw_value(graph, value)->name,
+                          .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
+                          .global = whole_batch(s, global_tensor(s, value)),
+                          .spec = spec_of(s, value),
+                          .bound = input_bound(s, mw_value(graph, value)->name),
+                          .program = s->program[mw_storage_input_phase(s->legal, s->units, root)]};
+    }
+}
+
+/* That after which an output is there. */
+static int output_program(const MwStageBuilder *s, MwValueId legal_value)
+{
+    MwValueId root = mw_legal_root(s->legal, legal_value);
+    const MwNode *node = mw_value_node(mw_stage_builder_graph(s), root);
+    for (int phase = MW_PHASE_UPDATE - 1; phase > 0 && s->flight.is_chain; phase--)
+        if (s->program[phase] >= 0)
+            return s->program[phase];
+    return s->program[node->op == MW_OP_INPUT ? mw_storage_input_phase(s->legal, s->units, root)
+                                              : node->phase];
+}
+
+void mw_stage_builder_outputs(const MwStageBuilder *s)
+{
+    const MwGraph *graph = s->stage->local->graph;
+    MwPlanMesh *mesh = s->mesh;
+    for (int i = 0; i < graph->outputs.count; i++) {
+        MwValueId value = graph->outputs.at[i].value;
+        MwValueId legal = mw_stage_builder_graph(s)->outputs.at[i].value;
+        MwPhase phase = mw_value_node(graph, value)->phase;
+        MwOp op = mw_value_node(graph, value)->op;
+        bool whole = phase == MW_PHASE_UPDATE || op == MW_OP_WEIGHT || op == MW_OP_STATE;
+        const MwTensor *tensor = global_tensor(s, value);
+        mesh->outputs[mesh->output_count++] =
+            (MwPlanOutput){.name = graph->outputs.at[i].name,
+                           .buffer = mw_stage_builder_buffer(s, legal),
+                           .global = whole ? *tensor : whole_batch(s, tensor),
+                           .spec = spec_of(s, value),
+                           .whole = whole,
+                           .program = whole ? -1 : output_program(s, legal)};
+    }
+    if (mw_has_value(mw_stage_builder_graph(s)->train.loss))
+        mesh->loss_buffer = mw_stage_builder_buffer(s, mw_stage_builder_graph(s)->train.loss);
+}
+
+static MwInit init_of(const char *name)
+{
+    static const char *const names[] = {[MW_INIT_ZEROS] = "zeros",
+                                        [MW_INIT_ONES] = "ones",
+                                        [MW_INIT_NORMAL] = "normal",
+                                        [MW_INIT_UNIFORM] = "uniform",
+                                        [MW_INIT_CONSTANT] = "constant"};
+    for (int i = 0; i < MW_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return (MwInit)i;
+    MW_UNREACHABLE();
+}
+
+static bool accumulates(const MwGraph *graph, MwValueId target)
+{
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (mw_value_equal(graph->assigns.at[i].target, target))
+            return mw_assign_accumulates(graph, &graph->assigns.at[i]);
+    return false;
+}
+
+void mw_stage_builder_weights(const MwStageBuilder *s)
+{
+    const MwGraph *graph = s->stage->local->graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op != MW_OP_WEIGHT && node->op != MW_OP_STATE)
+            continue;
+        MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
+        s->mesh->weights[s->mesh->weight_count++] =
+            (MwPlanWeight){.name = mw_value(graph, value)->name,
+                           .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
+                           .global = *global_tensor(s, value),
+                           .spec = spec_of(s, value),
+                           .init = init_of(mw_node_text(node, MW_ATTR_INIT)),
+                           .init_value = mw_node_float(node, MW_ATTR_VALUE),
+                           .is_state = node->op == MW_OP_STATE,
+                           .reset_each_step = accumulates(graph, value)};
+    }
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/plan/instrs.h"
+
+#include "base/hash.h"
+#include "codegen/fuse/gemm_unit.h"
+#include "codegen/plan/report.h"
+#include "cost/reshard.h"
+#include "runtime/plan/routine.h"
+
+#include <string.h>
+
+static const MwNode *first_node(const MwLegal *legal, const MwUnit *unit)
+{
+    return mw_legal_at(legal, unit->nodes.at[0]);
+}
+
+static const MwView *operand_view(const MwLegal *legal, const MwNode *node, int k)
+{
+    return &legal->views.at[node->operands[k].index];
+}
+
+static int buffer_of(const MwEmitter *e, MwValueId root)
+{
+    int buffer = e->storage->buffer[root.index];
+    MW_ASSERT(buffer >= 0);
+    return buffer;
+}
+
+static int operand_buffer(const MwEmitter *e, const MwNode *node, int k)
+{
+    return buffer_of(e, operand_view(e->legal, node, k)->root);
+}
+
+static int result_buffer(const MwEmitter *e, const MwNode *node, int k)
+{
+    return buffer_of(e, (MwValueId){node->first_result + k});
+}
+
+static MwPlanInstr new_instr(MwEmitter *e, MwInstrKind kind, int target, int operands, int args)
+{
+    return (MwPlanInstr){.kind = kind,
+                         .target = target,
+                         .operands = MW_NEW(e->arena, MwPlanOperand, operands),
+                         .operand_count = operands,
+                         .args = MW_NEW(e->arena, MwPlanArg, args),
+                         .arg_count = args,
+                         .operator_index = -1};
+}
+
+static double stream_s(const MwEmitter *e, double flops, double bytes)
+{
+    MwWork work = {.kind = MW_WORK_STREAM, .type = MW_F32, .flops = flops, .bytes = bytes};
+    return mw_cost_work_s(&e->model, &work);
+}
+
+/* ---- Kernels ---- */
+
+/* The operators of a unit, each once with the first place it comes from. */
+static const char *unit_comment(const MwEmitter *e, const MwUnit *unit)
+{
+    MwText text = {.arena = e->arena};
+    for (int i = 0; i < unit->nodes.count; i++) {
+        const MwNode *node = mw_legal_at(e->legal, unit->nodes.at[i]);
+        bool seen = false;
+        for (int k = 0; k < i; k++)
+            seen = seen || mw_legal_at(e->legal, unit->nodes.at[k])->op == node->op;
+        if (seen)
+            continue;
+        const char *source = mw_plan_report_source(e->arena, node);
+        mw_text_printf(&text, "%s%s%s%s", i ? "\n * " : "", mw_op_info(node->op)->name,
+                       *source ? ", " : "", source);
+    }
+    for (char *c = text.at; *c; c++)
+        if (c[0] == '*' && c[1] == '/')
+            *c = '+';
+    return text.at;
+}
+
+/* "k7_gelu_add": the operators that say most, up to three. */
+static const char *kernel_name(const MwEmitter *e, const MwUnit *unit, int index)
+{
+    MwText text = {.arena = e->arena};
+    mw_text_printf(&text, "k%d", index);
+    int named = 0;
+    for (int i = unit->nodes.count - 1; i >= 0 && named < 3; i--) {
+        const char *name = mw_op_info(mw_legal_at(e->legal, unit->nodes.at[i])->op)->name;
+        if (strstr(text.at, name))
+            continue;
+        mw_text_printf(&text, "_%s", name);
+        named++;
+    }
+    return text.at;
+}
+
+static int find_kernel(const MwKernelPool *pool, const char *body, uint64_t hash)
+{
+    for (int i = 0; i < pool->bodies.count; i++)
+        if (pool->bodies.at[i].hash == hash && strcmp(pool->bodies.at[i].body, body) == 0)
+            return i;
+    return -1;
+}
+
+/* Index of the kernel with that body, a new one if there is none. */
+static int kernel_index(MwEmitter *e, const MwUnit *unit, const MwKernelDef *kernel)
+{
+    MwKernelPool *pool = e->pool;
+    MwText body = {.arena = e->arena};
+    pool->printer->body(&body, kernel);
+    uint64_t hash = mw_hash_bytes(body.at, body.bytes);
+    int index = find_kernel(pool, body.at, hash);
+    if (index >= 0)
+        return index;
+    index = pool->kernels.count;
+    const char *name = kernel_name(e, unit, index);
+    pool->printer->function(&pool->source, name, unit_comment(e, unit), body.at);
+    mw_vec_push(e->arena, &pool->bodies, ((MwEmittedKernel){hash, body.at, index}));
+    mw_vec_push(e->arena, &pool->kernels,
+                ((MwPlanKernel){.name = name,
+                                .operand_count = kernel->operands.count,
+                                .arg_count = kernel->args.count,
+                                .takes_sets = kernel->is_flat}));
+    return index;
+}
+
+MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer)
+{
+    MwKernelPool *pool = MW_NEW(arena, MwKernelPool, 1);
+    pool->arena = arena;
+    pool->printer = printer;
+    pool->source.arena = arena;
+    pool->printer->prelude(&pool->source);
+    return pool;
+}
+
+const char *mw_kernel_pool_source(MwKernelPool *pool)
+{
+    const char **names = MW_NEW(pool->arena, const char *, pool->kernels.count);
+    for (int i = 0; i < pool->kernels.count; i++)
+        names[i] = pool->kernels.at[i].name;
+    pool->printer->table(&pool->source, names, pool->kernels.count);
+    return pool->source.at;
+}
+
+static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
+{
+    const MwUnit *unit = &e->units->units.at[u];
+    const MwKernelDef *kernel = e->kernels[u];
+    if (mw_kernel_is_idle(kernel))
+        return false;
+    MwPlanInstr instr = new_instr(e, MW_INSTR_KERNEL, kernel_index(e, unit, kernel),
+                                  kernel->operands.count, kernel->args.count);
+    for (int i = 0; i < kernel->operands.count; i++) {
+        const MwKernelOperand *operand = &kernel->operands.at[i];
+        MwAccess access = operand->reads ? MW_ACCESS_READ : MW_ACCESS_WRITE;
+        if (operand->reads && operand->writes)
+            access = MW_ACCESS_READ_WRITE;
+        instr.operands[i] = (MwPlanOperand){operand->buffer, access};
+    }
+    for (int i = 0; i < kernel->args.count; i++)
+        instr.args[i] = kernel->args.at[i];
+    instr.time_s = stream_s(e, mw_kernel_flops(kernel), mw_kernel_bytes(kernel));
+    *out = instr;
+    return true;
+}
+
+/* ---- Routines ---- */
+
+static MwPlanInstr emit_routine(MwEmitter *e, MwRoutine routine, const int *buffers)
+{
+    const MwRoutineInfo *info = mw_routine_info(routine);
+    MwPlanInstr instr = new_instr(e, MW_INSTR_ROUTINE, routine, info->operand_count,
+                                  info->int_count + info->float_count);
+    for (int i = 0; i < info->operand_count; i++)
+        instr.operands[i] = (MwPlanOperand){buffers[i], info->accesses[i] == 'r' ? MW_ACCESS_READ
+                                                                                 : MW_ACCESS_WRITE};
+    for (int i = 0; i < info->float_count; i++)
+        instr.args[info->int_count + i].kind = MW_ARG_FLOAT;
+    return instr;
+}
+
+/* What a call computes and moves: matrices once each, and what it makes besides. */
+static MwWork gemm_work(const MwEmitter *e, const MwGemmUnit *gemm, MwRoutine routine)
+{
+    const MwGemmExtras *x = mw_gemm_extras(routine);
+    const MwTensor *result = &e->legal->graph->values.at[gemm->einsum->first_result].tensor;
+    const MwGemmCall *call = &gemm->call;
+    const double batch = (double)(call->args[MW_GEMM_BATCH0] * call->args[MW_GEMM_BATCH1]);
+    const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
+    const double read = mw_type_bytes((MwType)call->args[MW_GEMM_TYPE]) * (m * k + k * n);
+    const int matrices = 1 + (gemm->accumulate != NULL) + (x->aux != 0);
+    const double vector = x->bias ? n : x->sums ? (x->summed ? n : m) : 0;
+    return (MwWork){.kind = MW_WORK_GEMM,
+                    .type = (MwType)call->args[MW_GEMM_TYPE],
+                    .flops = 2 * m * n * k * batch,
+                    .bytes =
+                        batch * (read + mw_type_bytes(result->type) * (matrices * m * n + vector)),
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .batch = batch};
+}
+
+static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit)
+{
+    const MwGemmUnit gemm = mw_gemm_unit(e->legal, unit);
+    const MwRoutine routine = mw_gemm_unit_routine(&gemm, e->legal, e->units);
+    const MwGemmExtras *x = mw_gemm_extras(routine);
+    const MwGemmOperands more = mw_gemm_unit_operands(&gemm, routine);
+    int buffers[MW_ROUTINE_MAX_OPERANDS] = {operand_buffer(e, gemm.einsum, gemm.call.swaps),
+                                            operand_buffer(e, gemm.einsum, !gemm.call.swaps),
+                                            result_buffer(e, gemm.result, 0)};
+    MW_ASSERT(!gemm.accumulate || buffers[2] == operand_buffer(e, gemm.accumulate, 0));
+    if (x->bias)
+        buffers[x->bias] = buffer_of(e, mw_legal_root(e->legal, more.bias));
+    if (x->aux)
+        buffers[x->aux] = buffer_of(e, mw_legal_root(e->legal, more.aux));
+    if (x->sums)
+        buffers[x->sums] = buffer_of(e, more.sums);
+    MwPlanInstr instr = emit_routine(e, routine, buffers);
+    for (int i = 0; i < MW_GEMM_ALPHA; i++)
+        instr.args[i].i = gemm.call.args[i];
+    instr.args[MW_GEMM_ALPHA].f = 1;
+    instr.args[MW_GEMM_BETA].f = gemm.accumulate != NULL;
+    if (gemm.accumulate)
+        instr.operands[2].access = MW_ACCESS_READ_WRITE;
+    const MwWork work = gemm_work(e, &gemm, routine);
+    instr.time_s = mw_cost_work_s(&e->model, &work);
+    return instr;
+}
+
+static void attention_args(const MwLegal *legal, const MwNode *node, int64_t args[MW_SDPA_SCALE])
+{
+    static const int rows[] = {MW_SDPA_Q_ROW, MW_SDPA_K_ROW, MW_SDPA_V_ROW};
+    static const int offsets[] = {MW_SDPA_Q_OFFSET, MW_SDPA_K_OFFSET, MW_SDPA_V_OFFSET};
+    const MwTensor *q = mw_legal_operand_tensor(legal, node, 0),
+                   *k = mw_legal_operand_tensor(legal, node, 1);
+    args[MW_SDPA_B] = q->dim[0];
+    args[MW_SDPA_S] = q->dim[1];
+    args[MW_SDPA_T] = k->dim[1];
+    args[MW_SDPA_H] = q->dim[2];
+    args[MW_SDPA_G] = k->dim[2];
+    args[MW_SDPA_D] = q->dim[3];
+    args[MW_SDPA_CAUSAL] = mw_node_int(node, MW_ATTR_CAUSAL);
+    args[MW_SDPA_POSITION] = 0;
+    args[MW_SDPA_TYPE] = q->type;
+    for (int i = 0; i < 3; i++) {
+        const MwLayout *layout = &operand_view(legal, node, i)->layout;
+        MW_ASSERT(mw_layout_attention_row(layout, mw_legal_operand_tensor(legal, node, i),
+                                          &args[rows[i]]));
+        args[offsets[i]] = layout->offset;
+    }
+}
+
+static MwRoutine attention_routine(const MwNode *node)
+{
+    return node->op == MW_OP_SDPA ? MW_ROUTINE_SDPA : MW_ROUTINE_SDPA_GRAD;
+}
+
+int64_t mw_unit_scratch_bytes(const MwLegal *legal, const MwUnit *unit)
+{
+    const MwNode *node = first_node(legal, unit);
+    if (node->op != MW_OP_SDPA && node->op != MW_OP_SDPA_GRAD)
+        return 0;
+    int64_t ints[MW_SDPA_SCALE], bytes[MW_ROUTINE_MAX_OPERANDS];
+    attention_args(legal, node, ints);
+    MwKernelArg args[MW_SDPA_ARGS] = {0};
+    for (int i = 0; i < MW_SDPA_SCALE; i++)
+        args[i].i = ints[i];
+    MW_ASSERT(mw_routine_extents(attention_routine(node), args, bytes));
+    return bytes[mw_routine_info(attention_routine(node))->operand_count - 1];
+}
+
+/* Where query 0 of this device stands among the keys. */
+static MwPlanArg query_position(const MwEmitter *e, const MwNode *node, int64_t queries)
+{
+    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
+    MwPlanArg arg = {.kind = MW_ARG_INT};
+    if (!origin->ints.count)
+        return arg;
+    MwSpec spec;
+    int rank;
+    MW_ASSERT(mw_spec_parse(mw_node_text(node, MW_ATTR_SPLIT), &spec, &rank) && rank == 4);
+    (void)e;
+    MwAxes axes = mw_spec_dim(spec, 1);
+    if (axes)
+        arg = (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries};
+    return arg;
+}
+
+static MwPlanInstr emit_attention(MwEmitter *e, int u, const MwNode *node)
+{
+    int buffers[MW_ROUTINE_MAX_OPERANDS], count = 0;
+    for (int k = 0; k < node->operand_count; k++)
+        buffers[count++] = operand_buffer(e, node, k);
+    for (int k = 0; k < node->result_count; k++)
+        buffers[count++] = result_buffer(e, node, k);
+    buffers[count++] = e->storage->scratch[u];
+    MwPlanInstr instr = emit_routine(e, attention_routine(node), buffers);
+    MW_ASSERT(instr.operand_count == count);
+    int64_t args[MW_SDPA_SCALE];
+    attention_args(e->legal, node, args);
+    for (int i = 0; i < MW_SDPA_SCALE; i++)
+        instr.args[i].i = args[i];
+    instr.args[MW_SDPA_POSITION] = query_position(e, node, args[MW_SDPA_S]);
+    instr.args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
+    double s = (double)args[MW_SDPA_S], t = (double)args[MW_SDPA_T], d = (double)args[MW_SDPA_D];
+    double heads = (double)(args[MW_SDPA_B] * args[MW_SDPA_H]);
+    double element_bytes = mw_type_bytes((MwType)args[MW_SDPA_TYPE]);
+    bool backward = node->op == MW_OP_SDPA_GRAD;
+    MwWork work = {.kind = backward ? MW_WORK_ATTENTION_GRAD : MW_WORK_ATTENTION,
+                   .type = (MwType)args[MW_SDPA_TYPE],
+                   .flops =
+                       (backward ? 10 : 4) * heads * s * t * d * (args[MW_SDPA_CAUSAL] ? 0.5 : 1),
+                   .bytes = element_bytes * heads * (backward ? 4 : 2) * (s + t) * d,
+                   .m = s,
+                   .n = t,
+                   .k = d,
+                   .batch = heads};
+    instr.time_s = mw_cost_work_s(&e->model, &work);
+    return instr;
+}
+
+MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
+{
+    const int buffers[] = {from, to};
+    MwPlanInstr instr = emit_routine(e, MW_ROUTINE_COPY, buffers);
+    instr.args[0].i = bytes;
+    instr.time_s = stream_s(e, 0, 2 * (double)bytes);
+    return instr;
+}
+
+/* ---- Collectives ---- */
+
+static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
+{
+    MwCollective kind = mw_reshard_collective(node->op);
+    MwPlanInstr instr = new_instr(e, MW_INSTR_COLLECTIVE, kind, 2, 0);
+    const MwTensor *source = mw_legal_operand_tensor(e->legal, node, 0);
+    const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
+    int from = operand_buffer(e, node, 0), to = result_buffer(e, node, 0);
+    instr.operands[0] = (MwPlanOperand){from, MW_ACCESS_READ};
+    instr.operands[1] = (MwPlanOperand){to, MW_ACCESS_WRITE};
+    instr.axis = (int)mw_node_int(node, MW_ATTR_MESH_AXIS);
+    instr.type = source->type;
+    instr.count = mw_tensor_elements(source);
+    const MwAttr *combine = mw_node_attr(node, MW_ATTR_COMBINE);
+    if (combine && strcmp(combine->text, "max") == 0)
+        instr.combine = MW_COMBINE_MAX;
+    int64_t bytes = mw_max(mw_tensor_bytes(source), mw_tensor_bytes(result));
+    instr.time_s = mw_cost_collective_s(&e->model, kind, instr.axis, (double)bytes);
+    return instr;
+}
+
+/* ---- Transfers ---- */
+
+static MwPlanInstr emit_transfer(MwEmitter *e, const MwNode *node)
+{
+    bool sends = node->op == MW_OP_SEND;
+    MwPlanInstr instr = new_instr(e, sends ? MW_INSTR_SEND : MW_INSTR_RECEIVE,
+                                  (int)mw_node_int(node, MW_ATTR_TRANSFER), 1, 0);
+    instr.operands[0] = sends ? (MwPlanOperand){operand_buffer(e, node, 0), MW_ACCESS_READ}
+                              : (MwPlanOperand){result_buffer(e, node, 0), MW_ACCESS_WRITE};
+    return instr;
+}
+
+/* ---- Units ---- */
+
+MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
+                         const MwStorage *storage, MwKernelDef *const *kernels,
+                         const MwCluster *cluster, MwKernelPool *pool)
+{
+    MwArena *arena = legal->graph->arena;
+    return (MwEmitter){.arena = arena,
+                       .legal = legal,
+                       .units = units,
+                       .storage = storage,
+                       .kernels = kernels,
+                       .model = mw_cost_model(cluster, &local->mesh),
+                       .pool = pool};
+}
+
+static MwPlanInstr emit_library(MwEmitter *e, int u)
+{
+    const MwUnit *unit = &e->units->units.at[u];
+    const MwNode *node = first_node(e->legal, unit);
+    if (mw_unit_is_gemm(e->legal, unit))
+        return emit_gemm(e, unit);
+    switch (mw_op_info(node->op)->lowering) {
+    case MW_LOWER_LIBRARY:
+        return emit_attention(e, u, node);
+    case MW_LOWER_COLLECTIVE:
+        return emit_collective(e, node);
+    case MW_LOWER_TRANSFER:
+        return emit_transfer(e, node);
+    default:
+        MW_UNREACHABLE();
+    }
+}
+
+bool mw_instr_of_unit(MwEmitter *e, int u, MwPlanInstr *instr)
+{
+    if (e->units->units.at[u].is_kernel)
+        return emit_kernel(e, u, instr);
+    *instr = emit_library(e, u);
+    return true;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/plan/report.h"
+
+#include "ir/print.h"
+#include "passes/sharding/report.h"
+
+/* The node that a unit is named after: its last; of a contraction with what follows it, that. */
+static int main_node(const MwLegal *legal, const MwUnit *unit)
+{
+    for (int i = 0; i < unit->nodes.count && !unit->is_kernel; i++)
+        if (mw_legal_at(legal, unit->nodes.at[i])->op == MW_OP_EINSUM)
+            return unit->nodes.at[i];
+    return mw_vec_last(&unit->nodes);
+}
+
+int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit)
+{
+    if (!stage->report)
+        return -1;
+    int local = legal->source.at[main_node(legal, unit)];
+    MwNodeId global = stage->local->node_global[local];
+    return stage->report->index[global.index];
+}
+
+const char *mw_plan_report_source(MwArena *arena, const MwNode *node)
+{
+    if (!node->origin.span.source)
+        return "";
+    MwPlace place = mw_span_place(node->origin.span);
+    return mw_arena_printf(arena, "%s:%d:%d", node->origin.span.source->name, place.line,
+                           place.column);
+}
+
+static void fill_operands(MwArena *arena, const MwReport *report, const MwReportNode *from,
+                          int first, MwPlanOperator *to)
+{
+    to->operand_count = from->operand_count;
+    to->operands = MW_NEW(arena, MwPlanOperatorOperand, from->operand_count);
+    for (int k = 0; k < from->operand_count; k++)
+        to->operands[k] = (MwPlanOperatorOperand){
+            .operator_index = first + report->index[from->operands[k].giver.index],
+            .rank = from->operands[k].rank,
+            .spec = from->operands[k].spec};
+    to->collective_count = from->collective_count;
+    to->collectives = MW_NEW(arena, MwPlanCollective, from->collective_count);
+    for (int i = 0; i < from->collective_count; i++)
+        to->collectives[i] = (MwPlanCollective){.kind = from->collectives[i].kind,
+                                                .axis = from->collectives[i].axis,
+                                                .bytes = from->collectives[i].bytes,
+                                                .time_s = from->collectives[i].time_s};
+}
+
+static MwPlanOperator operator_of(MwArena *arena, const MwStage *stage, const MwReportNode *from,
+                                  int first)
+{
+    const MwGraph *graph = stage->local->global;
+    const MwNode *node = mw_node(graph, from->node);
+    const MwValue *result = mw_value(graph, mw_node_result(graph, from->node, 0));
+    MwPlanOperator to = {.name = result->name,
+                         .op = mw_op_info(node->op)->name,
+                         .source = mw_plan_report_source(arena, node),
+                         .phase = mw_phase_name(node->phase),
+                         .type = result->tensor.type,
+                         .rank = from->rank,
+                         .spec = from->spec,
+                         .compute_s = from->compute_s,
+                         .communication_s = from->communication_s,
+                         .has_runner_up = from->has_runner_up,
+                         .runner_up = from->runner_up,
+                         .runner_up_extra_s = from->runner_up_extra_s,
+                         .pinned = from->pinned};
+    fill_operands(arena, stage->report, from, first, &to);
+    return to;
+}
+
+void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh)
+{
+    const MwReport *report = stage->report;
+    if (!report)
+        return;
+    int first = mesh->operator_count;
+    for (int i = 0; i < report->count; i++)
+        mesh->operators[mesh->operator_count++] =
+            operator_of(arena, stage, &report->nodes[i], first);
+    mesh->costs.objective_s += report->objective_s;
+    mesh->costs.lower_bound_s += report->lower_bound_s;
+    mesh->costs.compute_s += report->compute_s;
+    mesh->costs.communication_s += report->communication_s;
+}

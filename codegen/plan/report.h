@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What was decided and reckoned (passes/sharding/report.h) as the report of the plan. */
+#ifndef MW_CODEGEN_PLAN_REPORT_H
+#define MW_CODEGEN_PLAN_REPORT_H
+
+#include "codegen/fuse/fusion.h"
+#include "passes/compilation.h"
+
+/* Adds the operators of a stage, and the costs that the intra-op pass reckoned. mesh->operators has
+ * room. */
+void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh);
+
+/* Where a node comes from: "models/gpt.graph:12:9", or "". */
+const char *mw_plan_report_source(MwArena *arena, const MwNode *node);
+
+/* Index, among those of the stage, of the operator that a unit mostly is: a contraction, or that of
+ * its last node; -1: none. */
+int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Kernels as CUDA C. In: the kernel IR. Out: for each nest a `__global__` function, or up to three
+ * where sums over rows or over everything end in functions of their own, and for each kernel a function
+ * of the host that launches them. The text is in what CUDA C++ and C11 share.
+ *
+ * Whatever is summed over threads is summed in one order, which depends on the shape alone. */
+#include "codegen/print/cuda_rules.h"
+#include "codegen/print/prelude_text.h"
+#include "codegen/print/printer.h"
+#include "runtime/plan/kernel.h"
+
+#include <string.h>
+
+/* ---- Signatures ---- */
+
+const char *mw_cuda_parameters(MwArena *arena, const MwKernelDef *kernel)
+{
+    MwText text = {.arena = arena};
+    mw_text_add(&text, "(");
+    for (int i = 0; i < kernel->operands.count; i++) {
+        const MwKernelOperand *operand = &kernel->operands.at[i];
+        mw_text_printf(&text, "%s%s%s *__restrict__ p%d", i ? ", " : "",
+                       operand->writes ? "" : "const ", mw_print_storage_type(operand->type), i);
+    }
+    for (int i = 0; i < kernel->args.count; i++)
+        mw_text_printf(&text, "%s%s%d", i || kernel->operands.count ? ", " : "",
+                       kernel->args.at[i].kind == MW_ARG_STEP    ? "const int64_t *__restrict__ s"
+                       : kernel->args.at[i].kind == MW_ARG_FLOAT ? "double a"
+                                                                 : "int64_t a",
+                       i);
+    mw_text_add(&text, ")");
+    return text.at;
+}
+
+const char *mw_cuda_arguments(MwArena *arena, const MwKernelDef *kernel)
+{
+    MwText text = {.arena = arena};
+    mw_text_add(&text, "(");
+    for (int i = 0; i < kernel->operands.count; i++)
+        mw_text_printf(&text, "%sp%d", i ? ", " : "", i);
+    for (int i = 0; i < kernel->args.count; i++)
+        mw_text_printf(&text, "%s%s%d", i || kernel->operands.count ? ", " : "",
+                       kernel->args.at[i].kind == MW_ARG_STEP ? "s" : "a", i);
+    mw_text_add(&text, ")");
+    return text.at;
+}
+
+void mw_cuda_print_loaded_args(MwText *text, const MwKernelDef *kernel)
+{
+    for (int i = 0; i < kernel->args.count; i++)
+        if (kernel->args.at[i].kind == MW_ARG_STEP)
+            mw_text_printf(text, "    const int64_t a%d = *s%d;\n", i, i);
+}
+
+static void print_host_values(MwText *text, const MwKernelDef *kernel)
+{
+    for (int i = 0; i < kernel->operands.count; i++) {
+        const MwKernelOperand *operand = &kernel->operands.at[i];
+        const char *type = mw_print_storage_type(operand->type);
+        const char *is_const = operand->writes ? "" : "const ";
+        mw_text_printf(text, "    %s%s *p%d = (%s%s *)operands[%d];\n", is_const, type, i, is_const,
+                       type, i);
+    }
+    for (int i = 0; i < kernel->args.count; i++) {
+        bool real = kernel->args.at[i].kind == MW_ARG_FLOAT;
+        if (kernel->args.at[i].kind == MW_ARG_STEP)
+            mw_text_printf(text, "    const int64_t *s%d = args[%d].at;\n", i, i);
+        else
+            mw_text_printf(text, "    const %s a%d = args[%d].%s;\n", real ? "double" : "int64_t",
+                           i, i, real ? "f" : "i");
+    }
+}
+
+/* ---- The unit ---- */
+
+/* The functions of expressions run on the device: headers of the system are there before `inline` says
+ * so. Of what is declared not all is used. */
+static void print_prelude(MwText *text)
+{
+    mw_text_add(text, "#ifdef __NVCC__\n"
+                      "#pragma nv_diag_suppress 177, 550\n"
+                      "#endif\n"
+                      "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
+                      "#include <string.h>\n" MW_DEVICE_PRELUDE_TEXT
+                      "#define inline __inline__ __device__\n" MW_C_PRELUDE_TEXT
+                      "#undef inline\n" MW_CUDA_PRELUDE_TEXT);
+}
+
+/* Nests run one after another, so they work in the same memory. */
+static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
+{
+    MwText text = {.arena = arena};
+    int64_t floats = 0;
+    for (int i = 0; i < kernel->nests.count; i++)
+        floats = mw_max(floats, mw_cuda_nest(&text, kernel, &kernel->nests.at[i], i).scratch);
+    return floats * (int64_t)sizeof(float);
+}
+
+static void print_body(MwText *text, const MwKernelDef *kernel)
+{
+    MwCudaNest *nests = MW_NEW(text->arena, MwCudaNest, kernel->nests.count);
+    if (kernel->is_flat) {
+        nests[0] = mw_cuda_nest(text, kernel, &kernel->nests.at[0], 0);
+        mw_cuda_print_flat(&nests[0]);
+        return;
+    }
+    for (int i = 0; i < kernel->nests.count; i++) {
+        nests[i] = mw_cuda_nest(text, kernel, &kernel->nests.at[i], i);
+        mw_cuda_print_nest(&nests[i]);
+    }
+    mw_text_add(text, "static void @(void *const *operands, const MwKernelArg *args, int sets, "
+                      "void *stream)\n{\n");
+    print_host_values(text, kernel);
+    for (int i = 0; i < kernel->nests.count; i++)
+        mw_cuda_print_launches(&nests[i]);
+    mw_text_add(text, "}\n");
+}
+
+static void print_function(MwText *text, const char *name, const char *comment, const char *body)
+{
+    mw_text_printf(text, "\n/* %s */\n", comment);
+    for (const char *rest = body; *rest;) {
+        size_t bytes = strcspn(rest, "@");
+        mw_text_add_n(text, rest, bytes);
+        rest += bytes;
+        if (*rest == '@') {
+            mw_text_add(text, name);
+            rest++;
+        }
+    }
+}
+
+static void print_table(MwText *text, const char *const *names, int count)
+{
+    mw_text_printf(
+        text,
+        "\nMW_C_BEGIN\nextern const MwKernelEntry %s[];\nMW_C_END\nconst MwKernelEntry %s[] = {\n",
+        MW_KERNEL_TABLE_SYMBOL, MW_KERNEL_TABLE_SYMBOL);
+    for (int i = 0; i < count; i++)
+        mw_text_printf(text, "    {\"%s\", %s},\n", names[i], names[i]);
+    mw_text_add(text, "    {0, 0},\n};\n");
+}
+
+const MwKernelPrinter mw_cuda_printer = {print_prelude, scratch_bytes, print_body, print_function,
+                                         print_table};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The columns that one thread takes: their indices, and what it does there, one by one or some
+ * neighbours at a time, with the loads of one or several turns before anything else. */
+#include "codegen/print/cuda_rules.h"
+
+#include <string.h>
+
+/* ---- Indices ---- */
+
+void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width)
+{
+    MwPrinter *p = &n->p;
+    const char *rest = count;
+    for (int d = end - 1; d >= first; d--) {
+        int64_t size = p->nest->space.size[d];
+        bool is_inner = d == end - 1 && width > 1;
+        int64_t steps = is_inner ? size / width : size;
+        const char *part =
+            d == first ? rest
+                       : mw_arena_printf(p->out->arena, "%s %% %lld", rest, (long long)steps);
+        if (is_inner)
+            mw_print_line(p, "const %s j = (%s) * %d;", n->index, part, width);
+        else
+            mw_print_line(p, "const %s i%d = %s;", n->index, d, part);
+        rest = mw_arena_printf(p->out->arena, "%s / %lld", rest, (long long)steps);
+    }
+}
+
+/* ---- Columns ---- */
+
+void mw_cuda_print_values(MwCudaNest *n, MwLevel level)
+{
+    for (int i = 0; i < n->p.nest->instrs.count; i++)
+        if (n->p.nest->instrs.at[i].level == level &&
+            !mw_instr_is_reduction(&n->p.nest->instrs.at[i]))
+            mw_print_simple(&n->p, i, false);
+}
+
+static void print_point(MwCudaNest *n, int phase, int i)
+{
+    MwPrinter *p = &n->p;
+    const MwKernelInstr *instr = &p->nest->instrs.at[i];
+    MwArena *arena = p->out->arena;
+    if (mw_instr_is_effect(instr)) {
+        mw_print_simple(p, i, true);
+    } else if (mw_instr_reduces_row(instr)) {
+        mw_print_into(p, instr, mw_arena_printf(arena, "l%d", i));
+    } else if (mw_instr_reduces_rows(instr)) {
+        mw_print_into(p, instr, mw_arena_printf(arena, "c%d[%s]", i, n->kept));
+    } else if (mw_phases_reads_back(&p->phases, phase, i)) {
+        mw_print_line(p, "const %s v%d = k%d[%s];", mw_print_scalar_type(instr->type), i, i,
+                      n->kept);
+    } else {
+        mw_print_value(p, i);
+        if (p->phases.kept[i])
+            mw_print_line(p, "k%d[%s] = v%d;", i, n->kept, i);
+    }
+}
+
+void mw_cuda_print_phase_points(MwCudaNest *n, int phase)
+{
+    for (int effects = 0; effects < 2; effects++)
+        for (int i = 0; i < n->p.nest->instrs.count; i++)
+            if (n->p.phases.runs[phase][i] &&
+                mw_instr_is_effect(&n->p.nest->instrs.at[i]) == effects)
+                print_point(n, phase, i);
+}
+
+/* ---- Neighbours ---- */
+
+static bool runs_in(const MwCudaNest *n, int phase, int i)
+{
+    return phase < 0 || n->p.phases.runs[phase][i];
+}
+
+const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr)
+{
+    static const char *const names[MW_TYPE_COUNT] = {
+        [MW_F32] = "f32", [MW_BF16] = "bf16", [MW_I32] = "i32", [MW_BOOL] = "bool"};
+    return names[n->p.kernel->operands.at[instr->operand].type];
+}
+
+/* Additions are not among the stores: their elements move when all rows of a place are there. */
+static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
+{
+    const MwPrinter *p = &n->p;
+    return p->is_wide && p->is_wide[i] && runs_in(n, phase, i) &&
+           (p->nest->instrs.at[i].op == (stores ? MW_KERNEL_STORE : MW_KERNEL_LOAD)) &&
+           (phase < 0 || !mw_phases_reads_back(&p->phases, phase, i));
+}
+
+/* Loads before the lanes, stores after them; `of_turn` is what follows the name of an array. */
+static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_turn)
+{
+    MwPrinter *p = &n->p;
+    bool is_open = false;
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
+        if (!is_wide_in(n, phase, i, stores))
+            continue;
+        if (!is_open) {
+            mw_print_open_scope(p);
+            mw_print_line(p, "const %s i%d = j;", n->index, mw_print_inner_dim(p));
+        }
+        is_open = true;
+        const char *place = mw_print_place(p, instr), *element = mw_cuda_element_name(n, instr);
+        if (stores)
+            mw_print_line(p, "mw_store%d_%s(&%s, y%d);", n->width, element, place, i);
+        else
+            mw_print_line(p, "mw_load%d_%s(x%d%s, &%s);", n->width, element, i, of_turn, place);
+    }
+    if (is_open)
+        mw_print_close(p);
+}
+
+/* A store converts as an assignment to an element would. */
+static const char *stored_type(const char *element)
+{
+    return strcmp(element, "i32") == 0    ? "int32_t"
+           : strcmp(element, "bool") == 0 ? "bool"
+                                          : "float";
+}
+
+static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char *of_turns)
+{
+    MwPrinter *p = &n->p;
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
+        if (!is_wide_in(n, phase, i, stores))
+            continue;
+        if (stores)
+            mw_print_line(p, "%s y%d[%d];", stored_type(mw_cuda_element_name(n, instr)), i,
+                          n->width);
+        else
+            mw_print_line(p, "%s x%d%s[%d];", mw_print_scalar_type(instr->type), i, of_turns,
+                          n->width);
+    }
+}
+
+/* What follows the loads. */
+static void print_lanes(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase))
+{
+    MwPrinter *p = &n->p;
+    print_wide_arrays(n, phase, true, "");
+    mw_print_line(p, "#pragma unroll");
+    mw_print_open(p, "for (int q = 0; q < %d; q++)", n->width);
+    mw_print_line(p, "const %s i%d = j + q;", n->index, mw_print_inner_dim(p));
+    print(n, phase);
+    mw_print_close(p);
+    print_wide(n, phase, true, "");
+}
+
+void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase))
+{
+    if (n->width == 1) {
+        print(n, phase);
+        return;
+    }
+    print_wide_arrays(n, phase, false, "");
+    print_wide(n, phase, false, "");
+    n->p.lane = "[q]";
+    print_lanes(n, phase, print);
+}
+
+void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
+                         void (*print)(MwCudaNest *n, int phase))
+{
+    MwPrinter *p = &n->p;
+    MW_ASSERT(n->width > 1);
+    print_wide_arrays(n, phase, false, mw_arena_printf(p->out->arena, "[%d]", n->turns));
+    for (int goes_on = 0; goes_on < 2; goes_on++) {
+        mw_print_line(p, "#pragma unroll");
+        mw_print_open(p, "for (int turn = 0; turn < %d; turn++)", n->turns);
+        begin(n);
+        n->p.lane = "[turn][q]";
+        if (goes_on)
+            print_lanes(n, phase, print);
+        else
+            print_wide(n, phase, false, "[turn]");
+        mw_print_close(p);
+        mw_print_close(p);
+    }
+}

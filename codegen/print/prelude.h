@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* The beginning of every unit of generated C: the functions of the expression language of
+ * ir/ops.def. The compiler embeds this text; the tests compile it and compare it with libm.
+ *
+ * All are straight-line code, with choices instead of branches, so that a loop that calls them
+ * becomes vector code. Accuracy is 1 to 3 units in the last place of a float, less in the tails of
+ * gelu (tests/unit/test_prelude.c has the figures); the polynomials are minimax fits (Remez) of the
+ * functions named, on the ranges named. A device with a better way to one of them has a macro of its name
+ * before this (codegen/print/prelude_device.h). */
+#ifndef MW_CODEGEN_PRINT_PRELUDE_H
+#define MW_CODEGEN_PRINT_PRELUDE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define mw_min(a, b) ((a) < (b) ? (a) : (b))
+#define mw_max(a, b) ((a) > (b) ? (a) : (b))
+#define mw_abs(a) ((a) < 0 ? -(a) : (a))
+
+static inline float mw_bits_f32(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint32_t mw_f32_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float mw_from_bf16(uint16_t half)
+{
+    return mw_bits_f32((uint32_t)half << 16);
+}
+
+/* To nearest, ties to even; NaN stays NaN. */
+#ifndef mw_to_bf16
+static inline uint16_t mw_to_bf16(float value)
+{
+    uint32_t bits = mw_f32_bits(value);
+    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)(value != value ? 0x7fc0u : rounded);
+}
+#endif
+
+static inline float mw_round_bf16(float value)
+{
+    return mw_from_bf16(mw_to_bf16(value));
+}
+
+static inline float mw_fold_sum_f32(float *lane)
+{
+    for (int width = 16; width; width /= 2)
+        for (int l = 0; l < width; l++)
+            lane[l] += lane[l + width];
+    return lane[0];
+}
+
+static inline float mw_fold_max_f32(float *lane)
+{
+    for (int width = 16; width; width /= 2)
+        for (int l = 0; l < width; l++)
+            lane[l] = mw_max(lane[l], lane[l + width]);
+    return lane[0];
+}
+
+static inline int64_t mw_fold_sum_i32(const int32_t *lane)
+{
+    int64_t sum = 0;
+    for (int l = 0; l < 32; l++)
+        sum += lane[l];
+    return sum;
+}
+
+static inline int32_t mw_fold_max_i32(const int32_t *lane)
+{
+    int32_t max = lane[0];
+    for (int l = 1; l < 32; l++)
+        max = mw_max(max, lane[l]);
+    return max;
+}
+
+/* exp(x) = 2^n exp(r), |r| <= ln 2 / 2; 2^n in two halves, so that the ends of the range, zero and
+ * infinity come out right. */
+#ifndef mw_exp
+static inline float mw_exp(float x)
+{
+    float bounded = x < -105.0f ? -105.0f : x;
+    bounded = bounded > 90.0f ? 90.0f : bounded;
+    float shifted = bounded * 0x1.715476p+0f + 0x1.8p+23f;
+    float n = shifted - 0x1.8p+23f;
+    float r = bounded - n * 0x1.62e400p-1f;
+    r = r - n * 0x1.7f7d1cp-20f;
+    float p = 0x1.6dbc4cp-10f;
+    p = p * r + 0x1.124146p-7f;
+    p = p * r + 0x1.555454p-5f;
+    p = p * r + 0x1.555486p-3f;
+    p = p * r + 0x1.000000p-1f;
+    p = (p * r) * r + r;
+    int32_t power = (int32_t)(mw_f32_bits(shifted) - 0x4b400000u);
+    int32_t half = power >> 1;
+    float scale0 = mw_bits_f32((uint32_t)(half + 127) << 23);
+    float scale1 = mw_bits_f32((uint32_t)(power - half + 127) << 23);
+    return (p * scale0 + scale0) * scale1;
+}
+#endif
+
+/* log(x) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)). */
+static inline float mw_log(float x)
+{
+    float normal = x < 0x1p-126f ? x * 0x1p+23f : x;
+    float lifted = x < 0x1p-126f ? -23.0f : 0.0f;
+    uint32_t bits = mw_f32_bits(normal) - 0x3f3504f3u;
+    float e = (float)((int32_t)bits >> 23) + lifted;
+    float f = mw_bits_f32((bits & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+    float p = 0x1.1457e4p-4f;
+    p = p * f - 0x1.de3bf6p-4f;
+    p = p * f + 0x1.e6f03cp-4f;
+    p = p * f - 0x1.fc2208p-4f;
+    p = p * f + 0x1.23376cp-3f;
+    p = p * f - 0x1.555c4ep-3f;
+    p = p * f + 0x1.99a4b6p-3f;
+    p = p * f - 0x1.000006p-2f;
+    p = p * f + 0x1.555548p-2f;
+    float square = f * f;
+    float result = (p * f) * square + e * 0x1.7f7d1cp-20f;
+    result = f + (result - 0.5f * square);
+    result = result + e * 0x1.62e400p-1f;
+    result = x == INFINITY ? INFINITY : result;
+    result = x == 0.0f ? -INFINITY : result;
+    return x < 0.0f || x != x ? NAN : result;
+}
+
+static inline float mw_sqrt(float x)
+{
+    return sqrtf(x);
+}
+
+static inline float mw_rsqrt(float x)
+{
+    return 1.0f / sqrtf(x);
+}
+
+/* Accuracy of libm; not vectorised. */
+static inline float mw_pow(float x, float y)
+{
+    return powf(x, y);
+}
+
+static inline float mw_tanh(float x)
+{
+    float a = fabsf(x), square = x * x;
+    float p = -0x1.830c0ap-8f;
+    p = p * square + 0x1.54e01cp-6f;
+    p = p * square - 0x1.b89edap-5f;
+    p = p * square + 0x1.1109dcp-3f;
+    p = p * square - 0x1.55553ep-2f;
+    float small = (p * square) * x + x;
+    float large = copysignf(1.0f - 2.0f / (mw_exp(2.0f * a) + 1.0f), x);
+    return a < 0.6f ? small : large;
+}
+
+/* exp(x^2) erfc(x) for x in [0, 10], as t times a polynomial in t = 1 / (1 + 0.3 x). */
+static inline float mw_erfcx(float x)
+{
+    float t = 1.0f / (1.0f + 0.3f * x);
+    float p = -0x1.09435ap-3f;
+    p = p * t + 0x1.f1379ap-2f;
+    p = p * t - 0x1.064970p-1f;
+    p = p * t + 0x1.186ee6p-1f;
+    p = p * t - 0x1.83b13ep-4f;
+    p = p * t + 0x1.b82b52p-3f;
+    p = p * t + 0x1.2fcc66p-3f;
+    p = p * t + 0x1.5d9ff4p-3f;
+    p = p * t + 0x1.5a7f3ep-3f;
+    return p * t;
+}
+
+static inline float mw_erf(float x)
+{
+    float a = fabsf(x), square = x * x;
+    float p = 0x1.4ae4c2p-14f;
+    p = p * square - 0x1.a485e6p-11f;
+    p = p * square + 0x1.5419f4p-8f;
+    p = p * square - 0x1.b7fbb4p-6f;
+    p = p * square + 0x1.ce2d20p-4f;
+    p = p * square - 0x1.81273ep-2f;
+    p = p * square + 0x1.20dd74p+0f;
+    float bounded = a > 10.0f ? 10.0f : a;
+    float large = copysignf(1.0f - mw_exp(-bounded * bounded) * mw_erfcx(bounded), x);
+    return a < 1.0f ? p * x : (x != x ? x : large);
+}
+
+/* In double: only the frequencies of rotary positions need it. |x| < 700. */
+static inline double mw_exp_f64(double x)
+{
+    double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p+52;
+    double n = shifted - 0x1.8p+52;
+    double r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33;
+    double p = 1.0 / 6227020800.0;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    uint64_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    double scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return p * scale;
+}
+
+/* sin(x + quarter pi / 2), quarter 0 or 1; x is taken in double so that large angles keep their
+ * accuracy. |x| < 2^30. */
+static inline float mw_sin_quarter(double x, int quarter)
+{
+    double shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p+52;
+    double n = shifted - 0x1.8p+52;
+    float r = (float)((x - n * 0x1.921fb54400000p+0) - n * 0x1.0b4611a626331p-34);
+    int64_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    int32_t quadrant = (int32_t)bits + quarter;
+    float square = r * r;
+    float s = 0x1.6cbecep-19f;
+    s = s * square - 0x1.a00f32p-13f;
+    s = s * square + 0x1.111108p-7f;
+    s = s * square - 0x1.555556p-3f;
+    s = (s * square) * r + r;
+    float c = 0x1.99e33ap-16f;
+    c = c * square - 0x1.6c0c22p-10f;
+    c = c * square + 0x1.55554ap-5f;
+    c = (c * square) * square + (1.0f - 0.5f * square);
+    float value = quadrant & 1 ? c : s;
+    return quadrant & 2 ? -value : value;
+}
+
+static inline float mw_sin(float x)
+{
+    return mw_sin_quarter((double)x, 0);
+}
+
+static inline float mw_cos(float x)
+{
+    return mw_sin_quarter((double)x, 1);
+}
+
+static inline float mw_sigmoid(float x)
+{
+    return 1.0f / (1.0f + mw_exp(-x));
+}
+
+static inline float mw_silu(float x)
+{
+    return x * mw_sigmoid(x);
+}
+
+/* sigmoid(x), and sigmoid(-x) in `*complement`, which a difference from 1 would lose. */
+static inline float mw_sigmoid_both(float x, float *complement)
+{
+    float e = mw_exp(-(x < -80.0f ? -80.0f : x));
+    float s = 1.0f / (1.0f + e);
+    *complement = e * s;
+    return s;
+}
+
+static inline float mw_silu_grad(float x)
+{
+    float complement, s = mw_sigmoid_both(x, &complement);
+    return s + x * (s * complement);
+}
+
+/* The distribution function of the standard normal from exp(-x^2 / 2); no cancellation in the tail
+ * that tends to 0. */
+static inline float mw_normal_cdf(float x, float density)
+{
+    float z = fabsf(x) * 0x1.6a09e6p-1f;
+    float tail = 0.5f * density * mw_erfcx(z > 10.0f ? 10.0f : z);
+    return x < 0.0f ? tail : 1.0f - tail;
+}
+
+/* exp(-x^2 / 2) */
+static inline float mw_bell(float x)
+{
+    return mw_exp(-0.5f * x * x);
+}
+
+static inline float mw_gelu(float x)
+{
+    return x * mw_normal_cdf(x, mw_bell(x));
+}
+
+static inline float mw_gelu_grad(float x)
+{
+    float density = mw_bell(x);
+    return mw_normal_cdf(x, density) + x * (density * 0x1.988454p-2f);
+}
+
+/* gelu_tanh(x) = x (1 + tanh(u)) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3) */
+static inline float mw_gelu_tanh(float x)
+{
+    return x * mw_sigmoid(0x1.988454p+0f * (x + 0.044715f * (x * x * x)));
+}
+
+static inline float mw_gelu_tanh_grad(float x)
+{
+    float square = x * x, complement;
+    float s = mw_sigmoid_both(0x1.988454p+0f * (x + 0.044715f * (square * x)), &complement);
+    return s + x * (s * complement) * (0x1.988454p+0f * (1.0f + 0.134145f * square));
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Kernels as text for a compiler: what a printer is, and the ones there are. */
+#ifndef MW_CODEGEN_PRINT_PRINTER_H
+#define MW_CODEGEN_PRINT_PRINTER_H
+
+#include "base/text.h"
+#include "codegen/kernel/kernel.h"
+
+typedef struct {
+    /* What every unit begins with: types, the functions of the expression language. */
+    void (*prelude)(MwText *text);
+    /* Bytes of memory that a kernel needs as its last operand, and gets before its body is printed;
+     * 0: none. */
+    int64_t (*scratch_bytes)(MwArena *arena, const MwKernelDef *kernel);
+    /* What follows the name of a kernel. It names nothing outside the prelude and itself, so equal
+     * bodies are equal kernels. */
+    void (*body)(MwText *text, const MwKernelDef *kernel);
+    /* The kernel `name`, a function of runtime/plan/kernel.h; `comment` may hold several lines. */
+    void (*function)(MwText *text, const char *name, const char *comment, const char *body);
+    /* The table that the executor finds kernels in (runtime/plan/kernel.h). */
+    void (*table)(MwText *text, const char *const *names, int count);
+} MwKernelPrinter;
+
+extern const MwKernelPrinter mw_c_printer;    /* C, for the system's compiler on the CPU */
+extern const MwKernelPrinter mw_cuda_printer; /* CUDA C */
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lines of C, and single instructions as C. */
+#include "codegen/print/rules.h"
+
+/* ---- Lines ---- */
+
+static void begin_line(MwPrinter *p)
+{
+    for (int i = 0; i < p->indent; i++)
+        mw_text_add(p->out, "    ");
+}
+
+void mw_print_line(MwPrinter *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    begin_line(p);
+    mw_text_add(p->out, mw_arena_vprintf(p->out->arena, format, args));
+    mw_text_add(p->out, "\n");
+    va_end(args);
+}
+
+void mw_print_open(MwPrinter *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    begin_line(p);
+    mw_text_add(p->out, mw_arena_vprintf(p->out->arena, format, args));
+    mw_text_add(p->out, " {\n");
+    va_end(args);
+    p->indent++;
+}
+
+void mw_print_open_scope(MwPrinter *p)
+{
+    mw_print_line(p, "{");
+    p->indent++;
+}
+
+void mw_print_close(MwPrinter *p)
+{
+    p->indent--;
+    mw_print_line(p, "}");
+}
+
+/* ---- Types, places, values ---- */
+
+const char *mw_print_storage_type(MwType type)
+{
+    static const char *const names[MW_TYPE_COUNT] = {
+        [MW_F32] = "float", [MW_BF16] = "uint16_t", [MW_I32] = "int32_t", [MW_BOOL] = "uint8_t"};
+    return names[type];
+}
+
+const char *mw_print_scalar_type(MwScalar type)
+{
+    static const char *const names[] = {[MW_SCALAR_F32] = "float",
+                                        [MW_SCALAR_F64] = "double",
+                                        [MW_SCALAR_I32] = "int32_t",
+                                        [MW_SCALAR_I64] = "int64_t",
+                                        [MW_SCALAR_BOOL] = "bool"};
+    return names[type];
+}
+
+/* Sums run in the type itself and add up in a wider one. */
+const char *mw_print_wide_type(MwScalar type)
+{
+    return type == MW_SCALAR_F32 || type == MW_SCALAR_F64 ? "double" : "int64_t";
+}
+
+const char *mw_print_first_value(const MwKernelInstr *instr)
+{
+    if (!mw_instr_is_max(instr))
+        return "0";
+    return instr->type == MW_SCALAR_F32 ? "-INFINITY" : "INT32_MIN";
+}
+
+const char *mw_print_size(const MwPrinter *p, int d)
+{
+    MwArena *arena = p->out->arena;
+    if (p->kernel->is_flat)
+        return mw_arena_printf(arena, "a%d", p->kernel->args.count - 1);
+    return mw_arena_printf(arena, "%lld", (long long)p->nest->space.size[d]);
+}
+
+static const char *term(const MwPrinter *p, int64_t factor, const char *name)
+{
+    if (factor == 1)
+        return name;
+    return mw_arena_printf(p->out->arena, "%s * %lld", name, (long long)factor);
+}
+
+/* "128 + a0 + i0 * 384 + i1" */
+const char *mw_print_affine(const MwPrinter *p, const MwAffine *at)
+{
+    MwText text = {.arena = p->out->arena};
+    const char *plus = "";
+    if (at->offset) {
+        mw_text_printf(&text, "%lld", (long long)at->offset);
+        plus = " + ";
+    }
+    for (int i = 0; i < at->arg_count; i++, plus = " + ")
+        mw_text_printf(&text, "%sa%d", plus, at->args[i]);
+    for (int d = 0; d < p->nest->space.dim_count; d++) {
+        if (!at->stride[d])
+            continue;
+        const char *name = mw_arena_printf(text.arena, "i%d", d);
+        mw_text_printf(&text, "%s%s", plus, term(p, at->stride[d], name));
+        plus = " + ";
+    }
+    if (!text.bytes)
+        mw_text_add(&text, "0");
+    return text.at;
+}
+
+const char *mw_print_place(const MwPrinter *p, const MwKernelInstr *instr)
+{
+    MwArena *arena = p->out->arena;
+    int i = (int)(instr - p->nest->instrs.at);
+    if (p->tile_pitch && p->tile_pitch[i])
+        return mw_arena_printf(arena, "b%d[y * %d + x]", i, p->tile_pitch[i]);
+    const char *at = mw_print_affine(p, &instr->at);
+    int gather = mw_instr_is_effect(instr) ? 1 : 0; /* the input that moves it, if there is one */
+    if (gather >= instr->input_count)
+        return mw_arena_printf(arena, "p%d[%s]", instr->operand, at);
+    const char *index = mw_arena_printf(arena, "(int64_t)v%d", instr->inputs[gather].index);
+    return mw_arena_printf(arena, "p%d[%s + %s]", instr->operand, at,
+                           term(p, instr->gather_stride, index));
+}
+
+static bool is_wide(const MwPrinter *p, const MwKernelInstr *instr)
+{
+    return p->is_wide && p->is_wide[instr - p->nest->instrs.at];
+}
+
+static const char *load_text(const MwPrinter *p, const MwKernelInstr *instr)
+{
+    if (is_wide(p, instr))
+        return mw_arena_printf(p->out->arena, "x%d%s", (int)(instr - p->nest->instrs.at), p->lane);
+    const char *place = mw_print_place(p, instr);
+    MwType type = p->kernel->operands.at[instr->operand].type;
+    if (type == MW_BF16)
+        return mw_arena_printf(p->out->arena, "mw_from_bf16(%s)", place);
+    if (type == MW_BOOL)
+        return mw_arena_printf(p->out->arena, "%s != 0", place);
+    return place;
+}
+
+/* The text of an EXPR with its inputs named. */
+static const char *expr_text(const MwPrinter *p, const MwKernelInstr *instr)
+{
+    MwText text = {.arena = p->out->arena};
+    for (const char *c = instr->text; *c; c++) {
+        if (*c == '$')
+            mw_text_printf(&text, "v%d", instr->inputs[*++c - '0'].index);
+        else
+            mw_text_add_n(&text, c, 1);
+    }
+    return text.at;
+}
+
+static const char *value_text(const MwPrinter *p, const MwKernelInstr *instr)
+{
+    switch (instr->op) {
+    case MW_KERNEL_LOAD:
+        return load_text(p, instr);
+    case MW_KERNEL_INDEX:
+        return mw_print_affine(p, &instr->at);
+    case MW_KERNEL_ARG:
+        return mw_arena_printf(p->out->arena, "a%d", instr->arg);
+    case MW_KERNEL_EXPR:
+        return expr_text(p, instr);
+    default:
+        MW_UNREACHABLE();
+    }
+}
+
+void mw_print_value(MwPrinter *p, int i)
+{
+    const MwKernelInstr *instr = &p->nest->instrs.at[i];
+    mw_print_line(p, "const %s v%d = %s;", mw_print_scalar_type(instr->type), i,
+                  value_text(p, instr));
+}
+
+static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
+{
+    if (is_wide(p, instr)) {
+        mw_print_line(p, "y%d[q] = v%d;", (int)(instr - p->nest->instrs.at),
+                      instr->inputs[0].index);
+        return;
+    }
+    const char *place = mw_print_place(p, instr);
+    bool is_short = p->kernel->operands.at[instr->operand].type == MW_BF16;
+    int value = instr->inputs[0].index;
+    if (instr->op == MW_KERNEL_STORE) {
+        mw_print_line(p, is_short ? "%s = mw_to_bf16(v%d);" : "%s = v%d;", place, value);
+        return;
+    }
+    mw_print_line(p, "if (v%d >= 0)", instr->inputs[1].index);
+    if (is_short)
+        mw_print_line(p, "    %s = mw_to_bf16(mw_from_bf16(%s) + v%d);", place, place, value);
+    else
+        mw_print_line(p, "    %s += v%d;", place, value);
+}
+
+/* "l7[l] += v6;" or the same for a maximum. */
+void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place)
+{
+    int value = instr->inputs[0].index;
+    if (mw_instr_is_max(instr))
+        mw_print_line(p, "%s = mw_max(%s, v%d);", place, place, value);
+    else
+        mw_print_line(p, "%s += v%d;", place, value);
+}
+
+/* A value, or an effect where it is the turn of effects: they come after all values of their level,
+ * because one may write where a value is loaded from. */
+void mw_print_simple(MwPrinter *p, int i, bool effects)
+{
+    const MwKernelInstr *instr = &p->nest->instrs.at[i];
+    if (mw_instr_is_effect(instr) && effects)
+        print_effect(p, instr);
+    else if (!mw_instr_is_effect(instr) && !effects)
+        mw_print_value(p, i);
+}
+
+/* Values and effects of a level that has no phases. */
+void mw_print_level(MwPrinter *p, MwLevel level)
+{
+    for (int effects = 0; effects < 2; effects++)
+        for (int i = 0; i < p->nest->instrs.count; i++)
+            if (p->nest->instrs.at[i].level == level &&
+                !mw_instr_is_reduction(&p->nest->instrs.at[i]))
+                mw_print_simple(p, i, effects);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Resharding as a shortest path.
+ *
+ * The nodes of the search are all specs of a tensor on a mesh: each mesh axis is unused, splits one
+ * dimension, or is partial. Its edges are single collectives along one axis, and the local slice:
+ *
+ *     all_reduce      +Pa            -> (unused)
+ *     reduce_scatter  +Pa            -> dimension d split over a
+ *     all_gather      d split over a -> (unused)
+ *     all_to_all      e split over a -> d split over a
+ *     shard           (unused)       -> d split over a
+ *
+ * A dimension split over several axes is blocked by its lowest axis first, so only its highest axis
+ * can be gathered, and only an axis above all others it has can split it further. Lengths are the
+ * cost model's seconds in picoseconds, so that sums are exact and ties are real; the search is
+ * Dijkstra's, a row of the table at a time, when a row is first asked for.
+ *
+ * A collective whose dimension is not the outermost one moves blocks that are not contiguous, and
+ * pays for a copy of its data on that side. */
+#include "cost/reshard.h"
+
+#include "cost/units.h"
+#include "ir/key_map.h"
+
+#include <string.h>
+
+typedef struct {
+    int to; /* state */
+    int64_t cost;
+} Move;
+
+typedef struct {
+    bool valid;
+    MwSpec spec;
+    int64_t bytes; /* per device */
+    Move *moves;   /* the single steps from here; NULL: not yet listed */
+    int move_count;
+} State;
+
+/* Shortest paths from one state. `before` is the state ahead of each on its path. */
+typedef struct {
+    int64_t *cost;
+    int16_t *before;
+    int16_t *steps;
+} Row;
+
+struct MwReshardTable {
+    MwArena *arena;
+    const MwCostModel *model;
+    MwTensor tensor;
+    MwCombine combine;
+    int digit_count;         /* rank + 2: unused, a dimension, partial */
+    int weight[MW_MAX_AXES]; /* of an axis in a state's number; 0: the axis has one device */
+    int state_count;
+    State *states;
+    Row *rows; /* [state_count]; cost NULL: not yet searched */
+};
+
+struct MwResharder {
+    MwArena *arena;
+    MwCostModel model;
+    MwKeyMap tables; /* by tensor type and combine */
+};
+
+MwCollective mw_reshard_collective(MwOp op)
+{
+    switch (op) {
+    case MW_OP_ALL_REDUCE:
+        return MW_ALL_REDUCE;
+    case MW_OP_ALL_GATHER:
+        return MW_ALL_GATHER;
+    case MW_OP_REDUCE_SCATTER:
+        return MW_REDUCE_SCATTER;
+    case MW_OP_ALL_TO_ALL:
+        return MW_ALL_TO_ALL;
+    default:
+        MW_UNREACHABLE();
+    }
+}
+
+MwResharder *mw_resharder_new(MwArena *arena, const MwCostModel *model)
+{
+    MwResharder *resharder = MW_NEW(arena, MwResharder, 1);
+    resharder->arena = arena;
+    resharder->model = *model;
+    return resharder;
+}
+
+static int digit_of(const MwReshardTable *table, int state, int axis)
+{
+    return table->weight[axis] ? state / table->weight[axis] % table->digit_count : 0;
+}
+
+static void fill_state(MwReshardTable *table, int number)
+{
+    State *state = &table->states[number];
+    MwAxes dims[MW_MAX_RANK] = {0}, partial = 0;
+    for (int axis = 0; axis < table->model->mesh.axis_count; axis++) {
+        int digit = digit_of(table, number, axis);
+        if (digit == table->digit_count - 1)
+            partial |= (MwAxes)(1 << axis);
+        else if (digit)
+            dims[digit - 1] |= (MwAxes)(1 << axis);
+    }
+    state->spec = mw_spec_with_partial(mw_spec_replicated(), partial, table->combine);
+    for (int d = 0; d < table->tensor.rank; d++)
+        state->spec = mw_spec_with_dim(state->spec, d, dims[d]);
+    state->valid = mw_spec_is_valid(state->spec, &table->tensor, &table->model->mesh);
+    if (!state->valid)
+        return;
+    MwTensor local = mw_spec_local(state->spec, &table->tensor, &table->model->mesh);
+    state->bytes = mw_tensor_bytes(&local);
+}
+
+static MwReshardTable *table_new(MwResharder *resharder, const MwTensor *tensor, MwCombine combine)
+{
+    MwReshardTable *table = MW_NEW(resharder->arena, MwReshardTable, 1);
+    table->arena = resharder->arena;
+    table->model = &resharder->model;
+    table->tensor = *tensor;
+    table->combine = combine;
+    table->digit_count = tensor->rank + 2;
+    table->state_count = 1;
+    for (int axis = 0; axis < resharder->model.mesh.axis_count; axis++) {
+        if (resharder->model.mesh.size[axis] == 1)
+            continue;
+        table->weight[axis] = table->state_count;
+        table->state_count *= table->digit_count;
+    }
+    table->states = MW_NEW(table->arena, State, table->state_count);
+    table->rows = MW_NEW(table->arena, Row, table->state_count);
+    for (int i = 0; i < table->state_count; i++)
+        fill_state(table, i);
+    return table;
+}
+
+MwReshardTable *mw_reshard_table(MwResharder *resharder, const MwTensor *tensor, MwCombine combine)
+{
+    struct {
+        MwTensor tensor;
+        int64_t combine;
+    } key;
+    memset(&key, 0, sizeof key);
+    key.tensor = *tensor;
+    key.combine = combine;
+    void **table = mw_key_map_at(resharder->arena, &resharder->tables, &key, sizeof key);
+    if (!*table)
+        *table = table_new(resharder, tensor, combine);
+    return *table;
+}
+
+int mw_reshard_index(const MwReshardTable *table, MwSpec spec)
+{
+    MwAxes partial = mw_spec_partial(spec);
+    if (partial && mw_spec_combine(spec) != table->combine)
+        return -1;
+    int state = 0;
+    for (int axis = 0; axis < table->model->mesh.axis_count; axis++) {
+        if (partial >> axis & 1)
+            state += table->weight[axis] * (table->digit_count - 1);
+        for (int d = 0; d < table->tensor.rank; d++)
+            if (mw_spec_dim(spec, d) >> axis & 1)
+                state += table->weight[axis] * (d + 1);
+    }
+    MW_ASSERT(table->states[state].valid);
+    return state;
+}
+
+/* Seconds to copy `bytes` once when the blocks of `dim` in a local part under `spec` are not
+ * contiguous, that is, when a dimension before it is longer than 1. */
+static double repack_s(const MwReshardTable *table, MwSpec spec, int dim, int64_t bytes)
+{
+    for (int d = 0; d < dim; d++)
+        if (table->tensor.dim[d] > mw_mesh_ways(&table->model->mesh, mw_spec_dim(spec, d)))
+            return mw_cost_work_s(table->model,
+                                  &(MwWork){MW_WORK_STREAM, .bytes = 2.0 * (double)bytes});
+    return 0;
+}
+
+/* A partial log-sum-exp is completed by gathering the parts and combining them locally. */
+static double complete_s(const MwReshardTable *table, int axis, double bytes)
+{
+    if (table->combine != MW_COMBINE_LOGSUMEXP)
+        return mw_cost_collective_s(table->model, MW_ALL_REDUCE, axis, bytes);
+    double gathered = bytes * table->model->mesh.size[axis];
+    MwWork combine = {MW_WORK_STREAM, .bytes = gathered + bytes, .flops = gathered};
+    return mw_cost_collective_s(table->model, MW_ALL_GATHER, axis, gathered) +
+           mw_cost_work_s(table->model, &combine);
+}
+
+static void price(const MwReshardTable *table, MwReshardStep *step, const State *a, const State *b)
+{
+    const MwCostModel *model = table->model;
+    double seconds = 0;
+    step->bytes = mw_max(a->bytes, b->bytes);
+    double bytes = (double)step->bytes;
+    switch (step->op) {
+    case MW_OP_ALL_REDUCE:
+        seconds = complete_s(table, step->axis, bytes);
+        break;
+    case MW_OP_ALL_GATHER:
+        seconds = mw_cost_collective_s(model, MW_ALL_GATHER, step->axis, bytes) +
+                  repack_s(table, b->spec, step->dim, b->bytes);
+        break;
+    case MW_OP_REDUCE_SCATTER:
+        seconds = mw_cost_collective_s(model, MW_REDUCE_SCATTER, step->axis, bytes) +
+                  repack_s(table, a->spec, step->dim, a->bytes);
+        break;
+    case MW_OP_ALL_TO_ALL:
+        seconds = mw_cost_collective_s(model, MW_ALL_TO_ALL, step->axis, bytes) +
+                  repack_s(table, a->spec, step->dim, a->bytes) +
+                  repack_s(table, b->spec, step->from_dim, b->bytes);
+        break;
+    case MW_OP_SHARD:
+        seconds = mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .bytes = 2.0 * (double)b->bytes});
+        break;
+    default:
+        MW_UNREACHABLE();
+    }
+    step->cost = mw_max(1, mw_picoseconds(seconds));
+}
+
+/* True if `axis` is above every other axis that `axes` holds. */
+static bool is_highest(MwAxes axes, int axis)
+{
+    return (axes & ~(1 << axis)) >> axis == 0;
+}
+
+/* Fills `step` with the change of `axis` from digit `from` to digit `to`, if one collective or
+ * slice does it. */
+static bool move_between(const MwReshardTable *table, int state, int axis, int to,
+                         MwReshardStep *step)
+{
+    int from = digit_of(table, state, axis), partial = table->digit_count - 1;
+    if (from == to || to == partial)
+        return false;
+    const State *a = &table->states[state];
+    const State *b = &table->states[state + (to - from) * table->weight[axis]];
+    bool leaves_dim = from && from != partial;
+    if (!b->valid || (leaves_dim && !is_highest(mw_spec_dim(a->spec, from - 1), axis)) ||
+        (to && !is_highest(mw_spec_dim(b->spec, to - 1), axis)))
+        return false;
+    if (from == partial && to && table->combine != MW_COMBINE_SUM)
+        return false;
+    *step = (MwReshardStep){.axis = axis,
+                            .dim = to - 1,
+                            .from_dim = -1,
+                            .from = a->spec,
+                            .to = b->spec,
+                            .combine = table->combine};
+    if (from == partial) {
+        step->op = to ? MW_OP_REDUCE_SCATTER : MW_OP_ALL_REDUCE;
+    } else if (leaves_dim) {
+        step->op = to ? MW_OP_ALL_TO_ALL : MW_OP_ALL_GATHER;
+        if (to)
+            step->from_dim = from - 1;
+        else
+            step->dim = from - 1;
+    } else {
+        step->op = MW_OP_SHARD;
+    }
+    price(table, step, a, b);
+    return true;
+}
+
+/* The state not yet done that is nearest, by cost, then steps, then number; -1 if none is left. */
+static int nearest(const MwReshardTable *table, const Row *row, const bool *done)
+{
+    int best = -1;
+    for (int i = 0; i < table->state_count; i++) {
+        if (done[i] || row->cost[i] >= MW_COST_INFINITE)
+            continue;
+        if (best < 0 || row->cost[i] < row->cost[best] ||
+            (row->cost[i] == row->cost[best] && row->steps[i] < row->steps[best]))
+            best = i;
+    }
+    return best;
+}
+
+static void list_moves(MwReshardTable *table, int number)
+{
+    State *state = &table->states[number];
+    MwReshardStep step;
+    state->moves = MW_NEW(table->arena, Move, table->model->mesh.axis_count * table->digit_count);
+    for (int axis = 0; axis < table->model->mesh.axis_count; axis++)
+        for (int to = 0; table->weight[axis] && to < table->digit_count; to++)
+            if (move_between(table, number, axis, to, &step))
+                state->moves[state->move_count++] = (Move){
+                    number + (to - digit_of(table, number, axis)) * table->weight[axis], step.cost};
+}
+
+static void relax(MwReshardTable *table, Row *row, int number)
+{
+    const State *state = &table->states[number];
+    if (!state->moves)
+        list_moves(table, number);
+    for (int i = 0; i < state->move_count; i++) {
+        int next = state->moves[i].to;
+        int64_t cost = row->cost[number] + state->moves[i].cost;
+        int16_t steps = (int16_t)(row->steps[number] + 1);
+        if (cost > row->cost[next] || (cost == row->cost[next] && steps >= row->steps[next]))
+            continue;
+        row->cost[next] = cost;
+        row->steps[next] = steps;
+        row->before[next] = (int16_t)number;
+    }
+}
+
+static const Row *search_from(MwReshardTable *table, int source)
+{
+    Row *row = &table->rows[source];
+    if (row->cost)
+        return row;
+    int n = table->state_count;
+    row->cost = MW_NEW(table->arena, int64_t, n);
+    row->before = MW_NEW(table->arena, int16_t, n);
+    row->steps = MW_NEW(table->arena, int16_t, n);
+    for (int i = 0; i < n; i++)
+        row->cost[i] = MW_COST_INFINITE;
+    row->cost[source] = 0;
+    row->before[source] = -1;
+    bool *done = MW_NEW(table->arena, bool, n);
+    for (int state = source; state >= 0; state = nearest(table, row, done)) {
+        done[state] = true;
+        relax(table, row, state);
+    }
+    return row;
+}
+
+int64_t mw_reshard_cost(MwReshardTable *table, int from, int to)
+{
+    if (from < 0 || to < 0)
+        return MW_COST_INFINITE;
+    return from == to ? 0 : search_from(table, from)->cost[to];
+}
+
+/* The step from one state to the next of a path: the one axis whose digit differs. */
+static MwReshardStep step_between(const MwReshardTable *table, int state, int next)
+{
+    MwReshardStep step;
+    for (int axis = 0; axis < table->model->mesh.axis_count; axis++)
+        if (digit_of(table, state, axis) != digit_of(table, next, axis) &&
+            move_between(table, state, axis, digit_of(table, next, axis), &step))
+            return step;
+    MW_UNREACHABLE();
+}
+
+MwReshardPath mw_reshard_path(MwArena *arena, MwResharder *resharder, const MwTensor *tensor,
+                              MwSpec from, MwSpec to)
+{
+    MwCombine combine = mw_spec_partial(from) ? mw_spec_combine(from) : MW_COMBINE_SUM;
+    MwReshardTable *table = mw_reshard_table(resharder, tensor, combine);
+    int source = mw_reshard_index(table, from), target = mw_reshard_index(table, to);
+    MW_ASSERT(source >= 0 && target >= 0);
+    const Row *row = search_from(table, source);
+    MW_ASSERT(row->cost[target] < MW_COST_INFINITE);
+    MwReshardPath path = {.count = row->steps[target], .cost = row->cost[target]};
+    path.steps = MW_NEW(arena, MwReshardStep, path.count);
+    for (int state = target, i = path.count - 1; i >= 0; state = row->before[state], i--)
+        path.steps[i] = step_between(table, row->before[state], state);
+    return path;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The unit of the solver's integer costs: picoseconds, so that the cheapest step (some nanoseconds)
+ * keeps three digits, and a step of a week (6e17) stays below MW_COST_INFINITE. */
+#ifndef MW_COST_UNITS_H
+#define MW_COST_UNITS_H
+
+#include "base/int_cost.h"
+
+#include <math.h>
+
+static inline int64_t mw_picoseconds(double seconds)
+{
+    double ps = seconds * 1e12;
+    return ps < (double)MW_COST_INFINITE ? llround(ps) : MW_COST_INFINITE;
+}
+
+static inline double mw_seconds(MwCost picoseconds)
+{
+    return (double)picoseconds * 1e-12;
+}
+
+#endif

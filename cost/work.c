@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How much work a node is on one device: FLOPs and bytes, from its sharding rule and the `flops`
+ * and `lowering` of ir/ops.def. cost/cost.c makes seconds of it.
+ *
+ * Everything derives from the factors: a device loops over 1 / ways of each, and holds 1 / ways of
+ * every dimension that runs over a split factor. */
+#include "cost/cost.h"
+
+/* True if some dimension of `map` runs over `factor`. */
+static bool has_factor(const MwFactorMap *map, int rank, int factor)
+{
+    for (int d = 0; d < rank; d++)
+        if (map->factor[d] == factor)
+            return true;
+    return false;
+}
+
+typedef struct {
+    const MwGraph *graph;
+    const MwNode *node;
+    const MwShardingRule *rule;
+    const int *ways;
+} Query;
+
+static const MwTensor *operand_tensor(const Query *query, int i)
+{
+    return mw_value_tensor(query->graph, query->node->operands[i]);
+}
+
+static const MwTensor *result_tensor(const Query *query, int i)
+{
+    return mw_value_tensor(query->graph, (MwValueId){query->node->first_result + i});
+}
+
+/* A dimension that is looked up is not looped over: however it is split, every device goes through
+ * all indices. */
+static bool is_looked_up(const MwFactor *factor)
+{
+    return factor->size < factor->divisor;
+}
+
+static double local_size(const Query *query, int f)
+{
+    const MwFactor *factor = &query->rule->factors[f];
+    return is_looked_up(factor) ? 1 : (double)factor->size / query->ways[f];
+}
+
+static double local_bytes(const Query *query, const MwTensor *tensor, const MwFactorMap *map)
+{
+    double bytes = (double)mw_tensor_bytes(tensor);
+    for (int d = 0; d < tensor->rank; d++)
+        if (map->factor[d] >= 0)
+            bytes /= query->ways[map->factor[d]];
+    return bytes;
+}
+
+static double local_points(const Query *query)
+{
+    double points = 1;
+    for (int f = 0; f < query->rule->factor_count; f++)
+        points *= local_size(query, f);
+    return points;
+}
+
+static double operand_bytes(const Query *query, int i)
+{
+    const MwTensor *tensor = operand_tensor(query, i);
+    const MwFactorMap *map = &query->rule->operands[i];
+    for (int d = 0; d < tensor->rank; d++)
+        if (map->factor[d] >= 0 && is_looked_up(&query->rule->factors[map->factor[d]]))
+            return local_points(query) * mw_type_bytes(tensor->type);
+    return local_bytes(query, tensor, map);
+}
+
+/* What moves elements reads no more than it writes. */
+static double node_bytes(const Query *query)
+{
+    double read = 0, written = 0;
+    for (int i = 0; i < query->node->operand_count; i++)
+        read += operand_bytes(query, i);
+    for (int i = 0; i < query->node->result_count; i++)
+        written += local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
+    if (mw_op_info(query->node->op)->lowering == MW_LOWER_MOVE && read > written)
+        read = written;
+    return read + written;
+}
+
+/* Sorts the factors of a product into m (left and result), n (right and result), k (both operands)
+ * and batch (all three). */
+static void shape_product(const Query *query, MwWork *work)
+{
+    work->m = work->n = work->k = work->batch = 1;
+    for (int f = 0; f < query->rule->factor_count; f++) {
+        bool left = has_factor(&query->rule->operands[0], operand_tensor(query, 0)->rank, f);
+        bool right = has_factor(&query->rule->operands[1], operand_tensor(query, 1)->rank, f);
+        bool result = has_factor(&query->rule->results[0], result_tensor(query, 0)->rank, f);
+        double *side =
+            left && right ? (result ? &work->batch : &work->k) : (left ? &work->m : &work->n);
+        *side *= local_size(query, f);
+    }
+}
+
+static double local_dim(const Query *query, const MwTensor *tensor, const MwFactorMap *map, int d)
+{
+    double size = (double)tensor->dim[d];
+    return map->factor[d] >= 0 ? size / query->ways[map->factor[d]] : size;
+}
+
+/* q is [batch, queries, heads, head], k is [batch, keys, groups, head]. With a causal mask the
+ * device that holds the last queries has most to do: of `w` equal blocks of queries it meets the
+ * keys but for half of its own block. */
+static void shape_attention(const Query *query, MwWork *work)
+{
+    const MwTensor *q = operand_tensor(query, 0), *k = operand_tensor(query, 1);
+    const MwFactorMap *q_map = &query->rule->operands[0], *k_map = &query->rule->operands[1];
+    work->batch = local_dim(query, q, q_map, 0) * local_dim(query, q, q_map, 2);
+    work->m = local_dim(query, q, q_map, 1);
+    work->n = local_dim(query, k, k_map, 1);
+    work->k = local_dim(query, q, q_map, 3);
+    work->flops =
+        mw_op_info(query->node->op)->flops_per_point * work->batch * work->m * work->n * work->k;
+    if (mw_node_int(query->node, MW_ATTR_CAUSAL))
+        work->flops *= 1 - work->m / (2 * (double)q->dim[1]);
+}
+
+static MwWorkKind work_kind(const MwNode *node)
+{
+    switch (mw_op_info(node->op)->lowering) {
+    case MW_LOWER_SOURCE:
+    case MW_LOWER_VIEW:
+    case MW_LOWER_COLLECTIVE:
+    case MW_LOWER_TRANSFER:
+        return MW_WORK_NONE;
+    case MW_LOWER_CONTRACT:
+        return node->operand_count == 2 ? MW_WORK_GEMM : MW_WORK_STREAM;
+    case MW_LOWER_LIBRARY:
+        return node->op == MW_OP_SDPA ? MW_WORK_ATTENTION : MW_WORK_ATTENTION_GRAD;
+    case MW_LOWER_MAP:
+    case MW_LOWER_REDUCE:
+    case MW_LOWER_ROWS:
+    case MW_LOWER_MOVE:
+    case MW_LOWER_GATHER:
+        return MW_WORK_STREAM;
+    }
+    MW_UNREACHABLE();
+}
+
+MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule *rule,
+                         const int ways[MW_MAX_FACTORS])
+{
+    const MwNode *node = mw_node(graph, id);
+    MwWork work = {.kind = work_kind(node)};
+    if (work.kind == MW_WORK_NONE)
+        return work;
+    Query query = {graph, node, rule, ways};
+    work.type =
+        node->operand_count ? operand_tensor(&query, 0)->type : result_tensor(&query, 0)->type;
+    work.bytes = node_bytes(&query);
+    work.flops = mw_op_info(node->op)->flops_per_point * local_points(&query);
+    if (work.kind == MW_WORK_GEMM)
+        shape_product(&query, &work);
+    else if (work.kind != MW_WORK_STREAM)
+        shape_attention(&query, &work);
+    return work;
+}

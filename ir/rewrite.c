@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ir/rewrite.h"
+
+#include "ir/build.h"
+
+#include <string.h>
+
+MwRewrite mw_rewrite_begin(const MwGraph *from)
+{
+    MwRewrite rewrite = {.from = from, .to = mw_graph_new_like(from)};
+    rewrite.value = MW_NEW(from->arena, MwValueId, from->values.count);
+    memset(rewrite.value, -1, sizeof(MwValueId) * (size_t)from->values.count);
+    return rewrite;
+}
+
+void mw_rewrite_at(MwRewrite *rewrite, const MwNode *node)
+{
+    rewrite->to->origin = node->origin;
+    rewrite->to->phase = node->phase;
+}
+
+static MwValueId form_of(const MwRewrite *rewrite, MwValueId value)
+{
+    MwValueId form = rewrite->value[value.index];
+    MW_ASSERT(mw_has_value(form));
+    return form;
+}
+
+MwValueId *mw_rewrite_operands(const MwRewrite *rewrite, const MwNode *node)
+{
+    MwValueId *operands = MW_NEW(rewrite->to->arena, MwValueId, node->operand_count);
+    for (int k = 0; k < node->operand_count; k++)
+        operands[k] = form_of(rewrite, node->operands[k]);
+    return operands;
+}
+
+MwNodeId mw_rewrite_copy_on(MwRewrite *rewrite, const MwNode *node, const MwValueId *operands)
+{
+    const MwGraph *from = rewrite->from;
+    const char **names = MW_NEW(rewrite->to->arena, const char *, node->result_count);
+    for (int k = 0; k < node->result_count; k++)
+        names[k] = from->values.at[node->first_result + k].name;
+    MwNodeSpec spec = {.op = node->op,
+                       .operands = operands,
+                       .operand_count = node->operand_count,
+                       .attrs = node->attrs,
+                       .attr_count = node->attr_count,
+                       .given = &from->values.at[node->first_result].tensor,
+                       .result_names = names};
+    mw_rewrite_at(rewrite, node);
+    MwNodeId copy = mw_build_node(rewrite->to, &spec);
+    for (int k = 0; k < node->result_count; k++)
+        rewrite->value[node->first_result + k] = mw_node_result(rewrite->to, copy, k);
+    return copy;
+}
+
+MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node)
+{
+    return mw_rewrite_copy_on(rewrite, node, mw_rewrite_operands(rewrite, node));
+}
+
+void mw_rewrite_finish(MwRewrite *rewrite)
+{
+    const MwGraph *from = rewrite->from;
+    MwGraph *to = rewrite->to;
+    for (int i = 0; i < from->outputs.count; i++) {
+        MwOutput output = from->outputs.at[i];
+        output.value = form_of(rewrite, output.value);
+        mw_vec_push(to->arena, &to->outputs, output);
+    }
+    for (int i = 0; i < from->assigns.count; i++) {
+        MwAssign assign = from->assigns.at[i];
+        mw_vec_push(to->arena, &to->assigns,
+                    ((MwAssign){form_of(rewrite, assign.target), form_of(rewrite, assign.value)}));
+    }
+    for (int i = 0; i < from->pins.count; i++) {
+        MwPin pin = from->pins.at[i];
+        pin.value = rewrite->value[pin.value.index];
+        if (mw_has_value(pin.value))
+            mw_vec_push(to->arena, &to->pins, pin);
+    }
+    if (mw_has_value(from->train.loss))
+        to->train.loss = form_of(rewrite, from->train.loss);
+}
+
+MwGraph *mw_graph_copy(MwArena *arena, const MwGraph *graph)
+{
+    MwGraph from = *graph;
+    from.arena = arena;
+    MwRewrite rewrite = mw_rewrite_begin(&from);
+    for (int n = 0; n < graph->nodes.count; n++)
+        mw_rewrite_copy(&rewrite, &graph->nodes.at[n]);
+    mw_rewrite_finish(&rewrite);
+    return rewrite.to;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Differentiate: reverse mode, graph to graph. In: a model with a `train` statement. Out: the same
+ * with nodes of the backward phase behind it, and compilation->gradient. A model for inference
+ * stays as it is.
+ *
+ * Nodes are visited from the last to the first; when one is visited, all users of its results have
+ * been, so the gradients by its results are complete. Contributions to one gradient are added in
+ * the order in which they come, last user first, at the place of the user, so that a value used
+ * twice by one part of the model gets one sum from there. The nodes of a gradient have the origin
+ * of the node that is differentiated. The gradient of the loss by x is named grad.x; what else it
+ * takes to differentiate y is named y.grad, y.grad.1 and so on.
+ *
+ * The gradient by a bf16 value that is the same for the whole batch, a weight or its cast, is in f32
+ * from where it is summed over the batch on (passes/graph/gradients.h).
+ *
+ * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
+#include "ir/build.h"
+#include "passes/graph/gradients.h"
+#include "passes/graph/precision.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
+    [MW_OP_##id] = mw_gradient_##gradient,
+#include "ir/ops.def"
+#undef OP
+};
+
+typedef struct {
+    MwGraph *graph;
+    int values;          /* of the model itself; what follows are gradients */
+    bool *active;        /* [values] is changed by a weight and changes the loss */
+    const bool *wide;    /* [values] in bf16, but its gradient in f32 */
+    MwValueId *gradient; /* [values] the sum so far; no value: zero so far */
+    MwDiags *diags;
+} Differentiator;
+
+void mw_gradient_none(MwGradient *g)
+{
+    mw_diag_error(g->diags, g->node.origin.span, "%s is not differentiable",
+                  mw_op_info(g->node.op)->name);
+}
+
+static bool is_float(const MwGraph *graph, MwValueId value)
+{
+    return mw_type_is_float(mw_value_tensor(graph, value)->type);
+}
+
+/* Whether each value is a function of a weight, through floating-point values alone. */
+static bool *find_dependent(const MwGraph *graph)
+{
+    bool *dependent = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        bool any = node->op == MW_OP_WEIGHT;
+        for (int k = 0; k < node->operand_count; k++)
+            any |= dependent[node->operands[k].index];
+        for (int k = 0; k < node->result_count; k++) {
+            MwValueId result = {node->first_result + k};
+            dependent[result.index] = any && is_float(graph, result);
+        }
+    }
+    return dependent;
+}
+
+/* Whether a bf16 result of `node`, which is the same for the whole batch, has a gradient in f32: what
+ * is stored, cast or moved, whose gradient rule does nothing with numbers. */
+static bool keeps_numbers(const MwNode *node)
+{
+    MwLowering lowering = mw_op_info(node->op)->lowering;
+    return lowering == MW_LOWER_SOURCE || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE ||
+           node->op == MW_OP_CAST || node->op == MW_OP_BROADCAST;
+}
+
+static bool *find_wide(const MwGraph *graph)
+{
+    bool *wide = MW_NEW(graph->arena, bool, graph->values.count);
+    const bool *varies = mw_find_varying(graph->arena, graph);
+    for (int v = 0; v < graph->values.count; v++)
+        wide[v] = mw_value_tensor(graph, (MwValueId){v})->type == MW_BF16 && !varies[v] &&
+                  keeps_numbers(mw_value_node(graph, (MwValueId){v}));
+    return wide;
+}
+
+static MwType gradient_type(const Differentiator *d, MwValueId value)
+{
+    return d->wide[value.index] ? MW_F32 : mw_value_tensor(d->graph, value)->type;
+}
+
+static bool *find_active(const MwGraph *graph)
+{
+    const bool *dependent = find_dependent(graph);
+    bool *active = MW_NEW(graph->arena, bool, graph->values.count);
+    active[graph->train.loss.index] = dependent[graph->train.loss.index];
+    for (int n = graph->nodes.count - 1; n >= 0; n--) {
+        const MwNode *node = &graph->nodes.at[n];
+        bool any = false;
+        for (int k = 0; k < node->result_count; k++)
+            any |= active[node->first_result + k];
+        for (int k = 0; any && k < node->operand_count; k++)
+            active[node->operands[k].index] |= dependent[node->operands[k].index];
+    }
+    return active;
+}
+
+static void contribute(Differentiator *d, MwValueId value, MwValueId contribution)
+{
+    MwValueId *sum = &d->gradient[value.index];
+    MW_ASSERT(mw_tensor_same_shape(mw_value_tensor(d->graph, value),
+                                   mw_value_tensor(d->graph, contribution)));
+    contribution = mw_build_cast(d->graph, contribution, gradient_type(d, value));
+    *sum = mw_has_value(*sum) ? mw_build_binary(d->graph, MW_OP_ADD, *sum, contribution)
+                              : contribution;
+}
+
+/* A complete gradient is named after its value, unless it is another's gradient as well; or will be,
+ * as that of a weight's cast is the weight's. */
+static void name_gradient(Differentiator *d, MwValueId value)
+{
+    MwValueId gradient = d->gradient[value.index];
+    if (!mw_has_value(gradient) || mw_value(d->graph, gradient)->name[0] != '_')
+        return;
+    if (d->wide[value.index] && mw_value_node(d->graph, value)->op == MW_OP_CAST)
+        return;
+    const char *name = mw_value(d->graph, value)->name;
+    mw_graph_rename(d->graph, gradient, mw_arena_printf(d->graph->arena, "grad.%s", name));
+}
+
+/* `made`: [nodes + 1] how many values there were once a node was differentiated, and first those
+ * before the last node was. */
+static void name_rest(const Differentiator *d, const int *made, int nodes)
+{
+    MwGraph *graph = d->graph;
+    for (int n = nodes - 1; n >= 0; n--) {
+        MwValueId result = mw_node_result(graph, (MwNodeId){n}, 0);
+        const char *name = mw_value(graph, result)->name;
+        mw_build_name_rest(graph, made[n + 1], made[n],
+                           mw_arena_printf(graph->arena, "%s.grad", name));
+    }
+}
+
+static void differentiate_node(Differentiator *d, MwNodeId id)
+{
+    MwGraph *graph = d->graph;
+    MwNode node = *mw_node(graph, id);
+    bool *wanted = MW_NEW(graph->arena, bool, node.operand_count);
+    MwType *types = MW_NEW(graph->arena, MwType, node.operand_count);
+    bool any_result = false, any_wanted = false;
+    for (int k = 0; k < node.result_count; k++) {
+        name_gradient(d, (MwValueId){node.first_result + k});
+        any_result |= mw_has_value(d->gradient[node.first_result + k]);
+    }
+    for (int k = 0; k < node.operand_count; k++) {
+        any_wanted |= wanted[k] = d->active[node.operands[k].index];
+        types[k] = gradient_type(d, node.operands[k]);
+    }
+    if (!any_result || !any_wanted)
+        return;
+    MwGradient g = {.graph = graph,
+                    .node = node,
+                    .results = &d->gradient[node.first_result],
+                    .wanted = wanted,
+                    .types = types,
+                    .operands = MW_NEW(graph->arena, MwValueId, node.operand_count),
+                    .diags = d->diags};
+    memset(g.operands, -1, sizeof(MwValueId) * (size_t)node.operand_count);
+    graph->origin = node.origin;
+    gradients[node.op](&g);
+    for (int k = 0; k < node.operand_count; k++)
+        if (wanted[k] && mw_has_value(g.operands[k]))
+            contribute(d, node.operands[k], g.operands[k]);
+}
+
+/* The gradients by weights, as a table over all values of the graph as it is now. */
+static const MwValueId *weight_gradients(const Differentiator *d)
+{
+    const MwGraph *graph = d->graph;
+    MwValueId *gradient = MW_NEW(graph->arena, MwValueId, graph->values.count);
+    memset(gradient, -1, sizeof(MwValueId) * (size_t)graph->values.count);
+    for (int v = 0; v < d->values; v++) {
+        const MwNode *node = mw_value_node(graph, (MwValueId){v});
+        if (node->op != MW_OP_WEIGHT || !is_float(graph, (MwValueId){v}))
+            continue;
+        gradient[v] = d->gradient[v];
+        if (!mw_has_value(gradient[v]))
+            mw_diag_warning(d->diags, node->origin.span,
+                            "the loss does not depend on weight '%s', which stays as it is",
+                            graph->values.at[v].name);
+    }
+    return gradient;
+}
+
+bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
+{
+    MwGraph *graph = compilation->graph;
+    MwValueId loss = graph->train.loss;
+    if (!mw_has_value(loss) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD))
+        return true; /* inference, or a dump that was differentiated before */
+    Differentiator d = {.graph = graph, .values = graph->values.count, .diags = diags};
+    d.active = find_active(graph);
+    d.wide = find_wide(graph);
+    if (!d.active[loss.index]) {
+        mw_diag_error(diags, graph->train.span, "the loss does not depend on any weight");
+        return false;
+    }
+    d.gradient = MW_NEW(graph->arena, MwValueId, d.values);
+    memset(d.gradient, -1, sizeof(MwValueId) * (size_t)d.values);
+    int nodes = graph->nodes.count;
+    graph->phase = MW_PHASE_BACKWARD;
+    graph->origin = mw_value_node(graph, loss)->origin;
+    d.gradient[loss.index] = mw_build_scalar(graph, 1);
+    int *made = MW_NEW(graph->arena, int, nodes + 1);
+    made[nodes] = graph->values.count;
+    for (int n = nodes - 1; n >= 0; n--) {
+        differentiate_node(&d, (MwNodeId){n});
+        made[n] = graph->values.count;
+    }
+    if (mw_diags_error_count(diags) > 0)
+        return false;
+    name_rest(&d, made, nodes);
+    compilation->gradient = weight_gradients(&d);
+    return true;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Gradients of contractions, look-ups and rotary positions: linear maps, so each gradient is the
+ * transposed map. */
+#include "passes/graph/gradients.h"
+
+#include "ir/build.h"
+#include "ir/shape.h"
+
+#include <string.h>
+
+/* The letters of one term, e.g. "bsw". */
+typedef struct {
+    char letters[MW_MAX_RANK + 1];
+} Term;
+
+static Term term_of(const MwEinsum *einsum, const int8_t *dims, int rank)
+{
+    Term term = {0};
+    for (int d = 0; d < rank; d++)
+        term.letters[d] = einsum->letter[dims[d]];
+    return term;
+}
+
+/* The letters of `of` that occur in `a` or `b`. */
+static Term known_letters(const Term *of, const Term *a, const Term *b)
+{
+    Term known = {0};
+    int at = 0;
+    for (const char *c = of->letters; *c; c++)
+        if (strchr(a->letters, *c) || strchr(b->letters, *c))
+            known.letters[at++] = *c;
+    return known;
+}
+
+/* `x`, whose dimensions are `from`, with its dimensions in the order of `to`. */
+static MwValueId permute(MwGraph *graph, MwValueId x, const Term *from, const Term *to)
+{
+    if (strcmp(from->letters, to->letters) == 0)
+        return x;
+    int64_t perm[MW_MAX_RANK];
+    int rank = (int)strlen(to->letters);
+    for (int i = 0; i < rank; i++)
+        perm[i] = strchr(from->letters, to->letters[i]) - from->letters;
+    MwAttr attr = mw_attr_ints(MW_ATTR_PERM, perm, rank);
+    return mw_build(graph, NULL, MW_OP_TRANSPOSE, &x, 1, &attr, 1);
+}
+
+/* `type`: of the result. */
+static MwValueId contract(MwGraph *graph, MwValueId a, const Term *a_term, MwValueId b,
+                          const Term *b_term, const Term *result, MwType type)
+{
+    bool widens = mw_value_tensor(graph, a)->type != type;
+    const char *equation = mw_intern_printf(graph->interner, "%s,%s->%s", a_term->letters,
+                                            b_term->letters, result->letters);
+    MwAttr attrs[] = {mw_attr_text(MW_ATTR_EQUATION, equation),
+                      mw_attr_int(MW_ATTR_TYPE, widens ? (int)type : MW_TYPE_NOT_GIVEN)};
+    return mw_build(graph, NULL, MW_OP_EINSUM, (MwValueId[]){a, b}, 2, attrs, MW_COUNT(attrs));
+}
+
+/* `x` has the letters of `whole` that were not summed out of it alone; along the others it is
+ * stretched to `shape`. */
+static MwValueId stretch(MwGraph *graph, MwValueId x, const Term *known, const Term *whole,
+                         const MwTensor *shape)
+{
+    if (strcmp(known->letters, whole->letters) == 0)
+        return x;
+    MwTensor kept = *shape;
+    for (int d = 0; d < kept.rank; d++)
+        if (!strchr(known->letters, whole->letters[d]))
+            kept.dim[d] = 1;
+    return mw_build_broadcast(graph, mw_build_reshape(graph, x, &kept), shape);
+}
+
+/* y = sum over the letters not in it of a b. The gradient of a is d b, summed over the letters that
+ * a has not; a letter that only a has was summed out of a alone, and every element along it gets
+ * the same. */
+void mw_gradient_einsum(MwGradient *g)
+{
+    MwEinsum einsum;
+    const char *wrong = mw_einsum_parse(mw_node_text(&g->node, MW_ATTR_EQUATION), &einsum);
+    MW_ASSERT(!wrong);
+    Term result = term_of(&einsum, einsum.result, einsum.result_rank), none = {0};
+    for (int k = 0; k < einsum.operand_count; k++) {
+        if (!g->wanted[k])
+            continue;
+        Term own = term_of(&einsum, einsum.operand[k], einsum.rank[k]);
+        Term other = none;
+        if (einsum.operand_count == 2)
+            other = term_of(&einsum, einsum.operand[1 - k], einsum.rank[1 - k]);
+        Term known = known_letters(&own, &result, &other);
+        MwType type = g->types[k];
+        MwTensor shape = mw_gradient_tensor(g, k);
+        MwValueId d = g->results[0], x;
+        if (einsum.operand_count == 2)
+            d = mw_build_cast(g->graph, d, shape.type);
+        if (einsum.operand_count == 1)
+            x = permute(g->graph, d, &result, &known);
+        else if (k == 0)
+            x = contract(g->graph, d, &result, mw_gradient_operand(g, 1), &other, &known, type);
+        else
+            x = contract(g->graph, mw_gradient_operand(g, 0), &other, d, &result, &known, type);
+        g->operands[k] = stretch(g->graph, x, &known, &own, &shape);
+    }
+}
+
+/* Gradient of what is looked up in, from (indices, d). */
+static void gradient_of_table(MwGradient *g, MwOp op, int table, int ids)
+{
+    if (!g->wanted[table])
+        return;
+    MwTensor shape = mw_gradient_tensor(g, table);
+    MwAttr attr = mw_attr_shape(g->graph->arena, &shape);
+    MwValueId d = mw_build_cast(g->graph, g->results[0], g->types[table]);
+    MwValueId operands[] = {mw_gradient_operand(g, ids), d};
+    g->operands[table] = mw_build(g->graph, NULL, op, operands, 2, &attr, 1);
+}
+
+void mw_gradient_embedding(MwGradient *g)
+{
+    gradient_of_table(g, MW_OP_EMBEDDING_GRAD, 1, 0);
+}
+
+void mw_gradient_pick(MwGradient *g)
+{
+    gradient_of_table(g, MW_OP_PICK_GRAD, 0, 1);
+}
+
+/* A rotation: its transpose turns the other way. */
+void mw_gradient_rope(MwGradient *g)
+{
+    MwAttr attrs[] = {
+        mw_attr_float(MW_ATTR_BASE, mw_node_float(&g->node, MW_ATTR_BASE)),
+        mw_attr_int(MW_ATTR_INVERSE, !mw_node_int(&g->node, MW_ATTR_INVERSE)),
+    };
+    g->operands[0] =
+        mw_build(g->graph, NULL, MW_OP_ROPE, &g->results[0], 1, attrs, MW_COUNT(attrs));
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Layers: operators that stay together, the units that stages are made of.
+ *
+ * In:  the graph of a model, before differentiation.
+ * Out: origin.layer of every node of the forward phase, from 0. A source has the layer of its first
+ *      user. What later passes make of a node inherits its layer, so that gradients and updates lie
+ *      with what they belong to. A dump that has layers, or that was differentiated without, stays
+ *      as it is.
+ * Invariant: along an edge from an operator to an operator the layer never decreases.
+ *
+ * The nodes, in their order, are cut in two steps; both are the dynamic program of
+ * solver/stages/clustering.c.
+ *
+ * 1. The segments of the model, which are the iterations of its outermost repeats and what stands
+ *    between these, are each cut into parts. The unit of size is an iteration of the repeat that has
+ *    most of the work. An iteration is thus one part, and identical ones stay identical; what is
+ *    lighter than half of it (an embedding) is no reason for a layer; what is heavier (the product
+ *    with a large vocabulary) is a layer of its own, as a pipeline could not be balanced with it
+ *    beside others. Without repeats the unit is a sixteenth of the model. A part has at least half
+ *    a unit of work: what is finer gives recomputation nothing to forget. If more layers than
+ *    that are wanted, the unit shrinks until there are enough parts.
+ * 2. The parts are joined to layers, by default as many as there are of at least half a unit, and at
+ *    least as many as stages are wanted.
+ *
+ * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. The repeats, and therefore the number of
+ * layers, are this compiler's. */
+#include "passes/graph/layers.h"
+
+#include "passes/graph/layer_items.h"
+#include "passes/pass.h"
+
+enum { MOST_UNREPEATED_PARTS = 16 };
+
+typedef struct {
+    MwArena *arena; /* of this pass alone */
+    MwLayerItems items;
+    int *segment_begin; /* [segment_count + 1] its first item */
+    int64_t unit;       /* work of one layer, more or less; at least 1 */
+} Clusterer;
+
+static MwClustering clustering_of(const MwLayerItems *items, int begin, int end)
+{
+    return (MwClustering){.count = end - begin,
+                          .work = &items->work[begin],
+                          .border_bytes = &items->border_bytes[begin],
+                          .group = &items->group[begin]};
+}
+
+static MwClustering segment_clustering(const Clusterer *c, int segment)
+{
+    return clustering_of(&c->items, c->segment_begin[segment], c->segment_begin[segment + 1]);
+}
+
+static int64_t segment_work(const Clusterer *c, int segment)
+{
+    int64_t work = 0;
+    for (int i = c->segment_begin[segment]; i < c->segment_begin[segment + 1]; i++)
+        work += c->items.work[i];
+    return work;
+}
+
+static int *find_segments(MwArena *arena, const MwLayerItems *items)
+{
+    int *begin = MW_NEW(arena, int, items->segment_count + 1);
+    for (int i = items->count - 1; i >= 0; i--)
+        begin[items->segment[i]] = i;
+    begin[items->segment_count] = items->count;
+    return begin;
+}
+
+/* The mean work of an iteration of the repeat that has most. */
+static int64_t find_unit(const Clusterer *c)
+{
+    const MwLayerItems *items = &c->items;
+    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MOST_UNREPEATED_PARTS), most = 0;
+    for (int s = 0; s < items->segment_count; s++) {
+        int64_t work = 0;
+        int iterations = 0;
+        for (int t = s; items->repeat[s] >= 0 && t < items->segment_count; t++) {
+            if (items->repeat[t] != items->repeat[s])
+                continue;
+            work += segment_work(c, t);
+            iterations++;
+        }
+        if (work > most) {
+            most = work;
+            unit = work / iterations;
+        }
+    }
+    return mw_max(unit, 1);
+}
+
+/* How often the segment gathers half a unit. */
+static int count_substantial(const Clusterer *c, int segment, int64_t unit)
+{
+    int64_t gathered = 0;
+    int count = 0;
+    for (int i = c->segment_begin[segment]; i < c->segment_begin[segment + 1]; i++) {
+        gathered += c->items.work[i];
+        if (2 * gathered < unit)
+            continue;
+        gathered = 0;
+        count++;
+    }
+    return count;
+}
+
+/* How many layers of about `unit` the segment is worth; may be 0. */
+static int worth_layers(const Clusterer *c, int segment, int64_t unit)
+{
+    int64_t units = (2 * segment_work(c, segment) + unit) / (2 * unit);
+    return (int)mw_min(units, count_substantial(c, segment, unit));
+}
+
+static int default_layers(const Clusterer *c)
+{
+    int layers = 0;
+    for (int s = 0; s < c->items.segment_count; s++)
+        layers += worth_layers(c, s, c->unit);
+    MwClustering all = clustering_of(&c->items, 0, c->items.count);
+    return (int)mw_max(mw_max(layers, 1), mw_clustering_least(&all));
+}
+
+/* Fills parts[segment] for a unit; gives the sum. */
+static int count_parts(const Clusterer *c, int64_t unit, int *parts)
+{
+    int sum = 0;
+    for (int s = 0; s < c->items.segment_count; s++) {
+        MwClustering segment = segment_clustering(c, s);
+        int least = mw_clustering_least(&segment);
+        parts[s] = unit > 0 ? (int)mw_max(worth_layers(c, s, unit), least) : segment.count;
+        sum += parts[s];
+    }
+    return sum;
+}
+
+/* The first items of the parts, at least `layers` of them; gives their number. */
+static int cut_segments(const Clusterer *c, int layers, int *begins)
+{
+    int *parts = MW_NEW(c->arena, int, c->items.segment_count), count = 0;
+    int64_t divisor = 1;
+    while (count_parts(c, c->unit / divisor, parts) < layers)
+        divisor += mw_max(1, divisor / 8);
+    if (c->items.segment_count == 1)
+        parts[0] = layers;
+    for (int s = 0; s < c->items.segment_count; s++) {
+        MwClustering segment = segment_clustering(c, s);
+        mw_clustering_cut(&segment, parts[s], &begins[count]);
+        for (int p = 0; p < parts[s]; p++)
+            begins[count++] += c->segment_begin[s];
+    }
+    return count;
+}
+
+/* The parts as a row of items themselves. */
+static MwClustering parts_clustering(const Clusterer *c, const int *begins, int parts)
+{
+    const MwLayerItems *items = &c->items;
+    int64_t *work = MW_NEW(c->arena, int64_t, parts);
+    int64_t *border_bytes = MW_NEW(c->arena, int64_t, parts);
+    int *group = MW_NEW(c->arena, int, parts);
+    for (int p = 0; p < parts; p++) {
+        int end = p + 1 < parts ? begins[p + 1] : items->count;
+        border_bytes[p] = items->border_bytes[begins[p]];
+        group[p] = -1;
+        for (int i = begins[p]; i < end; i++) {
+            work[p] += items->work[i];
+            group[p] = (int)mw_max(group[p], items->group[i]);
+        }
+    }
+    return (MwClustering){
+        .count = parts, .work = work, .border_bytes = border_bytes, .group = group};
+}
+
+/* Fills layer_begin[layer] with the first node of each layer. */
+static void cut_layers(const Clusterer *c, int layers, int *layer_begin)
+{
+    int *part_begin = MW_NEW(c->arena, int, c->items.count);
+    int parts = cut_segments(c, layers, part_begin);
+    MwClustering clustering = parts_clustering(c, part_begin, parts);
+    mw_clustering_cut(&clustering, layers, layer_begin);
+    for (int l = 0; l < layers; l++)
+        layer_begin[l] = c->items.begin[part_begin[layer_begin[l]]];
+}
+
+static void mark_nodes(MwArena *arena, MwGraph *graph, const int *layer_begin, int layers)
+{
+    bool *is_marked = MW_NEW(arena, bool, graph->nodes.count);
+    for (int n = 0, layer = 0; n < graph->nodes.count; n++) {
+        MwNode *node = &graph->nodes.at[n];
+        while (layer + 1 < layers && n >= layer_begin[layer + 1])
+            layer++;
+        if (!mw_layer_is_laid(node))
+            continue;
+        node->origin.layer = layer;
+        for (int k = 0; k < node->operand_count; k++) {
+            MwNodeId maker = mw_value(graph, node->operands[k])->node;
+            if (mw_node(graph, maker)->operand_count == 0 && !is_marked[maker.index])
+                mw_node(graph, maker)->origin.layer = layer;
+            is_marked[maker.index] = true;
+        }
+    }
+}
+
+/* The stages that the user wants; 0: as it comes. */
+static int wanted_stages(const MwCompileOptions *options)
+{
+    return options->stages * mw_wanted_chunks(options);
+}
+
+/* Whether the user can have the layers and stages that are wanted; an error if not. */
+static bool check_wanted(const MwLayerItems *items, const MwCompileOptions *options, MwDiags *diags)
+{
+    MwClustering all = clustering_of(items, 0, items->count);
+    int layers = options->layers, stages = wanted_stages(options);
+    int least = mw_clustering_least(&all);
+    if (layers > items->count)
+        mw_diag_error(diags, mw_span_none(),
+                      "--layers %d: the model has %d operators that compute, and each layer needs "
+                      "one",
+                      layers, items->count);
+    else if (stages > items->count)
+        mw_diag_error(diags, mw_span_none(),
+                      "--stages %d: the model has %d operators that compute, and each of %d stages "
+                      "needs one",
+                      options->stages, items->count, stages);
+    else if (layers && layers < stages)
+        mw_diag_error(diags, mw_span_none(), "--layers %d: %d stages need as many", layers, stages);
+    else if (layers && layers < least)
+        mw_diag_error(diags, mw_span_none(),
+                      "--layers %d: the stages that values are pinned to need at least %d", layers,
+                      least);
+    else
+        return true;
+    return false;
+}
+
+static bool cluster(MwArena *arena, MwCompilation *compilation, MwDiags *diags)
+{
+    Clusterer c = {.arena = arena, .items = mw_layer_items(arena, compilation->graph)};
+    const MwCompileOptions *options = &compilation->options;
+    if (!check_wanted(&c.items, options, diags))
+        return false;
+    c.segment_begin = find_segments(arena, &c.items);
+    c.unit = find_unit(&c);
+    int layers =
+        options->layers ? options->layers : (int)mw_max(default_layers(&c), wanted_stages(options));
+    int *layer_begin = MW_NEW(arena, int, layers);
+    cut_layers(&c, layers, layer_begin);
+    mark_nodes(arena, compilation->graph, layer_begin, layers);
+    return true;
+}
+
+int mw_layer_count(const MwGraph *graph)
+{
+    int layers = 1;
+    for (int n = 0; n < graph->nodes.count; n++)
+        layers = (int)mw_max(layers, graph->nodes.at[n].origin.layer + 1);
+    return layers;
+}
+
+/* Of a dump: whether this pass was done. */
+static bool is_clustered(const MwGraph *graph)
+{
+    return mw_layer_count(graph) > 1 || mw_graph_has_phase(graph, MW_PHASE_BACKWARD) ||
+           mw_graph_has_phase(graph, MW_PHASE_UPDATE);
+}
+
+static bool keep_layers(const MwCompilation *compilation, MwDiags *diags)
+{
+    int wanted = compilation->options.layers, layers = mw_layer_count(compilation->graph);
+    if (wanted && wanted != layers)
+        mw_diag_error(diags, mw_span_none(), "--layers %d: the model is a dump that has %d already",
+                      wanted, layers);
+    return !wanted || wanted == layers;
+}
+
+bool mw_pass_layers(MwCompilation *compilation, MwDiags *diags)
+{
+    if (is_clustered(compilation->graph))
+        return keep_layers(compilation, diags);
+    MwArena *arena = mw_arena_new();
+    bool done = cluster(arena, compilation, diags);
+    mw_arena_free(&arena);
+    return done;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Micro-batches: the forward and backward phases on a part of the batch, run for each part.
+ *
+ * In:  a graph on the whole batch, and into how many micro-batches it is cut.
+ * Out: the same sums by smaller nodes. What depends on the batch is of one micro-batch, its size a
+ *      fraction of what it was; operators that count positions are told in which whole. A sum over
+ *      the batch that is used once a step (a gradient, the loss, an output) is accumulated: a state
+ *      NAME.so_far, zero when the step begins, takes NAME.total = NAME.so_far + NAME after every
+ *      micro-batch, and the update phase uses the total. What depends on such a total moves to the
+ *      update phase. Outputs that are no part of the batch leave the model there: all that changes
+ *      where there is one micro-batch.
+ * Invariant: losses and gradients are those of the whole batch, up to the order of sums. The
+ *      divisor of a mean is a constant made from the whole batch, so terms of means add up to the
+ *      mean as terms of sums do to the sum. */
+#include "passes/graph/micro_batch.h"
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+typedef struct {
+    MwRewrite rewrite;
+    int count;                 /* of micro-batches */
+    const MwMicroState *state; /* [values of from] */
+    bool *is_used_late;        /* [values of from] in the update phase, or outside */
+    MwValueId *part;           /* [values of from] of a whole value: a part of it, once made */
+    int *part_dim;             /* [values of from] along which dimension */
+    MwValueId *total;          /* [values of from] of a partial value that is used late */
+} MicroBatch;
+
+static MwTensor cut_tensor(const MicroBatch *m, MwTensor tensor, int dim)
+{
+    MW_ASSERT(tensor.dim[dim] % m->count == 0);
+    tensor.dim[dim] /= m->count;
+    return tensor;
+}
+
+/* The global type of a result, cut along the dimension that runs over `factor`, if one does. */
+static MwTensor result_type(const MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
+                            int k, int factor)
+{
+    MwTensor type = m->rewrite.from->values.at[node->first_result + k].tensor;
+    int dim = mw_micro_dim(&rule->results[k], type.rank, factor);
+    return dim < 0 ? type : cut_tensor(m, type, dim);
+}
+
+/* Whether the tensor in whose positions `node` counts is cut. */
+static bool counts_in_parts(const MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
+                            int factor, MwTensor *whole)
+{
+    int k = mw_op_counted_operand(node->op);
+    MwValueId counted = k < 0 ? (MwValueId){node->first_result} : node->operands[k];
+    *whole = *mw_value_tensor(m->rewrite.from, counted);
+    return mw_micro_dim(k < 0 ? &rule->results[0] : &rule->operands[k], whole->rank, factor) >= 0;
+}
+
+static const MwAttr *cut_attrs(MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
+                               int factor)
+{
+    MwGraph *to = m->rewrite.to;
+    MwAttr *attrs = mw_arena_dup(to->arena, node->attrs, sizeof(MwAttr) * (size_t)node->attr_count);
+    for (int i = 0; i < node->attr_count; i++) {
+        MwTensor whole, result = result_type(m, node, rule, 0, factor);
+        if (attrs[i].key == MW_ATTR_SHAPE)
+            attrs[i] = mw_attr_shape(to->arena, &result);
+        if (attrs[i].key != MW_ATTR_ORIGIN || !counts_in_parts(m, node, rule, factor, &whole))
+            continue;
+        char split[MW_SPEC_TEXT_BYTES];
+        MW_ASSERT(attrs[i].ints.count == 0 && attrs[i + 1].key == MW_ATTR_SPLIT);
+        attrs[i] = mw_attr_shape(to->arena, &whole);
+        attrs[i].key = MW_ATTR_ORIGIN;
+        attrs[i + 1].text =
+            mw_intern(to->interner, mw_spec_text(mw_spec_replicated(), whole.rank, split));
+    }
+    return attrs;
+}
+
+/* `node` on operands whose dimensions that run over `factor` are cut. */
+static MwNodeId emit_cut(MicroBatch *m, const MwNode *node, const MwShardingRule *rule, int factor,
+                         const MwValueId *operands)
+{
+    const MwGraph *from = m->rewrite.from;
+    const char **names = MW_NEW(from->arena, const char *, node->result_count);
+    for (int k = 0; k < node->result_count; k++)
+        names[k] = from->values.at[node->first_result + k].name;
+    MwNodeSpec spec = {.op = node->op,
+                       .operands = operands,
+                       .operand_count = node->operand_count,
+                       .attrs = cut_attrs(m, node, rule, factor),
+                       .attr_count = node->attr_count,
+                       .result_names = names};
+    m->rewrite.to->origin = node->origin;
+    MwNodeId id = mw_build_node(m->rewrite.to, &spec);
+    for (int k = 0; k < node->result_count; k++) {
+        MwTensor type = result_type(m, node, rule, k, factor);
+        MW_ASSERT(mw_tensor_equal(
+            &type, mw_value_tensor(m->rewrite.to, mw_node_result(m->rewrite.to, id, k))));
+    }
+    return id;
+}
+
+static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim);
+
+/* The operands of `node`, in parts where they run over `factor`. */
+static MwValueId *cut_operands(MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
+                               int factor)
+{
+    MwValueId *operands = MW_NEW(m->rewrite.to->arena, MwValueId, node->operand_count);
+    for (int k = 0; k < node->operand_count; k++) {
+        MwValueId old = node->operands[k];
+        int rank = mw_value_tensor(m->rewrite.from, old)->rank;
+        int dim = mw_micro_dim(&rule->operands[k], rank, factor);
+        bool is_cut = m->state[old.index].kind == MW_MICRO_SPLIT;
+        operands[k] =
+            dim >= 0 && !is_cut ? part_of_whole(m, old, dim) : m->rewrite.value[old.index];
+        MW_ASSERT(mw_has_value(operands[k]));
+    }
+    return operands;
+}
+
+/* The part of a whole value, cut along `dim`, that belongs to the micro-batch: made anew, from
+ * parts, in the phase in which it is first wanted. */
+static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim)
+{
+    const MwGraph *from = m->rewrite.from;
+    const MwNode *node = mw_value_node(from, value);
+    if (mw_has_value(m->part[value.index]) && m->part_dim[value.index] == dim)
+        return m->part[value.index];
+    MwShardingRule rule = mw_sharding_rule(from->arena, from, mw_value(from, value)->node);
+    int k = value.index - node->first_result;
+    int factor = rule.results[k].factor[dim];
+    MwNodeId id = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
+    m->part[value.index] = mw_node_result(m->rewrite.to, id, k);
+    m->part_dim[value.index] = dim;
+    return m->part[value.index];
+}
+
+static void emit_on_parts(MicroBatch *m, MwNodeId id)
+{
+    const MwGraph *from = m->rewrite.from;
+    const MwNode *node = mw_node(from, id);
+    MwShardingRule rule = mw_sharding_rule(from->arena, from, id);
+    int factor = mw_micro_factor(&rule, node, m->state);
+    m->rewrite.to->phase = node->phase;
+    MwNodeId part = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
+    for (int k = 0; k < node->result_count; k++)
+        m->rewrite.value[node->first_result + k] = mw_node_result(m->rewrite.to, part, k);
+}
+
+static void emit_input(MicroBatch *m, const MwNode *node)
+{
+    const MwValue *value = &m->rewrite.from->values.at[node->first_result];
+    MwTensor part = cut_tensor(m, value->tensor, 0);
+    mw_rewrite_at(&m->rewrite, node);
+    MwNodeSpec spec = {.op = MW_OP_INPUT, .given = &part, .name = value->name};
+    m->rewrite.value[node->first_result] =
+        mw_node_result(m->rewrite.to, mw_build_node(m->rewrite.to, &spec), 0);
+}
+
+/* The sum of `value` over all micro-batches, in f32 where it is bf16. */
+static MwValueId accumulate(MicroBatch *m, MwValueId value)
+{
+    MwGraph *to = m->rewrite.to;
+    MwTensor tensor = *mw_value_tensor(to, value);
+    const char *name = mw_value(to, value)->name;
+    if (tensor.type == MW_BF16)
+        tensor.type = MW_F32;
+    MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(to->interner, "zeros"));
+    MwNodeSpec state = {.op = MW_OP_STATE,
+                        .attrs = &init,
+                        .attr_count = 1,
+                        .given = &tensor,
+                        .name = mw_arena_printf(to->arena, "%s.so_far", name)};
+    MwValueId so_far = mw_node_result(to, mw_build_node(to, &state), 0);
+    MwValueId more = mw_build_cast(to, value, tensor.type);
+    MwValueId total = mw_build(to, mw_arena_printf(to->arena, "%s.total", name), MW_OP_ACCUMULATE,
+                               (MwValueId[]){so_far, more}, 2, NULL, 0);
+    mw_vec_push(to->arena, &to->assigns, ((MwAssign){so_far, total}));
+    return total;
+}
+
+static bool works_on_parts(const MicroBatch *m, const MwNode *node)
+{
+    for (int k = 0; k < node->operand_count; k++)
+        if (m->state[node->operands[k].index].kind == MW_MICRO_SPLIT)
+            return true;
+    return false;
+}
+
+/* Emits a node of the forward or backward phase, unless it waits for a total. */
+static void emit_early(MicroBatch *m, MwNodeId id)
+{
+    const MwNode *node = mw_node(m->rewrite.from, id);
+    MwMicroKind kind = m->state[node->first_result].kind;
+    if (kind == MW_MICRO_LATE)
+        return;
+    if (works_on_parts(m, node))
+        emit_on_parts(m, id);
+    else if (kind == MW_MICRO_SPLIT)
+        emit_input(m, node);
+    else
+        mw_rewrite_copy(&m->rewrite, node);
+    for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+        if (m->is_used_late[v] && m->state[v].kind == MW_MICRO_PARTIAL)
+            m->total[v] = accumulate(m, m->rewrite.value[v]);
+}
+
+/* From here on a term that is used late stands for the total. */
+static void take_totals(MicroBatch *m)
+{
+    const MwGraph *from = m->rewrite.from;
+    m->rewrite.to->phase = MW_PHASE_UPDATE;
+    for (int v = 0; v < from->values.count; v++) {
+        if (!mw_has_value(m->total[v]))
+            continue;
+        m->rewrite.to->origin = mw_value_node(from, (MwValueId){v})->origin;
+        m->rewrite.value[v] =
+            mw_build_cast(m->rewrite.to, m->total[v], from->values.at[v].tensor.type);
+    }
+}
+
+static void emit_late(MicroBatch *m, const MwNode *node)
+{
+    if (m->state[node->first_result].kind != MW_MICRO_LATE)
+        return;
+    MwNode late = *node;
+    late.phase = MW_PHASE_UPDATE;
+    mw_rewrite_copy(&m->rewrite, &late);
+}
+
+static bool *find_used_late(const MwGraph *graph, const MwMicroState *state)
+{
+    bool *used = MW_NEW(graph->arena, bool, graph->values.count);
+    if (mw_has_value(graph->train.loss))
+        used[graph->train.loss.index] = true;
+    for (int i = 0; i < graph->outputs.count; i++)
+        used[graph->outputs.at[i].value.index] = true;
+    for (int i = 0; i < graph->assigns.count; i++)
+        used[graph->assigns.at[i].value.index] = true;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count; k++)
+            used[node->operands[k].index] |= state[node->first_result].kind == MW_MICRO_LATE;
+    }
+    return used;
+}
+
+/* The batch of an output is its dimension 0, so that its parts are blocks of the whole. */
+static bool check_outputs(const MwGraph *graph, const MwMicroState *state, int count,
+                          MwDiags *diags)
+{
+    for (int i = 0; i < graph->outputs.count; i++) {
+        MwValueId value = graph->outputs.at[i].value;
+        if (state[value.index].kind != MW_MICRO_SPLIT || state[value.index].dim == 0)
+            continue;
+        mw_diag_error(diags, mw_value_node(graph, value)->origin.span,
+                      "cannot cut the batch into %d micro-batches: output '%s' has the batch in "
+                      "dimension %d instead of 0",
+                      count, graph->outputs.at[i].name, state[value.index].dim);
+        return false;
+    }
+    return true;
+}
+
+/* What is no part of the batch leaves the model once a step, by a node of the update phase, so that
+ * weights and states do as this step had them. `state` is that of the outputs of `from`. */
+static void let_out_late(MwGraph *graph, const MwGraph *from, const MwMicroState *state)
+{
+    graph->phase = MW_PHASE_UPDATE;
+    for (int i = 0; i < graph->outputs.count; i++) {
+        MwOutput *output = &graph->outputs.at[i];
+        const MwNode *maker = mw_value_node(graph, output->value);
+        bool is_part = state[from->outputs.at[i].value.index].kind == MW_MICRO_SPLIT;
+        if (is_part || maker->phase == MW_PHASE_UPDATE)
+            continue;
+        MwAttr type = mw_attr_int(MW_ATTR_TYPE, mw_value_tensor(graph, output->value)->type);
+        graph->origin = maker->origin;
+        const char *name = mw_arena_printf(graph->arena, "%s.out", output->name);
+        output->value = mw_build(graph, name, MW_OP_CAST, &output->value, 1, &type, 1);
+    }
+}
+
+/* One micro-batch: outputs leave as they do where there are more, if there can be. */
+static void keep_whole(MwGraph *graph)
+{
+    MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);
+    MwDiags *aside = mw_diags_new(graph->arena);
+    if (mw_micro_states(graph, 1, state, aside) && check_outputs(graph, state, 1, aside))
+        let_out_late(graph, graph, state);
+}
+
+static MwValueId *no_values(const MwGraph *graph)
+{
+    MwValueId *values = MW_NEW(graph->arena, MwValueId, graph->values.count);
+    memset(values, -1, sizeof(MwValueId) * (size_t)graph->values.count);
+    return values;
+}
+
+static bool cut(MwCompilation *compilation, int count, MwDiags *diags)
+{
+    const MwGraph *graph = compilation->graph;
+    MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);
+    if (!mw_micro_states(graph, count, state, diags) || !check_outputs(graph, state, count, diags))
+        return false;
+    MicroBatch m = {.rewrite = mw_rewrite_begin(graph),
+                    .count = count,
+                    .state = state,
+                    .is_used_late = find_used_late(graph, state),
+                    .part = no_values(graph),
+                    .part_dim = MW_NEW(graph->arena, int, graph->values.count),
+                    .total = no_values(graph)};
+    for (int n = 0; n < graph->nodes.count; n++)
+        emit_early(&m, (MwNodeId){n});
+    take_totals(&m);
+    for (int n = 0; n < graph->nodes.count; n++)
+        emit_late(&m, &graph->nodes.at[n]);
+    mw_rewrite_finish(&m.rewrite);
+    let_out_late(m.rewrite.to, graph, state);
+    compilation->graph = m.rewrite.to;
+    return true;
+}
+
+/* True of a dump that was cut before. */
+static bool is_cut(const MwGraph *graph)
+{
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (mw_assign_accumulates(graph, &graph->assigns.at[i]))
+            return true;
+    return false;
+}
+
+bool mw_pass_micro_batch(MwCompilation *compilation, MwDiags *diags)
+{
+    int count = compilation->staging.micro_batches;
+    if (is_cut(compilation->graph))
+        return true;
+    if (count > 1)
+        return cut(compilation, count, diags);
+    keep_whole(compilation->graph);
+    return true;
+}

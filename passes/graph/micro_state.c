@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What cutting the batch into micro-batches does to every value. In: the graph for the whole batch.
+ * Out: a state for each value.
+ *
+ * An operator on parts of the batch gives parts, or if it sums over the batch, a term of a sum. A
+ * linear operator on terms gives terms (the `linear` column of ir/ops.def). Anything else on terms
+ * needs their sum, and so waits until all micro-batches are done; what depends on it waits too. An
+ * operator that would have to wait and yet works on parts of the batch cannot be had. */
+#include "passes/graph/micro_batch.h"
+
+#include <stdarg.h>
+
+typedef struct {
+    const MwGraph *graph;
+    MwArena *arena; /* of the rules */
+    int micro_batches;
+    MwMicroState *state;
+    MwDiags *diags;
+} Analysis;
+
+/* Adds the error at `node` that the batch cannot be cut because of `reason`; gives false. */
+static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...) MW_PRINTF(3, 4);
+
+static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...)
+{
+    va_list args;
+    va_start(args, reason);
+    const char *text = mw_arena_vprintf(a->arena, reason, args);
+    va_end(args);
+    mw_diag_error(a->diags, node->origin.span, "cannot cut the batch into %d micro-batches: %s %s",
+                  a->micro_batches, mw_op_info(node->op)->name, text);
+    return false;
+}
+
+int mw_micro_dim(const MwFactorMap *map, int rank, int factor)
+{
+    for (int d = 0; d < rank; d++)
+        if (map->factor[d] == factor)
+            return d;
+    return -1;
+}
+
+int mw_micro_factor(const MwShardingRule *rule, const MwNode *node, const MwMicroState *state)
+{
+    for (int k = 0; k < node->operand_count; k++) {
+        MwMicroState operand = state[node->operands[k].index];
+        if (operand.kind == MW_MICRO_SPLIT)
+            return rule->operands[k].factor[operand.dim];
+    }
+    return -1;
+}
+
+static const char *operand_name(const Analysis *a, const MwNode *node, int k)
+{
+    return mw_value(a->graph, node->operands[k])->name;
+}
+
+static MwMicroState operand_state(const Analysis *a, const MwNode *node, int k)
+{
+    return a->state[node->operands[k].index];
+}
+
+static int count_operands(const Analysis *a, const MwNode *node, MwMicroKind kind)
+{
+    int count = 0;
+    for (int k = 0; k < node->operand_count; k++)
+        count += operand_state(a, node, k).kind == kind;
+    return count;
+}
+
+static bool set_results(const Analysis *a, const MwNode *node, MwMicroKind kind)
+{
+    for (int k = 0; k < node->result_count; k++)
+        a->state[node->first_result + k] = (MwMicroState){.kind = kind};
+    return true;
+}
+
+static bool analyse_input(const Analysis *a, const MwNode *node)
+{
+    const MwValue *value = &a->graph->values.at[node->first_result];
+    if (value->tensor.rank == 0)
+        return true;
+    if (value->tensor.dim[0] % a->micro_batches != 0)
+        return fail(a, node, "'%s' has a batch of %lld", value->name,
+                    (long long)value->tensor.dim[0]);
+    a->state[node->first_result] = (MwMicroState){.kind = MW_MICRO_SPLIT, .dim = 0};
+    return true;
+}
+
+static bool may_cut(const Analysis *a, const MwFactor *factor)
+{
+    return factor->kind == MW_FACTOR_SPLITTABLE && factor->divisor % a->micro_batches == 0;
+}
+
+/* Whether a whole value can be made in parts along `dim`: by its node on parts of the operands that
+ * run over the same factor. What is given from outside comes as a whole. */
+static bool has_parts(const Analysis *a, MwValueId value, int dim)
+{
+    const MwNode *node = mw_value_node(a->graph, value);
+    if (mw_op_info(node->op)->lowering == MW_LOWER_SOURCE)
+        return false;
+    MwShardingRule rule = mw_sharding_rule(a->arena, a->graph, mw_value(a->graph, value)->node);
+    int factor = rule.results[value.index - node->first_result].factor[dim];
+    bool has = factor >= 0 && may_cut(a, &rule.factors[factor]);
+    for (int k = 0; k < node->operand_count && has; k++) {
+        int rank = mw_value_tensor(a->graph, node->operands[k])->rank;
+        int own = mw_micro_dim(&rule.operands[k], rank, factor);
+        has = own < 0 || has_parts(a, node->operands[k], own);
+    }
+    return has;
+}
+
+/* Every operand that runs over the one factor is cut or can be made in parts; the others are whole.
+ */
+static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwShardingRule *rule,
+                               int factor)
+{
+    for (int k = 0; k < node->operand_count; k++) {
+        MwMicroState state = operand_state(a, node, k);
+        const char *name = operand_name(a, node, k);
+        if (state.kind == MW_MICRO_PARTIAL || state.kind == MW_MICRO_LATE)
+            return fail(a, node,
+                        "combines parts of the batch with '%s', which depends on all of it", name);
+        if (state.kind == MW_MICRO_WHOLE) {
+            MwValueId operand = node->operands[k];
+            int dim =
+                mw_micro_dim(&rule->operands[k], mw_value_tensor(a->graph, operand)->rank, factor);
+            if (dim >= 0 && !has_parts(a, operand, dim))
+                return fail(a, node, "needs parts of '%s', whose dimension %d is the batch", name,
+                            dim);
+            continue;
+        }
+        int own = rule->operands[k].factor[state.dim];
+        if (own < 0 || rule->factors[own].kind == MW_FACTOR_FIXED)
+            return fail(a, node, "needs dimension %d of '%s', the batch, as a whole", state.dim,
+                        name);
+        if (own != factor)
+            return fail(a, node, "combines every element of the batch with every other, by '%s'",
+                        name);
+        if (rule->factors[own].divisor % a->micro_batches != 0)
+            return fail(a, node,
+                        "leaves the batch, dimension %d of '%s', in %lld parts that cannot be cut",
+                        state.dim, name, (long long)rule->factors[own].divisor);
+    }
+    return true;
+}
+
+/* Some operands are parts of the batch. */
+static bool analyse_cut(const Analysis *a, const MwNode *node, const MwShardingRule *rule)
+{
+    int factor = mw_micro_factor(rule, node, a->state);
+    if (!check_cut_operands(a, node, rule, factor))
+        return false;
+    for (int k = 0; k < node->result_count; k++) {
+        int result = node->first_result + k;
+        int dim = mw_micro_dim(&rule->results[k], a->graph->values.at[result].tensor.rank, factor);
+        if (dim < 0 && mw_op_info(node->op)->combine != MW_COMBINE_SUM)
+            return fail(a, node, "goes over the whole batch, and is no sum over it");
+        a->state[result] = dim < 0 ? (MwMicroState){.kind = MW_MICRO_PARTIAL}
+                                   : (MwMicroState){.kind = MW_MICRO_SPLIT, .dim = dim};
+    }
+    return true;
+}
+
+/* Whether terms, of `partial` operands, the others whole, go through as terms. */
+static bool carries_terms(const Analysis *a, const MwNode *node, int partial)
+{
+    int last = node->operand_count - 1;
+    switch (mw_op_info(node->op)->linear) {
+    case MW_LINEAR_NONE:
+        return false;
+    case MW_LINEAR_JOINT:
+        return partial == node->operand_count;
+    case MW_LINEAR_EACH:
+        return partial == 1;
+    case MW_LINEAR_FIRST:
+        return partial == 1 && operand_state(a, node, 0).kind == MW_MICRO_PARTIAL;
+    case MW_LINEAR_LAST:
+        return partial == 1 && operand_state(a, node, last).kind == MW_MICRO_PARTIAL;
+    }
+    MW_UNREACHABLE();
+}
+
+static bool analyse_node(const Analysis *a, MwNodeId id)
+{
+    const MwNode *node = mw_node(a->graph, id);
+    if (node->op == MW_OP_INPUT)
+        return analyse_input(a, node);
+    int cut = count_operands(a, node, MW_MICRO_SPLIT);
+    int partial = count_operands(a, node, MW_MICRO_PARTIAL);
+    if (node->phase == MW_PHASE_UPDATE) {
+        if (cut > 0)
+            return fail(a, node, "runs once a step, but works on the batch itself");
+        return set_results(a, node, MW_MICRO_LATE);
+    }
+    if (cut > 0) {
+        MwShardingRule rule = mw_sharding_rule(a->arena, a->graph, id);
+        return analyse_cut(a, node, &rule);
+    }
+    if (count_operands(a, node, MW_MICRO_LATE) > 0)
+        return set_results(a, node, MW_MICRO_LATE);
+    if (partial > 0)
+        return set_results(a, node,
+                           carries_terms(a, node, partial) ? MW_MICRO_PARTIAL : MW_MICRO_LATE);
+    return true;
+}
+
+bool mw_micro_states(const MwGraph *graph, int micro_batches, MwMicroState *state, MwDiags *diags)
+{
+    Analysis a = {graph, mw_arena_new(), micro_batches, state, diags};
+    bool ok = true;
+    for (int n = 0; n < graph->nodes.count && ok; n++)
+        ok = analyse_node(&a, (MwNodeId){n});
+    mw_arena_free(&a.arena);
+    return ok;
+}

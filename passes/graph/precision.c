@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Precision: `precision bf16` as types of values.
+ *
+ * In:  a model, not differentiated, and graph->precision, what its contractions are to run in.
+ * Out: where that is bf16, the same model with casts, and nothing left to be applied.
+ *
+ * Of what depends on an input,
+ *   - contractions and attention run in bf16;
+ *   - reductions, norms, softmax, what grows or falls without bound (exp, log, pow, rsqrt) and parts of
+ *     losses run in f32;
+ *   - all other operators follow their operands: in bf16 where every operand is bf16 that depends on
+ *     an input or counts positions, and at least one does; else in f32. Weights and constants are
+ *     cast to what the others have.
+ * What depends on no input stays in f32: weights, which the update changes by less than bf16 can
+ * express, positions, what is made of them. So do operators that the model itself has given bf16
+ * anywhere, and a cast gives the type that it names, also where the model has that type already: so a
+ * model says where f32 is to be kept. The loss, and what is assigned to weights and states, have the
+ * types that they had.
+ * Invariant: the model computes the same function, but for rounding to bf16.
+ *
+ * The classes are those of automatic mixed precision in PyTorch (torch.amp, "autocast op reference")
+ * and TensorFlow (auto_mixed_precision_lists.h); that weights follow is TensorFlow's way, and gives
+ * activations between contractions in bf16. Micikevicius et al., "Mixed Precision Training", 2018,
+ * have the reasons. */
+#include "passes/graph/precision.h"
+
+#include "ir/build.h"
+#include "passes/graph/simplify.h"
+#include "passes/pass.h"
+
+typedef enum {
+    NARROW,  /* in bf16 */
+    FOLLOWS, /* as the operands that decide */
+    WIDE,    /* in f32 */
+} Class;
+
+typedef struct {
+    MwRewrite rewrite;
+    const bool *varies;  /* [values of from] depends on an input */
+    const bool *decides; /* [values of from] what follows it goes by its type */
+} Precision;
+
+static bool is_input(const MwNode *node)
+{
+    return node->op == MW_OP_INPUT;
+}
+
+static bool is_input_or_counts(const MwNode *node)
+{
+    return node->op == MW_OP_INPUT || node->op == MW_OP_IOTA || node->op == MW_OP_STEP;
+}
+
+/* [values] Which are results of such nodes, or depend on one. */
+static bool *find_dependent(MwArena *arena, const MwGraph *graph, bool (*is_such)(const MwNode *))
+{
+    bool *dependent = MW_NEW(arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        bool any = is_such(node);
+        for (int k = 0; k < node->operand_count && !any; k++)
+            any = dependent[node->operands[k].index];
+        for (int k = 0; k < node->result_count; k++)
+            dependent[node->first_result + k] = any;
+    }
+    return dependent;
+}
+
+bool *mw_find_varying(MwArena *arena, const MwGraph *graph)
+{
+    return find_dependent(arena, graph, is_input);
+}
+
+/* ---- Classes ---- */
+
+static bool is_sensitive(MwOp op)
+{
+    return op == MW_OP_EXP || op == MW_OP_LOG || op == MW_OP_POW || op == MW_OP_RSQRT;
+}
+
+/* Of one operand it is no contraction, but a sum or, where no letter goes, a transposition. */
+static Class class_of_einsum(const MwGraph *graph, const MwNode *node)
+{
+    if (node->operand_count == 2)
+        return NARROW;
+    MwValueId result = {node->first_result};
+    bool sums = mw_tensor_elements(mw_value_tensor(graph, node->operands[0])) !=
+                mw_tensor_elements(mw_value_tensor(graph, result));
+    return sums ? WIDE : FOLLOWS;
+}
+
+static Class class_of(const MwGraph *graph, const MwNode *node)
+{
+    switch (mw_op_info(node->op)->lowering) {
+    case MW_LOWER_CONTRACT:
+        return class_of_einsum(graph, node);
+    case MW_LOWER_LIBRARY:
+        return NARROW;
+    case MW_LOWER_REDUCE:
+    case MW_LOWER_ROWS:
+        return WIDE;
+    case MW_LOWER_GATHER: /* `pick` gives the terms of a loss */
+        return node->op == MW_OP_PICK ? WIDE : FOLLOWS;
+    case MW_LOWER_MAP:
+        return is_sensitive(node->op) ? WIDE : FOLLOWS;
+    case MW_LOWER_SOURCE:
+    case MW_LOWER_VIEW:
+    case MW_LOWER_MOVE:
+    case MW_LOWER_COLLECTIVE:
+    case MW_LOWER_TRANSFER:
+        return FOLLOWS;
+    }
+    MW_UNREACHABLE();
+}
+
+/* ---- Types ---- */
+
+static MwType type_before(const Precision *p, MwValueId value)
+{
+    return mw_value_tensor(p->rewrite.from, value)->type;
+}
+
+static MwType type_now(const Precision *p, MwValueId value)
+{
+    return mw_value_tensor(p->rewrite.to, p->rewrite.value[value.index])->type;
+}
+
+/* What an operator that follows runs in. */
+static MwType followed_type(const Precision *p, const MwNode *node)
+{
+    bool any = false;
+    for (int k = 0; k < node->operand_count; k++) {
+        MwValueId operand = node->operands[k];
+        if (!p->decides[operand.index] || type_before(p, operand) != MW_F32)
+            continue;
+        if (type_now(p, operand) != MW_BF16)
+            return MW_F32;
+        any = true;
+    }
+    return any ? MW_BF16 : MW_F32;
+}
+
+/* Whether the model itself has given something of the node bf16. */
+static bool is_typed(const Precision *p, const MwNode *node)
+{
+    bool typed = false;
+    for (int k = 0; k < node->operand_count; k++)
+        typed |= type_before(p, node->operands[k]) == MW_BF16;
+    for (int k = 0; k < node->result_count; k++)
+        typed |= type_before(p, (MwValueId){node->first_result + k}) == MW_BF16;
+    return typed;
+}
+
+/* What the operands of `node` that were f32 are to be. */
+static MwType operand_type(const Precision *p, const MwNode *node)
+{
+    if (!p->varies[node->first_result] || is_typed(p, node))
+        return MW_F32;
+    switch (class_of(p->rewrite.from, node)) {
+    case NARROW:
+        return MW_BF16;
+    case FOLLOWS:
+        return followed_type(p, node);
+    case WIDE:
+        return MW_F32;
+    }
+    MW_UNREACHABLE();
+}
+
+/* ---- The graph ---- */
+
+/* `x` as another floating-point type. A constant of that type is no rounded one: it is never
+ * stored. */
+static MwValueId cast_to(Precision *p, MwValueId x, MwType type)
+{
+    MwGraph *to = p->rewrite.to;
+    MwTensor tensor = *mw_value_tensor(to, x);
+    if (tensor.type == type)
+        return x;
+    int first = to->values.count;
+    const char *name =
+        mw_arena_printf(to->arena, "%s.%s", mw_value(to, x)->name, mw_type_name(type));
+    double constant;
+    tensor.type = type;
+    MwValueId made = mw_value_is_constant(to, x, &constant)
+                         ? mw_build_constant(to, &tensor, constant)
+                         : mw_build_cast(to, x, type);
+    mw_build_name_rest(to, first, to->values.count, name);
+    return made;
+}
+
+static void type_node(Precision *p, const MwNode *node)
+{
+    if (node->op == MW_OP_CAST) {
+        mw_rewrite_copy(&p->rewrite, node);
+        return;
+    }
+    MwValueId *operands = mw_rewrite_operands(&p->rewrite, node);
+    MwType type = operand_type(p, node);
+    mw_rewrite_at(&p->rewrite, node);
+    for (int k = 0; k < node->operand_count; k++)
+        if (type_before(p, node->operands[k]) == MW_F32)
+            operands[k] = cast_to(p, operands[k], type);
+    mw_rewrite_copy_on(&p->rewrite, node, operands);
+}
+
+static MwValueId cast_at_maker(Precision *p, MwValueId value, MwType type)
+{
+    mw_rewrite_at(&p->rewrite, mw_value_node(p->rewrite.to, value));
+    return cast_to(p, value, type);
+}
+
+/* The loss and what is assigned. */
+static void restore_ends(Precision *p)
+{
+    MwGraph *to = p->rewrite.to;
+    if (mw_has_value(to->train.loss))
+        to->train.loss = cast_at_maker(p, to->train.loss, MW_F32);
+    for (int i = 0; i < to->assigns.count; i++) {
+        MwAssign *assign = &to->assigns.at[i];
+        MwType type = mw_value_tensor(to, assign->target)->type;
+        if (mw_type_is_float(type))
+            assign->value = cast_at_maker(p, assign->value, type);
+    }
+}
+
+static MwGraph *in_bf16(const MwGraph *graph)
+{
+    Precision p = {.rewrite = mw_rewrite_begin(graph),
+                   .varies = find_dependent(graph->arena, graph, is_input),
+                   .decides = find_dependent(graph->arena, graph, is_input_or_counts)};
+    for (int n = 0; n < graph->nodes.count; n++)
+        type_node(&p, &graph->nodes.at[n]);
+    mw_rewrite_finish(&p.rewrite);
+    restore_ends(&p);
+    p.rewrite.to->precision = MW_F32;
+    return mw_simplify(p.rewrite.to);
+}
+
+bool mw_pass_precision(MwCompilation *compilation, MwDiags *diags)
+{
+    const MwGraph *graph = compilation->graph;
+    if (graph->precision == MW_F32)
+        return true;
+    if (mw_graph_has_phase(graph, MW_PHASE_BACKWARD)) {
+        mw_diag_error(diags, mw_span_none(),
+                      "model '%s' is a dump with gradients, whose types are settled: it cannot "
+                      "become one of precision bf16",
+                      graph->name);
+        return false;
+    }
+    compilation->graph = in_bf16(graph);
+    return true;
+}

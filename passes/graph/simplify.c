@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Simplify: a graph that computes the same numbers with fewer nodes. In: any graph. Out: no node
+ * that is unused, that repeats another, or that the rules of simplify_constant.c and
+ * simplify_identity.c can do without. Operators on constants are done in double precision; nothing
+ * else changes a number.
+ *
+ * Kept whatever they do: inputs and weights, because the user names them; what is pinned, because
+ * the pin is about that very value; what is assigned or leaves the model in the update, because
+ * its phase says when. Other outputs and the loss stay, but may be given by another node.
+ *
+ * Source: value numbering as in Cocke and Schwartz, "Programming Languages and Their Compilers",
+ * 1970; on a graph without control flow one table does it. */
+#include "passes/graph/simplify.h"
+
+#include "base/hash.h"
+#include "ir/build.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+/* Nodes of rewrite.to by what they compute; open addressing, at most half full. */
+typedef struct {
+    int32_t *slots; /* node index, or -1 */
+    size_t capacity, count;
+} NodeTable;
+
+typedef struct {
+    MwRewrite rewrite;
+    NodeTable table;
+    bool *is_kept; /* [values of from] this very value must stay */
+} Simplifier;
+
+static bool is_commutative(MwOp op)
+{
+    switch (op) {
+    case MW_OP_ADD:
+    case MW_OP_MUL:
+    case MW_OP_MAXIMUM:
+    case MW_OP_MINIMUM:
+    case MW_OP_AND:
+    case MW_OP_OR:
+    case MW_OP_EQ:
+    case MW_OP_NE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool attr_equal(const MwAttr *a, const MwAttr *b)
+{
+    if (a->key != b->key)
+        return false;
+    switch (mw_attr_kind(a->key)) {
+    case MW_KIND_INT:
+    case MW_KIND_BOOL:
+    case MW_KIND_TYPE:
+        return a->i == b->i;
+    case MW_KIND_FLOAT:
+        return memcmp(&a->f, &b->f, sizeof a->f) == 0;
+    case MW_KIND_TEXT:
+        return a->text == b->text;
+    case MW_KIND_INTS:
+        for (int i = 0; i < a->ints.count && i < b->ints.count; i++)
+            if (a->ints.at[i] != b->ints.at[i])
+                return false;
+        return a->ints.count == b->ints.count;
+    }
+    MW_UNREACHABLE();
+}
+
+static uint64_t attr_hash(const MwAttr *attr)
+{
+    switch (mw_attr_kind(attr->key)) {
+    case MW_KIND_INT:
+    case MW_KIND_BOOL:
+    case MW_KIND_TYPE:
+        return (uint64_t)attr->i;
+    case MW_KIND_FLOAT:
+        return mw_hash_bytes(&attr->f, sizeof attr->f);
+    case MW_KIND_TEXT:
+        return (uint64_t)(uintptr_t)attr->text;
+    case MW_KIND_INTS:
+        return mw_hash_bytes(attr->ints.at, sizeof(int64_t) * (size_t)attr->ints.count);
+    }
+    MW_UNREACHABLE();
+}
+
+/* Operand `k` of a node in an order that does not depend on how a commutative one was written. */
+static MwValueId ordered_operand(MwOp op, const MwValueId *operands, int k)
+{
+    if (is_commutative(op) && operands[0].index > operands[1].index)
+        return operands[1 - k];
+    return operands[k];
+}
+
+static uint64_t node_hash(const MwNode *node, const MwValueId *operands)
+{
+    uint64_t hash = (uint64_t)node->op;
+    for (int k = 0; k < node->operand_count; k++)
+        hash = mw_hash_mix(hash, (uint64_t)ordered_operand(node->op, operands, k).index);
+    for (int i = 0; i < node->attr_count; i++)
+        hash = mw_hash_mix(hash, attr_hash(&node->attrs[i]));
+    return hash;
+}
+
+static bool node_equal(const MwNode *node, const MwValueId *operands, const MwNode *other)
+{
+    if (node->op != other->op || node->operand_count != other->operand_count)
+        return false;
+    for (int k = 0; k < node->operand_count; k++)
+        if (!mw_value_equal(ordered_operand(node->op, operands, k),
+                            ordered_operand(node->op, other->operands, k)))
+            return false;
+    for (int i = 0; i < node->attr_count; i++)
+        if (!attr_equal(&node->attrs[i], &other->attrs[i]))
+            return false;
+    return true;
+}
+
+/* The slot of a node that computes what `node` computes from `operands`, or a free one. */
+static int32_t *table_slot(const NodeTable *table, const MwGraph *graph, const MwNode *node,
+                           const MwValueId *operands)
+{
+    size_t mask = table->capacity - 1;
+    for (size_t i = node_hash(node, operands) & mask;; i = (i + 1) & mask) {
+        int32_t *slot = &table->slots[i];
+        if (*slot < 0 || node_equal(node, operands, &graph->nodes.at[*slot]))
+            return slot;
+    }
+}
+
+static void table_grow(MwArena *arena, NodeTable *table, const MwGraph *graph)
+{
+    NodeTable old = *table;
+    table->capacity = old.capacity ? old.capacity * 2 : 256;
+    table->slots = MW_NEW(arena, int32_t, table->capacity);
+    memset(table->slots, -1, sizeof(int32_t) * table->capacity);
+    for (size_t i = 0; i < old.capacity; i++) {
+        if (old.slots[i] < 0)
+            continue;
+        const MwNode *node = &graph->nodes.at[old.slots[i]];
+        *table_slot(table, graph, node, node->operands) = old.slots[i];
+    }
+}
+
+/* The first node that computes what node `id` does: `id` itself, which is then added, or another.
+ */
+static MwNodeId table_add(NodeTable *table, const MwGraph *graph, MwNodeId id)
+{
+    if ((table->count + 1) * 2 > table->capacity)
+        table_grow(graph->arena, table, graph);
+    const MwNode *node = mw_node(graph, id);
+    int32_t *slot = table_slot(table, graph, node, node->operands);
+    if (*slot < 0) {
+        *slot = id.index;
+        table->count++;
+    }
+    return (MwNodeId){*slot};
+}
+
+static bool is_kept(const Simplifier *simplifier, const MwNode *node)
+{
+    for (int k = 0; k < node->result_count; k++)
+        if (simplifier->is_kept[node->first_result + k])
+            return true;
+    return false;
+}
+
+/* A source stands for something outside of the graph; no two are the same. */
+static bool is_outside(const MwNode *node)
+{
+    return mw_op_info(node->op)->lowering == MW_LOWER_SOURCE && node->op != MW_OP_STEP;
+}
+
+const MwTensor *mw_simplify_tensor(const MwSimplifyContext *context)
+{
+    return &context->rewrite->from->values.at[context->node->first_result].tensor;
+}
+
+MwValueId mw_simplify_emit(const MwSimplifyContext *context, MwOp op, const MwValueId *operands,
+                           int operand_count, const MwAttr *attrs, int attr_count)
+{
+    mw_rewrite_at(context->rewrite, context->node);
+    const char *name = context->rewrite->from->values.at[context->node->first_result].name;
+    return mw_build(context->rewrite->to, name, op, operands, operand_count, attrs, attr_count);
+}
+
+bool mw_value_is_constant(const MwGraph *graph, MwValueId value, double *constant)
+{
+    const MwNode *node = mw_value_node(graph, value);
+    if (node->op != MW_OP_CONSTANT)
+        return false;
+    *constant = mw_node_float(node, MW_ATTR_VALUE);
+    return true;
+}
+
+/* True if an earlier node gives what `node` would; notes its results as those of `node`. */
+static bool reuse(Simplifier *simplifier, const MwNode *node, const MwValueId *operands)
+{
+    MwRewrite *rewrite = &simplifier->rewrite;
+    if (!simplifier->table.capacity)
+        return false;
+    int32_t same = *table_slot(&simplifier->table, rewrite->to, node, operands);
+    if (same < 0)
+        return false;
+    for (int k = 0; k < node->result_count; k++)
+        rewrite->value[node->first_result + k] = mw_node_result(rewrite->to, (MwNodeId){same}, k);
+    return true;
+}
+
+static void simplify_node(Simplifier *simplifier, const MwNode *node)
+{
+    MwRewrite *rewrite = &simplifier->rewrite;
+    if (is_outside(node) || is_kept(simplifier, node)) {
+        mw_rewrite_copy(rewrite, node);
+        return;
+    }
+    MwSimplifyContext context = {rewrite, node, mw_rewrite_operands(rewrite, node)};
+    if (reuse(simplifier, node, context.operands))
+        return;
+    int before = rewrite->to->nodes.count;
+    MwValueId same = mw_simplify_constant(&context);
+    if (!mw_has_value(same))
+        same = mw_simplify_identity(&context);
+    if (!mw_has_value(same)) {
+        table_add(&simplifier->table, rewrite->to, mw_rewrite_copy(rewrite, node));
+        return;
+    }
+    if (rewrite->to->nodes.count > before) {
+        MwNodeId first =
+            table_add(&simplifier->table, rewrite->to, mw_value(rewrite->to, same)->node);
+        same = mw_node_result(rewrite->to, first, 0);
+    }
+    rewrite->value[node->first_result] = same;
+}
+
+static void mark(bool *live, const MwGraph *graph, MwValueId value)
+{
+    if (mw_has_value(value))
+        live[mw_value(graph, value)->node.index] = true;
+}
+
+/* Which nodes something outside of the graph depends on. */
+static bool *find_live(const MwGraph *graph)
+{
+    bool *live = MW_NEW(graph->arena, bool, graph->nodes.count);
+    mark(live, graph, graph->train.loss);
+    for (int i = 0; i < graph->outputs.count; i++)
+        mark(live, graph, graph->outputs.at[i].value);
+    for (int i = 0; i < graph->assigns.count; i++) {
+        mark(live, graph, graph->assigns.at[i].target);
+        mark(live, graph, graph->assigns.at[i].value);
+    }
+    for (int i = graph->nodes.count - 1; i >= 0; i--) {
+        const MwNode *node = &graph->nodes.at[i];
+        live[i] |= node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT;
+        for (int k = 0; live[i] && k < node->operand_count; k++)
+            mark(live, graph, node->operands[k]);
+    }
+    return live;
+}
+
+static MwGraph *without_dead_nodes(const MwGraph *graph)
+{
+    const bool *live = find_live(graph);
+    MwRewrite rewrite = mw_rewrite_begin(graph);
+    for (int i = 0; i < graph->nodes.count; i++)
+        if (live[i])
+            mw_rewrite_copy(&rewrite, &graph->nodes.at[i]);
+    mw_rewrite_finish(&rewrite);
+    return rewrite.to;
+}
+
+MwGraph *mw_simplify(const MwGraph *graph)
+{
+    Simplifier simplifier = {.rewrite = mw_rewrite_begin(graph)};
+    simplifier.is_kept = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int i = 0; i < graph->pins.count; i++)
+        simplifier.is_kept[graph->pins.at[i].value.index] = true;
+    for (int i = 0; i < graph->assigns.count; i++)
+        simplifier.is_kept[graph->assigns.at[i].value.index] = true;
+    for (int i = 0; i < graph->outputs.count; i++)
+        simplifier.is_kept[graph->outputs.at[i].value.index] |=
+            mw_value_node(graph, graph->outputs.at[i].value)->phase == MW_PHASE_UPDATE;
+    for (int i = 0; i < graph->nodes.count; i++)
+        simplify_node(&simplifier, &graph->nodes.at[i]);
+    mw_rewrite_finish(&simplifier.rewrite);
+    return without_dead_nodes(simplifier.rewrite.to);
+}
+
+bool mw_pass_simplify(MwCompilation *compilation, MwDiags *diags)
+{
+    (void)diags;
+    compilation->graph = mw_simplify(compilation->graph);
+    return true;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Update: the `train` statement as nodes. In: a graph with gradients (compilation->gradient). Out:
+ * nodes of the update phase that make new weights and optimizer states, and an assignment for each.
+ * A weight W has the states W.m and, with Adam, W.v, in f32 whatever the type of W.
+ *
+ * What the model assigns itself has its value from the next step on, so that is stored by the update
+ * phase as well, also where nothing is trained: forward and backward of every micro-batch see the old.
+ *
+ * Formulas, as in PyTorch; t is the step, 1 first, and d the weight decay, 0 for the weights that a
+ * no_decay pattern matches:
+ *
+ *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up;
+ *              p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1)
+ *              constant: decay = 1
+ *              linear:   decay = 1 - (1 - final_rate) p
+ *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
+ *   clipping   norm = sqrt(sum of squares of all gradients)
+ *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
+ *   sgd        g = g + d w                                 (torch.optim.SGD)
+ *              w = w - rate g
+ *   momentum   g = g + d w
+ *              m = momentum m + g
+ *              w = w - rate m, or with nesterov w = w - rate (g + momentum m)
+ *   adam       g = g + d w, then as below                  (torch.optim.Adam)
+ *   adamw      w = w - rate d w, then                      (torch.optim.AdamW)
+ *              m = beta1 m + (1 - beta1) g
+ *              v = beta2 v + (1 - beta2) g^2
+ *              w = w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+ *
+ * Sgd without momentum has no state and is written with element-wise operators; the others are
+ * operators of their own (sgd, adam, adamw of ir/ops.def). */
+#include "ir/build.h"
+#include "passes/pass.h"
+
+#include <fnmatch.h>
+#include <math.h>
+
+#define CLIP_EPSILON 1e-6
+
+typedef struct {
+    MwGraph *graph;
+    const MwTrain *train;
+    const MwValueId *gradient; /* [values of the model] */
+    int values;
+    MwValueId step; /* i32[] */
+    MwValueId rate; /* f32[] */
+    MwValueId clip; /* f32[] what gradients are multiplied by; no value: nothing */
+} Updater;
+
+static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
+{
+    return mw_build_binary(u->graph, op, a, mw_build_scalar(u->graph, b));
+}
+
+/* 1 - (1 - final_rate) * `part` */
+static MwValueId fall(const Updater *u, MwValueId part)
+{
+    MwValueId fallen = scalar_op(u, MW_OP_MUL, part, 1 - u->train->final_rate);
+    return mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), fallen);
+}
+
+/* (1 - cos(pi p)) / 2 */
+static MwValueId half_wave(const Updater *u, MwValueId p)
+{
+    MwValueId wave = mw_build_unary(u->graph, MW_OP_COS, scalar_op(u, MW_OP_MUL, p, M_PI));
+    MwValueId risen = mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), wave);
+    return scalar_op(u, MW_OP_MUL, risen, 0.5);
+}
+
+static MwValueId build_rate(const Updater *u)
+{
+    const MwTrain *train = u->train;
+    MwValueId rate = mw_build_scalar(u->graph, train->learning_rate);
+    MwValueId t = mw_build_cast(u->graph, u->step, MW_F32);
+    double warmup = (double)train->warmup_steps;
+    if (train->warmup_steps > 0) {
+        MwValueId risen = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_DIV, t, warmup), 1);
+        rate = mw_build_binary(u->graph, MW_OP_MUL, rate, risen);
+    }
+    if (train->schedule == MW_SCHEDULE_CONSTANT)
+        return rate;
+    MW_ASSERT(train->total_steps > train->warmup_steps);
+    MwValueId p = scalar_op(u, MW_OP_DIV, scalar_op(u, MW_OP_SUB, t, warmup),
+                            (double)train->total_steps - warmup);
+    p = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_MAXIMUM, p, 0), 1);
+    if (train->schedule == MW_SCHEDULE_COSINE)
+        p = half_wave(u, p);
+    return mw_build_binary(u->graph, MW_OP_MUL, rate, fall(u, p));
+}
+
+static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
+{
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
+    MwValueId g = mw_build_cast(u->graph, gradient, MW_F32);
+    MwValueId squares = mw_build_binary(u->graph, MW_OP_MUL, g, g);
+    unsigned all = (1u << mw_value_tensor(u->graph, squares)->rank) - 1;
+    MwValueId sum = mw_build_sum(graph, squares, all, false);
+    const char *name = mw_value(graph, gradient)->name;
+    mw_build_name_rest(graph, first, graph->values.count,
+                       mw_arena_printf(graph->arena, "%s.squares", name));
+    return sum;
+}
+
+/* The sum of scalars, by one concatenation rather than a chain of additions: what decides how they
+ * are sharded is then one node, and no chain ties the choices of one layer to those of the next. */
+static MwValueId sum_scalars(const Updater *u, const MwValueId *scalars, int count)
+{
+    if (count == 1)
+        return scalars[0];
+    MwArena *arena = u->graph->arena;
+    MwTensor single = mw_tensor(MW_F32, 1, (const int64_t[]){1});
+    MwValueId *elements = MW_NEW(arena, MwValueId, count);
+    for (int i = 0; i < count; i++)
+        elements[i] = mw_build_reshape(u->graph, scalars[i], &single);
+    MwAttr axis = mw_attr_int(MW_ATTR_AXIS, 0);
+    MwValueId all = mw_build(u->graph, NULL, MW_OP_CONCAT, elements, count, &axis, 1);
+    return mw_build_sum(u->graph, all, 1, false);
+}
+
+typedef MW_VEC(MwValueId) Scalars;
+
+static bool is_same_part(const MwOrigin *a, const MwOrigin *b)
+{
+    return a->layer == b->layer && a->repeat == b->repeat && a->iteration == b->iteration;
+}
+
+/* "layers.3." for what lies in iteration 3 of repeat layers. */
+static const char *layer_prefix(const MwGraph *graph, int repeat, int iteration)
+{
+    if (repeat < 0)
+        return "";
+    const MwRepeat *in = &graph->repeats.at[repeat];
+    return mw_arena_printf(graph->arena, "%s%s.%d.",
+                           layer_prefix(graph, in->parent, in->parent_iteration), in->name,
+                           iteration);
+}
+
+static MwValueId sum_layer(const Updater *u, const MwValueId *squares, int count)
+{
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
+    MwValueId sum = sum_scalars(u, squares, count);
+    const char *prefix = layer_prefix(graph, graph->origin.repeat, graph->origin.iteration);
+    mw_build_name_rest(graph, first, graph->values.count,
+                       mw_arena_printf(graph->arena, "%ssquares", prefix));
+    return sum;
+}
+
+/* A sum of squares for each run of weights of one layer and one iteration of a repeat, so that
+ * identical layers stay identical, and no stage has to add what is another's. */
+static Scalars squares_by_layer(const Updater *u)
+{
+    MwArena *arena = u->graph->arena;
+    Scalars layers = {0}, layer = {0};
+    for (int v = 0; v < u->values; v++) {
+        if (!mw_has_value(u->gradient[v]))
+            continue;
+        MwOrigin origin = mw_value_node(u->graph, (MwValueId){v})->origin;
+        if (layer.count > 0 && !is_same_part(&origin, &u->graph->origin)) {
+            mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
+            layer.count = 0;
+        }
+        u->graph->origin = origin;
+        mw_vec_push(arena, &layer, sum_of_squares(u, u->gradient[v]));
+    }
+    mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
+    return layers;
+}
+
+static MwValueId build_clip(const Updater *u)
+{
+    MwOrigin origin = u->graph->origin;
+    Scalars layers = squares_by_layer(u);
+    u->graph->origin = origin;
+    int first = u->graph->values.count;
+    MwValueId sum = sum_scalars(u, layers.at, layers.count);
+    MwValueId norm = mw_build_unary(u->graph, MW_OP_SQRT, sum);
+    MwValueId clip = mw_build_scalar(u->graph, u->train->clip_norm);
+    MwValueId scale =
+        mw_build_binary(u->graph, MW_OP_DIV, clip, scalar_op(u, MW_OP_ADD, norm, CLIP_EPSILON));
+    scale = scalar_op(u, MW_OP_MINIMUM, scale, 1);
+    mw_graph_rename(u->graph, scale, "clip");
+    mw_build_name_rest(u->graph, first, u->graph->values.count, "clip");
+    return scale;
+}
+
+static MwValueId clipped(const Updater *u, MwValueId gradient)
+{
+    if (!mw_has_value(u->clip))
+        return gradient;
+    MwValueId scale = mw_build_cast(u->graph, u->clip, mw_value_tensor(u->graph, gradient)->type);
+    return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
+}
+
+static double decay_of(const Updater *u, const char *weight)
+{
+    for (int i = 0; i < u->train->no_decay_count; i++)
+        if (fnmatch(u->train->no_decay[i], weight, 0) == 0)
+            return 0;
+    return u->train->weight_decay;
+}
+
+static void assign(const Updater *u, MwValueId target, MwValueId value)
+{
+    mw_vec_push(u->graph->arena, &u->graph->assigns, ((MwAssign){target, value}));
+}
+
+/* f32 zeros like `weight`, to begin with. */
+static MwValueId build_state(const Updater *u, MwValueId weight, const char *suffix)
+{
+    MwTensor tensor = *mw_value_tensor(u->graph, weight);
+    tensor.type = MW_F32;
+    MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(u->graph->interner, "zeros"));
+    MwNodeSpec spec = {
+        .op = MW_OP_STATE,
+        .attrs = &init,
+        .attr_count = 1,
+        .given = &tensor,
+        .name = mw_arena_printf(u->graph->arena, "%s.%s", mw_value(u->graph, weight)->name, suffix),
+    };
+    return mw_node_result(u->graph, mw_build_node(u->graph, &spec), 0);
+}
+
+static const char *new_name(const Updater *u, MwValueId target)
+{
+    return mw_arena_printf(u->graph->arena, "%s.new", mw_value(u->graph, target)->name);
+}
+
+/* w - rate (g + decay w) in f32 */
+static void update_plainly(const Updater *u, MwValueId weight, MwValueId gradient, double decay)
+{
+    MwType type = mw_value_tensor(u->graph, weight)->type;
+    MwValueId w = mw_build_cast(u->graph, weight, MW_F32);
+    MwValueId g = mw_build_cast(u->graph, gradient, MW_F32);
+    if (decay != 0)
+        g = mw_build_binary(u->graph, MW_OP_ADD, g, scalar_op(u, MW_OP_MUL, w, decay));
+    MwValueId step = mw_build_binary(u->graph, MW_OP_MUL, g, u->rate);
+    MwValueId next = mw_build_binary(u->graph, MW_OP_SUB, w, step);
+    next = mw_build_cast(u->graph, next, type);
+    mw_graph_rename(u->graph, next, new_name(u, weight));
+    assign(u, weight, next);
+}
+
+/* One operator makes the new weight and its new states. */
+static void update_by(const Updater *u, MwValueId weight, const MwNodeSpec *spec,
+                      const MwValueId *states, int state_count)
+{
+    MwNodeSpec named = *spec;
+    const char *names[3] = {new_name(u, weight)};
+    for (int k = 0; k < state_count; k++)
+        names[k + 1] = new_name(u, states[k]);
+    named.result_names = names;
+    MwNodeId node = mw_build_node(u->graph, &named);
+    assign(u, weight, mw_node_result(u->graph, node, 0));
+    for (int k = 0; k < state_count; k++)
+        assign(u, states[k], mw_node_result(u->graph, node, k + 1));
+}
+
+static void update_with_momentum(const Updater *u, MwValueId weight, MwValueId g, double decay)
+{
+    MwValueId m = build_state(u, weight, "m");
+    MwAttr attrs[] = {mw_attr_float(MW_ATTR_MOMENTUM, u->train->momentum),
+                      mw_attr_int(MW_ATTR_NESTEROV, u->train->nesterov),
+                      mw_attr_float(MW_ATTR_WEIGHT_DECAY, decay)};
+    MwNodeSpec spec = {.op = MW_OP_SGD,
+                       .operands = (MwValueId[]){weight, g, m, u->rate},
+                       .operand_count = 4,
+                       .attrs = attrs,
+                       .attr_count = MW_COUNT(attrs)};
+    update_by(u, weight, &spec, &m, 1);
+}
+
+static void update_with_moments(const Updater *u, MwValueId weight, MwValueId g, double decay)
+{
+    const MwTrain *train = u->train;
+    MwValueId states[] = {build_state(u, weight, "m"), build_state(u, weight, "v")};
+    MwAttr attrs[] = {
+        mw_attr_float(MW_ATTR_BETA1, train->beta1), mw_attr_float(MW_ATTR_BETA2, train->beta2),
+        mw_attr_float(MW_ATTR_EPS, train->eps), mw_attr_float(MW_ATTR_WEIGHT_DECAY, decay)};
+    MwNodeSpec spec = {.op = train->optimizer == MW_OPTIMIZER_ADAM ? MW_OP_ADAM : MW_OP_ADAMW,
+                       .operands = (MwValueId[]){weight, g, states[0], states[1], u->rate, u->step},
+                       .operand_count = 6,
+                       .attrs = attrs,
+                       .attr_count = MW_COUNT(attrs)};
+    update_by(u, weight, &spec, states, 2);
+}
+
+static void update_weight(const Updater *u, MwValueId weight)
+{
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
+    graph->origin = mw_value_node(graph, weight)->origin;
+    MwValueId g = clipped(u, u->gradient[weight.index]);
+    double decay = decay_of(u, mw_value(u->graph, weight)->name);
+    if (u->train->optimizer != MW_OPTIMIZER_SGD)
+        update_with_moments(u, weight, g, decay);
+    else if (u->train->momentum != 0)
+        update_with_momentum(u, weight, g, decay);
+    else
+        update_plainly(u, weight, g, decay);
+    const char *name = mw_value(graph, weight)->name;
+    mw_build_name_rest(graph, first, graph->values.count,
+                       mw_arena_printf(graph->arena, "%s.update", name));
+}
+
+static void warn_of_idle_patterns(const Updater *u, MwDiags *diags)
+{
+    for (int i = 0; i < u->train->no_decay_count; i++) {
+        bool used = false;
+        for (int v = 0; !used && v < u->values; v++)
+            used = mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
+                   fnmatch(u->train->no_decay[i], u->graph->values.at[v].name, 0) == 0;
+        if (!used)
+            mw_diag_warning(diags, u->train->span, "no_decay pattern \"%s\" matches no weight",
+                            u->train->no_decay[i]);
+    }
+}
+
+/* A weight that the model assigns itself must not be trained too. */
+static bool check_assigns(const Updater *u, MwDiags *diags)
+{
+    bool ok = true;
+    for (int i = 0; i < u->graph->assigns.count; i++) {
+        MwValueId target = u->graph->assigns.at[i].target;
+        if (!mw_has_value(u->gradient[target.index]))
+            continue;
+        mw_diag_error(diags, u->train->span, "'%s' is trained, but the model assigns it too",
+                      mw_value(u->graph, target)->name);
+        mw_diag_note(diags, mw_value_node(u->graph, target)->origin.span, "it is this weight");
+        ok = false;
+    }
+    return ok;
+}
+
+/* The value of an assignment of the model, as one of the update phase. It goes with its target. */
+static MwValueId build_late(MwGraph *graph, const MwAssign *assign)
+{
+    const MwNode *maker = mw_value_node(graph, assign->value);
+    const MwValue *target = mw_value(graph, assign->target);
+    MwAttr type = mw_attr_int(MW_ATTR_TYPE, target->tensor.type);
+    const char *name = mw_arena_printf(graph->arena, "%s.new", target->name);
+    graph->phase = MW_PHASE_UPDATE;
+    graph->origin = maker->origin;
+    graph->origin.layer = mw_node(graph, target->node)->origin.layer;
+    return mw_build(graph, name, MW_OP_CAST, &assign->value, 1, &type, 1);
+}
+
+/* In a dump, accumulators have been added, and what is assigned late has its node. */
+static void assign_late(MwGraph *graph)
+{
+    for (int i = 0; i < graph->assigns.count; i++) {
+        MwAssign *assign = &graph->assigns.at[i];
+        const MwNode *maker = mw_value_node(graph, assign->value);
+        if (maker->phase != MW_PHASE_UPDATE && maker->op != MW_OP_ACCUMULATE)
+            assign->value = build_late(graph, assign);
+    }
+}
+
+static bool update_weights(MwCompilation *compilation, MwDiags *diags)
+{
+    MwGraph *graph = compilation->graph;
+    const MwTrain *train = &graph->train;
+    if (!compilation->gradient) {
+        mw_diag_error(diags, train->span,
+                      "this graph has a backward pass but no update: it is a dump from between the "
+                      "two; dump after update instead");
+        return false;
+    }
+    Updater u = {.graph = graph,
+                 .train = train,
+                 .gradient = compilation->gradient,
+                 .values = graph->values.count,
+                 .clip = mw_no_value()};
+    if (!check_assigns(&u, diags))
+        return false;
+    graph->phase = MW_PHASE_UPDATE;
+    graph->origin =
+        (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
+    u.step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
+    int first = graph->values.count;
+    u.rate = build_rate(&u);
+    mw_graph_rename(graph, u.rate, "learning_rate");
+    mw_build_name_rest(graph, first, graph->values.count, "learning_rate");
+    if (train->clip_norm > 0)
+        u.clip = build_clip(&u);
+    for (int v = 0; v < u.values; v++)
+        if (mw_has_value(u.gradient[v]))
+            update_weight(&u, (MwValueId){v});
+    warn_of_idle_patterns(&u, diags);
+    return true;
+}
+
+bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
+{
+    MwGraph *graph = compilation->graph;
+    /* Else inference, or a dump that had its update before. */
+    bool is_due = mw_has_value(graph->train.loss) && !mw_graph_has_phase(graph, MW_PHASE_UPDATE);
+    if (is_due && !update_weights(compilation, diags))
+        return false;
+    assign_late(graph);
+    return true;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "passes/sharding/copies.h"
+
+static MwCopyPlace place_of(const MwGraph *graph, MwValueId value, MwNodeId taker, int operand,
+                            int64_t begin, int64_t end)
+{
+    MwNodeId giver = mw_value(graph, value)->node;
+    return (MwCopyPlace){.value = value,
+                         .giver = giver,
+                         .taker = taker,
+                         .result = value.index - mw_node(graph, giver)->first_result,
+                         .operand = operand,
+                         .begin = begin,
+                         .end = end};
+}
+
+MwCopyPlaces mw_copy_places(MwArena *arena, const MwGraph *graph, const MwLife *lives)
+{
+    MwCopyPlaces places = {0};
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        bool is_view = mw_op_info(node->op)->lowering == MW_LOWER_VIEW;
+        int64_t end = is_view ? lives[node->first_result].end : n + 1;
+        for (int k = 0; k < node->operand_count; k++)
+            mw_vec_push(arena, &places,
+                        place_of(graph, node->operands[k], (MwNodeId){n}, k, n, end));
+    }
+    for (int i = 0; i < graph->assigns.count; i++) {
+        const MwAssign *assign = &graph->assigns.at[i];
+        int64_t begin = mw_value(graph, assign->value)->node.index;
+        MwNodeId taker = mw_value(graph, assign->target)->node;
+        if (taker.index != begin)
+            mw_vec_push(arena, &places,
+                        place_of(graph, assign->value, taker, -1, begin, begin + 1));
+    }
+    return places;
+}
+
+MwSpec mw_copy_spec(const MwCopyPlace *place, const MwStrategy *taker)
+{
+    return place->operand < 0 ? taker->results[0] : taker->operands[place->operand];
+}
+
+MwCopyBytes mw_copy_bytes(const MwIntraProblem *intra, MwValueId value, MwSpec from, MwSpec to)
+{
+    if (mw_spec_equal(from, to))
+        return (MwCopyBytes){0};
+    MwArena *scratch = mw_arena_new();
+    const MwTensor *tensor = mw_value_tensor(intra->graph, value);
+    MwReshardPath path = mw_reshard_path(scratch, intra->resharder, tensor, from, to);
+    MwTensor result = mw_spec_local(to, tensor, &intra->model.mesh);
+    MwCopyBytes bytes = {.kept = mw_tensor_bytes(&result)};
+    for (int i = 1; i < path.count; i++)
+        bytes.made = mw_max(bytes.made, path.steps[i].bytes);
+    bytes.made += bytes.kept;
+    mw_arena_free(&scratch);
+    return bytes;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Building the intra-op problem (Zheng et al., "Alpa", OSDI 2022, section 4.2, over forward,
+ * backward and update together). */
+#include "passes/sharding/intra_problem.h"
+
+#include "cost/units.h"
+#include "ir/key_map.h"
+#include "passes/sharding/liveness.h"
+#include "passes/sharding/pins.h"
+
+typedef struct {
+    MwArena *arena;
+    const MwIntraQuery *query;
+    const MwGraph *graph;
+    MwIntraProblem *intra;
+    MwStrategyTable *strategies;
+    const MwLife *lives; /* [values] */
+    MwKeyMap costs, usages, matrices;
+    MW_VEC(MwProblemEdge) edges;
+} Builder;
+
+int mw_phase_runs(MwPhase phase, int micro_batches)
+{
+    return phase == MW_PHASE_UPDATE ? 1 : micro_batches;
+}
+
+static int runs_of(const Builder *b, const MwNode *node)
+{
+    return mw_phase_runs(node->phase, b->query->micro_batches);
+}
+
+static bool is_fused(const Builder *b, MwValueId value)
+{
+    return b->lives[value.index].storage == MW_STORE_FUSED;
+}
+
+static double local_bytes(const Builder *b, MwValueId value, MwSpec spec)
+{
+    MwTensor local = mw_spec_local(spec, mw_value_tensor(b->graph, value), &b->query->mesh);
+    return (double)mw_tensor_bytes(&local);
+}
+
+/* ---- Strategies ---- */
+
+static MwStrategyRole *roles_of(const Builder *b)
+{
+    MwStrategyRole *roles = MW_NEW(b->arena, MwStrategyRole, b->graph->nodes.count);
+    for (int i = 0; i < b->graph->assigns.count; i++) {
+        const MwAssign *assign = &b->graph->assigns.at[i];
+        if (mw_assign_accumulates(b->graph, assign))
+            roles[mw_value(b->graph, assign->target)->node.index] = MW_STRATEGY_PARTIAL;
+    }
+    for (int i = 0; i < b->graph->outputs.count; i++)
+        roles[mw_value(b->graph, b->graph->outputs.at[i].value)->node.index] = MW_STRATEGY_WHOLE;
+    if (mw_has_value(b->graph->train.loss))
+        roles[mw_value(b->graph, b->graph->train.loss)->node.index] = MW_STRATEGY_WHOLE;
+    return roles;
+}
+
+static void list_strategies(Builder *b)
+{
+    const MwStrategyRole *roles = roles_of(b);
+    b->intra->lists = MW_NEW(b->arena, const MwStrategyList *, b->graph->nodes.count);
+    for (int n = 0; n < b->graph->nodes.count; n++)
+        b->intra->lists[n] = mw_strategies(b->strategies, b->graph, (MwNodeId){n}, roles[n]);
+}
+
+/* ---- Node costs ---- */
+
+/* Bit k: operand k comes from the same kernel. Operands from the 63rd on count as not fused. */
+static uint64_t fused_operands(const Builder *b, const MwNode *node)
+{
+    uint64_t fused = 0;
+    for (int k = 0; k < node->operand_count && k < 63; k++)
+        if (is_fused(b, node->operands[k]))
+            fused |= UINT64_C(1) << k;
+    return fused;
+}
+
+/* Seconds of one run. What a fused kernel holds in registers is neither written nor read, and has
+ * no launch of its own. */
+static double run_s(const Builder *b, MwNodeId id, const MwStrategy *strategy, uint64_t fused,
+                    bool is_fused_away)
+{
+    const MwNode *node = mw_node(b->graph, id);
+    MwWork work = strategy->work;
+    for (int k = 0; k < node->operand_count && k < 63; k++)
+        if (fused >> k & 1)
+            work.bytes -= local_bytes(b, node->operands[k], strategy->operands[k]);
+    if (is_fused_away)
+        work.bytes -= local_bytes(b, mw_node_result(b->graph, id, 0), strategy->results[0]);
+    work.bytes = fmax(work.bytes, 0);
+    double seconds = mw_cost_work_s(&b->intra->model, &work);
+    return is_fused_away ? fmax(seconds - b->query->cluster->device.launch_s, 0) : seconds;
+}
+
+/* Seconds in which the devices that are to have the same part of what is received pass it on to each
+ * other: what comes across comes once. What that takes is the same for every spec. */
+static double passing_s(const Builder *b, MwNodeId id, const MwStrategy *strategy)
+{
+    MwValueId result = mw_node_result(b->graph, id, 0);
+    MwAxes split = mw_spec_axes(strategy->results[0], mw_value_tensor(b->graph, result)->rank);
+    double bytes = local_bytes(b, result, strategy->results[0]), seconds = 0;
+    for (int axis = b->query->mesh.axis_count - 1; axis >= 0; axis--) {
+        if (split >> axis & 1)
+            continue;
+        seconds += mw_cost_collective_s(&b->intra->model, MW_ALL_GATHER, axis, bytes);
+        bytes /= b->query->mesh.size[axis];
+    }
+    return seconds;
+}
+
+static double node_s(const Builder *b, MwNodeId id, const MwStrategy *strategy, uint64_t fused,
+                     bool is_fused_away)
+{
+    if (mw_node(b->graph, id)->op == MW_OP_RECEIVE)
+        return passing_s(b, id, strategy);
+    return run_s(b, id, strategy, fused, is_fused_away);
+}
+
+static const int64_t *node_costs(Builder *b, MwNodeId id)
+{
+    const MwNode *node = mw_node(b->graph, id);
+    const MwStrategyList *list = b->intra->lists[id.index];
+    uint64_t fused = fused_operands(b, node);
+    bool is_fused_away = is_fused(b, mw_node_result(b->graph, id, 0));
+    int runs = runs_of(b, node);
+    int64_t key[] = {list->index, (int64_t)fused, is_fused_away, runs};
+    void **at = mw_key_map_at(b->arena, &b->costs, key, sizeof key);
+    if (*at)
+        return *at;
+    int64_t *costs = *at = MW_NEW(b->arena, int64_t, list->count);
+    for (int s = 0; s < list->count; s++)
+        costs[s] = mw_picoseconds(runs * node_s(b, id, &list->at[s], fused, is_fused_away)) +
+                   list->at[s].idle_axes;
+    return costs;
+}
+
+/* ---- Usage ---- */
+
+/* Bit k: result k has storage of its own. Results from the 63rd on have. */
+static uint64_t stored_results(const Builder *b, const MwNode *node)
+{
+    uint64_t stored = 0;
+    for (int k = 0; k < node->result_count && k < 63; k++)
+        if (b->lives[node->first_result + k].storage == MW_STORE_OWN)
+            stored |= UINT64_C(1) << k;
+    return stored;
+}
+
+static const int64_t *node_usages(Builder *b, MwNodeId id, uint64_t stored)
+{
+    const MwNode *node = mw_node(b->graph, id);
+    const MwStrategyList *list = b->intra->lists[id.index];
+    MwKeyWords key = {0};
+    mw_vec_push(b->arena, &key, list->index);
+    mw_vec_push(b->arena, &key, (int64_t)stored);
+    for (int k = 0; k < list->result_count; k++)
+        mw_vec_push(b->arena, &key, b->lives[node->first_result + k].slots);
+    void **at = mw_key_map_at_words(b->arena, &b->usages, &key);
+    if (*at)
+        return *at;
+    int64_t *usages = *at = MW_NEW(b->arena, int64_t, list->count);
+    for (int s = 0; s < list->count; s++)
+        for (int k = 0; k < list->result_count; k++)
+            if (k >= 63 || stored >> k & 1)
+                usages[s] += b->lives[node->first_result + k].slots *
+                             (int64_t)local_bytes(b, mw_node_result(b->graph, id, k),
+                                                  list->at[s].results[k]);
+    return usages;
+}
+
+static void fill_node(Builder *b, MwNodeId id)
+{
+    const MwNode *node = mw_node(b->graph, id);
+    MwProblemNode *out = &b->intra->problem.nodes[id.index];
+    out->label = mw_value(b->graph, mw_node_result(b->graph, id, 0))->name;
+    out->strategy_count = b->intra->lists[id.index]->count;
+    out->cost = node_costs(b, id);
+    uint64_t stored = stored_results(b, node);
+    if (!stored)
+        return;
+    out->usage = node_usages(b, id, stored);
+    out->begin = INT64_MAX;
+    for (int k = 0; k < node->result_count; k++) {
+        const MwLife *life = &b->lives[node->first_result + k];
+        if (life->storage != MW_STORE_OWN)
+            continue;
+        out->begin = mw_min(out->begin, life->begin);
+        out->end = mw_max(out->end, life->end);
+    }
+}
+
+/* ---- Edges ---- */
+
+/* One value on its way from the node that gives it to a place that takes it. */
+typedef struct {
+    MwValueId value;
+    const MwStrategyList *giver, *taker;
+    int result;  /* of the giver */
+    int operand; /* of the taker; -1: its result 0, which the value is assigned to */
+    int runs;
+    bool fused; /* resharding breaks a fused kernel: the value is written and read after all */
+} Passage;
+
+static MwSpec taken_spec(const Passage *passage, int strategy)
+{
+    const MwStrategy *taker = &passage->taker->at[strategy];
+    return passage->operand < 0 ? taker->results[0] : taker->operands[passage->operand];
+}
+
+/* Seconds of writing and reading what a kernel would have kept in registers. */
+static double unfused_s(const Builder *b, const Passage *passage, MwSpec from, MwSpec to)
+{
+    double bytes = local_bytes(b, passage->value, from) + local_bytes(b, passage->value, to);
+    return mw_cost_work_s(&b->intra->model, &(MwWork){MW_WORK_STREAM, .bytes = bytes});
+}
+
+static int64_t passage_cost(const Builder *b, const Passage *passage, MwReshardTable *table,
+                            MwSpec from, MwSpec to)
+{
+    int64_t cost =
+        mw_reshard_cost(table, mw_reshard_index(table, from), mw_reshard_index(table, to));
+    if (cost == 0 || cost >= MW_COST_INFINITE)
+        return cost;
+    if (passage->fused)
+        cost += mw_picoseconds(unfused_s(b, passage, from, to));
+    return mw_min(cost * passage->runs, MW_COST_INFINITE);
+}
+
+static const int64_t *edge_costs(Builder *b, const Passage *passage)
+{
+    int64_t key[] = {passage->giver->index, passage->taker->index, passage->result,
+                     passage->operand,      passage->runs,         passage->fused};
+    void **at = mw_key_map_at(b->arena, &b->matrices, key, sizeof key);
+    if (*at)
+        return *at;
+    MwReshardTable *table = mw_reshard_table(
+        b->intra->resharder, mw_value_tensor(b->graph, passage->value), passage->giver->combine);
+    int columns = passage->taker->count;
+    int64_t *costs = *at = MW_NEW(b->arena, int64_t, passage->giver->count * columns);
+    for (int g = 0; g < passage->giver->count; g++)
+        for (int t = 0; t < columns; t++)
+            costs[g * columns + t] =
+                passage_cost(b, passage, table, passage->giver->at[g].results[passage->result],
+                             taken_spec(passage, t));
+    return costs;
+}
+
+static void add_edge(Builder *b, MwValueId value, MwNodeId taker, int operand, int runs)
+{
+    MwNodeId giver = mw_value(b->graph, value)->node;
+    if (giver.index == taker.index)
+        return; /* assigned to itself */
+    Passage passage = {.value = value,
+                       .giver = b->intra->lists[giver.index],
+                       .taker = b->intra->lists[taker.index],
+                       .result = value.index - mw_node(b->graph, giver)->first_result,
+                       .operand = operand,
+                       .runs = runs,
+                       .fused = is_fused(b, value)};
+    mw_vec_push(b->arena, &b->edges,
+                ((MwProblemEdge){giver.index, taker.index, edge_costs(b, &passage)}));
+}
+
+static void add_edges(Builder *b)
+{
+    for (int n = 0; n < b->graph->nodes.count; n++) {
+        const MwNode *node = &b->graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count; k++)
+            add_edge(b, node->operands[k], (MwNodeId){n}, k, runs_of(b, node));
+    }
+    for (int i = 0; i < b->graph->assigns.count; i++) {
+        const MwAssign *assign = &b->graph->assigns.at[i];
+        add_edge(b, assign->value, mw_value(b->graph, assign->target)->node, -1,
+                 runs_of(b, mw_value_node(b->graph, assign->value)));
+    }
+}
+
+MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDiags *diags)
+{
+    const MwGraph *graph = query->graph;
+    MwIntraProblem *intra = MW_NEW(arena, MwIntraProblem, 1);
+    intra->arena = arena;
+    intra->graph = graph;
+    intra->model = mw_cost_model(query->cluster, &query->mesh);
+    intra->micro_batches = query->micro_batches;
+    intra->flight = query->flight;
+    intra->resharder = mw_resharder_new(arena, &intra->model);
+    Builder b = {.arena = arena,
+                 .query = query,
+                 .graph = graph,
+                 .intra = intra,
+                 .strategies = mw_strategy_table_new(arena, &intra->model),
+                 .lives = mw_liveness(arena, graph, query->flight)};
+    list_strategies(&b);
+    intra->pinned = MW_NEW(arena, bool, graph->nodes.count);
+    if (!mw_pins_apply(graph, b.strategies, &query->mesh, intra->lists, intra->pinned, diags))
+        return NULL;
+    MwProblem *problem = &intra->problem;
+    problem->name = graph->name;
+    problem->node_count = graph->nodes.count;
+    problem->usage_limit = query->memory_bytes;
+    problem->nodes = MW_NEW(arena, MwProblemNode, problem->node_count);
+    for (int n = 0; n < problem->node_count; n++)
+        fill_node(&b, (MwNodeId){n});
+    add_edges(&b);
+    problem->edges = b.edges.at;
+    problem->edge_count = intra->passage_count = b.edges.count;
+    return intra;
+}

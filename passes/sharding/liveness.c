@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One backward walk over the nodes for last uses, views passing theirs on to what they view.
+ *
+ * What spans tasks does so by the rules of codegen/plan/storage.c: made in a task of one kind and last used
+ * in one of another, or sent or received, which takes one slot more.
+ *
+ * A value is taken to be fused away if an element-wise operator makes it and one node alone uses
+ * it, once, in the same phase, in a kernel of the kind that element-wise work is fused into. */
+#include "passes/sharding/liveness.h"
+
+typedef struct {
+    const MwGraph *graph;
+    const MwFlight *flight; /* NULL: a chain */
+    MwLife *lives;
+    MwPhase *last_phase; /* [values] of the uses */
+    bool *is_moving;     /* [values] sent or received */
+    int *uses;           /* [values] operand slots, outputs, assignments */
+    int *fusable_uses;   /* [values] those in its phase by nodes that take fused operands */
+} Walk;
+
+static bool is_view(const MwNode *node)
+{
+    return mw_op_info(node->op)->lowering == MW_LOWER_VIEW || node->op == MW_OP_SEND;
+}
+
+static bool is_source(const MwNode *node)
+{
+    return mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
+}
+
+/* Element-wise work is fused into such kernels. */
+static bool takes_fused_operands(MwLowering lowering)
+{
+    return lowering == MW_LOWER_MAP || lowering == MW_LOWER_ROWS || lowering == MW_LOWER_REDUCE;
+}
+
+/* What comes from nothing (a constant, an iota) is made anew in every kernel that uses it. */
+static bool is_fused(const Walk *walk, int value)
+{
+    const MwNode *maker = mw_node(walk->graph, walk->graph->values.at[value].node);
+    return mw_op_info(maker->op)->lowering == MW_LOWER_MAP &&
+           walk->fusable_uses[value] == walk->uses[value] &&
+           (walk->uses[value] == 1 || maker->operand_count == 0);
+}
+
+static void count_uses(Walk *walk)
+{
+    const MwGraph *graph = walk->graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        bool fuses = takes_fused_operands(mw_op_info(node->op)->lowering);
+        for (int k = 0; k < node->operand_count; k++) {
+            const MwNode *maker = mw_value_node(graph, node->operands[k]);
+            bool is_near = node->phase == maker->phase || maker->operand_count == 0;
+            walk->uses[node->operands[k].index]++;
+            walk->fusable_uses[node->operands[k].index] += fuses && is_near;
+        }
+    }
+    for (int i = 0; i < graph->outputs.count; i++)
+        walk->uses[graph->outputs.at[i].value.index]++;
+    for (int i = 0; i < graph->assigns.count; i++)
+        walk->uses[graph->assigns.at[i].value.index]++;
+    if (mw_has_value(graph->train.loss))
+        walk->uses[graph->train.loss.index]++;
+}
+
+static void live_until(Walk *walk, MwValueId value, int64_t end, MwPhase phase)
+{
+    walk->lives[value.index].end = mw_max(walk->lives[value.index].end, end);
+    walk->last_phase[value.index] = mw_max(walk->last_phase[value.index], phase);
+}
+
+static void set_storage(Walk *walk, MwNodeId id)
+{
+    const MwNode *node = mw_node(walk->graph, id);
+    for (int k = 0; k < node->result_count; k++) {
+        int value = node->first_result + k;
+        MwLife *life = &walk->lives[value];
+        life->begin = is_source(node) ? 0 : id.index;
+        life->end = id.index + 1;
+        walk->last_phase[value] = node->phase;
+        walk->is_moving[value] = node->op == MW_OP_RECEIVE;
+        if (is_source(node))
+            life->end = walk->graph->nodes.count;
+        else if (is_view(node))
+            life->storage = MW_STORE_VIEW;
+        else if (is_fused(walk, value))
+            life->storage = MW_STORE_FUSED;
+    }
+}
+
+/* What leaves the graph is there until the step ends; but where tasks of other micro-batches come
+ * in between, only until the program that makes it does. */
+static void set_leaving(Walk *walk, MwValueId value)
+{
+    MwPhase phase = mw_value_node(walk->graph, value)->phase;
+    bool is_taken_early = walk->flight && !walk->flight->is_chain && phase != MW_PHASE_UPDATE;
+    int end = walk->graph->nodes.count;
+    while (is_taken_early && walk->graph->nodes.at[end - 1].phase != phase)
+        end--;
+    live_until(walk, value, end, is_taken_early ? phase : MW_PHASE_UPDATE);
+}
+
+static void walk_uses(Walk *walk, int n)
+{
+    const MwNode *node = &walk->graph->nodes.at[n];
+    int64_t end = n + 1;
+    MwPhase phase = node->phase;
+    bool moves = node->op == MW_OP_SEND;
+    if (is_view(node)) {
+        end = mw_max(end, walk->lives[node->first_result].end);
+        phase = mw_max(phase, walk->last_phase[node->first_result]);
+        moves |= walk->is_moving[node->first_result];
+    }
+    for (int k = 0; k < node->operand_count; k++) {
+        live_until(walk, node->operands[k], end, phase);
+        walk->is_moving[node->operands[k].index] |= moves;
+    }
+}
+
+/* An input is there from its first use on; that is in the forward, if it is not in the backward. */
+static MwPhase first_phase(const Walk *walk, const MwNode *node)
+{
+    if (node->op != MW_OP_INPUT || walk->last_phase[node->first_result] == MW_PHASE_FORWARD)
+        return node->phase;
+    MwPhase first = walk->last_phase[node->first_result];
+    for (int n = 0; n < walk->graph->nodes.count; n++)
+        for (int k = 0; k < walk->graph->nodes.at[n].operand_count; k++)
+            if (walk->graph->nodes.at[n].operands[k].index == node->first_result)
+                first = mw_min(first, walk->graph->nodes.at[n].phase);
+    return first;
+}
+
+static void set_slots(const Walk *walk, int value)
+{
+    const MwFlight *flight = walk->flight;
+    const MwNode *node = mw_node(walk->graph, walk->graph->values.at[value].node);
+    MwLife *life = &walk->lives[value];
+    bool is_stored = node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
+    MwPhase from = first_phase(walk, node), to = mw_max(from, walk->last_phase[value]);
+    bool moves = walk->is_moving[value];
+    life->from = from;
+    life->to = to;
+    life->slots = 1;
+    life->spans = flight && !is_stored && life->storage == MW_STORE_OWN &&
+                  (moves || (from != MW_PHASE_UPDATE && !flight->is_chain && from != to));
+    if (!life->spans)
+        return;
+    life->begin = 0;
+    life->end = walk->graph->nodes.count;
+    if (from != MW_PHASE_UPDATE && to != MW_PHASE_UPDATE)
+        life->slots = (int)mw_min(flight->slots[from][to] + moves, flight->micro_batches);
+}
+
+MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight)
+{
+    Walk walk = {.graph = graph,
+                 .flight = flight,
+                 .lives = MW_NEW(arena, MwLife, graph->values.count),
+                 .last_phase = MW_NEW(arena, MwPhase, graph->values.count),
+                 .is_moving = MW_NEW(arena, bool, graph->values.count),
+                 .uses = MW_NEW(arena, int, graph->values.count),
+                 .fusable_uses = MW_NEW(arena, int, graph->values.count)};
+    count_uses(&walk);
+    for (int n = 0; n < graph->nodes.count; n++)
+        set_storage(&walk, (MwNodeId){n});
+    for (int i = 0; i < graph->assigns.count; i++)
+        walk.lives[graph->assigns.at[i].value.index].storage = MW_STORE_IN_PLACE;
+    for (int i = 0; i < graph->outputs.count; i++)
+        set_leaving(&walk, graph->outputs.at[i].value);
+    if (mw_has_value(graph->train.loss))
+        live_until(&walk, graph->train.loss, graph->nodes.count, MW_PHASE_UPDATE);
+    for (int n = graph->nodes.count - 1; n >= 0; n--)
+        walk_uses(&walk, n);
+    for (int v = 0; v < graph->values.count; v++)
+        set_slots(&walk, v);
+    return walk.lives;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rewriting the global graph to what each device runs.
+ *
+ * In:  the graph and a strategy for every node.
+ * Out: MwLocalGraph: every node on local shapes, and before it the collectives and slices that
+ * bring its operands from the specs they were given in to the specs it takes; after it those that
+ *      bring a result to the spec of the weight or state it is assigned to. They are the paths that
+ *      the intra-op problem was priced with, one by one. Identities are gone.
+ * Invariant: value_spec and value_global tell, for every local value, which part of which global
+ *      value each device holds.
+ *
+ * The construction is that of GSPMD (Xu et al. 2021, section 4), with partial as a state. */
+#include "passes/sharding/partition.h"
+
+#include "ir/build.h"
+#include "ir/verify.h"
+#include "passes/pass.h"
+#include "passes/sharding/sharding.h"
+
+#include <string.h>
+
+typedef struct {
+    const MwSharding *sharding;
+    const MwGraph *global;
+    MwLocalGraph *local;
+    MwGraph *graph; /* local->graph */
+    MwArena *arena;
+    MwValueId *form; /* [global values] in the spec that its node gives it in */
+    MW_VEC(MwSpec) value_spec;
+    MW_VEC(MwValueId) value_global;
+    MW_VEC(MwNodeId) node_global;
+} Partition;
+
+static MwSpec value_spec(const Partition *p, MwValueId value)
+{
+    return mw_sharding_value_spec(p->sharding, value);
+}
+
+static MwTensor local_type(const Partition *p, MwValueId global, MwSpec spec)
+{
+    return mw_spec_local(spec, mw_value_tensor(p->global, global), &p->local->mesh);
+}
+
+/* Notes what the newest local node is; its results are forms of global values `first` on. */
+static void note_node(Partition *p, MwNodeId local, MwNodeId global, MwValueId first,
+                      const MwSpec *specs)
+{
+    const MwNode *node = mw_node(p->graph, local);
+    MW_ASSERT(p->node_global.count == local.index && p->value_spec.count == node->first_result);
+    mw_vec_push(p->arena, &p->node_global, global);
+    for (int k = 0; k < node->result_count; k++) {
+        MwValueId value = {first.index + k};
+        MwTensor wanted = local_type(p, value, specs[k]);
+        MW_ASSERT(mw_tensor_equal(&wanted,
+                                  mw_value_tensor(p->graph, mw_node_result(p->graph, local, k))));
+        mw_vec_push(p->arena, &p->value_spec, specs[k]);
+        mw_vec_push(p->arena, &p->value_global, value);
+    }
+}
+
+/* ---- Resharding ---- */
+
+static int step_attrs(const Partition *p, const MwReshardStep *step, MwAttr attrs[4])
+{
+    int count = 0;
+    attrs[count++] = mw_attr_int(MW_ATTR_MESH_AXIS, step->axis);
+    attrs[count++] = mw_attr_int(MW_ATTR_WAYS, p->local->mesh.size[step->axis]);
+    if (step->op != MW_OP_ALL_REDUCE)
+        attrs[count++] = mw_attr_int(MW_ATTR_AXIS, step->dim);
+    if (step->op == MW_OP_ALL_TO_ALL)
+        attrs[count++] = mw_attr_int(MW_ATTR_FROM_AXIS, step->from_dim);
+    if (step->op == MW_OP_ALL_REDUCE || step->op == MW_OP_REDUCE_SCATTER)
+        attrs[count++] = mw_attr_text(
+            MW_ATTR_COMBINE, mw_intern(p->graph->interner, mw_combine_name(step->combine)));
+    return count;
+}
+
+/* The form of `global` in spec `to`, from local value `value` in spec `from`. */
+static MwValueId reshard(Partition *p, MwValueId value, MwValueId global, MwSpec from, MwSpec to,
+                         MwNodeId for_node)
+{
+    if (mw_spec_equal(from, to))
+        return value;
+    MwReshardPath path = mw_reshard_path(p->arena, p->sharding->problem->resharder,
+                                         mw_value_tensor(p->global, global), from, to);
+    for (int i = 0; i < path.count; i++) {
+        const MwReshardStep *step = &path.steps[i];
+        MwAttr attrs[4];
+        int attr_count = step_attrs(p, step, attrs);
+        const char *name = mw_arena_printf(p->arena, "%s.%s", mw_value(p->global, global)->name,
+                                           mw_op_info(step->op)->name);
+        value = mw_build(p->graph, name, step->op, &value, 1, attrs, attr_count);
+        note_node(p, mw_value(p->graph, value)->node, for_node, global, &step->to);
+    }
+    return value;
+}
+
+/* ---- Nodes ---- */
+
+/* The tensor in whose global positions a node counts, and its spec; see the head of ir/ops.def. */
+typedef struct {
+    MwValueId value;
+    MwSpec spec;
+} Counted;
+
+static Counted counted_tensor(const Partition *p, MwNodeId id)
+{
+    const MwNode *node = mw_node(p->global, id);
+    const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
+    int k = mw_op_counted_operand(node->op);
+    if (k >= 0)
+        return (Counted){node->operands[k], strategy->operands[k]};
+    return (Counted){mw_node_result(p->global, id, 0), strategy->results[0]};
+}
+
+/* A node that does not know yet in which whole it counts, counts in its global tensor. */
+static void localise_origin(const Partition *p, MwNodeId id, MwAttr *origin, MwAttr *split)
+{
+    Counted counted = counted_tensor(p, id);
+    const MwTensor *whole = mw_value_tensor(p->global, counted.value);
+    char buffer[MW_SPEC_TEXT_BYTES];
+    MwSpec spec = mw_spec_with_partial(counted.spec, 0, MW_COMBINE_SUM);
+    split->text = mw_intern(p->graph->interner, mw_spec_text(spec, whole->rank, buffer));
+    if (origin->ints.count == 0) {
+        *origin = mw_attr_shape(p->arena, whole);
+        origin->key = MW_ATTR_ORIGIN;
+    }
+}
+
+static MwAttr *local_attrs(const Partition *p, MwNodeId id)
+{
+    const MwNode *node = mw_node(p->global, id);
+    MwAttr *attrs = mw_arena_dup(p->arena, node->attrs, sizeof(MwAttr) * (size_t)node->attr_count);
+    for (int i = 0; i < node->attr_count; i++) {
+        if (attrs[i].key == MW_ATTR_SHAPE) {
+            MwValueId result = mw_node_result(p->global, id, 0);
+            MwTensor local = local_type(p, result, value_spec(p, result));
+            attrs[i] = mw_attr_shape(p->arena, &local);
+        } else if (attrs[i].key == MW_ATTR_ORIGIN) {
+            MW_ASSERT(attrs[i + 1].key == MW_ATTR_SPLIT);
+            localise_origin(p, id, &attrs[i], &attrs[i + 1]);
+        }
+    }
+    return attrs;
+}
+
+static const char **result_names(const Partition *p, const MwNode *node)
+{
+    const char **names = MW_NEW(p->arena, const char *, node->result_count);
+    for (int k = 0; k < node->result_count; k++)
+        names[k] = p->global->values.at[node->first_result + k].name;
+    return names;
+}
+
+static void add_local_node(Partition *p, MwNodeId id, const MwValueId *operands)
+{
+    const MwNode *node = mw_node(p->global, id);
+    const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
+    MwValueId first = mw_node_result(p->global, id, 0);
+    MwTensor given = local_type(p, first, strategy->results[0]);
+    MwNodeSpec spec = {.op = node->op,
+                       .operands = operands,
+                       .operand_count = node->operand_count,
+                       .attrs = local_attrs(p, id),
+                       .attr_count = node->attr_count,
+                       .given = &given,
+                       .result_names = result_names(p, node)};
+    MwNodeId local = mw_build_node(p->graph, &spec);
+    note_node(p, local, id, first, strategy->results);
+    for (int k = 0; k < node->result_count; k++)
+        p->form[first.index + k] = mw_node_result(p->graph, local, k);
+}
+
+static void partition_node(Partition *p, MwNodeId id)
+{
+    const MwNode *node = mw_node(p->global, id);
+    const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
+    MwValueId *operands = MW_NEW(p->arena, MwValueId, node->operand_count);
+    p->graph->origin = node->origin;
+    p->graph->phase = node->phase;
+    for (int k = 0; k < node->operand_count; k++)
+        operands[k] = reshard(p, p->form[node->operands[k].index], node->operands[k],
+                              value_spec(p, node->operands[k]), strategy->operands[k], id);
+    if (node->op == MW_OP_IDENTITY)
+        p->form[node->first_result] = operands[0];
+    else
+        add_local_node(p, id, operands);
+}
+
+/* ---- Assignments ---- */
+
+/* [values] index + 1 of the first assignment that takes the value, and of the next one. */
+typedef struct {
+    int *first; /* [global values] */
+    int *next;  /* [assigns] */
+} AssignIndex;
+
+static AssignIndex index_assigns(const Partition *p)
+{
+    AssignIndex index = {MW_NEW(p->arena, int, p->global->values.count),
+                         MW_NEW(p->arena, int, p->global->assigns.count)};
+    for (int i = p->global->assigns.count - 1; i >= 0; i--) {
+        int *first = &index.first[p->global->assigns.at[i].value.index];
+        index.next[i] = *first;
+        *first = i + 1;
+    }
+    return index;
+}
+
+/* Brings the results of `id` to the specs in which they are stored. */
+static void store_results(Partition *p, MwNodeId id, const AssignIndex *index, MwAssign *assigns)
+{
+    const MwNode *node = mw_node(p->global, id);
+    for (int k = 0; k < node->result_count; k++) {
+        MwValueId value = {node->first_result + k};
+        for (int i = index->first[value.index]; i; i = index->next[i - 1]) {
+            MwValueId target = p->global->assigns.at[i - 1].target;
+            assigns[i - 1].target = p->form[target.index];
+            assigns[i - 1].value = reshard(p, p->form[value.index], value, value_spec(p, value),
+                                           value_spec(p, target), id);
+        }
+    }
+}
+
+static void finish(Partition *p, const MwAssign *assigns)
+{
+    for (int i = 0; i < p->global->assigns.count; i++)
+        mw_vec_push(p->arena, &p->graph->assigns, assigns[i]);
+    for (int i = 0; i < p->global->outputs.count; i++) {
+        MwOutput output = p->global->outputs.at[i];
+        output.value = p->form[output.value.index];
+        mw_vec_push(p->arena, &p->graph->outputs, output);
+    }
+    if (mw_has_value(p->global->train.loss))
+        p->graph->train.loss = p->form[p->global->train.loss.index];
+    p->local->value_spec = p->value_spec.at;
+    p->local->value_global = p->value_global.at;
+    p->local->node_global = p->node_global.at;
+}
+
+MwLocalGraph *mw_partition(MwArena *arena, const MwSharding *sharding)
+{
+    const MwGraph *global = sharding->problem->graph;
+    MwLocalGraph *local = MW_NEW(arena, MwLocalGraph, 1);
+    local->global = global;
+    local->graph = mw_graph_new_like(global);
+    local->mesh = sharding->problem->model.mesh;
+    Partition p = {.sharding = sharding,
+                   .global = global,
+                   .local = local,
+                   .graph = local->graph,
+                   .arena = arena,
+                   .form = MW_NEW(arena, MwValueId, global->values.count)};
+    AssignIndex index = index_assigns(&p);
+    MwAssign *assigns = MW_NEW(arena, MwAssign, global->assigns.count);
+    for (int n = 0; n < global->nodes.count; n++) {
+        partition_node(&p, (MwNodeId){n});
+        store_results(&p, (MwNodeId){n}, &index, assigns);
+    }
+    finish(&p, assigns);
+    return local;
+}
+
+bool mw_pass_partition(MwCompilation *compilation, MwDiags *diags)
+{
+    (void)diags;
+    for (int i = 0; i < compilation->staging.stage_count; i++)
+        compilation->stages[i].local =
+            mw_partition(compilation->arena, compilation->stages[i].sharding);
+    return true;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The SPMD program of one mesh: the global graph rewritten to local shapes, with the collectives
+ * and slices that resharding needs as nodes of their own. All devices of the mesh run it. */
+#ifndef MW_PASSES_SHARDING_PARTITION_H
+#define MW_PASSES_SHARDING_PARTITION_H
+
+#include "passes/compilation.h"
+
+/* Rewrites the graph that `sharding` (passes/sharding/sharding.h) is about. */
+struct MwSharding;
+MwLocalGraph *mw_partition(MwArena *arena, const struct MwSharding *sharding);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads the report off the intra-op problem and its answer. Communication is attributed to whoever
+ * needs it: to the node that takes the operand; of an assignment, to the node whose result is
+ * stored; of an identity, to the first node that takes its copy, or if that leaves the graph, to
+ * the node that gives the value. */
+#include "passes/sharding/report.h"
+
+#include "cost/units.h"
+
+/* The edges of one node: edge[begin[n]] .. edge[begin[n + 1] - 1]. */
+typedef struct {
+    int *begin; /* [nodes + 1] */
+    int *edge;
+} EdgeIndex;
+
+typedef struct {
+    MwArena *arena;
+    const MwSharding *sharding;
+    const MwGraph *graph;
+    const MwProblem *problem;
+    MwReport *report;
+    EdgeIndex edges;
+    int64_t *usage;                           /* [time] of the answer */
+    int32_t *first_user;                      /* [nodes] -1: none */
+    MW_VEC(MwReportCollective) * collectives; /* [report nodes] */
+} Reporter;
+
+/* Of the first `count` edges. */
+static EdgeIndex index_edges(MwArena *arena, const MwProblem *problem, int count)
+{
+    EdgeIndex index = {MW_NEW(arena, int, problem->node_count + 2), MW_NEW(arena, int, 2 * count)};
+    for (int e = 0; e < count; e++) {
+        index.begin[problem->edges[e].a + 2]++;
+        index.begin[problem->edges[e].b + 2]++;
+    }
+    for (int n = 0; n < problem->node_count; n++)
+        index.begin[n + 2] += index.begin[n + 1];
+    for (int e = 0; e < count; e++) {
+        index.edge[index.begin[problem->edges[e].a + 1]++] = e;
+        index.edge[index.begin[problem->edges[e].b + 1]++] = e;
+    }
+    return index;
+}
+
+static bool is_identity(const Reporter *r, int node)
+{
+    return r->graph->nodes.at[node].op == MW_OP_IDENTITY;
+}
+
+static void find_first_users(Reporter *r)
+{
+    r->first_user = MW_NEW(r->arena, int32_t, r->graph->nodes.count);
+    for (int n = r->graph->nodes.count - 1; n >= 0; n--) {
+        r->first_user[n] = -1;
+        const MwNode *node = &r->graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count; k++)
+            r->first_user[mw_value(r->graph, node->operands[k])->node.index] = n;
+    }
+}
+
+/* The node that gives `value`, identities passed over. */
+static int giver_of(const Reporter *r, MwValueId value)
+{
+    int node = mw_value(r->graph, value)->node.index;
+    while (is_identity(r, node))
+        node = mw_value(r->graph, r->graph->nodes.at[node].operands[0])->node.index;
+    return node;
+}
+
+/* The index in the report of the node to whom the operands of `node` are attributed. */
+static int owner_of(const Reporter *r, int node)
+{
+    int owner = node;
+    while (owner >= 0 && is_identity(r, owner))
+        owner = r->first_user[owner];
+    if (owner < 0)
+        owner = giver_of(r, r->graph->nodes.at[node].operands[0]);
+    return r->report->index[owner];
+}
+
+/* ---- Communication ---- */
+
+static void add_collectives(Reporter *r, int owner, const MwReshardPath *path, int runs)
+{
+    for (int i = 0; i < path->count; i++) {
+        const MwReshardStep *step = &path->steps[i];
+        if (step->op == MW_OP_SHARD)
+            continue;
+        mw_vec_push(r->arena, &r->collectives[owner],
+                    ((MwReportCollective){mw_reshard_collective(step->op), step->axis, step->bytes,
+                                          mw_seconds((MwCost)step->cost * runs)}));
+    }
+}
+
+static void report_passage(Reporter *r, int edge, int owner, MwValueId value, MwSpec to, int runs)
+{
+    const MwProblemEdge *e = &r->problem->edges[edge];
+    const int *choice = r->sharding->choice;
+    int64_t cost = e->cost[choice[e->a] * r->problem->nodes[e->b].strategy_count + choice[e->b]];
+    if (cost == 0)
+        return;
+    MwReshardPath path =
+        mw_reshard_path(r->arena, r->sharding->problem->resharder, mw_value_tensor(r->graph, value),
+                        mw_sharding_value_spec(r->sharding, value), to);
+    add_collectives(r, owner, &path, runs);
+    r->report->nodes[owner].communication_s += mw_seconds(cost);
+}
+
+/* Edges stand in the order in which the problem was built: operands node by node, then
+ * assignments. */
+static void report_communication(Reporter *r)
+{
+    int edge = 0, micro_batches = r->sharding->problem->micro_batches;
+    for (int n = 0; n < r->graph->nodes.count; n++) {
+        const MwNode *node = &r->graph->nodes.at[n];
+        const MwStrategy *strategy = mw_sharding_strategy(r->sharding, (MwNodeId){n});
+        for (int k = 0; k < node->operand_count; k++)
+            report_passage(r, edge++, owner_of(r, n), node->operands[k], strategy->operands[k],
+                           mw_phase_runs(node->phase, micro_batches));
+    }
+    for (int i = 0; i < r->graph->assigns.count; i++) {
+        const MwAssign *assign = &r->graph->assigns.at[i];
+        const MwNode *node = mw_value_node(r->graph, assign->value);
+        if (mw_value_equal(assign->value, assign->target))
+            continue;
+        report_passage(r, edge++, r->report->index[giver_of(r, assign->value)], assign->value,
+                       mw_sharding_value_spec(r->sharding, assign->target),
+                       mw_phase_runs(node->phase, micro_batches));
+    }
+    MW_ASSERT(edge == r->sharding->problem->passage_count);
+}
+
+/* ---- Runners-up ---- */
+
+static void sum_usage(Reporter *r)
+{
+    r->usage = MW_NEW(r->arena, int64_t, r->problem->node_count);
+    for (int n = 0; n < r->problem->node_count; n++) {
+        const MwProblemNode *node = &r->problem->nodes[n];
+        for (int64_t t = node->begin; node->usage && t < node->end; t++)
+            r->usage[t] += node->usage[r->sharding->choice[n]];
+    }
+}
+
+/* How much more than now the results of node `n` may take while they live. */
+static int64_t room_of(const Reporter *r, int n)
+{
+    const MwProblemNode *node = &r->problem->nodes[n];
+    int64_t room = INT64_MAX;
+    for (int64_t t = node->begin; node->usage && t < node->end; t++)
+        room = mw_min(room, r->problem->usage_limit - r->usage[t]);
+    return room;
+}
+
+static bool has_room(const Reporter *r, int n, int s, int64_t room)
+{
+    const int64_t *usage = r->problem->nodes[n].usage;
+    int64_t more = usage ? usage[s] - usage[r->sharding->choice[n]] : 0;
+    return more <= 0 || more <= room;
+}
+
+/* Cost of node `n` in strategy `s` with its edges, all other nodes as chosen. */
+static MwCost cost_with(const Reporter *r, int n, int s)
+{
+    const int *choice = r->sharding->choice;
+    MwCost cost = r->problem->nodes[n].cost[s];
+    for (int i = r->edges.begin[n]; i < r->edges.begin[n + 1]; i++) {
+        const MwProblemEdge *e = &r->problem->edges[r->edges.edge[i]];
+        int a = e->a == n ? s : choice[e->a], b = e->b == n ? s : choice[e->b];
+        cost += e->cost[a * r->problem->nodes[e->b].strategy_count + b];
+    }
+    return cost;
+}
+
+static void find_runner_up(const Reporter *r, int n, MwReportNode *out)
+{
+    MwCost chosen = cost_with(r, n, r->sharding->choice[n]), best = MW_COST_INFINITE;
+    const MwStrategyList *list = r->sharding->problem->lists[n];
+    int64_t room = room_of(r, n);
+    for (int s = 0; s < list->count; s++) {
+        MwCost cost = cost_with(r, n, s);
+        if (s == r->sharding->choice[n] || cost >= best || !has_room(r, n, s, room))
+            continue;
+        best = cost;
+        out->has_runner_up = true;
+        out->runner_up = list->at[s].results[0];
+        out->runner_up_extra_s = mw_seconds(cost - chosen);
+    }
+}
+
+/* ---- The nodes ---- */
+
+static void report_node(Reporter *r, int n, MwReportNode *out)
+{
+    const MwNode *node = &r->graph->nodes.at[n];
+    const MwStrategy *strategy = mw_sharding_strategy(r->sharding, (MwNodeId){n});
+    *out = (MwReportNode){.node = {n},
+                          .rank = r->graph->values.at[node->first_result].tensor.rank,
+                          .spec = strategy->results[0],
+                          .operand_count = node->operand_count,
+                          .pinned = r->sharding->problem->pinned[n]};
+    out->operands = MW_NEW(r->arena, MwReportOperand, node->operand_count);
+    for (int k = 0; k < node->operand_count; k++)
+        out->operands[k] = (MwReportOperand){{giver_of(r, node->operands[k])},
+                                             mw_value_tensor(r->graph, node->operands[k])->rank,
+                                             strategy->operands[k]};
+    int64_t cost = r->problem->nodes[n].cost[r->sharding->choice[n]];
+    double *seconds = node->op == MW_OP_RECEIVE ? &out->communication_s : &out->compute_s;
+    *seconds = mw_seconds(cost - strategy->idle_axes);
+    find_runner_up(r, n, out);
+}
+
+static void report_nodes(Reporter *r)
+{
+    MwReport *report = r->report;
+    report->nodes = MW_NEW(r->arena, MwReportNode, r->graph->nodes.count);
+    report->index = MW_NEW(r->arena, int, r->graph->nodes.count);
+    for (int n = 0; n < r->graph->nodes.count; n++) {
+        report->index[n] = -1;
+        if (is_identity(r, n))
+            continue;
+        report->index[n] = report->count;
+        report_node(r, n, &report->nodes[report->count++]);
+    }
+}
+
+static void sum_up(Reporter *r)
+{
+    MwReport *report = r->report;
+    for (int i = 0; i < report->count; i++) {
+        MwReportNode *node = &report->nodes[i];
+        node->collectives = r->collectives[i].at;
+        node->collective_count = r->collectives[i].count;
+        report->compute_s += node->compute_s;
+        report->communication_s += node->communication_s;
+    }
+}
+
+MwReport *mw_report(MwArena *arena, const MwSharding *sharding)
+{
+    MwReport *report = MW_NEW(arena, MwReport, 1);
+    report->objective_s = sharding->objective_s;
+    report->lower_bound_s = sharding->lower_bound_s;
+    Reporter r = {.arena = arena,
+                  .sharding = sharding,
+                  .graph = sharding->problem->graph,
+                  .problem = &sharding->problem->problem,
+                  .report = report};
+    r.edges = index_edges(arena, r.problem, sharding->problem->passage_count);
+    sum_usage(&r);
+    find_first_users(&r);
+    report_nodes(&r);
+    r.collectives = mw_arena_alloc(arena, sizeof *r.collectives * (size_t)(report->count + 1));
+    report_communication(&r);
+    sum_up(&r);
+    return report;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "passes/sharding/save_problem.h"
+
+#include <string.h>
+
+/* Where the ending of a file name begins that says what is in it; at its end, if none does. */
+static size_t stem_length(const char *path)
+{
+    static const char *const endings[] = {".json.gz", ".json", ".gz", ".lp", ".mps"};
+    size_t length = strlen(path);
+    for (int i = 0; i < MW_COUNT(endings); i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strcmp(path + length - ending, endings[i]) == 0)
+            return length - ending;
+    }
+    return length;
+}
+
+static const char *path_of_stage(const MwCompilation *compilation, const char *path, int stage)
+{
+    if (compilation->staging.stage_count == 1)
+        return path;
+    size_t stem = stem_length(path);
+    return mw_arena_printf(compilation->arena, "%.*s-stage%d%s", (int)stem, path, stage,
+                           path + stem);
+}
+
+typedef bool Writer(const MwProblem *problem, const char *path, MwDiags *diags);
+
+/* As `path` (NULL: not wanted); says where, unless it is as it was asked for. */
+static bool save(const MwCompilation *compilation, const char *path, int stage,
+                 const MwProblem *problem, Writer *writer, MwDiags *diags)
+{
+    if (!path)
+        return true;
+    const char *own = path_of_stage(compilation, path, stage);
+    if (!writer(problem, own, diags))
+        return false;
+    if (own != path)
+        mw_diag_note(diags, mw_span_none(), "the problem of stage %d is in %s", stage, own);
+    return true;
+}
+
+bool mw_save_problem(const MwCompilation *compilation, int stage, const MwProblem *problem,
+                     MwDiags *diags)
+{
+    const MwCompileOptions *options = &compilation->options;
+    return save(compilation, options->save_problem, stage, problem, mw_problem_save, diags) &&
+           save(compilation, options->save_ilp, stage, problem, mw_problem_save_ilp, diags);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writing the intra-op problems of a compilation, to be solved again or by others. */
+#ifndef MW_PASSES_SHARDING_SAVE_PROBLEM_H
+#define MW_PASSES_SHARDING_SAVE_PROBLEM_H
+
+#include "passes/compilation.h"
+#include "solver/solver.h"
+
+/* Writes the problem of a stage in the forms that the options ask for. Where there are several stages
+ * each has a file: p-stage0.json.gz for p.json.gz, and notes say so. False after an error. */
+bool mw_save_problem(const MwCompilation *compilation, int stage, const MwProblem *problem,
+                     MwDiags *diags);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Enumerating strategies from the sharding rule.
+ *
+ * Every mesh axis independently takes one of the options of the node: nothing, a splittable factor,
+ * or a way to carry partial sums (the `linear` column of ir/ops.def). An assignment counts if every
+ * factor's divisor is a multiple of the ways it is split. Of assignments with the same operand and
+ * result specs the one with the least work stays: the others are dominated, since nothing outside
+ * the node can tell them apart. */
+#include "passes/sharding/strategies.h"
+
+#include "ir/key_map.h"
+
+#include <string.h>
+
+/* What one mesh axis does. */
+typedef struct {
+    int factor;       /* split; -1: none */
+    uint32_t carries; /* bit k: operand k is partial along the axis, and so are the results */
+    bool carries_sum; /* partial sums pass through, even where there is no operand */
+} Option;
+
+enum { MAX_OPTIONS = 1 + MW_MAX_FACTORS + 32 };
+
+struct MwStrategyTable {
+    MwArena *arena;
+    MwCostModel model;
+    MwKeyMap lists;    /* by structure */
+    MwKeyMap filtered; /* by list, result and spec */
+    MwKeyWords key;    /* of the node in hand */
+    int list_count;
+};
+
+MwStrategyTable *mw_strategy_table_new(MwArena *arena, const MwCostModel *model)
+{
+    MwStrategyTable *table = MW_NEW(arena, MwStrategyTable, 1);
+    table->arena = arena;
+    table->model = *model;
+    return table;
+}
+
+/* ---- Structure: what two nodes must agree in to share a list ---- */
+
+static void put_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
+{
+    switch (attr->key) {
+    case MW_ATTR_KEY:
+    case MW_ATTR_VALUE:
+    case MW_ATTR_INIT:
+    case MW_ATTR_TRANSFER:
+        return;
+    default:
+        break;
+    }
+    switch (mw_attr_kind(attr->key)) {
+    case MW_KIND_TEXT:
+        mw_vec_push(arena, key, (int64_t)(intptr_t)attr->text);
+        break;
+    case MW_KIND_INTS:
+        mw_vec_push(arena, key, attr->ints.count);
+        for (int i = 0; i < attr->ints.count; i++)
+            mw_vec_push(arena, key, attr->ints.at[i]);
+        break;
+    default:
+        mw_vec_push(arena, key, attr->i); /* the bits of a float */
+        break;
+    }
+}
+
+static void put_tensor(MwArena *arena, MwKeyWords *key, const MwTensor *tensor)
+{
+    mw_vec_push(arena, key, (int64_t)tensor->type << 8 | tensor->rank);
+    for (int d = 0; d < tensor->rank; d++)
+        mw_vec_push(arena, key, tensor->dim[d]);
+}
+
+/* Operators fix the order of their attributes, so the words of equal keys mean the same. */
+void mw_node_structure(MwArena *arena, MwKeyWords *key, const MwGraph *graph, MwNodeId id)
+{
+    const MwNode *node = mw_node(graph, id);
+    mw_vec_push(arena, key, node->op);
+    mw_vec_push(arena, key, (int64_t)node->operand_count << 32 | node->result_count);
+    for (int i = 0; i < node->attr_count; i++)
+        put_attr(arena, key, &node->attrs[i]);
+    for (int k = 0; k < node->operand_count; k++)
+        put_tensor(arena, key, mw_value_tensor(graph, node->operands[k]));
+    for (int k = 0; k < node->result_count; k++)
+        put_tensor(arena, key, mw_value_tensor(graph, mw_node_result(graph, id, k)));
+}
+
+/* ---- Enumeration ---- */
+
+typedef struct {
+    MwArena *arena;
+    const MwCostModel *model;
+    const MwGraph *graph;
+    MwNodeId id;
+    const MwNode *node;
+    MwStrategyRole role;
+    MwShardingRule rule;
+    Option options[MAX_OPTIONS];
+    int option_count;
+    MwStrategy *found;
+    int count;
+    MwKeyMap by_specs;
+    MwKeyWords key;
+} Enumeration;
+
+static bool operand_is_float(const Enumeration *e, int k)
+{
+    return mw_type_is_float(mw_value_tensor(e->graph, e->node->operands[k])->type);
+}
+
+static void add_carry(Enumeration *e, uint32_t operands)
+{
+    MW_ASSERT(e->option_count < MAX_OPTIONS);
+    e->options[e->option_count++] =
+        (Option){.factor = -1, .carries = operands, .carries_sum = true};
+}
+
+static void add_carry_one(Enumeration *e, int k)
+{
+    if (operand_is_float(e, k))
+        add_carry(e, UINT32_C(1) << k);
+}
+
+static void add_carry_joint(Enumeration *e)
+{
+    for (int k = 0; k < e->node->operand_count; k++)
+        if (!operand_is_float(e, k))
+            return;
+    if (e->node->operand_count > 0 && e->node->operand_count < 32)
+        add_carry(e, (UINT32_C(1) << e->node->operand_count) - 1);
+}
+
+static void add_carries(Enumeration *e)
+{
+    if (e->role == MW_STRATEGY_WHOLE)
+        return;
+    if (e->role == MW_STRATEGY_PARTIAL)
+        add_carry(e, 0);
+    switch (mw_op_info(e->node->op)->linear) {
+    case MW_LINEAR_NONE:
+        break;
+    case MW_LINEAR_JOINT:
+        add_carry_joint(e);
+        break;
+    case MW_LINEAR_EACH:
+        for (int k = 0; k < e->node->operand_count && k < 32; k++)
+            add_carry_one(e, k);
+        break;
+    case MW_LINEAR_FIRST:
+        add_carry_one(e, 0);
+        break;
+    case MW_LINEAR_LAST:
+        add_carry_one(e, e->node->operand_count - 1);
+        break;
+    }
+}
+
+static void add_options(Enumeration *e)
+{
+    for (int f = 0; f < e->rule.factor_count; f++)
+        if (e->rule.factors[f].kind == MW_FACTOR_SPLITTABLE && e->rule.factors[f].divisor > 1)
+            e->options[e->option_count++] = (Option){.factor = f};
+    add_carries(e);
+    e->options[e->option_count++] = (Option){.factor = -1};
+}
+
+static MwSpec split_dims(const MwFactorMap *map, int rank, const MwAxes *factor_axes)
+{
+    MwSpec spec = mw_spec_replicated();
+    for (int d = 0; d < rank; d++)
+        if (map->factor[d] >= 0)
+            spec = mw_spec_with_dim(spec, d, factor_axes[map->factor[d]]);
+    return spec;
+}
+
+/* How the axes are assigned. */
+typedef struct {
+    const Option *option[MW_MAX_AXES]; /* NULL: an axis of one device */
+    MwAxes factor_axes[MW_MAX_FACTORS];
+    int ways[MW_MAX_FACTORS];
+    int idle_axes;
+} Assignment;
+
+/* False if a factor does not divide. */
+static bool fill_factors(const Enumeration *e, Assignment *a)
+{
+    memset(a->factor_axes, 0, sizeof a->factor_axes);
+    a->idle_axes = 0;
+    for (int axis = 0; axis < e->model->mesh.axis_count; axis++) {
+        const Option *option = a->option[axis];
+        if (option && option->factor >= 0)
+            a->factor_axes[option->factor] |= (MwAxes)(1 << axis);
+        else if (option && !option->carries_sum)
+            a->idle_axes++;
+    }
+    for (int f = 0; f < e->rule.factor_count; f++) {
+        a->ways[f] = mw_mesh_ways(&e->model->mesh, a->factor_axes[f]);
+        if (e->rule.factors[f].divisor % a->ways[f] != 0)
+            return false;
+    }
+    return true;
+}
+
+static MwSpec operand_spec(const Enumeration *e, const Assignment *a, int k)
+{
+    int rank = mw_value_tensor(e->graph, e->node->operands[k])->rank;
+    MwAxes carried = 0;
+    for (int axis = 0; axis < e->model->mesh.axis_count; axis++)
+        if (a->option[axis] && k < 32 && a->option[axis]->carries >> k & 1)
+            carried |= (MwAxes)(1 << axis);
+    return mw_spec_with_partial(split_dims(&e->rule.operands[k], rank, a->factor_axes), carried,
+                                MW_COMBINE_SUM);
+}
+
+static MwSpec result_spec(const Enumeration *e, const Assignment *a, int k)
+{
+    int rank = mw_value_tensor(e->graph, mw_node_result(e->graph, e->id, k))->rank;
+    MwSpec spec = split_dims(&e->rule.results[k], rank, a->factor_axes);
+    MwAxes whole = mw_spec_axes(spec, rank), partial = 0;
+    for (int axis = 0; axis < e->model->mesh.axis_count; axis++) {
+        const Option *option = a->option[axis];
+        if (option && (option->carries_sum || (option->factor >= 0 && !(whole >> axis & 1))))
+            partial |= (MwAxes)(1 << axis);
+    }
+    return mw_spec_with_partial(spec, partial, mw_op_info(e->node->op)->combine);
+}
+
+/* Keeps `strategy` unless one found before it with the same specs does as little work. */
+static void keep(Enumeration *e, const MwStrategy *strategy)
+{
+    e->key.count = 0;
+    for (int k = 0; k < e->node->operand_count; k++)
+        mw_vec_push(e->arena, &e->key, (int64_t)strategy->operands[k].bits);
+    for (int k = 0; k < e->node->result_count; k++)
+        mw_vec_push(e->arena, &e->key, (int64_t)strategy->results[k].bits);
+    void **same = mw_key_map_at_words(e->arena, &e->by_specs, &e->key);
+    MwStrategy *other = *same;
+    if (!other)
+        *same = other = &e->found[e->count++];
+    else if (mw_cost_work_s(e->model, &strategy->work) >= mw_cost_work_s(e->model, &other->work))
+        return;
+    *other = *strategy;
+}
+
+static bool has_partial_result(const Enumeration *e, const MwSpec *results)
+{
+    for (int k = 0; k < e->node->result_count; k++)
+        if (mw_spec_partial(results[k]))
+            return true;
+    return false;
+}
+
+static void try_assignment(Enumeration *e, Assignment *a)
+{
+    if (!fill_factors(e, a))
+        return;
+    MwSpec *operands = MW_NEW(e->arena, MwSpec, e->node->operand_count);
+    MwSpec *results = MW_NEW(e->arena, MwSpec, e->node->result_count);
+    for (int k = 0; k < e->node->operand_count; k++)
+        operands[k] = operand_spec(e, a, k);
+    for (int k = 0; k < e->node->result_count; k++)
+        results[k] = result_spec(e, a, k);
+    if (e->role == MW_STRATEGY_WHOLE && has_partial_result(e, results))
+        return;
+    MwStrategy strategy = {.operands = operands, .results = results, .idle_axes = a->idle_axes};
+    strategy.work = mw_cost_node_work(e->graph, e->id, &e->rule, a->ways);
+    keep(e, &strategy);
+}
+
+/* All assignments of the axes from `axis` on, the first axis varying slowest. */
+static void assign_axes(Enumeration *e, Assignment *a, int axis)
+{
+    if (axis == e->model->mesh.axis_count) {
+        try_assignment(e, a);
+        return;
+    }
+    if (e->model->mesh.size[axis] == 1) {
+        a->option[axis] = NULL;
+        assign_axes(e, a, axis + 1);
+        return;
+    }
+    for (int i = 0; i < e->option_count; i++) {
+        a->option[axis] = &e->options[i];
+        assign_axes(e, a, axis + 1);
+    }
+}
+
+static int assignment_count(const Enumeration *e)
+{
+    int count = 1;
+    for (int axis = 0; axis < e->model->mesh.axis_count; axis++)
+        count *= e->model->mesh.size[axis] == 1 ? 1 : e->option_count;
+    return count;
+}
+
+static MwStrategyList *enumerate(MwStrategyTable *table, const MwGraph *graph, MwNodeId id,
+                                 MwStrategyRole role)
+{
+    Enumeration e = {.arena = table->arena,
+                     .model = &table->model,
+                     .graph = graph,
+                     .id = id,
+                     .node = mw_node(graph, id),
+                     .role = role};
+    e.rule = mw_sharding_rule(table->arena, graph, id);
+    add_options(&e);
+    e.found = MW_NEW(table->arena, MwStrategy, assignment_count(&e));
+    Assignment assignment;
+    assign_axes(&e, &assignment, 0);
+    MW_ASSERT(e.count > 0);
+    MwStrategyList *list = MW_NEW(table->arena, MwStrategyList, 1);
+    *list = (MwStrategyList){.count = e.count,
+                             .at = e.found,
+                             .operand_count = e.node->operand_count,
+                             .result_count = e.node->result_count,
+                             .index = table->list_count++,
+                             .combine = mw_op_info(e.node->op)->combine};
+    return list;
+}
+
+const MwStrategyList *mw_strategies(MwStrategyTable *table, const MwGraph *graph, MwNodeId node,
+                                    MwStrategyRole role)
+{
+    table->key.count = 0;
+    mw_vec_push(table->arena, &table->key, role);
+    mw_node_structure(table->arena, &table->key, graph, node);
+    void **list = mw_key_map_at_words(table->arena, &table->lists, &table->key);
+    if (!*list)
+        *list = enumerate(table, graph, node, role);
+    return *list;
+}
+
+/* The strategies of `list` that give result `k` the spec `spec`, in order; NULL if there are none.
+ */
+static MwStrategyList *filter(MwStrategyTable *table, const MwStrategyList *list, int k,
+                              MwSpec spec)
+{
+    MwStrategyList *kept = MW_NEW(table->arena, MwStrategyList, 1);
+    MwStrategy *at = MW_NEW(table->arena, MwStrategy, list->count);
+    *kept = *list;
+    kept->at = at;
+    kept->count = 0;
+    for (int s = 0; s < list->count; s++)
+        if (mw_spec_equal(list->at[s].results[k], spec))
+            at[kept->count++] = list->at[s];
+    if (!kept->count)
+        return NULL;
+    kept->index = table->list_count++;
+    return kept;
+}
+
+const MwStrategyList *mw_strategies_with_result(MwStrategyTable *table, const MwStrategyList *list,
+                                                int k, MwSpec spec)
+{
+    int64_t key[] = {list->index, k, (int64_t)spec.bits};
+    void **kept = mw_key_map_at(table->arena, &table->filtered, key, sizeof key);
+    if (!*kept)
+        *kept = filter(table, list, k, spec);
+    return *kept;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In:  the model before `stages`.
+ * Out: models cut into micro-batches (model.h), made when they are asked for. */
+#include "passes/stages/batching.h"
+
+#include <limits.h>
+#include <math.h>
+
+/* ---- Numbers of micro-batches ---- */
+
+/* Which divides the batch of every input; 1 without inputs. */
+static int64_t batch_of(const MwGraph *graph)
+{
+    int64_t batch = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        const MwTensor *tensor = &graph->values.at[node->first_result].tensor;
+        if (node->op == MW_OP_INPUT && tensor->rank > 0)
+            batch = mw_common_divisor(tensor->dim[0], batch);
+    }
+    return mw_max(batch, 1);
+}
+
+MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
+{
+    MwStageBatchings list = {0};
+    int wanted = mw_wanted_micro_batches(compilation);
+    int64_t batch = batch_of(compilation->graph);
+    if (wanted > 0)
+        mw_vec_push(compilation->arena, &list, ((MwStageBatching){.micro_batches = wanted}));
+    for (int64_t count = 1; count <= mw_min(batch, INT_MAX) && wanted == 0; count++)
+        if (batch % count == 0)
+            mw_vec_push(compilation->arena, &list,
+                        ((MwStageBatching){.micro_batches = (int)count}));
+    return list;
+}
+
+void mw_stage_batchings_free(MwStageBatchings *batchings)
+{
+    for (int i = 0; i < batchings->count; i++)
+        mw_stage_model_free(&batchings->at[i].model);
+    batchings->count = 0;
+}
+
+bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
+                            int threads)
+{
+    if (batching->is_made)
+        return batching->model != NULL;
+    batching->is_made = true;
+    MwDiags *diags = mw_diags_new(compilation->arena);
+    batching->model = mw_stage_model_new(compilation, batching->micro_batches, diags);
+    if (batching->model)
+        batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, threads);
+    return batching->model != NULL;
+}
+
+/* ---- Estimates ---- */
+
+static const MwCompilation *compilation_of(const MwStageBatching *batching)
+{
+    return &batching->model->cut[false];
+}
+
+static bool is_enough(const MwStageBatching *batching, const MwStageCost *all, double memory_bytes,
+                      int in_flight)
+{
+    double bytes = all->kept_bytes + in_flight * (all->saved_bytes + all->late_bytes);
+    return bytes <= memory_bytes * mw_cluster_devices(compilation_of(batching)->cluster);
+}
+
+bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes, int in_flight)
+{
+    bool recomputes = compilation_of(batching)->options.remat != MW_REMAT_NONE;
+    MwStageCost all = mw_stage_costs_whole(batching->costs, recomputes);
+    return is_enough(batching, &all, memory_bytes, in_flight);
+}
+
+static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost *all, int rounds)
+{
+    int devices = mw_cluster_devices(compilation_of(batching)->cluster);
+    return (mw_stage_cost_time_s(all) * rounds + all->step_s) / devices;
+}
+
+MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes)
+{
+    MwRemat remat = compilation_of(batching)->options.remat;
+    int devices = mw_cluster_devices(compilation_of(batching)->cluster);
+    int most = (int)mw_min(batching->model->layer_count, devices), count = batching->micro_batches;
+    MwStageEstimate best = {INFINITY, INFINITY};
+    for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
+         recomputes++) {
+        MwStageCost all = mw_stage_costs_whole(batching->costs, recomputes);
+        for (int stages = 2; stages <= most; stages++) {
+            if (!is_enough(batching, &all, memory_bytes, (int)mw_min(stages, count)))
+                continue;
+            best.usual_s = fmin(best.usual_s, even_pipeline_s(batching, &all, count + stages - 1));
+            best.least_s = fmin(best.least_s, even_pipeline_s(batching, &all, count));
+        }
+    }
+    return best;
+}

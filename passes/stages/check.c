@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In:  a layout whose costs are estimates (cost.h).
+ * Out: whether its stages have memory enough. The passes between `stages` and `sharding` are run on a
+ *      copy of the model, and each stage is solved as it will be. */
+#include "passes/stages/check.h"
+
+#include "base/threads.h"
+#include "ir/rewrite.h"
+#include "passes/pass.h"
+#include "passes/sharding/sharding_fit.h"
+
+#include <math.h>
+
+/* The share of the memory above which an estimate is looked into. */
+static const double CLOSE = 0.85;
+
+typedef struct {
+    const MwCompilation *compilation; /* with its stages */
+    const MwStageLayout *layout;
+    int64_t limit_bytes; /* of a stage */
+    double *needed;
+} Check;
+
+static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
+{
+    if (fit->sharding)
+        return (double)fit->sharding->peak_bytes;
+    return (double)mw_max(limit_bytes + 1, mw_max(fit->needed_bytes, fit->solution.peak_usage));
+}
+
+static void check_stage(void *context, int i)
+{
+    const Check *check = context;
+    const MwStaging *staging = &check->compilation->staging;
+    if (check->layout->stages[i].needed_bytes <= CLOSE * (double)check->limit_bytes)
+        return;
+    MwArena *arena = mw_arena_new();
+    MwGraph graph = *check->compilation->stages[i].graph;
+    graph.arena = arena;
+    MwFlight flight = mw_staging_flight(staging, i);
+    MwIntraQuery query = {.graph = &graph,
+                          .cluster = check->compilation->cluster,
+                          .mesh = check->layout->stages[i].cost.mesh,
+                          .micro_batches = staging->micro_batches,
+                          .flight = &flight};
+    MwIntraProblem *intra = mw_intra_problem(arena, &query, mw_diags_new(arena));
+    if (intra) {
+        MwSolveOptions quick = MW_SHARDING_QUICK;
+        quick.time_limit_s = check->compilation->options.solve_time_s;
+        MwShardingFit fit = mw_sharding_fit(arena, intra, check->limit_bytes, quick);
+        check->needed[i] = needed_bytes(&fit, check->limit_bytes);
+    }
+    mw_arena_free(&arena);
+}
+
+double mw_stage_check(MwArena *arena, const MwCompilation *compilation, const MwStaging *staging,
+                      const MwStageLayout *layout, double memory_bytes, int threads, double *needed)
+{
+    MwCompilation copy = *compilation;
+    copy.arena = arena;
+    copy.graph = mw_graph_copy(arena, compilation->graph);
+    copy.staging = *staging;
+    bool done = mw_passes_run(&copy, MW_PASS_stages + 1, MW_PASS_sharding, mw_diags_new(arena));
+    MW_ASSERT(done); /* as it was when the layers were asked for */
+    Check check = {&copy, layout, (int64_t)memory_bytes / layout->chunks, needed};
+    mw_parallel(threads, layout->stage_count, check_stage, &check);
+    double most = 0;
+    for (int i = 0; i < layout->stage_count; i++)
+        most = fmax(most, needed[i] * layout->chunks);
+    return most;
+}

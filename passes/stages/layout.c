@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In:  a layout with the costs of its stages, estimated (cost.h) or not.
+ * Out: its time by the timeline of its schedule, its memory, its name, and the staging it stands for. */
+#include "passes/stages/layout.h"
+
+#include "cost/transfer.h"
+#include "schedule/timeline.h"
+
+#include <math.h>
+
+static MwTransferPlace place_of(const MwLayoutStage *stage)
+{
+    return (MwTransferPlace){mw_spec_replicated(), stage->cost.mesh, stage->first_device};
+}
+
+/* Seconds of what goes between two stages in one phase, one after another. */
+static double border_s(const MwStageModel *model, const MwLayoutStage *from,
+                       const MwLayoutStage *to, MwPhase phase)
+{
+    const MwStageBorder *border = &model->borders[mw_max(from->begin, to->begin)][phase];
+    MwTransferPlace a = place_of(from), b = place_of(to);
+    double time_s = 0;
+    for (int i = 0; i < border->count && from->first_device != to->first_device; i++) {
+        MwTransferCost cost = mw_transfer_cost(model->cut[0].cluster, &border->at[i], &a, &b);
+        time_s += cost.crossing_s + cost.passing_s;
+    }
+    return time_s;
+}
+
+static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *layout, int s)
+{
+    const MwLayoutStage *stage = &layout->stages[s];
+    MwStageTimes times = {0};
+    times.task[MW_TASK_FORWARD] = stage->cost.forward_s;
+    times.task[MW_TASK_BACKWARD] = stage->cost.backward_s + stage->cost.weight_s;
+    times.task[MW_TASK_BACKWARD_INPUT] = stage->cost.backward_s;
+    times.task[MW_TASK_WEIGHT] = stage->cost.weight_s;
+    if (s + 1 < layout->stage_count)
+        times.to_next = border_s(model, stage, stage + 1, MW_PHASE_FORWARD);
+    if (s > 0)
+        times.to_previous = border_s(model, stage, stage - 1, MW_PHASE_BACKWARD);
+    return times;
+}
+
+/* After the last task: the update, and before it what it needs of other stages. */
+static double update_s(const MwStageModel *model, const MwStageLayout *layout)
+{
+    double most_s = 0, crossing_s = 0;
+    for (int s = 0; s < layout->stage_count; s++) {
+        most_s = fmax(most_s, layout->stages[s].cost.step_s);
+        if (s > 0)
+            crossing_s = fmax(crossing_s, border_s(model, &layout->stages[s],
+                                                   &layout->stages[s - 1], MW_PHASE_UPDATE));
+    }
+    return most_s + crossing_s;
+}
+
+/* What stage `s` keeps and saves; the peak is shared by the stages of a mesh. */
+static double held_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule, int s)
+{
+    const MwPipelineInfo *info = mw_pipeline_info(layout->kind);
+    const MwStageCost *cost = &layout->stages[s].cost;
+    int meshes = schedule->mesh_count, mesh = s % meshes, chunk = s / meshes;
+    double bytes = cost->kept_bytes;
+    if (!info->trains)
+        return bytes;
+    MwTaskKind backward = info->splits ? MW_TASK_BACKWARD_INPUT : MW_TASK_BACKWARD;
+    MwTaskKind last = info->splits ? MW_TASK_WEIGHT : MW_TASK_BACKWARD;
+    bytes +=
+        cost->saved_bytes * mw_pipeline_slots(schedule, mesh, chunk, MW_TASK_FORWARD, backward);
+    bytes += cost->late_bytes * mw_pipeline_slots(schedule, mesh, chunk, MW_TASK_FORWARD, last);
+    if (info->splits)
+        bytes +=
+            cost->weight_bytes * mw_pipeline_slots(schedule, mesh, chunk, backward, MW_TASK_WEIGHT);
+    return bytes;
+}
+
+static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule)
+{
+    double most = 0;
+    for (int mesh = 0; mesh < schedule->mesh_count; mesh++) {
+        double bytes = 0, peak = 0;
+        for (int s = mesh; s < layout->stage_count; s += schedule->mesh_count) {
+            MwLayoutStage *stage = &layout->stages[s];
+            double held = held_bytes(layout, schedule, s);
+            stage->needed_bytes = held + stage->cost.peak_bytes;
+            bytes += held;
+            peak = fmax(peak, stage->cost.peak_bytes);
+        }
+        most = fmax(most, bytes + peak);
+    }
+    return most;
+}
+
+double mw_stage_layout_bytes(const MwStageLayout *layout, int stage)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwPipelineSchedule *schedule =
+        mw_pipeline_schedule_new(scratch, layout->kind, layout->stage_count / layout->chunks,
+                                 layout->micro_batches, layout->chunks);
+    double bytes = held_bytes(layout, schedule, stage) + layout->stages[stage].cost.peak_bytes;
+    mw_arena_free(&scratch);
+    return bytes;
+}
+
+void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwPipelineSchedule *schedule =
+        mw_pipeline_schedule_new(scratch, layout->kind, layout->stage_count / layout->chunks,
+                                 layout->micro_batches, layout->chunks);
+    MwStageTimes *times = MW_NEW(scratch, MwStageTimes, layout->stage_count);
+    for (int s = 0; s < layout->stage_count; s++)
+        times[s] = times_of(model, layout, s);
+    const MwTimeline *timeline = mw_timeline_new(scratch, schedule, times);
+    layout->step_s = timeline->total + update_s(model, layout);
+    layout->ideal_s = timeline->ideal + update_s(model, layout);
+    layout->needed_bytes = needed_bytes(layout, schedule);
+    mw_arena_free(&scratch);
+}
+
+MwStageQuestion mw_stage_layout_question(const MwStageLayout *layout, int stage)
+{
+    const MwLayoutStage *asked = &layout->stages[stage];
+    return (MwStageQuestion){asked->begin, asked->end, mw_mesh_devices(&asked->cost.mesh),
+                             layout->stage_count == 1};
+}
+
+/* The logical mesh of one stage is left to sharding. */
+MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout)
+{
+    int mesh_count = layout->stage_count / layout->chunks;
+    int layers = layout->stages[layout->stage_count - 1].end;
+    MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, mesh_count);
+    int *layer_stage = MW_NEW(arena, int, layers);
+    bool *remat = MW_NEW(arena, bool, layers);
+    for (int s = 0; s < layout->stage_count; s++) {
+        const MwLayoutStage *stage = &layout->stages[s];
+        MwStageQuestion question = mw_stage_layout_question(layout, s);
+        mw_stage_costs_recomputed(costs, &question, &stage->cost, remat + stage->begin);
+        meshes[s % mesh_count] =
+            (MwSubmesh){.first_device = stage->first_device,
+                        .device_count = question.devices,
+                        .shape = mesh_count > 1 ? stage->cost.mesh : (MwMeshShape){0}};
+        for (int l = stage->begin; l < stage->end; l++)
+            layer_stage[l] = s;
+    }
+    return (MwStaging){.stage_count = layout->stage_count,
+                       .mesh_count = mesh_count,
+                       .meshes = meshes,
+                       .layer_stage = layer_stage,
+                       .layer_remat = remat,
+                       .layer_count = layers,
+                       .micro_batches = layout->micro_batches,
+                       .schedule = mw_pipeline_schedule_new(arena, layout->kind, mesh_count,
+                                                            layout->micro_batches, layout->chunks)};
+}
+
+const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout)
+{
+    int meshes = layout->stage_count / layout->chunks;
+    const char *count = meshes == 0   ? "several stages"
+                        : meshes == 1 ? "1 stage"
+                                      : mw_arena_printf(arena, "%d stages", meshes);
+    const char *chunks =
+        layout->chunks > 1 ? mw_arena_printf(arena, " of %d chunks", layout->chunks) : "";
+    const char *schedule =
+        meshes == 1
+            ? ""
+            : mw_arena_printf(arena, ", %s%s", mw_pipeline_info(layout->kind)->name, chunks);
+    return mw_arena_printf(arena, "%s%s, %d micro-batch%s", count, schedule, layout->micro_batches,
+                           layout->micro_batches > 1 ? "es" : "");
+}

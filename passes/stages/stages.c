@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The inter-op pass: which layers form a stage, on which devices, with how many micro-batches, by which
+ * schedule, and which of them are computed again (docs/pipelines.md).
+ *
+ * In:  the model with its layers, the cluster if there is one, the user's wishes.
+ * Out: compilation->staging. Without a cluster, and for a graph that passes have made, the layers are cut
+ *      evenly, one stage being the default.
+ * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2, with more in the objective: transfers,
+ *      what is done once a step, micro-batches, schedules, recomputation, memory in flight. */
+#include "base/threads.h"
+#include "passes/graph/layers.h"
+#include "passes/pass.h"
+#include "passes/stages/trials.h"
+
+#include "base/quantity.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+static int device_count(const MwCompilation *compilation)
+{
+    const MwCluster *cluster = compilation->cluster;
+    return cluster ? mw_cluster_devices(cluster) : 1;
+}
+
+/* ---- Without a search ---- */
+
+static const MwSubmesh *cut_devices(MwArena *arena, int devices, int stages)
+{
+    MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, stages);
+    for (int i = 0; i < stages; i++)
+        meshes[i] =
+            (MwSubmesh){.first_device = i * (devices / stages), .device_count = devices / stages};
+    return meshes;
+}
+
+static const int *cut_layers(MwArena *arena, int layers, int stages)
+{
+    int *stage = MW_NEW(arena, int, layers);
+    for (int l = 0; l < layers; l++)
+        stage[l] = (int)((int64_t)l * stages / layers);
+    return stage;
+}
+
+static void cut_evenly(MwCompilation *compilation)
+{
+    MwArena *arena = compilation->arena;
+    int meshes = (int)mw_max(compilation->options.stages, 1);
+    int chunks = (int)mw_max(compilation->options.chunks, 1);
+    int layers = mw_layer_count(compilation->graph);
+    int micro_batches = (int)mw_max(mw_wanted_micro_batches(compilation), 1);
+    bool *remat = MW_NEW(arena, bool, layers);
+    for (int l = 0; l < layers; l++)
+        remat[l] = compilation->options.remat == MW_REMAT_ALL;
+    compilation->staging =
+        (MwStaging){.stage_count = meshes * chunks,
+                    .mesh_count = meshes,
+                    .meshes = cut_devices(arena, device_count(compilation), meshes),
+                    .layer_stage = cut_layers(arena, layers, meshes * chunks),
+                    .layer_remat = remat,
+                    .layer_count = layers,
+                    .micro_batches = micro_batches,
+                    .schedule = mw_pipeline_schedule_new(arena, mw_usual_schedule(compilation),
+                                                         meshes, micro_batches, chunks)};
+}
+
+/* Whether the graph is that of a model still, and not what later passes made of one. */
+static bool is_whole(const MwGraph *graph)
+{
+    for (int n = 0; n < graph->nodes.count; n++) {
+        MwLowering lowering = mw_op_info(graph->nodes.at[n].op)->lowering;
+        if (lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER ||
+            graph->nodes.at[n].op == MW_OP_SHARD)
+            return false;
+    }
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (mw_assign_accumulates(graph, &graph->assigns.at[i]))
+            return false;
+    return true;
+}
+
+/* ---- Pins ---- */
+
+typedef struct {
+    int *stage;       /* [layers] -1: free */
+    const MwPin **of; /* [layers] the pin that says so */
+    int least_stages;
+} Pins;
+
+static const char *name_of(const MwGraph *graph, const MwPin *pin)
+{
+    return mw_value(graph, pin->value)->name;
+}
+
+static bool take_pin(const MwGraph *graph, Pins *pins, const MwPin *pin, MwDiags *diags)
+{
+    int layer = mw_value_node(graph, pin->value)->origin.layer;
+    if (pins->of[layer] && pins->stage[layer] != pin->stage) {
+        mw_diag_error(
+            diags, pin->span,
+            "'%s' cannot be in stage %d: it is in one layer with '%s', which is pinned to "
+            "stage %d",
+            name_of(graph, pin), pin->stage, name_of(graph, pins->of[layer]), pins->stage[layer]);
+        mw_diag_note(diags, mw_span_none(),
+                     "layers are never cut; --layers makes more and smaller ones");
+        return false;
+    }
+    pins->of[layer] = pin;
+    pins->stage[layer] = pin->stage;
+    pins->least_stages = (int)mw_max(pins->least_stages, pin->stage + 1);
+    return true;
+}
+
+/* Stages, `stages` of them (0: any number), follow the order of the layers, and none is empty. */
+static bool check_order(const MwGraph *graph, const Pins *pins, int layers, int stages,
+                        MwDiags *diags)
+{
+    int last = -1;
+    for (int l = 0; l < layers; l++) {
+        if (!pins->of[l])
+            continue;
+        const MwPin *pin = pins->of[l];
+        if (last >= 0 && pin->stage < pins->stage[last]) {
+            mw_diag_error(diags, pin->span,
+                          "'%s' cannot be in stage %d: it comes after '%s', which is pinned to "
+                          "stage %d",
+                          name_of(graph, pin), pin->stage, name_of(graph, pins->of[last]),
+                          pins->stage[last]);
+            return false;
+        }
+        int room = last < 0 ? l : pins->stage[last] + l - last;
+        if (pin->stage > room) {
+            mw_diag_error(diags, pin->span,
+                          "'%s' cannot be in stage %d: it is in layer %d, and every stage needs a "
+                          "layer",
+                          name_of(graph, pin), pin->stage, l);
+            return false;
+        }
+        last = l;
+    }
+    if (last < 0 || stages - 1 - pins->stage[last] <= layers - 1 - last)
+        return true;
+    mw_diag_error(
+        diags, pins->of[last]->span,
+        "'%s' cannot be in stage %d of %d: it is in layer %d of %d, and every stage needs "
+        "a layer",
+        name_of(graph, pins->of[last]), pins->stage[last], stages, last, layers);
+    return false;
+}
+
+/* Why there are no more than `stages` stages (0: any number). */
+static const char *why_so_few(const MwCompilation *compilation, int stages)
+{
+    int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
+    int count = stages ? stages : devices;
+    const char *what = stages ? "stage" : "device";
+    const char *each = stages       ? " (--stages)"
+                       : chunks > 1 ? mw_arena_printf(compilation->arena, " of %d stages", chunks)
+                                    : "";
+    return mw_arena_printf(compilation->arena, "there %s %d %s%s%s", count > 1 ? "are" : "is",
+                           count, what, count > 1 ? "s" : "", each);
+}
+
+static bool check_count(const MwCompilation *compilation, int stages, MwDiags *diags)
+{
+    int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
+    int most = stages ? stages : devices * chunks;
+    for (int i = 0; i < compilation->graph->pins.count; i++) {
+        const MwPin *pin = &compilation->graph->pins.at[i];
+        if (pin->stage < most)
+            continue;
+        mw_diag_error(diags, pin->span, "'%s' cannot be in stage %d: %s",
+                      name_of(compilation->graph, pin), pin->stage,
+                      why_so_few(compilation, stages));
+        return false;
+    }
+    return true;
+}
+
+static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *diags)
+{
+    const MwGraph *graph = compilation->graph;
+    int layers = mw_layer_count(graph);
+    *pins = (Pins){.stage = MW_NEW(compilation->arena, int, layers),
+                   .of = MW_NEW(compilation->arena, const MwPin *, layers),
+                   .least_stages = 1};
+    for (int l = 0; l < layers; l++)
+        pins->stage[l] = -1;
+    for (int i = 0; i < graph->pins.count; i++)
+        if (graph->pins.at[i].stage >= 0 && !take_pin(graph, pins, &graph->pins.at[i], diags))
+            return false;
+    int stages = compilation->options.stages * mw_wanted_chunks(&compilation->options);
+    return check_order(graph, pins, layers, stages, diags) &&
+           check_count(compilation, stages, diags);
+}
+
+/* ---- What was not chosen ---- */
+
+/* What was tried and not taken; not the same layout in a way of its stages that turned out too large. */
+static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageTrials *trials)
+{
+    int taken = trials->chosen >= 0 ? trials->chosen : trials->leanest, count = 0;
+    MwStagingAlternative *all = MW_NEW(arena, MwStagingAlternative, trials->trial_count);
+    for (int i = 0; i < trials->trial_count; i++) {
+        const MwStageTrial *trial = &trials->trials[i];
+        bool is_same = taken >= 0 && strcmp(trial->name, trials->trials[taken].name) == 0;
+        if (i != taken && !is_same)
+            all[count++] = (MwStagingAlternative){
+                .name = trial->name,
+                .reason = trial->fits ? "time" : "memory",
+                .step_s = trial->layout.step_s,
+                .needed_bytes = trial->fits ? 0 : (int64_t)trial->needed_bytes};
+    }
+    staging->alternatives = all;
+    staging->alternative_count = count;
+}
+
+/* ---- The pass ---- */
+
+static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials *trials,
+                          MwDiags *diags)
+{
+    MwArena *arena = compilation->arena;
+    double memory = (double)mw_memory_bytes(compilation);
+    int devices = device_count(compilation);
+    mw_diag_error(diags, mw_span_none(),
+                  "the model does not fit the cluster: in the leanest way found a device needs %s "
+                  "of memory, %s more than the %s it has",
+                  mw_bytes_text(arena, trials->needed_bytes),
+                  mw_bytes_text(arena, trials->needed_bytes - memory),
+                  mw_bytes_text(arena, memory));
+    if (trials->kept_bytes > memory * devices)
+        mw_diag_note(
+            diags, mw_span_none(),
+            "weights, gradients and optimizer states alone need %s; it takes at least %.0f "
+            "such devices",
+            mw_bytes_text(arena, trials->kept_bytes), ceil(trials->kept_bytes / memory));
+    else
+        mw_diag_note(diags, mw_span_none(), "about %.0f such devices, or %d with %s each, would do",
+                     ceil(trials->needed_bytes / memory * devices), devices,
+                     mw_bytes_text(arena, trials->needed_bytes));
+    return false;
+}
+
+static void note_pins(const MwGraph *graph, MwDiags *diags)
+{
+    MwText text = {.arena = graph->arena};
+    for (int i = 0; i < graph->pins.count; i++)
+        if (graph->pins.at[i].stage >= 0)
+            mw_text_printf(&text, "%s'%s' to stage %d", text.at ? ", " : "",
+                           name_of(graph, &graph->pins.at[i]), graph->pins.at[i].stage);
+    mw_diag_note(diags, mw_span_none(), "pinned are %s", text.at);
+}
+
+static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason, int least_stages,
+                          MwDiags *diags)
+{
+    const MwCompileOptions *options = &compilation->options;
+    int devices = device_count(compilation), stages = (int)mw_max(options->stages, least_stages);
+    if (reason == MW_STAGES_PINS)
+        mw_diag_error(diags, mw_span_none(), "no stages meet all that is pinned with `stage`");
+    else if (reason == MW_STAGES_UNANSWERED || stages == 1)
+        mw_diag_error(diags, mw_span_none(),
+                      "no stages of %d layers meet all that is asked for with --stages, --mesh, "
+                      "--chunks and --schedule",
+                      mw_layer_count(compilation->graph));
+    else
+        mw_diag_error(diags, mw_span_none(),
+                      "the %d device%s of cluster %s cannot be shared out to %d stages", devices,
+                      devices > 1 ? "s" : "", compilation->cluster->name, stages);
+    mw_diag_note(
+        diags, mw_span_none(), "a stage has 1, 2, 4, ... devices of one node, or whole nodes%s",
+        mw_wanted_chunks(options) > 1 ? "; all as many, where a mesh has several stages" : "");
+    if (reason == MW_STAGES_PINS)
+        note_pins(compilation->graph, diags);
+    return false;
+}
+
+/* As many meshes as there are stages (0: as it takes) use all devices. */
+static bool check_mesh(const MwCompilation *compilation, int stages, MwDiags *diags)
+{
+    const MwMeshShape *wanted = &compilation->options.mesh;
+    int all = device_count(compilation);
+    int devices = wanted->axis_count ? mw_mesh_devices(wanted) : 1;
+    char mesh[MW_MESH_TEXT_BYTES];
+    if (wanted->axis_count == 0 || (stages ? devices * stages == all : all % devices == 0))
+        return true;
+    mw_mesh_text(wanted, mesh);
+    if (stages > 1)
+        mw_diag_error(diags, mw_span_none(),
+                      "%d stages of --mesh %s have %d devices, cluster %s has %d", stages, mesh,
+                      devices * stages, compilation->cluster->name, all);
+    else
+        mw_diag_error(diags, mw_span_none(), "--mesh %s has %d devices, cluster %s has %d", mesh,
+                      devices, compilation->cluster->name, all);
+    return false;
+}
+
+/* Whether all that is asked for can be had by cutting evenly. */
+static bool may_cut_evenly(const MwCompilation *compilation)
+{
+    const MwCompileOptions *options = &compilation->options;
+    int meshes = (int)mw_max(options->stages, 1), devices = device_count(compilation);
+    int stages = meshes * (int)mw_max(options->chunks, 1);
+    return devices % meshes == 0 && stages <= mw_layer_count(compilation->graph) &&
+           (meshes > 1 || stages == 1) &&
+           (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);
+}
+
+/* What pins of specs make impossible, and one stage where there can be no others, is left to sharding
+ * to judge. */
+static bool take(MwCompilation *compilation, const MwStageTrials *trials, int least_stages,
+                 MwDiags *diags)
+{
+    int stages = compilation->options.stages;
+    bool has_layout = trials->leanest >= 0;
+    bool may_be_one = stages <= 1 && least_stages == 1;
+    bool is_one = may_be_one && (stages == 1 || device_count(compilation) == 1 ||
+                                 mw_layer_count(compilation->graph) == 1);
+    if (trials->chosen < 0 && isfinite(trials->needed_bytes) && !is_one)
+        return refuse_memory(compilation, trials, diags);
+    bool is_refused =
+        !may_be_one && (trials->reason == MW_STAGES_PINS || trials->reason == MW_STAGES_DEVICES);
+    if (!has_layout && (is_refused || !may_cut_evenly(compilation)))
+        return refuse_stages(compilation, trials->reason, least_stages, diags);
+    if (has_layout)
+        compilation->staging = trials->staging;
+    else
+        cut_evenly(compilation);
+    note_alternatives(compilation->arena, &compilation->staging, trials);
+    return true;
+}
+
+/* ---- Wishes ---- */
+
+/* Several chunks are a wish for the one schedule that has them. */
+static void imply_schedule(MwCompileOptions *options)
+{
+    if (options->chunks <= 1 || options->has_schedule)
+        return;
+    options->has_schedule = true;
+    options->schedule = MW_PIPELINE_INTERLEAVED;
+}
+
+static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
+{
+    const MwCompileOptions *options = &compilation->options;
+    if (!options->has_schedule)
+        return true;
+    const MwPipelineInfo *info = mw_pipeline_info(options->schedule);
+    if (mw_trains(compilation) && !info->trains)
+        mw_diag_error(diags, compilation->graph->train.span,
+                      "--schedule %s has no backward, and this model is trained", info->name);
+    else if (options->chunks > 1 && !info->chunked)
+        mw_diag_error(
+            diags, mw_span_none(),
+            "--chunks %d: schedule %s has one stage on each mesh; interleaved has several",
+            options->chunks, info->name);
+    else if (options->chunks > 1 && (options->stages == 1 || device_count(compilation) == 1))
+        mw_diag_error(diags, mw_span_none(),
+                      "--chunks %d: on one mesh there is nothing to interleave", options->chunks);
+    else
+        return true;
+    return false;
+}
+
+bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
+{
+    Pins pins;
+    imply_schedule(&compilation->options);
+    if (!check_schedule(compilation, diags))
+        return false;
+    if (!read_pins(compilation, &pins, diags))
+        return false;
+    if (!compilation->cluster || !is_whole(compilation->graph)) {
+        cut_evenly(compilation);
+        return true;
+    }
+    int layers = mw_layer_count(compilation->graph);
+    int stages = (int)mw_max(compilation->options.stages, layers == 1);
+    if (stages > device_count(compilation))
+        return refuse_stages(compilation, MW_STAGES_DEVICES, stages, diags);
+    if (!check_mesh(compilation, stages, diags))
+        return false;
+    MwStageTrialsQuery query = {.compilation = compilation,
+                                .layer_stage = pins.stage,
+                                .least_stages = pins.least_stages,
+                                .memory_bytes = (double)mw_memory_bytes(compilation),
+                                .threads = mw_parallel_threads()};
+    MwStageTrials trials = mw_stage_trials(&query);
+    return take(compilation, &trials, pins.least_stages, diags);
+}

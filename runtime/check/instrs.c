@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* Each instruction by itself: what it names exists, its signature is that of what it calls, its
+ * buffers are as large as the call reaches, and it writes over nothing that it reads. */
+#include "runtime/check/check.h"
+
+#include "runtime/plan/collective.h"
+#include "runtime/plan/routine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const MwPlanBuffer *buffer_of(const MwCheck *check, const MwPlanInstr *instr, int operand)
+{
+    return &check->mesh->buffers[instr->operands[operand].buffer];
+}
+
+static bool overlap(const MwPlanBuffer *a, const MwPlanBuffer *b)
+{
+    return a->offset < b->offset + mw_plan_buffer_bytes(b) &&
+           b->offset < a->offset + mw_plan_buffer_bytes(a);
+}
+
+/* Only an all_reduce may have its source and destination in one buffer; a kernel that works in
+ * place has one operand that it reads and writes. */
+static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
+{
+    for (int i = 0; i < instr->operand_count; i++) {
+        for (int k = 0; k < i; k++) {
+            const MwPlanOperand *a = &instr->operands[i], *b = &instr->operands[k];
+            bool reads_only = a->access == MW_ACCESS_READ && b->access == MW_ACCESS_READ;
+            bool in_place = instr->kind == MW_INSTR_COLLECTIVE && instr->target == MW_ALL_REDUCE &&
+                            a->buffer == b->buffer;
+            if (!reads_only && !in_place &&
+                overlap(buffer_of(check, instr, i), buffer_of(check, instr, k)))
+                mw_check_error(check, "operands %d and %d lie over each other, and it writes", k,
+                               i);
+        }
+    }
+}
+
+/* False after an error; what follows may use the operands then. */
+static bool check_operands(const MwCheck *check, const MwPlanInstr *instr)
+{
+    for (int i = 0; i < instr->operand_count; i++) {
+        const MwPlanOperand *operand = &instr->operands[i];
+        if (operand->buffer < 0 || operand->buffer >= check->mesh->buffer_count ||
+            (unsigned)operand->access > MW_ACCESS_READ_WRITE) {
+            mw_check_error(check, "operand %d is buffer %d, which does not exist", i,
+                           operand->buffer);
+            return false;
+        }
+    }
+    check_aliases(check, instr);
+    return true;
+}
+
+/* True if a position stays below 2^60 on every device in every micro-batch. */
+static bool is_bounded(const MwCheck *check, const MwPlanArg *arg)
+{
+    const int64_t most = (int64_t)1 << 60;
+    int64_t blocks, micros;
+    return arg->block_stride >= 0 && arg->micro_stride >= 0 &&
+           !__builtin_mul_overflow(
+               arg->block_stride, (int64_t)mw_mesh_ways(&check->mesh->shape, arg->axes), &blocks) &&
+           !__builtin_mul_overflow(arg->micro_stride, (int64_t)check->plan->micro_batches,
+                                   &micros) &&
+           blocks < most && micros < most;
+}
+
+static bool check_args(const MwCheck *check, const MwPlanInstr *instr)
+{
+    for (int i = 0; i < instr->arg_count; i++) {
+        const MwPlanArg *arg = &instr->args[i];
+        if ((unsigned)arg->kind > MW_ARG_SEED) {
+            mw_check_error(check, "argument %d has no known kind", i);
+            return false;
+        }
+        if (arg->kind != MW_ARG_POSITION)
+            continue;
+        if (arg->axes >> check->mesh->shape.axis_count) {
+            mw_check_error(check, "argument %d is a position on axes that do not exist", i);
+            return false;
+        }
+        if (!is_bounded(check, arg)) {
+            mw_check_error(check, "argument %d is a position with strides of %lld and %lld", i,
+                           (long long)arg->block_stride, (long long)arg->micro_stride);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_counts(const MwCheck *check, const MwPlanInstr *instr, int operands, int args)
+{
+    if (instr->operand_count == operands && instr->arg_count == args)
+        return true;
+    mw_check_error(check, "it has %d operands and %d arguments; it takes %d and %d",
+                   instr->operand_count, instr->arg_count, operands, args);
+    return false;
+}
+
+static void check_kernel(const MwCheck *check, const MwPlanInstr *instr)
+{
+    const MwPlanKernel *kernel = &check->plan->kernels[instr->target];
+    const int sets = (int)mw_max(mw_plan_instr_sets(check->plan, instr), 1);
+    check_counts(check, instr, sets * kernel->operand_count, sets * kernel->arg_count);
+}
+
+/* ---- Routines ---- */
+
+static bool is_allowed(char letter, MwAccess access)
+{
+    switch (letter) {
+    case 'r':
+        return access == MW_ACCESS_READ;
+    case 'w':
+        return access == MW_ACCESS_WRITE;
+    case 'a':
+        return access != MW_ACCESS_READ;
+    }
+    MW_UNREACHABLE();
+}
+
+static bool check_signature(const MwCheck *check, const MwPlanInstr *instr,
+                            const MwRoutineInfo *info)
+{
+    for (int i = 0; i < instr->operand_count; i++) {
+        if (!is_allowed(info->accesses[i], instr->operands[i].access)) {
+            mw_check_error(check, "operand %d is read or written as it must not be", i);
+            return false;
+        }
+    }
+    for (int i = 0; i < instr->arg_count; i++) {
+        if ((instr->args[i].kind == MW_ARG_FLOAT) != (i >= info->int_count)) {
+            mw_check_error(check, "argument %d is %s", i,
+                           i >= info->int_count ? "no float" : "a float");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The largest value that an argument has on any device in any micro-batch. */
+static MwKernelArg largest_value(const MwCheck *check, const MwPlanArg *arg)
+{
+    if (arg->kind == MW_ARG_FLOAT)
+        return (MwKernelArg){.f = arg->f};
+    if (arg->kind != MW_ARG_POSITION)
+        return (MwKernelArg){.i = arg->i};
+    int64_t blocks = mw_mesh_ways(&check->mesh->shape, arg->axes);
+    return (MwKernelArg){.i = (blocks - 1) * arg->block_stride +
+                              (check->plan->micro_batches - 1) * arg->micro_stride};
+}
+
+/* How far a routine reaches grows with every argument, so the largest values decide. */
+static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
+{
+    enum { MOST_ARGS = 32 };
+    MwKernelArg args[MOST_ARGS];
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    MW_ASSERT(instr->arg_count <= MOST_ARGS);
+    for (int i = 0; i < instr->arg_count; i++)
+        args[i] = largest_value(check, &instr->args[i]);
+    if (!mw_routine_extents((MwRoutine)instr->target, args, bytes)) {
+        mw_check_error(check, "its arguments make no sense");
+        return;
+    }
+    const char *why = mw_routine_off_cpu((MwRoutine)instr->target, args);
+    if (why && strcmp(check->plan->backend, "cpu") == 0)
+        mw_check_error(check, "it %s", why);
+    for (int i = 0; i < instr->operand_count; i++)
+        if (bytes[i] > buffer_of(check, instr, i)->bytes)
+            mw_check_error(check, "it reaches %lld bytes of operand %d, whose buffer has %lld",
+                           (long long)bytes[i], i, (long long)buffer_of(check, instr, i)->bytes);
+}
+
+/* A product that adds to what is there reads it. */
+static void check_gemm(const MwCheck *check, const MwPlanInstr *instr)
+{
+    if (instr->args[MW_GEMM_BETA].f != 0 && instr->operands[2].access == MW_ACCESS_WRITE)
+        mw_check_error(check, "it adds to operand 2 without reading it");
+}
+
+static void check_routine(const MwCheck *check, const MwPlanInstr *instr)
+{
+    const MwRoutineInfo *info = mw_routine_info((MwRoutine)instr->target);
+    if (!check_counts(check, instr, info->operand_count, info->int_count + info->float_count) ||
+        !check_signature(check, instr, info))
+        return;
+    check_extents(check, instr);
+    if (mw_gemm_extras((MwRoutine)instr->target))
+        check_gemm(check, instr);
+}
+
+/* ---- Collectives ---- */
+
+static void check_extent(const MwCheck *check, const MwPlanInstr *instr, int operand,
+                         int64_t elements)
+{
+    int64_t bytes, held = buffer_of(check, instr, operand)->bytes;
+    if (__builtin_mul_overflow(elements, (int64_t)mw_type_bytes(instr->type), &bytes) ||
+        bytes > held)
+        mw_check_error(check, "its %s needs %lld elements of %s; buffer %d has %lld bytes",
+                       operand ? "destination" : "source", (long long)elements,
+                       mw_type_name(instr->type), instr->operands[operand].buffer, (long long)held);
+}
+
+static void check_collective(const MwCheck *check, const MwPlanInstr *instr)
+{
+    const MwMeshShape *shape = &check->mesh->shape;
+    int64_t result;
+    if (!check_counts(check, instr, 2, 0))
+        return;
+    if (instr->operands[0].access != MW_ACCESS_READ || instr->operands[1].access != MW_ACCESS_WRITE)
+        mw_check_error(check, "it must read its first operand and write its second");
+    else if (instr->axis < 0 || instr->axis >= shape->axis_count)
+        mw_check_error(check, "axis %d does not exist", instr->axis);
+    else if ((unsigned)instr->type >= MW_TYPE_COUNT ||
+             (unsigned)instr->combine >= MW_COMBINE_COUNT ||
+             !mw_combine_is_valid(instr->type, instr->combine))
+        mw_check_error(check, "its elements cannot be combined so");
+    else if (instr->count < 1 ||
+             !mw_exchange_result((MwCollective)instr->target, shape->size[instr->axis],
+                                 instr->count, &result))
+        mw_check_error(check, "%lld elements do not divide among %d devices",
+                       (long long)instr->count, shape->size[instr->axis]);
+    else {
+        check_extent(check, instr, 0, instr->count);
+        check_extent(check, instr, 1, result);
+    }
+}
+
+/* ---- Transfers ---- */
+
+static void check_transfer(const MwCheck *check, const MwPlanInstr *instr)
+{
+    const MwPlanTransfer *transfer = &check->plan->transfers[instr->target];
+    const bool sends = instr->kind == MW_INSTR_SEND;
+    const int mesh = (int)(check->mesh - check->plan->meshes);
+    const int expected = sends ? transfer->from_buffer : transfer->to_buffer;
+    if (!check_counts(check, instr, 1, 0))
+        return;
+    if (instr->operands[0].access != (sends ? MW_ACCESS_READ : MW_ACCESS_WRITE))
+        mw_check_error(check, "it must %s its operand", sends ? "read" : "write");
+    else if (mesh != (sends ? transfer->from_mesh : transfer->to_mesh))
+        mw_check_error(check, "transfer %d '%s' goes from mesh %d to mesh %d", instr->target,
+                       transfer->name, transfer->from_mesh, transfer->to_mesh);
+    else if (instr->operands[0].buffer != expected)
+        mw_check_error(check, "transfer %d '%s' is of buffer %d here, not %d", instr->target,
+                       transfer->name, expected, instr->operands[0].buffer);
+}
+
+/* ---- All of them ---- */
+
+/* What a target may be, and the check of such instructions. */
+typedef struct {
+    int targets;
+    void (*check)(const MwCheck *check, const MwPlanInstr *instr);
+} Kind;
+
+static void check_instr(MwCheck check, const MwPlanProgram *program, int index)
+{
+    const MwPlanInstr *instr = &program->instrs[index];
+    const Kind kinds[] = {
+        [MW_INSTR_KERNEL] = {check.plan->kernel_count, check_kernel},
+        [MW_INSTR_ROUTINE] = {MW_ROUTINE_COUNT, check_routine},
+        [MW_INSTR_COLLECTIVE] = {MW_COLLECTIVE_COUNT, check_collective},
+        [MW_INSTR_SEND] = {check.plan->transfer_count, check_transfer},
+        [MW_INSTR_RECEIVE] = {check.plan->transfer_count, check_transfer},
+    };
+    char place[200];
+    bool known = (unsigned)instr->kind < (unsigned)MW_COUNT(kinds) && instr->target >= 0 &&
+                 instr->target < kinds[instr->kind].targets;
+    snprintf(place, sizeof place, "%s, program %s, instruction %d (%s)", check.place, program->name,
+             index, known ? mw_plan_instr_name(check.plan, instr) : "unknown");
+    check.place = place;
+    if (!known) {
+        mw_check_error(&check, "there is no such instruction");
+        return;
+    }
+    if (instr->operator_index < -1 || instr->operator_index >= check.mesh->operator_count)
+        mw_check_error(&check, "it is of operator %d, which does not exist", instr->operator_index);
+    if (check_operands(&check, instr) && check_args(&check, instr))
+        kinds[instr->kind].check(&check, instr);
+}
+
+void mw_check_instrs(const MwCheck *check)
+{
+    for (int p = 0; p < check->mesh->program_count; p++)
+        for (int i = 0; i < check->mesh->programs[p].instr_count; i++)
+            check_instr(*check, &check->mesh->programs[p], i);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* What a plan says of itself: ranks, meshes, buffers and the data that goes into them. */
+#include "runtime/check/check.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* No plan is larger; sums of two such sizes do not overflow. */
+static const int64_t largest_bytes = (int64_t)1 << 60;
+
+/* ---- The plan ---- */
+
+static bool is_identifier(const char *name)
+{
+    if (!isalpha((unsigned char)*name) && *name != '_')
+        return false;
+    while (isalnum((unsigned char)*name) || *name == '_')
+        name++;
+    return !*name;
+}
+
+static void check_kernels(const MwCheck *check)
+{
+    const MwPlanKernel *kernels = check->plan->kernels;
+    for (int i = 0; i < check->plan->kernel_count; i++) {
+        if (!is_identifier(kernels[i].name))
+            mw_check_error(check, "kernel %d has the name '%s', which is no C identifier", i,
+                           kernels[i].name);
+        if (kernels[i].operand_count < 0 || kernels[i].arg_count < 0)
+            mw_check_error(check, "kernel %s has a negative count", kernels[i].name);
+        if (kernels[i].takes_sets && kernels[i].operand_count == 0)
+            mw_check_error(check, "kernel %s takes sets of no operands", kernels[i].name);
+        for (int k = 0; k < i; k++)
+            if (strcmp(kernels[i].name, kernels[k].name) == 0)
+                mw_check_error(check, "kernels %d and %d are both called %s", k, i,
+                               kernels[i].name);
+    }
+}
+
+/* Devices of a mesh; -1 if it is none. */
+static int64_t device_count(const MwMeshShape *shape)
+{
+    int64_t devices = 1;
+    if (shape->axis_count < 1 || shape->axis_count > MW_MAX_AXES)
+        return -1;
+    for (int a = 0; a < shape->axis_count; a++) {
+        if (shape->size[a] < 1 || shape->size[a] > 1 << 20)
+            return -1;
+        devices *= shape->size[a];
+    }
+    return devices;
+}
+
+static bool is_part(int first, int count, int whole)
+{
+    return first >= 0 && count >= 0 && first <= whole - count;
+}
+
+static void check_stages(const MwCheck *check)
+{
+    const MwPlan *plan = check->plan;
+    for (int i = 0; i < plan->stage_count; i++) {
+        const MwPlanStage *stage = &plan->stages[i];
+        if (stage->mesh < 0 || stage->mesh >= plan->mesh_count) {
+            mw_check_error(check, "stage %d runs on mesh %d, which does not exist", i, stage->mesh);
+            continue;
+        }
+        const MwPlanMesh *mesh = &plan->meshes[stage->mesh];
+        if (!is_part(stage->first_program, stage->program_count, mesh->program_count))
+            mw_check_error(check, "stage %d has programs that mesh %d does not have", i,
+                           stage->mesh);
+        if (!is_part(stage->first_operator, stage->operator_count, mesh->operator_count))
+            mw_check_error(check, "stage %d has operators that mesh %d does not have", i,
+                           stage->mesh);
+    }
+}
+
+/* The end of the ranks of all meshes that begin before mesh `index`, if they leave no gap. */
+static int64_t end_before(const MwPlan *plan, int index)
+{
+    int64_t end = 0;
+    for (int i = 0; i < plan->mesh_count; i++) {
+        int first = plan->meshes[i].first_rank, own = plan->meshes[index].first_rank;
+        if (first < own || (first == own && i < index))
+            end += mw_max(device_count(&plan->meshes[i].shape), 0);
+    }
+    return end;
+}
+
+void mw_check_plan(const MwCheck *check)
+{
+    const MwPlan *plan = check->plan;
+    check_kernels(check);
+    check_stages(check);
+    if (plan->micro_batches < 1)
+        mw_check_error(check, "it has %d micro-batches", plan->micro_batches);
+    if (plan->mesh_count < 1)
+        mw_check_error(check, "it has no mesh");
+    int64_t ranks = 0;
+    for (int i = 0; i < plan->mesh_count; i++) {
+        const MwPlanMesh *mesh = &plan->meshes[i];
+        int64_t devices = device_count(&mesh->shape), end = end_before(plan, i);
+        if (devices < 0)
+            mw_check_error(check, "mesh %d has no valid shape", i);
+        else if (mesh->first_rank != end)
+            mw_check_error(check, "mesh %d begins at rank %d, where those before it end at %lld", i,
+                           mesh->first_rank, (long long)end);
+        ranks += mw_max(devices, 0);
+    }
+    if (ranks != plan->rank_count)
+        mw_check_error(check, "it is for %d ranks; its meshes have %lld", plan->rank_count,
+                       (long long)ranks);
+}
+
+/* ---- Buffers ---- */
+
+/* Bytes of a tensor; -1 if it is none, or too large. */
+static int64_t tensor_bytes(const MwTensor *tensor)
+{
+    if ((unsigned)tensor->type >= MW_TYPE_COUNT || tensor->rank < 0 || tensor->rank > MW_MAX_RANK)
+        return -1;
+    int64_t bytes = mw_type_bytes(tensor->type);
+    for (int d = 0; d < tensor->rank; d++)
+        if (tensor->dim[d] < 1 || __builtin_mul_overflow(bytes, tensor->dim[d], &bytes) ||
+            bytes > largest_bytes)
+            return -1;
+    return bytes;
+}
+
+static void check_buffer(const MwCheck *check, int index)
+{
+    const MwPlanBuffer *buffer = &check->mesh->buffers[index];
+    int64_t bytes = tensor_bytes(&buffer->tensor);
+    char text[MW_TENSOR_TEXT_BYTES];
+    if (bytes < 0)
+        mw_check_error(check, "buffer %d '%s' has no valid type or shape", index, buffer->name);
+    else if (buffer->bytes < bytes || buffer->bytes > largest_bytes)
+        mw_check_error(check, "buffer %d '%s' has %lld bytes; %s takes %lld", index, buffer->name,
+                       (long long)buffer->bytes, mw_tensor_text(&buffer->tensor, text),
+                       (long long)bytes);
+    else if (buffer->offset < 0 || buffer->offset % MW_BUFFER_ALIGNMENT != 0)
+        mw_check_error(check, "buffer %d '%s' is at offset %lld, which is no multiple of %d", index,
+                       buffer->name, (long long)buffer->offset, MW_BUFFER_ALIGNMENT);
+    else if (buffer->slots < 1 || buffer->slots > largest_bytes / mw_slot_bytes(buffer->bytes))
+        mw_check_error(check, "buffer %d '%s' has %d slots of %lld bytes", index, buffer->name,
+                       buffer->slots, (long long)mw_slot_bytes(buffer->bytes));
+    else if (buffer->offset > check->mesh->arena_bytes - mw_plan_buffer_bytes(buffer))
+        mw_check_error(check,
+                       "buffer %d '%s' of %lld bytes at offset %lld is outside the arena of %lld",
+                       index, buffer->name, (long long)mw_plan_buffer_bytes(buffer),
+                       (long long)buffer->offset, (long long)check->mesh->arena_bytes);
+}
+
+/* ---- Inputs, outputs, weights ---- */
+
+void mw_check_data(const MwCheck *check, MwCheckLabel label, int buffer, const MwTensor *global,
+                   MwSpec spec, bool may_be_partial)
+{
+    char text[MW_TENSOR_TEXT_BYTES], spec_text[MW_SPEC_TEXT_BYTES];
+    if (buffer < 0 || buffer >= check->mesh->buffer_count) {
+        mw_check_error(check, "%s '%s' is in buffer %d, which does not exist", label.kind,
+                       label.name, buffer);
+        return;
+    }
+    if (tensor_bytes(global) < 0) {
+        mw_check_error(check, "%s '%s' has no valid type or shape", label.kind, label.name);
+        return;
+    }
+    if (!mw_spec_is_valid(spec, global, &check->mesh->shape) ||
+        (mw_spec_partial(spec) && !may_be_partial)) {
+        mw_check_error(check, "%s '%s': %s cannot be split as %s", label.kind, label.name,
+                       mw_tensor_text(global, text), mw_spec_text(spec, global->rank, spec_text));
+        return;
+    }
+    const MwTensor local = mw_spec_local(spec, global, &check->mesh->shape);
+    const MwTensor *held = &check->mesh->buffers[buffer].tensor;
+    const int64_t bytes = check->mesh->buffers[buffer].bytes;
+    if (local.type != held->type || mw_tensor_elements(&local) != mw_tensor_elements(held)) {
+        char held_text[MW_TENSOR_TEXT_BYTES];
+        mw_check_error(check, "%s '%s' is %s on a device; its buffer %d holds %s", label.kind,
+                       label.name, mw_tensor_text(&local, text), buffer,
+                       mw_tensor_text(held, held_text));
+    } else if (mw_slot_bytes(bytes) != mw_slot_bytes(mw_tensor_bytes(held))) {
+        mw_check_error(check, "%s '%s' fills %lld of the %lld bytes of buffer %d", label.kind,
+                       label.name, (long long)mw_tensor_bytes(held), (long long)bytes, buffer);
+    }
+}
+
+/* The same for one micro-batch. */
+static void check_batch(const MwCheck *check, MwCheckLabel label, int buffer,
+                        const MwTensor *global, MwSpec spec, bool whole)
+{
+    const int micros = whole ? 1 : check->plan->micro_batches;
+    MwTensor block = *global;
+    if (micros > 1 && (global->rank < 1 || global->dim[0] % micros != 0)) {
+        mw_check_error(check, "%s '%s' does not divide into %d micro-batches", label.kind,
+                       label.name, micros);
+        return;
+    }
+    if (micros > 1)
+        block.dim[0] /= micros;
+    mw_check_data(check, label, buffer, &block, spec, false);
+}
+
+static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
+{
+    const MwCheckLabel label = {"weight", weight->name};
+    bool may_be_partial = weight->reset_each_step && weight->init == MW_INIT_ZEROS;
+    mw_check_data(check, label, weight->buffer, &weight->global, weight->spec, may_be_partial);
+    if ((unsigned)weight->init > MW_INIT_CONSTANT)
+        mw_check_error(check, "weight '%s' has no known initial value", weight->name);
+    if (weight->buffer >= 0 && weight->buffer < check->mesh->buffer_count &&
+        !check->mesh->buffers[weight->buffer].persistent)
+        mw_check_error(check, "weight '%s' is in buffer %d, which is not persistent", weight->name,
+                       weight->buffer);
+}
+
+static int stages_of(const MwCheck *check)
+{
+    int count = 0;
+    for (int s = 0; s < check->plan->stage_count; s++)
+        count += check->plan->stages[s].mesh == (int)(check->mesh - check->plan->meshes);
+    return count;
+}
+
+/* Names within one kind differ, so that files and --feed can tell them apart; but `most` may share
+ * one. */
+#define CHECK_NAMES(check, kind, array, count, most)                                               \
+    for (int i_ = 0; i_ < (count); i_++) {                                                         \
+        int same_ = 1;                                                                             \
+        for (int k_ = 0; k_ < i_; k_++)                                                            \
+            same_ += strcmp((array)[i_].name, (array)[k_].name) == 0;                              \
+        if (same_ == (most) + 1)                                                                   \
+            mw_check_error((check), "%d " kind " are called '%s'", same_, (array)[i_].name);       \
+    }
+
+/* Stages that share a mesh may each have an input, or a weight, of one name. */
+static void check_names(const MwCheck *check)
+{
+    const MwPlanMesh *mesh = check->mesh;
+    const int stages = (int)mw_max(stages_of(check), 1);
+    CHECK_NAMES(check, "inputs", mesh->inputs, mesh->input_count, stages);
+    CHECK_NAMES(check, "outputs", mesh->outputs, mesh->output_count, 1);
+    CHECK_NAMES(check, "weights", mesh->weights, mesh->weight_count, stages);
+    CHECK_NAMES(check, "programs", mesh->programs, mesh->program_count, 1);
+}
+
+static void check_loss(const MwCheck *check)
+{
+    const MwPlanMesh *mesh = check->mesh;
+    if (mesh->loss_buffer < -1 || mesh->loss_buffer >= mesh->buffer_count) {
+        mw_check_error(check, "the loss is in buffer %d, which does not exist", mesh->loss_buffer);
+        return;
+    }
+    if (mesh->loss_buffer >= 0 &&
+        (mesh->buffers[mesh->loss_buffer].tensor.type != MW_F32 ||
+         mw_tensor_elements(&mesh->buffers[mesh->loss_buffer].tensor) != 1))
+        mw_check_error(check, "the loss is in buffer %d, which is no single f32",
+                       mesh->loss_buffer);
+}
+
+/* ---- The report ---- */
+
+static void check_operator(const MwCheck *check, const MwPlanOperator *op)
+{
+    for (int i = 0; i < op->operand_count; i++)
+        if (op->operands[i].operator_index < -1 ||
+            op->operands[i].operator_index >= check->mesh->operator_count)
+            mw_check_error(check,
+                           "operator '%s' takes the result of operator %d, which does not "
+                           "exist",
+                           op->name, op->operands[i].operator_index);
+    for (int i = 0; i < op->collective_count; i++)
+        if (op->collectives[i].axis < 0 || op->collectives[i].axis >= check->mesh->shape.axis_count)
+            mw_check_error(check, "operator '%s' communicates over axis %d, which does not exist",
+                           op->name, op->collectives[i].axis);
+}
+
+void mw_check_mesh(const MwCheck *check)
+{
+    const MwPlanMesh *mesh = check->mesh;
+    if (mesh->arena_bytes < 0 || mesh->arena_bytes > largest_bytes)
+        mw_check_error(check, "its arena has %lld bytes", (long long)mesh->arena_bytes);
+    for (int i = 0; i < mesh->buffer_count; i++)
+        check_buffer(check, i);
+    for (int i = 0; i < mesh->input_count; i++)
+        check_batch(check, (MwCheckLabel){"input", mesh->inputs[i].name}, mesh->inputs[i].buffer,
+                    &mesh->inputs[i].global, mesh->inputs[i].spec, false);
+    for (int i = 0; i < mesh->output_count; i++)
+        check_batch(check, (MwCheckLabel){"output", mesh->outputs[i].name}, mesh->outputs[i].buffer,
+                    &mesh->outputs[i].global, mesh->outputs[i].spec, mesh->outputs[i].whole);
+    for (int i = 0; i < mesh->weight_count; i++)
+        check_weight(check, &mesh->weights[i]);
+    check_names(check);
+    check_loss(check);
+    for (int i = 0; i < mesh->operator_count; i++)
+        check_operator(check, &mesh->operators[i]);
+}

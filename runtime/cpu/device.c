@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The CPU as a device: its memory is the process's, and every call is done when it returns. */
+#include "runtime/exec/device.h"
+#include "runtime/cpu/routines.h"
+#include "runtime/plan/routine.h"
+
+#include <cblas.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    MwDevice base;
+    const MwPlan *plan;
+    MwKernel **kernels; /* [MwPlan.kernels] */
+} Cpu;
+
+static void *cpu_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    (void)device;
+    size_t whole = (size_t)mw_round_up(mw_max(bytes, 1), MW_BUFFER_ALIGNMENT);
+    void *memory = aligned_alloc(MW_BUFFER_ALIGNMENT, whole);
+    if (!memory)
+        mw_fault_set(fault, "cannot allocate %lld bytes: %s", (long long)bytes, strerror(errno));
+    return memory;
+}
+
+static void cpu_release(MwDevice *device, void *memory, int64_t bytes)
+{
+    (void)device, (void)bytes;
+    free(memory);
+}
+
+static bool cpu_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+{
+    (void)device, (void)fault;
+    memcpy(to, from, (size_t)bytes);
+    return true;
+}
+
+static bool cpu_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
+{
+    (void)device, (void)fault;
+    memset(to, 0, (size_t)bytes);
+    return true;
+}
+
+typedef void Routine(void *const *operands, const MwKernelArg *args);
+
+static Routine *const routines[MW_ROUTINE_COUNT] = {
+    [MW_ROUTINE_GEMM] = mw_cpu_gemm,           [MW_ROUTINE_SDPA] = mw_cpu_sdpa,
+    [MW_ROUTINE_SDPA_GRAD] = mw_cpu_sdpa_grad, [MW_ROUTINE_ZERO] = mw_cpu_zero,
+    [MW_ROUTINE_COPY] = mw_cpu_copy,
+};
+
+static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    const Cpu *cpu = (Cpu *)device;
+    const int target = call->instr->target;
+    if (call->instr->kind == MW_INSTR_KERNEL)
+        cpu->kernels[target](call->operands, call->args, mw_plan_instr_sets(cpu->plan, call->instr),
+                             NULL);
+    else if (!mw_routine_off_cpu((MwRoutine)target, call->args))
+        routines[target](call->operands, call->args);
+    else
+        return mw_fault_set(fault, "%s %s", mw_routine_info((MwRoutine)target)->name,
+                            mw_routine_off_cpu((MwRoutine)target, call->args));
+    return true;
+}
+
+static bool cpu_synchronize(MwDevice *device, MwFault *fault)
+{
+    (void)device, (void)fault;
+    return true;
+}
+
+static void cpu_destroy(MwDevice *device)
+{
+    (void)device;
+}
+
+static const MwDeviceTable cpu_table = {
+    .name = "cpu",
+    .alloc = cpu_alloc,
+    .release = cpu_release,
+    .copy_in = cpu_copy,
+    .copy_out = cpu_copy,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .run = cpu_run,
+    .synchronize = cpu_synchronize,
+    .destroy = cpu_destroy,
+};
+
+MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
+                            int threads, MwFault *fault)
+{
+    Cpu *cpu = MW_NEW(arena, Cpu, 1);
+    cpu->base = (MwDevice){.table = &cpu_table, .is_host = true};
+    cpu->plan = plan;
+    cpu->kernels = mw_device_kernels(arena, plan, kernels, fault);
+    if (!cpu->kernels)
+        return NULL;
+    openblas_set_num_threads(threads);
+    return &cpu->base;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/backend.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/nccl_transport.h"
+#include "runtime/kernels_compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* "arch=compute_90,code=sm_90" of the first GPU. */
+static bool name_architecture(char name[64], MwFault *fault)
+{
+    int count = 0, major = 0, minor = 0;
+    if (!mw_cuda_count(&count, fault) ||
+        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
+                      0) ||
+        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor, 0))
+        return false;
+    snprintf(name, 64, "arch=compute_%d%d,code=sm_%d%d", major, minor, major, minor);
+    return true;
+}
+
+static bool compile_cuda(const char *source, const char *library, MwFault *fault)
+{
+    char architecture[64];
+    const char *compiler = getenv("NVCC") && *getenv("NVCC") ? getenv("NVCC") : MW_NVCC;
+    const char *const words[] = {compiler,   MW_KERNEL_CUDA_FLAGS,
+                                 "-gencode", architecture,
+                                 "-shared",  "-Xcompiler",
+                                 "-fPIC",    "-cudart",
+                                 "shared",   "-o",
+                                 library,    source,
+                                 NULL};
+    return name_architecture(architecture, fault) && mw_kernels_run_compiler("nvcc", words, fault);
+}
+
+const MwBackend mw_backend_cuda = {
+    .name = "cuda",
+    .suffix = ".cu",
+    .compile = compile_cuda,
+    .device_new = mw_device_cuda_new,
+    .transport = "nccl",
+    .transport_is_possible = mw_nccl_is_possible,
+    .transport_new = mw_transport_nccl_new,
+};

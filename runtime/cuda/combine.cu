@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread combines one element after another, members in order, in f32; bf16 is rounded once. */
+#include "runtime/cuda/combine.h"
+
+#include "runtime/cuda/element.h"
+
+#include <math.h>
+
+enum { THREADS = 256, MOST_BLOCKS = 1024 };
+
+static __device__ __forceinline__ float add(int combine, float sum, float more)
+{
+    if (combine == MW_COMBINE_SUM)
+        return sum + more;
+    if (combine == MW_COMBINE_MAX)
+        return more > sum || more != more ? more : sum; /* NaN wins, so that it is seen */
+    const float most = sum > more ? sum : more, least = sum > more ? more : sum;
+    return isinf(most) ? most : most + log1pf(expf(least - most));
+}
+
+static __global__ void combine_floats(int is_bf16, int combine, const void *__restrict__ from,
+                                      int members, int64_t count, void *__restrict__ to)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        float sum = mw_element_load(from, i, is_bf16);
+        for (int m = 1; m < members; m++)
+            sum = add(combine, sum, mw_element_load(from, m * count + i, is_bf16));
+        mw_element_store(to, i, is_bf16, sum);
+    }
+}
+
+MW_C_BEGIN
+void mw_cuda_combine(MwType type, MwCombine combine, const void *from, int members, int64_t count,
+                     void *to, void *stream)
+{
+    const int blocks = (int)mw_min(mw_ceil_div(count, THREADS), MOST_BLOCKS);
+    if (count > 0)
+        MW_LAUNCH(combine_floats, blocks, THREADS, stream,
+                  (type == MW_BF16, (int)combine, from, members, count, to));
+}
+MW_C_END

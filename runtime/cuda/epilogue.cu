@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread finishes one element of the product after another. Sums: a block has 32 columns, and every
+ * column as many threads as there are rows of a block, each of which adds up rows that far apart, in
+ * double; so the result depends on the sizes alone. */
+#include "runtime/cuda/epilogue.h"
+
+#include "base/tensor.h"
+#include "runtime/cuda/element.h"
+
+#include <math.h>
+
+enum {
+    THREADS = 256,
+    MOST_BLOCKS = 4096,
+    SUM_COLUMNS = 32,
+    SUM_ROWS = 32,
+    SUM_THREADS = SUM_COLUMNS * SUM_ROWS
+};
+
+/* sqrt(2 / pi), and the weight of the cube, in the tanh form of gelu. */
+#define GELU_SCALE 0.7978845608028654f
+#define GELU_CUBE 0.044715f
+
+static __device__ __forceinline__ float gelu(float x)
+{
+    return 0.5f * x * (1 + tanhf(GELU_SCALE * (x + GELU_CUBE * x * x * x)));
+}
+
+static __device__ __forceinline__ float gelu_slope(float x)
+{
+    const float t = tanhf(GELU_SCALE * (x + GELU_CUBE * x * x * x));
+    return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * GELU_SCALE * (1 + 3 * GELU_CUBE * x * x);
+}
+
+/* Of the result of a product. */
+typedef struct {
+    int64_t rows, columns, ld;
+    int is_bf16;
+} Shape;
+
+/* Element i of all, counted without what lies between rows. */
+static __device__ __forceinline__ int64_t place(const Shape *shape, int64_t i)
+{
+    return i / shape->columns * shape->ld + i % shape->columns;
+}
+
+/* c = the product, + bias, and gelu of that; `aux`, where there is one, has the product and gets what
+ * gelu is taken of, else c has the product. */
+static __global__ void __launch_bounds__(THREADS)
+    finish(Shape shape, const void *__restrict__ bias, int has_gelu, void *aux, void *c)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        const int64_t at = place(&shape, i);
+        float x = mw_element_load(aux ? aux : c, at, shape.is_bf16);
+        if (bias)
+            x += mw_element_load(bias, i % shape.columns, shape.is_bf16);
+        if (aux)
+            mw_element_store(aux, at, shape.is_bf16, x);
+        mw_element_store(c, at, shape.is_bf16, has_gelu ? gelu(x) : x);
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    multiply_by_slope(Shape shape, const void *__restrict__ aux, void *__restrict__ c)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        const int64_t at = place(&shape, i);
+        const float slope = gelu_slope(mw_element_load(aux, at, shape.is_bf16));
+        mw_element_store(c, at, shape.is_bf16, mw_element_load(c, at, shape.is_bf16) * slope);
+    }
+}
+
+/* A matrix of which rows are added up, with the distances of rows and of columns. */
+typedef struct {
+    const void *at;
+    int64_t rows, columns, row, column;
+    int is_bf16;
+} Summed;
+
+static __global__ void __launch_bounds__(SUM_THREADS)
+    add_rows(Summed from, void *__restrict__ sums, int is_bf16)
+{
+    __shared__ double part[SUM_ROWS][SUM_COLUMNS];
+    const unsigned lane = threadIdx.x / SUM_COLUMNS, own = threadIdx.x % SUM_COLUMNS;
+    const int64_t column = (int64_t)blockIdx.x * SUM_COLUMNS + own;
+    double sum = 0;
+    MW_UNROLL_BY(8)
+    for (int64_t row = lane; row < from.rows && column < from.columns; row += SUM_ROWS)
+        sum +=
+            (double)mw_element_load(from.at, row * from.row + column * from.column, from.is_bf16);
+    part[lane][own] = sum;
+    __syncthreads();
+    for (int i = 1; i < SUM_ROWS && lane == 0; i++)
+        sum += part[i][own];
+    if (lane == 0 && column < from.columns)
+        mw_element_store(sums, column, is_bf16, (float)sum);
+}
+
+static char *element_of(void *operand, int64_t element, int is_bf16)
+{
+    return (char *)operand + element * (is_bf16 ? 2 : 4);
+}
+
+static void sum_operand(const MwGemmExtras *extras, void *const *operands, const MwKernelArg *args,
+                        void *stream)
+{
+    const int which = extras->summed, is_bf16 = args[MW_GEMM_TYPE].i == MW_BF16;
+    const int is_turned = args[MW_GEMM_TRANS_A + which].i != 0;
+    const int64_t ld = args[MW_GEMM_LDA + which].i;
+    /* Rows of the sum run along k, which are the columns of a as it is. */
+    const int k_is_inner = which == 0 ? !is_turned : is_turned;
+    Summed from;
+    from.at = element_of(operands[which], args[MW_GEMM_A_OFFSET + which].i, is_bf16);
+    from.rows = args[MW_GEMM_K].i;
+    from.columns = args[which == 0 ? MW_GEMM_M : MW_GEMM_N].i;
+    from.row = k_is_inner ? 1 : ld;
+    from.column = k_is_inner ? ld : 1;
+    from.is_bf16 = is_bf16;
+    const int blocks = (int)((from.columns + SUM_COLUMNS - 1) / SUM_COLUMNS);
+    MW_LAUNCH(add_rows, blocks, SUM_THREADS, stream,
+              (from, operands[extras->sums], args[MW_GEMM_C_TYPE].i == MW_BF16));
+}
+
+MW_C_BEGIN
+void mw_cuda_epilogue(MwRoutine routine, void *const *operands, const MwKernelArg *args,
+                      void *stream)
+{
+    const MwGemmExtras *extras = mw_gemm_extras(routine);
+    const int is_bf16 = args[MW_GEMM_C_TYPE].i == MW_BF16;
+    Shape shape;
+    shape.rows = args[MW_GEMM_M].i;
+    shape.columns = args[MW_GEMM_N].i;
+    shape.ld = args[MW_GEMM_LDC].i;
+    shape.is_bf16 = is_bf16;
+    const int64_t offset = args[MW_GEMM_C_OFFSET].i;
+    void *c = element_of(operands[2], offset, is_bf16);
+    void *aux = extras->aux ? element_of(operands[extras->aux], offset, is_bf16) : NULL;
+    const void *bias = extras->bias ? operands[extras->bias] : NULL;
+    const int blocks = (int)mw_min(mw_ceil_div(shape.rows * shape.columns, THREADS), MOST_BLOCKS);
+    if (extras->sums)
+        sum_operand(extras, operands, args, stream);
+    else if (extras->has_gelu_grad)
+        MW_LAUNCH(multiply_by_slope, blocks, THREADS, stream, (shape, aux, c));
+    else
+        MW_LAUNCH(finish, blocks, THREADS, stream, (shape, bias, extras->has_gelu, aux, c));
+}
+MW_C_END

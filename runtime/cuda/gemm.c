@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* The routine gemm is row-major and cuBLASLt column-major, which is the transpose of each matrix:
+ * C' = B' A' takes the same memory with the operands exchanged. Sums are f32 for all types.
+ *
+ * So a bias along n, for the routine a number for each column, is for cuBLASLt one for each row of
+ * D, which is what its epilogues add; and gemm_sum_a, the sums of A, is its BGRADB. Its epilogues
+ * want the input of GELU in rows of a multiple of 8 elements from a multiple of 16 bytes.
+ *
+ * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
+#include "runtime/cuda/gemm.h"
+
+#include "base/hash.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/epilogue.h"
+
+#include <cublasLt.h>
+#include <string.h>
+
+/* What the algorithm depends on. */
+typedef struct {
+    int64_t ints[MW_GEMM_A_OFFSET]; /* the arguments before the offsets */
+    int64_t routine;                /* MwRoutine */
+    int64_t alignment;              /* of all operands, in bytes; at most MOST_ALIGNED */
+} Shape;
+
+enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16, AUX_ROW = 8 };
+
+/* Of one call. Where batches are a dimension of a grid of blocks there may be 65535; a power of two
+ * leaves what follows as aligned as the first. */
+enum { MOST_BATCHES = 1 << 15 };
+
+/* Products that follow each other: steps in elements of a, b and c. */
+typedef struct {
+    int64_t count, step[3];
+} Batch;
+
+/* A shape with its algorithm. `inner` runs as one call of cuBLASLt, `outer` as a loop of these. */
+typedef struct {
+    Shape shape;
+    cublasLtMatmulDesc_t product; /* NULL: there is nothing here */
+    cublasLtMatrixLayout_t layout[3];
+    cublasLtMatmulAlgo_t algorithm;
+    Batch outer;
+    bool has_epilogue; /* cuBLASLt makes what the routine makes besides the product */
+} Known;
+
+struct MwCudaGemm {
+    cudaStream_t stream;
+    cublasLtHandle_t handle;
+    void *workspace;
+    Known *known; /* [capacity] by hash of the shape; a full table starts anew */
+    int count, capacity;
+};
+
+static bool check(cublasStatus_t status, const char *call, MwFault *fault)
+{
+    int gpu = 0;
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return true;
+    cudaGetDevice(&gpu);
+    return mw_fault_set(fault, "device %d: %s failed: %s", gpu, call,
+                        cublasLtGetStatusString(status));
+}
+
+#define CALL(name, ...) check(name(__VA_ARGS__), #name, fault)
+
+/* ---- Shapes ---- */
+
+/* Of an element of operand a, b or c. */
+static MwType type_of(const int64_t *ints, int operand)
+{
+    return (MwType)ints[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE];
+}
+
+static Shape shape_of(MwRoutine routine, void *const *operands, const MwKernelArg *args)
+{
+    Shape shape = {.routine = routine};
+    uintptr_t bits = MOST_ALIGNED;
+    for (int i = 0; i < MW_GEMM_A_OFFSET; i++)
+        shape.ints[i] = args[i].i;
+    for (int i = 0; i < 3; i++) {
+        const int64_t steps = args[MW_GEMM_A_OFFSET + i].i | args[MW_GEMM_A_STRIDE0 + 2 * i].i |
+                              args[MW_GEMM_A_STRIDE1 + 2 * i].i;
+        bits |= (uintptr_t)operands[i] | (uintptr_t)(steps * mw_type_bytes(type_of(shape.ints, i)));
+    }
+    for (int i = 3; i < mw_routine_info(routine)->operand_count; i++)
+        bits |= (uintptr_t)operands[i];
+    shape.alignment = (int64_t)(bits & -bits);
+    return shape;
+}
+
+/* Splits the batches into those of one call and the loop around: all in one where they lie evenly and
+ * one call may have so many, else as many as one dimension has. */
+static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
+{
+    Batch by[2];
+    bool is_even = true;
+    for (int d = 0; d < 2; d++) {
+        by[d].count = shape->ints[MW_GEMM_BATCH0 + d];
+        for (int i = 0; i < 3; i++)
+            by[d].step[i] = shape->ints[MW_GEMM_A_STRIDE0 + 2 * i + d];
+    }
+    for (int i = 0; i < 3; i++)
+        is_even &= by[0].step[i] == by[1].count * by[1].step[i];
+    const int larger = by[0].count > by[1].count ? 0 : 1;
+    *inner = by[larger];
+    *outer = by[1 - larger];
+    if (is_even && outer->count > 1 && by[0].count * by[1].count <= MOST_BATCHES) {
+        *inner = by[1];
+        inner->count *= by[0].count;
+        outer->count = 1;
+    }
+}
+
+static const cudaDataType_t data_types[] = {[MW_F32] = CUDA_R_32F, [MW_BF16] = CUDA_R_16BF};
+
+/* The matrix as it is stored, seen by columns: what are columns in the routine are rows. */
+static bool make_layout(const Shape *shape, int operand, const Batch *batch,
+                        cublasLtMatrixLayout_t *layout, MwFault *fault)
+{
+    static const int sizes[3][2] = {
+        {MW_GEMM_M, MW_GEMM_K}, {MW_GEMM_K, MW_GEMM_N}, {MW_GEMM_M, MW_GEMM_N}};
+    const bool turned = operand < 2 && shape->ints[MW_GEMM_TRANS_A + operand];
+    const int64_t rows = shape->ints[sizes[operand][!turned]];
+    const int64_t columns = shape->ints[sizes[operand][turned]];
+    const int32_t count = (int32_t)batch->count;
+    const cudaDataType_t type = data_types[type_of(shape->ints, operand)];
+    return CALL(cublasLtMatrixLayoutCreate, layout, type, (uint64_t)rows, (uint64_t)columns,
+                shape->ints[MW_GEMM_LDA + operand]) &&
+           CALL(cublasLtMatrixLayoutSetAttribute, *layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                &count, sizeof count) &&
+           CALL(cublasLtMatrixLayoutSetAttribute, *layout,
+                CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch->step[operand],
+                sizeof batch->step[operand]);
+}
+
+static bool make_product(Known *known, MwFault *fault)
+{
+    static const cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T};
+    const int64_t *ints = known->shape.ints;
+    const cublasOperation_t first = operations[ints[MW_GEMM_TRANS_B] != 0];
+    const cublasOperation_t second = operations[ints[MW_GEMM_TRANS_A] != 0];
+    return CALL(cublasLtMatmulDescCreate, &known->product, CUBLAS_COMPUTE_32F, CUDA_R_32F) &&
+           CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSA, &first,
+                sizeof first) &&
+           CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSB,
+                &second, sizeof second);
+}
+
+static bool set_preference(cublasLtMatmulPreference_t preference, const Known *known,
+                           MwFault *fault)
+{
+    static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const uint32_t alignment = (uint32_t)known->shape.alignment;
+    const uint64_t workspace = MW_CUDA_GEMM_WORKSPACE;
+    bool good = CALL(cublasLtMatmulPreferenceSetAttribute, preference,
+                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+    for (int i = 0; good && i < MW_COUNT(alignments); i++)
+        good = CALL(cublasLtMatmulPreferenceSetAttribute, preference, alignments[i], &alignment,
+                    sizeof alignment);
+    return good;
+}
+
+/* False after a fault; `status` says whether there is an algorithm. */
+static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, cublasStatus_t *status,
+                             MwFault *fault)
+{
+    cublasLtMatmulPreference_t preference;
+    cublasLtMatmulHeuristicResult_t found = {0};
+    int count = 0;
+    if (!CALL(cublasLtMatmulPreferenceCreate, &preference))
+        return false;
+    const bool good = set_preference(preference, known, fault);
+    *status = cublasLtMatmulAlgoGetHeuristic(gemm->handle, known->product, known->layout[1],
+                                             known->layout[0], known->layout[2], known->layout[2],
+                                             preference, 1, &found, &count);
+    cublasLtMatmulPreferenceDestroy(preference);
+    known->algorithm = found.algo;
+    if (*status == CUBLAS_STATUS_SUCCESS && (count == 0 || found.state != CUBLAS_STATUS_SUCCESS))
+        *status = CUBLAS_STATUS_NOT_SUPPORTED;
+    return good;
+}
+
+/* ---- Epilogues ---- */
+
+static cublasLtEpilogue_t epilogue_of(const MwGemmExtras *x)
+{
+    if (x->sums)
+        return x->summed ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
+    if (x->has_gelu_grad)
+        return CUBLASLT_EPILOGUE_DGELU;
+    if (!x->has_gelu)
+        return CUBLASLT_EPILOGUE_BIAS;
+    if (x->bias)
+        return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
+    return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
+}
+
+static bool set_epilogue(const Known *known, cublasLtEpilogue_t epilogue, MwFault *fault)
+{
+    return CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_EPILOGUE,
+                &epilogue, sizeof epilogue);
+}
+
+/* What changes from call to call. The heuristics look at the alignment of these too. */
+static bool set_pointers(const Known *known, void *const *operands, const MwKernelArg *args,
+                         MwFault *fault)
+{
+    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    void *vector = operands[x->bias ? x->bias : x->sums];
+    void *aux = (char *)operands[x->aux] +
+                args[MW_GEMM_C_OFFSET].i * mw_type_bytes(type_of(known->shape.ints, 2));
+    const int64_t ld = known->shape.ints[MW_GEMM_LDC];
+    if ((x->bias || x->sums) && !CALL(cublasLtMatmulDescSetAttribute, known->product,
+                                      CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector))
+        return false;
+    return !x->aux || (CALL(cublasLtMatmulDescSetAttribute, known->product,
+                            CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux) &&
+                       CALL(cublasLtMatmulDescSetAttribute, known->product,
+                            CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld));
+}
+
+/* Seeks an algorithm that makes the product and what the routine makes besides. Whatever cuBLASLt has
+ * against that, the product alone may still do. */
+static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *const *operands,
+                                 const MwKernelArg *args, MwFault *fault)
+{
+    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    cublasStatus_t status;
+    if (!mw_gemm_has_extras((MwRoutine)known->shape.routine) ||
+        (x->aux &&
+         (known->shape.alignment % AUX_ALIGNED || known->shape.ints[MW_GEMM_LDC] % AUX_ROW)))
+        return true;
+    if (!set_epilogue(known, epilogue_of(x), fault) ||
+        !set_pointers(known, operands, args, fault) ||
+        !choose_algorithm(gemm, known, &status, fault))
+        return false;
+    known->has_epilogue = status == CUBLAS_STATUS_SUCCESS;
+    return known->has_epilogue || set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault);
+}
+
+static bool choose_plain(const MwCudaGemm *gemm, Known *known, MwFault *fault)
+{
+    cublasStatus_t status;
+    return choose_algorithm(gemm, known, &status, fault) &&
+           check(status, "cublasLtMatmulAlgoGetHeuristic", fault);
+}
+
+static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
+                   const MwKernelArg *args, MwFault *fault)
+{
+    return choose_with_epilogue(gemm, known, operands, args, fault) &&
+           (known->has_epilogue || choose_plain(gemm, known, fault));
+}
+
+/* For algorithms that are refused when they are to run, though the heuristics named them. */
+static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *fault)
+{
+    known->has_epilogue = false;
+    return set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault) &&
+           choose_plain(gemm, known, fault);
+}
+
+/* ---- What is known ---- */
+
+static void forget(Known *known)
+{
+    if (known->product)
+        cublasLtMatmulDescDestroy(known->product);
+    for (int i = 0; i < 3; i++)
+        if (known->layout[i])
+            cublasLtMatrixLayoutDestroy(known->layout[i]);
+    *known = (Known){0};
+}
+
+static bool learn(const MwCudaGemm *gemm, const Shape *shape, Known *known, void *const *operands,
+                  const MwKernelArg *args, MwFault *fault)
+{
+    Batch inner;
+    known->shape = *shape;
+    split_batches(shape, &inner, &known->outer);
+    bool good = make_product(known, fault);
+    for (int i = 0; good && i < 3; i++)
+        good = make_layout(shape, i, &inner, &known->layout[i], fault);
+    good = good && choose(gemm, known, operands, args, fault);
+    if (!good)
+        forget(known);
+    return good;
+}
+
+static void forget_all(MwCudaGemm *gemm)
+{
+    for (int i = 0; i < gemm->capacity; i++)
+        forget(&gemm->known[i]);
+    gemm->count = 0;
+}
+
+/* The shape's place in the table: where it is, or else is to be. */
+static Known *place_of(const MwCudaGemm *gemm, const Shape *shape)
+{
+    uint64_t at = mw_hash_bytes(shape, sizeof *shape);
+    for (;; at++) {
+        Known *known = &gemm->known[at % (uint64_t)gemm->capacity];
+        if (!known->product || memcmp(&known->shape, shape, sizeof *shape) == 0)
+            return known;
+    }
+}
+
+static Known *look_up(MwCudaGemm *gemm, const Shape *shape, void *const *operands,
+                      const MwKernelArg *args, MwFault *fault)
+{
+    Known *known = place_of(gemm, shape);
+    if (known->product)
+        return known;
+    if (2 * gemm->count >= gemm->capacity) {
+        forget_all(gemm);
+        known = place_of(gemm, shape);
+    }
+    if (!learn(gemm, shape, known, operands, args, fault))
+        return NULL;
+    gemm->count++;
+    return known;
+}
+
+/* ---- Calls ---- */
+
+/* Product i of the loop around. */
+static cublasStatus_t multiply(const MwCudaGemm *gemm, const Known *known, void *const *operands,
+                               const MwKernelArg *args, int64_t i)
+{
+    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    const float alpha = (float)args[MW_GEMM_ALPHA].f, beta = (float)args[MW_GEMM_BETA].f;
+    const bool goes_to_aux = !known->has_epilogue && x->has_gelu && x->aux;
+    char *at[3];
+    for (int o = 0; o < 3; o++)
+        at[o] = (char *)operands[o == 2 && goes_to_aux ? x->aux : o] +
+                (args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o]) *
+                    mw_type_bytes(type_of(known->shape.ints, o));
+    return cublasLtMatmul(gemm->handle, known->product, &alpha, at[1], known->layout[1], at[0],
+                          known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],
+                          &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+}
+
+/* All of the call, where cuBLASLt makes it; `has_epilogue` is false afterwards if it would not. */
+static bool run_whole(const MwCudaGemm *gemm, Known *known, void *const *operands,
+                      const MwKernelArg *args, MwFault *fault)
+{
+    if (!set_pointers(known, operands, args, fault))
+        return false;
+    const cublasStatus_t status = multiply(gemm, known, operands, args, 0);
+    return status == CUBLAS_STATUS_NOT_SUPPORTED ? do_without_epilogue(gemm, known, fault)
+                                                 : check(status, "cublasLtMatmul", fault);
+}
+
+static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, const MwKernelArg *args,
+                MwFault *fault)
+{
+    const Shape shape = shape_of(routine, operands, args);
+    Known *known = look_up(gemm, &shape, operands, args, fault);
+    if (!known || (known->has_epilogue && !run_whole(gemm, known, operands, args, fault)))
+        return false;
+    if (known->has_epilogue)
+        return true;
+    for (int64_t i = 0; i < known->outer.count; i++)
+        if (!check(multiply(gemm, known, operands, args, i), "cublasLtMatmul", fault))
+            return false;
+    if (!mw_gemm_has_extras(routine))
+        return true;
+    mw_cuda_epilogue(routine, operands, args, gemm->stream);
+    return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
+}
+
+/* Batches `begin` to `end` of dimension d of the batches alone. */
+static void take_batches(const MwKernelArg *args, int d, int64_t begin, int64_t end,
+                         MwKernelArg part[MW_GEMM_ARGS])
+{
+    memcpy(part, args, sizeof *part * MW_GEMM_ARGS);
+    part[MW_GEMM_BATCH0 + d].i = end - begin;
+    for (int i = 0; i < 3; i++)
+        part[MW_GEMM_A_OFFSET + i].i += begin * args[MW_GEMM_A_STRIDE0 + 2 * i + d].i;
+}
+
+static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
+                         const MwKernelArg *args, MwFault *fault)
+{
+    MwKernelArg some[MW_GEMM_ARGS], part[MW_GEMM_ARGS];
+    const int64_t rows = args[MW_GEMM_BATCH0].i, columns = args[MW_GEMM_BATCH1].i;
+    for (int64_t i = 0; i < rows; i += MOST_BATCHES) {
+        take_batches(args, 0, i, mw_min(rows, i + MOST_BATCHES), some);
+        for (int64_t k = 0; k < columns; k += MOST_BATCHES) {
+            take_batches(some, 1, k, mw_min(columns, k + MOST_BATCHES), part);
+            if (!run(gemm, routine, operands, part, fault))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool mw_cuda_gemm_run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
+                      const MwKernelArg *args, MwFault *fault)
+{
+    return run_in_parts(gemm, routine, operands, args, fault) ||
+           mw_fault_prefix(fault, "%lld x %lld by %lld x %lld", (long long)args[MW_GEMM_M].i,
+                           (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_K].i,
+                           (long long)args[MW_GEMM_N].i);
+}
+
+/* ---- The library's state ---- */
+
+static int count_products(const MwPlan *plan)
+{
+    int count = 0;
+    for (int m = 0; m < plan->mesh_count; m++)
+        for (int p = 0; p < plan->meshes[m].program_count; p++)
+            for (int i = 0; i < plan->meshes[m].programs[p].instr_count; i++) {
+                const MwPlanInstr *instr = &plan->meshes[m].programs[p].instrs[i];
+                count += instr->kind == MW_INSTR_ROUTINE &&
+                         mw_gemm_extras((MwRoutine)instr->target) != NULL;
+            }
+    return count;
+}
+
+MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t stream,
+                             MwFault *fault)
+{
+    enum { LEAST = 64 };
+    MwCudaGemm *gemm = MW_NEW(arena, MwCudaGemm, 1);
+    gemm->stream = stream;
+    gemm->capacity = (int)mw_max(LEAST, 4 * (int64_t)count_products(plan));
+    gemm->known = MW_NEW(arena, Known, gemm->capacity);
+    if (!CALL(cublasLtCreate, &gemm->handle) ||
+        !MW_CUDA_CALL(fault, cudaMalloc, &gemm->workspace, MW_CUDA_GEMM_WORKSPACE))
+        mw_cuda_gemm_free(&gemm);
+    return gemm;
+}
+
+void mw_cuda_gemm_free(MwCudaGemm **gemm)
+{
+    if (!*gemm)
+        return;
+    forget_all(*gemm);
+    if ((*gemm)->workspace)
+        cudaFree((*gemm)->workspace);
+    if ((*gemm)->handle)
+        cublasLtDestroy((*gemm)->handle);
+    *gemm = NULL;
+}

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums in f32 and of integers are NCCL's, in an order of its own; what NCCL does not have, or would
+ * round at every rank (sums in bf16), or where it loses NaN (maxima of floats), is combined here in
+ * order of member: pieces of the members' blocks are sent to where they are combined.
+ *
+ * Allocated in arena and pack, and nothing after: besides what NCCL takes, STAGE_BYTES of device
+ * memory where a group has several members, and what packed messages take. */
+#include "runtime/cuda/nccl_transport.h"
+
+#include "runtime/cuda/combine.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/nccl_lanes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STAGE_BYTES = 16 << 20 };
+
+typedef struct {
+    MwNcclComm comm; /* of the ranks along the axis, in order of coordinate; none of one rank */
+    int members, self;
+} Group;
+
+typedef struct {
+    MwTransport base;
+    MwTransport *hosts;
+    MwArena *arena;
+    MwNccl nccl;
+    MwNcclLanes *lanes;
+    const MwDevice *device;
+    Group groups[MW_MAX_AXES];
+    int axis_count;
+    cudaStream_t stream; /* of the device's queue of communication */
+    void *stage;         /* [STAGE_BYTES], on the device */
+    void *memory;        /* the arena */
+    int64_t memory_bytes;
+} Nccl;
+
+#define CALL(group, name, ...) MW_NCCL_CALL(&nccl->nccl, &(group)->comm, name, __VA_ARGS__)
+#define CUDA(name, ...) MW_NCCL_CUDA(&nccl->nccl, name, __VA_ARGS__)
+
+/* ---- Groups ---- */
+
+/* All ranks come here for every axis, whether their mesh has it or not. The id is of the member whose
+ * coordinate is 0. */
+static bool make_group(Nccl *nccl, const MwMeshShape *mesh, int first_rank, int axis,
+                       MwNcclCard *cards, MwFault *fault)
+{
+    Group *group = &nccl->groups[axis];
+    MwNcclCard own = {0};
+    int coordinate[MW_MAX_AXES], stride = 1;
+    mw_mesh_coordinates(mesh, nccl->base.rank - first_rank, coordinate);
+    group->members = axis < mesh->axis_count ? mesh->size[axis] : 1;
+    group->self = axis < mesh->axis_count ? coordinate[axis] : 0;
+    for (int a = axis + 1; a < mesh->axis_count; a++)
+        stride *= mesh->size[a];
+    snprintf(group->comm.label, sizeof group->comm.label, "along axis %d", axis);
+    if (group->members > 1 && group->self == 0)
+        own = mw_nccl_card(&nccl->nccl, &group->comm);
+    if (!nccl->hosts->table->share(nccl->hosts, &own, sizeof own, cards, fault))
+        return false;
+    if (group->members == 1)
+        return true;
+    const MwNcclCard *card = &cards[nccl->base.rank - group->self * stride];
+    *fault = card->fault;
+    return !card->failed && mw_nccl_comm_begin(&nccl->nccl, nccl->arena, &group->comm,
+                                               group->members, card->id, group->self, 0, fault);
+}
+
+static bool nccl_join(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
+                      MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    MwNcclCard *cards = MW_NEW(nccl->arena, MwNcclCard, transport->size);
+    MwFault later;
+    bool good = nccl->hosts->table->join(nccl->hosts, mesh, first_rank, fault);
+    nccl->axis_count = mesh->axis_count;
+    for (int a = 0; a < MW_MAX_AXES; a++)
+        good = make_group(nccl, mesh, first_rank, a, cards, good ? fault : &later) && good;
+    good = mw_nccl_agree(nccl->arena, nccl->hosts, good, fault);
+    for (int a = 0; good && a < mesh->axis_count; a++)
+        if (nccl->groups[a].members > 1)
+            good =
+                mw_nccl_settle(&nccl->nccl, &nccl->groups[a].comm, "ncclCommInitRankConfig", fault);
+    return good;
+}
+
+static bool nccl_idle(void *context, MwFault *fault)
+{
+    return mw_nccl_idle(&((Nccl *)context)->nccl, fault);
+}
+
+/* Calls that have not settled are under way too: NCCL may be at them in a thread of its own. */
+static bool nccl_settle(void *context, MwFault *fault)
+{
+    Nccl *nccl = context;
+    while (nccl->nccl.collectives.count + nccl->nccl.messages.count > 0 ||
+           mw_nccl_lanes_call(nccl->lanes))
+        if (!mw_nccl_idle(&nccl->nccl, fault))
+            return false;
+    return true;
+}
+
+/* Its code is loaded while nothing waits for other ranks. */
+static bool load_combining(Nccl *nccl, MwFault *fault)
+{
+    const char *from = nccl->stage;
+    mw_cuda_combine(MW_F32, MW_COMBINE_SUM, from, 1, 1, (char *)nccl->stage + sizeof(float),
+                    nccl->stream);
+    return mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault);
+}
+
+static void *nccl_arena(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    bool needs_stage = false;
+    nccl->stream = mw_device_cuda_stream(device, MW_QUEUE_COMMUNICATION);
+    nccl->device = device;
+    device->idle = nccl_idle;
+    device->settle = nccl_settle;
+    device->idle_context = nccl;
+    for (int a = 0; a < nccl->axis_count; a++)
+        needs_stage |= nccl->groups[a].members > 1;
+    if (needs_stage &&
+        (!CUDA(cudaMalloc, &nccl->stage, STAGE_BYTES) || !load_combining(nccl, fault)))
+        return NULL;
+    nccl->memory_bytes = bytes;
+    return nccl->memory = device->table->alloc(device, bytes, fault);
+}
+
+/* ---- Exchanges ---- */
+
+/* Whether NCCL combines as mw_combine does, up to the order of sums. */
+static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation)
+{
+    *operation = type == MW_BOOL || combine == MW_COMBINE_MAX ? ncclMax : ncclSum;
+    return type == MW_BOOL ||
+           (combine == MW_COMBINE_SUM ? type != MW_BF16
+                                      : combine == MW_COMBINE_MAX && !mw_type_is_float(type));
+}
+
+static ncclDataType_t element_type(MwType type)
+{
+    static const ncclDataType_t types[MW_TYPE_COUNT] = {[MW_F32] = ncclFloat32,
+                                                        [MW_BF16] = ncclBfloat16,
+                                                        [MW_I32] = ncclInt32,
+                                                        [MW_BOOL] = ncclUint8};
+    return types[type];
+}
+
+/* A call on the stream is to be followed by `end_call`, and preceded by this. */
+static bool make_room(Nccl *nccl, MwFault *fault)
+{
+    while (nccl->nccl.collectives.count == MW_NCCL_MOST_CALLS)
+        if (!mw_nccl_idle(&nccl->nccl, fault))
+            return false;
+    return true;
+}
+
+/* What the device keeps is watched when it is repeated. */
+static bool end_call(Nccl *nccl, const Group *group, const char *call, MwFault *fault)
+{
+    return mw_nccl_settle(&nccl->nccl, &group->comm, call, fault) &&
+           (nccl->device->is_keeping || mw_nccl_watch(&nccl->nccl, &nccl->nccl.collectives,
+                                                      &group->comm, call, nccl->stream, fault));
+}
+
+/* By one call for each group, which stands for all of its collectives. */
+static bool nccl_repeated(MwTransport *transport, MwDevice *device, MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    for (int a = 0; a < nccl->axis_count; a++)
+        if (nccl->groups[a].members > 1 &&
+            (!make_room(nccl, fault) ||
+             !mw_nccl_watch(&nccl->nccl, &nccl->nccl.collectives, &nccl->groups[a].comm,
+                            "a step with collectives",
+                            mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), fault)))
+            return false;
+    return true;
+}
+
+/* To and from one member, in bytes; counts of nothing are no calls. */
+typedef struct {
+    const void *from;
+    void *to;
+    int64_t sent, received;
+} Pair;
+
+static bool call_pair(Nccl *nccl, const Group *group, int member, Pair pair, MwFault *fault)
+{
+    ncclComm_t comm = group->comm.comm;
+    return (!pair.sent || CALL(group, ncclSend, pair.from, (size_t)pair.sent, ncclUint8, member,
+                               comm, nccl->stream)) &&
+           (!pair.received || CALL(group, ncclRecv, pair.to, (size_t)pair.received, ncclUint8,
+                                   member, comm, nccl->stream));
+}
+
+/* Of all members at once: `pair` says what goes between this one and member `m`. */
+static bool call_pairs(Nccl *nccl, const Group *group, Pair (*pair)(const void *context, int m),
+                       const void *context, MwFault *fault)
+{
+    bool good = make_room(nccl, fault) && CALL(group, ncclGroupStart);
+    for (int m = 0; good && m < group->members; m++)
+        good = call_pair(nccl, group, m, pair(context, m), fault);
+    return good && CALL(group, ncclGroupEnd) && end_call(nccl, group, "ncclSend/ncclRecv", fault);
+}
+
+/* A piece of every member's block of the source, from `begin` on in the block; blocks are `block`
+ * elements apart, the last may be short. */
+typedef struct {
+    const MwExchange *exchange;
+    int self;
+    int64_t block, begin, count;
+    char *to; /* pieces of this member's block, one after another */
+} Piece;
+
+static int64_t piece_count(const Piece *piece, int member)
+{
+    const int64_t at = member * piece->block + piece->begin;
+    const int64_t left = mw_min((member + 1) * piece->block, piece->exchange->count) - at;
+    return mw_max(0, mw_min(piece->count, left));
+}
+
+static Pair scatter_pair(const void *context, int m)
+{
+    const Piece *piece = context;
+    const int64_t bytes = mw_type_bytes(piece->exchange->type);
+    const int64_t own = piece_count(piece, piece->self);
+    return (Pair){.from = (const char *)piece->exchange->source +
+                          (m * piece->block + piece->begin) * bytes,
+                  .sent = piece_count(piece, m) * bytes,
+                  .to = piece->to + m * own * bytes,
+                  .received = own * bytes};
+}
+
+/* This member's block of the combined sources. */
+static bool reduce_block(Nccl *nccl, const Group *group, const MwExchange *exchange, int64_t block,
+                         char *to, MwFault *fault)
+{
+    const int64_t bytes = mw_type_bytes(exchange->type);
+    const int64_t most = mw_max(1, STAGE_BYTES / (group->members * bytes));
+    for (int64_t begin = 0; begin < block; begin += most) {
+        const Piece piece = {exchange,   group->self, block, begin, mw_min(most, block - begin),
+                             nccl->stage};
+        if (!call_pairs(nccl, group, scatter_pair, &piece, fault))
+            return false;
+        mw_cuda_combine(exchange->type, exchange->combine, nccl->stage, group->members,
+                        piece_count(&piece, group->self), to + begin * bytes, nccl->stream);
+        if (!mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault))
+            return false;
+    }
+    return true;
+}
+
+/* The whole of a block to every member, and theirs from them, where they belong. */
+static Pair gather_pair(const void *context, int m)
+{
+    const Piece *piece = context;
+    const int64_t bytes = mw_type_bytes(piece->exchange->type);
+    if (m == piece->self)
+        return (Pair){0};
+    return (Pair){.from = piece->to + piece->self * piece->block * bytes,
+                  .sent = piece_count(piece, piece->self) * bytes,
+                  .to = piece->to + m * piece->block * bytes,
+                  .received = piece_count(piece, m) * bytes};
+}
+
+/* In place: a member overwrites its own block of the source, which no other needs any more. */
+static bool combine_all(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    const int64_t block = mw_ceil_div(exchange->count, group->members);
+    const int64_t begin = mw_min(exchange->count, group->self * block);
+    const Piece whole = {exchange, group->self, block, 0, block, exchange->destination};
+    return reduce_block(nccl, group, exchange, block,
+                        (char *)exchange->destination + begin * mw_type_bytes(exchange->type),
+                        fault) &&
+           call_pairs(nccl, group, gather_pair, &whole, fault);
+}
+
+static Pair block_pair(const void *context, int m)
+{
+    const Piece *piece = context;
+    const int64_t bytes = piece->block * mw_type_bytes(piece->exchange->type);
+    return (Pair){.from = (const char *)piece->exchange->source + m * bytes,
+                  .sent = bytes,
+                  .to = piece->to + m * bytes,
+                  .received = bytes};
+}
+
+static bool all_to_all(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    const Piece blocks = {.exchange = exchange,
+                          .self = group->self,
+                          .block = exchange->count / group->members,
+                          .to = exchange->destination};
+    return call_pairs(nccl, group, block_pair, &blocks, fault);
+}
+
+static bool all_reduce(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    ncclRedOp_t operation;
+    if (!has_operation(exchange->type, exchange->combine, &operation))
+        return combine_all(nccl, group, exchange, fault);
+    return make_room(nccl, fault) &&
+           CALL(group, ncclAllReduce, exchange->source, exchange->destination,
+                (size_t)exchange->count, element_type(exchange->type), operation, group->comm.comm,
+                nccl->stream) &&
+           end_call(nccl, group, "ncclAllReduce", fault);
+}
+
+static bool reduce_scatter(Nccl *nccl, const Group *group, const MwExchange *exchange,
+                           MwFault *fault)
+{
+    ncclRedOp_t operation;
+    const int64_t block = exchange->count / group->members;
+    if (!has_operation(exchange->type, exchange->combine, &operation))
+        return reduce_block(nccl, group, exchange, block, exchange->destination, fault);
+    return make_room(nccl, fault) &&
+           CALL(group, ncclReduceScatter, exchange->source, exchange->destination, (size_t)block,
+                element_type(exchange->type), operation, group->comm.comm, nccl->stream) &&
+           end_call(nccl, group, "ncclReduceScatter", fault);
+}
+
+static bool all_gather(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    return make_room(nccl, fault) &&
+           CALL(group, ncclAllGather, exchange->source, exchange->destination,
+                (size_t)exchange->count, element_type(exchange->type), group->comm.comm,
+                nccl->stream) &&
+           end_call(nccl, group, "ncclAllGather", fault);
+}
+
+static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
+                          MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    const Group *group = &nccl->groups[exchange->axis];
+    if (group->members == 1)
+        return nccl->hosts->table->exchange(nccl->hosts, device, exchange, fault);
+    switch (exchange->kind) {
+    case MW_ALL_REDUCE:
+        return all_reduce(nccl, group, exchange, fault);
+    case MW_ALL_GATHER:
+        return all_gather(nccl, group, exchange, fault);
+    case MW_REDUCE_SCATTER:
+        return reduce_scatter(nccl, group, exchange, fault);
+    case MW_ALL_TO_ALL:
+        return all_to_all(nccl, group, exchange, fault);
+    case MW_COLLECTIVE_COUNT:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+/* ---- Messages between devices ---- */
+
+static MwParcels *nccl_pack(MwTransport *transport, MwDevice *device, void *buffer,
+                            const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+{
+    return mw_nccl_lanes_pack(((Nccl *)transport)->lanes,
+                              mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), buffer, parcels,
+                              count, sends, tag, fault);
+}
+
+static bool nccl_open(MwTransport *transport, MwFault *fault)
+{
+    return mw_nccl_lanes_open(((Nccl *)transport)->lanes, fault);
+}
+
+static bool nccl_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    (void)device;
+    return mw_nccl_lanes_begin(((Nccl *)transport)->lanes, parcels, fault);
+}
+
+static bool nccl_test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+                      MwFault *fault)
+{
+    (void)device;
+    return mw_nccl_lanes_test(((Nccl *)transport)->lanes, parcels, done, fault);
+}
+
+static bool nccl_wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    (void)device;
+    return mw_nccl_lanes_wait(((Nccl *)transport)->lanes, parcels, fault);
+}
+
+/* ---- Hosts ---- */
+
+static bool nccl_send(MwTransport *transport, int peer, const void *data, int64_t bytes,
+                      MwFault *fault)
+{
+    MwTransport *hosts = ((Nccl *)transport)->hosts;
+    return hosts->table->send(hosts, peer, data, bytes, fault);
+}
+
+static bool nccl_receive(MwTransport *transport, int peer, void *data, int64_t bytes,
+                         MwFault *fault)
+{
+    MwTransport *hosts = ((Nccl *)transport)->hosts;
+    return hosts->table->receive(hosts, peer, data, bytes, fault);
+}
+
+static bool nccl_share(MwTransport *transport, const void *mine, int64_t bytes, void *all,
+                       MwFault *fault)
+{
+    MwTransport *hosts = ((Nccl *)transport)->hosts;
+    return hosts->table->share(hosts, mine, bytes, all, fault);
+}
+
+static bool nccl_barrier(MwTransport *transport, MwFault *fault)
+{
+    MwTransport *hosts = ((Nccl *)transport)->hosts;
+    return hosts->table->barrier(hosts, fault);
+}
+
+static MW_NORETURN void nccl_abort(MwTransport *transport, int status)
+{
+    MwTransport *hosts = ((Nccl *)transport)->hosts;
+    hosts->table->abort(hosts, status);
+}
+
+/* ---- Beginning and end ---- */
+
+/* Of the ranks, which end their communicators together or break them off together. */
+static bool any_failed(Nccl *nccl)
+{
+    MwFault ignored;
+    const char own = nccl->nccl.failed;
+    char *all = MW_NEW(nccl->arena, char, nccl->base.size);
+    return !nccl->hosts->table->share(nccl->hosts, &own, 1, all, &ignored) ||
+           memchr(all, true, (size_t)nccl->base.size);
+}
+
+static void nccl_destroy(MwTransport *transport, MwDevice *device)
+{
+    Nccl *nccl = (Nccl *)transport;
+    if (device) {
+        device->idle = device->settle = NULL;
+        device->table->forget(device); /* calls of NCCL */
+    }
+    mw_nccl_watch_end(&nccl->nccl, any_failed(nccl));
+    mw_nccl_lanes_free(&nccl->lanes);
+    if (nccl->stage)
+        cudaFree(nccl->stage);
+    if (nccl->memory)
+        device->table->release(device, nccl->memory, nccl->memory_bytes);
+    mw_transport_free(&nccl->hosts, device);
+}
+
+static const MwTransportTable nccl_table = {
+    .name = "nccl",
+    .join = nccl_join,
+    .arena = nccl_arena,
+    .exchange = nccl_exchange,
+    .repeated = nccl_repeated,
+    .pack = nccl_pack,
+    .open = nccl_open,
+    .begin = nccl_begin,
+    .test = nccl_test,
+    .wait = nccl_wait,
+    .send = nccl_send,
+    .receive = nccl_receive,
+    .share = nccl_share,
+    .barrier = nccl_barrier,
+    .abort = nccl_abort,
+    .destroy = nccl_destroy,
+};
+
+static bool make_messages_go_on(void *context, MwFault *fault)
+{
+    return mw_nccl_lanes_progress(((Nccl *)context)->lanes, fault);
+}
+
+MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double timeout_s,
+                                   MwFault *fault)
+{
+    Nccl *nccl = MW_NEW(arena, Nccl, 1);
+    int gpu = 0;
+    nccl->base = (MwTransport){.table = &nccl_table,
+                               .rank = hosts->rank,
+                               .size = hosts->size,
+                               .queue = MW_QUEUE_COMMUNICATION,
+                               .is_queued = true};
+    nccl->hosts = hosts;
+    nccl->arena = arena;
+    nccl->nccl.progress = make_messages_go_on;
+    nccl->nccl.context = nccl;
+    /* Ranks that wait for each other leave the message to the lowest. */
+    timeout_s += 3 * (double)mw_min(hosts->rank, 8);
+    if (CUDA(cudaGetDevice, &gpu) && mw_nccl_watch_init(&nccl->nccl, gpu, timeout_s, fault))
+        nccl->lanes = mw_nccl_lanes_new(arena, &nccl->nccl, hosts, fault);
+    if (nccl->lanes)
+        return &nccl->base;
+    mw_nccl_watch_end(&nccl->nccl, true);
+    return NULL;
+}
+
+/* ---- Whether there are GPUs enough ---- */
+
+typedef struct {
+    char host[64], gpu[32];
+} Place;
+
+bool mw_nccl_is_possible(MwArena *arena, MwTransport *hosts, bool *possible, MwFault *fault)
+{
+    Place own = {0}, *all = MW_NEW(arena, Place, hosts->size);
+    int gpu;
+    if (cudaGetDevice(&gpu) != cudaSuccess ||
+        cudaDeviceGetPCIBusId(own.gpu, sizeof own.gpu, gpu) != cudaSuccess ||
+        gethostname(own.host, sizeof own.host - 1) != 0)
+        own = (Place){0};
+    if (!hosts->table->share(hosts, &own, sizeof own, all, fault))
+        return false;
+    *possible = true;
+    for (int a = 0; a < hosts->size; a++) {
+        *possible &= all[a].gpu[0] != '\0';
+        for (int b = 0; b < a; b++)
+            *possible &= memcmp(&all[a], &all[b], sizeof *all) != 0;
+    }
+    return true;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/cuda/nccl_watch.h"
+
+#include "base/clock.h"
+#include "runtime/cuda/device.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+/* Between two questions for errors, which take locks. */
+static const double CHECK_S = 0.01;
+
+/* ---- Errors ---- */
+
+bool mw_nccl_cuda_check(MwNccl *nccl, cudaError_t status, const char *call, MwFault *fault)
+{
+    if (status == cudaSuccess)
+        return true;
+    nccl->failed = true;
+    return mw_cuda_check(status, call, fault);
+}
+
+bool mw_nccl_check(MwNccl *nccl, const MwNcclComm *comm, ncclResult_t status, const char *call,
+                   MwFault *fault)
+{
+    if (status == ncclSuccess || status == ncclInProgress)
+        return true;
+    const char *detail = ncclGetLastError(comm ? comm->comm : NULL);
+    nccl->failed = true;
+    return mw_fault_set(fault, "device %d: %s%s%s failed: %s%s%s", nccl->gpu, call, comm ? " " : "",
+                        comm ? comm->label : "", ncclGetErrorString(status),
+                        detail && *detail ? ": " : "", detail ? detail : "");
+}
+
+static bool too_late(MwNccl *nccl, const char *what, const char *label, MwFault *fault)
+{
+    nccl->failed = true;
+    return mw_fault_set(fault,
+                        "device %d: %s %s is not done after %g s: another rank does not take part "
+                        "in it any more (--timeout says how long to wait)",
+                        nccl->gpu, what, label, nccl->timeout_s);
+}
+
+/* ---- Communicators ---- */
+
+MwNcclCard mw_nccl_card(MwNccl *nccl, const MwNcclComm *comm)
+{
+    MwNcclCard card = {0};
+    MwFault *fault = &card.fault;
+    card.failed = !MW_NCCL_CALL(nccl, comm, ncclGetUniqueId, &card.id);
+    return card;
+}
+
+bool mw_nccl_agree(MwArena *arena, MwTransport *hosts, bool good, MwFault *fault)
+{
+    MwNcclCard own = {.failed = !good}, *all = MW_NEW(arena, MwNcclCard, hosts->size);
+    if (!good)
+        own.fault = *fault;
+    if (!hosts->table->share(hosts, &own, sizeof own, all, fault))
+        return false;
+    for (int r = 0; r < hosts->size; r++)
+        if (all[r].failed) {
+            *fault = all[r].fault;
+            return mw_fault_prefix(fault, "rank %d", r);
+        }
+    return true;
+}
+
+bool mw_nccl_comm_begin(MwNccl *nccl, MwArena *arena, MwNcclComm *comm, int members,
+                        ncclUniqueId id, int self, int blocks, MwFault *fault)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    if (blocks)
+        config.maxCTAs = blocks;
+    if (!MW_NCCL_CALL(nccl, comm, ncclCommInitRankConfig, &comm->comm, members, id, self, &config))
+        return false;
+    mw_vec_push(arena, &nccl->comms, comm);
+    return true;
+}
+
+bool mw_nccl_is_settled(MwNccl *nccl, const MwNcclComm *comm, const char *call, bool *settled,
+                        MwFault *fault)
+{
+    ncclResult_t status = ncclSuccess;
+    if (!MW_NCCL_CALL(nccl, comm, ncclCommGetAsyncError, comm->comm, &status) ||
+        !mw_nccl_check(nccl, comm, status, call, fault))
+        return false;
+    *settled = status == ncclSuccess;
+    return true;
+}
+
+bool mw_nccl_settle(MwNccl *nccl, const MwNcclComm *comm, const char *call, MwFault *fault)
+{
+    const double since_s = mw_clock_s();
+    bool settled;
+    while (true) {
+        if (!mw_nccl_is_settled(nccl, comm, call, &settled, fault))
+            return false;
+        if (settled)
+            return true;
+        if (!mw_nccl_idle_since(nccl, since_s, call, comm->label, fault))
+            return false;
+    }
+}
+
+/* ---- Calls whose work is under way ---- */
+
+bool mw_nccl_is_done(MwNccl *nccl, cudaEvent_t event, bool *done, MwFault *fault)
+{
+    const cudaError_t status = cudaEventQuery(event);
+    *done = status == cudaSuccess;
+    if (status != cudaErrorNotReady)
+        return mw_nccl_cuda_check(nccl, status, "cudaEventQuery", fault);
+    cudaGetLastError(); /* that it is not done is no error of a later call */
+    return true;
+}
+
+static bool forget_done(MwNccl *nccl, MwNcclCalls *calls, MwFault *fault)
+{
+    bool done = true;
+    while (calls->count > 0) {
+        if (!mw_nccl_is_done(nccl, calls->at[calls->first].done, &done, fault))
+            return false;
+        if (!done)
+            return true;
+        calls->first = (calls->first + 1) % MW_NCCL_MOST_CALLS;
+        calls->count--;
+        calls->oldest_s = mw_clock_s();
+    }
+    return true;
+}
+
+bool mw_nccl_watch(MwNccl *nccl, MwNcclCalls *calls, const MwNcclComm *comm, const char *call,
+                   cudaStream_t stream, MwFault *fault)
+{
+    MW_ASSERT(calls->count < MW_NCCL_MOST_CALLS);
+    MwNcclCall *last = &calls->at[(calls->first + calls->count) % MW_NCCL_MOST_CALLS];
+    if (calls->count++ == 0)
+        calls->oldest_s = mw_clock_s();
+    last->comm = comm;
+    last->call = call;
+    return MW_NCCL_CUDA(nccl, cudaEventRecord, last->done, stream);
+}
+
+static bool check_calls(MwNccl *nccl, MwNcclCalls *calls, double now_s, MwFault *fault)
+{
+    if (!forget_done(nccl, calls, fault))
+        return false;
+    const MwNcclCall *oldest = &calls->at[calls->first];
+    return calls->count == 0 || now_s - calls->oldest_s <= nccl->timeout_s ||
+           too_late(nccl, oldest->call, oldest->comm->label, fault);
+}
+
+/* Which call of a communicator an error is most likely of. */
+static const char *call_of(const MwNccl *nccl, const MwNcclComm *comm)
+{
+    const MwNcclCalls *const rings[] = {&nccl->collectives, &nccl->messages};
+    for (int r = 0; r < MW_COUNT(rings); r++)
+        for (int i = 0; i < rings[r]->count; i++) {
+            const MwNcclCall *call = &rings[r]->at[(rings[r]->first + i) % MW_NCCL_MOST_CALLS];
+            if (call->comm == comm)
+                return call->call;
+        }
+    return "communication";
+}
+
+static bool check_comms(MwNccl *nccl, double now_s, MwFault *fault)
+{
+    bool settled;
+    if (now_s - nccl->checked_s < CHECK_S)
+        return true;
+    nccl->checked_s = now_s;
+    for (int i = 0; i < nccl->comms.count; i++)
+        if (!mw_nccl_is_settled(nccl, nccl->comms.at[i], call_of(nccl, nccl->comms.at[i]), &settled,
+                                fault))
+            return false;
+    return true;
+}
+
+bool mw_nccl_idle(MwNccl *nccl, MwFault *fault)
+{
+    const double now_s = mw_clock_s();
+    if (!nccl->progress(nccl->context, fault) || !check_comms(nccl, now_s, fault) ||
+        !check_calls(nccl, &nccl->collectives, now_s, fault) ||
+        !check_calls(nccl, &nccl->messages, now_s, fault))
+        return false;
+    sched_yield();
+    return true;
+}
+
+bool mw_nccl_idle_since(MwNccl *nccl, double since_s, const char *what, const char *label,
+                        MwFault *fault)
+{
+    /* A call that is late says more than a wait that is. */
+    return mw_nccl_idle(nccl, fault) &&
+           (mw_clock_s() - since_s <= nccl->timeout_s || too_late(nccl, what, label, fault));
+}
+
+/* ---- Beginning and end ---- */
+
+static bool make_events(MwNccl *nccl, MwNcclCalls *calls, MwFault *fault)
+{
+    for (int i = 0; i < MW_NCCL_MOST_CALLS; i++)
+        if (!MW_NCCL_CUDA(nccl, cudaEventCreateWithFlags, &calls->at[i].done,
+                          cudaEventDisableTiming))
+            return false;
+    return true;
+}
+
+static void free_events(MwNcclCalls *calls)
+{
+    for (int i = 0; i < MW_NCCL_MOST_CALLS; i++)
+        if (calls->at[i].done)
+            cudaEventDestroy(calls->at[i].done);
+}
+
+bool mw_nccl_watch_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault)
+{
+    nccl->gpu = gpu;
+    nccl->timeout_s = timeout_s;
+    return make_events(nccl, &nccl->collectives, fault) &&
+           make_events(nccl, &nccl->messages, fault);
+}
+
+/* A communicator that is not settled in time is given up. */
+static bool finish_comm(MwNccl *nccl, const MwNcclComm *comm)
+{
+    MwFault ignored, *fault = &ignored;
+    return MW_NCCL_CALL(nccl, comm, ncclCommFinalize, comm->comm) &&
+           mw_nccl_settle(nccl, comm, "ncclCommFinalize", fault);
+}
+
+void mw_nccl_watch_end(MwNccl *nccl, bool break_off)
+{
+    for (int i = 0; i < nccl->comms.count; i++) {
+        const MwNcclComm *comm = nccl->comms.at[i];
+        if (!break_off && !nccl->failed && finish_comm(nccl, comm))
+            ncclCommDestroy(comm->comm);
+        else
+            ncclCommAbort(comm->comm);
+    }
+    free_events(&nccl->collectives);
+    free_events(&nccl->messages);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Scaled dot-product attention on a GPU: routine sdpa of runtime/plan/routines.def.
+ *
+ * A block has one tile of queries of one head and goes over the keys that they see, tile by tile; it
+ * keeps of every query the largest score, the sum of the exponentials and the output so far, all in
+ * registers, and scales the last two down when a larger score comes (Milakov and Gimelshein, Online
+ * normalizer calculation for softmax, 2018; Dao et al., FlashAttention, NeurIPS 2022, algorithm 1,
+ * with the loops the other way round as in FlashAttention-2, Dao 2023). Scores are never stored; the
+ * scratch is not used. Heads wider than 128 are done 128 columns of the output at a time, with the
+ * scores computed again. Every sum has a fixed order.
+ *
+ * What sdpa_bf16.cu does not take of bf16 is turned into f32 as it is loaded, and rounded when the
+ * output is stored.
+ *
+ * 168 registers for heads up to 64, of which 8 bytes (9.0) or 16 (8.0) are spilled (3 blocks on a
+ * multiprocessor), at most 255 and nothing spilled for others (2 blocks); 52 KiB of shared memory. */
+#include "runtime/cuda/sdpa_f32.h"
+
+enum { ROWS = 8, THREADS = TILE / ROWS * COLUMNS };
+
+/* Of the thread's rows, so far. */
+typedef struct {
+    float largest[MOST_ROWS], sum[MOST_ROWS];
+    float out[MOST_ROWS][8];
+} Online;
+
+/* Scores of keys from `key` on become exponentials; `query` is the thread's first row. */
+static __device__ __forceinline__ void go_on(Online *so_far, float scores[MOST_ROWS][4],
+                                             const Sizes *z, int query, int key, unsigned W)
+{
+    MW_UNROLL
+    for (int i = 0; i < ROWS; i++) {
+        const int seen = keys_seen(z, query + i) - key;
+        float largest = -INFINITY, sum = 0;
+        MW_UNROLL
+        for (int j = 0; j < 4; j++) {
+            scores[i][j] = COLUMNS * j < seen ? scores[i][j] * z->scale : -INFINITY;
+            largest = fmaxf(largest, scores[i][j]);
+        }
+        largest = fmaxf(so_far->largest[i], row_largest(largest));
+        MW_UNROLL
+        for (int j = 0; j < 4; j++) {
+            scores[i][j] = expf(scores[i][j] - largest);
+            sum += scores[i][j];
+        }
+        const float shrink = expf(so_far->largest[i] - largest);
+        so_far->largest[i] = largest;
+        so_far->sum[i] = so_far->sum[i] * shrink + row_sum(sum);
+        MW_UNROLL
+        for (unsigned j = 0; j < W / COLUMNS; j++)
+            so_far->out[i][j] *= shrink;
+    }
+}
+
+static __device__ __forceinline__ void begin(Online *so_far)
+{
+    MW_UNROLL
+    for (int i = 0; i < ROWS; i++) {
+        so_far->largest[i] = -INFINITY;
+        so_far->sum[i] = 0;
+        MW_UNROLL
+        for (int j = 0; j < 8; j++)
+            so_far->out[i][j] = 0;
+    }
+}
+
+static __device__ __forceinline__ void finish(const Online *so_far, const Sizes *z, const Place *at,
+                                              int column, void *out, float *lse, unsigned W)
+{
+    const int first = at->first;
+    const unsigned r = thread_row(), c = thread_column();
+    float inverse[MOST_ROWS];
+    MW_UNROLL
+    for (int i = 0; i < ROWS; i++) {
+        const int query = first + (int)(r * ROWS) + i;
+        inverse[i] = 1 / so_far->sum[i];
+        if (column == 0 && c == 0 && query < z->s)
+            lse[((int64_t)at->b * z->s + query) * z->h + at->head] =
+                so_far->largest[i] + logf(so_far->sum[i]);
+    }
+    store_sums(out, dense_at(z, at->b, at->head, first) + column, (int64_t)z->h * z->d,
+               z->s - first, z->d - column, z->rows, so_far->out, inverse, ROWS, W);
+}
+
+/* The tile's output from `column` on, W wide. */
+static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, const Place *at,
+                                              int column, void *out, float *lse, float *stage,
+                                              float *weights, unsigned W)
+{
+    const Matrix q = queries_of(z, in->q, at->b, at->head);
+    const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
+    const int keys = keys_of_tile(z, at->first, TILE);
+    const int query = at->first + (int)thread_row() * ROWS;
+    Online so_far;
+    begin(&so_far);
+    for (int key = 0; key < keys; key += TILE) {
+        float scores[MOST_ROWS][4] = {{0}};
+        score_tile(scores, stage, &q, at->first, &k, key, ROWS);
+        go_on(&so_far, scores, z, query, key + (int)thread_column(), W);
+        keep_factors(weights, scores, ROWS);
+        add_product(so_far.out, stage, weights, &v, key, column, ROWS, W);
+    }
+    finish(&so_far, z, at, column, out, lse, W);
+}
+
+static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in, void *out,
+                                                   float *lse, unsigned W)
+{
+    MW_SHARED_BYTES(shared);
+    float *const stage = (float *)shared, *const weights = stage + STAGE;
+    const Place at = query_place(z, TILE, (int)blockIdx.x);
+    for (int column = 0; column < z->d; column += (int)W)
+        attend(z, in, &at, column, out, lse, stage, weights, W);
+}
+
+/* For heads of up to 64, any other, and rows that are anywhere. */
+#define KERNEL(name, kind, width, blocks)                                                          \
+    static __global__ void __launch_bounds__(THREADS, blocks)                                      \
+        name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \
+    {                                                                                              \
+        z.rows = kind;                                                                             \
+        query_block(&z, &in, out, lse, width);                                                     \
+    }
+KERNEL(sdpa_64, ALIGNED_F32, 64, 3)
+KERNEL(sdpa_wide, ALIGNED_F32, MOST_WIDTH, 2)
+KERNEL(sdpa_any, ANY_F32, MOST_WIDTH, 2)
+KERNEL(sdpa_any_bf16, ANY_BF16, MOST_WIDTH, 2)
+#undef KERNEL
+
+MW_C_BEGIN
+
+void mw_cuda_sdpa(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    const Inputs in = inputs_of(operands, args);
+    Sizes z = sizes_of(args, &in);
+    void *const out = operands[3];
+    float *const lse = (float *)operands[4];
+    want_aligned(&z, out);
+    const int blocks = z.b * z.h * tiles_of(z.s, TILE);
+    if (mw_cuda_sdpa_bf16(&z, &in, out, lse, stream))
+        return;
+    if (is_bf16(z.rows))
+        MW_LAUNCH_SHARED(sdpa_any_bf16, blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (z, in, out, lse));
+    else if (z.rows == ANY_F32)
+        MW_LAUNCH_SHARED(sdpa_any, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
+    else if (z.d <= 64)
+        MW_LAUNCH_SHARED(sdpa_64, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
+    else
+        MW_LAUNCH_SHARED(sdpa_wide, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
+}
+
+MW_C_END

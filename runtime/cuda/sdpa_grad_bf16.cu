@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/* The gradient of attention in bf16 on tensor cores: what routine sdpa_grad does where rows lie at 16
+ * bytes.
+ *
+ * The backward pass of FlashAttention-2 (Dao, 2023, sections 3.1 to 3.3 and algorithm 2), in three
+ * kernels: delta = sum of out dout for every query; dk and dv, a block for a tile of keys that goes over
+ * the queries that see them, of all heads that share them; dq, a block for a tile of queries that goes
+ * over their keys. P = exp(S - lse) and dS = P (dP - delta). dq has a kernel of its own, which computes
+ * P and dP again (seven products instead of five), so that every sum is in one block and has a fixed
+ * order; FlashAttention-2 adds dq up with atomics.
+ *
+ * In both a warp has M x 16 rows of what it sums up, and takes N rows of the other side at a time: it
+ * computes S and dP (or both turned) with its rows as rows, so that P and dS are, rounded to bf16, the
+ * factors of the next products without leaving registers, and warps share nothing but what they read.
+ * The next N rows are copied meanwhile, into the other half of the stage.
+ *
+ * Registers, shared memory in KiB and blocks on a multiprocessor, with nothing spilled:
+ *
+ *                      8.0             9.0
+ *     keys, 64     244  48.5  2    252  48.5  2
+ *     keys, 128    254   129  1    255   129  1    of 8 warps instead of 4
+ *     queries, 64  168    48  3    168    48  3
+ *     queries, 128 250    96  1    254    96  2 */
+#include "runtime/cuda/sdpa_bf16.h"
+
+/* ---- delta ---- */
+
+enum { DELTA_THREADS = 128 };
+
+/* The sum of the products of two pairs of bf16. */
+static __device__ __forceinline__ float pairs_product(float a, float b)
+{
+    const unsigned x = __float_as_uint(a), y = __float_as_uint(b);
+    return __uint_as_float(x << 16) * __uint_as_float(y << 16) +
+           __uint_as_float(x & 0xffff0000u) * __uint_as_float(y & 0xffff0000u);
+}
+
+/* Eight or sixteen lanes for each of `rows` rows of d, 16 bytes each. */
+static __device__ __forceinline__ void add_delta(const void *out, const void *dout, float *delta,
+                                                 int64_t rows, int d, unsigned W)
+{
+    const unsigned lanes = W / PIECE, piece = threadIdx.x % lanes;
+    const int64_t row = (int64_t)blockIdx.x * (DELTA_THREADS / lanes) + threadIdx.x / lanes;
+    float sum = 0;
+    if (row < rows && (int)(piece * PIECE) < d) {
+        const float4 a = *(const float4 *)((const uint16_t *)out + row * d + piece * PIECE);
+        const float4 b = *(const float4 *)((const uint16_t *)dout + row * d + piece * PIECE);
+        sum = pairs_product(a.x, b.x) + pairs_product(a.y, b.y) + pairs_product(a.z, b.z) +
+              pairs_product(a.w, b.w);
+    }
+    for (unsigned other = 1; other < lanes; other *= 2)
+        sum += __shfl_xor_sync(0xffffffff, sum, other);
+    if (row < rows && piece == 0)
+        delta[row] = sum;
+}
+
+/* ---- Both ---- */
+
+/* Of S, dP or the like: the lane's element j of row i in columns 8 n. */
+static __device__ __forceinline__ float *element(float (*fragments)[4], unsigned i, unsigned n,
+                                                 unsigned j, unsigned N)
+{
+    return &fragments[i / 2 * (N / 8) + n][i % 2 * 2 + j];
+}
+
+/* P and dS as factors, of S and dP - delta; `scale` and `lse` are those of powers of 2. */
+static __device__ __forceinline__ void turn(unsigned (*p)[2], unsigned (*ds)[2], unsigned at,
+                                            unsigned half, const float *s, const float *dp,
+                                            float scale, float left_lse, float right_lse)
+{
+    const float left = mw_exp2(s[0] * scale - left_lse);
+    const float right = mw_exp2(s[1] * scale - right_lse);
+    p[at][half] = mw_bf16_pair(left, right);
+    ds[at][half] = mw_bf16_pair(left * dp[0], right * dp[1]);
+}
+
+/* ---- dk and dv ---- */
+
+/* What a turn takes: N rows of q and of dout, and what is known of their queries. */
+typedef struct {
+    char *q, *dout;
+    float *lse, *delta;
+} Stage;
+
+static inline __host__ __device__ unsigned stage_bytes(unsigned N, unsigned W)
+{
+    return 2 * tile_bytes(N, W) + 2 * N * (unsigned)sizeof(float);
+}
+
+static __device__ __forceinline__ Stage stage_at(char *shared, unsigned N, unsigned W)
+{
+    Stage stage;
+    stage.q = shared;
+    stage.dout = stage.q + tile_bytes(N, W);
+    stage.lse = (float *)(stage.dout + tile_bytes(N, W));
+    stage.delta = stage.lse + N;
+    return stage;
+}
+
+/* A turn of a block of keys: N queries of one of the heads that share them. */
+typedef struct {
+    int head, query; /* head: counted from the first one */
+} Turn;
+
+static __device__ __forceinline__ int first_turn(const Sizes *z, int key, unsigned N)
+{
+    return first_query(z, key) / (int)N * (int)N;
+}
+
+static __device__ __forceinline__ void next_turn(Turn *turn, const Sizes *z, int key, unsigned N)
+{
+    turn->query += (int)N;
+    if (turn->query < z->s)
+        return;
+    turn->query = first_turn(z, key, N);
+    turn->head++;
+}
+
+/* Begins to copy what the turn takes. Queries beyond the last one become 0, with a dout, lse and delta
+ * of 0: they add nothing. */
+static __device__ __forceinline__ void begin_queries(const Stage *stage, const Sizes *z,
+                                                     const Inputs *in, const Gradient *grad,
+                                                     Turn turn, unsigned tile, unsigned N,
+                                                     unsigned W, unsigned threads)
+{
+    const Place at = key_place(z, (int)tile, mw_anew((int)blockIdx.x));
+    const int head = at.head + turn.head;
+    const Matrix q = queries_of(z, in->q, at.b, head), dout = dense_of(z, grad->dout, at.b, head);
+    const unsigned thread = (unsigned)mw_anew((int)threadIdx.x), i = thread % N;
+    const int is_there = turn.query + (int)i < z->s;
+    const int64_t row = ((int64_t)at.b * z->s + turn.query + (int)i) * z->h + head;
+    begin_tile(stage->q, &q, turn.query, N, W, threads);
+    begin_tile(stage->dout, &dout, turn.query, N, W, threads);
+    if (thread < N)
+        mw_copy_begin_float(stage->lse + i, grad->lse + row, is_there);
+    else if (thread < 2 * N)
+        mw_copy_begin_float(stage->delta + i, grad->delta + row, is_there);
+    mw_copies_commit();
+}
+
+/* Scores of keys, from the block's first on, that a query from `query` on does not see become
+ * -infinity. */
+static __device__ __forceinline__ void hide_keys(float (*s)[4], const Sizes *z, int key, int query,
+                                                 unsigned M, unsigned N)
+{
+    const int thread = mw_anew((int)threadIdx.x);
+    const int64_t row = key + thread / 32 * (int)(M * 16) + thread % 32 / 4;
+    const int64_t seen = z->position + query + thread % 4 * 2 - row;
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++)
+        MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++)
+        MW_UNROLL
+    for (unsigned j = 0; j < 2; j++)
+        if (seen + 8 * (int)n + (int)j < 8 * (int)i)
+            *element(s, i, n, j, N) = -INFINITY;
+}
+
+/* N queries. */
+static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4], const Sizes *z,
+                                                   const char *k, const char *v, const Stage *stage,
+                                                   int key, int last_key, int query, unsigned M,
+                                                   unsigned N, unsigned W)
+{
+    const unsigned row = warp_of() * M * 16, t = lane_of() % 4;
+    const float scale = z->scale * LOG2_E;
+    float s[MOST_M * MOST_N / 8][4], dp[MOST_M * MOST_N / 8][4];
+    unsigned p[MOST_M * MOST_N / 8][2], ds[MOST_M * MOST_N / 8][2];
+    clear(s, M * N / 8);
+    add_rows_by_rows(s, k, row, stage->q, M, N, W);
+    if (z->causal && last_key > z->position + query)
+        hide_keys(s, z, key, query, M, N);
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++)
+        MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++)
+        MW_UNROLL
+    for (unsigned j = 0; j < 2; j++)
+        *element(dp, i, n, j, N) = -stage->delta[8 * n + 2 * t + j];
+    add_rows_by_rows(dp, v, row, stage->dout, M, N, W);
+    MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++) {
+        const float *const lse = stage->lse + 8 * n + 2 * t;
+        const float left = lse[0] * LOG2_E, right = lse[1] * LOG2_E;
+        MW_UNROLL
+        for (unsigned i = 0; i < 2 * M; i++)
+            turn(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N), element(dp, i, n, 0, N),
+                 scale, left, right);
+    }
+    add_product(dv, p, stage->dout, M, N, W);
+    add_product(dk, ds, stage->q, M, N, W);
+}
+
+static __device__ __forceinline__ void store_keys(const Sizes *z, const Gradient *grad, char *k,
+                                                  char *v, const float (*dk)[4],
+                                                  const float (*dv)[4], unsigned M, unsigned W,
+                                                  unsigned warps)
+{
+    const int tile = (int)(warps * M * 16);
+    const Place at = key_place(z, tile, mw_anew((int)blockIdx.x));
+    const int64_t first = (int64_t)at.b * z->t * z->g * z->d + (int64_t)at.group * z->d;
+    const int64_t stride = (int64_t)z->g * z->d;
+    const Matrix dk_to = matrix(grad->dk, first, stride, z->t, z);
+    const Matrix dv_to = matrix(grad->dv, first, stride, z->t, z);
+    const unsigned row = warp_of() * M * 16;
+    float scaled[2 * MOST_M], as_is[2 * MOST_M];
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++) {
+        scaled[i] = z->scale;
+        as_is[i] = 1;
+    }
+    store_rows(&dk_to, at.first, row, k, dk, scaled, M, W);
+    store_rows(&dv_to, at.first, row, v, dv, as_is, M, W);
+}
+
+static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *in,
+                                                 const Gradient *grad, char *shared, unsigned M,
+                                                 unsigned N, unsigned W, unsigned warps)
+{
+    const unsigned tile = warps * M * 16, threads = warps * 32;
+    const Place at = key_place(z, (int)tile, (int)blockIdx.x);
+    const Matrix k = keys_of(z, in->k, at.b, at.group), v = values_of(z, in->v, at.b, at.group);
+    char *const k_tile = shared, *const v_tile = k_tile + tile_bytes(tile, W);
+    char *const stages = v_tile + tile_bytes(tile, W);
+    const int heads = z->h / z->g;
+    float dk[MOST_M * MOST_WIDTH / 8][4], dv[MOST_M * MOST_WIDTH / 8][4];
+    Turn turn = {0, first_turn(z, at.first, N)};
+    unsigned which = 0;
+    clear(dk, M * W / 8);
+    clear(dv, M * W / 8);
+    if (turn.query < z->s) {
+        const Stage first = stage_at(stages, N, W);
+        begin_tile(k_tile, &k, at.first, tile, W, threads);
+        begin_tile(v_tile, &v, at.first, tile, W, threads);
+        begin_queries(&first, z, in, grad, turn, tile, N, W, threads);
+    } else {
+        turn.head = heads; /* nobody sees these keys */
+    }
+    while (turn.head < heads) {
+        const Stage stage = stage_at(stages + which * stage_bytes(N, W), N, W);
+        const int query = turn.query;
+        which ^= 1;
+        next_turn(&turn, z, at.first, N);
+        mw_copies_wait(0);
+        __syncthreads();
+        if (turn.head < heads) {
+            const Stage next = stage_at(stages + which * stage_bytes(N, W), N, W);
+            begin_queries(&next, z, in, grad, turn, tile, N, W, threads);
+        }
+        add_queries(dk, dv, z, k_tile, v_tile, &stage, at.first, at.first + (int)tile - 1, query, M,
+                    N, W);
+    }
+    store_keys(z, grad, k_tile, v_tile, dk, dv, M, W, warps);
+}
+
+/* ---- dq ---- */
+
+/* Of the lane's rows of queries; lse is that of powers of 2. */
+typedef struct {
+    float lse[2 * MOST_M], delta[2 * MOST_M];
+} Queries;
+
+static __device__ __forceinline__ void hide(float (*s)[4], const Sizes *z, int query, int key,
+                                            unsigned M, unsigned N)
+{
+    const int thread = mw_anew((int)threadIdx.x);
+    const int row = query + thread / 32 * (int)(M * 16) + thread % 32 / 4;
+    const int column = key + thread % 4 * 2;
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++) {
+        const int seen = keys_seen(z, row + 8 * (int)i) - column;
+        MW_UNROLL
+        for (unsigned n = 0; n < N / 8; n++)
+            MW_UNROLL
+        for (unsigned j = 0; j < 2; j++)
+            if (8 * (int)n + (int)j >= seen)
+                *element(s, i, n, j, N) = -INFINITY;
+    }
+}
+
+/* N keys. */
+static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *queries,
+                                                const Sizes *z, const char *q, const char *dout,
+                                                const char *k, const char *v, int query,
+                                                int seen_by_all, int key, unsigned M, unsigned N,
+                                                unsigned W)
+{
+    const unsigned row = warp_of() * M * 16;
+    const float scale = z->scale * LOG2_E;
+    float s[MOST_M * MOST_N / 8][4], dp[MOST_M * MOST_N / 8][4];
+    unsigned p[MOST_M * MOST_N / 8][2], ds[MOST_M * MOST_N / 8][2];
+    clear(s, M * N / 8);
+    add_rows_by_rows(s, q, row, k, M, N, W);
+    if (key + (int)N > seen_by_all)
+        hide(s, z, query, key, M, N);
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++)
+        MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++)
+        MW_UNROLL
+    for (unsigned j = 0; j < 2; j++)
+        *element(dp, i, n, j, N) = -queries->delta[i];
+    add_rows_by_rows(dp, dout, row, v, M, N, W);
+    MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++)
+        MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++)
+        turn(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N), element(dp, i, n, 0, N),
+             scale, queries->lse[i], queries->lse[i]);
+    add_product(dq, ds, k, M, N, W);
+}
+
+static __device__ __forceinline__ void begin_keys(char *k_tile, char *v_tile, const Matrix *k,
+                                                  const Matrix *v, int key, unsigned N, unsigned W,
+                                                  unsigned threads)
+{
+    begin_tile(k_tile, k, key, N, W, threads);
+    begin_tile(v_tile, v, key, N, W, threads);
+    mw_copies_commit();
+}
+
+static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in,
+                                                   const Gradient *grad, char *shared, unsigned M,
+                                                   unsigned N, unsigned W, unsigned warps)
+{
+    const unsigned tile = warps * M * 16, threads = warps * 32, row = warp_of() * M * 16;
+    const Place at = query_place(z, (int)tile, (int)blockIdx.x);
+    const Matrix q = queries_of(z, in->q, at.b, at.head);
+    const Matrix dout = dense_of(z, grad->dout, at.b, at.head);
+    const Matrix k = keys_of(z, in->k, at.b, at.group), v = values_of(z, in->v, at.b, at.group);
+    const int keys = keys_of_tile(z, at.first, (int)tile), seen_by_all = keys_seen(z, at.first);
+    char *const q_tile = shared, *const dout_tile = q_tile + tile_bytes(tile, W);
+    char *const stages = dout_tile + tile_bytes(tile, W);
+    float dq[MOST_M * MOST_WIDTH / 8][4], scaled[2 * MOST_M];
+    Queries queries;
+    clear(dq, M * W / 8);
+    begin_tile(q_tile, &q, at.first, tile, W, threads);
+    begin_tile(dout_tile, &dout, at.first, tile, W, threads);
+    begin_keys(stages, stages + tile_bytes(N, W), &k, &v, 0, N, W, threads);
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++) {
+        const int query = at.first + (int)(row + row_of(i)), last = z->s - 1;
+        const int64_t r = ((int64_t)at.b * z->s + (query < last ? query : last)) * z->h + at.head;
+        queries.lse[i] = grad->lse[r] * LOG2_E;
+        queries.delta[i] = grad->delta[r];
+        scaled[i] = z->scale;
+    }
+    unsigned which = 0;
+    for (int key = 0; key < keys; key += (int)N) {
+        char *const k_tile = stages + which * 2 * tile_bytes(N, W);
+        char *const v_tile = k_tile + tile_bytes(N, W);
+        which ^= 1;
+        mw_copies_wait(0);
+        __syncthreads();
+        if (key + (int)N < keys) {
+            char *const next = stages + which * 2 * tile_bytes(N, W);
+            begin_keys(next, next + tile_bytes(N, W), &k, &v, key + (int)N, N, W, threads);
+        }
+        add_keys(dq, &queries, z, q_tile, dout_tile, k_tile, v_tile, at.first, seen_by_all, key, M,
+                 N, W);
+    }
+    const Place end = query_place(z, (int)tile, mw_anew((int)blockIdx.x));
+    const Matrix to = dense_of(z, grad->dq, end.b, end.head);
+    store_rows(&to, end.first, row, q_tile, dq, scaled, M, W);
+}
+
+/* ---- The kernels: for heads of up to 64, and others ---- */
+
+/* M, N and warps. */
+enum { K64_M = 2, K64_N = 32, K64_WARPS = 4 };
+enum { K128_M = 1, K128_N = 64, K128_WARPS = 8 };
+enum { Q64_M = 2, Q64_N = 32, Q64_WARPS = 4 };
+enum { Q128_M = 2, Q128_N = 32, Q128_WARPS = 4 };
+
+#define DELTA(name, width)                                                                         \
+    static __global__ void name(const void *__restrict__ out, const void *__restrict__ dout,       \
+                                float *__restrict__ delta, int64_t rows, int d)                    \
+    {                                                                                              \
+        add_delta(out, dout, delta, rows, d, width);                                               \
+    }
+DELTA(sdpa_bf16_delta_64, 64)
+DELTA(sdpa_bf16_delta_128, MOST_WIDTH)
+#undef DELTA
+
+#define KERNEL(name, block, width, blocks, m, n, warps)                                            \
+    static __global__ void __launch_bounds__(32 * warps, blocks)                                   \
+        name(Sizes z, Inputs in, Gradient grad)                                                    \
+    {                                                                                              \
+        MW_SHARED_BYTES(shared);                                                                   \
+        z.rows = ALIGNED_BF16;                                                                     \
+        block(&z, &in, &grad, (char *)shared, m, n, width, warps);                                 \
+    }
+KERNEL(sdpa_bf16_keys_64, key_block, 64, 2, K64_M, K64_N, K64_WARPS)
+KERNEL(sdpa_bf16_keys_128, key_block, MOST_WIDTH, 1, K128_M, K128_N, K128_WARPS)
+KERNEL(sdpa_bf16_queries_64, query_block, 64, 3, Q64_M, Q64_N, Q64_WARPS)
+KERNEL(sdpa_bf16_queries_128, query_block, MOST_WIDTH, 2, Q128_M, Q128_N, Q128_WARPS)
+#undef KERNEL
+
+#define KEYS_BYTES(m, n, width, warps)                                                             \
+    (2 * tile_bytes(16 * m * warps, width) + 2 * stage_bytes(n, width))
+#define KEYS(kernel, m, n, width, warps)                                                           \
+    MW_LAUNCH_SHARED(kernel, z->b * z->g * tiles_of(z->t, 16 * m * warps), 32 * warps,             \
+                     KEYS_BYTES(m, n, width, warps), stream, (*z, *in, *grad))
+#define QUERIES(kernel, m, n, width, warps)                                                        \
+    MW_LAUNCH_SHARED(kernel, z->b * z->h * tiles_of(z->s, 16 * m * warps), 32 * warps,             \
+                     2 * tile_bytes(16 * m * warps, width) + 4 * tile_bytes(n, width), stream,     \
+                     (*z, *in, *grad))
+
+MW_C_BEGIN
+
+int mw_cuda_sdpa_grad_bf16(const Sizes *z, const Inputs *in, const void *out, const Gradient *grad,
+                           void *stream)
+{
+    const int64_t rows = (int64_t)z->b * z->s * z->h;
+    const int lanes = z->d <= 64 ? 64 / PIECE : MOST_WIDTH / PIECE;
+    const int64_t blocks = (rows * lanes + DELTA_THREADS - 1) / DELTA_THREADS;
+    if (z->rows != ALIGNED_BF16 || z->d > MOST_WIDTH || !(z->scale > 0))
+        return 0;
+    if (z->d > 64 &&
+        mw_most_shared_bytes() < (int)KEYS_BYTES(K128_M, K128_N, MOST_WIDTH, K128_WARPS))
+        return 0;
+    if (z->d <= 64) {
+        MW_LAUNCH(sdpa_bf16_delta_64, blocks, DELTA_THREADS, stream,
+                  (out, grad->dout, grad->delta, rows, z->d));
+        KEYS(sdpa_bf16_keys_64, K64_M, K64_N, 64, K64_WARPS);
+        QUERIES(sdpa_bf16_queries_64, Q64_M, Q64_N, 64, Q64_WARPS);
+    } else {
+        MW_LAUNCH(sdpa_bf16_delta_128, blocks, DELTA_THREADS, stream,
+                  (out, grad->dout, grad->delta, rows, z->d));
+        KEYS(sdpa_bf16_keys_128, K128_M, K128_N, MOST_WIDTH, K128_WARPS);
+        QUERIES(sdpa_bf16_queries_128, Q128_M, Q128_N, MOST_WIDTH, Q128_WARPS);
+    }
+    return 1;
+}
+
+MW_C_END

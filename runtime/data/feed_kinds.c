@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/data/feed_kinds.h"
+
+#include "base/bf16.h"
+#include "base/hash.h"
+#include "base/philox.h"
+
+#include <string.h>
+
+enum { CHUNK_BYTES = 16384 }; /* that are read at once */
+
+/* ---- Text: windows of tokens at random places ---- */
+
+/* Tokens [from, from + count) of the file. */
+static bool read_tokens(const MwFeed *feed, int64_t from, int64_t count, int32_t *to,
+                        MwFault *fault)
+{
+    unsigned char chunk[CHUNK_BYTES];
+    const int64_t bytes = feed->token_bytes;
+    for (int64_t done = 0, part; done < count; done += part) {
+        part = mw_min(count - done, CHUNK_BYTES / bytes);
+        if (!mw_feed_file_read(&feed->file, (from + done) * bytes, part * bytes, chunk, fault))
+            return false;
+        for (int64_t i = 0; i < part; i++)
+            to[done + i] = bytes == 1 ? chunk[i] : chunk[2 * i] | chunk[2 * i + 1] << 8;
+    }
+    return true;
+}
+
+/* Where the window of a row begins. */
+static int64_t window(const MwFeed *feed, int64_t step, int64_t row)
+{
+    uint32_t word[4];
+    mw_philox(feed->seed, mw_hash_mix(feed->stream, (uint64_t)step), (uint64_t)row, word);
+    uint64_t windows = (uint64_t)(feed->file.bytes / feed->token_bytes - feed->row);
+    return (int64_t)(((uint64_t)word[0] << 32 | word[1]) % windows);
+}
+
+static bool fill_lm(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                    MwFault *fault)
+{
+    for (int64_t done = 0, part; done < count; done += part) {
+        int64_t row = (first + done) / feed->row, column = (first + done) % feed->row;
+        part = mw_min(count - done, feed->row - column);
+        if (!read_tokens(feed, window(feed, step, row) + feed->shift + column, part,
+                         (int32_t *)to + done, fault))
+            return false;
+    }
+    return true;
+}
+
+bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *fault)
+{
+    char text[MW_TENSOR_TEXT_BYTES];
+    const MwTensor *global = &feed->input->global;
+    if (global->type != MW_I32 || global->rank != 2)
+        return mw_fault_set(fault, "text needs an i32[batch, length]; the input is %s",
+                            mw_tensor_text(global, text));
+    int64_t tokens = file->bytes / token_bytes;
+    if (tokens < feed->row + 1)
+        return mw_fault_set(fault, "the file has %lld tokens; a row needs %lld and the one after",
+                            (long long)tokens, (long long)feed->row);
+    feed->fill = fill_lm;
+    feed->file = *file;
+    feed->token_bytes = token_bytes;
+    feed->shift = strcmp(feed->input->name, "targets") == 0;
+    feed->stream = mw_hash_bytes("feed lm", 7); /* one for tokens and targets */
+    return true;
+}
+
+/* ---- Arrays: row after row ---- */
+
+/* Elements [from, from + count) of the file. */
+static bool read_elements(const MwFeed *feed, int64_t from, int64_t count, char *to, MwFault *fault)
+{
+    char chunk[CHUNK_BYTES];
+    const MwType type = feed->input->global.type;
+    const int64_t bytes = feed->npy.bytes;
+    for (int64_t done = 0, part; done < count; done += part) {
+        part = mw_min(count - done, CHUNK_BYTES / bytes);
+        if (!mw_feed_file_read(&feed->file, feed->npy.offset + (from + done) * bytes, part * bytes,
+                               chunk, fault) ||
+            !mw_npy_convert(&feed->npy, chunk, part, type, to + done * mw_type_bytes(type), fault))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_npy(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                     MwFault *fault)
+{
+    const int64_t element_bytes = mw_type_bytes(feed->input->global.type);
+    const int64_t all = feed->npy.dim[0] * feed->row;
+    int64_t from = ((step - 1) * mw_feed_batch(feed) * feed->row + first) % all;
+    for (int64_t done = 0, part; done < count; done += part, from = 0) {
+        part = mw_min(count - done, all - from);
+        if (!read_elements(feed, from, part, (char *)to + done * element_bytes, fault))
+            return false;
+    }
+    return true;
+}
+
+/* True if the file has rows like the input's, and one batch of them. */
+static bool has_rows(const MwNpy *npy, const MwTensor *global)
+{
+    if (global->rank == 0)
+        return npy->rank == 1 && npy->dim[0] >= 1;
+    return npy->rank == global->rank && npy->dim[0] >= global->dim[0] &&
+           memcmp(npy->dim + 1, global->dim + 1, sizeof *npy->dim * (size_t)(npy->rank - 1)) == 0;
+}
+
+bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
+{
+    const MwTensor *global = &feed->input->global;
+    char begin[MW_NPY_MOST_HEADER_BYTES] = "";
+    if (!mw_feed_file_read(file, 0, mw_min(file->bytes, sizeof begin), begin, fault) ||
+        !mw_npy_read(begin, file->bytes, &feed->npy, fault))
+        return false;
+    char found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
+    if (!has_rows(&feed->npy, global))
+        return mw_fault_set(fault, "the file holds %s; needed are rows of %s, at least a batch",
+                            mw_npy_text(&feed->npy, found), mw_tensor_text(global, needed));
+    if (!mw_npy_fits(&feed->npy, global->type))
+        return mw_fault_set(fault, "the file holds %s, which has values that %s has not",
+                            mw_npy_text(&feed->npy, found), mw_type_name(global->type));
+    feed->fill = fill_npy;
+    feed->file = *file;
+    return true;
+}
+
+/* ---- Random numbers ---- */
+
+static bool fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                        MwFault *fault)
+{
+    (void)fault;
+    uint64_t stream = mw_hash_mix(feed->stream, (uint64_t)step);
+    for (int64_t i = 0; i < count; i++) {
+        double uniform = mw_uniform_at(feed->seed, stream, (uint64_t)(first + i));
+        switch (feed->input->global.type) {
+        case MW_F32:
+            ((float *)to)[i] = (float)(2 * uniform - 1);
+            break;
+        case MW_BF16:
+            ((uint16_t *)to)[i] = mw_bf16_from_f64(2 * uniform - 1);
+            break;
+        case MW_I32:
+            ((int32_t *)to)[i] = (int32_t)(uniform * (double)feed->bound);
+            break;
+        case MW_BOOL:
+            ((bool *)to)[i] = uniform < 0.5;
+            break;
+        case MW_TYPE_COUNT:
+            MW_UNREACHABLE();
+        }
+    }
+    return true;
+}
+
+bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault)
+{
+    const char *name = feed->input->name;
+    feed->bound = bound ? bound : feed->input->bound;
+    if (feed->input->global.type == MW_I32 && feed->bound == 0)
+        return mw_fault_set(fault, "how large may its integers be? Say random:%s=BOUND", name);
+    feed->fill = fill_random;
+    feed->stream = mw_hash_mix(mw_hash_bytes("feed random", 11), mw_hash_bytes(name, strlen(name)));
+    return true;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The kinds of feeds, each a way to give the elements of one input. */
+#ifndef MW_RUNTIME_DATA_FEED_KINDS_H
+#define MW_RUNTIME_DATA_FEED_KINDS_H
+
+#include "runtime/data/feed_file.h"
+#include "runtime/data/npy.h"
+#include "runtime/plan/plan.h"
+
+typedef struct MwFeed MwFeed;
+struct MwFeed {
+    /* Writes elements [first, first + count) of the batch of `step` to `to`. NULL: not fed. */
+    bool (*fill)(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                 MwFault *fault);
+    const MwPlanInput *input;
+    uint64_t seed, stream;
+    MwFeedFile file;
+    int64_t row; /* elements of one row of the batch */
+    int64_t bound;
+    int token_bytes; /* lm */
+    int shift;       /* lm: tokens between the window and what is given */
+    MwNpy npy;
+};
+
+/* Each makes `feed`, whose input, seed and row are set, give data; false after a fault. */
+bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *fault);
+bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault);
+bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault);
+
+/* Rows of the batch; 1 for an input without dimensions. */
+static inline int64_t mw_feed_batch(const MwFeed *feed)
+{
+    return feed->input->global.rank ? feed->input->global.dim[0] : 1;
+}
+
+#endif

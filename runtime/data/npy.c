@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/data/npy.h"
+
+#include "base/bf16.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char magic[] = "\x93NUMPY";
+enum { MAGIC_BYTES = 6 };
+
+/* ---- Reading ---- */
+
+/* The value of 'key' in the header's dictionary; NULL if it is not there. */
+static const char *value_of(const char *header, const char *key)
+{
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "'%s':", key);
+    const char *at = strstr(header, quoted);
+    if (!at)
+        return NULL;
+    at += strlen(quoted);
+    return at + strspn(at, " ");
+}
+
+/* "'<f4'" */
+static bool read_type(const char *at, MwNpy *npy)
+{
+    if (!at || at[0] != '\'' || !strchr("<|=", at[1]) || !at[1] || !at[2] || !strchr("fiub", at[2]))
+        return false;
+    char *end;
+    npy->kind = at[2];
+    npy->bytes = (int)strtol(at + 3, &end, 10);
+    bool known = npy->kind == 'f'
+                     ? npy->bytes == 2 || npy->bytes == 4 || npy->bytes == 8
+                     : npy->bytes == 1 || npy->bytes == 2 || npy->bytes == 4 || npy->bytes == 8;
+    return *end == '\'' && known;
+}
+
+/* "(8, 128)" */
+static bool read_shape(const char *at, MwNpy *npy)
+{
+    if (!at || *at++ != '(')
+        return false;
+    for (;;) {
+        at += strspn(at, " ,");
+        if (*at == ')')
+            return true;
+        if (!isdigit((unsigned char)*at) || npy->rank == MW_MAX_RANK)
+            return false;
+        char *end;
+        npy->dim[npy->rank++] = strtoll(at, &end, 10);
+        at = end;
+    }
+}
+
+/* Bytes of all elements; -1 if they are too many to count. */
+static int64_t data_bytes(const MwNpy *npy)
+{
+    int64_t bytes = npy->bytes;
+    for (int d = 0; d < npy->rank; d++)
+        if (__builtin_mul_overflow(bytes, npy->dim[d], &bytes))
+            return -1;
+    return bytes;
+}
+
+/* The dictionary's text, NUL-terminated; sets the offset of the elements. */
+static bool read_header(const char *data, int64_t bytes, MwNpy *npy, char *header)
+{
+    if (bytes < 12 || memcmp(data, magic, MAGIC_BYTES) != 0)
+        return false;
+    const unsigned char *length = (const unsigned char *)data + 8;
+    int width = data[6] == 1 ? 2 : 4;
+    int64_t header_bytes = length[0] | length[1] << 8;
+    if (width == 4)
+        header_bytes |= (int64_t)length[2] << 16 | (int64_t)length[3] << 24;
+    npy->offset = 8 + width + header_bytes;
+    if (npy->offset > mw_min(bytes, MW_NPY_MOST_HEADER_BYTES))
+        return false;
+    memcpy(header, data + 8 + width, (size_t)header_bytes);
+    header[header_bytes] = '\0';
+    return true;
+}
+
+bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault)
+{
+    char header[MW_NPY_MOST_HEADER_BYTES];
+    *npy = (MwNpy){0};
+    if (!read_header(data, bytes, npy, header))
+        return mw_fault_set(fault, "this is no .npy file");
+    if (!read_type(value_of(header, "descr"), npy))
+        return mw_fault_set(fault, "its element type is not one of f2, f4, f8, integers and bool, "
+                                   "little-endian");
+    const char *order = value_of(header, "fortran_order");
+    if (!order || strncmp(order, "False", 5) != 0)
+        return mw_fault_set(fault, "it is in Fortran order; save it with numpy.ascontiguousarray");
+    if (!read_shape(value_of(header, "shape"), npy))
+        return mw_fault_set(fault, "its header has no shape of at most %d dimensions", MW_MAX_RANK);
+    int64_t needed = data_bytes(npy);
+    if (needed < 0)
+        return mw_fault_set(fault, "its shape has more elements than any file");
+    if (needed > bytes - npy->offset)
+        return mw_fault_set(fault, "it is cut off: its shape needs %lld bytes, it holds %lld",
+                            (long long)needed, (long long)(bytes - npy->offset));
+    return true;
+}
+
+const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES])
+{
+    const char *kind = npy->kind == 'f'   ? "float"
+                       : npy->kind == 'i' ? "int"
+                       : npy->kind == 'u' ? "uint"
+                                          : "bool";
+    int at = snprintf(buffer, MW_NPY_TEXT_BYTES, "%s%d[", kind, npy->bytes * 8);
+    for (int d = 0; d < npy->rank; d++)
+        at += snprintf(buffer + at, (size_t)(MW_NPY_TEXT_BYTES - at), "%s%lld", d ? ", " : "",
+                       (long long)npy->dim[d]);
+    snprintf(buffer + at, (size_t)(MW_NPY_TEXT_BYTES - at), "]");
+    return buffer;
+}
+
+bool mw_npy_fits(const MwNpy *npy, MwType type)
+{
+    return mw_type_is_float(type) || (npy->kind != 'f' && (type == MW_I32 || npy->kind == 'b'));
+}
+
+static float half_value(uint16_t half)
+{
+    int exponent = half >> 10 & 31;
+    float fraction = (float)(half & 1023);
+    float size = exponent == 31  ? (half & 1023 ? __builtin_nanf("") : __builtin_inff())
+                 : exponent == 0 ? fraction * 0x1p-24f
+                                 : (1024 + fraction) * __builtin_ldexpf(1, exponent - 25);
+    return half >> 15 ? -size : size;
+}
+
+/* Element at `at`, which need not be aligned. */
+static double element(const MwNpy *npy, const char *at)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, at, (size_t)npy->bytes);
+    if (npy->kind == 'f' && npy->bytes == 2)
+        return half_value((uint16_t)bits);
+    if (npy->kind == 'f' && npy->bytes == 4) {
+        float value;
+        memcpy(&value, at, sizeof value);
+        return value;
+    }
+    if (npy->kind == 'f') {
+        double value;
+        memcpy(&value, at, sizeof value);
+        return value;
+    }
+    int unused = 64 - 8 * npy->bytes;
+    return npy->kind == 'i' ? (double)((int64_t)(bits << unused) >> unused) : (double)bits;
+}
+
+static bool is_i32(double value)
+{
+    return value >= INT32_MIN && value <= INT32_MAX;
+}
+
+bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType type, void *to,
+                    MwFault *fault)
+{
+    for (int64_t i = 0; i < count; i++, from += npy->bytes) {
+        double value = element(npy, from);
+        if (type == MW_F32)
+            ((float *)to)[i] = (float)value;
+        else if (type == MW_BF16)
+            ((uint16_t *)to)[i] = mw_bf16_from_f64(value);
+        else if (type == MW_BOOL)
+            ((bool *)to)[i] = value != 0;
+        else if (is_i32(value))
+            ((int32_t *)to)[i] = (int32_t)value;
+        else
+            return mw_fault_set(fault, "the data holds %.0f, which i32 has not", value);
+    }
+    return true;
+}
+
+/* ---- Writing ---- */
+
+static const char *const descriptions[MW_TYPE_COUNT] = {
+    [MW_F32] = "<f4", [MW_BF16] = "<u2", [MW_I32] = "<i4", [MW_BOOL] = "|b1"};
+
+bool mw_npy_holds(const MwNpy *npy, const MwTensor *tensor)
+{
+    return npy->kind == descriptions[tensor->type][1] &&
+           npy->bytes == mw_type_bytes(tensor->type) && npy->rank == tensor->rank &&
+           memcmp(npy->dim, tensor->dim, sizeof *npy->dim * (size_t)npy->rank) == 0;
+}
+
+int mw_npy_header(const MwTensor *tensor, char header[MW_NPY_HEADER_BYTES])
+{
+    const int start = MAGIC_BYTES + 4;
+    char *text = header + start;
+    size_t room = (size_t)(MW_NPY_HEADER_BYTES - start);
+    int length = snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                          descriptions[tensor->type]);
+    for (int d = 0; d < tensor->rank; d++)
+        length += snprintf(text + length, room - (size_t)length, "%lld,%s",
+                           (long long)tensor->dim[d], d + 1 < tensor->rank ? " " : "");
+    length += snprintf(text + length, room - (size_t)length, "), }");
+    int total = (int)mw_round_up(start + length + 1, 64);
+    memset(text + length, ' ', (size_t)(total - start - length));
+    header[total - 1] = '\n';
+    memcpy(header, magic, MAGIC_BYTES);
+    header[6] = 1;
+    header[7] = 0;
+    header[8] = (char)((total - start) & 0xff);
+    header[9] = (char)((total - start) >> 8);
+    return total;
+}

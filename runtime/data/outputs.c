@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/data/outputs.h"
+
+#include "base/new_file.h"
+#include "runtime/data/gather.h"
+#include "runtime/data/npy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One that is wanted. */
+typedef struct {
+    const MwPlanMesh *mesh;
+    const MwPlanOutput *info;
+    const char *path;
+    MwNewFile new_file; /* while `file` is open */
+    FILE *file;         /* writes to it; on rank 0 */
+    char *whole, *room; /* of one step; of one part; on rank 0 and the mesh's first */
+} Output;
+
+struct MwOutputs {
+    const MwPlanMesh *mesh; /* of this rank */
+    MwTransport *transport;
+    int micros;
+    Output *outputs; /* the same on all ranks */
+    int count;
+};
+
+static bool cannot(const Output *output, MwFault *fault)
+{
+    return mw_fault_set(fault, "cannot write %s: %s", output->path, strerror(errno));
+}
+
+/* What the file holds in the end. */
+static bool file_tensor(const MwPlanOutput *output, int64_t steps, MwTensor *tensor)
+{
+    *tensor = output->global;
+    if (!output->whole && tensor->rank > 0) {
+        tensor->dim[0] *= steps;
+        return true;
+    }
+    if (tensor->rank == MW_MAX_RANK)
+        return false;
+    memmove(tensor->dim + 1, tensor->dim, sizeof *tensor->dim * (size_t)tensor->rank);
+    tensor->dim[0] = steps;
+    tensor->rank++;
+    return true;
+}
+
+static bool open_file(Output *output, int64_t steps, MwFault *fault)
+{
+    char header[MW_NPY_HEADER_BYTES];
+    MwTensor tensor;
+    if (!file_tensor(output->info, steps, &tensor))
+        return mw_fault_set(fault, "output %s has too many dimensions", output->info->name);
+    size_t bytes = (size_t)mw_npy_header(&tensor, header);
+    if (!mw_new_file_open(&output->new_file, output->path))
+        return cannot(output, fault);
+    int fd = dup(output->new_file.fd);
+    output->file = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (!output->file)
+        mw_new_file_drop(&output->new_file);
+    return (output->file && fwrite(header, 1, bytes, output->file) == bytes) ||
+           cannot(output, fault);
+}
+
+/* Finds the output called as `text` begins, up to '='. */
+static bool find_output(const MwPlan *plan, const char *text, size_t length, Output *output)
+{
+    for (int m = 0; m < plan->mesh_count; m++) {
+        output->mesh = &plan->meshes[m];
+        for (int i = 0; i < output->mesh->output_count; i++) {
+            output->info = &output->mesh->outputs[i];
+            if (strlen(output->info->name) == length &&
+                memcmp(output->info->name, text, length) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, const char *text,
+                        int64_t steps, MwFault *fault)
+{
+    const int rank = outputs->transport->rank;
+    const char *path = strchr(text, '=');
+    Output *output = &outputs->outputs[outputs->count];
+    if (!path || !path[1])
+        return mw_fault_set(fault, "'%s' should be NAME=FILE", text);
+    if (!find_output(plan, text, (size_t)(path - text), output))
+        return mw_fault_set(fault, "the model has no output '%.*s'", (int)(path - text), text);
+    for (int i = 0; i < outputs->count; i++)
+        if (outputs->outputs[i].info == output->info)
+            return mw_fault_set(fault, "this output goes to %s already", outputs->outputs[i].path);
+    output->path = path + 1;
+    outputs->count++;
+    if (rank == 0 || rank == output->mesh->first_rank) {
+        output->whole = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
+        output->room = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
+    }
+    return rank != 0 || open_file(output, steps, fault);
+}
+
+MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
+                           MwTransport *transport, const char *const *texts, int count,
+                           int64_t steps, MwFault *fault)
+{
+    MwOutputs *outputs = MW_NEW(arena, MwOutputs, 1);
+    *outputs = (MwOutputs){.mesh = mesh,
+                           .transport = transport,
+                           .micros = plan->micro_batches,
+                           .outputs = MW_NEW(arena, Output, count)};
+    for (int i = 0; i < count; i++) {
+        if (!open_output(arena, outputs, plan, texts[i], steps, fault)) {
+            MwFault ignored;
+            mw_fault_prefix(fault, "--output %s", texts[i]);
+            mw_outputs_close(&outputs, false, &ignored);
+            return NULL;
+        }
+    }
+    return outputs;
+}
+
+/* ---- Steps ---- */
+
+/* The micro-batch that a block of an output is of. */
+static int micro_of(const MwBlock *block, int micros)
+{
+    return micros == 1 ? 0 : (int)(block->start[0] / (block->global.dim[0] / micros));
+}
+
+bool mw_outputs_take(MwOutputs *outputs, int index, const MwBlock *block, const void *from,
+                     MwFault *fault)
+{
+    const MwPlanOutput *info = &outputs->mesh->outputs[index];
+    const int micros = info->whole ? 1 : outputs->micros;
+    const MwSpread spread = {outputs->mesh, &info->global, info->spec, micro_of(block, micros),
+                             micros};
+    for (int i = 0; i < outputs->count; i++) {
+        const Output *output = &outputs->outputs[i];
+        if (output->info == info)
+            return mw_gather(&spread, outputs->transport, outputs->mesh->first_rank, from,
+                             output->whole, output->room, fault);
+    }
+    return true;
+}
+
+static bool write_step(const Output *output, MwTransport *transport, MwFault *fault)
+{
+    const int root = output->mesh->first_rank;
+    const int64_t bytes = mw_tensor_bytes(&output->info->global);
+    if (root != 0 && transport->rank == root)
+        return transport->table->send(transport, 0, output->whole, bytes, fault);
+    if (transport->rank != 0)
+        return true;
+    if (root != 0 && !transport->table->receive(transport, root, output->whole, bytes, fault))
+        return false;
+    return fwrite(output->whole, 1, (size_t)bytes, output->file) == (size_t)bytes ||
+           cannot(output, fault);
+}
+
+bool mw_outputs_end_step(const MwOutputs *outputs, MwFault *fault)
+{
+    for (int i = 0; i < outputs->count; i++)
+        if (!write_step(&outputs->outputs[i], outputs->transport, fault))
+            return mw_fault_prefix(fault, "output %s", outputs->outputs[i].info->name);
+    return true;
+}
+
+/* ---- The end ---- */
+
+static bool close_output(Output *output, bool complete, MwFault *fault)
+{
+    if (!output->file)
+        return true;
+    bool good = fclose(output->file) == 0;
+    output->file = NULL;
+    if (!good || !complete)
+        mw_new_file_drop(&output->new_file);
+    else
+        good = mw_new_file_keep(&output->new_file, 0644);
+    return good || cannot(output, fault);
+}
+
+bool mw_outputs_close(MwOutputs **outputs, bool complete, MwFault *fault)
+{
+    bool good = true;
+    for (int i = 0; *outputs && i < (*outputs)->count; i++)
+        good = close_output(&(*outputs)->outputs[i], complete, fault) && good;
+    *outputs = NULL;
+    return good;
+}

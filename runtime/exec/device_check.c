@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* A device that runs nothing and holds nothing: it proves that every address lies in what was
+ * allocated, that routines stay within their operands, and that nothing is read that was never
+ * written. Addresses are of reserved, inaccessible memory, so that plans larger than this machine
+ * can be verified. */
+#include "runtime/exec/device.h"
+#include "runtime/plan/routine.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct {
+    MwDevice base;
+    char *memory;
+    int64_t bytes;
+    uint64_t *written; /* a bit for each MW_BUFFER_ALIGNMENT bytes of the memory */
+} Checker;
+
+/* Address space; what is touched of it is zeros, if it may be. */
+static void *reserve(int64_t bytes, int protection)
+{
+    void *memory = mmap(NULL, (size_t)mw_max(bytes, 1), protection,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unreserve(void *memory, int64_t bytes)
+{
+    if (memory)
+        munmap(memory, (size_t)mw_max(bytes, 1));
+}
+
+static int64_t bitmap_bytes(int64_t bytes)
+{
+    return (bytes / MW_BUFFER_ALIGNMENT / 64 + 1) * (int64_t)sizeof(uint64_t);
+}
+
+static void *check_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    Checker *checker = (Checker *)device;
+    MW_ASSERT(!checker->memory);
+    checker->bytes = bytes;
+    checker->memory = reserve(bytes, PROT_NONE);
+    checker->written = reserve(bitmap_bytes(bytes), PROT_READ | PROT_WRITE);
+    if (checker->memory && checker->written)
+        return checker->memory;
+    mw_fault_set(fault, "cannot reserve %lld bytes: %s", (long long)bytes, strerror(errno));
+    return NULL;
+}
+
+static void check_release(MwDevice *device, void *memory, int64_t bytes)
+{
+    Checker *checker = (Checker *)device;
+    unreserve(memory, bytes);
+    unreserve(checker->written, bitmap_bytes(bytes));
+    checker->memory = NULL;
+    checker->written = NULL;
+}
+
+/* True if the bytes are in the memory; sets the range of units that they are in. */
+static bool find_units(const Checker *checker, const void *at, int64_t bytes, int64_t *begin,
+                       int64_t *end, MwFault *fault)
+{
+    int64_t offset = (const char *)at - checker->memory;
+    *begin = offset / MW_BUFFER_ALIGNMENT;
+    *end = mw_ceil_div(offset + bytes, MW_BUFFER_ALIGNMENT);
+    return (offset >= 0 && bytes >= 0 && bytes <= checker->bytes - offset) ||
+           mw_fault_set(fault, "%lld bytes at offset %lld are outside the arena of %lld",
+                        (long long)bytes, (long long)offset, (long long)checker->bytes);
+}
+
+/* The bits of one word that units [begin, end) have, where `begin` is in that word. */
+static uint64_t word_mask(int64_t begin, int64_t end)
+{
+    uint64_t mask = ~(uint64_t)0 << begin % 64;
+    int64_t count = end - begin / 64 * 64;
+    return count < 64 ? mask & (((uint64_t)1 << count) - 1) : mask;
+}
+
+static bool mark_written(const Checker *checker, const void *at, int64_t bytes, MwFault *fault)
+{
+    int64_t begin, end;
+    if (!find_units(checker, at, bytes, &begin, &end, fault))
+        return false;
+    for (int64_t unit = begin; unit < end; unit = (unit / 64 + 1) * 64)
+        checker->written[unit / 64] |= word_mask(unit, end);
+    return true;
+}
+
+static bool check_read(const Checker *checker, const void *at, int64_t bytes, MwFault *fault)
+{
+    int64_t begin, end;
+    if (!find_units(checker, at, bytes, &begin, &end, fault))
+        return false;
+    for (int64_t unit = begin; unit < end; unit = (unit / 64 + 1) * 64)
+        if (~checker->written[unit / 64] & word_mask(unit, end))
+            return mw_fault_set(fault, "bytes near offset %lld are read before they are written",
+                                (long long)(unit * MW_BUFFER_ALIGNMENT));
+    return true;
+}
+
+static bool check_copy_in(MwDevice *device, void *to, const void *host, int64_t bytes,
+                          MwFault *fault)
+{
+    (void)host;
+    return mark_written((Checker *)device, to, bytes, fault);
+}
+
+static bool check_copy_out(MwDevice *device, void *host, const void *from, int64_t bytes,
+                           MwFault *fault)
+{
+    memset(host, 0, (size_t)bytes);
+    return check_read((Checker *)device, from, bytes, fault);
+}
+
+static bool check_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+{
+    return check_read((Checker *)device, from, bytes, fault) &&
+           mark_written((Checker *)device, to, bytes, fault);
+}
+
+static bool check_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
+{
+    return mark_written((Checker *)device, to, bytes, fault);
+}
+
+/* A routine with these arguments stays within its operands. */
+static bool check_routine(const MwCall *call, MwFault *fault)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    if (!mw_routine_extents((MwRoutine)call->instr->target, call->args, bytes))
+        return mw_fault_set(fault, "its arguments make no sense");
+    for (int i = 0; i < call->instr->operand_count; i++)
+        if (bytes[i] > call->operand_bytes[i])
+            return mw_fault_set(fault, "it reaches %lld bytes of operand %d, which has %lld",
+                                (long long)bytes[i], i, (long long)call->operand_bytes[i]);
+    return true;
+}
+
+static bool check_run(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    const Checker *checker = (Checker *)device;
+    const MwPlanInstr *instr = call->instr;
+    if (instr->kind == MW_INSTR_ROUTINE && !check_routine(call, fault))
+        return false;
+    for (int i = 0; i < instr->operand_count; i++)
+        if (instr->operands[i].access != MW_ACCESS_WRITE &&
+            !check_read(checker, call->operands[i], call->operand_bytes[i], fault))
+            return mw_fault_prefix(fault, "operand %d", i);
+    for (int i = 0; i < instr->operand_count; i++)
+        if (instr->operands[i].access != MW_ACCESS_READ &&
+            !mark_written(checker, call->operands[i], call->operand_bytes[i], fault))
+            return mw_fault_prefix(fault, "operand %d", i);
+    return true;
+}
+
+static bool check_synchronize(MwDevice *device, MwFault *fault)
+{
+    (void)device, (void)fault;
+    return true;
+}
+
+static void check_destroy(MwDevice *device)
+{
+    (void)device;
+}
+
+static const MwDeviceTable check_table = {
+    .name = "check",
+    .alloc = check_alloc,
+    .release = check_release,
+    .copy_in = check_copy_in,
+    .copy_out = check_copy_out,
+    .copy = check_copy,
+    .zero = check_zero,
+    .run = check_run,
+    .synchronize = check_synchronize,
+    .destroy = check_destroy,
+};
+
+MwDevice *mw_device_check_new(MwArena *arena)
+{
+    Checker *checker = MW_NEW(arena, Checker, 1);
+    checker->base = (MwDevice){.table = &check_table, .is_blind = true};
+    return &checker->base;
+}

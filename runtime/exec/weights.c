@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/exec/weights.h"
+
+#include "base/bf16.h"
+#include "base/hash.h"
+#include "base/philox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements 4 block to 4 block + 3 of a stream of standard normals, as mw_normal_at gives them one
+ * by one. */
+static void normal_block(uint64_t seed, uint64_t stream, uint64_t block, double value[4])
+{
+    uint32_t word[4];
+    mw_philox(seed, stream, block, word);
+    for (int pair = 0; pair < 4; pair += 2) {
+        double radius = sqrt(-2 * log(mw_random_uniform(word[pair])));
+        double angle = 6.283185307179586 * mw_random_uniform(word[pair + 1]);
+        value[pair] = radius * cos(angle);
+        value[pair + 1] = radius * sin(angle);
+    }
+}
+
+static void uniform_block(uint64_t seed, uint64_t stream, uint64_t block, double value[4])
+{
+    uint32_t word[4];
+    mw_philox(seed, stream, block, word);
+    for (int i = 0; i < 4; i++)
+        value[i] = 2 * mw_random_uniform(word[i]) - 1;
+}
+
+/* Elements of a block before they are scaled and rounded. */
+static void block_values(MwInit init, uint64_t seed, uint64_t stream, uint64_t block,
+                         double value[4])
+{
+    switch (init) {
+    case MW_INIT_NORMAL:
+        normal_block(seed, stream, block, value);
+        return;
+    case MW_INIT_UNIFORM:
+        uniform_block(seed, stream, block, value);
+        return;
+    case MW_INIT_ZEROS:
+    case MW_INIT_ONES:
+    case MW_INIT_CONSTANT:
+        for (int i = 0; i < 4; i++)
+            value[i] = init != MW_INIT_ZEROS;
+        return;
+    }
+    MW_UNREACHABLE();
+}
+
+static void store(MwType type, double value, void *to, int64_t index)
+{
+    switch (type) {
+    case MW_F32:
+        ((float *)to)[index] = (float)value;
+        break;
+    case MW_BF16:
+        ((uint16_t *)to)[index] = mw_bf16_from_f64(value);
+        break;
+    case MW_I32:
+        ((int32_t *)to)[index] = (int32_t)value;
+        break;
+    case MW_BOOL:
+        ((bool *)to)[index] = value != 0;
+        break;
+    case MW_TYPE_COUNT:
+        MW_UNREACHABLE();
+    }
+}
+
+void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, int64_t count,
+                      void *to)
+{
+    const uint64_t stream = mw_hash_bytes(weight->name, strlen(weight->name));
+    const bool is_plain = weight->init == MW_INIT_ZEROS || weight->init == MW_INIT_ONES;
+    const double scale = is_plain ? 1 : weight->init_value;
+    double value[4];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t index = first + i;
+        if (i == 0 || index % 4 == 0)
+            block_values(weight->init, seed, stream, (uint64_t)index / 4, value);
+        store(weight->global.type, scale * value[index % 4], to, i);
+    }
+}
+
+/* Elements made at a time. */
+enum { CHUNK = 4096 };
+
+/* Run by run of the device's block. */
+static bool copy_values(MwDevice *device, const MwPlanWeight *weight, const MwBlock *block,
+                        uint64_t seed, char *to, MwFault *fault)
+{
+    const int64_t bytes = mw_type_bytes(weight->global.type);
+    float values[CHUNK];
+    for (MwRun run = {0}; mw_block_next_run(block, &run);) {
+        for (int64_t at = 0; at < run.count; at += CHUNK) {
+            int64_t count = mw_min(CHUNK, run.count - at);
+            mw_weight_values(weight, seed, run.global + at, count, values);
+            if (!device->table->copy_in(device, to + (run.local + at) * bytes, values,
+                                        count * bytes, fault))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool mw_weight_start(MwDevice *device, const MwPlanMesh *mesh, const int coordinate[MW_MAX_AXES],
+                     int index, uint64_t seed, void *to, MwFault *fault)
+{
+    const MwPlanWeight *weight = &mesh->weights[index];
+    if (weight->init == MW_INIT_ZEROS || device->is_blind)
+        return device->table->zero(device, to, mesh->buffers[weight->buffer].bytes, fault);
+    const MwBlock block = mw_block(&weight->global, weight->spec, &mesh->shape, coordinate);
+    return copy_values(device, weight, &block, seed, to, fault) ||
+           mw_fault_prefix(fault, "weight %s", weight->name);
+}
+
+static int compare_zeros(const void *a, const void *b)
+{
+    const int64_t x = ((const MwZeros *)a)->begin, y = ((const MwZeros *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+MwZeros *mw_weights_zeros(MwArena *arena, const MwPlanMesh *mesh, int *count)
+{
+    MwZeros *zeros = MW_NEW(arena, MwZeros, mesh->weight_count);
+    int all = 0, kept = 0;
+    for (int i = 0; i < mesh->weight_count; i++) {
+        const MwPlanWeight *weight = &mesh->weights[i];
+        const MwPlanBuffer *buffer = &mesh->buffers[weight->buffer];
+        if (weight->reset_each_step && weight->init == MW_INIT_ZEROS)
+            zeros[all++] = (MwZeros){buffer->offset, buffer->offset + buffer->bytes};
+    }
+    qsort(zeros, (size_t)all, sizeof *zeros, compare_zeros);
+    for (int i = 0; i < all; i++) {
+        /* Between two buffers there is nothing but what makes the second begin at a multiple. */
+        if (kept && zeros[i].begin - zeros[kept - 1].end < MW_BUFFER_ALIGNMENT)
+            zeros[kept - 1].end = zeros[i].end;
+        else
+            zeros[kept++] = zeros[i];
+    }
+    *count = kept;
+    return zeros;
+}

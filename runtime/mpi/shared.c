@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/mpi/shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What stands before the arena: for each axis how many barriers this rank has come to, each in its
+ * own cache line. */
+enum { LINE_BYTES = 64, HEADER_BYTES = 4096 };
+
+/* ---- Memory ---- */
+
+static bool map(int file, int64_t arena_bytes, MwSharedMemory *memory, MwFault *fault)
+{
+    memory->bytes = arena_bytes + HEADER_BYTES;
+    memory->base = mmap(NULL, (size_t)memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory->base == MAP_FAILED)
+        return mw_fault_set(fault, "cannot map %lld bytes: %s", (long long)memory->bytes,
+                            strerror(errno));
+    memory->arena = memory->base + HEADER_BYTES;
+    madvise(memory->base, (size_t)memory->bytes, MADV_HUGEPAGE);
+    return true;
+}
+
+bool mw_shared_create(int64_t arena_bytes, MwSharedMemory *memory, int *file, MwFault *fault)
+{
+    *file = memfd_create("meshwright", MFD_CLOEXEC);
+    if (*file < 0 || ftruncate(*file, arena_bytes + HEADER_BYTES) != 0)
+        return mw_fault_set(fault, "cannot make %lld bytes of shared memory: %s",
+                            (long long)arena_bytes, strerror(errno));
+    return map(*file, arena_bytes, memory, fault);
+}
+
+bool mw_shared_map(int64_t arena_bytes, int pid, int file, MwSharedMemory *memory, MwFault *fault)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
+    int own = open(path, O_RDWR | O_CLOEXEC);
+    if (own < 0)
+        return mw_fault_set(fault, "cannot open %s: %s", path, strerror(errno));
+    bool good = map(own, arena_bytes, memory, fault);
+    close(own);
+    return good;
+}
+
+void mw_shared_unmap(MwSharedMemory *memory)
+{
+    if (memory->base)
+        munmap(memory->base, (size_t)memory->bytes);
+    *memory = (MwSharedMemory){0};
+}
+
+/* ---- Exchanges ---- */
+
+static _Atomic uint64_t *arrivals(const MwSharedGroup *group, int member)
+{
+    return (_Atomic uint64_t *)(group->memory[member]->base + group->axis * LINE_BYTES);
+}
+
+static void barrier(MwSharedGroup *group)
+{
+    const uint64_t round = ++group->round;
+    atomic_store_explicit(arrivals(group, group->self), round, memory_order_release);
+    for (int m = 0; m < group->members; m++) {
+        int looks = 0;
+        while (atomic_load_explicit(arrivals(group, m), memory_order_acquire) < round) {
+            if (++looks <= group->spins)
+                continue;
+            if (group->idle)
+                group->idle();
+            sched_yield();
+        }
+    }
+}
+
+/* The place in a member's arena of an address in this rank's. */
+static char *at_member(const MwSharedGroup *group, int member, const void *address)
+{
+    return group->memory[member]->arena +
+           ((const char *)address - group->memory[group->self]->arena);
+}
+
+/* Combines elements [begin, begin + count) of every member's source. */
+static void combine(MwSharedGroup *group, const MwExchange *exchange, int64_t begin, int64_t count,
+                    void *to)
+{
+    const int64_t bytes = mw_type_bytes(exchange->type);
+    for (int m = 0; m < group->members; m++)
+        group->pieces[m] = at_member(group, m, exchange->source) + begin * bytes;
+    mw_combine(exchange->type, exchange->combine, group->pieces, group->members, count, to);
+}
+
+/* Each member combines one piece; then all copy the pieces of the others. A member writes only its
+ * own piece before the second barrier and reads no other, so that source and destination may be one
+ * buffer. */
+static void all_reduce(MwSharedGroup *group, const MwExchange *exchange)
+{
+    const int64_t bytes = mw_type_bytes(exchange->type), count = exchange->count;
+    const int64_t piece = mw_round_up(mw_ceil_div(count, group->members), LINE_BYTES);
+    char *to = exchange->destination;
+    barrier(group);
+    int64_t begin = mw_min(count, group->self * piece);
+    combine(group, exchange, begin, mw_min(piece, count - begin), to + begin * bytes);
+    barrier(group);
+    for (int i = 1; i < group->members; i++) {
+        int m = (group->self + i) % group->members; /* so that not all read from one */
+        begin = mw_min(count, m * piece);
+        memcpy(to + begin * bytes, at_member(group, m, to) + begin * bytes,
+               (size_t)(mw_min(piece, count - begin) * bytes));
+    }
+    barrier(group);
+}
+
+static void all_gather(MwSharedGroup *group, const MwExchange *exchange)
+{
+    const int64_t bytes = exchange->count * mw_type_bytes(exchange->type);
+    barrier(group);
+    for (int i = 0; i < group->members; i++) {
+        int m = (group->self + i) % group->members;
+        memcpy((char *)exchange->destination + m * bytes, at_member(group, m, exchange->source),
+               (size_t)bytes);
+    }
+    barrier(group);
+}
+
+static void reduce_scatter(MwSharedGroup *group, const MwExchange *exchange)
+{
+    const int64_t count = exchange->count / group->members;
+    barrier(group);
+    combine(group, exchange, group->self * count, count, exchange->destination);
+    barrier(group);
+}
+
+static void all_to_all(MwSharedGroup *group, const MwExchange *exchange)
+{
+    const int64_t bytes = exchange->count / group->members * mw_type_bytes(exchange->type);
+    barrier(group);
+    for (int i = 0; i < group->members; i++) {
+        int m = (group->self + i) % group->members;
+        memcpy((char *)exchange->destination + m * bytes,
+               at_member(group, m, exchange->source) + group->self * bytes, (size_t)bytes);
+    }
+    barrier(group);
+}
+
+void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchange)
+{
+    switch (exchange->kind) {
+    case MW_ALL_REDUCE:
+        all_reduce(group, exchange);
+        break;
+    case MW_ALL_GATHER:
+        all_gather(group, exchange);
+        break;
+    case MW_REDUCE_SCATTER:
+        reduce_scatter(group, exchange);
+        break;
+    case MW_ALL_TO_ALL:
+        all_to_all(group, exchange);
+        break;
+    case MW_COLLECTIVE_COUNT:
+        MW_UNREACHABLE();
+    }
+}

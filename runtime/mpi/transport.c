@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranks connected by MPI. A group whose ranks are all on one machine exchanges through shared
+ * memory (shared.h); other groups send messages, and combine them in the same order, so that both
+ * give the same bits.
+ *
+ * Where the memory of devices is not the host's, exchanges go through pieces on the host.
+ *
+ * Allocated in join and arena, and nothing after: the communicators, the arena, for groups that span
+ * machines STAGE_BYTES for what comes in, and for devices that are not the host twice as much. */
+#include "runtime/exec/transport.h"
+#include "base/vec.h"
+#include "runtime/mpi/parcels.h"
+#include "runtime/mpi/shared.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STAGE_BYTES = 4 << 20 };
+
+typedef struct {
+    MPI_Comm comm; /* of the ranks along the axis, in order of coordinate */
+    int members, self;
+    const void **pieces; /* [members], for combining */
+    bool is_shared;
+    MwSharedGroup shared;
+} Group;
+
+typedef struct {
+    MwTransport base;
+    MwArena *arena;
+    bool may_share; /* memory with ranks of the same machine */
+    Group groups[MW_MAX_AXES];
+    int axis_count;
+    MPI_Comm node; /* the ranks on this machine */
+    int node_size, node_rank;
+    MwSharedMemory *memory; /* [node_size]; NULL where the arena is the device's */
+    void *device_arena;
+    int64_t arena_bytes;
+    char *stage;
+    /* [STAGE_BYTES] each, for devices whose memory is not the host's, and shared as arenas are */
+    char *outgoing, *incoming;
+    MW_VEC(MwParcels *) parcels;
+    int *counts, *places; /* [2 * members] for MPI_Alltoallv and MPI_Allgatherv */
+} Mpi;
+
+#define CALL(name, ...) mw_mpi_check(name(__VA_ARGS__), #name, fault)
+
+/* ---- Groups and the arena ---- */
+
+/* Ranks that differ in `axis` only share a color: their rank with that coordinate at 0. */
+static bool make_group(Mpi *mpi, const MwMeshShape *mesh, int first_rank, int axis, MwFault *fault)
+{
+    Group *group = &mpi->groups[axis];
+    int coordinate[MW_MAX_AXES], stride = 1;
+    mw_mesh_coordinates(mesh, mpi->base.rank - first_rank, coordinate);
+    for (int a = axis + 1; a < mesh->axis_count; a++)
+        stride *= mesh->size[a];
+    int color = mpi->base.rank - coordinate[axis] * stride;
+    *group = (Group){.members = mesh->size[axis],
+                     .self = coordinate[axis],
+                     .pieces = MW_NEW(mpi->arena, const void *, mesh->size[axis])};
+    return CALL(MPI_Comm_split, MPI_COMM_WORLD, color, coordinate[axis], &group->comm);
+}
+
+static bool mpi_join(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
+                     MwFault *fault)
+{
+    Mpi *mpi = (Mpi *)transport;
+    int most = 1;
+    mpi->axis_count = mesh->axis_count;
+    for (int a = 0; a < MW_MAX_AXES; a++) {
+        MPI_Comm unused = MPI_COMM_NULL;
+        if (a < mesh->axis_count ? !make_group(mpi, mesh, first_rank, a, fault)
+                                 : !CALL(MPI_Comm_split, MPI_COMM_WORLD, MPI_UNDEFINED, 0, &unused))
+            return false;
+        most = (int)mw_max(most, a < mesh->axis_count ? mesh->size[a] : 1);
+    }
+    mpi->counts = MW_NEW(mpi->arena, int, 2 * most);
+    mpi->places = MW_NEW(mpi->arena, int, 2 * most);
+    return CALL(MPI_Comm_split_type, MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                &mpi->node) &&
+           CALL(MPI_Comm_size, mpi->node, &mpi->node_size) &&
+           CALL(MPI_Comm_rank, mpi->node, &mpi->node_rank);
+}
+
+/* Where a peer's memory is found. */
+typedef struct {
+    int rank; /* in MPI_COMM_WORLD; -1: it has none */
+    int pid, file;
+    int64_t bytes;
+} Place;
+
+/* Maps the arenas of all ranks of this machine that have some. False where that is not possible. */
+static bool map_peers(Mpi *mpi, const Place *places, MwFault *fault)
+{
+    for (int i = 0; i < mpi->node_size; i++)
+        if (i != mpi->node_rank &&
+            (places[i].rank < 0 || !mw_shared_map(places[i].bytes, places[i].pid, places[i].file,
+                                                  &mpi->memory[i], fault)))
+            return false;
+    return true;
+}
+
+/* Puts this rank's arena in memory that the machine's other ranks map. `*shared` is false on all of
+ * them where one cannot. */
+static bool share_arena(Mpi *mpi, int64_t bytes, Place *places, bool *shared, MwFault *fault)
+{
+    MwFault reason;
+    Place own = {mpi->base.rank, (int)getpid(), -1, bytes};
+    mpi->memory = MW_NEW(mpi->arena, MwSharedMemory, mpi->node_size);
+    if (!mw_shared_create(bytes, &mpi->memory[mpi->node_rank], &own.file, &reason))
+        own.rank = -1;
+    if (!CALL(MPI_Allgather, &own, sizeof own, MPI_BYTE, places, sizeof own, MPI_BYTE, mpi->node))
+        return false;
+    int mapped = map_peers(mpi, places, &reason), all = 0;
+    if (!CALL(MPI_Allreduce, &mapped, &all, 1, MPI_INT, MPI_LAND, mpi->node))
+        return false;
+    if (own.file >= 0)
+        close(own.file);
+    *shared = all && own.rank >= 0;
+    if (!*shared) {
+        for (int i = 0; i < mpi->node_size; i++)
+            mw_shared_unmap(&mpi->memory[i]);
+        mpi->memory = NULL;
+    }
+    return true;
+}
+
+/* Index in the node of world rank `rank`; -1: it is elsewhere. */
+static int node_index(const Mpi *mpi, const Place *places, int rank)
+{
+    for (int i = 0; i < mpi->node_size; i++)
+        if (places[i].rank == rank)
+            return i;
+    return -1;
+}
+
+/* A group is shared if every member is on this machine. */
+static bool share_group(Mpi *mpi, int axis, const Place *places, MwFault *fault)
+{
+    Group *group = &mpi->groups[axis];
+    const MwSharedMemory **memory = MW_NEW(mpi->arena, const MwSharedMemory *, group->members);
+    int *ranks = MW_NEW(mpi->arena, int, group->members);
+    if (!CALL(MPI_Allgather, &mpi->base.rank, 1, MPI_INT, ranks, 1, MPI_INT, group->comm))
+        return false;
+    for (int m = 0; m < group->members; m++) {
+        int index = node_index(mpi, places, ranks[m]);
+        if (index < 0)
+            return true;
+        memory[m] = &mpi->memory[index];
+    }
+    group->is_shared = true;
+    group->shared = (MwSharedGroup){
+        .members = group->members,
+        .self = group->self,
+        .axis = axis,
+        .memory = memory,
+        .pieces = group->pieces,
+        .spins = mpi->node_size <= sysconf(_SC_NPROCESSORS_ONLN) ? 2000 : 0,
+    };
+    return true;
+}
+
+/* Memory on the host that the machine's other ranks reach; NULL where that cannot be had. */
+static bool share_memory(Mpi *mpi, int64_t bytes, char **memory, MwFault *fault)
+{
+    Place *places = MW_NEW(mpi->arena, Place, mpi->node_size);
+    bool shared = false;
+    if (mpi->may_share && !share_arena(mpi, bytes, places, &shared, fault))
+        return false;
+    for (int a = 0; a < mpi->axis_count; a++)
+        if (shared && !share_group(mpi, a, places, fault))
+            return false;
+    *memory = shared ? mpi->memory[mpi->node_rank].arena : NULL;
+    return true;
+}
+
+static void *mpi_arena(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    Mpi *mpi = (Mpi *)transport;
+    bool needs_stage = false;
+    char *shared;
+    mpi->arena_bytes = bytes;
+    if (!share_memory(mpi, device->is_host ? bytes : 2 * STAGE_BYTES, &shared, fault))
+        return NULL;
+    for (int a = 0; a < mpi->axis_count; a++)
+        needs_stage |= !mpi->groups[a].is_shared && mpi->groups[a].members > 1;
+    if (needs_stage)
+        mpi->stage = mw_arena_alloc(mpi->arena, STAGE_BYTES);
+    if (device->is_host && shared)
+        return shared;
+    if (!device->is_host) {
+        mpi->outgoing = shared ? shared : mw_arena_alloc(mpi->arena, 2 * STAGE_BYTES);
+        mpi->incoming = mpi->outgoing + STAGE_BYTES;
+    }
+    return mpi->device_arena = device->table->alloc(device, bytes, fault);
+}
+
+/* ---- Exchanges by messages ---- */
+
+/* MPI counts elements in int. */
+static bool element_type(const MwExchange *exchange, int64_t count, MPI_Datatype *type,
+                         MwFault *fault)
+{
+    static const MPI_Datatype by_bytes[] = {
+        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T};
+    *type = by_bytes[mw_type_bytes(exchange->type)];
+    return count <= INT_MAX ||
+           mw_fault_set(fault, "a message of %lld elements is too long for MPI", (long long)count);
+}
+
+/* Gives every member elements [begin, begin + count) of its block of all sources, in the stage; the
+ * blocks are `block` elements apart, the last may be short. */
+static bool scatter_piece(Mpi *mpi, const Group *group, const MwExchange *exchange, int64_t block,
+                          int64_t begin, int64_t count, int64_t *own, MwFault *fault)
+{
+    const int members = group->members;
+    MPI_Datatype type;
+    if (!element_type(exchange, exchange->count, &type, fault))
+        return false;
+    for (int m = 0; m < members; m++) {
+        int64_t at = mw_min(exchange->count, m * block + begin);
+        int64_t end = mw_min(exchange->count, mw_min(m * block + begin + count, (m + 1) * block));
+        mpi->counts[m] = (int)mw_max(0, end - at);
+        mpi->places[m] = (int)at;
+    }
+    *own = mpi->counts[group->self];
+    for (int m = 0; m < members; m++) {
+        mpi->counts[members + m] = (int)*own;
+        mpi->places[members + m] = (int)(m * *own);
+    }
+    return CALL(MPI_Alltoallv, exchange->source, mpi->counts, mpi->places, type, mpi->stage,
+                mpi->counts + members, mpi->places + members, type, group->comm);
+}
+
+/* Combines what scatter_piece brought. */
+static void combine_stage(const Mpi *mpi, const Group *group, const MwExchange *exchange,
+                          int64_t own, void *to)
+{
+    const int64_t bytes = mw_type_bytes(exchange->type);
+    for (int m = 0; m < group->members; m++)
+        group->pieces[m] = mpi->stage + m * own * bytes;
+    mw_combine(exchange->type, exchange->combine, group->pieces, group->members, own, to);
+}
+
+/* This member's block of the combined sources, `block` elements apart, piece by piece. */
+static bool reduce_block(Mpi *mpi, Group *group, const MwExchange *exchange, int64_t block,
+                         char *to, MwFault *fault)
+{
+    const int64_t bytes = mw_type_bytes(exchange->type);
+    const int64_t piece = mw_max(1, STAGE_BYTES / (group->members * bytes));
+    for (int64_t begin = 0; begin < block; begin += piece) {
+        int64_t own;
+        if (!scatter_piece(mpi, group, exchange, block, begin, mw_min(piece, block - begin), &own,
+                           fault))
+            return false;
+        combine_stage(mpi, group, exchange, own, to + begin * bytes);
+    }
+    return true;
+}
+
+/* In place: a member overwrites its own block of the source, which no other needs any more. */
+static bool all_reduce(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    const int64_t bytes = mw_type_bytes(exchange->type);
+    const int64_t block = mw_ceil_div(exchange->count, group->members);
+    const int64_t begin = mw_min(exchange->count, group->self * block);
+    char *to = exchange->destination;
+    MPI_Datatype type;
+    if (!element_type(exchange, exchange->count, &type, fault) ||
+        !reduce_block(mpi, group, exchange, block, to + begin * bytes, fault))
+        return false;
+    for (int m = 0; m < group->members; m++) {
+        mpi->places[m] = (int)mw_min(exchange->count, m * block);
+        mpi->counts[m] = (int)mw_min(block, exchange->count - mpi->places[m]);
+    }
+    return CALL(MPI_Allgatherv, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, to, mpi->counts, mpi->places,
+                type, group->comm);
+}
+
+static bool all_gather(const Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    MPI_Datatype type;
+    int count = (int)exchange->count;
+    return element_type(exchange, exchange->count, &type, fault) &&
+           CALL(MPI_Allgather, exchange->source, count, type, exchange->destination, count, type,
+                group->comm);
+}
+
+static bool all_to_all(const Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    MPI_Datatype type;
+    int count = (int)(exchange->count / group->members);
+    return element_type(exchange, exchange->count, &type, fault) &&
+           CALL(MPI_Alltoall, exchange->source, count, type, exchange->destination, count, type,
+                group->comm);
+}
+
+static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    switch (exchange->kind) {
+    case MW_ALL_REDUCE:
+        return all_reduce(mpi, group, exchange, fault);
+    case MW_ALL_GATHER:
+        return all_gather(group, exchange, fault);
+    case MW_REDUCE_SCATTER:
+        return reduce_block(mpi, group, exchange, exchange->count / group->members,
+                            exchange->destination, fault);
+    case MW_ALL_TO_ALL:
+        return all_to_all(group, exchange, fault);
+    case MW_COLLECTIVE_COUNT:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+/* ---- Exchanges ---- */
+
+/* Between buffers on the host. */
+static bool exchange_on_host(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    if (!group->is_shared)
+        return exchange_messages(mpi, group, exchange, fault);
+    mw_shared_exchange(&group->shared, exchange);
+    return true;
+}
+
+/* `blocks` pieces of `bytes` each between a buffer of the device, where they are `stride` bytes apart,
+ * and the host, where they follow each other. */
+static bool copy_blocks(MwDevice *device, bool out, char *at, int64_t stride, char *host,
+                        int64_t bytes, int blocks, MwFault *fault)
+{
+    for (int b = 0; b < blocks; b++)
+        if (!(out ? device->table->copy_out(device, host + b * bytes, at + b * stride, bytes, fault)
+                  : device->table->copy_in(device, at + b * stride, host + b * bytes, bytes,
+                                           fault)))
+            return false;
+    return true;
+}
+
+/* The same elements of every block of source and result at a time: they are an exchange too. */
+static bool exchange_pieces(Mpi *mpi, MwDevice *device, Group *group, const MwExchange *exchange,
+                            MwFault *fault)
+{
+    const MwCollective kind = exchange->kind;
+    const bool scatters = kind == MW_REDUCE_SCATTER || kind == MW_ALL_TO_ALL;
+    const bool gathers = kind == MW_ALL_GATHER || kind == MW_ALL_TO_ALL;
+    const int sources = scatters ? group->members : 1, results = gathers ? group->members : 1;
+    const int64_t bytes = mw_type_bytes(exchange->type), block = exchange->count / sources;
+    const int64_t most = mw_max(1, STAGE_BYTES / (group->members * bytes));
+    MwExchange piece = *exchange;
+    piece.source = mpi->outgoing;
+    piece.destination = mpi->incoming;
+    for (int64_t begin = 0; begin < block; begin += most) {
+        const int64_t count = mw_min(most, block - begin);
+        piece.count = sources * count;
+        if (!copy_blocks(device, true, (char *)(uintptr_t)exchange->source + begin * bytes,
+                         block * bytes, mpi->outgoing, count * bytes, sources, fault) ||
+            !exchange_on_host(mpi, group, &piece, fault) ||
+            !copy_blocks(device, false, (char *)exchange->destination + begin * bytes,
+                         block * bytes, mpi->incoming, count * bytes, results, fault))
+            return false;
+    }
+    return true;
+}
+
+static bool mpi_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
+                         MwFault *fault)
+{
+    Mpi *mpi = (Mpi *)transport;
+    Group *group = &mpi->groups[exchange->axis];
+    if (group->members == 1)
+        return exchange->destination == exchange->source ||
+               device->table->copy(device, exchange->destination, exchange->source,
+                                   exchange->count * mw_type_bytes(exchange->type), fault);
+    return device->is_host ? exchange_on_host(mpi, group, exchange, fault)
+                           : exchange_pieces(mpi, device, group, exchange, fault);
+}
+
+/* ---- Messages between devices ---- */
+
+static MwParcels *mpi_pack(MwTransport *transport, MwDevice *device, void *buffer,
+                           const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+{
+    Mpi *mpi = (Mpi *)transport;
+    MwParcels *packed =
+        mw_mpi_parcels_new(mpi->arena, device, buffer, parcels, count, sends, tag, fault);
+    if (packed)
+        mw_vec_push(mpi->arena, &mpi->parcels, packed);
+    for (int a = 0; a < mpi->axis_count; a++)
+        mpi->groups[a].shared.idle = mw_mpi_parcels_progress;
+    return packed;
+}
+
+static bool mpi_open(MwTransport *transport, MwFault *fault)
+{
+    (void)transport, (void)fault;
+    return true;
+}
+
+static bool mpi_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    (void)transport, (void)device;
+    return mw_mpi_parcels_begin(parcels, fault);
+}
+
+static bool mpi_test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+                     MwFault *fault)
+{
+    (void)transport, (void)device;
+    return mw_mpi_parcels_test(parcels, done, fault);
+}
+
+static bool mpi_wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+{
+    (void)transport, (void)device;
+    return mw_mpi_parcels_wait(parcels, fault);
+}
+
+/* ---- Messages between hosts ---- */
+
+enum { MESSAGE_TAG = 1 };
+
+/* In pieces that MPI can count. */
+static bool each_piece(bool (*move)(int peer, char *data, int bytes, MwFault *fault), int peer,
+                       char *data, int64_t bytes, MwFault *fault)
+{
+    for (int64_t at = 0; at < bytes; at += INT_MAX / 2)
+        if (!move(peer, data + at, (int)mw_min(INT_MAX / 2, bytes - at), fault))
+            return false;
+    return true;
+}
+
+static bool send_piece(int peer, char *data, int bytes, MwFault *fault)
+{
+    return CALL(MPI_Send, data, bytes, MPI_BYTE, peer, MESSAGE_TAG, MPI_COMM_WORLD);
+}
+
+static bool receive_piece(int peer, char *data, int bytes, MwFault *fault)
+{
+    return CALL(MPI_Recv, data, bytes, MPI_BYTE, peer, MESSAGE_TAG, MPI_COMM_WORLD,
+                MPI_STATUS_IGNORE);
+}
+
+static bool mpi_send(MwTransport *transport, int peer, const void *data, int64_t bytes,
+                     MwFault *fault)
+{
+    (void)transport;
+    return each_piece(send_piece, peer, (char *)(uintptr_t)data, bytes, fault);
+}
+
+static bool mpi_receive(MwTransport *transport, int peer, void *data, int64_t bytes, MwFault *fault)
+{
+    (void)transport;
+    return each_piece(receive_piece, peer, data, bytes, fault);
+}
+
+static bool mpi_share(MwTransport *transport, const void *mine, int64_t bytes, void *all,
+                      MwFault *fault)
+{
+    (void)transport;
+    MW_ASSERT(bytes <= INT_MAX);
+    return CALL(MPI_Allgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
+                MPI_COMM_WORLD);
+}
+
+static bool mpi_barrier(MwTransport *transport, MwFault *fault)
+{
+    (void)transport;
+    return CALL(MPI_Barrier, MPI_COMM_WORLD);
+}
+
+static MW_NORETURN void mpi_abort(MwTransport *transport, int status)
+{
+    (void)transport;
+    MPI_Abort(MPI_COMM_WORLD, status);
+    exit(status);
+}
+
+static void mpi_destroy(MwTransport *transport, MwDevice *device)
+{
+    Mpi *mpi = (Mpi *)transport;
+    for (int i = 0; i < mpi->parcels.count; i++)
+        mw_mpi_parcels_free(mpi->parcels.at[i]);
+    for (int i = 0; mpi->memory && i < mpi->node_size; i++)
+        mw_shared_unmap(&mpi->memory[i]);
+    if (mpi->device_arena)
+        device->table->release(device, mpi->device_arena, mpi->arena_bytes);
+    MPI_Finalize();
+}
+
+static const MwTransportTable mpi_table = {
+    .name = "mpi",
+    .join = mpi_join,
+    .arena = mpi_arena,
+    .exchange = mpi_exchange,
+    .pack = mpi_pack,
+    .open = mpi_open,
+    .begin = mpi_begin,
+    .test = mpi_test,
+    .wait = mpi_wait,
+    .send = mpi_send,
+    .receive = mpi_receive,
+    .share = mpi_share,
+    .barrier = mpi_barrier,
+    .abort = mpi_abort,
+    .destroy = mpi_destroy,
+};
+
+MwTransport *mw_transport_mpi_new(MwArena *arena, bool may_share, MwFault *fault)
+{
+    Mpi *mpi = MW_NEW(arena, Mpi, 1);
+    mpi->base.table = &mpi_table;
+    mpi->arena = arena;
+    mpi->may_share = may_share;
+    if (!CALL(MPI_Init, NULL, NULL) ||
+        !CALL(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN) ||
+        !CALL(MPI_Comm_rank, MPI_COMM_WORLD, &mpi->base.rank) ||
+        !CALL(MPI_Comm_size, MPI_COMM_WORLD, &mpi->base.size))
+        return NULL;
+    return &mpi->base;
+}

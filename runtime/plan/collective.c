@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/collective.h"
+
+#include "base/bf16.h"
+
+#include <math.h>
+#include <string.h>
+
+bool mw_exchange_result(MwCollective kind, int ways, int64_t count, int64_t *result)
+{
+    bool divides = count % ways == 0;
+    switch (kind) {
+    case MW_ALL_REDUCE:
+        *result = count;
+        return true;
+    case MW_ALL_GATHER:
+        return !__builtin_mul_overflow(count, (int64_t)ways, result);
+    case MW_REDUCE_SCATTER:
+        *result = count / ways;
+        return divides;
+    case MW_ALL_TO_ALL:
+        *result = count;
+        return divides;
+    case MW_COLLECTIVE_COUNT:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+bool mw_combine_is_valid(MwType type, MwCombine combine)
+{
+    return combine != MW_COMBINE_LOGSUMEXP || mw_type_is_float(type);
+}
+
+/* Elements combined at a time: they and their sum stay in the cache. */
+enum { TILE = 2048 };
+
+static void load_floats(MwType type, const void *from, int64_t begin, int count, float *to)
+{
+    if (type == MW_F32) {
+        memcpy(to, (const float *)from + begin, sizeof *to * (size_t)count);
+        return;
+    }
+    const uint16_t *halves = (const uint16_t *)from + begin;
+    for (int i = 0; i < count; i++)
+        to[i] = mw_bf16_to_f32(halves[i]);
+}
+
+static void store_floats(MwType type, const float *from, int64_t begin, int count, void *to)
+{
+    if (type == MW_F32) {
+        memcpy((float *)to + begin, from, sizeof *from * (size_t)count);
+        return;
+    }
+    uint16_t *halves = (uint16_t *)to + begin;
+    for (int i = 0; i < count; i++)
+        halves[i] = mw_bf16_from_f32(from[i]);
+}
+
+static float log_sum_exp(float a, float b)
+{
+    float most = a > b ? a : b, least = a > b ? b : a;
+    return isinf(most) ? most : most + log1pf(expf(least - most));
+}
+
+static void add_floats(MwCombine combine, const float *restrict more, int count,
+                       float *restrict sum)
+{
+    switch (combine) {
+    case MW_COMBINE_SUM:
+        for (int i = 0; i < count; i++)
+            sum[i] += more[i];
+        break;
+    case MW_COMBINE_MAX: /* NaN wins, so that it is seen */
+        for (int i = 0; i < count; i++)
+            sum[i] = more[i] > sum[i] || more[i] != more[i] ? more[i] : sum[i];
+        break;
+    case MW_COMBINE_LOGSUMEXP:
+        for (int i = 0; i < count; i++)
+            sum[i] = log_sum_exp(sum[i], more[i]);
+        break;
+    case MW_COMBINE_COUNT:
+        MW_UNREACHABLE();
+    }
+}
+
+static void combine_floats(MwType type, MwCombine combine, const void *const *from, int members,
+                           int64_t begin, int count, void *to)
+{
+    float sum[TILE], more[TILE];
+    load_floats(type, from[0], begin, count, sum);
+    for (int m = 1; m < members; m++) {
+        load_floats(type, from[m], begin, count, more);
+        add_floats(combine, more, count, sum);
+    }
+    store_floats(type, sum, begin, count, to);
+}
+
+/* Of one element; sums wrap. */
+static int32_t combine_ints(MwCombine combine, const void *const *from, int members, int64_t at)
+{
+    uint32_t sum = ((const uint32_t *)from[0])[at];
+    for (int m = 1; m < members; m++) {
+        uint32_t more = ((const uint32_t *)from[m])[at];
+        if (combine == MW_COMBINE_SUM)
+            sum += more;
+        else if ((int32_t)more > (int32_t)sum)
+            sum = more;
+    }
+    return (int32_t)sum;
+}
+
+static bool combine_bools(const void *const *from, int members, int64_t at)
+{
+    bool any = false;
+    for (int m = 0; m < members; m++)
+        any |= ((const bool *)from[m])[at];
+    return any;
+}
+
+void mw_combine(MwType type, MwCombine combine, const void *const *from, int members, int64_t count,
+                void *to)
+{
+    if (mw_type_is_float(type)) {
+        for (int64_t begin = 0; begin < count; begin += TILE)
+            combine_floats(type, combine, from, members, begin, (int)mw_min(TILE, count - begin),
+                           to);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (type == MW_I32)
+            ((int32_t *)to)[i] = combine_ints(combine, from, members, i);
+        else
+            ((bool *)to)[i] = combine_bools(from, members, i);
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/plan.h"
+
+#include "runtime/plan/routine.h"
+
+#include <stdio.h>
+
+const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr)
+{
+    switch (instr->kind) {
+    case MW_INSTR_KERNEL:
+        return plan->kernels[instr->target].name;
+    case MW_INSTR_ROUTINE:
+        return mw_routine_info((MwRoutine)instr->target)->name;
+    case MW_INSTR_COLLECTIVE:
+        return mw_collective_name((MwCollective)instr->target);
+    case MW_INSTR_SEND:
+        return "send";
+    case MW_INSTR_RECEIVE:
+        return "receive";
+    }
+    MW_UNREACHABLE();
+}
+
+int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr)
+{
+    if (instr->kind != MW_INSTR_KERNEL || !plan->kernels[instr->target].takes_sets)
+        return 1;
+    return instr->operand_count / plan->kernels[instr->target].operand_count;
+}
+
+void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *label, size_t bytes)
+{
+    const int sets = mw_plan_instr_sets(plan, instr);
+    const char *name = mw_plan_instr_name(plan, instr);
+    if (sets > 1)
+        snprintf(label, bytes, "%s x %d", name, sets);
+    else
+        snprintf(label, bytes, "%s", name);
+}
+
+const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan)
+{
+    for (int m = 0; m < plan->mesh_count; m++)
+        if (plan->meshes[m].loss_buffer >= 0)
+            return &plan->meshes[m];
+    return NULL;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/plan/routine.h"
+
+#include "base/tensor.h"
+
+#include <string.h>
+
+#define ROUTINE(id, name, accesses, ints, floats)                                                  \
+    _Static_assert(sizeof(accesses) - 1 <= MW_ROUTINE_MAX_OPERANDS, "operands of " name);
+#include "runtime/plan/routines.def"
+#undef ROUTINE
+
+static const MwRoutineInfo routines[MW_ROUTINE_COUNT] = {
+#define ROUTINE(id, name, accesses, ints, floats)                                                  \
+    [MW_ROUTINE_##id] = {name, accesses, sizeof(accesses) - 1, ints, floats},
+#include "runtime/plan/routines.def"
+#undef ROUTINE
+};
+
+const MwRoutineInfo *mw_routine_info(MwRoutine routine)
+{
+    return &routines[routine];
+}
+
+/* Sizes that stick at -1 once anything is negative or too large. */
+static const int64_t largest = (int64_t)1 << 60;
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) || product > largest)
+        return -1;
+    return product;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 || a > largest || b > largest || a + b > largest ? -1 : a + b;
+}
+
+/* Elements up to the end of the last one of a strided array: `count` rows of `row` elements,
+ * `stride` apart, from `offset`. */
+static int64_t rows_end(int64_t offset, int64_t count, int64_t stride, int64_t row)
+{
+    if (count < 1 || row < 1 || row > stride)
+        return -1;
+    return plus(offset, plus(times(count - 1, stride), row));
+}
+
+typedef struct {
+    int trans, rows, columns, ld, stride0, stride1, type, offset;
+} GemmOperand;
+
+/* Of a matrix stored by rows: the last row of the last batch ends last. */
+static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
+{
+    bool turned = operand->trans >= 0 && args[operand->trans].i;
+    int64_t rows = args[turned ? operand->columns : operand->rows].i;
+    int64_t columns = args[turned ? operand->rows : operand->columns].i;
+    int64_t batches = plus(times(args[MW_GEMM_BATCH0].i - 1, args[operand->stride0].i),
+                           times(args[MW_GEMM_BATCH1].i - 1, args[operand->stride1].i));
+    const int64_t end =
+        rows_end(plus(args[operand->offset].i, batches), rows, args[operand->ld].i, columns);
+    return times(mw_type_bytes((MwType)args[operand->type].i), end);
+}
+
+static bool gemm_takes(int64_t type, int64_t c_type)
+{
+    return (type == MW_F32 && c_type == MW_F32) ||
+           (type == MW_BF16 && (c_type == MW_F32 || c_type == MW_BF16));
+}
+
+static bool gemm_extents(const MwKernelArg *args, int64_t *bytes)
+{
+    static const GemmOperand operands[] = {
+        {MW_GEMM_TRANS_A, MW_GEMM_M, MW_GEMM_K, MW_GEMM_LDA, MW_GEMM_A_STRIDE0, MW_GEMM_A_STRIDE1,
+         MW_GEMM_TYPE, MW_GEMM_A_OFFSET},
+        {MW_GEMM_TRANS_B, MW_GEMM_K, MW_GEMM_N, MW_GEMM_LDB, MW_GEMM_B_STRIDE0, MW_GEMM_B_STRIDE1,
+         MW_GEMM_TYPE, MW_GEMM_B_OFFSET},
+        {-1, MW_GEMM_M, MW_GEMM_N, MW_GEMM_LDC, MW_GEMM_C_STRIDE0, MW_GEMM_C_STRIDE1,
+         MW_GEMM_C_TYPE, MW_GEMM_C_OFFSET},
+    };
+    if (!gemm_takes(args[MW_GEMM_TYPE].i, args[MW_GEMM_C_TYPE].i))
+        return false;
+    for (int i = 0; i < MW_COUNT(operands); i++)
+        bytes[i] = gemm_bytes(args, &operands[i]);
+    return true;
+}
+
+/* ---- Products with more ---- */
+
+static const MwGemmExtras extras[MW_ROUTINE_COUNT] = {
+    [MW_ROUTINE_GEMM_BIAS] = {.bias = 3},
+    [MW_ROUTINE_GEMM_GELU] = {.has_gelu = true},
+    [MW_ROUTINE_GEMM_GELU_AUX] = {.has_gelu = true, .aux = 3},
+    [MW_ROUTINE_GEMM_BIAS_GELU] = {.has_gelu = true, .bias = 3},
+    [MW_ROUTINE_GEMM_BIAS_GELU_AUX] = {.has_gelu = true, .bias = 3, .aux = 4},
+    [MW_ROUTINE_GEMM_GELU_GRAD] = {.has_gelu_grad = true, .aux = 3},
+    [MW_ROUTINE_GEMM_SUM_A] = {.sums = 3, .summed = 0},
+    [MW_ROUTINE_GEMM_SUM_B] = {.sums = 3, .summed = 1},
+};
+
+bool mw_gemm_has_extras(MwRoutine routine)
+{
+    const MwGemmExtras *x = &extras[routine];
+    return x->bias || x->sums || x->has_gelu || x->has_gelu_grad;
+}
+
+const MwGemmExtras *mw_gemm_extras(MwRoutine routine)
+{
+    return routine == MW_ROUTINE_GEMM || mw_gemm_has_extras(routine) ? &extras[routine] : NULL;
+}
+
+static bool extras_extents(const MwGemmExtras *x, const MwKernelArg *args, int64_t *bytes)
+{
+    const int64_t type_bytes = mw_type_bytes((MwType)args[MW_GEMM_C_TYPE].i);
+    if (args[MW_GEMM_BATCH0].i != 1 || args[MW_GEMM_BATCH1].i != 1)
+        return false;
+    if (x->bias)
+        bytes[x->bias] = times(type_bytes, args[MW_GEMM_N].i);
+    if (x->aux)
+        bytes[x->aux] = bytes[2];
+    if (x->sums)
+        bytes[x->sums] = times(type_bytes, args[x->summed ? MW_GEMM_N : MW_GEMM_M].i);
+    return true;
+}
+
+/* ---- Attention ---- */
+
+typedef struct {
+    int64_t q, k, v;       /* strided */
+    int64_t queries, keys; /* bytes of a dense tensor like q, like k */
+    int64_t lse;
+    int64_t tile; /* bytes of the scores of one query tile, in f32 */
+} SdpaSizes;
+
+static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
+{
+    const int64_t type = args[MW_SDPA_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
+    int64_t b = args[MW_SDPA_B].i, s = args[MW_SDPA_S].i, t = args[MW_SDPA_T].i;
+    int64_t h = args[MW_SDPA_H].i, g = args[MW_SDPA_G].i, d = args[MW_SDPA_D].i;
+    if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0 ||
+        (type != MW_F32 && type != MW_BF16))
+        return false;
+    int64_t queries = times(b, s), keys = times(b, t);
+    *sizes = (SdpaSizes){
+        .q = times(bytes,
+                   rows_end(args[MW_SDPA_Q_OFFSET].i, queries, args[MW_SDPA_Q_ROW].i, times(h, d))),
+        .k = times(bytes,
+                   rows_end(args[MW_SDPA_K_OFFSET].i, keys, args[MW_SDPA_K_ROW].i, times(g, d))),
+        .v = times(bytes,
+                   rows_end(args[MW_SDPA_V_OFFSET].i, keys, args[MW_SDPA_V_ROW].i, times(g, d))),
+        .queries = times(bytes, times(queries, times(h, d))),
+        .keys = times(bytes, times(keys, times(g, d))),
+        .lse = times(4, times(queries, h)),
+        .tile = times(4, times(mw_min(s, MW_SDPA_QUERY_TILE), t)),
+    };
+    return true;
+}
+
+static bool sdpa_extents(const MwKernelArg *args, int64_t *bytes)
+{
+    SdpaSizes z;
+    if (!sdpa_sizes(args, &z))
+        return false;
+    const int64_t all[] = {z.q, z.k, z.v, z.queries, z.lse, z.tile};
+    memcpy(bytes, all, sizeof all);
+    return true;
+}
+
+static bool sdpa_grad_extents(const MwKernelArg *args, int64_t *bytes)
+{
+    SdpaSizes z;
+    if (!sdpa_sizes(args, &z))
+        return false;
+    const int64_t scratch = mw_max(times(2, z.tile), z.lse);
+    const int64_t all[] = {z.q,       z.k,       z.v,    z.queries, z.lse,
+                           z.queries, z.queries, z.keys, z.keys,    scratch};
+    memcpy(bytes, all, sizeof all);
+    return true;
+}
+
+const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args)
+{
+    const bool is_attention = routine == MW_ROUTINE_SDPA || routine == MW_ROUTINE_SDPA_GRAD;
+    if (mw_gemm_has_extras(routine))
+        return "is for GPUs alone";
+    if ((routine == MW_ROUTINE_GEMM && args[MW_GEMM_TYPE].i != MW_F32) ||
+        (is_attention && args[MW_SDPA_TYPE].i != MW_F32))
+        return "takes f32 alone on a CPU";
+    return NULL;
+}
+
+bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
+                        int64_t bytes[MW_ROUTINE_MAX_OPERANDS])
+{
+    bool good = true;
+    switch (routine) {
+    case MW_ROUTINE_GEMM:
+        good = gemm_extents(args, bytes);
+        break;
+    case MW_ROUTINE_GEMM_BIAS:
+    case MW_ROUTINE_GEMM_GELU:
+    case MW_ROUTINE_GEMM_GELU_AUX:
+    case MW_ROUTINE_GEMM_BIAS_GELU:
+    case MW_ROUTINE_GEMM_BIAS_GELU_AUX:
+    case MW_ROUTINE_GEMM_GELU_GRAD:
+    case MW_ROUTINE_GEMM_SUM_A:
+    case MW_ROUTINE_GEMM_SUM_B:
+        good = gemm_extents(args, bytes) && extras_extents(&extras[routine], args, bytes);
+        break;
+    case MW_ROUTINE_SDPA:
+        good = sdpa_extents(args, bytes);
+        break;
+    case MW_ROUTINE_SDPA_GRAD:
+        good = sdpa_grad_extents(args, bytes);
+        break;
+    case MW_ROUTINE_ZERO:
+        bytes[0] = args[0].i;
+        break;
+    case MW_ROUTINE_COPY:
+        bytes[0] = bytes[1] = args[0].i;
+        break;
+    case MW_ROUTINE_COUNT:
+        MW_UNREACHABLE();
+    }
+    for (int i = 0; good && i < routines[routine].operand_count; i++)
+        good = bytes[i] >= 0;
+    return good;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of each routine of routines.def: its name, its signature, and how much memory a
+ * call with given arguments touches. The compiler sizes buffers with it, the checker checks them.
+ */
+#ifndef MW_RUNTIME_PLAN_ROUTINE_H
+#define MW_RUNTIME_PLAN_ROUTINE_H
+
+#include "base/base.h"
+#include "runtime/plan/kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+#define ROUTINE(id, name, accesses, ints, floats) MW_ROUTINE_##id,
+#include "runtime/plan/routines.def"
+#undef ROUTINE
+    MW_ROUTINE_COUNT
+} MwRoutine;
+
+typedef struct {
+    const char *name;
+    const char *accesses; /* one letter per operand: r, w, a */
+    int operand_count;
+    int int_count, float_count; /* arguments: the integers first */
+} MwRoutineInfo;
+
+const MwRoutineInfo *mw_routine_info(MwRoutine routine);
+
+enum { MW_ROUTINE_MAX_OPERANDS = 10 };
+
+/* The bytes that a call reaches in each operand, from its start; the scratch a call needs is that
+ * of its scratch operand. False if the arguments make no sense: a negative size or offset, heads
+ * that do not group, a type that no device takes there, an extent beyond 2^62 bytes. */
+bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
+                        int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
+
+/* Why a CPU cannot run the call, to follow the routine's name: "takes f32 alone on a CPU". NULL: it
+ * can. */
+const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args);
+
+/* What a routine of products makes besides the product. The product itself goes to c; or, where it is
+ * put out before gelu is taken, to aux. */
+typedef struct {
+    int bias, aux, sums; /* operands; 0: none */
+    int summed;          /* 0: sums are of a, 1: of b */
+    bool has_gelu;       /* c is gelu of the rest, and aux is put out */
+    bool has_gelu_grad;  /* c is the product times the derivative of gelu at aux */
+} MwGemmExtras;
+
+/* NULL: the routine makes no product. */
+const MwGemmExtras *mw_gemm_extras(MwRoutine routine);
+/* Whether it makes a product and more. */
+bool mw_gemm_has_extras(MwRoutine routine);
+
+/* Names of the arguments of sdpa and sdpa_grad, and of gemm, by place. */
+enum {
+    MW_GEMM_TRANS_A,
+    MW_GEMM_TRANS_B,
+    MW_GEMM_M,
+    MW_GEMM_N,
+    MW_GEMM_K,
+    MW_GEMM_LDA,
+    MW_GEMM_LDB,
+    MW_GEMM_LDC,
+    MW_GEMM_BATCH0,
+    MW_GEMM_BATCH1,
+    MW_GEMM_A_STRIDE0,
+    MW_GEMM_A_STRIDE1,
+    MW_GEMM_B_STRIDE0,
+    MW_GEMM_B_STRIDE1,
+    MW_GEMM_C_STRIDE0,
+    MW_GEMM_C_STRIDE1,
+    MW_GEMM_TYPE,
+    MW_GEMM_C_TYPE,
+    MW_GEMM_A_OFFSET,
+    MW_GEMM_B_OFFSET,
+    MW_GEMM_C_OFFSET,
+    MW_GEMM_ALPHA,
+    MW_GEMM_BETA,
+    MW_GEMM_ARGS
+};
+enum {
+    MW_SDPA_B,
+    MW_SDPA_S,
+    MW_SDPA_T,
+    MW_SDPA_H,
+    MW_SDPA_G,
+    MW_SDPA_D,
+    MW_SDPA_CAUSAL,
+    MW_SDPA_Q_ROW,
+    MW_SDPA_K_ROW,
+    MW_SDPA_V_ROW,
+    MW_SDPA_Q_OFFSET,
+    MW_SDPA_K_OFFSET,
+    MW_SDPA_V_OFFSET,
+    MW_SDPA_POSITION,
+    MW_SDPA_TYPE,
+    MW_SDPA_SCALE,
+    MW_SDPA_ARGS
+};
+
+/* Queries of one head that sdpa and sdpa_grad work on at a time on a CPU; the scratch holds their
+ * scores. On a GPU the scratch of sdpa_grad holds a float for every row of q. */
+enum { MW_SDPA_QUERY_TILE = 64 };
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Pipeline schedules as data: the order in which each mesh runs its tasks in one step.
+ *
+ * Stage s of the model is chunk s / meshes of mesh s % meshes; all schedules but `interleaved` have
+ * one chunk a mesh. Only the order is stated here: a task begins when the one before it on its mesh
+ * has ended and what it needs has arrived from the neighbouring stages (schedule/timeline.h reckons
+ * when that is). Nothing here knows of graphs or devices.
+ *
+ * A micro-batch is *in flight* in a chunk of a mesh from the beginning of its forward to the end of
+ * its last task there, weight gradients included: so long it holds memory.
+ *
+ * Invariant: on a mesh the tasks of one kind and chunk run in the order of the micro-batches.
+ * Those in flight are therefore consecutive, and buffers with `slots` slots serve them all if
+ * micro-batch m uses slot m % slots. */
+#ifndef MW_SCHEDULE_SCHEDULE_H
+#define MW_SCHEDULE_SCHEDULE_H
+
+#include "base/arena.h"
+
+typedef enum {
+#define SCHEDULE(id, name, what, order, splits, chunked, trains) MW_PIPELINE_##id,
+#include "schedule/schedule.def"
+#undef SCHEDULE
+    MW_PIPELINE_COUNT
+} MwPipelineKind;
+
+/* What is true of all schedules of a kind. */
+typedef struct {
+    const char *name, *what;
+    bool splits;  /* the backward is BACKWARD_INPUT and WEIGHT, else BACKWARD */
+    bool chunked; /* a mesh may have several chunks */
+    bool trains;  /* there is a backward */
+} MwPipelineInfo;
+
+const MwPipelineInfo *mw_pipeline_info(MwPipelineKind kind);
+/* False if no schedule has that name. */
+bool mw_pipeline_parse(const char *name, MwPipelineKind *kind);
+/* The name most like a mistyped one; NULL if none is. */
+const char *mw_pipeline_suggest(const char *typed);
+
+typedef enum {
+    MW_TASK_FORWARD,
+    MW_TASK_BACKWARD,       /* gradients by the stage's inputs and by its weights */
+    MW_TASK_BACKWARD_INPUT, /* gradients by its inputs alone: what the stage before waits for */
+    MW_TASK_WEIGHT,         /* gradients by its weights, after BACKWARD_INPUT */
+    MW_TASK_KIND_COUNT
+} MwTaskKind;
+
+const char *mw_task_kind_name(MwTaskKind kind); /* "backward_input" */
+/* Whether schedules of a kind have tasks of a kind. */
+bool mw_pipeline_has_task(MwPipelineKind kind, MwTaskKind task);
+
+typedef struct {
+    MwTaskKind kind;
+    int micro_batch, chunk;
+} MwTask;
+
+typedef struct {
+    MwTask *tasks; /* [task_count], in the order in which they run */
+    int task_count;
+    int in_flight; /* pairs of micro-batch and chunk in flight at once, at most */
+    int *slots;    /* [chunks]: micro-batches in flight at once in each chunk, at most */
+} MwMeshSchedule;
+
+typedef struct {
+    MwPipelineKind kind;
+    int mesh_count, micro_batches, chunks;
+    MwMeshSchedule *meshes; /* [mesh_count] */
+} MwPipelineSchedule;
+
+/* The schedule of a kind, in `arena`, for any numbers of at least 1; `chunks` is 1 unless the kind is
+ * chunked, and there are less than 2^31 tasks in all. */
+MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
+                                             int micro_batches, int chunks);
+
+/* Micro-batches in flight on a mesh, at most, where meshes have one chunk: by formula. */
+int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches);
+
+static inline int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk)
+{
+    return chunk * schedule->mesh_count + mesh;
+}
+
+/* The most micro-batches that are at once between the beginning of their task of kind `from` and the
+ * end of their task of kind `to` in a chunk of a mesh: the slots that a buffer needs which those
+ * two tasks share. Both kinds are of the schedule, and `from` runs first. */
+int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, MwTaskKind from,
+                      MwTaskKind to);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs a schedule: sweeps over the meshes, each of which goes on as far as what it needs is known.
+ * Times are known in no order of time; that of a task depends on those before it alone, so the order
+ * of the sweeps does not matter. */
+#include "schedule/timeline.h"
+
+typedef struct {
+    const MwPipelineSchedule *schedule;
+    const MwStageTimes *times;
+    MwTimeline *timeline;
+    int *next; /* [mesh_count]: tasks of each mesh that have been placed */
+    /* [stage_count * micro_batches]: when a stage's result is at the stage that needs it; negative
+     * while that is unknown. */
+    double *activations, *gradients;
+} Run;
+
+static bool is_backward(MwTaskKind kind)
+{
+    return kind == MW_TASK_BACKWARD || kind == MW_TASK_BACKWARD_INPUT;
+}
+
+/* When what `task` needs of another stage is there: 0 if it needs nothing, negative if unknown. */
+static double arrival(const Run *run, MwTask task, int stage)
+{
+    const int m = run->schedule->micro_batches;
+    const int last = run->schedule->mesh_count * run->schedule->chunks - 1;
+    if (task.kind == MW_TASK_FORWARD && stage > 0)
+        return run->activations[(stage - 1) * m + task.micro_batch];
+    if (is_backward(task.kind) && stage < last)
+        return run->gradients[(stage + 1) * m + task.micro_batch];
+    return 0;
+}
+
+static void send(Run *run, MwTask task, int stage, double end)
+{
+    const bool crosses = run->schedule->mesh_count > 1;
+    const int at = stage * run->schedule->micro_batches + task.micro_batch;
+    if (task.kind == MW_TASK_FORWARD)
+        run->activations[at] = end + (crosses ? run->times[stage].to_next : 0);
+    else if (is_backward(task.kind))
+        run->gradients[at] = end + (crosses ? run->times[stage].to_previous : 0);
+}
+
+/* Places as many tasks of a mesh as can be; true if any. */
+static bool advance(Run *run, int mesh_index)
+{
+    const MwMeshSchedule *mesh = &run->schedule->meshes[mesh_index];
+    MwMeshTimeline *placed = &run->timeline->meshes[mesh_index];
+    int *next = &run->next[mesh_index], begun = *next;
+    for (; *next < mesh->task_count; ++*next) {
+        MwTask task = mesh->tasks[*next];
+        int stage = mw_pipeline_stage(run->schedule, mesh_index, task.chunk);
+        double start = arrival(run, task, stage);
+        if (start < 0)
+            break;
+        if (*next > 0 && placed->tasks[*next - 1].end > start)
+            start = placed->tasks[*next - 1].end;
+        double length = run->times[stage].task[task.kind];
+        placed->tasks[*next] = (MwTaskTime){start, start + length};
+        placed->busy += length;
+        send(run, task, stage, start + length);
+    }
+    return *next > begun;
+}
+
+static void sum_up(MwTimeline *timeline, const MwPipelineSchedule *schedule)
+{
+    for (int i = 0; i < schedule->mesh_count; i++) {
+        MwMeshTimeline *mesh = &timeline->meshes[i];
+        double end = mesh->tasks[schedule->meshes[i].task_count - 1].end;
+        mesh->span = end - mesh->tasks[0].start;
+        timeline->total = end > timeline->total ? end : timeline->total;
+        timeline->cost = mesh->span > timeline->cost ? mesh->span : timeline->cost;
+        timeline->ideal = mesh->busy > timeline->ideal ? mesh->busy : timeline->ideal;
+    }
+    if (timeline->cost > timeline->ideal) /* else they differ by rounding at most */
+        timeline->bubble_rate = (timeline->cost - timeline->ideal) / timeline->cost;
+}
+
+static double *unknown(MwArena *arena, int count)
+{
+    double *at = MW_NEW(arena, double, count);
+    for (int i = 0; i < count; i++)
+        at[i] = -1;
+    return at;
+}
+
+MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
+                            const MwStageTimes *times)
+{
+    const int meshes = schedule->mesh_count;
+    const int results = meshes * schedule->chunks * schedule->micro_batches;
+    MwTimeline *timeline = MW_NEW(arena, MwTimeline, 1);
+    timeline->meshes = MW_NEW(arena, MwMeshTimeline, meshes);
+    for (int i = 0; i < meshes; i++)
+        timeline->meshes[i].tasks = MW_NEW(arena, MwTaskTime, schedule->meshes[i].task_count);
+    Run run = {schedule,
+               times,
+               timeline,
+               MW_NEW(arena, int, meshes),
+               unknown(arena, results),
+               unknown(arena, results)};
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < meshes; i++)
+            moved |= advance(&run, i);
+    }
+    for (int i = 0; i < meshes; i++)
+        MW_ASSERT(run.next[i] == schedule->meshes[i].task_count);
+    sum_up(timeline, schedule);
+    return timeline;
+}
+
+MwTimeline *mw_timeline_new_clocks(MwArena *arena, const MwPipelineSchedule *schedule)
+{
+    const int stages = schedule->mesh_count * schedule->chunks;
+    MwStageTimes *times = MW_NEW(arena, MwStageTimes, stages);
+    for (int s = 0; s < stages; s++)
+        for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
+            times[s].task[kind] = 1;
+    return mw_timeline_new(arena, schedule, times);
+}

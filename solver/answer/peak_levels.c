@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The least peak as a strategy-selection problem.
+ *
+ * Nodes cost nothing. One node more is live throughout; its strategies are levels
+ * low = l[0] < l[1] < ... < l[n] = high. Level k uses high - l[k], so that the other nodes are left
+ * l[k] of the limit, which is `high`; it costs l[k - 1] + 1, and the first one `low`. A choice of
+ * peak p, low <= p <= high, goes with the least level that is at least p, and so costs at most p:
+ * what bounds this problem from below bounds the least peak, if that is not below `low`. A best
+ * choice has a peak of at most its level, so what is left between is one step of the levels. As
+ * usage is bought with cost here, prices of times, cuts by the best known and searches work on
+ * peaks as they do on costs. */
+#include "solver/answer/peak_levels.h"
+
+enum { LEVELS = 32 };
+
+static MwProblemNode level_node(MwArena *arena, int64_t low, int64_t high)
+{
+    int64_t *cost = MW_NEW(arena, int64_t, LEVELS + 1), *usage = MW_NEW(arena, int64_t, LEVELS + 1);
+    MwProblemNode node = {.cost = cost, .usage = usage, .begin = INT64_MAX, .end = INT64_MIN};
+    int64_t last = low - 1;
+    for (int k = 0; k <= LEVELS; k++) {
+        int64_t level = low + (int64_t)((__int128)(high - low) * k / LEVELS);
+        if (level == last)
+            continue;
+        cost[node.strategy_count] = last + 1;
+        usage[node.strategy_count++] = high - level;
+        last = level;
+    }
+    return node;
+}
+
+MwProblem *mw_peak_levels(MwArena *arena, const MwProblem *bare, int64_t low, int64_t high)
+{
+    if (high >= MW_COST_INFINITE)
+        return NULL;
+    MwProblem *levels = mw_arena_dup(arena, bare, sizeof *bare);
+    levels->usage_limit = high;
+    levels->nodes = MW_NEW(arena, MwProblemNode, bare->node_count + 1);
+    MwProblemNode *level = &levels->nodes[levels->node_count++];
+    *level = level_node(arena, low, high);
+    for (int i = 0; i < bare->node_count; i++) {
+        const MwProblemNode *node = &bare->nodes[i];
+        levels->nodes[i] = *node;
+        if (!node->usage || node->begin >= node->end)
+            continue;
+        level->begin = mw_min(level->begin, node->begin);
+        level->end = mw_max(level->end, node->end);
+    }
+    return levels;
+}

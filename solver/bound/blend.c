@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The simplex method on a dense tableau (Dantzig, Linear Programming and Extensions, 1963): there
+ * are few rows and columns. In front stands a column for each choice, then for each row the room
+ * that is left and what is too much; the last row is that the weights sum to 1. It begins with the
+ * first choice alone. Where it stands still, the first column that helps is taken, as that cannot
+ * cycle (Bland, New finite pivoting rules for the simplex method, Mathematics of Operations
+ * Research 2, 1977). */
+#include "solver/bound/blend.h"
+
+#include <math.h>
+
+static const double TINY = 1e-11;
+
+typedef struct {
+    int rows, columns; /* rows with the last; columns without the right side */
+    double *at;        /* [rows + 1][columns + 1]: the last row holds reduced costs and -cost */
+    int *basis;        /* [rows] the column of each */
+} Tableau;
+
+static double *row_of(const Tableau *tableau, int row)
+{
+    return tableau->at + (int64_t)row * (tableau->columns + 1);
+}
+
+/* Subtracts `factor` of one row from another. */
+static void subtract(const Tableau *tableau, double *from, const double *row, double factor)
+{
+    for (int j = 0; j <= tableau->columns && factor != 0; j++)
+        from[j] -= factor * row[j];
+}
+
+static void pivot(Tableau *tableau, int row, int column)
+{
+    double *own = row_of(tableau, row), scale = 1 / own[column];
+    for (int j = 0; j <= tableau->columns; j++)
+        own[j] *= scale;
+    for (int i = 0; i <= tableau->rows; i++)
+        if (i != row)
+            subtract(tableau, row_of(tableau, i), own, row_of(tableau, i)[column]);
+    tableau->basis[row] = column;
+}
+
+/* With the first choice alone in the blend. */
+static Tableau begin(MwArena *arena, const MwBlend *blend)
+{
+    int rows = blend->rows, count = blend->count;
+    Tableau tableau = {.rows = rows + 1, .columns = count + 2 * rows};
+    tableau.at = MW_NEW(arena, double, (int64_t)(rows + 2) * (tableau.columns + 1));
+    tableau.basis = MW_NEW(arena, int, rows + 1);
+    double *sum = row_of(&tableau, rows), *cost = row_of(&tableau, rows + 1);
+    for (int k = 0; k < count; k++) {
+        sum[k] = 1;
+        cost[k] = blend->cost[k];
+    }
+    sum[tableau.columns] = 1;
+    for (int row = 0; row < rows; row++) {
+        double *own = row_of(&tableau, row);
+        for (int k = 0; k < count; k++)
+            own[k] = blend->excess[(int64_t)k * rows + row];
+        own[count + row] = 1;
+        own[count + rows + row] = -1;
+        cost[count + row] = -blend->least[row];
+        cost[count + rows + row] = blend->most[row];
+    }
+    pivot(&tableau, rows, 0);
+    for (int row = 0; row < rows; row++)
+        pivot(&tableau, row, count + row + (row_of(&tableau, row)[tableau.columns] < 0 ? rows : 0));
+    return tableau;
+}
+
+/* The column whose cost is reduced most, or the first one that reduces it; -1: none does. */
+static int entering(const Tableau *tableau, bool first)
+{
+    const double *cost = row_of(tableau, tableau->rows);
+    int best = -1;
+    for (int j = 0; j < tableau->columns; j++)
+        if (cost[j] < (best < 0 ? -TINY : cost[best])) {
+            best = j;
+            if (first)
+                break;
+        }
+    return best;
+}
+
+/* The row that is exhausted first, the one of the lowest column among equals; -1: none. */
+static int leaving(const Tableau *tableau, int column)
+{
+    int best = -1;
+    double least = INFINITY;
+    for (int i = 0; i < tableau->rows; i++) {
+        const double *row = row_of(tableau, i);
+        if (row[column] <= TINY)
+            continue;
+        double ratio = fmax(0, row[tableau->columns]) / row[column];
+        if (ratio < least || (ratio == least && tableau->basis[i] < tableau->basis[best])) {
+            least = ratio;
+            best = i;
+        }
+    }
+    return best;
+}
+
+double mw_blend(const MwBlend *blend, double *price)
+{
+    MwArena *scratch = mw_arena_new();
+    Tableau tableau = begin(scratch, blend);
+    const int patience = 2 * (tableau.rows + tableau.columns);
+    for (int i = 0; i < 8 * patience; i++) {
+        int column = entering(&tableau, i > patience);
+        int row = column < 0 ? -1 : leaving(&tableau, column);
+        if (row < 0)
+            break;
+        pivot(&tableau, row, column);
+    }
+    const double *cost = row_of(&tableau, tableau.rows);
+    double value = -cost[tableau.columns];
+    for (int row = 0; row < blend->rows; row++)
+        price[row] = fmin(blend->most[row], blend->least[row] + fmax(0, cost[blend->count + row]));
+    mw_arena_free(&scratch);
+    return value;
+}

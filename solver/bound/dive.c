@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A choice by fixing what is sure, a part at a time.
+ *
+ * A copy of the core is bounded; the nodes whose best strategy is furthest ahead of their second
+ * best are held to it; the copy is reduced, which draws the consequences, and bounded again, until
+ * nothing is left. What is fixed early is what potentials and prices are sure of, and what is fixed
+ * late knows what room the rest leaves. (Diving with a Lagrangian relaxation: Wedelin, An algorithm
+ * for large scale 0-1 integer programming, Annals of Operations Research 57, 1995.) */
+#include "solver/bound/dive.h"
+
+#include "solver/bound/ascent.h"
+#include "solver/reduce/reduce.h"
+
+#include <stdlib.h>
+
+enum { ITERATIONS = 8, SHARE = 5 /* one in SHARE of the nodes is fixed at a time */ };
+
+static const MwReduceLimits LIMITS = {
+    .arity = 4, .entries = 1 << 20, .total = INT64_MAX, .shrinking = true};
+
+typedef struct {
+    int node, label;
+    double lead;
+} Candidate;
+
+/* The surest first. */
+static int compare_candidates(const void *a, const void *b)
+{
+    const Candidate *x = a, *y = b;
+    if (x->lead != y->lead)
+        return x->lead > y->lead ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static bool fits(const MwCore *core, const __int128 *room, int node, int label)
+{
+    for (int i = 0; i < core->nodes[node].terms.count; i++) {
+        const MwCoreTerm *term = &core->nodes[node].terms.at[i];
+        for (int row = term->first; row <= term->last; row++)
+            if (room[row] < term->usage->at[label])
+                return false;
+    }
+    return true;
+}
+
+static void fix(MwCore *core, __int128 *room, int node, int label)
+{
+    for (int i = 0; i < core->nodes[node].terms.count; i++) {
+        const MwCoreTerm *term = &core->nodes[node].terms.at[i];
+        for (int row = term->first; row <= term->last; row++)
+            room[row] -= term->usage->at[label];
+    }
+    int64_t keep = label;
+    mw_core_restrict(core, node, mw_table_intern(core->tables, 1, (int[]){1}, &keep));
+}
+
+/* There is no room for the label. */
+static void take_away(MwCore *core, int node, int label)
+{
+    int64_t *cost = mw_tables_scratch(core->tables, mw_core_strategies(core, node));
+    int count = mw_core_strategies(core, node);
+    for (int s = 0; s < count; s++)
+        cost[s] = s == label ? MW_FORBIDDEN : 0;
+    mw_core_add_cost(core, node, mw_table_intern(core->tables, 1, &count, cost));
+}
+
+/* Fixes the surest nodes, as far as the rows have room for all of them together. */
+static void fix_some(MwArena *scratch, MwCore *core, const MwDual *dual)
+{
+    Candidate *candidates = MW_NEW(scratch, Candidate, dual->node_count);
+    for (int i = 0; i < dual->node_count; i++)
+        candidates[i] = (Candidate){dual->nodes[i].node, dual->nodes[i].label, dual->nodes[i].lead};
+    qsort(candidates, (size_t)dual->node_count, sizeof *candidates, compare_candidates);
+    __int128 *room =
+        mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
+    int fixed = 0;
+    for (int i = 0; i < dual->node_count && fixed <= dual->node_count / SHARE; i++) {
+        const Candidate *next = &candidates[i];
+        if (fits(core, room, next->node, next->label))
+            fix(core, room, next->node, next->label);
+        else
+            take_away(core, next->node, next->label);
+        fixed++;
+    }
+}
+
+static bool finished(const MwCore *core)
+{
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            return false;
+    return true;
+}
+
+bool mw_dive(const MwCore *core, const MwStop *stop, int *choice)
+{
+    MwArena *arena = mw_arena_new();
+    MwCore *copy = mw_core_copy(arena, core);
+    MwReduceLimits reducing = LIMITS;
+    reducing.stop = *stop;
+    double pace = 0.1;
+    while (!copy->infeasible && !finished(copy) && !mw_stopped(stop)) {
+        MwArena *scratch = mw_arena_new();
+        MwCoreBest best = {.cost = MW_CORE_NONE};
+        const MwAscentLimits limits = {.iterations = ITERATIONS, .stop = *stop};
+        const MwDual *dual = mw_ascend(scratch, copy, copy->price, &pace, &best, &limits);
+        fix_some(scratch, copy, dual);
+        mw_arena_free(&scratch);
+        mw_reduce(copy, &reducing);
+    }
+    bool found = !copy->infeasible && finished(copy);
+    for (int i = 0; i < core->node_count && found; i++)
+        choice[i] = 0;
+    if (found)
+        mw_core_restore_to(copy, core, choice);
+    mw_arena_free(&arena);
+    return found;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* At given prices the rows go away (fixed_price.c), usage no longer holds up elimination, and equal
+ * layers are one layer's work. Where elimination is too much, sweeps for potentials take away what
+ * is in no best choice, as long as that shrinks the core; layers are then not equal any more, but
+ * little is left of them. What comes of it is a bound and a choice in any case. */
+#include "solver/bound/priced.h"
+
+#include "solver/bound/ascent.h"
+#include "solver/core/fixed_price.h"
+#include "solver/reduce/reduce.h"
+
+/* Iterations that take away strategies, how often at most, and the share of the entries that may be
+ * computed which elimination gets after that. */
+enum { SWEEPS = 20, ROUNDS = 4, SHARE = 4 };
+
+typedef struct {
+    MwArena *arena;
+    const MwCore *core;
+    MwCore *relaxed;
+    const MwStop *stop;
+    MwPriced *priced;
+} Pricing;
+
+static bool is_solved(const MwCore *relaxed)
+{
+    return relaxed->infeasible || mw_core_nodes_left(relaxed) == 0;
+}
+
+/* Takes a choice of what is left. */
+static void take(Pricing *pricing, const int *choice, MwCost cost)
+{
+    MwPriced *priced = pricing->priced;
+    if (priced->choice && cost >= priced->cost)
+        return;
+    priced->cost = cost;
+    priced->choice =
+        mw_arena_dup(pricing->arena, choice, sizeof *choice * (size_t)pricing->relaxed->node_count);
+    mw_core_restore_to(pricing->relaxed, pricing->core, priced->choice);
+}
+
+/* One round of it; false if another one is not worth it. */
+static bool sharpen(Pricing *pricing)
+{
+    MwCore *relaxed = pricing->relaxed;
+    MwPriced *priced = pricing->priced;
+    MwArena *scratch = mw_arena_new();
+    MwCoreBest best = {.cost = priced->choice ? priced->cost : MW_CORE_NONE};
+    const MwAscentLimits limits = {.iterations = SWEEPS, .stop = *pricing->stop};
+    const int64_t before = mw_core_strategies_left(relaxed);
+    double pace = 1;
+    MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &pace, &best, &limits);
+    if (best.choice)
+        take(pricing, best.choice, best.cost);
+    if (priced->choice)
+        priced->bound = mw_max(priced->bound, mw_dual_apply(dual, relaxed, priced->cost + 1));
+    mw_arena_free(&scratch);
+    return priced->choice && mw_core_strategies_left(relaxed) < before / 10 * 9;
+}
+
+static void reduce(Pricing *pricing, const MwReduceLimits *limits)
+{
+    MwReduceLimits timed = *limits;
+    timed.stop = *pricing->stop;
+    mw_reduce(pricing->relaxed, &timed);
+}
+
+/* As long as that shrinks the core. */
+static void sharpen_all(Pricing *pricing)
+{
+    const MwReduceLimits shrinking = {
+        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
+    reduce(pricing, &shrinking);
+    for (int i = 0; i < ROUNDS && !is_solved(pricing->relaxed) && !mw_stopped(pricing->stop); i++) {
+        if (!sharpen(pricing))
+            break;
+        reduce(pricing, &shrinking);
+    }
+}
+
+/* False if that is too much work. */
+static bool eliminate(Pricing *pricing, int64_t total)
+{
+    const MwReduceLimits limits = {.arity = MW_TABLE_ARITY, .entries = total, .total = total};
+    reduce(pricing, &limits);
+    return is_solved(pricing->relaxed);
+}
+
+static void finish(Pricing *pricing)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwCore *relaxed = pricing->relaxed;
+    pricing->priced->infeasible = relaxed->infeasible;
+    if (!relaxed->infeasible) {
+        take(pricing, MW_NEW(scratch, int, relaxed->node_count), relaxed->constant);
+        pricing->priced->bound = relaxed->constant;
+    }
+    mw_arena_free(&scratch);
+}
+
+/* On a copy of the core; true if it is solved. */
+static bool attempt(Pricing *pricing, const double *price, int64_t total, bool sharpens)
+{
+    MwArena *scratch = mw_arena_new();
+    pricing->relaxed = mw_core_copy_apart(scratch, pricing->core);
+    bool solved = mw_core_pay(pricing->relaxed, price);
+    if (solved) {
+        if (sharpens)
+            sharpen_all(pricing);
+        solved = eliminate(pricing, sharpens ? total / SHARE : total);
+    }
+    if (solved)
+        finish(pricing);
+    mw_arena_free(&scratch);
+    return solved;
+}
+
+MwPriced mw_solve_priced_best(MwArena *arena, const MwCore *core, const double *price,
+                              int64_t total, const MwStop *stop)
+{
+    MwPriced priced = {.bound = -MW_CORE_NONE};
+    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
+    attempt(&pricing, price, total, false);
+    return priced;
+}
+
+MwPriced mw_solve_priced(MwArena *arena, const MwCore *core, const double *price, int64_t total,
+                         bool *sharpens, const MwStop *stop)
+{
+    MwPriced priced = {.bound = -MW_CORE_NONE};
+    if (!*sharpens)
+        priced = mw_solve_priced_best(arena, core, price, total, stop);
+    if (priced.choice || priced.infeasible)
+        return priced;
+    *sharpens = true;
+    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
+    attempt(&pricing, price, total, true);
+    return priced;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The components of a core: its nodes are joined by factors and by memory rows.
+ *
+ * Without a common factor or row, what one component takes changes neither the cost of another nor
+ * what it may take. So the choices of the core are all combinations of choices of the components,
+ * its cost is the sum of theirs, and the least of a sum over all combinations is the sum of the
+ * least; the same for bounds; and there is no choice if one component has none.
+ *
+ * A term counts in all rows from its first to its last, so all nodes with terms in two rows that
+ * follow one another are joined if one term counts in both: rows are joined first, which takes one
+ * pass over the ends of terms, and each term then only joins its node to its first row.
+ *
+ * Components are equal if the same tables hang together in the same way, in the order of nodes:
+ * tables are interned, so that their ids tell. Repeated layers that nothing connects are found so.
+ *
+ * Sources: connected components of mixed-integer programs (Gamrath, Koch, Martin, Miltenberger and
+ * Weninger, Progress in presolving for mixed integer programming, Mathematical Programming
+ * Computation 7, 2015, section 3); joining sets (Tarjan, Efficiency of a good but not linear set
+ * union algorithm, Journal of the ACM 22, 1975). */
+#include "solver/core/components.h"
+
+typedef struct {
+    MwArena *arena, *scratch;
+    const MwCore *core;
+    int *parent; /* [nodes, then rows] towards the lowest of the set, which is its own */
+    int count;   /* of components */
+} Finding;
+
+/* Nodes, factors or rows by component. */
+typedef struct {
+    int *component; /* [all] -1: none */
+    int *list;      /* [all] component after component, ascending in each */
+    int *first;     /* [components + 1] where each begins in `list` */
+    int *place;     /* [all] where in its component */
+} Division;
+
+static int lowest(int *parent, int of)
+{
+    while (parent[of] != of) {
+        parent[of] = parent[parent[of]];
+        of = parent[of];
+    }
+    return of;
+}
+
+static void join(int *parent, int a, int b)
+{
+    a = lowest(parent, a);
+    b = lowest(parent, b);
+    parent[mw_max(a, b)] = mw_min(a, b);
+}
+
+static int term_count(const MwCore *core, int node)
+{
+    return core->nodes[node].cost ? core->nodes[node].terms.count : 0;
+}
+
+static void join_rows(const Finding *finding)
+{
+    const MwCore *core = finding->core;
+    int *change = MW_NEW(finding->scratch, int, core->row_count), both = 0;
+    for (int i = 0; i < core->node_count; i++)
+        for (int k = 0; k < term_count(core, i); k++) {
+            change[core->nodes[i].terms.at[k].first]++;
+            change[core->nodes[i].terms.at[k].last]--;
+        }
+    for (int row = 0; row + 1 < core->row_count; row++) {
+        both += change[row];
+        if (both > 0)
+            join(finding->parent, core->node_count + row, core->node_count + row + 1);
+    }
+}
+
+static void join_nodes(const Finding *finding)
+{
+    const MwCore *core = finding->core;
+    for (int i = 0; i < core->node_count; i++)
+        for (int k = 0; k < term_count(core, i); k++)
+            join(finding->parent, i, core->node_count + core->nodes[i].terms.at[k].first);
+    for (int i = 0; i < core->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[i];
+        for (int k = 1; factor->cost && k < factor->cost->arity; k++)
+            join(finding->parent, factor->scope[0], factor->scope[k]);
+    }
+}
+
+static Division new_division(const Finding *finding, int all)
+{
+    Division division = {.component = MW_NEW(finding->scratch, int, all),
+                         .list = MW_NEW(finding->arena, int, all),
+                         .place = MW_NEW(finding->arena, int, all)};
+    for (int i = 0; i < all; i++)
+        division.component[i] = -1;
+    return division;
+}
+
+/* Makes the lists from `component`. */
+static void divide(const Finding *finding, int all, Division *division)
+{
+    int *first = division->first = MW_NEW(finding->scratch, int, finding->count + 1);
+    for (int i = 0; i < all; i++)
+        if (division->component[i] >= 0)
+            division->place[i] = first[division->component[i] + 1]++;
+    for (int c = 0; c < finding->count; c++)
+        first[c + 1] += first[c];
+    for (int i = 0; i < all; i++)
+        if (division->component[i] >= 0)
+            division->list[first[division->component[i]] + division->place[i]] = i;
+}
+
+/* Numbers the components. */
+static Division divide_nodes(Finding *finding)
+{
+    const MwCore *core = finding->core;
+    Division nodes = new_division(finding, core->node_count);
+    for (int i = 0; i < core->node_count; i++) {
+        if (!core->nodes[i].cost)
+            continue;
+        int of = lowest(finding->parent, i);
+        nodes.component[i] = of == i ? finding->count++ : nodes.component[of];
+    }
+    divide(finding, core->node_count, &nodes);
+    return nodes;
+}
+
+static Division divide_factors(const Finding *finding, const Division *nodes)
+{
+    const MwCore *core = finding->core;
+    Division factors = new_division(finding, core->factors.count);
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost)
+            factors.component[i] = nodes->component[core->factors.at[i].scope[0]];
+    divide(finding, core->factors.count, &factors);
+    return factors;
+}
+
+static Division divide_rows(const Finding *finding, const Division *nodes)
+{
+    const MwCore *core = finding->core;
+    Division rows = new_division(finding, core->row_count);
+    for (int row = 0; row < core->row_count; row++) {
+        int of = lowest(finding->parent, core->node_count + row);
+        if (of < core->node_count) /* otherwise nothing counts in it */
+            rows.component[row] = nodes->component[of];
+    }
+    divide(finding, core->row_count, &rows);
+    return rows;
+}
+
+static MwCorePart part_of(const Division *nodes, const Division *factors, const Division *rows,
+                          int component)
+{
+    const int node = nodes->first[component], factor = factors->first[component],
+              row = rows->first[component];
+    return (MwCorePart){.node_count = nodes->first[component + 1] - node,
+                        .factor_count = factors->first[component + 1] - factor,
+                        .row_count = rows->first[component + 1] - row,
+                        .nodes = nodes->list + node,
+                        .factors = factors->list + factor,
+                        .rows = rows->list + row,
+                        .node_place = nodes->place,
+                        .row_place = rows->place};
+}
+
+static void add_wide(MwArena *arena, MwIndexList *key, __int128 value)
+{
+    for (int part = 0; part < 4; part++, value >>= 32)
+        mw_vec_push(arena, key, (int)(uint32_t)value);
+}
+
+/* All that a component's problem is. */
+static MwIndexList content(MwArena *scratch, const MwCore *core, const MwCorePart *part)
+{
+    MwIndexList key = {0};
+    mw_vec_push(scratch, &key, part->node_count);
+    mw_vec_push(scratch, &key, part->factor_count);
+    for (int i = 0; i < part->node_count; i++) {
+        const MwCoreNode *node = &core->nodes[part->nodes[i]];
+        mw_vec_push(scratch, &key, node->cost->id);
+        mw_vec_push(scratch, &key, node->terms.count);
+        for (int k = 0; k < node->terms.count; k++) {
+            mw_vec_push(scratch, &key, part->row_place[node->terms.at[k].first]);
+            mw_vec_push(scratch, &key, part->row_place[node->terms.at[k].last]);
+            mw_vec_push(scratch, &key, node->terms.at[k].usage->id);
+        }
+    }
+    for (int i = 0; i < part->factor_count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[part->factors[i]];
+        mw_vec_push(scratch, &key, factor->cost->id);
+        for (int k = 0; k < factor->cost->arity; k++) {
+            mw_vec_push(scratch, &key, part->node_place[factor->scope[k]]);
+            mw_vec_push(scratch, &key, factor->classes[k]->id);
+        }
+    }
+    for (int i = 0; i < part->row_count; i++)
+        add_wide(scratch, &key, core->limit[part->rows[i]]);
+    return key;
+}
+
+static int *find_equal(const Finding *finding, const MwCorePart *parts)
+{
+    int *equal = MW_NEW(finding->arena, int, finding->count);
+    MwTables *seen = mw_tables_new(finding->scratch);
+    for (int c = 0; c < finding->count; c++) {
+        equal[c] = c;
+        MwIndexList key = content(finding->scratch, finding->core, &parts[c]);
+        const int *first = mw_tables_recall(seen, key.at, key.count);
+        if (first)
+            equal[c] = *first;
+        else
+            mw_tables_remember(seen, key.at, key.count, &equal[c]);
+    }
+    return equal;
+}
+
+MwComponents mw_components(MwArena *arena, const MwCore *core)
+{
+    Finding finding = {.arena = arena, .scratch = mw_arena_new(), .core = core};
+    finding.parent = MW_NEW(finding.scratch, int, core->node_count + core->row_count);
+    for (int i = 0; i < core->node_count + core->row_count; i++)
+        finding.parent[i] = i;
+    join_rows(&finding);
+    join_nodes(&finding);
+    const Division nodes = divide_nodes(&finding), factors = divide_factors(&finding, &nodes),
+                   rows = divide_rows(&finding, &nodes);
+    MwCorePart *parts = MW_NEW(arena, MwCorePart, finding.count);
+    for (int c = 0; c < finding.count; c++)
+        parts[c] = part_of(&nodes, &factors, &rows, c);
+    MwComponents components = {finding.count, parts, find_equal(&finding, parts)};
+    mw_arena_free(&finding.scratch);
+    return components;
+}

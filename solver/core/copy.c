@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Copies of a core.
+ *
+ * Tables are never changed, so a copy may share them; but their ids and what is remembered under
+ * these belong to one MwTables, which belongs to one thread. A copy with tables of its own has all
+ * that it names interned anew. */
+#include "solver/core/core.h"
+
+#include <string.h>
+
+static void copy_list(MwArena *arena, MwIndexList *copy, const MwIndexList *list)
+{
+    copy->capacity = copy->count = list->count;
+    copy->at = mw_arena_dup(arena, list->at, sizeof *list->at * (size_t)list->count);
+}
+
+static void copy_rows(MwCore *to, const MwCore *core)
+{
+    size_t rows = (size_t)core->row_count;
+    to->row_count = core->row_count;
+    to->limit = mw_arena_dup(to->arena, core->limit, sizeof *core->limit * rows);
+    to->price = mw_arena_dup(to->arena, core->price, sizeof *core->price * rows);
+    to->time = mw_arena_dup(to->arena, core->time, sizeof *core->time * rows);
+}
+
+MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
+{
+    MwCore *copy = mw_arena_dup(arena, core, sizeof *core);
+    copy->arena = arena;
+    copy->origin = core;
+    copy->origin_steps = core->trail.count;
+    copy->nodes = mw_arena_dup(arena, core->nodes, sizeof *core->nodes * (size_t)core->node_count);
+    for (int i = 0; i < core->node_count; i++) {
+        MwCoreNode *node = &copy->nodes[i];
+        copy_list(arena, &node->factors, &core->nodes[i].factors);
+        node->terms.capacity = node->terms.count;
+        node->terms.at =
+            mw_arena_dup(arena, node->terms.at, sizeof(MwCoreTerm) * (size_t)node->terms.count);
+    }
+    copy->factors.capacity = copy->factors.count;
+    copy->factors.at =
+        mw_arena_dup(arena, core->factors.at, sizeof(MwCoreFactor) * (size_t)core->factors.count);
+    memset(&copy->trail, 0, sizeof copy->trail);
+    copy_list(arena, &copy->changed_nodes, &core->changed_nodes);
+    copy_list(arena, &copy->changed_factors, &core->changed_factors);
+    copy_rows(copy, core);
+    return copy;
+}
+
+static const MwTable *own(MwTables *tables, const MwTable *table)
+{
+    const MwTable *owned = mw_table_intern(tables, table->arity, table->dims, table->at);
+    if (table->separated)
+        mw_table_mark_separated(owned);
+    return owned;
+}
+
+static const MwTable *const *own_all(MwCore *core, const MwTable *const *list, int count)
+{
+    const MwTable **owned = MW_NEW(core->arena, const MwTable *, count);
+    for (int i = 0; i < count; i++)
+        owned[i] = own(core->tables, list[i]);
+    return owned;
+}
+
+static void own_node(MwCore *core, MwCoreNode *node)
+{
+    if (node->cost)
+        node->cost = own(core->tables, node->cost);
+    for (int i = 0; i < node->terms.count; i++)
+        node->terms.at[i].usage = own(core->tables, node->terms.at[i].usage);
+}
+
+static void own_factor(MwCore *core, MwCoreFactor *factor)
+{
+    if (!factor->cost)
+        return;
+    size_t arity = (size_t)factor->cost->arity;
+    factor->cost = own(core->tables, factor->cost);
+    factor->classes = own_all(core, factor->classes, factor->cost->arity);
+    factor->scope = mw_arena_dup(core->arena, factor->scope, sizeof *factor->scope * arity);
+}
+
+static const MwElimination *own_elimination(MwCore *core, const MwElimination *elimination,
+                                            int neighbours)
+{
+    MwElimination *owned = mw_arena_dup(core->arena, elimination, sizeof *elimination);
+    int64_t count = elimination->cost ? elimination->cost->count : 1;
+    if (elimination->cost)
+        owned->cost = own(core->tables, elimination->cost);
+    owned->classes = own_all(core, elimination->classes, neighbours);
+    owned->choice =
+        mw_arena_dup(core->arena, elimination->choice, sizeof *owned->choice * (size_t)count);
+    return owned;
+}
+
+static void own_step(MwCore *core, MwCoreStep *step)
+{
+    if (step->keep) {
+        step->keep = own(core->tables, step->keep);
+        return;
+    }
+    step->elimination = own_elimination(core, step->elimination, step->neighbour_count);
+    step->neighbours = mw_arena_dup(core->arena, step->neighbours,
+                                    sizeof *step->neighbours * (size_t)step->neighbour_count);
+}
+
+/* Gives a fresh copy tables of its own. */
+static void own_tables(MwCore *core)
+{
+    core->tables = mw_tables_new(core->arena);
+    for (int i = 0; i < core->node_count; i++)
+        own_node(core, &core->nodes[i]);
+    for (int i = 0; i < core->factors.count; i++)
+        own_factor(core, &core->factors.at[i]);
+    for (int i = 0; i < core->trail.count; i++)
+        own_step(core, &core->trail.at[i]);
+}
+
+MwCore *mw_core_copy_apart(MwArena *arena, const MwCore *core)
+{
+    MwCore *copy = mw_core_copy(arena, core);
+    own_tables(copy);
+    return copy;
+}
+
+MwCore *mw_core_move(MwArena *arena, const MwCore *core)
+{
+    MwCore *moved = mw_core_copy(arena, core);
+    moved->origin = core->origin;
+    moved->origin_steps = core->origin_steps;
+    moved->trail.capacity = moved->trail.count = core->trail.count;
+    moved->trail.at =
+        mw_arena_dup(arena, core->trail.at, sizeof *core->trail.at * (size_t)core->trail.count);
+    own_tables(moved);
+    return moved;
+}
+
+static void extract_node(MwCore *to, int index, const MwCoreNode *node, const int *row_place)
+{
+    MwCoreNode *extracted = &to->nodes[index];
+    extracted->cost = own(to->tables, node->cost);
+    for (int i = 0; i < node->terms.count; i++) {
+        const MwCoreTerm *term = &node->terms.at[i];
+        mw_vec_push(to->arena, &extracted->terms,
+                    ((MwCoreTerm){row_place[term->first], row_place[term->last],
+                                  own(to->tables, term->usage)}));
+    }
+    if (node->queued)
+        mw_core_queue(to, index);
+}
+
+static void extract_factor(MwCore *to, const MwCoreFactor *factor, const int *node_place)
+{
+    int index = to->factors.count, arity = factor->cost->arity;
+    MwCoreFactor extracted = *factor;
+    own_factor(to, &extracted);
+    int *scope = MW_NEW(to->arena, int, arity);
+    for (int i = 0; i < arity; i++) {
+        scope[i] = node_place[factor->scope[i]];
+        mw_vec_push(to->arena, &to->nodes[scope[i]].factors, index);
+    }
+    extracted.scope = scope;
+    mw_vec_push(to->arena, &to->factors, extracted);
+    if (factor->queued)
+        mw_vec_push(to->arena, &to->changed_factors, index);
+}
+
+static void extract_rows(MwCore *to, const MwCore *core, const MwCorePart *part)
+{
+    to->row_count = part->row_count;
+    to->limit = MW_NEW(to->arena, __int128, part->row_count);
+    to->price = MW_NEW(to->arena, double, part->row_count);
+    to->time = MW_NEW(to->arena, int64_t, part->row_count);
+    for (int i = 0; i < part->row_count; i++) {
+        to->limit[i] = core->limit[part->rows[i]];
+        to->price[i] = core->price[part->rows[i]];
+        to->time[i] = core->time[part->rows[i]];
+    }
+}
+
+MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePart *part)
+{
+    MwCore *extracted = MW_NEW(arena, MwCore, 1);
+    extracted->arena = arena;
+    extracted->tables = mw_tables_new(arena);
+    extracted->node_count = part->node_count;
+    extracted->nodes = MW_NEW(arena, MwCoreNode, part->node_count);
+    extracted->constant = core->constant;
+    extracted->scale = core->scale;
+    extracted->least = core->least;
+    extracted->infeasible = core->infeasible;
+    for (int i = 0; i < part->node_count; i++)
+        extract_node(extracted, i, &core->nodes[part->nodes[i]], part->row_place);
+    for (int i = 0; i < part->factor_count; i++)
+        extract_factor(extracted, &core->factors.at[part->factors[i]], part->node_place);
+    extract_rows(extracted, core, part);
+    return extracted;
+}
+
+/* Those of `all` that are left, and where each is among them. */
+typedef struct {
+    int *left, *place, count;
+} Left;
+
+static Left make_left(MwArena *arena, MwArena *scratch, int all)
+{
+    return (Left){.left = MW_NEW(arena, int, all), .place = MW_NEW(scratch, int, all)};
+}
+
+static void add_left(Left *list, int index)
+{
+    list->place[index] = list->count;
+    list->left[list->count++] = index;
+}
+
+MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes)
+{
+    MwArena *scratch = mw_arena_new();
+    Left node = make_left(arena, scratch, core->node_count),
+         factor = make_left(scratch, scratch, core->factors.count),
+         row = make_left(scratch, scratch, core->row_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            add_left(&node, i);
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost)
+            add_left(&factor, i);
+    for (int i = 0; i < core->row_count; i++)
+        add_left(&row, i);
+    const MwCorePart all = {.node_count = node.count,
+                            .factor_count = factor.count,
+                            .row_count = row.count,
+                            .nodes = node.left,
+                            .factors = factor.left,
+                            .rows = row.left,
+                            .node_place = node.place,
+                            .row_place = row.place};
+    MwCore *extracted = mw_core_extract_part(arena, core, &all);
+    mw_arena_free(&scratch);
+    *nodes = node.left;
+    return extracted;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A better choice of a part.
+ *
+ * With priced usage the part is solved by elimination, which keeps no row but tells how much the
+ * best choice that does could gain at most (Lagrangian duality). From what it chooses those changes
+ * are taken that fit together (exchange.c). Then the prices follow the excess, as far as Polyak's
+ * step to the cost that is known to be possible (Minimization of unsmooth functionals, 1969), and
+ * the part is solved again; until the bound shows that there is nothing to gain. */
+#include "solver/improve/attempt.h"
+
+#include <math.h>
+
+/* Rows between two cuts are alike for the part. */
+typedef struct {
+    int count;
+    int *piece_of;  /* [row], where a term begins or after it ends */
+    double *room;   /* [piece] least room with the part taken out */
+    double *price;  /* [piece] */
+    double *excess; /* [piece] usage less room of what is chosen */
+    double *sum;    /* [piece + 1] of the prices before */
+} Pieces;
+
+MwAttemptRoom mw_attempt_room(MwArena *arena, const MwLayout *layout)
+{
+    MwAttemptRoom room = {.local = MW_NEW(arena, int, layout->node_count)};
+    for (int i = 0; i < layout->node_count; i++)
+        room.local[i] = -1;
+    return room;
+}
+
+void mw_attempt_room_free(MwAttemptRoom *room)
+{
+    mw_arena_free(&room->arena);
+}
+
+static void ensure_tables(MwAttemptRoom *room, int64_t entries)
+{
+    if (entries <= room->entries)
+        return;
+    mw_arena_free(&room->arena);
+    room->arena = mw_arena_new();
+    room->entries = 2 * entries;
+    room->tables = MW_NEW(room->arena, double, room->entries);
+}
+
+static void add_usage(const MwLayoutNode *node, int strategy, double *change)
+{
+    for (int k = 0; k < node->term_count; k++) {
+        double usage = (double)node->terms[k].usage->at[strategy];
+        change[node->terms[k].first] += usage;
+        change[node->terms[k].last + 1] -= usage;
+    }
+}
+
+static Pieces find_pieces(MwArena *arena, const MwPart *part, const MwStanding *standing,
+                          const double *price_sum)
+{
+    const MwLayout *layout = part->layout;
+    int rows = layout->row_count;
+    Pieces pieces = {.piece_of = MW_NEW(arena, int, rows + 1)};
+    double *change = MW_NEW(arena, double, rows + 1), freed = 0;
+    for (int i = 0; i < part->node_count; i++) {
+        const MwLayoutNode *node = &layout->nodes[part->nodes[i].origin];
+        for (int k = 0; k < node->term_count; k++)
+            pieces.piece_of[node->terms[k].first] = pieces.piece_of[node->terms[k].last + 1] = 1;
+        add_usage(node, part->nodes[i].present, change);
+    }
+    int most = 1;
+    for (int row = 0; row < rows; row++)
+        most += pieces.piece_of[row];
+    pieces.room = MW_NEW(arena, double, most);
+    pieces.price = MW_NEW(arena, double, most);
+    pieces.excess = MW_NEW(arena, double, most + 1);
+    pieces.sum = MW_NEW(arena, double, most + 1);
+    int piece = -1;
+    for (int row = 0; row < rows; row++) {
+        freed += change[row];
+        double room = (double)standing->room[row] + freed;
+        if (row == 0 || pieces.piece_of[row])
+            pieces.room[++piece] = room;
+        pieces.room[piece] = fmin(pieces.room[piece], room);
+        pieces.price[piece] += price_sum[row + 1] - price_sum[row];
+        pieces.piece_of[row] = piece;
+    }
+    pieces.count = piece + 1;
+    pieces.piece_of[rows] = pieces.count;
+    return pieces;
+}
+
+/* Returns the priced room. */
+static double price_usage(const MwPart *part, Pieces *pieces, const MwAttemptLimits *limits)
+{
+    double priced = 0;
+    for (int i = 0; i < pieces->count; i++) {
+        pieces->sum[i + 1] = pieces->sum[i] + pieces->price[i];
+        priced += pieces->price[i] * pieces->room[i];
+    }
+    for (int i = 0; i < part->node_count; i++) {
+        const MwLayoutNode *node = &part->layout->nodes[part->nodes[i].origin];
+        double *added = part->nodes[i].added, share = i < limits->favoured ? limits->share : 1;
+        for (int s = 0; s < node->strategies; s++)
+            added[s] = 0;
+        for (int k = 0; k < node->term_count; k++) {
+            const MwCoreTerm *term = &node->terms[k];
+            double price = share * (pieces->sum[pieces->piece_of[term->last + 1]] -
+                                    pieces->sum[pieces->piece_of[term->first]]);
+            for (int s = 0; s < node->strategies && price > 0; s++)
+                added[s] += price * (double)term->usage->at[s];
+        }
+    }
+    return priced;
+}
+
+static int chosen(const MwPartNode *node)
+{
+    return node->strategy[node->label];
+}
+
+static void find_excess(const MwPart *part, Pieces *pieces)
+{
+    for (int i = 0; i <= pieces->count; i++)
+        pieces->excess[i] = 0;
+    for (int i = 0; i < part->node_count; i++) {
+        const MwLayoutNode *node = &part->layout->nodes[part->nodes[i].origin];
+        for (int k = 0; k < node->term_count; k++) {
+            double usage = (double)node->terms[k].usage->at[chosen(&part->nodes[i])];
+            pieces->excess[pieces->piece_of[node->terms[k].first]] += usage;
+            pieces->excess[pieces->piece_of[node->terms[k].last + 1]] -= usage;
+        }
+    }
+    double usage = 0;
+    for (int i = 0; i < pieces->count; i++) {
+        usage += pieces->excess[i];
+        pieces->excess[i] = usage - pieces->room[i];
+    }
+}
+
+/* What the bound may rise by at a step; the gap says little where what is present is far off. */
+static double step_gap(double gap, double bound)
+{
+    return fmin(gap, 0.1 * fabs(bound) + 1);
+}
+
+/* By so much that the bound would rise by `gap` if the excess stayed as it is. */
+static void raise_prices(Pieces *pieces, double gap)
+{
+    double norm = 0;
+    for (int i = 0; i < pieces->count; i++)
+        if (pieces->price[i] > 0 || pieces->excess[i] > 0)
+            norm += pieces->excess[i] * pieces->excess[i];
+    for (int i = 0; i < pieces->count && norm > 0; i++)
+        pieces->price[i] = fmax(0, pieces->price[i] + gap / norm * pieces->excess[i]);
+}
+
+static MwWish find_wish(MwArena *arena, const MwPart *part)
+{
+    MwChange *changes = MW_NEW(arena, MwChange, part->node_count);
+    int count = 0;
+    for (int i = 0; i < part->node_count; i++)
+        if (chosen(&part->nodes[i]) != part->nodes[i].present)
+            changes[count++] = (MwChange){part->nodes[i].origin, chosen(&part->nodes[i])};
+    return (MwWish){count, changes};
+}
+
+/* With `price_sum`, by cost and priced usage; see mw_standing_choose. */
+static void take_better(MwArena *arena, MwAttempt *attempt, const MwPart *part,
+                        const MwStanding *standing, const double *price_sum)
+{
+    MwArena *scratch = mw_arena_new();
+    MwWish wish = find_wish(scratch, part);
+    MwExchange exchange =
+        mw_standing_choose(scratch, standing, price_sum, wish.count, wish.changes);
+    if (exchange.gain > attempt->exchange.gain || price_sum) {
+        attempt->exchange = exchange;
+        attempt->exchange.changes =
+            mw_arena_dup(arena, exchange.changes, sizeof(MwChange) * (size_t)exchange.count);
+    }
+    mw_arena_free(&scratch);
+}
+
+MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
+                     const double *price_sum, int count, const int *nodes, MwDraws *draws,
+                     const MwAttemptLimits *limits)
+{
+    MwArena *scratch = mw_arena_new();
+    MwPart *part = mw_part_new(scratch, standing->layout, standing->choice, count, nodes,
+                               room->local, draws, &limits->part);
+    Pieces pieces = find_pieces(scratch, part, standing, price_sum);
+    ensure_tables(room, part->entries + MW_LANES);
+    MwAttempt attempt = {.held = part->held_count};
+    mw_part_fill(part, room->tables);
+    double present = mw_part_present_cost(part, room->tables);
+    while (attempt.rounds < limits->rounds) {
+        double priced_room = price_usage(part, &pieces, limits);
+        double bound = mw_part_solve(part, room->tables) - priced_room;
+        attempt.rounds++;
+        attempt.work += part->work + part->node_count;
+        find_excess(part, &pieces);
+        take_better(arena, &attempt, part, standing, limits->priced ? price_sum : NULL);
+        double gap = present - (double)attempt.exchange.gain - bound;
+        if (gap <= 1e-9 * fabs(present)) {
+            attempt.exact = true;
+            break;
+        }
+        raise_prices(&pieces, step_gap(gap, bound));
+    }
+    mw_arena_free(&scratch);
+    return attempt;
+}
+
+int64_t mw_attempt_wishes(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
+                          const double *price_sum, int count, const int *nodes, MwDraws *draws,
+                          const MwPartLimits *limits, int factor_count, const double *factor,
+                          MwWish *wishes)
+{
+    MwArena *scratch = mw_arena_new();
+    MwPart *part = mw_part_new(scratch, standing->layout, standing->choice, count, nodes,
+                               room->local, draws, limits);
+    Pieces pieces = find_pieces(scratch, part, standing, price_sum);
+    const double *price = mw_arena_dup(scratch, pieces.price, sizeof *price * (size_t)pieces.count);
+    ensure_tables(room, part->entries + MW_LANES);
+    mw_part_fill(part, room->tables);
+    for (int i = 0; i < factor_count; i++) {
+        for (int k = 0; k < pieces.count; k++)
+            pieces.price[k] = factor[i] * price[k];
+        price_usage(part, &pieces, &(MwAttemptLimits){0});
+        mw_part_solve(part, room->tables);
+        wishes[i] = find_wish(arena, part);
+    }
+    const int64_t work = factor_count * (part->work + part->node_count);
+    mw_arena_free(&scratch);
+    return work;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which of some wished changes hang together, and what each such group gains: changed nodes that
+ * share a factor are in one group, so groups do not touch each other and their gains add up. */
+#include "solver/improve/standing.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    const MwStanding *standing;
+    MwArena *arena; /* of what is only needed here */
+    int change_count;
+    MwChange *changes; /* by node */
+} Grouping;
+
+static int compare_changes(const void *a, const void *b)
+{
+    const MwChange *x = a, *y = b;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* The change of `node`, or -1. */
+static int find_change(const Grouping *grouping, int node)
+{
+    const MwChange key = {node, 0};
+    const MwChange *found = bsearch(&key, grouping->changes, (size_t)grouping->change_count,
+                                    sizeof key, compare_changes);
+    return found ? (int)(found - grouping->changes) : -1;
+}
+
+static int find_root(int *parent, int i)
+{
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+/* The cost of a factor, with the changes if `changed`. */
+static MwCost factor_cost(const Grouping *grouping, const MwLayoutFactor *factor, bool changed)
+{
+    int64_t at = 0;
+    for (int i = 0; i < factor->arity; i++) {
+        int change = changed ? find_change(grouping, factor->node[i]) : -1;
+        int strategy = change >= 0 ? grouping->changes[change].strategy
+                                   : grouping->standing->choice[factor->node[i]];
+        at = at * factor->dims[i] + factor->classes[i][strategy];
+    }
+    return factor->cost[at];
+}
+
+/* What the changes of the node and of the factors that it is the first changed node of gain; joins
+ * it with the other changed nodes of its factors. */
+static MwCost gain_of_change(const Grouping *grouping, int index, int *parent)
+{
+    const MwStanding *standing = grouping->standing;
+    const MwChange *change = &grouping->changes[index];
+    const MwLayoutNode *node = &standing->layout->nodes[change->node];
+    MwCost gain = (MwCost)node->cost[standing->choice[change->node]] - node->cost[change->strategy];
+    for (int i = 0; i < node->link_count; i++) {
+        const MwLayoutFactor *factor = &standing->layout->factors[node->links[i].factor];
+        bool first = true;
+        for (int k = 0; k < factor->arity; k++) {
+            int other =
+                factor->node[k] == change->node ? -1 : find_change(grouping, factor->node[k]);
+            if (other < 0)
+                continue;
+            first &= other > index;
+            parent[find_root(parent, other)] = find_root(parent, index);
+        }
+        if (first)
+            gain += factor_cost(grouping, factor, false) - factor_cost(grouping, factor, true);
+    }
+    return gain;
+}
+
+/* The changes in order of groups. `group` ([change]) is the group of each. */
+static MwChange *sort_by_group(MwArena *arena, const Grouping *grouping, MwChangeGroups *groups,
+                               const int *group)
+{
+    for (int i = 1; i < groups->count; i++)
+        groups->groups[i].first = groups->groups[i - 1].first + groups->groups[i - 1].count;
+    MwChange *sorted = MW_NEW(arena, MwChange, grouping->change_count);
+    int *filled = MW_NEW(grouping->arena, int, groups->count);
+    for (int i = 0; i < grouping->change_count; i++)
+        sorted[groups->groups[group[i]].first + filled[group[i]]++] = grouping->changes[i];
+    return sorted;
+}
+
+MwChangeGroups mw_standing_groups(MwArena *arena, const MwStanding *standing, int count,
+                                  const MwChange *changes)
+{
+    MwArena *scratch = mw_arena_new();
+    Grouping grouping = {standing, scratch, count, NULL};
+    grouping.changes = mw_arena_dup(scratch, changes, sizeof *changes * (size_t)count);
+    qsort(grouping.changes, (size_t)count, sizeof *changes, compare_changes);
+    int *parent = MW_NEW(scratch, int, count), *group = MW_NEW(scratch, int, count);
+    MwCost *gain = MW_NEW(scratch, MwCost, count);
+    MwChangeGroups groups = {.groups = MW_NEW(arena, MwChangeGroup, count)};
+    for (int i = 0; i < count; i++)
+        parent[i] = i;
+    for (int i = 0; i < count; i++)
+        gain[i] = gain_of_change(&grouping, i, parent);
+    for (int i = 0; i < count; i++)
+        if (find_root(parent, i) == i)
+            group[i] = groups.count++;
+    for (int i = 0; i < count; i++) {
+        group[i] = group[find_root(parent, i)];
+        groups.groups[group[i]].gain += gain[i];
+        groups.groups[group[i]].count++;
+    }
+    groups.changes = sort_by_group(arena, &grouping, &groups, group);
+    mw_arena_free(&scratch);
+    return groups;
+}

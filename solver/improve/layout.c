@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "solver/improve/layout.h"
+
+/* Class lists as ints by the id of the table; most factors share one. */
+static int **new_lists(MwArena *scratch, const MwCore *core)
+{
+    int most = 0;
+    for (int i = 0; i < core->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[i];
+        for (int k = 0; factor->cost && k < factor->cost->arity; k++)
+            most = (int)mw_max(most, factor->classes[k]->id);
+    }
+    return MW_NEW(scratch, int *, most + 1);
+}
+
+static const int *class_list(MwArena *arena, int **lists, const MwTable *classes)
+{
+    int **list = &lists[classes->id];
+    if (!*list) {
+        *list = MW_NEW(arena, int, classes->count);
+        for (int64_t s = 0; s < classes->count; s++)
+            (*list)[s] = (int)classes->at[s];
+    }
+    return *list;
+}
+
+static void lay_factor(MwArena *arena, int **lists, const int *place, const MwCoreFactor *from,
+                       MwLayoutFactor *to)
+{
+    const MwTable *cost = from->cost;
+    int *node = MW_NEW(arena, int, cost->arity);
+    const int **classes = MW_NEW(arena, const int *, cost->arity);
+    for (int i = 0; i < cost->arity; i++) {
+        node[i] = place[from->scope[i]];
+        classes[i] = class_list(arena, lists, from->classes[i]);
+    }
+    *to = (MwLayoutFactor){.arity = cost->arity,
+                           .node = node,
+                           .dims = cost->dims,
+                           .classes = classes,
+                           .cost = cost->at};
+}
+
+static void lay_factors(MwArena *arena, MwLayout *layout, const int *place)
+{
+    const MwCore *core = layout->core;
+    MwArena *scratch = mw_arena_new();
+    int **lists = new_lists(scratch, core);
+    int *place_of_factor = MW_NEW(scratch, int, core->factors.count);
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost) {
+            place_of_factor[i] = layout->factor_count;
+            lay_factor(arena, lists, place, &core->factors.at[i],
+                       &layout->factors[layout->factor_count++]);
+        }
+    for (int i = 0; i < layout->node_count; i++) {
+        MwLayoutNode *node = &layout->nodes[i];
+        const MwIndexList *factors = &core->nodes[node->origin].factors;
+        MwLayoutLink *links = MW_NEW(arena, MwLayoutLink, factors->count);
+        for (int k = 0; k < factors->count; k++) {
+            const MwCoreFactor *factor = &core->factors.at[factors->at[k]];
+            int dim = mw_core_position(factor, node->origin);
+            links[k] = (MwLayoutLink){.factor = place_of_factor[factors->at[k]],
+                                      .dim = dim,
+                                      .stride = mw_table_inner(factor->cost, dim)};
+        }
+        node->links = links;
+        node->link_count = factors->count;
+    }
+    mw_arena_free(&scratch);
+}
+
+MwLayout *mw_layout_new(MwArena *arena, const MwCore *core)
+{
+    MwLayout *layout = MW_NEW(arena, MwLayout, 1);
+    MwArena *scratch = mw_arena_new();
+    int *place = MW_NEW(scratch, int, core->node_count);
+    layout->core = core;
+    layout->row_count = core->row_count;
+    layout->nodes = MW_NEW(arena, MwLayoutNode, core->node_count);
+    layout->factors = MW_NEW(arena, MwLayoutFactor, core->factors.count);
+    for (int i = 0; i < core->node_count; i++) {
+        const MwCoreNode *node = &core->nodes[i];
+        if (!node->cost)
+            continue;
+        place[i] = layout->node_count;
+        layout->nodes[layout->node_count++] = (MwLayoutNode){.origin = i,
+                                                             .strategies = (int)node->cost->count,
+                                                             .cost = node->cost->at,
+                                                             .term_count = node->terms.count,
+                                                             .terms = node->terms.at};
+        layout->most_strategies = (int)mw_max(layout->most_strategies, node->cost->count);
+    }
+    lay_factors(arena, layout, place);
+    mw_arena_free(&scratch);
+    return layout;
+}
+
+void mw_layout_enter(const MwLayout *layout, const int *core_choice, int *choice)
+{
+    for (int i = 0; i < layout->node_count; i++)
+        choice[i] = core_choice[layout->nodes[i].origin];
+}
+
+void mw_layout_leave(const MwLayout *layout, const int *choice, int *core_choice)
+{
+    for (int i = 0; i < layout->core->node_count; i++)
+        core_choice[i] = 0;
+    for (int i = 0; i < layout->node_count; i++)
+        core_choice[layout->nodes[i].origin] = choice[i];
+}

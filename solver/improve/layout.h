@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A core laid out flat for searching on it: the nodes left are numbered from 0 without gaps, tables
+ * are plain arrays, and for each node its factors stand in a row.
+ *
+ * It is made once and never changed, so that threads may share it. The core must live as long and
+ * must not change. */
+#ifndef MW_SOLVER_IMPROVE_LAYOUT_H
+#define MW_SOLVER_IMPROVE_LAYOUT_H
+
+#include "solver/core/core.h"
+
+typedef struct {
+    int arity;
+    const int *node;           /* [arity] */
+    const int *dims;           /* [arity] classes of each */
+    const int *const *classes; /* [arity][strategy] */
+    const int64_t *cost;       /* row-major */
+} MwLayoutFactor;
+
+/* A node's place in one of its factors. */
+typedef struct {
+    int factor, dim;
+    int64_t stride; /* of the dimension, in entries */
+} MwLayoutLink;
+
+typedef struct {
+    int origin; /* node of the core */
+    int strategies;
+    const int64_t *cost; /* [strategies] */
+    int link_count, term_count;
+    const MwLayoutLink *links;
+    const MwCoreTerm *terms;
+} MwLayoutNode;
+
+typedef struct {
+    const MwCore *core;
+    int node_count, factor_count, row_count;
+    MwLayoutNode *nodes;
+    MwLayoutFactor *factors;
+    int most_strategies;
+} MwLayout;
+
+MwLayout *mw_layout_new(MwArena *arena, const MwCore *core);
+
+/* From a choice of the core to one of the layout, and back: entries of eliminated nodes are 0. */
+void mw_layout_enter(const MwLayout *layout, const int *core_choice, int *choice);
+void mw_layout_leave(const MwLayout *layout, const int *choice, int *core_choice);
+
+#endif

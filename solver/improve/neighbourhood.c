@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "solver/improve/neighbourhood.h"
+
+#include <stdlib.h>
+
+enum { LEAST_GROUP = 8, GROUP_SIZES = 4 /* each twice the one before */ };
+
+/* Appends the nodes that share a factor with `node` and are not there yet; returns the count. */
+static int append_neighbours(const MwLayout *layout, int node, int size, bool *seen, int *nodes,
+                             int count)
+{
+    const MwLayoutNode *of = &layout->nodes[node];
+    for (int i = 0; i < of->link_count; i++) {
+        const MwLayoutFactor *factor = &layout->factors[of->links[i].factor];
+        for (int k = 0; k < factor->arity && count < size; k++)
+            if (!seen[factor->node[k]]) {
+                seen[factor->node[k]] = true;
+                nodes[count++] = factor->node[k];
+            }
+    }
+    return count;
+}
+
+/* Appends nodes breadth first from a random one, until there are `size`; on straying, any node that
+ * was met and not gone to may be the next. */
+static int append_near(const MwLayout *layout, int size, bool strayed, MwDraws *draws, bool *seen,
+                       int *nodes, int count)
+{
+    int next = count, first = mw_draw_below(draws, layout->node_count);
+    if (seen[first])
+        return count;
+    seen[first] = true;
+    nodes[count++] = first;
+    for (; next < count && count < size; next++) {
+        if (strayed) {
+            int other = next + mw_draw_below(draws, count - next), node = nodes[other];
+            nodes[other] = nodes[next];
+            nodes[next] = node;
+        }
+        count = append_neighbours(layout, nodes[next], size, seen, nodes, count);
+    }
+    return count;
+}
+
+static int draw_scattered(const MwLayout *layout, int size, MwDraws *draws, bool *seen, int *nodes)
+{
+    int count = 0, group = LEAST_GROUP << mw_draw_below(draws, GROUP_SIZES);
+    for (int i = 0; i * group < size; i++)
+        count =
+            append_near(layout, (int)mw_min(count + group, size), false, draws, seen, nodes, count);
+    return count;
+}
+
+static int draw_row(const MwLayout *layout, int size, MwDraws *draws, int *nodes)
+{
+    int first = mw_draw_below(draws, layout->node_count), count = 0;
+    for (int i = first; i < layout->node_count && count < size; i++)
+        nodes[count++] = i;
+    return count;
+}
+
+int mw_neighbourhood_draw(const MwLayout *layout, MwNeighbourhoodKind kind, int size,
+                          MwDraws *draws, bool *seen, int *nodes)
+{
+    if (kind == MW_NEIGHBOURHOOD_ROW)
+        return draw_row(layout, size, draws, nodes);
+    int count;
+    if (kind == MW_NEIGHBOURHOOD_SCATTERED)
+        count = draw_scattered(layout, size, draws, seen, nodes);
+    else
+        count = append_near(layout, size, kind == MW_NEIGHBOURHOOD_STRAYED, draws, seen, nodes, 0);
+    for (int i = 0; i < count; i++)
+        seen[nodes[i]] = false;
+    return count;
+}
+
+typedef struct {
+    int node, rows;
+} Weighing;
+
+static int compare_weighing(const void *a, const void *b)
+{
+    const Weighing *x = a, *y = b;
+    return x->rows != y->rows ? x->rows - y->rows : x->node - y->node;
+}
+
+int mw_neighbourhood_of_row(const MwLayout *layout, int row, int size, int *nodes)
+{
+    MwArena *scratch = mw_arena_new();
+    Weighing *weighing = MW_NEW(scratch, Weighing, layout->node_count);
+    int count = 0;
+    for (int i = 0; i < layout->node_count; i++)
+        for (int k = 0; k < layout->nodes[i].term_count; k++) {
+            const MwCoreTerm *term = &layout->nodes[i].terms[k];
+            if (term->first <= row && row <= term->last) {
+                weighing[count++] = (Weighing){i, term->last - term->first};
+                break;
+            }
+        }
+    if (count > 1)
+        qsort(weighing, (size_t)count, sizeof *weighing, compare_weighing);
+    count = (int)mw_min(count, size);
+    for (int i = 0; i < count; i++)
+        nodes[i] = weighing[i].node;
+    mw_arena_free(&scratch);
+    return count;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "solver/improve/packing.h"
+
+#include "base/draws.h"
+#include "solver/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    WATCHED = 96,      /* rooms, at most */
+    LANES = 16,        /* of them together */
+    PATIENCE = 1500,   /* steps without a gain, after which to begin anew */
+    MOST_REPLACED = 6, /* moves that one takes the place of */
+    TENURES = 4,       /* steps for which a move stays: LEAST_TENURE, twice that, and so on */
+    LEAST_TENURE = 3,
+    WEIGHT_RANGE = 30, /* times two, up and down from the first one */
+};
+
+/* What is said below of a move is said of putting it in, in the place of those it touches, or of
+ * taking it out if it is in. */
+typedef struct {
+    const MwPacking *packing;
+    MwDraws draws;
+    int64_t sums;
+    bool *in;
+    double gain;
+    double *excess; /* [room] usage less room of what is in */
+    double *more;   /* [move] gain */
+    int *touched;   /* [move] those in that it touches */
+    int *free_at;   /* [move] the step from which on it may be chosen */
+    int watched_count;
+    int *watch_of; /* [room] or -1 */
+    int watched[WATCHED];
+    float *change;         /* [move][WATCHED] of the excess */
+    float over[WATCHED];   /* excess */
+    float weight[WATCHED]; /* cost of it */
+    double first_weight;
+    double rise, fall; /* of weights, at a step */
+    int tenure;
+} Walk;
+
+static double usage_of(const MwPacking *packing, int move, int room)
+{
+    return packing->usage[(int64_t)move * packing->room_count + room];
+}
+
+static float *change_of(const Walk *walk, int move)
+{
+    return walk->change + (int64_t)move * WATCHED;
+}
+
+/* What the excess of the watched rooms costs after the change. */
+MW_VECTORISED_PRODUCTS static float cost_of_excess(const float *over, const float *change,
+                                                   const float *weight, int count)
+{
+    float lane[LANES] = {0}, sum = 0;
+    for (int start = 0; start < count; start += LANES)
+        for (int k = 0; k < LANES; k++) {
+            float after = over[start + k] + change[start + k];
+            after = after > 0 ? after : 0;
+            lane[k] += after * weight[start + k];
+        }
+    for (int k = 0; k < LANES; k++)
+        sum += lane[k];
+    return sum;
+}
+
+/* The sum of those that are in among the moves that one touches. */
+static double usage_in_place(const Walk *walk, int move, int room)
+{
+    const MwPacking *packing = walk->packing;
+    double sum = 0;
+    for (int i = packing->touching_first[move]; i < packing->touching_first[move + 1]; i++)
+        if (walk->in[packing->touching[i]])
+            sum += usage_of(packing, packing->touching[i], room);
+    return sum;
+}
+
+/* Where to watch one room more: in the place of one that is not exceeded, and of little weight, if
+ * there is no other; -1: nowhere. */
+static int find_watch(Walk *walk)
+{
+    int least = -1;
+    if (walk->watched_count < WATCHED)
+        return walk->watched_count++;
+    for (int at = 0; at < WATCHED; at++)
+        if (walk->over[at] <= 0 && (least < 0 || walk->weight[at] < walk->weight[least]))
+            least = at;
+    if (least >= 0)
+        walk->watch_of[walk->watched[least]] = -1;
+    return least;
+}
+
+static void watch(Walk *walk, int room)
+{
+    int at = walk->watch_of[room] < 0 ? find_watch(walk) : -1;
+    if (at < 0)
+        return;
+    walk->watch_of[room] = at;
+    walk->watched[at] = room;
+    walk->over[at] = (float)walk->excess[room];
+    walk->weight[at] = (float)walk->first_weight;
+    for (int move = 0; move < walk->packing->count; move++) {
+        double usage = usage_of(walk->packing, move, room);
+        if (walk->in[move])
+            usage = -usage;
+        else if (walk->touched[move] > 0)
+            usage -= usage_in_place(walk, move, room);
+        change_of(walk, move)[at] = (float)usage;
+    }
+}
+
+static void set_change(Walk *walk, int move)
+{
+    float *change = change_of(walk, move), sign = walk->in[move] ? -1 : 1;
+    walk->more[move] = sign * walk->packing->gain[move];
+    for (int at = 0; at < walk->watched_count; at++)
+        change[at] = sign * (float)usage_of(walk->packing, move, walk->watched[at]);
+}
+
+/* Of a move, now that `other`, which it touches, has been put in or taken out. */
+static void follow_change(Walk *walk, int move, int other, const float *usage)
+{
+    bool in = walk->in[other];
+    walk->touched[move] += in ? 1 : -1;
+    if (walk->touched[move] == 0) {
+        set_change(walk, move); /* what rounding has left is gone */
+        return;
+    }
+    float *change = change_of(walk, move), sign = in ? -1 : 1;
+    walk->more[move] += sign * walk->packing->gain[other];
+    for (int at = 0; at < walk->watched_count; at++)
+        change[at] += sign * usage[at];
+}
+
+/* Puts the move in, which touches none that is, or takes it out. */
+static void toggle(Walk *walk, int move)
+{
+    const MwPacking *packing = walk->packing;
+    bool in = walk->in[move] = !walk->in[move];
+    double sign = in ? 1 : -1;
+    float usage[WATCHED];
+    walk->gain += sign * packing->gain[move];
+    for (int room = 0; room < packing->room_count; room++)
+        walk->excess[room] += sign * usage_of(packing, move, room);
+    for (int at = 0; at < walk->watched_count; at++) {
+        walk->over[at] = (float)walk->excess[walk->watched[at]];
+        usage[at] = (float)usage_of(packing, move, walk->watched[at]);
+    }
+    set_change(walk, move);
+    for (int i = packing->touching_first[move]; i < packing->touching_first[move + 1]; i++)
+        follow_change(walk, packing->touching[i], move, usage);
+    walk->sums += packing->room_count +
+                  (int64_t)(packing->touching_first[move + 1] - packing->touching_first[move]) *
+                      walk->watched_count;
+}
+
+static int draw_tenure(Walk *walk)
+{
+    return walk->tenure + mw_draw_below(&walk->draws, walk->tenure);
+}
+
+static void make(Walk *walk, int move, int step)
+{
+    const MwPacking *packing = walk->packing;
+    for (int i = packing->touching_first[move]; i < packing->touching_first[move + 1]; i++) {
+        int other = packing->touching[i];
+        if (!walk->in[other] || walk->in[move])
+            continue;
+        toggle(walk, other);
+        walk->free_at[other] = step + draw_tenure(walk);
+    }
+    toggle(walk, move);
+    walk->free_at[move] = step + draw_tenure(walk);
+}
+
+/* The move that leads to the greatest gain less the cost of excess; -1: none may be made. */
+static int choose(Walk *walk, int step)
+{
+    int best = -1;
+    double most = 0;
+    int lanes = (walk->watched_count + LANES - 1) / LANES * LANES;
+    for (int move = 0; move < walk->packing->count; move++) {
+        if (walk->free_at[move] > step || walk->touched[move] > MOST_REPLACED)
+            continue;
+        double worth = walk->more[move] - (double)cost_of_excess(walk->over, change_of(walk, move),
+                                                                 walk->weight, lanes);
+        if (best < 0 || worth > most) {
+            best = move;
+            most = worth;
+        }
+    }
+    walk->sums += (int64_t)walk->packing->count * (lanes + 1) + walk->packing->room_count;
+    return best;
+}
+
+/* In each run of rooms that are exceeded the one that is most is watched. True if none is. */
+static bool watch_excess(Walk *walk)
+{
+    int worst = -1;
+    bool fits = true;
+    for (int room = 0; room < walk->packing->room_count; room++) {
+        double excess = walk->excess[room];
+        if (excess > 0 && (worst < 0 || excess > walk->excess[worst]))
+            worst = room;
+        fits &= excess <= 0;
+        if (worst >= 0 && (excess <= 0 || room == walk->packing->room_count - 1)) {
+            watch(walk, worst);
+            worst = -1;
+        }
+    }
+    return fits;
+}
+
+/* Within what floating point has room for. */
+static void move_weights(Walk *walk)
+{
+    const float most = (float)ldexp(walk->first_weight, WEIGHT_RANGE);
+    const float least = (float)ldexp(walk->first_weight, -WEIGHT_RANGE);
+    for (int at = 0; at < walk->watched_count; at++) {
+        float weight = walk->weight[at] * (float)(walk->over[at] > 0 ? walk->rise : walk->fall);
+        walk->weight[at] = weight > most ? most : weight < least ? least : weight;
+    }
+}
+
+/* A tenth of what gains are for usage. */
+static double find_first_weight(const MwPacking *packing)
+{
+    double gains = 0, usages = 1;
+    for (int move = 0; move < packing->count; move++) {
+        double most = 0;
+        for (int room = 0; room < packing->room_count; room++)
+            most = fmax(most, fabs(usage_of(packing, move, room)));
+        gains += fabs(packing->gain[move]);
+        usages += most;
+    }
+    return 0.1 * gains / usages;
+}
+
+/* From the best set, or from none; and other ways of walking. */
+static void begin_anew(Walk *walk, const bool *best, int step)
+{
+    bool empty = mw_draw_below(&walk->draws, 3) == 0;
+    for (int move = 0; move < walk->packing->count; move++) {
+        if (walk->in[move] && (empty || !best[move]))
+            toggle(walk, move);
+        walk->free_at[move] = step;
+    }
+    for (int move = 0; move < walk->packing->count; move++)
+        if (!walk->in[move] && !empty && best[move])
+            toggle(walk, move);
+    walk->rise = 1 + 0.01 * exp2(3 * mw_draw_uniform(&walk->draws));
+    walk->fall = 1 - 0.002 * exp2(3 * mw_draw_uniform(&walk->draws));
+    walk->tenure = LEAST_TENURE << mw_draw_below(&walk->draws, TENURES);
+}
+
+static Walk *walk_new(MwArena *arena, const MwPacking *packing, uint64_t seed)
+{
+    Walk *walk = MW_NEW(arena, Walk, 1);
+    *walk = (Walk){.packing = packing, .draws = {.seed = seed}};
+    walk->first_weight = find_first_weight(packing);
+    walk->rise = 1.03;
+    walk->fall = 0.995;
+    walk->tenure = 2 * LEAST_TENURE;
+    walk->in = MW_NEW(arena, bool, packing->count);
+    walk->excess = MW_NEW(arena, double, packing->room_count);
+    walk->more = MW_NEW(arena, double, packing->count);
+    walk->touched = MW_NEW(arena, int, packing->count);
+    walk->free_at = MW_NEW(arena, int, packing->count);
+    walk->watch_of = MW_NEW(arena, int, packing->room_count);
+    walk->change = MW_NEW(arena, float, (int64_t)packing->count *WATCHED);
+    for (int room = 0; room < packing->room_count; room++) {
+        walk->excess[room] = -packing->room[room];
+        walk->watch_of[room] = -1;
+    }
+    for (int move = 0; move < packing->count; move++)
+        set_change(walk, move);
+    return walk;
+}
+
+MwPacked mw_packing_solve(const MwPacking *packing, uint64_t seed, int steps, const MwStop *stop,
+                          bool *taken)
+{
+    MwArena *scratch = mw_arena_new();
+    Walk *walk = walk_new(scratch, packing, seed);
+    double best = 0;
+    size_t bytes = sizeof *taken * (size_t)packing->count;
+    memset(taken, 0, bytes);
+    for (int step = 0, last = 0; step < steps && packing->count > 0 && !mw_stopped(stop); step++) {
+        if (watch_excess(walk) && walk->gain > best) {
+            best = walk->gain;
+            memcpy(taken, walk->in, bytes);
+            last = step;
+        }
+        move_weights(walk);
+        if (step - last > PATIENCE) {
+            begin_anew(walk, taken, step);
+            last = step;
+        }
+        int move = choose(walk, step);
+        if (move >= 0)
+            make(walk, move, step);
+    }
+    const MwPacked packed = {best, walk->sums};
+    mw_arena_free(&scratch);
+    return packed;
+}

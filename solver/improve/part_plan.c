@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The plan of a part: see part.h. The order is greedy: next goes the node whose elimination makes
+ * the smallest table. */
+#include "solver/improve/part.h"
+
+#include "solver/reduce/candidates.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef MW_VEC(int) IntList;
+
+typedef struct {
+    MwPart *part;
+    MwArena *scratch;
+    const int *choice;            /* of the layout */
+    int *local;                   /* [node of the layout] of the part, or -1 */
+    IntList *live;                /* [node] the tables it is in that are not used up */
+    MW_VEC(const int **) classes; /* [table][dimension][strategy] of factors */
+    MW_VEC(bool) gone;            /* [table] used up */
+    bool *done;                   /* [node] eliminated or held */
+    double *entries;              /* [node] as last computed */
+    MwCandidates heap;            /* one counts if `entries` says the same */
+    int *mark;                    /* [node] the round it was last met in */
+    int round;
+    double *width; /* [node] the most classes it has in the table, if met in this round */
+    int *met;      /* the nodes met in this round */
+    int met_count;
+    MwDraws *draws;
+    int *class_at; /* scratch of split_classes */
+    int class_room;
+} Planner;
+
+/* ---- Factors once the others are held ---- */
+
+/* Adds the costs of the link's factor, its other nodes held. */
+static void add_fixed(const Planner *planner, MwPartNode *node, const MwLayoutLink *link)
+{
+    const MwLayout *layout = planner->part->layout;
+    const MwLayoutFactor *factor = &layout->factors[link->factor];
+    int64_t at = 0;
+    for (int i = 0; i < factor->arity; i++)
+        at = at * factor->dims[i] +
+             (i == link->dim ? 0 : factor->classes[i][planner->choice[factor->node[i]]]);
+    const int *classes = factor->classes[link->dim];
+    for (int s = 0; s < layout->nodes[node->origin].strategies; s++)
+        node->fixed[s] += (double)factor->cost[at + classes[s] * link->stride];
+}
+
+static MwPartTable *add_table(Planner *planner, int arity)
+{
+    MwPart *part = planner->part;
+    MwPartTable *table = mw_vec_add(part->arena, &part->tables);
+    mw_vec_push(planner->scratch, &planner->gone, false);
+    table->arity = arity;
+    table->node = MW_NEW(part->arena, int, arity);
+    table->class_of = MW_NEW(part->arena, int *, arity);
+    table->size = MW_NEW(part->arena, int, arity);
+    table->stride = MW_NEW(part->arena, int64_t, arity);
+    return table;
+}
+
+static void add_factor_table(Planner *planner, const MwLayoutFactor *factor, int free_count)
+{
+    const int **classes = MW_NEW(planner->scratch, const int *, free_count);
+    int index = planner->part->tables.count;
+    MwPartTable *table = add_table(planner, free_count);
+    table->cost = factor->cost;
+    table->step = MW_NEW(planner->part->arena, int64_t, free_count);
+    int64_t stride = 1;
+    for (int i = factor->arity - 1, k = free_count - 1; i >= 0; stride *= factor->dims[i--]) {
+        int local = planner->local[factor->node[i]];
+        if (local < 0) {
+            table->cost += stride * factor->classes[i][planner->choice[factor->node[i]]];
+            continue;
+        }
+        classes[k] = factor->classes[i];
+        table->node[k] = local;
+        table->size[k] = factor->dims[i];
+        table->step[k--] = stride;
+        mw_vec_push(planner->scratch, &planner->live[local], index);
+    }
+    mw_vec_push(planner->scratch, &planner->classes, classes);
+}
+
+/* Each factor within the part becomes a table, at its first free node. */
+static void condition(Planner *planner, int index)
+{
+    const MwLayout *layout = planner->part->layout;
+    MwPartNode *node = &planner->part->nodes[index];
+    const MwLayoutNode *of = &layout->nodes[node->origin];
+    for (int s = 0; s < of->strategies; s++)
+        node->fixed[s] = (double)of->cost[s];
+    for (int i = 0; i < of->link_count; i++) {
+        const MwLayoutFactor *factor = &layout->factors[of->links[i].factor];
+        int free_count = 0, first = -1;
+        for (int k = 0; k < factor->arity; k++) {
+            int local = planner->local[factor->node[k]];
+            free_count += local >= 0;
+            first = first < 0 ? local : first;
+        }
+        if (free_count == 1)
+            add_fixed(planner, node, &of->links[i]);
+        else if (first == index)
+            add_factor_table(planner, factor, free_count);
+    }
+}
+
+/* ---- Classes ---- */
+
+/* Splits the classes of `count` things, `size` so far, by `other` classes, `other_size` of them.
+ * Returns how many there are then; they are numbered in order of first appearance. */
+static int split_classes(Planner *planner, int *class_of, int count, int size, const int *other,
+                         int other_size)
+{
+    int pairs = size * other_size, next = 0;
+    if (pairs > planner->class_room) {
+        planner->class_room = 2 * pairs;
+        planner->class_at = MW_NEW(planner->scratch, int, planner->class_room);
+    }
+    for (int i = 0; i < pairs; i++)
+        planner->class_at[i] = -1;
+    for (int i = 0; i < count; i++) {
+        int *at = &planner->class_at[class_of[i] * other_size + other[i]];
+        if (*at < 0)
+            *at = next++;
+        class_of[i] = *at;
+    }
+    return next;
+}
+
+static int dimension(const MwPartTable *table, int node)
+{
+    int dim = 0;
+    while (table->node[dim] != node)
+        dim++;
+    return dim;
+}
+
+/* One label for what all factors within the part have in one class. */
+static void find_labels(Planner *planner, int index)
+{
+    MwPart *part = planner->part;
+    MwPartNode *node = &part->nodes[index];
+    const IntList *live = &planner->live[index];
+    int strategies = part->layout->nodes[node->origin].strategies;
+    node->label_count = 1;
+    for (int i = 0; i < live->count && node->label_count < strategies; i++) {
+        const MwPartTable *table = &part->tables.at[live->at[i]];
+        int dim = dimension(table, index);
+        node->label_count = split_classes(planner, node->group, strategies, node->label_count,
+                                          planner->classes.at[live->at[i]][dim], table->size[dim]);
+    }
+    node->cost = MW_NEW(part->arena, double, node->label_count);
+    node->strategy = MW_NEW(part->arena, int, node->label_count);
+    for (int i = 0; i < live->count; i++) {
+        const MwPartTable *table = &part->tables.at[live->at[i]];
+        int dim = dimension(table, index);
+        int *class_of = table->class_of[dim] = MW_NEW(part->arena, int, node->label_count);
+        for (int s = 0; s < strategies; s++)
+            class_of[node->group[s]] = planner->classes.at[live->at[i]][dim][s];
+    }
+}
+
+/* ---- Order ---- */
+
+/* Lists the neighbours of a node that are neither eliminated nor held, and bounds their classes in
+ * the table that its elimination makes. Forgets tables that are used up. */
+static void meet_neighbours(Planner *planner, int index)
+{
+    MwPart *part = planner->part;
+    IntList *live = &planner->live[index];
+    int kept = 0;
+    planner->round++;
+    planner->met_count = 0;
+    for (int i = 0; i < live->count; i++) {
+        if (planner->gone.at[live->at[i]])
+            continue;
+        live->at[kept++] = live->at[i];
+        const MwPartTable *table = &part->tables.at[live->at[i]];
+        for (int k = 0; k < table->arity; k++) {
+            int other = table->node[k];
+            if (other == index || planner->done[other])
+                continue;
+            if (planner->mark[other] != planner->round) {
+                planner->mark[other] = planner->round;
+                planner->met[planner->met_count++] = other;
+                planner->width[other] = table->size[k];
+            } else {
+                planner->width[other] =
+                    fmin(planner->width[other] * table->size[k], part->nodes[other].label_count);
+            }
+        }
+    }
+    live->count = kept;
+}
+
+static void consider(Planner *planner, int index)
+{
+    meet_neighbours(planner, index);
+    double entries = 1;
+    for (int i = 0; i < planner->met_count; i++)
+        entries *= planner->width[planner->met[i]];
+    if (entries != planner->entries[index]) {
+        planner->entries[index] = entries;
+        mw_candidates_push(planner->scratch, &planner->heap, (MwCandidate){entries, index});
+    }
+}
+
+static void consider_met(Planner *planner, const int *met, int count)
+{
+    for (int i = 0; i < count; i++)
+        consider(planner, met[i]);
+}
+
+/* The classes of `other` that all tables of the step can do with. */
+static void join_classes(Planner *planner, const MwPartStep *step, int other, int *class_of,
+                         int *size)
+{
+    MwPart *part = planner->part;
+    int labels = part->nodes[other].label_count;
+    *size = 1;
+    for (int i = 0; i < step->input_count; i++) {
+        const MwPartTable *table = &part->tables.at[step->inputs[i].table];
+        for (int k = 0; k < table->arity; k++)
+            if (table->node[k] == other && *size < labels)
+                *size = split_classes(planner, class_of, labels, *size, table->class_of[k],
+                                      table->size[k]);
+    }
+}
+
+static void eliminate(Planner *planner, int index)
+{
+    MwPart *part = planner->part;
+    meet_neighbours(planner, index);
+    const IntList *live = &planner->live[index];
+    MwPartStep *step = mw_vec_add(part->arena, &part->steps);
+    *step = (MwPartStep){.node = index, .input_count = live->count, .output = -1};
+    step->inputs = MW_NEW(part->arena, MwPartInput, live->count);
+    part->nodes[index].position = part->steps.count - 1;
+    planner->done[index] = true;
+    for (int i = 0; i < live->count; i++) {
+        step->inputs[i].table = live->at[i];
+        planner->gone.at[live->at[i]] = true;
+    }
+    int count = planner->met_count;
+    if (count == 0)
+        return;
+    int *met = mw_arena_dup(planner->scratch, planner->met, sizeof *met * (size_t)count);
+    step->output = part->tables.count;
+    MwPartTable *output = add_table(planner, count);
+    int64_t entries = 1;
+    for (int i = 0; i < count; i++) {
+        output->node[i] = met[i];
+        output->class_of[i] = MW_NEW(part->arena, int, part->nodes[met[i]].label_count);
+        join_classes(planner, step, met[i], output->class_of[i], &output->size[i]);
+        entries *= output->size[i];
+        mw_vec_push(planner->scratch, &planner->live[met[i]], step->output);
+    }
+    part->work += entries * part->nodes[index].label_count;
+    consider_met(planner, met, count);
+}
+
+/* Of the node and its neighbours, holds one with many neighbours. */
+static void hold_near(Planner *planner, int index)
+{
+    MwPart *part = planner->part;
+    meet_neighbours(planner, index);
+    int count = planner->met_count, held = index;
+    double most = count * mw_draw_uniform(planner->draws);
+    int *near = mw_arena_dup(planner->scratch, planner->met, sizeof *near * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        meet_neighbours(planner, near[i]);
+        double weight = planner->met_count * mw_draw_uniform(planner->draws);
+        if (weight > most) {
+            most = weight;
+            held = near[i];
+        }
+    }
+    part->nodes[held].held = true;
+    part->nodes[held].label = part->nodes[held].group[part->nodes[held].present];
+    part->held_count++;
+    meet_neighbours(planner, held);
+    planner->done[held] = true;
+    count = planner->met_count;
+    near = mw_arena_dup(planner->scratch, planner->met, sizeof *near * (size_t)count);
+    consider_met(planner, near, count);
+}
+
+static void order(Planner *planner, const MwPartLimits *limits)
+{
+    for (int i = 0; i < planner->part->node_count; i++) {
+        planner->entries[i] = -1;
+        consider(planner, i);
+    }
+    while (planner->heap.count > 0) {
+        MwCandidate next = planner->heap.at[0];
+        if (planner->done[next.node] || planner->entries[next.node] != next.entries) {
+            mw_candidates_pop(&planner->heap);
+            continue;
+        }
+        double labels = planner->part->nodes[next.node].label_count;
+        if (next.entries > (double)limits->table ||
+            (next.entries * labels > 1000 &&
+             (double)planner->part->work + next.entries * labels > (double)limits->work))
+            hold_near(planner, next.node);
+        else
+            eliminate(planner, next.node);
+    }
+}
+
+/* ---- Where entries lie ---- */
+
+/* A node that came to be held has one class in every table. */
+static void drop_held(MwPart *part, MwPartTable *table)
+{
+    int kept = 0;
+    for (int i = 0; i < table->arity; i++) {
+        const MwPartNode *node = &part->nodes[table->node[i]];
+        if (node->held) {
+            if (table->cost)
+                table->cost += table->class_of[i][node->label] * table->step[i];
+            continue;
+        }
+        table->node[kept] = table->node[i];
+        table->class_of[kept] = table->class_of[i];
+        table->size[kept] = table->size[i];
+        if (table->cost)
+            table->step[kept] = table->step[i];
+        kept++;
+    }
+    table->arity = kept;
+}
+
+/* So that the loops of part_solve.c run along neighbouring entries: dimensions in the order of
+ * elimination, the second one innermost, then the first, then the others. */
+static void lay_table(MwPart *part, MwPartTable *table, int *rank)
+{
+    for (int i = 0; i < table->arity; i++) {
+        int at = i;
+        int position = part->nodes[table->node[i]].position;
+        for (; at > 0 && part->nodes[table->node[rank[at - 1]]].position > position; at--)
+            rank[at] = rank[at - 1];
+        rank[at] = i;
+    }
+    if (table->arity > 1) {
+        int first = rank[0];
+        rank[0] = rank[1];
+        rank[1] = first;
+    }
+    int64_t stride = 1;
+    for (int i = 0; i < table->arity; stride *= table->size[rank[i++]])
+        table->stride[rank[i]] = stride;
+    table->place = part->entries;
+    part->entries += stride;
+}
+
+static void sort_levels(MwPart *part, MwPartStep *step)
+{
+    if (step->output < 0)
+        return;
+    const MwPartTable *output = &part->tables.at[step->output];
+    step->level_count = output->arity;
+    step->level = MW_NEW(part->arena, int, output->arity);
+    for (int i = 0; i < output->arity; i++) {
+        int at = i;
+        int position = part->nodes[output->node[i]].position;
+        for (; at > 0 && part->nodes[output->node[step->level[at - 1]]].position < position; at--)
+            step->level[at] = step->level[at - 1];
+        step->level[at] = i;
+    }
+}
+
+static void find_offsets(MwPart *part, const MwPartStep *step, MwPartInput *input)
+{
+    const MwPartTable *table = &part->tables.at[input->table];
+    int own = dimension(table, step->node), labels = part->nodes[step->node].label_count;
+    input->own = MW_NEW(part->arena, int, labels);
+    for (int i = 0; i < labels; i++)
+        input->own[i] = (int)(table->class_of[own][i] * table->stride[own]);
+    input->offset = MW_NEW(part->arena, int *, step->level_count);
+    input->depth = -1;
+    for (int level = 0; level < step->level_count; level++) {
+        const MwPartTable *output = &part->tables.at[step->output];
+        int other = output->node[step->level[level]], dim = 0;
+        while (dim < table->arity && table->node[dim] != other)
+            dim++;
+        if (dim == table->arity)
+            continue;
+        int size = output->size[step->level[level]];
+        const int *class_of = output->class_of[step->level[level]];
+        input->offset[level] = MW_NEW(part->arena, int, size);
+        for (int i = 0; i < part->nodes[other].label_count; i++)
+            input->offset[level][class_of[i]] = (int)(table->class_of[dim][i] * table->stride[dim]);
+        input->depth = level;
+        input->adjoining = true;
+        for (int i = 0; i < size; i++)
+            input->adjoining &= input->offset[level][i] == i;
+    }
+}
+
+static void lay_out(MwPart *part)
+{
+    MwArena *scratch = mw_arena_new();
+    int *rank = MW_NEW(scratch, int, part->node_count);
+    for (int i = 0; i < part->tables.count; i++) {
+        drop_held(part, &part->tables.at[i]);
+        lay_table(part, &part->tables.at[i], rank);
+    }
+    part->work = 0;
+    for (int i = 0; i < part->steps.count; i++) {
+        MwPartStep *step = &part->steps.at[i];
+        sort_levels(part, step);
+        for (int k = 0; k < step->input_count; k++)
+            find_offsets(part, step, &step->inputs[k]);
+        int64_t entries = 1;
+        for (int k = 0; k < step->level_count; k++)
+            entries *= part->tables.at[step->output].size[k];
+        part->work += entries * part->nodes[step->node].label_count;
+    }
+    mw_arena_free(&scratch);
+}
+
+MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, int count,
+                    const int *nodes, int *local, MwDraws *draws, const MwPartLimits *limits)
+{
+    MwArena *scratch = mw_arena_new();
+    MwPart *part = MW_NEW(arena, MwPart, 1);
+    Planner planner = {
+        .part = part, .scratch = scratch, .choice = choice, .local = local, .draws = draws};
+    part->arena = arena;
+    part->layout = layout;
+    part->node_count = count;
+    part->nodes = MW_NEW(arena, MwPartNode, count);
+    planner.live = MW_NEW(scratch, IntList, count);
+    planner.done = MW_NEW(scratch, bool, count);
+    planner.entries = MW_NEW(scratch, double, count);
+    planner.mark = MW_NEW(scratch, int, count);
+    planner.width = MW_NEW(scratch, double, count);
+    planner.met = MW_NEW(scratch, int, count);
+    for (int i = 0; i < count; i++) {
+        int strategies = layout->nodes[nodes[i]].strategies;
+        local[nodes[i]] = i;
+        part->nodes[i] = (MwPartNode){.origin = nodes[i],
+                                      .group = MW_NEW(arena, int, strategies),
+                                      .present = choice[nodes[i]],
+                                      .position = INT32_MAX,
+                                      .fixed = MW_NEW(arena, double, strategies),
+                                      .added = MW_NEW(arena, double, strategies)};
+    }
+    for (int i = 0; i < count; i++)
+        condition(&planner, i);
+    for (int i = 0; i < count; i++)
+        find_labels(&planner, i);
+    order(&planner, limits);
+    lay_out(part);
+    for (int i = 0; i < count; i++)
+        local[nodes[i]] = -1;
+    mw_arena_free(&scratch);
+    return part;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "solver/improve/pool.h"
+
+#include "base/hash.h"
+#include "base/threads.h"
+#include "solver/improve/packing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_MOVES = 1500, /* that are packed */
+    MOST_WISHES = 6000,
+    HASH_SIZE = 1 << 14, /* more than twice that */
+    STEPS = 5000,        /* of packing */
+    SUMS = 8,            /* of usage that take about as long as an entry of an attempt */
+};
+
+/* More usage from a row on. */
+typedef struct {
+    int row;
+    int64_t more;
+} Step;
+
+typedef struct {
+    int count;
+    const MwChange *changes; /* by node */
+    uint64_t hash;
+    /* For the choice that they are packed for. */
+    MwCost gain;
+    double worth; /* gain less priced usage */
+    int step_count;
+    const Step *steps; /* by row */
+} Move;
+
+typedef MW_VEC(Move) Moves;
+
+struct MwPool {
+    MwArena *arena; /* of the moves; another one after each packing */
+    const MwLayout *layout;
+    Moves moves;
+    int *place; /* [HASH_SIZE] 1 + that among the moves; 0: none */
+};
+
+MwPool *mw_pool_new(MwArena *arena, const MwLayout *layout)
+{
+    MwPool *pool = MW_NEW(arena, MwPool, 1);
+    *pool = (MwPool){.arena = mw_arena_new(), .layout = layout};
+    pool->place = MW_NEW(arena, int, HASH_SIZE);
+    return pool;
+}
+
+void mw_pool_free(MwPool *pool)
+{
+    mw_arena_free(&pool->arena);
+}
+
+/* ---- Gathering ---- */
+
+static bool is_same(const Move *a, const Move *b)
+{
+    return a->hash == b->hash && a->count == b->count &&
+           memcmp(a->changes, b->changes, sizeof *a->changes * (size_t)a->count) == 0;
+}
+
+/* Puts the move in, unless it is there or there are too many; what it points to is copied. */
+static void put(MwPool *pool, const Move *move)
+{
+    if (pool->moves.count == MOST_WISHES)
+        return;
+    int at = (int)(move->hash % HASH_SIZE);
+    for (; pool->place[at]; at = (at + 1) % HASH_SIZE)
+        if (is_same(&pool->moves.at[pool->place[at] - 1], move))
+            return;
+    Move *copy = mw_vec_add(pool->arena, &pool->moves);
+    *copy = *move;
+    copy->changes =
+        mw_arena_dup(pool->arena, move->changes, sizeof *move->changes * (size_t)move->count);
+    copy->steps =
+        mw_arena_dup(pool->arena, move->steps, sizeof *move->steps * (size_t)move->step_count);
+    pool->place[at] = pool->moves.count;
+}
+
+static Move move_of(const MwChangeGroups *groups, int group)
+{
+    const MwChangeGroup *of = &groups->groups[group];
+    Move move = {.count = of->count, .changes = groups->changes + of->first, .gain = of->gain};
+    move.hash = mw_hash_bytes(move.changes, sizeof *move.changes * (size_t)move.count);
+    return move;
+}
+
+void mw_pool_add(MwPool *pool, const MwStanding *standing, int count, const MwChange *changes)
+{
+    MwArena *scratch = mw_arena_new();
+    MwChangeGroups groups = mw_standing_groups(scratch, standing, count, changes);
+    for (int i = 0; i < groups.count; i++) {
+        Move move = move_of(&groups, i);
+        put(pool, &move);
+    }
+    mw_arena_free(&scratch);
+}
+
+/* ---- What moves gain and use now ---- */
+
+static int compare_steps(const void *a, const void *b)
+{
+    const Step *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* One step a row, none of nothing; returns their number. */
+static int join_steps(int count, Step *steps)
+{
+    int kept = 0;
+    if (count > 1)
+        qsort(steps, (size_t)count, sizeof *steps, compare_steps);
+    for (int i = 0; i < count; i++) {
+        if (kept > 0 && steps[kept - 1].row == steps[i].row)
+            steps[kept - 1].more += steps[i].more;
+        else
+            steps[kept++] = steps[i];
+        kept -= steps[kept - 1].more == 0;
+    }
+    return kept;
+}
+
+static void find_usage(MwArena *arena, Move *move, const MwStanding *standing)
+{
+    MW_VEC(Step) steps = {0};
+    for (int i = 0; i < move->count; i++) {
+        const MwLayoutNode *node = &standing->layout->nodes[move->changes[i].node];
+        const int present = standing->choice[move->changes[i].node];
+        for (int k = 0; k < node->term_count; k++) {
+            const MwCoreTerm *term = &node->terms[k];
+            int64_t more = term->usage->at[move->changes[i].strategy] - term->usage->at[present];
+            mw_vec_push(arena, &steps, ((Step){term->first, more}));
+            mw_vec_push(arena, &steps, ((Step){term->last + 1, -more}));
+        }
+    }
+    move->step_count = join_steps(steps.count, steps.at);
+    move->steps = steps.at;
+}
+
+/* Whether it can be part of what gains. */
+static bool is_of_use(const Move *move)
+{
+    int64_t more = 0;
+    bool gives = move->gain > 0;
+    for (int i = 0; i < move->step_count; i++)
+        gives |= (more += move->steps[i].more) < 0;
+    return gives && move->gain > -(MwCost)MW_FORBIDDEN / 2;
+}
+
+/* What of the move is not made yet, which may now be several. */
+static void renew(MwArena *arena, const Move *move, const MwStanding *standing,
+                  const double *price_sum, Moves *renewed)
+{
+    int count = 0;
+    MwChange *changes = MW_NEW(arena, MwChange, move->count);
+    for (int i = 0; i < move->count; i++)
+        if (standing->choice[move->changes[i].node] != move->changes[i].strategy)
+            changes[count++] = move->changes[i];
+    MwChangeGroups groups = mw_standing_groups(arena, standing, count, changes);
+    for (int i = 0; i < groups.count; i++) {
+        Move fresh = move_of(&groups, i);
+        find_usage(arena, &fresh, standing);
+        fresh.worth = (double)fresh.gain;
+        for (int k = 0; k < fresh.step_count; k++)
+            fresh.worth += (double)fresh.steps[k].more * price_sum[fresh.steps[k].row];
+        if (is_of_use(&fresh))
+            mw_vec_push(arena, renewed, fresh);
+    }
+}
+
+static int compare_moves(const void *a, const void *b)
+{
+    const Move *x = a, *y = b;
+    if (x->worth != y->worth)
+        return x->worth > y->worth ? -1 : 1;
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* Brings the pool up to date. */
+static void renew_all(MwPool *pool, const MwStanding *standing, const double *price_sum)
+{
+    MwArena *scratch = mw_arena_new(), *old = pool->arena;
+    Moves renewed = {0};
+    for (int i = 0; i < pool->moves.count; i++)
+        renew(scratch, &pool->moves.at[i], standing, price_sum, &renewed);
+    if (renewed.count > 1)
+        qsort(renewed.at, (size_t)renewed.count, sizeof *renewed.at, compare_moves);
+    pool->arena = mw_arena_new();
+    pool->moves = (Moves){0};
+    memset(pool->place, 0, sizeof *pool->place * HASH_SIZE);
+    for (int i = 0; i < renewed.count && pool->moves.count < MOST_MOVES; i++)
+        put(pool, &renewed.at[i]);
+    mw_arena_free(&scratch);
+    mw_arena_free(&old);
+}
+
+/* ---- Packing ---- */
+
+/* Rows between two steps are alike; what counts is the least room of them. */
+static void find_rooms(MwArena *arena, const MwPool *pool, const MwStanding *standing,
+                       MwPacking *packing)
+{
+    int rows = pool->layout->row_count, last = -1;
+    int *room_of = MW_NEW(arena, int, rows + 1);
+    double *room = MW_NEW(arena, double, rows + 1);
+    for (int i = 0; i < pool->moves.count; i++)
+        for (int k = 0; k < pool->moves.at[i].step_count; k++)
+            room_of[pool->moves.at[i].steps[k].row] = 1;
+    for (int row = 0; row < rows; row++) {
+        double here = (double)standing->room[row];
+        if (row == 0 || room_of[row])
+            room[++last] = here;
+        room[last] = here < room[last] ? here : room[last];
+        room_of[row] = last;
+    }
+    room_of[rows] = packing->room_count = last + 1;
+    double *usage = MW_NEW(arena, double, (int64_t)pool->moves.count * packing->room_count);
+    packing->room = room;
+    packing->usage = usage;
+    for (int i = 0; i < pool->moves.count; i++, usage += packing->room_count) {
+        const Move *move = &pool->moves.at[i];
+        double more = 0;
+        for (int k = 0; k + 1 < move->step_count; k++) {
+            more += (double)move->steps[k].more;
+            for (int at = room_of[move->steps[k].row]; at < room_of[move->steps[k + 1].row]; at++)
+                usage[at] = more;
+        }
+    }
+}
+
+typedef MW_VEC(int) List;
+
+/* Moves that change nodes that are the same or share a factor. */
+static void find_touching(MwArena *arena, const MwPool *pool, MwPacking *packing)
+{
+    const MwLayout *layout = pool->layout;
+    int count = pool->moves.count;
+    List *at = MW_NEW(arena, List, layout->factor_count + layout->node_count);
+    bool *touches = MW_NEW(arena, bool, (int64_t)count *count);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < pool->moves.at[i].count; k++) {
+            int changed = pool->moves.at[i].changes[k].node;
+            const MwLayoutNode *node = &layout->nodes[changed];
+            for (int l = 0; l <= node->link_count; l++) {
+                List *list = l < node->link_count ? &at[node->links[l].factor]
+                                                  : &at[layout->factor_count + changed];
+                for (int m = 0; m < list->count; m++)
+                    touches[i * count + list->at[m]] = touches[list->at[m] * count + i] = true;
+                if (list->count == 0 || mw_vec_last(list) != i)
+                    mw_vec_push(arena, list, i);
+            }
+        }
+    List touching = {0};
+    int *first = MW_NEW(arena, int, count + 1);
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < count; k++)
+            if (k != i && touches[i * count + k])
+                mw_vec_push(arena, &touching, k);
+        first[i + 1] = touching.count;
+    }
+    packing->touching_first = first;
+    packing->touching = touching.at;
+}
+
+static MwPacking packing_of(MwArena *arena, const MwPool *pool, const MwStanding *standing)
+{
+    MwPacking packing = {.count = pool->moves.count};
+    double *gain = MW_NEW(arena, double, packing.count);
+    for (int i = 0; i < packing.count; i++)
+        gain[i] = (double)pool->moves.at[i].gain;
+    packing.gain = gain;
+    find_rooms(arena, pool, standing, &packing);
+    find_touching(arena, pool, &packing);
+    return packing;
+}
+
+/* Several searches in one packing. */
+typedef struct {
+    const MwPacking *packing;
+    const MwPoolLimits *limits;
+    MwPacked *packed; /* [thread] */
+    bool **taken;     /* [thread] */
+} Search;
+
+static void search_once(void *context, int i)
+{
+    Search *search = context;
+    search->packed[i] = mw_packing_solve(search->packing, search->limits->seed + (uint64_t)i, STEPS,
+                                         &search->limits->stop, search->taken[i]);
+}
+
+/* In whole numbers, and so that nothing is changed that gains nothing. */
+static MwExchange exchange_of(MwArena *arena, const MwPool *pool, const MwStanding *standing,
+                              const bool *taken)
+{
+    MwArena *scratch = mw_arena_new();
+    MW_VEC(MwChange) changes = {0};
+    for (int i = 0; i < pool->moves.count; i++)
+        for (int k = 0; k < pool->moves.at[i].count && taken[i]; k++)
+            mw_vec_push(scratch, &changes, pool->moves.at[i].changes[k]);
+    MwExchange exchange = mw_standing_choose(arena, standing, NULL, changes.count, changes.at);
+    mw_arena_free(&scratch);
+    return exchange.gain > 0 ? exchange : (MwExchange){0};
+}
+
+MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwStanding *standing,
+                          const double *price_sum, const MwPoolLimits *limits)
+{
+    MwArena *scratch = mw_arena_new();
+    renew_all(pool, standing, price_sum);
+    const MwPacking packing = packing_of(scratch, pool, standing);
+    Search search = {&packing, limits, MW_NEW(scratch, MwPacked, limits->threads),
+                     MW_NEW(scratch, bool *, limits->threads)};
+    for (int i = 0; i < limits->threads; i++)
+        search.taken[i] = MW_NEW(scratch, bool, packing.count);
+    mw_parallel(limits->threads, limits->threads, search_once, &search);
+    int best = 0;
+    MwPoolPacked packed = {0};
+    for (int i = 0; i < limits->threads; i++) {
+        packed.work += search.packed[i].sums / SUMS;
+        best = search.packed[i].gain > search.packed[best].gain ? i : best;
+    }
+    if (search.packed[best].gain > 0)
+        packed.exchange = exchange_of(arena, pool, standing, search.taken[best]);
+    mw_arena_free(&scratch);
+    return packed;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The choice that a search stands at: its cost, and the room it leaves in every memory row; and
+ * which of some wished changes to make.
+ *
+ * Invariant: no room is below 0. What is forbidden costs MW_FORBIDDEN. */
+#ifndef MW_SOLVER_IMPROVE_STANDING_H
+#define MW_SOLVER_IMPROVE_STANDING_H
+
+#include "solver/improve/layout.h"
+
+typedef struct {
+    const MwLayout *layout;
+    int *choice;   /* [layout->node_count] */
+    MwCost cost;   /* in the core's scale, constant included */
+    int64_t *room; /* [layout->row_count] limit less usage */
+} MwStanding;
+
+/* The choice of the layout must keep the rows. */
+MwStanding *mw_standing_new(MwArena *arena, const MwLayout *layout, const int *choice);
+void mw_standing_copy(MwStanding *to, const MwStanding *from);
+
+typedef struct {
+    int node, strategy;
+} MwChange;
+
+typedef struct {
+    int count;
+    const MwChange *changes;
+    MwCost gain; /* by how much the cost falls; below 0: rises */
+} MwExchange;
+
+/* Changes that hang together by factors. */
+typedef struct {
+    int first, count; /* among the changes */
+    MwCost gain;      /* by how much the cost falls if they alone are made; below 0: rises */
+} MwChangeGroup;
+
+typedef struct {
+    int count;
+    MwChangeGroup *groups;
+    const MwChange *changes; /* by group, in each by node */
+} MwChangeGroups;
+
+/* The groups of the changes ([count], of distinct nodes); they do not touch each other, so that
+ * their gains add up. */
+MwChangeGroups mw_standing_groups(MwArena *arena, const MwStanding *standing, int count,
+                                  const MwChange *changes);
+
+/* Of the changes ([count], of distinct nodes), those that together lower the cost most and keep the
+ * rows, as far as a greedy choice finds them; changes that share a factor go together. With
+ * `price_sum` ([row_count + 1], NULL: none), the sums of prices over the rows before, what is to be
+ * lowered is the cost and the priced usage together: the cost alone may rise. */
+MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, const double *price_sum,
+                              int count, const MwChange *changes);
+void mw_standing_make(MwStanding *standing, const MwExchange *exchange);
+
+#endif

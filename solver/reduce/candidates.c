@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "solver/reduce/candidates.h"
+
+static bool before(MwCandidate a, MwCandidate b)
+{
+    return a.entries != b.entries ? a.entries < b.entries : a.node < b.node;
+}
+
+void mw_candidates_push(MwArena *arena, MwCandidates *candidates, MwCandidate candidate)
+{
+    (void)mw_vec_add(arena, candidates);
+    MwCandidate *heap = candidates->at;
+    int at = candidates->count - 1;
+    for (; at > 0 && before(candidate, heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = candidate;
+}
+
+MwCandidate mw_candidates_pop(MwCandidates *candidates)
+{
+    MwCandidate *heap = candidates->at, least = heap[0];
+    int count = --candidates->count, at = 0;
+    MwCandidate moved = heap[count];
+    for (int child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && before(heap[child + 1], heap[child]))
+            child++;
+        if (!before(heap[child], moved))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+    return least;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes whose strategy is determined by a neighbour's.
+ *
+ * If a factor of two nodes v and u allows, with each strategy of u, exactly one of v, then every
+ * legal choice has v = f(u) and v can be replaced by u everywhere: its cost and usage, seen through
+ * f, join those of u, and its factors become factors of u with their classes seen through f. No
+ * table grows, whatever the number of neighbours, and usage is kept, so this works where
+ * elimination cannot.
+ *
+ * Source: substitution in constraint networks (Freuder, Eliminating interchangeable values in
+ * constraint satisfaction problems, AAAI 1991), for weighted constraints with resources. */
+#include "solver/reduce/reduce.h"
+
+#include <string.h>
+
+typedef struct {
+    const MwTable *strategy; /* of v, by strategy of u; NULL: not determined */
+} Function;
+
+/* The strategy of v by class of u, into `by_class`; false if one class leaves none or several. */
+static bool determined(const MwTable *cost, int dim, const MwTable *classes_v, int64_t *by_class)
+{
+    int64_t *count = by_class + cost->dims[1 - dim];
+    for (int c = 0; c < cost->dims[1 - dim]; c++)
+        count[c] = 0;
+    for (int64_t s = 0; s < classes_v->count; s++)
+        for (int c = 0; c < cost->dims[1 - dim]; c++) {
+            int64_t class = classes_v->at[s];
+            int64_t e = dim == 0 ? class * cost->dims[1] + c : c * (int64_t)cost->dims[1] + class;
+            if (cost->at[e] < MW_FORBIDDEN) {
+                by_class[c] = s;
+                count[c]++;
+            }
+        }
+    for (int c = 0; c < cost->dims[1 - dim]; c++)
+        if (count[c] != 1)
+            return false;
+    return true;
+}
+
+/* v is dimension `dim` of the factor, which has two. */
+static const Function *function_of(MwTables *tables, const MwCoreFactor *factor, int dim)
+{
+    const MwTable *cost = factor->cost;
+    int key[] = {MW_OPERATION_DETERMINED, cost->id, dim, factor->classes[0]->id,
+                 factor->classes[1]->id};
+    Function *known = mw_tables_recall(tables, key, MW_COUNT(key));
+    if (known)
+        return known;
+    Function *made = MW_NEW(mw_tables_arena(tables), Function, 1);
+    const MwTable *classes_u = factor->classes[1 - dim];
+    int size = (int)classes_u->count;
+    int64_t *by_strategy = mw_tables_scratch(tables, size + 2 * cost->dims[1 - dim]);
+    int64_t *by_class = by_strategy + size;
+    if (determined(cost, dim, factor->classes[dim], by_class)) {
+        for (int s = 0; s < size; s++)
+            by_strategy[s] = by_class[classes_u->at[s]];
+        made->strategy = mw_table_intern(tables, 1, &size, by_strategy);
+    }
+    mw_tables_remember(tables, key, MW_COUNT(key), made);
+    return made;
+}
+
+/* A factor of v with u in its place. */
+typedef struct {
+    int scope[MW_TABLE_ARITY];
+    const MwTable *classes[MW_TABLE_ARITY];
+    const MwTable *cost;
+} Moved;
+
+/* Entries where dimensions i and j, of one size, stand at the same position; as dimension i. */
+static const MwTable *diagonal(MwTables *tables, const MwTable *table, int i, int j)
+{
+    int order[MW_TABLE_ARITY], dims[MW_TABLE_ARITY], arity = 0;
+    int64_t size = table->dims[i];
+    for (int k = 0; k < table->arity; k++)
+        if (k != i && k != j)
+            order[arity++] = k;
+    order[arity] = i;
+    order[arity + 1] = j;
+    const MwTable *last = mw_table_permute(tables, table, order);
+    memcpy(dims, last->dims, sizeof *dims * (size_t)(arity + 1));
+    int64_t outer = table->count / size / size;
+    int64_t *values = mw_tables_scratch(tables, outer * size);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t s = 0; s < size; s++)
+            values[o * size + s] = last->at[(o * size + s) * size + s];
+    const MwTable *taken = mw_table_intern(tables, arity + 1, dims, values);
+    /* Dimension i back to its place among the others. */
+    int back[MW_TABLE_ARITY], place = i - (j < i);
+    for (int k = 0; k <= arity; k++)
+        back[k] = k == place ? arity : k - (k > place);
+    return mw_table_permute(tables, taken, back);
+}
+
+/* Puts dimension `dim`, whose node in the scope has become another, in its ascending place. */
+static void sort_scope(MwTables *tables, Moved *moved, int dim)
+{
+    int order[MW_TABLE_ARITY], arity = moved->cost->arity, place = 0;
+    int node = moved->scope[dim];
+    const MwTable *classes = moved->classes[dim];
+    for (int k = 0; k < arity; k++)
+        place += k != dim && moved->scope[k] < node;
+    for (int k = 0, from = 0; k < arity; k++) {
+        if (from == dim)
+            from++;
+        order[k] = k == place ? dim : from++;
+    }
+    memmove(&moved->scope[dim], &moved->scope[dim + 1], sizeof(int) * (size_t)(arity - 1 - dim));
+    memmove(&moved->classes[dim], &moved->classes[dim + 1],
+            sizeof *moved->classes * (size_t)(arity - 1 - dim));
+    memmove(&moved->scope[place + 1], &moved->scope[place],
+            sizeof(int) * (size_t)(arity - 1 - place));
+    memmove(&moved->classes[place + 1], &moved->classes[place],
+            sizeof *moved->classes * (size_t)(arity - 1 - place));
+    moved->scope[place] = node;
+    moved->classes[place] = classes;
+    moved->cost = mw_table_permute(tables, moved->cost, order);
+}
+
+static void move_factor(MwCore *core, const MwCoreFactor *factor, int v, int u, const MwTable *f,
+                        Moved *moved)
+{
+    int arity = factor->cost->arity, dim = mw_core_position(factor, v), other = -1;
+    const MwTable *classes = mw_table_select(core->tables, factor->classes[dim], 0, f);
+    memcpy(moved->scope, factor->scope, sizeof(int) * (size_t)arity);
+    memcpy(moved->classes, factor->classes, sizeof *factor->classes * (size_t)arity);
+    moved->cost = factor->cost;
+    for (int i = 0; i < arity; i++)
+        if (factor->scope[i] == u)
+            other = i;
+    if (other < 0) {
+        /* Some classes of v may be out of use. */
+        const MwRenumbered *used = mw_classes_renumber(core->tables, classes);
+        moved->scope[dim] = u;
+        moved->classes[dim] = used->classes;
+        moved->cost = mw_table_select(core->tables, moved->cost, dim, used->old);
+        sort_scope(core->tables, moved, dim);
+        return;
+    }
+    const MwRefined *joint = mw_classes_refine(core->tables, factor->classes[other], classes);
+    moved->cost = mw_table_select(core->tables, moved->cost, other, joint->in_a);
+    moved->cost = mw_table_select(core->tables, moved->cost, dim, joint->in_b);
+    moved->cost = diagonal(core->tables, moved->cost, other, dim);
+    moved->classes[other] = joint->classes;
+    for (int i = dim; i < arity - 1; i++) {
+        moved->scope[i] = moved->scope[i + 1];
+        moved->classes[i] = moved->classes[i + 1];
+    }
+}
+
+static void move_terms(MwCore *core, int v, int u, const MwTable *f)
+{
+    MwCoreNode *from = &core->nodes[v];
+    for (int i = 0; i < from->terms.count; i++) {
+        MwCoreTerm term = from->terms.at[i];
+        term.usage = mw_table_select(core->tables, term.usage, 0, f);
+        mw_vec_push(core->arena, &core->nodes[u].terms, term);
+    }
+    from->terms.count = 0;
+    mw_core_queue(core, u);
+}
+
+static const MwElimination *trail_of(MwCore *core, int u, const MwTable *f)
+{
+    MwElimination *trail = MW_NEW(core->arena, MwElimination, 1);
+    const MwTable **classes = MW_NEW(core->arena, const MwTable *, 1);
+    int32_t *choice = MW_NEW(core->arena, int32_t, f->count);
+    for (int64_t s = 0; s < f->count; s++)
+        choice[s] = (int32_t)f->at[s];
+    classes[0] = mw_classes_identity(core->tables, mw_core_strategies(core, u));
+    *trail = (MwElimination){.cost = f, .classes = classes, .choice = choice};
+    return trail;
+}
+
+static void replace_by(MwCore *core, int v, int u, const MwTable *f)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwCoreNode *from = &core->nodes[v];
+    int count = from->factors.count;
+    Moved *moved = MW_NEW(scratch, Moved, count);
+    for (int i = 0; i < count; i++)
+        move_factor(core, &core->factors.at[from->factors.at[i]], v, u, f, &moved[i]);
+    move_terms(core, v, u, f);
+    mw_core_add_cost(core, u, mw_table_select(core->tables, from->cost, 0, f));
+    mw_core_eliminate(core, v, trail_of(core, u, f), 1, &u);
+    for (int i = 0; i < count; i++)
+        mw_core_add_factor(core, moved[i].scope, moved[i].classes, moved[i].cost);
+    mw_arena_free(&scratch);
+}
+
+void mw_reduce_determined(MwCore *core, int node)
+{
+    const MwCoreNode *at = &core->nodes[node];
+    for (int i = 0; i < at->factors.count; i++) {
+        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
+        /* Where nothing is forbidden nothing is determined. */
+        if (factor->cost->arity != 2 || factor->cost->greatest < MW_FORBIDDEN)
+            continue;
+        int dim = mw_core_position(factor, node);
+        const MwTable *f = function_of(core->tables, factor, dim)->strategy;
+        if (!f)
+            continue;
+        int other = factor->scope[1 - dim];
+        const MwTable *inverse = NULL;
+        if (at->factors.count > core->nodes[other].factors.count)
+            inverse = function_of(core->tables, factor, 1 - dim)->strategy;
+        /* Where either could go, the one with fewer factors to move does. */
+        if (inverse)
+            replace_by(core, other, node, inverse);
+        else
+            replace_by(core, node, other, f);
+        return;
+    }
+}

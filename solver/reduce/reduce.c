@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order in which reductions are tried.
+ *
+ * First everything local, until nothing changes: separable parts, forbidden and dominated
+ * strategies, usage. Then a round of eliminations: of the nodes whose elimination makes the
+ * smallest table, in order of index, all that have no neighbour eliminated in this round. Then
+ * again. Eliminating in rounds treats the same place of every repeated layer at the same time and
+ * in the same surroundings, so that what is remembered of one layer serves the others.
+ *
+ * Once time is up, only that is still done which others rely on: factors are separated and
+ * strategies allowed. */
+#include "solver/reduce/reduce.h"
+
+#include "solver/reduce/candidates.h"
+
+typedef struct {
+    MwCore *core;
+    const MwReduceLimits *limits;
+    MwCandidates heap; /* an entry counts if `entries` says the same */
+    int64_t *entries;  /* [node] 0: not a candidate */
+    int *round;        /* [node] the last round in which a neighbour was eliminated */
+    int rounds;
+    int64_t total;
+} Reducer;
+
+static int64_t factor_entries(const MwCore *core, int node)
+{
+    int64_t entries = 0;
+    for (int i = 0; i < core->nodes[node].factors.count; i++)
+        entries += core->factors.at[core->nodes[node].factors.at[i]].cost->count;
+    return entries;
+}
+
+/* Entries of the table that eliminating the node makes; 0 if it must not be. */
+static int64_t candidate_entries(const Reducer *reducer, int node)
+{
+    const MwCore *core = reducer->core;
+    const MwReduceLimits *limits = reducer->limits;
+    if (core->nodes[node].terms.count > 0)
+        return 0;
+    int64_t entries = mw_reduce_entries(core, node, (int)mw_min(limits->arity, 2), limits->entries);
+    if (entries > 0 || limits->arity <= 2)
+        return entries;
+    int64_t most = limits->entries;
+    if (limits->shrinking)
+        most = mw_min(most, factor_entries(core, node));
+    return mw_reduce_entries(core, node, limits->arity, most);
+}
+
+/* Brings the heap up to date for the node. */
+static void consider(Reducer *reducer, int node)
+{
+    int64_t entries = candidate_entries(reducer, node);
+    if (entries > 0 && entries != reducer->entries[node])
+        mw_candidates_push(reducer->core->arena, &reducer->heap,
+                           (MwCandidate){(double)entries, node});
+    reducer->entries[node] = entries;
+}
+
+static void settle_node(Reducer *reducer, int node)
+{
+    MwCore *core = reducer->core;
+    if (!core->nodes[node].cost)
+        return;
+    mw_reduce_terms(core, node);
+    mw_reduce_usage(core, node);
+    mw_reduce_forbidden(core, node);
+    if (core->infeasible || mw_stopped(&reducer->limits->stop))
+        return;
+    mw_reduce_dominated(core, node);
+    mw_reduce_determined(core, node);
+    if (core->nodes[node].cost)
+        consider(reducer, node);
+}
+
+static void settle(Reducer *reducer)
+{
+    MwCore *core = reducer->core;
+    int node = 0, factor = 0;
+    while (!core->infeasible) {
+        if (factor < core->changed_factors.count) {
+            int index = core->changed_factors.at[factor++];
+            core->factors.at[index].queued = false;
+            if (core->factors.at[index].cost)
+                mw_reduce_separable(core, index);
+        } else if (node < core->changed_nodes.count) {
+            int index = core->changed_nodes.at[node++];
+            core->nodes[index].queued = false;
+            settle_node(reducer, index);
+        } else {
+            break;
+        }
+    }
+    core->changed_nodes.count = core->changed_factors.count = 0;
+}
+
+static void eliminate(Reducer *reducer, int node)
+{
+    int neighbours[MW_TABLE_ARITY];
+    int count = mw_core_neighbours(reducer->core, node, MW_TABLE_ARITY, neighbours);
+    for (int i = 0; i < count; i++)
+        reducer->round[neighbours[i]] = reducer->rounds;
+    reducer->total += mw_reduce_eliminate(reducer->core, node, count, neighbours);
+}
+
+/* False when there is nothing left to eliminate within the limits. A node passed over because of a
+ * neighbour was changed by that neighbour's elimination, and comes back when it is settled. */
+static bool eliminate_round(Reducer *reducer)
+{
+    const MwReduceLimits *limits = reducer->limits;
+    double least = 0;
+    reducer->rounds++;
+    while (reducer->heap.count > 0 && (least == 0 || reducer->heap.at[0].entries == least)) {
+        MwCandidate next = mw_candidates_pop(&reducer->heap);
+        if (!reducer->core->nodes[next.node].cost ||
+            (double)reducer->entries[next.node] != next.entries)
+            continue;
+        reducer->entries[next.node] = 0;
+        if (reducer->round[next.node] == reducer->rounds)
+            continue;
+        least = next.entries;
+        if (reducer->total > limits->total || mw_stopped(&limits->stop))
+            return false;
+        eliminate(reducer, next.node);
+    }
+    return least > 0;
+}
+
+static void reduce_rows(MwCore *core, const MwReduceLimits *limits)
+{
+    if (limits->quick)
+        mw_reduce_near_rows(core);
+    else
+        mw_reduce_rows(core);
+}
+
+/* Only when all else has come to rest. */
+static void reduce_dear(MwCore *core, const MwReduceLimits *limits)
+{
+    reduce_rows(core, limits);
+    for (int i = 0; i < core->node_count && !core->infeasible && !limits->quick; i++)
+        if (core->nodes[i].cost && !mw_stopped(&limits->stop))
+            mw_reduce_dominated_together(core, i);
+}
+
+void mw_reduce(MwCore *core, const MwReduceLimits *limits)
+{
+    Reducer reducer = {.core = core, .limits = limits};
+    reducer.entries = MW_NEW(core->arena, int64_t, core->node_count);
+    reducer.round = MW_NEW(core->arena, int, core->node_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost && !core->nodes[i].queued)
+            consider(&reducer, i);
+    int rows;
+    reduce_rows(core, limits);
+    do {
+        rows = core->row_count;
+        do {
+            settle(&reducer);
+        } while (!core->infeasible && eliminate_round(&reducer));
+        settle(&reducer);
+        if (mw_stopped(&limits->stop))
+            break;
+        reduce_dear(core, limits);
+    } while ((rows != core->row_count || core->changed_nodes.count > 0) && !core->infeasible);
+    settle(&reducer);
+}

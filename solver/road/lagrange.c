@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Prices of memory by cutting planes, on two levels.
+ *
+ * At given prices the rows go away, and what is left is solved, or nearly (priced.c). Each
+ * answer bounds the dual from above by a plane (planes.c) and tells where to ask next. But an
+ * answer for the whole core is dear, and one plane says little: where 48 equal layers may each
+ * take one of two strategies at a price, an answer takes the same for all of them. So the core
+ * is restricted to what the answers so far take, node by node (the part): that holds every
+ * mixture of them, and costs a small share of the work. The best prices of the part are found
+ * first, by cutting planes of its own (whose choices are choices of the core, so that their
+ * planes count there, too); the core is then asked at these. It either knows nothing better
+ * than the part there, and the prices are the best ones, or its answer makes the part richer.
+ * That is column generation with the columns taken apart (Vanderbeck and Savelsbergh, A generic
+ * view of Dantzig-Wolfe decomposition in mixed integer programming, Operations Research Letters
+ * 34, 2006; Sadykov and Vanderbeck, Column generation for extended formulations, EURO Journal
+ * on Computational Optimization 1, 2013).
+ *
+ * That is worth it where layers are equal, so that elimination is one layer's work; elsewhere,
+ * the core alone is asked, as long as its answers say something.
+ *
+ * As long as nothing is known of a row but answers that exceed it, it is priced so high that
+ * memory is all that counts.
+ *
+ * What the part ends up as is where to look for a choice that keeps the rows: the cheapest
+ * blend of answers takes one of them here and another there, and with many equal layers that
+ * can nearly be had (Shapley and Folkman; Ekeland and Temam, Convex Analysis and Variational
+ * Problems, 1976, appendix I). */
+#include "solver/road/lagrange.h"
+
+#include "base/threads.h"
+#include "solver/bound/planes.h"
+#include "solver/bound/polish.h"
+#include "solver/bound/priced.h"
+#include "solver/reduce/reduce.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_ANSWERS = 40,      /* of the core */
+    MOST_OF_PART = 40,      /* of the part, for one of the core */
+    MOST_NUMBERS = 1 << 23, /* that planes may consist of */
+    BESIDE = 40,    /* work of what is done beside for each entry: that takes about as long */
+    SHARE = 2,      /* one in SHARE of the core's entries a good answer may compute; */
+    MULTIPLE = 16,  /* the best one so many times the entries, */
+    MOST = 1 << 24, /* but no more than so many */
+    REPEATS = 16,   /* layers are equal if one in REPEATS of the entries are all there are */
+};
+
+/* How fast the greatest price grows as long as nothing is known beyond. */
+static const double GROWTH = 4;
+/* The planes are near enough: share of the bound. */
+static const double NEAR = 5e-5;
+/* How near they must be for the part, as a share of how far the core is known to be from it. */
+static const double LOOSE = 0.1;
+/* An answer is vague if there may be one so much better at the same prices: share of its cost. */
+static const double VAGUE = 1e-2;
+/* Half the width of the box to begin with. */
+static const double RADIUS = 0.1;
+/* Share of the time left that a best answer may take; and that is for what comes after. */
+static const double BRIEF = 0.25, REST = 0.4;
+
+typedef struct {
+    MwSearch *search;
+    MwCore *core;
+    MwArena *arena;
+    void (*beside)(MwSearch *search, int64_t work);
+    const MwCore *origin; /* a copy of the core: what answers restore to */
+    MwPlanes planes;
+    MwPlanesBox box;
+    bool **is_taken;      /* [node][strategy] by an answer, or by the best choice known */
+    const int *incumbent; /* that best choice, when it was looked at last */
+    double *price;        /* [row] to ask for next */
+    int misses;           /* answers since the best prices */
+    int *fitting;         /* of the answers not told of yet, the cheapest that keeps the rows */
+    double fitting_cost;
+    bool repeats;     /* the core consists of equal layers */
+    bool is_hard;     /* even the part cannot be solved by elimination */
+    bool sharpens;    /* elimination alone is too much for a good answer, */
+    bool needs_best;  /* the best answers are asked for, */
+    bool is_too_dear; /* or would be, but that is too much */
+    bool is_inexact;  /* the last answer need not be the best */
+} Lagrange;
+
+static void mark_taken(const Lagrange *lagrange, const int *choice)
+{
+    for (int i = 0; i < lagrange->core->node_count; i++)
+        if (lagrange->core->nodes[i].cost)
+            lagrange->is_taken[i][choice[i]] = true;
+}
+
+/* Takes in the best choice known, which keeps prices within bounds, and its strategies into the
+ * part, which then has a choice that keeps the rows. */
+static void take_incumbent(Lagrange *lagrange)
+{
+    const int *best = lagrange->search->solution->choice;
+    if (!best || best == lagrange->incumbent)
+        return;
+    lagrange->incumbent = best;
+    MwArena *scratch = mw_arena_new();
+    int *entered = mw_arena_dup(scratch, best, sizeof *best * (size_t)lagrange->core->node_count);
+    if (!lagrange->search->root && mw_core_enter(lagrange->core, entered)) {
+        mark_taken(lagrange, entered);
+        mw_planes_add(&lagrange->planes, entered);
+    }
+    mw_arena_free(&scratch);
+}
+
+/* A copy of the core, restricted to what is taken. */
+static void restrict_to_taken(const Lagrange *lagrange, MwCore *copy)
+{
+    for (int i = 0; i < copy->node_count; i++) {
+        if (!copy->nodes[i].cost)
+            continue;
+        const int count = mw_core_strategies(copy, i);
+        int64_t *keep = mw_tables_scratch(copy->tables, count);
+        int kept = 0;
+        for (int s = 0; s < count; s++)
+            if (lagrange->is_taken[i][s])
+                keep[kept++] = s;
+        if (kept < count)
+            mw_core_restrict(copy, i, mw_table_intern(copy->tables, 1, &kept, keep));
+    }
+}
+
+/* In the core's units. */
+static double *unscaled(MwArena *arena, const Lagrange *lagrange, const MwCore *part,
+                        const double *price)
+{
+    const MwPlanes *planes = &lagrange->planes;
+    double *result = MW_NEW(arena, double, part->row_count);
+    for (int row = 0, from = 0; row < part->row_count; row++) {
+        while (lagrange->core->time[from] < part->time[row])
+            from++;
+        result[row] = price[from] * planes->cost_unit / planes->usage_unit;
+    }
+    return result;
+}
+
+static bool is_near(double value, double highest, double near)
+{
+    return highest - value <= near * fabs(value);
+}
+
+/* How high the planes are anywhere. */
+static double highest_of_all(const Lagrange *lagrange)
+{
+    MwArena *scratch = mw_arena_new();
+    MwPlanesBox box = lagrange->box;
+    box.radius = INFINITY;
+    const double highest = mw_planes_propose(&lagrange->planes, &box,
+                                             MW_NEW(scratch, double, lagrange->core->row_count));
+    mw_arena_free(&scratch);
+    return highest;
+}
+
+/* Keeps the answer of the last plane if it keeps the rows, and is the cheapest one. */
+static void note_fitting(Lagrange *lagrange, const int *choice)
+{
+    const double cost = lagrange->planes.at.at[lagrange->planes.at.count - 1].cost;
+    if (!mw_planes_last_fits(&lagrange->planes) ||
+        (lagrange->fitting && cost >= lagrange->fitting_cost))
+        return;
+    lagrange->fitting_cost = cost;
+    lagrange->fitting =
+        mw_arena_dup(lagrange->arena, choice, sizeof *choice * (size_t)lagrange->core->node_count);
+}
+
+/* ---- The part ---- */
+
+/* Whether the part is known well enough: all the better, the less it differs from the core. */
+static bool is_known(const Lagrange *lagrange, const MwPlanesBox *box, double highest)
+{
+    return is_near(box->value, highest, NEAR) ||
+           highest - box->value <= LOOSE * (box->value - lagrange->box.value);
+}
+
+/* Sets the prices to ask the part for next; false if it has nothing more to say. */
+static bool propose_for_part(const Lagrange *lagrange, MwPlanesBox *box, double *price)
+{
+    MwPlanesBox next = *box;
+    if (box->value == -INFINITY)
+        next.radius = 0;
+    box->promised = mw_planes_propose(&lagrange->planes, &next, price);
+    if (box->value == -INFINITY || !is_known(lagrange, box, box->promised))
+        return true;
+    next.radius = INFINITY;
+    if (is_known(lagrange, box, mw_planes_propose(&lagrange->planes, &next, price)))
+        return false;
+    box->radius = 1;
+    box->promised = mw_planes_propose(&lagrange->planes, box, price);
+    return true;
+}
+
+/* Asks the part at the prices; false if it has no answer, or none that is easily found. */
+static bool ask_part(Lagrange *lagrange, const MwCore *part, MwPlanesBox *box, const double *price)
+{
+    MwArena *scratch = mw_arena_new();
+    const int64_t total = MULTIPLE * (mw_core_entries_left(part) + mw_core_strategies_left(part));
+    const MwPriced priced = mw_solve_priced(scratch, part, unscaled(scratch, lagrange, part, price),
+                                            total, &lagrange->is_hard, &lagrange->search->stop);
+    const bool is_answered =
+        priced.choice && mw_core_restore_to(part, lagrange->origin, priced.choice);
+    if (is_answered) {
+        mw_planes_add(&lagrange->planes, priced.choice);
+        note_fitting(lagrange, priced.choice);
+        mw_planes_judge(box, lagrange->core->row_count, price,
+                        mw_planes_at(&lagrange->planes, price));
+    }
+    mw_arena_free(&scratch);
+    return is_answered && !lagrange->is_hard;
+}
+
+/* The core restricted to what is taken, and reduced if that leaves a choice. */
+static const MwCore *make_part(MwArena *arena, const Lagrange *lagrange)
+{
+    static const MwReduceLimits shrinking = {
+        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
+    MwCore *part = mw_core_copy_apart(arena, lagrange->origin);
+    restrict_to_taken(lagrange, part);
+    MwCore *reduced = mw_core_copy(arena, part);
+    mw_reduce(reduced, &shrinking);
+    return reduced->infeasible ? part : reduced;
+}
+
+/* The best prices for the part are those to ask for. */
+static void ask_part_often(Lagrange *lagrange)
+{
+    MwArena *scratch = mw_arena_new();
+    const size_t bytes = sizeof(double) * (size_t)lagrange->core->row_count;
+    const MwCore *part = make_part(scratch, lagrange);
+    MwPlanesBox box = {.price = mw_arena_dup(scratch, lagrange->box.price, bytes),
+                       .value = -INFINITY,
+                       .radius = RADIUS,
+                       .within = &lagrange->box};
+    double *price = MW_NEW(scratch, double, lagrange->core->row_count);
+    for (int i = 0; i < MOST_OF_PART && !mw_stopped(&lagrange->search->stop); i++)
+        if (!propose_for_part(lagrange, &box, price) || !ask_part(lagrange, part, &box, price))
+            break;
+    if (box.value > -INFINITY) {
+        lagrange->box.promised = box.value;
+        memcpy(lagrange->price, box.price, bytes);
+    }
+    mw_arena_free(&scratch);
+}
+
+/* ---- The core ---- */
+
+/* Tells the search of the cheapest answer that keeps the rows, with what can be made of it by small
+ * changes. */
+static void offer(Lagrange *lagrange)
+{
+    if (!lagrange->fitting)
+        return;
+    mw_polish(lagrange->core, lagrange->fitting);
+    mw_search_offer_of_core(lagrange->search, lagrange->core, lagrange->fitting);
+    lagrange->fitting = NULL;
+}
+
+/* What is asked, and what is done beside it. */
+typedef struct {
+    Lagrange *lagrange;
+    bool looks_at_part;
+    MwPriced priced;
+} Question;
+
+/* Asks the core for its best answer at the prices, as far as that does not take too long. */
+static MwPriced ask_for_best(Lagrange *lagrange, const double *price)
+{
+    const MwStop *stop = &lagrange->search->stop;
+    const int64_t entries = mw_core_entries_left(lagrange->core);
+    MwStop brief = *stop;
+    if (stop->deadline_s > 0)
+        brief.deadline_s -= (1 - BRIEF) * mw_stop_left_s(stop);
+    return mw_solve_priced_best(lagrange->arena, lagrange->origin, price,
+                                mw_min(MULTIPLE * entries, MOST), &brief);
+}
+
+/* Asks the core at the prices. */
+static MwPriced ask_core(Lagrange *lagrange)
+{
+    const double *price = unscaled(lagrange->arena, lagrange, lagrange->core, lagrange->price);
+    MwPriced priced = {0};
+    lagrange->is_inexact = false;
+    if (lagrange->needs_best)
+        priced = ask_for_best(lagrange, price);
+    if (priced.choice || priced.infeasible)
+        return priced;
+    lagrange->is_too_dear |= lagrange->needs_best;
+    lagrange->needs_best = false;
+    priced = mw_solve_priced(lagrange->arena, lagrange->origin, price,
+                             mw_core_entries_left(lagrange->core) / SHARE, &lagrange->sharpens,
+                             &lagrange->search->stop);
+    lagrange->is_inexact = lagrange->sharpens;
+    return priced;
+}
+
+static void take_side(void *context, int side)
+{
+    Question *question = context;
+    Lagrange *lagrange = question->lagrange;
+    if (side == 1) {
+        if (lagrange->beside)
+            lagrange->beside(lagrange->search, BESIDE * mw_core_entries_left(lagrange->core) + 1);
+        return;
+    }
+    if (question->looks_at_part)
+        ask_part_often(lagrange);
+    question->priced = ask_core(lagrange);
+}
+
+/* Whether an answer says no more than how hard it is to find a good one. */
+static bool is_vague(const MwPriced *priced)
+{
+    return (double)(priced->cost - priced->bound) > VAGUE * fabs((double)priced->cost);
+}
+
+/* False if it was nothing new. */
+static bool take_answer(Lagrange *lagrange, const MwPriced *priced)
+{
+    const int rows = lagrange->core->row_count;
+    const double before = mw_planes_at(&lagrange->planes, lagrange->price);
+    bool is_new = mw_planes_add(&lagrange->planes, priced->choice);
+    is_new |= !is_near(mw_planes_at(&lagrange->planes, lagrange->price), before, NEAR);
+    note_fitting(lagrange, priced->choice);
+    offer(lagrange);
+    mark_taken(lagrange, priced->choice);
+    mw_search_raise_bound(lagrange->search, lagrange->core, priced->bound);
+    const double value = (double)priced->bound / lagrange->planes.cost_unit;
+    lagrange->misses = value > lagrange->box.value ? 0 : lagrange->misses + 1;
+    mw_planes_judge(&lagrange->box, rows, lagrange->price, value);
+    return is_new;
+}
+
+/* Sets the prices to ask for if the part is not asked. True if it may be: no price was cut off. */
+static bool propose(Lagrange *lagrange)
+{
+    MwPlanes *planes = &lagrange->planes;
+    MwPlanesBox anywhere = lagrange->box;
+    anywhere.radius = INFINITY;
+    double dearest = 0, highest = mw_planes_propose(planes, &anywhere, lagrange->price);
+    for (int row = 0; row < lagrange->core->row_count; row++)
+        dearest = fmax(dearest, lagrange->price[row]);
+    lagrange->box.promised = highest;
+    if (dearest < planes->cap || planes->cap >= planes->most) {
+        lagrange->box.promised = mw_planes_propose(planes, &lagrange->box, lagrange->price);
+        return true;
+    }
+    if (lagrange->misses == 0 || is_near(lagrange->box.value, highest, NEAR))
+        planes->cap = fmin(planes->most, GROWTH * planes->cap);
+    return false;
+}
+
+/* Whether to go on after an answer that is not the best one. Where such answers bring nothing new,
+ * the best ones are worth what they cost. */
+static bool goes_on_inexactly(Lagrange *lagrange, const MwPriced *priced, bool is_new)
+{
+    if (!lagrange->repeats)
+        return lagrange->misses == 0 || !is_vague(priced);
+    if (is_new)
+        return true;
+    lagrange->needs_best = !lagrange->is_too_dear && !lagrange->search->options->quick;
+    return lagrange->needs_best;
+}
+
+/* Asks the core at the best prices known of; false if nothing more is to be had from that. */
+static bool ask(Lagrange *lagrange)
+{
+    MwSearch *search = lagrange->search;
+    MwArena *scratch = mw_arena_new();
+    take_incumbent(lagrange);
+    const bool may_look = lagrange->repeats && lagrange->box.value > -INFINITY;
+    Question question = {.lagrange = lagrange};
+    question.looks_at_part = propose(lagrange) && may_look;
+    mw_parallel(search->options->threads, 2, take_side, &question);
+    const MwPriced *priced = &question.priced;
+    if (priced->infeasible)
+        mw_search_exhaust(search);
+    const bool is_new = priced->choice && take_answer(lagrange, priced);
+    const bool is_done = !priced->choice || lagrange->is_hard ||
+                         is_near(lagrange->box.value, highest_of_all(lagrange), NEAR) ||
+                         (lagrange->is_inexact && !goes_on_inexactly(lagrange, priced, is_new));
+    const double *best = unscaled(scratch, lagrange, lagrange->core, lagrange->box.price);
+    for (int row = 0; row < lagrange->core->row_count; row++)
+        lagrange->core->price[row] = best[row];
+    if (search->improver)
+        mw_improver_set_prices(search->improver, lagrange->core, best);
+    mw_search_log(search, lagrange->core, "price");
+    mw_arena_free(&scratch);
+    return !is_done;
+}
+
+/* Asks until nothing more is to be had, or there is not much time left. False if there are no
+ * answers. */
+static bool climb(Lagrange *lagrange)
+{
+    const MwSearch *search = lagrange->search;
+    const double rest_s = REST * mw_stop_left_s(&search->stop);
+    const int64_t most_planes = MOST_NUMBERS / mw_max(1, lagrange->core->row_count);
+    int answers = 0;
+    while (answers < MOST_ANSWERS && lagrange->planes.at.count < most_planes &&
+           mw_stop_left_s(&search->stop) >= rest_s && !mw_stopped(&search->stop) &&
+           !mw_search_done(search)) {
+        answers++;
+        if (!ask(lagrange))
+            break;
+    }
+    return lagrange->box.value > -INFINITY;
+}
+
+static Lagrange begin(MwArena *arena, MwSearch *search, MwCore *core)
+{
+    Lagrange lagrange = {.search = search, .core = core, .arena = arena};
+    lagrange.box = (MwPlanesBox){
+        .price = MW_NEW(arena, double, core->row_count), .value = -INFINITY, .radius = RADIUS};
+    lagrange.price = MW_NEW(arena, double, core->row_count);
+    lagrange.origin = mw_core_copy(arena, core);
+    lagrange.is_taken = MW_NEW(arena, bool *, core->node_count);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            lagrange.is_taken[i] = MW_NEW(arena, bool, mw_core_strategies(core, i));
+    lagrange.repeats = REPEATS * mw_core_distinct_entries(core) <= mw_core_entries_left(core);
+    const MwCost bound = (MwCost)ldexp((double)search->solution->lower_bound, core->scale);
+    lagrange.planes = mw_planes_of(arena, core, bound, search->problem->usage_limit);
+    return lagrange;
+}
+
+/* What is good without prices, of which only the plane counts. */
+static void add_unpriced(Lagrange *lagrange, const int *choice)
+{
+    if (lagrange->search->root)
+        mw_planes_add(&lagrange->planes, choice);
+    else
+        mw_planes_add_of_problem(&lagrange->planes, lagrange->search->problem, choice);
+}
+
+MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced,
+                    void (*beside)(MwSearch *search, int64_t work))
+{
+    MwArena *arena = mw_arena_new();
+    Lagrange lagrange = begin(arena, search, core);
+    lagrange.beside = beside;
+    add_unpriced(&lagrange, unpriced);
+    MwCore *part = NULL;
+    if (climb(&lagrange) && !mw_search_done(search)) {
+        part = mw_core_copy(search->scratch, core);
+        restrict_to_taken(&lagrange, part);
+    }
+    mw_arena_free(&arena);
+    return part;
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2): with F(q, l, u) the least fill
+ * of the layers from l on in q stages that use u devices,
+ *
+ *     F(q, l, u) = min over end e, sub-mesh k:  base(l, e, k, q) + latency(e) + F(q-1, e, u - |k|)
+ *
+ * where base is the fill of the best option within the limits whose memory fits with q - 1 stages
+ * after it. u is a pair: a row of the packing (submesh.h) and a number of devices, the innermost
+ * index, so that a move is the addition of a shifted vector. The same with `max` for `+` gives the
+ * least memory.
+ *
+ * Outside of a state (q, l, u) is the least fill of what comes before it in a whole cut; it goes the
+ * other way by the same moves. Outside + base + latency + F is the least fill of a cut with a move.
+ */
+#include "solver/stages/dp_pass.h"
+
+typedef struct {
+    int low, high; /* devices; low > high: no state */
+} Range;
+
+struct MwStagePass {
+    const MwStageTable *table;
+    const MwStageLimits *limits; /* of this run */
+    int layers, rows, width;     /* width: devices + 1 */
+    int64_t *value;              /* [stages][layers + 1][rows][width] */
+    int64_t *outside;            /* likewise */
+    Range *range;                /* [stages][layers + 1]: where value is not forbidden */
+    /* What can be used in this run. */
+    int *live, *first_live; /* move indices, by begin; [layers + 1] */
+    bool *entry_live;
+    int *live_entries, live_entry_count;
+    int *devices_before; /* [layers + 1]: the least that the layers before l can use */
+    int *stages_before;  /* likewise stages */
+    int64_t *base;       /* [entry], for the q at hand */
+    MwStageStep *steps;
+};
+
+MwStagePass *mw_stage_pass_new(MwArena *arena, const MwStageTable *table)
+{
+    int layers = table->problem->layer_count;
+    int64_t stages = mw_min(layers, table->device_count) + 1;
+    MwStagePass *pass = MW_NEW(arena, MwStagePass, 1);
+    *pass = (MwStagePass){.table = table, .layers = layers};
+    pass->rows = table->packing.row_count;
+    pass->width = table->device_count + 1;
+    pass->value = MW_NEW(arena, int64_t, stages * (layers + 1) * pass->rows * pass->width);
+    pass->outside = MW_NEW(arena, int64_t, stages * (layers + 1) * pass->rows * pass->width);
+    pass->range = MW_NEW(arena, Range, stages * (layers + 1));
+    pass->live = MW_NEW(arena, int, table->first_move[layers]);
+    pass->first_live = MW_NEW(arena, int, layers + 1);
+    pass->entry_live = MW_NEW(arena, bool, table->entry_count);
+    pass->live_entries = MW_NEW(arena, int, table->entry_count);
+    pass->devices_before = MW_NEW(arena, int, layers + 1);
+    pass->stages_before = MW_NEW(arena, int, layers + 1);
+    pass->base = MW_NEW(arena, int64_t, table->entry_count);
+    pass->steps = MW_NEW(arena, MwStageStep, stages);
+    return pass;
+}
+
+static int64_t place_of(const MwStagePass *pass, int stages, int layer, int row)
+{
+    int64_t at = (int64_t)stages * (pass->layers + 1) + layer;
+    return (at * pass->rows + row) * pass->width;
+}
+
+static int64_t *values(const MwStagePass *pass, int stages, int layer, int row)
+{
+    return pass->value + place_of(pass, stages, layer, row);
+}
+
+static int64_t *outsides(const MwStagePass *pass, int stages, int layer, int row)
+{
+    return pass->outside + place_of(pass, stages, layer, row);
+}
+
+static Range *range_of(const MwStagePass *pass, int stages, int layer)
+{
+    return &pass->range[stages * (pass->layers + 1) + layer];
+}
+
+static int64_t in_flight(const MwStagePass *pass, int stages)
+{
+    const MwStageSchedule *schedule = &pass->table->problem->schedule;
+    int64_t count = schedule->in_flight(schedule->context, pass->limits->most_stages, stages - 1);
+    MW_ASSERT(count > 0);
+    return count;
+}
+
+/* What `option` adds to the value; forbidden if it may not be taken. */
+static int64_t option_value(const MwStageLimits *limits, const MwStageOption *option,
+                            int64_t flying)
+{
+    if (limits->least_bytes)
+        return mw_min(mw_stage_option_bytes(option, flying), MW_FORBIDDEN);
+    if (option->steady > limits->steady || option->step > limits->step ||
+        flying > option->most_in_flight)
+        return MW_FORBIDDEN;
+    return option->fill;
+}
+
+/* The least of an entry; the first such option goes to `best`. */
+static int64_t entry_value(const MwStagePass *pass, int entry, int64_t flying,
+                           const MwStageOption **best)
+{
+    static const MwStageOption nothing = {.candidate = -1};
+    const MwStageEntry *from = &pass->table->entries[entry];
+    int64_t least = MW_FORBIDDEN;
+    *best = &nothing;
+    if (pass->limits->ignore_answers)
+        return 0;
+    for (int i = 0; i < from->option_count; i++) {
+        int64_t value = option_value(pass->limits, &from->options[i], flying);
+        if (value < least) {
+            least = value;
+            *best = &from->options[i];
+        }
+        if (least < MW_FORBIDDEN && !pass->limits->least_bytes)
+            break; /* options rise in fill */
+    }
+    return least;
+}
+
+static int64_t latency(const MwStagePass *pass, int layer)
+{
+    const MwStageProblem *problem = pass->table->problem;
+    if (layer == pass->layers || !problem->cuts || pass->limits->least_bytes ||
+        pass->limits->ignore_answers)
+        return 0;
+    return problem->cuts[layer].latency;
+}
+
+/* What a cut before `layer` holds the micro-batches up. */
+static int64_t cut_steady(const MwStageProblem *problem, int layer)
+{
+    if (!problem->cuts || layer == 0 || layer == problem->layer_count)
+        return 0;
+    __int128 busy = (__int128)(problem->schedule.micro_batches - 1) * problem->cuts[layer].busy;
+    return busy < MW_FORBIDDEN ? (int64_t)busy : MW_FORBIDDEN;
+}
+
+static bool cut_allowed(const MwStagePass *pass, int layer)
+{
+    return pass->limits->least_bytes || pass->limits->ignore_answers ||
+           cut_steady(pass->table->problem, layer) <= pass->limits->steady;
+}
+
+/* Whether some number of stages after it lets `move` be taken, as far as is seen quickly. */
+static bool is_live(const MwStagePass *pass, const MwStageMove *move)
+{
+    const MwStageLimits *limits = pass->limits;
+    const MwStageOption *option;
+    int devices = pass->table->packing.submeshes[move->submesh].devices;
+    return (limits->submesh < 0 || limits->submesh == move->submesh) &&
+           (limits->ignore_pins || move->stage != MW_CONFLICT) &&
+           devices <= pass->table->device_count - (limits->least_stages - 1) &&
+           cut_allowed(pass, move->end) &&
+           entry_value(pass, move->entry, 1, &option) < MW_FORBIDDEN;
+}
+
+static void add_live(MwStagePass *pass, int begin, int move_index, int *count)
+{
+    const MwStageMove *move = &pass->table->moves[move_index];
+    int devices =
+        pass->devices_before[begin] + pass->table->packing.submeshes[move->submesh].devices;
+    pass->live[(*count)++] = move_index;
+    if (!pass->entry_live[move->entry]) {
+        pass->entry_live[move->entry] = true;
+        pass->live_entries[pass->live_entry_count++] = move->entry;
+    }
+    pass->devices_before[move->end] = (int)mw_min(pass->devices_before[move->end], devices);
+    pass->stages_before[move->end] =
+        (int)mw_min(pass->stages_before[move->end], pass->stages_before[begin] + 1);
+}
+
+/* Lists the moves that may be part of a cut within the limits, seen from the first layer. */
+static void list_live(MwStagePass *pass)
+{
+    const MwStageTable *table = pass->table;
+    int count = 0;
+    for (int i = 0; i < pass->live_entry_count; i++)
+        pass->entry_live[pass->live_entries[i]] = false;
+    pass->live_entry_count = 0;
+    for (int layer = 0; layer <= pass->layers; layer++)
+        pass->devices_before[layer] = pass->stages_before[layer] = layer ? pass->width : 0;
+    for (int begin = 0; begin < pass->layers; begin++) {
+        pass->first_live[begin] = count;
+        if (pass->devices_before[begin] >= table->device_count ||
+            pass->stages_before[begin] >= pass->limits->most_stages)
+            continue;
+        for (int i = table->first_move[begin]; i < table->first_move[begin + 1]; i++)
+            if (is_live(pass, &table->moves[i]))
+                add_live(pass, begin, i, &count);
+    }
+    pass->first_live[pass->layers] = count;
+}
+
+MW_VECTORISED
+static void relax_sum(int64_t *to, const int64_t *from, int count, int64_t add)
+{
+    for (int i = 0; i < count; i++) {
+        int64_t value = from[i] + add;
+        to[i] = value < to[i] ? value : to[i];
+    }
+}
+
+MW_VECTORISED
+static void relax_most(int64_t *to, const int64_t *from, int count, int64_t least)
+{
+    for (int i = 0; i < count; i++) {
+        int64_t value = from[i] > least ? from[i] : least;
+        to[i] = value < to[i] ? value : to[i];
+    }
+}
+
+/* Whether `move` may begin a suffix of `stages` stages. */
+static bool pin_allows(const MwStageLimits *limits, const MwStageMove *move, int stages)
+{
+    return move->stage < 0 || limits->ignore_pins || limits->most_stages - stages == move->stage;
+}
+
+/* Widens `range`, within `within`, by what `move` makes of the states after it. */
+static void relax(MwStagePass *pass, int stages, int begin, const MwStageMove *move, Range within,
+                  Range *range)
+{
+    const MwPacking *packing = &pass->table->packing;
+    Range after = *range_of(pass, stages - 1, move->end);
+    int devices = packing->submeshes[move->submesh].devices;
+    int low = (int)mw_max(after.low + devices, within.low);
+    int high = (int)mw_min(after.high + devices, within.high);
+    if (low > high)
+        return;
+    int64_t add = pass->base[move->entry] + latency(pass, move->end);
+    for (int row = 0; row < pass->rows; row++) {
+        int to = packing->next[move->submesh * pass->rows + row];
+        if (to >= 0)
+            (pass->limits->least_bytes ? relax_most : relax_sum)(
+                values(pass, stages, begin, to) + low,
+                values(pass, stages - 1, move->end, row) + low - devices, high - low + 1, add);
+    }
+    range->low = (int)mw_min(range->low, low);
+    range->high = (int)mw_max(range->high, high);
+}
+
+/* The most that F(stages, ., .) may be: what is asked for, and Little's law. */
+static int64_t most_value(const MwStagePass *pass, int64_t flying)
+{
+    const MwStageSchedule *schedule = &pass->table->problem->schedule;
+    if (pass->limits->least_bytes || pass->limits->ignore_answers)
+        return MW_FORBIDDEN - 1;
+    if (!schedule->returns || flying >= schedule->micro_batches)
+        return pass->limits->fill;
+    __int128 most = (__int128)pass->limits->steady * flying / (schedule->micro_batches - 1);
+    return most < pass->limits->fill ? (int64_t)most : pass->limits->fill;
+}
+
+/* Forbids what is over `most`, and narrows the range to what is left. */
+static void cut_off(MwStagePass *pass, int stages, int layer, Range *range, int64_t most)
+{
+    Range left = {pass->width, -1};
+    for (int row = 0; row < pass->rows; row++) {
+        int64_t *value = values(pass, stages, layer, row);
+        for (int i = range->low; i <= range->high; i++) {
+            if (value[i] > most) {
+                value[i] = MW_FORBIDDEN;
+            } else {
+                left.low = (int)mw_min(left.low, i);
+                left.high = (int)mw_max(left.high, i);
+            }
+        }
+    }
+    *range = left;
+}
+
+/* The devices that a suffix from `layer` on in `stages` stages can use if a whole cut has it. */
+static Range useful(const MwStagePass *pass, int stages, int layer)
+{
+    const MwStageLimits *limits = pass->limits;
+    int devices = pass->table->device_count, before = pass->stages_before[layer];
+    Range none = {pass->width, -1};
+    if (layer + stages > pass->layers || before + stages > limits->most_stages ||
+        layer + stages < limits->least_stages)
+        return none;
+    if (layer == 0)
+        return (Range){devices, devices};
+    int after_least = (int)mw_max(limits->least_stages - stages, 1);
+    int before_least = (int)mw_max(pass->devices_before[layer], after_least);
+    return (Range){stages, devices - before_least};
+}
+
+static void fill_state(MwStagePass *pass, int stages, int layer, int64_t most)
+{
+    Range within = useful(pass, stages, layer), range = {pass->width, -1};
+    if (within.low <= within.high) {
+        for (int64_t i = 0; i < (int64_t)pass->rows * pass->width; i++)
+            values(pass, stages, layer, 0)[i] = MW_FORBIDDEN;
+        for (int i = pass->first_live[layer]; i < pass->first_live[layer + 1]; i++) {
+            const MwStageMove *move = &pass->table->moves[pass->live[i]];
+            if (pass->base[move->entry] < MW_FORBIDDEN && pin_allows(pass->limits, move, stages))
+                relax(pass, stages, layer, move, within, &range);
+        }
+        cut_off(pass, stages, layer, &range, most);
+    }
+    *range_of(pass, stages, layer) = range;
+}
+
+/* Suffixes of no stage: only that without layers, which uses nothing. */
+static void fill_empty(MwStagePass *pass)
+{
+    for (int layer = 0; layer < pass->layers; layer++)
+        *range_of(pass, 0, layer) = (Range){pass->width, -1};
+    *range_of(pass, 0, pass->layers) = (Range){0, 0};
+    for (int row = 0; row < pass->rows; row++)
+        values(pass, 0, pass->layers, row)[0] = row == 0 ? 0 : MW_FORBIDDEN;
+}
+
+static void set_base(MwStagePass *pass, int64_t flying)
+{
+    const MwStageOption *option;
+    for (int i = 0; i < pass->live_entry_count; i++)
+        pass->base[pass->live_entries[i]] =
+            entry_value(pass, pass->live_entries[i], flying, &option);
+}
+
+static void fill_stages(MwStagePass *pass, int stages)
+{
+    int64_t flying = in_flight(pass, stages);
+    set_base(pass, flying);
+    for (int layer = 0; layer < pass->layers; layer++)
+        fill_state(pass, stages, layer, most_value(pass, flying));
+    *range_of(pass, stages, pass->layers) = (Range){pass->width, -1};
+}
+
+/* A place in the table of values. */
+typedef struct {
+    int stages, layer, row, devices;
+} State;
+
+static int64_t value_at(const MwStagePass *pass, State state)
+{
+    Range range = *range_of(pass, state.stages, state.layer);
+    if (state.devices < range.low || state.devices > range.high)
+        return MW_FORBIDDEN;
+    return values(pass, state.stages, state.layer, state.row)[state.devices];
+}
+
+/* The best state of a whole cut; its value is forbidden if there is none. */
+static State best_whole(const MwStagePass *pass)
+{
+    State best = {pass->limits->least_stages, 0, 0, pass->table->device_count};
+    for (int stages = pass->limits->least_stages; stages <= pass->limits->most_stages; stages++)
+        for (int row = 0; row < pass->rows; row++) {
+            State state = {stages, 0, row, pass->table->device_count};
+            if (value_at(pass, state) < value_at(pass, best))
+                best = state;
+        }
+    return best;
+}
+
+/* Takes the first move that explains the value of `state`, and gives the state after it. */
+static State step_from(const MwStagePass *pass, State state, MwStageStep *step)
+{
+    int64_t value = value_at(pass, state);
+    int64_t flying = in_flight(pass, state.stages);
+    for (int i = pass->first_live[state.layer]; i < pass->first_live[state.layer + 1]; i++) {
+        const MwStageMove *move = &pass->table->moves[pass->live[i]];
+        const MwStageOption *option;
+        int64_t base = entry_value(pass, move->entry, flying, &option);
+        int row = pass->table->packing.previous[move->submesh * pass->rows + state.row];
+        int devices = state.devices - pass->table->packing.submeshes[move->submesh].devices;
+        if (base == MW_FORBIDDEN || row < 0 || devices < 0 ||
+            !pin_allows(pass->limits, move, state.stages))
+            continue;
+        State after = {state.stages - 1, move->end, row, devices};
+        int64_t rest = value_at(pass, after);
+        int64_t sum =
+            pass->limits->least_bytes ? mw_max(base, rest) : base + latency(pass, move->end) + rest;
+        if (rest == MW_FORBIDDEN || sum != value)
+            continue;
+        *step = (MwStageStep){state.layer, move->end, move->submesh, move->entry, option, flying};
+        return after;
+    }
+    MW_UNREACHABLE();
+}
+
+/* The terms of the objective, from the stages alone. */
+static void measure(const MwStageProblem *problem, MwStagePath *path)
+{
+    path->fill = path->steady = path->step = 0;
+    for (int i = path->stage_count - 1; i >= 0; i--) {
+        const MwStageStep *step = &path->stages[i];
+        int64_t most = mw_max(step->option->steady, cut_steady(problem, step->begin));
+        if (step->end < problem->layer_count && problem->cuts)
+            path->fill = mw_cost_add(path->fill, problem->cuts[step->end].latency);
+        path->fill = mw_cost_add(path->fill, step->option->fill);
+        if (problem->schedule.returns && step->in_flight < problem->schedule.micro_batches) {
+            __int128 rounds = (__int128)(problem->schedule.micro_batches - 1) * path->fill;
+            rounds = (rounds + step->in_flight - 1) / step->in_flight;
+            most = mw_max(most, rounds < MW_FORBIDDEN ? (int64_t)rounds : MW_FORBIDDEN);
+        }
+        path->steady = mw_max(path->steady, most);
+        path->step = mw_max(path->step, step->option->step);
+    }
+}
+
+bool mw_stage_pass_run(MwStagePass *pass, const MwStageLimits *limits, MwStagePath *path)
+{
+    pass->limits = limits;
+    list_live(pass);
+    fill_empty(pass);
+    for (int stages = 1; stages <= limits->most_stages; stages++)
+        fill_stages(pass, stages);
+    State state = best_whole(pass);
+    int64_t value = value_at(pass, state);
+    if (value == MW_FORBIDDEN)
+        return false;
+    *path = (MwStagePath){.stage_count = state.stages, .stages = pass->steps, .value = value};
+    for (int i = 0; i < path->stage_count; i++)
+        state = step_from(pass, state, &pass->steps[i]);
+    measure(pass->table->problem, path);
+    return true;
+}
+
+MW_VECTORISED
+static int64_t least_sum(const int64_t *a, const int64_t *b, int count)
+{
+    int64_t least = MW_FORBIDDEN;
+    for (int i = 0; i < count; i++) {
+        int64_t sum = a[i] + b[i];
+        least = sum < least ? sum : least;
+    }
+    return least;
+}
+
+/* Nothing is outside of whole cuts; all else is not known. */
+static void clear_outside(MwStagePass *pass)
+{
+    for (int stages = 0; stages <= pass->limits->most_stages; stages++)
+        for (int layer = 0; layer <= pass->layers; layer++) {
+            Range range = *range_of(pass, stages, layer);
+            bool whole = layer == 0 && stages >= pass->limits->least_stages;
+            for (int row = 0; row < pass->rows; row++)
+                for (int i = range.low; i <= range.high; i++)
+                    outsides(pass, stages, layer, row)[i] = whole ? 0 : MW_FORBIDDEN;
+        }
+}
+
+/* Takes `move` from the states of `stages` stages from layer `begin` on. */
+static void spread(MwStagePass *pass, int stages, int begin, const MwStageMove *move,
+                   int64_t *least)
+{
+    const MwPacking *packing = &pass->table->packing;
+    int devices = packing->submeshes[move->submesh].devices;
+    Range range = *range_of(pass, stages, begin), after = *range_of(pass, stages - 1, move->end);
+    int low = (int)mw_max(range.low, after.low + devices);
+    int count = (int)mw_min(range.high, after.high + devices) - low + 1;
+    int64_t add = pass->base[move->entry] + latency(pass, move->end);
+    for (int row = 0; row < pass->rows && count > 0; row++) {
+        int to = packing->next[move->submesh * pass->rows + row];
+        if (to < 0)
+            continue;
+        const int64_t *from = outsides(pass, stages, begin, to) + low;
+        int at = low - devices;
+        relax_sum(outsides(pass, stages - 1, move->end, row) + at, from, count, add);
+        if (!pass->table->entries[move->entry].asked) {
+            const int64_t *inside = values(pass, stages - 1, move->end, row) + at;
+            least[move->entry] =
+                mw_min(least[move->entry], mw_cost_add(add, least_sum(from, inside, count)));
+        }
+    }
+}
+
+void mw_stage_pass_through(MwStagePass *pass, int64_t *least)
+{
+    MW_ASSERT(!pass->limits->least_bytes);
+    for (int i = 0; i < pass->table->entry_count; i++)
+        least[i] = MW_FORBIDDEN;
+    clear_outside(pass);
+    for (int stages = pass->limits->most_stages; stages > 0; stages--) {
+        set_base(pass, in_flight(pass, stages));
+        for (int layer = 0; layer < pass->layers; layer++)
+            for (int i = pass->first_live[layer]; i < pass->first_live[layer + 1]; i++) {
+                const MwStageMove *move = &pass->table->moves[pass->live[i]];
+                if (pass->base[move->entry] < MW_FORBIDDEN &&
+                    pin_allows(pass->limits, move, stages))
+                    spread(pass, stages, layer, move, least);
+            }
+    }
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Alpa enumerates the greatest stage time and runs a dynamic program for each. Here the pairs of
+ * greatest stage time and greatest step time are searched by branch and bound, which needs tens of
+ * programs where there are thousands of times.
+ *
+ * A box is a range of `steady` and one of `step`. The program at its upper corner gives the least
+ * fill of all cuts in it, A, and one such cut, at (p, x). Any better cut in the box has steady < p
+ * or step < x, and total >= A + the box's lower corner. Boxes are taken by that bound; the first
+ * that is no better than the best cut ends the search.
+ *
+ * Answers are asked for when needed: programs take bounds for what is not known; if the best cut of
+ * a box rests on bounds, those entries are asked and the box is looked at again. A grows with the
+ * answers, so what it excluded stays excluded. */
+#include "solver/stages/search.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    int least_stages, most_stages;
+    int64_t fill; /* no cut of the box has less */
+    int64_t least_steady, most_steady, least_step, most_step;
+} Box;
+
+typedef MW_VEC(Box) Boxes;
+
+static int64_t bound_of(const Box *box)
+{
+    return box->fill + box->least_steady + box->least_step;
+}
+
+static bool one_by_one(const MwStageProblem *problem)
+{
+    return problem->layer_stage || problem->schedule.by_stages;
+}
+
+static void add_box(MwStageSearch *search, Boxes *boxes, Box box)
+{
+    if (box.least_steady > box.most_steady || box.least_step > box.most_step)
+        return;
+    if (!search->found || bound_of(&box) < search->total)
+        mw_vec_push(search->arena, boxes, box);
+}
+
+static void add_first_boxes(MwStageSearch *search, Boxes *boxes)
+{
+    Box box = {.most_steady = MW_FORBIDDEN - 1, .most_step = MW_FORBIDDEN - 1};
+    int width = one_by_one(search->table->problem) ? 1 : search->most_stages;
+    for (int stages = search->least_stages; stages <= search->most_stages; stages += width) {
+        box.least_stages = stages;
+        box.most_stages = (int)mw_min(stages + width - 1, search->most_stages);
+        add_box(search, boxes, box);
+    }
+}
+
+/* Takes out the box of least bound. */
+static Box take_box(Boxes *boxes)
+{
+    int best = 0;
+    for (int i = 1; i < boxes->count; i++)
+        if (bound_of(&boxes->at[i]) < bound_of(&boxes->at[best]))
+            best = i;
+    Box box = boxes->at[best];
+    boxes->at[best] = mw_vec_last(boxes);
+    boxes->count--;
+    return box;
+}
+
+/* Only what is better than the best cut is of interest. */
+static void shrink(const MwStageSearch *search, Box *box)
+{
+    if (!search->found)
+        return;
+    int64_t room = search->total - 1 - bound_of(box);
+    box->most_steady = mw_min(box->most_steady, box->least_steady + room);
+    box->most_step = mw_min(box->most_step, box->least_step + room);
+}
+
+static MwStageLimits limits_of(const MwStageSearch *search, const Box *box)
+{
+    MwStageLimits limits = {
+        .least_stages = box->least_stages,
+        .most_stages = box->most_stages,
+        .submesh = search->submesh,
+        .fill = MW_FORBIDDEN - 1,
+        .steady = box->most_steady,
+        .step = box->most_step,
+    };
+    if (search->found)
+        limits.fill = mw_min(limits.fill, search->total - 1 - box->least_steady - box->least_step);
+    return limits;
+}
+
+static bool ask_path(MwStageSearch *search, const MwStagePath *path)
+{
+    MwArena *scratch = mw_arena_new();
+    int *entries = MW_NEW(scratch, int, path->stage_count);
+    for (int i = 0; i < path->stage_count; i++)
+        entries[i] = path->stages[i].entry;
+    bool asked = mw_stage_table_ask(search->table, entries, path->stage_count);
+    mw_arena_free(&scratch);
+    return asked;
+}
+
+typedef struct {
+    int64_t through;
+    int entry;
+} Promise;
+
+static int by_promise(const void *left, const void *right)
+{
+    const Promise *a = left, *b = right;
+    if (a->through != b->through)
+        return a->through < b->through ? -1 : 1;
+    return a->entry - b->entry;
+}
+
+/* Asks those that promise the best cuts: a quarter more than were asked till now, so that many
+ * questions take few programs, and few are in vain. */
+static void ask_promising(MwStageSearch *search, const MwStageLimits *limits)
+{
+    MwArena *scratch = mw_arena_new();
+    MwStageTable *table = search->table;
+    int64_t *through = MW_NEW(scratch, int64_t, table->entry_count);
+    Promise *promises = MW_NEW(scratch, Promise, table->entry_count);
+    int count = 0, most = (int)mw_max(16, table->asked / 4);
+    mw_stage_pass_through(search->pass, through);
+    for (int i = 0; i < table->entry_count; i++)
+        if (through[i] <= limits->fill && !table->entries[i].asked)
+            promises[count++] = (Promise){through[i], i};
+    qsort(promises, (size_t)count, sizeof *promises, by_promise);
+    int *entries = MW_NEW(scratch, int, count);
+    for (int i = 0; i < count; i++)
+        entries[i] = promises[i].entry;
+    bool asked = mw_stage_table_ask(table, entries, (int)mw_min(count, most));
+    MW_ASSERT(asked); /* those of the best cut are among them */
+    mw_arena_free(&scratch);
+}
+
+static bool rests_on_bounds(const MwStageTable *table, const MwStagePath *path)
+{
+    for (int i = 0; i < path->stage_count; i++)
+        if (!table->entries[path->stages[i].entry].asked)
+            return true;
+    return false;
+}
+
+static void offer(MwStageSearch *search, const MwStagePath *path)
+{
+    int64_t total = path->fill + path->steady + path->step;
+    if (search->found && total >= search->total)
+        return;
+    search->found = true;
+    search->total = total;
+    search->best = *path;
+    search->best.stages =
+        mw_arena_dup(search->arena, path->stages, sizeof *path->stages * (size_t)path->stage_count);
+}
+
+/* What is left of `box` when its least fill is that of `path`. */
+static void split(MwStageSearch *search, Boxes *boxes, Box box, const MwStagePath *path)
+{
+    box.fill = path->fill;
+    Box faster = box, lighter = box;
+    if (path->steady > box.least_steady) {
+        int64_t middle = box.least_steady + (path->steady - 1 - box.least_steady) / 2;
+        faster.most_steady = middle;
+        add_box(search, boxes, faster);
+        faster.least_steady = middle + 1;
+        faster.most_steady = path->steady - 1;
+        add_box(search, boxes, faster);
+    }
+    lighter.least_steady = mw_max(box.least_steady, path->steady);
+    lighter.most_step = path->step - 1;
+    add_box(search, boxes, lighter);
+}
+
+static void log_box(const MwStageSearch *search, const Box *box, const char *result)
+{
+    if (search->log)
+        fprintf(search->log,
+                "stages %d..%d  steady %lld..%lld  step %lld..%lld  fill >= %lld: %s; best %lld\n",
+                box->least_stages, box->most_stages, (long long)box->least_steady,
+                (long long)box->most_steady, (long long)box->least_step, (long long)box->most_step,
+                (long long)box->fill, result, (long long)(search->found ? search->total : -1));
+}
+
+static void look_into(MwStageSearch *search, Boxes *boxes, Box box)
+{
+    shrink(search, &box);
+    MwStageLimits limits = limits_of(search, &box);
+    MwStagePath path;
+    bool found = mw_stage_pass_run(search->pass, &limits, &path);
+    search->passes++;
+    if (!found) {
+        log_box(search, &box, "nothing");
+    } else if (rests_on_bounds(search->table, &path)) {
+        ask_promising(search, &limits);
+        box.fill = mw_max(box.fill, path.fill);
+        add_box(search, boxes, box);
+        log_box(search, &box, "asked");
+    } else {
+        /* Or the boxes would not shrink. */
+        MW_ASSERT(path.steady <= limits.steady && path.step <= limits.step);
+        offer(search, &path);
+        split(search, boxes, box, &path);
+        log_box(search, &box, "a cut");
+    }
+}
+
+static bool good_enough(const MwStageSearch *search, int64_t bound)
+{
+    return search->found && (double)(search->total - bound) <= search->gap * (double)search->total;
+}
+
+void mw_stage_search_run(MwStageSearch *search)
+{
+    Boxes boxes = {0};
+    search->found = false;
+    add_first_boxes(search, &boxes);
+    while (boxes.count > 0) {
+        Box box = take_box(&boxes);
+        if (good_enough(search, bound_of(&box))) {
+            search->lower_bound = mw_min(search->total, bound_of(&box));
+            return;
+        }
+        look_into(search, &boxes, box);
+    }
+    search->lower_bound = search->found ? search->total : MW_FORBIDDEN;
+}
+
+/* The least memory with which there is a cut, asked until it rests on answers; MW_FORBIDDEN or more:
+ * there is none with any memory. */
+static int64_t least_bytes(MwStageSearch *search, MwStageLimits limits)
+{
+    MwStagePath path;
+    do {
+        search->passes++;
+        if (!mw_stage_pass_run(search->pass, &limits, &path))
+            return MW_FORBIDDEN;
+    } while (!limits.ignore_answers && ask_path(search, &path));
+    return path.value;
+}
+
+/* The same over the whole range of stages. */
+static int64_t least_bytes_of_all(MwStageSearch *search, bool ignore_pins, bool ignore_answers)
+{
+    int64_t least = MW_FORBIDDEN;
+    int width = one_by_one(search->table->problem) ? 1 : search->most_stages;
+    for (int stages = search->least_stages; stages <= search->most_stages; stages += width) {
+        MwStageLimits limits = {
+            .least_stages = stages,
+            .most_stages = (int)mw_min(stages + width - 1, search->most_stages),
+            .submesh = search->submesh,
+            .ignore_pins = ignore_pins,
+            .ignore_answers = ignore_answers,
+            .least_bytes = true,
+        };
+        least = mw_min(least, least_bytes(search, limits));
+    }
+    return least;
+}
+
+MwStageReason mw_stage_search_explain(MwStageSearch *search, int64_t *needed_bytes)
+{
+    int64_t bytes = least_bytes_of_all(search, false, false);
+    *needed_bytes = bytes < MW_FORBIDDEN ? bytes : 0;
+    if (bytes < MW_FORBIDDEN)
+        return MW_STAGES_MEMORY;
+    if (search->table->problem->layer_stage &&
+        least_bytes_of_all(search, true, false) < MW_FORBIDDEN)
+        return MW_STAGES_PINS;
+    if (least_bytes_of_all(search, true, true) < MW_FORBIDDEN)
+        return MW_STAGES_UNANSWERED;
+    return MW_STAGES_DEVICES;
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The integer linear program, and its solution by GLPK's branch and cut.
+ *
+ *     minimise    sum cost[v][s] x[v][s] + sum cost[f][e] y[f][e]
+ *     subject to  sum over s of x[v][s] = 1                           for each node v
+ *                 sum over e with v in c of y[f][e] = sum over s in c of x[v][s]
+ *                                                     for each factor f, v in f, class c of v
+ *                 sum usage[v][s] x[v][s] <= limit[row]               for each memory row
+ *                 x binary, y >= 0
+ *
+ * With x integral, the second line forces y to be the indicator of the entry chosen. Entries that
+ * are forbidden have no column. This is the linearisation of Alpa (OSDI 2022, section 4.2), and the
+ * local polytope of Schlesinger (1976).
+ *
+ * Costs are rescaled for GLPK, and what it returns is only used as a choice, polished and costed
+ * anew in integers; the bound leaves room for the tolerances of floating point. */
+#include "solver/tree/ilp.h"
+
+#include "solver/bound/polish.h"
+#include "solver/reduce/reduce.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+
+/* One sparse row being put together. */
+typedef struct {
+    MwArena *arena;
+    MW_VEC(int) column;
+    MW_VEC(double) value;
+} Row;
+
+static void clear_row(Row *row)
+{
+    row->column.count = row->value.count = 0;
+    /* GLPK counts from 1. */
+    mw_vec_push(row->arena, &row->column, 0);
+    mw_vec_push(row->arena, &row->value, 0);
+}
+
+static void add_to_row(Row *row, int column, double value)
+{
+    mw_vec_push(row->arena, &row->column, column);
+    mw_vec_push(row->arena, &row->value, value);
+}
+
+static int emit_row(glp_prob *program, const Row *row, int type, double bound)
+{
+    int index = glp_add_rows(program, 1);
+    glp_set_row_bnds(program, index, type, bound, bound);
+    glp_set_mat_row(program, index, row->column.count - 1, row->column.at, row->value.at);
+    return index;
+}
+
+static void build_node(MwIlp *ilp, const MwCore *core, int node, double scale, Row *row)
+{
+    const MwTable *cost = core->nodes[node].cost;
+    char name[48];
+    ilp->column[node] = glp_add_cols(ilp->program, (int)cost->count);
+    clear_row(row);
+    for (int s = 0; s < cost->count; s++) {
+        int column = ilp->column[node] + s;
+        snprintf(name, sizeof name, "x_%d_%d", node, s);
+        glp_set_col_name(ilp->program, column, name);
+        glp_set_col_kind(ilp->program, column, GLP_BV);
+        if (cost->at[s] < MW_FORBIDDEN)
+            glp_set_obj_coef(ilp->program, column, (double)cost->at[s] * scale);
+        else
+            glp_set_col_bnds(ilp->program, column, GLP_FX, 0, 0);
+        add_to_row(row, column, 1);
+    }
+    int index = emit_row(ilp->program, row, GLP_FX, 1);
+    snprintf(name, sizeof name, "one_%d", node);
+    glp_set_row_name(ilp->program, index, name);
+}
+
+/* Columns of the factor's entries; 0 where forbidden. */
+static const int *build_entries(MwIlp *ilp, MwArena *scratch, const MwCoreFactor *factor, int index,
+                                double scale)
+{
+    const MwTable *cost = factor->cost;
+    int *columns = MW_NEW(scratch, int, cost->count);
+    int allowed = 0;
+    for (int64_t e = 0; e < cost->count; e++)
+        allowed += cost->at[e] < MW_FORBIDDEN;
+    int next = allowed ? glp_add_cols(ilp->program, allowed) : 0;
+    for (int64_t e = 0; e < cost->count; e++) {
+        if (cost->at[e] >= MW_FORBIDDEN)
+            continue;
+        char name[48];
+        snprintf(name, sizeof name, "y_%d_%lld", index, (long long)e);
+        glp_set_col_name(ilp->program, next, name);
+        glp_set_col_bnds(ilp->program, next, GLP_LO, 0, 0);
+        glp_set_obj_coef(ilp->program, next, (double)cost->at[e] * scale);
+        columns[e] = next++;
+    }
+    return columns;
+}
+
+/* -x[v][s] for the strategies of one class. */
+static void add_class(Row *row, int column, const MwTable *classes, int class)
+{
+    for (int s = 0; s < classes->count; s++)
+        if (classes->at[s] == class)
+            add_to_row(row, column + s, -1);
+}
+
+static void build_factor(MwIlp *ilp, const MwCore *core, int index, double scale, Row *row)
+{
+    const MwCoreFactor *factor = &core->factors.at[index];
+    MwArena *scratch = mw_arena_new();
+    const int *columns = build_entries(ilp, scratch, factor, index, scale);
+    for (int dim = 0; dim < factor->cost->arity; dim++) {
+        int64_t inner = mw_table_inner(factor->cost, dim), size = factor->cost->dims[dim];
+        for (int s = 0; s < size; s++) {
+            clear_row(row);
+            add_class(row, ilp->column[factor->scope[dim]], factor->classes[dim], s);
+            for (int64_t e = 0; e < factor->cost->count; e++)
+                if (e / inner % size == s && columns[e])
+                    add_to_row(row, columns[e], 1);
+            char name[48];
+            snprintf(name, sizeof name, "pair_%d_%d_%d", index, factor->scope[dim], s);
+            glp_set_row_name(ilp->program, emit_row(ilp->program, row, GLP_FX, 0), name);
+        }
+    }
+    mw_arena_free(&scratch);
+}
+
+/* Usage of the node in the row, by strategy; false if it has none. */
+static bool row_usage(const MwCoreNode *node, int memory_row, double *usage)
+{
+    bool any = false;
+    for (int k = 0; k < node->terms.count; k++) {
+        const MwCoreTerm *term = &node->terms.at[k];
+        if (memory_row < term->first || memory_row > term->last)
+            continue;
+        for (int s = 0; s < term->usage->count; s++)
+            usage[s] = (any ? usage[s] : 0) + (double)term->usage->at[s];
+        any = true;
+    }
+    return any;
+}
+
+static double *usage_room(MwArena *scratch, const MwCore *core)
+{
+    int64_t most = 1;
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            most = mw_max(most, core->nodes[i].cost->count);
+    return MW_NEW(scratch, double, most);
+}
+
+static void build_memory(MwIlp *ilp, const MwCore *core, int memory_row, Row *row)
+{
+    clear_row(row);
+    double limit = (double)core->limit[memory_row], scale = 1 / fmax(1, limit);
+    double *usage = usage_room(row->arena, core);
+    for (int i = 0; i < core->node_count; i++) {
+        if (!core->nodes[i].cost || !row_usage(&core->nodes[i], memory_row, usage))
+            continue;
+        for (int s = 0; s < core->nodes[i].cost->count; s++)
+            if (usage[s] > 0)
+                add_to_row(row, ilp->column[i] + s, usage[s] * scale);
+    }
+    char name[48];
+    snprintf(name, sizeof name, "memory_%lld", (long long)core->time[memory_row]);
+    glp_set_row_name(ilp->program, emit_row(ilp->program, row, GLP_UP, limit * scale), name);
+}
+
+static MwIlp build_without_memory(MwArena *arena, const MwCore *core, double scale, Row *row)
+{
+    MwIlp ilp = {glp_create_prob(), MW_NEW(arena, int, core->node_count)};
+    glp_set_obj_dir(ilp.program, GLP_MIN);
+    for (int i = 0; i < core->node_count; i++)
+        if (core->nodes[i].cost)
+            build_node(&ilp, core, i, scale, row);
+    for (int i = 0; i < core->factors.count; i++)
+        if (core->factors.at[i].cost)
+            build_factor(&ilp, core, i, scale, row);
+    return ilp;
+}
+
+MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
+{
+    MwArena *scratch = mw_arena_new();
+    Row row = {.arena = scratch};
+    MwIlp ilp = build_without_memory(arena, core, scale, &row);
+    for (int i = 0; i < core->row_count; i++)
+        build_memory(&ilp, core, i, &row);
+    mw_arena_free(&scratch);
+    return ilp;
+}
+
+/* ---- Solving ---- */
+
+enum {
+    COLUMN_LIMIT = 30000,
+    /* Where there is no deadline, and so that answers do not depend on the machine's speed. */
+    SIMPLEX_SLICE = 1000,
+    SIMPLEX_SLICES = 200,
+    TREE_LIMIT = 20000,
+    TABLEAU_LIMIT = 1 << 24 /* entries that choosing where to branch may visit */
+};
+
+/* Costs are brought to at most this, well inside the tolerances of a double simplex. */
+static const double GREATEST_COST = 1e4;
+
+/* GLPK's answer may be worse than the best by about this share of its value; its own tolerances,
+ * set below, are a tenth of it or less. */
+static const double TRUST = 1e-6;
+
+/* Of a row's limit; above what GLPK tolerates in a row that it has. */
+static const double EXCESS = 1e-6;
+
+bool mw_ilp_manageable(const MwCore *core)
+{
+    int64_t columns = 0;
+    for (int i = 0; i < core->node_count; i++)
+        columns += core->nodes[i].cost ? core->nodes[i].cost->count : 0;
+    for (int i = 0; i < core->factors.count; i++)
+        columns += core->factors.at[i].cost ? core->factors.at[i].cost->count : 0;
+    return columns <= COLUMN_LIMIT;
+}
+
+static int64_t greatest_allowed(const MwTable *cost)
+{
+    int64_t greatest = 0;
+    for (int64_t e = 0; cost && e < cost->count; e++)
+        if (cost->at[e] < MW_FORBIDDEN)
+            greatest = mw_max(greatest, cost->at[e]);
+    return greatest;
+}
+
+static double good_scale(const MwCore *core)
+{
+    int64_t greatest = 1;
+    for (int i = 0; i < core->node_count; i++)
+        greatest = mw_max(greatest, greatest_allowed(core->nodes[i].cost));
+    for (int i = 0; i < core->factors.count; i++)
+        greatest = mw_max(greatest, greatest_allowed(core->factors.at[i].cost));
+    return GREATEST_COST / (double)greatest;
+}
+
+/* Memory rows join the program when the solution of a relaxation exceeds them: few ever do. */
+typedef struct {
+    const MwCore *core;
+    MwIlp *ilp;
+    Row row;
+    int nodes;
+    const MwStop *stop;
+} Search;
+
+static double relaxed_usage(const Search *search, glp_prob *program, int memory_row)
+{
+    const MwCore *core = search->core;
+    double usage = 0;
+    for (int i = 0; i < core->node_count; i++)
+        for (int k = 0; k < core->nodes[i].terms.count; k++) {
+            const MwCoreTerm *term = &core->nodes[i].terms.at[k];
+            if (memory_row < term->first || memory_row > term->last)
+                continue;
+            for (int s = 0; s < term->usage->count; s++)
+                usage += (double)term->usage->at[s] *
+                         glp_get_col_prim(program, search->ilp->column[i] + s);
+        }
+    return usage;
+}
+
+/* Within the tree, GLPK keeps them for the node of the tree and those below it. Returns their
+ * number. */
+static int add_exceeded_rows(Search *search, glp_prob *program)
+{
+    MwIlp relaxed = {program, search->ilp->column};
+    int added = 0;
+    for (int i = 0; i < search->core->row_count && !mw_stopped(search->stop); i++) {
+        double limit = (double)search->core->limit[i];
+        if (relaxed_usage(search, program, i) <= limit + EXCESS * fmax(1, limit))
+            continue;
+        build_memory(&relaxed, search->core, i, &search->row);
+        added++;
+    }
+    return added;
+}
+
+/* GLPK's own way (Driebeek and Tomlin) looks at a row of the tableau for each fractional column,
+ * and cannot be stopped in between. Where that is much, the most fractional one is taken. */
+static void choose_branch(glp_tree *tree)
+{
+    glp_prob *program = glp_ios_get_prob(tree);
+    int64_t fractional = 0;
+    int most = 0;
+    double value = 0;
+    for (int column = 1; column <= glp_get_num_cols(program); column++) {
+        if (!glp_ios_can_branch(tree, column))
+            continue;
+        double here = glp_get_col_prim(program, column);
+        if (fractional++ == 0 || fabs(here - 0.5) < fabs(value - 0.5)) {
+            most = column;
+            value = here;
+        }
+    }
+    if (fractional * glp_get_num_nz(program) > TABLEAU_LIMIT)
+        glp_ios_branch_upon(tree, most, value < 0.5 ? GLP_DN_BRNCH : GLP_UP_BRNCH);
+}
+
+static void watch_tree(glp_tree *tree, void *context)
+{
+    Search *search = context;
+    if (glp_ios_reason(tree) == GLP_IROWGEN)
+        add_exceeded_rows(search, glp_ios_get_prob(tree));
+    else if (glp_ios_reason(tree) == GLP_IBRANCH)
+        choose_branch(tree);
+    else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_LIMIT)
+        glp_ios_terminate(tree);
+    if (mw_stopped(search->stop))
+        glp_ios_terminate(tree);
+}
+
+static int *read_choice(MwArena *arena, const MwCore *core, const MwIlp *ilp)
+{
+    int *choice = MW_NEW(arena, int, core->node_count);
+    for (int i = 0; i < core->node_count; i++) {
+        if (!core->nodes[i].cost)
+            continue;
+        for (int s = 1; s < core->nodes[i].cost->count; s++)
+            if (glp_mip_col_val(ilp->program, ilp->column[i] + s) >
+                glp_mip_col_val(ilp->program, ilp->column[i] + choice[i]))
+                choice[i] = s;
+    }
+    return choice;
+}
+
+static int milliseconds_left(const MwStop *stop)
+{
+    return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
+}
+
+/* A relaxation, in slices, between which work can end: GLPK goes on from the basis that the last one
+ * came to, which is why it has no presolver here. False if it was not finished. */
+static bool relax(glp_prob *program, int method, const MwStop *stop, int *slices)
+{
+    glp_smcp control;
+    glp_init_smcp(&control);
+    control.msg_lev = GLP_MSG_OFF;
+    control.meth = method;
+    control.it_lim = SIMPLEX_SLICE;
+    int failure = GLP_EITLIM;
+    while (failure == GLP_EITLIM && (*slices)++ < SIMPLEX_SLICES) {
+        if (mw_stopped(stop))
+            return false;
+        control.tm_lim = milliseconds_left(stop);
+        failure = glp_simplex(program, &control);
+    }
+    return failure == 0;
+}
+
+/* The relaxation at the root, with the memory rows that join there: hundreds may, and in the tree
+ * that could not be stopped. After rows have joined, the basis is still one for the dual simplex.
+ * False if it was not finished. */
+static bool solve_root(Search *search, bool *possible)
+{
+    glp_prob *program = search->ilp->program;
+    int slices = 0, method = GLP_PRIMAL;
+    glp_adv_basis(program, 0);
+    do {
+        if (!relax(program, method, search->stop, &slices))
+            return false;
+        method = GLP_DUALP;
+        *possible = glp_get_status(program) != GLP_NOFEAS;
+        if (*possible && glp_get_status(program) != GLP_OPT)
+            return false;
+    } while (*possible && add_exceeded_rows(search, program) > 0);
+    return true;
+}
+
+static int solve_tree(Search *search)
+{
+    glp_iocp control;
+    glp_init_iocp(&control);
+    control.msg_lev = GLP_MSG_OFF;
+    control.tol_int = 1e-7;
+    control.tol_obj = 1e-9;
+    control.tm_lim = milliseconds_left(search->stop);
+    control.sr_heur = GLP_OFF; /* it does not know of rows that joined later */
+    control.cb_func = watch_tree;
+    control.cb_info = search;
+    int failure = glp_intopt(search->ilp->program, &control);
+    int status = glp_mip_status(search->ilp->program);
+    return failure && status == GLP_OPT ? GLP_FEAS : status;
+}
+
+static MwIlpAnswer read_answer(MwArena *arena, const MwCore *core, const MwIlp *ilp, int status)
+{
+    MwIlpAnswer answer = {.proven = status == GLP_NOFEAS, .bound = core->constant};
+    if (status != GLP_OPT && status != GLP_FEAS)
+        return answer;
+    int *choice = read_choice(arena, core, ilp);
+    mw_polish(core, choice);
+    if (!mw_core_allows(core, choice) || !mw_core_fits(core, choice))
+        return answer; /* legal within the tolerances only */
+    answer.choice = choice;
+    if (status == GLP_OPT) {
+        answer.proven = true;
+        MwCost cost = mw_core_cost(core, answer.choice);
+        answer.bound = cost - (MwCost)(TRUST * (double)(cost - core->constant));
+    }
+    return answer;
+}
+
+MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, const MwStop *stop)
+{
+    MwArena *scratch = mw_arena_new();
+    Row row = {.arena = scratch};
+    MwIlp ilp = build_without_memory(scratch, core, good_scale(core), &row);
+    Search search = {.core = core, .ilp = &ilp, .row = row, .stop = stop};
+    glp_term_out(GLP_OFF);
+    bool possible;
+    int status = GLP_UNDEF;
+    if (solve_root(&search, &possible))
+        status = possible ? solve_tree(&search) : GLP_NOFEAS;
+    MwIlpAnswer answer = read_answer(arena, core, &ilp, status);
+    glp_delete_prob(ilp.program);
+    mw_arena_free(&scratch);
+    return answer;
+}

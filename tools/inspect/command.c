@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `meshwright inspect OUT|OUT.plan`. */
+#include "tools/argument.h"
+#include "tools/commands.h"
+#include "tools/inspect/inspect.h"
+
+typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_HTML, FORMAT_COUNT } Format;
+
+static const char *const format_names[FORMAT_COUNT] = {"text", "json", "dot", "html"};
+
+typedef struct {
+    const char *plan, *output;
+    Format format;
+    bool all;
+} Options;
+
+enum { OPTION_FORMAT = 256, OPTION_ALL };
+
+static const struct argp_option option_list[] = {
+    {"format", OPTION_FORMAT, "text|json|dot|html", 0, "What to write (text)", 0},
+    {"all", OPTION_ALL, NULL, 0, "Show every layer, not one of those that are alike", 0},
+    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
+    {0}};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    Options *options = state->input;
+    switch (key) {
+    case OPTION_FORMAT:
+        options->format =
+            (Format)mw_argument_choice(state, "format", format_names, FORMAT_COUNT, arg);
+        return 0;
+    case OPTION_ALL:
+        options->all = true;
+        return 0;
+    case 'o':
+        options->output = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->plan)
+            argp_error(state, "one plan at a time: '%s' is a second", arg);
+        options->plan = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->plan)
+            argp_error(state, "which executable or plan file?");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void show(MwText *text, const MwPlan *plan, const Options *options)
+{
+    switch (options->format) {
+    case FORMAT_TEXT:
+        mw_inspect_text(text, plan, options->all);
+        break;
+    case FORMAT_JSON:
+        mw_inspect_json(text, plan);
+        break;
+    case FORMAT_DOT:
+        mw_inspect_dot(text, plan);
+        break;
+    case FORMAT_HTML:
+        mw_inspect_html(text, plan);
+        break;
+    case FORMAT_COUNT:
+        MW_UNREACHABLE();
+    }
+}
+
+int mw_command_inspect(int argc, char **argv)
+{
+    static const struct argp argp = {option_list,
+                                     parse_option,
+                                     "OUT|OUT.plan",
+                                     "Shows what a plan or executable does, and why.\v"
+                                     "docs/inspect.md explains what is shown.",
+                                     NULL,
+                                     NULL,
+                                     NULL};
+    Options options = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    const MwPlan *plan = mw_plan_read(arena, options.plan, diags);
+    if (plan && mw_plan_check(plan, diags)) {
+        MwText text = {.arena = arena};
+        show(&text, plan, &options);
+        mw_result_write(options.output, &text, diags);
+    }
+    mw_diags_print(diags, stderr);
+    int status = mw_diags_error_count(diags) != 0;
+    mw_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `inspect --format html`: one self-contained page with totals, memory and sortable tables. */
+#include "tools/inspect/html.h"
+#include "tools/inspect/inspect.h"
+
+static const char page_head[] =
+    "<!doctype html>\n<meta charset=\"utf-8\">\n<style>\n"
+    "body { font: 14px/1.45 system-ui, sans-serif; margin: 2em; color: #222; }\n"
+    "h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }\n"
+    "table { border-collapse: collapse; } td, th { padding: 2px 10px; text-align: left; }\n"
+    "th { border-bottom: 1px solid #888; cursor: pointer; } td.n { text-align: right; }\n"
+    "tr:nth-child(even) { background: #f6f6f6; } code { font-size: 13px; }\n"
+    ".forward { border-left: 4px solid #6aa0d8; } .backward { border-left: 4px solid #e29a5b; }\n"
+    ".update { border-left: 4px solid #7fb66d; }\n"
+    ".backward_weight { border-left: 4px solid #d8bd4a; }\n"
+    ".bar { display: flex; height: 22px; width: 60em; max-width: 100%; }\n"
+    ".bar div { overflow: hidden; white-space: nowrap; font-size: 12px; padding: 2px 4px;\n"
+    "  color: #fff; min-width: 2px; box-sizing: border-box; }\n"
+    "</style>\n";
+
+/* Sorts a table by the column whose heading is clicked, by data-v where a cell has one. */
+static const char page_script[] =
+    "<script>\n"
+    "document.querySelectorAll('th').forEach(th => th.onclick = () => {\n"
+    "  const rows = [...th.closest('table').tBodies[0].rows], c = th.cellIndex;\n"
+    "  const value = row => row.cells[c].dataset.v ?? row.cells[c].textContent;\n"
+    "  const up = th.dataset.up = th.dataset.up === '1' ? '' : '1';\n"
+    "  rows.sort((a, b) => { const x = value(a), y = value(b), n = x - y;\n"
+    "    return (up ? 1 : -1) * (isNaN(n) ? x.localeCompare(y) : n); });\n"
+    "  rows.forEach(row => row.parentNode.append(row));\n"
+    "});\n</script>\n";
+
+void mw_html_escaped(MwText *out, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '<':
+            mw_text_add(out, "&lt;");
+            break;
+        case '>':
+            mw_text_add(out, "&gt;");
+            break;
+        case '&':
+            mw_text_add(out, "&amp;");
+            break;
+        default:
+            mw_text_add_n(out, text, 1);
+        }
+    }
+}
+
+void mw_html_cell(MwText *out, const char *text)
+{
+    mw_text_add(out, "<td>");
+    mw_html_escaped(out, text);
+    mw_text_add(out, "</td>");
+}
+
+void mw_html_quantity(MwText *out, double value, const char *text)
+{
+    mw_text_add(out, "<td class=\"n\" data-v=\"");
+    mw_text_add_double(out, value);
+    mw_text_printf(out, "\">%s</td>", text);
+}
+
+void mw_html_seconds(MwText *out, double seconds)
+{
+    mw_html_quantity(out, seconds, mw_seconds_text(out->arena, seconds));
+}
+
+void mw_html_bytes(MwText *out, int64_t bytes)
+{
+    mw_html_quantity(out, (double)bytes, mw_bytes_text(out->arena, (double)bytes));
+}
+
+void mw_html_table(MwText *out, const char *title, const char *const *headings, int count)
+{
+    mw_text_printf(out, "<h2>%s</h2>\n<table><thead><tr>", title);
+    for (int i = 0; i < count; i++)
+        mw_text_printf(out, "<th>%s</th>", headings[i]);
+    mw_text_add(out, "</tr></thead><tbody>\n");
+}
+
+void mw_html_table_end(MwText *out)
+{
+    mw_text_add(out, "</tbody></table>\n");
+}
+
+static void add_operator(MwText *out, const MwPlanOperator *op)
+{
+    MwArena *arena = out->arena;
+    mw_text_printf(out, "<tr class=\"%s\">", op->phase);
+    mw_html_cell(out, op->name);
+    mw_html_cell(out, op->op);
+    mw_html_cell(out, op->source);
+    mw_html_cell(out, mw_type_name(op->type));
+    mw_html_cell(out, mw_spec_string(arena, op->spec, op->rank));
+    MwText operands = {.arena = arena};
+    mw_text_add(&operands, "");
+    for (int i = 0; i < op->operand_count; i++)
+        mw_text_printf(&operands, "%s ",
+                       mw_spec_string(arena, op->operands[i].spec, op->operands[i].rank));
+    mw_html_cell(out, operands.at);
+    mw_html_seconds(out, op->compute_s);
+    mw_html_seconds(out, op->communication_s);
+    MwText collectives = {.arena = arena};
+    mw_text_add(&collectives, "");
+    for (int i = 0; i < op->collective_count; i++)
+        mw_text_printf(&collectives, "%s/%d %s ", mw_collective_name(op->collectives[i].kind),
+                       op->collectives[i].axis,
+                       mw_bytes_text(arena, (double)op->collectives[i].bytes));
+    mw_html_cell(out, collectives.at);
+    const char *runner_up = op->has_runner_up ? mw_spec_string(arena, op->runner_up, op->rank) : "";
+    mw_html_cell(out, op->pinned ? "pinned" : runner_up);
+    double extra_s = op->has_runner_up && !op->pinned ? op->runner_up_extra_s : 0;
+    mw_html_seconds(out, extra_s);
+    mw_text_add(out, "</tr>\n");
+}
+
+static void add_weight(MwText *out, const MwPlanMesh *mesh, const MwPlanWeight *weight)
+{
+    MwArena *arena = out->arena;
+    const MwPlanWeight *state = mw_inspect_state_of(mesh, weight);
+    mw_text_add(out, "<tr>");
+    mw_html_cell(out, weight->name);
+    mw_html_cell(out, mw_tensor_string(arena, &weight->global));
+    mw_html_cell(out, mw_spec_string(arena, weight->spec, weight->global.rank));
+    mw_html_cell(out, state ? mw_spec_string(arena, state->spec, state->global.rank) : "");
+    mw_html_bytes(out, mesh->buffers[weight->buffer].bytes);
+    mw_text_add(out, "</tr>\n");
+}
+
+/* The arena as a bar, its parts as wide as their share. */
+static void add_memory_bar(MwText *out, const MwPlanMesh *mesh)
+{
+    MwInspectTotals totals = mw_inspect_totals(mesh);
+    const struct {
+        const char *name, *colour;
+        int64_t bytes;
+    } parts[] = {{"weights", "#4878a8", totals.weight_bytes},
+                 {"states", "#7a5ea8", totals.state_bytes},
+                 {"inputs", "#5b8a5b", totals.input_bytes},
+                 {"activations and scratch", "#c07840", totals.other_bytes}};
+    mw_text_add(out, "<div class=\"bar\">");
+    for (int i = 0; i < MW_COUNT(parts); i++)
+        mw_text_printf(out, "<div style=\"background:%s;flex:%lld 0 0\" title=\"%s\">%s %s</div>",
+                       parts[i].colour, (long long)parts[i].bytes, parts[i].name, parts[i].name,
+                       mw_bytes_text(out->arena, (double)parts[i].bytes));
+    mw_text_add(out, "</div>\n");
+}
+
+static void add_operators(MwText *out, const char *title, const MwPlanOperator *operators,
+                          int count)
+{
+    static const char *const headings[] = {"operator",    "op",        "source",    "type",
+                                           "spec",        "operands",  "compute",   "resharding",
+                                           "collectives", "runner-up", "costs more"};
+    mw_html_table(out, title, headings, MW_COUNT(headings));
+    for (int i = 0; i < count; i++)
+        add_operator(out, &operators[i]);
+    mw_html_table_end(out);
+}
+
+static void add_weights(MwText *out, const MwPlanMesh *mesh)
+{
+    static const char *const headings[] = {"weight", "global", "spec", "state", "per device"};
+    mw_html_table(out, "weights", headings, MW_COUNT(headings));
+    for (int i = 0; i < mesh->weight_count; i++)
+        if (!mesh->weights[i].is_state)
+            add_weight(out, mesh, &mesh->weights[i]);
+    mw_html_table_end(out);
+}
+
+static void add_costs(MwText *out, const MwPlanMesh *mesh, const char *step)
+{
+    MwArena *arena = out->arena;
+    const MwPlanCosts *costs = &mesh->costs;
+    mw_text_printf(out, "<p>%s %s. ", step, mw_seconds_text(arena, costs->step_s));
+    mw_text_printf(out, "Objective %s: compute %s, communication %s. ",
+                   mw_seconds_text(arena, costs->objective_s),
+                   mw_seconds_text(arena, costs->compute_s),
+                   mw_seconds_text(arena, costs->communication_s));
+    mw_text_printf(out, "Lower bound %s, gap %.3g %%.</p>\n",
+                   mw_seconds_text(arena, costs->lower_bound_s), 100 * mw_inspect_gap(costs));
+    mw_text_printf(out, "<p>Memory %s per device.</p>\n",
+                   mw_bytes_text(arena, (double)mesh->arena_bytes));
+}
+
+static void add_mesh(MwText *out, const MwPlan *plan, int index)
+{
+    const MwPlanMesh *mesh = &plan->meshes[index];
+    const bool is_shared = mw_inspect_is_shared(plan, index);
+    char shape[MW_MESH_TEXT_BYTES];
+    mw_text_printf(out, "<h2>mesh %d: %s</h2>\n", index, mw_mesh_text(&mesh->shape, shape));
+    add_costs(out, mesh, plan->mesh_count > 1 ? "Busy" : "Predicted step");
+    add_memory_bar(out, mesh);
+    if (!is_shared)
+        add_operators(out, "operators", mesh->operators, mesh->operator_count);
+    for (int s = 0; s < plan->stage_count && is_shared; s++)
+        if (plan->stages[s].mesh == index)
+            add_operators(out, mw_arena_printf(out->arena, "operators of stage %d", s),
+                          mesh->operators + plan->stages[s].first_operator,
+                          plan->stages[s].operator_count);
+    add_weights(out, mesh);
+}
+
+static void add_head(MwText *out, const MwPlan *plan)
+{
+    mw_text_add(out, page_head);
+    mw_text_add(out, "<title>");
+    mw_html_escaped(out, plan->model);
+    mw_text_add(out, "</title>\n<h1>");
+    mw_html_escaped(out, plan->model);
+    mw_text_add(out, "</h1>\n<p><code>");
+    mw_html_escaped(out, plan->source);
+    mw_text_printf(out, "</code> for %d ranks of ", plan->rank_count);
+    mw_html_escaped(out, plan->cluster);
+    mw_text_printf(out, ", backend %s, micro-batches: %d</p>\n", plan->backend,
+                   plan->micro_batches);
+}
+
+void mw_inspect_html(MwText *text, const MwPlan *plan)
+{
+    add_head(text, plan);
+    if (plan->mesh_count > 1) {
+        const MwInspectPipeline pipeline = mw_inspect_pipeline(text->arena, plan);
+        mw_inspect_html_pipeline(text, &pipeline);
+    }
+    for (int m = 0; m < plan->mesh_count; m++)
+        add_mesh(text, plan, m);
+    mw_inspect_html_alternatives(text, plan);
+    mw_text_add(text, page_script);
+}

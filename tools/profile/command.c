@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `meshwright profile`: measures this machine into a .cluster file (tools/profile/probe.h says how). One
+ * plan is made and run for every size of group that divides the ranks; the first measures the work
+ * of one device too, with all ranks at it. */
+#include "tools/commands.h"
+#include "tools/profile/probe.h"
+
+#include "base/file.h"
+#include "frontend/cluster/cluster.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_RANKS = 256, STEPS = 13 };
+
+extern char **environ;
+
+typedef struct {
+    MwArena *arena;
+    MwDiags *diags;
+    int ranks;
+    const char *output;
+    const char *folder; /* temporary */
+} Profile;
+
+/* ---- Options ---- */
+
+static const struct argp_option option_list[] = {
+    {"ranks", 'n', "RANKS", 0, "How many ranks will run at once (one per core)", 0},
+    {"output", 'o', "FILE", 0, "The .cluster file to write (machine.cluster)", 0},
+    {0}};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    Profile *profile = state->input;
+    char *end;
+    switch (key) {
+    case 'n':
+        profile->ranks = (int)strtol(arg, &end, 10);
+        if (end == arg || *end || profile->ranks < 1 || profile->ranks > MAX_RANKS)
+            argp_error(state, "RANKS must be a whole number from 1 to %d, not '%s'", MAX_RANKS,
+                       arg);
+        return 0;
+    case 'o':
+        profile->output = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is too much: the file to write is named by -o", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- Running ---- */
+
+/* Runs `argv` with its standard output thrown away; false after an error. */
+static bool run_program(Profile *profile, char *const *argv)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status = 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    int failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed) {
+        mw_diag_error(profile->diags, mw_span_none(), "cannot start '%s': %s", argv[0],
+                      strerror(failed));
+        return false;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    mw_diag_error(profile->diags, mw_span_none(), "'%s' failed while it measured", argv[0]);
+    return false;
+}
+
+/* The launcher of plan files, which stands beside this program. */
+static char *launcher_path(MwArena *arena)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    return mw_arena_printf(arena, "%.*smeshwright-run", (int)mw_max(length, 0), path);
+}
+
+/* Ranks may outnumber cores, and root may start them, as in a container. */
+static void allow_mpirun(void)
+{
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    if (geteuid() != 0)
+        return;
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+}
+
+static bool run_plan(Profile *profile, char *plan, char *trace)
+{
+    MwArena *arena = profile->arena;
+    char *mpirun[] = {"mpirun",    "--oversubscribe",
+                      "--bind-to", "none",
+                      "-n",        mw_arena_printf(arena, "%d", profile->ranks)};
+    char *run[] = {launcher_path(arena),
+                   plan,
+                   "--steps",
+                   mw_arena_printf(arena, "%d", STEPS),
+                   "--trace",
+                   trace,
+                   NULL};
+    char *argv[MW_COUNT(mpirun) + MW_COUNT(run)];
+    int argc = profile->ranks > 1 ? MW_COUNT(mpirun) : 0;
+    memcpy(argv, mpirun, sizeof mpirun);
+    memcpy(argv + argc, run, sizeof run);
+    return run_program(profile, argv);
+}
+
+/* Makes, runs and reads one probe, and adds what it measured to `cluster`. */
+static bool measure(Profile *profile, int ways, bool has_work, MwCluster *cluster)
+{
+    MwProbes probes = mw_probe_new(profile->arena, profile->ranks, ways, has_work);
+    char *plan = mw_arena_printf(profile->arena, "%s/probe.plan", profile->folder);
+    char *trace = mw_arena_printf(profile->arena, "%s/trace", profile->folder);
+    MwText text = {.arena = profile->arena};
+    mw_plan_print(&text, probes.plan);
+    if (!mw_file_write(plan, text.at, text.bytes, 0644)) {
+        mw_diag_error(profile->diags, mw_span_none(), "cannot write '%s': %s", plan,
+                      strerror(errno));
+        return false;
+    }
+    if (!run_plan(profile, plan, trace) || !mw_probe_read(&probes, trace, profile->diags))
+        return false;
+    mw_probe_fill(cluster, &probes);
+    return true;
+}
+
+/* Groups of every size that divides the ranks; the work with the first. */
+static bool measure_all(Profile *profile, MwCluster *cluster)
+{
+    bool has_work = true;
+    for (int ways = profile->ranks == 1 ? 1 : 2; ways <= profile->ranks; ways++) {
+        if (profile->ranks % ways)
+            continue;
+        fprintf(stderr, "meshwright: measuring %sgroups of %d\n", has_work ? "work and " : "",
+                ways);
+        if (!measure(profile, ways, has_work, cluster))
+            return false;
+        has_work = false;
+    }
+    return true;
+}
+
+/* ---- The file ---- */
+
+static const char *cpu_name(MwArena *arena)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    const char *name = "a CPU";
+    while (file && fgets(line, sizeof line, file)) {
+        const char *colon = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (colon) {
+            name = mw_arena_strndup(arena, colon + 2, strcspn(colon + 2, "\n"));
+            break;
+        }
+    }
+    if (file)
+        fclose(file);
+    return name;
+}
+
+/* The output's file name without its folder and ending, as far as it is a name. */
+static const char *cluster_name(MwArena *arena, const char *output)
+{
+    const char *slash = strrchr(output, '/');
+    char *name = mw_arena_strdup(arena, slash ? slash + 1 : output);
+    char *ending = strstr(name, ".cluster");
+    if (ending && ending != name)
+        *ending = '\0';
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+            *c = '-';
+    return isalpha((unsigned char)name[0]) ? name : mw_arena_printf(arena, "machine%s", name);
+}
+
+static bool write_cluster(Profile *profile, const MwCluster *cluster)
+{
+    MwText text = {.arena = profile->arena};
+    time_t now = time(NULL);
+    char day[32];
+    strftime(day, sizeof day, "%Y-%m-%d", localtime(&now));
+    mw_text_printf(&text,
+                   "# Measured by `meshwright profile -n %d` on %s: %s, %ld cores.\n"
+                   "# Products are of OpenBLAS on one thread a rank, with all ranks at work.\n",
+                   profile->ranks, day, cpu_name(profile->arena), sysconf(_SC_NPROCESSORS_ONLN));
+    mw_cluster_print(&text, cluster);
+    MwSource source = {profile->output, text.at, text.bytes};
+    MW_ASSERT(mw_cluster_read(profile->arena, &source, profile->diags));
+    if (mw_file_write(profile->output, text.at, text.bytes, 0644))
+        return true;
+    mw_diag_error(profile->diags, mw_span_none(), "cannot write '%s': %s", profile->output,
+                  strerror(errno));
+    return false;
+}
+
+static MwCluster empty_cluster(Profile *profile)
+{
+    const int64_t unit = 1 << 20;
+    int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / profile->ranks;
+    return (MwCluster){.name = cluster_name(profile->arena, profile->output),
+                       .backend = "cpu",
+                       .nodes = 1,
+                       .devices_per_node = profile->ranks,
+                       .device.memory_bytes = memory / unit * unit};
+}
+
+/* ---- The command ---- */
+
+static void remove_folder(Profile *profile)
+{
+    for (int rank = -1; rank < profile->ranks; rank++) {
+        const char *name = rank < 0 ? "probe.plan" : "trace";
+        unlink(rank > 0 ? mw_arena_printf(profile->arena, "%s/trace.%d", profile->folder, rank)
+                        : mw_arena_printf(profile->arena, "%s/%s", profile->folder, name));
+    }
+    rmdir(profile->folder);
+}
+
+static void warn_if_busy(Profile *profile)
+{
+    double load;
+    if (getloadavg(&load, 1) == 1 && load > 0.5)
+        mw_diag_warning(profile->diags, mw_span_none(),
+                        "this machine was busy already (load %.1f): the figures are too low", load);
+}
+
+/* Before everything is measured in vain. */
+static bool can_write(Profile *profile)
+{
+    const char *slash = strrchr(profile->output, '/');
+    const char *folder = slash ? mw_arena_strndup(profile->arena, profile->output,
+                                                  (size_t)(slash - profile->output) + 1)
+                               : ".";
+    if (access(folder, W_OK) == 0)
+        return true;
+    mw_diag_error(profile->diags, mw_span_none(), "cannot write '%s': %s", profile->output,
+                  strerror(errno));
+    return false;
+}
+
+static void profile_machine(Profile *profile)
+{
+    if (!can_write(profile))
+        return;
+    char *folder = mw_arena_printf(profile->arena, "%s/meshwright-XXXXXX", mw_file_scratch());
+    profile->folder = mkdtemp(folder);
+    if (!profile->folder) {
+        mw_diag_error(profile->diags, mw_span_none(), "cannot make the folder '%s': %s", folder,
+                      strerror(errno));
+        return;
+    }
+    warn_if_busy(profile);
+    allow_mpirun();
+    MwCluster cluster = empty_cluster(profile);
+    if (measure_all(profile, &cluster))
+        write_cluster(profile, &cluster);
+    remove_folder(profile);
+}
+
+int mw_command_profile(int argc, char **argv)
+{
+    const struct argp argp = {
+        option_list, parse_option,
+        NULL,        "Measures this machine into a .cluster file to compile for.",
+        NULL,        NULL,
+        NULL};
+    MwArena *arena = mw_arena_new();
+    Profile profile = {.arena = arena,
+                       .diags = mw_diags_new(arena),
+                       .ranks = (int)mw_min(MAX_RANKS, sysconf(_SC_NPROCESSORS_ONLN)),
+                       .output = "machine.cluster"};
+    argp_parse(&argp, argc, argv, 0, NULL, &profile);
+    profile_machine(&profile);
+    mw_diags_print(profile.diags, stderr);
+    int status = mw_diags_error_count(profile.diags) != 0;
+    mw_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The times of a probe, from the traces of all ranks (runtime/exec/trace.h: an event a line). */
+#include "tools/profile/probe.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Times of one instruction, of every step. */
+typedef struct {
+    double *at;
+    int count, capacity;
+} Times;
+
+static bool number_after(const char *line, const char *end, const char *key, double *value)
+{
+    const char *found = memmem(line, (size_t)(end - line), key, strlen(key));
+    if (!found)
+        return false;
+    char *stop;
+    found += strlen(key);
+    *value = strtod(found, &stop);
+    return stop != found;
+}
+
+/* Adds the times of the trace's text to those of its instructions. */
+static void read_events(MwArena *arena, const char *text, Times *times, int instrs)
+{
+    for (const char *line = text; *line;) {
+        const char *end = strchrnul(line, '\n');
+        double duration_us, index;
+        if (number_after(line, end, "\"dur\": ", &duration_us) &&
+            number_after(line, end, "\"instruction\": ", &index) && index >= 0 && index < instrs) {
+            Times *of = &times[(int)index];
+            *mw_vec_add(arena, of) = duration_us * 1e-6;
+        }
+        line = *end ? end + 1 : end;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *times, int count, double q)
+{
+    qsort(times, (size_t)count, sizeof *times, compare);
+    return times[(int)(q * count)];
+}
+
+/* In each step but the first the median of the probe's instructions; of these the lower quartile,
+ * so that steps in which other programs ran count little. Negative if there is no time. */
+static double typical_s(MwArena *arena, const MwProbe *probe, const Times *times)
+{
+    int steps = times[probe->first].count;
+    double *of_step = MW_NEW(arena, double, steps), *in_step = MW_NEW(arena, double, probe->count);
+    for (int step = 1; step < steps; step++) {
+        for (int i = 0; i < probe->count; i++) {
+            if (times[probe->first + i].count != steps)
+                return -1;
+            in_step[i] = times[probe->first + i].at[step];
+        }
+        of_step[step - 1] = quantile(in_step, probe->count, 0.5);
+    }
+    return steps < 2 ? -1 : quantile(of_step, steps - 1, 0.25);
+}
+
+static bool read_rank(MwProbes *probes, const char *path, double share, MwDiags *diags)
+{
+    MwArena *arena = mw_arena_new();
+    size_t bytes;
+    const char *text = mw_file_read(arena, path, &bytes);
+    int instrs = probes->plan->meshes[0].programs[0].instr_count;
+    Times *times = MW_NEW(arena, Times, instrs);
+    bool good = text != NULL;
+    if (good)
+        read_events(arena, text, times, instrs);
+    else
+        mw_diag_error(diags, mw_span_none(), "cannot read the trace '%s': %s", path,
+                      strerror(errno));
+    for (int i = 0; good && i < probes->count; i++) {
+        double time_s = typical_s(arena, &probes->probes[i], times);
+        good = time_s >= 0;
+        probes->probes[i].time_s += share * time_s;
+    }
+    if (text && !good)
+        mw_diag_error(diags, mw_span_none(), "the trace '%s' lacks instructions", path);
+    mw_arena_free(&arena);
+    return good;
+}
+
+bool mw_probe_read(MwProbes *probes, const char *trace_path, MwDiags *diags)
+{
+    int ranks = probes->plan->rank_count;
+    for (int rank = 0; rank < ranks; rank++) {
+        const char *path =
+            rank ? mw_arena_printf(probes->arena, "%s.%d", trace_path, rank) : trace_path;
+        if (!read_rank(probes, path, 1.0 / ranks, diags))
+            return false;
+    }
+    return true;
+}

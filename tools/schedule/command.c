@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `meshwright schedule NAME --stages P --micro-batches M`. */
+#include "tools/argument.h"
+#include "tools/argument_schedule.h"
+#include "tools/commands.h"
+#include "tools/schedule/view.h"
+
+#include "schedule/check.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SVG, FORMAT_COUNT } Format;
+
+static const char *const format_names[FORMAT_COUNT] = {"text", "json", "svg"};
+
+enum { MAX_TASKS = 1 << 20, PLAIN_COLUMNS = 128, MIN_COLUMNS = 40 };
+
+typedef struct {
+    bool named;
+    MwPipelineKind kind;
+    int meshes, micro_batches, chunks; /* 0: not given */
+    double forward, backward_input, weight, transfer;
+    Format format;
+    int columns; /* 0: not given */
+    const char *output;
+} Options;
+
+enum {
+    OPTION_STAGES = 256,
+    OPTION_MICRO_BATCHES,
+    OPTION_CHUNKS,
+    OPTION_TIMES,
+    OPTION_FORMAT,
+    OPTION_WIDTH
+};
+
+static const struct argp_option option_list[] = {
+    {"stages", OPTION_STAGES, "P", 0, "How many meshes the model is spread over", 0},
+    {"micro-batches", OPTION_MICRO_BATCHES, "M", 0, "How many parts the batch is cut into", 0},
+    {"chunks", OPTION_CHUNKS, "V", 0, "How many stages each mesh holds; for interleaved (2)", 0},
+    {"times", OPTION_TIMES, "F,B,W,COMM", 0,
+     "What a micro-batch takes on each mesh: forward, gradients of inputs, gradients of weights; "
+     "and "
+     "a transfer to the next mesh (1,1,1,0)",
+     0},
+    {"format", OPTION_FORMAT, "text|json|svg", 0, "What to write (text)", 0},
+    {"width", OPTION_WIDTH, "COLUMNS", 0, "Columns of the text (the terminal's, else 128)", 0},
+    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
+    {0}};
+
+static void parse_name(Options *options, const struct argp_state *state, const char *name)
+{
+    if (options->named)
+        argp_error(state, "one schedule at a time: '%s' is a second", name);
+    options->named = true;
+    options->kind = mw_argument_schedule(state, name);
+}
+
+static void parse_times(Options *options, const struct argp_state *state, const char *text)
+{
+    double *const times[] = {&options->forward, &options->backward_input, &options->weight,
+                             &options->transfer};
+    const char *at = text;
+    for (int i = 0; i < MW_COUNT(times); i++) {
+        char *end;
+        *times[i] = strtod(at, &end);
+        bool good = end > at && *times[i] >= 0 && *times[i] <= 1e9; /* no NaN either */
+        if (!good || *end != (i + 1 < MW_COUNT(times) ? ',' : '\0'))
+            argp_error(state, "--times wants F,B,W,COMM, four numbers from 0 to 1e9, not '%s'",
+                       text);
+        at = end + 1;
+    }
+}
+
+/* What can be said once all options are known. */
+static void check_options(Options *options, const struct argp_state *state)
+{
+    if (!options->named)
+        argp_error(state, "which schedule?");
+    if (!options->meshes)
+        argp_error(state, "how many stages? Say --stages P");
+    if (!options->micro_batches)
+        argp_error(state, "how many micro-batches? Say --micro-batches M");
+    const MwPipelineInfo *info = mw_pipeline_info(options->kind);
+    if (options->chunks > 1 && !info->chunked)
+        argp_error(state, "%s has one chunk a mesh; --chunks is for interleaved", info->name);
+    if (!options->chunks)
+        options->chunks = info->chunked ? 2 : 1;
+    int64_t tasks = (int64_t)options->meshes * options->micro_batches; /* each of at most 2^20 */
+    tasks = mw_min(tasks, MAX_TASKS + 1) * options->chunks * (info->splits ? 3 : 2);
+    if (tasks > MAX_TASKS)
+        argp_error(state, "stages x micro-batches x chunks are too many to show: at most %d tasks",
+                   MAX_TASKS);
+    if (!info->trains)
+        options->backward_input = options->weight = 0;
+    if (options->forward + options->backward_input + options->weight == 0)
+        argp_error(state, "--times: no task takes any time");
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    Options *options = state->input;
+    switch (key) {
+    case OPTION_STAGES:
+        options->meshes = mw_argument_count(state, "the number of stages", arg);
+        return 0;
+    case OPTION_MICRO_BATCHES:
+        options->micro_batches = mw_argument_count(state, "the number of micro-batches", arg);
+        return 0;
+    case OPTION_CHUNKS:
+        options->chunks = mw_argument_count(state, "the number of chunks", arg);
+        return 0;
+    case OPTION_TIMES:
+        parse_times(options, state, arg);
+        return 0;
+    case OPTION_FORMAT:
+        options->format =
+            (Format)mw_argument_choice(state, "format", format_names, FORMAT_COUNT, arg);
+        return 0;
+    case OPTION_WIDTH:
+        options->columns = mw_argument_count(state, "the width", arg);
+        if (options->columns < MIN_COLUMNS)
+            argp_error(state, "the width must be at least %d, not '%s'", MIN_COLUMNS, arg);
+        return 0;
+    case 'o':
+        options->output = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        parse_name(options, state, arg);
+        return 0;
+    case ARGP_KEY_END:
+        check_options(options, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The same for every stage: a chunk takes its part of what its mesh takes. */
+static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
+{
+    const int stages = options->meshes * options->chunks;
+    const double part = 1.0 / options->chunks;
+    MwStageTimes *times = MW_NEW(arena, MwStageTimes, stages);
+    for (int s = 0; s < stages; s++) {
+        times[s].task[MW_TASK_FORWARD] = options->forward * part;
+        times[s].task[MW_TASK_BACKWARD] = (options->backward_input + options->weight) * part;
+        times[s].task[MW_TASK_BACKWARD_INPUT] = options->backward_input * part;
+        times[s].task[MW_TASK_WEIGHT] = options->weight * part;
+        times[s].to_next = times[s].to_previous = options->transfer;
+    }
+    return times;
+}
+
+/* The schedule that is asked for, with its times; NULL after errors. */
+static const MwScheduleView *make_view(MwArena *arena, const Options *options, MwDiags *diags)
+{
+    const MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
+        arena, options->kind, options->meshes, options->micro_batches, options->chunks);
+    if (!mw_pipeline_schedule_check(arena, schedule, diags))
+        return NULL;
+    const MwStageTimes *times = stage_times(arena, options);
+    MwScheduleView *view = MW_NEW(arena, MwScheduleView, 1);
+    *view = (MwScheduleView){.schedule = schedule,
+                             .timeline = mw_timeline_new(arena, schedule, times),
+                             .clocks = mw_timeline_new_clocks(arena, schedule),
+                             .forward = options->forward,
+                             .backward_input = options->backward_input,
+                             .weight = options->weight,
+                             .transfer = options->transfer};
+    return mw_timeline_check(arena, schedule, times, view->timeline, diags) ? view : NULL;
+}
+
+static int text_columns(const Options *options)
+{
+    struct winsize size;
+    if (options->columns)
+        return options->columns;
+    if (!options->output && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return (int)mw_max(size.ws_col, MIN_COLUMNS);
+    return PLAIN_COLUMNS;
+}
+
+static void show(MwText *text, const MwScheduleView *view, const Options *options)
+{
+    switch (options->format) {
+    case FORMAT_TEXT:
+        mw_schedule_view_text(text, view, text_columns(options));
+        break;
+    case FORMAT_JSON:
+        mw_schedule_view_json(text, view);
+        break;
+    case FORMAT_SVG:
+        mw_schedule_view_svg(text, view);
+        break;
+    case FORMAT_COUNT:
+        MW_UNREACHABLE();
+    }
+}
+
+int mw_command_schedule(int argc, char **argv)
+{
+    static const struct argp argp = {
+        option_list,
+        parse_option,
+        "NAME",
+        "Draws the timeline of a pipeline schedule (gpipe, 1f1b, interleaved, zb-h1, zb-h2 or "
+        "inference) and reckons its bubble and the micro-batches in flight.\v"
+        "docs/schedules.md explains what is shown.",
+        NULL,
+        NULL,
+        NULL};
+    Options options = {.forward = 1, .backward_input = 1, .weight = 1};
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    const MwScheduleView *view = make_view(arena, &options, diags);
+    if (view) {
+        MwText text = {.arena = arena};
+        show(&text, view, &options);
+        mw_result_write(options.output, &text, diags);
+    }
+    mw_diags_print(diags, stderr);
+    int status = mw_diags_error_count(diags) != 0;
+    mw_arena_free(&arena);
+    return status;
+}
