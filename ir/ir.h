@@ -137,7 +137,12 @@ typedef struct {
     int parent, parent_iteration; /* the enclosing repeat; -1: none */
 } MwRepeat;
 
-typedef enum { MW_OPTIMIZER_SGD, MW_OPTIMIZER_ADAM, MW_OPTIMIZER_ADAMW } MwOptimizer;
+typedef enum {
+#define OPTIMIZER(id, ...) MW_OPTIMIZER_##id,
+#include "ir/optimizers.def"
+#undef OPTIMIZER
+    MW_OPTIMIZER_COUNT
+} MwOptimizer; /* ir/optimizer.h has their facts */
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
 
 /* The `train` statement. Passes lower it into nodes of the update phase. */
@@ -147,9 +152,9 @@ typedef struct {
     MwValueId loss;
     MwSpan span;
     MwOptimizer optimizer;
-    double learning_rate, beta1, beta2, eps, weight_decay, momentum;
-    bool nesterov;
-    const char **no_decay; /* glob patterns over weight names */
+    double learning_rate;
+    double option[MW_ATTR_COUNT]; /* the optimizer's hyperparameters by attribute; others are 0 */
+    const char **no_decay;        /* glob patterns over weight names */
     int no_decay_count;
     double clip_norm; /* 0: no clipping */
     MwRateSchedule schedule;
@@ -293,6 +298,9 @@ typedef struct {
 const MwOpInfo *mw_op_info(MwOp op);
 /* False if no operator has that name. */
 bool mw_op_parse(const char *name, MwOp *op);
+
+/* The collective whose operator it is; its lowering must be MW_LOWER_COLLECTIVE. */
+MwCollective mw_op_collective(MwOp op);
 
 /* Of an operator with `origin` and `split`: the operand in whose positions it counts, or -1 for its
  * first result. */

@@ -52,6 +52,21 @@ bool mw_op_parse(const char *name, MwOp *op)
     return false;
 }
 
+static const MwOp collective_ops[MW_COLLECTIVE_COUNT] = {
+#define COLLECTIVE(id, name, splits, joins, combines) [MW_##id] = MW_OP_##id,
+#include "base/collectives.def"
+#undef COLLECTIVE
+};
+
+MwCollective mw_op_collective(MwOp op)
+{
+    int i = 0;
+    while (i < MW_COLLECTIVE_COUNT && collective_ops[i] != op)
+        i++;
+    MW_ASSERT(i < MW_COLLECTIVE_COUNT);
+    return (MwCollective)i;
+}
+
 int mw_op_counted_operand(MwOp op)
 {
     MW_ASSERT(ops[op].attrs & MW_ATTR_BIT(ORIGIN));

@@ -137,18 +137,26 @@ static bool divide(MwShapeContext *context, MwTensor *result, int axis)
     return true;
 }
 
-bool mw_shape_all_reduce(MwShapeContext *context)
-{
-    return check_combine(context) && mw_shape_give(context, mw_shape_operand(context, 0));
-}
-
-bool mw_shape_all_gather(MwShapeContext *context)
+/* The result of a collective, from what it does (base/collectives.def). */
+bool mw_shape_collective(MwShapeContext *context)
 {
     MwTensor result = *mw_shape_operand(context, 0);
-    int axis;
-    if (!mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
+    const MwCollectiveInfo *info = mw_collective_info(mw_op_collective(context->query->op));
+    int axis = 0, joined;
+    if ((info->splits || info->joins) && !mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
         return false;
-    result.dim[axis] *= mw_shape_int(context, MW_ATTR_WAYS);
+    joined = axis;
+    if (info->splits && info->joins) {
+        if (!mw_shape_want_axis(context, MW_ATTR_FROM_AXIS, &result, &joined))
+            return false;
+        if (axis == joined)
+            return mw_shape_fail(context, "splits and gathers one dimension, %d", axis);
+    }
+    if ((info->combines && !check_combine(context)) ||
+        (info->splits && !divide(context, &result, axis)))
+        return false;
+    if (info->joins)
+        result.dim[joined] *= mw_shape_int(context, MW_ATTR_WAYS);
     return mw_shape_give(context, &result);
 }
 
@@ -156,23 +164,6 @@ bool mw_shape_shard(MwShapeContext *context)
 {
     MwTensor result = *mw_shape_operand(context, 0);
     int axis;
-    if (!mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis) ||
-        (mw_shape_attr(context, MW_ATTR_COMBINE) && !check_combine(context)))
-        return false;
-    return divide(context, &result, axis) && mw_shape_give(context, &result);
-}
-
-bool mw_shape_all_to_all(MwShapeContext *context)
-{
-    MwTensor result = *mw_shape_operand(context, 0);
-    int axis, from;
-    if (!mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis) ||
-        !mw_shape_want_axis(context, MW_ATTR_FROM_AXIS, &result, &from))
-        return false;
-    if (axis == from)
-        return mw_shape_fail(context, "splits and gathers one dimension, %d", axis);
-    if (!divide(context, &result, axis))
-        return false;
-    result.dim[from] *= mw_shape_int(context, MW_ATTR_WAYS);
-    return mw_shape_give(context, &result);
+    return mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis) &&
+           divide(context, &result, axis) && mw_shape_give(context, &result);
 }

@@ -11,9 +11,9 @@
 static void (*const rules[MW_OP_COUNT])(MwLower *l) = {
     [MW_OP_DROPOUT] = mw_lower_dropout,
     [MW_OP_CAST] = mw_lower_cast,
-    [MW_OP_ADAM] = mw_lower_adam,
-    [MW_OP_ADAMW] = mw_lower_adam,
-    [MW_OP_SGD] = mw_lower_sgd,
+#define OPTIMIZER(id, ...) [MW_OP_##id] = mw_lower_update,
+#include "ir/optimizers.def"
+#undef OPTIMIZER
     [MW_OP_REDUCE_SUM] = mw_lower_reduce,
     [MW_OP_REDUCE_MAX] = mw_lower_reduce,
     [MW_OP_SOFTMAX] = mw_lower_softmax,

@@ -69,8 +69,7 @@ void mw_lower_add_at(MwLower *l, MwValueId root, const MwAffine *at, int64_t str
 #define LOWER(name) void mw_lower_##name(MwLower *l);
 LOWER(dropout)
 LOWER(cast)
-LOWER(adam)
-LOWER(sgd)
+LOWER(update)
 LOWER(reduce)
 LOWER(softmax)
 LOWER(softmax_grad)

@@ -333,7 +333,7 @@ MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
 
 static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
 {
-    MwCollective kind = mw_reshard_collective(node->op);
+    MwCollective kind = mw_op_collective(node->op);
     MwPlanInstr instr = new_instr(e, MW_INSTR_COLLECTIVE, kind, 2, 0);
     const MwTensor *source = mw_legal_operand_tensor(e->legal, node, 0);
     const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
