@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each instruction by itself: what it names exists, its signature is that of what it calls, its
  * buffers are as large as the call reaches, and it writes over nothing that it reads. */
-#include "runtime/check/check.h"
+#include "runtime/check/rules.h"
 
 #include "runtime/plan/collective.h"
 #include "runtime/plan/routine.h"

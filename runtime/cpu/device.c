@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The CPU as a device: its memory is the process's, and every call is done when it returns. */
-#include "runtime/exec/device.h"
+/* The device's memory is the process's, and every call is complete when it returns. */
+#include "runtime/cpu/device.h"
+
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 

@@ -7,6 +7,7 @@
  * and pinned), what gemm.h says; later what the transport asks for, which is the arena. */
 #include "runtime/cuda/device.h"
 
+#include "runtime/cuda/error.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/routines.h"
 #include "runtime/mpi/parcels.h"
@@ -46,40 +47,6 @@ typedef struct {
     cudaEvent_t ran[RUN_EVENTS]; /* of every RUN_CALLS calls, by turns */
     MwCudaGemm *gemm;
 } Cuda;
-
-/* What the GPU would have needed of the compiler. */
-static bool add_capability(int gpu, MwFault *fault)
-{
-    int major = 0, minor = 0;
-    const size_t length = strlen(fault->text);
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu) == cudaSuccess &&
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu) == cudaSuccess)
-        snprintf(
-            fault->text + length, sizeof fault->text - length,
-            " (this GPU is of compute capability %d.%d: `meshwright compile --cuda-arch %d%d` and "
-            "the build option gpu_arch compile for it)",
-            major, minor, major, minor);
-    return false;
-}
-
-bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault)
-{
-    int gpu = 0;
-    if (status == cudaSuccess)
-        return true;
-    cudaGetDevice(&gpu);
-    mw_fault_set(fault, "device %d: %s failed: %s", gpu, call, cudaGetErrorString(status));
-    return status != cudaErrorNoKernelImageForDevice ? false : add_capability(gpu, fault);
-}
-
-bool mw_cuda_count(int *count, MwFault *fault)
-{
-    *count = 0;
-    const cudaError_t status = cudaGetDeviceCount(count);
-    return (status == cudaSuccess && *count > 0) ||
-           mw_fault_set(fault, "this machine has no GPU that CUDA can use: %s",
-                        cudaGetErrorString(status ? status : cudaErrorNoDevice));
-}
 
 cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue)
 {

@@ -10,8 +10,8 @@
 #include "runtime/cuda/gemm.h"
 
 #include "base/hash.h"
-#include "runtime/cuda/device.h"
 #include "runtime/cuda/epilogue.h"
+#include "runtime/cuda/error.h"
 
 #include <cublasLt.h>
 #include <string.h>

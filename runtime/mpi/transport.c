@@ -7,7 +7,8 @@
  *
  * Allocated in join and arena, and nothing after: the communicators, the arena, for groups that span
  * machines STAGE_BYTES for what comes in, and for devices that are not the host twice as much. */
-#include "runtime/exec/transport.h"
+#include "runtime/mpi/transport.h"
+
 #include "base/vec.h"
 #include "runtime/mpi/parcels.h"
 #include "runtime/mpi/shared.h"

@@ -3,6 +3,7 @@
  * cost model gives that model back. */
 #include "cost/cost.h"
 #include "frontend/cluster/cluster.h"
+#include "runtime/check/check.h"
 #include "tests/unit/support.h"
 #include "tools/profile/probe.h"
 

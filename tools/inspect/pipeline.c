@@ -4,7 +4,7 @@
  * between their tasks: activations. */
 #include "tools/inspect/pipeline.h"
 
-#include "runtime/plan/transfer.h"
+#include "runtime/plan/messages.h"
 
 #include <math.h>
 
