@@ -2,6 +2,7 @@
 #include "codegen/lower/lower.h"
 
 #include "base/text.h"
+#include "codegen/legal/loops.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -257,8 +258,9 @@ static MwRef gathered_load(MwLower *l, MwValueId root, const MwAffine *at, int64
                            int64_t entries)
 {
     const MwNode *node = mw_lower_node(l);
-    MwRef id = mw_lower_operand(l, node->op == MW_OP_PICK ? 1 : 0);
-    int axis = node->op == MW_OP_PICK ? mw_lower_operand_tensor(l, 0)->rank - 1 : 0;
+    const MwLookup *lookup = mw_op_lookup(node->op);
+    MwRef id = mw_lower_operand(l, lookup->index);
+    int axis = mw_lookup_axis(lookup, mw_lower_operand_tensor(l, lookup->table));
     int arg = mw_lower_position_arg(l, axis, entries, 1);
     if (arg >= 0) {
         MwKernelInstr first = {.op = MW_KERNEL_ARG, .type = MW_SCALAR_I64, .arg = arg};
