@@ -54,6 +54,20 @@ static inline const MwView *mw_legal_operand_view(const MwLegal *legal, const Mw
     return &legal->views.at[node->operands[k].index];
 }
 
+/* The one result of a node. */
+static inline MwValueId mw_legal_result(const MwNode *node)
+{
+    return (MwValueId){node->first_result};
+}
+
+static inline const MwTensor *mw_legal_result_tensor(const MwLegal *legal, const MwNode *node)
+{
+    return mw_value_tensor(legal->graph, mw_legal_result(node));
+}
+
+/* Whether operand k of `node` is all of the stored value `root`, in the order in which it is stored. */
+bool mw_legal_takes_whole(const MwLegal *legal, const MwNode *node, int k, MwValueId root);
+
 /* Constants, iotas and the step number are generators: they are never stored, and a kernel that needs
  * one computes it. */
 static inline bool mw_op_is_generator(MwOp op)

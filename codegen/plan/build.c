@@ -4,6 +4,7 @@
 #include "codegen/plan/build.h"
 
 #include "base/quantity.h"
+#include "codegen/fuse/fusion.h"
 #include "codegen/legal/legalize.h"
 #include "codegen/plan/group.h"
 #include "codegen/plan/merge.h"

@@ -49,6 +49,10 @@ typedef struct {
     bool has_gelu_grad;  /* c is the product times the derivative of gelu at aux */
 } MwGemmExtras;
 
+/* Rows of aux are a multiple of so many elements where the product and gelu are one call of cuBLASLt
+ * (CUBLASLT_EPILOGUE_GELU_AUX). */
+enum { MW_GEMM_AUX_ROW = 8 };
+
 /* NULL: the routine makes no product. */
 const MwGemmExtras *mw_gemm_extras(MwRoutine routine);
 /* Whether it makes a product and more. */
