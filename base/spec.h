@@ -33,6 +33,8 @@ typedef enum {
 
 const char *mw_collective_name(MwCollective collective); /* "all_reduce" ... */
 const char *mw_combine_name(MwCombine combine);          /* "sum", "max", "logsumexp" */
+/* False if no combine has that name. */
+bool mw_combine_parse(const char *name, MwCombine *combine);
 
 /* Equal specs of one rank have equal bits. 4 bits a dimension, then partial axes and combine. */
 typedef struct {

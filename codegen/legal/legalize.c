@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/legal/legalize.h"
 
-#include "codegen/legal/legalize_rules.h"
+#include "codegen/legal/library.h"
 
 /* What the legal form of a node takes. */
 static const MwNode *node_of_operands(const MwGraph *local, const MwNode *node)
@@ -16,7 +16,7 @@ static MwLegalRule *rule_of(const MwNode *node)
     case MW_LOWER_CONTRACT:
         return mw_legal_einsum;
     case MW_LOWER_LIBRARY:
-        return mw_legal_attention;
+        return mw_library_rule(node->op);
     case MW_LOWER_COLLECTIVE:
         return mw_legal_collective;
     case MW_LOWER_TRANSFER:

@@ -10,9 +10,12 @@ typedef void MwLegalRule(MwLegalizer *l, const MwNode *node, const MwValueId *op
                          MwValueId *results);
 
 MwLegalRule mw_legal_einsum;
-MwLegalRule mw_legal_attention;
 MwLegalRule mw_legal_collective;
 MwLegalRule mw_legal_transfer;
+/* Rules of library operators: the column `legal` of the LIBRARY lines of ir/ops.def. */
+#define LIBRARY(id, routine, work, legal, arguments) MwLegalRule mw_legal_##legal;
+#include "ir/ops.def"
+
 MwLegalRule mw_legal_points; /* operators that become kernel code, views and sources */
 
 /* The CONCAT of single elements that a REDUCE_SUM of the local graph adds up; NULL where it does not. */

@@ -215,3 +215,16 @@ void mw_legal_copy(MwLegalizer *l, const MwNode *node, const MwValueId *operands
     for (int k = 0; k < node->result_count; k++)
         results[k] = mw_node_result(l->legal->graph, id, k);
 }
+
+void mw_legal_call(MwLegalizer *l, const MwNode *node, const MwValueId *taken, MwValueId *results)
+{
+    MwNodeId id = mw_legal_node(l, (MwNodeSpec){.op = node->op,
+                                                .operands = taken,
+                                                .operand_count = node->operand_count,
+                                                .attrs = node->attrs,
+                                                .attr_count = node->attr_count});
+    for (int k = 0; k < node->result_count; k++) {
+        MwType type = l->rewrite.from->values.at[node->first_result + k].tensor.type;
+        results[k] = mw_legal_cast(l, mw_node_result(l->legal->graph, id, k), type);
+    }
+}

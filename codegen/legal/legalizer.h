@@ -40,6 +40,9 @@ MwValueId mw_legal_cast(MwLegalizer *l, MwValueId x, MwType type);
 
 const MwTensor *mw_legal_tensor(const MwLegalizer *l, MwValueId x);
 const MwView *mw_legal_view(const MwLegalizer *l, MwValueId x);
+/* Adds a node of the local graph whose operands are `taken` instead, in types that may be others; gives
+ * its results, cast to the types they have in the local graph. */
+void mw_legal_call(MwLegalizer *l, const MwNode *node, const MwValueId *taken, MwValueId *results);
 /* Adds a node of the local graph as it stands, with `operands` of the legal graph; gives its results. */
 void mw_legal_copy(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                    MwValueId *results);
