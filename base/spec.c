@@ -26,8 +26,20 @@ const char *mw_collective_name(MwCollective collective)
 
 const char *mw_combine_name(MwCombine combine)
 {
-    static const char *const names[MW_COMBINE_COUNT] = {"sum", "max", "logsumexp"};
+    static const char *const names[MW_COMBINE_COUNT] = {
+        [MW_COMBINE_SUM] = "sum", [MW_COMBINE_MAX] = "max", [MW_COMBINE_LOGSUMEXP] = "logsumexp"};
     return names[combine];
+}
+
+bool mw_combine_parse(const char *name, MwCombine *combine)
+{
+    for (int i = 0; i < MW_COMBINE_COUNT; i++) {
+        if (strcmp(mw_combine_name((MwCombine)i), name) == 0) {
+            *combine = (MwCombine)i;
+            return true;
+        }
+    }
+    return false;
 }
 
 MwSpec mw_spec_with_dim(MwSpec spec, int dim, MwAxes axes)

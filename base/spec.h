@@ -46,6 +46,8 @@ static inline bool mw_collective_in_place(MwCollective collective)
     return !info->splits && !info->joins;
 }
 const char *mw_combine_name(MwCombine combine); /* "sum", "max", "logsumexp" */
+/* False if no combine has that name. */
+bool mw_combine_parse(const char *name, MwCombine *combine);
 
 /* Equal specs of one rank have equal bits. 4 bits a dimension, then partial axes and combine. */
 typedef struct {

@@ -21,7 +21,6 @@
 typedef enum {
 #define OP(id, ...) MW_OP_##id,
 #include "ir/ops.def"
-#undef OP
     MW_OP_COUNT
 } MwOp;
 

@@ -2,8 +2,6 @@
 /* Shape rules of operators that move elements: views, slices, and what changes a sharding. */
 #include "ir/shape_rules.h"
 
-#include <string.h>
-
 bool mw_shape_reshape(MwShapeContext *context)
 {
     const MwTensor *operand = mw_shape_operand(context, 0);
@@ -119,11 +117,10 @@ bool mw_shape_concat(MwShapeContext *context)
 
 static bool check_combine(MwShapeContext *context)
 {
-    const char *combine = mw_shape_attr(context, MW_ATTR_COMBINE)->text;
-    if (strcmp(combine, "sum") == 0 || strcmp(combine, "max") == 0 ||
-        strcmp(combine, "logsumexp") == 0)
-        return true;
-    return mw_shape_fail(context, "combines by sum, max or logsumexp, not by \"%s\"", combine);
+    const char *name = mw_shape_attr(context, MW_ATTR_COMBINE)->text;
+    MwCombine combine;
+    return mw_combine_parse(name, &combine) ||
+           mw_shape_fail(context, "combines by sum, max or logsumexp, not by \"%s\"", name);
 }
 
 /* Divides dimension `axis` of `result` by the ways. */

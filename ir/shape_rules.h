@@ -21,7 +21,6 @@ typedef struct {
 /* One rule for each name in the `shape` column. */
 #define OP(id, name, operands, results, attrs, shape, ...) bool mw_shape_##shape(MwShapeContext *);
 #include "ir/ops.def"
-#undef OP
 
 /* Adds an error at the node's place, after the operator's name; returns false. */
 bool mw_shape_fail(MwShapeContext *context, const char *format, ...) MW_PRINTF(2, 3);

@@ -18,7 +18,6 @@ typedef struct {
 #define OP(id, name, operands, results, attrs, shape, sharding, ...)                               \
     void mw_factors_##sharding(MwShardingContext *);
 #include "ir/ops.def"
-#undef OP
 
 const MwTensor *mw_sharding_operand(const MwShardingContext *context, int k);
 const MwTensor *mw_sharding_result(const MwShardingContext *context, int k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Element-wise operators that are more than an expression: casts and dropout. */
 #include "base/philox.h"
-#include "codegen/lower/lower.h"
+#include "codegen/lower/lower_rules.h"
 
 void mw_lower_cast(MwLower *l)
 {
@@ -28,7 +28,7 @@ static MwRef global_place(MwLower *l)
     int args[MW_MAX_RANK], arg_count = 0;
     int64_t stride = 1;
     for (int d = tensor->rank - 1; d >= 0; d--) {
-        int arg = mw_lower_position_arg(l, d, tensor->dim[d], stride);
+        int arg = mw_lower_position_arg(l, node, d, tensor->dim[d], stride);
         if (arg >= 0)
             args[arg_count++] = arg;
         stride *= origin->ints.count ? origin->ints.at[d] : tensor->dim[d];

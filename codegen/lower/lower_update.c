@@ -2,7 +2,7 @@
 /* The steps of optimizers: a program of ir/optimizers.def becomes an instruction for each assignment.
  * Its names are scalars of the kernel; an attribute is a scalar too, made once. */
 #include "base/text.h"
-#include "codegen/lower/lower.h"
+#include "codegen/lower/lower_rules.h"
 #include "ir/optimizer.h"
 
 #include <ctype.h>

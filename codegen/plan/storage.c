@@ -2,6 +2,7 @@
 #include "codegen/plan/storage.h"
 
 #include "codegen/fuse/gemm_unit.h"
+#include "codegen/legal/library.h"
 #include "codegen/plan/memory.h"
 
 #include <string.h>
@@ -359,6 +360,15 @@ static bool share_dying(Storage *s, const MwUnit *unit, MwValueId value, int pos
     return false;
 }
 
+/* The memory that the routine of a library operator works in. */
+static int64_t scratch_bytes(const Storage *s, const MwUnit *unit)
+{
+    const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[0]);
+    return mw_op_info(node->op)->lowering == MW_LOWER_LIBRARY
+               ? mw_library_scratch_bytes(s->arena, s->legal, node)
+               : 0;
+}
+
 static void give_results(Storage *s, int position)
 {
     const MwUnit *unit = &s->units->units.at[s->order->unit[position]];
@@ -372,7 +382,7 @@ static void give_results(Storage *s, int position)
                 give_buffer(s, value);
         }
     }
-    int64_t bytes = mw_unit_scratch_bytes(s->legal, unit);
+    int64_t bytes = scratch_bytes(s, unit);
     if (bytes)
         s->out->scratch[s->order->unit[position]] = add_buffer(s, scratch_at(position, bytes));
 }

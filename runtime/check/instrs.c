@@ -114,6 +114,7 @@ static bool is_allowed(char letter, MwAccess access)
     case 'r':
         return access == MW_ACCESS_READ;
     case 'w':
+    case 's':
         return access == MW_ACCESS_WRITE;
     case 'a':
         return access != MW_ACCESS_READ;
