@@ -9,35 +9,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The pins stand first. */
 static const char *const keys[] = {"spec", "stage", "remat", "phase", "scope", "repeat", "layer"};
+enum { PIN_KEYS = 3 };
+
+/* The number of the result that "spec.2" is for; -1: every result ("spec"); -2: `text` is no pin
+ * on `key`. */
+static int pinned_result(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    if (strncmp(text, key, length) != 0)
+        return -2;
+    if (!text[length])
+        return -1;
+    const char *number = text + length + 1;
+    size_t digits = strspn(number, "0123456789");
+    bool is_number = text[length] == '.' && digits > 0 && digits < 9 && !number[digits];
+    return is_number ? atoi(number) : -2;
+}
 
 /* Whether the annotation is `key` of result k: `key.k`, or `key`, which is for every result. */
 static bool is_pin_key(const MwArg *annotation, const char *key, int k)
 {
-    size_t length = strlen(key);
-    const char *text = annotation->key.text;
-    return strncmp(text, key, length) == 0 &&
-           (!text[length] || (text[length] == '.' && atoi(text + length + 1) == k));
+    int result = pinned_result(annotation->key.text, key);
+    return result == -1 || result == k;
 }
 
-/* The key without the number of a result. */
-static const char *base_key(MwExpander *ex, const MwArg *annotation)
+static bool is_pin(const MwArg *annotation)
 {
-    const char *text = annotation->key.text;
-    return mw_intern_n(ex->interner, text, strcspn(text, "."));
+    for (int i = 0; i < PIN_KEYS; i++)
+        if (pinned_result(annotation->key.text, keys[i]) != -2)
+            return true;
+    return false;
 }
 
 static bool check_key(MwExpander *ex, const MwArg *annotation)
 {
     MwKnown known = {0};
+    bool is_known = is_pin(annotation);
     for (int i = 0; i < MW_COUNT(keys); i++) {
-        if (strcmp(keys[i], base_key(ex, annotation)) == 0)
-            return true;
+        is_known |= i >= PIN_KEYS && strcmp(keys[i], annotation->key.text) == 0;
         mw_vec_push(ex->arena, &known, keys[i]);
     }
-    mw_expand_error(ex, annotation->key.span, "unknown annotation '%s'%s", annotation->key.text,
-                    mw_expand_hint(ex, annotation->key.text, &known));
-    return false;
+    if (!is_known)
+        mw_expand_error(ex, annotation->key.span, "unknown annotation '%s'%s", annotation->key.text,
+                        mw_expand_hint(ex, annotation->key.text, &known));
+    return is_known;
 }
 
 static bool is_key(const MwArg *annotation, const char *key)
@@ -119,12 +136,6 @@ static bool read_fact(MwExpander *ex, const MwArg *annotation)
     return mw_annotate_repeat(ex, annotation->value, &origin->repeat, &origin->iteration);
 }
 
-static bool is_pin(MwExpander *ex, const MwArg *annotation)
-{
-    const char *key = base_key(ex, annotation);
-    return strcmp(key, "spec") == 0 || strcmp(key, "stage") == 0 || strcmp(key, "remat") == 0;
-}
-
 static bool is_first(MwExpander *ex, const MwArgs *annotations, int i)
 {
     const MwName *key = &annotations->at[i].key;
@@ -144,10 +155,26 @@ bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations)
         const MwArg *annotation = &annotations->at[i];
         if (!check_key(ex, annotation) || !is_first(ex, annotations, i))
             ok = false;
-        else if (!is_pin(ex, annotation))
+        else if (!is_pin(annotation))
             ok &= read_fact(ex, annotation);
     }
     return ok;
+}
+
+bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations)
+{
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        if (!check_key(ex, annotation) || !is_first(ex, annotations, i))
+            return false;
+        if (is_pin(annotation))
+            continue;
+        mw_expand_error(ex, annotation->key.span,
+                        "'%s' describes operators, and this statement adds none",
+                        annotation->key.text);
+        return false;
+    }
+    return true;
 }
 
 /* ---- pins ---- */
@@ -266,7 +293,7 @@ static bool check_pins(MwExpander *ex, const MwArgs *annotations, const MwTerm *
                 return false;
             pinned += terms[k].kind == MW_TERM_TENSOR && is_pin_of(annotation, k);
         }
-        if (pinned || !is_pin(ex, annotation))
+        if (pinned || !is_pin(annotation))
             continue;
         mw_expand_error(ex, annotation->key.span, "there is no tensor for '%s' to pin",
                         annotation->key.text);

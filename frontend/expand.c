@@ -205,39 +205,71 @@ static void bind_targets(MwExpander *ex, const MwStatement *statement, MwTerm te
         mw_annotate_values(ex, &statement->annotations, term.list.at, term.list.count);
 }
 
+/* The value of a statement, whose nodes are as its annotations say. */
+static MwTerm eval_annotated(MwExpander *ex, const MwStatement *statement, MwTargets targets)
+{
+    MwOrigin origin = ex->graph->origin;
+    MwPhase phase = ex->graph->phase;
+    MwTerm term = mw_term_none();
+    if (mw_annotate_nodes(ex, &statement->annotations))
+        term = mw_eval(ex, statement->let.value, targets);
+    ex->graph->origin = origin;
+    ex->graph->phase = phase;
+    return term;
+}
+
 static void run_let(MwExpander *ex, const MwStatement *statement)
 {
     const MwNames *targets = &statement->let.targets;
-    MwOrigin origin = ex->graph->origin;
-    MwPhase phase = ex->graph->phase;
     const char **names = MW_NEW(ex->arena, const char *, targets->count);
     for (int i = 0; i < targets->count; i++)
         names[i] = mw_name_in_scope(ex, targets->at[i].text);
-    MwTerm term = mw_term_none();
-    if (mw_annotate_nodes(ex, &statement->annotations))
-        term = mw_eval(ex, statement->let.value, (MwTargets){names, targets->count});
-    ex->graph->origin = origin;
-    ex->graph->phase = phase;
+    MwTerm term = eval_annotated(ex, statement, (MwTargets){names, targets->count});
     bind_targets(ex, statement, term);
+}
+
+static void add_output(MwExpander *ex, MwName name, MwValueId value)
+{
+    if (mw_expand_once(ex, &ex->outputs, name.text, name.span, "an output"))
+        mw_vec_push(ex->arena, &ex->graph->outputs, ((MwOutput){name.text, value}));
+}
+
+/* `output NAME = EXPRESSION` */
+static void run_output_value(MwExpander *ex, const MwStatement *statement)
+{
+    MwName name = statement->let.targets.at[0];
+    MwWant want = {mw_arena_printf(ex->arena, "output '%s'", name.text), name.span};
+    const char *full = mw_name_in_scope(ex, name.text);
+    MwTerm term = eval_annotated(ex, statement, (MwTargets){&full, 1});
+    MwValueId value;
+    if (!mw_want_tensor(ex, term, want, &value))
+        return;
+    add_output(ex, name, value);
+    mw_annotate_values(ex, &statement->annotations, &term, 1);
+}
+
+/* `output NAME, …`: its annotations pin values that stand already. */
+static void run_output_names(MwExpander *ex, const MwStatement *statement)
+{
+    const MwNames *names = &statement->let.targets;
+    MwTerm *terms = MW_NEW(ex->arena, MwTerm, names->count);
+    for (int i = 0; i < names->count; i++) {
+        MwValueId value;
+        if (!name_tensor(ex, names->at[i], &value))
+            continue;
+        add_output(ex, names->at[i], value);
+        terms[i] = mw_term_tensor(value);
+    }
+    if (mw_annotate_check_pins(ex, &statement->annotations))
+        mw_annotate_values(ex, &statement->annotations, terms, names->count);
 }
 
 static void run_output(MwExpander *ex, const MwStatement *statement)
 {
-    for (int i = 0; i < statement->let.targets.count; i++) {
-        MwName name = statement->let.targets.at[i];
-        MwValueId value;
-        MwWant want = {mw_arena_printf(ex->arena, "output '%s'", name.text), name.span};
-        if (statement->let.value) {
-            const char *full = mw_name_in_scope(ex, name.text);
-            MwTerm term = mw_eval(ex, statement->let.value, (MwTargets){&full, 1});
-            if (!mw_want_tensor(ex, term, want, &value))
-                continue;
-        } else if (!name_tensor(ex, name, &value)) {
-            continue;
-        }
-        if (mw_expand_once(ex, &ex->outputs, name.text, name.span, "an output"))
-            mw_vec_push(ex->arena, &ex->graph->outputs, ((MwOutput){name.text, value}));
-    }
+    if (statement->let.value)
+        run_output_value(ex, statement);
+    else
+        run_output_names(ex, statement);
 }
 
 static void run_assign(MwExpander *ex, const MwStatement *statement)

@@ -310,6 +310,8 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement);
 /* What a statement's annotations say of the nodes it adds: phase and origin. False after an
  * error. */
 bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations);
+/* The same for a statement that adds no nodes: its annotations can only be pins. */
+bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations);
 /* `[R, I]`: iteration I of entry R of the graph's repeats. */
 bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *iteration);
 /* Pins on the values it names. */

@@ -200,14 +200,16 @@ line:
         $$ = new_statement(parse, MW_STATEMENT_RETURN, @$);
         $$->results = $2;
     }
-  | "output" targets {
+  | "output" targets with {
         $$ = new_statement(parse, MW_STATEMENT_OUTPUT, @2);
         $$->let.targets = $2;
+        $$->annotations = $3;
     }
-  | "output" NAME "=" expr {
+  | "output" NAME "=" expr with {
         $$ = new_statement(parse, MW_STATEMENT_OUTPUT, @2);
         mw_vec_push(parse->arena, &$$->let.targets, $2);
         $$->let.value = $4;
+        $$->annotations = $5;
     }
   | "assign" NAME "=" expr {
         $$ = new_statement(parse, MW_STATEMENT_ASSIGN, @2);
@@ -234,6 +236,18 @@ line:
         $$->repeated.name = $2;
         $$->repeated.count = $4;
         $$->repeated.parent = $8;
+    }
+  | "return" exprs "with" annotations {
+        mw_diag_error(parse->diags, @3,
+                      "'return' takes no annotations: give the value a name, as in "
+                      "'y = ... with ...', and return that");
+        $$ = NULL;
+    }
+  | "assign" NAME "=" expr "with" annotations {
+        mw_diag_error(parse->diags, @5,
+                      "'assign' takes no annotations: give the value a name, as in "
+                      "'y = ... with ...', and assign that");
+        $$ = NULL;
     }
   | "train" expr {
         mw_diag_error(parse->diags, @2,
