@@ -2,8 +2,9 @@
 /* Files: reading them, and the files they import. An import stands for the sizes and blocks of its
  * file; a file that is imported twice is taken once. */
 #include "base/file.h"
-#include "frontend/expand.h"
-#include "frontend/parse.h"
+#include "frontend/expand/expand.h"
+#include "frontend/frontend.h"
+#include "frontend/syntax/parse.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -121,8 +122,9 @@ static MwGraph *load(Loader *loader, const MwSource *source, const MwDefine *def
     mw_vec_push(loader->arena, &loader->files, ((File){canonical(loader, source->name), true}));
     if (!load_source(loader, source, false))
         return NULL;
-    return mw_expand(loader->arena, loader->interner, source->name, &loader->items, defines, count,
-                     loader->diags);
+    MwExpandQuery query = {
+        .name = source->name, .items = &loader->items, .defines = defines, .define_count = count};
+    return mw_expand(loader->arena, loader->interner, &query, loader->diags);
 }
 
 MwGraph *mw_graph_load(MwArena *arena, MwInterner *interner, const char *path,

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "frontend/cluster/local.h"
+#include "frontend/cluster/read.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prints a cluster as a cluster file: the sections and keys of frontend/cluster/keys.def in order,
  * those that are zero or empty left out. */
-#include "frontend/cluster/cluster.h"
+#include "frontend/cluster/print.h"
+
 #include "frontend/cluster/keys.h"
 
 #include <string.h>

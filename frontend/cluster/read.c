@@ -10,12 +10,13 @@
  * file that names it.
  *
  * By recursive descent over frontend/cluster/keys.def. After a mistake the rest of the item is
- * skipped, so that several are reported per run. Values (frontend/cluster/value.c) are checked as
- * they are read; what a section lacks, and what does not go together, when it closes. */
+ * skipped, so that several are reported per run. Values (value.c) are checked as they are
+ * read; what a section lacks, and what does not go together, when it closes. */
+#include "frontend/cluster/read.h"
+
 #include "base/file.h"
 #include "base/suggest.h"
-#include "frontend/cluster/cluster.h"
-#include "frontend/cluster/reader.h"
+#include "frontend/cluster/value.h"
 
 #include <errno.h>
 #include <string.h>

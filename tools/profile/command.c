@@ -6,7 +6,8 @@
 #include "tools/profile/probe.h"
 
 #include "base/file.h"
-#include "frontend/cluster/cluster.h"
+#include "frontend/cluster/print.h"
+#include "frontend/cluster/read.h"
 
 #include <argp.h>
 #include <ctype.h>
