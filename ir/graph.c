@@ -4,7 +4,7 @@
 #include "ir/ir.h"
 
 #include "base/hash.h"
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 #include <string.h>
 
@@ -190,14 +190,6 @@ MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags)
         add_result(graph, id, &results[k], result_name(graph, spec, node.result_count, k));
     }
     return id;
-}
-
-const MwAttr *mw_attrs_find(const MwAttr *attrs, int count, MwAttrKey key)
-{
-    for (int i = 0; i < count; i++)
-        if (attrs[i].key == key)
-            return &attrs[i];
-    return NULL;
 }
 
 const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key)

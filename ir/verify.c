@@ -4,7 +4,7 @@
 #include "ir/verify.h"
 
 #include "ir/print.h"
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 #include <ctype.h>
 #include <string.h>

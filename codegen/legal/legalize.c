@@ -2,7 +2,7 @@
 #include "codegen/legal/legalize.h"
 
 #include "codegen/legal/legalize_rules.h"
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "frontend/terms/names.h"
 #include "frontend/terms/want.h"
 #include "ir/print.h"
-#include "ir/shape.h"
 
 /* Operators whose name is a word of the language, which no value may have. */
 static const char *operator_name(MwExpander *ex, MwOp op)

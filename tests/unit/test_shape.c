@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "frontend/frontend.h"
 #include "ir/print.h"
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"
 #include "tests/unit/support.h"

@@ -2,7 +2,7 @@
 /* Sharding rules: that they are as written, and that what they say is so. A node split over one
  * factor is evaluated part by part, and the parts must make up what the whole node gives. */
 #include "base/text.h"
-#include "ir/sharding.h"
+#include "ir/sharding/sharding.h"
 #include "tests/reference/evaluate.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/diags_text.h"

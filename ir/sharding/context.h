@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the sharding rules share; included by ir/sharding*.c alone.
- *
- * A rule adds factors and says which of them each dimension runs over. All dimensions begin at -1,
- * running over none. */
-#ifndef MW_IR_SHARDING_RULES_H
-#define MW_IR_SHARDING_RULES_H
+/* What the sharding rules share: the context that a rule works in, and its helpers. */
+#ifndef MW_IR_SHARDING_CONTEXT_H
+#define MW_IR_SHARDING_CONTEXT_H
 
-#include "ir/sharding.h"
+#include "ir/ir.h"
+#include "ir/sharding/factors.h"
 
 typedef struct {
     const MwGraph *graph;
     const MwNode *node;
     MwShardingRule *rule;
 } MwShardingContext;
-
-/* One rule for each name in the `sharding` column. */
-#define OP(id, name, operands, results, attrs, shape, sharding, ...)                               \
-    void mw_factors_##sharding(MwShardingContext *);
-#include "ir/ops.def"
-#undef OP
 
 const MwTensor *mw_sharding_operand(const MwShardingContext *context, int k);
 const MwTensor *mw_sharding_result(const MwShardingContext *context, int k);

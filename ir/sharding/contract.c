@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sharding rules of contractions, look-ups and attention. */
-#include "ir/shape.h"
-#include "ir/sharding_rules.h"
+#include "ir/einsum.h"
+#include "ir/sharding/rules.h"
 
 /* Every letter is a factor. */
 void mw_factors_einsum(MwShardingContext *context)

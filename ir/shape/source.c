@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shape rules of nodes without operands: their type is given or stands in their attributes. */
-#include "ir/shape_rules.h"
+#include "ir/shape/rules.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
  * that runs over it. A factor that a result does not have is summed away there (or combined as
  * `combine` says), so splitting it leaves that result partial. From this one rule come strategies,
  * local shapes, FLOPs, the collectives that complete a result, and the SPMD rewriting. */
-#ifndef MW_IR_SHARDING_H
-#define MW_IR_SHARDING_H
+#ifndef MW_IR_SHARDING_FACTORS_H
+#define MW_IR_SHARDING_FACTORS_H
 
-#include "ir/ir.h"
+#include "base/tensor.h"
 
 enum { MW_MAX_FACTORS = 16 };
 
@@ -39,8 +39,5 @@ typedef struct {
     MwFactorMap *operands; /* [operand_count], in the arena */
     MwFactorMap *results;  /* [result_count] */
 } MwShardingRule;
-
-/* The rule of `node` as it stands (global shapes). Allocates in `arena`. */
-MwShardingRule mw_sharding_rule(MwArena *arena, const MwGraph *graph, MwNodeId node);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sharding rules of operators that move elements. */
-#include "ir/sharding_rules.h"
+#include "ir/sharding/rules.h"
 
 /* A run of dimensions of one shape: [begin, end), with their product. */
 typedef struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shape rules of element-wise operators. Operands broadcast as NumPy does: dimensions align from
  * the right, and size 1 stretches. Types never convert by themselves. */
-#include "ir/shape_rules.h"
+#include "ir/shape/rules.h"
 
 bool mw_shape_map(MwShapeContext *context)
 {

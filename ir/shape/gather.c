@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shape rules of operators that look up by index, and of their gradients. */
-#include "ir/shape_rules.h"
+#include "ir/shape/rules.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shape rules of reductions, of operators along the last dimension, and of attention. */
-#include "ir/shape_rules.h"
+#include "ir/shape/rules.h"
 
 static bool check_axes(MwShapeContext *context, const MwTensor *operand)
 {

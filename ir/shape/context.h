@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the shape rules share; included by ir/shape*.c alone.
- *
- * A rule looks at the operands and attributes of its context and gives result types, or adds an
- * error and returns false. Before a rule runs, the operand count and what holds for the attributes
- * of every operator (see ir/shape.c) have been checked; after it, that the results have a size that
- * can be counted. */
-#ifndef MW_IR_SHAPE_RULES_H
-#define MW_IR_SHAPE_RULES_H
+/* What the shape rules share: the context that a rule works in, and its helpers. */
+#ifndef MW_IR_SHAPE_CONTEXT_H
+#define MW_IR_SHAPE_CONTEXT_H
 
-#include "ir/shape.h"
+#include "ir/shape/query.h"
 
 typedef struct {
     MwArena *arena;
@@ -17,11 +12,6 @@ typedef struct {
     MwTensor *results; /* set by the rule */
     int result_count;
 } MwShapeContext;
-
-/* One rule for each name in the `shape` column. */
-#define OP(id, name, operands, results, attrs, shape, ...) bool mw_shape_##shape(MwShapeContext *);
-#include "ir/ops.def"
-#undef OP
 
 /* Adds an error at the node's place, after the operator's name; returns false. */
 bool mw_shape_fail(MwShapeContext *context, const char *format, ...) MW_PRINTF(2, 3);

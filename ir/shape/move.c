@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shape rules of operators that move elements: views, slices, and what changes a sharding. */
-#include "ir/shape_rules.h"
+#include "ir/shape/rules.h"
 
 #include <string.h>
 
