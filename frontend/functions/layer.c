@@ -40,11 +40,10 @@ MwTerm mw_function_gelu(MwExpander *ex, const MwCall *call)
 {
     static const char *const names[] = {"none", "tanh"};
     static const MwOp ops[] = {MW_OP_GELU, MW_OP_GELU_TANH};
-    MwValueId x;
     int choice = read_choice(ex, call, 1, names, MW_COUNT(names), 0);
-    if (choice < 0 || !mw_call_tensor(ex, call, 0, &x))
+    if (choice < 0)
         return mw_term_none();
-    return mw_term_tensor(mw_emit_unary(ex, call->site, ops[choice], x));
+    return mw_apply(ex, call->site, ops[choice], &call->given[0].term, 1);
 }
 
 /* A float argument, or its fallback. */

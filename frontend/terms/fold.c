@@ -4,41 +4,9 @@
 #include "frontend/terms/fold.h"
 
 #include "frontend/terms/want.h"
+#include "ir/scalar.h"
 
 #include <math.h>
-
-bool mw_fold_applies(MwOp op)
-{
-    switch (op) {
-    case MW_OP_ADD:
-    case MW_OP_SUB:
-    case MW_OP_MUL:
-    case MW_OP_DIV:
-    case MW_OP_POW:
-    case MW_OP_MAXIMUM:
-    case MW_OP_MINIMUM:
-    case MW_OP_NEG:
-    case MW_OP_ABS:
-    case MW_OP_EXP:
-    case MW_OP_LOG:
-    case MW_OP_SQRT:
-    case MW_OP_RSQRT:
-    case MW_OP_SIN:
-    case MW_OP_COS:
-    case MW_OP_LT:
-    case MW_OP_LE:
-    case MW_OP_GT:
-    case MW_OP_GE:
-    case MW_OP_EQ:
-    case MW_OP_NE:
-    case MW_OP_AND:
-    case MW_OP_OR:
-    case MW_OP_NOT:
-        return true;
-    default:
-        return false;
-    }
-}
 
 /* a ** b for b >= 0; false if it does not fit. */
 static bool int_power(int64_t a, int64_t b, int64_t *result)
@@ -67,7 +35,9 @@ static MwTerm divide(MwExpander *ex, MwSpan span, int64_t a, int64_t b)
     return mw_term_none();
 }
 
-static MwTerm fold_ints(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t b)
+/* The operators that give a whole number of whole numbers; false for the others, and for a power whose
+ * exponent is negative. */
+static bool fold_ints(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t b, MwTerm *term)
 {
     int64_t result = 0;
     bool fits = true;
@@ -85,14 +55,14 @@ static MwTerm fold_ints(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t
         fits = !__builtin_sub_overflow(0, a, &result);
         break;
     case MW_OP_ABS:
-        fits = a >= 0 || !__builtin_sub_overflow(0, a, &a);
-        result = a;
+        fits = !__builtin_sub_overflow(a < 0 ? 0 : a, a < 0 ? a : 0, &result);
         break;
     case MW_OP_DIV:
-        return divide(ex, span, a, b);
+        *term = divide(ex, span, a, b);
+        return true;
     case MW_OP_POW:
         if (b < 0)
-            return mw_term_float(pow((double)a, (double)b));
+            return false;
         fits = int_power(a, b, &result);
         break;
     case MW_OP_MAXIMUM:
@@ -102,93 +72,14 @@ static MwTerm fold_ints(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t
         result = mw_min(a, b);
         break;
     default:
-        MW_UNREACHABLE();
-    }
-    if (fits)
-        return mw_term_int(result);
-    mw_expand_error(ex, span, "this number does not fit in 64 bits");
-    return mw_term_none();
-}
-
-static double fold_floats(MwOp op, double a, double b)
-{
-    switch (op) {
-    case MW_OP_ADD:
-        return a + b;
-    case MW_OP_SUB:
-        return a - b;
-    case MW_OP_MUL:
-        return a * b;
-    case MW_OP_DIV:
-        return a / b;
-    case MW_OP_POW:
-        return pow(a, b);
-    case MW_OP_MAXIMUM:
-        return fmax(a, b);
-    case MW_OP_MINIMUM:
-        return fmin(a, b);
-    case MW_OP_NEG:
-        return -a;
-    case MW_OP_ABS:
-        return fabs(a);
-    case MW_OP_EXP:
-        return exp(a);
-    case MW_OP_LOG:
-        return log(a);
-    case MW_OP_SQRT:
-        return sqrt(a);
-    case MW_OP_RSQRT:
-        return 1 / sqrt(a);
-    case MW_OP_SIN:
-        return sin(a);
-    case MW_OP_COS:
-        return cos(a);
-    default:
-        MW_UNREACHABLE();
-    }
-}
-
-static bool is_int_operator(MwOp op)
-{
-    switch (op) {
-    case MW_OP_ADD:
-    case MW_OP_SUB:
-    case MW_OP_MUL:
-    case MW_OP_DIV:
-    case MW_OP_POW:
-    case MW_OP_NEG:
-    case MW_OP_ABS:
-    case MW_OP_MAXIMUM:
-    case MW_OP_MINIMUM:
-        return true;
-    default:
         return false;
     }
-}
-
-static MwTerm fold_compare(MwOp op, double a, double b)
-{
-    switch (op) {
-    case MW_OP_LT:
-        return mw_term_bool(a < b);
-    case MW_OP_LE:
-        return mw_term_bool(a <= b);
-    case MW_OP_GT:
-        return mw_term_bool(a > b);
-    case MW_OP_GE:
-        return mw_term_bool(a >= b);
-    case MW_OP_EQ:
-        return mw_term_bool(a == b);
-    case MW_OP_NE:
-        return mw_term_bool(a != b);
-    default:
-        return mw_term_none();
+    *term = mw_term_int(result);
+    if (!fits) {
+        mw_expand_error(ex, span, "this number does not fit in 64 bits");
+        *term = mw_term_none();
     }
-}
-
-static MwTerm fold_logic(MwOp op, bool a, bool b)
-{
-    return mw_term_bool(op == MW_OP_NOT ? !a : op == MW_OP_AND ? a && b : a || b);
+    return true;
 }
 
 static bool all_of_kind(const MwTerm *terms, int count, bool (*holds)(MwTerm))
@@ -209,24 +100,29 @@ static bool is_bool(MwTerm term)
     return term.kind == MW_TERM_BOOL;
 }
 
-MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count)
+static MwTerm does_not_apply(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count)
 {
-    MwTerm b = count > 1 ? terms[1] : mw_term_int(0);
-    bool logic = op == MW_OP_AND || op == MW_OP_OR || op == MW_OP_NOT;
-    if (logic && all_of_kind(terms, count, is_bool))
-        return fold_logic(op, terms[0].b, count > 1 && b.b);
-    if (!logic && all_of_kind(terms, count, mw_term_is_number)) {
-        MwTerm compared = fold_compare(op, mw_term_number(terms[0]), mw_term_number(b));
-        if (compared.kind != MW_TERM_NONE)
-            return compared;
-        if (all_of_kind(terms, count, is_int) && is_int_operator(op))
-            return fold_ints(ex, span, op, terms[0].i, b.i);
-        return mw_term_float(fold_floats(op, mw_term_number(terms[0]), mw_term_number(b)));
-    }
     mw_expand_error(ex, span, "%s does not apply to %s%s%s", mw_op_info(op)->name,
                     mw_term_describe(ex, terms[0]), count > 1 ? " and " : "",
                     count > 1 ? mw_term_describe(ex, terms[1]) : "");
     return mw_term_none();
+}
+
+MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count)
+{
+    MwScalarKind kind = mw_scalar_kind(op);
+    MwTerm a = terms[0], b = count > 1 ? terms[1] : a, term;
+    if (!all_of_kind(terms, count, kind == MW_SCALAR_LOGIC ? is_bool : mw_term_is_number))
+        return does_not_apply(ex, span, op, terms, count);
+    bool whole = is_int(a) && is_int(b);
+    if (kind == MW_SCALAR_LOGIC)
+        return mw_term_bool(mw_scalar_apply(op, a.b, b.b) != 0);
+    if (kind == MW_SCALAR_COMPARE && whole) /* doubles do not tell all of them apart */
+        return mw_term_bool(mw_scalar_apply(op, (a.i > b.i) - (a.i < b.i), 0) != 0);
+    if (whole && fold_ints(ex, span, op, a.i, b.i, &term))
+        return term;
+    double value = mw_scalar_apply(op, mw_term_number(a), mw_term_number(b));
+    return kind == MW_SCALAR_COMPARE ? mw_term_bool(value != 0) : mw_term_float(value);
 }
 
 MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b)

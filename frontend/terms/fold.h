@@ -5,9 +5,7 @@
 
 #include "frontend/terms/expander.h"
 
-/* Whether `op` can be computed of constants. */
-bool mw_fold_applies(MwOp op);
-/* `op` on constants; NONE after an error. */
+/* `op`, which mw_scalar_kind says can be computed, on constants; NONE after an error. */
 MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count);
 MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b);
 

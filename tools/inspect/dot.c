@@ -4,6 +4,7 @@
  * another. */
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/pipeline.h"
+#include "tools/inspect/totals.h"
 
 #include <string.h>
 
