@@ -31,7 +31,7 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
     return graph;
 }
 
-/* The value of an attribute that was not given: 0, false, "", the empty list or no type. */
+/* The value of an attribute that was not given: 0, false, "", the empty list, no type or no spec. */
 static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
 {
     MwAttr attr = {.key = key};
@@ -39,6 +39,8 @@ static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
         attr.text = mw_intern(interner, "");
     if (mw_attr_kind(key) == MW_KIND_TYPE)
         attr.i = MW_TYPE_NOT_GIVEN;
+    if (mw_attr_kind(key) == MW_KIND_SPEC)
+        attr.spec_rank = MW_SPEC_NOT_GIVEN;
     return attr;
 }
 
@@ -217,6 +219,13 @@ double mw_node_float(const MwNode *node, MwAttrKey key)
 const char *mw_node_text(const MwNode *node, MwAttrKey key)
 {
     return required_attr(node, key)->text;
+}
+
+MwSpec mw_node_spec(const MwNode *node, MwAttrKey key)
+{
+    const MwAttr *attr = required_attr(node, key);
+    MW_ASSERT(attr->spec_rank != MW_SPEC_NOT_GIVEN);
+    return attr->spec;
 }
 
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase)

@@ -222,5 +222,6 @@ const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if it has
 int64_t mw_node_int(const MwNode *node, MwAttrKey key);
 double mw_node_float(const MwNode *node, MwAttrKey key);
 const char *mw_node_text(const MwNode *node, MwAttrKey key);
+MwSpec mw_node_spec(const MwNode *node, MwAttrKey key); /* which must be given */
 
 #endif

@@ -28,11 +28,12 @@ typedef enum {
     MW_KIND_FLOAT,
     MW_KIND_TEXT,
     MW_KIND_INTS,
-    MW_KIND_TYPE
+    MW_KIND_TYPE,
+    MW_KIND_SPEC
 } MwAttrKind;
 
-/* The value of an attribute of kind TYPE that was not given. */
-enum { MW_TYPE_NOT_GIVEN = -1 };
+/* The type of an attribute of kind TYPE, and the rank of one of kind SPEC, that was not given. */
+enum { MW_TYPE_NOT_GIVEN = -1, MW_SPEC_NOT_GIVEN = -1 };
 
 typedef struct {
     MwAttrKey key;
@@ -44,6 +45,10 @@ typedef struct {
             const int64_t *at;
             int count;
         } ints;
+        struct {
+            MwSpec spec;
+            int spec_rank; /* of the tensor that it is for, or MW_SPEC_NOT_GIVEN */
+        };
     };
 } MwAttr;
 
@@ -111,6 +116,10 @@ static inline MwAttr mw_attr_float(MwAttrKey key, double value)
 static inline MwAttr mw_attr_text(MwAttrKey key, const char *interned)
 {
     return (MwAttr){.key = key, .text = interned};
+}
+static inline MwAttr mw_attr_spec(MwAttrKey key, MwSpec spec, int rank)
+{
+    return (MwAttr){.key = key, .spec = spec, .spec_rank = rank};
 }
 static inline MwAttr mw_attr_ints(MwAttrKey key, const int64_t *at, int count)
 {

@@ -85,6 +85,7 @@ static void print_ints(MwText *text, const int64_t *at, int count)
 
 static void print_attr_value(MwText *text, const MwAttr *attr)
 {
+    char spec[MW_SPEC_TEXT_BYTES];
     switch (mw_attr_kind(attr->key)) {
     case MW_KIND_INT:
         mw_text_printf(text, "%" PRId64, attr->i);
@@ -104,6 +105,9 @@ static void print_attr_value(MwText *text, const MwAttr *attr)
     case MW_KIND_TYPE:
         mw_text_add(text, mw_type_name((MwType)attr->i));
         break;
+    case MW_KIND_SPEC:
+        print_quoted(text, mw_spec_text(attr->spec, attr->spec_rank, spec));
+        break;
     }
 }
 
@@ -118,9 +122,13 @@ static bool is_left_out(const MwAttr *attr)
         return !attr->ints.count;
     case MW_KIND_TYPE:
         return attr->i == MW_TYPE_NOT_GIVEN;
-    default:
+    case MW_KIND_SPEC:
+        return attr->spec_rank == MW_SPEC_NOT_GIVEN;
+    case MW_KIND_INT:
+    case MW_KIND_FLOAT:
         return false;
     }
+    MW_UNREACHABLE();
 }
 
 static void print_results(MwText *text, const MwGraph *graph, const MwNode *node)

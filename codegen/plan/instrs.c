@@ -277,11 +277,8 @@ static MwPlanArg query_position(const MwEmitter *e, const MwNode *node, int64_t 
     MwPlanArg arg = {.kind = MW_ARG_INT};
     if (!origin->ints.count)
         return arg;
-    MwSpec spec;
-    int rank;
-    MW_ASSERT(mw_spec_parse(mw_node_text(node, MW_ATTR_SPLIT), &spec, &rank) && rank == 4);
     (void)e;
-    MwAxes axes = mw_spec_dim(spec, 1);
+    MwAxes axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), 1);
     if (axes)
         arg = (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries};
     return arg;

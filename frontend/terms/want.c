@@ -115,6 +115,14 @@ bool mw_want_ints(MwExpander *ex, MwTerm term, MwWant want, int64_t **at, int *c
     return true;
 }
 
+/* A spec stands in quotes: its words mean nothing as names. */
+static bool want_spec(MwExpander *ex, MwTerm term, MwWant want, MwAttr *attr)
+{
+    bool is_spec =
+        term.kind == MW_TERM_TEXT && mw_spec_parse(term.text, &attr->spec, &attr->spec_rank);
+    return is_spec || unwanted(ex, term, want, "a sharding spec in quotes, such as \"[S0, R]\"");
+}
+
 bool mw_want_attr(MwExpander *ex, MwTerm term, MwWant want, MwAttrKey key, MwAttr *attr)
 {
     *attr = (MwAttr){.key = key};
@@ -135,6 +143,8 @@ bool mw_want_attr(MwExpander *ex, MwTerm term, MwWant want, MwAttrKey key, MwAtt
                ((attr->ints.at = ints), true);
     case MW_KIND_TYPE:
         return mw_want_type(ex, term, want, &type) && ((attr->i = type), true);
+    case MW_KIND_SPEC:
+        return want_spec(ex, term, want, attr);
     }
     MW_UNREACHABLE();
 }

@@ -97,16 +97,13 @@ static bool check_origin(MwShapeContext *context)
 {
     const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
     const MwAttr *split = mw_shape_attr(context, MW_ATTR_SPLIT);
-    if (!origin || (!origin->ints.count && !*split->text))
+    if (!origin || (!origin->ints.count && split->spec_rank == MW_SPEC_NOT_GIVEN))
         return true;
-    MwSpec spec;
-    int rank;
-    if (!mw_spec_parse(split->text, &spec, &rank))
-        return mw_shape_fail(context, "has split \"%s\", which is no sharding spec", split->text);
-    if (rank != origin->ints.count)
-        return mw_shape_fail(context, "has a split of %d dimensions and an origin of %d", rank,
-                             origin->ints.count);
-    return true;
+    int rank = (int)mw_max(split->spec_rank, 0);
+    if (rank == origin->ints.count)
+        return true;
+    return mw_shape_fail(context, "has a split of %d dimensions and an origin of %d", rank,
+                         origin->ints.count);
 }
 
 /* Products of sizes are taken in 64 bits and in doubles; beyond this neither is exact. */

@@ -277,11 +277,8 @@ static void localise_attr(const Split *split, TestGraph *local, MwAttr *attr)
         attr->ints.at = mw_arena_dup(local->arena, tensor->dim, sizeof tensor->dim);
         attr->ints.count = tensor->rank;
     }
-    if (attr->key == MW_ATTR_SPLIT) {
-        char text[MW_SPEC_TEXT_BYTES];
-        attr->text = mw_intern(local->graph->interner,
-                               mw_spec_text(map_spec(split, map), tensor->rank, text));
-    }
+    if (attr->key == MW_ATTR_SPLIT)
+        *attr = mw_attr_spec(MW_ATTR_SPLIT, map_spec(split, map), tensor->rank);
 }
 
 /* The node that every device runs. */
