@@ -29,15 +29,6 @@ typedef struct {
 
 static bool load_source(Loader *loader, const MwSource *source, bool is_import);
 
-/* `path` as the one importing it, `from`, means it. */
-static const char *resolve(Loader *loader, const char *from, const char *path)
-{
-    const char *slash = strrchr(from, '/');
-    if (*path == '/' || !slash)
-        return path;
-    return mw_arena_printf(loader->arena, "%.*s/%s", (int)(slash - from), from, path);
-}
-
 /* One name for a file, however it is reached. */
 static const char *canonical(Loader *loader, const char *path)
 {
@@ -72,7 +63,7 @@ static bool import_file(Loader *loader, const MwItem *item)
         mw_diag_error(loader->diags, span, "this is no path");
         return false;
     }
-    const char *path = resolve(loader, span.source->name, item->name.text);
+    const char *path = mw_path_beside(loader->arena, span.source->name, item->name.text);
     const char *name = canonical(loader, path);
     int seen = find_file(loader, name);
     if (seen >= 0) {

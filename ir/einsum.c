@@ -43,8 +43,8 @@ const char *mw_einsum_parse(const char *equation, MwEinsum *einsum)
     const char *at = equation;
     const char *wrong;
     do {
-        if (einsum->operand_count == 2)
-            return "it has more than two operands";
+        if (einsum->operand_count == MW_EINSUM_MAX_OPERANDS)
+            return "it has more than 16 operands";
         int k = einsum->operand_count++;
         if ((wrong = parse_term(&at, einsum, false, einsum->operand[k], &einsum->rank[k])))
             return wrong;

@@ -5,15 +5,18 @@
 
 #include "base/tensor.h"
 
+enum { MW_EINSUM_MAX_OPERANDS = 16, MW_EINSUM_MAX_LETTERS = 52 };
+
 /* An einsum equation, "ab,bc->ac", parsed: letters become indices in order of first appearance. */
 typedef struct {
     int letter_count;
-    char letter[MW_MAX_RANK * 3];
-    int operand_count;
-    int rank[2];
-    int8_t operand[2][MW_MAX_RANK]; /* index of the letter each dimension runs over */
+    char letter[MW_EINSUM_MAX_LETTERS];
+    int operand_count; /* 1 or 2 in a graph; the language takes more */
+    int rank[MW_EINSUM_MAX_OPERANDS];
+    /* [operand][dimension] index of the letter that the dimension runs over */
+    int8_t operand[MW_EINSUM_MAX_OPERANDS][MW_MAX_RANK];
     int result_rank;
-    int8_t result[MW_MAX_RANK];
+    int8_t result[MW_MAX_RANK]; /* the same of the result */
 } MwEinsum;
 
 /* NULL if `equation` is well formed, else what is wrong with it (static text). A letter may not

@@ -315,15 +315,6 @@ static bool read_section(MwClusterReader *reader, Section *in)
 
 static MwCluster *read_source(MwArena *arena, const MwSource *source, MwDiags *diags, int depth);
 
-/* The path of `file` as named in `source`. */
-static const char *path_beside(MwArena *arena, const MwSource *source, const char *file)
-{
-    const char *slash = strrchr(source->name, '/');
-    if (file[0] == '/' || !slash)
-        return mw_arena_strdup(arena, file);
-    return mw_arena_printf(arena, "%.*s/%s", (int)(slash - source->name), source->name, file);
-}
-
 /* `like FILE`; 'like' was read. */
 static bool read_like(MwClusterReader *reader)
 {
@@ -337,7 +328,7 @@ static bool read_like(MwClusterReader *reader)
         return false;
     }
     MwSource *source = MW_NEW(reader->arena, MwSource, 1);
-    source->name = path_beside(reader->arena, reader->lexer.source, reader->token.text);
+    source->name = mw_path_beside(reader->arena, reader->lexer.source->name, reader->token.text);
     source->text = mw_file_read(reader->arena, source->name, &source->bytes);
     if (!source->text) {
         mw_diag_error(reader->diags, span, "cannot read '%s': %s", source->name, strerror(errno));

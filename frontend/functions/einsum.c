@@ -1,72 +1,45 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The function einsum: any number of operands, contracted two at a time.
+/* The function einsum: up to 16 operands, contracted two at a time.
  *
- * Of the pairs left, the one with the least multiplications is contracted first (ties: the first),
- * and its result keeps the letters that are still needed. */
+ * The pair that takes the fewest multiplications is contracted first (the first of equal ones), and
+ * its result keeps the letters that are still needed. */
+#include "ir/einsum.h"
 #include "frontend/functions/expansions.h"
 
-#include <ctype.h>
 #include <string.h>
-
-enum { MAX_OPERANDS = 16 };
 
 typedef struct {
     const MwCall *call;
     int count; /* operands left */
-    MwValueId value[MAX_OPERANDS];
-    char letters[MAX_OPERANDS][MW_MAX_RANK + 1];
-    char result[MW_MAX_RANK + 1];
-    int64_t size[128]; /* of each letter */
+    MwValueId value[MW_EINSUM_MAX_OPERANDS];
+    char letters[MW_EINSUM_MAX_OPERANDS][MW_MAX_RANK + 1]; /* of each operand left */
+    char result[MW_MAX_RANK + 1];                          /* letters of the result */
+    int64_t size[128]; /* by letter: the size of the dimensions that run over it */
 } Contraction;
 
-static bool fail(MwExpander *ex, const MwCall *call, const char *equation, const char *why)
+static void write_letters(const MwEinsum *einsum, const int8_t *dims, int rank, char *letters)
 {
-    mw_expand_error(ex, call->site.span, "\"%s\" is no einsum equation: %s", equation, why);
-    return false;
-}
-
-/* Reads the letters of one term up to `,`, `-` or the end. */
-static const char *read_term(const char **at, char *letters)
-{
-    int count = 0;
-    for (; **at && **at != ',' && **at != '-'; (*at)++) {
-        if (**at == ' ')
-            continue;
-        if (!isalpha((unsigned char)**at))
-            return "a term consists of letters";
-        if (count == MW_MAX_RANK)
-            return "a term has more than 8 letters";
-        if (memchr(letters, **at, (size_t)count))
-            return "a letter is twice in one term";
-        letters[count++] = **at;
-    }
-    letters[count] = '\0';
-    return NULL;
+    for (int d = 0; d < rank; d++)
+        letters[d] = einsum->letter[dims[d]];
+    letters[rank] = '\0';
 }
 
 static bool read_equation(MwExpander *ex, const MwCall *call, const char *equation, Contraction *c)
 {
-    const char *at = equation, *wrong = NULL;
-    int terms = 0;
-    do {
-        at += terms > 0;
-        if (terms < c->count)
-            wrong = read_term(&at, c->letters[terms]);
-        terms++;
-    } while (!wrong && terms <= c->count && *at == ',');
-    if (wrong)
-        return fail(ex, call, equation, wrong);
-    if (terms != c->count) {
-        mw_expand_error(ex, call->site.span, "\"%s\" is not for %d operand%s", equation, c->count,
-                        c->count == 1 ? "" : "s");
+    MwEinsum einsum;
+    const char *wrong = mw_einsum_parse(equation, &einsum);
+    if (wrong) {
+        mw_expand_error(ex, call->site.span, "\"%s\" is no einsum equation: %s", equation, wrong);
         return false;
     }
-    if (strncmp(at, "->", 2) != 0)
-        return fail(ex, call, equation, "\"->\" and the result's letters are missing");
-    at += 2;
-    wrong = read_term(&at, c->result);
-    if (wrong || *at)
-        return fail(ex, call, equation, wrong ? wrong : "something follows the result's letters");
+    if (einsum.operand_count != c->count) {
+        mw_expand_error(ex, call->site.span, "\"%s\" is for %d operands, not for %d", equation,
+                        einsum.operand_count, c->count);
+        return false;
+    }
+    for (int k = 0; k < c->count; k++)
+        write_letters(&einsum, einsum.operand[k], einsum.rank[k], c->letters[k]);
+    write_letters(&einsum, einsum.result, einsum.result_rank, c->result);
     return true;
 }
 
@@ -93,9 +66,6 @@ static bool bind_sizes(MwExpander *ex, const MwCall *call, const char *equation,
             *size = operand->dim[d];
         }
     }
-    for (const char *letter = c->result; *letter; letter++)
-        if (!c->size[(int)*letter])
-            return fail(ex, call, equation, "a letter of the result is in no operand");
     return true;
 }
 
@@ -211,9 +181,9 @@ MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
     if (!find_equation(ex, call, &equation, &first))
         return mw_term_none();
     c.count = call->rest_count - first;
-    if (c.count < 1 || c.count > MAX_OPERANDS) {
-        mw_expand_error(ex, call->site.span, "einsum takes 1 to %d operands, not %d", MAX_OPERANDS,
-                        c.count);
+    if (c.count < 1 || c.count > MW_EINSUM_MAX_OPERANDS) {
+        mw_expand_error(ex, call->site.span, "einsum takes 1 to %d operands, not %d",
+                        MW_EINSUM_MAX_OPERANDS, c.count);
         return mw_term_none();
     }
     for (int k = 0; k < c.count; k++) {

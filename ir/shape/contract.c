@@ -34,10 +34,12 @@ bool mw_shape_einsum(MwShapeContext *context)
     const char *wrong = mw_einsum_parse(equation, &einsum);
     if (wrong)
         return mw_shape_fail(context, "cannot read \"%s\": %s", equation, wrong);
+    if (einsum.operand_count > 2)
+        return mw_shape_fail(context, "contracts one operand or two, not %d", einsum.operand_count);
     if (einsum.operand_count != context->query->operand_count)
         return mw_shape_fail(context, "\"%s\" is for %d operands, not for %d", equation,
                              einsum.operand_count, context->query->operand_count);
-    int64_t size[MW_COUNT(einsum.letter)] = {0};
+    int64_t size[MW_EINSUM_MAX_LETTERS] = {0};
     for (int k = 0; k < einsum.operand_count; k++)
         if (!mw_shape_want_float(context, k) || !bind_sizes(context, &einsum, k, size))
             return false;

@@ -9,7 +9,7 @@ void mw_factors_einsum(MwShardingContext *context)
     MwEinsum einsum;
     const char *wrong = mw_einsum_parse(mw_node_text(context->node, MW_ATTR_EQUATION), &einsum);
     MW_ASSERT(!wrong);
-    int64_t size[MW_COUNT(einsum.letter)] = {0};
+    int64_t size[MW_EINSUM_MAX_LETTERS] = {0};
     for (int k = 0; k < einsum.operand_count; k++)
         for (int d = 0; d < einsum.rank[k]; d++)
             size[einsum.operand[k][d]] = mw_sharding_operand(context, k)->dim[d];
