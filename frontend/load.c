@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files: reading them, and the files they import. An import stands for the sizes and blocks of its
- * file; a file that is imported twice is taken once. */
+/* Reads a file and the files it imports. An import stands for the sizes and blocks of its file; a
+ * file that is imported twice is taken once. */
 #include "base/file.h"
 #include "frontend/expand/expand.h"
 #include "frontend/frontend.h"
@@ -29,7 +29,7 @@ typedef struct {
 
 static bool load_source(Loader *loader, const MwSource *source, bool is_import);
 
-/* One name for a file, however it is reached. */
+/* The one name of a file, however it is reached. */
 static const char *canonical(Loader *loader, const char *path)
 {
     char real[PATH_MAX];
@@ -60,7 +60,7 @@ static bool import_file(Loader *loader, const MwItem *item)
 {
     MwSpan span = item->name.span;
     if (!*item->name.text || strlen(item->name.text) >= PATH_MAX) {
-        mw_diag_error(loader->diags, span, "this is no path");
+        mw_diag_error(loader->diags, span, "an import names a file");
         return false;
     }
     const char *path = mw_path_beside(loader->arena, span.source->name, item->name.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building a graph: nodes are added at the end, their attributes completed and their result types
- * inferred, their results named. */
+/* Building a graph: a node is added at the end, with its attributes completed, its result types
+ * inferred and its results named. */
 #include "ir/ir.h"
 
 #include "base/hash.h"
@@ -31,7 +31,8 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
     return graph;
 }
 
-/* The value of an attribute that was not given: 0, false, "", the empty list, no type or no spec. */
+/* The value of an attribute that was not given: 0, false, "", the empty list, no type or no
+ * spec. */
 static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
 {
     MwAttr attr = {.key = key};
@@ -44,7 +45,7 @@ static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
     return attr;
 }
 
-/* The attributes of `op` in its order, from those given or by default. */
+/* All attributes of the operator, in its order: those given, and the defaults of the others. */
 static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int *count)
 {
     uint64_t wanted = mw_op_info(spec->op)->attrs;
@@ -71,7 +72,7 @@ static bool name_is_taken(const MwGraph *graph, const char *interned)
     return mw_graph_find(graph, interned).index >= 0;
 }
 
-/* `wanted`, or with the least suffix .1, .2, ... that is free. */
+/* `wanted`, or if that is taken `wanted` with the least suffix of .1, .2, ... that is free. */
 static const char *unique_name(MwGraph *graph, const char *wanted)
 {
     const char *name = mw_intern(graph->interner, wanted);
@@ -117,7 +118,7 @@ MwValueId mw_graph_find(const MwGraph *graph, const char *interned)
     return slot->name ? slot->value : mw_no_value();
 }
 
-/* Takes `name` out, and moves into the gap what was put behind it for want of a place. */
+/* Takes `name` out, and moves names that linear probing had put behind the gap into it. */
 static void names_remove(MwNameTable *table, const char *name)
 {
     size_t mask = table->capacity - 1, gap = pointer_slot(table, name);

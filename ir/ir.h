@@ -20,7 +20,7 @@
 #include "ir/op.h"
 
 typedef struct {
-    int32_t index;
+    int32_t index; /* negative: no node */
 } MwNodeId;
 
 typedef struct {
@@ -46,22 +46,22 @@ static inline bool mw_value_equal(MwValueId a, MwValueId b)
 typedef enum {
     MW_PHASE_FORWARD,  /* once per micro-batch */
     MW_PHASE_BACKWARD, /* once per micro-batch, after forward */
-    /* Once per micro-batch, after backward: gradients of weights, where a schedule runs them apart
-     * from what earlier stages wait for. */
+    /* once per micro-batch, after backward: gradients of weights, where the schedule runs them
+     * apart from what earlier stages wait for */
     MW_PHASE_BACKWARD_WEIGHT,
     MW_PHASE_UPDATE, /* once per step, after all micro-batches */
     MW_PHASE_COUNT
 } MwPhase;
 
-/* Where a node comes from; kept through every pass. */
+/* Where a node comes from. Every pass keeps it. */
 typedef struct {
     MwSpan span;
-    const char
-        *scope;    /* interned path of blocks and repeats, e.g. "layers.3.attention"; "" on top */
-    int repeat;    /* index into MwGraph.repeats of the innermost repeat; -1: none */
-    int iteration; /* of that repeat */
-    int layer; /* of the model, as passes/graph/layers.c clusters it; 0 before. A gradient has that of
-                      what it is the gradient of, an update that of the weight */
+    const char *scope; /* interned path of blocks and repeats: "layers.3.attention"; "" on top */
+    int repeat;        /* index into MwGraph.repeats of the innermost repeat; -1: none */
+    int iteration;     /* iteration of that repeat */
+    /* Layer of the model as passes/graph/layers.c clusters it; 0 before. A gradient has the layer of
+     * what it is the gradient of, an update that of its weight. */
+    int layer;
 } MwOrigin;
 
 typedef struct {
@@ -82,15 +82,16 @@ typedef struct {
     const char *name; /* interned and unique in the graph; never NULL */
 } MwValue;
 
-/* `with spec = …, stage = …, remat = …` on a value. */
+/* What the user demands of a value: `with spec = …, stage = …, remat = …`, or `--pin`. */
 typedef struct {
     MwValueId value;
     MwSpan span;
-    const char *text; /* of the option that demands it, "w=[R, S0]"; NULL: an annotation does */
+    const char
+        *text; /* text of the option that demands it, "w=[R, S0]"; NULL: an annotation does */
     bool has_spec;
     MwSpec spec;
     int stage; /* -1: not pinned */
-    int remat; /* -1: not pinned, else 0 or 1 */
+    int remat; /* -1: not pinned; else 0 or 1 */
 } MwPin;
 
 typedef struct {
@@ -125,9 +126,9 @@ typedef struct {
     MwValueId value;
 } MwOutput;
 
-/* At the end of a step `target` (a WEIGHT or STATE value) becomes `value`. But where `value` comes
- * from an earlier phase than update, `target` is an accumulator: it becomes `value` after every
- * micro-batch, and has its initial value again when the next step begins. */
+/* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value` comes
+ * from an earlier phase than update, `target` is an accumulator instead: it becomes `value` after
+ * every micro-batch, and has its initial value again when the next step begins. */
 typedef struct {
     MwValueId target, value;
 } MwAssign;
@@ -151,13 +152,13 @@ typedef struct {
     MW_VEC(MwRepeat) repeats;
     MwTrain train;
     MwType
-        precision; /* of contractions, as passes/graph/precision.c is still to give it; F32: as typed */
-    MwOrigin origin; /* given to nodes as they are added; set by whoever adds */
-    MwPhase phase;   /* likewise */
+        precision; /* that contractions are still to be given; F32: their types stay as they are */
+    MwOrigin origin; /* of the nodes added next; set by whoever adds them */
+    MwPhase phase;   /* of the nodes added next; set by whoever adds them */
 } MwGraph;
 
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision, and train statement (values cleared) of `like`. */
+/* A new graph with the name, repeats, precision and train statement of `like`, without its loss. */
 MwGraph *mw_graph_new_like(const MwGraph *like);
 
 /* A node to be added. */
@@ -165,20 +166,19 @@ typedef struct {
     MwOp op;
     const MwValueId *operands;
     int operand_count;
-    const MwAttr *attrs; /* any order; those the op has and that are missing take their default */
+    const MwAttr *attrs; /* in any order; those that are missing take their default */
     int attr_count;
-    const MwTensor
-        *given;       /* result type, for ops whose shape is given (INPUT, WEIGHT, STATE, STEP) */
-    const char *name; /* of the result; several results get name.0, name.1; NULL: made up.
-                         A name in use gets a suffix. */
+    const MwTensor *given; /* result type, for INPUT, WEIGHT, STATE and STEP; else ignored */
+    const char *name;      /* of the result; several results get name.0, name.1; NULL: made up.
+                         A name that is taken gets a suffix. */
     const char *const *result_names; /* instead of `name`: one for each result; may be NULL */
 } MwNodeSpec;
 
-/* Adds a node, inferring its result types. On a mistake (shapes that disagree, say) adds errors at
- * graph->origin.span, and returns a node with index -1. */
+/* Adds a node, inferring its result types. If its shape rule refuses it, adds errors at
+ * graph->origin.span and gives a node with index -1. */
 MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags);
 
-/* Gives `value` the name `wanted`, or if that is in use `wanted` with a suffix. */
+/* Gives `value` the name `wanted`, or if that is taken `wanted` with a suffix. */
 void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted);
 
 /* The value with that interned name; no value if there is none. */
@@ -217,7 +217,7 @@ static inline bool mw_assign_accumulates(const MwGraph *graph, const MwAssign *a
     return mw_value_node(graph, assign->value)->phase != MW_PHASE_UPDATE;
 }
 
-/* Attributes of a node; it must have the key. */
+/* Attribute `key` of a node. But for mw_node_attr the node must have it. */
 const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if it has none */
 int64_t mw_node_int(const MwNode *node, MwAttrKey key);
 double mw_node_float(const MwNode *node, MwAttrKey key);

@@ -52,7 +52,7 @@ typedef struct {
     };
 } MwAttr;
 
-/* Facts of ops.def. */
+/* The columns `linear` and `lowering` of ir/ops.def. */
 typedef enum {
     MW_LINEAR_NONE,
     MW_LINEAR_JOINT,
@@ -76,10 +76,11 @@ typedef enum {
 
 enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
 
+/* A row of ir/ops.def. */
 typedef struct {
     const char *name;
-    int operands, results; /* MW_ANY or MW_SOME: varies */
-    uint64_t attrs;        /* bit k: attribute key k */
+    int operands, results; /* how many; MW_ANY or MW_SOME if it varies */
+    uint64_t attrs;        /* set of keys: bit k is attribute key k */
     MwCombine combine;
     MwLinear linear;
     MwLowering lowering;
@@ -91,14 +92,14 @@ const MwOpInfo *mw_op_info(MwOp op);
 /* False if no operator has that name. */
 bool mw_op_parse(const char *name, MwOp *op);
 
-/* Of an operator with `origin` and `split`: the operand in whose positions it counts, or -1 for its
+/* The operand in whose positions the operator, which has `origin` and `split`, counts; -1 for its
  * first result. */
 int mw_op_counted_operand(MwOp op);
 
 const char *mw_attr_name(MwAttrKey key);
 MwAttrKind mw_attr_kind(MwAttrKey key);
 bool mw_attr_parse(const char *name, MwAttrKey *key);
-/* A key as a member of a set of keys. */
+/* A set of one attribute key. */
 #define MW_ATTR_BIT(id) (UINT64_C(1) << MW_ATTR_##id)
 
 /* Attribute `key` among `attrs`; NULL if absent. */

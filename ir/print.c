@@ -154,7 +154,7 @@ static void print_call(MwText *text, const MwGraph *graph, const MwNode *node)
     mw_text_add(text, ")");
 }
 
-/* An input, or a weight or state with what it begins as. */
+/* Prints an input, or a weight or state with its initialiser. */
 static void print_declaration(MwText *text, const MwGraph *graph, const MwNode *node)
 {
     char type[MW_TENSOR_TEXT_BYTES];

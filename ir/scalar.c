@@ -14,9 +14,9 @@ static double gelu_tanh(double x)
     return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-/* ROW(operator, kind, value of operands a and b): the same functions as the `expression` column of
- * ir/ops.def, of NaN and infinities too. Operators that have an expression and no row: those that only
- * the compiler writes, and those that choose or convert instead of computing. */
+/* ROW(operator, kind, value for operands a and b). The values are those of the `expression` column
+ * of ir/ops.def, for NaN and infinities too. An operator with an expression has no row if only the
+ * compiler writes it, or if it chooses or converts instead of computing. */
 #define SCALARS(ROW)                                                                               \
     ROW(ADD, NUMBER, a + b)                                                                        \
     ROW(SUB, NUMBER, a - b)                                                                        \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What element-wise operators give of numbers, in double precision. The front end computes constants of
- * the language with it, and simplify constants of a graph. */
+/* What element-wise operators give of numbers, in double precision. The front end computes
+ * constants of the language with it, and simplify constants of a graph. */
 #ifndef MW_IR_SCALAR_H
 #define MW_IR_SCALAR_H
 
@@ -15,7 +15,8 @@ typedef enum {
 
 MwScalarKind mw_scalar_kind(MwOp op);
 
-/* `op`, whose kind is not NONE, of its one or two operands; `b` is not used where it has one. */
+/* The value of `op`, whose kind is not NONE, for its one or two operands; `b` is not used if it has
+ * one. */
 double mw_scalar_apply(MwOp op, double a, double b);
 
 #endif

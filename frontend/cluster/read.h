@@ -6,8 +6,8 @@
 #include "base/diag.h"
 #include "ir/cluster.h"
 
-/* The cluster that the text of a cluster file describes, in `arena`; NULL after errors, of which several
- * may be added. `source` must outlive `diags`. */
+/* The cluster that the text of a cluster file describes, in `arena`; NULL after errors, of which
+ * several may be added. `source` must outlive `diags`. */
 MwCluster *mw_cluster_read(MwArena *arena, const MwSource *source, MwDiags *diags);
 
 #endif

@@ -31,7 +31,7 @@ static bool read_unit(MwClusterReader *reader, MwQuantity quantity, MwSpan numbe
     return true;
 }
 
-/* A number greater than zero that any unit leaves finite. */
+/* Reads a number greater than zero that no unit makes infinite. */
 static bool read_number(MwClusterReader *reader, double *value, MwSpan *span)
 {
     *span = reader->token.span;
@@ -92,7 +92,7 @@ static bool read_memory(MwClusterReader *reader, int64_t *bytes)
     return true;
 }
 
-/* [1, 2, 3] or [1, 2, 3] GFLOP/s */
+/* Reads [1, 2, 3] or [1, 2, 3] GFLOP/s. */
 static bool read_list(MwClusterReader *reader, MwQuantity quantity, MwNumbers *numbers)
 {
     MW_VEC(double) list = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The values of a cluster file: numbers with units, lists and curves, checked as they are read. Every
- * function gives false after an error. */
+/* The values of a cluster file: numbers with units, lists and curves, checked as they are read.
+ * Every function gives false after an error. */
 #ifndef MW_FRONTEND_CLUSTER_VALUE_H
 #define MW_FRONTEND_CLUSTER_VALUE_H
 

@@ -80,7 +80,7 @@ static bool read_phase(MwExpander *ex, const MwExpr *value)
     return false;
 }
 
-/* A path, which reads as a name. */
+/* A path is a name to the grammar, since dots join the parts of names. */
 static bool read_scope(MwExpander *ex, const MwExpr *value)
 {
     if (value->kind != MW_EXPR_NAME)
@@ -110,7 +110,7 @@ bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *it
     return false;
 }
 
-/* Reads a number from 0, of what `kind` names. */
+/* Reads a number from 0; `kind` says in the message what is counted. */
 static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind, int *index)
 {
     int64_t value;
@@ -181,7 +181,8 @@ bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations)
 
 /* ---- pins ---- */
 
-/* Writes the expression of a spec, [S0, R] + P1, as the text of one. */
+/* Adds the text of the spec that an expression such as [S0, R] + P1 spells. False if it spells
+ * none. */
 static bool write_spec(MwText *text, const MwExpr *expr)
 {
     if (expr->kind == MW_EXPR_BINARY && expr->binary.op == MW_BINARY_ADD &&
@@ -203,7 +204,7 @@ static bool write_spec(MwText *text, const MwExpr *expr)
     return true;
 }
 
-/* A mesh axis splits one dimension, or adds up: never two things at once. */
+/* Whether no mesh axis splits two dimensions, or splits one and is partial. */
 static bool uses_axes_once(MwSpec spec, int rank)
 {
     MwAxes used = mw_spec_partial(spec);
@@ -251,7 +252,7 @@ static bool read_remat(MwExpander *ex, const MwArg *annotation, MwPin *pin)
     return true;
 }
 
-/* Reads the annotation into `pin` if it is a pin of result k. */
+/* Reads an annotation, which is a pin of result k, into `pin`. */
 static bool read_pin(MwExpander *ex, const MwArg *annotation, int k, MwPin *pin)
 {
     if (is_pin_key(annotation, "spec", k))
@@ -284,7 +285,7 @@ static void pin_value(MwExpander *ex, const MwArgs *annotations, MwValueId value
         mw_vec_push(ex->arena, &ex->graph->pins, pin);
 }
 
-/* A pin on what is no tensor, or on a result that is not there. */
+/* Refuses pins of terms that are no tensors, and of results that are not there. */
 static bool check_pins(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count)
 {
     for (int i = 0; i < annotations->count; i++) {

@@ -83,7 +83,7 @@ static void run_return(MwExpander *ex, const MwStatement *statement)
 {
     const MwExprs *results = &statement->results;
     if (results->count == 1) {
-        /* The value that a block computes last is called as its scope. */
+        /* The value that the block computes last gets the name of its scope. */
         ex->frame->result = mw_eval(ex, results->at[0], (MwTargets){&ex->frame->scope, 1});
         return;
     }
@@ -113,7 +113,7 @@ static bool read_count(MwExpander *ex, const MwExpr *expr, int *count)
     return false;
 }
 
-/* What the repetition is called in scopes: the name of its count, else of its index. */
+/* The name of the repetition in scopes is that of its count, or else of its index. */
 static const char *repeat_name(MwExpander *ex, const MwStatement *statement)
 {
     if (statement->repeat.count->kind == MW_EXPR_NAME)

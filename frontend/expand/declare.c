@@ -46,8 +46,8 @@ static bool eval_type(MwExpander *ex, const MwTypeExpr *expr, MwTensor *tensor)
     return ok;
 }
 
-/* `zeros`, `ones`, or a name with one number: normal(0.02). Which names there are is known to the
- * shape rule of weights. */
+/* An initialiser is `zeros`, `ones`, or a name with one number: normal(0.02). The shape rule of
+ * weights knows which names there are. */
 static bool eval_init(MwExpander *ex, const MwExpr *expr, MwAttr attrs[2])
 {
     const char *name = expr->text;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an expression means: names looked up, operators applied, calls made. */
 #include "frontend/expand/eval.h"
 
 #include "frontend/functions/functions.h"
@@ -44,7 +43,7 @@ static MwTerm eval_list(MwExpander *ex, const MwExpr *expr)
     return whole ? mw_term_list(at, expr->list.count) : mw_term_none();
 }
 
-/* x ** 2 and its like have operators of their own, cheaper than the general power. */
+/* x ** 2, x ** 0.5 and x ** -0.5 have cheaper operators than the general power. */
 static MwTerm eval_power(MwExpander *ex, MwSite site, const MwTerm *terms)
 {
     double exponent = mw_term_is_number(terms[1]) ? mw_term_number(terms[1]) : NAN;

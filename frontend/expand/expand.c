@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file: sizes are computed in order, then the body of the one model is run. */
+/* Sizes are computed in order, then the body of the one model is run. */
 #include "frontend/expand/expand.h"
 
 #include "frontend/expand/body.h"

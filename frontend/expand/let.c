@@ -5,7 +5,7 @@
 #include "frontend/expand/statements.h"
 #include "frontend/terms/names.h"
 
-/* What `name` means in the current frame, which must be a tensor. */
+/* Looks up `name`, which must be a tensor. */
 static bool name_tensor(MwExpander *ex, MwName name, MwValueId *value)
 {
     MwExpr expr = {.kind = MW_EXPR_NAME, .span = name.span, .text = name.text};
@@ -34,7 +34,7 @@ static void bind_targets(MwExpander *ex, const MwStatement *statement, MwTerm te
         mw_annotate_values(ex, &statement->annotations, term.list.at, term.list.count);
 }
 
-/* The value of a statement, whose nodes are as its annotations say. */
+/* Evaluates the value of a statement; its nodes get what the annotations say. */
 static MwTerm eval_annotated(MwExpander *ex, const MwStatement *statement, MwTargets targets)
 {
     MwOrigin origin = ex->graph->origin;
@@ -77,7 +77,7 @@ static void run_output_value(MwExpander *ex, const MwStatement *statement)
     mw_annotate_values(ex, &statement->annotations, &term, 1);
 }
 
-/* `output NAME, …`: its annotations pin values that stand already. */
+/* `output NAME, …`: the annotations pin values that were computed before. */
 static void run_output_names(MwExpander *ex, const MwStatement *statement)
 {
     const MwNames *names = &statement->let.targets;

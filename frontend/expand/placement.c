@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which statement may stand where: inputs, outputs, precision and training belong to the model, outside of
- * repeats; a block ends with its one `return`. Checked for every block, called or not. */
 #include "frontend/expand/placement.h"
 
 typedef struct {
@@ -47,7 +45,7 @@ static void check_statement(const Place *place, const MwStatement *statement, bo
         mw_diag_error(place->diags, statement->span, "what follows this 'return' is never reached");
 }
 
-/* Recursion is bounded by the nesting of brackets (MW_MAX_NESTING). */
+/* The nesting of brackets (MW_MAX_NESTING) bounds the recursion. */
 static void check_body(const Place *place, const MwBody *body, bool in_repeat)
 {
     for (int i = 0; i < body->count; i++) {

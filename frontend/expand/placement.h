@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which statement may stand where: inputs, outputs, precision and training belong to the model, outside
- * of repeats; a block ends with its one `return`. Checked for every block, called or not. */
+/* Which statement may stand where: inputs, outputs, precision and training belong to the model,
+ * outside of repeats; a block ends with its one `return`. Checked for every block, called or
+ * not. */
 #ifndef MW_FRONTEND_EXPAND_PLACEMENT_H
 #define MW_FRONTEND_EXPAND_PLACEMENT_H
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sizes: constants of the file, computed in order, each overridable by `-D name=value`. A size that
- * depends on an earlier one follows its override. */
 #include "frontend/expand/sizes.h"
 
 #include "frontend/expand/eval.h"
@@ -39,7 +37,7 @@ static const MwDefine *find_define(const MwDefine *defines, int count, const cha
     return found;
 }
 
-/* Whether the name is free; an error if not. */
+/* Whether the name can be that of a size; an error if not. */
 static bool check_name(MwExpander *ex, const MwItem *item)
 {
     const char *name = item->name.text;

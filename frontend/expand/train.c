@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `train LOSS with OPTIMIZER(…)`: recorded in MwGraph.train, and lowered by a pass. */
+/* `train LOSS with OPTIMIZER(…)` and `precision TYPE`: recorded in MwGraph, for passes to lower. */
 #include "frontend/expand/eval.h"
 #include "frontend/expand/statements.h"
 #include "ir/print.h"
@@ -7,18 +7,18 @@
 #include <math.h>
 #include <string.h>
 
-/* Parameters, in the order of MwOptimizer. */
+/* The parameters of each optimizer. */
 static const char *const signatures[] = {
     [MW_OPTIMIZER_SGD] = "lr momentum? nesterov? weight_decay?",
     [MW_OPTIMIZER_ADAM] = "lr betas? eps? weight_decay?",
     [MW_OPTIMIZER_ADAMW] = "lr betas? eps? weight_decay?",
 };
 
-/* What may follow the optimizer. */
+/* The options that may follow the optimizer. */
 static const char step_options[] =
     "no_decay? clip_norm? schedule? warmup_steps? total_steps? final_rate? micro_batches?";
 
-/* The call being read: which formal has which name is found by name. */
+/* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
     MwExpander *ex;
     const MwCall *call;
@@ -41,7 +41,7 @@ static void read_error(Reader *reader, int k, const char *what)
     reader->ok = false;
 }
 
-/* A number in [least, most), or the fallback. */
+/* Argument `name` as a number in [least, most); the fallback if it is not given. */
 static double read_number(Reader *reader, const char *name, double fallback, double least,
                           double most)
 {
@@ -202,7 +202,8 @@ static bool find_optimizer(MwExpander *ex, const MwExpr *expr, MwOptimizer *opti
     return false;
 }
 
-/* `schedule = cosine` is a word, not a name to look up. */
+/* The options with the value of `schedule` as a text: in `schedule = cosine` it is a word, not a
+ * name to look up. */
 static MwArgs quote_words(MwExpander *ex, const MwArgs *options)
 {
     MwArgs quoted = {0};

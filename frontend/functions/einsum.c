@@ -43,7 +43,7 @@ static bool read_equation(MwExpander *ex, const MwCall *call, const char *equati
     return true;
 }
 
-/* Checks that each operand fits its letters, which get their sizes. */
+/* Checks that each operand fits its letters, and notes the size of each letter. */
 static bool bind_sizes(MwExpander *ex, const MwCall *call, const char *equation, Contraction *c)
 {
     char text[MW_TENSOR_TEXT_BYTES];
@@ -80,7 +80,7 @@ static bool is_needed(const Contraction *c, int i, int j, char letter)
     return false;
 }
 
-/* Letters of both, each once: at most 16. */
+/* The letters of operands i and j, each once: at most 16. */
 static void all_letters(const Contraction *c, int i, int j, char *letters)
 {
     strcpy(letters, c->letters[i]);
@@ -101,7 +101,8 @@ static double pair_cost(const Contraction *c, int i, int j)
     return cost;
 }
 
-/* What the call gives: its name and its other attributes go to this node. */
+/* Adds the node whose value the call gives: it gets the name and the other attributes of the
+ * call. */
 static MwValueId emit_last(MwExpander *ex, const MwCall *call, const char *equation,
                            const MwValueId *operands, int count)
 {
@@ -157,7 +158,7 @@ static MwValueId contract(MwExpander *ex, Contraction *c)
     return c->value[0];
 }
 
-/* The equation: the first argument, or by name. */
+/* The equation is the first argument, or given by name; operands begin at argument *first. */
 static bool find_equation(MwExpander *ex, const MwCall *call, const char **equation, int *first)
 {
     *first = 0;

@@ -24,7 +24,7 @@ static const Function *find_function(const char *name)
     return NULL;
 }
 
-/* Sources with a statement of their own are no functions. */
+/* Whether the operator is a function: inputs, weights and states have statements of their own. */
 static bool is_callable(MwOp op)
 {
     return op != MW_OP_INPUT && op != MW_OP_WEIGHT && op != MW_OP_STATE;
@@ -70,7 +70,7 @@ static int add_attr_formals(MwExpander *ex, MwOp op, MwFormal *formals, int coun
     return count;
 }
 
-/* The given ones of formals `from` on, which are attributes, as attributes. */
+/* Reads the arguments of formals `from` on, which are attributes, into call->extra. */
 static bool read_extra(MwExpander *ex, MwCall *call, int from)
 {
     call->extra = MW_NEW(ex->arena, MwAttr, call->formal_count);

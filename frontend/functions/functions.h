@@ -16,8 +16,8 @@ typedef struct {
     MwOp op;
 } MwFunctionCall;
 
-/* Looks the function or operator up and lists its formals, in `function->call`. False, after an error,
- * if there is none of that name. `function` must stay where it is. */
+/* Looks the function or operator up and lists its formals, in `function->call`. False, after an
+ * error, if there is none of that name. `function` must stay where it is. */
 bool mw_function_begin(MwExpander *ex, MwSite site, const MwName *callee, MwFunctionCall *function);
 
 /* What the call means, once its arguments are bound. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layers of networks: activations, norms, attention, positions, dropout and losses. */
+/* Functions for the layers of networks: activations, norms, attention, positions, dropout,
+ * losses. */
 #include "frontend/functions/expansions.h"
 
 #include <math.h>
@@ -46,7 +47,7 @@ MwTerm mw_function_gelu(MwExpander *ex, const MwCall *call)
     return mw_apply(ex, call->site, ops[choice], &call->given[0].term, 1);
 }
 
-/* A float argument, or its fallback. */
+/* Argument k as a number; `fallback` if it is not given. */
 static bool read_number(MwExpander *ex, const MwCall *call, int k, double fallback, double *value)
 {
     *value = fallback;
@@ -54,7 +55,7 @@ static bool read_number(MwExpander *ex, const MwCall *call, int k, double fallba
            mw_want_number(ex, call->given[k].term, mw_call_want(ex, call, k), value);
 }
 
-/* x and one float attribute. */
+/* Adds `op` on argument 0 with argument 1 as its float attribute `key`. */
 static MwTerm with_number(MwExpander *ex, const MwCall *call, MwOp op, MwAttrKey key,
                           double fallback)
 {
@@ -81,7 +82,7 @@ MwTerm mw_function_rope(MwExpander *ex, const MwCall *call)
     return with_number(ex, call, MW_OP_ROPE, MW_ATTR_BASE, 10000);
 }
 
-/* The second result, the log-sum-exp of the scores, is for those who ask for it. */
+/* The call gives both results only where it is assigned to two names; else the first alone. */
 static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId *operands,
                              const MwAttr *attrs)
 {
@@ -131,8 +132,8 @@ MwTerm mw_function_dropout(MwExpander *ex, const MwCall *call)
     return mw_call_emit(ex, call, MW_OP_DROPOUT, &x, 1, attrs, MW_COUNT(attrs));
 }
 
-/* Scales the sum of all elements of `x` by `scale`. */
-static MwValueId scaled_sum(MwExpander *ex, MwSite site, MwValueId x, bool mean)
+/* The sum or mean of all elements of `x`. */
+static MwValueId total_of(MwExpander *ex, MwSite site, MwValueId x, bool mean)
 {
     if (!mw_has_value(x))
         return x;
@@ -188,5 +189,5 @@ MwTerm mw_function_cross_entropy(MwExpander *ex, const MwCall *call)
     MwValueId picked = mw_emit_binary(ex, inner, MW_OP_PICK, logits, targets);
     MwSite last = reduction == 2 ? call->site : inner;
     MwValueId each = mw_emit_binary(ex, last, MW_OP_SUB, total, picked);
-    return mw_term_tensor(reduction == 2 ? each : scaled_sum(ex, call->site, each, reduction == 0));
+    return mw_term_tensor(reduction == 2 ? each : total_of(ex, call->site, each, reduction == 0));
 }

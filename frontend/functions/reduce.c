@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Contractions, reductions, and what works along one dimension. */
+/* Functions that reduce, and those that work along one dimension. */
 #include "frontend/functions/expansions.h"
 
 /* ---- reductions ---- */
@@ -43,7 +43,7 @@ static bool read_reduction(MwExpander *ex, const MwCall *call, Reduction *reduct
             mw_want_bool(ex, call->given[2].term, mw_call_want(ex, call, 2), &reduction->keep));
 }
 
-/* Over no dimension, a reduction is its operand. */
+/* Adds a reduction; over no dimension it is its operand. */
 static MwValueId emit_reduce(MwExpander *ex, MwSite site, MwOp op, const Reduction *r)
 {
     if (!r->axis_count)
@@ -105,7 +105,8 @@ static MwValueId move_axis(MwExpander *ex, MwSite site, MwValueId x, int rank, i
     return mw_emit_transpose(ex, site, x, perm);
 }
 
-/* An operator that works along the last dimension, along any: transposed if need be. */
+/* Applies an operator that works along the last dimension along `axis`, by transposing if need
+ * be. */
 static MwTerm along_axis(MwExpander *ex, const MwCall *call, MwOp op, bool keeps_axis)
 {
     MwValueId x;

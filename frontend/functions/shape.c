@@ -47,7 +47,7 @@ MwTerm mw_function_cast(MwExpander *ex, const MwCall *call)
     return mw_call_emit(ex, call, MW_OP_CAST, &x, 1, &attr, 1);
 }
 
-/* Argument k as a list of ints; `fallback` if it is not given. */
+/* Argument k as a list of ints; empty if it is not given. */
 static bool read_ints(MwExpander *ex, const MwCall *call, int k, int64_t **at, int *count)
 {
     *count = 0;
@@ -92,7 +92,7 @@ MwTerm mw_function_iota(MwExpander *ex, const MwCall *call)
     return mw_call_emit(ex, call, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
 }
 
-/* Replaces the one -1 of a shape by what makes up `elements`. */
+/* Replaces the one -1 of a shape by the size that gives as many elements as `x` has. */
 static bool complete_shape(MwExpander *ex, const MwCall *call, const MwTensor *x, int64_t *shape,
                            int rank)
 {
@@ -164,7 +164,8 @@ static MwTerm emit_split(MwExpander *ex, MwSite site, MwValueId x, int axis, con
     return mw_emit_all(ex, site, MW_OP_SPLIT, &x, 1, attrs, MW_COUNT(attrs));
 }
 
-/* `count` parts of the dimension, all alike. */
+/* The sizes of `count` equal parts of dimension `axis` of `x`; NULL after an error at argument
+ * k. */
 static int64_t *equal_sizes(MwExpander *ex, const MwCall *call, int k, MwValueId x, int axis,
                             int64_t count)
 {
@@ -241,7 +242,7 @@ MwTerm mw_function_slice(MwExpander *ex, const MwCall *call)
     return mw_call_emit(ex, call, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
 }
 
-/* Tensors one by one, or lists of them. */
+/* The operands are tensors and lists of tensors. */
 MwTerm mw_function_concat(MwExpander *ex, const MwCall *call)
 {
     MW_VEC(MwValueId) values = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A .graph file as its grammar sees it: items, statements, expressions, each with its span.
  *
- * Names and strings are interned. Everything lives in the arena of the parse and is never changed
- * after it; what names mean is decided in expand.c. */
+ * Names and strings are interned. Everything lives in the arena of the parse and does not change
+ * after it. Expansion decides what names mean. */
 #ifndef MW_FRONTEND_SYNTAX_AST_H
 #define MW_FRONTEND_SYNTAX_AST_H
 
@@ -13,8 +13,9 @@
 typedef struct MwExpr MwExpr;
 typedef struct MwStatement MwStatement;
 
+/* A name, or the text of a string, where it stands in the source. */
 typedef struct {
-    const char *text;
+    const char *text; /* interned; NULL: none */
     MwSpan span;
 } MwName;
 
@@ -71,7 +72,7 @@ struct MwExpr {
         int64_t i;
         double f;
         bool b;
-        const char *text; /* TEXT, NAME */
+        const char *text; /* TEXT, NAME: interned */
         MwExprs list;
         struct {
             MwUnary op;
@@ -112,14 +113,14 @@ typedef enum {
 struct MwStatement {
     MwStatementKind kind;
     MwSpan span;
-    MwArgs annotations; /* of INPUT, WEIGHT, STATE, LET; of TRAIN: its options */
+    MwArgs annotations; /* after `with`; of TRAIN the options after the optimizer */
     union {
         struct { /* INPUT, WEIGHT, STATE */
             MwName name;
             MwTypeExpr type;
             MwExpr *init; /* NULL: none */
         } declare;
-        struct { /* LET: targets = value; OUTPUT: name = value, or the name alone (value NULL) */
+        struct { /* LET; OUTPUT, where `value` is NULL if the statement only names its targets */
             MwNames targets;
             MwExpr *value;
         } let;
@@ -128,17 +129,18 @@ struct MwStatement {
             MwName index; /* text NULL: none */
             MwBody body;
         } repeat;
-        struct { /* REPEATED: a repetition that is already unrolled, in dumps */
+        struct { /* REPEATED: in a dump, a repetition that is unrolled already */
             MwName name;
-            MwExpr *count, *parent; /* parent: [R, I]; NULL: none */
+            MwExpr *count;
+            MwExpr *parent; /* [R, I], the iteration around it; NULL: none */
         } repeated;
         MwExprs results; /* RETURN */
         struct {         /* ASSIGN: target becomes value at the end of a step */
             MwName target;
             MwExpr *value;
         } assign;
-        MwName precision;
-        struct { /* TRAIN: loss WITH optimizer */
+        MwName precision; /* PRECISION */
+        struct {          /* TRAIN: loss WITH optimizer */
             MwExpr *loss;
             MwExpr *optimizer;
         } train;
@@ -164,7 +166,7 @@ typedef enum { MW_ITEM_SIZE, MW_ITEM_IMPORT, MW_ITEM_BLOCK, MW_ITEM_MODEL } MwIt
 typedef struct {
     MwItemKind kind;
     MwSpan span;
-    MwName name;    /* SIZE; IMPORT: the path */
+    MwName name;    /* its name; of IMPORT the path */
     MwExpr *value;  /* SIZE */
     MwBlock *block; /* BLOCK, MODEL */
 } MwItem;

@@ -10,7 +10,8 @@
 #include "frontend/syntax/parser.h"
 #include "frontend/syntax/state.h"
 
-/* The kind of what is no token. The lexer has reported it; the grammar recovers without a message. */
+/* The kind of what is no token. The lexer has reported it; the grammar recovers without a
+ * message. */
 enum { MW_TOKEN_BAD = TOKEN_MW_PARSER_error };
 
 typedef struct {

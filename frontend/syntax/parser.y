@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The grammar of .graph files: tokens to the tree of ast.h. parse.c gives it the tokens.
  *
- * Errors name what was expected, computed from the grammar itself (look-ahead correction, LAC, makes
- * the list exact); mistakes that deserve a better sentence have productions of their own. After an
- * error the parse goes on at the next line, or at the next item of the file. */
+ * Errors name what was expected, computed from the grammar itself (look-ahead correction, LAC,
+ * makes the list exact); mistakes that deserve a better sentence have productions of their own.
+ * After an error the parse goes on at the next line, or at the next item of the file. */
 %define api.pure full
 %define api.push-pull push
 %define api.prefix {mw_parser_}
@@ -450,7 +450,7 @@ static void add_block(MwParse *parse, MwItemKind kind, MwName name, const MwPara
         (MwItem){.kind = kind, .span = name.span, .name = name, .block = block};
 }
 
-/* Which tokens were expected, gathered into the words a message uses. */
+/* The tokens that were expected, and the words that a message uses for them. */
 typedef struct {
     bool expected[YYNTOKENS];
     const char *words[8];
@@ -502,14 +502,15 @@ static void gather_expected(const yypcontext_t *context, Expected *e)
         add_word(e, "an operator");
 }
 
-/* A token as a message shows it: what stands in the source in quotes, kinds of token ("a name")
- * plainly. */
+/* Adds a token as messages show it: in quotes if it stands so in the source, without if it is a
+ * kind of token ("a name"). */
 static void add_symbol(MwText *text, const char *name)
 {
     mw_text_printf(text, strchr(name, ' ') ? "%s" : "'%s'", name);
 }
 
-/* "expected ',' or ')', found 'x'". The lexer has reported what is no token at all. */
+/* Reports "expected ',' or ')', found 'x'". Bison does not call this for MW_TOKEN_BAD, which the
+ * lexer has reported. */
 static int yyreport_syntax_error(const yypcontext_t *context, MwParse *parse)
 {
     if (parse->abandoned)
@@ -534,7 +535,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, MwParse *parse)
     return 0;
 }
 
-/* Bison calls this where it cannot go on at all: its stack is full. */
+/* Bison calls this when its stack is full. */
 static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message)
 {
     (void)message;

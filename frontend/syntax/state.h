@@ -6,9 +6,9 @@
 #include "frontend/syntax/ast.h"
 
 enum {
-    MW_MAX_NESTING = 200, /* brackets of any kind inside one another */
-    MW_MAX_ERRORS = 20,   /* errors after which the rest of the file is not read */
-    MW_MAX_SOURCE_BYTES = 64 << 20,
+    MW_MAX_NESTING = 200,           /* depth of brackets inside one another, of any kind */
+    MW_MAX_ERRORS = 20,             /* errors after which the rest of the file is not read */
+    MW_MAX_SOURCE_BYTES = 64 << 20, /* of one file */
 };
 
 typedef struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arguments to parameters, the same way for functions, operators, blocks and optimizers: first those
- * by position, then those by name. */
+/* Arguments to parameters, the same way for functions, operators, blocks and optimizers: first
+ * those by position, then those by name. */
 #ifndef MW_FRONTEND_TERMS_CALL_H
 #define MW_FRONTEND_TERMS_CALL_H
 
@@ -37,8 +37,8 @@ typedef struct {
 /* Formals from a signature such as "x axis? keep?" or "operands* axis"; returns their count. */
 int mw_signature_parse(MwExpander *ex, const char *signature, MwFormal *formals);
 
-/* Finds the formal of each argument, before any is evaluated: fills formal[i], -1 after an error. False
- * if arguments are missing, or after any error. */
+/* Finds the formal of each argument, before any is evaluated: fills formal[i], with -1 after an
+ * error. False after errors, of which a missing argument is one. */
 bool mw_call_match(MwExpander *ex, MwCall *call, const MwArgs *args, int *formal);
 /* Gives `arg`, which means `term`, to formal k. */
 void mw_call_give(MwCall *call, int k, const MwArg *arg, MwTerm term);
@@ -50,8 +50,9 @@ static inline bool mw_call_has(const MwCall *call, int k)
 /* Argument k as what a message calls it. */
 MwWant mw_call_want(MwExpander *ex, const MwCall *call, int k);
 bool mw_call_tensor(MwExpander *ex, const MwCall *call, int k, MwValueId *value);
-/* `axis`, from -rank to rank - 1, made non-negative. The fallback is taken if it is not given. */
+/* Argument k as an axis of `x`, made non-negative; `fallback` if it is not given. */
 bool mw_call_axis(MwExpander *ex, const MwCall *call, int k, MwValueId x, int fallback, int *axis);
+/* `given`, from -rank of `x` to rank - 1, made non-negative. */
 bool mw_axis_normalize(MwExpander *ex, MwSpan span, const char *callee, MwValueId x, int64_t given,
                        int *axis);
 

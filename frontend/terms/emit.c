@@ -15,7 +15,7 @@ static const char *operator_name(MwExpander *ex, MwOp op)
     return is_word ? mw_arena_printf(ex->arena, "%s_", name) : name;
 }
 
-/* How many results the node will have, as far as names are concerned. */
+/* The number of results that the node will have, if its attributes allow a node at all. */
 static int result_count(const MwNodeSpec *spec)
 {
     int count = mw_op_info(spec->op)->results;
@@ -39,7 +39,8 @@ static void name_results(MwExpander *ex, MwSite site, MwNodeSpec *spec)
     spec->result_names = names;
 }
 
-/* What runs once per micro-batch cannot wait for what runs after them all. */
+/* Phases do not flow backwards: what runs once per micro-batch cannot use what runs after them
+ * all. */
 static bool check_phases(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
 {
     MwPhase phase = ex->graph->phase;
@@ -169,7 +170,8 @@ static bool term_value(MwTerm term, double *value)
 bool mw_promote(MwExpander *ex, MwSpan span, const MwTerm *terms, int count, MwValueId *values)
 {
     const MwTensor *like = NULL;
-    /* The condition of a select has a type of its own, so the last tensor decides. */
+    /* The condition of a select, its first operand, has a type of its own, so the last tensor
+     * decides. */
     for (int i = 0; i < count; i++)
         if (terms[i].kind == MW_TERM_TENSOR)
             like = mw_value_tensor(ex->graph, terms[i].value);

@@ -5,8 +5,8 @@
 
 #include "frontend/terms/expander.h"
 
-/* How many values the context of an expression takes, and the full names that its outermost operator
- * gives to them. */
+/* How many values the context of an expression takes, and the full names that its outermost
+ * operator gives to them. */
 typedef struct {
     const char *const *names; /* [count]; NULL: made up */
     int count;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Errors of an expansion, and the limits that keep hostile input from using up time or memory. */
 #include "frontend/terms/expander.h"
 
 #include "base/suggest.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The state of an expansion, from syntax tree to graph, with its errors and limits.
  *
- * A block is expanded at each call in a frame of its own; a repeat runs its body in the frame around
- * it, once an iteration. */
+ * A block is expanded at each call in a frame of its own; a repeat runs its body in the frame
+ * around it, once an iteration. The limits keep hostile input from using up time or memory. */
 #ifndef MW_FRONTEND_TERMS_EXPANDER_H
 #define MW_FRONTEND_TERMS_EXPANDER_H
 
@@ -60,18 +60,18 @@ struct MwExpander {
     int depth;        /* levels entered, at most MW_MAX_DEPTH */
     int64_t steps;    /* work done, at most MW_MAX_STEPS */
     int first_errors; /* error count when the expansion began */
-    int64_t next_key; /* of the random stream of the next dropout */
+    int64_t next_key; /* name of the random stream of the next dropout */
     const char *note; /* explains the next error; NULL: nothing does */
     MwSpan note_span;
-    MwSpan precision; /* of the `precision` statement; no source: there was none yet */
+    MwSpan precision; /* place of the `precision` statement; no source: there was none yet */
     bool stopped;     /* a limit was passed: everything is NONE from here */
 };
 
-/* Adds an error, with a note for each block call it happened in. */
+/* Adds an error, with the note that explains it and one for each call of a block around it. */
 void mw_expand_error(MwExpander *ex, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
-/* Explains the error that is reported next. */
+/* Explains the error that mw_expand_error adds next. */
 void mw_expand_note(MwExpander *ex, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
-/* Adds those notes to an error that something else reported. */
+/* Adds the notes of the calls to an error that something else has added. */
 void mw_expand_context(MwExpander *ex);
 /* Ends the expansion, with an error: a limit was passed. */
 void mw_expand_stop(MwExpander *ex, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);

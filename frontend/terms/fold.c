@@ -35,8 +35,8 @@ static MwTerm divide(MwExpander *ex, MwSpan span, int64_t a, int64_t b)
     return mw_term_none();
 }
 
-/* The operators that give a whole number of whole numbers; false for the others, and for a power whose
- * exponent is negative. */
+/* Computes an operator that gives a whole number for whole numbers. False for the other operators,
+ * and for a power whose exponent is negative. */
 static bool fold_ints(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t b, MwTerm *term)
 {
     int64_t result = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The operator @: the matrix product over the last two dimensions, with the others broadcast, as an
- * einsum. A dimension of size 1 that stretches is reshaped away, since einsum does not stretch. A
+/* The matrix product over the last two dimensions, the others broadcast, becomes an einsum. A
+ * dimension of size 1 that stretches is reshaped away first, since an einsum does not stretch. A
  * tensor of one dimension is a row on the left and a column on the right, as in NumPy. */
 #include "frontend/terms/matmul.h"
 
-/* One operand: its letters, and its shape without the dimensions that stretch. */
+/* An operand or the result: its shape without the dimensions that stretch, and their letters. */
 typedef struct {
     MwTensor shape;
     char letters[MW_MAX_RANK + 1];
@@ -41,7 +41,7 @@ static bool check_inner(MwExpander *ex, MwSite site, const MwTensor *a, const Mw
                                 (long long)b->dim[k]));
 }
 
-/* The size at dimension `back` from the right of the batch dimensions; 0 if there is none. */
+/* The size of the batch dimension that is `back` from the right among them; 0 if there is none. */
 static int64_t batch_dim(const MwTensor *tensor, int back)
 {
     int d = tensor->rank - 3 - back;

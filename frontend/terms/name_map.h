@@ -10,7 +10,7 @@ typedef struct {
     void *value;
 } MwNameMapEntry;
 
-/* {.arena = a} is an empty table. */
+/* {.arena = a} is an empty map. */
 typedef struct {
     MwArena *arena;
     MW_VEC(MwNameMapEntry) entries;
@@ -18,12 +18,12 @@ typedef struct {
     size_t slot_count;
 } MwNameMap;
 
-/* Where the value of `name` stands; NULL if it has none. Valid until the next add. */
+/* Where the value of `name` stands; NULL if the map lacks it. Valid until the next add. */
 void **mw_name_map_find(const MwNameMap *table, const char *name);
 /* Adds `name` with value NULL, or finds it. */
 void **mw_name_map_add(MwNameMap *table, const char *name);
 
-/* NULL if it has none. */
+/* The value of `name`; NULL if the map lacks it. */
 static inline void *mw_name_map_get(const MwNameMap *table, const char *name)
 {
     void **at = mw_name_map_find(table, name);

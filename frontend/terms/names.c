@@ -65,7 +65,7 @@ const char *mw_name_in_scope(MwExpander *ex, const char *name)
                   : mw_intern(ex->interner, name);
 }
 
-/* `base`, or with the least suffix that `used` has not had: `mark` and a number from 1. */
+/* `base`, or if `used` has it, `base` with `mark` and the least number from 1 that is new. */
 static const char *unique(MwExpander *ex, MwNameMap *used, const char *base, char mark)
 {
     if (!mw_name_map_find(used, base)) {

@@ -25,7 +25,8 @@ const char *mw_name_make_unique(MwExpander *ex, const char *base);
 /* Keeps a name of the current scope for a declaration. */
 void mw_name_reserve(MwExpander *ex, const char *name);
 
-/* The scope of a block or repeat called `name` in the current scope: unique, maybe with a suffix. */
+/* The scope of a block or repeat called `name` in the current scope: unique, maybe with a
+ * suffix. */
 const char *mw_scope_enter_block(MwExpander *ex, const char *name);
 const char *mw_scope_enter_repeat(MwExpander *ex, const char *name);
 

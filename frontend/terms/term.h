@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Terms: what expressions mean. A term is a constant (a number, text, type or list) or a tensor, which
- * is a value of the graph. After an error it is NONE, and everything computed from a NONE is NONE
- * without a further message, so that one mistake gives one message. */
+/* Terms: what expressions mean. A term is a constant (a number, text, type or list) or a tensor,
+ * which is a value of the graph. After an error it is NONE, and everything computed from a NONE is
+ * NONE without a further message, so that one mistake gives one message. */
 #ifndef MW_FRONTEND_TERMS_TERM_H
 #define MW_FRONTEND_TERMS_TERM_H
 

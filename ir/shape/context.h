@@ -9,7 +9,7 @@ typedef struct {
     MwArena *arena;
     const MwShapeQuery *query;
     MwDiags *diags;
-    MwTensor *results; /* set by the rule */
+    MwTensor *results; /* [result_count] set by the rule */
     int result_count;
 } MwShapeContext;
 
@@ -18,7 +18,7 @@ bool mw_shape_fail(MwShapeContext *context, const char *format, ...) MW_PRINTF(2
 /* Explains the error just added; returns false. */
 bool mw_shape_note(MwShapeContext *context, const char *format, ...) MW_PRINTF(2, 3);
 
-/* Give the results; return true. */
+/* Sets the results; returns true. */
 bool mw_shape_give(MwShapeContext *context, const MwTensor *result);
 bool mw_shape_give_all(MwShapeContext *context, const MwTensor *results, int count);
 
@@ -32,7 +32,7 @@ const MwAttr *mw_shape_attr(const MwShapeContext *context, MwAttrKey key);
 int64_t mw_shape_int(const MwShapeContext *context, MwAttrKey key);
 double mw_shape_float(const MwShapeContext *context, MwAttrKey key);
 
-/* Checks that may fail with an error. */
+/* Checks: false after an error. This one also gives the axis that attribute `key` names. */
 bool mw_shape_want_axis(MwShapeContext *context, MwAttrKey key, const MwTensor *tensor, int *axis);
 bool mw_shape_want_rank(MwShapeContext *context, int k, int rank, const char *dims);
 bool mw_shape_want_float(MwShapeContext *context, int k);
@@ -42,9 +42,10 @@ bool mw_shape_want_like(MwShapeContext *context, int k, int like, bool typed);
 /* The sizes of dimension `a` of operand `i` and `b` of operand `j`, both called `what`, agree. */
 bool mw_shape_want_equal(MwShapeContext *context, int i, int a, int j, int b, const char *what);
 
-/* Sets the type of a sum of `type` by attribute `type`: that same one, or f32 of bf16. */
+/* Replaces the type of the operands of a sum by that of the result, which attribute `type` may
+ * give: the same type, or f32 for operands of bf16. */
 bool mw_shape_sum_type(MwShapeContext *context, MwType *type);
-/* An attribute `type` that must be there. */
+/* Gives attribute `type`, which must be there. */
 bool mw_shape_want_type(MwShapeContext *context, MwType *type);
 
 /* The shape that operands [from, to) broadcast to, with the type of operand `from`. */

@@ -3,7 +3,7 @@
 #include "ir/einsum.h"
 #include "ir/shape/rules.h"
 
-/* Sets size[letter] from operand `k`, or names the two sizes that disagree. */
+/* Sets size[letter] from operand `k`. An error names the two sizes that disagree. */
 static bool bind_sizes(MwShapeContext *context, const MwEinsum *einsum, int k, int64_t *size)
 {
     const MwTensor *operand = mw_shape_operand(context, k);

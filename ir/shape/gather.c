@@ -54,7 +54,7 @@ bool mw_shape_embedding_grad(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
-/* The indices of a pick from `x`: one for each of its rows. */
+/* Checks that `ids` has one index for each row of `x`. */
 static bool want_row_ids(MwShapeContext *context, const MwTensor *ids, const MwTensor *x)
 {
     MwTensor rows = mw_tensor(MW_I32, x->rank - 1, x->dim);

@@ -126,7 +126,7 @@ static bool check_combine(MwShapeContext *context)
     return mw_shape_fail(context, "combines by sum, max or logsumexp, not by \"%s\"", combine);
 }
 
-/* Divides dimension `axis` of `result` by the ways. */
+/* Divides dimension `axis` of `result` by attribute `ways`. */
 static bool divide(MwShapeContext *context, MwTensor *result, int axis)
 {
     int64_t ways = mw_shape_int(context, MW_ATTR_WAYS);

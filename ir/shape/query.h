@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a shape rule is asked. */
+/* The question to a shape rule: an operator on operands of some types, with attributes. */
 #ifndef MW_IR_SHAPE_QUERY_H
 #define MW_IR_SHAPE_QUERY_H
 
@@ -13,7 +13,7 @@ typedef struct {
     int operand_count;
     const MwAttr *attrs; /* complete, in the op's order */
     int attr_count;
-    const MwTensor *given; /* for ops whose shape is given */
+    const MwTensor *given; /* the result type of operators whose shape is given; else ignored */
     MwSpan span;           /* where errors point */
 } MwShapeQuery;
 

@@ -84,7 +84,7 @@ bool mw_shape_rows(MwShapeContext *context)
     return mw_shape_give(context, mw_shape_operand(context, 0));
 }
 
-/* q [b, s, h, d], k and v [b, t, g, d]; h a multiple of g. */
+/* Checks q [b, s, h, d] and k and v [b, t, g, d], with h a multiple of g. */
 static bool check_attention(MwShapeContext *context)
 {
     static const char *const dims = "[batch, sequence, heads, head size]";
@@ -104,8 +104,8 @@ static bool check_attention(MwShapeContext *context)
     return true;
 }
 
-/* Query i sees keys 0 to i, so a causal mask needs as many queries as keys; of a local part, it is
- * the origin that counts. */
+/* Query i sees keys 0 to i, so a causal mask needs as many queries as keys. Of a node that has a
+ * part of the queries, the origin says how many there are. */
 static bool check_causal(MwShapeContext *context)
 {
     if (!mw_shape_int(context, MW_ATTR_CAUSAL))

@@ -2,8 +2,9 @@
 /* The shape rules, by family in the files beside this one.
  *
  * A rule looks at the operands and attributes of its context and gives result types, or adds an
- * error and returns false. Before a rule runs, shape.c has checked the operand count and what holds
- * for the attributes of every operator; after it, that the results have a size that can be counted. */
+ * error and returns false. Before a rule runs, shape.c has checked the operand count and what
+ * holds for the attributes of every operator; after it, that the results have a size that can be
+ * counted. */
 #ifndef MW_IR_SHAPE_RULES_H
 #define MW_IR_SHAPE_RULES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Result types of a node: what holds for every operator is checked here, and the rest by the rule
- * that the `shape` column of ir/ops.def names. */
+/* What holds for every operator is checked here; the rule that the `shape` column of ir/ops.def
+ * names checks the rest. */
 #include "ir/shape/shape.h"
 
 #include "base/spec.h"
@@ -25,7 +25,7 @@ static bool check_operand_count(MwShapeContext *context)
                          given);
 }
 
-/* The bounds of an attribute that mean the same for every operator that has it. */
+/* Bounds of the attributes that mean the same in every operator that has them. */
 static const struct {
     MwAttrKey key;
     double least, most;
@@ -92,7 +92,7 @@ static bool check_shape_attr(MwShapeContext *context)
            check_sizes(context, MW_ATTR_ORIGIN);
 }
 
-/* Of a node that counts positions: `origin` and `split` come together and fit one another. */
+/* Checks that `origin` and `split`, of a node that counts positions, come together and agree. */
 static bool check_origin(MwShapeContext *context)
 {
     const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
@@ -106,7 +106,8 @@ static bool check_origin(MwShapeContext *context)
                          origin->ints.count);
 }
 
-/* Products of sizes are taken in 64 bits and in doubles; beyond this neither is exact. */
+/* Checks that the elements of a result can be counted: products of sizes are taken in 64 bits and
+ * in doubles, and beyond this limit the latter are not exact. */
 static bool check_result_sizes(MwShapeContext *context)
 {
     for (int k = 0; k < context->result_count; k++) {

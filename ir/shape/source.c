@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What a weight or state begins as. */
+/* Checks the initialiser of a weight or state. */
 static bool check_initialiser(MwShapeContext *context)
 {
     static const char *const names[] = {"zeros", "ones", "constant", "normal", "uniform"};

@@ -3,7 +3,7 @@
 #include "ir/einsum.h"
 #include "ir/sharding/rules.h"
 
-/* Every letter is a factor. */
+/* Every letter of the equation is a factor. */
 void mw_factors_einsum(MwShardingContext *context)
 {
     MwEinsum einsum;
@@ -22,7 +22,7 @@ void mw_factors_einsum(MwShardingContext *context)
         mw_sharding_result_runs(context, 0, d, einsum.result[d]);
 }
 
-/* A dimension that is looked up: it may be split, but is not looped over. */
+/* Adds a factor for a dimension that is looked up: it may be split, but is not looped over. */
 static int add_looked_up(MwShardingContext *context, int64_t size)
 {
     return mw_sharding_add_divided(context, 1, size);
@@ -107,7 +107,8 @@ static AttentionFactors add_attention(MwShardingContext *context)
 
 typedef void RunsOver(MwShardingContext *context, int k, int dim, int factor);
 
-/* The dimensions [batch, sequence, heads, width] of a tensor; of a log-sum-exp without width. */
+/* Says what the dimensions [batch, sequence, heads, width] of tensor k run over; a log-sum-exp has
+ * no width. */
 static void attention_dims(MwShardingContext *context, RunsOver *runs, int k,
                            const AttentionFactors *f, int sequence, bool has_width)
 {

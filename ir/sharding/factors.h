@@ -14,18 +14,18 @@
 enum { MW_MAX_FACTORS = 16 };
 
 typedef enum {
-    MW_FACTOR_SPLITTABLE, /* pass-through where a result has it, reduction where it has not */
+    MW_FACTOR_SPLITTABLE, /* pass-through in a result that has it, reduction in one that lacks it */
     MW_FACTOR_FIXED,      /* need-replication: may not be split here */
 } MwFactorKind;
 
 typedef struct {
     MwFactorKind kind;
     /* A split of this factor must divide `divisor`, which divides every dimension that runs over
-     * it (for most factors it is the size; for reshape and grouped heads it is smaller). 1 of a
-     * fixed factor. */
+     * it. For most factors it is the size; for reshape and grouped heads it is smaller; for a fixed
+     * factor it is 1. */
     int64_t divisor;
-    /* Iterations of the loop; 1 of a dimension that is only looked up (the entries of an embedding
-     * table): splitting it spares memory, not work. */
+    /* Iterations of the loop. 1 for a dimension that is only looked up (the entries of an embedding
+     * table), since splitting it spares memory and not work. */
     int64_t size;
 } MwFactor;
 

@@ -2,7 +2,8 @@
 /* Sharding rules of sources, element-wise operators and operators along whole dimensions. */
 #include "ir/sharding/rules.h"
 
-/* A factor for each dimension of the first result, in order; other results are alike. */
+/* Each dimension of the first result has a factor, in order; the other results run over the
+ * same. */
 void mw_factors_points(MwShardingContext *context)
 {
     const MwTensor *result = mw_sharding_result(context, 0);
@@ -65,20 +66,21 @@ static void leading_dims(MwShardingContext *context, bool last_is_fixed)
     }
 }
 
-/* A factor for each dimension of operand 0, which the other operands and the results have as far
- * as they have dimensions. */
+/* Each dimension of operand 0 has a factor. The leading dimensions of the other operands and of the
+ * results run over the same factors. */
 void mw_factors_leading(MwShardingContext *context)
 {
     leading_dims(context, false);
 }
 
-/* As leading, but every row (along the last dimension) is worked on as a whole. */
+/* The same as mw_factors_leading, but the last dimension stays whole: it is worked on row by
+ * row. */
 void mw_factors_rows(MwShardingContext *context)
 {
     leading_dims(context, true);
 }
 
-/* A node that is local already: nothing of it may be split again. */
+/* A node on local shapes has no factors, so that nothing of it is split again. */
 void mw_factors_local(MwShardingContext *context)
 {
     MW_ASSERT(context->rule->factor_count == 0);

@@ -2,7 +2,7 @@
 /* Sharding rules of operators that move elements. */
 #include "ir/sharding/rules.h"
 
-/* A run of dimensions of one shape: [begin, end), with their product. */
+/* The dimensions [begin, end) of a shape, with the product of their sizes. */
 typedef struct {
     int begin, end;
     int64_t product;
@@ -86,7 +86,7 @@ static void all_but_axis(MwShardingContext *context, int64_t axis_size)
     }
 }
 
-/* Slice and pad loop over what they write. */
+/* Slice and pad: their loops run over what they write. */
 void mw_factors_slice(MwShardingContext *context)
 {
     int64_t axis = mw_node_int(context->node, MW_ATTR_AXIS);

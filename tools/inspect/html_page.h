@@ -12,7 +12,8 @@ void mw_html_escaped(MwText *out, const char *text);
 void mw_html_table(MwText *out, const char *title, const char *const *headings, int count);
 void mw_html_table_end(MwText *out);
 
-/* Cells of the row that is open: a text; a number by which its column is sorted, shown as `text`. */
+/* Cells of the row that is open: a text; a number by which its column is sorted, shown as
+ * `text`. */
 void mw_html_cell(MwText *out, const char *text);
 void mw_html_quantity(MwText *out, double value, const char *text);
 void mw_html_int(MwText *out, int value);
