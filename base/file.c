@@ -65,6 +65,14 @@ bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mo
     return mw_new_file_open(&file, path) && mw_new_file_fill(&file, data, bytes, mode);
 }
 
+const char *mw_path_beside(MwArena *arena, const char *from, const char *path)
+{
+    const char *slash = strrchr(from, '/');
+    if (*path == '/' || !slash)
+        return mw_arena_strdup(arena, path);
+    return mw_arena_printf(arena, "%.*s/%s", (int)(slash - from), from, path);
+}
+
 const char *mw_file_scratch(void)
 {
     const char *folder = getenv("TMPDIR");

@@ -14,6 +14,10 @@ char *mw_file_read(MwArena *arena, const char *path, size_t *bytes);
 /* False with errno set; `path` is then as it was. `mode` is the permission bits, e.g. 0644. */
 bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode);
 
+/* The path that `path` is where it stands in the file `from`: relative to the folder of that file, in
+ * `arena`, unless it begins with '/'. */
+const char *mw_path_beside(MwArena *arena, const char *from, const char *path);
+
 /* The folder for files of a moment: $TMPDIR, or /tmp. */
 const char *mw_file_scratch(void);
 

@@ -6,7 +6,7 @@
 
 #include "ir/cluster.h"
 #include "ir/ir.h"
-#include "ir/sharding.h"
+#include "ir/sharding/sharding.h"
 
 /* How the groups of one mesh axis lie on the nodes: ways = inner * outer. */
 typedef struct {

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The front end: .graph text to IR. docs/language.md is the reference of the language.
  *
- * A file is parsed to a syntax tree (parse.h), its imports with it; then sizes are computed and the
+ * A file is parsed to a syntax tree (syntax/), its imports with it; then sizes are computed and the
  * model is expanded, block by block and iteration by iteration, straight into nodes of the graph
- * (expand.h). The flat text that ir/print.h prints is read by the same functions and gives the same
+ * (expand/). The flat text that ir/print.h prints is read by the same functions and gives the same
  * graph. */
 #ifndef MW_FRONTEND_FRONTEND_H
 #define MW_FRONTEND_FRONTEND_H
 
+#include "frontend/define.h"
 #include "ir/ir.h"
-
-/* `-D name=value`: a size of the model, overridden. `value` is a number, such as "24" or "1e-5". */
-typedef struct {
-    const char *name, *value;
-} MwDefine;
 
 /* The graph of the model in file `path`, or NULL after errors. The graph and the sources its spans
  * point into live in `arena`. */

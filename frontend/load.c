@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files: reading them, and the files they import. An import stands for the sizes and blocks of its
- * file; a file that is imported twice is taken once. */
+/* Reads a file and the files it imports. An import stands for the sizes and blocks of its file; a
+ * file that is imported twice is taken once. */
 #include "base/file.h"
-#include "frontend/expand.h"
-#include "frontend/parse.h"
+#include "frontend/expand/expand.h"
+#include "frontend/frontend.h"
+#include "frontend/syntax/parse.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,16 +29,7 @@ typedef struct {
 
 static bool load_source(Loader *loader, const MwSource *source, bool is_import);
 
-/* `path` as the one importing it, `from`, means it. */
-static const char *resolve(Loader *loader, const char *from, const char *path)
-{
-    const char *slash = strrchr(from, '/');
-    if (*path == '/' || !slash)
-        return path;
-    return mw_arena_printf(loader->arena, "%.*s/%s", (int)(slash - from), from, path);
-}
-
-/* One name for a file, however it is reached. */
+/* The one name of a file, however it is reached. */
 static const char *canonical(Loader *loader, const char *path)
 {
     char real[PATH_MAX];
@@ -68,10 +60,10 @@ static bool import_file(Loader *loader, const MwItem *item)
 {
     MwSpan span = item->name.span;
     if (!*item->name.text || strlen(item->name.text) >= PATH_MAX) {
-        mw_diag_error(loader->diags, span, "this is no path");
+        mw_diag_error(loader->diags, span, "an import names a file");
         return false;
     }
-    const char *path = resolve(loader, span.source->name, item->name.text);
+    const char *path = mw_path_beside(loader->arena, span.source->name, item->name.text);
     const char *name = canonical(loader, path);
     int seen = find_file(loader, name);
     if (seen >= 0) {
@@ -121,8 +113,9 @@ static MwGraph *load(Loader *loader, const MwSource *source, const MwDefine *def
     mw_vec_push(loader->arena, &loader->files, ((File){canonical(loader, source->name), true}));
     if (!load_source(loader, source, false))
         return NULL;
-    return mw_expand(loader->arena, loader->interner, source->name, &loader->items, defines, count,
-                     loader->diags);
+    MwExpandQuery query = {
+        .name = source->name, .items = &loader->items, .defines = defines, .define_count = count};
+    return mw_expand(loader->arena, loader->interner, &query, loader->diags);
 }
 
 MwGraph *mw_graph_load(MwArena *arena, MwInterner *interner, const char *path,

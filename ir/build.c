@@ -84,7 +84,7 @@ MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape)
     return build_shaped(graph, MW_OP_BROADCAST, x, shape);
 }
 
-/* `type`: of the result, or MW_TYPE_NOT_GIVEN. */
+/* `type` is that of the result, or MW_TYPE_NOT_GIVEN. */
 static MwValueId build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep, int type)
 {
     if (!dims)

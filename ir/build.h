@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Adding nodes that the compiler itself wants. They are well formed by construction: a refusal of
- * the shape rules is our own mistake and ends the process. Nodes get graph->origin and phase. */
+/* Adding nodes that the compiler itself wants. They are well formed by construction: if a shape
+ * rule refuses one, that is a mistake of the compiler and ends the process. Nodes get graph->origin
+ * and graph->phase. */
 #ifndef MW_IR_BUILD_H
 #define MW_IR_BUILD_H
 
@@ -14,23 +15,23 @@ MwValueId mw_build(MwGraph *graph, const char *name, MwOp op, const MwValueId *o
 MwValueId mw_build_unary(MwGraph *graph, MwOp op, MwValueId x);
 MwValueId mw_build_binary(MwGraph *graph, MwOp op, MwValueId a, MwValueId b);
 MwValueId mw_build_select(MwGraph *graph, MwValueId condition, MwValueId a, MwValueId b);
-/* All elements equal `value`. */
+/* A constant of that type and shape whose elements all equal `value`. */
 MwValueId mw_build_constant(MwGraph *graph, const MwTensor *tensor, double value);
-/* f32[] */
+/* A constant f32[]. */
 MwValueId mw_build_scalar(MwGraph *graph, double value);
 
-/* These give `x` itself where it has that shape or type already. */
+/* Each of these three gives `x` itself where it has that type or shape already. */
 MwValueId mw_build_cast(MwGraph *graph, MwValueId x, MwType type);
 MwValueId mw_build_reshape(MwGraph *graph, MwValueId x, const MwTensor *shape);
 MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape);
-/* Sums over the dimensions whose bit is in `dims`, which go unless `keep`. */
+/* The sum over the dimensions whose bit is in `dims`; they stay with size 1 if `keep`. */
 MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
-/* Sums `x` over the dimensions along which a tensor of the shape of `like` was stretched to become
- * like `x`; a sum of bf16 is in f32 where `like` is. */
+/* The sum of `x` over the dimensions along which a tensor of the shape of `like` was stretched to
+ * the shape of `x`. A sum of bf16 is f32 if `like` is. */
 MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like);
 
-/* Names the values from index `first` to before `end` that have no name but a made-up one: `name`,
- * with suffixes. Values of identical layers so get names that differ in the layer alone. */
+/* Gives the values from index `first` to before `end` whose names are made up the name `name`, with
+ * suffixes. So the names of values of identical layers differ in the layer alone. */
 void mw_build_name_rest(MwGraph *graph, int first, int end, const char *name);
 
 /* An attribute that lists the sizes of `tensor`. */

@@ -18,6 +18,7 @@ typedef struct {
     double value; /* a rate, or seconds */
 } MwCurvePoint;
 
+/* A measured quantity that depends on a size. */
 typedef struct {
     MwCurvePoint *points; /* ascending in `at` */
     int count;            /* 0: not known */
@@ -31,38 +32,42 @@ typedef struct {
 /* Matrix products c[m,n] += a[m,k] b[k,n] of one element type. Without a rate and without sizes
  * the device has none for this type. */
 typedef struct {
-    double peak_flops; /* of the datasheet; 0: not known */
-    double rate_flops; /* achieved on large products */
-    MwNumbers sizes;   /* ascending; may be empty */
+    double peak_flops; /* FLOP/s by the datasheet; 0: not known */
+    double rate_flops; /* FLOP/s achieved on large products */
+    MwNumbers sizes;   /* sizes of m, n and k that were measured, ascending; may be empty */
     MwNumbers rates;   /* FLOP/s achieved where m, n and k take each of `sizes`, k fastest */
 } MwGemm;
 
 typedef struct {
     int64_t memory_bytes;
-    MwCurve bandwidth; /* bytes/s read and written, by bytes a kernel touches */
+    MwCurve bandwidth; /* bytes/s read and written, by the bytes that a kernel touches */
     MwGemm gemm[MW_TYPE_COUNT];
-    MwCurve attention_flops;      /* achieved rate by FLOPs of one head of one sequence, forward */
-    MwCurve attention_grad_flops; /* and backward; empty: half that of products */
-    double vector_flops; /* element-wise arithmetic in f32, counted as the `flops` of ir/ops.def */
-    double launch_s;     /* fixed cost of one kernel */
-    int units;           /* that each compute one tile of a product at a time (SMs); 0: one */
+    /* FLOP/s achieved by attention, by the FLOPs of one head of one sequence; empty: half the rate
+     * of products */
+    MwCurve attention_flops;      /* forward */
+    MwCurve attention_grad_flops; /* backward */
+    double
+        vector_flops; /* FLOP/s of element-wise arithmetic in f32, in the `flops` of ir/ops.def */
+    double launch_s;  /* fixed cost of one kernel, seconds */
+    int units;        /* parts (SMs) that each compute one tile of a product at a time; 0: one */
 } MwDeviceModel;
 
 /* Seconds of one collective on a group of `ways` devices, all groups of that size busy at once. */
 typedef struct {
     MwCollective kind;
     int ways;
-    MwCurve time_s; /* by bytes, as mw_cost_collective_s counts them */
+    MwCurve time_s; /* seconds by bytes, as mw_cost_collective_s counts them */
 } MwMeasuredCollective;
 
 typedef struct {
-    double call_s;    /* fixed cost of one collective */
-    double latency_s; /* alpha: of one message */
-    /* 1 / beta, bytes/s each way by devices of a group (nodes, on the network): of one device
-     * within a node; of one node, shared by its devices, on the network. */
+    double call_s;    /* fixed cost of one collective, seconds */
+    double latency_s; /* alpha: cost of one message, seconds */
+    /* 1 / beta: bytes/s each way, by the devices (on the network: nodes) of a group. Within a node
+     * it is the rate of one device; on the network that of one node, which its devices share. */
     MwCurve bandwidth;
-    double device_bytes_per_s;      /* the most that one device gets of the network; 0: all of it */
-    MwMeasuredCollective *measured; /* on the network: between nodes, every device taking part */
+    double device_bytes_per_s; /* the most that one device gets of the network; 0: all of it */
+    /* [measured_count] on the network: between nodes, every device taking part */
+    MwMeasuredCollective *measured;
     int measured_count;
 } MwLink;
 

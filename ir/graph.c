@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building a graph: nodes are added at the end, their attributes completed and their result types
- * inferred, their results named. */
+/* Building a graph: a node is added at the end, with its attributes completed, its result types
+ * inferred and its results named. */
 #include "ir/ir.h"
 
 #include "base/hash.h"
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 #include <string.h>
 
@@ -31,7 +31,8 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
     return graph;
 }
 
-/* The value of an attribute that was not given: 0, false, "", the empty list or no type. */
+/* The value of an attribute that was not given: 0, false, "", the empty list, no type or no
+ * spec. */
 static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
 {
     MwAttr attr = {.key = key};
@@ -39,10 +40,12 @@ static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
         attr.text = mw_intern(interner, "");
     if (mw_attr_kind(key) == MW_KIND_TYPE)
         attr.i = MW_TYPE_NOT_GIVEN;
+    if (mw_attr_kind(key) == MW_KIND_SPEC)
+        attr.spec_rank = MW_SPEC_NOT_GIVEN;
     return attr;
 }
 
-/* The attributes of `op` in its order, from those given or by default. */
+/* All attributes of the operator, in its order: those given, and the defaults of the others. */
 static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int *count)
 {
     uint64_t wanted = mw_op_info(spec->op)->attrs;
@@ -69,7 +72,7 @@ static bool name_is_taken(const MwGraph *graph, const char *interned)
     return mw_graph_find(graph, interned).index >= 0;
 }
 
-/* `wanted`, or with the least suffix .1, .2, ... that is free. */
+/* `wanted`, or if that is taken `wanted` with the least suffix of .1, .2, ... that is free. */
 static const char *unique_name(MwGraph *graph, const char *wanted)
 {
     const char *name = mw_intern(graph->interner, wanted);
@@ -115,7 +118,7 @@ MwValueId mw_graph_find(const MwGraph *graph, const char *interned)
     return slot->name ? slot->value : mw_no_value();
 }
 
-/* Takes `name` out, and moves into the gap what was put behind it for want of a place. */
+/* Takes `name` out, and moves names that linear probing had put behind the gap into it. */
 static void names_remove(MwNameTable *table, const char *name)
 {
     size_t mask = table->capacity - 1, gap = pointer_slot(table, name);
@@ -192,14 +195,6 @@ MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags)
     return id;
 }
 
-const MwAttr *mw_attrs_find(const MwAttr *attrs, int count, MwAttrKey key)
-{
-    for (int i = 0; i < count; i++)
-        if (attrs[i].key == key)
-            return &attrs[i];
-    return NULL;
-}
-
 const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key)
 {
     return mw_attrs_find(node->attrs, node->attr_count, key);
@@ -225,6 +220,13 @@ double mw_node_float(const MwNode *node, MwAttrKey key)
 const char *mw_node_text(const MwNode *node, MwAttrKey key)
 {
     return required_attr(node, key)->text;
+}
+
+MwSpec mw_node_spec(const MwNode *node, MwAttrKey key)
+{
+    const MwAttr *attr = required_attr(node, key);
+    MW_ASSERT(attr->spec_rank != MW_SPEC_NOT_GIVEN);
+    return attr->spec;
 }
 
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase)

@@ -17,47 +17,10 @@
 #include "base/spec.h"
 #include "base/tensor.h"
 #include "base/vec.h"
-
-typedef enum {
-#define OP(id, ...) MW_OP_##id,
-#include "ir/ops.def"
-    MW_OP_COUNT
-} MwOp;
-
-typedef enum {
-#define ATTR(id, name, kind) MW_ATTR_##id,
-#include "ir/attrs.def"
-#undef ATTR
-    MW_ATTR_COUNT
-} MwAttrKey;
-
-typedef enum {
-    MW_KIND_INT,
-    MW_KIND_BOOL,
-    MW_KIND_FLOAT,
-    MW_KIND_TEXT,
-    MW_KIND_INTS,
-    MW_KIND_TYPE
-} MwAttrKind;
-
-/* The value of an attribute of kind TYPE that was not given. */
-enum { MW_TYPE_NOT_GIVEN = -1 };
+#include "ir/op.h"
 
 typedef struct {
-    MwAttrKey key;
-    union {
-        int64_t i; /* INT, BOOL, TYPE (or MW_TYPE_NOT_GIVEN) */
-        double f;
-        const char *text; /* interned */
-        struct {
-            const int64_t *at;
-            int count;
-        } ints;
-    };
-} MwAttr;
-
-typedef struct {
-    int32_t index;
+    int32_t index; /* negative: no node */
 } MwNodeId;
 
 typedef struct {
@@ -83,22 +46,22 @@ static inline bool mw_value_equal(MwValueId a, MwValueId b)
 typedef enum {
     MW_PHASE_FORWARD,  /* once per micro-batch */
     MW_PHASE_BACKWARD, /* once per micro-batch, after forward */
-    /* Once per micro-batch, after backward: gradients of weights, where a schedule runs them apart
-     * from what earlier stages wait for. */
+    /* once per micro-batch, after backward: gradients of weights, where the schedule runs them
+     * apart from what earlier stages wait for */
     MW_PHASE_BACKWARD_WEIGHT,
     MW_PHASE_UPDATE, /* once per step, after all micro-batches */
     MW_PHASE_COUNT
 } MwPhase;
 
-/* Where a node comes from; kept through every pass. */
+/* Where a node comes from. Every pass keeps it. */
 typedef struct {
     MwSpan span;
-    const char
-        *scope;    /* interned path of blocks and repeats, e.g. "layers.3.attention"; "" on top */
-    int repeat;    /* index into MwGraph.repeats of the innermost repeat; -1: none */
-    int iteration; /* of that repeat */
-    int layer; /* of the model, as passes/graph/layers.c clusters it; 0 before. A gradient has that of
-                      what it is the gradient of, an update that of the weight */
+    const char *scope; /* interned path of blocks and repeats: "layers.3.attention"; "" on top */
+    int repeat;        /* index into MwGraph.repeats of the innermost repeat; -1: none */
+    int iteration;     /* iteration of that repeat */
+    /* Layer of the model as passes/graph/layers.c clusters it; 0 before. A gradient has the layer of
+     * what it is the gradient of, an update that of its weight. */
+    int layer;
 } MwOrigin;
 
 typedef struct {
@@ -119,15 +82,16 @@ typedef struct {
     const char *name; /* interned and unique in the graph; never NULL */
 } MwValue;
 
-/* `with spec = …, stage = …, remat = …` on a value. */
+/* What the user demands of a value: `with spec = …, stage = …, remat = …`, or `--pin`. */
 typedef struct {
     MwValueId value;
     MwSpan span;
-    const char *text; /* of the option that demands it, "w=[R, S0]"; NULL: an annotation does */
+    const char
+        *text; /* text of the option that demands it, "w=[R, S0]"; NULL: an annotation does */
     bool has_spec;
     MwSpec spec;
     int stage; /* -1: not pinned */
-    int remat; /* -1: not pinned, else 0 or 1 */
+    int remat; /* -1: not pinned; else 0 or 1 */
 } MwPin;
 
 typedef struct {
@@ -167,9 +131,9 @@ typedef struct {
     MwValueId value;
 } MwOutput;
 
-/* At the end of a step `target` (a WEIGHT or STATE value) becomes `value`. But where `value` comes
- * from an earlier phase than update, `target` is an accumulator: it becomes `value` after every
- * micro-batch, and has its initial value again when the next step begins. */
+/* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value` comes
+ * from an earlier phase than update, `target` is an accumulator instead: it becomes `value` after
+ * every micro-batch, and has its initial value again when the next step begins. */
 typedef struct {
     MwValueId target, value;
 } MwAssign;
@@ -193,13 +157,13 @@ typedef struct {
     MW_VEC(MwRepeat) repeats;
     MwTrain train;
     MwType
-        precision; /* of contractions, as passes/graph/precision.c is still to give it; F32: as typed */
-    MwOrigin origin; /* given to nodes as they are added; set by whoever adds */
-    MwPhase phase;   /* likewise */
+        precision; /* that contractions are still to be given; F32: their types stay as they are */
+    MwOrigin origin; /* of the nodes added next; set by whoever adds them */
+    MwPhase phase;   /* of the nodes added next; set by whoever adds them */
 } MwGraph;
 
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision, and train statement (values cleared) of `like`. */
+/* A new graph with the name, repeats, precision and train statement of `like`, without its loss. */
 MwGraph *mw_graph_new_like(const MwGraph *like);
 
 /* A node to be added. */
@@ -207,20 +171,19 @@ typedef struct {
     MwOp op;
     const MwValueId *operands;
     int operand_count;
-    const MwAttr *attrs; /* any order; those the op has and that are missing take their default */
+    const MwAttr *attrs; /* in any order; those that are missing take their default */
     int attr_count;
-    const MwTensor
-        *given;       /* result type, for ops whose shape is given (INPUT, WEIGHT, STATE, STEP) */
-    const char *name; /* of the result; several results get name.0, name.1; NULL: made up.
-                         A name in use gets a suffix. */
+    const MwTensor *given; /* result type, for INPUT, WEIGHT, STATE and STEP; else ignored */
+    const char *name;      /* of the result; several results get name.0, name.1; NULL: made up.
+                         A name that is taken gets a suffix. */
     const char *const *result_names; /* instead of `name`: one for each result; may be NULL */
 } MwNodeSpec;
 
-/* Adds a node, inferring its result types. On a mistake (shapes that disagree, say) adds errors at
- * graph->origin.span, and returns a node with index -1. */
+/* Adds a node, inferring its result types. If its shape rule refuses it, adds errors at
+ * graph->origin.span and gives a node with index -1. */
 MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags);
 
-/* Gives `value` the name `wanted`, or if that is in use `wanted` with a suffix. */
+/* Gives `value` the name `wanted`, or if that is taken `wanted` with a suffix. */
 void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted);
 
 /* The value with that interned name; no value if there is none. */
@@ -259,80 +222,11 @@ static inline bool mw_assign_accumulates(const MwGraph *graph, const MwAssign *a
     return mw_value_node(graph, assign->value)->phase != MW_PHASE_UPDATE;
 }
 
-/* Facts of ops.def. */
-typedef enum {
-    MW_LINEAR_NONE,
-    MW_LINEAR_JOINT,
-    MW_LINEAR_EACH,
-    MW_LINEAR_FIRST,
-    MW_LINEAR_LAST
-} MwLinear;
-typedef enum {
-    MW_LOWER_SOURCE,
-    MW_LOWER_VIEW,
-    MW_LOWER_MAP,
-    MW_LOWER_REDUCE,
-    MW_LOWER_ROWS,
-    MW_LOWER_MOVE,
-    MW_LOWER_CONTRACT,
-    MW_LOWER_GATHER,
-    MW_LOWER_LIBRARY,
-    MW_LOWER_COLLECTIVE,
-    MW_LOWER_TRANSFER
-} MwLowering;
-
-enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
-
-typedef struct {
-    const char *name;
-    int operands, results; /* MW_ANY or MW_SOME: varies */
-    uint64_t attrs;        /* bit k: attribute key k */
-    MwCombine combine;
-    MwLinear linear;
-    MwLowering lowering;
-    int flops_per_point;
-    const char *expression; /* NULL: none */
-} MwOpInfo;
-
-const MwOpInfo *mw_op_info(MwOp op);
-/* False if no operator has that name. */
-bool mw_op_parse(const char *name, MwOp *op);
-
-/* The collective whose operator it is; its lowering must be MW_LOWER_COLLECTIVE. */
-MwCollective mw_op_collective(MwOp op);
-
-/* Of an operator with `origin` and `split`: the operand in whose positions it counts, or -1 for its
- * first result. */
-int mw_op_counted_operand(MwOp op);
-
-const char *mw_attr_name(MwAttrKey key);
-MwAttrKind mw_attr_kind(MwAttrKey key);
-bool mw_attr_parse(const char *name, MwAttrKey *key);
-/* A key as a member of a set of keys. */
-#define MW_ATTR_BIT(id) (UINT64_C(1) << MW_ATTR_##id)
-
-/* Attributes of a node; it must have the key. */
+/* Attribute `key` of a node. But for mw_node_attr the node must have it. */
 const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if it has none */
 int64_t mw_node_int(const MwNode *node, MwAttrKey key);
 double mw_node_float(const MwNode *node, MwAttrKey key);
 const char *mw_node_text(const MwNode *node, MwAttrKey key);
-
-/* Makers of attributes. */
-static inline MwAttr mw_attr_int(MwAttrKey key, int64_t value)
-{
-    return (MwAttr){.key = key, .i = value};
-}
-static inline MwAttr mw_attr_float(MwAttrKey key, double value)
-{
-    return (MwAttr){.key = key, .f = value};
-}
-static inline MwAttr mw_attr_text(MwAttrKey key, const char *interned)
-{
-    return (MwAttr){.key = key, .text = interned};
-}
-static inline MwAttr mw_attr_ints(MwAttrKey key, const int64_t *at, int count)
-{
-    return (MwAttr){.key = key, .ints = {at, count}};
-}
+MwSpec mw_node_spec(const MwNode *node, MwAttrKey key); /* which must be given */
 
 #endif

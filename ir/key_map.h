@@ -18,7 +18,7 @@ typedef struct {
     int capacity, count;
 } MwKeyMap;
 
-/* Where the value of the key stands, with NULL in it if the key is new: the caller then fills it
+/* Where the value of the key stands; NULL stands there if the key is new, for the caller to fill
  * in. Valid until the next call. The key is copied. */
 void **mw_key_map_at(MwArena *arena, MwKeyMap *map, const void *key, size_t bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The facts of ir/ops.def and ir/attrs.def as tables. */
-#include "ir/ir.h"
+#include "ir/op.h"
 
 #include <string.h>
 
@@ -46,7 +46,7 @@ _Static_assert(LIBRARY_OPS == LIBRARY_LINES, "a library operator has no LIBRARY 
 static const struct {
     const char *name;
     MwAttrKind kind;
-} attrs[MW_ATTR_COUNT] = {
+} attributes[MW_ATTR_COUNT] = {
 #define ATTR(id, name, kind) [MW_ATTR_##id] = {name, MW_KIND_##kind},
 #include "ir/attrs.def"
 #undef ATTR
@@ -103,21 +103,29 @@ int mw_op_counted_operand(MwOp op)
 
 const char *mw_attr_name(MwAttrKey key)
 {
-    return attrs[key].name;
+    return attributes[key].name;
 }
 
 MwAttrKind mw_attr_kind(MwAttrKey key)
 {
-    return attrs[key].kind;
+    return attributes[key].kind;
 }
 
 bool mw_attr_parse(const char *name, MwAttrKey *key)
 {
     for (int i = 0; i < MW_ATTR_COUNT; i++) {
-        if (strcmp(attrs[i].name, name) == 0) {
+        if (strcmp(attributes[i].name, name) == 0) {
             *key = (MwAttrKey)i;
             return true;
         }
     }
     return false;
+}
+
+const MwAttr *mw_attrs_find(const MwAttr *attrs, int count, MwAttrKey key)
+{
+    for (int i = 0; i < count; i++)
+        if (attrs[i].key == key)
+            return &attrs[i];
+    return NULL;
 }

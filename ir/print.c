@@ -72,6 +72,7 @@ static void print_ints(MwText *text, const int64_t *at, int count)
 
 static void print_attr_value(MwText *text, const MwAttr *attr)
 {
+    char spec[MW_SPEC_TEXT_BYTES];
     switch (mw_attr_kind(attr->key)) {
     case MW_KIND_INT:
         mw_text_printf(text, "%" PRId64, attr->i);
@@ -91,6 +92,9 @@ static void print_attr_value(MwText *text, const MwAttr *attr)
     case MW_KIND_TYPE:
         mw_text_add(text, mw_type_name((MwType)attr->i));
         break;
+    case MW_KIND_SPEC:
+        print_quoted(text, mw_spec_text(attr->spec, attr->spec_rank, spec));
+        break;
     }
 }
 
@@ -105,9 +109,13 @@ static bool is_left_out(const MwAttr *attr)
         return !attr->ints.count;
     case MW_KIND_TYPE:
         return attr->i == MW_TYPE_NOT_GIVEN;
-    default:
+    case MW_KIND_SPEC:
+        return attr->spec_rank == MW_SPEC_NOT_GIVEN;
+    case MW_KIND_INT:
+    case MW_KIND_FLOAT:
         return false;
     }
+    MW_UNREACHABLE();
 }
 
 static void print_results(MwText *text, const MwGraph *graph, const MwNode *node)
@@ -133,7 +141,7 @@ static void print_call(MwText *text, const MwGraph *graph, const MwNode *node)
     mw_text_add(text, ")");
 }
 
-/* An input, or a weight or state with what it begins as. */
+/* Prints an input, or a weight or state with its initialiser. */
 static void print_declaration(MwText *text, const MwGraph *graph, const MwNode *node)
 {
     char type[MW_TENSOR_TEXT_BYTES];

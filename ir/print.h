@@ -28,8 +28,9 @@
  *   RESULTS = OP(OPERANDS, ATTRIBUTES)
  *       one node: OP is a name of ir/ops.def, operands are value names by position, attributes are
  *       given by their names of ir/attrs.def in their order. Integers and floats are always
- *       written; a bool, text or list only where it is not false, "" or [], a type where there is
- *       one. Names of types stand bare (type = bf16). Floats are the shortest that read back, or inf, -inf, nan.
+ *       written; a bool, text or list only where it is not false, "" or [], a type or spec only
+ *       where there is one. Names of types stand bare (type = bf16), specs in quotes. Floats are
+ *       the shortest that read back, or inf, -inf, nan.
  *   input, weight, state NAME: TYPE [= INITIALISER]
  *       the sources; the initialiser is zeros, ones, normal(V), uniform(V) or constant(V), V being
  *       the attribute `value` (0 for zeros and ones)

@@ -4,7 +4,7 @@
 #include "ir/verify.h"
 
 #include "ir/print.h"
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct {
     const MwGraph *graph;
     const char *pass;
     MwDiags *diags;
-    MwArena *arena; /* of the check alone */
+    MwArena *arena; /* for the time of the check */
 } Check;
 
 static bool fail(Check *check, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
@@ -38,7 +38,8 @@ static const char *name_of(const Check *check, MwValueId value)
     return mw_value(check->graph, value)->name;
 }
 
-/* Letters, digits and '_' in parts joined by '.', the first not beginning with a digit. */
+/* Whether the lexer reads it as one name: letters, digits and '_' in parts joined by '.', the first
+ * not beginning with a digit. */
 static bool is_name(const char *name)
 {
     if (!name || isdigit((unsigned char)*name))
@@ -50,7 +51,7 @@ static bool is_name(const char *name)
     return *name != '\0';
 }
 
-/* Results of nodes are the values in order, each once. */
+/* Checks that the results of nodes are the values in order, each once. */
 static bool check_results(Check *check, int n, int *next_value)
 {
     const MwNode *node = &check->graph->nodes.at[n];
@@ -79,7 +80,7 @@ static const char *node_name(const Check *check, const MwNode *node)
     return check->graph->values.at[node->first_result].name;
 }
 
-/* Forward, layers follow one another. Sources are there for all of them. */
+/* Whether an edge of the forward phase leads to an earlier layer. Sources serve every layer. */
 static bool flows_back(const MwNode *maker, const MwNode *user)
 {
     return maker->operand_count > 0 && user->phase == MW_PHASE_FORWARD &&
@@ -107,7 +108,7 @@ static bool check_operands(Check *check, const MwNode *node)
     return true;
 }
 
-/* Exactly the attributes of the operator, in order. */
+/* Checks that the node has exactly the attributes of its operator, in order. */
 static bool check_attrs(Check *check, const MwNode *node)
 {
     uint64_t wanted = mw_op_info(node->op)->attrs;
@@ -244,7 +245,7 @@ static bool check_assigns(Check *check)
     return true;
 }
 
-/* Splits dimensions that the value has, and no axis twice. */
+/* Whether the spec splits only dimensions that the value has, and uses no axis twice. */
 static bool spec_fits(MwSpec spec, int rank)
 {
     MwAxes used = mw_spec_partial(spec);

@@ -21,8 +21,8 @@ double mw_argument_seconds(const struct argp_state *state, const char *text);
 /* Writes `text` to the file `path`, or to standard output if that is NULL. */
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags);
 
-/* What was printed may still wait to be written, to a disk that is full: writes it, and gives the exit
- * status, which is `status` if that went well. */
+/* What was printed may still wait to be written, to a disk that is full: writes it, and gives the
+ * exit status, which is `status` if that went well. */
 int mw_output_finish(int status);
 
 #endif

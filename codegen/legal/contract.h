@@ -10,7 +10,7 @@
 #define MW_CODEGEN_LEGAL_CONTRACT_H
 
 #include "codegen/kernel/layout.h"
-#include "ir/shape.h"
+#include "ir/einsum.h"
 #include "runtime/plan/routine.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/legal/legalizer.h"
 
-#include "ir/shape.h"
+#include "ir/shape/shape.h"
 
 #include <string.h>
 

@@ -58,12 +58,9 @@ static MwPlanArg query_position(const MwNode *node, int64_t queries)
 {
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
     MwPlanArg arg = {.kind = MW_ARG_INT};
-    MwSpec spec;
-    int rank;
     if (!origin->ints.count)
         return arg;
-    MW_ASSERT(mw_spec_parse(mw_node_text(node, MW_ATTR_SPLIT), &spec, &rank) && rank == 4);
-    const MwAxes axes = mw_spec_dim(spec, 1);
+    const MwAxes axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), 1);
     return axes ? (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries} : arg;
 }
 

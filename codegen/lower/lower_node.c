@@ -138,11 +138,9 @@ int mw_lower_position_arg(MwLower *l, const MwNode *node, int d, int64_t dim, in
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
     if (!origin->ints.count)
         return -1;
-    MwSpec spec;
-    int rank;
-    MW_ASSERT(mw_spec_parse(mw_node_text(node, MW_ATTR_SPLIT), &spec, &rank));
-    MW_ASSERT(rank == origin->ints.count && d < rank);
-    MwPlanArg arg = {.kind = MW_ARG_POSITION, .axes = mw_spec_dim(spec, d)};
+    MW_ASSERT(d < origin->ints.count);
+    MwPlanArg arg = {.kind = MW_ARG_POSITION,
+                     .axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), d)};
     int64_t covered = dim * mw_mesh_ways(l->mesh, arg.axes);
     arg.block_stride = arg.axes ? dim * stride : 0;
     if (origin->ints.at[d] > covered)

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "frontend/cluster/local.h"
+#include "frontend/cluster/read.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,8 +20,8 @@ static int64_t physical_memory_bytes(void)
     return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
-/* A core for each rank, so compute is as measured; but all ranks share one memory: what each gets
- * of it beyond the caches shrinks with their number. */
+/* Each rank has a core, so it computes at the measured rates; but all ranks share one memory, so
+ * the bandwidth beyond the caches that a rank gets shrinks with their number. */
 static void share_among(MwArena *arena, MwCluster *cluster, int ranks)
 {
     MwCurve *bandwidth = &cluster->device.bandwidth;

@@ -4,19 +4,11 @@
 #define MW_FRONTEND_CLUSTER_CLUSTER_H
 
 #include "base/diag.h"
-#include "base/text.h"
 #include "ir/cluster.h"
 
 /* Reads a cluster file; "local:N" is N CPU ranks of this machine, with the rates of
  * clusters/local.cluster and an equal share each of this machine's memory. Everything is allocated
  * in `arena`, the text that diagnostics point into too. NULL after errors; several may be added. */
 MwCluster *mw_cluster_load(MwArena *arena, const char *name_or_path, MwDiags *diags);
-
-/* The same from a text; `source` must outlive `diags`. */
-MwCluster *mw_cluster_read(MwArena *arena, const MwSource *source, MwDiags *diags);
-
-/* Adds a cluster file that reads back as `cluster`, its figures to four digits. Printing what was
- * read from a printed text gives the same text. */
-void mw_cluster_print(MwText *text, const MwCluster *cluster);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* frontend/cluster/keys.def as tables, and where the sections of a cluster lie in memory. */
+/* The tables of keys.def, and where the sections of a cluster lie in memory. */
 #ifndef MW_FRONTEND_CLUSTER_KEYS_H
 #define MW_FRONTEND_CLUSTER_KEYS_H
 
@@ -25,8 +25,9 @@ typedef struct {
     MwClusterSection section;
     const char *name;
     MwClusterKeyKind kind;
-    size_t offset; /* in the struct of the section */
-    MwQuantity quantity, at;
+    size_t offset;       /* in the struct of the section, bytes */
+    MwQuantity quantity; /* what the value measures */
+    MwQuantity at;       /* what the sizes of a curve measure */
     bool is_required;
 } MwClusterKey;
 
@@ -49,7 +50,7 @@ bool mw_cluster_key_is_given(const MwClusterKey *key, const void *member);
 /* True if any figure of the section is given. */
 bool mw_cluster_has_section(MwCluster *cluster, MwClusterSection section, MwType type);
 
-/* Node and network list collectives that were measured besides their keys. */
+/* Whether the section describes a link: it may list measured collectives beside its keys. */
 static inline bool mw_cluster_section_is_link(MwClusterSection section)
 {
     return section == MW_SECTION_NODE || section == MW_SECTION_NETWORK;

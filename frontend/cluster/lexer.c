@@ -21,7 +21,7 @@ static bool is_word_char(int c)
     return c && (isalnum(c) || strchr("_./-", c));
 }
 
-/* Spaces and comments, and within brackets ends of lines. */
+/* Skips spaces and comments, and within brackets ends of lines. */
 static void skip_blank(MwClusterLexer *lexer)
 {
     while (!at_end(lexer)) {
@@ -44,7 +44,7 @@ static uint32_t digits(const MwClusterLexer *lexer, uint32_t ahead)
     return count;
 }
 
-/* Bytes of the number that begins here; 0 if none does. */
+/* The length of the number that begins here, in bytes; 0 if none does. */
 static uint32_t number_bytes(const MwClusterLexer *lexer)
 {
     uint32_t n = peek(lexer, 0) == '-' || peek(lexer, 0) == '+';
@@ -87,7 +87,7 @@ MwClusterToken mw_cluster_lex(MwClusterLexer *lexer)
         token.kind = ends_item ? MW_CLUSTER_NEWLINE : MW_CLUSTER_SIGN;
         if (*begin == '[')
             lexer->brackets++;
-        else if (strchr("={}", *begin)) /* no part of a list, so one was left open */
+        else if (strchr("={}", *begin)) /* no list contains these, so one was left open */
             lexer->brackets = 0;
         else if (*begin == ']' && lexer->brackets > 0)
             lexer->brackets--;

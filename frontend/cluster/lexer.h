@@ -7,7 +7,7 @@
 
 typedef enum {
     MW_CLUSTER_END,
-    MW_CLUSTER_NEWLINE, /* or a comma that is not within [ ] */
+    MW_CLUSTER_NEWLINE, /* an end of line or a comma, outside of [ ] */
     MW_CLUSTER_WORD,    /* a letter, then letters, digits and _ . / - */
     MW_CLUSTER_NUMBER,  /* 12, -1.5, 2e9 */
     MW_CLUSTER_SIGN,    /* one of { } [ ] = : , or a character that is none of the above */
@@ -16,7 +16,7 @@ typedef enum {
 typedef struct {
     MwClusterTokenKind kind;
     MwSpan span;
-    const char *text; /* of a word, in the arena */
+    const char *text; /* WORD: in the arena */
     double number;
     char sign;
 } MwClusterToken;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Prints a cluster as a cluster file: the sections and keys of frontend/cluster/keys.def in order,
- * those that are zero or empty left out. */
-#include "frontend/cluster/cluster.h"
+/* Prints the sections and keys of keys.def in order, without those that are zero or empty. */
+#include "frontend/cluster/print.h"
+
 #include "frontend/cluster/keys.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static void indent(MwText *text, int depth)
     mw_text_printf(text, "%*s", depth * INDENT, "");
 }
 
-/* Before element `index` of a list: elements go on until the line is full. */
+/* Adds what stands before element `index` of a list: a new line where the last one is full. */
 static void separate(MwText *text, int depth, int index)
 {
     if (index == 0)
@@ -42,7 +42,7 @@ static void print_curve(MwText *text, const MwCurve *curve, MwQuantity quantity,
     mw_text_add(text, "]");
 }
 
-/* A list has one unit, that of rates of products. */
+/* A list has one unit. Only rates of matrix products are lists with a unit, so it is theirs. */
 static void print_list(MwText *text, const MwNumbers *list, MwQuantity quantity, int depth)
 {
     bool has_unit = quantity != MW_QUANTITY_NUMBER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the text of a cluster file.
+/* The syntax of a cluster file:
  *
  *     cluster NAME {
  *       key = value                one a line; a value is 8, 16 GiB, cpu, [1, 2] or a curve,
@@ -9,26 +9,27 @@
  * `cluster NAME like FILE { ... }` begins with the figures of FILE, a path from the folder of the
  * file that names it.
  *
- * By recursive descent over frontend/cluster/keys.def. After a mistake the rest of the item is
- * skipped, so that several are reported per run. Values (frontend/cluster/value.c) are checked as
- * they are read; what a section lacks, and what does not go together, when it closes. */
+ * It is read by recursive descent over keys.def. After a mistake the rest of the item is skipped,
+ * so that several are reported per run. Values are checked as they are read (value.c); what a
+ * section lacks, and what does not go together, is checked when it closes. */
+#include "frontend/cluster/read.h"
+
 #include "base/file.h"
 #include "base/suggest.h"
-#include "frontend/cluster/cluster.h"
-#include "frontend/cluster/reader.h"
+#include "frontend/cluster/value.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_LIKE = 8 /* files each like the next */ };
+enum { MAX_LIKE = 8 /* length of a chain of files each like the next */ };
 
 /* A section being read. */
 typedef struct {
     MwClusterSection section;
-    void *base; /* its struct */
+    void *base; /* struct that its keys fill */
     MwSpan span;
     MwSpan given[MW_CLUSTER_KEY_COUNT]; /* where each key was given */
-    int inherited;                      /* measured collectives of a link that this one is like */
+    int inherited; /* of a link: measured collectives that the file it is like gives */
 } Section;
 
 static void skip_newlines(MwClusterReader *reader)
@@ -37,7 +38,8 @@ static void skip_newlines(MwClusterReader *reader)
         mw_cluster_advance(reader);
 }
 
-/* To the end of the item that holds a mistake: of its line and of the blocks it opens. */
+/* Skips to the end of the item that holds a mistake, which is that of its line and of the blocks it
+ * opens. */
 static void skip_item(MwClusterReader *reader)
 {
     int depth = 0;
@@ -78,7 +80,7 @@ static bool find_collective(const char *name, MwCollective *kind)
     return false;
 }
 
-/* `name` and '=' were read. */
+/* Reads the value of a key; `name` and '=' were read. */
 static bool read_key(MwClusterReader *reader, const MwClusterToken *name, Section *in)
 {
     const char *known[MW_CLUSTER_KEY_COUNT] = {0};
@@ -104,7 +106,7 @@ static bool read_key(MwClusterReader *reader, const MwClusterToken *name, Sectio
     return false;
 }
 
-/* Where the curve of these is kept, a new one if there is none yet. */
+/* The entry of `link` for that collective among `ways` devices; a new one if there is none yet. */
 static MwMeasuredCollective *find_measured(MwArena *arena, MwLink *link, MwCollective kind,
                                            int ways)
 {
@@ -121,7 +123,7 @@ static MwMeasuredCollective *find_measured(MwArena *arena, MwLink *link, MwColle
     return &list[count];
 }
 
-/* all_reduce 4 = [...]; the name was read. */
+/* Reads `all_reduce 4 = [...]`; the name was read. */
 static bool read_measured(MwClusterReader *reader, const MwClusterToken *name, MwCollective kind,
                           const Section *in)
 {
@@ -145,7 +147,7 @@ static bool read_measured(MwClusterReader *reader, const MwClusterToken *name, M
 
 static bool read_section(MwClusterReader *reader, Section *in);
 
-/* The type of `gemm TYPE {`; the first was read. */
+/* Reads the type of `gemm TYPE {`; `gemm` was read. */
 static bool read_gemm_type(MwClusterReader *reader, MwType *type)
 {
     if (reader->token.kind == MW_CLUSTER_WORD && mw_type_parse(reader->token.text, type)) {
@@ -176,7 +178,7 @@ static bool open_section(MwClusterReader *reader, const MwClusterToken *name,
     return read_section(reader, &inner);
 }
 
-/* A section within `in`; its name was read. */
+/* Reads a section within `in`; its name was read. */
 static bool read_subsection(MwClusterReader *reader, const MwClusterToken *name, Section *in)
 {
     const char *known[MW_SECTION_COUNT] = {0};
@@ -197,7 +199,7 @@ static bool read_subsection(MwClusterReader *reader, const MwClusterToken *name,
     return false;
 }
 
-/* False if the rest of it is to be skipped. */
+/* Reads a key or a section. False if the rest of it is to be skipped. */
 static bool read_item(MwClusterReader *reader, Section *in)
 {
     MwClusterToken name = reader->token;
@@ -218,7 +220,7 @@ static bool read_item(MwClusterReader *reader, Section *in)
 
 /* ---- What a section must have ---- */
 
-/* Where a figure was given, if here; else the section. */
+/* The place of figure `name`, if it is given in this file; else that of the section. */
 static MwSpan where(const Section *in, const char *name)
 {
     for (int i = 0; i < MW_CLUSTER_KEY_COUNT; i++)
@@ -268,7 +270,7 @@ static bool has(MwClusterReader *reader, MwClusterSection section)
            mw_cluster_has_section(reader->cluster, section, MW_F32);
 }
 
-/* The whole, once its sections were read. */
+/* Checks what must hold across sections, once all of them were read. */
 static void check_cluster(MwClusterReader *reader, const Section *in)
 {
     const MwCluster *cluster = reader->cluster;
@@ -314,16 +316,7 @@ static bool read_section(MwClusterReader *reader, Section *in)
 
 static MwCluster *read_source(MwArena *arena, const MwSource *source, MwDiags *diags, int depth);
 
-/* The path of `file` as named in `source`. */
-static const char *path_beside(MwArena *arena, const MwSource *source, const char *file)
-{
-    const char *slash = strrchr(source->name, '/');
-    if (file[0] == '/' || !slash)
-        return mw_arena_strdup(arena, file);
-    return mw_arena_printf(arena, "%.*s/%s", (int)(slash - source->name), source->name, file);
-}
-
-/* `like FILE`; 'like' was read. */
+/* Reads the FILE of `like FILE`, and begins with its figures. */
 static bool read_like(MwClusterReader *reader)
 {
     MwSpan span = reader->token.span;
@@ -336,7 +329,7 @@ static bool read_like(MwClusterReader *reader)
         return false;
     }
     MwSource *source = MW_NEW(reader->arena, MwSource, 1);
-    source->name = path_beside(reader->arena, reader->lexer.source, reader->token.text);
+    source->name = mw_path_beside(reader->arena, reader->lexer.source->name, reader->token.text);
     source->text = mw_file_read(reader->arena, source->name, &source->bytes);
     if (!source->text) {
         mw_diag_error(reader->diags, span, "cannot read '%s': %s", source->name, strerror(errno));
@@ -349,7 +342,7 @@ static bool read_like(MwClusterReader *reader)
     return like != NULL;
 }
 
-/* `cluster NAME` or `cluster NAME like FILE`. */
+/* Reads `cluster NAME` or `cluster NAME like FILE`. */
 static bool read_header(MwClusterReader *reader)
 {
     if (reader->token.kind != MW_CLUSTER_WORD || strcmp(reader->token.text, "cluster") != 0) {

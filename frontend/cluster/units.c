@@ -10,10 +10,10 @@ typedef struct {
     MwQuantity quantity;
     const char *name;
     double scale;
-    bool printed; /* others are only read */
+    bool printed; /* the printer uses it; the others are only read */
 } Unit;
 
-/* Of each quantity in ascending order. */
+/* The units of a quantity stand together in ascending order. */
 static const Unit units[] = {
     {MW_QUANTITY_BYTES, "B", 1, true},
     {MW_QUANTITY_BYTES, "KB", 1e3, true},
@@ -82,8 +82,8 @@ const char *mw_unit_suggest(MwQuantity quantity, const char *typed)
     return mw_suggest(typed, names, MW_COUNT(units));
 }
 
-/* The largest that leaves at least one whole; of bytes the largest that is exact, decimal before
- * binary. */
+/* The largest unit that leaves at least one whole. Sizes in bytes take the largest unit that is
+ * exact, a decimal one before a binary one. */
 static const Unit *printed_unit(MwQuantity quantity, double value)
 {
     const Unit *first = NULL, *largest = NULL, *decimal = NULL, *binary = NULL;

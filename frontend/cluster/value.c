@@ -1,36 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The values of a cluster file: numbers with units, lists and curves, checked as they are read. */
+#include "frontend/cluster/value.h"
+
 #include "base/vec.h"
-#include "frontend/cluster/reader.h"
 
 #include <math.h>
 #include <string.h>
-
-void mw_cluster_advance(MwClusterReader *reader)
-{
-    reader->token = mw_cluster_lex(&reader->lexer);
-}
-
-bool mw_cluster_at_sign(const MwClusterReader *reader, char sign)
-{
-    return reader->token.kind == MW_CLUSTER_SIGN && reader->token.sign == sign;
-}
-
-bool mw_cluster_accept(MwClusterReader *reader, char sign)
-{
-    bool is_here = mw_cluster_at_sign(reader, sign);
-    if (is_here)
-        mw_cluster_advance(reader);
-    return is_here;
-}
-
-bool mw_cluster_expect(MwClusterReader *reader, char sign, const char *where)
-{
-    if (mw_cluster_accept(reader, sign))
-        return true;
-    mw_diag_error(reader->diags, reader->token.span, "expected '%c' %s", sign, where);
-    return false;
-}
 
 static bool read_unit(MwClusterReader *reader, MwQuantity quantity, MwSpan number, double *scale)
 {
@@ -57,7 +31,7 @@ static bool read_unit(MwClusterReader *reader, MwQuantity quantity, MwSpan numbe
     return true;
 }
 
-/* A number greater than zero that any unit leaves finite. */
+/* Reads a number greater than zero that no unit makes infinite. */
 static bool read_number(MwClusterReader *reader, double *value, MwSpan *span)
 {
     *span = reader->token.span;
@@ -118,7 +92,7 @@ static bool read_memory(MwClusterReader *reader, int64_t *bytes)
     return true;
 }
 
-/* [1, 2, 3] or [1, 2, 3] GFLOP/s */
+/* Reads [1, 2, 3] or [1, 2, 3] GFLOP/s. */
 static bool read_list(MwClusterReader *reader, MwQuantity quantity, MwNumbers *numbers)
 {
     MW_VEC(double) list = {0};
@@ -156,7 +130,6 @@ static bool check_point(MwClusterReader *reader, const MwCurve *curve, MwSpan at
     return true;
 }
 
-/* [SIZE: VALUE, ...], or one VALUE that holds for every size. */
 bool mw_cluster_read_curve(MwClusterReader *reader, MwQuantity quantity, MwQuantity at,
                            MwCurve *curve)
 {

@@ -4,7 +4,7 @@
 #include "passes/graph/gradients.h"
 
 #include "ir/build.h"
-#include "ir/shape.h"
+#include "ir/einsum.h"
 
 #include <string.h>
 

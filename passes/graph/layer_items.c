@@ -8,7 +8,7 @@
  *
  * Some values need not flow. What is made from inputs or from weights alone, by cheap operators,
  * can be made again where it is used: a mask, a cast of a weight. What comes from both, or from a
- * contraction, is the model's own work and flows.
+ * contraction, or is pinned to a stage, is the model's own work and flows.
  *
  * Between two operators that compute there may be some that do not. The cut between them is where a
  * repeat begins or ends its iteration, if it does, else where the fewest bytes flow. */
@@ -92,6 +92,23 @@ static void find_uses(Survey *survey)
     }
 }
 
+/* A source is where its first user is. */
+static void survey_pins(Survey *survey)
+{
+    const MwGraph *graph = survey->graph;
+    survey->stage = MW_NEW(survey->arena, int, graph->nodes.count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        survey->stage[n] = -1;
+    for (int i = 0; i < graph->pins.count; i++) {
+        const MwPin *pin = &graph->pins.at[i];
+        bool is_source = mw_value_node(graph, pin->value)->operand_count == 0;
+        int node = is_source ? survey->first_use[pin->value.index]
+                             : mw_value(graph, pin->value)->node.index;
+        if (pin->stage >= 0 && node >= 0)
+            survey->stage[node] = pin->stage;
+    }
+}
+
 static void survey_crossings(Survey *survey)
 {
     const MwGraph *graph = survey->graph;
@@ -99,7 +116,7 @@ static void survey_crossings(Survey *survey)
     int64_t *change = MW_NEW(survey->arena, int64_t, graph->nodes.count + 2);
     for (int v = 0; v < graph->values.count; v++) {
         int maker = graph->values.at[v].node.index;
-        from[v] = made_from(&graph->nodes.at[maker], from);
+        from[v] = survey->stage[maker] >= 0 ? FLOWS : made_from(&graph->nodes.at[maker], from);
         if (from[v] != FLOWS || survey->last_use[v] < 0)
             continue;
         change[maker + 1] += mw_tensor_bytes(&graph->values.at[v].tensor);
@@ -121,23 +138,6 @@ static void survey_flops(Survey *survey)
             continue;
         MwShardingRule rule = mw_sharding_rule(survey->arena, survey->graph, (MwNodeId){n});
         survey->flops[n] = mw_cost_node_work(survey->graph, (MwNodeId){n}, &rule, ways).flops;
-    }
-}
-
-/* A source is where its first user is. */
-static void survey_pins(Survey *survey)
-{
-    const MwGraph *graph = survey->graph;
-    survey->stage = MW_NEW(survey->arena, int, graph->nodes.count);
-    for (int n = 0; n < graph->nodes.count; n++)
-        survey->stage[n] = -1;
-    for (int i = 0; i < graph->pins.count; i++) {
-        const MwPin *pin = &graph->pins.at[i];
-        bool is_source = mw_value_node(graph, pin->value)->operand_count == 0;
-        int node = is_source ? survey->first_use[pin->value.index]
-                             : mw_value(graph, pin->value)->node.index;
-        if (pin->stage >= 0 && node >= 0)
-            survey->stage[node] = pin->stage;
     }
 }
 
@@ -207,9 +207,9 @@ MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph)
 {
     Survey survey = {.arena = arena, .graph = graph};
     find_uses(&survey);
+    survey_pins(&survey);
     survey_crossings(&survey);
     survey_flops(&survey);
-    survey_pins(&survey);
     MwLayerItems items = new_items(arena, graph->nodes.count + 1);
     int last = -1;
     for (int n = 0; n < graph->nodes.count; n++) {

@@ -67,12 +67,10 @@ static const MwAttr *cut_attrs(MicroBatch *m, const MwNode *node, const MwShardi
             attrs[i] = mw_attr_shape(to->arena, &result);
         if (attrs[i].key != MW_ATTR_ORIGIN || !counts_in_parts(m, node, rule, factor, &whole))
             continue;
-        char split[MW_SPEC_TEXT_BYTES];
         MW_ASSERT(attrs[i].ints.count == 0 && attrs[i + 1].key == MW_ATTR_SPLIT);
         attrs[i] = mw_attr_shape(to->arena, &whole);
         attrs[i].key = MW_ATTR_ORIGIN;
-        attrs[i + 1].text =
-            mw_intern(to->interner, mw_spec_text(mw_spec_replicated(), whole.rank, split));
+        attrs[i + 1] = mw_attr_spec(MW_ATTR_SPLIT, mw_spec_replicated(), whole.rank);
     }
     return attrs;
 }

@@ -2,11 +2,11 @@
 /* What cutting the batch does to every value; shared by micro_batch.c and micro_state.c.
  *
  * Micro-batching splits one factor over time as sharding splits factors over devices, by the same
- * rules (ir/sharding.h). Dimension 0 of every input is the batch. */
+ * rules (ir/sharding/). Dimension 0 of every input is the batch. */
 #ifndef MW_PASSES_GRAPH_MICRO_BATCH_H
 #define MW_PASSES_GRAPH_MICRO_BATCH_H
 
-#include "ir/sharding.h"
+#include "ir/sharding/sharding.h"
 
 typedef enum {
     MW_MICRO_WHOLE,   /* the same in every micro-batch */

@@ -65,6 +65,8 @@ static bool attr_equal(const MwAttr *a, const MwAttr *b)
             if (a->ints.at[i] != b->ints.at[i])
                 return false;
         return a->ints.count == b->ints.count;
+    case MW_KIND_SPEC:
+        return a->spec_rank == b->spec_rank && mw_spec_equal(a->spec, b->spec);
     }
     MW_UNREACHABLE();
 }
@@ -82,6 +84,8 @@ static uint64_t attr_hash(const MwAttr *attr)
         return (uint64_t)(uintptr_t)attr->text;
     case MW_KIND_INTS:
         return mw_hash_bytes(attr->ints.at, sizeof(int64_t) * (size_t)attr->ints.count);
+    case MW_KIND_SPEC:
+        return mw_hash_mix((uint64_t)attr->spec_rank, attr->spec.bits);
     }
     MW_UNREACHABLE();
 }

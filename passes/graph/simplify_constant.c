@@ -6,105 +6,15 @@
 #include "passes/graph/simplify.h"
 
 #include "ir/build.h"
+#include "ir/scalar.h"
 
 #include <math.h>
 
-static bool unary(MwOp op, double x, double *y)
+/* Whether the operator gives its operand's elements, and no others. */
+static bool moves_elements(MwOp op)
 {
-    switch (op) {
-    case MW_OP_NEG:
-        *y = -x;
-        return true;
-    case MW_OP_ABS:
-        *y = fabs(x);
-        return true;
-    case MW_OP_EXP:
-        *y = exp(x);
-        return true;
-    case MW_OP_LOG:
-        *y = log(x);
-        return true;
-    case MW_OP_SQRT:
-        *y = sqrt(x);
-        return true;
-    case MW_OP_RSQRT:
-        *y = 1 / sqrt(x);
-        return true;
-    case MW_OP_SIN:
-        *y = sin(x);
-        return true;
-    case MW_OP_COS:
-        *y = cos(x);
-        return true;
-    case MW_OP_TANH:
-        *y = tanh(x);
-        return true;
-    case MW_OP_NOT:
-        *y = x == 0;
-        return true;
-    case MW_OP_RESHAPE:
-    case MW_OP_BROADCAST:
-    case MW_OP_TRANSPOSE:
-    case MW_OP_SLICE:
-    case MW_OP_IDENTITY:
-        *y = x;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool binary(MwOp op, double a, double b, double *y)
-{
-    switch (op) {
-    case MW_OP_ADD:
-        *y = a + b;
-        return true;
-    case MW_OP_SUB:
-        *y = a - b;
-        return true;
-    case MW_OP_MUL:
-        *y = a * b;
-        return true;
-    case MW_OP_DIV:
-        *y = a / b;
-        return true;
-    case MW_OP_POW:
-        *y = pow(a, b);
-        return true;
-    case MW_OP_MAXIMUM:
-        *y = fmax(a, b);
-        return true;
-    case MW_OP_MINIMUM:
-        *y = fmin(a, b);
-        return true;
-    case MW_OP_LT:
-        *y = a < b;
-        return true;
-    case MW_OP_LE:
-        *y = a <= b;
-        return true;
-    case MW_OP_GT:
-        *y = a > b;
-        return true;
-    case MW_OP_GE:
-        *y = a >= b;
-        return true;
-    case MW_OP_EQ:
-        *y = a == b;
-        return true;
-    case MW_OP_NE:
-        *y = a != b;
-        return true;
-    case MW_OP_AND:
-        *y = a != 0 && b != 0;
-        return true;
-    case MW_OP_OR:
-        *y = a != 0 || b != 0;
-        return true;
-    default:
-        return false;
-    }
+    return op == MW_OP_RESHAPE || op == MW_OP_BROADCAST || op == MW_OP_TRANSPOSE ||
+           op == MW_OP_SLICE || op == MW_OP_IDENTITY;
 }
 
 /* To i32 a cast drops the fraction, to bool it asks for not zero. */
@@ -118,13 +28,15 @@ static double cast(MwType to, double x)
 static bool fold(const MwSimplifyContext *context, const double *operand, double *y)
 {
     const MwNode *node = context->node;
-    if (node->op == MW_OP_CAST) {
+    if (node->op == MW_OP_CAST)
         *y = cast(mw_simplify_tensor(context)->type, operand[0]);
-        return true;
-    }
-    if (node->operand_count == 1)
-        return unary(node->op, operand[0], y);
-    return node->operand_count == 2 && binary(node->op, operand[0], operand[1], y);
+    else if (moves_elements(node->op))
+        *y = operand[0];
+    else if (mw_scalar_kind(node->op) != MW_SCALAR_NONE)
+        *y = mw_scalar_apply(node->op, operand[0], operand[1]);
+    else
+        return false;
+    return true;
 }
 
 static bool fits(double y, MwType type)

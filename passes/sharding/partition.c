@@ -119,9 +119,8 @@ static void localise_origin(const Partition *p, MwNodeId id, MwAttr *origin, MwA
 {
     Counted counted = counted_tensor(p, id);
     const MwTensor *whole = mw_value_tensor(p->global, counted.value);
-    char buffer[MW_SPEC_TEXT_BYTES];
     MwSpec spec = mw_spec_with_partial(counted.spec, 0, MW_COMBINE_SUM);
-    split->text = mw_intern(p->graph->interner, mw_spec_text(spec, whole->rank, buffer));
+    *split = mw_attr_spec(MW_ATTR_SPLIT, spec, whole->rank);
     if (origin->ints.count == 0) {
         *origin = mw_attr_shape(p->arena, whole);
         origin->key = MW_ATTR_ORIGIN;

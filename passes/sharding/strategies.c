@@ -60,8 +60,15 @@ static void put_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
         for (int i = 0; i < attr->ints.count; i++)
             mw_vec_push(arena, key, attr->ints.at[i]);
         break;
-    default:
-        mw_vec_push(arena, key, attr->i); /* the bits of a float */
+    case MW_KIND_SPEC:
+        mw_vec_push(arena, key, attr->spec_rank);
+        mw_vec_push(arena, key, (int64_t)attr->spec.bits);
+        break;
+    case MW_KIND_INT:
+    case MW_KIND_BOOL:
+    case MW_KIND_TYPE:
+    case MW_KIND_FLOAT: /* its bits */
+        mw_vec_push(arena, key, attr->i);
         break;
     }
 }

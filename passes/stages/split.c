@@ -11,7 +11,9 @@
  * that two stages use is kept by both), and what is made of constants alone or, element by element,
  * of inputs alone or of weights alone; and of the update phase what leads, element by element, to the new value of a
  * weight that several stages keep. So the copies of a weight stay equal, and its gradient crosses
- * rather than its new value.
+ * rather than its new value. A node that the user pins to a stage runs there alone.
+ *
+ * A pin of a spec is in the graphs of the stages that make the value, not where it is received.
  *
  * Invariant: sends and receives stand in the order of the whole graph in every stage's. */
 #include "passes/stages/split.h"
@@ -25,14 +27,15 @@ enum { ALL = -1, NONE = -2 };
 typedef struct {
     const MwCompilation *compilation;
     const MwGraph *graph;
-    int stages, words;   /* words of a set of stages */
-    int only;            /* stage that gets a graph, or ALL, or NONE */
-    uint64_t *runs;      /* [nodes] sets of the stages that run each */
-    uint64_t *takers;    /* [values] sets of the stages that use each, */
-    uint64_t *early;     /* and of those that do before the update */
-    const bool *is_free; /* [nodes] made of constants and the step number alone */
-    bool *is_light;      /* [nodes] or, before the update, element by element of weights */
-    bool *is_fed;        /* [nodes] an input, or element by element of such and constants */
+    int stages, words;     /* words of a set of stages */
+    int only;              /* stage that gets a graph, or ALL, or NONE */
+    uint64_t *runs;        /* [nodes] sets of the stages that run each */
+    uint64_t *takers;      /* [values] sets of the stages that use each, */
+    uint64_t *early;       /* and of those that do before the update */
+    const bool *is_staged; /* [nodes] held to one stage by a pin */
+    const bool *is_free;   /* [nodes] made of constants and the step number alone */
+    bool *is_light;        /* [nodes] or, before the update, element by element of weights */
+    bool *is_fed;          /* [nodes] an input, or element by element of such and constants */
     MwRewrite *rewrites;
     MW_VEC(MwCrossing) crossings;
 } Split;
@@ -104,16 +107,43 @@ static bool is_made_of(const MwGraph *graph, const MwNode *node, const bool *set
     return true;
 }
 
-bool *mw_find_free_nodes(MwArena *arena, const MwGraph *graph)
+/* [nodes] Which are to run in the stage of their layer alone: those whose result is pinned to a stage,
+ * and the users of a pinned source in its own layer. */
+static bool *find_staged(MwArena *arena, const MwGraph *graph)
+{
+    bool *is_staged = MW_NEW(arena, bool, graph->nodes.count);
+    bool *is_pinned = MW_NEW(arena, bool, graph->values.count);
+    for (int i = 0; i < graph->pins.count; i++)
+        if (graph->pins.at[i].stage >= 0)
+            is_pinned[graph->pins.at[i].value.index] = true;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+            is_staged[n] |= is_pinned[v] && node->operand_count > 0;
+        for (int k = 0; k < node->operand_count && node->phase == MW_PHASE_FORWARD; k++) {
+            const MwNode *maker = mw_value_node(graph, node->operands[k]);
+            is_staged[n] |= is_pinned[node->operands[k].index] && maker->operand_count == 0 &&
+                            maker->origin.layer == node->origin.layer;
+        }
+    }
+    return is_staged;
+}
+
+static bool *find_free(MwArena *arena, const MwGraph *graph, const bool *is_staged)
 {
     bool *is_free = MW_NEW(arena, bool, graph->nodes.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         bool is_data =
             node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
-        is_free[n] = !is_data && is_made_of(graph, node, is_free);
+        is_free[n] = !is_data && !is_staged[n] && is_made_of(graph, node, is_free);
     }
     return is_free;
+}
+
+bool *mw_find_free_nodes(MwArena *arena, const MwGraph *graph)
+{
+    return find_free(arena, graph, find_staged(arena, graph));
 }
 
 static bool is_element_wise(const MwNode *node)
@@ -126,8 +156,8 @@ static void find_light(Split *s)
 {
     for (int n = 0; n < s->graph->nodes.count; n++) {
         const MwNode *node = &s->graph->nodes.at[n];
-        bool is_simple =
-            node->phase != MW_PHASE_UPDATE && node->operand_count > 0 && is_element_wise(node);
+        bool is_simple = node->phase != MW_PHASE_UPDATE && node->operand_count > 0 &&
+                         !s->is_staged[n] && is_element_wise(node);
         s->is_light[n] = s->is_free[n] || node->op == MW_OP_WEIGHT ||
                          (is_simple && is_made_of(s->graph, node, s->is_light));
         s->is_fed[n] = s->is_free[n] || node->op == MW_OP_INPUT ||
@@ -362,8 +392,9 @@ static MwGraph *finish_stage(Split *s, int stage)
     }
     for (int i = 0; i < from->pins.count; i++) {
         MwPin pin = from->pins.at[i];
+        bool is_made = has(runs_of(s, maker_of(s, pin.value)), stage);
         pin.value = rewrite->value[pin.value.index];
-        if (mw_has_value(pin.value))
+        if (is_made && mw_has_value(pin.value))
             mw_vec_push(to->arena, &to->pins, pin);
     }
     if (mw_has_value(from->train.loss) && makes(s, stage, from->train.loss))
@@ -383,7 +414,8 @@ static Split split(const MwCompilation *compilation, int only)
     s.runs = MW_NEW(graph->arena, uint64_t, (int64_t)graph->nodes.count * s.words);
     s.takers = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
     s.early = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
-    s.is_free = mw_find_free_nodes(graph->arena, graph);
+    s.is_staged = find_staged(graph->arena, graph);
+    s.is_free = find_free(graph->arena, graph, s.is_staged);
     s.is_light = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.is_fed = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.rewrites = MW_NEW(graph->arena, MwRewrite, s.stages);

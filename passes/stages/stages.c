@@ -93,17 +93,49 @@ static const char *name_of(const MwGraph *graph, const MwPin *pin)
     return mw_value(graph, pin->value)->name;
 }
 
+static bool is_source(const MwGraph *graph, MwValueId value)
+{
+    return mw_value_node(graph, value)->operand_count == 0;
+}
+
+/* Whether an operator of the forward phase uses the value. */
+static bool is_used_forward(const MwGraph *graph, MwValueId value)
+{
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count && node->phase == MW_PHASE_FORWARD; k++)
+            if (mw_value_equal(node->operands[k], value))
+                return true;
+    }
+    return false;
+}
+
+/* `pin` wants another stage than `other`, which is on a value of the same layer. */
+static void refuse_layer(const MwGraph *graph, const MwPin *pin, const MwPin *other, MwDiags *diags)
+{
+    mw_diag_error(diags, pin->span,
+                  "'%s' cannot be in stage %d: it is in one layer with '%s', which is pinned to "
+                  "stage %d",
+                  name_of(graph, pin), pin->stage, name_of(graph, other), other->stage);
+    if (is_source(graph, pin->value) || is_source(graph, other->value))
+        mw_diag_note(diags, mw_span_none(),
+                     "an input, weight or constant is in the layer that uses it first");
+    else
+        mw_diag_note(diags, mw_span_none(),
+                     "layers are never cut; --layers makes more and smaller ones");
+}
+
 static bool take_pin(const MwGraph *graph, Pins *pins, const MwPin *pin, MwDiags *diags)
 {
     int layer = mw_value_node(graph, pin->value)->origin.layer;
+    if (is_source(graph, pin->value) && !is_used_forward(graph, pin->value)) {
+        mw_diag_error(diags, pin->span,
+                      "'%s' cannot be in stage %d: nothing in the forward phase uses it",
+                      name_of(graph, pin), pin->stage);
+        return false;
+    }
     if (pins->of[layer] && pins->stage[layer] != pin->stage) {
-        mw_diag_error(
-            diags, pin->span,
-            "'%s' cannot be in stage %d: it is in one layer with '%s', which is pinned to "
-            "stage %d",
-            name_of(graph, pin), pin->stage, name_of(graph, pins->of[layer]), pins->stage[layer]);
-        mw_diag_note(diags, mw_span_none(),
-                     "layers are never cut; --layers makes more and smaller ones");
+        refuse_layer(graph, pin, pins->of[layer], diags);
         return false;
     }
     pins->of[layer] = pin;
@@ -127,6 +159,9 @@ static bool check_order(const MwGraph *graph, const Pins *pins, int layers, int 
                           "stage %d",
                           name_of(graph, pin), pin->stage, name_of(graph, pins->of[last]),
                           pins->stage[last]);
+            mw_diag_note(diags, mw_span_none(),
+                         "stages follow the order of the statements: what is to be in an earlier "
+                         "stage stands before what is in later ones");
             return false;
         }
         int room = last < 0 ? l : pins->stage[last] + l - last;

@@ -2,7 +2,8 @@
 /* The reader of cluster files on any text: it gives a cluster or an error, and what it gives
  * prints; if that reads (sizes that are nearly equal print as equal, which does not), it prints the
  * same again. */
-#include "frontend/cluster/cluster.h"
+#include "frontend/cluster/print.h"
+#include "frontend/cluster/read.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/diags_text.h"
 

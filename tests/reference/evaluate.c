@@ -31,11 +31,8 @@ int64_t eval_origin(const Eval *e, const MwTensor *local, int d)
     const MwAttr *origin = mw_node_attr(e->node, MW_ATTR_ORIGIN);
     if (!origin->ints.count)
         return 0;
-    MwSpec spec;
-    int rank;
-    bool good = mw_spec_parse(mw_node_text(e->node, MW_ATTR_SPLIT), &spec, &rank);
-    MW_ASSERT(good && rank == local->rank && origin->ints.count == rank);
-    MwAxes axes = mw_spec_dim(spec, d);
+    MW_ASSERT(origin->ints.count == local->rank);
+    MwAxes axes = mw_spec_dim(mw_node_spec(e->node, MW_ATTR_SPLIT), d);
     int64_t ways = mw_mesh_ways(&e->place->mesh, axes);
     int64_t block = mw_mesh_block(&e->place->mesh, axes, e->place->coordinate);
     int64_t begin = block * local->dim[d];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Contractions and look-ups. */
-#include "ir/shape.h"
+#include "ir/einsum.h"
 #include "tests/reference/evaluate_rules.h"
 
 #include <string.h>

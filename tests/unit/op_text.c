@@ -55,6 +55,9 @@ static void read_attr_value(TestGraph *test, MwAttr *attr, const char *text, con
         MW_ASSERT(mw_type_parse(word, &type));
         attr->i = type;
         break;
+    case MW_KIND_SPEC:
+        MW_ASSERT(mw_spec_parse(word, &attr->spec, &attr->spec_rank));
+        break;
     }
 }
 

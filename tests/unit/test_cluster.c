@@ -2,6 +2,8 @@
 /* frontend/cluster: what is read, what is refused and where, and that printing reads back. */
 #include "base/file.h"
 #include "frontend/cluster/cluster.h"
+#include "frontend/cluster/print.h"
+#include "frontend/cluster/read.h"
 #include "frontend/cluster/units.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/scratch.h"

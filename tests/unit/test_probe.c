@@ -2,7 +2,8 @@
 /* tools/probe: the plans that profiling runs are good plans, and a machine whose times follow the
  * cost model gives that model back. */
 #include "cost/cost.h"
-#include "frontend/cluster/cluster.h"
+#include "frontend/cluster/print.h"
+#include "frontend/cluster/read.h"
 #include "runtime/check/check.h"
 #include "tests/unit/support.h"
 #include "tools/profile/probe.h"

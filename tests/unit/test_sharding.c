@@ -2,7 +2,7 @@
 /* Sharding rules: that they are as written, and that what they say is so. A node split over one
  * factor is evaluated part by part, and the parts must make up what the whole node gives. */
 #include "base/text.h"
-#include "ir/sharding.h"
+#include "ir/sharding/sharding.h"
 #include "tests/reference/evaluate.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/diags_text.h"
@@ -276,11 +276,8 @@ static void localise_attr(const Split *split, TestGraph *local, MwAttr *attr)
         attr->ints.at = mw_arena_dup(local->arena, tensor->dim, sizeof tensor->dim);
         attr->ints.count = tensor->rank;
     }
-    if (attr->key == MW_ATTR_SPLIT) {
-        char text[MW_SPEC_TEXT_BYTES];
-        attr->text = mw_intern(local->graph->interner,
-                               mw_spec_text(map_spec(split, map), tensor->rank, text));
-    }
+    if (attr->key == MW_ATTR_SPLIT)
+        *attr = mw_attr_spec(MW_ATTR_SPLIT, map_spec(split, map), tensor->rank);
 }
 
 /* The node that every device runs. */

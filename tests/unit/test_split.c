@@ -37,9 +37,8 @@ typedef struct {
     MwCompilation compilation;
 } Cut;
 
-static void split(Cut *cut, MwCompileOptions options)
+static void split_text(Cut *cut, const char *model, MwCompileOptions options)
 {
-    const char *model = options.chunks > 1 ? MODEL("3") : MODEL("2");
     *cut = (Cut){.arena = mw_arena_new()};
     cut->diags = mw_diags_new(cut->arena);
     cut->cluster = test_cluster(options.stages);
@@ -55,6 +54,11 @@ static void split(Cut *cut, MwCompileOptions options)
     ck_assert_msg(ok, "%s", diags_text(cut->arena, cut->diags));
     ck_assert_int_eq(cut->compilation.staging.stage_count,
                      options.stages * (int)mw_max(options.chunks, 1));
+}
+
+static void split(Cut *cut, MwCompileOptions options)
+{
+    split_text(cut, options.chunks > 1 ? MODEL("3") : MODEL("2"), options);
 }
 
 static const MwGraph *graph_of(const Cut *cut, int stage)
@@ -229,6 +233,69 @@ START_TEST(stages_of_one_mesh_pass_on_by_another)
 }
 END_TEST
 
+/* What would be made wherever it is used, but is pinned to a stage: of inputs, of weights, of constants,
+ * and what uses a weight first that is pinned. */
+static const char pinned_model[] = "model m {\n"
+                                   "  input x: f32[8, 16]\n"
+                                   "  weight a: f32[16, 16] = normal(0.2)\n"
+                                   "  weight b: f32[16, 16] = normal(0.2) with stage = 0\n"
+                                   "  weight c: f32[16, 16] = normal(0.2)\n"
+                                   "  mask = cast(x > 0, f32) with stage = 0\n"
+                                   "  half = a * 0.5 with stage = 0\n"
+                                   "  turned = transpose(b, perm = [1, 0])\n"
+                                   "  ramp = sqrt(iota([16], type = f32)) with stage = 0\n"
+                                   "  h = x @ c with spec = [S0, R], stage = 0\n"
+                                   "  there = identity(h) with spec = [R, S0], stage = 1\n"
+                                   "  y = (there @ half + mask) @ turned + ramp with stage = 1\n"
+                                   "  output y\n"
+                                   "  train sum(y) with sgd(lr = 0.1)\n"
+                                   "}\n";
+
+START_TEST(what_is_pinned_to_a_stage_runs_there_alone)
+{
+    static const struct {
+        const char *name;
+        MwOp op;
+    } pinned[] = {{"mask", MW_OP_CAST},
+                  {"half", MW_OP_MUL},
+                  {"turned", MW_OP_TRANSPOSE},
+                  {"ramp", MW_OP_SQRT}};
+    Cut cut;
+    split_text(&cut, pinned_model,
+               (MwCompileOptions){.stages = 2, .micro_batches = micro_batches[_i]});
+    for (int i = 0; i < MW_COUNT(pinned); i++) {
+        ck_assert_msg(is_op(find(&cut, 0, pinned[i].name), pinned[i].op), "%s", pinned[i].name);
+        ck_assert_msg(is_op(find(&cut, 1, pinned[i].name), MW_OP_RECEIVE), "%s", pinned[i].name);
+        ck_assert_int_eq(crossings(&cut, pinned[i].name, MW_PHASE_FORWARD), 1);
+    }
+    ck_assert_ptr_null(find(&cut, 1, "a"));
+    ck_assert_ptr_null(find(&cut, 1, "x"));
+    check_transfers(&cut);
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
+static int spec_pins(const MwGraph *graph, const MwNode *node)
+{
+    int count = 0;
+    for (int i = 0; i < graph->pins.count; i++)
+        count += graph->pins.at[i].has_spec && graph->pins.at[i].value.index == node->first_result;
+    return count;
+}
+
+/* Where a value is received, it may lie otherwise. */
+START_TEST(a_pinned_spec_is_that_of_the_stage_that_makes_the_value)
+{
+    Cut cut;
+    split_text(&cut, pinned_model,
+               (MwCompileOptions){.stages = 2, .micro_batches = micro_batches[_i]});
+    ck_assert_int_eq(spec_pins(graph_of(&cut, 0), find(&cut, 0, "h")), 1);
+    ck_assert_int_eq(spec_pins(graph_of(&cut, 1), find(&cut, 1, "h")), 0);
+    ck_assert_int_eq(spec_pins(graph_of(&cut, 1), find(&cut, 1, "there")), 1);
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
 START_TEST(one_stage_is_the_model)
 {
     Cut cut;
@@ -251,6 +318,10 @@ int main(void)
     tcase_add_loop_test(tests, what_is_light_is_made_where_it_is_used, 0, MW_COUNT(micro_batches));
     tcase_add_loop_test(tests, what_leaves_leaves_once, 0, MW_COUNT(micro_batches));
     tcase_add_loop_test(tests, stages_of_one_mesh_pass_on_by_another, 0, MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, what_is_pinned_to_a_stage_runs_there_alone, 0,
+                        MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, a_pinned_spec_is_that_of_the_stage_that_makes_the_value, 0,
+                        MW_COUNT(micro_batches));
     tcase_add_loop_test(tests, one_stage_is_the_model, 0, MW_COUNT(micro_batches));
     return run_suite(suite);
 }

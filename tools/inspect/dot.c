@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `inspect --format dot`: operators as boxes, values as arrows; collectives in the boxes that need
- * them. Where there are several stages, each is a cluster, and transfers are broad arrows from one to
- * another. */
+ * them. Where there are several stages, each is a cluster, and transfers are broad arrows from one
+ * to another. */
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/pipeline.h"
+#include "tools/inspect/totals.h"
 
 #include <string.h>
 

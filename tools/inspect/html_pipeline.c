@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tools/inspect/html.h"
-#include "tools/inspect/inspect.h"
+#include "tools/inspect/html_pipeline.h"
+
+#include "tools/inspect/html_page.h"
+#include "tools/inspect/totals.h"
 
 /* The drawing has a box for every task; beyond this many the timeline is text. */
 enum { MOST_BOXES = 20000, TEXT_COLUMNS = 200 };
-
-static void add_number(MwText *out, int value)
-{
-    mw_html_quantity(out, value, mw_arena_printf(out->arena, "%d", value));
-}
 
 static void add_stage(MwText *out, const MwInspectPipeline *p, int id)
 {
@@ -17,10 +14,10 @@ static void add_stage(MwText *out, const MwInspectPipeline *p, int id)
     const MwMeshShape *shape = &stage->mesh->shape;
     char shape_text[MW_MESH_TEXT_BYTES];
     mw_text_add(out, "<tr>");
-    add_number(out, id);
+    mw_html_int(out, id);
     mw_html_cell(out, mw_inspect_range(out->arena, plan->first_layer, plan->layer_count));
-    add_number(out, plan->remat_layers);
-    add_number(out, plan->mesh);
+    mw_html_int(out, plan->remat_layers);
+    mw_html_int(out, plan->mesh);
     mw_html_cell(out, mw_mesh_text(shape, shape_text));
     mw_html_cell(out,
                  mw_inspect_range(out->arena, stage->mesh->first_rank, mw_mesh_devices(shape)));
@@ -33,7 +30,7 @@ static void add_stage(MwText *out, const MwInspectPipeline *p, int id)
     mw_html_bytes(out, stage->weight_bytes);
     mw_html_bytes(out, stage->state_bytes);
     mw_html_bytes(out, stage->activation_bytes);
-    add_number(out, stage->in_flight);
+    mw_html_int(out, stage->in_flight);
     mw_html_bytes(out, stage->held_bytes);
     mw_text_add(out, "</tr>\n");
 }
@@ -58,11 +55,11 @@ static void add_border(MwText *out, const MwInspectBorder *border)
     mw_text_printf(out, "<tr class=\"%s\">", mw_phase_name(border->from.phase));
     mw_html_cell(out, transfer->name);
     mw_html_cell(out, mw_tensor_string(arena, &transfer->tensor));
-    add_number(out, border->from.stage);
+    mw_html_int(out, border->from.stage);
     mw_html_cell(out, mw_spec_string(arena, transfer->from_spec, rank));
-    add_number(out, border->to.stage);
+    mw_html_int(out, border->to.stage);
     mw_html_cell(out, mw_spec_string(arena, transfer->to_spec, rank));
-    add_number(out, border->runs);
+    mw_html_int(out, border->runs);
     mw_html_bytes(out, border->bytes);
     mw_html_bytes(out, border->least_bytes);
     mw_html_seconds(out, transfer->time_s);

@@ -3,6 +3,7 @@
 #include "tools/json.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/pipeline.h"
+#include "tools/inspect/totals.h"
 
 /* ---- Operators and weights ---- */
 

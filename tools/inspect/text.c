@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `inspect --format text`: tables for a terminal. Here what concerns one mesh. */
-#include "tools/inspect/text.h"
+/* `inspect --format text`: tables for a terminal. Here what concerns one mesh alone. */
 #include "tools/inspect/inspect.h"
+#include "tools/inspect/text_pipeline.h"
+#include "tools/inspect/text_section.h"
+#include "tools/inspect/totals.h"
 
 #include <string.h>
 
@@ -38,17 +40,6 @@ static const char *runner_up_text(MwArena *arena, const MwPlanOperator *op)
                            mw_seconds_text(arena, op->runner_up_extra_s));
 }
 
-void mw_inspect_text_table(MwText *text, MwTextTable *table, const char *title, bool all)
-{
-    if (!all)
-        mw_text_table_fold(table);
-    mw_text_printf(text, "\n%s\n", title);
-    if (table->rows.count == 1)
-        mw_text_add(text, "  none\n");
-    else
-        mw_text_table_print(text, table);
-}
-
 /* Operators of a mesh, from one on. */
 typedef struct {
     const MwPlanOperator *at;
@@ -79,7 +70,7 @@ static void print_phase(MwText *text, Operators operators, MwPhase phase, const 
         cells[8] = runner_up_text(arena, op);
     }
     if (table.rows.count > 1)
-        mw_inspect_text_table(text, &table, title, all);
+        mw_inspect_text_section(text, &table, title, all);
 }
 
 static void print_operators(MwText *text, Operators operators, const char *title, bool all)
@@ -107,7 +98,7 @@ static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
         cells[3] = state ? mw_spec_string(arena, state->spec, state->global.rank) : "";
         cells[4] = mw_bytes_text(arena, (double)mesh->buffers[weight->buffer].bytes);
     }
-    mw_inspect_text_table(text, &table, "weights", all);
+    mw_inspect_text_section(text, &table, "weights", all);
 }
 
 /* Sums over a step for one kind of collective and one mesh axis. */
@@ -143,7 +134,7 @@ static void print_collectives(MwText *text, const MwPlanMesh *mesh)
     for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
         for (int axis = 0; axis < mesh->shape.axis_count; axis++)
             add_collective_row(&table, mesh, (MwCollective)kind, axis);
-    mw_inspect_text_table(text, &table, "collectives of a step, per device", true);
+    mw_inspect_text_section(text, &table, "collectives of a step, per device", true);
 }
 
 static void print_costs(MwText *text, const MwPlanMesh *mesh, const char *step)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tools/inspect/inspect.h"
-#include "tools/inspect/text.h"
+#include "tools/inspect/text_pipeline.h"
 
-#include <stdio.h>
+#include "tools/inspect/text_section.h"
+#include "tools/inspect/totals.h"
 
 enum { COLUMNS = 100 }; /* of the timeline */
 
@@ -59,7 +59,7 @@ static void print_times(MwText *text, const MwInspectPipeline *p)
         if (p->plan->step_s > 0)
             cells[9] = mw_arena_printf(arena, "%.1f %%", 100 * stage->work_s / p->plan->step_s);
     }
-    mw_inspect_text_table(text, &table, "stages", true);
+    mw_inspect_text_section(text, &table, "stages", true);
 }
 
 static void print_memory(MwText *text, const MwInspectPipeline *p)
@@ -79,7 +79,7 @@ static void print_memory(MwText *text, const MwInspectPipeline *p)
         cells[5] = mw_arena_printf(arena, "x %d", stage->in_flight);
         cells[6] = bytes_cell(arena, stage->held_bytes);
     }
-    mw_inspect_text_table(text, &table, "memory of stages, per device", true);
+    mw_inspect_text_section(text, &table, "memory of stages, per device", true);
 }
 
 /* "1 [S0, R]" */
@@ -109,7 +109,7 @@ static void print_borders(MwText *text, const MwInspectPipeline *p)
         cells[7] = bytes_cell(arena, border->least_bytes);
         cells[8] = mw_seconds_text(arena, transfer->time_s);
     }
-    mw_inspect_text_table(text, &table, "from stage to stage, each time", true);
+    mw_inspect_text_section(text, &table, "from stage to stage, each time", true);
 }
 
 void mw_inspect_text_pipeline(MwText *text, const MwInspectPipeline *pipeline)
@@ -145,5 +145,5 @@ void mw_inspect_text_alternatives(MwText *text, const MwPlan *plan)
             cells[4] = bytes_cell(arena, alternative->needed_bytes);
     }
     if (plan->alternative_count)
-        mw_inspect_text_table(text, &table, "alternatives that the search rejected", true);
+        mw_inspect_text_section(text, &table, "alternatives that the search rejected", true);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Figures that every format of `inspect` shows, derived from the plan, and their texts. */
-#include "tools/inspect/inspect.h"
+#include "tools/inspect/totals.h"
 
 #include <string.h>
 

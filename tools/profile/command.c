@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `meshwright profile`: measures this machine into a .cluster file (tools/profile/probe.h says how). One
- * plan is made and run for every size of group that divides the ranks; the first measures the work
- * of one device too, with all ranks at it. */
+/* `meshwright profile`: measures this machine into a .cluster file (tools/profile/probe.h says
+ * how). One plan is made and run for every size of group that divides the ranks; the first measures
+ * the work of one device too, with all ranks at it. */
 #include "tools/commands.h"
 #include "tools/profile/probe.h"
 
 #include "base/file.h"
-#include "frontend/cluster/cluster.h"
+#include "frontend/cluster/print.h"
+#include "frontend/cluster/read.h"
 
 #include <argp.h>
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `schedule --format svg`: a picture of its own, without scripts or fonts. Each task is a box in the
- * colour of its kind, paler in later chunks; pointing at one gives its task and times. */
+/* `schedule --format svg`: a picture of its own, without scripts or fonts. Each task is a box in
+ * the colour of its kind, paler in later chunks; pointing at one gives its task and times. */
 #include "tools/schedule/view.h"
 
 #include <stdio.h>

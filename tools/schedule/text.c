@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `schedule --format text`: a row a mesh, as long as it takes, and the figures. Each task is a block
- * that begins with its label; where the labels of a kind of task do not fit, its letter alone. */
+/* `schedule --format text`: a row a mesh, as long as it takes, and the figures. Each task is a
+ * block that begins with its label; where the labels of a kind of task do not fit, its letter
+ * alone. */
 #include "tools/schedule/view.h"
 
 #include "base/quantity.h"
@@ -83,8 +84,8 @@ static double wanted_block(const MwScheduleView *view)
     return (double)strlen(mw_schedule_view_label(last, label)) + 1;
 }
 
-/* Fills the width, unless blocks would be wider than their labels ask for. Blocks of the shortest time
- * are of whole columns where they are of more than one, so that equal times look equal. */
+/* Fills the width, unless blocks would be wider than their labels ask for. Blocks of the shortest
+ * time are of whole columns where they are of more than one, so that equal times look equal. */
 static double choose_scale(const MwScheduleView *view, int columns)
 {
     double shortest = shortest_task(view);

@@ -17,8 +17,8 @@ typedef struct {
     bool in_seconds; /* all times; else they are of any unit */
 } MwScheduleView;
 
-/* The name of a task in drawings, "F12": its kind and its micro-batch; in lower case for chunks 1, 3
- * and so on. */
+/* The name of a task in drawings, "F12": its kind and its micro-batch; in lower case for chunks 1,
+ * 3 and so on. */
 const char *mw_schedule_view_label(MwTask task, char buffer[MW_SCHEDULE_LABEL_BYTES]);
 /* What tasks of a kind are called in legends, "F forward"; NULL if the schedule has none. */
 const char *mw_schedule_view_meaning(const MwPipelineSchedule *schedule, MwTaskKind kind);
@@ -33,7 +33,8 @@ const char *mw_schedule_view_time(const MwScheduleView *view, MwArena *arena, do
  * width to fill, at least 40. */
 void mw_schedule_view_meshes(MwText *text, const MwScheduleView *view);
 void mw_schedule_view_rows(MwText *text, const MwScheduleView *view, int columns);
-/* The same, or where tasks would be too short to have their names, the first and the last of them. */
+/* The same, or where tasks would be too short to have their names, the first and the last of
+ * them. */
 void mw_schedule_view_ends(MwText *text, const MwScheduleView *view, int columns);
 
 void mw_schedule_view_text(MwText *text, const MwScheduleView *view, int columns);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `with key = value, …` on a statement. Some keys pin what the compiler would else decide: spec,
+ * stage, remat. The others are facts about nodes that a dump keeps: phase, scope, repeat, layer
+ * (see ir/print.h). */
+#include "frontend/expand/annotate.h"
+
+#include "base/text.h"
+#include "frontend/expand/eval.h"
+#include "ir/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The pins stand first. */
+static const char *const keys[] = {"spec", "stage", "remat", "phase", "scope", "repeat", "layer"};
+enum { PIN_KEYS = 3 };
+
+/* The number of the result that "spec.2" is for; -1: every result ("spec"); -2: `text` is no pin
+ * on `key`. */
+static int pinned_result(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    if (strncmp(text, key, length) != 0)
+        return -2;
+    if (!text[length])
+        return -1;
+    const char *number = text + length + 1;
+    size_t digits = strspn(number, "0123456789");
+    bool is_number = text[length] == '.' && digits > 0 && digits < 9 && !number[digits];
+    return is_number ? atoi(number) : -2;
+}
+
+/* Whether the annotation is `key` of result k: `key.k`, or `key`, which is for every result. */
+static bool is_pin_key(const MwArg *annotation, const char *key, int k)
+{
+    int result = pinned_result(annotation->key.text, key);
+    return result == -1 || result == k;
+}
+
+static bool is_pin(const MwArg *annotation)
+{
+    for (int i = 0; i < PIN_KEYS; i++)
+        if (pinned_result(annotation->key.text, keys[i]) != -2)
+            return true;
+    return false;
+}
+
+static bool check_key(MwExpander *ex, const MwArg *annotation)
+{
+    MwKnown known = {0};
+    bool is_known = is_pin(annotation);
+    for (int i = 0; i < MW_COUNT(keys); i++) {
+        is_known |= i >= PIN_KEYS && strcmp(keys[i], annotation->key.text) == 0;
+        mw_vec_push(ex->arena, &known, keys[i]);
+    }
+    if (!is_known)
+        mw_expand_error(ex, annotation->key.span, "unknown annotation '%s'%s", annotation->key.text,
+                        mw_expand_hint(ex, annotation->key.text, &known));
+    return is_known;
+}
+
+static bool is_key(const MwArg *annotation, const char *key)
+{
+    return strcmp(annotation->key.text, key) == 0;
+}
+
+static MwWant want_of(MwExpander *ex, const MwArg *annotation)
+{
+    return (MwWant){mw_arena_printf(ex->arena, "'%s'", annotation->key.text),
+                    annotation->value->span};
+}
+
+/* ---- facts about nodes ---- */
+
+static bool read_phase(MwExpander *ex, const MwExpr *value)
+{
+    if (value->kind == MW_EXPR_NAME && mw_phase_parse(value->text, &ex->graph->phase))
+        return true;
+    mw_expand_error(ex, value->span, "'phase' is forward, backward, backward_weight or update");
+    return false;
+}
+
+/* A path is a name to the grammar, since dots join the parts of names. */
+static bool read_scope(MwExpander *ex, const MwExpr *value)
+{
+    if (value->kind != MW_EXPR_NAME)
+        mw_expand_error(ex, value->span, "'scope' is a path, such as layers.0.mlp");
+    else
+        ex->graph->origin.scope = value->text;
+    return value->kind == MW_EXPR_NAME;
+}
+
+bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *iteration)
+{
+    const MwGraph *graph = ex->graph;
+    MwTerm term = mw_eval(ex, expr, mw_one_value());
+    int64_t *at;
+    int count;
+    if (!mw_want_ints(ex, term, (MwWant){"'repeat'", expr->span}, &at, &count))
+        return false;
+    if (count == 2 && at[0] >= 0 && at[0] < graph->repeats.count && at[1] >= 0 &&
+        at[1] < graph->repeats.at[at[0]].count) {
+        *repeat = (int)at[0];
+        *iteration = (int)at[1];
+        return true;
+    }
+    mw_expand_error(ex, expr->span,
+                    "'repeat' is [R, I], iteration I of repeat R of the %d declared before",
+                    graph->repeats.count);
+    return false;
+}
+
+/* Reads a number from 0; `kind` says in the message what is counted. */
+static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind, int *index)
+{
+    int64_t value;
+    MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
+    if (!mw_want_int(ex, term, want_of(ex, annotation), &value))
+        return false;
+    if (value < 0 || value > INT32_MAX) {
+        mw_expand_error(ex, annotation->value->span, "%s count from 0, so there is none %lld", kind,
+                        (long long)value);
+        return false;
+    }
+    *index = (int)value;
+    return true;
+}
+
+static bool read_fact(MwExpander *ex, const MwArg *annotation)
+{
+    MwOrigin *origin = &ex->graph->origin;
+    if (is_key(annotation, "phase"))
+        return read_phase(ex, annotation->value);
+    if (is_key(annotation, "scope"))
+        return read_scope(ex, annotation->value);
+    if (is_key(annotation, "layer"))
+        return read_index(ex, annotation, "layers", &origin->layer);
+    return mw_annotate_repeat(ex, annotation->value, &origin->repeat, &origin->iteration);
+}
+
+static bool is_first(MwExpander *ex, const MwArgs *annotations, int i)
+{
+    const MwName *key = &annotations->at[i].key;
+    for (int k = 0; k < i; k++) {
+        if (strcmp(annotations->at[k].key.text, key->text) != 0)
+            continue;
+        mw_expand_error(ex, key->span, "'%s' is given twice", key->text);
+        return false;
+    }
+    return true;
+}
+
+bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations)
+{
+    bool ok = true;
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        if (!check_key(ex, annotation) || !is_first(ex, annotations, i))
+            ok = false;
+        else if (!is_pin(annotation))
+            ok &= read_fact(ex, annotation);
+    }
+    return ok;
+}
+
+bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations)
+{
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        if (!check_key(ex, annotation) || !is_first(ex, annotations, i))
+            return false;
+        if (is_pin(annotation))
+            continue;
+        mw_expand_error(ex, annotation->key.span,
+                        "'%s' describes operators, and this statement adds none",
+                        annotation->key.text);
+        return false;
+    }
+    return true;
+}
+
+/* ---- pins ---- */
+
+/* Adds the text of the spec that an expression such as [S0, R] + P1 spells. False if it spells
+ * none. */
+static bool write_spec(MwText *text, const MwExpr *expr)
+{
+    if (expr->kind == MW_EXPR_BINARY && expr->binary.op == MW_BINARY_ADD &&
+        expr->binary.right->kind == MW_EXPR_NAME && expr->binary.left->kind == MW_EXPR_LIST &&
+        write_spec(text, expr->binary.left)) {
+        mw_text_printf(text, " +%s", expr->binary.right->text);
+        return true;
+    }
+    if (expr->kind != MW_EXPR_LIST)
+        return false;
+    mw_text_add(text, "[");
+    for (int i = 0; i < expr->list.count; i++) {
+        const MwExpr *dim = expr->list.at[i];
+        if (dim->kind != MW_EXPR_NAME)
+            return false;
+        mw_text_printf(text, "%s%s", i ? ", " : "", dim->text);
+    }
+    mw_text_add(text, "]");
+    return true;
+}
+
+/* Whether no mesh axis splits two dimensions, or splits one and is partial. */
+static bool uses_axes_once(MwSpec spec, int rank)
+{
+    MwAxes used = mw_spec_partial(spec);
+    bool once = true;
+    for (int d = 0; d < rank; d++) {
+        once &= !(used & mw_spec_dim(spec, d));
+        used |= mw_spec_dim(spec, d);
+    }
+    return once;
+}
+
+static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
+{
+    MwText text = {.arena = ex->arena};
+    MwSpan span = annotation->value->span;
+    int rank;
+    if (!write_spec(&text, annotation->value) || !mw_spec_parse(text.at, &pin->spec, &rank)) {
+        mw_expand_error(ex, span,
+                        "this is no sharding spec: [S0, R] splits dimension 0 over mesh "
+                        "axis 0, [R, R] +P1 is partial over axis 1");
+        return false;
+    }
+    const MwTensor *tensor = mw_value_tensor(ex->graph, pin->value);
+    if (rank != tensor->rank) {
+        char shown[MW_TENSOR_TEXT_BYTES];
+        mw_expand_error(ex, span, "a spec of %d dimension%s cannot be for %s", rank,
+                        rank == 1 ? "" : "s", mw_tensor_text(tensor, shown));
+        return false;
+    }
+    if (!uses_axes_once(pin->spec, rank)) {
+        mw_expand_error(ex, span, "a mesh axis may stand only once in a spec");
+        return false;
+    }
+    pin->has_spec = true;
+    return true;
+}
+
+static bool read_remat(MwExpander *ex, const MwArg *annotation, MwPin *pin)
+{
+    bool flag;
+    MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
+    if (!mw_want_bool(ex, term, want_of(ex, annotation), &flag))
+        return false;
+    pin->remat = flag;
+    return true;
+}
+
+/* Reads an annotation, which is a pin of result k, into `pin`. */
+static bool read_pin(MwExpander *ex, const MwArg *annotation, int k, MwPin *pin)
+{
+    if (is_pin_key(annotation, "spec", k))
+        return read_spec(ex, annotation, pin);
+    if (is_pin_key(annotation, "stage", k))
+        return read_index(ex, annotation, "stages", &pin->stage);
+    return read_remat(ex, annotation, pin);
+}
+
+static bool is_pin_of(const MwArg *annotation, int k)
+{
+    return is_pin_key(annotation, "spec", k) || is_pin_key(annotation, "stage", k) ||
+           is_pin_key(annotation, "remat", k);
+}
+
+static void pin_value(MwExpander *ex, const MwArgs *annotations, MwValueId value, int k)
+{
+    MwPin pin = {.value = value, .stage = -1, .remat = -1};
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        if (!is_pin_of(annotation, k))
+            continue;
+        if (!read_pin(ex, annotation, k, &pin))
+            return;
+        pin.span =
+            mw_span_join(pin.span, mw_span_join(annotation->key.span, annotation->value->span));
+    }
+    const char *name = mw_value(ex->graph, value)->name;
+    if (pin.span.source && mw_expand_once(ex, &ex->pinned, name, pin.span, "a pin on"))
+        mw_vec_push(ex->arena, &ex->graph->pins, pin);
+}
+
+/* Refuses pins of terms that are no tensors, and of results that are not there. */
+static bool check_pins(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count)
+{
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        int pinned = 0;
+        for (int k = 0; k < count; k++) {
+            if (terms[k].kind == MW_TERM_NONE)
+                return false;
+            pinned += terms[k].kind == MW_TERM_TENSOR && is_pin_of(annotation, k);
+        }
+        if (pinned || !is_pin(annotation))
+            continue;
+        mw_expand_error(ex, annotation->key.span, "there is no tensor for '%s' to pin",
+                        annotation->key.text);
+        return false;
+    }
+    return true;
+}
+
+void mw_annotate_values(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count)
+{
+    if (!check_pins(ex, annotations, terms, count))
+        return;
+    for (int k = 0; k < count; k++)
+        if (terms[k].kind == MW_TERM_TENSOR)
+            pin_value(ex, annotations, terms[k].value, k);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `train LOSS with OPTIMIZER(…)` and `precision TYPE`: recorded in MwGraph, for passes to lower. */
+#include "base/text.h"
+#include "frontend/expand/eval.h"
+#include "frontend/expand/statements.h"
+#include "ir/optimizer.h"
+#include "ir/print.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The options that may follow the optimizer. */
+static const char step_options[] =
+    "no_decay? clip_norm? schedule? warmup_steps? total_steps? final_rate? micro_batches?";
+
+/* The call being read; its arguments are found by the names of their formals. */
+typedef struct {
+    MwExpander *ex;
+    const MwCall *call;
+    bool ok;
+} Reader;
+
+/* Index of a given argument; -1 if it is not given. */
+static int given(const Reader *reader, const char *name)
+{
+    for (int k = 0; k < reader->call->formal_count; k++)
+        if (strcmp(reader->call->formals[k].name, name) == 0)
+            return mw_call_has(reader->call, k) ? k : -1;
+    return -1;
+}
+
+static void read_error(Reader *reader, int k, const char *what)
+{
+    mw_expand_error(reader->ex, reader->call->given[k].span, "'%s' of %s must be %s",
+                    reader->call->formals[k].name, reader->call->callee, what);
+    reader->ok = false;
+}
+
+/* Argument `name` as a number in [least, most); the fallback if it is not given. */
+static double read_number(Reader *reader, const char *name, double fallback, double least,
+                          double most)
+{
+    int k = given(reader, name);
+    double value = fallback;
+    if (k < 0)
+        return fallback;
+    MwWant want = mw_call_want(reader->ex, reader->call, k);
+    if (!mw_want_number(reader->ex, reader->call->given[k].term, want, &value))
+        reader->ok = false;
+    else if (!(value >= least && value < most))
+        read_error(reader, k,
+                   isinf(most) ? mw_arena_printf(reader->ex->arena, "at least %g", least)
+                               : mw_arena_printf(reader->ex->arena, "at least %g and less than %g",
+                                                 least, most));
+    return value;
+}
+
+static int64_t read_int(Reader *reader, const char *name, int64_t least)
+{
+    int k = given(reader, name);
+    int64_t value = 0;
+    if (k < 0)
+        return 0;
+    MwWant want = mw_call_want(reader->ex, reader->call, k);
+    if (!mw_want_int(reader->ex, reader->call->given[k].term, want, &value))
+        reader->ok = false;
+    else if (value < least)
+        read_error(reader, k,
+                   mw_arena_printf(reader->ex->arena, "at least %lld", (long long)least));
+    else if (value > INT32_MAX)
+        read_error(reader, k, mw_arena_printf(reader->ex->arena, "at most %d", INT32_MAX));
+    return value;
+}
+
+static bool read_bool(Reader *reader, const char *name)
+{
+    int k = given(reader, name);
+    bool value = false;
+    if (k >= 0 && !mw_want_bool(reader->ex, reader->call->given[k].term,
+                                mw_call_want(reader->ex, reader->call, k), &value))
+        reader->ok = false;
+    return value;
+}
+
+/* A list of two, into the attributes of `first` and of the row after it. */
+static void read_pair(Reader *reader, const MwHyperparameter *first, MwTrain *train)
+{
+    int k = given(reader, first->name);
+    if (k < 0)
+        return;
+    MwTerm term = reader->call->given[k].term;
+    bool fits = term.kind == MW_TERM_LIST && term.list.count == 2;
+    for (int i = 0; i < 2 && fits; i++) {
+        fits = mw_term_is_number(term.list.at[i]);
+        double value = fits ? mw_term_number(term.list.at[i]) : 0;
+        fits = fits && value >= first[i].least && value < first[i].below;
+        train->option[first[i].key] = value;
+    }
+    if (!fits)
+        read_error(
+            reader, k,
+            mw_arena_printf(reader->ex->arena,
+                            "two numbers of at least %g and less than %g, as in [0.9, 0.999]",
+                            first->least, first->below));
+}
+
+static void read_no_decay(Reader *reader, MwTrain *train)
+{
+    int k = given(reader, "no_decay");
+    if (k < 0)
+        return;
+    MwTerm term = reader->call->given[k].term;
+    const MwTerm *at = term.kind == MW_TERM_LIST ? term.list.at : &term;
+    train->no_decay_count = term.kind == MW_TERM_LIST ? term.list.count : 1;
+    train->no_decay = MW_NEW(reader->ex->arena, const char *, train->no_decay_count);
+    for (int i = 0; i < train->no_decay_count; i++) {
+        if (at[i].kind != MW_TERM_TEXT) {
+            read_error(reader, k, "patterns of weight names, as in [\"*.bias\"]");
+            return;
+        }
+        train->no_decay[i] = at[i].text;
+    }
+}
+
+static MwRateSchedule read_schedule(Reader *reader)
+{
+    MwRateSchedule schedule = MW_SCHEDULE_CONSTANT;
+    int k = given(reader, "schedule");
+    if (k < 0)
+        return schedule;
+    MwTerm term = reader->call->given[k].term;
+    if (term.kind != MW_TERM_TEXT || !mw_schedule_parse(term.text, &schedule))
+        read_error(reader, k, "constant, linear or cosine");
+    return schedule;
+}
+
+static void check_schedule(Reader *reader, const MwTrain *train)
+{
+    int k = given(reader, "schedule");
+    if (!reader->ok || k < 0 || train->schedule == MW_SCHEDULE_CONSTANT ||
+        train->total_steps > train->warmup_steps)
+        return;
+    mw_expand_error(reader->ex, reader->call->given[k].span,
+                    "a %s schedule needs 'total_steps', the step at which it ends, after the "
+                    "warm-up",
+                    mw_schedule_name(train->schedule));
+    reader->ok = false;
+}
+
+static void read_hyperparameter(Reader *reader, const MwHyperparameter *which, double fallback,
+                                MwTrain *train)
+{
+    double *value = &train->option[which->key];
+    *value = fallback;
+    switch (which->kind) {
+    case MW_HYPERPARAMETER_NUMBER:
+        *value = read_number(reader, which->name, fallback, which->least, which->below);
+        break;
+    case MW_HYPERPARAMETER_FLAG:
+        *value = read_bool(reader, which->name);
+        break;
+    case MW_HYPERPARAMETER_FIRST:
+        break; /* read with the second, once both have their fallbacks */
+    case MW_HYPERPARAMETER_SECOND:
+        read_pair(reader, which - 1, train);
+        break;
+    }
+}
+
+static void read_optimizer(Reader *reader, MwTrain *train)
+{
+    const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
+    train->learning_rate = read_number(reader, "lr", 0, 0, INFINITY);
+    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
+        const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
+        if (option)
+            read_hyperparameter(reader, &mw_hyperparameters[i], option->fallback, train);
+    }
+}
+
+static void read_step_options(Reader *reader, MwTrain *train)
+{
+    read_no_decay(reader, train);
+    train->clip_norm = read_number(reader, "clip_norm", 0, 0, INFINITY);
+    train->schedule = read_schedule(reader);
+    train->warmup_steps = read_int(reader, "warmup_steps", 0);
+    train->total_steps = read_int(reader, "total_steps", 1);
+    train->final_rate = read_number(reader, "final_rate", 0, 0, INFINITY);
+    train->micro_batches = (int)read_int(reader, "micro_batches", 1);
+    check_schedule(reader, train);
+}
+
+/* Binds arguments to a signature and reads them. */
+static bool read_call(MwExpander *ex, MwSpan span, const char *callee, const char *signature,
+                      const MwArgs *args, void (*read)(Reader *reader, MwTrain *train),
+                      MwTrain *train)
+{
+    MwFormal formals[MW_MAX_FORMALS];
+    MwCall call = {.site = {span, mw_one_value()},
+                   .callee = callee,
+                   .formals = formals,
+                   .formal_count = mw_signature_parse(ex, signature, formals)};
+    if (!mw_eval_call(ex, &call, args))
+        return false;
+    Reader reader = {ex, &call, true};
+    read(&reader, train);
+    return reader.ok;
+}
+
+/* The names that a train statement may give, each once. */
+static MwKnown optimizer_names(MwExpander *ex)
+{
+    MwKnown known = {0};
+    for (int i = 0; i < MW_OPTIMIZER_COUNT; i++) {
+        const char *name = mw_optimizer_info((MwOptimizer)i)->source;
+        if (known.count == 0 || strcmp(mw_vec_last(&known), name) != 0)
+            mw_vec_push(ex->arena, &known, name);
+    }
+    return known;
+}
+
+static bool find_optimizer(MwExpander *ex, const MwExpr *expr, MwOptimizer *optimizer)
+{
+    const char *name = expr->kind == MW_EXPR_CALL ? expr->call.callee.text : NULL;
+    if (name && mw_optimizer_parse(name, optimizer))
+        return true;
+    MwKnown known = optimizer_names(ex);
+    MwText list = {.arena = ex->arena};
+    for (int i = 0; i < known.count; i++)
+        mw_text_printf(&list, "%s%s",
+                       i == 0                ? ""
+                       : i + 1 < known.count ? ", "
+                                             : " and ",
+                       known.at[i]);
+    mw_expand_note(ex, mw_span_none(), "optimizers are %s", list.at);
+    mw_expand_error(ex, name ? expr->call.callee.span : expr->span,
+                    "expected an optimizer, as in adamw(lr = 3e-4)%s",
+                    name ? mw_expand_hint(ex, name, &known) : "");
+    return false;
+}
+
+/* Its parameters as a signature, "lr momentum? weight_decay?": a list has one name for its two. */
+static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
+{
+    MwText text = {.arena = ex->arena};
+    mw_text_add(&text, "lr");
+    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++)
+        if (mw_hyperparameters[i].kind != MW_HYPERPARAMETER_SECOND &&
+            mw_optimizer_option(mw_optimizer_info(optimizer), &mw_hyperparameters[i]))
+            mw_text_printf(&text, " %s?", mw_hyperparameters[i].name);
+    return text.at;
+}
+
+/* The options with the value of `schedule` as a text: in `schedule = cosine` it is a word, not a
+ * name to look up. */
+static MwArgs quote_words(MwExpander *ex, const MwArgs *options)
+{
+    MwArgs quoted = {0};
+    for (int i = 0; i < options->count; i++) {
+        MwArg option = options->at[i];
+        if (strcmp(option.key.text, "schedule") == 0 && option.value->kind == MW_EXPR_NAME) {
+            MwExpr *text = MW_NEW(ex->arena, MwExpr, 1);
+            *text = *option.value;
+            text->kind = MW_EXPR_TEXT;
+            option.value = text;
+        }
+        mw_vec_push(ex->arena, &quoted, option);
+    }
+    return quoted;
+}
+
+static bool read_loss(MwExpander *ex, const MwExpr *expr, MwValueId *loss)
+{
+    MwTerm term = mw_eval(ex, expr, mw_one_value());
+    MwTensor scalar = mw_tensor_scalar(MW_F32);
+    if (!mw_want_tensor(ex, term, (MwWant){"the loss", expr->span}, loss))
+        return false;
+    if (mw_value_node(ex->graph, *loss)->phase != MW_PHASE_FORWARD) {
+        mw_expand_error(ex, expr->span, "the loss must run forward");
+        return false;
+    }
+    if (mw_tensor_equal(mw_value_tensor(ex->graph, *loss), &scalar))
+        return true;
+    mw_expand_note(ex, mw_span_none(), "mean(x) or sum(x) makes one number of it");
+    mw_expand_error(ex, expr->span, "the loss must be f32[], not %s", mw_term_describe(ex, term));
+    return false;
+}
+
+void mw_statement_train(MwExpander *ex, const MwStatement *statement)
+{
+    MwTrain train = {.span = statement->span};
+    const MwExpr *optimizer = statement->train.optimizer;
+    bool ok = read_loss(ex, statement->train.loss, &train.loss);
+    MwArgs options = quote_words(ex, &statement->annotations);
+    if (!find_optimizer(ex, optimizer, &train.optimizer))
+        return;
+    ok &=
+        read_call(ex, optimizer->span, optimizer->call.callee.text,
+                  signature_of(ex, train.optimizer), &optimizer->call.args, read_optimizer, &train);
+    train.optimizer = mw_optimizer_choose(&train);
+    ok &=
+        read_call(ex, statement->span, "train", step_options, &options, read_step_options, &train);
+    if (ok && mw_has_value(ex->graph->train.loss)) {
+        mw_expand_note(ex, ex->graph->train.span, "the first is here");
+        mw_expand_error(ex, statement->span, "a model trains one loss");
+    } else if (ok) {
+        ex->graph->train = train;
+    }
+}
+
+void mw_statement_precision(MwExpander *ex, const MwStatement *statement)
+{
+    MwType type = MW_I32;
+    if (ex->precision.source) {
+        mw_expand_note(ex, ex->precision, "the first is here");
+        mw_expand_error(ex, statement->span, "a model has one precision");
+    } else if (!mw_type_parse(statement->precision.text, &type) || !mw_type_is_float(type)) {
+        mw_expand_error(ex, statement->span, "a precision is f32 or bf16, not '%s'",
+                        statement->precision.text);
+    } else {
+        ex->precision = statement->span;
+        ex->graph->precision = type;
+    }
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/terms/emit.h"
+
+#include "frontend/terms/fold.h"
+#include "frontend/terms/names.h"
+#include "frontend/terms/want.h"
+#include "ir/print.h"
+#include "ir/scalar.h"
+
+/* Operators whose name is a word of the language, which no value may have. */
+static const char *operator_name(MwExpander *ex, MwOp op)
+{
+    const char *name = mw_op_info(op)->name;
+    bool is_word = op == MW_OP_AND || op == MW_OP_OR || op == MW_OP_NOT;
+    return is_word ? mw_arena_printf(ex->arena, "%s_", name) : name;
+}
+
+/* The number of results that the node will have, if its attributes allow a node at all. */
+static int result_count(const MwNodeSpec *spec)
+{
+    int count = mw_op_info(spec->op)->results;
+    if (count != MW_ANY)
+        return count;
+    const MwAttr *sizes = mw_attrs_find(spec->attrs, spec->attr_count, MW_ATTR_SIZES);
+    return sizes ? sizes->ints.count : 0;
+}
+
+static void name_results(MwExpander *ex, MwSite site, MwNodeSpec *spec)
+{
+    int count = result_count(spec);
+    if (!site.targets.names || site.targets.count != count) {
+        const char *base = mw_name_in_scope(ex, operator_name(ex, spec->op));
+        spec->name = mw_name_make_unique(ex, base);
+        return;
+    }
+    const char **names = MW_NEW(ex->arena, const char *, count);
+    for (int k = 0; k < count; k++)
+        names[k] = mw_name_make_unique(ex, site.targets.names[k]);
+    spec->result_names = names;
+}
+
+/* Phases do not flow backwards: what runs once per micro-batch cannot use what runs after them
+ * all. */
+static bool check_phases(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
+{
+    MwPhase phase = ex->graph->phase;
+    for (int i = 0; i < spec->operand_count; i++) {
+        MwPhase other = mw_value_node(ex->graph, spec->operands[i])->phase;
+        if (other <= phase)
+            continue;
+        mw_expand_error(ex, span, "%s runs %s but uses '%s', which runs %s",
+                        mw_op_info(spec->op)->name, mw_phase_name(phase),
+                        mw_value(ex->graph, spec->operands[i])->name, mw_phase_name(other));
+        return false;
+    }
+    return true;
+}
+
+static MwNodeId add(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
+{
+    if (!mw_expand_charge(ex, span, 1 + spec->operand_count) || !check_phases(ex, span, spec))
+        return (MwNodeId){-1};
+    if (ex->graph->nodes.count >= MW_MAX_NODES) {
+        mw_expand_stop(ex, span, "the model has more than %d operators", MW_MAX_NODES);
+        return (MwNodeId){-1};
+    }
+    ex->graph->origin.span = span;
+    MwNodeId id = mw_graph_add(ex->graph, spec, ex->diags);
+    if (id.index < 0)
+        mw_expand_context(ex);
+    return id;
+}
+
+MwTerm mw_emit_all(MwExpander *ex, MwSite site, MwOp op, const MwValueId *operands,
+                   int operand_count, const MwAttr *attrs, int attr_count)
+{
+    for (int i = 0; i < operand_count; i++)
+        if (!mw_has_value(operands[i]))
+            return mw_term_none();
+    MwNodeSpec spec = {.op = op,
+                       .operands = operands,
+                       .operand_count = operand_count,
+                       .attrs = attrs,
+                       .attr_count = attr_count};
+    if (!ex->stopped)
+        name_results(ex, site, &spec);
+    MwNodeId id = add(ex, site.span, &spec);
+    if (id.index < 0)
+        return mw_term_none();
+    int count = mw_node(ex->graph, id)->result_count;
+    if (count == 1)
+        return mw_term_tensor(mw_node_result(ex->graph, id, 0));
+    MwTerm *results = MW_NEW(ex->arena, MwTerm, count);
+    for (int k = 0; k < count; k++)
+        results[k] = mw_term_tensor(mw_node_result(ex->graph, id, k));
+    return mw_term_list(results, count);
+}
+
+MwValueId mw_emit(MwExpander *ex, MwSite site, MwOp op, const MwValueId *operands,
+                  int operand_count, const MwAttr *attrs, int attr_count)
+{
+    MwTerm term = mw_emit_all(ex, site, op, operands, operand_count, attrs, attr_count);
+    if (term.kind == MW_TERM_LIST)
+        term = term.list.at[0];
+    return term.kind == MW_TERM_TENSOR ? term.value : mw_no_value();
+}
+
+MwValueId mw_emit_unary(MwExpander *ex, MwSite site, MwOp op, MwValueId x)
+{
+    return mw_emit(ex, site, op, &x, 1, NULL, 0);
+}
+
+MwValueId mw_emit_binary(MwExpander *ex, MwSite site, MwOp op, MwValueId a, MwValueId b)
+{
+    return mw_emit(ex, site, op, (MwValueId[]){a, b}, 2, NULL, 0);
+}
+
+MwValueId mw_emit_constant(MwExpander *ex, MwSite site, MwType type, double value)
+{
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, type), mw_attr_ints(MW_ATTR_SHAPE, NULL, 0),
+                      mw_attr_float(MW_ATTR_VALUE, value)};
+    return mw_emit(ex, site, MW_OP_CONSTANT, NULL, 0, attrs, MW_COUNT(attrs));
+}
+
+MwValueId mw_emit_transpose(MwExpander *ex, MwSite site, MwValueId x, const int64_t *perm)
+{
+    if (!mw_has_value(x))
+        return x;
+    MwAttr attr = mw_attr_ints(MW_ATTR_PERM, perm, mw_value_tensor(ex->graph, x)->rank);
+    return mw_emit(ex, site, MW_OP_TRANSPOSE, &x, 1, &attr, 1);
+}
+
+MwValueId mw_emit_reshape(MwExpander *ex, MwSite site, MwValueId x, const MwTensor *shape)
+{
+    MwAttr attr = mw_attr_ints(MW_ATTR_SHAPE, shape->dim, shape->rank);
+    return mw_emit(ex, site, MW_OP_RESHAPE, &x, 1, &attr, 1);
+}
+
+MwValueId mw_emit_einsum(MwExpander *ex, MwSite site, const char *equation, MwValueId a,
+                         MwValueId b)
+{
+    MwAttr attr = mw_attr_text(MW_ATTR_EQUATION, mw_intern(ex->interner, equation));
+    return mw_emit(ex, site, MW_OP_EINSUM, (MwValueId[]){a, b}, 2, &attr, 1);
+}
+
+MwValueId mw_emit_source(MwExpander *ex, MwSpan span, const char *name, MwOp op,
+                         const MwTensor *type, const MwAttr *attrs, int attr_count)
+{
+    if (mw_has_value(mw_graph_find(ex->graph, name))) {
+        mw_expand_error(ex, span, "the name '%s' is already in use", name);
+        return mw_no_value();
+    }
+    MwNodeSpec spec = {
+        .op = op, .attrs = attrs, .attr_count = attr_count, .given = type, .name = name};
+    MwNodeId id = add(ex, span, &spec);
+    return id.index < 0 ? mw_no_value() : mw_node_result(ex->graph, id, 0);
+}
+
+static bool term_value(MwTerm term, double *value)
+{
+    if (term.kind == MW_TERM_BOOL)
+        *value = term.b;
+    else if (mw_term_is_number(term))
+        *value = mw_term_number(term);
+    else
+        return false;
+    return true;
+}
+
+bool mw_promote(MwExpander *ex, MwSpan span, const MwTerm *terms, int count, MwValueId *values)
+{
+    const MwTensor *like = NULL;
+    /* The condition of a select, its first operand, has a type of its own, so the last tensor
+     * decides. */
+    for (int i = 0; i < count; i++)
+        if (terms[i].kind == MW_TERM_TENSOR)
+            like = mw_value_tensor(ex->graph, terms[i].value);
+    MW_ASSERT(like != NULL);
+    MwType type = like->type;
+    for (int i = 0; i < count; i++) {
+        double value;
+        if (terms[i].kind == MW_TERM_TENSOR) {
+            values[i] = terms[i].value;
+        } else if (term_value(terms[i], &value)) {
+            values[i] = mw_emit_constant(ex, (MwSite){span, mw_one_value()}, type, value);
+        } else {
+            mw_expand_error(ex, span, "expected a tensor or a number, not %s",
+                            mw_term_describe(ex, terms[i]));
+            return false;
+        }
+        if (!mw_has_value(values[i]))
+            return false;
+    }
+    return true;
+}
+
+MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int count)
+{
+    bool any_tensor = false;
+    for (int i = 0; i < count; i++) {
+        if (terms[i].kind == MW_TERM_NONE)
+            return mw_term_none();
+        any_tensor |= terms[i].kind == MW_TERM_TENSOR;
+    }
+    if (op == MW_OP_SELECT && terms[0].kind == MW_TERM_BOOL)
+        return terms[0].b ? terms[1] : terms[2];
+    if (!any_tensor && mw_scalar_kind(op) != MW_SCALAR_NONE)
+        return mw_fold(ex, site.span, op, terms, count);
+    if (!any_tensor) {
+        mw_expand_error(ex, site.span, "%s needs a tensor, not %s", mw_op_info(op)->name,
+                        mw_term_describe(ex, terms[0]));
+        return mw_term_none();
+    }
+    if (op == MW_OP_SELECT && mw_term_is_number(terms[1]) && mw_term_is_number(terms[2])) {
+        mw_expand_note(ex, mw_span_none(), "constant(value, type = f32) makes a tensor of one");
+        mw_expand_error(ex, site.span, "a choice between two constants has no type");
+        return mw_term_none();
+    }
+    MwValueId *values = MW_NEW(ex->arena, MwValueId, count);
+    if (!mw_promote(ex, site.span, terms, count, values))
+        return mw_term_none();
+    return mw_emit_all(ex, site, op, values, count, NULL, 0);
+}

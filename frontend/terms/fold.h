@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arithmetic on terms that are constants. */
+#ifndef MW_FRONTEND_TERMS_FOLD_H
+#define MW_FRONTEND_TERMS_FOLD_H
+
+#include "frontend/terms/expander.h"
+
+/* `op`, which mw_scalar_kind says can be computed, on constants; NONE after an error. */
+MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count);
+MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Operators and attributes: the tables ir/ops.def and ir/attrs.def. */
+#ifndef MW_IR_OP_H
+#define MW_IR_OP_H
+
+#include "base/spec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+#define OP(id, ...) MW_OP_##id,
+#include "ir/ops.def"
+    MW_OP_COUNT
+} MwOp;
+
+typedef enum {
+#define ATTR(id, name, kind) MW_ATTR_##id,
+#include "ir/attrs.def"
+#undef ATTR
+    MW_ATTR_COUNT
+} MwAttrKey;
+
+typedef enum {
+    MW_KIND_INT,
+    MW_KIND_BOOL,
+    MW_KIND_FLOAT,
+    MW_KIND_TEXT,
+    MW_KIND_INTS,
+    MW_KIND_TYPE,
+    MW_KIND_SPEC
+} MwAttrKind;
+
+/* The type of an attribute of kind TYPE, and the rank of one of kind SPEC, that was not given. */
+enum { MW_TYPE_NOT_GIVEN = -1, MW_SPEC_NOT_GIVEN = -1 };
+
+typedef struct {
+    MwAttrKey key;
+    union {
+        int64_t i; /* INT, BOOL, TYPE (or MW_TYPE_NOT_GIVEN) */
+        double f;
+        const char *text; /* interned */
+        struct {
+            const int64_t *at;
+            int count;
+        } ints;
+        struct {
+            MwSpec spec;
+            int spec_rank; /* of the tensor that it is for, or MW_SPEC_NOT_GIVEN */
+        };
+    };
+} MwAttr;
+
+/* The columns `linear` and `lowering` of ir/ops.def. */
+typedef enum {
+    MW_LINEAR_NONE,
+    MW_LINEAR_JOINT,
+    MW_LINEAR_EACH,
+    MW_LINEAR_FIRST,
+    MW_LINEAR_LAST
+} MwLinear;
+typedef enum {
+    MW_LOWER_SOURCE,
+    MW_LOWER_VIEW,
+    MW_LOWER_MAP,
+    MW_LOWER_REDUCE,
+    MW_LOWER_ROWS,
+    MW_LOWER_MOVE,
+    MW_LOWER_CONTRACT,
+    MW_LOWER_GATHER,
+    MW_LOWER_LIBRARY,
+    MW_LOWER_COLLECTIVE,
+    MW_LOWER_TRANSFER
+} MwLowering;
+
+enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
+
+/* A row of ir/ops.def. */
+typedef struct {
+    const char *name;
+    int operands, results; /* how many; MW_ANY or MW_SOME if it varies */
+    uint64_t attrs;        /* set of keys: bit k is attribute key k */
+    MwCombine combine;
+    MwLinear linear;
+    MwLowering lowering;
+    int flops_per_point;
+    const char *expression; /* NULL: none */
+} MwOpInfo;
+
+const MwOpInfo *mw_op_info(MwOp op);
+/* False if no operator has that name. */
+bool mw_op_parse(const char *name, MwOp *op);
+
+/* The collective whose operator it is; its lowering must be MW_LOWER_COLLECTIVE. */
+MwCollective mw_op_collective(MwOp op);
+
+/* The operand in whose positions the operator, which has `origin` and `split`, counts; -1 for its
+ * first result. */
+int mw_op_counted_operand(MwOp op);
+
+const char *mw_attr_name(MwAttrKey key);
+MwAttrKind mw_attr_kind(MwAttrKey key);
+bool mw_attr_parse(const char *name, MwAttrKey *key);
+/* A set of one attribute key. */
+#define MW_ATTR_BIT(id) (UINT64_C(1) << MW_ATTR_##id)
+
+/* Attribute `key` among `attrs`; NULL if absent. */
+const MwAttr *mw_attrs_find(const MwAttr *attrs, int count, MwAttrKey key);
+
+/* Makers of attributes. */
+static inline MwAttr mw_attr_int(MwAttrKey key, int64_t value)
+{
+    return (MwAttr){.key = key, .i = value};
+}
+static inline MwAttr mw_attr_float(MwAttrKey key, double value)
+{
+    return (MwAttr){.key = key, .f = value};
+}
+static inline MwAttr mw_attr_text(MwAttrKey key, const char *interned)
+{
+    return (MwAttr){.key = key, .text = interned};
+}
+static inline MwAttr mw_attr_spec(MwAttrKey key, MwSpec spec, int rank)
+{
+    return (MwAttr){.key = key, .spec = spec, .spec_rank = rank};
+}
+static inline MwAttr mw_attr_ints(MwAttrKey key, const int64_t *at, int count)
+{
+    return (MwAttr){.key = key, .ints = {at, count}};
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shape rules of operators that look up by index, and of their gradients. */
+#include "ir/shape/rules.h"
+
+#include <string.h>
+
+static bool want_ids(MwShapeContext *context, int k)
+{
+    const MwTensor *ids = mw_shape_operand(context, k);
+    if (ids->type == MW_I32)
+        return true;
+    return mw_shape_fail(context, "needs i32 indices as %s, not %s",
+                         mw_shape_operand_name(context, k), mw_shape_text(context, ids));
+}
+
+static bool append_dim(MwShapeContext *context, MwTensor *tensor, int64_t size)
+{
+    if (tensor->rank == MW_MAX_RANK)
+        return mw_shape_fail(context, "would give more than %d dimensions", MW_MAX_RANK);
+    tensor->dim[tensor->rank++] = size;
+    return true;
+}
+
+bool mw_shape_embedding(MwShapeContext *context)
+{
+    const MwTensor *table = mw_shape_operand(context, 1);
+    if (!want_ids(context, 0) || !mw_shape_want_float(context, 1) ||
+        !mw_shape_want_rank(context, 1, 2, "a table [entries, width]"))
+        return false;
+    MwTensor result = *mw_shape_operand(context, 0);
+    result.type = table->type;
+    return append_dim(context, &result, table->dim[1]) && mw_shape_give(context, &result);
+}
+
+bool mw_shape_embedding_grad(MwShapeContext *context)
+{
+    const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
+    const MwTensor *d = mw_shape_operand(context, 1);
+    if (!want_ids(context, 0) || !mw_shape_want_float(context, 1))
+        return false;
+    if (shape->ints.count != 2)
+        return mw_shape_fail(context,
+                             "needs the shape of a table [entries, width], not of %d "
+                             "dimensions",
+                             shape->ints.count);
+    MwTensor wanted = *mw_shape_operand(context, 0);
+    wanted.type = d->type;
+    if (!append_dim(context, &wanted, shape->ints.at[1]))
+        return false;
+    if (!mw_tensor_equal(d, &wanted))
+        return mw_shape_fail(context, "needs %s as the right, not %s",
+                             mw_shape_text(context, &wanted), mw_shape_text(context, d));
+    MwTensor result = mw_tensor(d->type, 2, shape->ints.at);
+    return mw_shape_give(context, &result);
+}
+
+/* Checks that `ids` has one index for each row of `x`. */
+static bool want_row_ids(MwShapeContext *context, const MwTensor *ids, const MwTensor *x)
+{
+    MwTensor rows = mw_tensor(MW_I32, x->rank - 1, x->dim);
+    if (mw_tensor_same_shape(ids, &rows))
+        return true;
+    return mw_shape_fail(context, "needs one index for each row of %s, %s, not %s",
+                         mw_shape_text(context, x), mw_shape_text(context, &rows),
+                         mw_shape_text(context, ids));
+}
+
+bool mw_shape_pick(MwShapeContext *context)
+{
+    const MwTensor *x = mw_shape_operand(context, 0);
+    if (!mw_shape_want_float(context, 0) || !want_ids(context, 1))
+        return false;
+    if (!x->rank)
+        return mw_shape_fail(context, "picks along the last dimension, but the left has none");
+    if (!want_row_ids(context, mw_shape_operand(context, 1), x))
+        return false;
+    MwTensor result = mw_tensor(x->type, x->rank - 1, x->dim);
+    return mw_shape_give(context, &result);
+}
+
+bool mw_shape_pick_grad(MwShapeContext *context)
+{
+    const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
+    const MwTensor *d = mw_shape_operand(context, 1);
+    if (!want_ids(context, 0) || !mw_shape_want_float(context, 1))
+        return false;
+    if (!shape->ints.count)
+        return mw_shape_fail(context, "needs the shape of what was picked from");
+    MwTensor result = mw_tensor(d->type, shape->ints.count, shape->ints.at);
+    return want_row_ids(context, mw_shape_operand(context, 0), &result) &&
+           mw_shape_want_like(context, 1, 0, false) && mw_shape_give(context, &result);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shape rules of reductions, of operators along the last dimension, and of attention. */
+#include "ir/shape/rules.h"
+
+static bool check_axes(MwShapeContext *context, const MwTensor *operand)
+{
+    const MwAttr *axes = mw_shape_attr(context, MW_ATTR_AXES);
+    if (!axes->ints.count)
+        return mw_shape_fail(context, "needs at least one axis");
+    for (int i = 0; i < axes->ints.count; i++) {
+        int64_t axis = axes->ints.at[i];
+        if (axis < 0 || axis >= operand->rank)
+            return mw_shape_fail(context, "has axis %lld, but %s has %d dimension%s",
+                                 (long long)axis, mw_shape_text(context, operand), operand->rank,
+                                 operand->rank == 1 ? "" : "s");
+        if (i && axis <= axes->ints.at[i - 1])
+            return mw_shape_fail(context, "needs its axes in ascending order, each once");
+    }
+    return true;
+}
+
+bool mw_shape_reduce(MwShapeContext *context)
+{
+    const MwTensor *operand = mw_shape_operand(context, 0);
+    if (operand->type == MW_BOOL)
+        return mw_shape_fail(context, "needs numbers, not %s", mw_shape_text(context, operand));
+    if (!check_axes(context, operand))
+        return false;
+    const MwAttr *axes = mw_shape_attr(context, MW_ATTR_AXES);
+    MwTensor result = mw_tensor_scalar(operand->type);
+    if (!mw_shape_sum_type(context, &result.type))
+        return false;
+    for (int d = 0, at = 0; d < operand->rank; d++) {
+        bool reduced = at < axes->ints.count && axes->ints.at[at] == d;
+        at += reduced;
+        if (!reduced || mw_shape_int(context, MW_ATTR_KEEP))
+            result.dim[result.rank++] = reduced ? 1 : operand->dim[d];
+    }
+    return mw_shape_give(context, &result);
+}
+
+static bool want_rows(MwShapeContext *context, int k)
+{
+    if (!mw_shape_want_float(context, k))
+        return false;
+    if (mw_shape_operand(context, k)->rank > 0)
+        return true;
+    return mw_shape_fail(context, "works along the last dimension, but %s has none",
+                         mw_shape_operand_name(context, k));
+}
+
+static MwTensor without_last(const MwTensor *tensor)
+{
+    return mw_tensor(tensor->type, tensor->rank - 1, tensor->dim);
+}
+
+bool mw_shape_reduce_last(MwShapeContext *context)
+{
+    if (!want_rows(context, 0))
+        return false;
+    MwTensor result = without_last(mw_shape_operand(context, 0));
+    return mw_shape_give(context, &result);
+}
+
+bool mw_shape_logsumexp_grad(MwShapeContext *context)
+{
+    if (!want_rows(context, 0))
+        return false;
+    const MwTensor *x = mw_shape_operand(context, 0);
+    MwTensor rows = without_last(x);
+    for (int k = 1; k < 3; k++)
+        if (!mw_tensor_equal(mw_shape_operand(context, k), &rows))
+            return mw_shape_fail(context, "needs %s beside %s, not %s",
+                                 mw_shape_text(context, &rows), mw_shape_text(context, x),
+                                 mw_shape_text(context, mw_shape_operand(context, k)));
+    return mw_shape_give(context, x);
+}
+
+bool mw_shape_rows(MwShapeContext *context)
+{
+    for (int k = 0; k < context->query->operand_count; k++)
+        if (!want_rows(context, k) || !mw_shape_want_like(context, k, 0, true))
+            return false;
+    return mw_shape_give(context, mw_shape_operand(context, 0));
+}
+
+/* Checks q [b, s, h, d] and k and v [b, t, g, d], with h a multiple of g. */
+static bool check_attention(MwShapeContext *context)
+{
+    static const char *const dims = "[batch, sequence, heads, head size]";
+    for (int k = 0; k < 3; k++)
+        if (!mw_shape_want_rank(context, k, 4, dims) || !mw_shape_want_float(context, k))
+            return false;
+    if (!mw_shape_want_same_types(context, 0, 3) ||
+        !mw_shape_want_equal(context, 0, 0, 1, 0, "batch") ||
+        !mw_shape_want_equal(context, 0, 3, 1, 3, "heads' width") ||
+        !mw_shape_want_like(context, 2, 1, true))
+        return false;
+    const MwTensor *q = mw_shape_operand(context, 0), *k = mw_shape_operand(context, 1);
+    if (q->dim[2] % k->dim[2] != 0)
+        return mw_shape_fail(context,
+                             "has %lld query heads over %lld key heads, which does not divide",
+                             (long long)q->dim[2], (long long)k->dim[2]);
+    return true;
+}
+
+/* Query i sees keys 0 to i, so a causal mask needs as many queries as keys. Of a node that has a
+ * part of the queries, the origin says how many there are. */
+static bool check_causal(MwShapeContext *context)
+{
+    if (!mw_shape_int(context, MW_ATTR_CAUSAL))
+        return true;
+    const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
+    int64_t queries = mw_shape_operand(context, 0)->dim[1];
+    if (origin->ints.count == 4)
+        queries = origin->ints.at[1];
+    int64_t keys = mw_shape_operand(context, 1)->dim[1];
+    if (queries == keys)
+        return true;
+    return mw_shape_fail(context,
+                         "with a causal mask needs as many queries as keys, not %lld and "
+                         "%lld",
+                         (long long)queries, (long long)keys);
+}
+
+static MwTensor attention_lse(const MwTensor *q)
+{
+    return mw_tensor(MW_F32, 3, q->dim);
+}
+
+bool mw_shape_sdpa(MwShapeContext *context)
+{
+    if (!check_attention(context) || !check_causal(context))
+        return false;
+    const MwTensor *q = mw_shape_operand(context, 0);
+    MwTensor results[] = {*q, attention_lse(q)};
+    return mw_shape_give_all(context, results, 2);
+}
+
+bool mw_shape_sdpa_grad(MwShapeContext *context)
+{
+    if (!check_attention(context) || !check_causal(context) ||
+        !mw_shape_want_like(context, 3, 0, true) || !mw_shape_want_like(context, 5, 0, true))
+        return false;
+    MwTensor lse = attention_lse(mw_shape_operand(context, 0));
+    if (!mw_tensor_equal(mw_shape_operand(context, 4), &lse))
+        return mw_shape_fail(context, "needs %s as operand 4, not %s", mw_shape_text(context, &lse),
+                             mw_shape_text(context, mw_shape_operand(context, 4)));
+    return mw_shape_give_all(context, context->query->operands, 3);
+}
+
+bool mw_shape_rope(MwShapeContext *context)
+{
+    if (!mw_shape_want_float(context, 0) ||
+        !mw_shape_want_rank(context, 0, 4, "[batch, sequence, heads, head size]"))
+        return false;
+    const MwTensor *x = mw_shape_operand(context, 0);
+    if (x->dim[3] % 2 != 0)
+        return mw_shape_fail(context,
+                             "rotates halves of the last dimension, but its size %lld is "
+                             "odd",
+                             (long long)x->dim[3]);
+    return mw_shape_give(context, x);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What holds for every operator is checked here; the rule that the `shape` column of ir/ops.def
+ * names checks the rest. */
+#include "ir/shape/shape.h"
+
+#include "base/spec.h"
+#include "ir/shape/rules.h"
+
+#include <math.h>
+
+static bool (*const rules[MW_OP_COUNT])(MwShapeContext *) = {
+#define OP(id, name, operands, results, attrs, shape, ...) [MW_OP_##id] = mw_shape_##shape,
+#include "ir/ops.def"
+};
+
+static bool check_operand_count(MwShapeContext *context)
+{
+    int wanted = mw_op_info(context->query->op)->operands, given = context->query->operand_count;
+    if (wanted == MW_ANY)
+        return given > 0 || mw_shape_fail(context, "needs at least one operand");
+    if (given == wanted || wanted == MW_SOME)
+        return true;
+    return mw_shape_fail(context, "takes %d operand%s, not %d", wanted, wanted == 1 ? "" : "s",
+                         given);
+}
+
+/* Bounds of the attributes that mean the same in every operator that has them. */
+static const struct {
+    MwAttrKey key;
+    double least, most;
+    bool open_least, open_most; /* the bound itself is outside */
+} bounds[] = {
+    {MW_ATTR_RATE, 0, 1, false, true},
+    {MW_ATTR_EPS, 0, INFINITY, false, true},
+    {MW_ATTR_SCALE, -INFINITY, INFINITY, true, true},
+    {MW_ATTR_BASE, 1, INFINITY, true, true},
+    {MW_ATTR_BETA1, 0, 1, false, true},
+    {MW_ATTR_BETA2, 0, 1, false, true},
+    {MW_ATTR_MOMENTUM, 0, 1, false, true},
+    {MW_ATTR_WEIGHT_DECAY, 0, INFINITY, false, true},
+    {MW_ATTR_KEY, 0, 4294967295.0, false, false},
+    {MW_ATTR_MESH_AXIS, 0, MW_MAX_AXES - 1, false, false},
+    {MW_ATTR_WAYS, 1, INT32_MAX, false, false},
+};
+
+static bool check_bounds(MwShapeContext *context)
+{
+    for (int i = 0; i < MW_COUNT(bounds); i++) {
+        const MwAttr *attr = mw_shape_attr(context, bounds[i].key);
+        if (!attr)
+            continue;
+        bool is_float = mw_attr_kind(attr->key) == MW_KIND_FLOAT;
+        double value = is_float ? attr->f : (double)attr->i;
+        double least = bounds[i].least, most = bounds[i].most;
+        if ((bounds[i].open_least ? value > least : value >= least) &&
+            (bounds[i].open_most ? value < most : value <= most))
+            continue;
+        const char *name = mw_attr_name(attr->key);
+        const char *above = bounds[i].open_least ? "more than" : "at least";
+        const char *below = bounds[i].open_most ? "less than" : "at most";
+        if (isinf(least))
+            return mw_shape_fail(context, "needs a finite %s, not %g", name, value);
+        if (isinf(most))
+            return mw_shape_fail(context, "needs a finite %s of %s %.15g, not %.15g", name, above,
+                                 least, value);
+        return mw_shape_fail(context, "needs %s of %s %.15g and %s %.15g, not %.15g", name, above,
+                             least, below, most, value);
+    }
+    return true;
+}
+
+static bool check_sizes(MwShapeContext *context, MwAttrKey key)
+{
+    const MwAttr *attr = mw_shape_attr(context, key);
+    if (!attr)
+        return true;
+    for (int i = 0; i < attr->ints.count; i++)
+        if (attr->ints.at[i] < 1)
+            return mw_shape_fail(context, "has size %lld in %s; sizes are at least 1",
+                                 (long long)attr->ints.at[i], mw_attr_name(key));
+    return true;
+}
+
+static bool check_shape_attr(MwShapeContext *context)
+{
+    const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
+    if (shape && shape->ints.count > MW_MAX_RANK)
+        return mw_shape_fail(context, "has a shape of %d dimensions; at most %d are possible",
+                             shape->ints.count, MW_MAX_RANK);
+    return check_sizes(context, MW_ATTR_SHAPE) && check_sizes(context, MW_ATTR_SIZES) &&
+           check_sizes(context, MW_ATTR_ORIGIN);
+}
+
+/* Checks that `origin` and `split`, of a node that counts positions, come together and agree. */
+static bool check_origin(MwShapeContext *context)
+{
+    const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
+    const MwAttr *split = mw_shape_attr(context, MW_ATTR_SPLIT);
+    if (!origin || (!origin->ints.count && split->spec_rank == MW_SPEC_NOT_GIVEN))
+        return true;
+    int rank = (int)mw_max(split->spec_rank, 0);
+    if (rank == origin->ints.count)
+        return true;
+    return mw_shape_fail(context, "has a split of %d dimensions and an origin of %d", rank,
+                         origin->ints.count);
+}
+
+/* Checks that the elements of a result can be counted: products of sizes are taken in 64 bits and
+ * in doubles, and beyond this limit the latter are not exact. */
+static bool check_result_sizes(MwShapeContext *context)
+{
+    for (int k = 0; k < context->result_count; k++) {
+        double elements = 1;
+        for (int d = 0; d < context->results[k].rank; d++)
+            elements *= (double)context->results[k].dim[d];
+        if (elements > 0x1p52)
+            return mw_shape_fail(context, "gives %s, which has too many elements to count",
+                                 mw_shape_text(context, &context->results[k]));
+    }
+    return true;
+}
+
+bool mw_shape_infer(MwArena *arena, const MwShapeQuery *query, MwTensor **results,
+                    int *result_count, MwDiags *diags)
+{
+    MwShapeContext context = {.arena = arena, .query = query, .diags = diags};
+    if (!check_operand_count(&context) || !check_bounds(&context) || !check_shape_attr(&context) ||
+        !check_origin(&context) || !rules[query->op](&context) || !check_result_sizes(&context))
+        return false;
+    int wanted = mw_op_info(query->op)->results;
+    MW_ASSERT(wanted == MW_ANY || wanted == context.result_count);
+    *results = context.results;
+    *result_count = context.result_count;
+    return true;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ir/sharding/context.h"
+
+const MwTensor *mw_sharding_operand(const MwShardingContext *context, int k)
+{
+    MW_ASSERT(k >= 0 && k < context->node->operand_count);
+    return mw_value_tensor(context->graph, context->node->operands[k]);
+}
+
+const MwTensor *mw_sharding_result(const MwShardingContext *context, int k)
+{
+    MW_ASSERT(k >= 0 && k < context->node->result_count);
+    return mw_value_tensor(context->graph, (MwValueId){context->node->first_result + k});
+}
+
+static int add_factor(MwShardingContext *context, MwFactor factor)
+{
+    MwShardingRule *rule = context->rule;
+    MW_ASSERT(rule->factor_count < MW_MAX_FACTORS && factor.divisor > 0 && factor.size > 0);
+    rule->factors[rule->factor_count] = factor;
+    return rule->factor_count++;
+}
+
+int mw_sharding_add(MwShardingContext *context, int64_t size)
+{
+    return mw_sharding_add_divided(context, size, size);
+}
+
+int mw_sharding_add_fixed(MwShardingContext *context, int64_t size)
+{
+    return add_factor(context, (MwFactor){MW_FACTOR_FIXED, .divisor = 1, .size = size});
+}
+
+int mw_sharding_add_divided(MwShardingContext *context, int64_t size, int64_t divisor)
+{
+    return add_factor(context, (MwFactor){MW_FACTOR_SPLITTABLE, .divisor = divisor, .size = size});
+}
+
+void mw_sharding_operand_runs(MwShardingContext *context, int k, int dim, int factor)
+{
+    MW_ASSERT(mw_sharding_operand(context, k)->dim[dim] % context->rule->factors[factor].divisor ==
+              0);
+    context->rule->operands[k].factor[dim] = (int8_t)factor;
+}
+
+void mw_sharding_result_runs(MwShardingContext *context, int k, int dim, int factor)
+{
+    MW_ASSERT(mw_sharding_result(context, k)->dim[dim] % context->rule->factors[factor].divisor ==
+              0);
+    context->rule->results[k].factor[dim] = (int8_t)factor;
+}

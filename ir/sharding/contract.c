@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sharding rules of contractions, look-ups and attention. */
+#include "ir/einsum.h"
+#include "ir/sharding/rules.h"
+
+/* Every letter of the equation is a factor. */
+void mw_factors_einsum(MwShardingContext *context)
+{
+    MwEinsum einsum;
+    const char *wrong = mw_einsum_parse(mw_node_text(context->node, MW_ATTR_EQUATION), &einsum);
+    MW_ASSERT(!wrong);
+    int64_t size[MW_EINSUM_MAX_LETTERS] = {0};
+    for (int k = 0; k < einsum.operand_count; k++)
+        for (int d = 0; d < einsum.rank[k]; d++)
+            size[einsum.operand[k][d]] = mw_sharding_operand(context, k)->dim[d];
+    for (int i = 0; i < einsum.letter_count; i++)
+        mw_sharding_add(context, size[i]);
+    for (int k = 0; k < einsum.operand_count; k++)
+        for (int d = 0; d < einsum.rank[k]; d++)
+            mw_sharding_operand_runs(context, k, d, einsum.operand[k][d]);
+    for (int d = 0; d < einsum.result_rank; d++)
+        mw_sharding_result_runs(context, 0, d, einsum.result[d]);
+}
+
+/* Adds a factor for a dimension that is looked up: it may be split, but is not looped over. */
+static int add_looked_up(MwShardingContext *context, int64_t size)
+{
+    return mw_sharding_add_divided(context, 1, size);
+}
+
+/* (ids, table) -> rows: an index outside the local part of the table gives zero, so the sum over
+ * parts is the row. */
+void mw_factors_embedding(MwShardingContext *context)
+{
+    const MwTensor *ids = mw_sharding_operand(context, 0), *table = mw_sharding_operand(context, 1);
+    for (int d = 0; d < ids->rank; d++) {
+        int factor = mw_sharding_add(context, ids->dim[d]);
+        mw_sharding_operand_runs(context, 0, d, factor);
+        mw_sharding_result_runs(context, 0, d, factor);
+    }
+    mw_sharding_operand_runs(context, 1, 0, add_looked_up(context, table->dim[0]));
+    int width = mw_sharding_add(context, table->dim[1]);
+    mw_sharding_operand_runs(context, 1, 1, width);
+    mw_sharding_result_runs(context, 0, ids->rank, width);
+}
+
+/* (ids, d) -> table: what each id adds is summed over ids. */
+void mw_factors_embedding_grad(MwShardingContext *context)
+{
+    const MwTensor *ids = mw_sharding_operand(context, 0), *d = mw_sharding_operand(context, 1);
+    for (int i = 0; i < ids->rank; i++) {
+        int factor = mw_sharding_add(context, ids->dim[i]);
+        mw_sharding_operand_runs(context, 0, i, factor);
+        mw_sharding_operand_runs(context, 1, i, factor);
+    }
+    int entries = add_looked_up(context, mw_sharding_result(context, 0)->dim[0]);
+    mw_sharding_result_runs(context, 0, 0, entries);
+    int width = mw_sharding_add(context, d->dim[ids->rank]);
+    mw_sharding_operand_runs(context, 1, ids->rank, width);
+    mw_sharding_result_runs(context, 0, 1, width);
+}
+
+/* (x[.., n], ids[..]) -> [..] */
+void mw_factors_pick(MwShardingContext *context)
+{
+    const MwTensor *x = mw_sharding_operand(context, 0);
+    int last = x->rank - 1;
+    for (int d = 0; d < last; d++) {
+        int factor = mw_sharding_add(context, x->dim[d]);
+        mw_sharding_operand_runs(context, 0, d, factor);
+        mw_sharding_operand_runs(context, 1, d, factor);
+        mw_sharding_result_runs(context, 0, d, factor);
+    }
+    mw_sharding_operand_runs(context, 0, last, add_looked_up(context, x->dim[last]));
+}
+
+/* (ids[..], d[..]) -> [.., n]: every element is written, so n is looped over. */
+void mw_factors_pick_grad(MwShardingContext *context)
+{
+    const MwTensor *result = mw_sharding_result(context, 0);
+    for (int d = 0; d < result->rank; d++) {
+        int factor = mw_sharding_add(context, result->dim[d]);
+        mw_sharding_result_runs(context, 0, d, factor);
+        for (int k = 0; k < 2 && d < result->rank - 1; k++)
+            mw_sharding_operand_runs(context, k, d, factor);
+    }
+}
+
+/* The loops of attention. Query heads that share a key head stay together, so heads split by the
+ * number of key heads; every query needs all keys and its whole head. */
+typedef struct {
+    int batch, head, query, key, width;
+} AttentionFactors;
+
+static AttentionFactors add_attention(MwShardingContext *context)
+{
+    const MwTensor *q = mw_sharding_operand(context, 0), *k = mw_sharding_operand(context, 1);
+    AttentionFactors f;
+    f.batch = mw_sharding_add(context, q->dim[0]);
+    f.head = mw_sharding_add(context, k->dim[2]);
+    f.query = mw_sharding_add(context, q->dim[1]);
+    f.key = mw_sharding_add_fixed(context, k->dim[1]);
+    f.width = mw_sharding_add_fixed(context, q->dim[3]);
+    mw_sharding_add_fixed(context, q->dim[2] / k->dim[2]);
+    return f;
+}
+
+typedef void RunsOver(MwShardingContext *context, int k, int dim, int factor);
+
+/* Says what the dimensions [batch, sequence, heads, width] of tensor k run over; a log-sum-exp has
+ * no width. */
+static void attention_dims(MwShardingContext *context, RunsOver *runs, int k,
+                           const AttentionFactors *f, int sequence, bool has_width)
+{
+    runs(context, k, 0, f->batch);
+    runs(context, k, 1, sequence);
+    runs(context, k, 2, f->head);
+    if (has_width)
+        runs(context, k, 3, f->width);
+}
+
+void mw_factors_sdpa(MwShardingContext *context)
+{
+    AttentionFactors f = add_attention(context);
+    attention_dims(context, mw_sharding_operand_runs, 0, &f, f.query, true);
+    attention_dims(context, mw_sharding_operand_runs, 1, &f, f.key, true);
+    attention_dims(context, mw_sharding_operand_runs, 2, &f, f.key, true);
+    attention_dims(context, mw_sharding_result_runs, 0, &f, f.query, true);
+    attention_dims(context, mw_sharding_result_runs, 1, &f, f.query, false);
+}
+
+/* (q, k, v, out, lse, d) -> dq, dk, dv: the gradients of keys and values are sums over queries. */
+void mw_factors_sdpa_grad(MwShardingContext *context)
+{
+    AttentionFactors f = add_attention(context);
+    attention_dims(context, mw_sharding_operand_runs, 0, &f, f.query, true);
+    attention_dims(context, mw_sharding_operand_runs, 1, &f, f.key, true);
+    attention_dims(context, mw_sharding_operand_runs, 2, &f, f.key, true);
+    attention_dims(context, mw_sharding_operand_runs, 3, &f, f.query, true);
+    attention_dims(context, mw_sharding_operand_runs, 4, &f, f.query, false);
+    attention_dims(context, mw_sharding_operand_runs, 5, &f, f.query, true);
+    attention_dims(context, mw_sharding_result_runs, 0, &f, f.query, true);
+    attention_dims(context, mw_sharding_result_runs, 1, &f, f.key, true);
+    attention_dims(context, mw_sharding_result_runs, 2, &f, f.key, true);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Figures that every format of `inspect` shows, derived from the plan, and their texts. */
+#ifndef MW_TOOLS_INSPECT_TOTALS_H
+#define MW_TOOLS_INSPECT_TOTALS_H
+
+#include "base/quantity.h"
+#include "runtime/plan/plan.h"
+
+/* Sums over one mesh. */
+typedef struct {
+    int64_t weight_bytes, state_bytes, input_bytes, other_bytes; /* of the arena, per device */
+    int64_t communicated_bytes;                                  /* per device and step */
+    int collective_count;                                        /* per step */
+} MwInspectTotals;
+
+MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh);
+
+/* (objective - bound) / objective; 0 where both are 0. */
+double mw_inspect_gap(const MwPlanCosts *costs);
+
+/* The optimizer state of `weight` that is sharded most; NULL if it has none. */
+const MwPlanWeight *mw_inspect_state_of(const MwPlanMesh *mesh, const MwPlanWeight *weight);
+
+/* Texts in `arena`: "[S0, R]"; "f32[8, 128]". */
+const char *mw_spec_string(MwArena *arena, MwSpec spec, int rank);
+const char *mw_tensor_string(MwArena *arena, const MwTensor *tensor);
+
+#endif
