@@ -136,7 +136,8 @@ static const MwKernelEntry *load_kernels(const Side *side, const char *path, MwF
         return none;
     if (!path)
         return mw_kernels_compile(side->arena, side->plan, side->backend, side->transport, fault);
-    const char *source = mw_arena_printf(side->arena, "%s%s", path, side->backend->suffix);
+    const char *source =
+        mw_arena_printf(side->arena, "%s%s", path, mw_backend_info(side->backend->id)->suffix);
     const char *text = side->plan->kernel_source;
     if (access(path, R_OK) != 0) {
         if (!mw_file_write(source, text, strlen(text), 0644)) {

@@ -39,6 +39,8 @@
  * the formula's latencies, what is above that by the ratio of the formula's bytes. */
 #include "cost/cost.h"
 
+#include "base/backend.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -299,7 +301,7 @@ static const Algorithm algorithms[] = {
 static bool has_algorithm(const MwCluster *cluster, const Algorithm *algorithm, int ways)
 {
     bool is_power = (ways & (ways - 1)) == 0;
-    return (algorithm->in_nccl || strcmp(cluster->backend, "cuda") != 0) &&
+    return (algorithm->in_nccl || !mw_backend_named(cluster->backend)->uses_nccl) &&
            (is_power || !algorithm->powers_only);
 }
 

@@ -10,15 +10,14 @@
 
 static bool compile_c(const char *source, const char *library, MwFault *fault)
 {
-    const char *compiler = getenv("CC") && *getenv("CC") ? getenv("CC") : "cc";
+    const char *compiler = mw_compiler_of(MW_BACKEND_cpu, "cc");
     const char *const words[] = {
         compiler, MW_KERNEL_C_FLAGS, "-shared", "-fPIC", "-o", library, source, "-lm", NULL};
     return mw_compiler_run("a C compiler", words, fault);
 }
 
 const MwBackend mw_backend_cpu = {
-    .name = "cpu",
-    .suffix = ".c",
+    .id = MW_BACKEND_cpu,
     .compile = compile_c,
     .device_new = mw_device_cpu_new,
 };
@@ -27,10 +26,11 @@ const MwBackend *mw_backend_find(const MwBackend *const *backends, const char *n
 {
     char names[64] = "";
     for (; *backends; backends++) {
-        if (strcmp((*backends)->name, name) == 0)
+        const char *known = mw_backend_info((*backends)->id)->name;
+        if (strcmp(known, name) == 0)
             return *backends;
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " and " : "",
-                 (*backends)->name);
+                 known);
     }
     mw_fault_set(fault, "this plan is for the backend '%s'; this program has %s", name, names);
     return NULL;

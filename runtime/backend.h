@@ -5,11 +5,11 @@
 #ifndef MW_RUNTIME_BACKEND_H
 #define MW_RUNTIME_BACKEND_H
 
+#include "base/backend.h"
 #include "runtime/exec/transport.h"
 
 typedef struct {
-    const char *name;   /* as plans name it */
-    const char *suffix; /* of files with its kernels' source: ".c" */
+    MwBackendId id;
     /* Makes a shared library of a plan's kernels, for the devices of this machine, with the
      * compiler of this machine. */
     bool (*compile)(const char *source, const char *library, MwFault *fault);
@@ -26,9 +26,10 @@ typedef struct {
                                   MwFault *fault);
 } MwBackend;
 
-extern const MwBackend mw_backend_cpu;
-/* Of libmwruntime_cuda.a. */
-extern const MwBackend mw_backend_cuda;
+/* One for each row of base/backends.def, in the archive that the row names. */
+#define BACKEND(id, ...) extern const MwBackend mw_backend_##id;
+#include "base/backends.def"
+#undef BACKEND
 
 /* The one of that name in a list that ends with NULL; NULL after a fault that names those there
  * are. */

@@ -4,7 +4,14 @@
 #include "base/process.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+const char *mw_compiler_of(MwBackendId backend, const char *fallback)
+{
+    const char *named = getenv(mw_backend_info(backend)->variable);
+    return named && *named ? named : fallback;
+}
 
 bool mw_compiler_run(const char *what, const char *const *words, MwFault *fault)
 {

@@ -3,7 +3,11 @@
 #ifndef MW_RUNTIME_COMPILER_H
 #define MW_RUNTIME_COMPILER_H
 
+#include "base/backend.h"
 #include "runtime/exec/fault.h"
+
+/* The compiler of a backend's kernels: as the environment says, else `fallback`. */
+const char *mw_compiler_of(MwBackendId backend, const char *fallback);
 
 /* Runs a command whose words end with NULL, and waits for it. False after a fault, which calls the program
  * of the first word `what`, as "a C compiler". */

@@ -35,7 +35,7 @@ static bool compile(const MwPlan *plan, const MwBackend *backend, Offer *offer)
         return mw_fault_set(&offer->fault, "cannot make a folder in %s: %s", parent,
                             strerror(errno));
     }
-    file_path(offer, backend->suffix, source);
+    file_path(offer, mw_backend_info(backend->id)->suffix, source);
     file_path(offer, ".so", library);
     if (!mw_file_write(source, plan->kernel_source, strlen(plan->kernel_source), 0600))
         return mw_fault_set(&offer->fault, "cannot write %s: %s", source, strerror(errno));
@@ -47,7 +47,7 @@ static void remove_files(const MwBackend *backend, const Offer *offer)
     char path[192];
     if (!*offer->folder)
         return;
-    file_path(offer, backend->suffix, path);
+    file_path(offer, mw_backend_info(backend->id)->suffix, path);
     unlink(path);
     file_path(offer, ".so", path);
     unlink(path);

@@ -229,7 +229,7 @@ static bool connect_devices(Run *run, MwFault *fault)
     if (wanted && (!backend->transport || strcmp(wanted, backend->transport) != 0))
         return mw_fault_set(fault,
                             "--transport %s: the backend '%s' has no such way to connect devices",
-                            wanted, backend->name);
+                            wanted, mw_backend_info(backend->id)->name);
     if (is_other && !backend->transport_is_possible(run->arena, run->transport, &possible, fault))
         return false;
     if (is_other && wanted && !possible)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/compile_options.h"
 
+#include "base/backend.h"
 #include "frontend/cluster/units.h"
 #include "tools/argument.h"
 #include "tools/argument_schedule.h"
@@ -30,6 +31,13 @@ enum {
     OPTION_TIME_PASSES,
 };
 
+/* "|cpu|cuda" */
+static const char backend_names[] =
+#define BACKEND(id, name, ...) "|" name
+#include "base/backends.def"
+#undef BACKEND
+    ;
+
 enum { GROUP_MODEL = 1, GROUP_PLAN, GROUP_DEBUG };
 
 static const struct argp_option model_options[] = {
@@ -47,7 +55,8 @@ static const struct argp_option plan_options[] = {
     {"output", 'o', "FILE", 0, "Where the result goes", GROUP_MODEL},
     {"cluster", OPTION_CLUSTER, "FILE|local:N", 0,
      "What to compile for: a .cluster file, or N ranks of this machine (local:1)", GROUP_PLAN},
-    {"backend", OPTION_BACKEND, "cpu|cuda", 0, "Kind of devices (as the cluster says)", GROUP_PLAN},
+    {"backend", OPTION_BACKEND, backend_names + 1, 0, "Kind of devices (as the cluster says)",
+     GROUP_PLAN},
     {"cuda-arch", OPTION_CUDA_ARCH, "LIST", 0,
      "GPUs that executables for cuda run on, by compute capability, 80,90 say (what "
      "meshwright was built for)",
@@ -218,8 +227,8 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         options->cluster = arg;
         return 0;
     case OPTION_BACKEND:
-        if (strcmp(arg, "cpu") != 0 && strcmp(arg, "cuda") != 0)
-            argp_error(state, "there is no backend '%s': choose cpu or cuda", arg);
+        if (!mw_backend_named(arg))
+            argp_error(state, "there is no backend '%s': choose %s", arg, mw_backend_choices());
         options->backend = arg;
         return 0;
     case OPTION_CUDA_ARCH:

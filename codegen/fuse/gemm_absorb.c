@@ -237,7 +237,7 @@ static void absorb_results(MwFusion *f)
         const MwNode *user = only_user(&w, mw_legal_result(einsum));
         if (user && accumulates(&w, einsum, user))
             absorb(&w, einsum, user);
-        else if (f->legal->target->has_epilogues)
+        else if (f->legal->backend->has_epilogues)
             absorb_finish(&w, einsum);
     }
 }
@@ -306,6 +306,6 @@ static void absorb_sums(MwFusion *f)
 void mw_gemm_units_absorb(MwFusion *f)
 {
     absorb_results(f);
-    if (f->legal->target->has_epilogues)
+    if (f->legal->backend->has_epilogues)
         absorb_sums(f);
 }

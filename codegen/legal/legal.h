@@ -15,8 +15,8 @@
 #ifndef MW_CODEGEN_LEGAL_LEGAL_H
 #define MW_CODEGEN_LEGAL_LEGAL_H
 
+#include "base/backend.h"
 #include "codegen/kernel/layout.h"
-#include "codegen/target.h"
 #include "ir/ir.h"
 
 typedef struct {
@@ -26,8 +26,8 @@ typedef struct {
 
 typedef struct {
     MwGraph *graph;
-    const MwTarget *target; /* what will run it */
-    MW_VEC(MwView) views;   /* [values] */
+    const MwBackendInfo *backend; /* what will run it */
+    MW_VEC(MwView) views;         /* [values] */
     MwValueId *form;        /* [values of the local graph] the value that stands for it here */
     MW_VEC(int32_t) source; /* [nodes] index of the local node that it is made from */
 } MwLegal;

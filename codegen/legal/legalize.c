@@ -92,13 +92,13 @@ static bool *find_needed(const MwGraph *graph)
     return needed;
 }
 
-MwLegal *mw_legalize(const MwGraph *local, const MwTarget *target)
+MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend)
 {
     bool *needed = find_needed(local);
     MwLegalizer l = {.rewrite = mw_rewrite_begin(local)};
     l.legal = MW_NEW(local->arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
-    l.legal->target = target;
+    l.legal->backend = backend;
     for (int i = 0; i < local->nodes.count; i++) {
         l.source = i;
         bool is_source = mw_op_info(local->nodes.at[i].op)->lowering == MW_LOWER_SOURCE;

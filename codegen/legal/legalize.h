@@ -6,6 +6,6 @@
 #include "codegen/legal/legal.h"
 
 /* In the arena of `local`. Nodes that nothing which leaves the program depends on are left out. */
-MwLegal *mw_legalize(const MwGraph *local, const MwTarget *target);
+MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend);
 
 #endif

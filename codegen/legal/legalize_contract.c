@@ -182,7 +182,7 @@ static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
 /* A GEMM of bf16 gives bf16 or f32, one of f32 gives f32. */
 static void choose_types(const MwLegalizer *l, Contraction *c)
 {
-    bool is_narrow = l->legal->target->takes_bf16;
+    bool is_narrow = l->legal->backend->takes_bf16;
     for (int k = 0; k < 2; k++)
         is_narrow = is_narrow && mw_legal_tensor(l, c->operands[k])->type == MW_BF16;
     c->taken = is_narrow ? MW_BF16 : MW_F32;

@@ -33,7 +33,7 @@ static bool find_row(const MwLayout *layout, const MwTensor *tensor, int64_t *ro
 static MwType type_of_operand(const MwLegalizer *l, const MwNode *node, MwValueId q, int k)
 {
     const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == LSE;
-    return l->legal->target->takes_bf16 && !is_lse ? mw_legal_tensor(l, q)->type : MW_F32;
+    return l->legal->backend->takes_bf16 && !is_lse ? mw_legal_tensor(l, q)->type : MW_F32;
 }
 
 void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,

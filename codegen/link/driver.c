@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/link/driver.h"
 
+#include "base/backend.h"
 #include "base/file.h"
 #include "base/process.h"
 #include "base/vec.h"
@@ -18,38 +19,29 @@
 #include <unistd.h>
 
 typedef MW_VEC(const char *) Words;
+typedef struct Build Build;
 
-/* What makes the objects and executables of a backend. */
+/* How executables for a backend are made here, besides what base/backends.def says. */
 typedef struct {
-    const char *backend;
-    const char *missing; /* why it cannot be used; empty: it can */
-    const char *what;    /* the compiler of its kernels, for people */
-    const char *variable,
-        *compiler;       /* of the environment, that names the compiler; else this one */
-    const char *suffix;  /* of the kernels' source */
-    const char *archive; /* of the runtime, besides the one that all have; or NULL */
+    const char *missing;  /* why they cannot be made; empty: they can */
+    const char *compiler; /* of kernels, where the environment names no other */
     const char *link_flags;
-    bool is_slow; /* objects are kept (object_cache.h) */
+    void (*add_flags)(const Build *b, Words *words); /* for the compiler of kernels */
 } Target;
 
-static const Target targets[] = {
-    {"cpu", "", "the C compiler", "CC", "cc", ".c", NULL, MW_LINK_FLAGS, false},
-    {"cuda", MW_CUDA_MISSING, "nvcc", "NVCC", MW_NVCC, ".cu", "libmwruntime_cuda.a",
-     MW_LINK_FLAGS " " MW_CUDA_LINK_FLAGS, true},
-};
-
 /* Sources and objects of one executable, in a folder of their own. */
-typedef struct {
+struct Build {
     MwArena *arena;
     MwDiags *diags;
     const MwPlan *plan;
-    const Target *target;
+    const MwBackendInfo *backend;
+    const Target *target; /* of the plan's backend */
     const char *cuda_arch;
     const char *folder;
     const char *kernels, *object, *program, *text, *executable; /* files there */
     const char *version;  /* what the compiler says of itself */
     const char *archives; /* the folder of the runtime's */
-} Build;
+};
 
 static bool fail(const Build *b, const char *what, const char *path)
 {
@@ -96,7 +88,7 @@ static bool make_folder(Build *b)
     if (!mkdtemp(folder))
         return fail(b, "make a folder in", parent);
     b->folder = folder;
-    b->kernels = path_of(b, "kernels", b->target->suffix);
+    b->kernels = path_of(b, "kernels", b->backend->suffix);
     b->object = path_of(b, "kernels", ".o");
     b->program = path_of(b, "program", ".c");
     b->text = path_of(b, "plan", "");
@@ -148,19 +140,13 @@ static void add_words(const Build *b, Words *words, const char *text)
             add_word(b, words, word);
 }
 
-static void add_compiler(const Build *b, Words *words, const Target *target)
-{
-    const char *named = getenv(target->variable);
-    add_words(b, words, named && *named ? named : target->compiler);
-}
-
 static void add_flags(const Build *b, Words *words, const char *const *flags, int count)
 {
     for (int i = 0; i < count; i++)
         add_word(b, words, flags[i]);
 }
 
-static void add_c_flags(const Build *b, Words *words)
+static void add_cpu_flags(const Build *b, Words *words)
 {
     static const char *const flags[] = {MW_KERNEL_C_FLAGS};
     add_flags(b, words, flags, MW_COUNT(flags));
@@ -178,6 +164,23 @@ static void add_cuda_flags(const Build *b, Words *words)
         add_word(b, words, "-gencode");
         add_word(b, words, mw_arena_printf(b->arena, format, arch, arch, arch));
     }
+}
+
+static const Target targets[MW_BACKEND_COUNT] = {
+#define BACKEND(id, ...)                                                                           \
+    [MW_BACKEND_##                                                                                 \
+        id] = {MW_##id##_MISSING, MW_##id##_COMPILER, MW_##id##_LINK_FLAGS, add_##id##_flags},
+#include "base/backends.def"
+#undef BACKEND
+};
+
+/* The backend whose compiler links all executables. */
+static const MwBackendId linker = MW_BACKEND_cpu;
+
+static void add_compiler(const Build *b, Words *words, MwBackendId backend)
+{
+    const char *named = getenv(mw_backend_info(backend)->variable);
+    add_words(b, words, named && *named ? named : targets[backend].compiler);
 }
 
 /* The status of a command, which ends with NULL, or -1 after an error. */
@@ -206,7 +209,7 @@ static bool object_key(const Build *b, const Words *flags, MwText *key)
     const int output = open(b->version, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (output < 0)
         return false;
-    add_compiler(b, &words, b->target);
+    add_compiler(b, &words, b->backend->id);
     add_word(b, &words, "--version");
     add_word(b, &words, NULL);
     const int status = mw_process_run(words.at, output);
@@ -227,7 +230,7 @@ static int run_compiler(const Build *b, const Words *command)
     Words words = {0};
     add_flags(b, &words, command->at, command->count);
     add_flags(b, &words, files, MW_COUNT(files));
-    return run(b, &words, -1, b->target->what);
+    return run(b, &words, -1, b->backend->compiler);
 }
 
 /* The status of the compiler, or -1 after an error; 0 where the object was there. */
@@ -236,12 +239,9 @@ static int compile_kernels(const Build *b)
     Words words = {0};
     MwText key = {.arena = b->arena};
     size_t bytes;
-    add_compiler(b, &words, b->target);
-    if (b->target->is_slow)
-        add_cuda_flags(b, &words);
-    else
-        add_c_flags(b, &words);
-    const bool is_kept = b->target->is_slow && object_key(b, &words, &key);
+    add_compiler(b, &words, b->backend->id);
+    b->target->add_flags(b, &words);
+    const bool is_kept = b->backend->keeps_objects && object_key(b, &words, &key);
     const char *object = is_kept ? mw_object_cache_find(b->arena, &key, &bytes) : NULL;
     if (object)
         return write_text(b, b->object, object, bytes) ? 0 : -1;
@@ -267,17 +267,17 @@ static bool write_sources(const Build *b)
 static int link_program(const Build *b)
 {
     const char *const files[] = {"-o", b->executable, b->program, b->object};
-    const char *const archives[] = {b->target->archive, "libmwruntime.a"};
+    const char *const archives[] = {b->backend->archive, "libmwruntime.a"};
     Words words = {0};
-    add_compiler(b, &words, &targets[0]);
-    add_c_flags(b, &words);
+    add_compiler(b, &words, linker);
+    add_cpu_flags(b, &words);
     add_flags(b, &words, files, MW_COUNT(files));
     for (int i = 0; i < MW_COUNT(archives); i++)
-        if (archives[i])
+        if (*archives[i])
             add_word(b, &words, mw_arena_printf(b->arena, "%s/%s", b->archives, archives[i]));
     add_words(b, &words, b->target->link_flags);
     add_word(b, &words, NULL);
-    return run(b, &words, -1, targets[0].what);
+    return run(b, &words, -1, mw_backend_info(linker)->compiler);
 }
 
 static bool deliver(const Build *b, const char *path)
@@ -291,12 +291,12 @@ static bool deliver(const Build *b, const char *path)
 
 static bool make(Build *b, const char *path)
 {
-    const char *what = b->target->what;
+    const char *what = b->backend->compiler;
     if (!find_archives(b) || !make_folder(b))
         return false;
     int status = write_sources(b) ? compile_kernels(b) : -1;
     if (status == 0) {
-        what = targets[0].what;
+        what = mw_backend_info(linker)->compiler;
         status = link_program(b);
     }
     if (status > 0) {
@@ -309,22 +309,25 @@ static bool make(Build *b, const char *path)
     return made;
 }
 
-static const Target *find_target(const MwPlan *plan, MwDiags *diags)
+/* False after an error: this meshwright has no such backend. */
+static bool find_target(Build *b)
 {
-    for (int i = 0; i < MW_COUNT(targets); i++) {
-        if (strcmp(plan->backend, targets[i].backend) != 0)
-            continue;
-        if (!*targets[i].missing)
-            return &targets[i];
-        mw_diag_error(diags, mw_span_none(),
-                      "this meshwright was built without the backend '%s': %s", plan->backend,
-                      targets[i].missing);
-        mw_diag_note(diags, mw_span_none(),
-                     "`meshwright plan` plans for it; --backend cpu makes an executable");
-        return NULL;
+    const char *name = b->plan->backend;
+    b->backend = mw_backend_named(name);
+    if (!b->backend) {
+        mw_diag_error(b->diags, mw_span_none(), "there is no backend '%s'", name);
+        return false;
     }
-    mw_diag_error(diags, mw_span_none(), "there is no backend '%s'", plan->backend);
-    return NULL;
+    b->target = &targets[b->backend->id];
+    if (!*b->target->missing)
+        return true;
+    mw_diag_error(b->diags, mw_span_none(),
+                  "this meshwright was built without the backend '%s': %s", name,
+                  b->target->missing);
+    mw_diag_note(b->diags, mw_span_none(),
+                 "`meshwright plan` plans for it; --backend %s makes an executable",
+                 mw_backend_info(linker)->name);
+    return false;
 }
 
 bool mw_codegen_executable(MwArena *arena, const MwPlan *plan, const char *cuda_arch,
@@ -333,7 +336,6 @@ bool mw_codegen_executable(MwArena *arena, const MwPlan *plan, const char *cuda_
     Build b = {.arena = arena,
                .diags = diags,
                .plan = plan,
-               .target = find_target(plan, diags),
                .cuda_arch = cuda_arch ? cuda_arch : MW_CUDA_ARCH};
-    return b.target && make(&b, path);
+    return find_target(&b) && make(&b, path);
 }

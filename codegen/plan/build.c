@@ -20,7 +20,7 @@
 typedef struct {
     MwArena *arena;
     const MwCompilation *compilation;
-    const MwTarget *target;
+    const MwBackendInfo *backend;
     MwKernelPool *pool;
     MwStageBuilder *stages; /* [stage_count] */
     MwPlan *plan;
@@ -206,7 +206,7 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
                           .stage = &b->compilation->stages[index],
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
-    s->legal = mw_legalize(s->stage->local->graph, b->target);
+    s->legal = mw_legalize(s->stage->local->graph, b->backend);
     s->units = mw_units_form(s->legal);
     s->order = mw_order_units(s->legal, s->units);
     s->storage = mw_storage_plan(storage, s->legal, s->units, &s->order, &s->flight);
@@ -268,7 +268,7 @@ static void build_mesh(Builder *b, int index)
     make_room(b, index, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         prepare_stage(b, s, &storage, mesh);
-    mw_storage_place(b->arena, &storage, b->target->overlaps, mw_device_bytes(b->compilation));
+    mw_storage_place(b->arena, &storage, b->backend->overlaps, mw_device_bytes(b->compilation));
     build_buffers(b, &storage, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         build_stage(b, s);
@@ -415,13 +415,12 @@ static int largest_mesh(const MwPlan *plan)
 static bool check_routine(const Builder *b, const MwNode *node, bool *told, MwDiags *diags)
 {
     const MwOpInfo *info = mw_op_info(node->op);
-    const char *backend = b->compilation->cluster->backend;
     if (info->lowering != MW_LOWER_LIBRARY ||
-        mw_routine_is_on(mw_library_routine(node->op), backend))
+        mw_routine_is_on(mw_library_routine(node->op), b->backend->id))
         return true;
     if (!told[node->op])
-        mw_diag_error(diags, node->origin.span, "the backend '%s' has no routine for %s", backend,
-                      info->name);
+        mw_diag_error(diags, node->origin.span, "the backend '%s' has no routine for %s",
+                      b->backend->name, info->name);
     told[node->op] = true;
     return false;
 }
@@ -457,11 +456,11 @@ MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *d
 {
     const MwStaging *staging = &compilation->staging;
     MwArena *arena = compilation->arena;
-    const MwTarget *target = mw_target(compilation->cluster->backend);
+    const MwBackendInfo *backend = mw_backend_named(compilation->cluster->backend);
     Builder b = {.arena = arena,
                  .compilation = compilation,
-                 .target = target,
-                 .pool = mw_kernel_pool_new(arena, target->printer),
+                 .backend = backend,
+                 .pool = mw_kernel_pool_new(arena, mw_kernel_printer(backend->id)),
                  .stages = MW_NEW(arena, MwStageBuilder, staging->stage_count),
                  .plan = MW_NEW(arena, MwPlan, 1)};
     *b.plan = (MwPlan){.model = compilation->graph->name,

@@ -3,6 +3,7 @@
 #ifndef MW_CODEGEN_PRINT_PRINTER_H
 #define MW_CODEGEN_PRINT_PRINTER_H
 
+#include "base/backend.h"
 #include "base/text.h"
 #include "codegen/kernel/kernel.h"
 
@@ -23,5 +24,8 @@ typedef struct {
 
 extern const MwKernelPrinter mw_c_printer;    /* C, for the system's compiler on the CPU */
 extern const MwKernelPrinter mw_cuda_printer; /* CUDA C */
+
+/* The printer of a backend (base/backends.def). */
+const MwKernelPrinter *mw_kernel_printer(MwBackendId backend);
 
 #endif

@@ -22,8 +22,6 @@ const MwClusterKey mw_cluster_keys[MW_CLUSTER_KEY_COUNT] = {
 #include "frontend/cluster/keys.def"
 };
 
-const char *const mw_cluster_backends[2] = {"cpu", "cuda"};
-
 void *mw_cluster_section_struct(MwCluster *cluster, MwClusterSection section, MwType type)
 {
     switch (section) {

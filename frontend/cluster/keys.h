@@ -40,7 +40,6 @@ enum {
 extern const char *const mw_cluster_section_names[MW_SECTION_COUNT];
 extern const MwClusterSection mw_cluster_section_parents[MW_SECTION_COUNT];
 extern const MwClusterKey mw_cluster_keys[MW_CLUSTER_KEY_COUNT];
-extern const char *const mw_cluster_backends[2];
 
 /* The struct of a section; `type` tells apart the gemm sections. */
 void *mw_cluster_section_struct(MwCluster *cluster, MwClusterSection section, MwType type);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/cluster/value.h"
 
+#include "base/backend.h"
 #include "base/vec.h"
 
 #include <math.h>
@@ -157,14 +158,14 @@ bool mw_cluster_read_curve(MwClusterReader *reader, MwQuantity quantity, MwQuant
 static bool read_backend(MwClusterReader *reader, const char **backend)
 {
     const char *word = reader->token.kind == MW_CLUSTER_WORD ? reader->token.text : "";
-    for (int i = 0; i < MW_COUNT(mw_cluster_backends); i++)
-        if (strcmp(word, mw_cluster_backends[i]) == 0) {
-            *backend = mw_cluster_backends[i];
-            mw_cluster_advance(reader);
-            return true;
-        }
-    mw_diag_error(reader->diags, reader->token.span, "a backend is 'cpu' or 'cuda'");
-    return false;
+    const MwBackendInfo *info = mw_backend_named(word);
+    if (!info) {
+        mw_diag_error(reader->diags, reader->token.span, "a backend is %s", mw_backend_choices());
+        return false;
+    }
+    *backend = info->name;
+    mw_cluster_advance(reader);
+    return true;
 }
 
 bool mw_cluster_read_value(MwClusterReader *reader, const MwClusterKey *key, void *base)

@@ -166,8 +166,10 @@ static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
         mw_check_error(check, "its arguments make no sense");
         return;
     }
-    const char *why = mw_routine_off_cpu((MwRoutine)instr->target, args);
-    if (why && strcmp(check->plan->backend, "cpu") == 0)
+    const MwBackendInfo *backend = mw_backend_named(check->plan->backend);
+    const char *why =
+        backend ? mw_routine_off((MwRoutine)instr->target, args, backend->id) : "is of no backend";
+    if (why)
         mw_check_error(check, "it %s", why);
     for (int i = 0; i < instr->operand_count; i++)
         if (bytes[i] > buffer_of(check, instr, i)->bytes)

@@ -53,7 +53,7 @@ static MwCpuRoutine *const routines[MW_ROUTINE_COUNT] = {
 #undef ROUTINE
 };
 
-/* No call of it gets past mw_routine_off_cpu. */
+/* No call of it gets past mw_routine_off. */
 void mw_cpu_none(void *const *operands, const MwKernelArg *args)
 {
     (void)operands, (void)args;
@@ -67,11 +67,11 @@ static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
     if (call->instr->kind == MW_INSTR_KERNEL)
         cpu->kernels[target](call->operands, call->args, mw_plan_instr_sets(cpu->plan, call->instr),
                              NULL);
-    else if (!mw_routine_off_cpu((MwRoutine)target, call->args))
+    else if (!mw_routine_off((MwRoutine)target, call->args, MW_BACKEND_cpu))
         routines[target](call->operands, call->args);
     else
         return mw_fault_set(fault, "%s %s", mw_routine_info((MwRoutine)target)->name,
-                            mw_routine_off_cpu((MwRoutine)target, call->args));
+                            mw_routine_off((MwRoutine)target, call->args, MW_BACKEND_cpu));
     return true;
 }
 

@@ -24,7 +24,7 @@ static bool name_architecture(char name[64], MwFault *fault)
 static bool compile_cuda(const char *source, const char *library, MwFault *fault)
 {
     char architecture[64];
-    const char *compiler = getenv("NVCC") && *getenv("NVCC") ? getenv("NVCC") : MW_NVCC;
+    const char *compiler = mw_compiler_of(MW_BACKEND_cuda, MW_NVCC);
     const char *const words[] = {compiler,   MW_KERNEL_CUDA_FLAGS,
                                  "-gencode", architecture,
                                  "-shared",  "-Xcompiler",
@@ -36,8 +36,7 @@ static bool compile_cuda(const char *source, const char *library, MwFault *fault
 }
 
 const MwBackend mw_backend_cuda = {
-    .name = "cuda",
-    .suffix = ".cu",
+    .id = MW_BACKEND_cuda,
     .compile = compile_cuda,
     .device_new = mw_device_cuda_new,
     .transport = "nccl",

@@ -29,40 +29,29 @@ bool mw_routine_has_scratch(MwRoutine routine)
 
 /* ---- Backends ---- */
 
-static const struct {
-    const char *backend;
-    const char *function[MW_ROUTINE_COUNT]; /* "none": the backend has no such routine */
-} backends[] = {
-    {"cpu",
-     {
+/* The function of each routine, by the column of the backend; "none": its devices have no such routine. */
+static const char *const functions[MW_BACKEND_COUNT][MW_ROUTINE_COUNT] = {
 #define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
-    [MW_ROUTINE_##id] = #cpu,
+    [MW_BACKEND_cpu][MW_ROUTINE_##id] = #cpu, [MW_BACKEND_cuda][MW_ROUTINE_##id] = #cuda,
 #include "runtime/plan/routines.def"
 #undef ROUTINE
-     }},
-    {"cuda",
-     {
-#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
-    [MW_ROUTINE_##id] = #cuda,
-#include "runtime/plan/routines.def"
-#undef ROUTINE
-     }},
 };
 
-bool mw_routine_is_on(MwRoutine routine, const char *backend)
+bool mw_routine_is_on(MwRoutine routine, MwBackendId backend)
 {
-    for (int i = 0; i < MW_COUNT(backends); i++)
-        if (strcmp(backends[i].backend, backend) == 0)
-            return strcmp(backends[i].function[routine], "none") != 0;
-    return false;
+    const char *function = functions[backend][routine];
+    MW_ASSERT(function); /* else the backend has no column in routines.def */
+    return strcmp(function, "none") != 0;
 }
 
-const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args)
+const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackendId backend)
 {
     const int type = routines[routine].type_arg;
-    if (!mw_routine_is_on(routine, "cpu"))
-        return "is for GPUs alone";
-    return type >= 0 && args[type].i != MW_F32 ? "takes f32 alone on a CPU" : NULL;
+    if (!mw_routine_is_on(routine, backend))
+        return "is no routine of this backend";
+    const bool is_wide = type < 0 || args[type].i == MW_F32;
+    return is_wide || mw_backend_info(backend)->takes_bf16 ? NULL
+                                                           : "takes f32 alone on this backend";
 }
 
 /* ---- Sizes ---- */

@@ -5,6 +5,7 @@
 #ifndef MW_RUNTIME_PLAN_ROUTINE_H
 #define MW_RUNTIME_PLAN_ROUTINE_H
 
+#include "base/backend.h"
 #include "base/base.h"
 #include "runtime/plan/kernel.h"
 
@@ -34,8 +35,8 @@ enum { MW_ROUTINE_MAX_OPERANDS = 10 };
 /* Whether the last operand is memory that a call works in. */
 bool mw_routine_has_scratch(MwRoutine routine);
 
-/* Whether devices of a backend ("cpu", "cuda") have the routine. */
-bool mw_routine_is_on(MwRoutine routine, const char *backend);
+/* Whether devices of a backend have the routine. */
+bool mw_routine_is_on(MwRoutine routine, MwBackendId backend);
 
 /* The bytes that a call reaches in each operand, from its start; the scratch a call needs is that
  * of its scratch operand. False if the arguments make no sense: a negative size or offset, heads
@@ -43,9 +44,9 @@ bool mw_routine_is_on(MwRoutine routine, const char *backend);
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
                         int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
 
-/* Why a CPU cannot run the call, to follow the routine's name: "takes f32 alone on a CPU". NULL: it
- * can. */
-const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args);
+/* Why devices of the backend cannot run the call, to follow the routine's name: "takes f32 alone on this
+ * backend". NULL: they can. */
+const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackendId backend);
 
 /* What a routine of products makes besides the product. The product itself goes to c; or, where it is
  * put out before gelu is taken, to aux. */

@@ -11,7 +11,7 @@ static MwDevice *fake_device_new(MwArena *arena, const MwPlan *plan, const MwKer
     return tested_device_new(arena, plan, kernels, fault);
 }
 
-static const MwBackend fake_backend = {.name = "cpu",
+static const MwBackend fake_backend = {.id = MW_BACKEND_cpu,
                                        .device_new = fake_device_new,
                                        .transport = "nccl",
                                        .transport_is_possible = mw_nccl_is_possible,

@@ -3,6 +3,6 @@
 #include "tests/runtime/foreign.h"
 #include "tools/backends.h"
 
-static const MwBackend foreign_backend = {.name = "cpu", .device_new = foreign_device_new};
+static const MwBackend foreign_backend = {.id = MW_BACKEND_cpu, .device_new = foreign_device_new};
 
 const MwBackend *const mw_backends[] = {&foreign_backend, NULL};

@@ -111,7 +111,7 @@ START_TEST(mistakes_are_named_with_their_place)
                                      "c:1:1: error: 'cluster' lacks 'nodes'\n"
                                      "c:1:1: error: 'cluster' lacks 'devices_per_node'\n"},
         {"cluster c {\nbackend = gpu\nnodes = 0\ndevices_per_node = 1.5\n" DEVICE "}",
-         "c:2:11: error: a backend is 'cpu' or 'cuda'\n"
+         "c:2:11: error: a backend is cpu or cuda\n"
          "c:3:9: error: must be greater than zero\n"
          "c:4:20: error: must be a whole number from 1 to 1048576\n"},
         {"cluster c {\nbackend = cpu\nnodes = 2\ndevices_per_node = 2\n" DEVICE "}",
