@@ -102,7 +102,7 @@ static bool is_bool(MwTerm term)
 
 static MwTerm does_not_apply(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count)
 {
-    mw_expand_error(ex, span, "%s does not apply to %s%s%s", mw_op_info(op)->name,
+    mw_expand_error(ex, span, "'%s' does not apply to %s%s%s", mw_op_info(op)->name,
                     mw_term_describe(ex, terms[0]), count > 1 ? " and " : "",
                     count > 1 ? mw_term_describe(ex, terms[1]) : "");
     return mw_term_none();
@@ -133,7 +133,7 @@ MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b)
         return mw_term_int(a.i % b.i);
     mw_expand_error(
         ex, span,
-        "%% needs whole numbers, the left at least 0 and the right at least 1, not %s and %s",
+        "'%%' needs whole numbers, the left at least 0 and the right at least 1, not %s and %s",
         mw_term_describe(ex, a), mw_term_describe(ex, b));
     return mw_term_none();
 }
