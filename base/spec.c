@@ -8,21 +8,38 @@
 
 static const char combine_letter[MW_COMBINE_COUNT] = {'P', 'M', 'L'};
 
+const MwCollectiveInfo *mw_collective_info(MwCollective collective)
+{
+    static const MwCollectiveInfo infos[MW_COLLECTIVE_COUNT] = {
+#define COLLECTIVE(id, name, splits, joins, combines) [MW_##id] = {name, splits, joins, combines},
+#include "base/collectives.def"
+#undef COLLECTIVE
+    };
+    MW_ASSERT(collective < MW_COLLECTIVE_COUNT);
+    return &infos[collective];
+}
+
 const char *mw_collective_name(MwCollective collective)
 {
-    static const char *const names[MW_COLLECTIVE_COUNT] = {
-        [MW_ALL_REDUCE] = "all_reduce",
-        [MW_ALL_GATHER] = "all_gather",
-        [MW_REDUCE_SCATTER] = "reduce_scatter",
-        [MW_ALL_TO_ALL] = "all_to_all",
-    };
-    return names[collective];
+    return mw_collective_info(collective)->name;
 }
 
 const char *mw_combine_name(MwCombine combine)
 {
-    static const char *const names[MW_COMBINE_COUNT] = {"sum", "max", "logsumexp"};
+    static const char *const names[MW_COMBINE_COUNT] = {
+        [MW_COMBINE_SUM] = "sum", [MW_COMBINE_MAX] = "max", [MW_COMBINE_LOGSUMEXP] = "logsumexp"};
     return names[combine];
+}
+
+bool mw_combine_parse(const char *name, MwCombine *combine)
+{
+    for (int i = 0; i < MW_COMBINE_COUNT; i++) {
+        if (strcmp(mw_combine_name((MwCombine)i), name) == 0) {
+            *combine = (MwCombine)i;
+            return true;
+        }
+    }
+    return false;
 }
 
 MwSpec mw_spec_with_dim(MwSpec spec, int dim, MwAxes axes)

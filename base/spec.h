@@ -22,17 +22,32 @@ typedef uint8_t MwAxes;
 /* How the parts of a partial value combine. */
 typedef enum { MW_COMBINE_SUM, MW_COMBINE_MAX, MW_COMBINE_LOGSUMEXP, MW_COMBINE_COUNT } MwCombine;
 
-/* Communication among the devices that differ in one mesh axis only. */
+/* Communication among the devices that differ in one mesh axis only (base/collectives.def). */
 typedef enum {
-    MW_ALL_REDUCE,
-    MW_ALL_GATHER,
-    MW_REDUCE_SCATTER,
-    MW_ALL_TO_ALL,
+#define COLLECTIVE(id, name, splits, joins, combines) MW_##id,
+#include "base/collectives.def"
+#undef COLLECTIVE
     MW_COLLECTIVE_COUNT
 } MwCollective;
 
-const char *mw_collective_name(MwCollective collective); /* "all_reduce" ... */
-const char *mw_combine_name(MwCombine combine);          /* "sum", "max", "logsumexp" */
+typedef struct {
+    const char *name; /* "all_reduce" */
+    bool splits;      /* a member's source is one block for each member */
+    bool joins;       /* a member's result is one block from each member */
+    bool combines;    /* what the members give for one place is combined */
+} MwCollectiveInfo;
+
+const MwCollectiveInfo *mw_collective_info(MwCollective collective);
+const char *mw_collective_name(MwCollective collective);
+/* Whether source and result may be one buffer. */
+static inline bool mw_collective_in_place(MwCollective collective)
+{
+    const MwCollectiveInfo *info = mw_collective_info(collective);
+    return !info->splits && !info->joins;
+}
+const char *mw_combine_name(MwCombine combine); /* "sum", "max", "logsumexp" */
+/* False if no combine has that name. */
+bool mw_combine_parse(const char *name, MwCombine *combine);
 
 /* Equal specs of one rank have equal bits. 4 bits a dimension, then partial axes and combine. */
 typedef struct {

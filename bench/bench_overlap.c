@@ -7,9 +7,12 @@
  * Out, on rank 0: the loss of the first step, which is whole, and the median seconds of each way, a
  * line each. The executor runs unchanged: its device and its transport leave out what a way does. */
 #include "base/clock.h"
+#include "runtime/check/check.h"
+#include "runtime/cpu/device.h"
 #include "runtime/data/feed.h"
 #include "runtime/exec/executor.h"
 #include "runtime/kernels_compile.h"
+#include "runtime/mpi/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>

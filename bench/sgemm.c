@@ -2,6 +2,7 @@
 /* The sgemm peak of one rank: prints the best GFLOP/s of large products, made as a plan makes them
  * (the CPU device's routine on one thread). Results are checked before they are timed. */
 #include "base/clock.h"
+#include "runtime/cpu/device.h"
 #include "runtime/exec/device.h"
 #include "runtime/plan/routine.h"
 

@@ -62,22 +62,6 @@ struct MwResharder {
     MwKeyMap tables; /* by tensor type and combine */
 };
 
-MwCollective mw_reshard_collective(MwOp op)
-{
-    switch (op) {
-    case MW_OP_ALL_REDUCE:
-        return MW_ALL_REDUCE;
-    case MW_OP_ALL_GATHER:
-        return MW_ALL_GATHER;
-    case MW_OP_REDUCE_SCATTER:
-        return MW_REDUCE_SCATTER;
-    case MW_OP_ALL_TO_ALL:
-        return MW_ALL_TO_ALL;
-    default:
-        MW_UNREACHABLE();
-    }
-}
-
 MwResharder *mw_resharder_new(MwArena *arena, const MwCostModel *model)
 {
     MwResharder *resharder = MW_NEW(arena, MwResharder, 1);
@@ -188,35 +172,30 @@ static double complete_s(const MwReshardTable *table, int axis, double bytes)
            mw_cost_work_s(table->model, &combine);
 }
 
+/* The collective itself, and the copies that bring the blocks it splits into order before, and those
+ * that it joins after. */
+static double collective_s(const MwReshardTable *table, const MwReshardStep *step,
+                           MwCollective kind, const State *a, const State *b)
+{
+    const MwCollectiveInfo *info = mw_collective_info(kind);
+    const double bytes = (double)step->bytes;
+    if (mw_collective_in_place(kind))
+        return complete_s(table, step->axis, bytes);
+    double seconds = mw_cost_collective_s(table->model, kind, step->axis, bytes);
+    if (info->splits)
+        seconds += repack_s(table, a->spec, step->dim, a->bytes);
+    if (info->joins)
+        seconds += repack_s(table, b->spec, info->splits ? step->from_dim : step->dim, b->bytes);
+    return seconds;
+}
+
 static void price(const MwReshardTable *table, MwReshardStep *step, const State *a, const State *b)
 {
-    const MwCostModel *model = table->model;
-    double seconds = 0;
+    MwWork copy = {MW_WORK_STREAM, .bytes = 2.0 * (double)b->bytes};
     step->bytes = mw_max(a->bytes, b->bytes);
-    double bytes = (double)step->bytes;
-    switch (step->op) {
-    case MW_OP_ALL_REDUCE:
-        seconds = complete_s(table, step->axis, bytes);
-        break;
-    case MW_OP_ALL_GATHER:
-        seconds = mw_cost_collective_s(model, MW_ALL_GATHER, step->axis, bytes) +
-                  repack_s(table, b->spec, step->dim, b->bytes);
-        break;
-    case MW_OP_REDUCE_SCATTER:
-        seconds = mw_cost_collective_s(model, MW_REDUCE_SCATTER, step->axis, bytes) +
-                  repack_s(table, a->spec, step->dim, a->bytes);
-        break;
-    case MW_OP_ALL_TO_ALL:
-        seconds = mw_cost_collective_s(model, MW_ALL_TO_ALL, step->axis, bytes) +
-                  repack_s(table, a->spec, step->dim, a->bytes) +
-                  repack_s(table, b->spec, step->from_dim, b->bytes);
-        break;
-    case MW_OP_SHARD:
-        seconds = mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .bytes = 2.0 * (double)b->bytes});
-        break;
-    default:
-        MW_UNREACHABLE();
-    }
+    double seconds = step->op == MW_OP_SHARD
+                         ? mw_cost_work_s(table->model, &copy)
+                         : collective_s(table, step, mw_op_collective(step->op), a, b);
     step->cost = mw_max(1, mw_picoseconds(seconds));
 }
 

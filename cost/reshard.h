@@ -29,9 +29,6 @@ typedef struct {
     int64_t cost; /* sum of the steps' */
 } MwReshardPath;
 
-/* The collective that `op`, one of those above but SHARD, is. */
-MwCollective mw_reshard_collective(MwOp op);
-
 /* Remembers what it found, per tensor type: one per cost model. Lives in its arena. */
 typedef struct MwResharder MwResharder;
 

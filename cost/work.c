@@ -85,10 +85,11 @@ static double node_bytes(const Query *query)
     return read + written;
 }
 
-/* Sorts the factors of a product into m (left and result), n (right and result), k (both operands)
- * and batch (all three). */
-static void shape_product(const Query *query, MwWork *work)
+/* A product of operands 0 and 1. Sorts its factors into m (left and result), n (right and result), k (both
+ * operands) and batch (all three). */
+static void work_product(const Query *query, MwWork *work)
 {
+    work->kind = MW_WORK_GEMM;
     work->m = work->n = work->k = work->batch = 1;
     for (int f = 0; f < query->rule->factor_count; f++) {
         bool left = has_factor(&query->rule->operands[0], operand_tensor(query, 0)->rank, f);
@@ -123,43 +124,68 @@ static void shape_attention(const Query *query, MwWork *work)
         work->flops *= 1 - work->m / (2 * (double)q->dim[1]);
 }
 
-static MwWorkKind work_kind(const MwNode *node)
+static void work_attention(const Query *query, MwWork *work)
 {
-    switch (mw_op_info(node->op)->lowering) {
-    case MW_LOWER_SOURCE:
-    case MW_LOWER_VIEW:
-    case MW_LOWER_COLLECTIVE:
-    case MW_LOWER_TRANSFER:
-        return MW_WORK_NONE;
-    case MW_LOWER_CONTRACT:
-        return node->operand_count == 2 ? MW_WORK_GEMM : MW_WORK_STREAM;
-    case MW_LOWER_LIBRARY:
-        return node->op == MW_OP_SDPA ? MW_WORK_ATTENTION : MW_WORK_ATTENTION_GRAD;
-    case MW_LOWER_MAP:
-    case MW_LOWER_REDUCE:
-    case MW_LOWER_ROWS:
-    case MW_LOWER_MOVE:
-    case MW_LOWER_GATHER:
-        return MW_WORK_STREAM;
-    }
-    MW_UNREACHABLE();
+    work->kind = MW_WORK_ATTENTION;
+    shape_attention(query, work);
+}
+
+static void work_attention_grad(const Query *query, MwWork *work)
+{
+    work->kind = MW_WORK_ATTENTION_GRAD;
+    shape_attention(query, work);
+}
+
+/* What distinguishes the work of a library operator from that of a stream of elements: column `work` of
+ * its LIBRARY line. */
+static void work_library(const Query *query, MwWork *work)
+{
+    static void (*const rules[MW_OP_COUNT])(const Query *query, MwWork *work) = {
+#define LIBRARY(id, routine, work, legal, arguments) [MW_OP_##id] = work_##work,
+#include "ir/ops.def"
+    };
+    rules[query->node->op](query, work);
+}
+
+/* Bytes that every operand and result moves once, FLOPs of every point; what else there is to know of the
+ * operator follows from its lowering. */
+static MwWork stream_work(const Query *query)
+{
+    const MwTensor *first =
+        query->node->operand_count ? operand_tensor(query, 0) : result_tensor(query, 0);
+    return (MwWork){.kind = MW_WORK_STREAM,
+                    .type = first->type,
+                    .bytes = node_bytes(query),
+                    .flops = mw_op_info(query->node->op)->flops_per_point * local_points(query)};
 }
 
 MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule *rule,
                          const int ways[MW_MAX_FACTORS])
 {
     const MwNode *node = mw_node(graph, id);
-    MwWork work = {.kind = work_kind(node)};
-    if (work.kind == MW_WORK_NONE)
+    const Query query = {graph, node, rule, ways};
+    MwWork work = {.kind = MW_WORK_NONE};
+    switch (mw_op_info(node->op)->lowering) {
+    case MW_LOWER_SOURCE:
+    case MW_LOWER_VIEW:
+    case MW_LOWER_COLLECTIVE:
+    case MW_LOWER_TRANSFER:
         return work;
-    Query query = {graph, node, rule, ways};
-    work.type =
-        node->operand_count ? operand_tensor(&query, 0)->type : result_tensor(&query, 0)->type;
-    work.bytes = node_bytes(&query);
-    work.flops = mw_op_info(node->op)->flops_per_point * local_points(&query);
-    if (work.kind == MW_WORK_GEMM)
-        shape_product(&query, &work);
-    else if (work.kind != MW_WORK_STREAM)
-        shape_attention(&query, &work);
-    return work;
+    case MW_LOWER_CONTRACT:
+        work = stream_work(&query);
+        if (node->operand_count == 2)
+            work_product(&query, &work);
+        return work;
+    case MW_LOWER_LIBRARY:
+        work = stream_work(&query);
+        work_library(&query, &work);
+        return work;
+    case MW_LOWER_MAP:
+    case MW_LOWER_REDUCE:
+    case MW_LOWER_ROWS:
+    case MW_LOWER_MOVE:
+    case MW_LOWER_GATHER:
+        return stream_work(&query);
+    }
+    MW_UNREACHABLE();
 }

@@ -100,7 +100,12 @@ typedef struct {
     int parent, parent_iteration; /* the enclosing repeat; -1: none */
 } MwRepeat;
 
-typedef enum { MW_OPTIMIZER_SGD, MW_OPTIMIZER_ADAM, MW_OPTIMIZER_ADAMW } MwOptimizer;
+typedef enum {
+#define OPTIMIZER(id, ...) MW_OPTIMIZER_##id,
+#include "ir/optimizers.def"
+#undef OPTIMIZER
+    MW_OPTIMIZER_COUNT
+} MwOptimizer; /* ir/optimizer.h has their facts */
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
 
 /* The `train` statement. Passes lower it into nodes of the update phase. */
@@ -110,9 +115,9 @@ typedef struct {
     MwValueId loss;
     MwSpan span;
     MwOptimizer optimizer;
-    double learning_rate, beta1, beta2, eps, weight_decay, momentum;
-    bool nesterov;
-    const char **no_decay; /* glob patterns over weight names */
+    double learning_rate;
+    double option[MW_ATTR_COUNT]; /* the optimizer's hyperparameters by attribute; others are 0 */
+    const char **no_decay;        /* glob patterns over weight names */
     int no_decay_count;
     double clip_norm; /* 0: no clipping */
     MwRateSchedule schedule;

@@ -19,10 +19,29 @@ static const MwOpInfo ops[MW_OP_COUNT] = {
                     flops,                                                                         \
                     expression},
 #include "ir/ops.def"
-#undef OP
 };
 #undef ANY
 #undef SOME
+
+/* Every operator whose lowering is LIBRARY has a LIBRARY line, and no other operator has. */
+enum {
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
+           lowering, ...)                                                                          \
+    LOWERING_##id = MW_LOWER_##lowering,
+#include "ir/ops.def"
+    LIBRARY_OPS = 0
+#define OP(id, ...) +(LOWERING_##id == MW_LOWER_LIBRARY)
+#include "ir/ops.def"
+    ,
+    LIBRARY_LINES = 0
+#define LIBRARY(id, ...) +1
+#include "ir/ops.def"
+};
+#define LIBRARY(id, ...)                                                                           \
+    enum { LIBRARY_##id };                                                                         \
+    _Static_assert((int)LOWERING_##id == (int)MW_LOWER_LIBRARY, #id " is no library operator");
+#include "ir/ops.def"
+_Static_assert(LIBRARY_OPS == LIBRARY_LINES, "a library operator has no LIBRARY line");
 
 static const struct {
     const char *name;
@@ -50,6 +69,21 @@ bool mw_op_parse(const char *name, MwOp *op)
         }
     }
     return false;
+}
+
+static const MwOp collective_ops[MW_COLLECTIVE_COUNT] = {
+#define COLLECTIVE(id, name, splits, joins, combines) [MW_##id] = MW_OP_##id,
+#include "base/collectives.def"
+#undef COLLECTIVE
+};
+
+MwCollective mw_op_collective(MwOp op)
+{
+    int i = 0;
+    while (i < MW_COLLECTIVE_COUNT && collective_ops[i] != op)
+        i++;
+    MW_ASSERT(i < MW_COLLECTIVE_COUNT);
+    return (MwCollective)i;
 }
 
 int mw_op_counted_operand(MwOp op)

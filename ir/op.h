@@ -11,7 +11,6 @@
 typedef enum {
 #define OP(id, ...) MW_OP_##id,
 #include "ir/ops.def"
-#undef OP
     MW_OP_COUNT
 } MwOp;
 
@@ -91,6 +90,9 @@ typedef struct {
 const MwOpInfo *mw_op_info(MwOp op);
 /* False if no operator has that name. */
 bool mw_op_parse(const char *name, MwOp *op);
+
+/* The collective whose operator it is; its lowering must be MW_LOWER_COLLECTIVE. */
+MwCollective mw_op_collective(MwOp op);
 
 /* The operand in whose positions the operator, which has `origin` and `split`, counts; -1 for its
  * first result. */

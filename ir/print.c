@@ -2,6 +2,8 @@
 /* Printing a graph; the syntax is described in ir/print.h. */
 #include "ir/print.h"
 
+#include "ir/optimizer.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,8 +12,6 @@ static const char *const phase_names[MW_PHASE_COUNT] = {[MW_PHASE_FORWARD] = "fo
                                                         [MW_PHASE_BACKWARD_WEIGHT] =
                                                             "backward_weight",
                                                         [MW_PHASE_UPDATE] = "update"};
-static const char *const optimizer_names[] = {
-    [MW_OPTIMIZER_SGD] = "sgd", [MW_OPTIMIZER_ADAM] = "adam", [MW_OPTIMIZER_ADAMW] = "adamw"};
 static const char *const schedule_names[] = {[MW_SCHEDULE_CONSTANT] = "constant",
                                              [MW_SCHEDULE_LINEAR] = "linear",
                                              [MW_SCHEDULE_COSINE] = "cosine"};
@@ -35,19 +35,6 @@ bool mw_phase_parse(const char *name, MwPhase *phase)
     int i = find_name(phase_names, MW_COUNT(phase_names), name);
     if (i >= 0)
         *phase = (MwPhase)i;
-    return i >= 0;
-}
-
-const char *mw_optimizer_name(MwOptimizer optimizer)
-{
-    return optimizer_names[optimizer];
-}
-
-bool mw_optimizer_parse(const char *name, MwOptimizer *optimizer)
-{
-    int i = find_name(optimizer_names, MW_COUNT(optimizer_names), name);
-    if (i >= 0)
-        *optimizer = (MwOptimizer)i;
     return i >= 0;
 }
 
@@ -278,23 +265,36 @@ static void print_option(MwText *text, const char *name, double value)
     mw_text_add_double(text, value);
 }
 
+static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyperparameter *which)
+{
+    const double value = train->option[which->key];
+    switch (which->kind) {
+    case MW_HYPERPARAMETER_NUMBER:
+        print_option(text, which->name, value);
+        break;
+    case MW_HYPERPARAMETER_FLAG:
+        mw_text_printf(text, value != 0 ? ", %s = true" : "", which->name);
+        break;
+    case MW_HYPERPARAMETER_FIRST:
+        mw_text_printf(text, ", %s = [", which->name);
+        mw_text_add_double(text, value);
+        break;
+    case MW_HYPERPARAMETER_SECOND:
+        mw_text_add(text, ", ");
+        mw_text_add_double(text, value);
+        mw_text_add(text, "]");
+        break;
+    }
+}
+
 static void print_optimizer(MwText *text, const MwTrain *train)
 {
-    mw_text_printf(text, "%s(lr = ", mw_optimizer_name(train->optimizer));
+    const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
+    mw_text_printf(text, "%s(lr = ", info->source);
     mw_text_add_double(text, train->learning_rate);
-    if (train->optimizer == MW_OPTIMIZER_SGD) {
-        print_option(text, "momentum", train->momentum);
-        if (train->nesterov)
-            mw_text_add(text, ", nesterov = true");
-    } else {
-        mw_text_add(text, ", betas = [");
-        mw_text_add_double(text, train->beta1);
-        mw_text_add(text, ", ");
-        mw_text_add_double(text, train->beta2);
-        mw_text_add(text, "], eps = ");
-        mw_text_add_double(text, train->eps);
-    }
-    print_option(text, "weight_decay", train->weight_decay);
+    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++)
+        if (mw_optimizer_option(info, &mw_hyperparameters[i]))
+            print_hyperparameter(text, train, &mw_hyperparameters[i]);
     mw_text_add(text, ")");
 }
 

@@ -44,10 +44,9 @@
  *   spec, stage, remat            the pin of its result; spec.K, stage.K, remat.K for result K of a
  *                                 node with several
  *
- * train: the optimizer takes lr, weight_decay, momentum and nesterov (sgd) or betas and eps (adam,
- * adamw); no_decay = ["GLOB", ...], clip_norm, schedule = linear | cosine, warmup_steps,
- * total_steps, final_rate and micro_batches follow it. Options are named like the fields of
- * MwTrain; those at zero are left out, except lr, betas and eps.
+ * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); no_decay = ["GLOB", ...],
+ * clip_norm, schedule = linear | cosine, warmup_steps, total_steps, final_rate and micro_batches follow
+ * it. Numbers that are zero are left out, except lr and the members of lists.
  *
  * Source spans do not survive: those of a graph read from a dump point into the dump. */
 #ifndef MW_IR_PRINT_H
@@ -60,8 +59,6 @@ void mw_graph_print(MwText *text, const MwGraph *graph);
 
 const char *mw_phase_name(MwPhase phase); /* "forward", "backward", "backward_weight", "update" */
 bool mw_phase_parse(const char *name, MwPhase *phase);
-const char *mw_optimizer_name(MwOptimizer optimizer); /* "sgd", "adam", "adamw" */
-bool mw_optimizer_parse(const char *name, MwOptimizer *optimizer);
 const char *mw_schedule_name(MwRateSchedule schedule); /* "constant", "linear", "cosine" */
 bool mw_schedule_parse(const char *name, MwRateSchedule *schedule);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/backend.h"
 
-#include "runtime/kernels_compile.h"
+#include "runtime/compiler.h"
+#include "runtime/cpu/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ static bool compile_c(const char *source, const char *library, MwFault *fault)
     const char *compiler = getenv("CC") && *getenv("CC") ? getenv("CC") : "cc";
     const char *const words[] = {
         compiler, MW_KERNEL_C_FLAGS, "-shared", "-fPIC", "-o", library, source, "-lm", NULL};
-    return mw_kernels_run_compiler("a C compiler", words, fault);
+    return mw_compiler_run("a C compiler", words, fault);
 }
 
 const MwBackend mw_backend_cpu = {

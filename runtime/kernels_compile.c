@@ -2,7 +2,6 @@
 #include "runtime/kernels_compile.h"
 
 #include "base/file.h"
-#include "base/process.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,15 +18,6 @@ typedef struct {
     bool failed;
     MwFault fault;
 } Offer;
-
-bool mw_kernels_run_compiler(const char *what, const char *const *words, MwFault *fault)
-{
-    const int status = mw_process_run(words, -1);
-    if (status < 0)
-        return mw_fault_set(fault, "the kernels need %s, and '%s' cannot be run: %s", what,
-                            words[0], strerror(errno));
-    return status == 0 || mw_fault_set(fault, "'%s' cannot compile the kernels", words[0]);
-}
 
 /* Of the kernels; `suffix` says which. */
 static void file_path(const Offer *offer, const char *suffix, char path[192])

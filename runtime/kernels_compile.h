@@ -6,10 +6,6 @@
 
 #include "runtime/backend.h"
 
-/* Runs the words of a command, the last of them NULL. False after a fault; `what` is in it for what
- * the first word stands for. */
-bool mw_kernels_run_compiler(const char *what, const char *const *words, MwFault *fault);
-
 /* Collective over all ranks. The table lives as long as the process. NULL after a fault, on every
  * rank of the machine that has it. */
 const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan,

@@ -9,13 +9,17 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "runtime/check/check.h"
 #include "runtime/data/checkpoint.h"
+#include "runtime/data/checkpoint_fit.h"
 #include "runtime/data/feed.h"
 #include "runtime/data/outputs.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/trace.h"
+#include "runtime/exec/transport_solo.h"
 #include "runtime/kernels_compile.h"
 #include "runtime/mpi/launcher.h"
+#include "runtime/mpi/transport.h"
 #include "runtime/progress.h"
 #include "runtime/run_options.h"
 #include "runtime/verify.h"
@@ -319,11 +323,16 @@ static bool prepare_checkpoints(Run *run, MwFault *fault)
     return true;
 }
 
+static MwCheckpointRun checkpoint_run(const Run *run)
+{
+    return (MwCheckpointRun){run->plan, run->executor, run->device, run->transport};
+}
+
 static bool start_weights(Run *run, MwFault *fault)
 {
+    const MwCheckpointRun state = checkpoint_run(run);
     return mw_executor_start(run->executor, run->seed, fault) &&
-           (!run->options.resume || mw_checkpoint_load(&run->resume, run->plan, run->executor,
-                                                       run->device, run->transport, fault));
+           (!run->options.resume || mw_checkpoint_load(&state, &run->resume, fault));
 }
 
 static bool open_outputs(Run *run, MwFault *fault)
@@ -429,9 +438,9 @@ static bool is_save_due(const Run *run)
 
 static void save(Run *run)
 {
+    const MwCheckpointRun state = checkpoint_run(run);
     MwFault fault;
-    if (!mw_checkpoint_save(run->options.checkpoint, run->plan, run->executor, run->device,
-                            run->transport, run->step, run->seed, &fault)) {
+    if (!mw_checkpoint_save(&state, run->options.checkpoint, run->step, run->seed, &fault)) {
         mw_fault_prefix(&fault, "--checkpoint %s", run->options.checkpoint);
         end_all(run, run->step, &fault);
     }

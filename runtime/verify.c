@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/verify.h"
 
+#include "runtime/exec/device_check.h"
 #include "runtime/exec/executor.h"
+#include "runtime/exec/transport_solo.h"
 
 static bool no_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
                      MwFault *fault)

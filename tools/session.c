@@ -3,6 +3,7 @@
 
 #include "codegen/plan/build.h"
 #include "frontend/cluster/cluster.h"
+#include "runtime/check/check.h"
 
 void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/fuse/access.h"
 
+#include "codegen/legal/loops.h"
+
 static const MwTensor *result_tensor(const MwLegal *legal, const MwNode *node)
 {
     return &legal->graph->values.at[node->first_result].tensor;
@@ -85,13 +87,8 @@ MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node)
     case MW_OP_RMS_NORM_GRAD:
         space.columns = last_dim(result);
         return space;
-    case MW_OP_ROPE:
-    case MW_OP_PAD:
-    case MW_OP_CONCAT:
-    case MW_OP_EMBEDDING_GRAD:
-        space.is_alone = true;
-        return space;
     default:
+        space.is_alone = mw_op_has_own_loops(node->op);
         return space;
     }
 }
@@ -99,17 +96,14 @@ MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node)
 bool mw_node_gathers(const MwLegal *legal, const MwNode *node, int k, int64_t *stride,
                      int64_t *entries)
 {
-    int axis;
-    if (node->op == MW_OP_EMBEDDING && k == 1)
-        axis = 0;
-    else if (node->op == MW_OP_PICK && k == 0)
-        axis = mw_legal_operand_tensor(legal, node, k)->rank - 1;
-    else
+    const MwLookup *lookup = mw_op_lookup(node->op);
+    if (!lookup || k != lookup->table)
         return false;
-    const MwTensor *tensor = mw_legal_operand_tensor(legal, node, k);
-    *entries = tensor->dim[axis];
+    const MwTensor *table = mw_legal_operand_tensor(legal, node, k);
+    const int axis = mw_lookup_axis(lookup, table);
+    *entries = table->dim[axis];
     MW_ASSERT(
-        mw_layout_stride(&legal->views.at[node->operands[k].index].layout, tensor, axis, stride));
+        mw_layout_stride(&mw_legal_operand_view(legal, node, k)->layout, table, axis, stride));
     return true;
 }
 

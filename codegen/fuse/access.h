@@ -6,7 +6,7 @@
 #define MW_CODEGEN_FUSE_ACCESS_H
 
 #include "codegen/kernel/kernel.h"
-#include "codegen/legal/legalize.h"
+#include "codegen/legal/legal.h"
 
 typedef struct {
     int64_t points;

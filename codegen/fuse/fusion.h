@@ -1,47 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Units of work: which nodes of a legal graph run together.
+/* From the nodes of a legal graph to units.
  *
- * A unit is a contraction with what one call makes besides (gemm_unit.h), an attention, a collective, or a group of nodes that become one kernel. Groups grow by merging: a
- * consumer with the producer of an operand, and two that read the same tensor, wherever they run
- * over the same points (or one over the rows or columns of the other), do not have to wait for each
- * other through a third unit, and belong to the same phase. A value that only its own unit uses is
- * never stored. */
+ * Every node begins as a unit of its own. Contractions take in what one call of a routine makes besides
+ * (codegen/fuse/gemm_absorb.h). Then units that become kernels grow by merging
+ * (codegen/fuse/kernel_merge.h), node by node in the order of the graph: a consumer with the producer of
+ * an operand, and two that read the same large value not far from each other. Units that merge belong to
+ * the same phase. */
 #ifndef MW_CODEGEN_FUSE_FUSION_H
 #define MW_CODEGEN_FUSE_FUSION_H
 
-#include "codegen/fuse/access.h"
+#include "codegen/fuse/units.h"
 
-/* Of a unit; and of one that computes single elements, which has nothing but its operands to wait for. */
-enum {
-    MW_UNIT_MAX_NODES = 64,
-    MW_UNIT_MAX_OPERANDS = 40,
-    MW_UNIT_MAX_SCALARS = 480 /* nodes and operands */
-};
-
-typedef struct {
-    bool is_kernel;
-    MwPhase phase;
-    MW_VEC(int32_t) nodes; /* ascending */
-    /* Of a kernel: its points, as sizes inside which boundaries between dimensions lie. */
-    MwNodeSpace space;
-    int64_t cuts[MW_SPACE_MAX_DIMS]; /* ascending */
-    int cut_count;
-} MwUnit;
-
-typedef struct {
-    MW_VEC(MwUnit) units; /* in no order that says when they run */
-    int32_t *unit_of;     /* [nodes] -1: not in a unit (sources, views, generators) */
-    MwLevel *level;       /* [nodes] of kernels: at which the node runs */
-    bool *is_stored;      /* [values] a root that lies in memory */
-} MwUnits;
-
+/* In the arena of the graph. */
 MwUnits *mw_units_form(const MwLegal *legal);
-
-/* The level of the results of node `n`, which runs at units->level[n]. */
-MwLevel mw_units_result_level(const MwLegal *legal, const MwUnits *units, int n);
-
-/* The access `layout`, over the points of a node that runs at `level`, over the space of its unit.
- */
-MwLayout mw_units_spread(const MwUnit *unit, MwLevel level, const MwLayout *layout);
 
 #endif

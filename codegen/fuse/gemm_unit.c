@@ -1,26 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What follows a product is taken in where that saves a pass over memory:
- *
- * - Bias, gelu_tanh and its gradient, where their result is stored in any case: somebody other than
- *   a kernel that they could be part of wants it. Then the pass that reads the product and writes the
- *   result falls away; what else its kernel did reads the result instead. Where such kernels alone
- *   want it, they would have kept it in registers, and read the product instead of it: nothing is
- *   gained.
- * - The sums of an operand, where no kernel that they could be part of makes that operand or reads it,
- *   so that they would have been a pass of their own.
- *
- * The product must have one batch and lie as the result does, row by row, without gaps. What gelu is
- * taken of goes out and in by rows of a multiple of AUX_ROW elements. Values keep their types, so
- * that nothing is rounded that the graph does not round: sums are of the type of the product. */
 #include "codegen/fuse/gemm_unit.h"
-
-#include "codegen/fuse/fusion_rules.h"
-
-#include <string.h>
-
-enum { AUX_ROW = 8 }; /* the library wants rows of it to be a multiple of so many elements */
-
-/* ---- What a unit is ---- */
 
 bool mw_unit_is_gemm(const MwLegal *legal, const MwUnit *unit)
 {
@@ -30,33 +9,18 @@ bool mw_unit_is_gemm(const MwLegal *legal, const MwUnit *unit)
     return false;
 }
 
-static MwGemmCall call_of(const MwLegal *legal, const MwNode *node)
+MwGemmCall mw_gemm_call(const MwLegal *legal, const MwNode *node)
 {
     MwEinsum einsum;
     MwGemmCall call;
     MwContractOperand operands[2];
     MW_ASSERT(mw_einsum_parse(mw_node_text(node, MW_ATTR_EQUATION), &einsum) == NULL);
     for (int k = 0; k < 2; k++)
-        operands[k] = (MwContractOperand){legal->views.at[node->operands[k].index].layout,
+        operands[k] = (MwContractOperand){mw_legal_operand_view(legal, node, k)->layout,
                                           *mw_legal_operand_tensor(legal, node, k)};
-    const MwTensor *result = &legal->graph->values.at[node->first_result].tensor;
+    const MwTensor *result = mw_legal_result_tensor(legal, node);
     MW_ASSERT(mw_contract_plan(&einsum, operands, result, &call));
     return call;
-}
-
-static MwValueId result_of(const MwNode *node)
-{
-    return (MwValueId){node->first_result};
-}
-
-/* Whether operand k of `node` is all of value `root`, as it is stored. */
-static bool takes_whole(const MwLegal *legal, const MwNode *node, int k, MwValueId root)
-{
-    const MwView *view = &legal->views.at[node->operands[k].index];
-    MwLayout layout = view->layout;
-    mw_layout_collapse(&layout);
-    return mw_value_equal(view->root, root) && mw_layout_is_dense(&layout) &&
-           mw_layout_elements(&layout) == mw_tensor_elements(mw_value_tensor(legal->graph, root));
 }
 
 MwGemmUnit mw_gemm_unit(const MwLegal *legal, const MwUnit *unit)
@@ -74,15 +38,14 @@ MwGemmUnit mw_gemm_unit(const MwLegal *legal, const MwUnit *unit)
         if (node->op != MW_OP_REDUCE_SUM)
             gemm.result = node;
     }
-    gemm.call = call_of(legal, gemm.einsum);
+    gemm.call = mw_gemm_call(legal, gemm.einsum);
     if (gemm.add)
-        gemm.bias = takes_whole(legal, gemm.add, 0, result_of(gemm.einsum));
+        gemm.bias = mw_legal_takes_whole(legal, gemm.add, 0, mw_legal_result(gemm.einsum));
     return gemm;
 }
 
-/* The operand of the routine, 0 for a and 1 for b, whose sums over k `sum` is; -1: of neither. */
-static int summed_operand(const MwLegal *legal, const MwNode *einsum, const MwGemmCall *call,
-                          const MwNode *sum)
+int mw_gemm_summed_operand(const MwLegal *legal, const MwNode *einsum, const MwGemmCall *call,
+                           const MwNode *sum)
 {
     MwValueId root = mw_legal_root(legal, sum->operands[0]);
     int64_t elements = mw_tensor_elements(mw_value_tensor(legal->graph, root));
@@ -94,7 +57,7 @@ static int summed_operand(const MwLegal *legal, const MwNode *einsum, const MwGe
             (call->args[MW_GEMM_TRANS_A + slot] != 0) == (slot == 0) &&
             call->args[MW_GEMM_LDA + slot] == kept && call->args[MW_GEMM_A_OFFSET + slot] == 0 &&
             call->args[MW_GEMM_K] * kept == elements &&
-            mw_tensor_elements(mw_value_tensor(legal->graph, result_of(sum))) == kept)
+            mw_tensor_elements(mw_legal_result_tensor(legal, sum)) == kept)
             return slot;
     }
     return -1;
@@ -103,13 +66,14 @@ static int summed_operand(const MwLegal *legal, const MwNode *einsum, const MwGe
 MwRoutine mw_gemm_unit_routine(const MwGemmUnit *gemm, const MwLegal *legal, const MwUnits *units)
 {
     if (gemm->sum)
-        return summed_operand(legal, gemm->einsum, &gemm->call, gemm->sum) ? MW_ROUTINE_GEMM_SUM_B
-                                                                           : MW_ROUTINE_GEMM_SUM_A;
+        return mw_gemm_summed_operand(legal, gemm->einsum, &gemm->call, gemm->sum)
+                   ? MW_ROUTINE_GEMM_SUM_B
+                   : MW_ROUTINE_GEMM_SUM_A;
     if (gemm->gelu_grad)
         return MW_ROUTINE_GEMM_GELU_GRAD;
     if (!gemm->gelu)
         return gemm->add ? MW_ROUTINE_GEMM_BIAS : MW_ROUTINE_GEMM;
-    bool has_aux = units->is_stored[result_of(gemm->add ? gemm->add : gemm->einsum).index];
+    bool has_aux = units->is_stored[mw_legal_result(gemm->add ? gemm->add : gemm->einsum).index];
     if (gemm->add)
         return has_aux ? MW_ROUTINE_GEMM_BIAS_GELU_AUX : MW_ROUTINE_GEMM_BIAS_GELU;
     return has_aux ? MW_ROUTINE_GEMM_GELU_AUX : MW_ROUTINE_GEMM_GELU;
@@ -123,300 +87,8 @@ MwGemmOperands mw_gemm_unit_operands(const MwGemmUnit *gemm, MwRoutine routine)
         operands.bias = gemm->add->operands[gemm->bias];
     if (x->aux)
         operands.aux = gemm->gelu_grad ? gemm->gelu_grad->operands[0]
-                                       : result_of(gemm->add ? gemm->add : gemm->einsum);
+                                       : mw_legal_result(gemm->add ? gemm->add : gemm->einsum);
     if (x->sums)
-        operands.sums = result_of(gemm->sum);
+        operands.sums = mw_legal_result(gemm->sum);
     return operands;
-}
-
-/* ---- Who wants what ---- */
-
-typedef struct {
-    MwFusion *f;
-    int32_t *uses; /* [values] of a root */
-    int32_t *user; /* [values] the last node that reads a root */
-    int32_t *gelu; /* [values] the first GELU_TANH of a root; -1: none */
-    bool *leaves;  /* [values] an output, a new value of a weight or state, the loss */
-    bool
-        *is_stored_anyway; /* [values] somebody other than such kernels of the phase wants a root */
-    int32_t *kernels;      /* [values] operands, of kernels that take others, that are a root */
-} Wants;
-
-static bool is_kernel(const Wants *w, int n)
-{
-    int unit = w->f->out->unit_of[n];
-    return unit >= 0 && mw_fusion_unit(w->f, unit)->is_kernel;
-}
-
-/* Whether others may run in the kernel of node n. */
-static bool takes_others(const Wants *w, int n)
-{
-    return is_kernel(w, n) && !mw_fusion_unit(w->f, w->f->out->unit_of[n])->space.is_alone;
-}
-
-static void note_leaving(Wants *w, MwValueId value)
-{
-    MwValueId root = mw_legal_root(w->f->legal, value);
-    w->uses[root.index]++;
-    w->leaves[root.index] = w->is_stored_anyway[root.index] = true;
-}
-
-static void note_user(Wants *w, int n, int k)
-{
-    const MwLegal *legal = w->f->legal;
-    const MwNode *node = mw_legal_at(legal, n);
-    MwValueId root = mw_legal_root(legal, node->operands[k]);
-    w->uses[root.index]++;
-    w->user[root.index] = n;
-    w->kernels[root.index] += takes_others(w, n);
-    if (!takes_others(w, n) || node->phase != mw_value_node(legal->graph, root)->phase)
-        w->is_stored_anyway[root.index] = true;
-    if (node->op == MW_OP_GELU_TANH && w->gelu[root.index] < 0)
-        w->gelu[root.index] = n;
-}
-
-static Wants find_wants(MwFusion *f)
-{
-    const MwGraph *graph = f->legal->graph;
-    int values = graph->values.count;
-    Wants w = {.f = f,
-               .uses = MW_NEW(f->arena, int32_t, values),
-               .user = MW_NEW(f->arena, int32_t, values),
-               .gelu = MW_NEW(f->arena, int32_t, values),
-               .leaves = MW_NEW(f->arena, bool, values),
-               .is_stored_anyway = MW_NEW(f->arena, bool, values),
-               .kernels = MW_NEW(f->arena, int32_t, values)};
-    memset(w.gelu, -1, sizeof(int32_t) * (size_t)values);
-    for (int n = 0; n < graph->nodes.count; n++)
-        for (int k = 0; k < graph->nodes.at[n].operand_count && f->out->unit_of[n] >= 0; k++)
-            note_user(&w, n, k);
-    for (int i = 0; i < graph->outputs.count; i++)
-        note_leaving(&w, graph->outputs.at[i].value);
-    for (int i = 0; i < graph->assigns.count; i++)
-        note_leaving(&w, graph->assigns.at[i].value);
-    if (mw_has_value(graph->train.loss))
-        note_leaving(&w, graph->train.loss);
-    return w;
-}
-
-/* The one node that reads `root`, and nothing else does; NULL: there is no such. */
-static const MwNode *only_user(const Wants *w, MwValueId root)
-{
-    return w->uses[root.index] == 1 && !w->leaves[root.index]
-               ? mw_legal_at(w->f->legal, w->user[root.index])
-               : NULL;
-}
-
-static void absorb(const Wants *w, const MwNode *einsum, const MwNode *node)
-{
-    const MwGraph *graph = w->f->legal->graph;
-    const int32_t *unit_of = w->f->out->unit_of;
-    mw_fusion_join(w->f, unit_of[mw_value(graph, result_of(einsum))->node.index],
-                   unit_of[mw_value(graph, result_of(node))->node.index]);
-}
-
-/* ---- Accumulations ---- */
-
-/* The state that `node`, an ACCUMULATE, gives a new value; no value if it does not. */
-static MwValueId accumulated_state(const MwLegal *legal, const MwNode *node)
-{
-    const MwGraph *graph = legal->graph;
-    for (int i = 0; i < graph->assigns.count; i++)
-        if (mw_value_equal(mw_legal_root(legal, graph->assigns.at[i].value), result_of(node)))
-            return mw_legal_root(legal, graph->assigns.at[i].target);
-    return mw_no_value();
-}
-
-/* Adds the result to a state that `node` alone reads in its phase and gives a new value. */
-static bool accumulates(const Wants *w, const MwNode *einsum, const MwNode *node)
-{
-    const MwLegal *legal = w->f->legal;
-    if (node->op != MW_OP_ACCUMULATE || node->phase != einsum->phase)
-        return false;
-    MwValueId state = mw_legal_root(legal, node->operands[0]), sum = result_of(einsum);
-    return w->uses[state.index] == 1 && mw_value_tensor(legal->graph, state)->type == MW_F32 &&
-           mw_value_tensor(legal->graph, sum)->type == MW_F32 &&
-           takes_whole(legal, node, 0, state) && takes_whole(legal, node, 1, sum) &&
-           mw_value_equal(accumulated_state(legal, node), state);
-}
-
-/* ---- What finishes a result ---- */
-
-/* Whether `node` runs over the elements of `product` with operand k, and its result is like it. */
-static bool maps(const Wants *w, MwValueId product, const MwNode *node, int k)
-{
-    const MwLegal *legal = w->f->legal;
-    return node->phase == mw_value_node(legal->graph, product)->phase &&
-           mw_value_tensor(legal->graph, result_of(node))->type ==
-               mw_value_tensor(legal->graph, product)->type &&
-           takes_whole(legal, node, k, product);
-}
-
-/* Whether operand k of `node`, over `rows` times `columns` points, is one number a column, stored one
- * after another from the start of a value. */
-static bool is_bias(const Wants *w, const MwNode *node, int k, int64_t rows, int64_t columns)
-{
-    const MwLegal *legal = w->f->legal;
-    MwValueId root = mw_legal_root(legal, node->operands[k]);
-    MwLayout access = mw_node_access(legal, node, k);
-    mw_layout_collapse(&access);
-    int inner = access.dim_count - 1;
-    bool is_row = inner >= 0 && access.size[inner] == columns && access.stride[inner] == 1;
-    return !mw_op_is_generator(mw_value_node(legal->graph, root)->op) && is_row &&
-           access.offset == 0 && !access.shard_axes &&
-           (rows == 1 ? inner == 0 : inner == 1 && access.stride[0] == 0) &&
-           mw_value_tensor(legal->graph, root)->type ==
-               mw_value_tensor(legal->graph, result_of(node))->type;
-}
-
-/* The operand of `node`, an ADD of `product`, that is a bias; -1: none. */
-static int bias_of(const Wants *w, MwValueId product, const MwNode *node, const MwGemmCall *call)
-{
-    if (node && node->op == MW_OP_ADD)
-        for (int k = 0; k < 2; k++)
-            if (maps(w, product, node, k) && is_bias(w, node, 1 - k, call->m, call->n))
-                return 1 - k;
-    return -1;
-}
-
-/* The GELU_TANH of `inner`, if the call may apply it. */
-static const MwNode *gelu_of(const Wants *w, MwValueId inner, const MwGemmCall *call)
-{
-    int n = w->gelu[inner.index];
-    if (n < 0)
-        return NULL;
-    const MwNode *gelu = mw_legal_at(w->f->legal, n);
-    bool needs_aux = w->uses[inner.index] > 1;
-    return maps(w, inner, gelu, 0) && w->is_stored_anyway[result_of(gelu).index] &&
-                   (!needs_aux || call->n % AUX_ROW == 0)
-               ? gelu
-               : NULL;
-}
-
-/* `node`, if it is the gradient of gelu_tanh times `product`, and the call may apply it. */
-static bool applies_gelu_grad(const Wants *w, MwValueId product, const MwNode *node,
-                              const MwGemmCall *call)
-{
-    if (!node || node->op != MW_OP_GELU_TANH_GRAD || call->n % AUX_ROW != 0)
-        return false;
-    const MwGraph *graph = w->f->legal->graph;
-    MwValueId aux = mw_legal_root(w->f->legal, node->operands[0]);
-    return maps(w, product, node, 1) && takes_whole(w->f->legal, node, 0, aux) &&
-           !mw_op_is_generator(mw_value_node(graph, aux)->op) &&
-           mw_value_tensor(graph, aux)->type == mw_value_tensor(graph, product)->type &&
-           w->is_stored_anyway[result_of(node).index];
-}
-
-static bool has_one_batch(const MwGemmCall *call)
-{
-    return call->args[MW_GEMM_BATCH0] == 1 && call->args[MW_GEMM_BATCH1] == 1;
-}
-
-/* The result is m rows of n, one after another. */
-static bool has_plain_result(const MwGemmCall *call)
-{
-    return has_one_batch(call) && call->args[MW_GEMM_LDC] == call->n;
-}
-
-static void absorb_finish(const Wants *w, const MwNode *einsum)
-{
-    MwValueId product = result_of(einsum);
-    const MwNode *user = only_user(w, product);
-    MwGemmCall call = call_of(w->f->legal, einsum);
-    if (!has_plain_result(&call))
-        return;
-    if (applies_gelu_grad(w, product, user, &call)) {
-        absorb(w, einsum, user);
-        return;
-    }
-    const MwNode *add = bias_of(w, product, user, &call) >= 0 ? user : NULL;
-    const MwNode *gelu = gelu_of(w, add ? result_of(add) : product, &call);
-    if (add && (gelu || w->is_stored_anyway[result_of(add).index]))
-        absorb(w, einsum, add);
-    if (gelu)
-        absorb(w, einsum, gelu);
-}
-
-static void absorb_results(MwFusion *f)
-{
-    const MwGraph *graph = f->legal->graph;
-    Wants w = find_wants(f);
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *einsum = &graph->nodes.at[n];
-        if (einsum->op != MW_OP_EINSUM || f->out->unit_of[n] < 0)
-            continue;
-        const MwNode *user = only_user(&w, result_of(einsum));
-        if (user && accumulates(&w, einsum, user))
-            absorb(&w, einsum, user);
-        else if (f->legal->target->has_epilogues)
-            absorb_finish(&w, einsum);
-    }
-}
-
-/* ---- Sums of operands ---- */
-
-/* Whether `sum` adds up the rows of all of a value, as it is stored, that no kernel makes or reads
- * besides. */
-static bool is_pass_of_its_own(const Wants *w, const MwNode *sum)
-{
-    const MwLegal *legal = w->f->legal;
-    MwValueId root = mw_legal_root(legal, sum->operands[0]);
-    MwReduction reduction = mw_node_reduction(legal, sum);
-    bool in_order = reduction.level == MW_LEVEL_COLUMN;
-    for (int d = 0; d < mw_legal_operand_tensor(legal, sum, 0)->rank; d++)
-        in_order = in_order && reduction.perm[d] == d;
-    bool is_made_by_kernel = takes_others(w, mw_value(legal->graph, root)->node.index) &&
-                             mw_value_node(legal->graph, root)->phase == sum->phase;
-    return in_order && takes_whole(legal, sum, 0, root) && !is_made_by_kernel &&
-           w->kernels[root.index] == 1;
-}
-
-/* Whether the call of a unit, which makes a product and perhaps accumulates it, may make `sum` too. */
-static bool may_sum(const Wants *w, const MwUnit *unit, const MwNode *sum)
-{
-    const MwLegal *legal = w->f->legal;
-    MwGemmUnit gemm = mw_gemm_unit(legal, unit);
-    return !gemm.add && !gemm.gelu && !gemm.gelu_grad && !gemm.sum &&
-           gemm.einsum->phase == sum->phase && has_one_batch(&gemm.call) &&
-           mw_value_tensor(legal->graph, result_of(sum))->type ==
-               mw_value_tensor(legal->graph, result_of(gemm.einsum))->type &&
-           summed_operand(legal, gemm.einsum, &gemm.call, sum) >= 0;
-}
-
-static void absorb_sum(const Wants *w, int n)
-{
-    MwFusion *f = w->f;
-    const MwGraph *graph = f->legal->graph;
-    MwValueId root = mw_legal_root(f->legal, graph->nodes.at[n].operands[0]);
-    for (int e = 0; e < graph->nodes.count; e++) {
-        const MwNode *einsum = &graph->nodes.at[e];
-        int unit = f->out->unit_of[e];
-        if (einsum->op != MW_OP_EINSUM || unit < 0 ||
-            !(mw_value_equal(mw_legal_root(f->legal, einsum->operands[0]), root) ||
-              mw_value_equal(mw_legal_root(f->legal, einsum->operands[1]), root)))
-            continue;
-        if (may_sum(w, mw_fusion_unit(f, unit), &graph->nodes.at[n]) &&
-            !mw_fusion_would_cycle(f, unit, f->out->unit_of[n])) {
-            mw_fusion_join(f, unit, f->out->unit_of[n]);
-            return;
-        }
-    }
-}
-
-/* After results: what a call has finished is made by no kernel any more. */
-static void absorb_sums(MwFusion *f)
-{
-    const MwGraph *graph = f->legal->graph;
-    Wants w = find_wants(f);
-    for (int n = 0; n < graph->nodes.count; n++)
-        if (graph->nodes.at[n].op == MW_OP_REDUCE_SUM && f->out->unit_of[n] >= 0 &&
-            is_pass_of_its_own(&w, &graph->nodes.at[n]))
-            absorb_sum(&w, n);
-}
-
-void mw_gemm_units_absorb(MwFusion *f)
-{
-    absorb_results(f);
-    if (f->legal->target->has_epilogues)
-        absorb_sums(f);
 }

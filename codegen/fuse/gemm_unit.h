@@ -7,7 +7,7 @@
 #ifndef MW_CODEGEN_FUSE_GEMM_UNIT_H
 #define MW_CODEGEN_FUSE_GEMM_UNIT_H
 
-#include "codegen/fuse/fusion.h"
+#include "codegen/fuse/units.h"
 #include "codegen/legal/contract.h"
 
 typedef struct {
@@ -24,6 +24,11 @@ typedef struct {
 /* Whether `unit` is one of these. */
 bool mw_unit_is_gemm(const MwLegal *legal, const MwUnit *unit);
 MwGemmUnit mw_gemm_unit(const MwLegal *legal, const MwUnit *unit);
+/* The call that makes the product of `einsum`. */
+MwGemmCall mw_gemm_call(const MwLegal *legal, const MwNode *einsum);
+/* The operand of the routine, 0 for a and 1 for b, whose sums over k are what `sum` gives; -1: neither. */
+int mw_gemm_summed_operand(const MwLegal *legal, const MwNode *einsum, const MwGemmCall *call,
+                           const MwNode *sum);
 
 /* Its routine. gelu's operand is put out where it is stored. */
 MwRoutine mw_gemm_unit_routine(const MwGemmUnit *gemm, const MwLegal *legal, const MwUnits *units);

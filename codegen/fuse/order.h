@@ -3,7 +3,7 @@
 #ifndef MW_CODEGEN_FUSE_ORDER_H
 #define MW_CODEGEN_FUSE_ORDER_H
 
-#include "codegen/fuse/fusion.h"
+#include "codegen/fuse/units.h"
 
 typedef struct {
     int32_t *unit;                 /* by position */

@@ -226,19 +226,3 @@ void mw_layout_repeat_outside(MwLayout *layout, int64_t count)
         append(&result, layout->size[i], layout->stride[i]);
     *layout = result;
 }
-
-bool mw_layout_attention_row(const MwLayout *layout, const MwTensor *tensor, int64_t *row)
-{
-    int64_t inner = tensor->dim[2] * tensor->dim[3], rows = tensor->dim[0] * tensor->dim[1];
-    MwLayout cut = *layout;
-    mw_layout_collapse(&cut);
-    if (layout->shard_axes || !mw_layout_cut(&cut, inner))
-        return false;
-    int at = cut.dim_count;
-    if (inner > 1 && (at == 0 || cut.size[--at] != inner || cut.stride[at] != 1))
-        return false;
-    if (rows > 1 && (at == 0 || cut.size[--at] != rows))
-        return false;
-    *row = rows > 1 ? cut.stride[at] : inner;
-    return at == 0;
-}

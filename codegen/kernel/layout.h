@@ -60,8 +60,4 @@ void mw_layout_repeat_outside(MwLayout *layout, int64_t count);
  */
 bool mw_layout_stride(const MwLayout *layout, const MwTensor *tensor, int axis, int64_t *stride);
 
-/* Attention walks rows: element (b, s, h, d) of a value [B, S, H, D] lies at offset + (b * S + s) *
- * row + h * D + d. True, and the row, if the layout is so. */
-bool mw_layout_attention_row(const MwLayout *layout, const MwTensor *tensor, int64_t *row);
-
 #endif

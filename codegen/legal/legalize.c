@@ -1,314 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/legal/legalize.h"
 
-#include "codegen/legal/legalize_rules.h"
-#include "ir/shape/shape.h"
-
-#include <string.h>
-
-bool mw_op_is_generator(MwOp op)
-{
-    return op == MW_OP_CONSTANT || op == MW_OP_IOTA || op == MW_OP_STEP;
-}
-
-const MwTensor *mw_legal_tensor(const MwLegalizer *l, MwValueId x)
-{
-    return mw_value_tensor(l->legal->graph, x);
-}
-
-const MwView *mw_legal_view(const MwLegalizer *l, MwValueId x)
-{
-    return &l->legal->views.at[x.index];
-}
-
-/* ---- Views ---- */
-
-/* The view of a value that is computed where it stands; a generator's layout gives its number. */
-static MwView own_view(const MwGraph *graph, const MwNode *node, MwValueId value)
-{
-    const MwTensor *tensor = mw_value_tensor(graph, value);
-    MwLayout layout = mw_layout_dense(tensor);
-    if (mw_op_is_generator(node->op)) {
-        int64_t axis = node->op == MW_OP_IOTA ? mw_node_int(node, MW_ATTR_AXIS) : -1;
-        for (int d = 0, at = 0; d < tensor->rank; d++)
-            if (tensor->dim[d] > 1)
-                layout.stride[at++] = d == axis;
-    }
-    return (MwView){.root = value, .layout = layout};
-}
-
-/* The layout of result k of a view of a value of type `from`, whose layout `layout` is on entry;
- * false if strides cannot express it. */
-static bool view_layout(const MwNodeSpec *spec, const MwTensor *from, const MwTensor *to, int k,
-                        MwLayout *layout)
-{
-    const MwAttr *attrs = spec->attrs;
-    int count = spec->attr_count;
-    switch (spec->op) {
-    case MW_OP_IDENTITY:
-        return true;
-    case MW_OP_RESHAPE:
-        return mw_layout_cut_shape(layout, to);
-    case MW_OP_BROADCAST:
-        *layout = mw_layout_broadcast(layout, from, to);
-        return true;
-    case MW_OP_TRANSPOSE:
-        *layout =
-            mw_layout_transpose(layout, from, mw_attrs_find(attrs, count, MW_ATTR_PERM)->ints.at);
-        return true;
-    case MW_OP_SLICE:
-    case MW_OP_SPLIT: {
-        int axis = (int)mw_attrs_find(attrs, count, MW_ATTR_AXIS)->i;
-        const MwAttr *begin = mw_attrs_find(attrs, count, MW_ATTR_BEGIN);
-        int64_t first = begin ? begin->i : 0;
-        for (int i = 0; i < k; i++)
-            first += mw_attrs_find(attrs, count, MW_ATTR_SIZES)->ints.at[i];
-        return mw_layout_slice(layout, from, axis, first, to->dim[axis]);
-    }
-    case MW_OP_SHARD:
-        return mw_layout_shard(layout, from, (int)mw_attrs_find(attrs, count, MW_ATTR_AXIS)->i,
-                               (int)mw_attrs_find(attrs, count, MW_ATTR_WAYS)->i,
-                               (int)mw_attrs_find(attrs, count, MW_ATTR_MESH_AXIS)->i);
-    default:
-        MW_UNREACHABLE();
-    }
-}
-
-static bool op_is_view(MwOp op)
-{
-    return op == MW_OP_IDENTITY || op == MW_OP_RESHAPE || op == MW_OP_BROADCAST ||
-           op == MW_OP_TRANSPOSE || op == MW_OP_SLICE || op == MW_OP_SPLIT || op == MW_OP_SHARD;
-}
-
-/* ---- Adding nodes ---- */
-
-static void note_result(MwLegalizer *l, const MwView *view)
-{
-    MwArena *arena = l->legal->graph->arena;
-    mw_vec_push(arena, &l->legal->views, *view);
-    memset(mw_vec_add(arena, &l->forms), -1, sizeof(MwLegalForms));
-}
-
-/* The views that `spec`, a view, gives of its operand; false if strides cannot express one. */
-static bool find_views(const MwLegalizer *l, const MwNodeSpec *spec, MwView **views, int *count)
-{
-    MwArena *arena = l->legal->graph->arena;
-    const MwTensor *from = mw_legal_tensor(l, spec->operands[0]);
-    MwShapeQuery query = {.op = spec->op,
-                          .operands = from,
-                          .operand_count = 1,
-                          .attrs = spec->attrs,
-                          .attr_count = spec->attr_count};
-    MwTensor *results;
-    MW_ASSERT(mw_shape_infer(arena, &query, &results, count, mw_diags_new(arena)));
-    *views = MW_NEW(arena, MwView, *count);
-    for (int k = 0; k < *count; k++) {
-        (*views)[k] = *mw_legal_view(l, spec->operands[0]);
-        if (!view_layout(spec, from, &results[k], k, &(*views)[k].layout))
-            return false;
-    }
-    return true;
-}
-
-static MwNodeId add_view(MwLegalizer *l, MwNodeSpec spec)
-{
-    MwView *views;
-    int count;
-    if (!find_views(l, &spec, &views, &count)) {
-        MwValueId *dense = MW_NEW(l->legal->graph->arena, MwValueId, 1);
-        *dense = mw_legal_dense(l, spec.operands[0], mw_legal_tensor(l, spec.operands[0])->type);
-        spec.operands = dense;
-        MW_ASSERT(find_views(l, &spec, &views, &count));
-    }
-    MwNodeId id = mw_build_node(l->legal->graph, &spec);
-    mw_vec_push(l->legal->graph->arena, &l->legal->source, l->source);
-    for (int k = 0; k < count; k++)
-        note_result(l, &views[k]);
-    return id;
-}
-
-MwNodeId mw_legal_node(MwLegalizer *l, MwNodeSpec spec)
-{
-    if (!spec.name && !spec.result_names)
-        spec.name = l->name;
-    if (op_is_view(spec.op))
-        return add_view(l, spec);
-    MwGraph *graph = l->legal->graph;
-    MwNodeId id = mw_build_node(graph, &spec);
-    mw_vec_push(graph->arena, &l->legal->source, l->source);
-    for (int k = 0; k < mw_node(graph, id)->result_count; k++) {
-        MwView view = own_view(graph, mw_node(graph, id), mw_node_result(graph, id, k));
-        note_result(l, &view);
-    }
-    return id;
-}
-
-MwValueId mw_legal_add(MwLegalizer *l, MwOp op, const MwValueId *operands, int count,
-                       const MwAttr *attrs, int attr_count)
-{
-    MwNodeId id = mw_legal_node(l, (MwNodeSpec){.op = op,
-                                                .operands = operands,
-                                                .operand_count = count,
-                                                .attrs = attrs,
-                                                .attr_count = attr_count});
-    return mw_node_result(l->legal->graph, id, 0);
-}
-
-MwValueId mw_legal_reshape(MwLegalizer *l, MwValueId x, int rank, const int64_t *dim)
-{
-    MwAttr shape = mw_attr_ints(MW_ATTR_SHAPE, dim, rank);
-    return mw_legal_add(l, MW_OP_RESHAPE, &x, 1, &shape, 1);
-}
-
-MwValueId mw_legal_transpose(MwLegalizer *l, MwValueId x, const int64_t *perm)
-{
-    MwAttr attr = mw_attr_ints(MW_ATTR_PERM, perm, mw_legal_tensor(l, x)->rank);
-    return mw_legal_add(l, MW_OP_TRANSPOSE, &x, 1, &attr, 1);
-}
-
-/* A cast that stores; cached, because several contractions often want the same. */
-static MwValueId stored_form(MwLegalizer *l, MwValueId x, MwType type)
-{
-    MwPhase phase = l->legal->graph->phase;
-    const MwLegalForms *forms = &l->forms.at[x.index];
-    if (mw_has_value(forms->value[type]) && forms->phase[type] == phase)
-        return forms->value[type];
-    MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
-    MwValueId form = mw_legal_add(l, MW_OP_CAST, &x, 1, &attr, 1);
-    l->forms.at[x.index].value[type] = form;
-    l->forms.at[x.index].phase[type] = phase;
-    return form;
-}
-
-static bool is_stored_dense(const MwLegalizer *l, MwValueId x)
-{
-    const MwView *view = mw_legal_view(l, x);
-    const MwGraph *graph = l->legal->graph;
-    return !mw_op_is_generator(mw_value_node(graph, view->root)->op) &&
-           mw_layout_is_dense(&view->layout) &&
-           mw_layout_elements(&view->layout) ==
-               mw_tensor_elements(mw_value_tensor(graph, view->root));
-}
-
-MwValueId mw_legal_dense(MwLegalizer *l, MwValueId x, MwType type)
-{
-    bool fits = mw_legal_tensor(l, x)->type == type && is_stored_dense(l, x);
-    return fits ? x : stored_form(l, x, type);
-}
-
-MwValueId mw_legal_cast(MwLegalizer *l, MwValueId x, MwType type)
-{
-    const MwNode *root = mw_value_node(l->legal->graph, mw_legal_view(l, x)->root);
-    bool fits = mw_legal_tensor(l, x)->type == type && !mw_op_is_generator(root->op);
-    return fits ? x : stored_form(l, x, type);
-}
-
-/* ---- The walk ---- */
-
-/* Copies a node whose rule is to stay as it is. */
-static void copy_node(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
-                      MwValueId *results)
-{
-    const MwGraph *from = l->rewrite.from;
-    const char **names = MW_NEW(from->arena, const char *, node->result_count);
-    for (int k = 0; k < node->result_count; k++)
-        names[k] = from->values.at[node->first_result + k].name;
-    MwNodeId id =
-        mw_legal_node(l, (MwNodeSpec){.op = node->op,
-                                      .operands = operands,
-                                      .operand_count = node->operand_count,
-                                      .attrs = node->attrs,
-                                      .attr_count = node->attr_count,
-                                      .given = &from->values.at[node->first_result].tensor,
-                                      .result_names = names});
-    for (int k = 0; k < node->result_count; k++)
-        results[k] = mw_node_result(l->legal->graph, id, k);
-}
-
-/* Whether one stride covers `axis` of a value (every axis, where it is -1). */
-static bool has_stride(const MwLegalizer *l, MwValueId x, int axis)
-{
-    const MwTensor *tensor = mw_legal_tensor(l, x);
-    int64_t stride;
-    for (int d = 0; d < tensor->rank; d++)
-        if ((axis < 0 || d == axis) &&
-            !mw_layout_stride(&mw_legal_view(l, x)->layout, tensor, d, &stride))
-            return false;
-    return true;
-}
-
-static bool same_layout(const MwLayout *a, const MwLayout *b)
-{
-    size_t bytes = sizeof(int64_t) * (size_t)a->dim_count;
-    return a->dim_count == b->dim_count && memcmp(a->size, b->size, bytes) == 0;
-}
-
-/* An operand may have boundaries inside a dimension, as of a reshaped transpose; where several do,
- * at places that differ, no loops would walk them all. */
-static void agree_on_boundaries(MwLegalizer *l, const MwNode *node, MwValueId *operands)
-{
-    MwLayout first = {0};
-    for (int k = 0; k < node->operand_count; k++) {
-        if (has_stride(l, operands[k], -1))
-            continue;
-        const MwLayout layout = mw_legal_view(l, operands[k])->layout;
-        if (first.dim_count && !same_layout(&first, &layout))
-            operands[k] = mw_legal_dense(l, operands[k], mw_legal_tensor(l, operands[k])->type);
-        else
-            first = layout;
-    }
-}
-
-/* Operands that are looked up in walk the dimension of the index with one stride, and those of
- * operators with loops of their own walk every dimension so. */
-static void legalize_move(MwLegalizer *l, const MwNode *node, MwValueId *operands,
-                          MwValueId *results)
-{
-    for (int k = 0; k < node->operand_count; k++) {
-        int axis = -1;
-        if (node->op == MW_OP_EMBEDDING)
-            axis = k == 1 ? 0 : MW_MAX_RANK;
-        else if (node->op == MW_OP_PICK)
-            axis = k == 0 ? mw_legal_tensor(l, operands[0])->rank - 1 : MW_MAX_RANK;
-        if (axis == MW_MAX_RANK)
-            continue; /* an operand like that of any element-wise operator */
-        MwType type = mw_legal_tensor(l, operands[k])->type;
-        operands[k] = mw_legal_cast(l, operands[k], type);
-        if (!has_stride(l, operands[k], axis))
-            operands[k] = mw_legal_dense(l, operands[k], type);
-    }
-    agree_on_boundaries(l, node, operands);
-    copy_node(l, node, operands, results);
-}
-
-/* Elements picked of a cast of bf16 to f32 are picked of what is cast, and cast then: the same numbers,
- * and the cast need not be stored for this. */
-static bool pick_before_cast(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
-                             MwValueId *results)
-{
-    const MwNode *cast = mw_value_node(l->legal->graph, operands[0]);
-    if (node->op != MW_OP_PICK || cast->op != MW_OP_CAST ||
-        mw_legal_tensor(l, operands[0])->type != MW_F32 ||
-        mw_legal_tensor(l, cast->operands[0])->type != MW_BF16)
-        return false;
-    MwValueId taken[] = {cast->operands[0], operands[1]};
-    MwAttr type = mw_attr_int(MW_ATTR_TYPE, MW_F32);
-    MwValueId picked;
-    legalize_move(l, node, taken, &picked);
-    results[0] = mw_legal_add(l, MW_OP_CAST, &picked, 1, &type, 1);
-    return true;
-}
-
-static bool has_own_loops(MwOp op)
-{
-    return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT || op == MW_OP_EMBEDDING_GRAD;
-}
+#include "codegen/legal/library.h"
 
 /* What the legal form of a node takes. */
 static const MwNode *node_of_operands(const MwGraph *local, const MwNode *node)
 {
     const MwNode *concat = mw_legal_added_elements(local, node);
     return concat ? concat : node;
+}
+
+static MwLegalRule *rule_of(const MwNode *node)
+{
+    switch (mw_op_info(node->op)->lowering) {
+    case MW_LOWER_CONTRACT:
+        return mw_legal_einsum;
+    case MW_LOWER_LIBRARY:
+        return mw_library_rule(node->op);
+    case MW_LOWER_COLLECTIVE:
+        return mw_legal_collective;
+    case MW_LOWER_TRANSFER:
+        return mw_legal_transfer;
+    case MW_LOWER_SOURCE:
+    case MW_LOWER_VIEW:
+    case MW_LOWER_MAP:
+    case MW_LOWER_REDUCE:
+    case MW_LOWER_ROWS:
+    case MW_LOWER_MOVE:
+    case MW_LOWER_GATHER:
+        return mw_legal_points;
+    }
+    MW_UNREACHABLE();
 }
 
 static void legalize_node(MwLegalizer *l, const MwNode *node)
@@ -322,31 +44,7 @@ static void legalize_node(MwLegalizer *l, const MwNode *node)
         mw_legal_add_elements(l, node, operands, taker->operand_count, results);
         return;
     }
-    switch (mw_op_info(node->op)->lowering) {
-    case MW_LOWER_CONTRACT:
-        mw_legal_einsum(l, node, operands, results);
-        break;
-    case MW_LOWER_LIBRARY:
-        mw_legal_attention(l, node, operands, results);
-        break;
-    case MW_LOWER_COLLECTIVE:
-        mw_legal_collective(l, node, operands, results);
-        break;
-    case MW_LOWER_TRANSFER:
-        mw_legal_transfer(l, node, operands, results);
-        break;
-    case MW_LOWER_GATHER:
-        if (!pick_before_cast(l, node, operands, results))
-            legalize_move(l, node, operands, results);
-        break;
-    default:
-        if (has_own_loops(node->op)) {
-            legalize_move(l, node, operands, results);
-        } else {
-            agree_on_boundaries(l, node, operands);
-            copy_node(l, node, operands, results);
-        }
-    }
+    rule_of(node)(l, node, operands, results);
 }
 
 /* What leaves the program is stored dense. An update of the target itself (`x = x`) stays. */

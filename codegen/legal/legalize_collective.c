@@ -154,20 +154,20 @@ void mw_legal_collective(MwLegalizer *l, const MwNode *node, const MwValueId *op
         results[0] = combine_logsumexp(l, node, dense(l, x));
         return;
     }
-    switch (node->op) {
-    case MW_OP_ALL_REDUCE:
+    switch (mw_op_collective(node->op)) {
+    case MW_ALL_REDUCE:
         results[0] = all_reduce(l, node, dense(l, x), combine->text);
         return;
-    case MW_OP_ALL_GATHER:
+    case MW_ALL_GATHER:
         results[0] = all_gather(l, node, x, result);
         return;
-    case MW_OP_REDUCE_SCATTER:
+    case MW_REDUCE_SCATTER:
         results[0] = reduce_scatter(l, node, x);
         return;
-    case MW_OP_ALL_TO_ALL:
+    case MW_ALL_TO_ALL:
         results[0] = all_to_all(l, node, x, result);
         return;
-    default:
+    case MW_COLLECTIVE_COUNT:
         MW_UNREACHABLE();
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Contractions and attention in the form that the routines of the device take. */
+/* Contractions in the form that a GEMM takes. */
 #include "base/text.h"
 #include "codegen/legal/contract.h"
 #include "codegen/legal/legalize_rules.h"
@@ -228,37 +228,4 @@ void mw_legal_einsum(MwLegalizer *l, const MwNode *node, const MwValueId *operan
         sum_lone_letters(l, &c, k);
     MwValueId product = contract(l, &c);
     results[0] = mw_legal_cast(l, product, c.type);
-}
-
-/* q, k, v, out, the log-sum-exp, which is always f32, and the gradient of out. */
-static MwType attention_type(const MwLegalizer *l, const MwNode *node, const MwValueId *operands,
-                             int k)
-{
-    const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == 4;
-    return l->legal->target->takes_bf16 && !is_lse ? mw_legal_tensor(l, operands[0])->type : MW_F32;
-}
-
-void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
-                        MwValueId *results)
-{
-    MwGraph *graph = l->legal->graph;
-    MwValueId *taken = MW_NEW(graph->arena, MwValueId, node->operand_count);
-    int64_t row;
-    for (int k = 0; k < node->operand_count; k++) {
-        const MwType type = attention_type(l, node, operands, k);
-        taken[k] = mw_legal_cast(l, operands[k], type);
-        bool walks = k < 3 && mw_layout_attention_row(&mw_legal_view(l, taken[k])->layout,
-                                                      mw_legal_tensor(l, taken[k]), &row);
-        if (!walks)
-            taken[k] = mw_legal_dense(l, taken[k], type);
-    }
-    MwNodeId id = mw_legal_node(l, (MwNodeSpec){.op = node->op,
-                                                .operands = taken,
-                                                .operand_count = node->operand_count,
-                                                .attrs = node->attrs,
-                                                .attr_count = node->attr_count});
-    for (int k = 0; k < node->result_count; k++) {
-        MwType type = l->rewrite.from->values.at[node->first_result + k].tensor.type;
-        results[k] = mw_legal_cast(l, mw_node_result(graph, id, k), type);
-    }
 }

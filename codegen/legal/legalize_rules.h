@@ -1,57 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of legalize share. */
+/* The rules of legalization. Each adds to the legal graph what stands for `node` of the local graph, whose
+ * operands are `operands` in the legal graph, and gives the values of its results. */
 #ifndef MW_CODEGEN_LEGAL_LEGALIZE_RULES_H
 #define MW_CODEGEN_LEGAL_LEGALIZE_RULES_H
 
-#include "codegen/legal/legalize.h"
-#include "ir/build.h"
-#include "ir/rewrite.h"
+#include "codegen/legal/legalizer.h"
 
-typedef struct {
-    MwValueId value[MW_TYPE_COUNT];
-    MwPhase phase[MW_TYPE_COUNT];
-} MwLegalForms;
-
-typedef struct {
-    MwRewrite rewrite; /* from the local graph to legal->graph */
-    MwLegal *legal;
-    int32_t source;   /* of nodes being added: a local node, */
-    const char *name; /* and what their results are called after */
-    /* Per legal value and type: its dense form of that type, made in phase `phase`, if one was
-     * needed. */
-    MW_VEC(MwLegalForms) forms;
-    /* By phase: the last receive and the sends after it. A later receive waits for them, so that no
-     * mesh waits for what another will send only after what it has not sent yet. */
-    MW_VEC(MwValueId) transfers[MW_PHASE_COUNT];
-} MwLegalizer;
-
-/* Adds a node and the views of its results. A view that strides cannot express is one of a copy. */
-MwNodeId mw_legal_node(MwLegalizer *l, MwNodeSpec spec);
-/* The same where there is one result. */
-MwValueId mw_legal_add(MwLegalizer *l, MwOp op, const MwValueId *operands, int count,
-                       const MwAttr *attrs, int attr_count);
-MwValueId mw_legal_reshape(MwLegalizer *l, MwValueId x, int rank, const int64_t *dim);
-MwValueId mw_legal_transpose(MwLegalizer *l, MwValueId x, const int64_t *perm);
-/* Of that type, and stored dense: `x` itself where it is so, else a copy. */
-MwValueId mw_legal_dense(MwLegalizer *l, MwValueId x, MwType type);
-/* Of that type, stored in any way. */
-MwValueId mw_legal_cast(MwLegalizer *l, MwValueId x, MwType type);
-
-const MwTensor *mw_legal_tensor(const MwLegalizer *l, MwValueId x);
-const MwView *mw_legal_view(const MwLegalizer *l, MwValueId x);
-
-/* The rules: `node` of the local graph with `operands` in the legal one; each gives the results. */
-void mw_legal_einsum(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
-                     MwValueId *results);
-void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
-                        MwValueId *results);
-void mw_legal_collective(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+typedef void MwLegalRule(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                          MwValueId *results);
-/* The CONCAT of single elements that a REDUCE_SUM of the local graph adds up; NULL: it is none such. */
+
+MwLegalRule mw_legal_einsum;
+MwLegalRule mw_legal_collective;
+MwLegalRule mw_legal_transfer;
+/* Rules of library operators: the column `legal` of the LIBRARY lines of ir/ops.def. */
+#define LIBRARY(id, routine, work, legal, arguments) MwLegalRule mw_legal_##legal;
+#include "ir/ops.def"
+
+MwLegalRule mw_legal_points; /* operators that become kernel code, views and sources */
+
+/* The CONCAT of single elements that a REDUCE_SUM of the local graph adds up; NULL where it does not. */
 const MwNode *mw_legal_added_elements(const MwGraph *local, const MwNode *node);
+/* The rule of such a sum: the operands are those of the CONCAT, `count` of them. */
 void mw_legal_add_elements(MwLegalizer *l, const MwNode *node, const MwValueId *elements, int count,
                            MwValueId *results);
-void mw_legal_transfer(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
-                       MwValueId *results);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operators that find elements by index or put them elsewhere. */
-#include "codegen/lower/lower.h"
+#include "codegen/lower/lower_rules.h"
 
 #include <math.h>
 
@@ -14,17 +14,6 @@ void mw_lower_pick(MwLower *l)
     mw_lower_result(l, 0, mw_lower_operand(l, 0));
 }
 
-/* An index less the first position that is here of dimension `axis`, of `dim` entries. */
-static MwRef local_index(MwLower *l, MwRef index, int axis, int64_t dim)
-{
-    int arg = mw_lower_position_arg(l, axis, dim, 1);
-    if (arg < 0)
-        return index;
-    MwKernelInstr first = {.op = MW_KERNEL_ARG, .type = MW_SCALAR_I64, .arg = arg};
-    return mw_lower_expr(l, MW_SCALAR_I64, 1, "$0 - $1", 2, index,
-                         mw_kernel_add(l->kernel, &first));
-}
-
 /* d where the column is the row's index, else 0 */
 void mw_lower_pick_grad(MwLower *l)
 {
@@ -33,7 +22,7 @@ void mw_lower_pick_grad(MwLower *l)
     MwLayout column = mw_layout_dense(result);
     for (int d = 0; d < column.dim_count; d++)
         column.stride[d] = columns > 1 && d == column.dim_count - 1;
-    MwRef id = local_index(l, mw_lower_operand(l, 0), result->rank - 1, columns);
+    MwRef id = mw_lower_local_index(l, mw_lower_operand(l, 0), result->rank - 1, columns);
     MwRef at = mw_lower_index(l, &column, NULL, 0);
     MwRef value = mw_lower_expr(l, MW_SCALAR_F32, 1, "$0 == $1 ? $2 : 0.0f", 3, at, id,
                                 mw_lower_operand(l, 1));
@@ -88,7 +77,7 @@ void mw_lower_embedding_grad(MwLower *l)
     mw_lower_nest(l, d->dim, d->rank, d->rank - 1);
     MwLayout ids = *layout_of(l, 0);
     mw_layout_repeat_inside(&ids, table->dim[1]);
-    MwRef id = local_index(l, load_from(l, 0, &ids), 0, table->dim[0]);
+    MwRef id = mw_lower_local_index(l, load_from(l, 0, &ids), 0, table->dim[0]);
     const char *entry = mw_arena_printf(l->kernel->arena, "$0 >= 0 && $0 < %lld ? (int64_t)$0 : -1",
                                         (long long)table->dim[0]);
     MwRef row = mw_lower_expr(l, MW_SCALAR_I64, 1, entry, 1, id);
@@ -113,7 +102,7 @@ void mw_lower_rope(MwLower *l)
         MW_ASSERT(mw_layout_slice(&from[h], &x, 3, h * pairs, pairs));
         to[h] = slice_of(&x, 3, h * pairs, pairs);
     }
-    int arg = mw_lower_position_arg(l, 1, x.dim[1], 1);
+    int arg = mw_lower_position_arg(l, node, 1, x.dim[1], 1);
     MwTensor counted = mw_tensor(MW_I32, 4, half.dim);
     MwRef place[2];
     for (int i = 0; i < 2; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reductions, and operators along the last dimension as compositions of row reductions and
  * element-wise code. */
-#include "codegen/lower/lower.h"
+#include "codegen/lower/lower_rules.h"
 
 static MwRef f32(MwLower *l, int flops, const char *text, MwRef a, MwRef b)
 {

@@ -4,6 +4,9 @@
 #include "codegen/plan/build.h"
 
 #include "base/quantity.h"
+#include "codegen/fuse/fusion.h"
+#include "codegen/legal/legalize.h"
+#include "codegen/legal/library.h"
 #include "codegen/plan/group.h"
 #include "codegen/plan/merge.h"
 #include "codegen/plan/report.h"
@@ -407,6 +410,33 @@ static int largest_mesh(const MwPlan *plan)
     return largest;
 }
 
+/* Whether the backend has the routine of a library operator. `told` [operators]: those whose routine was
+ * missed already. */
+static bool check_routine(const Builder *b, const MwNode *node, bool *told, MwDiags *diags)
+{
+    const MwOpInfo *info = mw_op_info(node->op);
+    const char *backend = b->compilation->cluster->backend;
+    if (info->lowering != MW_LOWER_LIBRARY ||
+        mw_routine_is_on(mw_library_routine(node->op), backend))
+        return true;
+    if (!told[node->op])
+        mw_diag_error(diags, node->origin.span, "the backend '%s' has no routine for %s", backend,
+                      info->name);
+    told[node->op] = true;
+    return false;
+}
+
+static bool check_routines(const Builder *b, MwDiags *diags)
+{
+    bool told[MW_OP_COUNT] = {0}, good = true;
+    for (int s = 0; s < staging_of(b)->stage_count; s++) {
+        const MwGraph *graph = b->compilation->stages[s].local->graph;
+        for (int n = 0; n < graph->nodes.count; n++)
+            good &= check_routine(b, &graph->nodes.at[n], told, diags);
+    }
+    return good;
+}
+
 static bool check_memory(const Builder *b, MwCompilation *c, MwDiags *diags)
 {
     int mesh = largest_mesh(b->plan);
@@ -447,6 +477,8 @@ MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *d
                        .mesh_count = staging->mesh_count,
                        .stages = MW_NEW(arena, MwPlanStage, staging->stage_count),
                        .stage_count = staging->stage_count};
+    if (!check_routines(&b, diags))
+        return NULL;
     for (int i = 0; i < staging->mesh_count; i++)
         build_mesh(&b, i);
     if (!check_memory(&b, compilation, diags))

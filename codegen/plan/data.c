@@ -2,6 +2,8 @@
 /* What goes into a stage and comes out of it: inputs, outputs, weights and states. */
 #include "codegen/plan/stage.h"
 
+#include "codegen/legal/loops.h"
+
 #include <string.h>
 
 static MwSpec spec_of(const MwStageBuilder *s, MwValueId local_value)
@@ -36,17 +38,16 @@ static int64_t index_bound(const MwGraph *graph, MwValueId value)
     int64_t bound = 0;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        bool looks_up = node->op == MW_OP_EMBEDDING || node->op == MW_OP_PICK;
-        int ids = node->op == MW_OP_EMBEDDING ? 0 : 1;
+        const MwLookup *lookup = mw_op_lookup(node->op);
         for (int k = 0; k < node->operand_count; k++) {
             if (!mw_value_equal(node->operands[k], value))
                 continue;
             int64_t own = 0;
             if (node->op == MW_OP_IDENTITY)
                 own = index_bound(graph, mw_node_result(graph, (MwNodeId){n}, 0));
-            if (looks_up && k == ids) {
-                const MwTensor *table = mw_value_tensor(graph, node->operands[!ids]);
-                own = ids == 0 ? table->dim[0] : table->dim[table->rank - 1];
+            if (lookup && k == lookup->index) {
+                const MwTensor *table = mw_value_tensor(graph, node->operands[lookup->table]);
+                own = table->dim[mw_lookup_axis(lookup, table)];
             }
             bound = lesser_bound(bound, own);
         }

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "codegen/fuse/gemm_unit.h"
+#include "codegen/legal/library.h"
 #include "codegen/plan/report.h"
 #include "cost/reshard.h"
 #include "runtime/plan/routine.h"
@@ -14,11 +15,6 @@ static const MwNode *first_node(const MwLegal *legal, const MwUnit *unit)
     return mw_legal_at(legal, unit->nodes.at[0]);
 }
 
-static const MwView *operand_view(const MwLegal *legal, const MwNode *node, int k)
-{
-    return &legal->views.at[node->operands[k].index];
-}
-
 static int buffer_of(const MwEmitter *e, MwValueId root)
 {
     int buffer = e->storage->buffer[root.index];
@@ -28,7 +24,7 @@ static int buffer_of(const MwEmitter *e, MwValueId root)
 
 static int operand_buffer(const MwEmitter *e, const MwNode *node, int k)
 {
-    return buffer_of(e, operand_view(e->legal, node, k)->root);
+    return buffer_of(e, mw_legal_root(e->legal, node->operands[k]));
 }
 
 static int result_buffer(const MwEmitter *e, const MwNode *node, int k)
@@ -228,92 +224,34 @@ static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit)
     return instr;
 }
 
-static void attention_args(const MwLegal *legal, const MwNode *node, int64_t args[MW_SDPA_SCALE])
+/* The work of a node on the shapes of one device. */
+static double node_s(const MwEmitter *e, const MwNode *node)
 {
-    static const int rows[] = {MW_SDPA_Q_ROW, MW_SDPA_K_ROW, MW_SDPA_V_ROW};
-    static const int offsets[] = {MW_SDPA_Q_OFFSET, MW_SDPA_K_OFFSET, MW_SDPA_V_OFFSET};
-    const MwTensor *q = mw_legal_operand_tensor(legal, node, 0),
-                   *k = mw_legal_operand_tensor(legal, node, 1);
-    args[MW_SDPA_B] = q->dim[0];
-    args[MW_SDPA_S] = q->dim[1];
-    args[MW_SDPA_T] = k->dim[1];
-    args[MW_SDPA_H] = q->dim[2];
-    args[MW_SDPA_G] = k->dim[2];
-    args[MW_SDPA_D] = q->dim[3];
-    args[MW_SDPA_CAUSAL] = mw_node_int(node, MW_ATTR_CAUSAL);
-    args[MW_SDPA_POSITION] = 0;
-    args[MW_SDPA_TYPE] = q->type;
-    for (int i = 0; i < 3; i++) {
-        const MwLayout *layout = &operand_view(legal, node, i)->layout;
-        MW_ASSERT(mw_layout_attention_row(layout, mw_legal_operand_tensor(legal, node, i),
-                                          &args[rows[i]]));
-        args[offsets[i]] = layout->offset;
-    }
+    const MwGraph *graph = e->legal->graph;
+    const MwNodeId id = mw_value(graph, mw_legal_result(node))->node;
+    const MwShardingRule rule = mw_sharding_rule(e->arena, graph, id);
+    int ways[MW_MAX_FACTORS];
+    for (int f = 0; f < MW_MAX_FACTORS; f++)
+        ways[f] = 1;
+    const MwWork work = mw_cost_node_work(graph, id, &rule, ways);
+    return mw_cost_work_s(&e->model, &work);
 }
 
-static MwRoutine attention_routine(const MwNode *node)
+/* Operands of the call: those of the node, its results, the memory that it works in. */
+static MwPlanInstr emit_library(MwEmitter *e, int u, const MwNode *node)
 {
-    return node->op == MW_OP_SDPA ? MW_ROUTINE_SDPA : MW_ROUTINE_SDPA_GRAD;
-}
-
-int64_t mw_unit_scratch_bytes(const MwLegal *legal, const MwUnit *unit)
-{
-    const MwNode *node = first_node(legal, unit);
-    if (node->op != MW_OP_SDPA && node->op != MW_OP_SDPA_GRAD)
-        return 0;
-    int64_t ints[MW_SDPA_SCALE], bytes[MW_ROUTINE_MAX_OPERANDS];
-    attention_args(legal, node, ints);
-    MwKernelArg args[MW_SDPA_ARGS] = {0};
-    for (int i = 0; i < MW_SDPA_SCALE; i++)
-        args[i].i = ints[i];
-    MW_ASSERT(mw_routine_extents(attention_routine(node), args, bytes));
-    return bytes[mw_routine_info(attention_routine(node))->operand_count - 1];
-}
-
-/* Where query 0 of this device stands among the keys. */
-static MwPlanArg query_position(const MwEmitter *e, const MwNode *node, int64_t queries)
-{
-    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
-    MwPlanArg arg = {.kind = MW_ARG_INT};
-    if (!origin->ints.count)
-        return arg;
-    (void)e;
-    MwAxes axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), 1);
-    if (axes)
-        arg = (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries};
-    return arg;
-}
-
-static MwPlanInstr emit_attention(MwEmitter *e, int u, const MwNode *node)
-{
+    const MwRoutine routine = mw_library_routine(node->op);
     int buffers[MW_ROUTINE_MAX_OPERANDS], count = 0;
     for (int k = 0; k < node->operand_count; k++)
         buffers[count++] = operand_buffer(e, node, k);
     for (int k = 0; k < node->result_count; k++)
         buffers[count++] = result_buffer(e, node, k);
-    buffers[count++] = e->storage->scratch[u];
-    MwPlanInstr instr = emit_routine(e, attention_routine(node), buffers);
+    if (mw_routine_has_scratch(routine))
+        buffers[count++] = e->storage->scratch[u];
+    MwPlanInstr instr = emit_routine(e, routine, buffers);
     MW_ASSERT(instr.operand_count == count);
-    int64_t args[MW_SDPA_SCALE];
-    attention_args(e->legal, node, args);
-    for (int i = 0; i < MW_SDPA_SCALE; i++)
-        instr.args[i].i = args[i];
-    instr.args[MW_SDPA_POSITION] = query_position(e, node, args[MW_SDPA_S]);
-    instr.args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
-    double s = (double)args[MW_SDPA_S], t = (double)args[MW_SDPA_T], d = (double)args[MW_SDPA_D];
-    double heads = (double)(args[MW_SDPA_B] * args[MW_SDPA_H]);
-    double element_bytes = mw_type_bytes((MwType)args[MW_SDPA_TYPE]);
-    bool backward = node->op == MW_OP_SDPA_GRAD;
-    MwWork work = {.kind = backward ? MW_WORK_ATTENTION_GRAD : MW_WORK_ATTENTION,
-                   .type = (MwType)args[MW_SDPA_TYPE],
-                   .flops =
-                       (backward ? 10 : 4) * heads * s * t * d * (args[MW_SDPA_CAUSAL] ? 0.5 : 1),
-                   .bytes = element_bytes * heads * (backward ? 4 : 2) * (s + t) * d,
-                   .m = s,
-                   .n = t,
-                   .k = d,
-                   .batch = heads};
-    instr.time_s = mw_cost_work_s(&e->model, &work);
+    instr.args = mw_library_args(e->arena, e->legal, node);
+    instr.time_s = node_s(e, node);
     return instr;
 }
 
@@ -330,7 +268,7 @@ MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
 
 static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
 {
-    MwCollective kind = mw_reshard_collective(node->op);
+    MwCollective kind = mw_op_collective(node->op);
     MwPlanInstr instr = new_instr(e, MW_INSTR_COLLECTIVE, kind, 2, 0);
     const MwTensor *source = mw_legal_operand_tensor(e->legal, node, 0);
     const MwTensor *result = &e->legal->graph->values.at[node->first_result].tensor;
@@ -341,8 +279,8 @@ static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
     instr.type = source->type;
     instr.count = mw_tensor_elements(source);
     const MwAttr *combine = mw_node_attr(node, MW_ATTR_COMBINE);
-    if (combine && strcmp(combine->text, "max") == 0)
-        instr.combine = MW_COMBINE_MAX;
+    if (combine)
+        MW_ASSERT(mw_combine_parse(combine->text, &instr.combine));
     int64_t bytes = mw_max(mw_tensor_bytes(source), mw_tensor_bytes(result));
     instr.time_s = mw_cost_collective_s(&e->model, kind, instr.axis, (double)bytes);
     return instr;
@@ -376,7 +314,7 @@ MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const 
                        .pool = pool};
 }
 
-static MwPlanInstr emit_library(MwEmitter *e, int u)
+static MwPlanInstr emit_call(MwEmitter *e, int u)
 {
     const MwUnit *unit = &e->units->units.at[u];
     const MwNode *node = first_node(e->legal, unit);
@@ -384,7 +322,7 @@ static MwPlanInstr emit_library(MwEmitter *e, int u)
         return emit_gemm(e, unit);
     switch (mw_op_info(node->op)->lowering) {
     case MW_LOWER_LIBRARY:
-        return emit_attention(e, u, node);
+        return emit_library(e, u, node);
     case MW_LOWER_COLLECTIVE:
         return emit_collective(e, node);
     case MW_LOWER_TRANSFER:
@@ -398,6 +336,6 @@ bool mw_instr_of_unit(MwEmitter *e, int u, MwPlanInstr *instr)
 {
     if (e->units->units.at[u].is_kernel)
         return emit_kernel(e, u, instr);
-    *instr = emit_library(e, u);
+    *instr = emit_call(e, u);
     return true;
 }

@@ -3,7 +3,7 @@
 #ifndef MW_CODEGEN_PLAN_REPORT_H
 #define MW_CODEGEN_PLAN_REPORT_H
 
-#include "codegen/fuse/fusion.h"
+#include "codegen/fuse/units.h"
 #include "passes/compilation.h"
 
 /* Adds the operators of a stage, and the costs that the intra-op pass reckoned. mesh->operators has

@@ -2,6 +2,7 @@
 #include "codegen/plan/storage.h"
 
 #include "codegen/fuse/gemm_unit.h"
+#include "codegen/legal/library.h"
 #include "codegen/plan/memory.h"
 
 #include <string.h>
@@ -339,22 +340,33 @@ static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int posi
 /* Gives result `value` of a unit the buffer of an operand that dies there, if one fits. */
 static bool share_dying(Storage *s, const MwUnit *unit, MwValueId value, int position)
 {
-    bool reduces = mw_legal_at(s->legal, unit->nodes.at[0])->op == MW_OP_ALL_REDUCE;
-    if (!unit->is_kernel && !reduces)
+    const MwOp op = mw_legal_at(s->legal, unit->nodes.at[0])->op;
+    const bool in_place = mw_op_info(op)->lowering == MW_LOWER_COLLECTIVE &&
+                          mw_collective_in_place(mw_op_collective(op));
+    if (!unit->is_kernel && !in_place)
         return false;
     for (int i = 0; i < unit->nodes.count; i++) {
         const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->operand_count; k++) {
             MwValueId host = mw_legal_root(s->legal, node->operands[k]);
-            if ((reduces && buffer_of(s, host) && is_spent(s, value, host, position)) ||
+            if ((in_place && buffer_of(s, host) && is_spent(s, value, host, position)) ||
                 (dies_for(s, value, host, position) &&
-                 (reduces || unit_may_overwrite(s, value, host)))) {
+                 (in_place || unit_may_overwrite(s, value, host)))) {
                 share_buffer(s, value, host);
                 return true;
             }
         }
     }
     return false;
+}
+
+/* The memory that the routine of a library operator works in. */
+static int64_t scratch_bytes(const Storage *s, const MwUnit *unit)
+{
+    const MwNode *node = mw_legal_at(s->legal, unit->nodes.at[0]);
+    return mw_op_info(node->op)->lowering == MW_LOWER_LIBRARY
+               ? mw_library_scratch_bytes(s->arena, s->legal, node)
+               : 0;
 }
 
 static void give_results(Storage *s, int position)
@@ -370,7 +382,7 @@ static void give_results(Storage *s, int position)
                 give_buffer(s, value);
         }
     }
-    int64_t bytes = mw_unit_scratch_bytes(s->legal, unit);
+    int64_t bytes = scratch_bytes(s, unit);
     if (bytes)
         s->out->scratch[s->order->unit[position]] = add_buffer(s, scratch_at(position, bytes));
 }

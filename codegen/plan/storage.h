@@ -61,9 +61,6 @@ int mw_storage_add_scratch(MwArena *arena, MwStorage *storage, const MwOrder *or
  * `limit_bytes` are needed for it (0: whatever that takes). */
 void mw_storage_place(MwArena *arena, MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes);
 
-/* The bytes of scratch that the routine of a unit of one library node needs; 0: none. */
-int64_t mw_unit_scratch_bytes(const MwLegal *legal, const MwUnit *unit);
-
 /* The phase in which an input is wanted first; forward where it is not. */
 MwPhase mw_storage_input_phase(const MwLegal *legal, const MwUnits *units, MwValueId root);
 

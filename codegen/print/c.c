@@ -6,9 +6,9 @@
  * and added up in double; a sum over rows runs in float over FOLD_ROWS rows and then in double. So
  * sums are accurate to a few units in the last place, and their order depends on the shape alone.
  */
+#include "codegen/print/c_columns.h"
 #include "codegen/print/prelude_text.h"
 #include "codegen/print/printer.h"
-#include "codegen/print/rules.h"
 #include "runtime/plan/kernel.h"
 
 enum { FOLD_ROWS = 64, TILE = 2048 };

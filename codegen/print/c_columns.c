@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loops over the columns of a row, one per phase. */
-#include "codegen/print/rules.h"
+#include "codegen/print/c_columns.h"
 
 enum { LANES = 32, BLOCK = 4096 };
-
-int mw_print_inner_dim(const MwPrinter *p)
-{
-    return p->nest->space.dim_count - 1;
-}
 
 static bool has_column_dims(const MwPrinter *p)
 {
@@ -151,11 +145,6 @@ static void print_flat_columns(MwPrinter *p, int phase)
     mw_print_line(p, "const int64_t whole = left / %d * %d;", LANES, LANES);
     print_lanes(p, phase, "b + ", "whole", "left - whole");
     mw_print_close(p);
-}
-
-void mw_print_open_dim(MwPrinter *p, int d)
-{
-    mw_print_open(p, "for (int64_t i%d = 0; i%d < %s; i%d++)", d, d, mw_print_size(p, d), d);
 }
 
 static void print_inner_columns(MwPrinter *p, int phase)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The columns that one thread takes: their indices, and what it does there, one by one or some
- * neighbours at a time, with the loads of one or several turns before anything else. */
-#include "codegen/print/cuda_rules.h"
+#include "codegen/print/cuda_columns.h"
 
 #include <string.h>
 
@@ -71,13 +69,6 @@ void mw_cuda_print_phase_points(MwCudaNest *n, int phase)
 static bool runs_in(const MwCudaNest *n, int phase, int i)
 {
     return phase < 0 || n->p.phases.runs[phase][i];
-}
-
-const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr)
-{
-    static const char *const names[MW_TYPE_COUNT] = {
-        [MW_F32] = "f32", [MW_BF16] = "bf16", [MW_I32] = "i32", [MW_BOOL] = "bool"};
-    return names[n->p.kernel->operands.at[instr->operand].type];
 }
 
 /* Additions are not among the stores: their elements move when all rows of a place are there. */
@@ -179,5 +170,26 @@ void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
             print_wide(n, phase, false, "[turn]");
         mw_print_close(p);
         mw_print_close(p);
+    }
+}
+
+/* ---- Points ---- */
+
+void mw_cuda_print_point(MwCudaNest *n, int phase)
+{
+    (void)phase;
+    MwPrinter *p = &n->p;
+    MwText first = {.arena = p->out->arena};
+    for (int d = p->nest->space.row_dims; d < p->nest->space.dim_count; d++)
+        mw_text_printf(&first, "%si%d == 0", first.at ? " && " : "", d);
+    mw_cuda_print_values(n, MW_LEVEL_POINT);
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
+        bool of_row = instr->level == MW_LEVEL_ROW;
+        if (!mw_instr_is_effect(instr) || (!of_row && instr->level != MW_LEVEL_POINT))
+            continue;
+        if (of_row && first.at)
+            mw_print_line(p, "if (%s)", first.at);
+        mw_print_simple(p, i, true);
     }
 }

@@ -6,7 +6,9 @@
  * block takes one: `first` says which of the blocks of the grid is the first of each set. Sums leave a
  * number for each chunk, and another function adds up those of a set; so that their order depends on
  * the size alone, chunks of sums depend on nothing else. */
-#include "codegen/print/cuda_rules.h"
+#include "codegen/print/cuda_flat.h"
+
+#include "codegen/print/cuda_columns.h"
 
 enum {
     PASSED_BYTES = 4096,

@@ -7,7 +7,9 @@
  * some rows at a time, in their order, and store the sum. So no two threads of a
  * launch write to one element, a place that many rows are added to is spread over as many warps as it
  * has columns for, and nothing depends on which block or warp is first. */
-#include "codegen/print/cuda_rules.h"
+#include "codegen/print/cuda_places.h"
+
+#include "codegen/print/cuda_columns.h"
 
 enum {
     ROW_TURNS = 4,    /* of rows whose places a thread has at once */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups of threads that take rows (cuda_rules.h). */
-#include "codegen/print/cuda_rules.h"
+/* Groups of threads that take rows (cuda_nest.h). */
+#include "codegen/print/cuda_rows.h"
+
+#include "codegen/print/cuda_columns.h"
 
 enum { LOADS = 8, MOST_UNROLLED = 4 };
 
@@ -8,26 +10,6 @@ enum { LOADS = 8, MOST_UNROLLED = 4 };
 static bool is_long(const MwCudaNest *n)
 {
     return n->items * n->width > 128;
-}
-
-static bool is_real(const MwKernelInstr *instr)
-{
-    return instr->type == MW_SCALAR_F32 || instr->type == MW_SCALAR_F64;
-}
-
-const char *mw_cuda_reduction(const MwKernelInstr *instr)
-{
-    if (mw_instr_is_max(instr))
-        return instr->type == MW_SCALAR_F32 ? "max_f32" : "max_i32";
-    return is_real(instr) ? "sum_f64" : "sum_i64";
-}
-
-/* What threads exchange of a reduction. */
-const char *mw_cuda_exchanged_type(const MwKernelInstr *instr)
-{
-    if (mw_instr_is_max(instr))
-        return instr->type == MW_SCALAR_F32 ? "float" : "int";
-    return is_real(instr) ? "double" : "long long";
 }
 
 /* The same within a row, whose parts are few and of one size. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a nest is spread over threads (cuda_rules.h). */
-#include "codegen/print/cuda_rules.h"
+/* How a nest is spread over threads (cuda_nest.h). */
+#include "codegen/print/cuda_spread.h"
+
+#include "codegen/print/cuda_places.h"
+#include "codegen/print/cuda_tiles.h"
 
 #include <stdlib.h>
 
@@ -52,16 +55,6 @@ static bool is_end(const MwKernelInstr *instr)
            (mw_instr_is_effect(instr) && instr->level == MW_LEVEL_UNIFORM);
 }
 
-bool mw_cuda_has_columns(const MwCudaNest *n)
-{
-    return n->p.nest->space.dim_count > n->p.nest->space.row_dims;
-}
-
-bool mw_cuda_sums_at_once(const MwCudaNest *n)
-{
-    return n->spread == MW_SPREAD_COLUMNS && n->sums == 1;
-}
-
 static bool is_point_access(const MwKernelInstr *instr)
 {
     return instr->level == MW_LEVEL_POINT &&
@@ -85,11 +78,6 @@ static bool is_wide_access(const MwNest *nest, const MwKernelInstr *instr, int w
     return !moves || by->level < MW_LEVEL_POINT;
 }
 
-static int64_t element_bytes(const MwCudaNest *n, const MwKernelInstr *instr)
-{
-    return mw_type_bytes(n->p.kernel->operands.at[instr->operand].type);
-}
-
 /* Whether an access has an element of its own at every point: not what rows share. */
 static bool is_streamed(const MwNest *nest, const MwKernelInstr *instr)
 {
@@ -108,7 +96,7 @@ static bool takes_eight(const MwCudaNest *n)
         const MwKernelInstr *instr = &nest->instrs.at[i];
         if (!is_wide_access(nest, instr, 4))
             continue;
-        bool streams = is_streamed(nest, instr), is_short = element_bytes(n, instr) <= 2;
+        bool streams = is_streamed(nest, instr), is_short = mw_cuda_element_bytes(n, instr) <= 2;
         if (!is_wide_access(nest, instr, 8) || (streams && !is_short))
             return false;
         gains |= streams;
@@ -145,7 +133,7 @@ static int choose_turns(const MwCudaNest *n)
     for (int i = 0; i < nest->instrs.count && n->p.is_wide; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
         if (n->p.is_wide[i])
-            bytes[mw_instr_is_effect(instr)] += n->width * element_bytes(n, instr);
+            bytes[mw_instr_is_effect(instr)] += n->width * mw_cuda_element_bytes(n, instr);
     }
     int64_t of_turn = bytes[0] ? bytes[0] : bytes[1];
     return of_turn ? (int)mw_min(mw_max(TURN_BYTES / of_turn, 1), MOST_TURNS) : 1;

@@ -5,7 +5,9 @@
  * through an array b of shared memory each: lanes first go along y and fill them, then along x for all
  * the rest. So every access of a warp to memory is of neighbours, and since the rows of b are an odd
  * number of banks apart, lanes meet in no bank either way. */
-#include "codegen/print/cuda_rules.h"
+#include "codegen/print/cuda_tiles.h"
+
+#include "codegen/print/cuda_columns.h"
 
 enum {
     SIDE = 32,       /* of a tile of elements of four bytes */
@@ -31,17 +33,12 @@ static int turned_dim(const MwNest *nest, const MwKernelInstr *instr)
     return -1;
 }
 
-static int64_t bytes_of(const MwCudaNest *n, const MwKernelInstr *instr)
-{
-    return mw_type_bytes(n->p.kernel->operands.at[instr->operand].type);
-}
-
 /* The side of the tiles for dimension d. */
 static int choose_side(const MwCudaNest *n, int d)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++) {
         const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
-        if (turned_dim(n->p.nest, instr) == d && bytes_of(n, instr) == BANK_BYTES)
+        if (turned_dim(n->p.nest, instr) == d && mw_cuda_element_bytes(n, instr) == BANK_BYTES)
             return SIDE;
     }
     return SHORT_SIDE;
@@ -68,8 +65,8 @@ bool mw_cuda_choose_tiles(MwCudaNest *n)
         const MwKernelInstr *instr = &nest->instrs.at[i];
         if (turned_dim(nest, instr) != other)
             continue;
-        pitch[i] = side + (int)(BANK_BYTES / bytes_of(n, instr));
-        shared += pitch[i] * side * bytes_of(n, instr);
+        pitch[i] = side + (int)(BANK_BYTES / mw_cuda_element_bytes(n, instr));
+        shared += pitch[i] * side * mw_cuda_element_bytes(n, instr);
     }
     if (shared > SHARED_BYTES)
         return false;

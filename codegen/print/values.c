@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lines of C, and single instructions as C. */
-#include "codegen/print/rules.h"
+#include "codegen/print/values.h"
 
 /* ---- Lines ---- */
 
@@ -81,6 +81,11 @@ const char *mw_print_size(const MwPrinter *p, int d)
     if (p->kernel->is_flat)
         return mw_arena_printf(arena, "a%d", p->kernel->args.count - 1);
     return mw_arena_printf(arena, "%lld", (long long)p->nest->space.size[d]);
+}
+
+int mw_print_inner_dim(const MwPrinter *p)
+{
+    return p->nest->space.dim_count - 1;
 }
 
 static const char *term(const MwPrinter *p, int64_t factor, const char *name)
@@ -232,4 +237,9 @@ void mw_print_level(MwPrinter *p, MwLevel level)
             if (p->nest->instrs.at[i].level == level &&
                 !mw_instr_is_reduction(&p->nest->instrs.at[i]))
                 mw_print_simple(p, i, effects);
+}
+
+void mw_print_open_dim(MwPrinter *p, int d)
+{
+    mw_print_open(p, "for (int64_t i%d = 0; i%d < %s; i%d++)", d, d, mw_print_size(p, d), d);
 }

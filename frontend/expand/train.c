@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `train LOSS with OPTIMIZER(…)` and `precision TYPE`: recorded in MwGraph, for passes to lower. */
+#include "base/text.h"
 #include "frontend/expand/eval.h"
 #include "frontend/expand/statements.h"
+#include "ir/optimizer.h"
 #include "ir/print.h"
 
 #include <math.h>
 #include <string.h>
-
-/* The parameters of each optimizer. */
-static const char *const signatures[] = {
-    [MW_OPTIMIZER_SGD] = "lr momentum? nesterov? weight_decay?",
-    [MW_OPTIMIZER_ADAM] = "lr betas? eps? weight_decay?",
-    [MW_OPTIMIZER_ADAMW] = "lr betas? eps? weight_decay?",
-};
 
 /* The options that may follow the optimizer. */
 static const char step_options[] =
@@ -87,22 +82,26 @@ static bool read_bool(Reader *reader, const char *name)
     return value;
 }
 
-static void read_betas(Reader *reader, MwTrain *train)
+/* Reads a list of two into the attributes of `first` and of the row after it. */
+static void read_pair(Reader *reader, const MwHyperparameter *first, MwTrain *train)
 {
-    train->beta1 = 0.9;
-    train->beta2 = 0.999;
-    int k = given(reader, "betas");
+    int k = given(reader, first->name);
     if (k < 0)
         return;
     MwTerm term = reader->call->given[k].term;
     bool fits = term.kind == MW_TERM_LIST && term.list.count == 2;
     for (int i = 0; i < 2 && fits; i++) {
-        double value = mw_term_is_number(term.list.at[i]) ? mw_term_number(term.list.at[i]) : -1;
-        fits = value >= 0 && value < 1;
-        *(i ? &train->beta2 : &train->beta1) = value;
+        fits = mw_term_is_number(term.list.at[i]);
+        double value = fits ? mw_term_number(term.list.at[i]) : 0;
+        fits = fits && value >= first[i].least && value < first[i].below;
+        train->option[first[i].key] = value;
     }
     if (!fits)
-        read_error(reader, k, "two numbers of at least 0 and less than 1, as in [0.9, 0.999]");
+        read_error(
+            reader, k,
+            mw_arena_printf(reader->ex->arena,
+                            "two numbers of at least %g and less than %g, as in [0.9, 0.999]",
+                            first->least, first->below));
 }
 
 static void read_no_decay(Reader *reader, MwTrain *train)
@@ -148,14 +147,35 @@ static void check_schedule(Reader *reader, const MwTrain *train)
     reader->ok = false;
 }
 
+static void read_hyperparameter(Reader *reader, const MwHyperparameter *which, double fallback,
+                                MwTrain *train)
+{
+    double *value = &train->option[which->key];
+    *value = fallback;
+    switch (which->kind) {
+    case MW_HYPERPARAMETER_NUMBER:
+        *value = read_number(reader, which->name, fallback, which->least, which->below);
+        break;
+    case MW_HYPERPARAMETER_FLAG:
+        *value = read_bool(reader, which->name);
+        break;
+    case MW_HYPERPARAMETER_FIRST:
+        break; /* read with the second, once both have their fallbacks */
+    case MW_HYPERPARAMETER_SECOND:
+        read_pair(reader, which - 1, train);
+        break;
+    }
+}
+
 static void read_optimizer(Reader *reader, MwTrain *train)
 {
+    const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
     train->learning_rate = read_number(reader, "lr", 0, 0, INFINITY);
-    read_betas(reader, train);
-    train->eps = read_number(reader, "eps", 1e-8, 0, INFINITY);
-    train->weight_decay = read_number(reader, "weight_decay", 0, 0, INFINITY);
-    train->momentum = read_number(reader, "momentum", 0, 0, 1);
-    train->nesterov = read_bool(reader, "nesterov");
+    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
+        const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
+        if (option)
+            read_hyperparameter(reader, &mw_hyperparameters[i], option->fallback, train);
+    }
 }
 
 static void read_step_options(Reader *reader, MwTrain *train)
@@ -187,19 +207,49 @@ static bool read_call(MwExpander *ex, MwSpan span, const char *callee, const cha
     return reader.ok;
 }
 
+/* The names that a train statement may give, each once. */
+static MwKnown optimizer_names(MwExpander *ex)
+{
+    MwKnown known = {0};
+    for (int i = 0; i < MW_OPTIMIZER_COUNT; i++) {
+        const char *name = mw_optimizer_info((MwOptimizer)i)->source;
+        if (known.count == 0 || strcmp(mw_vec_last(&known), name) != 0)
+            mw_vec_push(ex->arena, &known, name);
+    }
+    return known;
+}
+
 static bool find_optimizer(MwExpander *ex, const MwExpr *expr, MwOptimizer *optimizer)
 {
     const char *name = expr->kind == MW_EXPR_CALL ? expr->call.callee.text : NULL;
-    MwKnown known = {0};
     if (name && mw_optimizer_parse(name, optimizer))
         return true;
-    for (int i = 0; i < MW_COUNT(signatures); i++)
-        mw_vec_push(ex->arena, &known, mw_optimizer_name((MwOptimizer)i));
-    mw_expand_note(ex, mw_span_none(), "optimizers are sgd, adam and adamw");
+    MwKnown known = optimizer_names(ex);
+    MwText list = {.arena = ex->arena};
+    for (int i = 0; i < known.count; i++)
+        mw_text_printf(&list, "%s%s",
+                       i == 0                ? ""
+                       : i + 1 < known.count ? ", "
+                                             : " and ",
+                       known.at[i]);
+    mw_expand_note(ex, mw_span_none(), "optimizers are %s", list.at);
     mw_expand_error(ex, name ? expr->call.callee.span : expr->span,
                     "expected an optimizer, as in adamw(lr = 3e-4)%s",
                     name ? mw_expand_hint(ex, name, &known) : "");
     return false;
+}
+
+/* The parameters of an optimizer as a signature, "lr momentum? weight_decay?". A list of two has one
+ * name. */
+static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
+{
+    MwText text = {.arena = ex->arena};
+    mw_text_add(&text, "lr");
+    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++)
+        if (mw_hyperparameters[i].kind != MW_HYPERPARAMETER_SECOND &&
+            mw_optimizer_option(mw_optimizer_info(optimizer), &mw_hyperparameters[i]))
+            mw_text_printf(&text, " %s?", mw_hyperparameters[i].name);
+    return text.at;
 }
 
 /* The options with the value of `schedule` as a text: in `schedule = cosine` it is a word, not a
@@ -245,8 +295,10 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
     MwArgs options = quote_words(ex, &statement->annotations);
     if (!find_optimizer(ex, optimizer, &train.optimizer))
         return;
-    ok &= read_call(ex, optimizer->span, optimizer->call.callee.text, signatures[train.optimizer],
-                    &optimizer->call.args, read_optimizer, &train);
+    ok &=
+        read_call(ex, optimizer->span, optimizer->call.callee.text,
+                  signature_of(ex, train.optimizer), &optimizer->call.args, read_optimizer, &train);
+    train.optimizer = mw_optimizer_choose(&train);
     ok &=
         read_call(ex, statement->span, "train", step_options, &options, read_step_options, &train);
     if (ok && mw_has_value(ex->graph->train.loss)) {

@@ -2,8 +2,6 @@
 /* Shape rules of operators that move elements: views, slices, and what changes a sharding. */
 #include "ir/shape/rules.h"
 
-#include <string.h>
-
 bool mw_shape_reshape(MwShapeContext *context)
 {
     const MwTensor *operand = mw_shape_operand(context, 0);
@@ -119,11 +117,10 @@ bool mw_shape_concat(MwShapeContext *context)
 
 static bool check_combine(MwShapeContext *context)
 {
-    const char *combine = mw_shape_attr(context, MW_ATTR_COMBINE)->text;
-    if (strcmp(combine, "sum") == 0 || strcmp(combine, "max") == 0 ||
-        strcmp(combine, "logsumexp") == 0)
-        return true;
-    return mw_shape_fail(context, "combines by sum, max or logsumexp, not by \"%s\"", combine);
+    const char *name = mw_shape_attr(context, MW_ATTR_COMBINE)->text;
+    MwCombine combine;
+    return mw_combine_parse(name, &combine) ||
+           mw_shape_fail(context, "combines by sum, max or logsumexp, not by \"%s\"", name);
 }
 
 /* Divides dimension `axis` of `result` by attribute `ways`. */
@@ -137,18 +134,26 @@ static bool divide(MwShapeContext *context, MwTensor *result, int axis)
     return true;
 }
 
-bool mw_shape_all_reduce(MwShapeContext *context)
-{
-    return check_combine(context) && mw_shape_give(context, mw_shape_operand(context, 0));
-}
-
-bool mw_shape_all_gather(MwShapeContext *context)
+/* The result of a collective, from what it does (base/collectives.def). */
+bool mw_shape_collective(MwShapeContext *context)
 {
     MwTensor result = *mw_shape_operand(context, 0);
-    int axis;
-    if (!mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
+    const MwCollectiveInfo *info = mw_collective_info(mw_op_collective(context->query->op));
+    int axis = 0, joined;
+    if ((info->splits || info->joins) && !mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
         return false;
-    result.dim[axis] *= mw_shape_int(context, MW_ATTR_WAYS);
+    joined = axis;
+    if (info->splits && info->joins) {
+        if (!mw_shape_want_axis(context, MW_ATTR_FROM_AXIS, &result, &joined))
+            return false;
+        if (axis == joined)
+            return mw_shape_fail(context, "splits and gathers one dimension, %d", axis);
+    }
+    if ((info->combines && !check_combine(context)) ||
+        (info->splits && !divide(context, &result, axis)))
+        return false;
+    if (info->joins)
+        result.dim[joined] *= mw_shape_int(context, MW_ATTR_WAYS);
     return mw_shape_give(context, &result);
 }
 
@@ -156,23 +161,6 @@ bool mw_shape_shard(MwShapeContext *context)
 {
     MwTensor result = *mw_shape_operand(context, 0);
     int axis;
-    if (!mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis) ||
-        (mw_shape_attr(context, MW_ATTR_COMBINE) && !check_combine(context)))
-        return false;
-    return divide(context, &result, axis) && mw_shape_give(context, &result);
-}
-
-bool mw_shape_all_to_all(MwShapeContext *context)
-{
-    MwTensor result = *mw_shape_operand(context, 0);
-    int axis, from;
-    if (!mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis) ||
-        !mw_shape_want_axis(context, MW_ATTR_FROM_AXIS, &result, &from))
-        return false;
-    if (axis == from)
-        return mw_shape_fail(context, "splits and gathers one dimension, %d", axis);
-    if (!divide(context, &result, axis))
-        return false;
-    result.dim[from] *= mw_shape_int(context, MW_ATTR_WAYS);
-    return mw_shape_give(context, &result);
+    return mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis) &&
+           divide(context, &result, axis) && mw_shape_give(context, &result);
 }

@@ -13,6 +13,5 @@
 /* One rule for each name in the `shape` column. */
 #define OP(id, name, operands, results, attrs, shape, ...) bool mw_shape_##shape(MwShapeContext *);
 #include "ir/ops.def"
-#undef OP
 
 #endif

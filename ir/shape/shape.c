@@ -11,7 +11,6 @@
 static bool (*const rules[MW_OP_COUNT])(MwShapeContext *) = {
 #define OP(id, name, operands, results, attrs, shape, ...) [MW_OP_##id] = mw_shape_##shape,
 #include "ir/ops.def"
-#undef OP
 };
 
 static bool check_operand_count(MwShapeContext *context)

@@ -12,6 +12,5 @@
 #define OP(id, name, operands, results, attrs, shape, sharding, ...)                               \
     void mw_factors_##sharding(MwShardingContext *);
 #include "ir/ops.def"
-#undef OP
 
 #endif

@@ -11,7 +11,6 @@ static void (*const rules[MW_OP_COUNT])(MwShardingContext *) = {
 #define OP(id, name, operands, results, attrs, shape, sharding, ...)                               \
     [MW_OP_##id] = mw_factors_##sharding,
 #include "ir/ops.def"
-#undef OP
 };
 
 static MwFactorMap *new_maps(MwArena *arena, int count)

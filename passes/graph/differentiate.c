@@ -25,7 +25,6 @@ static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
 #define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
     [MW_OP_##id] = mw_gradient_##gradient,
 #include "ir/ops.def"
-#undef OP
 };
 
 typedef struct {

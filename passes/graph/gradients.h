@@ -25,7 +25,6 @@ typedef struct {
 #define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
     void mw_gradient_##gradient(MwGradient *);
 #include "ir/ops.def"
-#undef OP
 
 static inline MwValueId mw_gradient_operand(const MwGradient *g, int k)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Update: the `train` statement as nodes. In: a graph with gradients (compilation->gradient). Out:
  * nodes of the update phase that make new weights and optimizer states, and an assignment for each.
- * A weight W has the states W.m and, with Adam, W.v, in f32 whatever the type of W.
+ * What a step computes, and which states it keeps, is a row of ir/optimizers.def.
  *
  * What the model assigns itself has its value from the next step on, so that is stored by the update
  * phase as well, also where nothing is trained: forward and backward of every micro-batch see the old.
  *
- * Formulas, as in PyTorch; t is the step, 1 first, and d the weight decay, 0 for the weights that a
- * no_decay pattern matches:
+ * Formulas, as in PyTorch; t is the step, 1 first. The weight decay is 0 for the weights that a
+ * no_decay pattern matches.
  *
  *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up;
  *              p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1)
@@ -15,21 +15,9 @@
  *              linear:   decay = 1 - (1 - final_rate) p
  *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
  *   clipping   norm = sqrt(sum of squares of all gradients)
- *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
- *   sgd        g = g + d w                                 (torch.optim.SGD)
- *              w = w - rate g
- *   momentum   g = g + d w
- *              m = momentum m + g
- *              w = w - rate m, or with nesterov w = w - rate (g + momentum m)
- *   adam       g = g + d w, then as below                  (torch.optim.Adam)
- *   adamw      w = w - rate d w, then                      (torch.optim.AdamW)
- *              m = beta1 m + (1 - beta1) g
- *              v = beta2 v + (1 - beta2) g^2
- *              w = w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
- *
- * Sgd without momentum has no state and is written with element-wise operators; the others are
- * operators of their own (sgd, adam, adamw of ir/ops.def). */
+ *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_) */
 #include "ir/build.h"
+#include "ir/optimizer.h"
 #include "passes/pass.h"
 
 #include <fnmatch.h>
@@ -198,7 +186,7 @@ static double decay_of(const Updater *u, const char *weight)
     for (int i = 0; i < u->train->no_decay_count; i++)
         if (fnmatch(u->train->no_decay[i], weight, 0) == 0)
             return 0;
-    return u->train->weight_decay;
+    return u->train->option[MW_ATTR_WEIGHT_DECAY];
 }
 
 static void assign(const Updater *u, MwValueId target, MwValueId value)
@@ -227,63 +215,49 @@ static const char *new_name(const Updater *u, MwValueId target)
     return mw_arena_printf(u->graph->arena, "%s.new", mw_value(u->graph, target)->name);
 }
 
-/* w - rate (g + decay w) in f32 */
-static void update_plainly(const Updater *u, MwValueId weight, MwValueId gradient, double decay)
+/* The attributes of the operator: what the train statement gives, but for this weight's decay. */
+static int attributes(const Updater *u, const MwOptimizerInfo *info, double decay, MwAttr *attrs)
 {
-    MwType type = mw_value_tensor(u->graph, weight)->type;
-    MwValueId w = mw_build_cast(u->graph, weight, MW_F32);
-    MwValueId g = mw_build_cast(u->graph, gradient, MW_F32);
-    if (decay != 0)
-        g = mw_build_binary(u->graph, MW_OP_ADD, g, scalar_op(u, MW_OP_MUL, w, decay));
-    MwValueId step = mw_build_binary(u->graph, MW_OP_MUL, g, u->rate);
-    MwValueId next = mw_build_binary(u->graph, MW_OP_SUB, w, step);
-    next = mw_build_cast(u->graph, next, type);
-    mw_graph_rename(u->graph, next, new_name(u, weight));
-    assign(u, weight, next);
+    for (int i = 0; i < info->option_count; i++) {
+        MwAttrKey key = info->options[i].key;
+        double value = key == MW_ATTR_WEIGHT_DECAY ? decay : u->train->option[key];
+        attrs[i] = mw_attr_kind(key) == MW_KIND_FLOAT ? mw_attr_float(key, value)
+                                                      : mw_attr_int(key, (int64_t)value);
+    }
+    return info->option_count;
 }
 
 /* One operator makes the new weight and its new states. */
-static void update_by(const Updater *u, MwValueId weight, const MwNodeSpec *spec,
-                      const MwValueId *states, int state_count)
+static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
 {
-    MwNodeSpec named = *spec;
-    const char *names[3] = {new_name(u, weight)};
-    for (int k = 0; k < state_count; k++)
-        names[k + 1] = new_name(u, states[k]);
-    named.result_names = names;
-    MwNodeId node = mw_build_node(u->graph, &named);
-    assign(u, weight, mw_node_result(u->graph, node, 0));
-    for (int k = 0; k < state_count; k++)
-        assign(u, states[k], mw_node_result(u->graph, node, k + 1));
-}
-
-static void update_with_momentum(const Updater *u, MwValueId weight, MwValueId g, double decay)
-{
-    MwValueId m = build_state(u, weight, "m");
-    MwAttr attrs[] = {mw_attr_float(MW_ATTR_MOMENTUM, u->train->momentum),
-                      mw_attr_int(MW_ATTR_NESTEROV, u->train->nesterov),
-                      mw_attr_float(MW_ATTR_WEIGHT_DECAY, decay)};
-    MwNodeSpec spec = {.op = MW_OP_SGD,
-                       .operands = (MwValueId[]){weight, g, m, u->rate},
-                       .operand_count = 4,
+    const MwOptimizerInfo *info = mw_optimizer_info(u->train->optimizer);
+    MwArena *arena = u->graph->arena;
+    const int states = info->state_count;
+    MwValueId *targets = MW_NEW(arena, MwValueId, 1 + states);
+    MwValueId *operands = MW_NEW(arena, MwValueId, 4 + states);
+    const char **names = MW_NEW(arena, const char *, 1 + states);
+    MwAttr attrs[MW_ATTR_COUNT];
+    int count = 0;
+    targets[0] = operands[count++] = weight;
+    operands[count++] = gradient;
+    for (int k = 0; k < states; k++)
+        targets[1 + k] = operands[count++] =
+            build_state(u, weight, mw_optimizer_state(arena, info, k));
+    operands[count++] = u->rate;
+    if (info->takes_step)
+        operands[count++] = u->step;
+    for (int k = 0; k <= states; k++)
+        names[k] = new_name(u, targets[k]);
+    double decay = decay_of(u, mw_value(u->graph, weight)->name);
+    MwNodeSpec spec = {.op = info->op,
+                       .operands = operands,
+                       .operand_count = count,
                        .attrs = attrs,
-                       .attr_count = MW_COUNT(attrs)};
-    update_by(u, weight, &spec, &m, 1);
-}
-
-static void update_with_moments(const Updater *u, MwValueId weight, MwValueId g, double decay)
-{
-    const MwTrain *train = u->train;
-    MwValueId states[] = {build_state(u, weight, "m"), build_state(u, weight, "v")};
-    MwAttr attrs[] = {
-        mw_attr_float(MW_ATTR_BETA1, train->beta1), mw_attr_float(MW_ATTR_BETA2, train->beta2),
-        mw_attr_float(MW_ATTR_EPS, train->eps), mw_attr_float(MW_ATTR_WEIGHT_DECAY, decay)};
-    MwNodeSpec spec = {.op = train->optimizer == MW_OPTIMIZER_ADAM ? MW_OP_ADAM : MW_OP_ADAMW,
-                       .operands = (MwValueId[]){weight, g, states[0], states[1], u->rate, u->step},
-                       .operand_count = 6,
-                       .attrs = attrs,
-                       .attr_count = MW_COUNT(attrs)};
-    update_by(u, weight, &spec, states, 2);
+                       .attr_count = attributes(u, info, decay, attrs),
+                       .result_names = names};
+    MwNodeId node = mw_build_node(u->graph, &spec);
+    for (int k = 0; k <= states; k++)
+        assign(u, targets[k], mw_node_result(u->graph, node, k));
 }
 
 static void update_weight(const Updater *u, MwValueId weight)
@@ -291,14 +265,7 @@ static void update_weight(const Updater *u, MwValueId weight)
     MwGraph *graph = u->graph;
     int first = graph->values.count;
     graph->origin = mw_value_node(graph, weight)->origin;
-    MwValueId g = clipped(u, u->gradient[weight.index]);
-    double decay = decay_of(u, mw_value(u->graph, weight)->name);
-    if (u->train->optimizer != MW_OPTIMIZER_SGD)
-        update_with_moments(u, weight, g, decay);
-    else if (u->train->momentum != 0)
-        update_with_momentum(u, weight, g, decay);
-    else
-        update_plainly(u, weight, g, decay);
+    step_weight(u, weight, clipped(u, u->gradient[weight.index]));
     const char *name = mw_value(graph, weight)->name;
     mw_build_name_rest(graph, first, graph->values.count,
                        mw_arena_printf(graph->arena, "%s.update", name));

@@ -65,11 +65,12 @@ static int step_attrs(const Partition *p, const MwReshardStep *step, MwAttr attr
     int count = 0;
     attrs[count++] = mw_attr_int(MW_ATTR_MESH_AXIS, step->axis);
     attrs[count++] = mw_attr_int(MW_ATTR_WAYS, p->local->mesh.size[step->axis]);
-    if (step->op != MW_OP_ALL_REDUCE)
+    const uint64_t takes = mw_op_info(step->op)->attrs;
+    if (takes & MW_ATTR_BIT(AXIS))
         attrs[count++] = mw_attr_int(MW_ATTR_AXIS, step->dim);
-    if (step->op == MW_OP_ALL_TO_ALL)
+    if (takes & MW_ATTR_BIT(FROM_AXIS))
         attrs[count++] = mw_attr_int(MW_ATTR_FROM_AXIS, step->from_dim);
-    if (step->op == MW_OP_ALL_REDUCE || step->op == MW_OP_REDUCE_SCATTER)
+    if (takes & MW_ATTR_BIT(COMBINE))
         attrs[count++] = mw_attr_text(
             MW_ATTR_COMBINE, mw_intern(p->graph->interner, mw_combine_name(step->combine)));
     return count;

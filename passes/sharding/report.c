@@ -87,7 +87,7 @@ static void add_collectives(Reporter *r, int owner, const MwReshardPath *path, i
         if (step->op == MW_OP_SHARD)
             continue;
         mw_vec_push(r->arena, &r->collectives[owner],
-                    ((MwReportCollective){mw_reshard_collective(step->op), step->axis, step->bytes,
+                    ((MwReportCollective){mw_op_collective(step->op), step->axis, step->bytes,
                                           mw_seconds((MwCost)step->cost * runs)}));
     }
 }

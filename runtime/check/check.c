@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* mw_plan_check: the order of its parts. It shares no code with what makes plans. */
+/* The order of the checker's parts. The checker shares no code with what makes plans. */
 #include "runtime/check/check.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-void mw_check_error(const MwCheck *check, const char *format, ...)
-{
-    char text[400];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    mw_diag_error(check->diags, mw_span_none(), "%s: %s", check->place, text);
-}
+#include "runtime/check/rules.h"
 
 typedef void Part(const MwCheck *check);
 
-/* As long as it finds nothing. */
+/* Stops after the first part that finds an error. */
 static void run_parts(const MwCheck *check, Part *const *parts, int count)
 {
     const int before = mw_diags_error_count(check->diags);

@@ -10,7 +10,7 @@
 #define MW_RUNTIME_CHECK_EFFECTS_H
 
 #include "base/vec.h"
-#include "runtime/check/check.h"
+#include "runtime/check/report.h"
 
 /* An access of a buffer: by an instruction of a program, or else by what `name` says. */
 typedef struct {

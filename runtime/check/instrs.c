@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each instruction by itself: what it names exists, its signature is that of what it calls, its
  * buffers are as large as the call reaches, and it writes over nothing that it reads. */
-#include "runtime/check/check.h"
+#include "runtime/check/rules.h"
 
 #include "runtime/plan/collective.h"
 #include "runtime/plan/routine.h"
@@ -20,16 +20,16 @@ static bool overlap(const MwPlanBuffer *a, const MwPlanBuffer *b)
            b->offset < a->offset + mw_plan_buffer_bytes(a);
 }
 
-/* Only an all_reduce may have its source and destination in one buffer; a kernel that works in
- * place has one operand that it reads and writes. */
+/* Only a collective that neither splits nor joins may have its source and destination in one buffer; a
+ * kernel that works in place has one operand that it reads and writes. */
 static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
 {
     for (int i = 0; i < instr->operand_count; i++) {
         for (int k = 0; k < i; k++) {
             const MwPlanOperand *a = &instr->operands[i], *b = &instr->operands[k];
             bool reads_only = a->access == MW_ACCESS_READ && b->access == MW_ACCESS_READ;
-            bool in_place = instr->kind == MW_INSTR_COLLECTIVE && instr->target == MW_ALL_REDUCE &&
-                            a->buffer == b->buffer;
+            bool in_place = instr->kind == MW_INSTR_COLLECTIVE && a->buffer == b->buffer &&
+                            mw_collective_in_place((MwCollective)instr->target);
             if (!reads_only && !in_place &&
                 overlap(buffer_of(check, instr, i), buffer_of(check, instr, k)))
                 mw_check_error(check, "operands %d and %d lie over each other, and it writes", k,
@@ -114,6 +114,7 @@ static bool is_allowed(char letter, MwAccess access)
     case 'r':
         return access == MW_ACCESS_READ;
     case 'w':
+    case 's':
         return access == MW_ACCESS_WRITE;
     case 'a':
         return access != MW_ACCESS_READ;

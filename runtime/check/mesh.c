@@ -1,116 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a plan says of itself: ranks, meshes, buffers and the data that goes into them. */
-#include "runtime/check/check.h"
+/* What a mesh holds: its buffers and the data that goes into them, and the operators of its report. */
+#include "runtime/check/rules.h"
 
-#include <ctype.h>
 #include <string.h>
 
 /* No plan is larger; sums of two such sizes do not overflow. */
 static const int64_t largest_bytes = (int64_t)1 << 60;
-
-/* ---- The plan ---- */
-
-static bool is_identifier(const char *name)
-{
-    if (!isalpha((unsigned char)*name) && *name != '_')
-        return false;
-    while (isalnum((unsigned char)*name) || *name == '_')
-        name++;
-    return !*name;
-}
-
-static void check_kernels(const MwCheck *check)
-{
-    const MwPlanKernel *kernels = check->plan->kernels;
-    for (int i = 0; i < check->plan->kernel_count; i++) {
-        if (!is_identifier(kernels[i].name))
-            mw_check_error(check, "kernel %d has the name '%s', which is no C identifier", i,
-                           kernels[i].name);
-        if (kernels[i].operand_count < 0 || kernels[i].arg_count < 0)
-            mw_check_error(check, "kernel %s has a negative count", kernels[i].name);
-        if (kernels[i].takes_sets && kernels[i].operand_count == 0)
-            mw_check_error(check, "kernel %s takes sets of no operands", kernels[i].name);
-        for (int k = 0; k < i; k++)
-            if (strcmp(kernels[i].name, kernels[k].name) == 0)
-                mw_check_error(check, "kernels %d and %d are both called %s", k, i,
-                               kernels[i].name);
-    }
-}
-
-/* Devices of a mesh; -1 if it is none. */
-static int64_t device_count(const MwMeshShape *shape)
-{
-    int64_t devices = 1;
-    if (shape->axis_count < 1 || shape->axis_count > MW_MAX_AXES)
-        return -1;
-    for (int a = 0; a < shape->axis_count; a++) {
-        if (shape->size[a] < 1 || shape->size[a] > 1 << 20)
-            return -1;
-        devices *= shape->size[a];
-    }
-    return devices;
-}
-
-static bool is_part(int first, int count, int whole)
-{
-    return first >= 0 && count >= 0 && first <= whole - count;
-}
-
-static void check_stages(const MwCheck *check)
-{
-    const MwPlan *plan = check->plan;
-    for (int i = 0; i < plan->stage_count; i++) {
-        const MwPlanStage *stage = &plan->stages[i];
-        if (stage->mesh < 0 || stage->mesh >= plan->mesh_count) {
-            mw_check_error(check, "stage %d runs on mesh %d, which does not exist", i, stage->mesh);
-            continue;
-        }
-        const MwPlanMesh *mesh = &plan->meshes[stage->mesh];
-        if (!is_part(stage->first_program, stage->program_count, mesh->program_count))
-            mw_check_error(check, "stage %d has programs that mesh %d does not have", i,
-                           stage->mesh);
-        if (!is_part(stage->first_operator, stage->operator_count, mesh->operator_count))
-            mw_check_error(check, "stage %d has operators that mesh %d does not have", i,
-                           stage->mesh);
-    }
-}
-
-/* The end of the ranks of all meshes that begin before mesh `index`, if they leave no gap. */
-static int64_t end_before(const MwPlan *plan, int index)
-{
-    int64_t end = 0;
-    for (int i = 0; i < plan->mesh_count; i++) {
-        int first = plan->meshes[i].first_rank, own = plan->meshes[index].first_rank;
-        if (first < own || (first == own && i < index))
-            end += mw_max(device_count(&plan->meshes[i].shape), 0);
-    }
-    return end;
-}
-
-void mw_check_plan(const MwCheck *check)
-{
-    const MwPlan *plan = check->plan;
-    check_kernels(check);
-    check_stages(check);
-    if (plan->micro_batches < 1)
-        mw_check_error(check, "it has %d micro-batches", plan->micro_batches);
-    if (plan->mesh_count < 1)
-        mw_check_error(check, "it has no mesh");
-    int64_t ranks = 0;
-    for (int i = 0; i < plan->mesh_count; i++) {
-        const MwPlanMesh *mesh = &plan->meshes[i];
-        int64_t devices = device_count(&mesh->shape), end = end_before(plan, i);
-        if (devices < 0)
-            mw_check_error(check, "mesh %d has no valid shape", i);
-        else if (mesh->first_rank != end)
-            mw_check_error(check, "mesh %d begins at rank %d, where those before it end at %lld", i,
-                           mesh->first_rank, (long long)end);
-        ranks += mw_max(devices, 0);
-    }
-    if (ranks != plan->rank_count)
-        mw_check_error(check, "it is for %d ranks; its meshes have %lld", plan->rank_count,
-                       (long long)ranks);
-}
 
 /* ---- Buffers ---- */
 
@@ -153,60 +48,85 @@ static void check_buffer(const MwCheck *check, int index)
 
 /* ---- Inputs, outputs, weights ---- */
 
-void mw_check_data(const MwCheck *check, MwCheckLabel label, int buffer, const MwTensor *global,
-                   MwSpec spec, bool may_be_partial)
+void mw_check_data(const MwCheck *check, const MwCheckData *data)
 {
-    char text[MW_TENSOR_TEXT_BYTES], spec_text[MW_SPEC_TEXT_BYTES];
-    if (buffer < 0 || buffer >= check->mesh->buffer_count) {
+    const MwCheckLabel label = data->label;
+    const MwTensor *global = data->global;
+    char text[MW_TENSOR_TEXT_BYTES], spec_text[MW_SPEC_TEXT_BYTES], held_text[MW_TENSOR_TEXT_BYTES];
+    if (data->buffer < 0 || data->buffer >= check->mesh->buffer_count) {
         mw_check_error(check, "%s '%s' is in buffer %d, which does not exist", label.kind,
-                       label.name, buffer);
+                       label.name, data->buffer);
         return;
     }
     if (tensor_bytes(global) < 0) {
         mw_check_error(check, "%s '%s' has no valid type or shape", label.kind, label.name);
         return;
     }
-    if (!mw_spec_is_valid(spec, global, &check->mesh->shape) ||
-        (mw_spec_partial(spec) && !may_be_partial)) {
+    if (!mw_spec_is_valid(data->spec, global, &check->mesh->shape) ||
+        (mw_spec_partial(data->spec) && !data->may_be_partial)) {
         mw_check_error(check, "%s '%s': %s cannot be split as %s", label.kind, label.name,
-                       mw_tensor_text(global, text), mw_spec_text(spec, global->rank, spec_text));
+                       mw_tensor_text(global, text),
+                       mw_spec_text(data->spec, global->rank, spec_text));
         return;
     }
-    const MwTensor local = mw_spec_local(spec, global, &check->mesh->shape);
-    const MwTensor *held = &check->mesh->buffers[buffer].tensor;
-    const int64_t bytes = check->mesh->buffers[buffer].bytes;
-    if (local.type != held->type || mw_tensor_elements(&local) != mw_tensor_elements(held)) {
-        char held_text[MW_TENSOR_TEXT_BYTES];
+    const MwTensor local = mw_spec_local(data->spec, global, &check->mesh->shape);
+    const MwTensor *held = &check->mesh->buffers[data->buffer].tensor;
+    const int64_t bytes = check->mesh->buffers[data->buffer].bytes;
+    if (local.type != held->type || mw_tensor_elements(&local) != mw_tensor_elements(held))
         mw_check_error(check, "%s '%s' is %s on a device; its buffer %d holds %s", label.kind,
-                       label.name, mw_tensor_text(&local, text), buffer,
+                       label.name, mw_tensor_text(&local, text), data->buffer,
                        mw_tensor_text(held, held_text));
-    } else if (mw_slot_bytes(bytes) != mw_slot_bytes(mw_tensor_bytes(held))) {
+    else if (mw_slot_bytes(bytes) != mw_slot_bytes(mw_tensor_bytes(held)))
         mw_check_error(check, "%s '%s' fills %lld of the %lld bytes of buffer %d", label.kind,
-                       label.name, (long long)mw_tensor_bytes(held), (long long)bytes, buffer);
-    }
+                       label.name, (long long)mw_tensor_bytes(held), (long long)bytes,
+                       data->buffer);
 }
 
-/* The same for one micro-batch. */
-static void check_batch(const MwCheck *check, MwCheckLabel label, int buffer,
-                        const MwTensor *global, MwSpec spec, bool whole)
+/* The same for the part of the data that one micro-batch has: block m of dimension 0. */
+static void check_micro_batch(const MwCheck *check, MwCheckData data)
 {
-    const int micros = whole ? 1 : check->plan->micro_batches;
-    MwTensor block = *global;
-    if (micros > 1 && (global->rank < 1 || global->dim[0] % micros != 0)) {
-        mw_check_error(check, "%s '%s' does not divide into %d micro-batches", label.kind,
-                       label.name, micros);
+    const int micros = check->plan->micro_batches;
+    MwTensor block = *data.global;
+    if (micros > 1 && (block.rank < 1 || block.dim[0] % micros != 0)) {
+        mw_check_error(check, "%s '%s' does not divide into %d micro-batches", data.label.kind,
+                       data.label.name, micros);
         return;
     }
     if (micros > 1)
         block.dim[0] /= micros;
-    mw_check_data(check, label, buffer, &block, spec, false);
+    data.global = &block;
+    mw_check_data(check, &data);
+}
+
+static void check_input(const MwCheck *check, const MwPlanInput *input)
+{
+    check_micro_batch(check, (MwCheckData){.label = {"input", input->name},
+                                           .buffer = input->buffer,
+                                           .global = &input->global,
+                                           .spec = input->spec});
+}
+
+static void check_output(const MwCheck *check, const MwPlanOutput *output)
+{
+    const MwCheckData data = {.label = {"output", output->name},
+                              .buffer = output->buffer,
+                              .global = &output->global,
+                              .spec = output->spec};
+    if (output->whole)
+        mw_check_data(check, &data);
+    else
+        check_micro_batch(check, data);
 }
 
 static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
 {
-    const MwCheckLabel label = {"weight", weight->name};
-    bool may_be_partial = weight->reset_each_step && weight->init == MW_INIT_ZEROS;
-    mw_check_data(check, label, weight->buffer, &weight->global, weight->spec, may_be_partial);
+    const MwCheckData data = {.label = {"weight", weight->name},
+                              .buffer = weight->buffer,
+                              .global = &weight->global,
+                              .spec = weight->spec,
+                              .may_be_partial =
+                                  weight->reset_each_step && weight->init == MW_INIT_ZEROS};
+    mw_check_data(check, &data);
     if ((unsigned)weight->init > MW_INIT_CONSTANT)
         mw_check_error(check, "weight '%s' has no known initial value", weight->name);
     if (weight->buffer >= 0 && weight->buffer < check->mesh->buffer_count &&
@@ -284,11 +204,9 @@ void mw_check_mesh(const MwCheck *check)
     for (int i = 0; i < mesh->buffer_count; i++)
         check_buffer(check, i);
     for (int i = 0; i < mesh->input_count; i++)
-        check_batch(check, (MwCheckLabel){"input", mesh->inputs[i].name}, mesh->inputs[i].buffer,
-                    &mesh->inputs[i].global, mesh->inputs[i].spec, false);
+        check_input(check, &mesh->inputs[i]);
     for (int i = 0; i < mesh->output_count; i++)
-        check_batch(check, (MwCheckLabel){"output", mesh->outputs[i].name}, mesh->outputs[i].buffer,
-                    &mesh->outputs[i].global, mesh->outputs[i].spec, mesh->outputs[i].whole);
+        check_output(check, &mesh->outputs[i]);
     for (int i = 0; i < mesh->weight_count; i++)
         check_weight(check, &mesh->weights[i]);
     check_names(check);

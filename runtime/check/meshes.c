@@ -2,8 +2,8 @@
 /* What meshes have to do with each other: every transfer has two ends that fit, and what stands on
  * several meshes under one name is the same there. */
 #include "base/vec.h"
-#include "runtime/check/check.h"
-#include "runtime/plan/transfer.h"
+#include "runtime/check/rules.h"
+#include "runtime/check/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +16,21 @@ typedef struct {
     int program; /* of the last of them */
 } End;
 
-static void check_end_data(const MwCheck *check, const MwPlanTransfer *transfer, int mesh,
-                           int buffer, MwSpec spec)
+static void check_end_data(const MwCheck *check, const MwPlanTransfer *transfer, bool sends)
 {
+    const int mesh = sends ? transfer->from_mesh : transfer->to_mesh;
     MwCheck at = *check;
     if (mesh < 0 || mesh >= check->plan->mesh_count) {
         mw_check_error(check, "mesh %d does not exist", mesh);
         return;
     }
     at.mesh = &check->plan->meshes[mesh];
-    mw_check_data(&at, (MwCheckLabel){"the end on mesh", mw_arena_printf(check->arena, "%d", mesh)},
-                  buffer, &transfer->tensor, spec, false);
+    const MwCheckData data = {
+        .label = {"the end on mesh", mw_arena_printf(check->arena, "%d", mesh)},
+        .buffer = sends ? transfer->from_buffer : transfer->to_buffer,
+        .global = &transfer->tensor,
+        .spec = sends ? transfer->from_spec : transfer->to_spec};
+    mw_check_data(&at, &data);
 }
 
 static MwCheck at_transfer(const MwCheck *check, int index)
@@ -42,9 +46,8 @@ static void check_transfers(const MwCheck *check)
     for (int t = 0; t < check->plan->transfer_count; t++) {
         const MwPlanTransfer *transfer = &check->plan->transfers[t];
         const MwCheck at = at_transfer(check, t);
-        check_end_data(&at, transfer, transfer->from_mesh, transfer->from_buffer,
-                       transfer->from_spec);
-        check_end_data(&at, transfer, transfer->to_mesh, transfer->to_buffer, transfer->to_spec);
+        check_end_data(&at, transfer, true);
+        check_end_data(&at, transfer, false);
         if (transfer->from_mesh == transfer->to_mesh)
             mw_check_error(&at, "it goes from mesh %d to itself", transfer->from_mesh);
     }

@@ -6,6 +6,7 @@
  * Buffers that the activities treat alike share their fate, so that one of each class is followed:
  * there are few classes, however many buffers and micro-batches. */
 #include "runtime/check/effects.h"
+#include "runtime/check/rules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tasks of a mesh: every program runs once on each micro-batch, or without one; and what runs
  * without one has no choice of slots. */
-#include "runtime/check/check.h"
+#include "runtime/check/rules.h"
 
 /* How often a program runs. */
 typedef struct {

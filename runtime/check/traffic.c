@@ -8,7 +8,7 @@
  * ranks: of all ranks that wait, the one whose mesh comes first in that order has all it needs. */
 #include "runtime/plan/traffic.h"
 #include "base/vec.h"
-#include "runtime/check/check.h"
+#include "runtime/check/rules.h"
 
 /* Messages of a transfer. */
 typedef struct {

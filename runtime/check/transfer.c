@@ -6,7 +6,7 @@
  * not grow with the tensor: what a rank got covers its block once if the boxes lie within it, no two
  * share an element, and their elements add up to its own; and it covers a box to be sent if what
  * they share with it adds up to that. */
-#include "runtime/plan/transfer.h"
+#include "runtime/check/transfer.h"
 
 typedef struct {
     MwArena *arena;

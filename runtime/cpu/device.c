@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The CPU as a device: its memory is the process's, and every call is done when it returns. */
-#include "runtime/exec/device.h"
+/* The device's memory is the process's, and every call is complete when it returns. */
+#include "runtime/cpu/device.h"
+
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
@@ -45,13 +46,19 @@ static bool cpu_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
     return true;
 }
 
-typedef void Routine(void *const *operands, const MwKernelArg *args);
-
-static Routine *const routines[MW_ROUTINE_COUNT] = {
-    [MW_ROUTINE_GEMM] = mw_cpu_gemm,           [MW_ROUTINE_SDPA] = mw_cpu_sdpa,
-    [MW_ROUTINE_SDPA_GRAD] = mw_cpu_sdpa_grad, [MW_ROUTINE_ZERO] = mw_cpu_zero,
-    [MW_ROUTINE_COPY] = mw_cpu_copy,
+static MwCpuRoutine *const routines[MW_ROUTINE_COUNT] = {
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
+    [MW_ROUTINE_##id] = mw_cpu_##cpu,
+#include "runtime/plan/routines.def"
+#undef ROUTINE
 };
+
+/* No call of it gets past mw_routine_off_cpu. */
+void mw_cpu_none(void *const *operands, const MwKernelArg *args)
+{
+    (void)operands, (void)args;
+    MW_UNREACHABLE();
+}
 
 static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
 {

@@ -5,10 +5,12 @@
 
 #include "runtime/plan/kernel.h"
 
-void mw_cpu_gemm(void *const *operands, const MwKernelArg *args);
-void mw_cpu_sdpa(void *const *operands, const MwKernelArg *args);
-void mw_cpu_sdpa_grad(void *const *operands, const MwKernelArg *args);
-void mw_cpu_zero(void *const *operands, const MwKernelArg *args);
-void mw_cpu_copy(void *const *operands, const MwKernelArg *args);
+typedef void MwCpuRoutine(void *const *operands, const MwKernelArg *args);
+
+/* mw_cpu_gemm and so on; mw_cpu_none stands for the routines that a CPU does not have. */
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
+    MwCpuRoutine mw_cpu_##cpu;
+#include "runtime/plan/routines.def"
+#undef ROUTINE
 
 #endif

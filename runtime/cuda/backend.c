@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/backend.h"
+#include "runtime/compiler.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/error.h"
 #include "runtime/cuda/nccl_transport.h"
-#include "runtime/kernels_compile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static bool compile_cuda(const char *source, const char *library, MwFault *fault
                                  "shared",   "-o",
                                  library,    source,
                                  NULL};
-    return name_architecture(architecture, fault) && mw_kernels_run_compiler("nvcc", words, fault);
+    return name_architecture(architecture, fault) && mw_compiler_run("nvcc", words, fault);
 }
 
 const MwBackend mw_backend_cuda = {

@@ -7,6 +7,7 @@
  * and pinned), what gemm.h says; later what the transport asks for, which is the arena. */
 #include "runtime/cuda/device.h"
 
+#include "runtime/cuda/error.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/routines.h"
 #include "runtime/mpi/parcels.h"
@@ -46,40 +47,6 @@ typedef struct {
     cudaEvent_t ran[RUN_EVENTS]; /* of every RUN_CALLS calls, by turns */
     MwCudaGemm *gemm;
 } Cuda;
-
-/* What the GPU would have needed of the compiler. */
-static bool add_capability(int gpu, MwFault *fault)
-{
-    int major = 0, minor = 0;
-    const size_t length = strlen(fault->text);
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu) == cudaSuccess &&
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu) == cudaSuccess)
-        snprintf(
-            fault->text + length, sizeof fault->text - length,
-            " (this GPU is of compute capability %d.%d: `meshwright compile --cuda-arch %d%d` and "
-            "the build option gpu_arch compile for it)",
-            major, minor, major, minor);
-    return false;
-}
-
-bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault)
-{
-    int gpu = 0;
-    if (status == cudaSuccess)
-        return true;
-    cudaGetDevice(&gpu);
-    mw_fault_set(fault, "device %d: %s failed: %s", gpu, call, cudaGetErrorString(status));
-    return status != cudaErrorNoKernelImageForDevice ? false : add_capability(gpu, fault);
-}
-
-bool mw_cuda_count(int *count, MwFault *fault)
-{
-    *count = 0;
-    const cudaError_t status = cudaGetDeviceCount(count);
-    return (status == cudaSuccess && *count > 0) ||
-           mw_fault_set(fault, "this machine has no GPU that CUDA can use: %s",
-                        cudaGetErrorString(status ? status : cudaErrorNoDevice));
-}
 
 cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue)
 {
@@ -333,14 +300,12 @@ static bool run_sdpa_grad(MwDevice *device, const MwCall *call, MwFault *fault)
 
 typedef bool Routine(MwDevice *device, const MwCall *call, MwFault *fault);
 
-static Routine *const routines[MW_ROUTINE_COUNT] = {
-    [MW_ROUTINE_GEMM] = run_gemm,           [MW_ROUTINE_GEMM_BIAS] = run_gemm,
-    [MW_ROUTINE_GEMM_GELU] = run_gemm,      [MW_ROUTINE_GEMM_GELU_AUX] = run_gemm,
-    [MW_ROUTINE_GEMM_BIAS_GELU] = run_gemm, [MW_ROUTINE_GEMM_BIAS_GELU_AUX] = run_gemm,
-    [MW_ROUTINE_GEMM_GELU_GRAD] = run_gemm, [MW_ROUTINE_GEMM_SUM_A] = run_gemm,
-    [MW_ROUTINE_GEMM_SUM_B] = run_gemm,     [MW_ROUTINE_SDPA] = run_sdpa,
-    [MW_ROUTINE_SDPA_GRAD] = run_sdpa_grad, [MW_ROUTINE_ZERO] = run_zero,
-    [MW_ROUTINE_COPY] = run_copy,
+#define run_none NULL /* in the place of a routine that a GPU does not have */
+static Routine *const routines[] = {
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
+    [MW_ROUTINE_##id] = run_##cuda,
+#include "runtime/plan/routines.def"
+#undef ROUTINE
 };
 
 /* CUDA loads code to the GPU when it is first launched, and may block the host for that until the GPU
@@ -362,14 +327,21 @@ static bool stay_near(Cuda *cuda, MwFault *fault)
     return wait_for(cuda, event, fault) && CALL(cudaEventRecord, event, cuda->stream);
 }
 
+static bool run_routine(MwDevice *device, const MwCall *call, MwFault *fault)
+{
+    const int target = call->instr->target;
+    return routines[target] ? routines[target](device, call, fault)
+                            : mw_fault_set(fault, "%s is for CPUs alone",
+                                           mw_routine_info((MwRoutine)target)->name);
+}
+
 static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
     if (!settle(cuda, fault) || !stay_near(cuda, fault))
         return false;
-    return call->instr->kind == MW_INSTR_KERNEL
-               ? run_kernel(cuda, call, fault)
-               : routines[call->instr->target](device, call, fault);
+    return call->instr->kind == MW_INSTR_KERNEL ? run_kernel(cuda, call, fault)
+                                                : run_routine(device, call, fault);
 }
 
 /* ---- The device ---- */

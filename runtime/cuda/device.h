@@ -18,12 +18,4 @@ MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelE
 /* The streams that its queues are. */
 cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue);
 
-/* How many GPUs this process can use: at least one, or false after a fault. */
-bool mw_cuda_count(int *count, MwFault *fault);
-
-/* False, after a fault that names GPU, call and cause, if `status` is an error. */
-bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault);
-/* NAME(...) with its check. */
-#define MW_CUDA_CALL(fault, name, ...) mw_cuda_check(name(__VA_ARGS__), #name, (fault))
-
 #endif

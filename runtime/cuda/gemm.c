@@ -10,8 +10,8 @@
 #include "runtime/cuda/gemm.h"
 
 #include "base/hash.h"
-#include "runtime/cuda/device.h"
 #include "runtime/cuda/epilogue.h"
+#include "runtime/cuda/error.h"
 
 #include <cublasLt.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct {
     int64_t alignment;              /* of all operands, in bytes; at most MOST_ALIGNED */
 } Shape;
 
-enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16, AUX_ROW = 8 };
+enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16 };
 
 /* Of one call. Where batches are a dimension of a grid of blocks there may be 65535; a power of two
  * leaves what follows as aligned as the first. */
@@ -230,8 +230,8 @@ static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *con
     const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
     cublasStatus_t status;
     if (!mw_gemm_has_extras((MwRoutine)known->shape.routine) ||
-        (x->aux &&
-         (known->shape.alignment % AUX_ALIGNED || known->shape.ints[MW_GEMM_LDC] % AUX_ROW)))
+        (x->aux && (known->shape.alignment % AUX_ALIGNED ||
+                    known->shape.ints[MW_GEMM_LDC] % MW_GEMM_AUX_ROW)))
         return true;
     if (!set_epilogue(known, epilogue_of(x), fault) ||
         !set_pointers(known, operands, args, fault) ||

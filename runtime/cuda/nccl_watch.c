@@ -2,7 +2,7 @@
 #include "runtime/cuda/nccl_watch.h"
 
 #include "base/clock.h"
-#include "runtime/cuda/device.h"
+#include "runtime/cuda/error.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -14,7 +14,8 @@
  *
  * 168 registers for heads up to 64, of which 8 bytes (9.0) or 16 (8.0) are spilled (3 blocks on a
  * multiprocessor), at most 255 and nothing spilled for others (2 blocks); 52 KiB of shared memory. */
-#include "runtime/cuda/sdpa_f32.h"
+#include "runtime/cuda/sdpa_bf16.h"
+#include "runtime/cuda/sdpa_tiles_f32.h"
 
 enum { ROWS = 8, THREADS = TILE / ROWS * COLUMNS };
 

@@ -19,6 +19,8 @@
  * rounded to bf16, everything else is in f32. Every sum has a fixed order. */
 #include "runtime/cuda/sdpa_bf16.h"
 
+#include "runtime/cuda/sdpa_tiles_bf16.h"
+
 enum { WARPS = 4, THREADS = 32 * WARPS, M = 2, QUERIES = WARPS * M * 16, KEYS = 64 };
 
 /* Of every lane's rows, so far: the largest score, and the sum of the exponentials of the lane's

@@ -13,7 +13,8 @@
  * 128 registers (2 blocks of 256 threads on a multiprocessor) and 52 KiB of shared memory. Where rows
  * are at 16 bytes 8 bytes are spilled for dk and dv of heads over 64 (9.0), 4 for dq of heads up to 64
  * (8.0), nothing else. */
-#include "runtime/cuda/sdpa_f32.h"
+#include "runtime/cuda/sdpa_bf16.h"
+#include "runtime/cuda/sdpa_tiles_f32.h"
 
 enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
 

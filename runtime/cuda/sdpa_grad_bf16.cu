@@ -23,6 +23,8 @@
  *     queries, 128 250    96  1    254    96  2 */
 #include "runtime/cuda/sdpa_bf16.h"
 
+#include "runtime/cuda/sdpa_tiles_bf16.h"
+
 /* ---- delta ---- */
 
 enum { DELTA_THREADS = 128 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/checkpoint.h"
 
-#include "runtime/data/checkpoint_files.h"
 #include "runtime/data/gather.h"
 #include "runtime/data/npy.h"
 
@@ -9,13 +8,10 @@
 
 /* What moving one weight needs to know. */
 typedef struct {
-    const MwPlan *plan;
+    const MwCheckpointRun *run;
     const MwPlanWeight *weight;
     MwSpread spread;
-    const MwExecutor *executor;
-    MwDevice *device;
-    MwTransport *transport;
-    MwArena *arena; /* for this weight */
+    MwArena *arena; /* scratch memory for this weight */
 } Move;
 
 /* Bytes of any one part, which are those of the tensor in its buffer. */
@@ -32,7 +28,7 @@ static char *room_for(const Move *move, bool is_needed, int64_t bytes)
 /* True if a mesh before this one has the weight, or a stage before on the same. */
 static bool is_saved_already(const Move *move)
 {
-    for (const MwPlanMesh *mesh = move->plan->meshes; mesh <= move->spread.mesh; mesh++)
+    for (const MwPlanMesh *mesh = move->run->plan->meshes; mesh <= move->spread.mesh; mesh++)
         for (int w = 0; w < mesh->weight_count && &mesh->weights[w] != move->weight; w++)
             if (!mesh->weights[w].reset_each_step &&
                 strcmp(mesh->weights[w].name, move->weight->name) == 0)
@@ -45,17 +41,18 @@ static bool save_weight(const Move *move, const MwCheckpoint *checkpoint, MwFaul
     if (is_saved_already(move))
         return true;
     const MwTensor *global = &move->weight->global;
-    const bool writes = move->transport->rank == 0;
-    const bool sends = mw_spread_is_sent(&move->spread, move->transport->rank);
+    const bool writes = move->run->transport->rank == 0;
+    const bool sends = mw_spread_is_sent(&move->spread, move->run->transport->rank);
     char *file = room_for(move, writes, MW_NPY_HEADER_BYTES + mw_tensor_bytes(global));
     char *room = room_for(move, writes, part_bytes(move));
     char *part = room_for(move, sends, part_bytes(move));
-    if (sends && !move->device->table->copy_out(
-                     move->device, part, mw_executor_buffer(move->executor, move->weight->buffer),
-                     part_bytes(move), fault))
+    if (sends &&
+        !move->run->device->table->copy_out(
+            move->run->device, part, mw_executor_buffer(move->run->executor, move->weight->buffer),
+            part_bytes(move), fault))
         return false;
     char *whole = writes ? file + MW_NPY_HEADER_BYTES : NULL;
-    return mw_gather(&move->spread, move->transport, 0, part, whole, room, fault) &&
+    return mw_gather(&move->spread, move->run->transport, 0, part, whole, room, fault) &&
            (!writes ||
             mw_checkpoint_write_tensor(checkpoint, move->weight->name, global, file, fault));
 }
@@ -64,26 +61,28 @@ static bool save_weight(const Move *move, const MwCheckpoint *checkpoint, MwFaul
 static bool read_whole(const Move *move, const MwCheckpoint *checkpoint, const char **whole,
                        MwFault *fault)
 {
-    char failed = 0, *all = mw_arena_alloc(move->arena, (size_t)move->transport->size);
-    if (move->transport->rank == 0) {
+    char failed = 0, *all = mw_arena_alloc(move->arena, (size_t)move->run->transport->size);
+    if (move->run->transport->rank == 0) {
         *whole = mw_checkpoint_read_tensor(move->arena, checkpoint, move->weight->name,
                                            &move->weight->global, fault);
         failed = !*whole;
     }
-    return move->transport->table->share(move->transport, &failed, 1, all, fault) && !all[0];
+    return move->run->transport->table->share(move->run->transport, &failed, 1, all, fault) &&
+           !all[0];
 }
 
 static bool load_weight(const Move *move, const MwCheckpoint *checkpoint, MwFault *fault)
 {
-    const bool is_held = mw_executor_mesh(move->executor) == move->spread.mesh;
-    char *room = room_for(move, move->transport->rank == 0, part_bytes(move));
+    const bool is_held = mw_executor_mesh(move->run->executor) == move->spread.mesh;
+    char *room = room_for(move, move->run->transport->rank == 0, part_bytes(move));
     char *part = room_for(move, is_held, part_bytes(move));
     const char *whole = NULL;
     return read_whole(move, checkpoint, &whole, fault) &&
-           mw_scatter(&move->spread, move->transport, part, whole, room, fault) &&
-           (!is_held || move->device->table->copy_in(
-                            move->device, mw_executor_buffer(move->executor, move->weight->buffer),
-                            part, part_bytes(move), fault));
+           mw_scatter(&move->spread, move->run->transport, part, whole, room, fault) &&
+           (!is_held ||
+            move->run->device->table->copy_in(
+                move->run->device, mw_executor_buffer(move->run->executor, move->weight->buffer),
+                part, part_bytes(move), fault));
 }
 
 /* ---- All weights ---- */
@@ -93,8 +92,8 @@ typedef bool MoveWeight(const Move *move, const MwCheckpoint *checkpoint, MwFaul
 static bool each_weight(Move move, const MwCheckpoint *checkpoint, MoveWeight *move_weight,
                         MwFault *fault)
 {
-    for (int i = 0; i < move.plan->mesh_count; i++) {
-        const MwPlanMesh *mesh = &move.plan->meshes[i];
+    for (int i = 0; i < move.run->plan->mesh_count; i++) {
+        const MwPlanMesh *mesh = &move.run->plan->meshes[i];
         for (int w = 0; w < mesh->weight_count; w++) {
             move.weight = &mesh->weights[w];
             move.spread = (MwSpread){mesh, &move.weight->global, move.weight->spec, 0, 1};
@@ -110,28 +109,21 @@ static bool each_weight(Move move, const MwCheckpoint *checkpoint, MoveWeight *m
     return true;
 }
 
-bool mw_checkpoint_save(const char *dir, const MwPlan *plan, const MwExecutor *executor,
-                        MwDevice *device, MwTransport *transport, int64_t step, uint64_t seed,
+bool mw_checkpoint_save(const MwCheckpointRun *run, const char *dir, int64_t step, uint64_t seed,
                         MwFault *fault)
 {
-    const Move move = {
-        .plan = plan, .executor = executor, .device = device, .transport = transport};
     MwCheckpoint checkpoint = {0};
-    const bool writes = transport->rank == 0;
+    const bool writes = run->transport->rank == 0;
     if (writes && !mw_checkpoint_begin(dir, step, seed, &checkpoint, fault))
         return false;
-    bool good = each_weight(move, &checkpoint, save_weight, fault) &&
-                (!writes || mw_checkpoint_commit(dir, plan->model, &checkpoint, fault));
+    bool good = each_weight((Move){.run = run}, &checkpoint, save_weight, fault) &&
+                (!writes || mw_checkpoint_commit(dir, run->plan->model, &checkpoint, fault));
     if (!good && writes)
         mw_checkpoint_drop(&checkpoint);
     return good;
 }
 
-bool mw_checkpoint_load(const MwCheckpoint *checkpoint, const MwPlan *plan,
-                        const MwExecutor *executor, MwDevice *device, MwTransport *transport,
-                        MwFault *fault)
+bool mw_checkpoint_load(const MwCheckpointRun *run, const MwCheckpoint *checkpoint, MwFault *fault)
 {
-    const Move move = {
-        .plan = plan, .executor = executor, .device = device, .transport = transport};
-    return each_weight(move, checkpoint, load_weight, fault);
+    return each_weight((Move){.run = run}, checkpoint, load_weight, fault);
 }

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "runtime/data/npy.h"
 
 #include <ctype.h>

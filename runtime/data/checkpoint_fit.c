@@ -2,9 +2,10 @@
 /* Whether a checkpoint is one of the plan's model. In: its manifest, the headers of its files, and
  * the plan's weights and states. Out: nothing, or one fault that names the models and what differs
  * first. Read before anything is allocated for the run. */
+#include "runtime/data/checkpoint_fit.h"
+
 #include "base/text.h"
 #include "base/vec.h"
-#include "runtime/data/checkpoint_files.h"
 #include "runtime/data/feed_file.h"
 #include "runtime/data/npy.h"
 

@@ -77,13 +77,6 @@ struct MwDevice {
     bool (*settle)(void *context, MwFault *fault);
 };
 
-/* The CPU of this process. `kernels` ends with a NULL name; every kernel of `plan` must be there.
- * `threads` is how many the BLAS uses. NULL after a fault. */
-MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
-                            int threads, MwFault *fault);
-/* Runs nothing: verifies every address, extent and first use. */
-MwDevice *mw_device_check_new(MwArena *arena);
-
 /* The functions of the plan's kernels, in the order of the plan; `kernels` ends with a NULL name.
  * NULL after a fault that names one that is not there. */
 MwKernel **mw_device_kernels(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,

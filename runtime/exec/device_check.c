@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A device that runs nothing and holds nothing: it proves that every address lies in what was
- * allocated, that routines stay within their operands, and that nothing is read that was never
- * written. Addresses are of reserved, inaccessible memory, so that plans larger than this machine
+/* Addresses lie in reserved, inaccessible address space, so that plans larger than this machine's memory
  * can be verified. */
-#include "runtime/exec/device.h"
+#include "runtime/exec/device_check.h"
+
 #include "runtime/plan/routine.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "runtime/exec/lines.h"
 
 #include "base/clock.h"
-#include "runtime/plan/transfer.h"
+#include "runtime/plan/messages.h"
 
 /* Where a transport moves messages in pieces, or by sockets, a turn moves a piece at most, or looks
  * for one. So messages get all turns when one begins, as both ends have to agree first, and else one

@@ -70,13 +70,6 @@ struct MwTransport {
     bool is_queued; /* the host takes no part in these once they are queued */
 };
 
-/* The only process there is; as rank `rank` of `size` its peers are silent: what they would send is
- * zeros. */
-MwTransport *mw_transport_solo_new(MwArena *arena, int rank, int size);
-/* Starts MPI; once per process. `may_share`: ranks of one machine exchange through shared memory
- * where that can be had; the results are the same without. */
-MwTransport *mw_transport_mpi_new(MwArena *arena, bool may_share, MwFault *fault);
-
 void mw_transport_free(MwTransport **transport, MwDevice *device);
 
 #endif

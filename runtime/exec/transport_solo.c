@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One process without peers: a run on one rank, or the view of one rank when a plan is checked. */
-#include "runtime/exec/transport.h"
+#include "runtime/exec/transport_solo.h"
 
 #include <stdlib.h>
 #include <string.h>

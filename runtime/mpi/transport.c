@@ -7,7 +7,8 @@
  *
  * Allocated in join and arena, and nothing after: the communicators, the arena, for groups that span
  * machines STAGE_BYTES for what comes in, and for devices that are not the host twice as much. */
-#include "runtime/exec/transport.h"
+#include "runtime/mpi/transport.h"
+
 #include "base/vec.h"
 #include "runtime/mpi/parcels.h"
 #include "runtime/mpi/shared.h"
@@ -345,10 +346,9 @@ static bool copy_blocks(MwDevice *device, bool out, char *at, int64_t stride, ch
 static bool exchange_pieces(Mpi *mpi, MwDevice *device, Group *group, const MwExchange *exchange,
                             MwFault *fault)
 {
-    const MwCollective kind = exchange->kind;
-    const bool scatters = kind == MW_REDUCE_SCATTER || kind == MW_ALL_TO_ALL;
-    const bool gathers = kind == MW_ALL_GATHER || kind == MW_ALL_TO_ALL;
-    const int sources = scatters ? group->members : 1, results = gathers ? group->members : 1;
+    const MwCollectiveInfo *info = mw_collective_info(exchange->kind);
+    const int sources = info->splits ? group->members : 1;
+    const int results = info->joins ? group->members : 1;
     const int64_t bytes = mw_type_bytes(exchange->type), block = exchange->count / sources;
     const int64_t most = mw_max(1, STAGE_BYTES / (group->members * bytes));
     MwExchange piece = *exchange;

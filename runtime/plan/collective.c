@@ -8,23 +8,11 @@
 
 bool mw_exchange_result(MwCollective kind, int ways, int64_t count, int64_t *result)
 {
-    bool divides = count % ways == 0;
-    switch (kind) {
-    case MW_ALL_REDUCE:
-        *result = count;
-        return true;
-    case MW_ALL_GATHER:
-        return !__builtin_mul_overflow(count, (int64_t)ways, result);
-    case MW_REDUCE_SCATTER:
-        *result = count / ways;
-        return divides;
-    case MW_ALL_TO_ALL:
-        *result = count;
-        return divides;
-    case MW_COLLECTIVE_COUNT:
-        break;
-    }
-    MW_UNREACHABLE();
+    const MwCollectiveInfo *info = mw_collective_info(kind);
+    const int64_t block = info->splits ? count / ways : count;
+    if (info->splits && count % ways != 0)
+        return false;
+    return !__builtin_mul_overflow(block, info->joins ? (int64_t)ways : 1, result);
 }
 
 bool mw_combine_is_valid(MwType type, MwCombine combine)

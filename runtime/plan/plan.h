@@ -319,7 +319,4 @@ void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *lab
 /* The mesh that has the loss; NULL: none. */
 const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan);
 
-/* Proves that the plan can run; false after errors that name the mesh, program and instruction. */
-bool mw_plan_check(const MwPlan *plan, MwDiags *diags);
-
 #endif

@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-#define ROUTINE(id, name, accesses, ints, floats)                                                  \
+#define ROUTINE(id, name, accesses, ...)                                                           \
     _Static_assert(sizeof(accesses) - 1 <= MW_ROUTINE_MAX_OPERANDS, "operands of " name);
 #include "runtime/plan/routines.def"
 #undef ROUTINE
 
 static const MwRoutineInfo routines[MW_ROUTINE_COUNT] = {
-#define ROUTINE(id, name, accesses, ints, floats)                                                  \
-    [MW_ROUTINE_##id] = {name, accesses, sizeof(accesses) - 1, ints, floats},
+#define ROUTINE(id, name, accesses, ints, floats, type, ...)                                       \
+    [MW_ROUTINE_##id] = {name, accesses, sizeof(accesses) - 1, ints, floats, type},
 #include "runtime/plan/routines.def"
 #undef ROUTINE
 };
@@ -21,6 +21,51 @@ const MwRoutineInfo *mw_routine_info(MwRoutine routine)
 {
     return &routines[routine];
 }
+
+bool mw_routine_has_scratch(MwRoutine routine)
+{
+    return routines[routine].accesses[routines[routine].operand_count - 1] == 's';
+}
+
+/* ---- Backends ---- */
+
+static const struct {
+    const char *backend;
+    const char *function[MW_ROUTINE_COUNT]; /* "none": the backend has no such routine */
+} backends[] = {
+    {"cpu",
+     {
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
+    [MW_ROUTINE_##id] = #cpu,
+#include "runtime/plan/routines.def"
+#undef ROUTINE
+     }},
+    {"cuda",
+     {
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
+    [MW_ROUTINE_##id] = #cuda,
+#include "runtime/plan/routines.def"
+#undef ROUTINE
+     }},
+};
+
+bool mw_routine_is_on(MwRoutine routine, const char *backend)
+{
+    for (int i = 0; i < MW_COUNT(backends); i++)
+        if (strcmp(backends[i].backend, backend) == 0)
+            return strcmp(backends[i].function[routine], "none") != 0;
+    return false;
+}
+
+const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args)
+{
+    const int type = routines[routine].type_arg;
+    if (!mw_routine_is_on(routine, "cpu"))
+        return "is for GPUs alone";
+    return type >= 0 && args[type].i != MW_F32 ? "takes f32 alone on a CPU" : NULL;
+}
+
+/* ---- Sizes ---- */
 
 /* Sizes that stick at -1 once anything is negative or too large. */
 static const int64_t largest = (int64_t)1 << 60;
@@ -70,7 +115,9 @@ static bool gemm_takes(int64_t type, int64_t c_type)
            (type == MW_BF16 && (c_type == MW_F32 || c_type == MW_BF16));
 }
 
-static bool gemm_extents(const MwKernelArg *args, int64_t *bytes)
+/* ---- Products ---- */
+
+static bool gemm_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
     static const GemmOperand operands[] = {
         {MW_GEMM_TRANS_A, MW_GEMM_M, MW_GEMM_K, MW_GEMM_LDA, MW_GEMM_A_STRIDE0, MW_GEMM_A_STRIDE1,
@@ -80,6 +127,7 @@ static bool gemm_extents(const MwKernelArg *args, int64_t *bytes)
         {-1, MW_GEMM_M, MW_GEMM_N, MW_GEMM_LDC, MW_GEMM_C_STRIDE0, MW_GEMM_C_STRIDE1,
          MW_GEMM_C_TYPE, MW_GEMM_C_OFFSET},
     };
+    (void)routine;
     if (!gemm_takes(args[MW_GEMM_TYPE].i, args[MW_GEMM_C_TYPE].i))
         return false;
     for (int i = 0; i < MW_COUNT(operands); i++)
@@ -111,8 +159,11 @@ const MwGemmExtras *mw_gemm_extras(MwRoutine routine)
     return routine == MW_ROUTINE_GEMM || mw_gemm_has_extras(routine) ? &extras[routine] : NULL;
 }
 
-static bool extras_extents(const MwGemmExtras *x, const MwKernelArg *args, int64_t *bytes)
+static bool finished_gemm_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
+    const MwGemmExtras *x = &extras[routine];
+    if (!gemm_extents(routine, args, bytes))
+        return false;
     const int64_t type_bytes = mw_type_bytes((MwType)args[MW_GEMM_C_TYPE].i);
     if (args[MW_GEMM_BATCH0].i != 1 || args[MW_GEMM_BATCH1].i != 1)
         return false;
@@ -158,9 +209,10 @@ static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
     return true;
 }
 
-static bool sdpa_extents(const MwKernelArg *args, int64_t *bytes)
+static bool sdpa_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
     SdpaSizes z;
+    (void)routine;
     if (!sdpa_sizes(args, &z))
         return false;
     const int64_t all[] = {z.q, z.k, z.v, z.queries, z.lse, z.tile};
@@ -168,9 +220,10 @@ static bool sdpa_extents(const MwKernelArg *args, int64_t *bytes)
     return true;
 }
 
-static bool sdpa_grad_extents(const MwKernelArg *args, int64_t *bytes)
+static bool sdpa_grad_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
     SdpaSizes z;
+    (void)routine;
     if (!sdpa_sizes(args, &z))
         return false;
     const int64_t scratch = mw_max(times(2, z.tile), z.lse);
@@ -180,50 +233,28 @@ static bool sdpa_grad_extents(const MwKernelArg *args, int64_t *bytes)
     return true;
 }
 
-const char *mw_routine_off_cpu(MwRoutine routine, const MwKernelArg *args)
+/* ---- Bytes ---- */
+
+/* Every operand, as many bytes as argument 0 says. */
+static bool bytes_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
-    const bool is_attention = routine == MW_ROUTINE_SDPA || routine == MW_ROUTINE_SDPA_GRAD;
-    if (mw_gemm_has_extras(routine))
-        return "is for GPUs alone";
-    if ((routine == MW_ROUTINE_GEMM && args[MW_GEMM_TYPE].i != MW_F32) ||
-        (is_attention && args[MW_SDPA_TYPE].i != MW_F32))
-        return "takes f32 alone on a CPU";
-    return NULL;
+    for (int i = 0; i < routines[routine].operand_count; i++)
+        bytes[i] = args[0].i;
+    return true;
 }
+
+/* ---- The table ---- */
 
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
                         int64_t bytes[MW_ROUTINE_MAX_OPERANDS])
 {
-    bool good = true;
-    switch (routine) {
-    case MW_ROUTINE_GEMM:
-        good = gemm_extents(args, bytes);
-        break;
-    case MW_ROUTINE_GEMM_BIAS:
-    case MW_ROUTINE_GEMM_GELU:
-    case MW_ROUTINE_GEMM_GELU_AUX:
-    case MW_ROUTINE_GEMM_BIAS_GELU:
-    case MW_ROUTINE_GEMM_BIAS_GELU_AUX:
-    case MW_ROUTINE_GEMM_GELU_GRAD:
-    case MW_ROUTINE_GEMM_SUM_A:
-    case MW_ROUTINE_GEMM_SUM_B:
-        good = gemm_extents(args, bytes) && extras_extents(&extras[routine], args, bytes);
-        break;
-    case MW_ROUTINE_SDPA:
-        good = sdpa_extents(args, bytes);
-        break;
-    case MW_ROUTINE_SDPA_GRAD:
-        good = sdpa_grad_extents(args, bytes);
-        break;
-    case MW_ROUTINE_ZERO:
-        bytes[0] = args[0].i;
-        break;
-    case MW_ROUTINE_COPY:
-        bytes[0] = bytes[1] = args[0].i;
-        break;
-    case MW_ROUTINE_COUNT:
-        MW_UNREACHABLE();
-    }
+    static bool (*const rules[])(MwRoutine routine, const MwKernelArg *args, int64_t *bytes) = {
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, ...)                              \
+    [MW_ROUTINE_##id] = extents##_extents,
+#include "runtime/plan/routines.def"
+#undef ROUTINE
+    };
+    bool good = rules[routine](routine, args, bytes);
     for (int i = 0; good && i < routines[routine].operand_count; i++)
         good = bytes[i] >= 0;
     return good;

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 typedef enum {
-#define ROUTINE(id, name, accesses, ints, floats) MW_ROUTINE_##id,
+#define ROUTINE(id, ...) MW_ROUTINE_##id,
 #include "runtime/plan/routines.def"
 #undef ROUTINE
     MW_ROUTINE_COUNT
@@ -21,14 +21,21 @@ typedef enum {
 
 typedef struct {
     const char *name;
-    const char *accesses; /* one letter per operand: r, w, a */
+    const char *accesses; /* one letter per operand: r, w, a, s */
     int operand_count;
     int int_count, float_count; /* arguments: the integers first */
+    int type_arg;               /* the argument that is the type of the operands; -1: none */
 } MwRoutineInfo;
 
 const MwRoutineInfo *mw_routine_info(MwRoutine routine);
 
 enum { MW_ROUTINE_MAX_OPERANDS = 10 };
+
+/* Whether the last operand is memory that a call works in. */
+bool mw_routine_has_scratch(MwRoutine routine);
+
+/* Whether devices of a backend ("cpu", "cuda") have the routine. */
+bool mw_routine_is_on(MwRoutine routine, const char *backend);
 
 /* The bytes that a call reaches in each operand, from its start; the scratch a call needs is that
  * of its scratch operand. False if the arguments make no sense: a negative size or offset, heads
@@ -49,12 +56,16 @@ typedef struct {
     bool has_gelu_grad;  /* c is the product times the derivative of gelu at aux */
 } MwGemmExtras;
 
+/* Rows of aux are a multiple of so many elements where the product and gelu are one call of cuBLASLt
+ * (CUBLASLT_EPILOGUE_GELU_AUX). */
+enum { MW_GEMM_AUX_ROW = 8 };
+
 /* NULL: the routine makes no product. */
 const MwGemmExtras *mw_gemm_extras(MwRoutine routine);
 /* Whether it makes a product and more. */
 bool mw_gemm_has_extras(MwRoutine routine);
 
-/* Names of the arguments of sdpa and sdpa_grad, and of gemm, by place. */
+/* The places of the arguments of gemm and what goes with it, and of sdpa and sdpa_grad. */
 enum {
     MW_GEMM_TRANS_A,
     MW_GEMM_TRANS_B,

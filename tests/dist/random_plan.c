@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "codegen/plan/build.h"
 #include "passes/sharding/report.h"
+#include "runtime/check/check.h"
 #include "tests/dist/random_layout.h"
 #include "tests/reference/random_choice.h"
 #include "tests/reference/spread.h"

@@ -3,6 +3,7 @@
  * TAP on rank 0. */
 #include "runtime/cuda/device.h"
 #include "runtime/exec/transport.h"
+#include "runtime/mpi/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>

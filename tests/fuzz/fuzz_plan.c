@@ -2,6 +2,7 @@
 /* The reader of plans on any text, as it is and with a right checksum: it gives a plan that prints
  * as the same text, or an error. A plan that the checker accepts runs on the check device. */
 #include "base/hash.h"
+#include "runtime/check/check.h"
 #include "runtime/verify.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/diags_text.h"

@@ -3,6 +3,7 @@
  * and a message to itself are done in time, and it ends. In a run, groups of one have no communicator. */
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nccl_watch.h"
+#include "runtime/mpi/transport.h"
 #include "tests/unit/support.h"
 
 enum { COUNT = 1000, TIMEOUT_S = 60 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The C of the CPU; and CUDA C on the host (cuda_shim.h), on a GPU of the fake. */
+#include "runtime/cpu/device.h"
 #include "runtime/cuda/device.h"
 #include "runtime/kernels_compile.h"
 #include "tests/kernels/backends.h"

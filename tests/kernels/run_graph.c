@@ -2,7 +2,9 @@
 #include "tests/kernels/run_graph.h"
 
 #include "codegen/plan/build.h"
+#include "runtime/check/check.h"
 #include "runtime/exec/executor.h"
+#include "runtime/exec/transport_solo.h"
 #include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"

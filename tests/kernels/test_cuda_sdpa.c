@@ -31,7 +31,7 @@ static void forget(Call *call)
 {
     const MwRoutineInfo *info = mw_routine_info(call->routine);
     for (int i = 0; i < info->operand_count; i++)
-        if (info->accesses[i] == 'w')
+        if (strchr("ws", info->accesses[i]))
             memset(call->operands[i], 0xff, (size_t)call->bytes[i]);
 }
 

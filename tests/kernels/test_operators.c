@@ -3,6 +3,8 @@
  *
  * All cases stand in one graph, so that the C compiler runs once. The tolerance of a case is of the
  * error relative to the greater of the value and 1. */
+#include "base/text.h"
+#include "ir/optimizer.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/op_text.h"
@@ -173,13 +175,6 @@ static const Case cases[] = {
     {"concat", "f32[3, 5, 2]; f32[3, 1, 2]; f32[3, 17, 2]", "axis = 1", EXACT},
     {"concat", "bool[5]; bool[3]", "axis = 0", EXACT},
     {"accumulate", "f32[17]; f32[17]", "", F32},
-    {"adamw", "f32[17, 3]; f32[17, 3]; f32[17, 3]; f32[17, 3]; f32[]; i32[]",
-     "beta1 = 0.9; beta2 = 0.95; eps = 1e-8; weight_decay = 0.1", F32, DRAW_POSITIVE},
-    {"adam", "f32[17]; f32[17]; f32[17]; f32[17]; f32[]; i32[]",
-     "beta1 = 0.9; beta2 = 0.95; eps = 1e-8; weight_decay = 0.1", F32, DRAW_POSITIVE},
-    {"sgd", "f32[17]; f32[17]; f32[17]; f32[]",
-     "momentum = 0.9; nesterov = true; weight_decay = 0.1", F32},
-    {"sgd", "bf16[17]; f32[17]; f32[17]; f32[]", "momentum = 0.9", BF16},
 };
 
 /* Operators of several devices: tests/dist compares them with one. */
@@ -189,14 +184,63 @@ static bool needs_devices(MwOp op)
     return lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER || op == MW_OP_SHARD;
 }
 
+enum { OPTIMIZER_CASES = 4 * MW_OPTIMIZER_COUNT, CASES = MW_COUNT(cases) + OPTIMIZER_CASES };
+
+/* "f32[17]; f32[17]; ...; f32[]; i32[]" */
+static const char *optimizer_operands(MwArena *arena, const MwOptimizerInfo *info,
+                                      const char *weight)
+{
+    MwText text = {.arena = arena};
+    mw_text_printf(&text, "%s[17]; f32[17]", weight);
+    for (int k = 0; k < info->state_count; k++)
+        mw_text_add(&text, "; f32[17]");
+    mw_text_add(&text, info->takes_step ? "; f32[]; i32[]" : "; f32[]");
+    return text.at;
+}
+
+/* Numbers that count, within their limits; or, as far as that is allowed, zeros. */
+static const char *optimizer_attrs(MwArena *arena, const MwOptimizerInfo *info, bool are_zero)
+{
+    MwText text = {.arena = arena};
+    mw_text_add(&text, "");
+    for (int i = 0; i < info->option_count; i++) {
+        const MwAttrKey key = info->options[i].key;
+        mw_text_printf(&text, "%s%s = ", i ? "; " : "", mw_attr_name(key));
+        if (mw_attr_kind(key) == MW_KIND_FLOAT)
+            mw_text_add_double(&text, 0.1 + 0.2 * i);
+        else
+            mw_text_add(&text, "true");
+    }
+    return are_zero ? "" : text.at;
+}
+
+/* The steps of every optimizer: weights in f32 and bf16, with hyperparameters and without. */
+static Case optimizer_case(MwArena *arena, int i)
+{
+    const MwOptimizerInfo *info = mw_optimizer_info((MwOptimizer)(i / 4));
+    const bool is_bf16 = i & 1, are_zero = i & 2;
+    return (Case){.op = mw_op_info(info->op)->name,
+                  .operands = optimizer_operands(arena, info, is_bf16 ? "bf16" : "f32"),
+                  .attrs = optimizer_attrs(arena, info, are_zero),
+                  .tolerance = is_bf16 ? BF16 : F32,
+                  .draw = DRAW_POSITIVE};
+}
+
+static Case case_at(MwArena *arena, int i)
+{
+    return i < MW_COUNT(cases) ? cases[i] : optimizer_case(arena, i - MW_COUNT(cases));
+}
+
 START_TEST(every_operator_has_a_case)
 {
+    MwArena *arena = mw_arena_new();
     for (int op = 0; op < MW_OP_COUNT; op++) {
         bool found = needs_devices((MwOp)op);
-        for (int i = 0; i < MW_COUNT(cases); i++)
-            found = found || strcmp(cases[i].op, mw_op_info((MwOp)op)->name) == 0;
+        for (int i = 0; i < CASES; i++)
+            found = found || strcmp(case_at(arena, i).op, mw_op_info((MwOp)op)->name) == 0;
         ck_assert_msg(found, "no case for %s", mw_op_info((MwOp)op)->name);
     }
+    mw_arena_free(&arena);
 }
 END_TEST
 
@@ -239,17 +283,20 @@ static int add_case(GraphRun *run, const Case *c)
 START_TEST(code_agrees_with_the_interpreter)
 {
     GraphRun run = graph_run_new(_i);
-    int count[MW_COUNT(cases)], failed = 0, output = 0;
-    for (int i = 0; i < MW_COUNT(cases); i++)
-        count[i] = add_case(&run, &cases[i]);
+    int count[CASES], failed = 0, output = 0;
+    Case all[CASES];
+    for (int i = 0; i < CASES; i++) {
+        all[i] = case_at(run.test.arena, i);
+        count[i] = add_case(&run, &all[i]);
+    }
     graph_run_step(&run);
-    for (int i = 0; i < MW_COUNT(cases); i++) {
+    for (int i = 0; i < CASES; i++) {
         for (int k = 0; k < count[i]; k++) {
             double error = graph_run_error(&run, output++);
-            if (error <= cases[i].tolerance)
+            if (error <= all[i].tolerance)
                 continue;
-            printf("# %s(%s; %s) result %d: error %g\n", cases[i].op, cases[i].operands,
-                   cases[i].attrs, k, error);
+            printf("# %s(%s; %s) result %d: error %g\n", all[i].op, all[i].operands, all[i].attrs,
+                   k, error);
             failed++;
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How nests are spread over the threads of a GPU (codegen/print/cuda_rules.h): a case for every way, at
+/* How nests are spread over the threads of a GPU (codegen/print/cuda_nest.h): a case for every way, at
  * sizes that leave some threads idle, with the threads of a block in several orders. All cases stand in
  * one graph. The tolerance of a case is of the error relative to the greater of the value and 1. */
 #include "ir/build.h"

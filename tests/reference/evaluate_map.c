@@ -260,6 +260,15 @@ static void sgd(const Eval *e)
     }
 }
 
+/* The same without momentum. */
+static void descent(const Eval *e)
+{
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    double rate = e->in[2][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++)
+        e->out[0][i] = e->in[0][i] - rate * (e->in[1][i] + decay * e->in[0][i]);
+}
+
 bool eval_update(const Eval *e)
 {
     switch (e->node->op) {
@@ -269,6 +278,8 @@ bool eval_update(const Eval *e)
         return adam(e, true), true;
     case MW_OP_SGD:
         return sgd(e), true;
+    case MW_OP_DESCENT:
+        return descent(e), true;
     default:
         return false;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/runtime/foreign.h"
 
+#include "runtime/cpu/device.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * there and, of every other one, back, on several micro-batches in 1F1B order, with collectives
  * among the messages. Inputs on the first mesh are known, and so are outputs on both. Run under
  * mpirun: test_transfers FROM_MESH TO_MESH WAY (ways.h). */
+#include "runtime/check/check.h"
 #include "runtime/exec/executor.h"
 #include "tests/runtime/ways.h"
 #include "tests/unit/diags_text.h"

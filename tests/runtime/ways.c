@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/runtime/ways.h"
 
+#include "runtime/cpu/device.h"
+#include "runtime/mpi/transport.h"
 #include "tests/runtime/foreign.h"
 
 #include <string.h>

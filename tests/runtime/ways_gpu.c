@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nccl_transport.h"
+#include "runtime/mpi/transport.h"
 #include "tests/runtime/ways.h"
 
 #include <string.h>

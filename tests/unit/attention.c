@@ -23,7 +23,7 @@ MwType call_type(const Call *call, int operand)
     const bool is_attention =
         call->routine == MW_ROUTINE_SDPA || call->routine == MW_ROUTINE_SDPA_GRAD;
     const bool is_lse = operand == 4;
-    const bool is_scratch = operand == mw_routine_info(call->routine)->operand_count - 1;
+    const bool is_scratch = mw_routine_info(call->routine)->accesses[operand] == 's';
     if (mw_gemm_extras(call->routine))
         return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
     return is_attention && !is_lse && !is_scratch ? (MwType)call->args[MW_SDPA_TYPE].i : MW_F32;
@@ -42,11 +42,12 @@ void call_allocate(Call *call)
     ck_assert(mw_routine_extents(call->routine, call->args, call->bytes));
     for (int i = 0; i < info->operand_count; i++) {
         char *values = malloc((size_t)call->bytes[i] + CALL_GUARD_BYTES);
+        const bool is_filled = !strchr("ws", info->accesses[i]);
         memset(values, 0xff, (size_t)call->bytes[i]);
-        if (info->accesses[i] != 'w' && call_type(call, i) == MW_BF16)
+        if (is_filled && call_type(call, i) == MW_BF16)
             for (int64_t k = 0; k < call->bytes[i] / 2; k++)
                 ((uint16_t *)values)[k] = mw_bf16_from_f32(call_sample(k, i));
-        else if (info->accesses[i] != 'w')
+        else if (is_filled)
             for (int64_t k = 0; k < call->bytes[i] / 4; k++)
                 ((float *)values)[k] = call_sample(k, i);
         memset(values + call->bytes[i], GUARD, CALL_GUARD_BYTES);

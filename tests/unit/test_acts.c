@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of a step: of gpt, split over the batch, gradients are summed over the devices while the
  * backward goes on, where the device does both at once, and after it where it does not. */
+#include "runtime/check/check.h"
 #include "runtime/exec/acts.h"
 
 #include "codegen/plan/build.h"

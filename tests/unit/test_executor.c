@@ -2,6 +2,7 @@
 /* The executor on the sample plan: what it computes, what it passes to kernels, what it allocates.
  */
 #include "runtime/exec/executor.h"
+#include "runtime/exec/transport_solo.h"
 #include "runtime/exec/weights.h"
 #include "runtime/verify.h"
 #include "tests/unit/sample_plan.h"

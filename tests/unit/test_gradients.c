@@ -232,7 +232,6 @@ START_TEST(every_differentiable_operator_has_a_case)
 #define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
     {name, #gradient},
 #include "ir/ops.def"
-#undef OP
     };
     for (int i = 0; i < MW_COUNT(ops); i++) {
         bool found = strcmp(ops[i].gradient, "none") == 0;

@@ -2,7 +2,9 @@
 /* Messages go on while a mesh computes: a transport of which no message is ever done before it is
  * waited for, and a device that computes nothing, note what the executor asks of them. */
 #include "base/vec.h"
+#include "runtime/cpu/device.h"
 #include "runtime/exec/executor.h"
+#include "runtime/exec/transport_solo.h"
 #include "runtime/plan/traffic.h"
 #include "tests/unit/pipeline_plan.h"
 #include "tests/unit/support.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The checker finds every way in which a plan can be wrong: a good plan is broken in one place, and
  * the message must name it. */
+#include "runtime/check/check.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/routine.h"
 #include "tests/unit/diags_text.h"

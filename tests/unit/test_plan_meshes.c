@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the checker proves of plans with several meshes: a good plan is broken in one place, and the
  * message must name it. */
+#include "runtime/check/check.h"
 #include "runtime/plan/traffic.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/pipeline_plan.h"

@@ -4,6 +4,7 @@
 #include "cost/cost.h"
 #include "frontend/cluster/print.h"
 #include "frontend/cluster/read.h"
+#include "runtime/check/check.h"
 #include "tests/unit/support.h"
 #include "tools/profile/probe.h"
 

@@ -109,7 +109,7 @@ static Traffic traffic_of_graph(const MwGraph *graph)
         const MwNode *node = &graph->nodes.at[n];
         if (mw_op_info(node->op)->lowering != MW_LOWER_COLLECTIVE)
             continue;
-        MwCollective kind = mw_reshard_collective(node->op);
+        MwCollective kind = mw_op_collective(node->op);
         int axis = (int)mw_node_int(node, MW_ATTR_MESH_AXIS);
         const MwTensor *from = mw_value_tensor(graph, node->operands[0]);
         const MwTensor *to = &graph->values.at[node->first_result].tensor;

@@ -400,7 +400,6 @@ END_TEST
 static const char *const rule_names[MW_OP_COUNT] = {
 #define OP(id, name, operands, results, attrs, shape, ...) [MW_OP_##id] = #shape,
 #include "ir/ops.def"
-#undef OP
 };
 
 static bool rule_has_case(const char *rule)

@@ -129,7 +129,6 @@ END_TEST
 static const char *const rule_names[MW_OP_COUNT] = {
 #define OP(id, name, operands, results, attrs, shape, sharding, ...) [MW_OP_##id] = #sharding,
 #include "ir/ops.def"
-#undef OP
 };
 
 /* Also every operator that carries partial sums, so that its linearity is put to the test. */

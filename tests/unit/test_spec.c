@@ -68,6 +68,18 @@ START_TEST(equal_specs_have_equal_bits)
 }
 END_TEST
 
+START_TEST(combines_have_names)
+{
+    MwCombine combine;
+    for (int i = 0; i < MW_COMBINE_COUNT; i++) {
+        ck_assert(mw_combine_parse(mw_combine_name((MwCombine)i), &combine));
+        ck_assert_int_eq(combine, i);
+    }
+    ck_assert(!mw_combine_parse("product", &combine));
+    ck_assert(!mw_combine_parse("", &combine));
+}
+END_TEST
+
 START_TEST(validity_and_local_shapes)
 {
     static const struct {
@@ -135,6 +147,7 @@ int main(void)
     tcase_add_test(tests, specs_print_as_they_read);
     tcase_add_test(tests, what_is_no_spec_is_refused);
     tcase_add_test(tests, equal_specs_have_equal_bits);
+    tcase_add_test(tests, combines_have_names);
     tcase_add_test(tests, validity_and_local_shapes);
     tcase_add_test(tests, blocks_count_the_lowest_axis_slowest);
     tcase_add_test(tests, meshes_print_as_they_read);

@@ -2,7 +2,7 @@
 /* runtime/transfer: for every pair of specs on every pair of small meshes the messages bring every
  * receiver its block, each element crosses once, the work is shared, and the checker agrees; and
  * the checker finds what is wrong with other lists. */
-#include "runtime/plan/transfer.h"
+#include "runtime/check/transfer.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/specs.h"
 #include "tests/unit/support.h"

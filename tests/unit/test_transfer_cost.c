@@ -3,7 +3,7 @@
  * runtime/transfer, sent hop by hop over the links of small clusters. */
 #include "cost/cost.h"
 #include "cost/transfer.h"
-#include "runtime/plan/transfer.h"
+#include "runtime/plan/messages.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/specs.h"
 #include "tests/unit/support.h"

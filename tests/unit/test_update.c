@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The update phase against updates written by hand: every optimizer, decay, clipping, schedules. */
+#include "ir/optimizer.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/model.h"
 #include "tests/unit/support.h"
@@ -132,6 +133,22 @@ START_TEST(optimizers_are_those_of_pytorch)
         compare(&model, "b", b.w);
     }
     test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(every_optimizer_has_a_step_by_hand)
+{
+    MwArena *arena = mw_arena_new();
+    bool has_step[MW_OPTIMIZER_COUNT] = {false};
+    for (int i = 0; i < MW_COUNT(optimizers); i++) {
+        TestModel model = two_weights(optimizers[i].train, arena);
+        has_step[model.compilation.graph->train.optimizer] = true;
+        test_model_free(&model);
+    }
+    for (int i = 0; i < MW_OPTIMIZER_COUNT; i++)
+        ck_assert_msg(has_step[i], "no step by hand for %s",
+                      mw_op_info(mw_optimizer_info((MwOptimizer)i)->op)->name);
     mw_arena_free(&arena);
 }
 END_TEST
@@ -294,6 +311,7 @@ int main(void)
     Suite *suite = suite_create("update");
     TCase *tests = tcase_create("update");
     suite_add_tcase(suite, tests);
+    tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
     tcase_add_loop_test(tests, optimizers_are_those_of_pytorch, 0, MW_COUNT(optimizers));
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));

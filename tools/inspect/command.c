@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright inspect OUT|OUT.plan`. */
+#include "runtime/check/check.h"
 #include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/inspect/inspect.h"

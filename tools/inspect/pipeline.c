@@ -4,7 +4,7 @@
  * micro-batches use it, since its value then waits between their tasks. */
 #include "tools/inspect/pipeline.h"
 
-#include "runtime/plan/transfer.h"
+#include "runtime/plan/messages.h"
 
 #include <math.h>
 

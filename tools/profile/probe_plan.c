@@ -180,7 +180,8 @@ static void add_collective(Builder *builder, MwCollective collective, int ways, 
         new_instr(builder, MW_INSTR_COLLECTIVE, (int)collective, (int[]){X, Z}, "rw", 2);
     instr.axis = builder->mesh->shape.axis_count - 1;
     instr.type = MW_F32;
-    instr.count = bytes / mw_type_bytes(MW_F32) / (collective == MW_ALL_GATHER ? ways : 1);
+    const MwCollectiveInfo *info = mw_collective_info(collective);
+    instr.count = bytes / mw_type_bytes(MW_F32) / (info->joins && !info->splits ? ways : 1);
     instr.count -= instr.count % ways;
     add_probe(
         builder,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of fusion share: units on their way. */
-#ifndef MW_CODEGEN_FUSE_FUSION_RULES_H
-#define MW_CODEGEN_FUSE_FUSION_RULES_H
+/* Units in the making: two are joined where neither would then wait for the other through a third. */
+#ifndef MW_CODEGEN_FUSE_JOINING_H
+#define MW_CODEGEN_FUSE_JOINING_H
 
-#include "codegen/fuse/fusion.h"
+#include "codegen/fuse/units.h"
 
 typedef struct {
     MwArena *arena;
@@ -26,13 +26,15 @@ static inline int mw_fusion_producer(const MwLegal *legal, const MwNode *node, i
     return mw_value(legal->graph, root)->node.index;
 }
 
+/* The state of a fusion in which every node of a unit has one of its own, to which `out` has been
+ * set. */
+MwFusion mw_fusion_begin(const MwLegal *legal, MwUnits *out);
+
 /* Whether units a and b, made one, would wait for each other through others. */
 bool mw_fusion_would_cycle(MwFusion *f, int a, int b);
-/* The nodes of b become nodes of a; what else a is stays. */
+/* The nodes of b become nodes of `into`, in the order of the graph. */
+void mw_fusion_take_nodes(const MwFusion *f, MwUnit *into, const MwUnit *b);
+/* The nodes of unit b become nodes of a, whose other members stay as they are; b is left without nodes. */
 void mw_fusion_join(MwFusion *f, int a, int b);
-
-/* The units of contractions take in what one call of a routine makes besides (gemm_unit.h). No kernels
- * are merged yet. */
-void mw_gemm_units_absorb(MwFusion *f);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernels of attention and its gradient share: the sizes of a call, where its matrices are,
- * and where a block is among them. Tiles and products are in sdpa_f32.h and sdpa_bf16.h.
+ * and where a block is among them. Tiles and products are in sdpa_tiles_f32.h and
+ * sdpa_tiles_bf16.h.
  *
  * Products of matrices take 4 b h s t d floating-point operations in the forward pass (two products),
  * 10 b h s t d in the backward pass (five, whatever is computed twice); a causal mask halves that where
  * s = t: what benchmarks count. */
-#ifndef MW_RUNTIME_CUDA_SDPA_H
-#define MW_RUNTIME_CUDA_SDPA_H
+#ifndef MW_RUNTIME_CUDA_SDPA_CALL_H
+#define MW_RUNTIME_CUDA_SDPA_CALL_H
 
 #include "base/tensor.h"
 #include "runtime/cuda/launch.h"
@@ -226,16 +227,5 @@ static __device__ __forceinline__ Place place_anew(const Place *place)
     at.first = mw_anew(place->first);
     return at;
 }
-
-/* ---- Kernels for bf16 on tensor cores ----
- *
- * They take rows that are ALIGNED_BF16, heads of up to MOST_WIDTH and a positive scale; they tell
- * whether they have taken the call. */
-
-MW_C_BEGIN
-int mw_cuda_sdpa_bf16(const Sizes *z, const Inputs *in, void *out, float *lse, void *stream);
-int mw_cuda_sdpa_grad_bf16(const Sizes *z, const Inputs *in, const void *out, const Gradient *grad,
-                           void *stream);
-MW_C_END
 
 #endif

@@ -11,11 +11,11 @@
  * they are long, so that reading one piece of 16 rows meets no bank twice; and rows of a product by
  * columns, as they are. The factors of the latter, scores once, stand by depth: place(k, row), of which
  * groups of four rows are swapped by k, for the same reason. */
-#ifndef MW_RUNTIME_CUDA_SDPA_F32_H
-#define MW_RUNTIME_CUDA_SDPA_F32_H
+#ifndef MW_RUNTIME_CUDA_SDPA_TILES_F32_H
+#define MW_RUNTIME_CUDA_SDPA_TILES_F32_H
 
 #include "runtime/cuda/element.h"
-#include "runtime/cuda/sdpa.h"
+#include "runtime/cuda/sdpa_call.h"
 
 enum {
     TILE = 64,    /* queries or keys */

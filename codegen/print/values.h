@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What printers share: lines of C, and the values of a nest. */
-#ifndef MW_CODEGEN_PRINT_RULES_H
-#define MW_CODEGEN_PRINT_RULES_H
+/* What the printers share: lines of C, and single instructions of a nest as C. */
+#ifndef MW_CODEGEN_PRINT_VALUES_H
+#define MW_CODEGEN_PRINT_VALUES_H
 
 #include "base/text.h"
 #include "codegen/kernel/phases.h"
@@ -59,9 +59,5 @@ void mw_print_simple(MwPrinter *p, int i, bool effects);
 void mw_print_level(MwPrinter *p, MwLevel level);
 
 int mw_print_inner_dim(const MwPrinter *p);
-/* The column's index within the row, or within the tile. */
-const char *mw_c_column_index(const MwPrinter *p);
-/* What the columns of a row do in a phase. */
-void mw_c_print_columns(MwPrinter *p, int phase);
 
 #endif

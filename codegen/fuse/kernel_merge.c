@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/fuse/kernel_merge.h"
+
+#include <string.h>
+
+/* Sums over rows that are kept whole while rows are reduced too must fit the nearest caches. */
+enum { MAX_SUMMED_COLUMNS = 4096, MAX_SUMS = 6 };
+
+/* What a value of `level` looks like over the points of its unit. */
+static MwLayout layout_of_level(const MwUnit *unit, MwLevel level)
+{
+    const int64_t counts[] = {[MW_LEVEL_UNIFORM] = 1,
+                              [MW_LEVEL_ROW] = mw_unit_rows(unit),
+                              [MW_LEVEL_POINT] = unit->space.points,
+                              [MW_LEVEL_COLUMN] = unit->space.columns,
+                              [MW_LEVEL_TOTAL] = 1};
+    const MwTensor values = mw_tensor(MW_F32, 1, &counts[level]);
+    const MwLayout dense = mw_layout_dense(&values);
+    return mw_units_spread(unit, level, &dense);
+}
+
+static bool layouts_equal(const MwLayout *a, const MwLayout *b)
+{
+    size_t bytes = sizeof(int64_t) * (size_t)a->dim_count;
+    return a->dim_count == b->dim_count && a->offset == b->offset &&
+           a->shard_axes == b->shard_axes && memcmp(a->size, b->size, bytes) == 0 &&
+           memcmp(a->stride, b->stride, bytes) == 0;
+}
+
+/* Whether code at `level` may use a value of `input` level. */
+static bool level_sees(MwLevel level, MwLevel input)
+{
+    if (input == MW_LEVEL_COLUMN || input == MW_LEVEL_TOTAL)
+        return level == input;
+    return input <= level && level <= MW_LEVEL_POINT;
+}
+
+/* Whether node n can take operand k from registers. */
+static bool operand_fits(const MwFusion *f, const MwUnit *unit, int n, int k, int producer)
+{
+    const MwNode *node = mw_legal_at(f->legal, n);
+    int64_t stride, entries;
+    MwLevel input = mw_units_result_level(f->legal, f->out, producer);
+    MwLevel level = f->out->level[n];
+    if (mw_node_gathers(f->legal, node, k, &stride, &entries) || !level_sees(level, input))
+        return false;
+    MwLayout access = mw_node_access(f->legal, node, k);
+    MwLayout spread = mw_units_spread(unit, level, &access);
+    MwLayout wanted = layout_of_level(unit, input);
+    return layouts_equal(&spread, &wanted);
+}
+
+/* ---- Cuts ---- */
+
+/* Adds a boundary; false where it is at odds with those there are. */
+static bool add_cut(MwUnit *unit, int64_t inner)
+{
+    int at = 0;
+    while (at < unit->cut_count && unit->cuts[at] < inner)
+        at++;
+    if (at < unit->cut_count && unit->cuts[at] == inner)
+        return true;
+    if (unit->cut_count == MW_SPACE_MAX_DIMS - 1 || (at > 0 && inner % unit->cuts[at - 1] != 0) ||
+        (at < unit->cut_count && unit->cuts[at] % inner != 0))
+        return false;
+    memmove(&unit->cuts[at + 1], &unit->cuts[at], sizeof(int64_t) * (size_t)(unit->cut_count - at));
+    unit->cuts[at] = inner;
+    unit->cut_count++;
+    return true;
+}
+
+/* The boundaries of what node n of the unit walks as `layout`. */
+static bool add_layout_cuts(const MwFusion *f, MwUnit *unit, int n, const MwLayout *layout)
+{
+    MwLayout spread = mw_units_spread(unit, f->out->level[n], layout);
+    int64_t inner = 1;
+    for (int d = spread.dim_count - 1; d > 0; d--) {
+        inner *= spread.size[d];
+        if (!add_cut(unit, inner))
+            return false;
+    }
+    return true;
+}
+
+bool mw_fusion_cut_space(const MwFusion *f, MwUnit *unit, int n)
+{
+    const MwNode *node = mw_legal_at(f->legal, n);
+    for (int k = 0; k < node->operand_count; k++) {
+        MwLayout access = mw_node_access(f->legal, node, k);
+        if (!add_layout_cuts(f, unit, n, &access))
+            return false;
+    }
+    MwLayout places;
+    if (mw_node_places(f->legal, node, &places) && !add_layout_cuts(f, unit, n, &places))
+        return false;
+    bool has_rows = unit->space.columns && unit->space.columns < unit->space.points;
+    return !has_rows || unit->space.columns == 1 || add_cut(unit, unit->space.columns);
+}
+
+/* Whether unit b, whose rows mean nothing, can run over the rows, the columns or the whole of a. */
+static bool spaces_allow(const MwUnit *a, const MwUnit *b, MwLevel level)
+{
+    const MwNodeSpace *s = &a->space, *t = &b->space;
+    switch (level) {
+    case MW_LEVEL_POINT:
+        return s->points == t->points && (s->columns == t->columns || !t->columns || !s->columns);
+    case MW_LEVEL_ROW:
+        return s->columns && !t->columns && t->points * s->columns == s->points;
+    case MW_LEVEL_COLUMN:
+        return s->columns && !t->columns && t->points == s->columns;
+    case MW_LEVEL_TOTAL:
+        return !t->columns && t->points == 1;
+    case MW_LEVEL_UNIFORM:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+static void relevel(MwFusion *f, const MwUnit *unit, MwLevel from, MwLevel to)
+{
+    for (int i = 0; i < unit->nodes.count; i++)
+        if (f->out->level[unit->nodes.at[i]] == from)
+            f->out->level[unit->nodes.at[i]] = to;
+}
+
+/* Whether b at `level` has only nodes that may run there. */
+static bool results_allow(const MwFusion *f, const MwUnit *b, MwLevel level)
+{
+    for (int i = 0; i < b->nodes.count && level != MW_LEVEL_POINT; i++) {
+        MwLevel result =
+            mw_node_space(f->legal, mw_legal_at(f->legal, b->nodes.at[i])).result_level;
+        if (result != MW_LEVEL_POINT && level != MW_LEVEL_ROW)
+            return false;
+    }
+    return true;
+}
+
+/* Checks every operand of the merged unit: in registers where its producer is in the unit too. */
+static bool operands_allow(const MwFusion *f, MwUnit *merged, int a, int b)
+{
+    for (int i = 0; i < merged->nodes.count; i++) {
+        int n = merged->nodes.at[i];
+        const MwNode *node = mw_legal_at(f->legal, n);
+        for (int k = 0; k < node->operand_count; k++) {
+            int producer = mw_fusion_producer(f->legal, node, k);
+            int unit = f->out->unit_of[producer];
+            if ((unit == a || unit == b) && !operand_fits(f, merged, n, k, producer))
+                return false;
+        }
+        if (!mw_fusion_cut_space(f, merged, n))
+            return false;
+    }
+    return true;
+}
+
+static bool sums_allow(const MwFusion *f, const MwUnit *merged)
+{
+    int column_sums = 0;
+    bool binds_rows = false;
+    for (int i = 0; i < merged->nodes.count; i++) {
+        int n = merged->nodes.at[i];
+        MwNodeSpace space = mw_node_space(f->legal, mw_legal_at(f->legal, n));
+        column_sums += space.result_level == MW_LEVEL_COLUMN;
+        bool reduces_rows = space.columns && space.result_level != MW_LEVEL_COLUMN;
+        binds_rows = binds_rows || reduces_rows || space.result_level == MW_LEVEL_TOTAL ||
+                     f->out->level[n] == MW_LEVEL_ROW;
+    }
+    if (column_sums && binds_rows && merged->space.columns > MAX_SUMMED_COLUMNS)
+        return false;
+    return column_sums <= MAX_SUMS;
+}
+
+static int outside_operands(const MwFusion *f, const MwUnit *merged, int a, int b)
+{
+    int count = 0;
+    for (int i = 0; i < merged->nodes.count; i++) {
+        const MwNode *node = mw_legal_at(f->legal, merged->nodes.at[i]);
+        count += node->result_count;
+        for (int k = 0; k < node->operand_count; k++) {
+            int unit = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
+            count += unit != a && unit != b;
+        }
+    }
+    return count;
+}
+
+static bool is_scalar(const MwUnit *unit)
+{
+    return unit->space.points == 1;
+}
+
+static int most_operands(const MwUnit *unit)
+{
+    return is_scalar(unit) ? MW_UNIT_MAX_SCALARS : MW_UNIT_MAX_OPERANDS;
+}
+
+/* Whether b takes what units other than a make: so a would wait for them. */
+static bool waits_for_others(const MwFusion *f, int a, int b)
+{
+    const MwUnit *unit = mw_fusion_unit(f, b);
+    for (int i = 0; i < unit->nodes.count; i++) {
+        const MwNode *node = mw_legal_at(f->legal, unit->nodes.at[i]);
+        for (int k = 0; k < node->operand_count; k++) {
+            int maker = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
+            if (maker >= 0 && maker != a && maker != b)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What the points of one unit may be to another that it is merged with, in the order they are tried. */
+static const MwLevel relations[] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN, MW_LEVEL_TOTAL};
+
+/* Merges b into a, b's nodes running at `level` of a; changes nothing where that does not work. */
+static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
+{
+    MwUnit *into = mw_fusion_unit(f, a), *from = mw_fusion_unit(f, b);
+    if (!spaces_allow(into, from, level) || !results_allow(f, from, level) ||
+        (level == MW_LEVEL_TOTAL && waits_for_others(f, a, b)))
+        return false;
+    MwUnit merged = *into;
+    merged.space.columns = (int64_t)mw_max(into->space.columns, from->space.columns);
+    mw_fusion_take_nodes(f, &merged, from);
+    for (int i = 0; i < from->cut_count && level == MW_LEVEL_POINT; i++)
+        if (!add_cut(&merged, from->cuts[i]))
+            return false;
+    relevel(f, from, MW_LEVEL_POINT, level);
+    if (!operands_allow(f, &merged, a, b) || !sums_allow(f, &merged) ||
+        outside_operands(f, &merged, a, b) > most_operands(&merged)) {
+        relevel(f, from, level, MW_LEVEL_POINT);
+        return false;
+    }
+    merged.nodes = into->nodes;
+    *into = merged;
+    mw_fusion_join(f, a, b);
+    return true;
+}
+
+static bool can_merge_at_all(MwFusion *f, int a, int b)
+{
+    const MwUnit *x = mw_fusion_unit(f, a), *y = mw_fusion_unit(f, b);
+    int most = is_scalar(x) && is_scalar(y) ? MW_UNIT_MAX_SCALARS : MW_UNIT_MAX_NODES;
+    return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && !x->space.is_alone &&
+           !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
+}
+
+/* Tries the first `count` ways in which the points of one unit may relate to those of the other. */
+static void try_merge(MwFusion *f, int a, int b, int count)
+{
+    if (!can_merge_at_all(f, a, b) || mw_fusion_would_cycle(f, a, b))
+        return;
+    for (int i = 0; i < count; i++)
+        if (merge_at(f, a, b, relations[i]) || merge_at(f, b, a, relations[i]))
+            return;
+}
+
+void mw_fusion_merge_points(MwFusion *f, int a, int b)
+{
+    try_merge(f, a, b, 1);
+}
+
+void mw_fusion_merge_levels(MwFusion *f, int a, int b)
+{
+    try_merge(f, a, b, MW_COUNT(relations));
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The legal graph: what each device of a mesh runs, in a form that the machine can run node by node
+ * (codegen/legal/legalize.h makes it).
+ *
+ * It is a graph again, in which
+ *   - views (reshape, transpose, slice, split, broadcast, shard) move no data: `views` says in which
+ *     value's storage each value lies, and with which strides;
+ *   - a contraction has two operands that a GEMM can take as they lie, a library operator has operands
+ *     that its routine can take, both of f32, or of bf16 where the target takes that; a collective works
+ *     on dense blocks of its first dimension. Where that was not so, copies and casts stand before or
+ *     after these nodes;
+ *   - one-operand contractions are reductions of transposes, and a combination of partial
+ *     log-sum-exps is written out as exponentials, a sum and a logarithm.
+ * A copy is a cast to the type that the value already has. */
+#ifndef MW_CODEGEN_LEGAL_LEGAL_H
+#define MW_CODEGEN_LEGAL_LEGAL_H
+
+#include "codegen/kernel/layout.h"
+#include "codegen/target.h"
+#include "ir/ir.h"
+
+typedef struct {
+    MwValueId root;  /* the value in whose storage it lies; itself, unless it is a view */
+    MwLayout layout; /* over that storage; of an iota, the number itself instead of its place */
+} MwView;
+
+typedef struct {
+    MwGraph *graph;
+    const MwTarget *target; /* what will run it */
+    MW_VEC(MwView) views;   /* [values] */
+    MwValueId *form;        /* [values of the local graph] the value that stands for it here */
+    MW_VEC(int32_t) source; /* [nodes] index of the local node that it is made from */
+} MwLegal;
+
+static inline const MwNode *mw_legal_at(const MwLegal *legal, int node)
+{
+    return &legal->graph->nodes.at[node];
+}
+
+/* The value in whose storage `value` lies. */
+static inline MwValueId mw_legal_root(const MwLegal *legal, MwValueId value)
+{
+    return legal->views.at[value.index].root;
+}
+
+static inline const MwTensor *mw_legal_operand_tensor(const MwLegal *legal, const MwNode *node,
+                                                      int k)
+{
+    return mw_value_tensor(legal->graph, node->operands[k]);
+}
+
+static inline const MwView *mw_legal_operand_view(const MwLegal *legal, const MwNode *node, int k)
+{
+    return &legal->views.at[node->operands[k].index];
+}
+
+/* The one result of a node. */
+static inline MwValueId mw_legal_result(const MwNode *node)
+{
+    return (MwValueId){node->first_result};
+}
+
+static inline const MwTensor *mw_legal_result_tensor(const MwLegal *legal, const MwNode *node)
+{
+    return mw_value_tensor(legal->graph, mw_legal_result(node));
+}
+
+/* Whether operand k of `node` is all of the stored value `root`, in the order in which it is stored. */
+bool mw_legal_takes_whole(const MwLegal *legal, const MwNode *node, int k, MwValueId root);
+
+/* Constants, iotas and the step number are generators: they are never stored, and a kernel that needs
+ * one computes it. */
+static inline bool mw_op_is_generator(MwOp op)
+{
+    return op == MW_OP_CONSTANT || op == MW_OP_IOTA || op == MW_OP_STEP;
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/legal/library.h"
+
+#include "codegen/legal/library_args.h"
+
+typedef struct {
+    MwRoutine routine;
+    MwLegalRule *rule;
+    MwLibraryArguments *fill_args;
+} Library;
+
+static const Library libraries[MW_OP_COUNT] = {
+#define LIBRARY(id, routine, work, legal, arguments)                                               \
+    [MW_OP_##id] = {MW_ROUTINE_##routine, mw_legal_##legal, mw_arguments_##arguments},
+#include "ir/ops.def"
+};
+
+static const Library *library_of(MwOp op)
+{
+    MW_ASSERT(mw_op_info(op)->lowering == MW_LOWER_LIBRARY);
+    return &libraries[op];
+}
+
+MwRoutine mw_library_routine(MwOp op)
+{
+    return library_of(op)->routine;
+}
+
+MwLegalRule *mw_library_rule(MwOp op)
+{
+    return library_of(op)->rule;
+}
+
+MwPlanArg *mw_library_args(MwArena *arena, const MwLegal *legal, const MwNode *node)
+{
+    const MwRoutineInfo *info = mw_routine_info(mw_library_routine(node->op));
+    MwPlanArg *args = MW_NEW(arena, MwPlanArg, info->int_count + info->float_count);
+    for (int i = 0; i < info->float_count; i++)
+        args[info->int_count + i].kind = MW_ARG_FLOAT;
+    library_of(node->op)->fill_args(legal, node, args);
+    return args;
+}
+
+/* The memory does not depend on the position of the device in the mesh: such arguments are 0 here. */
+int64_t mw_library_scratch_bytes(MwArena *arena, const MwLegal *legal, const MwNode *node)
+{
+    const MwRoutine routine = mw_library_routine(node->op);
+    const MwRoutineInfo *info = mw_routine_info(routine);
+    const int count = info->int_count + info->float_count;
+    const MwPlanArg *args = mw_library_args(arena, legal, node);
+    MwKernelArg *values = MW_NEW(arena, MwKernelArg, count);
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    if (!mw_routine_has_scratch(routine))
+        return 0;
+    for (int i = 0; i < count; i++)
+        if (args[i].kind == MW_ARG_FLOAT)
+            values[i].f = args[i].f;
+        else
+            values[i].i = args[i].i;
+    MW_ASSERT(mw_routine_extents(routine, values, bytes));
+    return bytes[info->operand_count - 1];
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Attention and its gradient: operands in the form that the routines take, and the arguments of a call.
+ *
+ * The routines walk q, k and v by rows: element (b, s, h, d) of a value [B, S, H, D] lies at
+ * offset + (b * S + s) * row + h * D + d. So slices of one projection are taken in place. Other operands
+ * are dense. */
+#include "codegen/legal/legalize_rules.h"
+#include "codegen/legal/library_args.h"
+#include "runtime/plan/routine.h"
+
+enum { WALKED = 3 /* operands: q, k, v */, LSE = 4 /* operand of the gradient */ };
+
+/* Whether a value lies in rows; gives the elements from one row to the next. */
+static bool find_row(const MwLayout *layout, const MwTensor *tensor, int64_t *row)
+{
+    int64_t inner = tensor->dim[2] * tensor->dim[3], rows = tensor->dim[0] * tensor->dim[1];
+    MwLayout cut = *layout;
+    mw_layout_collapse(&cut);
+    if (layout->shard_axes || !mw_layout_cut(&cut, inner))
+        return false;
+    int at = cut.dim_count;
+    if (inner > 1 && (at == 0 || cut.size[--at] != inner || cut.stride[at] != 1))
+        return false;
+    if (rows > 1 && (at == 0 || cut.size[--at] != rows))
+        return false;
+    *row = rows > 1 ? cut.stride[at] : inner;
+    return at == 0;
+}
+
+/* ---- Operands ---- */
+
+/* All operands have the type of q, but for the log-sum-exp, which is always f32. */
+static MwType type_of_operand(const MwLegalizer *l, const MwNode *node, MwValueId q, int k)
+{
+    const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == LSE;
+    return l->legal->target->takes_bf16 && !is_lse ? mw_legal_tensor(l, q)->type : MW_F32;
+}
+
+void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                        MwValueId *results)
+{
+    MwValueId *taken = MW_NEW(l->legal->graph->arena, MwValueId, node->operand_count);
+    int64_t row;
+    for (int k = 0; k < node->operand_count; k++) {
+        const MwType type = type_of_operand(l, node, operands[0], k);
+        taken[k] = mw_legal_cast(l, operands[k], type);
+        if (k >= WALKED ||
+            !find_row(&mw_legal_view(l, taken[k])->layout, mw_legal_tensor(l, taken[k]), &row))
+            taken[k] = mw_legal_dense(l, taken[k], type);
+    }
+    mw_legal_call(l, node, taken, results);
+}
+
+/* ---- Arguments ---- */
+
+/* Where query 0 of this device stands among the keys: the queries may be split over mesh axes. */
+static MwPlanArg query_position(const MwNode *node, int64_t queries)
+{
+    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
+    MwPlanArg arg = {.kind = MW_ARG_INT};
+    if (!origin->ints.count)
+        return arg;
+    const MwAxes axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), 1);
+    return axes ? (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries} : arg;
+}
+
+void mw_arguments_attention(const MwLegal *legal, const MwNode *node, MwPlanArg *args)
+{
+    static const int rows[WALKED] = {MW_SDPA_Q_ROW, MW_SDPA_K_ROW, MW_SDPA_V_ROW};
+    static const int offsets[WALKED] = {MW_SDPA_Q_OFFSET, MW_SDPA_K_OFFSET, MW_SDPA_V_OFFSET};
+    const MwTensor *q = mw_legal_operand_tensor(legal, node, 0),
+                   *k = mw_legal_operand_tensor(legal, node, 1);
+    args[MW_SDPA_B].i = q->dim[0];
+    args[MW_SDPA_S].i = q->dim[1];
+    args[MW_SDPA_T].i = k->dim[1];
+    args[MW_SDPA_H].i = q->dim[2];
+    args[MW_SDPA_G].i = k->dim[2];
+    args[MW_SDPA_D].i = q->dim[3];
+    args[MW_SDPA_CAUSAL].i = mw_node_int(node, MW_ATTR_CAUSAL);
+    args[MW_SDPA_POSITION] = query_position(node, q->dim[1]);
+    args[MW_SDPA_TYPE].i = q->type;
+    args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
+    for (int i = 0; i < WALKED; i++) {
+        const MwLayout *layout = &mw_legal_operand_view(legal, node, i)->layout;
+        MW_ASSERT(find_row(layout, mw_legal_operand_tensor(legal, node, i), &args[rows[i]].i));
+        args[offsets[i]].i = layout->offset;
+    }
+}

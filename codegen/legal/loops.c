@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/legal/loops.h"
+
+const MwLookup *mw_op_lookup(MwOp op)
+{
+    static const MwLookup embedding = {.table = 1, .index = 0},
+                          pick = {.table = 0, .index = 1, .along_last = true};
+    return op == MW_OP_EMBEDDING ? &embedding : op == MW_OP_PICK ? &pick : NULL;
+}
+
+bool mw_op_has_own_loops(MwOp op)
+{
+    return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT || op == MW_OP_EMBEDDING_GRAD;
+}

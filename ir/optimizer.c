@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "ir/optimizer.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ALWAYS (-1)
+#define NON_ZERO(id) MW_ATTR_##id
+#define OPTION(id, fallback) {MW_ATTR_##id, fallback},
+#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, flops, options,        \
+                  program)                                                                         \
+    static const MwOptimizerOption options_of_##id[] = {options};
+#include "ir/optimizers.def"
+#undef OPTIMIZER
+
+static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
+#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, flops, options,        \
+                  program)                                                                         \
+    [MW_OPTIMIZER_##id] = {MW_OP_##id,                                                             \
+                           source,                                                                 \
+                           needs,                                                                  \
+                           states,                                                                 \
+                           state_names,                                                            \
+                           takes_step,                                                             \
+                           MW_COUNT(options_of_##id),                                              \
+                           options_of_##id,                                                        \
+                           program},
+#include "ir/optimizers.def"
+#undef OPTIMIZER
+};
+
+const MwHyperparameter mw_hyperparameters[] = {
+#define HYPERPARAMETER(id, name, kind, least, below)                                               \
+    {MW_ATTR_##id, name, MW_HYPERPARAMETER_##kind, least, below},
+#include "ir/hyperparameters.def"
+#undef HYPERPARAMETER
+};
+
+const MwOptimizerInfo *mw_optimizer_info(MwOptimizer optimizer)
+{
+    MW_ASSERT(optimizer < MW_OPTIMIZER_COUNT);
+    return &optimizers[optimizer];
+}
+
+bool mw_optimizer_parse(const char *source, MwOptimizer *optimizer)
+{
+    for (int i = 0; i < MW_OPTIMIZER_COUNT; i++) {
+        if (strcmp(optimizers[i].source, source) == 0) {
+            *optimizer = (MwOptimizer)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const MwOptimizerInfo *mw_optimizer_of(MwOp op)
+{
+    for (int i = 0; i < MW_OPTIMIZER_COUNT; i++)
+        if (optimizers[i].op == op)
+            return &optimizers[i];
+    return NULL;
+}
+
+MwOptimizer mw_optimizer_choose(const MwTrain *train)
+{
+    const char *source = optimizers[train->optimizer].source;
+    for (int i = 0; i < MW_OPTIMIZER_COUNT; i++)
+        if (strcmp(optimizers[i].source, source) == 0 &&
+            (optimizers[i].needs < 0 || train->option[optimizers[i].needs] != 0))
+            return (MwOptimizer)i;
+    MW_UNREACHABLE(); /* the last of a name is ALWAYS taken */
+}
+
+const char *mw_optimizer_state(MwArena *arena, const MwOptimizerInfo *info, int k)
+{
+    const char *name = info->state_names;
+    MW_ASSERT(k < info->state_count);
+    for (; k > 0; k--)
+        name = strchr(name, ' ') + 1;
+    return mw_arena_printf(arena, "%.*s", (int)strcspn(name, " "), name);
+}
+
+const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
+                                             const MwHyperparameter *hyperparameter)
+{
+    for (int i = 0; i < info->option_count; i++)
+        if (info->options[i].key == hyperparameter->key)
+            return &info->options[i];
+    return NULL;
+}

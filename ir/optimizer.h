@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The facts of ir/optimizers.def and ir/hyperparameters.def as tables. */
+#ifndef MW_IR_OPTIMIZER_H
+#define MW_IR_OPTIMIZER_H
+
+#include "ir/ir.h"
+
+typedef struct {
+    MwAttrKey key;
+    double fallback; /* the value where the train statement says nothing */
+} MwOptimizerOption;
+
+typedef struct {
+    MwOp op;
+    const char *source;      /* its name in a train statement; several may share it */
+    int needs;               /* the attribute that must not be zero; -1: none */
+    int state_count;         /* tensors of the weight's shape, f32, zeros at first */
+    const char *state_names; /* "m v" */
+    bool takes_step;         /* the last operand of `op` is the number of the step */
+    int option_count;
+    const MwOptimizerOption *options;
+    const char *program; /* the step of one element (ir/optimizers.def) */
+} MwOptimizerInfo;
+
+const MwOptimizerInfo *mw_optimizer_info(MwOptimizer optimizer);
+
+/* The first optimizer of that name in a train statement; false if there is none. */
+bool mw_optimizer_parse(const char *source, MwOptimizer *optimizer);
+/* The one whose operator `op` is; NULL if `op` is no optimizer's. */
+const MwOptimizerInfo *mw_optimizer_of(MwOp op);
+/* Of the optimizers with the name of train->optimizer, the one that train->option asks for. */
+MwOptimizer mw_optimizer_choose(const MwTrain *train);
+
+/* Name k, below state_count, of its states. In `arena`. */
+const char *mw_optimizer_state(MwArena *arena, const MwOptimizerInfo *info, int k);
+
+typedef enum {
+    MW_HYPERPARAMETER_NUMBER,
+    MW_HYPERPARAMETER_FLAG,
+    MW_HYPERPARAMETER_FIRST, /* of a list of two; the next row is its SECOND */
+    MW_HYPERPARAMETER_SECOND
+} MwHyperparameterKind;
+
+typedef struct {
+    MwAttrKey key;
+    const char *name; /* in a train statement */
+    MwHyperparameterKind kind;
+    double least, below; /* a number is in [least, below) */
+} MwHyperparameter;
+
+enum {
+    MW_HYPERPARAMETER_COUNT = 0
+#define HYPERPARAMETER(id, name, kind, least, below) +1
+#include "ir/hyperparameters.def"
+#undef HYPERPARAMETER
+};
+
+/* [MW_HYPERPARAMETER_COUNT] in the order in which they print. */
+extern const MwHyperparameter mw_hyperparameters[];
+
+/* The option of the optimizer for a hyperparameter; NULL if it takes none. */
+const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
+                                             const MwHyperparameter *hyperparameter);
+
+#endif

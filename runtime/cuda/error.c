@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/cuda/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the GPU would have needed of the compiler. */
+static bool add_capability(int gpu, MwFault *fault)
+{
+    int major = 0, minor = 0;
+    const size_t length = strlen(fault->text);
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu) == cudaSuccess &&
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu) == cudaSuccess)
+        snprintf(
+            fault->text + length, sizeof fault->text - length,
+            " (this GPU is of compute capability %d.%d: `meshwright compile --cuda-arch %d%d` and "
+            "the build option gpu_arch compile for it)",
+            major, minor, major, minor);
+    return false;
+}
+
+bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault)
+{
+    int gpu = 0;
+    if (status == cudaSuccess)
+        return true;
+    cudaGetDevice(&gpu);
+    mw_fault_set(fault, "device %d: %s failed: %s", gpu, call, cudaGetErrorString(status));
+    return status != cudaErrorNoKernelImageForDevice ? false : add_capability(gpu, fault);
+}
+
+bool mw_cuda_count(int *count, MwFault *fault)
+{
+    *count = 0;
+    const cudaError_t status = cudaGetDeviceCount(count);
+    return (status == cudaSuccess && *count > 0) ||
+           mw_fault_set(fault, "this machine has no GPU that CUDA can use: %s",
+                        cudaGetErrorString(status ? status : cudaErrorNoDevice));
+}
