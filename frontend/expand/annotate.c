@@ -216,13 +216,30 @@ static bool uses_axes_once(MwSpec spec, int rank)
     return once;
 }
 
+/* The place of what is wrong in an expression that spells no spec. */
+static MwSpan wrong_part(MwExpander *ex, const MwExpr *expr)
+{
+    MwSpec spec;
+    int rank;
+    const MwExpr *list = expr->kind == MW_EXPR_BINARY ? expr->binary.left : expr;
+    if (list->kind != MW_EXPR_LIST)
+        return expr->span;
+    for (int i = 0; i < list->list.count; i++) {
+        const MwExpr *dim = list->list.at[i];
+        if (dim->kind != MW_EXPR_NAME ||
+            !mw_spec_parse(mw_arena_printf(ex->arena, "[%s]", dim->text), &spec, &rank))
+            return dim->span;
+    }
+    return list == expr ? expr->span : expr->binary.right->span;
+}
+
 static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
 {
     MwText text = {.arena = ex->arena};
     MwSpan span = annotation->value->span;
     int rank;
     if (!write_spec(&text, annotation->value) || !mw_spec_parse(text.at, &pin->spec, &rank)) {
-        mw_expand_error(ex, span,
+        mw_expand_error(ex, wrong_part(ex, annotation->value),
                         "this is no sharding spec: [S0, R] splits dimension 0 over mesh "
                         "axis 0, [R, R] +P1 is partial over axis 1");
         return false;
