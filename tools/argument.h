@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What commands share in reading their arguments and writing their result. Functions that are given
- * argp's state end the process with argp_error for wrong usage. */
+/* Reading arguments and writing results, for all commands. A function that is given argp's state
+ * ends the process with argp_error for wrong usage. */
 #ifndef MW_TOOLS_ARGUMENT_H
 #define MW_TOOLS_ARGUMENT_H
 
@@ -9,20 +9,20 @@
 
 #include <argp.h>
 
-/* A whole number from 1 to 2^20; `what` is its name in the message: "the number of ranks". */
+/* A whole number from 1 to 2^20. `what` is its name in the message: "the number of ranks". */
 int mw_argument_count(const struct argp_state *state, const char *what, const char *text);
-/* The index of `text` in `names`; `what` says what they are names of: "format". */
+/* The index of `text` in `names`. `what` is what the names are of, in the message: "format". */
 int mw_argument_choice(const struct argp_state *state, const char *what, const char *const *names,
                        int count, const char *text);
 
-/* A time limit. */
+/* A time limit in seconds: more than 0, at most 1e9. */
 double mw_argument_seconds(const struct argp_state *state, const char *text);
 
-/* Writes `text` to the file `path`, or to standard output if that is NULL. */
+/* Writes `text` to the file `path`, or to standard output if that is NULL. An error is added. */
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags);
 
-/* What was printed may still wait to be written, to a disk that is full: writes it, and gives the
- * exit status, which is `status` if that went well. */
+/* Writes what was printed and is still buffered, since the disk may be full. Gives the exit status:
+ * `status` if all was written, else one that is not 0. */
 int mw_output_finish(int status);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What meshwright-run was linked with; Meson chooses the file that says so. */
+/* The backends that meshwright-run is linked with: Meson chooses one of the files that define
+ * them. */
 #ifndef MW_TOOLS_BACKENDS_H
 #define MW_TOOLS_BACKENDS_H
 
 #include "runtime/backend.h"
 
-/* NULL after the last. */
+/* Ends with NULL. */
 extern const MwBackend *const mw_backends[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where there is no toolkit of any accelerator. */
+/* The backends of a build without the CUDA toolkit. */
 #include "tools/backends.h"
 
 const MwBackend *const mw_backends[] = {&mw_backend_cpu, NULL};

@@ -6,12 +6,12 @@
 int mw_command_check(int argc, char **argv)
 {
     MwSession session;
-    mw_session_begin(&session, false,
-                     "Parses a .graph file, infers shapes and runs the passes that ask for no "
-                     "cluster.",
-                     argc, argv);
+    mw_session_begin(
+        &session, false,
+        "Parses a .graph file, infers shapes and runs the passes that need no cluster.", argc,
+        argv);
     MwPipelineOptions *pipeline = &session.options.pipeline;
-    const MwPass last = MW_PASS_update; /* what follows asks for a cluster */
+    const MwPass last = MW_PASS_update; /* the passes after it need a cluster */
     if (pipeline->stop_after > last)
         pipeline->stop_after = last;
     if (mw_session_load_model(&session) && mw_session_run_passes(&session) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The commands of `meshwright`. Each takes its own arguments, argv[0] being "meshwright NAME", and
- * gives the exit status: 0, 1 for an error it has printed; argp ends the process with 64 for wrong
- * usage. */
+ * gives the exit status: 0, or 1 after errors, which it has printed. argp ends the process with 64
+ * for wrong usage. */
 #ifndef MW_TOOLS_COMMANDS_H
 #define MW_TOOLS_COMMANDS_H
 
@@ -10,7 +10,7 @@
     COMMAND(plan, "plan a .graph file for a cluster")                                              \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
     COMMAND(check, "parse and verify a .graph file")                                               \
-    COMMAND(schedule, "draw a pipeline schedule and reckon its bubble")                            \
+    COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \
     COMMAND(profile, "measure this machine into a .cluster file")
 
 #define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);

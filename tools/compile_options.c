@@ -58,12 +58,14 @@ static const struct argp_option plan_options[] = {
     {"backend", OPTION_BACKEND, backend_names + 1, 0, "Kind of devices (as the cluster says)",
      GROUP_PLAN},
     {"cuda-arch", OPTION_CUDA_ARCH, "LIST", 0,
-     "GPUs that executables for cuda run on, by compute capability, 80,90 say (what "
+     "GPUs that executables for cuda run on, by compute capability, such as 80,90 (those that "
      "meshwright was built for)",
      GROUP_PLAN},
-    {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, 2x4 say (the best of all)", GROUP_PLAN},
+    {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, such as 2x4 (the best of all)",
+     GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
-     "Pin the sharding of the values whose names match, 'layers.*.mlp.w1=[R, S1]' say", GROUP_PLAN},
+     "Pin the sharding of the values whose names match, as in 'layers.*.mlp.w1=[R, S1]'",
+     GROUP_PLAN},
     {"layers", OPTION_LAYERS, "N", 0,
      "Cut the model into N layers, the units of stages (one for each iteration of its repeat)",
      GROUP_PLAN},
@@ -78,21 +80,21 @@ static const struct argp_option plan_options[] = {
      GROUP_PLAN},
     {"micro-batches", OPTION_MICRO_BATCHES, "N", 0, "Cut the batch into N equal parts", GROUP_PLAN},
     {"memory", OPTION_MEMORY, "BYTES", 0,
-     "Memory of one device, 16GB or 512MiB say (as the cluster says)", GROUP_PLAN},
+     "Memory of one device, such as 16GB or 512MiB (as the cluster says)", GROUP_PLAN},
     {"solve-time", OPTION_SOLVE_TIME, "SECONDS", 0,
      "Limit of the search for the best sharding, for each mesh that is tried, its "
      "stages together (5)",
      GROUP_PLAN},
     {"save-problem", OPTION_SAVE_PROBLEM, "FILE", 0,
-     "Write the sharding problem, for meshwright-solve, as JSON, gzipped if FILE ends in .gz; that "
-     "of "
-     "each stage, p-stage0.json say, where there are several",
+     "Write the sharding problem, for meshwright-solve, as JSON, gzipped if FILE ends in .gz; "
+     "where "
+     "there are several stages, that of each to a file such as p-stage0.json",
      GROUP_DEBUG},
     {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
-     "Write it likewise as an integer program: CPLEX LP, or MPS if FILE ends in .mps", GROUP_DEBUG},
+     "Write the same as an integer program: CPLEX LP, or MPS if FILE ends in .mps", GROUP_DEBUG},
     {0}};
 
-/* Compute capabilities as nvcc names them, 80 or 90a, between commas. */
+/* Checks a list of compute capabilities as nvcc names them, 80 or 90a, between commas. */
 static const char *parse_cuda_arch(struct argp_state *state, const char *text)
 {
     for (const char *at = text;; at++) {
@@ -133,7 +135,7 @@ static MwType parse_precision(struct argp_state *state, const char *text)
     return type;
 }
 
-/* In the order of MwRemat, from none on. */
+/* Names of MwRemat from MW_REMAT_NONE on. */
 static const char *const remat_names[] = {"none", "all"};
 
 static MwPass parse_pass(struct argp_state *state, const char *name)
@@ -182,7 +184,8 @@ static error_t parse_model_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* How the model is cut into layers, stages and micro-batches, and by which schedule they run. */
+/* Parses the options that pin the pipeline: layers, stages, micro-batches, schedule,
+ * recomputation. */
 static error_t parse_pipeline_option(MwCompileOptions *compile, int key, char *arg,
                                      const struct argp_state *state)
 {

@@ -14,9 +14,9 @@ typedef struct {
     const char *model; /* path of the .graph file */
     const char *output;
     const char *cluster;
-    const char *backend;   /* NULL: as the cluster says */
+    const char *backend;   /* NULL: that of the cluster */
     const char *cuda_arch; /* NULL: not given */
-    bool has_precision;    /* else as the model says */
+    bool has_precision;    /* false: the model says it */
     MwType precision;
     MW_VEC(MwDefine) defines;
     MW_VEC(const char *) pins;

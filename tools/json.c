@@ -58,7 +58,7 @@ void mw_json_field_double(MwJson *json, const char *key, double value)
 void mw_json_field_raw(MwJson *json, const char *key, const char *value)
 {
     mw_json_string(json, key);
-    yajl_gen_number(json->gen, value, strlen(value)); /* written as it is */
+    yajl_gen_number(json->gen, value, strlen(value)); /* writes any text as it is */
 }
 
 void mw_json_field_spec(MwJson *json, const char *key, MwSpec spec, int rank)

@@ -14,7 +14,7 @@ typedef struct {
     MwArena *arena;
 } MwJson;
 
-/* An object, open; the end of it, which adds its text. */
+/* Opens an object; ends it and adds its text to `text`. */
 MwJson mw_json_begin(MwArena *arena);
 void mw_json_end(MwJson *json, MwText *text);
 
@@ -23,12 +23,13 @@ void mw_json_field_string(MwJson *json, const char *key, const char *text);
 void mw_json_field_int(MwJson *json, const char *key, int64_t value);
 void mw_json_field_bool(MwJson *json, const char *key, bool value);
 void mw_json_field_double(MwJson *json, const char *key, double value);
-/* `value` is JSON already. */
+/* `value` is JSON already and is written as it is. */
 void mw_json_field_raw(MwJson *json, const char *key, const char *value);
 void mw_json_field_spec(MwJson *json, const char *key, MwSpec spec, int rank);
 void mw_json_field_shape(MwJson *json, const char *key, const MwTensor *tensor);
 /* The numbers first .. first + count - 1. */
 void mw_json_field_range(MwJson *json, const char *key, int first, int count);
-void mw_json_field_array(MwJson *json, const char *key); /* opens it */
+/* Opens an array. */
+void mw_json_field_array(MwJson *json, const char *key);
 
 #endif

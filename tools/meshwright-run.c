@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mpirun -n N meshwright-run FILE.plan [options]: runs a plan file, or the plan in an executable
+/* `mpirun -n N meshwright-run FILE.plan [options]` runs a plan file, or the plan in an executable
  * that `meshwright compile` made, with the options of such an executable. */
 #include "runtime/run.h"
 #include "tools/backends.h"

@@ -20,7 +20,7 @@ const char **mw_text_table_row(MwTextTable *table)
     return row->cells;
 }
 
-/* `name` with its first all-digit element, unless it is the very first, as "*". */
+/* `name` with "*" for its first element of digits alone that is not the first of all. */
 static const char *folded_name(MwArena *arena, const char *name)
 {
     for (const char *at = name; *at;) {
@@ -40,12 +40,12 @@ static bool same_cells(const MwTextTableRow *a, const MwTextTableRow *b, int col
     return true;
 }
 
-/* Rows that fold lie within one layer's number of rows of each other, in layer after layer, so the
- * search goes back over rows already kept only. */
+/* Rows that fold into one lie at most one layer's number of rows apart, so the search goes back
+ * from the last row that was kept. */
 void mw_text_table_fold(MwTextTable *table)
 {
     int kept = 1;
-    const char **name = MW_NEW(table->arena, const char *, table->rows.count); /* unfolded */
+    const char **name = MW_NEW(table->arena, const char *, table->rows.count); /* as given */
     for (int r = 1; r < table->rows.count; r++) {
         MwTextTableRow row = table->rows.at[r];
         name[kept] = row.cells[0];

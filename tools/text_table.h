@@ -9,8 +9,8 @@
 enum { MW_TEXT_TABLE_MAX_COLUMNS = 10 };
 
 typedef struct {
-    const char *cells[MW_TEXT_TABLE_MAX_COLUMNS]; /* none NULL */
-    int count;                                    /* of rows folded into this one */
+    const char *cells[MW_TEXT_TABLE_MAX_COLUMNS]; /* none is NULL */
+    int count;                                    /* how many rows were folded into this one */
 } MwTextTableRow;
 
 typedef struct {
@@ -20,10 +20,11 @@ typedef struct {
 } MwTextTable;
 
 MwTextTable mw_text_table_new(MwArena *arena, const char *const *headings, int columns);
-/* A new row; its cells are to be filled in. Valid until the next one. */
+/* Adds a row of empty cells, for the caller to fill in. Valid until the next row. */
 const char **mw_text_table_row(MwTextTable *table);
-/* Merges rows that are equal but for the number of their layer, the first all-digit element in the
- * dotted name of column 0, into the first of them: "layers.*.mlp.w1 (x4)". */
+/* Folds rows that are equal but for the number of their layer into the first of them:
+ * "layers.*.mlp.w1 (x4)". The number is the first element of digits in the dotted name of column
+ * 0. */
 void mw_text_table_fold(MwTextTable *table);
 void mw_text_table_print(MwText *text, const MwTextTable *table);
 

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/suggest.h"
+#include "base/vec.h"
 #include "frontend/cluster/value.h"
 
 #include <errno.h>
@@ -23,13 +24,20 @@
 
 enum { MAX_LIKE = 8 /* length of a chain of files each like the next */ };
 
+/* Where a measured collective was given. */
+typedef struct {
+    MwCollective kind;
+    int ways;
+    MwSpan span;
+} GivenMeasured;
+
 /* A section being read. */
 typedef struct {
     MwClusterSection section;
     void *base; /* struct that its keys fill */
     MwSpan span;
-    MwSpan given[MW_CLUSTER_KEY_COUNT]; /* where each key was given */
-    int inherited; /* of a link: measured collectives that the file it is like gives */
+    MwSpan given[MW_CLUSTER_KEY_COUNT];   /* where each key was given */
+    MW_VEC(GivenMeasured) given_measured; /* of a link: its collectives in this file */
 } Section;
 
 static void skip_newlines(MwClusterReader *reader)
@@ -125,7 +133,7 @@ static MwMeasuredCollective *find_measured(MwArena *arena, MwLink *link, MwColle
 
 /* Reads `all_reduce 4 = [...]`; the name was read. */
 static bool read_measured(MwClusterReader *reader, const MwClusterToken *name, MwCollective kind,
-                          const Section *in)
+                          Section *in)
 {
     MwSpan span = mw_span_join(name->span, reader->token.span);
     int ways;
@@ -136,12 +144,16 @@ static bool read_measured(MwClusterReader *reader, const MwClusterToken *name, M
         mw_diag_error(reader->diags, span, "a collective needs at least two devices");
         return false;
     }
-    MwLink *link = in->base;
-    MwMeasuredCollective *measured = find_measured(reader->arena, link, kind, ways);
-    if (measured->time_s.count && measured - link->measured >= in->inherited) {
-        mw_diag_error(reader->diags, span, "'%s %d' is given twice", name->text, ways);
+    for (int i = 0; i < in->given_measured.count; i++) {
+        const GivenMeasured *given = &in->given_measured.at[i];
+        if (given->kind != kind || given->ways != ways)
+            continue;
+        given_twice(reader, span, mw_arena_printf(reader->arena, "%s %d", name->text, ways),
+                    given->span);
         return false;
     }
+    mw_vec_push(reader->arena, &in->given_measured, ((GivenMeasured){kind, ways, span}));
+    MwMeasuredCollective *measured = find_measured(reader->arena, in->base, kind, ways);
     return mw_cluster_read_curve(reader, MW_QUANTITY_SECONDS, MW_QUANTITY_BYTES, &measured->time_s);
 }
 
@@ -173,8 +185,6 @@ static bool open_section(MwClusterReader *reader, const MwClusterToken *name,
     Section inner = {.section = section,
                      .base = mw_cluster_section_struct(reader->cluster, section, type),
                      .span = name->span};
-    if (mw_cluster_section_is_link(section))
-        inner.inherited = ((MwLink *)inner.base)->measured_count;
     return read_section(reader, &inner);
 }
 

@@ -110,7 +110,7 @@ bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *it
     return false;
 }
 
-/* Reads a number from 0; `kind` says in the message what is counted. */
+/* Reads a number from 0; `kind` says in the message what it is the number of. */
 static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind, int *index)
 {
     int64_t value;
@@ -118,7 +118,7 @@ static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind
     if (!mw_want_int(ex, term, want_of(ex, annotation), &value))
         return false;
     if (value < 0 || value > INT32_MAX) {
-        mw_expand_error(ex, annotation->value->span, "%s count from 0, so there is none %lld", kind,
+        mw_expand_error(ex, annotation->value->span, "a %s is a number from 0 on, not %lld", kind,
                         (long long)value);
         return false;
     }
@@ -134,7 +134,7 @@ static bool read_fact(MwExpander *ex, const MwArg *annotation)
     if (is_key(annotation, "scope"))
         return read_scope(ex, annotation->value);
     if (is_key(annotation, "layer"))
-        return read_index(ex, annotation, "layers", &origin->layer);
+        return read_index(ex, annotation, "layer", &origin->layer);
     return mw_annotate_repeat(ex, annotation->value, &origin->repeat, &origin->iteration);
 }
 
@@ -216,13 +216,30 @@ static bool uses_axes_once(MwSpec spec, int rank)
     return once;
 }
 
+/* The place of what is wrong in an expression that spells no spec. */
+static MwSpan wrong_part(MwExpander *ex, const MwExpr *expr)
+{
+    MwSpec spec;
+    int rank;
+    const MwExpr *list = expr->kind == MW_EXPR_BINARY ? expr->binary.left : expr;
+    if (list->kind != MW_EXPR_LIST)
+        return expr->span;
+    for (int i = 0; i < list->list.count; i++) {
+        const MwExpr *dim = list->list.at[i];
+        if (dim->kind != MW_EXPR_NAME ||
+            !mw_spec_parse(mw_arena_printf(ex->arena, "[%s]", dim->text), &spec, &rank))
+            return dim->span;
+    }
+    return list == expr ? expr->span : expr->binary.right->span;
+}
+
 static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
 {
     MwText text = {.arena = ex->arena};
     MwSpan span = annotation->value->span;
     int rank;
     if (!write_spec(&text, annotation->value) || !mw_spec_parse(text.at, &pin->spec, &rank)) {
-        mw_expand_error(ex, span,
+        mw_expand_error(ex, wrong_part(ex, annotation->value),
                         "this is no sharding spec: [S0, R] splits dimension 0 over mesh "
                         "axis 0, [R, R] +P1 is partial over axis 1");
         return false;
@@ -258,7 +275,7 @@ static bool read_pin(MwExpander *ex, const MwArg *annotation, int k, MwPin *pin)
     if (is_pin_key(annotation, "spec", k))
         return read_spec(ex, annotation, pin);
     if (is_pin_key(annotation, "stage", k))
-        return read_index(ex, annotation, "stages", &pin->stage);
+        return read_index(ex, annotation, "stage", &pin->stage);
     return read_remat(ex, annotation, pin);
 }
 

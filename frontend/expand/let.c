@@ -111,8 +111,8 @@ void mw_statement_assign(MwExpander *ex, const MwStatement *statement)
         return;
     MwOp op = mw_value_node(ex->graph, target)->op;
     if (op != MW_OP_WEIGHT && op != MW_OP_STATE)
-        mw_expand_error(ex, name.span, "only a weight or a state can be assigned, and '%s' is none",
-                        name.text);
+        mw_expand_error(ex, name.span,
+                        "only a weight or a state can be assigned, which '%s' is not", name.text);
     else if (!mw_tensor_equal(mw_value_tensor(ex->graph, target),
                               mw_value_tensor(ex->graph, value)))
         mw_expand_error(ex, statement->span, "cannot assign %s to '%s', which is %s",

@@ -62,7 +62,7 @@ static void check_params(const Place *place)
         for (int k = 0; k < i; k++)
             if (params->at[k].name.text == params->at[i].name.text) {
                 mw_diag_error(place->diags, params->at[i].name.span,
-                              "parameter '%s' is there twice", params->at[i].name.text);
+                              "there already is a parameter '%s'", params->at[i].name.text);
                 break;
             }
 }
@@ -86,7 +86,7 @@ bool mw_placement_check(const MwItems *items, MwDiags *diags)
         check_body(&place, &item->block->body, false);
         check_params(&place);
         if (!place.is_model && !returns(item->block))
-            mw_diag_error(diags, item->span, "block '%s' returns nothing", item->name.text);
+            mw_diag_error(diags, item->span, "block '%s' has no 'return'", item->name.text);
     }
     return mw_diags_error_count(diags) == errors;
 }

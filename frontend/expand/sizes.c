@@ -11,13 +11,13 @@
 #include <string.h>
 
 /* A size that is written with a point stays a fraction when it is overridden by a whole number. */
-static bool read_define(const char *text, bool is_fraction, MwTerm *term)
+static bool read_define(const char *text, bool as_fraction, MwTerm *term)
 {
     char *end;
     errno = 0;
     long long whole = strtoll(text, &end, 10);
     if (*text && !*end && !errno) {
-        *term = is_fraction ? mw_term_float((double)whole) : mw_term_int(whole);
+        *term = as_fraction ? mw_term_float((double)whole) : mw_term_int(whole);
         return true;
     }
     double value = strtod(text, &end);
@@ -66,6 +66,14 @@ static MwTerm compute_value(MwExpander *ex, const MwExpr *expr)
     return mw_term_none();
 }
 
+/* Whether the value of a size is written as a number with a point, with or without a sign. */
+static bool is_fraction(const MwExpr *expr)
+{
+    if (expr->kind == MW_EXPR_UNARY && expr->unary.op == MW_UNARY_MINUS)
+        return is_fraction(expr->unary.operand);
+    return expr->kind == MW_EXPR_FLOAT;
+}
+
 static void compute(MwExpander *ex, const MwItem *item, const MwDefine *define)
 {
     if (!check_name(ex, item))
@@ -73,7 +81,7 @@ static void compute(MwExpander *ex, const MwItem *item, const MwDefine *define)
     MwTerm term = mw_term_none();
     if (!define) {
         term = compute_value(ex, item->value);
-    } else if (!read_define(define->value, item->value->kind == MW_EXPR_FLOAT, &term)) {
+    } else if (!read_define(define->value, is_fraction(item->value), &term)) {
         mw_expand_error(ex, mw_span_none(), "-D %s=%s: '%s' is not a number", define->name,
                         define->value, define->value);
         term = mw_term_none();

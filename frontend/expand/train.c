@@ -82,7 +82,7 @@ static bool read_bool(Reader *reader, const char *name)
     return value;
 }
 
-/* A list of two, into the attributes of `first` and of the row after it. */
+/* Reads a list of two into the attributes of `first` and of the row after it. */
 static void read_pair(Reader *reader, const MwHyperparameter *first, MwTrain *train)
 {
     int k = given(reader, first->name);
@@ -190,17 +190,23 @@ static void read_step_options(Reader *reader, MwTrain *train)
     check_schedule(reader, train);
 }
 
-/* Binds arguments to a signature and reads them. */
-static bool read_call(MwExpander *ex, MwSpan span, const char *callee, const char *signature,
-                      const MwArgs *args, void (*read)(Reader *reader, MwTrain *train),
+/* Arguments, as the source gives them, for the parameters of a signature. */
+typedef struct {
+    MwSpan span;
+    const char *callee, *signature;
+    const MwArgs *args;
+} Given;
+
+/* Binds the arguments and has `read` read them into `train`. */
+static bool read_call(MwExpander *ex, const Given *from, void (*read)(Reader *, MwTrain *),
                       MwTrain *train)
 {
     MwFormal formals[MW_MAX_FORMALS];
-    MwCall call = {.site = {span, mw_one_value()},
-                   .callee = callee,
+    MwCall call = {.site = {from->span, mw_one_value()},
+                   .callee = from->callee,
                    .formals = formals,
-                   .formal_count = mw_signature_parse(ex, signature, formals)};
-    if (!mw_eval_call(ex, &call, args))
+                   .formal_count = mw_signature_parse(ex, from->signature, formals)};
+    if (!mw_eval_call(ex, &call, from->args))
         return false;
     Reader reader = {ex, &call, true};
     read(&reader, train);
@@ -239,7 +245,8 @@ static bool find_optimizer(MwExpander *ex, const MwExpr *expr, MwOptimizer *opti
     return false;
 }
 
-/* Its parameters as a signature, "lr momentum? weight_decay?": a list has one name for its two. */
+/* The parameters of an optimizer as a signature, "lr momentum? weight_decay?". A list of two has one
+ * name. */
 static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
 {
     MwText text = {.arena = ex->arena};
@@ -294,12 +301,12 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
     MwArgs options = quote_words(ex, &statement->annotations);
     if (!find_optimizer(ex, optimizer, &train.optimizer))
         return;
-    ok &=
-        read_call(ex, optimizer->span, optimizer->call.callee.text,
-                  signature_of(ex, train.optimizer), &optimizer->call.args, read_optimizer, &train);
+    Given hyperparameters = {optimizer->span, optimizer->call.callee.text,
+                             signature_of(ex, train.optimizer), &optimizer->call.args};
+    Given step = {statement->span, "train", step_options, &options};
+    ok &= read_call(ex, &hyperparameters, read_optimizer, &train);
     train.optimizer = mw_optimizer_choose(&train);
-    ok &=
-        read_call(ex, statement->span, "train", step_options, &options, read_step_options, &train);
+    ok &= read_call(ex, &step, read_step_options, &train);
     if (ok && mw_has_value(ex->graph->train.loss)) {
         mw_expand_note(ex, ex->graph->train.span, "the first is here");
         mw_expand_error(ex, statement->span, "a model trains one loss");

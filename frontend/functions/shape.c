@@ -10,14 +10,14 @@ static MwTerm to_int(MwExpander *ex, const MwCall *call, double (*rounding)(doub
     if (!mw_want_number(ex, call->given[0].term, mw_call_want(ex, call, 0), &value))
         return mw_term_none();
     if (!isfinite(value)) {
-        mw_expand_error(ex, call->given[0].span, "%s has no whole number for %s", call->callee,
-                        mw_term_describe(ex, call->given[0].term));
+        mw_expand_error(ex, call->given[0].span, "%s of %g is no whole number", call->callee,
+                        value);
         return mw_term_none();
     }
     value = rounding(value);
     if (value >= -0x1p62 && value <= 0x1p62)
         return mw_term_int((int64_t)value);
-    mw_expand_error(ex, call->site.span, "%g is no whole number of 64 bits", value);
+    mw_expand_error(ex, call->site.span, "%g does not fit in 64 bits", value);
     return mw_term_none();
 }
 

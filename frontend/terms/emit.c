@@ -4,8 +4,8 @@
 #include "frontend/terms/fold.h"
 #include "frontend/terms/names.h"
 #include "frontend/terms/want.h"
+#include "ir/arithmetic.h"
 #include "ir/print.h"
-#include "ir/scalar.h"
 
 /* Operators whose name is a word of the language, which no value may have. */
 static const char *operator_name(MwExpander *ex, MwOp op)
@@ -204,7 +204,7 @@ MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int c
     }
     if (op == MW_OP_SELECT && terms[0].kind == MW_TERM_BOOL)
         return terms[0].b ? terms[1] : terms[2];
-    if (!any_tensor && mw_scalar_kind(op) != MW_SCALAR_NONE)
+    if (!any_tensor && mw_arithmetic_kind(op) != MW_ARITHMETIC_NONE)
         return mw_fold(ex, site.span, op, terms, count);
     if (!any_tensor) {
         mw_expand_error(ex, site.span, "%s needs a tensor, not %s", mw_op_info(op)->name,

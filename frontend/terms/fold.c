@@ -4,7 +4,7 @@
 #include "frontend/terms/fold.h"
 
 #include "frontend/terms/want.h"
-#include "ir/scalar.h"
+#include "ir/arithmetic.h"
 
 #include <math.h>
 
@@ -102,7 +102,7 @@ static bool is_bool(MwTerm term)
 
 static MwTerm does_not_apply(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count)
 {
-    mw_expand_error(ex, span, "%s does not apply to %s%s%s", mw_op_info(op)->name,
+    mw_expand_error(ex, span, "'%s' does not apply to %s%s%s", mw_op_info(op)->name,
                     mw_term_describe(ex, terms[0]), count > 1 ? " and " : "",
                     count > 1 ? mw_term_describe(ex, terms[1]) : "");
     return mw_term_none();
@@ -110,19 +110,19 @@ static MwTerm does_not_apply(MwExpander *ex, MwSpan span, MwOp op, const MwTerm 
 
 MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count)
 {
-    MwScalarKind kind = mw_scalar_kind(op);
+    MwArithmetic kind = mw_arithmetic_kind(op);
     MwTerm a = terms[0], b = count > 1 ? terms[1] : a, term;
-    if (!all_of_kind(terms, count, kind == MW_SCALAR_LOGIC ? is_bool : mw_term_is_number))
+    if (!all_of_kind(terms, count, kind == MW_ARITHMETIC_LOGIC ? is_bool : mw_term_is_number))
         return does_not_apply(ex, span, op, terms, count);
     bool whole = is_int(a) && is_int(b);
-    if (kind == MW_SCALAR_LOGIC)
-        return mw_term_bool(mw_scalar_apply(op, a.b, b.b) != 0);
-    if (kind == MW_SCALAR_COMPARE && whole) /* doubles do not tell all of them apart */
-        return mw_term_bool(mw_scalar_apply(op, (a.i > b.i) - (a.i < b.i), 0) != 0);
+    if (kind == MW_ARITHMETIC_LOGIC)
+        return mw_term_bool(mw_arithmetic_apply(op, a.b, b.b) != 0);
+    if (kind == MW_ARITHMETIC_COMPARE && whole) /* doubles do not tell all of them apart */
+        return mw_term_bool(mw_arithmetic_apply(op, (a.i > b.i) - (a.i < b.i), 0) != 0);
     if (whole && fold_ints(ex, span, op, a.i, b.i, &term))
         return term;
-    double value = mw_scalar_apply(op, mw_term_number(a), mw_term_number(b));
-    return kind == MW_SCALAR_COMPARE ? mw_term_bool(value != 0) : mw_term_float(value);
+    double value = mw_arithmetic_apply(op, mw_term_number(a), mw_term_number(b));
+    return kind == MW_ARITHMETIC_COMPARE ? mw_term_bool(value != 0) : mw_term_float(value);
 }
 
 MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b)
@@ -133,7 +133,7 @@ MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b)
         return mw_term_int(a.i % b.i);
     mw_expand_error(
         ex, span,
-        "%% needs whole numbers, the left at least 0 and the right at least 1, not %s and %s",
+        "'%%' needs whole numbers, the left at least 0 and the right at least 1, not %s and %s",
         mw_term_describe(ex, a), mw_term_describe(ex, b));
     return mw_term_none();
 }

@@ -5,8 +5,8 @@
  * to run time, and so is bf16, which rounds at every operator. */
 #include "passes/graph/simplify.h"
 
+#include "ir/arithmetic.h"
 #include "ir/build.h"
-#include "ir/scalar.h"
 
 #include <math.h>
 
@@ -32,8 +32,8 @@ static bool fold(const MwSimplifyContext *context, const double *operand, double
         *y = cast(mw_simplify_tensor(context)->type, operand[0]);
     else if (moves_elements(node->op))
         *y = operand[0];
-    else if (mw_scalar_kind(node->op) != MW_SCALAR_NONE)
-        *y = mw_scalar_apply(node->op, operand[0], operand[1]);
+    else if (mw_arithmetic_kind(node->op) != MW_ARITHMETIC_NONE)
+        *y = mw_arithmetic_apply(node->op, operand[0], operand[1]);
     else
         return false;
     return true;

@@ -290,6 +290,9 @@ START_TEST(a_file_like_another_changes_some_figures)
     write_file(arena, folder, "wrong.cluster",
                "cluster wrong like base.cluster {\nnodes = 2\n"
                "node { all_reduce 2 = 4 us\nall_reduce 2 = 5 us }\n}");
+    write_file(arena, folder, "again.cluster",
+               "cluster again like base.cluster {\n"
+               "node { all_reduce 4 = 4 us\nall_reduce 4 = 5 us }\n}");
     write_file(arena, folder, "self.cluster", "cluster self like self.cluster { }");
     write_file(arena, folder, "lost.cluster", "cluster lost like nowhere.cluster { }");
     MwDiags *diags = mw_diags_new(arena);
@@ -305,7 +308,7 @@ START_TEST(a_file_like_another_changes_some_figures)
     static const struct {
         const char *name;
         int errors;
-    } wrong[] = {{"wrong", 2}, {"self", 1}, {"lost", 1}};
+    } wrong[] = {{"wrong", 2}, {"again", 1}, {"self", 1}, {"lost", 1}};
     for (int i = 0; i < MW_COUNT(wrong); i++) {
         MwDiags *found = mw_diags_new(arena);
         const char *path = mw_arena_printf(arena, "%s/%s.cluster", folder, wrong[i].name);

@@ -6,9 +6,7 @@
 #include "tools/inspect/pipeline.h"
 #include "tools/inspect/totals.h"
 
-#include <string.h>
-
-/* `text` inside a quoted DOT string. */
+/* Adds `text` to a quoted DOT string. */
 static void add_quoted(MwText *out, const char *text)
 {
     for (; *text; text++) {
@@ -18,13 +16,14 @@ static void add_quoted(MwText *out, const char *text)
     }
 }
 
-static const char *phase_colour(const char *phase)
+static const char *phase_colour(const char *name)
 {
-    if (strcmp(phase, "forward") == 0)
-        return "#dbe9f6";
-    if (strcmp(phase, "backward") == 0)
-        return "#fbe3d0";
-    return strcmp(phase, "update") == 0 ? "#e1f0dc" : "#f7edc0";
+    static const char *const colours[MW_PHASE_COUNT] = {[MW_PHASE_FORWARD] = "#dbe9f6",
+                                                        [MW_PHASE_BACKWARD] = "#fbe3d0",
+                                                        [MW_PHASE_BACKWARD_WEIGHT] = "#f7edc0",
+                                                        [MW_PHASE_UPDATE] = "#e1f0dc"};
+    MwPhase phase;
+    return mw_phase_parse(name, &phase) ? colours[phase] : "#ffffff";
 }
 
 static void add_operator(MwText *out, int mesh, int index, const MwPlanOperator *op)

@@ -76,7 +76,7 @@ static void add_weight(MwText *out, const MwPlanMesh *mesh, const MwPlanWeight *
     mw_text_add(out, "</tr>\n");
 }
 
-/* The arena as a bar, its parts as wide as their share. */
+/* Draws the arena as a bar, in which each part is as wide as its share. */
 static void add_memory_bar(MwText *out, const MwPlanMesh *mesh)
 {
     MwInspectTotals totals = mw_inspect_totals(mesh);

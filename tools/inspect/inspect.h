@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "runtime/plan/plan.h"
 
-/* For a terminal: what was chosen for every operator, what it costs, and totals. Identical rows of
- * repeated layers are folded into one unless `all`. */
+/* Tables for a terminal: what was chosen for every operator, what it costs, and totals. Identical
+ * rows of repeated layers are folded into one unless `all`. */
 void mw_inspect_text(MwText *text, const MwPlan *plan, bool all);
 /* One JSON object; docs/inspect.md lists its keys. */
 void mw_inspect_json(MwText *text, const MwPlan *plan);

@@ -131,7 +131,7 @@ static void put_meshes(MwJson *json, const MwPlan *plan)
     yajl_gen_array_close(json->gen);
 }
 
-/* Sums over the meshes; memory of the one that needs most. */
+/* Sums over the meshes; but the memory is that of the mesh that needs most. */
 static void put_totals(MwJson *json, const MwPlan *plan)
 {
     MwPlanCosts costs = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory of stages: a buffer belongs to the first stage of its mesh whose programs use it. What is
- * not kept from step to step and is used by several programs that run on micro-batches waits
- * between their tasks: activations. */
+/* The memory of a stage: a buffer belongs to the first stage of its mesh whose programs use it. It
+ * holds an activation if it is not kept from step to step and several programs that run on
+ * micro-batches use it, since its value then waits between their tasks. */
 #include "tools/inspect/pipeline.h"
 
 #include "runtime/plan/messages.h"
@@ -10,11 +10,11 @@
 
 /* ---- Stages ---- */
 
-/* How the stages of one mesh use its buffers. */
+/* How the stages of a mesh use one of its buffers. */
 typedef struct {
-    int stage;    /* the first that does; -1: none */
-    int programs; /* of that stage, on micro-batches */
-    int last;     /* the last of them */
+    int stage;    /* the first stage that uses it; -1: none */
+    int programs; /* how many programs of that stage, on micro-batches, use it */
+    int last;     /* index of the last of them; -1: none */
 } Use;
 
 static void note_uses(const MwPlan *plan, int stage, int index, Use *uses)
@@ -35,7 +35,7 @@ static void note_uses(const MwPlan *plan, int stage, int index, Use *uses)
     }
 }
 
-/* [buffers of the mesh] */
+/* [buffers of the mesh] the uses of each. */
 static Use *uses_of_mesh(MwArena *arena, const MwPlan *plan, int mesh_index)
 {
     const MwPlanMesh *mesh = &plan->meshes[mesh_index];
@@ -56,7 +56,7 @@ static int first_stage(const MwPlan *plan, int mesh)
     return -1;
 }
 
-/* Weights and states of the mesh: which stage has each; adds their bytes to those of the stage. */
+/* Notes which stage has each weight and state of the mesh, and adds their bytes to it. */
 static void place_weights(MwInspectPipeline *p, MwArena *arena, int mesh_index, const Use *uses)
 {
     const MwPlanMesh *mesh = &p->plan->meshes[mesh_index];
@@ -64,7 +64,7 @@ static void place_weights(MwInspectPipeline *p, MwArena *arena, int mesh_index, 
     for (int w = 0; w < mesh->weight_count; w++) {
         const MwPlanWeight *weight = &mesh->weights[w];
         places[w] = uses[weight->buffer].stage;
-        if (places[w] < 0) /* none uses it */
+        if (places[w] < 0) /* no stage uses it */
             places[w] = first_stage(p->plan, mesh_index);
         if (places[w] < 0)
             continue;
@@ -137,7 +137,7 @@ static void describe_borders(MwInspectPipeline *p, MwArena *arena)
 
 /* ---- Time ---- */
 
-/* The stages lie on the meshes as a schedule says. */
+/* Whether the stages lie on the meshes as the schedule has them. */
 static bool is_pipeline(const MwPlan *plan, MwPipelineKind kind)
 {
     const int chunks = plan->stage_count / plan->mesh_count;
@@ -152,10 +152,11 @@ static bool is_pipeline(const MwPlan *plan, MwPipelineKind kind)
 
 static bool is_time(double time_s)
 {
-    return time_s >= 0 && time_s < INFINITY; /* no NaN either */
+    return time_s >= 0 && time_s < INFINITY; /* false for NaN */
 }
 
-/* What was predicted is checked by nobody, as no run depends on it. */
+/* Whether all times can be drawn. The checker of plans leaves predicted times alone, since no run
+ * depends on them. */
 static bool are_times(const MwStageTimes *times, int count)
 {
     for (int s = 0; s < count; s++) {

@@ -8,40 +8,41 @@
 #include "ir/print.h"
 #include "tools/schedule/view.h"
 
-/* Bytes are of one device. */
+/* A stage. Bytes are of one device. */
 typedef struct {
     const MwPlanStage *plan;
     const MwPlanMesh *mesh;
-    double work_s; /* of a step: its tasks on all micro-batches, and its update */
+    double work_s; /* time of its tasks on all micro-batches and of its update, in a step */
     int64_t weight_bytes, state_bytes;
-    int64_t activation_bytes; /* what a micro-batch leaves from one task of the stage to another */
-    int in_flight;            /* micro-batches that the stage has begun and not ended, at most */
-    int64_t held_bytes;       /* activations in all their slots */
+    int64_t
+        activation_bytes; /* what one micro-batch leaves from one task of the stage to another */
+    int in_flight;        /* the most micro-batches that the stage has begun and not ended */
+    int64_t held_bytes;   /* activations in all their slots */
 } MwInspectStage;
 
-/* A value that goes from one stage to another. Bytes are of one time. */
+/* A value that goes from one stage to another. */
 typedef struct {
     const MwPlanTransfer *transfer;
     MwPlanEnd from, to;
-    int runs;            /* in a step */
-    int64_t bytes;       /* that cross from mesh to mesh */
-    int64_t least_bytes; /* the least that can */
+    int runs;            /* how often it crosses in a step */
+    int64_t bytes;       /* that cross from mesh to mesh each time */
+    int64_t least_bytes; /* the fewest bytes that can cross each time */
 } MwInspectBorder;
 
 typedef struct {
     const MwPlan *plan;
-    MwInspectStage *stages;      /* [plan->stage_count] */
-    MwInspectBorder *borders;    /* [plan->transfer_count] */
-    const MwScheduleView *drawn; /* the timeline of a step, without the update; NULL where there is
-                                    one mesh */
-    double bubble_rate;          /* docs/schedules.md; 0 where there is one mesh */
-    int **weight_stage;          /* [meshes][weights] the first stage that uses it */
+    MwInspectStage *stages;   /* [plan->stage_count] */
+    MwInspectBorder *borders; /* [plan->transfer_count] */
+    const MwScheduleView
+        *drawn;         /* timeline of a step without its update; NULL if there is one mesh */
+    double bubble_rate; /* as docs/schedules.md defines it; 0 if there is one mesh */
+    int **weight_stage; /* [meshes][weights] the first stage that uses it */
 } MwInspectPipeline;
 
-/* `plan` is one that mw_plan_check passes. */
+/* All in `arena`. `plan` must be one that mw_plan_check passes. */
 MwInspectPipeline mw_inspect_pipeline(MwArena *arena, const MwPlan *plan);
 
-/* True if a mesh has several stages. */
+/* Whether the mesh has several stages. */
 bool mw_inspect_is_shared(const MwPlan *plan, int mesh);
 
 /* "0 to 3", "2" or "none", in `arena`. */

@@ -40,7 +40,7 @@ static const char *runner_up_text(MwArena *arena, const MwPlanOperator *op)
                            mw_seconds_text(arena, op->runner_up_extra_s));
 }
 
-/* Operators of a mesh, from one on. */
+/* Operators of a mesh that lie side by side. */
 typedef struct {
     const MwPlanOperator *at;
     int count;
@@ -101,7 +101,7 @@ static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
     mw_inspect_text_section(text, &table, "weights", all);
 }
 
-/* Sums over a step for one kind of collective and one mesh axis. */
+/* Adds the sums over a step for one kind of collective on one mesh axis. */
 static void add_collective_row(MwTextTable *table, const MwPlanMesh *mesh, MwCollective kind,
                                int axis)
 {

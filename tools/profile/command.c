@@ -145,7 +145,7 @@ static bool measure(Profile *profile, int ways, bool has_work, MwCluster *cluste
     return true;
 }
 
-/* Groups of every size that divides the ranks; the work with the first. */
+/* Measures groups of every size that divides the ranks; with the first of them the work too. */
 static bool measure_all(Profile *profile, MwCluster *cluster)
 {
     bool has_work = true;

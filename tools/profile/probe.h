@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measuring a machine for `meshwright profile`: a plan whose instructions are the work and the
  * collectives to be timed, run by the executor itself with a trace, and a cluster made of the
- * times. So what is measured is what a model's plan runs: the same kernels' compiler, the same
- * routines, the same transport.
+ * times. What is measured is therefore what the plan of a model runs: kernels of the same compiler,
+ * the same routines, the same transport.
  *
  *     mw_probe_new → (run by meshwright-run with --trace) → mw_probe_read → mw_probe_fill */
 #ifndef MW_TOOLS_PROFILE_PROBE_H
@@ -14,12 +14,12 @@
 #include "runtime/plan/plan.h"
 
 typedef enum {
-    MW_PROBE_PRODUCT,        /* [m, k] by [k, n] */
-    MW_PROBE_STREAM,         /* m elements of a sum of two arrays */
-    MW_PROBE_VECTOR,         /* m elements of a function; n: FLOPs of one, as ir/ops.def counts */
-    MW_PROBE_LAUNCH,         /* a kernel that does next to nothing */
-    MW_PROBE_ATTENTION,      /* m heads of n queries and keys of k elements, causal */
-    MW_PROBE_ATTENTION_GRAD, /* and its gradient */
+    MW_PROBE_PRODUCT,        /* matrix product of [m, k] and [k, n] */
+    MW_PROBE_STREAM,         /* sum of two arrays of m elements */
+    MW_PROBE_VECTOR,         /* function of m elements, of n FLOPs each as ir/ops.def counts them */
+    MW_PROBE_LAUNCH,         /* kernel that does next to nothing */
+    MW_PROBE_ATTENTION,      /* causal attention: m heads of n queries and keys of k elements */
+    MW_PROBE_ATTENTION_GRAD, /* the gradient of such an attention */
     MW_PROBE_COLLECTIVE,     /* `collective` of `bytes` among `ways` ranks */
 } MwProbeKind;
 
@@ -30,8 +30,8 @@ typedef struct {
     MwCollective collective;
     int ways;
     int64_t bytes;
-    int first, count; /* instructions of the program */
-    double time_s;    /* of one of them; 0 until mw_probe_read */
+    int first, count; /* the instructions, by their place in the program */
+    double time_s;    /* typical time of one of them; 0 before mw_probe_read */
 } MwProbe;
 
 typedef struct {
@@ -41,15 +41,15 @@ typedef struct {
     int count;
 } MwProbes;
 
-/* Collectives of every kind and size among groups of `ways` of the `ranks`, all groups at once, and
- * if `has_work` all work of one device. */
+/* A plan that times collectives of every kind and size among groups of `ways` of the `ranks`, all
+ * groups at once, and if `has_work` all work of one device too. */
 MwProbes mw_probe_new(MwArena *arena, int ranks, int ways, bool has_work);
 
-/* Sets the times from the trace of a run of the plan of some steps, of which the first warms up:
- * typical of the steps and instructions, the mean over the ranks. */
+/* Sets the times from the trace of a run of the plan. The first step warms up; the time is typical
+ * of the other steps and of the instructions, and the mean over the ranks. False after an error. */
 bool mw_probe_read(MwProbes *probes, const char *trace_path, MwDiags *diags);
 
-/* Adds what was measured to the cluster of those ranks. */
+/* Adds the measured figures to the cluster of those ranks. */
 void mw_probe_fill(MwCluster *cluster, const MwProbes *probes);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Measured times as the figures of a cluster: rates as cost/cost.c divides by them, so that it
- * gives the times back. Noise that would let more work take less time is taken out. */
+/* Measured times become the figures of a cluster, such that cost/cost.c gives the times back. Where
+ * by noise more work took less time, the longer time counts. */
 #include "tools/profile/probe.h"
 
 #include "ir/ir.h"
 
 #include <math.h>
 
-/* What the work itself takes. */
+/* The time of the work itself, without that of its launch. */
 static double work_s(const MwCluster *cluster, const MwProbe *probe)
 {
     return fmax(probe->time_s - cluster->device.launch_s, probe->time_s / 10);
@@ -44,8 +44,8 @@ static int index_of(const MwNumbers *sizes, double size)
     MW_UNREACHABLE();
 }
 
-/* A product takes no less time than one that is smaller in m, n or k. `time_s` has the layout of
- * rates. */
+/* Makes no product take less time than one that is smaller in m, n or k. `time_s` is laid out like
+ * MwGemm.rates. */
 static void make_monotone(double *time_s, int count)
 {
     for (int i = 0; i < count * count * count; i++) {
@@ -59,7 +59,7 @@ static void make_monotone(double *time_s, int count)
     }
 }
 
-/* The probes go through m, n and k in ascending order. */
+/* The probes of products are in ascending order of m, n and k. */
 static void fill_products(MwArena *arena, MwCluster *cluster, const MwProbes *probes)
 {
     MwGemm *gemm = &cluster->device.gemm[MW_F32];
@@ -88,7 +88,7 @@ static void fill_products(MwArena *arena, MwCluster *cluster, const MwProbes *pr
 
 /* ---- Other work ---- */
 
-/* The geometric mean of what the functions achieve. */
+/* The rate of element-wise arithmetic is the geometric mean of what the functions achieve. */
 static void fill_vector(MwCluster *cluster, const MwProbes *probes)
 {
     double sum = 0;
@@ -161,7 +161,8 @@ static void fill_collective(MwArena *arena, MwCluster *cluster, const MwProbe *p
     add_point(arena, curve, (double)probe->bytes, fmax(least, probe->time_s));
 }
 
-/* Latency and bandwidth of the link, by gathers: of two ranks a gather is one message. */
+/* Latency and bandwidth of the link are those of gathers: between two ranks a gather is one
+ * message. */
 static void fill_link(MwArena *arena, MwCluster *cluster, const MwProbes *probes)
 {
     MwLink *link = &cluster->node_link;

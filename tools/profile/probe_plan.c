@@ -15,16 +15,16 @@
 enum {
     LARGEST_STREAM = 16 << 20,     /* elements: three arrays of 64 MiB, beyond most caches */
     SMALLEST_STREAM = 2 << 10,     /* elements: three arrays that fit the nearest cache */
-    VECTOR_ELEMENTS = 8 << 10,     /* little enough that arithmetic counts, not memory */
+    VECTOR_ELEMENTS = 8 << 10,     /* so few that arithmetic counts, not memory */
     LARGEST_PRODUCT = 1 << 10,     /* m, n and k */
     SMALLEST_COLLECTIVE = 1 << 10, /* bytes */
-    LARGEST_COLLECTIVE = 16 << 20,
-    ATTENTION_TOKENS = 2 << 10,  /* in sequences of */
-    LARGEST_ATTENTION = 1 << 10, /* or fewer */
+    LARGEST_COLLECTIVE = 16 << 20, /* bytes */
+    ATTENTION_TOKENS = 2 << 10,    /* tokens of one attention, in all its sequences */
+    LARGEST_ATTENTION = 1 << 10,   /* tokens of its longest sequence */
     HEADS = 4,
-    HEAD_WIDTH = 64,
-    STEP = 4, /* from size to size */
-    MOST_REPEATS = 64,
+    HEAD_WIDTH = 64,   /* elements of a head */
+    STEP = 4,          /* factor from one size to the next */
+    MOST_REPEATS = 64, /* instructions of one probe */
 };
 
 enum { X, Y, Z, OUT, LSE, DQ, DK, DV, SCRATCH, BUFFER_COUNT };
@@ -83,7 +83,7 @@ static void add_buffers(Builder *builder)
 
 /* ---- Instructions ---- */
 
-/* How often to run what takes about `estimate_s`. */
+/* How often to run an instruction that takes about `estimate_s`. */
 static int repeats(double estimate_s)
 {
     static const double enough_s = 300e-6;
@@ -99,7 +99,7 @@ static void add_probe(Builder *builder, MwProbe probe, const MwPlanInstr *instr,
     mw_vec_push(builder->arena, &builder->probes, probe);
 }
 
-/* The access of operand i is letter i of `accesses`: r or w. */
+/* Letter i of `accesses` says how the instruction accesses operand i: r or w. */
 static MwPlanInstr new_instr(Builder *builder, MwInstrKind kind, int target, const int *buffers,
                              const char *accesses, int count)
 {
@@ -199,11 +199,12 @@ static void add_collectives(Builder *builder, int ways)
 
 /* ---- Kernels ---- */
 
-/* The first is timed as a stream, the others as arithmetic. */
+/* The operators of the kernels that are timed: the first as a stream, the others as arithmetic. */
 static const MwOp kernel_ops[] = {MW_OP_ADD,  MW_OP_EXP,  MW_OP_TANH,
                                   MW_OP_SILU, MW_OP_GELU, MW_OP_GELU_GRAD};
 
-/* The expression of ir/ops.def with elements of the operands for $0 and $1. */
+/* A kernel that computes the expression of ir/ops.def, with elements of the operands for $0 and
+ * $1. */
 static const char *kernel_body(MwArena *arena, MwOp op)
 {
     MwText text = {.arena = arena};

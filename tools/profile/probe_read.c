@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The times of a probe, from the traces of all ranks (runtime/exec/trace.h: an event a line). */
+/* Reads the times of probes from the traces of all ranks, which have an event a line
+ * (runtime/exec/trace.h). */
 #include "tools/profile/probe.h"
 
 #include "base/file.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times of one instruction, of every step. */
+/* Times of one instruction, in seconds, of every step. */
 typedef struct {
     double *at;
     int count, capacity;
@@ -52,8 +53,9 @@ static double quantile(double *times, int count, double q)
     return times[(int)(q * count)];
 }
 
-/* In each step but the first the median of the probe's instructions; of these the lower quartile,
- * so that steps in which other programs ran count little. Negative if there is no time. */
+/* The typical time of a probe: the lower quartile, over all steps but the first, of the median of
+ * its instructions in the step. Steps in which other programs ran thus count little. Negative if a
+ * time is missing. */
 static double typical_s(MwArena *arena, const MwProbe *probe, const Times *times)
 {
     int steps = times[probe->first].count;

@@ -74,7 +74,7 @@ static void parse_times(Options *options, const struct argp_state *state, const 
     }
 }
 
-/* What can be said once all options are known. */
+/* Checks what takes all options to check. */
 static void check_options(Options *options, const struct argp_state *state)
 {
     if (!options->named)
@@ -138,7 +138,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The same for every stage: a chunk takes its part of what its mesh takes. */
+/* The times of all stages are alike: a chunk takes its part of the time of its mesh. */
 static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
 {
     const int stages = options->meshes * options->chunks;
@@ -154,7 +154,7 @@ static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
     return times;
 }
 
-/* The schedule that is asked for, with its times; NULL after errors. */
+/* The schedule that the options ask for, with its times; NULL after errors. */
 static const MwScheduleView *make_view(MwArena *arena, const Options *options, MwDiags *diags)
 {
     const MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
@@ -207,7 +207,7 @@ int mw_command_schedule(int argc, char **argv)
         parse_option,
         "NAME",
         "Draws the timeline of a pipeline schedule (gpipe, 1f1b, interleaved, zb-h1, zb-h2 or "
-        "inference) and reckons its bubble and the micro-batches in flight.\v"
+        "inference) and computes its bubble and the micro-batches in flight.\v"
         "docs/schedules.md explains what is shown.",
         NULL,
         NULL,

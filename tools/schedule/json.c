@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `schedule --format json`: a task a line. The keys are listed in docs/schedules.md. */
+/* `schedule --format json`: each task is a line. docs/schedules.md lists the keys. */
 #include "tools/schedule/view.h"
 
 static void field(MwText *text, const char *key, double value)

@@ -6,18 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In pixels. */
+/* Lengths in pixels. */
 enum {
     WIDTH = 1200,
     MARGIN = 16,
-    HEAD = 64, /* the names of the meshes, left of their rows */
-    TOP = 48,  /* above the first row */
-    ROW = 28,
-    BOX = 24,
-    LETTER = 7, /* about the width of a letter of a label */
+    HEAD = 64,  /* width of the names of the meshes, left of their rows */
+    TOP = 48,   /* height above the first row */
+    ROW = 28,   /* height from row to row */
+    BOX = 24,   /* height of a task */
+    LETTER = 7, /* width of a letter of a label, about */
     TEXT_HEIGHT = 20,
-    SWATCH = 12,   /* a box in the legend */
-    MIN_LINED = 5, /* boxes narrower than that, on average, have no lines between them */
+    SWATCH = 12,   /* side of a box in the legend */
+    MIN_LINED = 5, /* least mean width at which boxes have lines between them */
 };
 
 static double x_of(const MwScheduleView *view, double time)

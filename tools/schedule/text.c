@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `schedule --format text`: a row a mesh, as long as it takes, and the figures. Each task is a
- * block that begins with its label; where the labels of a kind of task do not fit, its letter
- * alone. */
+/* `schedule --format text`: a row for each mesh, in as many pieces as it takes, and the figures.
+ * Each task is a block that begins with its label, or with its letter alone where the labels of a
+ * kind of task do not fit. */
 #include "tools/schedule/view.h"
 
 #include "base/quantity.h"
@@ -46,14 +46,14 @@ void mw_schedule_view_figures(MwText *text, const MwScheduleView *view)
 
 /* ---- The drawing ---- */
 
-/* The schedule from a time on, as far as the columns reach. */
+/* A drawing of the schedule from a time on, as far as the columns reach. */
 typedef struct {
     const MwScheduleView *view;
-    int columns; /* of a row, without its head */
-    double from;
+    int columns;                          /* of a row, without its head */
+    double from;                          /* time at the first column */
     double scale;                         /* columns per unit of time */
-    int narrowest[MW_TASK_KIND_COUNT];    /* block, in columns */
-    int widest_label[MW_TASK_KIND_COUNT]; /* bytes */
+    int narrowest[MW_TASK_KIND_COUNT];    /* columns of the narrowest block of the kind */
+    int widest_label[MW_TASK_KIND_COUNT]; /* letters of the widest label of the kind */
 } Drawing;
 
 static int column(const Drawing *drawing, double time)
@@ -62,7 +62,7 @@ static int column(const Drawing *drawing, double time)
                        mw_min(lround((time - drawing->from) * drawing->scale), drawing->columns));
 }
 
-/* The least time of a task that takes any. */
+/* The least time of a task that takes any time. */
 static double shortest_task(const MwScheduleView *view)
 {
     double shortest = view->timeline->total;
@@ -84,8 +84,9 @@ static double wanted_block(const MwScheduleView *view)
     return (double)strlen(mw_schedule_view_label(last, label)) + 1;
 }
 
-/* Fills the width, unless blocks would be wider than their labels ask for. Blocks of the shortest
- * time are of whole columns where they are of more than one, so that equal times look equal. */
+/* The scale fills the width, unless blocks would then be wider than their labels need. Blocks of
+ * the shortest time that are wider than one column are of whole columns, so that equal times look
+ * equal. */
 static double choose_scale(const MwScheduleView *view, int columns)
 {
     double shortest = shortest_task(view);
@@ -136,7 +137,7 @@ static int head_digits(const MwScheduleView *view)
     return snprintf(NULL, 0, "%d", view->schedule->mesh_count - 1);
 }
 
-/* Columns that are left for the tasks. */
+/* How many of the columns the tasks get. */
 static int row_columns(const MwScheduleView *view, int columns)
 {
     return columns - (int)strlen("mesh   ") - head_digits(view);
@@ -182,7 +183,7 @@ void mw_schedule_view_rows(MwText *text, const MwScheduleView *view, int columns
     add_legend(text, view, drawing.scale);
 }
 
-/* The mean time of the tasks of that kind whose mean is least; some stages have hardly any work. */
+/* The mean time of the tasks of the kind whose mean is least: some stages have little work. */
 static double mean_task(const MwScheduleView *view)
 {
     double sum[MW_TASK_KIND_COUNT] = {0}, count[MW_TASK_KIND_COUNT] = {0};

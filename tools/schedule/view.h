@@ -8,32 +8,34 @@
 
 enum { MW_SCHEDULE_LABEL_BYTES = 16 };
 
+/* A schedule to be shown. */
 typedef struct {
     const MwPipelineSchedule *schedule;
     const MwTimeline *timeline;
-    const MwTimeline *clocks; /* the same with tasks that take 1 */
-    /* Of all chunks of a mesh together, for one micro-batch; of one transfer. For JSON alone. */
-    double forward, backward_input, weight, transfer;
-    bool in_seconds; /* all times; else they are of any unit */
+    const MwTimeline *clocks; /* the timeline if every task took time 1 */
+    /* Times for one micro-batch of all chunks of a mesh together; only JSON shows them. */
+    double forward, backward_input, weight;
+    double transfer; /* time of one transfer; only JSON shows it */
+    bool in_seconds; /* the unit of all times is a second; false: it is any */
 } MwScheduleView;
 
-/* The name of a task in drawings, "F12": its kind and its micro-batch; in lower case for chunks 1,
- * 3 and so on. */
+/* The label of a task in drawings, "F12": its kind and its micro-batch, in lower case for odd
+ * chunks. */
 const char *mw_schedule_view_label(MwTask task, char buffer[MW_SCHEDULE_LABEL_BYTES]);
-/* What tasks of a kind are called in legends, "F forward"; NULL if the schedule has none. */
+/* The legend of a kind of task, "F forward"; NULL if the schedule has no such task. */
 const char *mw_schedule_view_meaning(const MwPipelineSchedule *schedule, MwTaskKind kind);
-/* "clocks 22, total 33, ...": one line on the whole, without its end. */
+/* Adds the figures of the whole, "clocks 22, total 33, ...", without an end of line. */
 void mw_schedule_view_figures(MwText *text, const MwScheduleView *view);
 
-/* A time as it is shown, in `arena`; `digits` of it where it has no unit. */
+/* The text of a time, in `arena`; a time without unit has that many digits. */
 const char *mw_schedule_view_time(const MwScheduleView *view, MwArena *arena, double time,
                                   int digits);
 
-/* Parts of the text: the table of the meshes; the rows of tasks and their legend. `columns` is the
- * width to fill, at least 40. */
+/* Adds the table of the meshes. */
 void mw_schedule_view_meshes(MwText *text, const MwScheduleView *view);
+/* Adds the rows of tasks and their legend. `columns` is the width to fill, at least 40. */
 void mw_schedule_view_rows(MwText *text, const MwScheduleView *view, int columns);
-/* The same, or where tasks would be too short to have their names, the first and the last of
+/* The same; but where tasks would be too short for their labels, only the first and last of
  * them. */
 void mw_schedule_view_ends(MwText *text, const MwScheduleView *view, int columns);
 

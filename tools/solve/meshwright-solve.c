@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* meshwright-solve PROBLEM.json[.gz]: the solver for anybody's strategy-selection problem.
+/* `meshwright-solve PROBLEM.json[.gz]` solves any strategy-selection problem.
  *
- * Progress goes to standard error; the summary, and the strategies unless they go to a file, to
- * standard output. Nothing is left of an output file unless it is whole. */
+ * Progress goes to standard error. The summary goes to standard output, and so do the strategies
+ * unless they go to a file. An output file is there only if it is whole. */
 #include "base/new_file.h"
 #include "solver/stop.h"
 #include "tools/argument.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Set by the first SIGINT or SIGTERM, which a handler can tell nobody else. */
+/* Set by the first SIGINT or SIGTERM. A handler has no other way to tell the search. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -35,7 +35,7 @@ static void catch_signals(void)
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* who no longer reads the progress may still want the answer */
+    signal(SIGPIPE, SIG_IGN); /* whoever no longer reads the progress may still want the answer */
 }
 
 typedef struct {
@@ -43,7 +43,7 @@ typedef struct {
     MwSolveToolOptions options;
     double start_s;
     MwDiags *diags;
-    MwNewFile output; /* if options.output */
+    MwNewFile output; /* open if options.output is given */
 } Run;
 
 static bool refuse_output(Run *run, const char *why)
@@ -59,7 +59,7 @@ static bool same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-/* Before the search, so that nothing is found in vain. */
+/* Opens the output before the search, so that nothing is found in vain. */
 static bool open_output(Run *run)
 {
     const MwSolveToolOptions *options = &run->options;
@@ -100,7 +100,7 @@ static MwSolution solve(const Run *run, const MwProblem *problem)
     }
     if (wanted->verbose)
         options.log = stderr;
-    if (options.time_limit_s > 0) /* what reading left of it; 0 would be no limit */
+    if (options.time_limit_s > 0) /* subtracts the time of reading; 0 would mean no limit */
         options.time_limit_s = fmax(1e-6, options.time_limit_s - (mw_clock_s() - run->start_s));
     options.interrupt = &interrupted;
     MwSolution solution = mw_solve(run->arena, problem, &options);
@@ -159,7 +159,7 @@ static int run_all(Run *run)
         return mw_problem_save_ilp(problem, run->options.dump_ilp, run->diags)
                    ? MW_SOLVE_EXIT_ANSWER
                    : MW_SOLVE_EXIT_ERROR;
-    catch_signals(); /* while reading there is no answer to be saved */
+    catch_signals(); /* only now: while reading there is no answer to be saved */
     if (!run->options.quiet)
         show_size(run, problem);
     MwSolution solution = solve(run, problem);
@@ -172,7 +172,7 @@ static int run_all(Run *run)
 int main(int argc, char **argv)
 {
     static char name[] = "meshwright-solve";
-    argv[0] = name; /* of which argp makes its messages */
+    argv[0] = name; /* argp shows it in messages */
     Run run = {.start_s = mw_clock_s(),
                .options = mw_solve_options_parse(argc, argv),
                .arena = mw_arena_new()};

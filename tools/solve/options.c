@@ -48,7 +48,7 @@ static const char doc[] =
     "2 if it is proven that there is no answer, 3 if none was found in time, 4 with an answer that "
     "exceeds the limit (--relax), 64 for wrong usage.";
 
-/* A whole number of at most 64 bits without sign. */
+/* Parses a whole number without sign of at most 64 bits. */
 static uint64_t parse_whole(const struct argp_state *state, const char *what, const char *text)
 {
     char *end;

@@ -7,23 +7,23 @@
 
 enum {
     MW_SOLVE_EXIT_ANSWER = 0,
-    MW_SOLVE_EXIT_ERROR = 1,      /* input that cannot be used, output that cannot be written */
-    MW_SOLVE_EXIT_INFEASIBLE = 2, /* proven: no answer keeps the limit */
-    MW_SOLVE_EXIT_UNKNOWN = 3,    /* none was found in time */
-    MW_SOLVE_EXIT_RELAXED = 4,    /* one that exceeds the limit, with --relax */
+    MW_SOLVE_EXIT_ERROR = 1,      /* the input cannot be used, or the output not be written */
+    MW_SOLVE_EXIT_INFEASIBLE = 2, /* it is proven that no answer keeps the limit */
+    MW_SOLVE_EXIT_UNKNOWN = 3,    /* no answer was found in time */
+    MW_SOLVE_EXIT_RELAXED = 4,    /* with --relax: the answer exceeds the limit */
 };
 
 typedef struct {
     const char *problem;
     const char *output;   /* NULL: standard output */
-    const char *dump_ilp; /* write that instead of solving; NULL: solve */
-    bool has_usage_limit; /* instead of the file's: */
+    const char *dump_ilp; /* file to write instead of solving; NULL: solve */
+    bool has_usage_limit; /* usage_limit replaces that of the problem */
     int64_t usage_limit;
     bool quiet, verbose;
     MwSolveOptions solve;
 } MwSolveToolOptions;
 
-/* Ends the process with a message for wrong usage. */
+/* Parses the command line; ends the process with a message for wrong usage. */
 MwSolveToolOptions mw_solve_options_parse(int argc, char **argv);
 
 #endif

@@ -4,9 +4,11 @@
 #include "solver/stop.h"
 #include "tools/solve/text.h"
 
-/* The least between lines: where they may be overwritten; elsewhere, that and a share of the time
- * gone by. */
-static const double IN_PLACE_S = 0.2, FILE_S = 1, FILE_SHARE = 0.1;
+/* Least seconds between lines, where the later overwrites the earlier. */
+static const double IN_PLACE_S = 0.2;
+/* Where lines stay: least seconds between them, to which comes this fraction of the time gone
+ * by. */
+static const double FILE_S = 1, FILE_SHARE = 0.1;
 
 MwSolveProgress mw_solve_progress_new(FILE *out, bool in_place, double start_s)
 {
@@ -23,7 +25,7 @@ static void show_line(MwSolveProgress *progress)
 
 void mw_solve_progress_report(void *context, const MwSolution *so_far, double time_s)
 {
-    (void)time_s; /* without reading */
+    (void)time_s; /* leaves out the time of reading the problem */
     MwSolveProgress *progress = context;
     char cost[MW_COST_TEXT_BYTES] = "-", bound[MW_COST_TEXT_BYTES], gap[MW_GAP_TEXT_BYTES] = "-";
     double now_s = mw_clock_s(), gone_s = now_s - progress->start_s;

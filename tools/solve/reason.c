@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* Of nodes and times that are shown. */
-enum { SHOWN = 10 };
+enum { SHOWN = 10 /* nodes, or times, that are shown to people */ };
 
 static void add_more(MwText *text, int count)
 {
@@ -14,7 +13,7 @@ static void add_more(MwText *text, int count)
         mw_text_printf(text, "           and %d more\n", count - SHOWN);
 }
 
-/* NULL if it has none. */
+/* The label of a node; NULL if it has none. */
 static const char *label_of(const MwProblem *problem, int node)
 {
     const char *label = problem->nodes[node].label;

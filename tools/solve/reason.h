@@ -7,10 +7,10 @@
 #include "solver/solver.h"
 #include "tools/json.h"
 
-/* Lines for people, of the first few nodes. */
+/* Lines for people, about the first few nodes and times. */
 void mw_solve_reason(MwText *text, const MwProblem *problem, const MwInfeasibility *why);
 
-/* The field "infeasible", with all of them. */
+/* The JSON field "infeasible", with all nodes and times. */
 void mw_solve_reason_json(MwJson *json, const MwProblem *problem, const MwInfeasibility *why);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { MW_COST_TEXT_BYTES = 48, MW_GAP_TEXT_BYTES = 24 };
 
-/* Its digits; `cost` is not negative. */
+/* The digits of `cost`, which is not negative. */
 const char *mw_cost_text(MwCost cost, char text[MW_COST_TEXT_BYTES]);
 void mw_json_field_cost(MwJson *json, const char *key, MwCost cost);
 

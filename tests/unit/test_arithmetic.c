@@ -2,7 +2,7 @@
 /* Operators on constants: the language, simplify and the reference give the same. */
 #include "base/text.h"
 #include "frontend/frontend.h"
-#include "ir/scalar.h"
+#include "ir/arithmetic.h"
 #include "passes/graph/simplify.h"
 #include "tests/reference/interpret.h"
 #include "tests/unit/diags_text.h"
@@ -34,7 +34,7 @@ static bool is_excepted(MwOp op)
 START_TEST(every_operator_with_an_expression_is_computed_or_excepted)
 {
     for (int op = 0; op < MW_OP_COUNT; op++) {
-        bool is_computed = mw_scalar_kind((MwOp)op) != MW_SCALAR_NONE;
+        bool is_computed = mw_arithmetic_kind((MwOp)op) != MW_ARITHMETIC_NONE;
         bool has_expression = mw_op_info((MwOp)op)->expression != NULL;
         ck_assert_msg(is_computed == (has_expression && !is_excepted((MwOp)op)), "%s",
                       mw_op_info((MwOp)op)->name);
@@ -60,10 +60,10 @@ static MwGraph *parse(TestGraph *test, const char *statements)
     return graph;
 }
 
-static const char *literal(TestGraph *test, MwScalarKind kind, double value)
+static const char *literal(TestGraph *test, MwArithmetic kind, double value)
 {
     MwText text = {.arena = test->arena};
-    if (kind == MW_SCALAR_LOGIC)
+    if (kind == MW_ARITHMETIC_LOGIC)
         return value != 0 ? "true" : "false";
     mw_text_add_double(&text, value);
     /* A whole number would be exact; with a point it is a double, as in a graph. */
@@ -84,11 +84,11 @@ static bool constant_of(const MwGraph *graph, double *value)
 static void check(TestGraph *test, MwOp op, const double operand[2])
 {
     const char *name = mw_op_info(op)->name;
-    MwScalarKind kind = mw_scalar_kind(op);
-    const char *type = kind == MW_SCALAR_LOGIC ? "bool" : "f32";
+    MwArithmetic kind = mw_arithmetic_kind(op);
+    const char *type = kind == MW_ARITHMETIC_LOGIC ? "bool" : "f32";
     const char *a = literal(test, kind, operand[0]), *b = literal(test, kind, operand[1]);
     bool is_binary = mw_op_info(op)->operands == 2;
-    double value = mw_scalar_apply(op, operand[0], operand[1]), folded;
+    double value = mw_arithmetic_apply(op, operand[0], operand[1]), folded;
 
     const MwGraph *language =
         parse(test, mw_arena_printf(test->arena, "output y = constant(%s(%s%s%s))\n", name, a,
@@ -117,9 +117,9 @@ START_TEST(the_language_and_simplify_and_the_reference_agree)
 {
     TestGraph test = test_graph_new();
     for (int op = 0; op < MW_OP_COUNT; op++) {
-        MwScalarKind kind = mw_scalar_kind((MwOp)op);
-        int logic = kind == MW_SCALAR_LOGIC ? MW_COUNT(truths) : 0;
-        int arithmetic = kind == MW_SCALAR_NONE || logic ? 0 : MW_COUNT(numbers);
+        MwArithmetic kind = mw_arithmetic_kind((MwOp)op);
+        int logic = kind == MW_ARITHMETIC_LOGIC ? MW_COUNT(truths) : 0;
+        int arithmetic = kind == MW_ARITHMETIC_NONE || logic ? 0 : MW_COUNT(numbers);
         for (int i = 0; i < logic; i++)
             check(&test, (MwOp)op, truths[i]);
         for (int i = 0; i < arithmetic; i++)
@@ -131,8 +131,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("scalar");
-    TCase *tests = tcase_create("scalar");
+    Suite *suite = suite_create("arithmetic");
+    TCase *tests = tcase_create("arithmetic");
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, every_operator_with_an_expression_is_computed_or_excepted);
     tcase_add_test(tests, the_language_and_simplify_and_the_reference_agree);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "ir/scalar.h"
+#include "ir/arithmetic.h"
 
 #include <math.h>
 
@@ -17,7 +17,7 @@ static double gelu_tanh(double x)
 /* ROW(operator, kind, value for operands a and b). The values are those of the `expression` column
  * of ir/ops.def, for NaN and infinities too. An operator with an expression has no row if only the
  * compiler writes it, or if it chooses or converts instead of computing. */
-#define SCALARS(ROW)                                                                               \
+#define OPERATORS(ROW)                                                                             \
     ROW(ADD, NUMBER, a + b)                                                                        \
     ROW(SUB, NUMBER, a - b)                                                                        \
     ROW(MUL, NUMBER, a *b)                                                                         \
@@ -50,24 +50,24 @@ static double gelu_tanh(double x)
     ROW(OR, LOGIC, a != 0 || b != 0)                                                               \
     ROW(NOT, LOGIC, a == 0)
 
-static const MwScalarKind kinds[MW_OP_COUNT] = {
-#define ROW(op, kind, value) [MW_OP_##op] = MW_SCALAR_##kind,
-    SCALARS(ROW)
+static const MwArithmetic kinds[MW_OP_COUNT] = {
+#define ROW(op, kind, value) [MW_OP_##op] = MW_ARITHMETIC_##kind,
+    OPERATORS(ROW)
 #undef ROW
 };
 
-MwScalarKind mw_scalar_kind(MwOp op)
+MwArithmetic mw_arithmetic_kind(MwOp op)
 {
     return kinds[op];
 }
 
-double mw_scalar_apply(MwOp op, double a, double b)
+double mw_arithmetic_apply(MwOp op, double a, double b)
 {
     switch (op) {
 #define ROW(op, kind, value)                                                                       \
     case MW_OP_##op:                                                                               \
         return value;
-        SCALARS(ROW)
+        OPERATORS(ROW)
 #undef ROW
     default:
         MW_UNREACHABLE();
