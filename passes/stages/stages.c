@@ -218,11 +218,14 @@ static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageT
 
 /* ---- The pass ---- */
 
-static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials *trials,
-                          MwDiags *diags)
+static bool refuse_memory(MwCompilation *compilation, const MwStageTrials *trials, MwDiags *diags)
 {
     MwArena *arena = compilation->arena;
     double memory = (double)mw_memory_bytes(compilation);
+    compilation->excess = (MwExcess){.kind = MW_EXCESS_LAYOUT,
+                                     .mesh = -1,
+                                     .needed_bytes = (int64_t)trials->needed_bytes,
+                                     .limit_bytes = mw_memory_bytes(compilation)};
     int devices = device_count(compilation);
     mw_diag_error(diags, mw_span_none(),
                   "the model does not fit the cluster: in the leanest way found a device needs %s "
@@ -334,21 +337,12 @@ static bool take(MwCompilation *compilation, const MwStageTrials *trials, int le
 
 /* ---- Wishes ---- */
 
-/* Several chunks are a wish for the one schedule that has them. */
-static void imply_schedule(MwCompileOptions *options)
-{
-    if (options->chunks <= 1 || options->has_schedule)
-        return;
-    options->has_schedule = true;
-    options->schedule = MW_PIPELINE_INTERLEAVED;
-}
-
 static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
 {
     const MwCompileOptions *options = &compilation->options;
-    if (!options->has_schedule)
+    if (!mw_wants_schedule(options))
         return true;
-    const MwPipelineInfo *info = mw_pipeline_info(options->schedule);
+    const MwPipelineInfo *info = mw_pipeline_info(mw_wanted_schedule(options));
     if (mw_trains(compilation) && !info->trains)
         mw_diag_error(diags, compilation->graph->train.span,
                       "--schedule %s has no backward, and this model is trained", info->name);
@@ -368,7 +362,6 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
 bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
 {
     Pins pins;
-    imply_schedule(&compilation->options);
     if (!check_schedule(compilation, diags))
         return false;
     if (!read_pins(compilation, &pins, diags))

@@ -9,7 +9,9 @@
  * bubble is worth it. One stage has one micro-batch, unless memory or the user wants more. */
 #include "passes/stages/trials.h"
 
+#include "passes/memory_target.h"
 #include "passes/stages/batching.h"
+#include "passes/tuning.h"
 
 #include <limits.h>
 #include <math.h>
@@ -24,9 +26,6 @@ enum { MOST_CHUNKS = 4 };
 
 /* Numbers of stages that are all tried. */
 enum { FEW_COUNTS = 8 };
-
-/* Searches with less memory, after layouts that did not fit. */
-enum { MOST_CORRECTIONS = 2 };
 
 /* The share of a step that a bubble must be for other schedules to be tried. */
 static const double WORTHWHILE = 0.01;
@@ -43,12 +42,17 @@ typedef struct {
     const MwCompilation *compilation;
     MwArena *arena;
     int devices;
-    double memory_bytes; /* of a device, that layouts are sought for */
+    MwMemoryTarget target; /* the memory of a device that layouts are sought for */
     MwStageBatchings batchings;
     double one_stage_s; /* that one stage took at least, whatever its memory, when tried last */
     MW_VEC(MwStageTrial) trials;
     MwStageTrials *out;
 } Trials;
+
+static double target_bytes(const Trials *t)
+{
+    return (double)t->target.target_bytes;
+}
 
 static bool make(const Trials *t, MwStageBatching *batching)
 {
@@ -98,7 +102,7 @@ static void offer(Trials *t, const MwStageLayout *layout)
 {
     add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
                                 .layout = keep_layout(t, *layout),
-                                .fits = layout->needed_bytes <= t->memory_bytes,
+                                .fits = layout->needed_bytes <= target_bytes(t),
                                 .needed_bytes = layout->needed_bytes});
 }
 
@@ -106,7 +110,7 @@ static void offer(Trials *t, const MwStageLayout *layout)
 
 static bool is_better(const Trials *t, const MwStageLayout *a, const MwStageLayout *b)
 {
-    bool fits = a->needed_bytes <= t->memory_bytes, other = b->needed_bytes <= t->memory_bytes;
+    bool fits = a->needed_bytes <= target_bytes(t), other = b->needed_bytes <= target_bytes(t);
     if (fits != other)
         return fits;
     return fits ? a->step_s < b->step_s : a->needed_bytes < b->needed_bytes;
@@ -152,7 +156,7 @@ static void try_one(Trials *t, int *next, int most)
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
         if (!make(t, batching) ||
-            (!mw_stage_batching_fits(batching, t->memory_bytes, 1) && (has_layout(t) || !is_last)))
+            (!mw_stage_batching_fits(batching, target_bytes(t), 1) && (has_layout(t) || !is_last)))
             continue;
         left--;
         MwStageLayout best = best_of_one(t, batching);
@@ -199,7 +203,7 @@ static MwStageReason try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int 
                                 .meshes = meshes,
                                 .least_stages = t->query->least_stages,
                                 .layer_stage = t->query->layer_stage,
-                                .memory_bytes = t->memory_bytes};
+                                .memory_bytes = target_bytes(t)};
     set_devices(t, &query);
     MwArena *scratch = mw_arena_new();
     MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
@@ -229,10 +233,10 @@ static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
     const MwCompileOptions *options = &t->compilation->options;
     if (mw_trains(t->compilation) != mw_pipeline_info(kind)->trains)
         return false;
-    if (options->has_schedule && mw_pipeline_info(kind)->trains)
-        return options->schedule == kind;
+    if (mw_wants_schedule(options) && mw_pipeline_info(kind)->trains)
+        return mw_wanted_schedule(options) == kind;
     return kind != MW_PIPELINE_GPIPE ||
-           mw_stage_batching_fits(cut->batching, t->memory_bytes, cut->batching->micro_batches);
+           mw_stage_batching_fits(cut->batching, target_bytes(t), cut->batching->micro_batches);
 }
 
 static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
@@ -275,7 +279,7 @@ static void try_others(Trials *t, Cut *cut)
                                             MW_PIPELINE_INTERLEAVED, MW_PIPELINE_GPIPE};
     bool fits = true;
     for (int i = 0; i < MW_COUNT(others); i++)
-        if ((t->compilation->options.has_schedule || may_gain(t, cut)) &&
+        if ((mw_wants_schedule(&t->compilation->options) || may_gain(t, cut)) &&
             (fits || others[i] != MW_PIPELINE_ZB_H2)) /* which needs more than zb-h1 */
             fits = try_kind(t, cut, others[i]);
 }
@@ -297,7 +301,7 @@ static Cut *rank_cuts(Trials *t, int *count)
         MwStageBatching *batching = &t->batchings.at[i];
         if (make(t, batching))
             cuts[(*count)++] =
-                (Cut){batching, mw_stage_batching_estimate(batching, t->memory_bytes), INFINITY,
+                (Cut){batching, mw_stage_batching_estimate(batching, target_bytes(t)), INFINITY,
                       INFINITY};
     }
     qsort(cuts, (size_t)*count, sizeof *cuts, by_estimate);
@@ -389,23 +393,29 @@ static double least_excessive_bytes(const Trials *t)
     return least;
 }
 
-/* Where nothing fits that was estimated to, it is sought again with as much less memory. */
+/* Sets the target after trials of which none turned out to fit; false if there is to be no other. */
+static bool correct(Trials *t, bool may_fit)
+{
+    double needed = least_excessive_bytes(t);
+    return may_fit && isfinite(needed)
+               ? mw_memory_target_exceeded(&t->target, (int64_t)ceil(needed))
+               : mw_memory_target_empty(&t->target);
+}
+
+/* Where nothing fits that was estimated to, layouts are sought for another target. */
 static int settle(Trials *t)
 {
     MwSettling settling = {t->compilation, &t->batchings, t->query->memory_bytes,
                            t->query->threads};
-    int chosen = -1;
-    for (int i = 0; i <= MOST_CORRECTIONS; i++) {
+    for (;;) {
         bool may_fit = best_of(t) != NULL;
-        chosen = mw_stage_settle(&settling, t->trials.at, t->trials.count);
-        if (chosen >= 0 || !may_fit || i == MOST_CORRECTIONS)
-            break;
+        int chosen = mw_stage_settle(&settling, t->trials.at, t->trials.count);
+        if (chosen >= 0 || !correct(t, may_fit))
+            return chosen;
         for (int k = 0; k < t->trials.count; k++)
             t->trials.at[k].fits = false;
-        t->memory_bytes *= fmin(1, t->query->memory_bytes / least_excessive_bytes(t)) * 0.99;
         try_all(t);
     }
-    return chosen;
 }
 
 MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
@@ -416,7 +426,8 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                 .compilation = compilation,
                 .arena = compilation->arena,
                 .devices = mw_cluster_devices(compilation->cluster),
-                .memory_bytes = query->memory_bytes,
+                .target =
+                    mw_memory_target((int64_t)query->memory_bytes, MW_TUNED_LAYOUT_CORRECTIONS),
                 .out = &out};
     t.batchings = mw_stage_batchings(compilation);
     MwStageBatching *first = &t.batchings.at[0];
