@@ -52,7 +52,7 @@ typedef struct {
      * it found none. */
     struct MwIntraProblem *problem;
     struct MwSharding
-        *sharding; /* by sharding: a strategy for each node (passes/sharding/sharding.h) */
+        *sharding;           /* by sharding: a strategy for each node (passes/sharding/result.h) */
     struct MwReport *report; /* by sharding: what it reckoned (passes/sharding/report.h) */
     MwLocalGraph *local;     /* by partition: what each device of its mesh runs */
 } MwStage;
@@ -97,6 +97,14 @@ typedef struct {
         memory_target_bytes; /* of a device, that the passes plan for, in place of all it has; 0: all */
     MwExcess excess;         /* by stages, sharding or the plan builder */
 } MwCompilation;
+
+/* The graphs that the last pass made: the model, or that of each stage, and once it is partitioned what
+ * each device of the stage runs. */
+int mw_compilation_graph_count(const MwCompilation *compilation);
+const MwGraph *mw_compilation_graph(const MwCompilation *compilation, int index);
+
+/* Checks all of them; false after errors, which name `pass` as the culprit. */
+bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags);
 
 /* Memory of one device: what the user says, else the cluster; 0: not known. */
 static inline int64_t mw_device_bytes(const MwCompilation *compilation)

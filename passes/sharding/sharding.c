@@ -6,10 +6,9 @@
  *      and pins.
  * Out: the sharding of each stage. Stages on the same devices have the same logical mesh, that with
  *      the least time for all of them. */
-#include "passes/sharding/sharding.h"
-
 #include "cost/units.h"
 #include "passes/pass.h"
+#include "passes/sharding/meshes.h"
 #include "passes/sharding/refuse.h"
 #include "passes/sharding/report.h"
 #include "passes/sharding/sharding_fit.h"
@@ -21,24 +20,7 @@
 static const double NEAR = 0.0005;
 enum { MANY_NODES = 300 };
 
-MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
-{
-    const MwValue *v = mw_value(sharding->problem->graph, value);
-    int result = value.index - mw_node(sharding->problem->graph, v->node)->first_result;
-    return mw_sharding_strategy(sharding, v->node)->results[result];
-}
-
 /* ---- Meshes ---- */
-
-MwMeshList mw_mesh_shapes(MwArena *arena, int devices)
-{
-    MwMeshList list = {0};
-    mw_vec_push(arena, &list, ((MwMeshShape){1, {devices}}));
-    for (int outer = 2; outer <= devices / 2; outer++)
-        if (devices % outer == 0)
-            mw_vec_push(arena, &list, ((MwMeshShape){2, {outer, devices / outer}}));
-    return list;
-}
 
 /* Those that the devices of mesh `index` are tried as. */
 static MwMeshList choose_meshes(const MwCompilation *compilation, int index)

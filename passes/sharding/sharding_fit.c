@@ -13,6 +13,7 @@
 #include "cost/units.h"
 #include "passes/memory_target.h"
 #include "passes/sharding/copies.h"
+#include "passes/sharding/footprint.h"
 #include "passes/tuning.h"
 
 static MwSharding *sharding_of(MwArena *arena, MwIntraProblem *problem, const MwSolution *solution)
