@@ -149,16 +149,16 @@ static inline bool mw_wants_schedule(const MwCompileOptions *options)
 /* The schedule that is asked for, if one is. */
 static inline MwPipelineKind mw_wanted_schedule(const MwCompileOptions *options)
 {
-    return options->has_schedule ? options->schedule : MW_PIPELINE_INTERLEAVED;
+    return options->has_schedule ? options->schedule : mw_pipeline_chunked();
 }
 
 /* The schedule that is asked for, or else usual. */
 static inline MwPipelineKind mw_usual_schedule(const MwCompilation *compilation)
 {
-    if (!mw_trains(compilation))
-        return MW_PIPELINE_INFERENCE;
-    return mw_wants_schedule(&compilation->options) ? mw_wanted_schedule(&compilation->options)
-                                                    : MW_PIPELINE_1F1B;
+    bool trains = mw_trains(compilation);
+    return trains && mw_wants_schedule(&compilation->options)
+               ? mw_wanted_schedule(&compilation->options)
+               : mw_pipeline_first(trains);
 }
 
 #endif

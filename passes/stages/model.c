@@ -28,7 +28,7 @@ static MwStaging staging_of(const MwStageModel *model, bool recomputes)
     int layers = model->layer_count, *stage = MW_NEW(arena, int, layers);
     bool *remat = MW_NEW(arena, bool, layers);
     MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
-    *schedule = (MwPipelineSchedule){.kind = MW_PIPELINE_ZB_H1,
+    *schedule = (MwPipelineSchedule){.kind = mw_pipeline_splitting(),
                                      .mesh_count = layers,
                                      .micro_batches = model->micro_batches,
                                      .chunks = 1};

@@ -14,6 +14,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "schedule/generate.h"
 
 #include <math.h>
 #include <string.h>
@@ -347,10 +348,9 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
         mw_diag_error(diags, compilation->graph->train.span,
                       "--schedule %s has no backward, and this model is trained", info->name);
     else if (options->chunks > 1 && !info->chunked)
-        mw_diag_error(
-            diags, mw_span_none(),
-            "--chunks %d: schedule %s has one stage on each mesh; interleaved has several",
-            options->chunks, info->name);
+        mw_diag_error(diags, mw_span_none(),
+                      "--chunks %d: schedule %s has one stage on each mesh; %s has several",
+                      options->chunks, info->name, mw_pipeline_info(mw_pipeline_chunked())->name);
     else if (options->chunks > 1 && (options->stages == 1 || device_count(compilation) == 1))
         mw_diag_error(diags, mw_span_none(),
                       "--chunks %d: on one mesh there is nothing to interleave", options->chunks);

@@ -34,7 +34,8 @@ static const double WORTHWHILE = 0.01;
 typedef struct {
     MwStageBatching *batching;
     MwStageEstimate estimate;
-    double step_s, ideal_s; /* of the best layout in it; INFINITY: none yet */
+    double step_s, ideal_s;        /* of the best layout in it; INFINITY: none yet */
+    bool lacks[MW_PIPELINE_COUNT]; /* there is not the memory for that schedule */
 } Cut;
 
 typedef struct {
@@ -235,7 +236,9 @@ static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
         return false;
     if (mw_wants_schedule(options) && mw_pipeline_info(kind)->trains)
         return mw_wanted_schedule(options) == kind;
-    return kind != MW_PIPELINE_GPIPE ||
+    if (mw_pipeline_info(kind)->turn == 0 || cut->lacks[mw_pipeline_info(kind)->leaner])
+        return false;
+    return mw_pipeline_info(kind)->held > 0 ||
            mw_stage_batching_fits(cut->batching, target_bytes(t), cut->batching->micro_batches);
 }
 
@@ -250,22 +253,30 @@ static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
             try_schedule(t, cut, kind, chunks, meshes);
 }
 
-/* False if there is not the memory for it. */
-static bool try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
+static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
 {
     int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
     if (!is_wanted(t, cut, kind))
-        return true;
-    if (!mw_pipeline_info(kind)->chunked)
-        return try_schedule(t, cut, kind, 1, meshes) != MW_STAGES_MEMORY;
+        return;
+    if (!mw_pipeline_info(kind)->chunked) {
+        cut->lacks[kind] = try_schedule(t, cut, kind, 1, meshes) == MW_STAGES_MEMORY;
+        return;
+    }
     if (wanted > 0)
         try_chunks(t, cut, kind, wanted);
     for (int chunks = 2; chunks <= MOST_CHUNKS && wanted == 0; chunks++)
         try_chunks(t, cut, kind, chunks);
-    return true;
 }
 
-/* What shortens the bubble of 1f1b is tried where it matters. */
+/* The schedules whose turn it is. */
+static void try_turn(Trials *t, Cut *cut, int turn)
+{
+    for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
+        if (mw_pipeline_info((MwPipelineKind)kind)->turn == turn)
+            try_kind(t, cut, (MwPipelineKind)kind);
+}
+
+/* What shortens the bubble is tried where that matters. */
 static bool may_gain(const Trials *t, const Cut *cut)
 {
     const MwStageLayout *best = best_of(t);
@@ -273,15 +284,15 @@ static bool may_gain(const Trials *t, const Cut *cut)
     return cut->ideal_s < best_s && cut->ideal_s < (1 - WORTHWHILE) * cut->step_s;
 }
 
+/* Those without a turn come last, where the user asks for one. */
 static void try_others(Trials *t, Cut *cut)
 {
-    static const MwPipelineKind others[] = {MW_PIPELINE_ZB_H1, MW_PIPELINE_ZB_H2,
-                                            MW_PIPELINE_INTERLEAVED, MW_PIPELINE_GPIPE};
-    bool fits = true;
-    for (int i = 0; i < MW_COUNT(others); i++)
-        if ((mw_wants_schedule(&t->compilation->options) || may_gain(t, cut)) &&
-            (fits || others[i] != MW_PIPELINE_ZB_H2)) /* which needs more than zb-h1 */
-            fits = try_kind(t, cut, others[i]);
+    bool is_asked = mw_wants_schedule(&t->compilation->options);
+    for (int turn = 2; turn <= MW_PIPELINE_COUNT; turn++)
+        if (is_asked || may_gain(t, cut))
+            try_turn(t, cut, turn);
+    if (is_asked)
+        try_turn(t, cut, 0);
 }
 
 static int by_estimate(const void *a, const void *b)
@@ -301,8 +312,10 @@ static Cut *rank_cuts(Trials *t, int *count)
         MwStageBatching *batching = &t->batchings.at[i];
         if (make(t, batching))
             cuts[(*count)++] =
-                (Cut){batching, mw_stage_batching_estimate(batching, target_bytes(t)), INFINITY,
-                      INFINITY};
+                (Cut){.batching = batching,
+                      .estimate = mw_stage_batching_estimate(batching, target_bytes(t)),
+                      .step_s = INFINITY,
+                      .ideal_s = INFINITY};
     }
     qsort(cuts, (size_t)*count, sizeof *cuts, by_estimate);
     return cuts;
@@ -317,7 +330,7 @@ static int64_t work_done(const Trials *t)
     return work;
 }
 
-/* 1f1b first, as nothing needs less memory. */
+/* The first schedule needs no more memory than any other. */
 static void try_several(Trials *t)
 {
     int wanted = t->compilation->options.stages, count, tried = 0;
@@ -328,8 +341,7 @@ static void try_several(Trials *t)
         const MwStageLayout *best = best_of(t);
         if (best && cuts[tried].estimate.least_s >= best->step_s)
             continue;
-        try_kind(t, &cuts[tried], MW_PIPELINE_1F1B);
-        try_kind(t, &cuts[tried], MW_PIPELINE_INFERENCE);
+        try_turn(t, &cuts[tried], 1);
     }
     for (int i = 0; i < tried; i++)
         try_others(t, &cuts[i]);

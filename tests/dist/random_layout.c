@@ -3,6 +3,7 @@
 
 #include "passes/graph/layers.h"
 #include "passes/sharding/meshes.h"
+#include "schedule/generate.h"
 #include "tests/reference/spread.h"
 
 /* `parts` numbers of at least 1 with the sum `total`. */

@@ -3,6 +3,7 @@
 
 #include "codegen/plan/build.h"
 #include "runtime/exec/executor.h"
+#include "schedule/generate.h"
 #include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
