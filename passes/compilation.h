@@ -15,7 +15,7 @@
 /* Which layers make their values again in the backward. */
 typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
 
-/* What the user asked for on the command line. */
+/* What the user asked for on the command line. Nothing changes it. */
 typedef struct {
     int layers;        /* 0: as the model suggests */
     int micro_batches; /* 0: as the train statement says */
@@ -48,8 +48,11 @@ typedef struct {
 /* One stage of the pipeline: layers of the model that run one after another on one mesh. */
 typedef struct {
     MwGraph *graph; /* by split, then share: its part of the model; global shapes */
+    /* By sharding: the choice of strategies as numbers (passes/sharding/intra_problem.h), also where
+     * it found none. */
+    struct MwIntraProblem *problem;
     struct MwSharding
-        *sharding; /* by sharding: a strategy for each node (passes/sharding/sharding.h) */
+        *sharding;           /* by sharding: a strategy for each node (passes/sharding/result.h) */
     struct MwReport *report; /* by sharding: what it reckoned (passes/sharding/report.h) */
     MwLocalGraph *local;     /* by partition: what each device of its mesh runs */
 } MwStage;
@@ -61,6 +64,21 @@ typedef struct {
     MwPhase phase;   /* in which it is sent and received */
     int from_stage, to_stage;
 } MwCrossing;
+
+/* Which step of planning ran out of memory. */
+typedef enum {
+    MW_EXCESS_NONE,
+    MW_EXCESS_LAYOUT,   /* stages: no layout of the whole model fits */
+    MW_EXCESS_SHARDING, /* sharding: no strategies for the stages of a mesh do */
+    MW_EXCESS_ARENA, /* the plan builder: the buffers of a mesh do not, with the gaps between them */
+} MwExcessKind;
+
+/* What was exceeded: the memory of a device. */
+typedef struct {
+    MwExcessKind kind;
+    int mesh;                          /* -1: no mesh in particular */
+    int64_t needed_bytes, limit_bytes; /* needed 0: it is not known how much */
+} MwExcess;
 
 typedef struct {
     MwArena *arena;
@@ -75,12 +93,20 @@ typedef struct {
                           NULL before */
     MwCrossing *crossings; /* by split: [transfer attribute of send and receive] */
     int crossing_count;
-    /* Of the memory of a device, what the passes leave for the gaps between buffers. */
-    int64_t reserve_bytes;
-    int64_t excess_bytes; /* by the plan builder: what its largest arena has too much */
+    int64_t
+        memory_target_bytes; /* of a device, that the passes plan for, in place of all it has; 0: all */
+    MwExcess excess;         /* by stages, sharding or the plan builder */
 } MwCompilation;
 
-/* Of one device: what the user says, else the cluster; 0: not known. */
+/* The graphs that the last pass made: the model, or that of each stage, and once it is partitioned what
+ * each device of the stage runs. */
+int mw_compilation_graph_count(const MwCompilation *compilation);
+const MwGraph *mw_compilation_graph(const MwCompilation *compilation, int index);
+
+/* Checks all of them; false after errors, which name `pass` as the culprit. */
+bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags);
+
+/* Memory of one device: what the user says, else the cluster; 0: not known. */
 static inline int64_t mw_device_bytes(const MwCompilation *compilation)
 {
     int64_t wanted = compilation->options.memory_bytes;
@@ -90,7 +116,8 @@ static inline int64_t mw_device_bytes(const MwCompilation *compilation)
 /* The part of it that values may take at once; 0: not known. */
 static inline int64_t mw_memory_bytes(const MwCompilation *compilation)
 {
-    return mw_device_bytes(compilation) - compilation->reserve_bytes;
+    int64_t target = compilation->memory_target_bytes;
+    return target ? target : mw_device_bytes(compilation);
 }
 
 static inline bool mw_trains(const MwCompilation *compilation)
@@ -105,7 +132,7 @@ static inline int mw_wanted_micro_batches(const MwCompilation *compilation)
     return wanted ? wanted : compilation->graph->train.micro_batches;
 }
 
-/* Of each mesh: several are a wish for the one schedule that has them, and that for two at least. */
+/* Stages on each mesh: a schedule with chunks has two at least. */
 static inline int mw_wanted_chunks(const MwCompileOptions *options)
 {
     if (options->chunks > 0)
@@ -113,12 +140,25 @@ static inline int mw_wanted_chunks(const MwCompileOptions *options)
     return options->has_schedule && mw_pipeline_info(options->schedule)->chunked ? 2 : 1;
 }
 
-/* What is asked for, or else usual. */
+/* Whether a schedule is asked for: by its name, or by several chunks, which one schedule has. */
+static inline bool mw_wants_schedule(const MwCompileOptions *options)
+{
+    return options->has_schedule || options->chunks > 1;
+}
+
+/* The schedule that is asked for, if one is. */
+static inline MwPipelineKind mw_wanted_schedule(const MwCompileOptions *options)
+{
+    return options->has_schedule ? options->schedule : mw_pipeline_chunked();
+}
+
+/* The schedule that is asked for, or else usual. */
 static inline MwPipelineKind mw_usual_schedule(const MwCompilation *compilation)
 {
-    if (!mw_trains(compilation))
-        return MW_PIPELINE_INFERENCE;
-    return compilation->options.has_schedule ? compilation->options.schedule : MW_PIPELINE_1F1B;
+    bool trains = mw_trains(compilation);
+    return trains && mw_wants_schedule(&compilation->options)
+               ? mw_wanted_schedule(&compilation->options)
+               : mw_pipeline_first(trains);
 }
 
 #endif

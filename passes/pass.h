@@ -8,14 +8,14 @@
 #include <stdio.h>
 
 typedef enum {
-#define PASS(name, what) MW_PASS_##name,
+#define PASS(name, again, what) MW_PASS_##name,
 #include "passes/passes.def"
 #undef PASS
     MW_PASS_COUNT
 } MwPass;
 
 /* Each takes the compilation one step on; false after an error of the user's. */
-#define PASS(name, what) bool mw_pass_##name(MwCompilation *compilation, MwDiags *diags);
+#define PASS(name, again, what) bool mw_pass_##name(MwCompilation *compilation, MwDiags *diags);
 #include "passes/passes.def"
 #undef PASS
 
@@ -33,8 +33,5 @@ typedef struct {
 
 /* Runs the passes on `compilation`, and the checker after each. False after errors. */
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags);
-
-/* The passes from `first` to before `end`, likewise. */
-bool mw_passes_run(MwCompilation *compilation, MwPass first, MwPass end, MwDiags *diags);
 
 #endif

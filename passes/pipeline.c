@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "ir/print.h"
-#include "ir/verify.h"
 
 #include <string.h>
 
@@ -13,7 +12,7 @@ static const struct {
     const char *name, *what;
     bool (*run)(MwCompilation *compilation, MwDiags *diags);
 } passes[MW_PASS_COUNT] = {
-#define PASS(name, what) [MW_PASS_##name] = {#name, what, mw_pass_##name},
+#define PASS(name, again, what) [MW_PASS_##name] = {#name, what, mw_pass_##name},
 #include "passes/passes.def"
 #undef PASS
 };
@@ -41,46 +40,24 @@ bool mw_pass_parse(const char *name, MwPass *pass)
     return false;
 }
 
-/* What the last pass made: the model, or that of each stage, and once it is partitioned what each
- * device of the stage runs. */
-static int graph_count(const MwCompilation *compilation)
-{
-    return compilation->stages ? compilation->staging.stage_count : 1;
-}
-
-static const MwGraph *graph_at(const MwCompilation *compilation, int index)
-{
-    if (!compilation->stages)
-        return compilation->graph;
-    const MwStage *stage = &compilation->stages[index];
-    return stage->local ? stage->local->graph : stage->graph;
-}
-
 static int node_count(const MwCompilation *compilation)
 {
     int count = 0;
-    for (int i = 0; i < graph_count(compilation); i++)
-        count += graph_at(compilation, i)->nodes.count;
+    for (int i = 0; i < mw_compilation_graph_count(compilation); i++)
+        count += mw_compilation_graph(compilation, i)->nodes.count;
     return count;
 }
 
 static void dump(const MwCompilation *compilation, FILE *out)
 {
     MwText text = {.arena = compilation->arena};
-    for (int i = 0; i < graph_count(compilation); i++) {
-        if (graph_count(compilation) > 1)
-            mw_text_printf(&text, "# stage %d of %d\n", i, graph_count(compilation));
-        mw_graph_print(&text, graph_at(compilation, i));
+    int count = mw_compilation_graph_count(compilation);
+    for (int i = 0; i < count; i++) {
+        if (count > 1)
+            mw_text_printf(&text, "# stage %d of %d\n", i, count);
+        mw_graph_print(&text, mw_compilation_graph(compilation, i));
     }
     fputs(text.at, out);
-}
-
-static bool verify(const MwCompilation *compilation, const char *pass, MwDiags *diags)
-{
-    for (int i = 0; i < graph_count(compilation); i++)
-        if (!mw_graph_verify(graph_at(compilation, i), pass, diags))
-            return false;
-    return true;
 }
 
 static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOptions *options,
@@ -94,7 +71,7 @@ static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOpt
                 (mw_clock_s() - begin_s) * 1e3, node_count(compilation));
     if (done && options->dump_after == pass)
         dump(compilation, options->dump);
-    return done && verify(compilation, passes[pass].name, diags);
+    return done && mw_compilation_verify(compilation, passes[pass].name, diags);
 }
 
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags)
@@ -106,13 +83,4 @@ bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *option
             return true;
     }
     return true;
-}
-
-bool mw_passes_run(MwCompilation *compilation, MwPass first, MwPass end, MwDiags *diags)
-{
-    const MwPipelineOptions options = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
-    bool done = true;
-    for (int pass = first; pass < (int)end && done; pass++)
-        done = run_one(compilation, (MwPass)pass, &options, diags);
-    return done;
 }

@@ -77,3 +77,10 @@ void mw_pipeline_order_interleaved(MwPipelineSchedule *schedule)
             mesh->slots[c] = mw_pipeline_slots(schedule, i, c, MW_TASK_FORWARD, MW_TASK_BACKWARD);
     }
 }
+
+/* With one chunk: 1f1b. */
+int64_t mw_pipeline_in_flight_interleaved(int meshes, int mesh, int micro_batches)
+{
+    (void)micro_batches;
+    return meshes - mesh;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The schedules with one chunk a mesh. They are one order with two numbers for each mesh: how many
+/* The schedules with one chunk on each mesh. They are one order with two numbers for each mesh: how many
  * forwards run ahead of the backwards, and how many micro-batches the weight gradients trail behind
  * those of the inputs.
  *
@@ -29,31 +29,37 @@ typedef struct {
     int64_t ahead, behind;
 } Lead;
 
-static Lead lead_of(MwPipelineKind kind, int meshes, int mesh, int micro_batches)
+/* What there is for a mesh with `mesh` others before it and `after` behind it. */
+typedef Lead LeadOf(int64_t mesh, int64_t after, int64_t micro_batches);
+
+static Lead lead_gpipe(int64_t mesh, int64_t after, int64_t micro_batches)
 {
-    const int64_t after = meshes - 1 - mesh;
-    switch (kind) {
-    case MW_PIPELINE_GPIPE:
-        return (Lead){micro_batches, 0};
-    case MW_PIPELINE_1F1B:
-    case MW_PIPELINE_INTERLEAVED:
-        return (Lead){after, 0};
-    case MW_PIPELINE_ZB_H1:
-        return (Lead){after, mesh};
-    case MW_PIPELINE_ZB_H2:
-        return (Lead){2 * after, 2 * (int64_t)mesh};
-    case MW_PIPELINE_INFERENCE:
-        return (Lead){0, 0};
-    case MW_PIPELINE_COUNT:
-        break;
-    }
-    MW_UNREACHABLE();
+    (void)mesh, (void)after;
+    return (Lead){micro_batches, 0};
 }
 
-int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches)
+static Lead lead_1f1b(int64_t mesh, int64_t after, int64_t micro_batches)
 {
-    Lead lead = lead_of(kind, meshes, mesh, micro_batches);
-    return (int)mw_min(lead.ahead + 1 + lead.behind, micro_batches);
+    (void)mesh, (void)micro_batches;
+    return (Lead){after, 0};
+}
+
+static Lead lead_zb_h1(int64_t mesh, int64_t after, int64_t micro_batches)
+{
+    (void)micro_batches;
+    return (Lead){after, mesh};
+}
+
+static Lead lead_zb_h2(int64_t mesh, int64_t after, int64_t micro_batches)
+{
+    (void)micro_batches;
+    return (Lead){2 * after, 2 * mesh};
+}
+
+static Lead lead_inference(int64_t mesh, int64_t after, int64_t micro_batches)
+{
+    (void)mesh, (void)after, (void)micro_batches;
+    return (Lead){0, 0};
 }
 
 static void add_training(const MwPipelineSchedule *schedule, MwMeshSchedule *mesh, Lead lead)
@@ -74,16 +80,40 @@ static void add_training(const MwPipelineSchedule *schedule, MwMeshSchedule *mes
         mw_mesh_schedule_add(mesh, MW_TASK_WEIGHT, i, 0);
 }
 
-void mw_pipeline_order_one_chunk(MwPipelineSchedule *schedule)
+static void add_inference(const MwPipelineSchedule *schedule, MwMeshSchedule *mesh)
+{
+    for (int k = 0; k < schedule->micro_batches; k++)
+        mw_mesh_schedule_add(mesh, MW_TASK_FORWARD, k, 0);
+}
+
+static void add_all(MwPipelineSchedule *schedule, LeadOf *lead_of)
 {
     const int meshes = schedule->mesh_count, m = schedule->micro_batches;
-    const bool trains = mw_pipeline_info(schedule->kind)->trains;
     for (int i = 0; i < meshes; i++) {
         MwMeshSchedule *mesh = &schedule->meshes[i];
-        if (trains)
-            add_training(schedule, mesh, lead_of(schedule->kind, meshes, i, m));
-        for (int k = 0; k < m && !trains; k++)
-            mw_mesh_schedule_add(mesh, MW_TASK_FORWARD, k, 0);
-        mesh->in_flight = mesh->slots[0] = mw_pipeline_in_flight(schedule->kind, meshes, i, m);
+        const Lead lead = lead_of(i, meshes - 1 - i, m);
+        if (mw_pipeline_info(schedule->kind)->trains)
+            add_training(schedule, mesh, lead);
+        else
+            add_inference(schedule, mesh);
+        mesh->in_flight = mesh->slots[0] = (int)mw_min(lead.ahead + 1 + lead.behind, m);
     }
 }
+
+/* Both functions of a generator (order.h). */
+#define ONE_CHUNK(name)                                                                            \
+    void mw_pipeline_order_##name(MwPipelineSchedule *schedule)                                    \
+    {                                                                                              \
+        add_all(schedule, lead_##name);                                                            \
+    }                                                                                              \
+    int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches)                  \
+    {                                                                                              \
+        const Lead lead = lead_##name(mesh, meshes - 1 - mesh, micro_batches);                     \
+        return lead.ahead + 1 + lead.behind;                                                       \
+    }
+
+ONE_CHUNK(gpipe)
+ONE_CHUNK(1f1b)
+ONE_CHUNK(zb_h1)
+ONE_CHUNK(zb_h2)
+ONE_CHUNK(inference)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the generators of schedules share; for passes/schedule*.c alone.
- *
- * A generator is given a schedule with its numbers and empty meshes. It adds the tasks of each mesh
- * in their order and states how many micro-batches are in flight, from a formula. */
+/* The generators of schedules, two functions for each row of schedule.def, and what they share. */
 #ifndef MW_SCHEDULE_ORDER_H
 #define MW_SCHEDULE_ORDER_H
 
 #include "schedule/schedule.h"
 
-#define SCHEDULE(id, name, what, order, splits, chunked, trains)                                   \
-    void mw_pipeline_order_##order(MwPipelineSchedule *schedule);
+/* mw_pipeline_order_NAME is given a schedule with its numbers and empty meshes. It adds the tasks of each
+ * mesh in their order and states how many micro-batches are in flight, from a formula.
+ *
+ * mw_pipeline_in_flight_NAME is that formula where meshes have one chunk: micro-batches in flight on mesh
+ * `mesh` of `meshes`, of which there may be fewer in the step. */
+#define SCHEDULE(id, name, ...)                                                                    \
+    void mw_pipeline_order_##name(MwPipelineSchedule *schedule);                                   \
+    int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches);
 #include "schedule/schedule.def"
 #undef SCHEDULE
 

@@ -3,21 +3,14 @@
 #include "schedule/schedule.h"
 
 #include "base/suggest.h"
-#include "schedule/order.h"
 
-#include <limits.h>
 #include <string.h>
 
 static const MwPipelineInfo infos[MW_PIPELINE_COUNT] = {
-#define SCHEDULE(id, name, what, order, splits, chunked, trains)                                   \
-    [MW_PIPELINE_##id] = {name, what, splits, chunked, trains},
-#include "schedule/schedule.def"
-#undef SCHEDULE
-};
-
-static void (*const orders[MW_PIPELINE_COUNT])(MwPipelineSchedule *schedule) = {
-#define SCHEDULE(id, name, what, order, splits, chunked, trains)                                   \
-    [MW_PIPELINE_##id] = mw_pipeline_order_##order,
+#define SCHEDULE(id, name, text, what, splits, chunked, trains, turn, leaner, held, deferred,      \
+                 returns, by_stages)                                                               \
+    [MW_PIPELINE_##id] = {text,   what, splits,   chunked, trains,   turn,                         \
+                          leaner, held, deferred, returns, by_stages},
 #include "schedule/schedule.def"
 #undef SCHEDULE
 };
@@ -47,6 +40,38 @@ const char *mw_pipeline_suggest(const char *typed)
     return mw_suggest(typed, names, MW_PIPELINE_COUNT);
 }
 
+MwPipelineKind mw_pipeline_first(bool trains)
+{
+    int kind = 0;
+    while (infos[kind].turn != 1 || infos[kind].trains != trains)
+        kind++;
+    return (MwPipelineKind)kind;
+}
+
+MwPipelineKind mw_pipeline_chunked(void)
+{
+    int kind = 0;
+    while (!infos[kind].chunked)
+        kind++;
+    return (MwPipelineKind)kind;
+}
+
+MwPipelineKind mw_pipeline_splitting(void)
+{
+    int kind = 0;
+    while (!infos[kind].splits)
+        kind++;
+    return (MwPipelineKind)kind;
+}
+
+int mw_pipeline_most_held(void)
+{
+    int most = 0;
+    for (int i = 0; i < MW_PIPELINE_COUNT; i++)
+        most = (int)mw_max(most, infos[i].held);
+    return most;
+}
+
 const char *mw_task_kind_name(MwTaskKind kind)
 {
     static const char *const names[MW_TASK_KIND_COUNT] = {"forward", "backward", "backward_input",
@@ -59,35 +84,6 @@ bool mw_pipeline_has_task(MwPipelineKind kind, MwTaskKind task)
 {
     const MwPipelineInfo *info = mw_pipeline_info(kind);
     return task == MW_TASK_FORWARD || (info->trains && info->splits == (task != MW_TASK_BACKWARD));
-}
-
-/* Of one micro-batch in one chunk. */
-static int task_kinds(MwPipelineKind kind)
-{
-    int count = 0;
-    for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
-        count += mw_pipeline_has_task(kind, (MwTaskKind)task);
-    return count;
-}
-
-MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
-                                             int micro_batches, int chunks)
-{
-    MW_ASSERT(meshes >= 1 && micro_batches >= 1 && chunks >= 1);
-    MW_ASSERT(chunks == 1 || mw_pipeline_info(kind)->chunked);
-    MW_ASSERT(micro_batches <= INT_MAX / task_kinds(kind) / chunks / meshes);
-    int tasks = micro_batches * chunks * task_kinds(kind);
-    MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
-    *schedule = (MwPipelineSchedule){kind, meshes, micro_batches, chunks,
-                                     MW_NEW(arena, MwMeshSchedule, meshes)};
-    for (int i = 0; i < meshes; i++) {
-        schedule->meshes[i].tasks = MW_NEW(arena, MwTask, tasks);
-        schedule->meshes[i].slots = MW_NEW(arena, int, chunks);
-    }
-    orders[kind](schedule);
-    for (int i = 0; i < meshes; i++)
-        MW_ASSERT(schedule->meshes[i].task_count == tasks);
-    return schedule;
 }
 
 int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, MwTaskKind from,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pipeline schedules as data: the order in which each mesh runs its tasks in one step.
  *
- * Stage s of the model is chunk s / meshes of mesh s % meshes; all schedules but `interleaved` have
- * one chunk a mesh. Only the order is stated here: a task begins when the one before it on its mesh
+ * Stage s of the model is chunk s / meshes of mesh s % meshes. Only the order is stated here: a task begins when the one before it on its mesh
  * has ended and what it needs has arrived from the neighbouring stages (schedule/timeline.h reckons
  * when that is). Nothing here knows of graphs or devices.
  *
@@ -18,18 +17,21 @@
 #include "base/arena.h"
 
 typedef enum {
-#define SCHEDULE(id, name, what, order, splits, chunked, trains) MW_PIPELINE_##id,
+#define SCHEDULE(id, ...) MW_PIPELINE_##id,
 #include "schedule/schedule.def"
 #undef SCHEDULE
     MW_PIPELINE_COUNT
 } MwPipelineKind;
 
-/* What is true of all schedules of a kind. */
+/* A row of schedule.def, which says what the columns mean. */
 typedef struct {
     const char *name, *what;
-    bool splits;  /* the backward is BACKWARD_INPUT and WEIGHT, else BACKWARD */
-    bool chunked; /* a mesh may have several chunks */
-    bool trains;  /* there is a backward */
+    bool splits, chunked, trains;
+    int turn;
+    MwPipelineKind leaner;
+    int held;
+    int deferred;
+    bool returns, by_stages;
 } MwPipelineInfo;
 
 const MwPipelineInfo *mw_pipeline_info(MwPipelineKind kind);
@@ -37,6 +39,14 @@ const MwPipelineInfo *mw_pipeline_info(MwPipelineKind kind);
 bool mw_pipeline_parse(const char *name, MwPipelineKind *kind);
 /* The name most like a mistyped one; NULL if none is. */
 const char *mw_pipeline_suggest(const char *typed);
+
+/* The schedule that is tried first. */
+MwPipelineKind mw_pipeline_first(bool trains);
+/* A schedule of those that are chunked; one that splits the backward. */
+MwPipelineKind mw_pipeline_chunked(void);
+MwPipelineKind mw_pipeline_splitting(void);
+/* The most that any schedule but those that keep all micro-batches holds (the column `held`). */
+int mw_pipeline_most_held(void);
 
 typedef enum {
     MW_TASK_FORWARD,
@@ -67,14 +77,6 @@ typedef struct {
     int mesh_count, micro_batches, chunks;
     MwMeshSchedule *meshes; /* [mesh_count] */
 } MwPipelineSchedule;
-
-/* The schedule of a kind, in `arena`, for any numbers of at least 1; `chunks` is 1 unless the kind is
- * chunked, and there are less than 2^31 tasks in all. */
-MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
-                                             int micro_batches, int chunks);
-
-/* Micro-batches in flight on a mesh, at most, where meshes have one chunk: by formula. */
-int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches);
 
 static inline int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk)
 {

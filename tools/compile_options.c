@@ -38,6 +38,9 @@ static const char backend_names[] =
 #undef BACKEND
     ;
 
+/* Stands for their names in the text of an option. */
+#define SCHEDULES "%SCHEDULES%"
+
 enum { GROUP_MODEL = 1, GROUP_PLAN, GROUP_DEBUG };
 
 static const struct argp_option model_options[] = {
@@ -72,8 +75,7 @@ static const struct argp_option plan_options[] = {
     {"stages", OPTION_STAGES, "N", 0, "Cut the model into N pipeline stages (the best of all)",
      GROUP_PLAN},
     {"schedule", OPTION_SCHEDULE, "NAME", 0,
-     "Run the pipeline by this schedule: gpipe, 1f1b, interleaved, zb-h1, zb-h2 (the best of all)",
-     GROUP_PLAN},
+     "Run the pipeline by this schedule: " SCHEDULES " (the best of all)", GROUP_PLAN},
     {"chunks", OPTION_CHUNKS, "N", 0, "Stages on each mesh, for interleaved (2)", GROUP_PLAN},
     {"remat", OPTION_REMAT, "all|none", 0,
      "Layers whose values the backward makes again instead of keeping them (as memory asks)",
@@ -266,13 +268,43 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* The names of the schedules with a backward; the caller frees them. */
+static char *list_schedules(void)
+{
+    char *names = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&names, &bytes);
+    MW_ASSERT(out);
+    for (int kind = 0, count = 0; kind < MW_PIPELINE_COUNT; kind++)
+        if (mw_pipeline_info((MwPipelineKind)kind)->trains)
+            fprintf(out, "%s%s", count++ ? ", " : "", mw_pipeline_info((MwPipelineKind)kind)->name);
+    fclose(out);
+    return names;
+}
+
+/* For argp: fills in SCHEDULES. */
+static char *filter_help(int key, const char *text, void *input)
+{
+    (void)key, (void)input;
+    const char *at = text ? strstr(text, SCHEDULES) : NULL;
+    if (!at)
+        return (char *)text; /* as argp has it */
+    char *names = list_schedules(), *filtered = NULL;
+    int length =
+        asprintf(&filtered, "%.*s%s%s", (int)(at - text), text, names, at + strlen(SCHEDULES));
+    MW_ASSERT(length >= 0);
+    free(names);
+    return filtered;
+}
+
 void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what, int argc,
                            char **argv)
 {
     const struct argp model = {model_options, parse_model_option, "MODEL.graph", what, NULL, NULL,
                                NULL};
     const struct argp_child children[] = {{&model, 0, NULL, 0}, {0}};
-    const struct argp plan = {plan_options, parse_plan_option, NULL, NULL, children, NULL, NULL};
+    const struct argp plan = {plan_options, parse_plan_option, NULL, NULL,
+                              children,     filter_help,       NULL};
     options->cluster = "local:1";
     options->compile.solve_time_s = 5;
     options->pipeline.stop_after = MW_PASS_COUNT;

@@ -442,11 +442,11 @@ static bool check_memory(const Builder *b, MwCompilation *c, MwDiags *diags)
     int64_t bytes = b->plan->meshes[mesh].arena_bytes, limit = mw_device_bytes(c);
     if (!limit || bytes <= limit)
         return true;
-    c->excess_bytes = bytes - limit;
+    c->excess = (MwExcess){MW_EXCESS_ARENA, mesh, bytes, limit};
     mw_diag_error(
         diags, mw_span_none(), "a device%s needs %s of memory: %s more than the %s it has",
         b->plan->mesh_count > 1 ? mw_arena_printf(b->arena, " of mesh %d", mesh) : "",
-        mw_bytes_text(b->arena, (double)bytes), mw_bytes_text(b->arena, (double)c->excess_bytes),
+        mw_bytes_text(b->arena, (double)bytes), mw_bytes_text(b->arena, (double)(bytes - limit)),
         mw_bytes_text(b->arena, (double)limit));
     mw_diag_note(diags, mw_span_none(), "more devices, or devices with so much, would make it fit");
     return false;

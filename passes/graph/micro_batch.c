@@ -12,7 +12,7 @@
  * Invariant: losses and gradients are those of the whole batch, up to the order of sums. The
  *      divisor of a mean is a constant made from the whole batch, so terms of means add up to the
  *      mean as terms of sums do to the sum. */
-#include "passes/graph/micro_batch.h"
+#include "passes/graph/micro_state.h"
 
 #include "ir/build.h"
 #include "ir/rewrite.h"

@@ -6,7 +6,7 @@
  * linear operator on terms gives terms (the `linear` column of ir/ops.def). Anything else on terms
  * needs their sum, and so waits until all micro-batches are done; what depends on it waits too. An
  * operator that would have to wait and yet works on parts of the batch cannot be had. */
-#include "passes/graph/micro_batch.h"
+#include "passes/graph/micro_state.h"
 
 #include <stdarg.h>
 

@@ -26,6 +26,7 @@
 
 #include "ir/build.h"
 #include "passes/graph/simplify.h"
+#include "passes/graph/simplify_rules.h"
 #include "passes/pass.h"
 
 typedef enum {

@@ -3,7 +3,7 @@
  * elements, so the result has too, and whatever only moves elements leaves it as it is. Values are
  * worked out in double precision; an i32 result that overflows, or one that is not finite, is left
  * to run time, and so is bf16, which rounds at every operator. */
-#include "passes/graph/simplify.h"
+#include "passes/graph/simplify_rules.h"
 
 #include "ir/arithmetic.h"
 #include "ir/build.h"

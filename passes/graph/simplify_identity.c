@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rules of simplify: identities that hold for every number, infinities and NaN included, up to the
  * sign of zero. */
-#include "passes/graph/simplify.h"
+#include "passes/graph/simplify_rules.h"
 
 #include "ir/build.h"
 

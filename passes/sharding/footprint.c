@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How much memory a sharding needs, the copies that resharding makes included. */
+#include "passes/sharding/footprint.h"
+
 #include "passes/sharding/copies.h"
-#include "passes/sharding/sharding.h"
 
 typedef struct {
     MwArena *scratch;

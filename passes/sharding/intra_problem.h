@@ -36,7 +36,7 @@ typedef struct {
     int64_t memory_bytes;   /* usage limit; MW_USAGE_UNLIMITED: none */
 } MwIntraQuery;
 
-typedef struct {
+struct MwIntraProblem {
     MwArena *arena;
     const MwGraph *graph;
     MwCostModel model;
@@ -47,7 +47,8 @@ typedef struct {
     bool *pinned;                 /* [nodes] */
     int passage_count;            /* edges of values on their way: the first ones */
     MwProblem problem;
-} MwIntraProblem;
+};
+typedef struct MwIntraProblem MwIntraProblem;
 
 /* NULL after errors: a pin that no strategy of its node meets on this mesh. */
 MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDiags *diags);

@@ -15,7 +15,7 @@
 #include "ir/build.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
-#include "passes/sharding/sharding.h"
+#include "passes/sharding/result.h"
 
 #include <string.h>
 

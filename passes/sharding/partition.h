@@ -6,7 +6,7 @@
 
 #include "passes/compilation.h"
 
-/* Rewrites the graph that `sharding` (passes/sharding/sharding.h) is about. */
+/* Rewrites the graph that `sharding` (passes/sharding/result.h) is about. */
 struct MwSharding;
 MwLocalGraph *mw_partition(MwArena *arena, const struct MwSharding *sharding);
 

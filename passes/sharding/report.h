@@ -4,7 +4,7 @@
 #ifndef MW_PASSES_SHARDING_REPORT_H
 #define MW_PASSES_SHARDING_REPORT_H
 
-#include "passes/sharding/sharding.h"
+#include "passes/sharding/result.h"
 
 typedef struct {
     MwCollective kind;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/sharding/save_problem.h"
 
+#include "passes/sharding/intra_problem.h"
+
 #include <string.h>
 
 /* Where the ending of a file name begins that says what is in it; at its end, if none does. */
@@ -41,10 +43,16 @@ static bool save(const MwCompilation *compilation, const char *path, int stage,
     return true;
 }
 
-bool mw_save_problem(const MwCompilation *compilation, int stage, const MwProblem *problem,
-                     MwDiags *diags)
+bool mw_problems_save(const MwCompilation *compilation, MwDiags *diags)
 {
     const MwCompileOptions *options = &compilation->options;
-    return save(compilation, options->save_problem, stage, problem, mw_problem_save, diags) &&
-           save(compilation, options->save_ilp, stage, problem, mw_problem_save_ilp, diags);
+    bool good = true;
+    for (int i = 0; compilation->stages && i < compilation->staging.stage_count && good; i++) {
+        const MwIntraProblem *intra = compilation->stages[i].problem;
+        good =
+            !intra ||
+            (save(compilation, options->save_problem, i, &intra->problem, mw_problem_save, diags) &&
+             save(compilation, options->save_ilp, i, &intra->problem, mw_problem_save_ilp, diags));
+    }
+    return good;
 }

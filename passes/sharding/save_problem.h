@@ -4,11 +4,10 @@
 #define MW_PASSES_SHARDING_SAVE_PROBLEM_H
 
 #include "passes/compilation.h"
-#include "solver/solver.h"
 
-/* Writes the problem of a stage in the forms that the options ask for. Where there are several stages
- * each has a file: p-stage0.json.gz for p.json.gz, and notes say so. False after an error. */
-bool mw_save_problem(const MwCompilation *compilation, int stage, const MwProblem *problem,
-                     MwDiags *diags);
+/* Writes the problem of each stage that sharding has posed, in the forms that the options ask for. Where
+ * there are several stages each has a file, p-stage0.json.gz for p.json.gz, and notes say so. False after
+ * an error. */
+bool mw_problems_save(const MwCompilation *compilation, MwDiags *diags);
 
 #endif

@@ -6,13 +6,11 @@
  *      and pins.
  * Out: the sharding of each stage. Stages on the same devices have the same logical mesh, that with
  *      the least time for all of them. */
-#include "passes/sharding/sharding.h"
-
 #include "cost/units.h"
 #include "passes/pass.h"
+#include "passes/sharding/meshes.h"
 #include "passes/sharding/refuse.h"
 #include "passes/sharding/report.h"
-#include "passes/sharding/save_problem.h"
 #include "passes/sharding/sharding_fit.h"
 
 #include <stdlib.h>
@@ -22,24 +20,7 @@
 static const double NEAR = 0.0005;
 enum { MANY_NODES = 300 };
 
-MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value)
-{
-    const MwValue *v = mw_value(sharding->problem->graph, value);
-    int result = value.index - mw_node(sharding->problem->graph, v->node)->first_result;
-    return mw_sharding_strategy(sharding, v->node)->results[result];
-}
-
 /* ---- Meshes ---- */
-
-MwMeshList mw_mesh_shapes(MwArena *arena, int devices)
-{
-    MwMeshList list = {0};
-    mw_vec_push(arena, &list, ((MwMeshShape){1, {devices}}));
-    for (int outer = 2; outer <= devices / 2; outer++)
-        if (devices % outer == 0)
-            mw_vec_push(arena, &list, ((MwMeshShape){2, {outer, devices / outer}}));
-    return list;
-}
 
 /* Those that the devices of mesh `index` are tried as. */
 static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
@@ -164,7 +145,8 @@ static void record_specs(MwGraph *graph, const MwSharding *sharding)
 }
 
 /* Says why it is no mesh: where all lack memory, of the one that lacks the least. */
-static void refuse_all(const Attempt *attempts, int count, MwDiags *diags)
+static void refuse_all(MwCompilation *compilation, const Attempt *attempts, int count,
+                       MwDiags *diags)
 {
     const Attempt *least = &attempts[0];
     for (int i = 0; i < count; i++)
@@ -173,8 +155,13 @@ static void refuse_all(const Attempt *attempts, int count, MwDiags *diags)
     for (int i = 0; i < count; i++)
         if (!least->needed_bytes || &attempts[i] == least)
             mw_diags_append(diags, attempts[i].diags);
-    if (least->problem)
-        mw_save_problem(least->compilation, least->stage, &least->problem->problem, diags);
+    compilation->stages[least->stage].problem = least->problem;
+    if (least->needed_bytes)
+        compilation->excess =
+            (MwExcess){.kind = MW_EXCESS_SHARDING,
+                       .mesh = mw_staging_mesh(&compilation->staging, least->stage),
+                       .needed_bytes = least->needed_bytes,
+                       .limit_bytes = least->memory_bytes};
 }
 
 /* All stages of one mesh, as one of its logical shapes. */
@@ -256,24 +243,23 @@ static int compare_shapes(const void *a, const void *b)
     return x->index - y->index;
 }
 
-static bool keep_sharding(MwCompilation *compilation, int index, MwSharding *sharding,
-                          MwDiags *diags)
+static void keep_sharding(MwCompilation *compilation, int index, MwSharding *sharding)
 {
     MwStage *stage = &compilation->stages[index];
+    stage->problem = sharding->problem;
     stage->sharding = sharding;
     stage->report = mw_report(compilation->arena, sharding);
     record_specs(stage->graph, sharding);
-    return mw_save_problem(compilation, index, &sharding->problem->problem, diags);
 }
 
 /* The attempts that failed: one for each shape. */
-static void refuse_shapes(const MwCompilation *compilation, const Shape *shapes, int count,
+static void refuse_shapes(MwCompilation *compilation, const Shape *shapes, int count,
                           MwDiags *diags)
 {
     Attempt *failed = MW_NEW(compilation->arena, Attempt, count);
     for (int i = 0; i < count; i++)
         failed[shapes[i].index] = *shapes[i].failed;
-    refuse_all(failed, count, diags);
+    refuse_all(compilation, failed, count, diags);
 }
 
 static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
@@ -296,11 +282,9 @@ static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
     }
     if (!best)
         refuse_shapes(compilation, shapes, meshes.count, diags);
-    bool good = best != NULL;
-    for (int i = 0; i < stages && good; i++)
-        good =
-            keep_sharding(compilation, mesh + i * staging->mesh_count, best->shardings[i], diags);
-    return good;
+    for (int i = 0; i < stages && best; i++)
+        keep_sharding(compilation, mesh + i * staging->mesh_count, best->shardings[i]);
+    return best != NULL;
 }
 
 /* Operators on local shapes are what partition makes of a plan; a plan of them would be of nothing. */

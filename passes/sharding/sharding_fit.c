@@ -11,15 +11,10 @@
 #include "passes/sharding/sharding_fit.h"
 
 #include "cost/units.h"
+#include "passes/memory_target.h"
 #include "passes/sharding/copies.h"
-
-enum {
-    TRIES = 6,
-    WATCHING = 4, /* tries after which copies are put into the problem; after the others the limit
-                      is lowered, */
-    MARGIN = 100, /* by one part in that many, too */
-    NEARLY = 25,  /* memory is nearly full when less than one part in that many is free */
-};
+#include "passes/sharding/footprint.h"
+#include "passes/tuning.h"
 
 static MwSharding *sharding_of(MwArena *arena, MwIntraProblem *problem, const MwSolution *solution)
 {
@@ -32,15 +27,16 @@ static MwSharding *sharding_of(MwArena *arena, MwIntraProblem *problem, const Mw
     return sharding;
 }
 
-/* Watches the copies at the times when the sharding nearly fills the memory; false if that is nothing
- * new. */
+/* Watches the copies at the times when the sharding nearly fills the memory; false if none of the times
+ * when it needs too much is new. */
 static bool watch_more(const MwSharding *sharding, int64_t memory_bytes, bool *watched)
 {
     MwIntraProblem *problem = sharding->problem;
     const int64_t *usage = mw_sharding_usage(problem->arena, sharding);
+    const double nearly_bytes = (1 - MW_TUNED_WATCH_MARGIN) * (double)memory_bytes;
     bool more = false;
     for (int n = 0; n < problem->graph->nodes.count; n++)
-        if (!watched[n] && usage[n] > memory_bytes - memory_bytes / NEARLY) {
+        if (!watched[n] && (double)usage[n] > nearly_bytes) {
             more |= usage[n] > memory_bytes;
             watched[n] = true;
         }
@@ -49,33 +45,25 @@ static bool watch_more(const MwSharding *sharding, int64_t memory_bytes, bool *w
     return more;
 }
 
-/* False if too little would be left. */
-static bool lower_limit(MwProblem *problem, int64_t excess, bool by_margin)
-{
-    if (by_margin)
-        excess += problem->usage_limit / MARGIN;
-    if (excess >= problem->usage_limit)
-        return false;
-    problem->usage_limit -= excess;
-    return true;
-}
-
 MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t memory_bytes,
                               MwSolveOptions options)
 {
     MwShardingFit fit = {0};
     MwProblem *problem = &intra->problem;
+    MwMemoryTarget target = mw_memory_target(memory_bytes, MW_TUNED_SHARDING_CORRECTIONS);
     bool *watched = MW_NEW(arena, bool, intra->graph->nodes.count), goes_on = true;
     MwCost bound = 0;
-    problem->usage_limit = memory_bytes;
     mw_copies_watch(intra, watched);
-    for (int i = 0; i < TRIES && goes_on; i++, options.time_limit_s /= 2) {
+    for (int watches = MW_TUNED_SHARDING_WATCHES; goes_on; options.time_limit_s /= 2) {
+        problem->usage_limit = target.target_bytes;
         fit.solution = mw_solve(arena, problem, &options);
-        if (problem->usage_limit == memory_bytes)
+        if (target.target_bytes == memory_bytes)
             bound = mw_max(bound, fit.solution.lower_bound);
         fit.lower_bound_s = mw_seconds(bound);
-        if (!fit.solution.choice)
-            break;
+        if (!fit.solution.choice) {
+            goes_on = mw_memory_target_empty(&target);
+            continue;
+        }
         MwSharding *sharding = sharding_of(arena, intra, &fit.solution);
         sharding->lower_bound_s = fit.lower_bound_s;
         if (sharding->peak_bytes <= memory_bytes) {
@@ -83,8 +71,10 @@ MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t mem
             break;
         }
         fit.needed_bytes = sharding->peak_bytes;
-        goes_on = (i < WATCHING && watch_more(sharding, memory_bytes, watched)) ||
-                  lower_limit(problem, fit.needed_bytes - memory_bytes, i > 0);
+        if (watches > 0 && watch_more(sharding, memory_bytes, watched))
+            watches--;
+        else
+            goes_on = mw_memory_target_exceeded(&target, fit.needed_bytes);
     }
     problem->usage_limit = memory_bytes;
     return fit;

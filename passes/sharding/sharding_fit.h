@@ -3,7 +3,7 @@
 #ifndef MW_PASSES_SHARDING_SHARDING_FIT_H
 #define MW_PASSES_SHARDING_SHARDING_FIT_H
 
-#include "passes/sharding/sharding.h"
+#include "passes/sharding/result.h"
 
 typedef struct {
     MwSharding *sharding; /* NULL: none was found */

@@ -4,8 +4,8 @@
 #include "passes/stages/cell.h"
 
 #include "cost/units.h"
+#include "passes/sharding/footprint.h"
 #include "passes/sharding/liveness.h"
-#include "passes/sharding/sharding.h"
 
 #include <math.h>
 

@@ -6,8 +6,8 @@
 
 #include "base/threads.h"
 #include "ir/rewrite.h"
-#include "passes/pass.h"
 #include "passes/sharding/sharding_fit.h"
+#include "passes/stages/lower.h"
 
 #include <math.h>
 
@@ -60,7 +60,9 @@ double mw_stage_check(MwArena *arena, const MwCompilation *compilation, const Mw
     copy.arena = arena;
     copy.graph = mw_graph_copy(arena, compilation->graph);
     copy.staging = *staging;
-    bool done = mw_passes_run(&copy, MW_PASS_stages + 1, MW_PASS_sharding, mw_diags_new(arena));
+    MwDiags *diags = mw_diags_new(arena);
+    bool done = mw_stage_lower_batching(&copy, diags) && mw_stage_lower_remat(&copy, diags) &&
+                mw_stage_lower_layout(&copy, diags);
     MW_ASSERT(done); /* as it was when the layers were asked for */
     Check check = {&copy, layout, (int64_t)memory_bytes / layout->chunks, needed};
     mw_parallel(threads, layout->stage_count, check_stage, &check);

@@ -9,6 +9,8 @@
 
 #include "cost/transfer.h"
 #include "cost/units.h"
+#include "passes/stages/terms.h"
+#include "schedule/generate.h"
 
 /* How near the best total, in the terms of the stage problem, a layout must be. */
 static const double GAP = 0.01;
@@ -18,9 +20,8 @@ typedef struct {
     const MwStageChoiceQuery *query;
     MwPacking packing;
     int submesh; /* index of the one that all have; -1: any */
-    /* Where meshes have several chunks: */
-    const MwPipelineSchedule *schedule;
-    const MwMeshShape *mesh; /* the logical one, of all */
+    MwScheduleTerms terms;
+    const MwMeshShape *mesh; /* the logical one of all meshes, where these have several chunks */
 } Choice;
 
 /* Whether stages may have so many devices. */
@@ -104,32 +105,7 @@ static bool bound(void *context, int begin, int end, int submesh, MwStageCandida
     return true;
 }
 
-/* ---- The schedule in terms of the stage problem ---- */
-
-static int64_t in_flight(const void *context, int stages, int remaining)
-{
-    const Choice *c = context;
-    const MwStageChoiceQuery *query = c->query;
-    int stage = stages - 1 - remaining;
-    if (!c->schedule)
-        return mw_pipeline_in_flight(query->kind, stages, stage, query->model->micro_batches);
-    return c->schedule->meshes[stage % query->meshes].slots[stage / query->meshes];
-}
-
-/* Stages that are chunks of their mesh share what one waits to begin with. */
-static MwStageSchedule schedule_of(const Choice *c)
-{
-    const MwStageChoiceQuery *query = c->query;
-    return (MwStageSchedule){.micro_batches = query->model->micro_batches,
-                             .chunks = query->chunks * query->chunks,
-                             .deferred = query->kind == MW_PIPELINE_ZB_H1   ? 2
-                                         : query->kind == MW_PIPELINE_ZB_H2 ? 3
-                                                                            : 0,
-                             .returns = query->kind == MW_PIPELINE_1F1B,
-                             .by_stages = mw_pipeline_info(query->kind)->splits || c->schedule,
-                             .in_flight = in_flight,
-                             .context = c};
-}
+/* ---- Cuts ---- */
 
 /* Cuts are priced before it is known where they lie: over the slowest link, between whole nodes or,
  * within one, single devices. */
@@ -193,11 +169,11 @@ static MwStageLayout layout_of(const Choice *c, const MwStagePlan *plan)
                             .stages = MW_NEW(c->arena, MwLayoutStage, plan->stage_count)};
     for (int i = 0; i < plan->stage_count; i++) {
         layout.stages[i] = stage_of(c, &plan->stages[i]);
-        if (c->schedule)
+        if (c->terms.unrolled)
             layout.stages[i].first_device =
                 i % c->query->meshes * c->packing.submeshes[c->submesh].devices;
     }
-    if (!c->schedule)
+    if (!c->terms.unrolled)
         place_in_order(c, &layout);
     return layout;
 }
@@ -231,8 +207,8 @@ static bool unroll(Choice *c, MwStageCluster cluster)
     c->submesh = devices > 0 ? find_submesh(&c->packing, devices) : -1;
     if (c->submesh < 0 || query->meshes * query->chunks > query->model->layer_count)
         return false;
-    c->schedule = mw_pipeline_schedule_new(c->arena, query->kind, query->meshes,
-                                           query->model->micro_batches, query->chunks);
+    c->terms.unrolled = mw_pipeline_schedule_new(c->arena, query->kind, query->meshes,
+                                                 query->model->micro_batches, query->chunks);
     return true;
 }
 
@@ -247,7 +223,7 @@ static MwStageChoiceAnswer solve(Choice *c)
                               .cluster = c->packing.cluster,
                               .memory_bytes = to_bytes(query->memory_bytes),
                               .cuts = cuts_of(c->arena, query),
-                              .schedule = schedule_of(c),
+                              .schedule = mw_schedule_terms(&c->terms),
                               .interval_class = model->interval_class,
                               .class_count = model->class_count,
                               .least_stages = stages ? stages : (int)mw_max(2, query->least_stages),
@@ -293,8 +269,12 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
 {
     const MwCluster *cluster = query->model->cut[0].cluster;
     MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
-    Choice c = {arena, query, mw_packing_new(arena, size), -1, NULL, NULL};
+    Choice c = {.arena = arena,
+                .query = query,
+                .packing = mw_packing_new(arena, size),
+                .submesh = -1,
+                .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches}};
     if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, size)))
         return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES};
-    return c.schedule ? solve_chunks(&c) : solve(&c);
+    return c.terms.unrolled ? solve_chunks(&c) : solve(&c);
 }

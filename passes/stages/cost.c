@@ -401,9 +401,10 @@ static bool fits(const MwStageCosts *costs, const MwStageCost *cost)
     int devices = mw_cluster_devices(cluster_of(costs));
     int stages = (int)mw_min(devices / mw_mesh_devices(&cost->mesh), costs->model->layer_count);
     const MwCompileOptions *options = &costs->model->cut[0].options;
-    bool all = options->has_schedule && options->schedule == MW_PIPELINE_GPIPE;
+    bool all =
+        mw_wants_schedule(options) && mw_pipeline_info(mw_wanted_schedule(options))->held == 0;
     int micro_batches = costs->model->micro_batches;
-    double in_flight = all ? micro_batches : fmin(micro_batches, 2 * stages);
+    double in_flight = all ? micro_batches : fmin(micro_batches, mw_pipeline_most_held() * stages);
     double saved_bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
     return cost->kept_bytes + cost->peak_bytes + in_flight * saved_bytes <= costs->memory_bytes;
 }

@@ -9,7 +9,7 @@
 #ifndef MW_PASSES_STAGES_COST_H
 #define MW_PASSES_STAGES_COST_H
 
-#include "passes/sharding/sharding.h"
+#include "passes/sharding/meshes.h"
 #include "passes/stages/cell.h"
 
 typedef MW_VEC(MwStageCost) MwStageCostList;

@@ -4,6 +4,7 @@
 #include "passes/stages/layout.h"
 
 #include "cost/transfer.h"
+#include "schedule/generate.h"
 #include "schedule/timeline.h"
 
 #include <math.h>

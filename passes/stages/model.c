@@ -14,9 +14,9 @@
 #include "ir/key_map.h"
 #include "ir/rewrite.h"
 #include "passes/graph/layers.h"
-#include "passes/pass.h"
 #include "passes/sharding/share.h"
 #include "passes/sharding/strategies.h"
+#include "passes/stages/lower.h"
 #include "passes/stages/split.h"
 
 /* ---- The passes ---- */
@@ -28,7 +28,7 @@ static MwStaging staging_of(const MwStageModel *model, bool recomputes)
     int layers = model->layer_count, *stage = MW_NEW(arena, int, layers);
     bool *remat = MW_NEW(arena, bool, layers);
     MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
-    *schedule = (MwPipelineSchedule){.kind = MW_PIPELINE_ZB_H1,
+    *schedule = (MwPipelineSchedule){.kind = mw_pipeline_splitting(),
                                      .mesh_count = layers,
                                      .micro_batches = model->micro_batches,
                                      .chunks = 1};
@@ -52,12 +52,11 @@ static bool cut(MwStageModel *model, const MwCompilation *compilation, MwDiags *
     plain->arena = model->arena;
     plain->graph = mw_graph_copy(model->arena, compilation->graph);
     plain->staging = staging_of(model, false);
-    if (!mw_passes_run(plain, MW_PASS_stages + 1, MW_PASS_remat, diags))
+    if (!mw_stage_lower_batching(plain, diags))
         return false;
     *again = *plain;
     again->staging = staging_of(model, true);
-    return mw_passes_run(plain, MW_PASS_remat, MW_PASS_split, diags) &&
-           mw_passes_run(again, MW_PASS_remat, MW_PASS_split, diags);
+    return mw_stage_lower_remat(plain, diags) && mw_stage_lower_remat(again, diags);
 }
 
 /* ---- Which layers are alike ---- */

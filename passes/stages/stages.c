@@ -14,6 +14,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "schedule/generate.h"
 
 #include <math.h>
 #include <string.h>
@@ -253,11 +254,14 @@ static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageT
 
 /* ---- The pass ---- */
 
-static bool refuse_memory(const MwCompilation *compilation, const MwStageTrials *trials,
-                          MwDiags *diags)
+static bool refuse_memory(MwCompilation *compilation, const MwStageTrials *trials, MwDiags *diags)
 {
     MwArena *arena = compilation->arena;
     double memory = (double)mw_memory_bytes(compilation);
+    compilation->excess = (MwExcess){.kind = MW_EXCESS_LAYOUT,
+                                     .mesh = -1,
+                                     .needed_bytes = (int64_t)trials->needed_bytes,
+                                     .limit_bytes = mw_memory_bytes(compilation)};
     int devices = device_count(compilation);
     mw_diag_error(diags, mw_span_none(),
                   "the model does not fit the cluster: in the leanest way found a device needs %s "
@@ -369,29 +373,19 @@ static bool take(MwCompilation *compilation, const MwStageTrials *trials, int le
 
 /* ---- Wishes ---- */
 
-/* Several chunks are a wish for the one schedule that has them. */
-static void imply_schedule(MwCompileOptions *options)
-{
-    if (options->chunks <= 1 || options->has_schedule)
-        return;
-    options->has_schedule = true;
-    options->schedule = MW_PIPELINE_INTERLEAVED;
-}
-
 static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
 {
     const MwCompileOptions *options = &compilation->options;
-    if (!options->has_schedule)
+    if (!mw_wants_schedule(options))
         return true;
-    const MwPipelineInfo *info = mw_pipeline_info(options->schedule);
+    const MwPipelineInfo *info = mw_pipeline_info(mw_wanted_schedule(options));
     if (mw_trains(compilation) && !info->trains)
         mw_diag_error(diags, compilation->graph->train.span,
                       "--schedule %s has no backward, and this model is trained", info->name);
     else if (options->chunks > 1 && !info->chunked)
-        mw_diag_error(
-            diags, mw_span_none(),
-            "--chunks %d: schedule %s has one stage on each mesh; interleaved has several",
-            options->chunks, info->name);
+        mw_diag_error(diags, mw_span_none(),
+                      "--chunks %d: schedule %s has one stage on each mesh; %s has several",
+                      options->chunks, info->name, mw_pipeline_info(mw_pipeline_chunked())->name);
     else if (options->chunks > 1 && (options->stages == 1 || device_count(compilation) == 1))
         mw_diag_error(diags, mw_span_none(),
                       "--chunks %d: on one mesh there is nothing to interleave", options->chunks);
@@ -403,7 +397,6 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
 bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
 {
     Pins pins;
-    imply_schedule(&compilation->options);
     if (!check_schedule(compilation, diags))
         return false;
     if (!read_pins(compilation, &pins, diags))

@@ -9,7 +9,9 @@
  * bubble is worth it. One stage has one micro-batch, unless memory or the user wants more. */
 #include "passes/stages/trials.h"
 
+#include "passes/memory_target.h"
 #include "passes/stages/batching.h"
+#include "passes/tuning.h"
 
 #include <limits.h>
 #include <math.h>
@@ -25,9 +27,6 @@ enum { MOST_CHUNKS = 4 };
 /* Numbers of stages that are all tried. */
 enum { FEW_COUNTS = 8 };
 
-/* Searches with less memory, after layouts that did not fit. */
-enum { MOST_CORRECTIONS = 2 };
-
 /* The share of a step that a bubble must be for other schedules to be tried. */
 static const double WORTHWHILE = 0.01;
 
@@ -35,7 +34,8 @@ static const double WORTHWHILE = 0.01;
 typedef struct {
     MwStageBatching *batching;
     MwStageEstimate estimate;
-    double step_s, ideal_s; /* of the best layout in it; INFINITY: none yet */
+    double step_s, ideal_s;        /* of the best layout in it; INFINITY: none yet */
+    bool lacks[MW_PIPELINE_COUNT]; /* there is not the memory for that schedule */
 } Cut;
 
 typedef struct {
@@ -43,12 +43,17 @@ typedef struct {
     const MwCompilation *compilation;
     MwArena *arena;
     int devices;
-    double memory_bytes; /* of a device, that layouts are sought for */
+    MwMemoryTarget target; /* the memory of a device that layouts are sought for */
     MwStageBatchings batchings;
     double one_stage_s; /* that one stage took at least, whatever its memory, when tried last */
     MW_VEC(MwStageTrial) trials;
     MwStageTrials *out;
 } Trials;
+
+static double target_bytes(const Trials *t)
+{
+    return (double)t->target.target_bytes;
+}
 
 static bool make(const Trials *t, MwStageBatching *batching)
 {
@@ -98,7 +103,7 @@ static void offer(Trials *t, const MwStageLayout *layout)
 {
     add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
                                 .layout = keep_layout(t, *layout),
-                                .fits = layout->needed_bytes <= t->memory_bytes,
+                                .fits = layout->needed_bytes <= target_bytes(t),
                                 .needed_bytes = layout->needed_bytes});
 }
 
@@ -106,7 +111,7 @@ static void offer(Trials *t, const MwStageLayout *layout)
 
 static bool is_better(const Trials *t, const MwStageLayout *a, const MwStageLayout *b)
 {
-    bool fits = a->needed_bytes <= t->memory_bytes, other = b->needed_bytes <= t->memory_bytes;
+    bool fits = a->needed_bytes <= target_bytes(t), other = b->needed_bytes <= target_bytes(t);
     if (fits != other)
         return fits;
     return fits ? a->step_s < b->step_s : a->needed_bytes < b->needed_bytes;
@@ -152,7 +157,7 @@ static void try_one(Trials *t, int *next, int most)
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
         if (!make(t, batching) ||
-            (!mw_stage_batching_fits(batching, t->memory_bytes, 1) && (has_layout(t) || !is_last)))
+            (!mw_stage_batching_fits(batching, target_bytes(t), 1) && (has_layout(t) || !is_last)))
             continue;
         left--;
         MwStageLayout best = best_of_one(t, batching);
@@ -199,7 +204,7 @@ static MwStageReason try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int 
                                 .meshes = meshes,
                                 .least_stages = t->query->least_stages,
                                 .layer_stage = t->query->layer_stage,
-                                .memory_bytes = t->memory_bytes};
+                                .memory_bytes = target_bytes(t)};
     set_devices(t, &query);
     MwArena *scratch = mw_arena_new();
     MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
@@ -229,10 +234,12 @@ static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
     const MwCompileOptions *options = &t->compilation->options;
     if (mw_trains(t->compilation) != mw_pipeline_info(kind)->trains)
         return false;
-    if (options->has_schedule && mw_pipeline_info(kind)->trains)
-        return options->schedule == kind;
-    return kind != MW_PIPELINE_GPIPE ||
-           mw_stage_batching_fits(cut->batching, t->memory_bytes, cut->batching->micro_batches);
+    if (mw_wants_schedule(options) && mw_pipeline_info(kind)->trains)
+        return mw_wanted_schedule(options) == kind;
+    if (mw_pipeline_info(kind)->turn == 0 || cut->lacks[mw_pipeline_info(kind)->leaner])
+        return false;
+    return mw_pipeline_info(kind)->held > 0 ||
+           mw_stage_batching_fits(cut->batching, target_bytes(t), cut->batching->micro_batches);
 }
 
 static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
@@ -246,22 +253,30 @@ static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
             try_schedule(t, cut, kind, chunks, meshes);
 }
 
-/* False if there is not the memory for it. */
-static bool try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
+static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
 {
     int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
     if (!is_wanted(t, cut, kind))
-        return true;
-    if (!mw_pipeline_info(kind)->chunked)
-        return try_schedule(t, cut, kind, 1, meshes) != MW_STAGES_MEMORY;
+        return;
+    if (!mw_pipeline_info(kind)->chunked) {
+        cut->lacks[kind] = try_schedule(t, cut, kind, 1, meshes) == MW_STAGES_MEMORY;
+        return;
+    }
     if (wanted > 0)
         try_chunks(t, cut, kind, wanted);
     for (int chunks = 2; chunks <= MOST_CHUNKS && wanted == 0; chunks++)
         try_chunks(t, cut, kind, chunks);
-    return true;
 }
 
-/* What shortens the bubble of 1f1b is tried where it matters. */
+/* The schedules whose turn it is. */
+static void try_turn(Trials *t, Cut *cut, int turn)
+{
+    for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
+        if (mw_pipeline_info((MwPipelineKind)kind)->turn == turn)
+            try_kind(t, cut, (MwPipelineKind)kind);
+}
+
+/* What shortens the bubble is tried where that matters. */
 static bool may_gain(const Trials *t, const Cut *cut)
 {
     const MwStageLayout *best = best_of(t);
@@ -269,15 +284,15 @@ static bool may_gain(const Trials *t, const Cut *cut)
     return cut->ideal_s < best_s && cut->ideal_s < (1 - WORTHWHILE) * cut->step_s;
 }
 
+/* Those without a turn come last, where the user asks for one. */
 static void try_others(Trials *t, Cut *cut)
 {
-    static const MwPipelineKind others[] = {MW_PIPELINE_ZB_H1, MW_PIPELINE_ZB_H2,
-                                            MW_PIPELINE_INTERLEAVED, MW_PIPELINE_GPIPE};
-    bool fits = true;
-    for (int i = 0; i < MW_COUNT(others); i++)
-        if ((t->compilation->options.has_schedule || may_gain(t, cut)) &&
-            (fits || others[i] != MW_PIPELINE_ZB_H2)) /* which needs more than zb-h1 */
-            fits = try_kind(t, cut, others[i]);
+    bool is_asked = mw_wants_schedule(&t->compilation->options);
+    for (int turn = 2; turn <= MW_PIPELINE_COUNT; turn++)
+        if (is_asked || may_gain(t, cut))
+            try_turn(t, cut, turn);
+    if (is_asked)
+        try_turn(t, cut, 0);
 }
 
 static int by_estimate(const void *a, const void *b)
@@ -297,8 +312,10 @@ static Cut *rank_cuts(Trials *t, int *count)
         MwStageBatching *batching = &t->batchings.at[i];
         if (make(t, batching))
             cuts[(*count)++] =
-                (Cut){batching, mw_stage_batching_estimate(batching, t->memory_bytes), INFINITY,
-                      INFINITY};
+                (Cut){.batching = batching,
+                      .estimate = mw_stage_batching_estimate(batching, target_bytes(t)),
+                      .step_s = INFINITY,
+                      .ideal_s = INFINITY};
     }
     qsort(cuts, (size_t)*count, sizeof *cuts, by_estimate);
     return cuts;
@@ -313,7 +330,7 @@ static int64_t work_done(const Trials *t)
     return work;
 }
 
-/* 1f1b first, as nothing needs less memory. */
+/* The first schedule needs no more memory than any other. */
 static void try_several(Trials *t)
 {
     int wanted = t->compilation->options.stages, count, tried = 0;
@@ -324,8 +341,7 @@ static void try_several(Trials *t)
         const MwStageLayout *best = best_of(t);
         if (best && cuts[tried].estimate.least_s >= best->step_s)
             continue;
-        try_kind(t, &cuts[tried], MW_PIPELINE_1F1B);
-        try_kind(t, &cuts[tried], MW_PIPELINE_INFERENCE);
+        try_turn(t, &cuts[tried], 1);
     }
     for (int i = 0; i < tried; i++)
         try_others(t, &cuts[i]);
@@ -389,23 +405,29 @@ static double least_excessive_bytes(const Trials *t)
     return least;
 }
 
-/* Where nothing fits that was estimated to, it is sought again with as much less memory. */
+/* Sets the target after trials of which none turned out to fit; false if there is to be no other. */
+static bool correct(Trials *t, bool may_fit)
+{
+    double needed = least_excessive_bytes(t);
+    return may_fit && isfinite(needed)
+               ? mw_memory_target_exceeded(&t->target, (int64_t)ceil(needed))
+               : mw_memory_target_empty(&t->target);
+}
+
+/* Where nothing fits that was estimated to, layouts are sought for another target. */
 static int settle(Trials *t)
 {
     MwSettling settling = {t->compilation, &t->batchings, t->query->memory_bytes,
                            t->query->threads};
-    int chosen = -1;
-    for (int i = 0; i <= MOST_CORRECTIONS; i++) {
+    for (;;) {
         bool may_fit = best_of(t) != NULL;
-        chosen = mw_stage_settle(&settling, t->trials.at, t->trials.count);
-        if (chosen >= 0 || !may_fit || i == MOST_CORRECTIONS)
-            break;
+        int chosen = mw_stage_settle(&settling, t->trials.at, t->trials.count);
+        if (chosen >= 0 || !correct(t, may_fit))
+            return chosen;
         for (int k = 0; k < t->trials.count; k++)
             t->trials.at[k].fits = false;
-        t->memory_bytes *= fmin(1, t->query->memory_bytes / least_excessive_bytes(t)) * 0.99;
         try_all(t);
     }
-    return chosen;
 }
 
 MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
@@ -416,7 +438,8 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                 .compilation = compilation,
                 .arena = compilation->arena,
                 .devices = mw_cluster_devices(compilation->cluster),
-                .memory_bytes = query->memory_bytes,
+                .target =
+                    mw_memory_target((int64_t)query->memory_bytes, MW_TUNED_LAYOUT_CORRECTIONS),
                 .out = &out};
     t.batchings = mw_stage_batchings(compilation);
     MwStageBatching *first = &t.batchings.at[0];

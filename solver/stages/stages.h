@@ -52,18 +52,12 @@ typedef struct {
     int64_t busy;    /* how long a micro-batch occupies the link (its busier direction) */
 } MwStageCut;
 
-/* The schedule's coefficients. With M micro-batches, p stages and r after the stage in question:
+/* The schedule's coefficients: those of a training step are `deferred`, `returns` and `by_stages` of
+ * schedule/schedule.def. For inference, times are those of the forward pass.
  *
- *     schedule     chunks  deferred  returns  in_flight
- *     gpipe        1       0         no       M
- *     1f1b         1       0         yes      min(M, r + 1)
- *     zb-h1        1       2         no       min(M, p), by_stages
- *     zb-h2        1       3         no       min(M, 2 p - 1), by_stages
- *     interleaved  V * V   0         no       as its order has it, by_stages
- *     inference    1       0         no       1 (times are of the forward pass)
- *
- * Of interleaved, each of the V stages of a mesh counts as all of them together: V times its own time.
- * They share what one of them waits, so `fill` has a V-th of its own time, a V * V-th of that. */
+ * Where a mesh holds V stages (chunks), `chunks` is V * V: each of the V counts as all of them together, V
+ * times its own time. They share what one of them waits, so that `fill` has a V-th of its own time, a
+ * V * V-th of that. */
 typedef struct {
     int64_t micro_batches; /* at least 1 */
     int chunks;            /* at least 1; the fill is divided by it */

@@ -2,7 +2,8 @@
 #include "tests/dist/random_layout.h"
 
 #include "passes/graph/layers.h"
-#include "passes/sharding/sharding.h"
+#include "passes/sharding/meshes.h"
+#include "schedule/generate.h"
 #include "tests/reference/spread.h"
 
 /* `parts` numbers of at least 1 with the sum `total`. */

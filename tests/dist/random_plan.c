@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "codegen/plan/build.h"
 #include "passes/sharding/report.h"
+#include "passes/stages/lower.h"
 #include "runtime/check/check.h"
 #include "tests/dist/random_layout.h"
 #include "tests/reference/random_choice.h"
@@ -43,27 +44,14 @@ static bool shard(MwCompilation *compilation, int index, uint64_t *random, MwDia
     return true;
 }
 
-/* Runs the passes from `first` to `last`. */
-static bool run_passes(MwCompilation *compilation, MwPass first, MwPass last, MwDiags *diags)
-{
-    static bool (*const passes[])(MwCompilation *, MwDiags *) = {
-#define PASS(name, what) mw_pass_##name,
-#include "passes/passes.def"
-#undef PASS
-    };
-    bool good = true;
-    for (MwPass pass = first; pass <= last && good; pass++)
-        good = passes[pass](compilation, diags);
-    return good;
-}
-
 /* The layout, the strategies, and what each device runs. */
 static bool lay_out(MwCompilation *compilation, uint64_t *random, MwDiags *diags)
 {
     const bool is_pinned = compilation->options.mesh.axis_count > 0;
     if (!is_pinned)
         compilation->options.layers = 2 + random_below(random, MOST_LAYERS - 1);
-    if (!run_passes(compilation, 0, MW_PASS_stages - 1, diags))
+    const MwPipelineOptions before = {.stop_after = MW_PASS_update, .dump_after = MW_PASS_COUNT};
+    if (!mw_pipeline_run(compilation, &before, diags))
         return false;
     if (!is_pinned) {
         MwText text = {.arena = compilation->arena};
@@ -73,7 +61,8 @@ static bool lay_out(MwCompilation *compilation, uint64_t *random, MwDiags *diags
     } else if (!mw_pass_stages(compilation, diags)) {
         return false;
     }
-    if (!run_passes(compilation, MW_PASS_stages + 1, MW_PASS_share, diags))
+    if (!mw_stage_lower_batching(compilation, diags) || !mw_stage_lower_remat(compilation, diags) ||
+        !mw_stage_lower_layout(compilation, diags))
         return false;
     for (int s = 0; s < compilation->staging.stage_count; s++)
         if (!shard(compilation, s, random, diags))

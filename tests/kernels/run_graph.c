@@ -5,6 +5,7 @@
 #include "runtime/check/check.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/transport_solo.h"
+#include "schedule/generate.h"
 #include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"

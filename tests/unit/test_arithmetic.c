@@ -4,6 +4,7 @@
 #include "frontend/frontend.h"
 #include "ir/arithmetic.h"
 #include "passes/graph/simplify.h"
+#include "passes/graph/simplify_rules.h"
 #include "tests/reference/interpret.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/graphs.h"

@@ -4,6 +4,7 @@
 #include "cost/units.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
+#include "passes/sharding/footprint.h"
 #include "passes/sharding/report.h"
 #include "passes/sharding/sharding_fit.h"
 #include "tests/unit/clusters.h"

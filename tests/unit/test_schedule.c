@@ -2,6 +2,7 @@
 /* Pipeline schedules: every one passes the checker, broken ones do not; bubbles and memory are those
  * that were published. */
 #include "schedule/check.h"
+#include "schedule/generate.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
 

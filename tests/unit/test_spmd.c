@@ -4,7 +4,7 @@
  * simulated devices; every value of every device is compared with the global one. */
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "passes/sharding/sharding.h"
+#include "passes/sharding/result.h"
 #include "tests/reference/random_choice.h"
 #include "tests/reference/spmd.h"
 #include "tests/reference/spread.h"

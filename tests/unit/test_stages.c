@@ -6,7 +6,7 @@
 #include "passes/graph/layers.h"
 #include "passes/pass.h"
 #include "passes/sharding/intra_problem.h"
-#include "passes/sharding/sharding.h"
+#include "passes/sharding/result.h"
 #include "passes/stages/choice.h"
 #include "passes/stages/split.h"
 #include "passes/stages/trials.h"

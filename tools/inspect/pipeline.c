@@ -5,6 +5,7 @@
 #include "tools/inspect/pipeline.h"
 
 #include "runtime/plan/messages.h"
+#include "schedule/generate.h"
 
 #include <math.h>
 

@@ -6,6 +6,7 @@
 #include "tools/schedule/view.h"
 
 #include "schedule/check.h"
+#include "schedule/generate.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -85,7 +86,8 @@ static void check_options(Options *options, const struct argp_state *state)
         argp_error(state, "how many micro-batches? Say --micro-batches M");
     const MwPipelineInfo *info = mw_pipeline_info(options->kind);
     if (options->chunks > 1 && !info->chunked)
-        argp_error(state, "%s has one chunk a mesh; --chunks is for interleaved", info->name);
+        argp_error(state, "%s has one chunk a mesh; --chunks is for %s", info->name,
+                   mw_pipeline_info(mw_pipeline_chunked())->name);
     if (!options->chunks)
         options->chunks = info->chunked ? 2 : 1;
     int64_t tasks = (int64_t)options->meshes * options->micro_batches; /* each of at most 2^20 */

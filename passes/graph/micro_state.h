@@ -3,8 +3,8 @@
  *
  * Micro-batching splits one factor over time as sharding splits factors over devices, by the same
  * rules (ir/sharding/). Dimension 0 of every input is the batch. */
-#ifndef MW_PASSES_GRAPH_MICRO_BATCH_H
-#define MW_PASSES_GRAPH_MICRO_BATCH_H
+#ifndef MW_PASSES_GRAPH_MICRO_STATE_H
+#define MW_PASSES_GRAPH_MICRO_STATE_H
 
 #include "ir/sharding/sharding.h"
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "passes/compilation.h"
+
+#include "ir/verify.h"
+
+int mw_compilation_graph_count(const MwCompilation *compilation)
+{
+    return compilation->stages ? compilation->staging.stage_count : 1;
+}
+
+const MwGraph *mw_compilation_graph(const MwCompilation *compilation, int index)
+{
+    if (!compilation->stages)
+        return compilation->graph;
+    const MwStage *stage = &compilation->stages[index];
+    return stage->local ? stage->local->graph : stage->graph;
+}
+
+bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags)
+{
+    for (int i = 0; i < mw_compilation_graph_count(compilation); i++)
+        if (!mw_graph_verify(mw_compilation_graph(compilation, i), pass, diags))
+            return false;
+    return true;
+}

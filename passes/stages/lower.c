@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "passes/stages/lower.h"
+
+#include "passes/pass.h"
+
+typedef struct {
+    const char *name;
+    bool (*run)(MwCompilation *compilation, MwDiags *diags);
+} Step;
+
+/* Of passes.def, the rows with one word in the column `again`. */
+#define PASS(name, again, what) AGAIN_##again(name)
+#define STEP(name) {#name, mw_pass_##name},
+#define AGAIN_NEVER(name)
+
+#define AGAIN_BATCHING(name) STEP(name)
+#define AGAIN_REMAT(name)
+#define AGAIN_LAYOUT(name)
+static const Step batching[] = {
+#include "passes/passes.def"
+};
+#undef AGAIN_BATCHING
+#undef AGAIN_REMAT
+#undef AGAIN_LAYOUT
+
+#define AGAIN_BATCHING(name)
+#define AGAIN_REMAT(name) STEP(name)
+#define AGAIN_LAYOUT(name)
+static const Step remat[] = {
+#include "passes/passes.def"
+};
+#undef AGAIN_REMAT
+#undef AGAIN_LAYOUT
+
+#define AGAIN_REMAT(name)
+#define AGAIN_LAYOUT(name) STEP(name)
+static const Step layout[] = {
+#include "passes/passes.def"
+};
+
+static bool run(const Step *steps, int count, MwCompilation *compilation, MwDiags *diags)
+{
+    bool good = true;
+    for (int i = 0; i < count && good; i++)
+        good = steps[i].run(compilation, diags) &&
+               mw_compilation_verify(compilation, steps[i].name, diags);
+    return good;
+}
+
+bool mw_stage_lower_batching(MwCompilation *compilation, MwDiags *diags)
+{
+    return run(batching, MW_COUNT(batching), compilation, diags);
+}
+
+bool mw_stage_lower_remat(MwCompilation *compilation, MwDiags *diags)
+{
+    return run(remat, MW_COUNT(remat), compilation, diags);
+}
+
+bool mw_stage_lower_layout(MwCompilation *compilation, MwDiags *diags)
+{
+    return run(layout, MW_COUNT(layout), compilation, diags);
+}

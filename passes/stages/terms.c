@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "passes/stages/terms.h"
+
+#include "schedule/generate.h"
+
+static int64_t in_flight(const void *context, int stages, int remaining)
+{
+    const MwScheduleTerms *terms = context;
+    const MwPipelineSchedule *unrolled = terms->unrolled;
+    int stage = stages - 1 - remaining;
+    if (!unrolled)
+        return mw_pipeline_in_flight(terms->kind, stages, stage, terms->micro_batches);
+    return unrolled->meshes[stage % unrolled->mesh_count].slots[stage / unrolled->mesh_count];
+}
+
+/* Stages that are chunks of their mesh share what one waits to begin with. */
+MwStageSchedule mw_schedule_terms(const MwScheduleTerms *terms)
+{
+    const MwPipelineInfo *info = mw_pipeline_info(terms->kind);
+    int chunks = terms->unrolled ? terms->unrolled->chunks : 1;
+    return (MwStageSchedule){.micro_batches = terms->micro_batches,
+                             .chunks = chunks * chunks,
+                             .deferred = info->deferred,
+                             .returns = info->returns,
+                             .by_stages = info->by_stages,
+                             .in_flight = in_flight,
+                             .context = terms};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "schedule/generate.h"
+
+#include "schedule/order.h"
+
+#include <limits.h>
+
+static const struct {
+    void (*order)(MwPipelineSchedule *schedule);
+    int64_t (*in_flight)(int meshes, int mesh, int micro_batches);
+} generators[MW_PIPELINE_COUNT] = {
+#define SCHEDULE(id, name, ...)                                                                    \
+    [MW_PIPELINE_##id] = {mw_pipeline_order_##name, mw_pipeline_in_flight_##name},
+#include "schedule/schedule.def"
+#undef SCHEDULE
+};
+
+/* Tasks of one micro-batch in one chunk. */
+static int task_kinds(MwPipelineKind kind)
+{
+    int count = 0;
+    for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
+        count += mw_pipeline_has_task(kind, (MwTaskKind)task);
+    return count;
+}
+
+MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
+                                             int micro_batches, int chunks)
+{
+    MW_ASSERT(meshes >= 1 && micro_batches >= 1 && chunks >= 1);
+    MW_ASSERT(chunks == 1 || mw_pipeline_info(kind)->chunked);
+    MW_ASSERT(micro_batches <= INT_MAX / task_kinds(kind) / chunks / meshes);
+    int tasks = micro_batches * chunks * task_kinds(kind);
+    MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
+    *schedule = (MwPipelineSchedule){kind, meshes, micro_batches, chunks,
+                                     MW_NEW(arena, MwMeshSchedule, meshes)};
+    for (int i = 0; i < meshes; i++) {
+        schedule->meshes[i].tasks = MW_NEW(arena, MwTask, tasks);
+        schedule->meshes[i].slots = MW_NEW(arena, int, chunks);
+    }
+    generators[kind].order(schedule);
+    for (int i = 0; i < meshes; i++)
+        MW_ASSERT(schedule->meshes[i].task_count == tasks);
+    return schedule;
+}
+
+int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches)
+{
+    return (int)mw_min(generators[kind].in_flight(meshes, mesh, micro_batches), micro_batches);
+}
