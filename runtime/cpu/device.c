@@ -54,7 +54,7 @@ static Routine *const routines[MW_ROUTINE_COUNT] = {
     [MW_ROUTINE_COPY] = mw_cpu_copy,
 };
 
-static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool cpu_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     const Cpu *cpu = (Cpu *)device;
     const int target = call->instr->target;

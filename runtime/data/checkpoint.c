@@ -10,7 +10,7 @@
 typedef struct {
     const MwCheckpointRun *run;
     const MwPlanWeight *weight;
-    MwSpread spread;
+    MwShardedTensor spread;
     MwArena *arena; /* scratch memory for this weight */
 } Move;
 
@@ -42,7 +42,7 @@ static bool save_weight(const Move *move, const MwCheckpoint *checkpoint, MwFaul
         return true;
     const MwTensor *global = &move->weight->global;
     const bool writes = move->run->transport->rank == 0;
-    const bool sends = mw_spread_is_sent(&move->spread, move->run->transport->rank);
+    const bool sends = mw_sharded_is_sent(&move->spread, move->run->transport->rank);
     char *file = room_for(move, writes, MW_NPY_HEADER_BYTES + mw_tensor_bytes(global));
     char *room = room_for(move, writes, part_bytes(move));
     char *part = room_for(move, sends, part_bytes(move));
@@ -67,7 +67,7 @@ static bool read_whole(const Move *move, const MwCheckpoint *checkpoint, const c
                                            &move->weight->global, fault);
         failed = !*whole;
     }
-    return move->run->transport->table->share(move->run->transport, &failed, 1, all, fault) &&
+    return move->run->transport->table->allgather(move->run->transport, &failed, 1, all, fault) &&
            !all[0];
 }
 
@@ -96,7 +96,7 @@ static bool each_weight(Move move, const MwCheckpoint *checkpoint, MoveWeight *m
         const MwPlanMesh *mesh = &move.run->plan->meshes[i];
         for (int w = 0; w < mesh->weight_count; w++) {
             move.weight = &mesh->weights[w];
-            move.spread = (MwSpread){mesh, &move.weight->global, move.weight->spec, 0, 1};
+            move.spread = (MwShardedTensor){mesh, &move.weight->global, move.weight->spec, 0, 1};
             if (move.weight->reset_each_step)
                 continue;
             move.arena = mw_arena_new();

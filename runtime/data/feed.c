@@ -183,15 +183,16 @@ static bool check_bound(const MwFeed *feed, const int32_t *values, int64_t count
     return true;
 }
 
-bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBlock *block, void *to,
+bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault)
 {
     const MwFeed *feed = &feeds->feeds[input];
-    const int64_t bytes = mw_type_bytes(block->global.type);
-    for (MwRun run = {0}; mw_block_next_run(block, &run);)
-        if (!feed->fill(feed, step, run.global, run.count, (char *)to + run.local * bytes, fault))
+    const int64_t bytes = mw_type_bytes(box->global.type);
+    for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
+        if (!feed->fill(feed, step, segment.global, segment.count,
+                        (char *)to + segment.local * bytes, fault))
             return false;
-    return check_bound(feed, to, mw_block_elements(block), fault);
+    return check_bound(feed, to, mw_box_elements(box), fault);
 }
 
 void mw_feeds_close(MwFeeds **feeds)

@@ -11,7 +11,7 @@
 #define MW_RUNTIME_DATA_FEED_H
 
 #include "runtime/exec/fault.h"
-#include "runtime/plan/block.h"
+#include "runtime/plan/box.h"
 #include "runtime/plan/plan.h"
 
 typedef struct MwFeeds MwFeeds;
@@ -22,7 +22,7 @@ typedef struct MwFeeds MwFeeds;
 MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
                        const char *const *texts, int count, uint64_t seed, MwFault *fault);
 /* As MwExecutorData.input. */
-bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBlock *block, void *to,
+bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault);
 void mw_feeds_close(MwFeeds **feeds);
 

@@ -125,19 +125,19 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
 
 /* ---- Steps ---- */
 
-/* The micro-batch that a block of an output is of. */
-static int micro_of(const MwBlock *block, int micros)
+/* The micro-batch that a box of an output is of. */
+static int micro_of(const MwBox *box, int micros)
 {
-    return micros == 1 ? 0 : (int)(block->start[0] / (block->global.dim[0] / micros));
+    return micros == 1 ? 0 : (int)(box->start[0] / (box->global.dim[0] / micros));
 }
 
-bool mw_outputs_take(MwOutputs *outputs, int index, const MwBlock *block, const void *from,
+bool mw_outputs_take(MwOutputs *outputs, int index, const MwBox *box, const void *from,
                      MwFault *fault)
 {
     const MwPlanOutput *info = &outputs->mesh->outputs[index];
     const int micros = info->whole ? 1 : outputs->micros;
-    const MwSpread spread = {outputs->mesh, &info->global, info->spec, micro_of(block, micros),
-                             micros};
+    const MwShardedTensor spread = {outputs->mesh, &info->global, info->spec, micro_of(box, micros),
+                                    micros};
     for (int i = 0; i < outputs->count; i++) {
         const Output *output = &outputs->outputs[i];
         if (output->info == info)

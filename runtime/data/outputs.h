@@ -17,7 +17,7 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
                            MwTransport *transport, const char *const *texts, int count,
                            int64_t steps, MwFault *fault);
 /* As MwExecutorData.output. Collective over the ranks of the mesh. */
-bool mw_outputs_take(MwOutputs *outputs, int output, const MwBlock *block, const void *from,
+bool mw_outputs_take(MwOutputs *outputs, int output, const MwBox *box, const void *from,
                      MwFault *fault);
 /* Writes what was taken in a step. Collective over all ranks. */
 bool mw_outputs_end_step(const MwOutputs *outputs, MwFault *fault);

@@ -88,11 +88,12 @@ static void whole_batch(MwFeeds *feeds, const MwPlanMesh *mesh, int input, int64
         for (int device = 0; device < mw_mesh_devices(&mesh->shape); device++) {
             int coordinate[MW_MAX_AXES];
             mw_mesh_coordinates(&mesh->shape, device, coordinate);
-            const MwBlock block =
-                mw_block_micro(&in->global, in->spec, &mesh->shape, coordinate, micro, micros);
-            ck_assert(mw_feeds_input(feeds, input, step, &block, part, &fault));
-            for (MwRun run = {0}; mw_block_next_run(&block, &run);)
-                memcpy(to + run.global, part + run.local, sizeof *to * (size_t)run.count);
+            const MwBox box = mw_shard_box_of_micro_batch(&in->global, in->spec, &mesh->shape,
+                                                          coordinate, micro, micros);
+            ck_assert(mw_feeds_input(feeds, input, step, &box, part, &fault));
+            for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
+                memcpy(to + segment.global, part + segment.local,
+                       sizeof *to * (size_t)segment.count);
         }
     }
 }
@@ -249,11 +250,11 @@ END_TEST
 static void refuses_to_give(MwFeeds *feeds, const MwPlanMesh *mesh, const char *message)
 {
     const int origin[MW_MAX_AXES] = {0};
-    const MwBlock block =
-        mw_block(&mesh->inputs[0].global, mesh->inputs[0].spec, &mesh->shape, origin);
+    const MwBox box =
+        mw_shard_box(&mesh->inputs[0].global, mesh->inputs[0].spec, &mesh->shape, origin);
     int32_t to[BATCH * LENGTH];
     MwFault fault = {0};
-    ck_assert(!mw_feeds_input(feeds, 0, 1, &block, to, &fault));
+    ck_assert(!mw_feeds_input(feeds, 0, 1, &box, to, &fault));
     ck_assert_str_eq(fault.text, message);
     mw_feeds_close(&feeds);
 }
