@@ -152,20 +152,22 @@ static int node_index(const Mpi *mpi, const Place *places, int rank)
  * measured. Without a core for each rank a member yields at once. */
 enum { SPINS = 2000 };
 
-/* Lets the group communicate through shared memory if every member is on this machine. */
-static bool share_group(Mpi *mpi, int axis, const Place *places, MwFault *fault)
+/* Lets the group communicate through shared memory if every member is on this machine and the
+ * machine shares memory. Collective over the group, also where its members differ in that. */
+static bool share_group(Mpi *mpi, int axis, const Place *places, bool shared, MwFault *fault)
 {
     Group *group = &mpi->groups[axis];
     const MwSharedMemory **memory = MW_NEW(mpi->arena, const MwSharedMemory *, group->members);
     int *ranks = MW_NEW(mpi->arena, int, group->members);
     if (!CALL(MPI_Allgather, &mpi->base.rank, 1, MPI_INT, ranks, 1, MPI_INT, group->comm))
         return false;
-    for (int m = 0; m < group->members; m++) {
+    for (int m = 0; shared && m < group->members; m++) {
         int index = node_index(mpi, places, ranks[m]);
-        if (index < 0)
-            return true;
-        memory[m] = &mpi->memory[index];
+        shared = index >= 0;
+        memory[m] = shared ? &mpi->memory[index] : NULL;
     }
+    if (!shared)
+        return true;
     group->is_shared = true;
     group->shared = (MwSharedGroup){
         .members = group->members,
@@ -178,16 +180,15 @@ static bool share_group(Mpi *mpi, int axis, const Place *places, MwFault *fault)
     return true;
 }
 
-/* `*memory`: memory on the host that the other ranks of this machine map; NULL: it cannot be
- * had. */
+/* `*memory`: memory on the host that the other ranks of this machine map; NULL: it cannot be had. */
 static bool share_memory(Mpi *mpi, int64_t bytes, char **memory, MwFault *fault)
 {
     Place *places = MW_NEW(mpi->arena, Place, mpi->node_size);
     bool shared = false;
     if (mpi->may_share && !share_arena(mpi, bytes, places, &shared, fault))
         return false;
-    for (int a = 0; a < mpi->axis_count; a++)
-        if (shared && !share_group(mpi, a, places, fault))
+    for (int a = 0; mpi->may_share && a < mpi->axis_count; a++)
+        if (!share_group(mpi, a, places, shared, fault))
             return false;
     *memory = shared ? mpi->memory[mpi->node_rank].arena : NULL;
     return true;
