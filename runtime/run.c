@@ -338,9 +338,10 @@ static bool start_weights(Run *run, MwFault *fault)
 static bool open_outputs(Run *run, MwFault *fault)
 {
     const MwRunTexts *texts = &run->options.outputs;
-    int64_t steps = mw_max(0, run->options.steps - run->step);
+    const MwOutputsWanted wanted = {texts->at, texts->count,
+                                    mw_max(0, run->options.steps - run->step)};
     run->outputs = mw_outputs_open(run->arena, run->plan, mw_executor_mesh(run->executor),
-                                   run->transport, texts->at, texts->count, steps, fault);
+                                   run->transport, &wanted, fault);
     return run->outputs != NULL;
 }
 

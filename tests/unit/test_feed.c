@@ -280,7 +280,7 @@ START_TEST(integers_that_are_too_large_are_refused)
     mesh->inputs[0].bound = 0; /* as of integers that name no rows */
     const char *npy = mw_arena_printf(arena, "npy:tokens=%s", file_with("t", file, sizeof file));
     refuses_to_give(opened(mesh, npy, "random"), mesh,
-                    "the data holds 1099511627776, which i32 has not");
+                    "the data holds 1099511627776, which i32 cannot represent");
 }
 END_TEST
 
@@ -294,7 +294,8 @@ START_TEST(a_file_that_becomes_shorter_is_named)
     ck_assert_int_eq(truncate(path, 5), 0);
     refuses_to_give(
         feeds, mesh,
-        mw_arena_printf(arena, "%s has become shorter than the 1000 bytes that it had", path));
+        mw_arena_printf(arena, "%s has become shorter than 1000 bytes, its size when it was opened",
+                        path));
 }
 END_TEST
 
@@ -304,16 +305,16 @@ static const struct {
 } wrong[] = {
     {"lm:/nowhere", "", "cannot read /nowhere: No such file"},
     {"lm:/", "", "cannot read /: Is a directory"},
-    {"lm:/dev/zero", "", "cannot read /dev/zero: it is no regular file"},
-    {"lm:FILE", "", "the file has 0 tokens; a row needs 6 and the one after"},
-    {"lm:FILE", "abcdef", "the file has 6 tokens; a row needs 6 and the one after"},
+    {"lm:/dev/zero", "", "cannot read /dev/zero: it is not a regular file"},
+    {"lm:FILE", "", "the file has 0 tokens; a row needs 6 and the token after them"},
+    {"lm:FILE", "abcdef", "the file has 6 tokens; a row needs 6 and the token after them"},
     {"lm16:FILE", "abcdefghijklm", "the file has 6 tokens"},
-    {"npy:x=FILE", "hello", "this is no .npy file"},
-    {"npy:x=FILE", "\x93NUMPY\x01-----------", "this is no .npy file"},
+    {"npy:x=FILE", "hello", "this is not a .npy file"},
+    {"npy:x=FILE", "\x93NUMPY\x01-----------", "this is not a .npy file"},
     {"npy:y=FILE", "", "the model has no input 'y'"},
     {"npy:x", "", "'x' should be NAME=VALUE"},
-    {"random:tokens=0", "", "is no whole number from 1"},
-    {"random:tokens=3x", "", "is no whole number from 1"},
+    {"random:tokens=0", "", "is not a whole number from 1"},
+    {"random:tokens=3x", "", "is not a whole number from 1"},
     {"npz:x=FILE", "", "a feed is lm:FILE"},
     {"lm:FILE", "abcdefghijkl", "no data for the input x: f32[8, 4]"},
 };
@@ -341,11 +342,13 @@ static const struct {
      "it is cut off: its shape needs"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }", "the file holds float32[0, 4]"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "the file holds float32[2]"},
-    {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
-    {"{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
+    {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }",
+     "its element type is not a little-endian float"},
+    {"{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }",
+     "its element type is not a little-endian float"},
     {"{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "it is in Fortran order"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }",
-     "its shape has more elements than any file"},
+     "its shape is too large for any file"},
     {"{'descr': '<f4', 'fortran_order': False, }", "its header has no shape"},
 };
 
