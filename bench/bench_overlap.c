@@ -30,8 +30,8 @@ static const char *const way_names[WAYS] = {"whole", "waiting", "compute", "tran
 
 enum { MOST_ROUNDS = 1000, WARM_UP = 2 };
 
-struct MwParcels {
-    MwParcels *whole, *least;
+struct MwRequest {
+    MwRequest *whole, *least;
 };
 
 /* What the tables below stand in front of. */
@@ -44,42 +44,42 @@ static struct {
 
 /* ---- The transport and the device ---- */
 
-static MwParcels *pack(MwTransport *transport, MwDevice *device, void *buffer,
-                       const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+static MwRequest *init_request(MwTransport *transport, MwDevice *device, const MwMessageSet *set,
+                               MwFault *fault)
 {
-    MwParcels *packed = MW_NEW(inner.arena, MwParcels, 1);
-    MwParcel *least = mw_arena_dup(inner.arena, parcels, sizeof *parcels * (size_t)count);
-    for (int i = 0; i < count; i++)
+    MwRequest *request = MW_NEW(inner.arena, MwRequest, 1);
+    MwPeerBox *least = mw_arena_dup(inner.arena, set->boxes, sizeof *least * (size_t)set->count);
+    MwMessageSet least_set = *set;
+    least_set.boxes = least;
+    for (int i = 0; i < set->count; i++)
         for (int d = 0; d < least[i].box.global.rank; d++)
             least[i].box.size[d] = 1;
-    packed->whole =
-        inner.transport.pack(transport, device, buffer, parcels, count, sends, tag, fault);
-    packed->least =
-        inner.transport.pack(transport, device, buffer, least, count, sends, tag, fault);
-    return packed->whole && packed->least ? packed : NULL;
+    request->whole = inner.transport.init_request(transport, device, set, fault);
+    request->least = inner.transport.init_request(transport, device, &least_set, fault);
+    return request->whole && request->least ? request : NULL;
 }
 
-static MwParcels *of_way(const MwParcels *parcels)
+static MwRequest *of_way(const MwRequest *request)
 {
-    return inner.way == COMPUTE ? parcels->least : parcels->whole;
+    return inner.way == COMPUTE ? request->least : request->whole;
 }
 
-static bool begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool start(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
-    return inner.transport.begin(transport, device, of_way(parcels), fault);
+    return inner.transport.start(transport, device, of_way(request), fault);
 }
 
-static bool test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+static bool test(MwTransport *transport, MwDevice *device, MwRequest *request, bool *done,
                  MwFault *fault)
 {
     *done = false;
     return inner.way == WAITING ||
-           inner.transport.test(transport, device, of_way(parcels), done, fault);
+           inner.transport.test(transport, device, of_way(request), done, fault);
 }
 
-static bool wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool wait(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
-    return inner.transport.wait(transport, device, of_way(parcels), fault);
+    return inner.transport.wait(transport, device, of_way(request), fault);
 }
 
 static bool exchange(MwTransport *transport, MwDevice *device, const MwExchange *what,
@@ -88,7 +88,7 @@ static bool exchange(MwTransport *transport, MwDevice *device, const MwExchange 
     return inner.way == TRANSFERS || inner.transport.exchange(transport, device, what, fault);
 }
 
-static bool run(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return inner.way == TRANSFERS || inner.device.run(device, call, fault);
 }
@@ -97,8 +97,8 @@ static const MwTransportTable *transport_table(const MwTransportTable *table)
 {
     static MwTransportTable own;
     inner.transport = own = *table;
-    own.pack = pack;
-    own.begin = begin;
+    own.init_request = init_request;
+    own.start = start;
     own.test = test;
     own.wait = wait;
     own.exchange = exchange;
@@ -123,10 +123,9 @@ typedef struct {
     int64_t step;
 } Bench;
 
-static bool fill(void *context, int input, int64_t step, const MwBlock *block, void *to,
-                 MwFault *fault)
+static bool fill(void *context, int input, int64_t step, const MwBox *box, void *to, MwFault *fault)
 {
-    return inner.way == TRANSFERS || mw_feeds_input(context, input, step, block, to, fault);
+    return inner.way == TRANSFERS || mw_feeds_input(context, input, step, box, to, fault);
 }
 
 static bool make_ready(Bench *bench, const MwPlan *plan, MwFault *fault)
@@ -175,7 +174,7 @@ static bool print_loss(const Bench *bench, double own, MwFault *fault)
     const bool has = mw_executor_mesh(bench->executor)->loss_buffer >= 0;
     double *all = MW_NEW(inner.arena, double, bench->transport->size);
     const double mine = has ? own : 0;
-    if (!bench->transport->table->share(bench->transport, &mine, sizeof mine, all, fault))
+    if (!bench->transport->table->allgather(bench->transport, &mine, sizeof mine, all, fault))
         return false;
     for (int r = 0; r < bench->transport->size; r++) {
         if (all[r] == 0)

@@ -68,7 +68,7 @@ typedef struct {
 /* ---- What a step runs ---- */
 
 typedef struct {
-    MwCall call; /* its operands on the executor's arena */
+    MwDeviceCall call; /* its operands on the executor's arena */
     int program;
 } Recorded;
 
@@ -98,7 +98,7 @@ static bool is_recorded(const MwPlanInstr *instr)
     return false;
 }
 
-static bool record(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool record(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     const MwPlanInstr *instr = call->instr;
     if (!is_recorded(instr)) {
@@ -193,21 +193,21 @@ static bool make_ready(Side *side, const Options *options, MwFault *fault)
     return side->feeds != NULL;
 }
 
-static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
-    return mw_feeds_input(((Side *)context)->feeds, input, step, block, to, fault);
+    return mw_feeds_input(((Side *)context)->feeds, input, step, box, to, fault);
 }
 
-static bool take_output(void *context, int output, int64_t step, const MwBlock *block,
-                        bool is_first, const void *from, MwFault *fault)
+static bool take_output(void *context, int output, int64_t step, const MwBox *box, bool is_first,
+                        const void *from, MwFault *fault)
 {
     const Side *side = context;
-    const int64_t bytes = mw_type_bytes(block->global.type);
+    const int64_t bytes = mw_type_bytes(box->global.type);
     (void)step, (void)is_first, (void)fault;
-    for (MwRun run = {0}; mw_block_next_run(block, &run);)
-        memcpy((char *)side->outputs[output] + run.global * bytes,
-               (const char *)from + run.local * bytes, (size_t)(run.count * bytes));
+    for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
+        memcpy((char *)side->outputs[output] + segment.global * bytes,
+               (const char *)from + segment.local * bytes, (size_t)(segment.count * bytes));
     return true;
 }
 
@@ -316,7 +316,7 @@ static bool run_calls(MwDevice *device, void *context, int64_t turn, MwFault *fa
     const Timed *timed = context;
     const ptrdiff_t shift = timed->shifts[turn % timed->copy_count];
     for (int i = 0; i < timed->call_count; i++) {
-        MwCall call = timed->calls[i].call;
+        MwDeviceCall call = timed->calls[i].call;
         for (int k = 0; k < call.instr->operand_count; k++)
             timed->operands[k] = (char *)call.operands[k] + shift;
         call.operands = timed->operands;
@@ -345,7 +345,7 @@ static void make_copies(const Side *side, Timed *timed)
 }
 
 /* Whether two calls do the same on other buffers: kernels have their sizes in their text. */
-static bool are_alike(const MwCall *a, const MwCall *b)
+static bool are_alike(const MwDeviceCall *a, const MwDeviceCall *b)
 {
     const MwPlanInstr *x = a->instr, *y = b->instr;
     return x->kind == y->kind && x->target == y->target && x->operand_count == y->operand_count &&
@@ -355,7 +355,7 @@ static bool are_alike(const MwCall *a, const MwCall *b)
 }
 
 /* "gemm 8192 x 768 x 3072" */
-static void label_of(const MwPlan *plan, const MwCall *call, char *label, size_t bytes)
+static void label_of(const MwPlan *plan, const MwDeviceCall *call, char *label, size_t bytes)
 {
     mw_plan_instr_label(plan, call->instr, label, bytes);
     if (call->instr->kind != MW_INSTR_ROUTINE || call->instr->target != MW_ROUTINE_GEMM)

@@ -20,7 +20,7 @@ static void multiply(MwDevice *device, float *const *matrices, int64_t size)
     args[MW_GEMM_ALPHA].f = 1;
     const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_GEMM};
     const int64_t bytes[3] = {size * size * 4, size * size * 4, size * size * 4};
-    const MwCall call = {&instr, (void *const *)matrices, bytes, args};
+    const MwDeviceCall call = {&instr, (void *const *)matrices, bytes, args};
     MwFault fault;
     if (!device->table->run(device, &call, &fault)) {
         fprintf(stderr, "sgemm: %s\n", fault.text);

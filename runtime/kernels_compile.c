@@ -81,12 +81,12 @@ const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan,
     const int rank = transport->rank;
     Offer own = {0}, *all = MW_NEW(arena, Offer, transport->size);
     gethostname(own.host, sizeof own.host - 1);
-    if (!transport->table->share(transport, &own, sizeof own, all, fault))
+    if (!transport->table->allgather(transport, &own, sizeof own, all, fault))
         return NULL;
     const int compiler = compiling_rank(all, rank);
     if (compiler == rank)
         own.failed = !compile(plan, backend, &own);
-    if (!transport->table->share(transport, &own, sizeof own, all, fault))
+    if (!transport->table->allgather(transport, &own, sizeof own, all, fault))
         return NULL;
     *fault = all[compiler].fault;
     const MwKernelEntry *table = all[compiler].failed ? NULL : load(&all[compiler], fault);

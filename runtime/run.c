@@ -102,7 +102,7 @@ static bool agree(Run *run, bool good, const MwFault *fault)
     if (!good)
         own.fault = *fault;
     Report *all = MW_NEW(run->arena, Report, transport->size);
-    if (!transport->table->share(transport, &own, sizeof own, all, &trouble)) {
+    if (!transport->table->allgather(transport, &own, sizeof own, all, &trouble)) {
         fprintf(stderr, "meshwright: rank %d: %s\n", transport->rank, trouble.text);
         transport->table->abort(transport, STATUS_FAULT);
     }
@@ -157,7 +157,7 @@ static Word share_word(Run *run, Word own, Word *words)
     MwFault fault;
     const MwPlanMesh *mesh = mw_plan_loss_mesh(run->plan);
     own.signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0);
-    if (!run->transport->table->share(run->transport, &own, sizeof own, words, &fault))
+    if (!run->transport->table->allgather(run->transport, &own, sizeof own, words, &fault))
         end_all(run, run->step + 1, &fault);
     for (int r = 0; r < run->transport->size; r++)
         own.signs |= words[r].signs;
@@ -270,7 +270,7 @@ static bool make_executor(Run *run, MwFault *fault)
     run->executor =
         mw_executor_new(run->arena, run->plan, run->device, run->transport, run->trace, fault);
     if (run->executor)
-        mw_executor_set_repeats(run->executor, !run->options.no_graphs);
+        mw_executor_set_replay(run->executor, !run->options.no_graphs);
     return run->executor != NULL;
 }
 
@@ -290,7 +290,7 @@ static bool find_checkpoint(Run *run, MwFault *fault)
     bool good = !run->options.resume || transport->rank != 0 ||
                 (mw_checkpoint_find(run->options.resume, &own, fault) &&
                  mw_checkpoint_fits(&own, run->plan, fault));
-    if (!transport->table->share(transport, &own, sizeof own, all, fault))
+    if (!transport->table->allgather(transport, &own, sizeof own, all, fault))
         return false;
     run->resume = all[0];
     run->step = run->resume.step;
@@ -338,9 +338,10 @@ static bool start_weights(Run *run, MwFault *fault)
 static bool open_outputs(Run *run, MwFault *fault)
 {
     const MwRunTexts *texts = &run->options.outputs;
-    int64_t steps = mw_max(0, run->options.steps - run->step);
+    const MwOutputsWanted wanted = {texts->at, texts->count,
+                                    mw_max(0, run->options.steps - run->step)};
     run->outputs = mw_outputs_open(run->arena, run->plan, mw_executor_mesh(run->executor),
-                                   run->transport, texts->at, texts->count, steps, fault);
+                                   run->transport, &wanted, fault);
     return run->outputs != NULL;
 }
 
@@ -371,11 +372,11 @@ static bool set_up(Run *run)
 
 /* ---- Steps ---- */
 
-static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
     Run *run = context;
-    if (mw_feeds_input(run->feeds, input, step, block, to, fault))
+    if (mw_feeds_input(run->feeds, input, step, box, to, fault))
         return true;
     if (!run->data_failed) {
         mw_fault_prefix(fault, "step %lld: input %s", (long long)step,
@@ -383,15 +384,15 @@ static bool give_input(void *context, int input, int64_t step, const MwBlock *bl
         run->data_failed = true;
         run->data_fault = *fault;
     }
-    memset(to, 0, (size_t)(mw_block_elements(block) * mw_type_bytes(block->global.type)));
+    memset(to, 0, (size_t)(mw_box_elements(box) * mw_type_bytes(box->global.type)));
     return true;
 }
 
-static bool take_output(void *context, int output, int64_t step, const MwBlock *block,
-                        bool is_first, const void *from, MwFault *fault)
+static bool take_output(void *context, int output, int64_t step, const MwBox *box, bool is_first,
+                        const void *from, MwFault *fault)
 {
     (void)step, (void)is_first;
-    return mw_outputs_take(((Run *)context)->outputs, output, block, from, fault);
+    return mw_outputs_take(((Run *)context)->outputs, output, box, from, fault);
 }
 
 /* What is known after a step. */

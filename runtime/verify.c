@@ -5,17 +5,17 @@
 #include "runtime/exec/executor.h"
 #include "runtime/exec/transport_solo.h"
 
-static bool no_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+static bool no_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                      MwFault *fault)
 {
-    (void)context, (void)input, (void)step, (void)block, (void)to, (void)fault;
+    (void)context, (void)input, (void)step, (void)box, (void)to, (void)fault;
     return true;
 }
 
-static bool no_output(void *context, int output, int64_t step, const MwBlock *block, bool is_first,
+static bool no_output(void *context, int output, int64_t step, const MwBox *box, bool is_first,
                       const void *from, MwFault *fault)
 {
-    (void)context, (void)output, (void)step, (void)block, (void)is_first, (void)from, (void)fault;
+    (void)context, (void)output, (void)step, (void)box, (void)is_first, (void)from, (void)fault;
     return true;
 }
 

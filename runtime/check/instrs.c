@@ -163,7 +163,7 @@ static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
     for (int i = 0; i < instr->arg_count; i++)
         args[i] = largest_value(check, &instr->args[i]);
     if (!mw_routine_extents((MwRoutine)instr->target, args, bytes)) {
-        mw_check_error(check, "its arguments make no sense");
+        mw_check_error(check, "its arguments are not valid");
         return;
     }
     const MwBackendInfo *backend = mw_backend_named(check->plan->backend);

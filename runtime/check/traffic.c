@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* No mesh waits for ever. The meshes run together, message by message, as traffic.h says; a send is
- * done only when the other side has posted its receive, so that no memory inside of the transport
- * is counted on.
+/* No mesh waits for ever. The schedules of all meshes are simulated together, message by message,
+ * as runtime/plan/traffic.h defines. A send is complete only when the other side has posted its
+ * receive, so that the proof relies on no buffering inside the transport.
  *
- * Once a mesh can go on it stays able to, whatever the others do, so that one order of running them
- * stands for all. The devices of a mesh run the same tasks, so that what holds for meshes holds for
- * ranks: of all ranks that wait, the one whose mesh comes first in that order has all it needs. */
+ * A mesh that can proceed stays able to proceed, whatever the other meshes do, so that one order of
+ * running them stands for every order. The devices of a mesh run the same tasks, so that what holds
+ * for meshes holds for ranks: among all waiting ranks, the one whose mesh comes first in that order
+ * has all that it needs. */
 #include "runtime/plan/traffic.h"
+
 #include "base/vec.h"
 #include "runtime/check/rules.h"
 
-/* Messages of a transfer. */
+/* Messages of a transfer so far in the step. */
 typedef struct {
-    int sent, posted, received; /* so far in the step */
+    int sent, posted, received;
 } Messages;
 
-/* One mesh on its way through a step. */
+/* The progress of one mesh through a step. */
 typedef struct {
     MwTraffic traffic;
-    int task, event; /* the next one; of the task's program */
-    int **last;      /* [line][slot] of a sending line: 1 + the message last sent from it */
-    int **users;     /* [line][slot] of a line that is ahead: tasks that still use it */
+    int task;   /* index of the next task */
+    int op;     /* index of the next operation of that task's program */
+    int **last; /* [endpoint][slot] sending endpoints: 1 + the message that was last sent from it */
+    int **users; /* [endpoint][slot] endpoints that are posted ahead: tasks that still use it */
     bool queued;
 } Walker;
 
@@ -28,15 +31,16 @@ typedef struct {
     const MwCheck *check;
     Messages *messages; /* [transfers] */
     Walker *walkers;    /* [meshes] */
-    int *queue;         /* meshes that may go on, a ring */
+    int *queue;         /* [meshes] ring of the meshes that may be able to proceed */
     int first, count;
 } Walk;
 
-/* ---- Getting ready ---- */
+/* ---- Setting up ---- */
 
-static const MwPlanBuffer *buffer_of(const Walk *walk, int mesh, int line)
+static const MwPlanBuffer *buffer_of(const Walk *walk, int mesh, int endpoint)
 {
-    return &walk->check->plan->meshes[mesh].buffers[walk->walkers[mesh].traffic.lines[line].buffer];
+    const int buffer = walk->walkers[mesh].traffic.endpoints[endpoint].buffer;
+    return &walk->check->plan->meshes[mesh].buffers[buffer];
 }
 
 static void enqueue(Walk *walk, int mesh)
@@ -58,12 +62,12 @@ static Walk walk_new(const MwCheck *check)
     for (int m = 0; m < plan->mesh_count; m++) {
         Walker *walker = &walk.walkers[m];
         walker->traffic = mw_traffic(check->arena, plan, &plan->meshes[m]);
-        walker->last = MW_NEW(check->arena, int *, walker->traffic.line_count);
-        walker->users = MW_NEW(check->arena, int *, walker->traffic.line_count);
-        for (int l = 0; l < walker->traffic.line_count; l++) {
-            int slots = (int)mw_min(buffer_of(&walk, m, l)->slots, plan->micro_batches);
-            walker->last[l] = MW_NEW(check->arena, int, slots);
-            walker->users[l] = MW_NEW(check->arena, int, slots);
+        walker->last = MW_NEW(check->arena, int *, walker->traffic.endpoint_count);
+        walker->users = MW_NEW(check->arena, int *, walker->traffic.endpoint_count);
+        for (int e = 0; e < walker->traffic.endpoint_count; e++) {
+            int slots = (int)mw_min(buffer_of(&walk, m, e)->slots, plan->micro_batches);
+            walker->last[e] = MW_NEW(check->arena, int, slots);
+            walker->users[e] = MW_NEW(check->arena, int, slots);
         }
         enqueue(&walk, m);
     }
@@ -72,49 +76,49 @@ static Walk walk_new(const MwCheck *check)
 
 /* ---- Messages ---- */
 
-static Messages *messages_of(const Walk *walk, const MwTrafficLine *line)
+static Messages *messages_of(const Walk *walk, const MwTrafficEndpoint *endpoint)
 {
-    return &walk->messages[line->transfer];
+    return &walk->messages[endpoint->transfer];
 }
 
-/* The other side may go on. */
-static void wake_peer(Walk *walk, const MwTrafficLine *line)
+/* The mesh at the other end may be able to proceed. */
+static void wake_peer(Walk *walk, const MwTrafficEndpoint *endpoint)
 {
-    const MwPlanTransfer *transfer = &walk->check->plan->transfers[line->transfer];
-    enqueue(walk, line->sends ? transfer->to_mesh : transfer->from_mesh);
+    const MwPlanTransfer *transfer = &walk->check->plan->transfers[endpoint->transfer];
+    enqueue(walk, endpoint->sends ? transfer->to_mesh : transfer->from_mesh);
 }
 
-static void post_receive(Walk *walk, int mesh, int line_index)
+static void post_receive(Walk *walk, int mesh, int index)
 {
     const Walker *walker = &walk->walkers[mesh];
-    const MwTrafficLine *line = &walker->traffic.lines[line_index];
-    const int message = messages_of(walk, line)->posted++;
-    const int micro = walker->traffic.programs[line->program].micro_batches[message];
-    walker->users[line_index][mw_plan_slot(buffer_of(walk, mesh, line_index), micro)] = line->users;
-    wake_peer(walk, line);
+    const MwTrafficEndpoint *endpoint = &walker->traffic.endpoints[index];
+    const int message = messages_of(walk, endpoint)->posted++;
+    const int micro = walker->traffic.programs[endpoint->program].micro_batches[message];
+    walker->users[index][mw_plan_slot(buffer_of(walk, mesh, index), micro)] = endpoint->users;
+    wake_peer(walk, endpoint);
 }
 
-static void post_ahead(Walk *walk, int mesh, int line_index)
+static void post_ahead(Walk *walk, int mesh, int index)
 {
     const Walker *walker = &walk->walkers[mesh];
-    const MwTrafficLine *line = &walker->traffic.lines[line_index];
-    const MwTrafficProgram *program = &walker->traffic.programs[line->program];
-    const MwPlanBuffer *buffer = buffer_of(walk, mesh, line_index);
-    const int *posted = &messages_of(walk, line)->posted;
-    while (line->is_ahead && *posted < program->run_count &&
-           !walker->users[line_index][mw_plan_slot(buffer, program->micro_batches[*posted])])
-        post_receive(walk, mesh, line_index);
+    const MwTrafficEndpoint *endpoint = &walker->traffic.endpoints[index];
+    const MwTrafficProgram *program = &walker->traffic.programs[endpoint->program];
+    const MwPlanBuffer *buffer = buffer_of(walk, mesh, index);
+    const int *posted = &messages_of(walk, endpoint)->posted;
+    while (endpoint->is_ahead && *posted < program->run_count &&
+           !walker->users[index][mw_plan_slot(buffer, program->micro_batches[*posted])])
+        post_receive(walk, mesh, index);
 }
 
-/* True if the event can happen now; it then has. */
-static bool do_event(Walk *walk, int mesh, const MwTrafficEvent *event, int micro_batch)
+/* Does the operation if it can be done now; false if it cannot. */
+static bool do_op(Walk *walk, int mesh, const MwTrafficOp *op, int micro_batch)
 {
     const Walker *walker = &walk->walkers[mesh];
-    const MwTrafficLine *line = &walker->traffic.lines[event->line];
-    Messages *messages = messages_of(walk, line);
+    const MwTrafficEndpoint *endpoint = &walker->traffic.endpoints[op->endpoint];
+    Messages *messages = messages_of(walk, endpoint);
     int *last =
-        &walker->last[event->line][mw_plan_slot(buffer_of(walk, mesh, event->line), micro_batch)];
-    switch (event->kind) {
+        &walker->last[op->endpoint][mw_plan_slot(buffer_of(walk, mesh, op->endpoint), micro_batch)];
+    switch (op->kind) {
     case MW_TRAFFIC_WAIT:
         return messages->posted >= *last;
     case MW_TRAFFIC_WAIT_ALL:
@@ -123,11 +127,11 @@ static bool do_event(Walk *walk, int mesh, const MwTrafficEvent *event, int micr
         if (messages->posted < *last)
             return false;
         *last = ++messages->sent;
-        wake_peer(walk, line);
+        wake_peer(walk, endpoint);
         return true;
     case MW_TRAFFIC_RECEIVE:
         if (messages->posted == messages->received)
-            post_receive(walk, mesh, event->line);
+            post_receive(walk, mesh, op->endpoint);
         if (messages->sent == messages->received)
             return false;
         messages->received++;
@@ -140,7 +144,7 @@ static bool do_event(Walk *walk, int mesh, const MwTrafficEvent *event, int micr
 
 /* ---- Meshes ---- */
 
-/* Runs a mesh as far as it can go. */
+/* Runs a mesh until it has to wait or its step ends. */
 static void run_mesh(Walk *walk, int mesh)
 {
     const MwPlanMesh *tasks = &walk->check->plan->meshes[mesh];
@@ -148,35 +152,36 @@ static void run_mesh(Walk *walk, int mesh)
     for (; walker->task < tasks->task_count; walker->task++) {
         const MwPlanTask *task = &tasks->tasks[walker->task];
         const MwTrafficProgram *program = &walker->traffic.programs[task->program];
-        for (; walker->event < program->event_count; walker->event++)
-            if (!do_event(walk, mesh, &program->events[walker->event], task->micro_batch))
+        for (; walker->op < program->op_count; walker->op++)
+            if (!do_op(walk, mesh, &program->ops[walker->op], task->micro_batch))
                 return;
-        walker->event = 0;
-        for (int i = 0; i < program->line_count; i++) {
-            const int line = program->lines[i];
-            walker->users[line][mw_plan_slot(buffer_of(walk, mesh, line), task->micro_batch)]--;
-            post_ahead(walk, mesh, line);
+        walker->op = 0;
+        for (int i = 0; i < program->ahead_count; i++) {
+            const int endpoint = program->ahead[i];
+            const MwPlanBuffer *buffer = buffer_of(walk, mesh, endpoint);
+            walker->users[endpoint][mw_plan_slot(buffer, task->micro_batch)]--;
+            post_ahead(walk, mesh, endpoint);
         }
     }
 }
 
-/* What a mesh that does not go on waits for. */
+/* The error of a mesh that waits for ever. */
 static void report(const Walk *walk, int mesh)
 {
     const MwPlanMesh *waiting = &walk->check->plan->meshes[mesh];
     const Walker *walker = &walk->walkers[mesh];
     const MwPlanTask *task = &waiting->tasks[walker->task];
     const MwPlanProgram *program = &waiting->programs[task->program];
-    const MwTrafficEvent *event = &walker->traffic.programs[task->program].events[walker->event];
-    const int index = walker->traffic.lines[event->line].transfer;
+    const MwTrafficOp *op = &walker->traffic.programs[task->program].ops[walker->op];
+    const int index = walker->traffic.endpoints[op->endpoint].transfer;
     const MwPlanTransfer *transfer = &walk->check->plan->transfers[index];
     const int peer = transfer->from_mesh == mesh ? transfer->to_mesh : transfer->from_mesh;
-    const bool receives = event->kind == MW_TRAFFIC_RECEIVE;
+    const bool receives = op->kind == MW_TRAFFIC_RECEIVE;
     MwCheck at = *walk->check;
-    at.place = mw_arena_printf(at.arena, "mesh %d, program %s, %s", mesh, program->name,
-                               event->instr < 0
-                                   ? "filling the inputs"
-                                   : mw_arena_printf(at.arena, "instruction %d", event->instr));
+    at.place =
+        mw_arena_printf(at.arena, "mesh %d, program %s, %s", mesh, program->name,
+                        op->instr < 0 ? "filling the inputs"
+                                      : mw_arena_printf(at.arena, "instruction %d", op->instr));
     mw_check_error(&at, "it waits for ever on micro-batch %d: mesh %d never %s transfer %d '%s'%s",
                    task->micro_batch, peer, receives ? "sends" : "receives", index, transfer->name,
                    receives ? "" : ", which it would overwrite");
@@ -187,8 +192,8 @@ void mw_check_traffic(const MwCheck *check)
     const MwPlan *plan = check->plan;
     Walk walk = walk_new(check);
     for (int m = 0; m < plan->mesh_count; m++)
-        for (int l = 0; l < walk.walkers[m].traffic.line_count; l++)
-            post_ahead(&walk, m, l);
+        for (int e = 0; e < walk.walkers[m].traffic.endpoint_count; e++)
+            post_ahead(&walk, m, e);
     while (walk.count > 0) {
         const int mesh = walk.queue[walk.first];
         walk.first = (walk.first + 1) % plan->mesh_count;

@@ -2,10 +2,10 @@
 /* The proof that a list of messages is a transfer.
  *
  * In: the transfer and its messages. Out: what is wrong, or nothing. Knows only what a spec means
- * (runtime/plan/block.h), not how messages are chosen. Boxes are compared as boxes, so that the time does
- * not grow with the tensor: what a rank got covers its block once if the boxes lie within it, no two
- * share an element, and their elements add up to its own; and it covers a box to be sent if what
- * they share with it adds up to that. */
+ * (runtime/plan/box.h), not how messages are chosen. Boxes are compared as boxes, so that the time
+ * does not grow with the tensor: what a rank got covers its box once if the boxes lie within it, no
+ * two share an element, and their elements add up to its own; and it covers a box to be sent if
+ * what they share with it adds up to that. */
 #include "runtime/check/transfer.h"
 
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
     } * received;
 } Check;
 
-static int64_t shared_elements(const MwBlock *a, const MwBlock *b)
+static int64_t shared_elements(const MwBox *a, const MwBox *b)
 {
     int64_t elements = 1;
     for (int d = 0; d < a->global.rank; d++) {
@@ -30,7 +30,7 @@ static int64_t shared_elements(const MwBlock *a, const MwBlock *b)
     return elements;
 }
 
-static bool is_within(const MwBlock *inner, const MwBlock *outer)
+static bool is_within(const MwBox *inner, const MwBox *outer)
 {
     for (int d = 0; d < inner->global.rank; d++)
         if (inner->size[d] < 1 || inner->start[d] < outer->start[d] ||
@@ -67,9 +67,9 @@ static const char *check_message(const Check *check, int index)
         return fault_of(check, index, "the sender is not on the mesh that sends in this hop");
     if (!mw_transfer_side_has(&transfer->to, m->to) || m->to == m->from)
         return fault_of(check, index, "the receiver is not another rank of the receiving mesh");
-    MwBlock wanted = mw_transfer_block(&transfer->to, &transfer->global, m->to);
+    MwBox wanted = mw_transfer_shard(&transfer->to, &transfer->global, m->to);
     if (!is_within(&m->box, &wanted))
-        return fault_of(check, index, "the receiver's block does not hold this box");
+        return fault_of(check, index, "the receiver's shard does not hold this box");
     return NULL;
 }
 
@@ -100,7 +100,7 @@ static bool sender_has_box(const Check *check, const MwMessage *m)
 {
     const MwTransfer *transfer = check->transfer;
     if (m->hop == 0) {
-        MwBlock held = mw_transfer_block(&transfer->from, &transfer->global, m->from);
+        MwBox held = mw_transfer_shard(&transfer->from, &transfer->global, m->from);
         return is_within(&m->box, &held);
     }
     int device = m->from - transfer->to.first_rank;
@@ -110,7 +110,7 @@ static bool sender_has_box(const Check *check, const MwMessage *m)
         if (before->hop < m->hop)
             elements += shared_elements(&before->box, &m->box);
     }
-    return elements == mw_block_elements(&m->box);
+    return elements == mw_box_elements(&m->box);
 }
 
 static const char *check_receiver(const Check *check, int device)
@@ -119,16 +119,16 @@ static const char *check_receiver(const Check *check, int device)
     const MwMessage **boxes = check->received[device].at;
     int64_t elements = 0;
     for (int i = 0; i < check->received[device].count; i++) {
-        elements += mw_block_elements(&boxes[i]->box);
+        elements += mw_box_elements(&boxes[i]->box);
         for (int k = 0; k < i; k++)
             if (shared_elements(&boxes[i]->box, &boxes[k]->box) > 0)
                 return fault_of(check, (int)(boxes[i] - check->messages->at),
                                 "the receiver gets an element a second time");
     }
-    MwBlock wanted = mw_transfer_block(&check->transfer->to, &check->transfer->global, rank);
-    int64_t missing = mw_block_elements(&wanted) - elements;
+    MwBox wanted = mw_transfer_shard(&check->transfer->to, &check->transfer->global, rank);
+    int64_t missing = mw_box_elements(&wanted) - elements;
     if (missing != 0)
-        return mw_arena_printf(check->arena, "rank %d never gets %lld elements of its block", rank,
+        return mw_arena_printf(check->arena, "rank %d never gets %lld elements of its box", rank,
                                (long long)missing);
     return NULL;
 }

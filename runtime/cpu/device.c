@@ -60,7 +60,7 @@ void mw_cpu_none(void *const *operands, const MwKernelArg *args)
     MW_UNREACHABLE();
 }
 
-static bool cpu_run(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool cpu_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     const Cpu *cpu = (Cpu *)device;
     const int target = call->instr->target;

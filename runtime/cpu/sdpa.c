@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Scaled dot-product attention and its gradient on the CPU.
  *
- * For each batch and head, a tile of queries at a time: the scores of the tile stand in the scratch
- * and go through matrix products on OpenBLAS. With a causal mask a tile works on the keys that its
- * last query sees, no more. Every sum has a fixed order, so that results do not depend on anything
- * but the arguments.
+ * Each head of each batch is done in tiles of MW_SDPA_QUERY_TILE queries. The scores of a tile are
+ * in the scratch operand; matrix products are OpenBLAS calls. With a causal mask a tile works only
+ * on the keys that its last query sees. Every sum has a fixed order, so that a result depends on
+ * nothing but the arguments.
  *
- * The gradient keeps no scores: it makes the probabilities again from the log-sum-exp of the
+ * The gradient stores no scores: it recomputes the probabilities from the log-sum-exp of the
  * forward pass (Dao et al., FlashAttention, NeurIPS 2022, section 3.1 and appendix B). */
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Compiled once per level of vector instructions; the machine's best is chosen when the program
- * starts. */
+/* Compiles a function for several levels of vector instructions; the program selects the best one
+ * of the machine when it starts. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
     !defined(__SANITIZE_ADDRESS__)
 #define VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -24,15 +24,17 @@
 #define VECTORIZED
 #endif
 
-enum { LANES = 16 }; /* independent sums of a row */
+/* Partial sums of a row, so that its reduction is vectorized: two vectors of AVX2, one of
+ * AVX-512. */
+enum { LANES = 16 };
 
-/* exp(x) for x <= 0 within 2 units in the last place; 0 below -87. Plain arithmetic, so that loops
- * over it become vector instructions. Reduction to [-ln 2 / 2, ln 2 / 2], then the Taylor series.
- */
+/* exp(x) for x <= 0, within 2 units in the last place; 0 for x < -87. It is plain arithmetic, so
+ * that loops over it are vectorized: range reduction to [-ln 2 / 2, ln 2 / 2], then the Taylor
+ * series. */
 static inline float exp_negative(float x)
 {
     const float bounded = x > -87 ? x : -87;
-    const float nearest = bounded * 1.44269504f + 12582912.0f; /* rounds: 1.5 * 2^23 */
+    const float nearest = bounded * 1.44269504f + 12582912.0f; /* adding 1.5 * 2^23 rounds */
     const float power = nearest - 12582912.0f;
     const float r = (bounded - power * 0.693359375f) + power * 2.12194440e-4f;
     float series = 1.0f / 5040;
@@ -49,7 +51,8 @@ static inline float exp_negative(float x)
     return x > -87 ? series * scale.f : 0;
 }
 
-/* Turns `count` scores into exp(score - largest); gives the largest and the sum. */
+/* Replaces `count` scores by exp(score - largest); returns the largest score and the sum of the
+ * exponentials. */
 VECTORIZED static void exponentials(float *row, int64_t count, float *largest, float *sum)
 {
     float most[LANES], total[LANES] = {0};
@@ -77,7 +80,7 @@ VECTORIZED static void exponentials(float *row, int64_t count, float *largest, f
     *sum = total[0];
 }
 
-/* row = exp(row - lse): the probabilities. */
+/* row = exp(row - lse), the probabilities. */
 VECTORIZED static void probabilities(float *row, int64_t count, float lse)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -108,7 +111,7 @@ VECTORIZED static void score_gradients(float *restrict row, const float *restric
         row[i] = p[i] * (row[i] - delta);
 }
 
-/* The sizes of a call and the strides of dense tensors. */
+/* The arguments of a call, as in routines.def: sizes, and row strides in elements. */
 typedef struct {
     int64_t b, s, t, h, g, d, q_row, k_row, v_row, position;
     bool causal;
@@ -131,19 +134,19 @@ static Sizes sizes_of(const MwKernelArg *args)
                    .scale = (float)args[MW_SDPA_SCALE].f};
 }
 
-/* Keys that query `s` sees. */
+/* Number of keys that query `s` sees: the first ones. */
 static int64_t keys_seen(const Sizes *z, int64_t s)
 {
     return z->causal ? mw_min(z->t, z->position + s + 1) : z->t;
 }
 
-/* Where one head of one batch begins. */
+/* The first element of one head of one batch in each operand. */
 typedef struct {
     const float *q, *k, *v;
-    int64_t query_row; /* row of a dense tensor like q */
-    int64_t dense;     /* of that, in elements */
-    int64_t key_dense; /* of a dense tensor like k, in elements */
-    int64_t lse;       /* in elements */
+    int64_t query_row; /* row stride of a dense tensor with the shape of q */
+    int64_t dense;     /* index in a dense tensor with the shape of q */
+    int64_t key_dense; /* index in a dense tensor with the shape of k */
+    int64_t lse;       /* index in lse */
 } Head;
 
 static Head head_at(const Sizes *z, void *const *operands, const MwKernelArg *args, int64_t b,
@@ -161,13 +164,37 @@ static Head head_at(const Sizes *z, void *const *operands, const MwKernelArg *ar
     };
 }
 
-/* c[m, n] = alpha op(a) op(b) + beta c */
-static void product(CBLAS_TRANSPOSE trans_a, CBLAS_TRANSPOSE trans_b, int64_t m, int64_t n,
-                    int64_t k, float alpha, const float *a, int64_t lda, const float *b,
-                    int64_t ldb, float beta, float *c, int64_t ldc)
+/* A row-major operand of a product. */
+typedef struct {
+    const float *at;
+    int64_t ld; /* row stride, in elements */
+    CBLAS_TRANSPOSE transpose;
+} Operand;
+
+static Operand plain(const float *at, int64_t ld)
 {
-    cblas_sgemm(CblasRowMajor, trans_a, trans_b, (blasint)m, (blasint)n, (blasint)k, alpha, a,
-                (blasint)lda, b, (blasint)ldb, beta, c, (blasint)ldc);
+    return (Operand){at, ld, CblasNoTrans};
+}
+
+static Operand transposed(const float *at, int64_t ld)
+{
+    return (Operand){at, ld, CblasTrans};
+}
+
+/* c[m, n] = alpha a[m, k] b[k, n] + beta c */
+typedef struct {
+    int64_t m, n, k;
+    float alpha, beta;
+    Operand a, b;
+    float *c;
+    int64_t ldc;
+} Product;
+
+static void multiply(Product p)
+{
+    cblas_sgemm(CblasRowMajor, p.a.transpose, p.b.transpose, (blasint)p.m, (blasint)p.n,
+                (blasint)p.k, p.alpha, p.a.at, (blasint)p.a.ld, p.b.at, (blasint)p.b.ld, p.beta,
+                p.c, (blasint)p.ldc);
 }
 
 static void forward_tile(const Sizes *z, const Head *head, int64_t s, int64_t rows, float *out,
@@ -175,8 +202,8 @@ static void forward_tile(const Sizes *z, const Head *head, int64_t s, int64_t ro
 {
     const int64_t keys = keys_seen(z, s + rows - 1);
     float sum[MW_SDPA_QUERY_TILE];
-    product(CblasNoTrans, CblasTrans, rows, keys, z->d, z->scale, head->q + s * z->q_row, z->q_row,
-            head->k, z->k_row, 0, scores, keys);
+    multiply((Product){rows, keys, z->d, z->scale, 0, plain(head->q + s * z->q_row, z->q_row),
+                       transposed(head->k, z->k_row), scores, keys});
     for (int64_t r = 0; r < rows; r++) {
         const int64_t seen = keys_seen(z, s + r);
         float largest;
@@ -185,8 +212,8 @@ static void forward_tile(const Sizes *z, const Head *head, int64_t s, int64_t ro
         lse[head->lse + (s + r) * z->h] = largest + logf(sum[r]);
     }
     out += head->dense + s * head->query_row;
-    product(CblasNoTrans, CblasNoTrans, rows, z->d, keys, 1, scores, keys, head->v, z->v_row, 0,
-            out, head->query_row);
+    multiply((Product){rows, z->d, keys, 1, 0, plain(scores, keys), plain(head->v, z->v_row), out,
+                       head->query_row});
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < z->d; i++)
             out[r * head->query_row + i] /= sum[r];
@@ -208,7 +235,8 @@ void mw_cpu_sdpa(void *const *operands, const MwKernelArg *args)
 typedef struct {
     const float *out, *lse, *dout;
     float *dq, *dk, *dv;
-    float *p, *dp; /* scratch: probabilities and their gradients, then those of the scores */
+    float *p,
+        *dp; /* scratch: probabilities, and their gradients, which become those of the scores */
 } Gradient;
 
 static void gradient_tile(const Sizes *z, const Head *head, const Gradient *grad, int64_t s,
@@ -219,10 +247,10 @@ static void gradient_tile(const Sizes *z, const Head *head, const Gradient *grad
     const int64_t key_row = z->g * z->d;
     const float *q = head->q + s * z->q_row, *dout = grad->dout + at;
     float *p = grad->p, *dp = grad->dp;
-    product(CblasNoTrans, CblasTrans, rows, keys, z->d, z->scale, q, z->q_row, head->k, z->k_row, 0,
-            p, keys);
-    product(CblasNoTrans, CblasTrans, rows, keys, z->d, 1, dout, head->query_row, head->v, z->v_row,
-            0, dp, keys);
+    multiply((Product){rows, keys, z->d, z->scale, 0, plain(q, z->q_row),
+                       transposed(head->k, z->k_row), p, keys});
+    multiply((Product){rows, keys, z->d, 1, 0, plain(dout, head->query_row),
+                       transposed(head->v, z->v_row), dp, keys});
     for (int64_t r = 0; r < rows; r++) {
         const int64_t seen = keys_seen(z, s + r);
         const int64_t row = at + r * head->query_row;
@@ -233,12 +261,12 @@ static void gradient_tile(const Sizes *z, const Head *head, const Gradient *grad
         memset(p + r * keys + seen, 0, hidden_bytes);
         memset(dp + r * keys + seen, 0, hidden_bytes);
     }
-    product(CblasTrans, CblasNoTrans, keys, z->d, rows, 1, p, keys, dout, head->query_row, 1,
-            grad->dv + head->key_dense, key_row);
-    product(CblasNoTrans, CblasNoTrans, rows, z->d, keys, z->scale, dp, keys, head->k, z->k_row, 0,
-            grad->dq + at, head->query_row);
-    product(CblasTrans, CblasNoTrans, keys, z->d, rows, z->scale, dp, keys, q, z->q_row, 1,
-            grad->dk + head->key_dense, key_row);
+    multiply((Product){keys, z->d, rows, 1, 1, transposed(p, keys), plain(dout, head->query_row),
+                       grad->dv + head->key_dense, key_row});
+    multiply((Product){rows, z->d, keys, z->scale, 0, plain(dp, keys), plain(head->k, z->k_row),
+                       grad->dq + at, head->query_row});
+    multiply((Product){keys, z->d, rows, z->scale, 1, transposed(dp, keys), plain(q, z->q_row),
+                       grad->dk + head->key_dense, key_row});
 }
 
 void mw_cpu_sdpa_grad(void *const *operands, const MwKernelArg *args)

@@ -1,50 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* A GPU as a device. Its queues are streams, its marks events: kernels, routines and copies run on the
- * first, what a transport puts there on the second. Host memory is reached through two pinned pieces
- * by turns, so that the process copies one while the GPU copies the other.
+/* The queues of the device are CUDA streams, its events CUDA events. Kernels, routines and copies
+ * run on the stream of MW_QUEUE_COMPUTE, the collectives of a transport on that of
+ * MW_QUEUE_COMMUNICATION. Copies from and to the host go through two pinned buffers in turn, so
+ * that the process copies one while the GPU copies the other.
  *
- * Allocated when the device is made: the streams, the pinned pieces, the number of the step (on the GPU,
- * and pinned), what gemm.h says; later what the transport asks for, which is the arena. */
+ * Memory: the pinned buffers, the number of the step (on the GPU, and pinned), the workspace of
+ * gemm.h, and what the transport and the executor request, which is the arena and host memory for
+ * the inputs. */
 #include "runtime/cuda/device.h"
 
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/routines.h"
-#include "runtime/mpi/parcels.h"
+#include "runtime/mpi/error.h"
 #include "runtime/plan/routine.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 4 << 20, PIECES = 2 };
+/* Size and number of the pinned buffers. A larger one takes fewer calls of CUDA per byte; a smaller
+ * one leaves less of the first copy, into it, unhidden. 4 MiB take some 160 us over PCIe 4.0 at 25
+ * GB/s, a call some microseconds. Derived, not measured. */
+enum { PINNED_BYTES = 4 << 20, PINNED_BUFFERS = 2 };
 
-/* So many calls of `run` go by between two of its events, of which the last but one is done: few enough
- * launches for the queue of a stream (1024), which blocks the host when it is full. */
+/* The host stays at most RUN_EVENTS * RUN_CALLS calls of `run` ahead of the GPU, where ranks wait
+ * for each other: after every RUN_CALLS calls it waits for the event that is RUN_EVENTS * RUN_CALLS
+ * calls old and records it anew. A call makes few launches (sdpa_grad makes 3), so that the queue
+ * of a stream, which holds 1024, does not become full and block the host. */
 enum { RUN_CALLS = 64, RUN_EVENTS = 2 };
 
 typedef struct {
-    char *memory;     /* PIECE_BYTES, pinned */
-    cudaEvent_t done; /* the last copy from or to it */
-} Piece;
+    char *memory;     /* [PINNED_BYTES] */
+    cudaEvent_t done; /* occurs when the last copy from or to it is done */
+} Pinned;
 
 typedef struct {
     MwDevice base;
     const MwPlan *plan;
     MwKernel **kernels; /* [MwPlan.kernels] */
     cudaStream_t streams[MW_QUEUE_COUNT];
-    cudaStream_t stream; /* of MW_QUEUE_COMPUTE */
-    cudaEvent_t *marks;  /* [mark_count] */
-    int mark_count;
-    cudaEvent_t reached; /* the end of the stream when it was last asked for */
-    Piece pieces[PIECES];
-    int next;              /* the piece whose turn it is */
-    void *hosted;          /* of alloc_host; NULL: none was asked for */
-    int64_t *step;         /* pinned: what MwDevice.step is to be */
-    cudaGraphExec_t graph; /* what is kept; NULL: nothing */
-    int steps;             /* begun */
+    cudaStream_t stream; /* streams[MW_QUEUE_COMPUTE] */
+    cudaEvent_t *events; /* [event_count] of make_events */
+    int event_count;
+    cudaEvent_t reached; /* for synchronize: the end of the stream */
+    Pinned pinned[PINNED_BUFFERS];
+    int next;              /* the pinned buffer for the next copy to the device */
+    void *host_memory;     /* of alloc_host; NULL: not called */
+    int64_t *step;         /* pinned: the value that is copied to MwDevice.step */
+    cudaGraphExec_t graph; /* the captured work; NULL: none */
+    int steps;             /* steps begun */
     unsigned int run_calls;
-    cudaEvent_t ran[RUN_EVENTS]; /* of every RUN_CALLS calls, by turns */
+    cudaEvent_t ran[RUN_EVENTS]; /* recorded in turn after every RUN_CALLS calls */
     MwCudaGemm *gemm;
 } Cuda;
 
@@ -55,7 +62,7 @@ cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue)
 
 #define CALL(name, ...) MW_CUDA_CALL(fault, name, __VA_ARGS__)
 
-/* Until what was queued before the event is done. */
+/* Waits until the event has occurred. */
 static bool wait_for(const Cuda *cuda, cudaEvent_t event, MwFault *fault)
 {
     const MwDevice *device = &cuda->base;
@@ -63,7 +70,7 @@ static bool wait_for(const Cuda *cuda, cudaEvent_t event, MwFault *fault)
     if (!device->idle)
         return CALL(cudaEventSynchronize, event);
     while ((status = cudaEventQuery(event)) == cudaErrorNotReady) {
-        cudaGetLastError(); /* nothing went wrong */
+        cudaGetLastError(); /* clears cudaErrorNotReady, which a later call would report */
         if (!device->idle(device->idle_context, fault))
             return false;
     }
@@ -97,16 +104,16 @@ static bool cuda_copy_in(MwDevice *device, void *to, const void *host, int64_t b
                          MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
-    for (int64_t at = 0; at < bytes; at += PIECE_BYTES) {
-        const Piece *piece = &cuda->pieces[cuda->next];
-        const size_t count = (size_t)mw_min(PIECE_BYTES, bytes - at);
-        cuda->next = (cuda->next + 1) % PIECES;
-        if (!wait_for(cuda, piece->done, fault))
+    for (int64_t at = 0; at < bytes; at += PINNED_BYTES) {
+        const Pinned *pinned = &cuda->pinned[cuda->next];
+        const size_t count = (size_t)mw_min(PINNED_BYTES, bytes - at);
+        cuda->next = (cuda->next + 1) % PINNED_BUFFERS;
+        if (!wait_for(cuda, pinned->done, fault))
             return false;
-        memcpy(piece->memory, (const char *)host + at, count);
-        if (!CALL(cudaMemcpyAsync, (char *)to + at, piece->memory, count, cudaMemcpyHostToDevice,
+        memcpy(pinned->memory, (const char *)host + at, count);
+        if (!CALL(cudaMemcpyAsync, (char *)to + at, pinned->memory, count, cudaMemcpyHostToDevice,
                   cuda->stream) ||
-            !CALL(cudaEventRecord, piece->done, cuda->stream))
+            !CALL(cudaEventRecord, pinned->done, cuda->stream))
             return false;
     }
     return true;
@@ -115,30 +122,33 @@ static bool cuda_copy_in(MwDevice *device, void *to, const void *host, int64_t b
 static void *cuda_alloc_host(MwDevice *device, int64_t bytes, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
-    MW_ASSERT(!cuda->hosted);
-    return CALL(cudaMallocHost, &cuda->hosted, (size_t)mw_max(bytes, 1)) ? cuda->hosted : NULL;
+    MW_ASSERT(!cuda->host_memory);
+    return CALL(cudaMallocHost, &cuda->host_memory, (size_t)mw_max(bytes, 1)) ? cuda->host_memory
+                                                                              : NULL;
 }
 
-static bool cuda_fetch(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault)
+static bool cuda_copy_in_async(MwDevice *device, void *to, const void *host, int64_t bytes,
+                               MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
     return CALL(cudaMemcpyAsync, to, host, (size_t)bytes, cudaMemcpyHostToDevice, cuda->stream);
 }
 
-/* Queued behind what still reads from the piece. */
-static bool begin_out(const Cuda *cuda, const Piece *piece, const char *from, int64_t bytes,
+/* The stream orders the copy after earlier ones that read the buffer. */
+static bool begin_out(const Cuda *cuda, const Pinned *pinned, const char *from, int64_t bytes,
                       MwFault *fault)
 {
-    return CALL(cudaMemcpyAsync, piece->memory, from, (size_t)bytes, cudaMemcpyDeviceToHost,
+    return CALL(cudaMemcpyAsync, pinned->memory, from, (size_t)bytes, cudaMemcpyDeviceToHost,
                 cuda->stream) &&
-           CALL(cudaEventRecord, piece->done, cuda->stream);
+           CALL(cudaEventRecord, pinned->done, cuda->stream);
 }
 
-static bool end_out(const Cuda *cuda, const Piece *piece, char *host, int64_t bytes, MwFault *fault)
+static bool end_out(const Cuda *cuda, const Pinned *pinned, char *host, int64_t bytes,
+                    MwFault *fault)
 {
-    if (!wait_for(cuda, piece->done, fault))
+    if (!wait_for(cuda, pinned->done, fault))
         return false;
-    memcpy(host, piece->memory, (size_t)bytes);
+    memcpy(host, pinned->memory, (size_t)bytes);
     return true;
 }
 
@@ -146,14 +156,14 @@ static bool cuda_copy_out(MwDevice *device, void *host, const void *from, int64_
                           MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
-    for (int64_t begin = 0, end = -PIECE_BYTES; end < bytes;
-         begin += PIECE_BYTES, end += PIECE_BYTES) {
+    for (int64_t begin = 0, end = -PINNED_BYTES; end < bytes;
+         begin += PINNED_BYTES, end += PINNED_BYTES) {
         if (begin < bytes &&
-            !begin_out(cuda, &cuda->pieces[begin / PIECE_BYTES % PIECES],
-                       (const char *)from + begin, mw_min(PIECE_BYTES, bytes - begin), fault))
+            !begin_out(cuda, &cuda->pinned[begin / PINNED_BYTES % PINNED_BUFFERS],
+                       (const char *)from + begin, mw_min(PINNED_BYTES, bytes - begin), fault))
             return false;
-        if (end >= 0 && !end_out(cuda, &cuda->pieces[end / PIECE_BYTES % PIECES],
-                                 (char *)host + end, mw_min(PIECE_BYTES, bytes - end), fault))
+        if (end >= 0 && !end_out(cuda, &cuda->pinned[end / PINNED_BYTES % PINNED_BUFFERS],
+                                 (char *)host + end, mw_min(PINNED_BYTES, bytes - end), fault))
             return false;
     }
     return true;
@@ -183,26 +193,27 @@ static bool cuda_synchronize(MwDevice *device, MwFault *fault)
 static bool cuda_make_marks(MwDevice *device, MwArena *arena, int count, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
-    cuda->marks = MW_NEW(arena, cudaEvent_t, count);
-    for (; cuda->mark_count < count; cuda->mark_count++)
-        if (!CALL(cudaEventCreateWithFlags, &cuda->marks[cuda->mark_count], cudaEventDisableTiming))
+    cuda->events = MW_NEW(arena, cudaEvent_t, count);
+    for (; cuda->event_count < count; cuda->event_count++)
+        if (!CALL(cudaEventCreateWithFlags, &cuda->events[cuda->event_count],
+                  cudaEventDisableTiming))
             return false;
     return true;
 }
 
-static bool cuda_mark(MwDevice *device, MwQueue queue, int mark, MwFault *fault)
+static bool cuda_record_event(MwDevice *device, MwQueue queue, int event, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
-    return CALL(cudaEventRecord, cuda->marks[mark], cuda->streams[queue]);
+    return CALL(cudaEventRecord, cuda->events[event], cuda->streams[queue]);
 }
 
-static bool cuda_wait(MwDevice *device, MwQueue queue, int mark, MwFault *fault)
+static bool cuda_wait_event(MwDevice *device, MwQueue queue, int event, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
-    return CALL(cudaStreamWaitEvent, cuda->streams[queue], cuda->marks[mark], 0);
+    return CALL(cudaStreamWaitEvent, cuda->streams[queue], cuda->events[event], 0);
 }
 
-/* The copy reads the pinned number when its turn comes. */
+/* The copy reads the pinned number when the stream reaches it. */
 static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
@@ -212,23 +223,24 @@ static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
                 cudaMemcpyHostToDevice, cuda->stream);
 }
 
-/* ---- Steps that are repeated ---- */
+/* ---- Capture and replay ---- */
 
-/* Relaxed: NCCL calls what other modes forbid meanwhile, from threads of its own too. The other stream
- * is captured from its first wait for this one on until this one waits for it. */
-static bool cuda_keep(MwDevice *device, MwFault *fault)
+/* The relaxed mode: NCCL makes calls that the other modes forbid during a capture, from threads of
+ * its own too. The communication stream joins the capture at its first wait for the compute stream
+ * and leaves it when the compute stream waits for it. */
+static bool cuda_begin_capture(MwDevice *device, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
     MW_ASSERT(!cuda->graph);
-    device->is_keeping = CALL(cudaStreamBeginCapture, cuda->stream, cudaStreamCaptureModeRelaxed);
-    return device->is_keeping;
+    device->is_capturing = CALL(cudaStreamBeginCapture, cuda->stream, cudaStreamCaptureModeRelaxed);
+    return device->is_capturing;
 }
 
-static bool cuda_kept(MwDevice *device, MwFault *fault)
+static bool cuda_end_capture(MwDevice *device, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
     cudaGraph_t graph = NULL;
-    device->is_keeping = false;
+    device->is_capturing = false;
     const bool good = CALL(cudaStreamEndCapture, cuda->stream, &graph) &&
                       CALL(cudaGraphInstantiateWithFlags, &cuda->graph, graph, 0);
     if (graph)
@@ -236,19 +248,19 @@ static bool cuda_kept(MwDevice *device, MwFault *fault)
     return good;
 }
 
-static bool cuda_repeat(MwDevice *device, int64_t step, MwFault *fault)
+static bool cuda_replay(MwDevice *device, int64_t step, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
     *cuda->step = step;
     return CALL(cudaGraphLaunch, cuda->graph, cuda->stream);
 }
 
-static void cuda_forget(MwDevice *device)
+static void cuda_drop_capture(MwDevice *device)
 {
     Cuda *cuda = (Cuda *)device;
     MwFault ignored;
-    if (device->is_keeping)
-        cuda_kept(device, &ignored);
+    if (device->is_capturing)
+        cuda_end_capture(device, &ignored);
     if (cuda->graph)
         cudaGraphExecDestroy(cuda->graph);
     cuda->graph = NULL;
@@ -256,24 +268,24 @@ static void cuda_forget(MwDevice *device)
 
 /* ---- Kernels and routines ---- */
 
-static bool run_gemm(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run_gemm(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return mw_cuda_gemm_run(((Cuda *)device)->gemm, (MwRoutine)call->instr->target, call->operands,
                             call->args, fault);
 }
 
-static bool run_zero(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run_zero(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return cuda_zero(device, call->operands[0], call->args[0].i, fault);
 }
 
-static bool run_copy(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run_copy(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return cuda_copy(device, call->operands[1], call->operands[0], call->args[0].i, fault);
 }
 
-/* Errors of earlier calls, which the GPU met meanwhile, may show here too. */
-static bool run_kernel(const Cuda *cuda, const MwCall *call, MwFault *fault)
+/* cudaGetLastError may also report an error that the GPU met in an earlier call. */
+static bool run_kernel(const Cuda *cuda, const MwDeviceCall *call, MwFault *fault)
 {
     const int target = call->instr->target;
     cuda->kernels[target](call->operands, call->args, mw_plan_instr_sets(cuda->plan, call->instr),
@@ -281,24 +293,24 @@ static bool run_kernel(const Cuda *cuda, const MwCall *call, MwFault *fault)
     return mw_cuda_check(cudaGetLastError(), cuda->plan->kernels[target].name, fault);
 }
 
-static bool launch(const Cuda *cuda, MwCudaRoutine *routine, const char *name, const MwCall *call,
-                   MwFault *fault)
+static bool launch(const Cuda *cuda, MwCudaRoutine *routine, const char *name,
+                   const MwDeviceCall *call, MwFault *fault)
 {
     routine(call->operands, call->args, cuda->stream);
     return mw_cuda_check(cudaGetLastError(), name, fault);
 }
 
-static bool run_sdpa(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run_sdpa(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return launch((Cuda *)device, mw_cuda_sdpa, "sdpa", call, fault);
 }
 
-static bool run_sdpa_grad(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run_sdpa_grad(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return launch((Cuda *)device, mw_cuda_sdpa_grad, "sdpa_grad", call, fault);
 }
 
-typedef bool Routine(MwDevice *device, const MwCall *call, MwFault *fault);
+typedef bool Routine(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
 
 #define run_none NULL /* in the place of a routine that a GPU does not have */
 static Routine *const routines[] = {
@@ -308,26 +320,27 @@ static Routine *const routines[] = {
 #undef ROUTINE
 };
 
-/* CUDA loads code to the GPU when it is first launched, and may block the host for that until the GPU
- * has done all it has to do: for ever, where that waits for what this rank's host was yet to do. So in
- * the first step, in which all code is launched, nothing is that needs others while it is loaded
- * (CUDA Programming Guide, "Lazy Loading", on concurrent execution). */
-static bool settle(const Cuda *cuda, MwFault *fault)
+/* CUDA loads the code of a kernel at its first launch, and may block the host until the GPU is
+ * idle: for ever, if work on the GPU waits for another rank that waits for this host. So in the
+ * first step, which launches all code, no work that depends on other ranks is on the GPU during a
+ * launch (CUDA Programming Guide, "Lazy Loading", on concurrent execution). */
+static bool quiesce(const Cuda *cuda, MwFault *fault)
 {
     const MwDevice *device = &cuda->base;
-    return cuda->steps > 1 || !device->settle || device->settle(device->idle_context, fault);
+    return cuda->steps > 1 || !device->quiesce || device->quiesce(device->idle_context, fault);
 }
 
-/* The host waits where it can let others go on, never for a place in the queue. */
-static bool stay_near(Cuda *cuda, MwFault *fault)
+/* Lets the host wait here, where it lets messages make progress, and not for room in the queue of
+ * the stream. */
+static bool limit_lead(Cuda *cuda, MwFault *fault)
 {
-    if (!cuda->base.idle || cuda->base.is_keeping || ++cuda->run_calls % RUN_CALLS != 0)
+    if (!cuda->base.idle || cuda->base.is_capturing || ++cuda->run_calls % RUN_CALLS != 0)
         return true;
     const cudaEvent_t event = cuda->ran[cuda->run_calls / RUN_CALLS % RUN_EVENTS];
     return wait_for(cuda, event, fault) && CALL(cudaEventRecord, event, cuda->stream);
 }
 
-static bool run_routine(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run_routine(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     const int target = call->instr->target;
     return routines[target] ? routines[target](device, call, fault)
@@ -335,10 +348,10 @@ static bool run_routine(MwDevice *device, const MwCall *call, MwFault *fault)
                                            mw_routine_info((MwRoutine)target)->name);
 }
 
-static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool cuda_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
-    if (!settle(cuda, fault) || !stay_near(cuda, fault))
+    if (!quiesce(cuda, fault) || !limit_lead(cuda, fault))
         return false;
     return call->instr->kind == MW_INSTR_KERNEL ? run_kernel(cuda, call, fault)
                                                 : run_routine(device, call, fault);
@@ -349,16 +362,16 @@ static bool cuda_run(MwDevice *device, const MwCall *call, MwFault *fault)
 static void cuda_destroy(MwDevice *device)
 {
     Cuda *cuda = (Cuda *)device;
-    cuda_forget(device);
+    cuda_drop_capture(device);
     mw_cuda_gemm_free(&cuda->gemm);
-    for (int i = 0; i < PIECES; i++) {
-        if (cuda->pieces[i].done)
-            cudaEventDestroy(cuda->pieces[i].done);
-        if (cuda->pieces[i].memory)
-            cudaFreeHost(cuda->pieces[i].memory);
+    for (int i = 0; i < PINNED_BUFFERS; i++) {
+        if (cuda->pinned[i].done)
+            cudaEventDestroy(cuda->pinned[i].done);
+        if (cuda->pinned[i].memory)
+            cudaFreeHost(cuda->pinned[i].memory);
     }
-    if (cuda->hosted)
-        cudaFreeHost(cuda->hosted);
+    if (cuda->host_memory)
+        cudaFreeHost(cuda->host_memory);
     if (cuda->step)
         cudaFreeHost(cuda->step);
     if (device->step)
@@ -368,8 +381,8 @@ static void cuda_destroy(MwDevice *device)
     for (int i = 0; i < RUN_EVENTS; i++)
         if (cuda->ran[i])
             cudaEventDestroy(cuda->ran[i]);
-    for (int i = 0; i < cuda->mark_count; i++)
-        cudaEventDestroy(cuda->marks[i]);
+    for (int i = 0; i < cuda->event_count; i++)
+        cudaEventDestroy(cuda->events[i]);
     for (int i = 0; i < MW_QUEUE_COUNT; i++)
         if (cuda->streams[i])
             cudaStreamDestroy(cuda->streams[i]);
@@ -381,24 +394,24 @@ static const MwDeviceTable cuda_table = {
     .release = cuda_release,
     .copy_in = cuda_copy_in,
     .alloc_host = cuda_alloc_host,
-    .fetch = cuda_fetch,
+    .copy_in_async = cuda_copy_in_async,
     .copy_out = cuda_copy_out,
     .copy = cuda_copy,
     .zero = cuda_zero,
     .run = cuda_run,
     .set_step = cuda_set_step,
     .synchronize = cuda_synchronize,
-    .make_marks = cuda_make_marks,
-    .mark = cuda_mark,
-    .wait = cuda_wait,
-    .keep = cuda_keep,
-    .kept = cuda_kept,
-    .repeat = cuda_repeat,
-    .forget = cuda_forget,
+    .make_events = cuda_make_marks,
+    .record_event = cuda_record_event,
+    .wait_event = cuda_wait_event,
+    .begin_capture = cuda_begin_capture,
+    .end_capture = cuda_end_capture,
+    .replay = cuda_replay,
+    .drop_capture = cuda_drop_capture,
     .destroy = cuda_destroy,
 };
 
-/* This rank's place among those of the machine. */
+/* This rank's index among the ranks of its machine. */
 static bool find_place(int *place, MwFault *fault)
 {
     int is_started;
@@ -422,11 +435,11 @@ static bool choose_gpu(MwFault *fault)
     return CALL(cudaSetDevice, place % count);
 }
 
-static bool make_pieces(Cuda *cuda, MwFault *fault)
+static bool make_pinned(Cuda *cuda, MwFault *fault)
 {
-    for (int i = 0; i < PIECES; i++)
-        if (!CALL(cudaMallocHost, (void **)&cuda->pieces[i].memory, PIECE_BYTES) ||
-            !CALL(cudaEventCreateWithFlags, &cuda->pieces[i].done, cudaEventDisableTiming))
+    for (int i = 0; i < PINNED_BUFFERS; i++)
+        if (!CALL(cudaMallocHost, (void **)&cuda->pinned[i].memory, PINNED_BYTES) ||
+            !CALL(cudaEventCreateWithFlags, &cuda->pinned[i].done, cudaEventDisableTiming))
             return false;
     return true;
 }
@@ -440,9 +453,9 @@ static bool make_step(Cuda *cuda, MwFault *fault)
     return good;
 }
 
-/* The GPU begins what communicates before what computes. Streams of one priority may share a queue of
- * the GPU, where what waits is before what need not: lanes (nccl_lanes.c) have the greatest priority to
- * themselves. */
+/* Communication has a higher priority than computing. Streams of one priority may share a hardware
+ * queue of the GPU, where work that waits holds up work that does not: the streams of messages
+ * (nccl_p2p.c) have the greatest priority to themselves. */
 static bool make_streams(Cuda *cuda, MwFault *fault)
 {
     int least, greatest;
@@ -459,7 +472,7 @@ static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
 {
     if (!choose_gpu(fault) || !make_streams(cuda, fault) ||
         !CALL(cudaEventCreateWithFlags, &cuda->reached, cudaEventDisableTiming) ||
-        !make_pieces(cuda, fault) || !make_step(cuda, fault))
+        !make_pinned(cuda, fault) || !make_step(cuda, fault))
         return false;
     for (int i = 0; i < RUN_EVENTS; i++)
         if (!CALL(cudaEventCreateWithFlags, &cuda->ran[i], cudaEventDisableTiming))
@@ -471,7 +484,7 @@ static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
 MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
                              int threads, MwFault *fault)
 {
-    (void)threads; /* the process only queues */
+    (void)threads; /* the host only queues work */
     Cuda *cuda = MW_NEW(arena, Cuda, 1);
     cuda->base = (MwDevice){.table = &cuda_table};
     cuda->plan = plan;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the GPU would have needed of the compiler. */
+/* Appends the option that compiles for this GPU. Always false. */
 static bool add_capability(int gpu, MwFault *fault)
 {
     int major = 0, minor = 0;

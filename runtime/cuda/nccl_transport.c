@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums in f32 and of integers are NCCL's, in an order of its own; what NCCL does not have, or would
- * round at every rank (sums in bf16), or where it loses NaN (maxima of floats), is combined here in
- * order of member: pieces of the members' blocks are sent to where they are combined.
+/* NCCL computes sums of f32 and of integers, in an order of its own. What NCCL does not offer,
+ * would round at every rank (sums of bf16), or computes without passing on NaN (maxima of floats)
+ * is combined here, in order of member: pieces of the members' blocks are sent to the member that
+ * combines them.
  *
- * Allocated in arena and pack, and nothing after: besides what NCCL takes, STAGE_BYTES of device
- * memory where a group has several members, and what packed messages take. */
+ * Memory, allocated in alloc_arena and init_request only: STAGING_BYTES on the device if a group
+ * has several members, the packed messages, and what NCCL allocates. */
 #include "runtime/cuda/nccl_transport.h"
 
 #include "runtime/cuda/combine.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/nccl_lanes.h"
+#include "runtime/cuda/nccl_p2p.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { STAGE_BYTES = 16 << 20 };
+/* Size of the staging buffer on the device, in which the pieces of all members of a block are
+ * combined. A larger one takes fewer rounds of sends and receives for a collective that is combined
+ * here. Chosen, not measured. */
+enum { STAGING_BYTES = 16 << 20 };
 
 typedef struct {
-    MwNcclComm comm; /* of the ranks along the axis, in order of coordinate; none of one rank */
+    MwNcclComm
+        comm; /* the ranks along the axis, in order of coordinate; unused in a group of one */
     int members, self;
 } Group;
 
@@ -28,12 +33,12 @@ typedef struct {
     MwTransport *hosts;
     MwArena *arena;
     MwNccl nccl;
-    MwNcclLanes *lanes;
+    MwNcclP2p *p2p;
     const MwDevice *device;
     Group groups[MW_MAX_AXES];
     int axis_count;
-    cudaStream_t stream; /* of the device's queue of communication */
-    void *stage;         /* [STAGE_BYTES], on the device */
+    cudaStream_t stream; /* the device's MW_QUEUE_COMMUNICATION */
+    void *staging;       /* [STAGING_BYTES] on the device; NULL: every group has one member */
     void *memory;        /* the arena */
     int64_t memory_bytes;
 } Nccl;
@@ -43,13 +48,14 @@ typedef struct {
 
 /* ---- Groups ---- */
 
-/* All ranks come here for every axis, whether their mesh has it or not. The id is of the member whose
- * coordinate is 0. */
+/* Collective over all ranks for every axis, whether their mesh has it or not. The member with
+ * coordinate 0 creates the id. */
 static bool make_group(Nccl *nccl, const MwMeshShape *mesh, int first_rank, int axis,
-                       MwNcclCard *cards, MwFault *fault)
+                       MwFault *fault)
 {
+    MwNcclRootId *roots = MW_NEW(nccl->arena, MwNcclRootId, nccl->base.size);
     Group *group = &nccl->groups[axis];
-    MwNcclCard own = {0};
+    MwNcclRootId own = {0};
     int coordinate[MW_MAX_AXES], stride = 1;
     mw_mesh_coordinates(mesh, nccl->base.rank - first_rank, coordinate);
     group->members = axis < mesh->axis_count ? mesh->size[axis] : 1;
@@ -58,32 +64,33 @@ static bool make_group(Nccl *nccl, const MwMeshShape *mesh, int first_rank, int 
         stride *= mesh->size[a];
     snprintf(group->comm.label, sizeof group->comm.label, "along axis %d", axis);
     if (group->members > 1 && group->self == 0)
-        own = mw_nccl_card(&nccl->nccl, &group->comm);
-    if (!nccl->hosts->table->share(nccl->hosts, &own, sizeof own, cards, fault))
+        own = mw_nccl_root_id(&nccl->nccl, &group->comm);
+    if (!nccl->hosts->table->allgather(nccl->hosts, &own, sizeof own, roots, fault))
         return false;
     if (group->members == 1)
         return true;
-    const MwNcclCard *card = &cards[nccl->base.rank - group->self * stride];
-    *fault = card->fault;
-    return !card->failed && mw_nccl_comm_begin(&nccl->nccl, nccl->arena, &group->comm,
-                                               group->members, card->id, group->self, 0, fault);
+    const MwNcclRootId *root = &roots[nccl->base.rank - group->self * stride];
+    const MwNcclMembership membership = {
+        .id = root->id, .members = group->members, .self = group->self};
+    *fault = root->fault;
+    return !root->failed &&
+           mw_nccl_comm_begin(&nccl->nccl, nccl->arena, &group->comm, &membership, fault);
 }
 
-static bool nccl_join(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
-                      MwFault *fault)
+static bool nccl_make_groups(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
+                             MwFault *fault)
 {
     Nccl *nccl = (Nccl *)transport;
-    MwNcclCard *cards = MW_NEW(nccl->arena, MwNcclCard, transport->size);
-    MwFault later;
-    bool good = nccl->hosts->table->join(nccl->hosts, mesh, first_rank, fault);
+    MwFault later; /* a fault after the first one */
+    bool good = nccl->hosts->table->make_groups(nccl->hosts, mesh, first_rank, fault);
     nccl->axis_count = mesh->axis_count;
     for (int a = 0; a < MW_MAX_AXES; a++)
-        good = make_group(nccl, mesh, first_rank, a, cards, good ? fault : &later) && good;
+        good = make_group(nccl, mesh, first_rank, a, good ? fault : &later) && good;
     good = mw_nccl_agree(nccl->arena, nccl->hosts, good, fault);
     for (int a = 0; good && a < mesh->axis_count; a++)
         if (nccl->groups[a].members > 1)
-            good =
-                mw_nccl_settle(&nccl->nccl, &nccl->groups[a].comm, "ncclCommInitRankConfig", fault);
+            good = mw_nccl_wait_ready(&nccl->nccl, &nccl->groups[a].comm, "ncclCommInitRankConfig",
+                                      fault);
     return good;
 }
 
@@ -92,47 +99,50 @@ static bool nccl_idle(void *context, MwFault *fault)
     return mw_nccl_idle(&((Nccl *)context)->nccl, fault);
 }
 
-/* Calls that have not settled are under way too: NCCL may be at them in a thread of its own. */
-static bool nccl_settle(void *context, MwFault *fault)
+/* Waits until no call is in flight. A call whose communicator is not ready is in flight too: NCCL
+ * may be working on it in a thread of its own. */
+static bool nccl_quiesce(void *context, MwFault *fault)
 {
     Nccl *nccl = context;
     while (nccl->nccl.collectives.count + nccl->nccl.messages.count > 0 ||
-           mw_nccl_lanes_call(nccl->lanes))
+           mw_nccl_p2p_is_calling(nccl->p2p))
         if (!mw_nccl_idle(&nccl->nccl, fault))
             return false;
     return true;
 }
 
-/* Its code is loaded while nothing waits for other ranks. */
+/* Launches the combining kernel once, so that its code is loaded while nothing waits for other
+ * ranks. */
 static bool load_combining(Nccl *nccl, MwFault *fault)
 {
-    const char *from = nccl->stage;
-    mw_cuda_combine(MW_F32, MW_COMBINE_SUM, from, 1, 1, (char *)nccl->stage + sizeof(float),
+    const char *from = nccl->staging;
+    mw_cuda_combine(MW_F32, MW_COMBINE_SUM, from, 1, 1, (char *)nccl->staging + sizeof(float),
                     nccl->stream);
     return mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault);
 }
 
-static void *nccl_arena(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault)
+static void *nccl_alloc_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
+                              MwFault *fault)
 {
     Nccl *nccl = (Nccl *)transport;
-    bool needs_stage = false;
+    bool needs_staging = false;
     nccl->stream = mw_device_cuda_stream(device, MW_QUEUE_COMMUNICATION);
     nccl->device = device;
     device->idle = nccl_idle;
-    device->settle = nccl_settle;
+    device->quiesce = nccl_quiesce;
     device->idle_context = nccl;
     for (int a = 0; a < nccl->axis_count; a++)
-        needs_stage |= nccl->groups[a].members > 1;
-    if (needs_stage &&
-        (!CUDA(cudaMalloc, &nccl->stage, STAGE_BYTES) || !load_combining(nccl, fault)))
+        needs_staging |= nccl->groups[a].members > 1;
+    if (needs_staging &&
+        (!CUDA(cudaMalloc, &nccl->staging, STAGING_BYTES) || !load_combining(nccl, fault)))
         return NULL;
     nccl->memory_bytes = bytes;
     return nccl->memory = device->table->alloc(device, bytes, fault);
 }
 
-/* ---- Exchanges ---- */
+/* ---- Collectives ---- */
 
-/* Whether NCCL combines as mw_combine does, up to the order of sums. */
+/* True if NCCL combines as mw_combine does, up to the order of sums. */
 static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation)
 {
     *operation = type == MW_BOOL || combine == MW_COMBINE_MAX ? ncclMax : ncclSum;
@@ -150,8 +160,9 @@ static ncclDataType_t element_type(MwType type)
     return types[type];
 }
 
-/* A call on the stream is to be followed by `end_call`, and preceded by this. */
-static bool make_room(Nccl *nccl, MwFault *fault)
+/* Waits for room in the ring of calls. Every call on the stream is preceded by begin_call and
+ * followed by end_call. */
+static bool begin_call(Nccl *nccl, MwFault *fault)
 {
     while (nccl->nccl.collectives.count == MW_NCCL_MOST_CALLS)
         if (!mw_nccl_idle(&nccl->nccl, fault))
@@ -159,29 +170,30 @@ static bool make_room(Nccl *nccl, MwFault *fault)
     return true;
 }
 
-/* What the device keeps is watched when it is repeated. */
+/* A captured call is watched when it is replayed. */
 static bool end_call(Nccl *nccl, const Group *group, const char *call, MwFault *fault)
 {
-    return mw_nccl_settle(&nccl->nccl, &group->comm, call, fault) &&
-           (nccl->device->is_keeping || mw_nccl_watch(&nccl->nccl, &nccl->nccl.collectives,
-                                                      &group->comm, call, nccl->stream, fault));
+    return mw_nccl_wait_ready(&nccl->nccl, &group->comm, call, fault) &&
+           (nccl->device->is_capturing ||
+            mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &group->comm, call,
+                               nccl->stream, fault));
 }
 
-/* By one call for each group, which stands for all of its collectives. */
-static bool nccl_repeated(MwTransport *transport, MwDevice *device, MwFault *fault)
+/* Watches one call for each group, which stands for all collectives of the group in the step. */
+static bool nccl_replayed(MwTransport *transport, MwDevice *device, MwFault *fault)
 {
     Nccl *nccl = (Nccl *)transport;
     for (int a = 0; a < nccl->axis_count; a++)
         if (nccl->groups[a].members > 1 &&
-            (!make_room(nccl, fault) ||
-             !mw_nccl_watch(&nccl->nccl, &nccl->nccl.collectives, &nccl->groups[a].comm,
-                            "a step with collectives",
-                            mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), fault)))
+            (!begin_call(nccl, fault) ||
+             !mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &nccl->groups[a].comm,
+                                 "a step with collectives",
+                                 mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), fault)))
             return false;
     return true;
 }
 
-/* To and from one member, in bytes; counts of nothing are no calls. */
+/* What goes to and from one member, in bytes; 0: nothing. */
 typedef struct {
     const void *from;
     void *to;
@@ -197,23 +209,26 @@ static bool call_pair(Nccl *nccl, const Group *group, int member, Pair pair, MwF
                                    member, comm, nccl->stream));
 }
 
-/* Of all members at once: `pair` says what goes between this one and member `m`. */
-static bool call_pairs(Nccl *nccl, const Group *group, Pair (*pair)(const void *context, int m),
-                       const void *context, MwFault *fault)
+/* What goes between this member and member `m`. */
+typedef Pair PairOf(const void *context, int m);
+
+/* Sends to and receives from all members at once. */
+static bool call_pairs(Nccl *nccl, const Group *group, PairOf *pair, const void *context,
+                       MwFault *fault)
 {
-    bool good = make_room(nccl, fault) && CALL(group, ncclGroupStart);
+    bool good = begin_call(nccl, fault) && CALL(group, ncclGroupStart);
     for (int m = 0; good && m < group->members; m++)
         good = call_pair(nccl, group, m, pair(context, m), fault);
     return good && CALL(group, ncclGroupEnd) && end_call(nccl, group, "ncclSend/ncclRecv", fault);
 }
 
-/* A piece of every member's block of the source, from `begin` on in the block; blocks are `block`
- * elements apart, the last may be short. */
+/* Elements [begin, begin + count) of every member's block of the source. Blocks are `block`
+ * elements apart; the last one may be short. */
 typedef struct {
     const MwExchange *exchange;
     int self;
     int64_t block, begin, count;
-    char *to; /* pieces of this member's block, one after another */
+    char *to; /* the received pieces of this member's block, in order of member */
 } Piece;
 
 static int64_t piece_count(const Piece *piece, int member)
@@ -235,18 +250,18 @@ static Pair scatter_pair(const void *context, int m)
                   .received = own * bytes};
 }
 
-/* This member's block of the combined sources. */
+/* Computes this member's block of the combined sources, piece by piece. */
 static bool reduce_block(Nccl *nccl, const Group *group, const MwExchange *exchange, int64_t block,
                          char *to, MwFault *fault)
 {
     const int64_t bytes = mw_type_bytes(exchange->type);
-    const int64_t most = mw_max(1, STAGE_BYTES / (group->members * bytes));
+    const int64_t most = mw_max(1, STAGING_BYTES / (group->members * bytes));
     for (int64_t begin = 0; begin < block; begin += most) {
-        const Piece piece = {exchange,   group->self, block, begin, mw_min(most, block - begin),
-                             nccl->stage};
+        const Piece piece = {exchange,     group->self, block, begin, mw_min(most, block - begin),
+                             nccl->staging};
         if (!call_pairs(nccl, group, scatter_pair, &piece, fault))
             return false;
-        mw_cuda_combine(exchange->type, exchange->combine, nccl->stage, group->members,
+        mw_cuda_combine(exchange->type, exchange->combine, nccl->staging, group->members,
                         piece_count(&piece, group->self), to + begin * bytes, nccl->stream);
         if (!mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault))
             return false;
@@ -254,7 +269,7 @@ static bool reduce_block(Nccl *nccl, const Group *group, const MwExchange *excha
     return true;
 }
 
-/* The whole of a block to every member, and theirs from them, where they belong. */
+/* This member's block goes to every other member, and theirs arrive at their places in `to`. */
 static Pair gather_pair(const void *context, int m)
 {
     const Piece *piece = context;
@@ -267,7 +282,8 @@ static Pair gather_pair(const void *context, int m)
                   .received = piece_count(piece, m) * bytes};
 }
 
-/* In place: a member overwrites its own block of the source, which no other needs any more. */
+/* Source and destination may be one buffer: a member overwrites its own block of the source when no
+ * other member needs it any more. */
 static bool combine_all(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
 {
     const int64_t block = mw_ceil_div(exchange->count, group->members);
@@ -303,7 +319,7 @@ static bool all_reduce(Nccl *nccl, const Group *group, const MwExchange *exchang
     ncclRedOp_t operation;
     if (!has_operation(exchange->type, exchange->combine, &operation))
         return combine_all(nccl, group, exchange, fault);
-    return make_room(nccl, fault) &&
+    return begin_call(nccl, fault) &&
            CALL(group, ncclAllReduce, exchange->source, exchange->destination,
                 (size_t)exchange->count, element_type(exchange->type), operation, group->comm.comm,
                 nccl->stream) &&
@@ -317,7 +333,7 @@ static bool reduce_scatter(Nccl *nccl, const Group *group, const MwExchange *exc
     const int64_t block = exchange->count / group->members;
     if (!has_operation(exchange->type, exchange->combine, &operation))
         return reduce_block(nccl, group, exchange, block, exchange->destination, fault);
-    return make_room(nccl, fault) &&
+    return begin_call(nccl, fault) &&
            CALL(group, ncclReduceScatter, exchange->source, exchange->destination, (size_t)block,
                 element_type(exchange->type), operation, group->comm.comm, nccl->stream) &&
            end_call(nccl, group, "ncclReduceScatter", fault);
@@ -325,7 +341,7 @@ static bool reduce_scatter(Nccl *nccl, const Group *group, const MwExchange *exc
 
 static bool all_gather(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
 {
-    return make_room(nccl, fault) &&
+    return begin_call(nccl, fault) &&
            CALL(group, ncclAllGather, exchange->source, exchange->destination,
                 (size_t)exchange->count, element_type(exchange->type), group->comm.comm,
                 nccl->stream) &&
@@ -356,36 +372,35 @@ static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExch
 
 /* ---- Messages between devices ---- */
 
-static MwParcels *nccl_pack(MwTransport *transport, MwDevice *device, void *buffer,
-                            const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+static MwRequest *nccl_init_request(MwTransport *transport, MwDevice *device,
+                                    const MwMessageSet *set, MwFault *fault)
 {
-    return mw_nccl_lanes_pack(((Nccl *)transport)->lanes,
-                              mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), buffer, parcels,
-                              count, sends, tag, fault);
+    return mw_nccl_p2p_request_new(((Nccl *)transport)->p2p,
+                                   mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), set, fault);
 }
 
-static bool nccl_open(MwTransport *transport, MwFault *fault)
+static bool nccl_connect(MwTransport *transport, MwFault *fault)
 {
-    return mw_nccl_lanes_open(((Nccl *)transport)->lanes, fault);
+    return mw_nccl_p2p_connect(((Nccl *)transport)->p2p, fault);
 }
 
-static bool nccl_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool nccl_start(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
     (void)device;
-    return mw_nccl_lanes_begin(((Nccl *)transport)->lanes, parcels, fault);
+    return mw_nccl_p2p_start(((Nccl *)transport)->p2p, request, fault);
 }
 
-static bool nccl_test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+static bool nccl_test(MwTransport *transport, MwDevice *device, MwRequest *request, bool *done,
                       MwFault *fault)
 {
     (void)device;
-    return mw_nccl_lanes_test(((Nccl *)transport)->lanes, parcels, done, fault);
+    return mw_nccl_p2p_test(((Nccl *)transport)->p2p, request, done, fault);
 }
 
-static bool nccl_wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool nccl_wait(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
     (void)device;
-    return mw_nccl_lanes_wait(((Nccl *)transport)->lanes, parcels, fault);
+    return mw_nccl_p2p_wait(((Nccl *)transport)->p2p, request, fault);
 }
 
 /* ---- Hosts ---- */
@@ -404,11 +419,11 @@ static bool nccl_receive(MwTransport *transport, int peer, void *data, int64_t b
     return hosts->table->receive(hosts, peer, data, bytes, fault);
 }
 
-static bool nccl_share(MwTransport *transport, const void *mine, int64_t bytes, void *all,
-                       MwFault *fault)
+static bool nccl_allgather(MwTransport *transport, const void *mine, int64_t bytes, void *all,
+                           MwFault *fault)
 {
     MwTransport *hosts = ((Nccl *)transport)->hosts;
-    return hosts->table->share(hosts, mine, bytes, all, fault);
+    return hosts->table->allgather(hosts, mine, bytes, all, fault);
 }
 
 static bool nccl_barrier(MwTransport *transport, MwFault *fault)
@@ -423,15 +438,16 @@ static MW_NORETURN void nccl_abort(MwTransport *transport, int status)
     hosts->table->abort(hosts, status);
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Creation and destruction ---- */
 
-/* Of the ranks, which end their communicators together or break them off together. */
+/* True if NCCL has failed on any rank: the ranks finalize their communicators together, or abort
+ * them together. */
 static bool any_failed(Nccl *nccl)
 {
     MwFault ignored;
     const char own = nccl->nccl.failed;
     char *all = MW_NEW(nccl->arena, char, nccl->base.size);
-    return !nccl->hosts->table->share(nccl->hosts, &own, 1, all, &ignored) ||
+    return !nccl->hosts->table->allgather(nccl->hosts, &own, 1, all, &ignored) ||
            memchr(all, true, (size_t)nccl->base.size);
 }
 
@@ -439,13 +455,13 @@ static void nccl_destroy(MwTransport *transport, MwDevice *device)
 {
     Nccl *nccl = (Nccl *)transport;
     if (device) {
-        device->idle = device->settle = NULL;
-        device->table->forget(device); /* calls of NCCL */
+        device->idle = device->quiesce = NULL;
+        device->table->drop_capture(device); /* it refers to the communicators */
     }
-    mw_nccl_watch_end(&nccl->nccl, any_failed(nccl));
-    mw_nccl_lanes_free(&nccl->lanes);
-    if (nccl->stage)
-        cudaFree(nccl->stage);
+    mw_nccl_end(&nccl->nccl, any_failed(nccl));
+    mw_nccl_p2p_free(&nccl->p2p);
+    if (nccl->staging)
+        cudaFree(nccl->staging);
     if (nccl->memory)
         device->table->release(device, nccl->memory, nccl->memory_bytes);
     mw_transport_free(&nccl->hosts, device);
@@ -453,27 +469,33 @@ static void nccl_destroy(MwTransport *transport, MwDevice *device)
 
 static const MwTransportTable nccl_table = {
     .name = "nccl",
-    .join = nccl_join,
-    .arena = nccl_arena,
+    .make_groups = nccl_make_groups,
+    .alloc_arena = nccl_alloc_arena,
     .exchange = nccl_exchange,
-    .repeated = nccl_repeated,
-    .pack = nccl_pack,
-    .open = nccl_open,
-    .begin = nccl_begin,
+    .replayed = nccl_replayed,
+    .init_request = nccl_init_request,
+    .connect = nccl_connect,
+    .start = nccl_start,
     .test = nccl_test,
     .wait = nccl_wait,
     .send = nccl_send,
     .receive = nccl_receive,
-    .share = nccl_share,
+    .allgather = nccl_allgather,
     .barrier = nccl_barrier,
     .abort = nccl_abort,
     .destroy = nccl_destroy,
 };
 
-static bool make_messages_go_on(void *context, MwFault *fault)
+static bool progress_messages(void *context, MwFault *fault)
 {
-    return mw_nccl_lanes_progress(((Nccl *)context)->lanes, fault);
+    return mw_nccl_p2p_progress(((Nccl *)context)->p2p, fault);
 }
+
+/* Ranks that wait for each other time out one after another, by rank, so that the lowest can report
+ * the fault and end the others first. A turn is longer than that takes; ranks beyond the last turn
+ * share it. Chosen, not measured. */
+static const double TURN_S = 3;
+enum { LAST_TURN = 8 };
 
 MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double timeout_s,
                                    MwFault *fault)
@@ -487,19 +509,18 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double ti
                                .is_queued = true};
     nccl->hosts = hosts;
     nccl->arena = arena;
-    nccl->nccl.progress = make_messages_go_on;
+    nccl->nccl.progress = progress_messages;
     nccl->nccl.context = nccl;
-    /* Ranks that wait for each other leave the message to the lowest. */
-    timeout_s += 3 * (double)mw_min(hosts->rank, 8);
-    if (CUDA(cudaGetDevice, &gpu) && mw_nccl_watch_init(&nccl->nccl, gpu, timeout_s, fault))
-        nccl->lanes = mw_nccl_lanes_new(arena, &nccl->nccl, hosts, fault);
-    if (nccl->lanes)
+    timeout_s += TURN_S * (double)mw_min(hosts->rank, LAST_TURN);
+    if (CUDA(cudaGetDevice, &gpu) && mw_nccl_init(&nccl->nccl, gpu, timeout_s, fault))
+        nccl->p2p = mw_nccl_p2p_new(arena, &nccl->nccl, hosts, fault);
+    if (nccl->p2p)
         return &nccl->base;
-    mw_nccl_watch_end(&nccl->nccl, true);
+    mw_nccl_end(&nccl->nccl, true);
     return NULL;
 }
 
-/* ---- Whether there are GPUs enough ---- */
+/* ---- Whether every rank has a GPU of its own ---- */
 
 typedef struct {
     char host[64], gpu[32];
@@ -513,7 +534,7 @@ bool mw_nccl_is_possible(MwArena *arena, MwTransport *hosts, bool *possible, MwF
         cudaDeviceGetPCIBusId(own.gpu, sizeof own.gpu, gpu) != cudaSuccess ||
         gethostname(own.host, sizeof own.host - 1) != 0)
         own = (Place){0};
-    if (!hosts->table->share(hosts, &own, sizeof own, all, fault))
+    if (!hosts->table->allgather(hosts, &own, sizeof own, all, fault))
         return false;
     *possible = true;
     for (int a = 0; a < hosts->size; a++) {

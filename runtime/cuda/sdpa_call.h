@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of attention and its gradient share: the sizes of a call, where its matrices are,
- * and where a block is among them. Tiles and products are in sdpa_tiles_f32.h and
+/* What the kernels of attention and its gradient share: the sizes of a call, where its matrices
+ * are, and where a block is among them. Tiles and products are in sdpa_tiles_f32.h and
  * sdpa_tiles_bf16.h.
  *
- * Products of matrices take 4 b h s t d floating-point operations in the forward pass (two products),
- * 10 b h s t d in the backward pass (five, whatever is computed twice); a causal mask halves that where
- * s = t: what benchmarks count. */
+ * Products of matrices take 4 b h s t d floating-point operations in the forward pass (two
+ * products), 10 b h s t d in the backward pass (five, whatever is computed twice); a causal mask
+ * halves that where s = t: what benchmarks count. */
 #ifndef MW_RUNTIME_CUDA_SDPA_CALL_H
 #define MW_RUNTIME_CUDA_SDPA_CALL_H
 
 #include "base/tensor.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/routines.h"
-#include "runtime/cuda/tensor.h"
+#include "runtime/cuda/tensor_core.h"
 #include "runtime/plan/routine.h"
 
 #include <math.h>
@@ -191,8 +191,8 @@ static __device__ __forceinline__ int first_query(const Sizes *z, int key)
 
 /* ---- Blocks ----
  *
- * A block for every tile of every head; those of a head follow each other, so that what they read of
- * it stays in the L2 cache, and those with most to do come first. */
+ * A block for every tile of every head; those of a head follow each other, so that what they read
+ * of it stays in the L2 cache, and those with most to do come first. */
 
 static __device__ __forceinline__ Place query_place(const Sizes *z, int tile, int block)
 {

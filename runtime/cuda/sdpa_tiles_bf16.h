@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of tiles in bf16 on tensor cores, for attention.
  *
- * A tile stands in shared memory: rows of W columns, W = 64 or 128, columns beyond the head's are 0.
- * Its pieces of 16 bytes are swapped within a row, piece p of row r standing at p ^ r % 8, so that
- * neither copying rows nor reading one piece of eight rows meets a bank twice.
+ * A tile stands in shared memory: rows of W columns, W = 64 or 128, columns beyond the head's are
+ * 0. Its pieces of 16 bytes are swapped within a row, piece p of row r standing at p ^ r % 8, so
+ * that neither copying rows nor reading one piece of eight rows meets a bank twice.
  *
- * A warp computes M x 16 rows of a product over all its columns, M a constant as W and N are; sums and
- * scores are fragments in registers (runtime/cuda/tensor.h): of product [M 16, N], fragment m * N / 8 + n
- * has rows 16 m and columns 8 n. A lane has two columns, 2 (lane % 4) and the next, of 2 M rows: row_of. */
+ * A warp computes M x 16 rows of a product over all its columns, M a constant as W and N are; sums
+ * and scores are fragments in registers (runtime/cuda/tensor_core.h): of product [M 16, N],
+ * fragment m * N / 8 + n has rows 16 m and columns 8 n. A lane has two columns, 2 (lane % 4) and
+ * the next, of 2 M rows: row_of. */
 #ifndef MW_RUNTIME_CUDA_SDPA_TILES_BF16_H
 #define MW_RUNTIME_CUDA_SDPA_TILES_BF16_H
 
@@ -64,11 +65,11 @@ static __device__ __forceinline__ void begin_tile(char *tile, const Matrix *from
                       row + (int)(i * step) < end);
 }
 
-/* Fragments are loaded from where the lane's part of the first one is, in bytes: further ones are at
- * multiples of 8 rows below, and, 16 k columns to the right, at that xor 32 k.
+/* Fragments are loaded from where the lane's part of the first one is, in bytes: further ones are
+ * at multiples of 8 rows below, and, 16 k columns to the right, at that xor 32 k.
  *
- * Of a fragment a of 16 rows and 16 columns; and of two fragments b side by side, whose depth is 16 rows
- * and whose columns are 16 columns, by mw_load_turned. */
+ * Of a fragment a of 16 rows and 16 columns; and of two fragments b side by side, whose depth is 16
+ * rows and whose columns are 16 columns, by mw_load_turned. */
 static __device__ __forceinline__ unsigned rows_at(unsigned row, unsigned W)
 {
     return piece_at(row + lane_of() % 16, lane_of() / 16, W);
@@ -107,8 +108,8 @@ static __device__ __forceinline__ void add_rows_by_rows(float (*sums)[4], const 
     }
 }
 
-/* A product [M 16, N] as factors of the next one: of fragment n, factors[n][0] are the two elements of
- * the lane's upper row in bf16, factors[n][1] those of the lower one.
+/* A product [M 16, N] as factors of the next one: of fragment n, factors[n][0] are the two elements
+ * of the lane's upper row in bf16, factors[n][1] those of the lower one.
  *
  * sums [M 16, W] += factors [M 16, N] times N rows of b. */
 static __device__ __forceinline__ void add_product(float (*sums)[4], unsigned (*factors)[2],
@@ -144,7 +145,8 @@ static __device__ __forceinline__ void clear(float (*sums)[4], unsigned count)
 /* ---- Results ---- */
 
 /* Writes sums [M 16, W] times factor[i] in the lane's row i to rows `first` + `row` on of a dense
- * matrix, in 16 bytes at a time by way of rows [row, row + M 16) of a tile, which nobody else needs. */
+ * matrix, in 16 bytes at a time by way of rows [row, row + M 16) of a tile, which nobody else
+ * needs. */
 static __device__ __forceinline__ void store_rows(const Matrix *to, int first, unsigned row,
                                                   char *tile, const float (*sums)[4],
                                                   const float factor[2 * MOST_M], unsigned M,

@@ -6,29 +6,29 @@
 
 #include <string.h>
 
-/* What moving one weight needs to know. */
+/* The weight that is being saved or loaded. */
 typedef struct {
     const MwCheckpointRun *run;
     const MwPlanWeight *weight;
-    MwSpread spread;
+    MwShardedTensor tensor;
     MwArena *arena; /* scratch memory for this weight */
 } Move;
 
-/* Bytes of any one part, which are those of the tensor in its buffer. */
+/* The size of a shard: that of the tensor in its buffer. */
 static int64_t part_bytes(const Move *move)
 {
-    return mw_tensor_bytes(&move->spread.mesh->buffers[move->weight->buffer].tensor);
+    return mw_tensor_bytes(&move->tensor.mesh->buffers[move->weight->buffer].tensor);
 }
 
-static char *room_for(const Move *move, bool is_needed, int64_t bytes)
+static char *alloc_if(const Move *move, bool is_needed, int64_t bytes)
 {
     return is_needed ? mw_arena_alloc(move->arena, (size_t)bytes) : NULL;
 }
 
-/* True if a mesh before this one has the weight, or a stage before on the same. */
+/* True if an earlier mesh, or an earlier stage of the same mesh, has the weight. */
 static bool is_saved_already(const Move *move)
 {
-    for (const MwPlanMesh *mesh = move->run->plan->meshes; mesh <= move->spread.mesh; mesh++)
+    for (const MwPlanMesh *mesh = move->run->plan->meshes; mesh <= move->tensor.mesh; mesh++)
         for (int w = 0; w < mesh->weight_count && &mesh->weights[w] != move->weight; w++)
             if (!mesh->weights[w].reset_each_step &&
                 strcmp(mesh->weights[w].name, move->weight->name) == 0)
@@ -42,22 +42,22 @@ static bool save_weight(const Move *move, const MwCheckpoint *checkpoint, MwFaul
         return true;
     const MwTensor *global = &move->weight->global;
     const bool writes = move->run->transport->rank == 0;
-    const bool sends = mw_spread_is_sent(&move->spread, move->run->transport->rank);
-    char *file = room_for(move, writes, MW_NPY_HEADER_BYTES + mw_tensor_bytes(global));
-    char *room = room_for(move, writes, part_bytes(move));
-    char *part = room_for(move, sends, part_bytes(move));
+    const bool sends = mw_sharded_is_sent(&move->tensor, move->run->transport->rank);
+    char *file = alloc_if(move, writes, MW_NPY_HEADER_BYTES + mw_tensor_bytes(global));
+    char *scratch = alloc_if(move, writes, part_bytes(move));
+    char *part = alloc_if(move, sends, part_bytes(move));
     if (sends &&
         !move->run->device->table->copy_out(
             move->run->device, part, mw_executor_buffer(move->run->executor, move->weight->buffer),
             part_bytes(move), fault))
         return false;
     char *whole = writes ? file + MW_NPY_HEADER_BYTES : NULL;
-    return mw_gather(&move->spread, move->run->transport, 0, part, whole, room, fault) &&
+    return mw_gather(&move->tensor, move->run->transport, 0, part, whole, scratch, fault) &&
            (!writes ||
             mw_checkpoint_write_tensor(checkpoint, move->weight->name, global, file, fault));
 }
 
-/* Rank 0 may be unable to read a file; the others must hear of it. */
+/* Reads the tensor on rank 0. False on every rank if rank 0 cannot read it. */
 static bool read_whole(const Move *move, const MwCheckpoint *checkpoint, const char **whole,
                        MwFault *fault)
 {
@@ -67,18 +67,18 @@ static bool read_whole(const Move *move, const MwCheckpoint *checkpoint, const c
                                            &move->weight->global, fault);
         failed = !*whole;
     }
-    return move->run->transport->table->share(move->run->transport, &failed, 1, all, fault) &&
+    return move->run->transport->table->allgather(move->run->transport, &failed, 1, all, fault) &&
            !all[0];
 }
 
 static bool load_weight(const Move *move, const MwCheckpoint *checkpoint, MwFault *fault)
 {
-    const bool is_held = mw_executor_mesh(move->run->executor) == move->spread.mesh;
-    char *room = room_for(move, move->run->transport->rank == 0, part_bytes(move));
-    char *part = room_for(move, is_held, part_bytes(move));
+    const bool is_held = mw_executor_mesh(move->run->executor) == move->tensor.mesh;
+    char *scratch = alloc_if(move, move->run->transport->rank == 0, part_bytes(move));
+    char *part = alloc_if(move, is_held, part_bytes(move));
     const char *whole = NULL;
     return read_whole(move, checkpoint, &whole, fault) &&
-           mw_scatter(&move->spread, move->run->transport, part, whole, room, fault) &&
+           mw_scatter(&move->tensor, move->run->transport, part, whole, scratch, fault) &&
            (!is_held ||
             move->run->device->table->copy_in(
                 move->run->device, mw_executor_buffer(move->run->executor, move->weight->buffer),
@@ -96,7 +96,7 @@ static bool each_weight(Move move, const MwCheckpoint *checkpoint, MoveWeight *m
         const MwPlanMesh *mesh = &move.run->plan->meshes[i];
         for (int w = 0; w < mesh->weight_count; w++) {
             move.weight = &mesh->weights[w];
-            move.spread = (MwSpread){mesh, &move.weight->global, move.weight->spec, 0, 1};
+            move.tensor = (MwShardedTensor){mesh, &move.weight->global, move.weight->spec, 0, 1};
             if (move.weight->reset_each_step)
                 continue;
             move.arena = mw_arena_new();

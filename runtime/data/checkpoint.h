@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Saving and loading checkpoints in a run: the weights and states of a step, whole and under their names,
- * so that a run on any number of ranks can resume from one. A tensor that several meshes hold is saved from
- * the first of them and loaded to all. Rank 0 reads and writes all files (checkpoint_files.h); in memory it
- * holds one tensor at a time. */
+/* Saving and loading checkpoints in a run: the weights and states of a step, whole and under their
+ * names, so that a run on any number of ranks can resume from one. A tensor that several meshes
+ * hold is saved from the first of them and loaded to all. Rank 0 reads and writes all files
+ * (checkpoint_files.h); in memory it holds one tensor at a time. */
 #ifndef MW_RUNTIME_DATA_CHECKPOINT_H
 #define MW_RUNTIME_DATA_CHECKPOINT_H
 

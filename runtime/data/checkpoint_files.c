@@ -17,10 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT = 2, PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + MW_CHECKPOINT_FILE_BYTES };
+/* Number of checkpoints that are kept: the newest, and one in case that it turns out to be
+ * damaged. */
+enum { KEPT = 2 };
+enum { PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + MW_CHECKPOINT_FILE_BYTES };
 
-/* Letters, digits and the rest of what weights are called stay; anything else becomes %XX, so that
- * every name is a file name. */
+/* Letters, digits, '_', '-' and '.' stay, except a '.' at the beginning; any other byte becomes
+ * %XX. */
 const char *mw_checkpoint_file_name(const char *name, char file[MW_CHECKPOINT_FILE_BYTES])
 {
     int at = 0;
@@ -46,10 +49,11 @@ static bool cannot(MwFault *fault, const char *what, const char *path)
 
 /* ---- Folders ---- */
 
-/* How the folder of a checkpoint is called at first, and one that gives way to another. */
+/* Prefixes of folders: of a checkpoint that is being written, and of one that is being replaced. */
 static const char unfinished[] = ".new-", set_aside[] = ".old-";
 
-/* The manifest goes first, so that what is left if the process is killed is seen to be incomplete. */
+/* Removes the manifest first: if the process is killed meanwhile, the rest is not taken for a
+ * checkpoint. */
 static void remove_folder(const char *path)
 {
     char file[PATH_BYTES + 2 * (NAME_MAX + 1)];
@@ -65,7 +69,7 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
-/* The step of a folder called "step-00000020"; -1 if it is called otherwise. */
+/* The step of a folder named "step-00000020"; -1: the name is another one. */
 static int64_t step_of(const char *name)
 {
     char *end;
@@ -75,7 +79,7 @@ static int64_t step_of(const char *name)
     return *end ? -1 : step;
 }
 
-/* The greatest step below `below` that `dir` has a folder of; -1 if none. */
+/* The greatest step below `below` that `dir` has a folder for; -1: none. */
 static int64_t newest_step(const char *dir, int64_t below)
 {
     int64_t newest = -1;
@@ -122,8 +126,9 @@ static bool sync_folder(const char *path)
     return good;
 }
 
-/* Puts folder `from` in the place of folder `to`, which goes: at once where the file system can
- * exchange them; else, for a moment, neither is there under its name, and recover() helps. */
+/* Replaces folder `to` by folder `from`: atomically if the file system can exchange two names.
+ * Otherwise there is a moment in which neither has its name; recover() restores it if the process
+ * is killed then. */
 static bool replace_folder(const char *dir, const char *from, const char *to)
 {
     char aside[MW_CHECKPOINT_PATH_BYTES];
@@ -147,7 +152,7 @@ static bool replace_folder(const char *dir, const char *from, const char *to)
     return good;
 }
 
-/* An older checkpoint of the same step makes place. */
+/* Gives the checkpoint its name; replaces an older one of the same step. */
 static bool put_in_place(const char *dir, MwCheckpoint *checkpoint)
 {
     char path[MW_CHECKPOINT_PATH_BYTES];
@@ -178,7 +183,7 @@ static void remove_old(const char *dir, int64_t newest)
 static const char manifest_format[] = "meshwright checkpoint 1\nmodel %s\nstep %lld\nseed %llu\n";
 static const char file_format[] = "file %016llx %s\n"; /* hash of all its bytes, name */
 
-/* The names of the files in a folder, sorted; -1 after an error. */
+/* Lists the files in a folder, sorted by name; returns their number, or -1 after an error. */
 static int list_files(const char *path, struct dirent ***entries)
 {
     int count = scandir(path, entries, NULL, alphasort), kept = 0;
@@ -191,7 +196,7 @@ static int list_files(const char *path, struct dirent ***entries)
     return count < 0 ? -1 : kept;
 }
 
-/* A line for a file that was written. */
+/* Adds the line of a file. */
 static bool add_file(MwText *manifest, const MwCheckpoint *checkpoint, const char *name)
 {
     char path[PATH_BYTES + NAME_MAX];
@@ -284,9 +289,9 @@ static bool read_manifest(MwCheckpoint *checkpoint, MwFault *fault)
     return good;
 }
 
-/* ---- What runs before left ---- */
+/* ---- What killed runs left ---- */
 
-/* Gives its name to a checkpoint that is complete, unless there is one of its step. */
+/* Gives a complete checkpoint its name, unless there is one of the same step. */
 static void recover_folder(const char *dir, const char *path)
 {
     MwCheckpoint checkpoint = {0};
@@ -298,7 +303,7 @@ static void recover_folder(const char *dir, const char *path)
     if (!read_manifest(&checkpoint, &ignored))
         return;
     folder_path(dir, checkpoint.step, place);
-    rename(path, place); /* fails where there is one */
+    rename(path, place); /* fails if there is one */
 }
 
 static void remove_leftover(const char *dir, const char *path)
@@ -323,15 +328,15 @@ static void each_folder(const char *dir, const char *prefix,
         closedir(folder);
 }
 
-/* Puts checkpoints in place that a run completed, or set aside, before it was killed: rather the new
- * than the old. */
+/* Gives their names to checkpoints that a run had completed or was replacing when it was killed. Of
+ * an old and a new one of the same step, the new one is taken. */
 static void recover(const char *dir)
 {
     each_folder(dir, unfinished, recover_folder);
     each_folder(dir, set_aside, recover_folder);
 }
 
-/* ---- The folder of all of them ---- */
+/* ---- The folder of all checkpoints ---- */
 
 bool mw_checkpoint_prepare(const char *dir, MwFault *fault)
 {
@@ -379,7 +384,7 @@ bool mw_checkpoint_write_tensor(const MwCheckpoint *checkpoint, const char *name
            cannot(fault, "write", path);
 }
 
-/* Whether the manifest has the hash of a file that was read. */
+/* True if the manifest has the hash of the file's contents. */
 static bool is_in_manifest(const MwCheckpoint *checkpoint, const char *path, const char *data,
                            size_t bytes)
 {

@@ -4,9 +4,9 @@
  *     DIR/step-00000020/NAME.npy    one global tensor
  *     DIR/step-00000020/manifest    model, step, seed, checksums; written last
  *
- * A checkpoint is written to a folder of another name, which is renamed when it is complete; the two newest
- * checkpoints are kept. Where a checkpoint of the same step is replaced, one of the two can be found at
- * every moment: what a killed run leaves is put in place by the next run. */
+ * A checkpoint is written to a folder of another name, which is renamed when it is complete; the
+ * two newest checkpoints are kept. Where a checkpoint of the same step is replaced, one of the two
+ * can be found at every moment: what a killed run leaves is put in place by the next run. */
 #ifndef MW_RUNTIME_DATA_CHECKPOINT_FILES_H
 #define MW_RUNTIME_DATA_CHECKPOINT_FILES_H
 
@@ -25,8 +25,8 @@ typedef struct {
 
 /* ---- The folder of all checkpoints ---- */
 
-/* Makes `dir` if it does not exist, proves that files can be created in it, and puts in place or removes
- * what killed runs left. */
+/* Makes `dir` if it does not exist, proves that files can be created in it, and puts in place or
+ * removes what killed runs left. */
 bool mw_checkpoint_prepare(const char *dir, MwFault *fault);
 /* The newest complete checkpoint in `dir`. */
 bool mw_checkpoint_find(const char *dir, MwCheckpoint *checkpoint, MwFault *fault);
@@ -38,8 +38,8 @@ int64_t mw_checkpoint_newest(const char *dir);
 /* The name of a tensor's file in the folder of a checkpoint. */
 enum { MW_CHECKPOINT_FILE_BYTES = 512 };
 const char *mw_checkpoint_file_name(const char *name, char file[MW_CHECKPOINT_FILE_BYTES]);
-/* The text of the manifest, in `arena`, after its checksum was verified; sets model, step and seed of
- * `checkpoint`. NULL after a fault. Every tensor has a line "file HASH NAME" in it. */
+/* The text of the manifest, in `arena`, after its checksum was verified; sets model, step and seed
+ * of `checkpoint`. NULL after a fault. Every tensor has a line "file HASH NAME" in it. */
 const char *mw_checkpoint_manifest(MwArena *arena, MwCheckpoint *checkpoint, MwFault *fault);
 
 /* Begins the checkpoint of a step: sets checkpoint->folder to a new folder for its files. */

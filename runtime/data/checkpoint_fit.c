@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a checkpoint is one of the plan's model. In: its manifest, the headers of its files, and
- * the plan's weights and states. Out: nothing, or one fault that names the models and what differs
- * first. Read before anything is allocated for the run. */
+/* Compares the manifest of a checkpoint and the headers of its files with the plan's weights and
+ * states. This is done before the run allocates anything. */
 #include "runtime/data/checkpoint_fit.h"
 
 #include "base/text.h"
@@ -13,8 +12,8 @@
 #include <string.h>
 
 typedef struct {
-    const char *name;           /* of its file, without the ending */
-    const MwPlanWeight *weight; /* NULL: of the manifest */
+    const char *name;           /* name of its file, without the extension */
+    const MwPlanWeight *weight; /* NULL: an entry of the manifest */
 } Tensor;
 
 typedef MW_VEC(Tensor) Tensors;
@@ -23,10 +22,11 @@ typedef struct {
     MwArena *arena;
     const MwCheckpoint *checkpoint;
     const MwPlan *plan;
-    Tensors needed, held; /* by name; each once */
+    Tensors needed,
+        held; /* of the plan, and of the checkpoint; sorted by name, without duplicates */
 } Fit;
 
-static const char ending[] = ".npy";
+static const char extension[] = ".npy";
 
 static int compare_names(const void *a, const void *b)
 {
@@ -44,11 +44,11 @@ static void sort_once(Tensors *tensors)
     tensors->count = kept;
 }
 
-/* Adds the tensor of the file that is called as `file` begins. */
+/* Adds the tensor whose file name is the first `length` characters of `file`. */
 static void add_tensor(Fit *fit, Tensors *tensors, const char *file, size_t length,
                        const MwPlanWeight *weight)
 {
-    const char *name = mw_arena_strndup(fit->arena, file, length - strlen(ending));
+    const char *name = mw_arena_strndup(fit->arena, file, length - strlen(extension));
     mw_vec_push(fit->arena, tensors, ((Tensor){name, weight}));
 }
 
@@ -74,7 +74,7 @@ static void list_held(Fit *fit, const char *manifest)
     for (const char *line = strstr(manifest, begin); line; line = strstr(line + 1, begin)) {
         const char *hash = line + strlen(begin), *name = hash + strcspn(hash, " \n") + 1;
         size_t length = strcspn(name, "\n");
-        if (name[-1] == ' ' && length > strlen(ending))
+        if (name[-1] == ' ' && length > strlen(extension))
             add_tensor(fit, &fit->held, name, length, NULL);
     }
     sort_once(&fit->held);
@@ -82,13 +82,13 @@ static void list_held(Fit *fit, const char *manifest)
 
 /* ---- What differs ---- */
 
-/* The first of several things, and how many there are. */
+/* The first few of several names, and their number. */
 typedef struct {
     MwText text;
     int count;
 } Some;
 
-enum { SHOWN = 3 };
+enum { SHOWN = 3 }; /* names that a message shows */
 
 static void add_some(Some *some, const char *what)
 {
@@ -110,7 +110,8 @@ static bool refuse(const Fit *fit, const char *why, MwFault *fault)
                         fit->checkpoint->folder, fit->checkpoint->model, fit->plan->model, why);
 }
 
-/* True for "w.m" where the plan has w and does not train: a state that it has no use for. */
+/* True for the name "w.m" if the plan has weight w and does not train: a state that it does not
+ * use. */
 static bool is_idle_state(const Fit *fit, const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -150,7 +151,7 @@ static bool read_header(const Fit *fit, const Tensor *tensor, MwNpy *npy, MwFaul
     char begin[MW_NPY_MOST_HEADER_BYTES] = "";
     MwFeedFile file;
     const char *path =
-        mw_arena_printf(fit->arena, "%s/%s%s", fit->checkpoint->folder, tensor->name, ending);
+        mw_arena_printf(fit->arena, "%s/%s%s", fit->checkpoint->folder, tensor->name, extension);
     if (!mw_feed_file_open(&file, path, fault))
         return false;
     bool good = mw_feed_file_read(&file, 0, mw_min(file.bytes, sizeof begin), begin, fault) &&

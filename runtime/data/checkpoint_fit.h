@@ -6,8 +6,8 @@
 #include "runtime/data/checkpoint_files.h"
 #include "runtime/plan/plan.h"
 
-/* True if it has the weights and states of the plan, of the same shapes, and no others; a plan that does
- * not train needs no states. A fault names what differs first. */
+/* True if it has the weights and states of the plan, of the same shapes, and no others; a plan that
+ * does not train needs no states. A fault names what differs first. */
 bool mw_checkpoint_fits(const MwCheckpoint *checkpoint, const MwPlan *plan, MwFault *fault);
 
 #endif

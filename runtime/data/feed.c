@@ -10,9 +10,9 @@
 
 struct MwFeeds {
     MwArena *arena;
-    const MwPlan *plan; /* for opening */
-    const MwPlanMesh *mesh;
-    MwFeed *feeds; /* [mesh->inputs] */
+    const MwPlan *plan;
+    const MwPlanMesh *mesh; /* the mesh of this rank */
+    MwFeed *feeds;          /* [mesh->inputs] */
     MW_VEC(MwFeedFile) files;
 };
 
@@ -24,7 +24,7 @@ static bool open_file(MwFeeds *feeds, const char *path, MwFeedFile *file, MwFaul
     return true;
 }
 
-/* True if any mesh has an input called `name`. */
+/* True if any mesh has an input named `name`. */
 static bool has_input(const MwPlan *plan, const char *name)
 {
     for (int m = 0; m < plan->mesh_count; m++)
@@ -34,9 +34,9 @@ static bool has_input(const MwPlan *plan, const char *name)
     return false;
 }
 
-/* Whether feed `i` is of the input called `name`, which stages of one mesh may have each, and has
- * none yet. */
-static bool is_wanting(const MwFeeds *feeds, int i, const char *name)
+/* True if input `i` of the mesh is named `name` and has no feed yet. Several stages of a mesh may
+ * have an input of one name. */
+static bool needs_feed(const MwFeeds *feeds, int i, const char *name)
 {
     return !feeds->feeds[i].fill && strcmp(feeds->mesh->inputs[i].name, name) == 0;
 }
@@ -51,13 +51,14 @@ static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *
         return false;
     for (int i = 0; i < feeds->mesh->input_count; i++)
         for (int n = 0; n < MW_COUNT(names); n++)
-            if (is_wanting(feeds, i, names[n]) &&
+            if (needs_feed(feeds, i, names[n]) &&
                 !mw_feed_lm(&feeds->feeds[i], &file, token_bytes, fault))
                 return mw_fault_prefix(fault, "input %s", names[n]);
     return true;
 }
 
-/* Takes the text up to the next comma off `*rest`, of which "\," is none; NULL at the end. */
+/* Splits the text up to the next comma off `*rest`; "\\," is a comma of the text. NULL at the
+ * end. */
 static char *take_pair(char **rest)
 {
     char *pair = *rest + strspn(*rest, ","), *to = pair, *from = pair;
@@ -69,7 +70,7 @@ static char *take_pair(char **rest)
     return is_end ? NULL : pair;
 }
 
-/* Calls `each` with the feed and the value of every NAME=VALUE of "A=x,B=y". */
+/* Calls `each` for every pair NAME=VALUE of "A=x,B=y", with the feed of input NAME. */
 static bool each_pair(MwFeeds *feeds, const char *text,
                       bool (*each)(MwFeeds *feeds, MwFeed *feed, const char *value, MwFault *fault),
                       MwFault *fault)
@@ -83,7 +84,7 @@ static bool each_pair(MwFeeds *feeds, const char *text,
         if (!has_input(feeds->plan, pair))
             return mw_fault_set(fault, "the model has no input '%s'", pair);
         for (int i = 0; i < feeds->mesh->input_count; i++)
-            if (is_wanting(feeds, i, pair) && !each(feeds, &feeds->feeds[i], value, fault))
+            if (needs_feed(feeds, i, pair) && !each(feeds, &feeds->feeds[i], value, fault))
                 return false;
     }
     return true;
@@ -104,12 +105,12 @@ static bool open_bounded(MwFeeds *feeds, MwFeed *feed, const char *text, MwFault
     errno = 0;
     long long bound = strtoll(text, &end, 10);
     if (end == text || *end || errno || bound < 1 || bound > INT32_MAX)
-        return mw_fault_set(fault, "the bound '%s' of %s is no whole number from 1 to %d", text,
+        return mw_fault_set(fault, "the bound '%s' of %s is not a whole number from 1 to %d", text,
                             feed->input->name, INT32_MAX);
     return mw_feed_random(feed, bound, fault);
 }
 
-/* Every input that has no feed yet. */
+/* Opens a random feed for every input that has no feed yet. */
 static bool open_random(MwFeeds *feeds, MwFault *fault)
 {
     for (int i = 0; i < feeds->mesh->input_count; i++)
@@ -170,7 +171,8 @@ MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mes
     return feeds;
 }
 
-/* Integers that name rows of a table must be in it. */
+/* Integers are within the bound of the input, which is the number of rows of the table that they
+ * index. */
 static bool check_bound(const MwFeed *feed, const int32_t *values, int64_t count, MwFault *fault)
 {
     const int64_t bound = feed->input->bound;
@@ -183,15 +185,16 @@ static bool check_bound(const MwFeed *feed, const int32_t *values, int64_t count
     return true;
 }
 
-bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBlock *block, void *to,
+bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault)
 {
     const MwFeed *feed = &feeds->feeds[input];
-    const int64_t bytes = mw_type_bytes(block->global.type);
-    for (MwRun run = {0}; mw_block_next_run(block, &run);)
-        if (!feed->fill(feed, step, run.global, run.count, (char *)to + run.local * bytes, fault))
+    const int64_t bytes = mw_type_bytes(box->global.type);
+    for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
+        if (!feed->fill(feed, step, segment.global, segment.count,
+                        (char *)to + segment.local * bytes, fault))
             return false;
-    return check_bound(feed, to, mw_block_elements(block), fault);
+    return check_bound(feed, to, mw_box_elements(box), fault);
 }
 
 void mw_feeds_close(MwFeeds **feeds)

@@ -23,7 +23,7 @@ bool mw_feed_file_open(MwFeedFile *file, const char *path, MwFault *fault)
         errno = EISDIR;
         good = cannot(file, fault);
     } else if (good && !S_ISREG(info.st_mode)) {
-        good = mw_fault_set(fault, "cannot read %s: it is no regular file", path);
+        good = mw_fault_set(fault, "cannot read %s: it is not a regular file", path);
     }
     if (good)
         file->bytes = info.st_size;
@@ -43,8 +43,9 @@ bool mw_feed_file_read(const MwFeedFile *file, int64_t offset, int64_t bytes, vo
         if (n < 0)
             return cannot(file, fault);
         if (n == 0)
-            return mw_fault_set(fault, "%s has become shorter than the %lld bytes that it had",
-                                file->path, (long long)file->bytes);
+            return mw_fault_set(
+                fault, "%s has become shorter than %lld bytes, its size when it was opened",
+                file->path, (long long)file->bytes);
         done += n;
     }
     return true;

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-enum { CHUNK_BYTES = 16384 }; /* that are read at once */
+/* Bytes per read of a file, in a buffer on the stack. Chosen, not measured. */
+enum { CHUNK_BYTES = 16384 };
 
 /* ---- Text: windows of tokens at random places ---- */
 
@@ -27,7 +28,7 @@ static bool read_tokens(const MwFeed *feed, int64_t from, int64_t count, int32_t
     return true;
 }
 
-/* Where the window of a row begins. */
+/* The token at which the window of a row begins. */
 static int64_t window(const MwFeed *feed, int64_t step, int64_t row)
 {
     uint32_t word[4];
@@ -54,21 +55,22 @@ bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *
     char text[MW_TENSOR_TEXT_BYTES];
     const MwTensor *global = &feed->input->global;
     if (global->type != MW_I32 || global->rank != 2)
-        return mw_fault_set(fault, "text needs an i32[batch, length]; the input is %s",
+        return mw_fault_set(fault, "a text feeds an input i32[batch, length]; this input is %s",
                             mw_tensor_text(global, text));
     int64_t tokens = file->bytes / token_bytes;
     if (tokens < feed->row + 1)
-        return mw_fault_set(fault, "the file has %lld tokens; a row needs %lld and the one after",
+        return mw_fault_set(fault,
+                            "the file has %lld tokens; a row needs %lld and the token after them",
                             (long long)tokens, (long long)feed->row);
     feed->fill = fill_lm;
     feed->file = *file;
     feed->token_bytes = token_bytes;
     feed->shift = strcmp(feed->input->name, "targets") == 0;
-    feed->stream = mw_hash_bytes("feed lm", 7); /* one for tokens and targets */
+    feed->stream = mw_hash_bytes("feed lm", 7); /* the same for tokens and targets */
     return true;
 }
 
-/* ---- Arrays: row after row ---- */
+/* ---- Arrays: rows in the order of the file ---- */
 
 /* Elements [from, from + count) of the file. */
 static bool read_elements(const MwFeed *feed, int64_t from, int64_t count, char *to, MwFault *fault)
@@ -100,7 +102,7 @@ static bool fill_npy(const MwFeed *feed, int64_t step, int64_t first, int64_t co
     return true;
 }
 
-/* True if the file has rows like the input's, and one batch of them. */
+/* True if the file has rows of the input's shape, and at least one batch of them. */
 static bool has_rows(const MwNpy *npy, const MwTensor *global)
 {
     if (global->rank == 0)
@@ -118,10 +120,12 @@ bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
         return false;
     char found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
     if (!has_rows(&feed->npy, global))
-        return mw_fault_set(fault, "the file holds %s; needed are rows of %s, at least a batch",
+        return mw_fault_set(fault,
+                            "the file holds %s; the input %s needs rows of its shape, and at least "
+                            "one batch of them",
                             mw_npy_text(&feed->npy, found), mw_tensor_text(global, needed));
     if (!mw_npy_fits(&feed->npy, global->type))
-        return mw_fault_set(fault, "the file holds %s, which has values that %s has not",
+        return mw_fault_set(fault, "the file holds %s, which has values that %s cannot represent",
                             mw_npy_text(&feed->npy, found), mw_type_name(global->type));
     feed->fill = fill_npy;
     feed->file = *file;
@@ -162,7 +166,7 @@ bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault)
     const char *name = feed->input->name;
     feed->bound = bound ? bound : feed->input->bound;
     if (feed->input->global.type == MW_I32 && feed->bound == 0)
-        return mw_fault_set(fault, "how large may its integers be? Say random:%s=BOUND", name);
+        return mw_fault_set(fault, "its integers need a bound: give random:%s=BOUND", name);
     feed->fill = fill_random;
     feed->stream = mw_hash_mix(mw_hash_bytes("feed random", 11), mw_hash_bytes(name, strlen(name)));
     return true;

@@ -3,83 +3,83 @@
 
 #include <string.h>
 
-static bool is_of_mesh(const MwSpread *spread, int rank)
+static bool is_of_mesh(const MwShardedTensor *tensor, int rank)
 {
-    int first = spread->mesh->first_rank;
-    return rank >= first && rank < first + mw_mesh_devices(&spread->mesh->shape);
+    int first = tensor->mesh->first_rank;
+    return rank >= first && rank < first + mw_mesh_devices(&tensor->mesh->shape);
 }
 
-/* The part of `rank`, which is one of the mesh. `*is_first`: no lower rank has the same. */
-static MwBlock block_of(const MwSpread *spread, int rank, bool *is_first)
+/* The shard of `rank`, which is on the mesh. `*is_first`: no lower rank holds the same one. */
+static MwBox shard_of(const MwShardedTensor *tensor, int rank, bool *is_first)
 {
-    const MwMeshShape *shape = &spread->mesh->shape;
+    const MwMeshShape *shape = &tensor->mesh->shape;
     int coordinate[MW_MAX_AXES];
-    mw_mesh_coordinates(shape, rank - spread->mesh->first_rank, coordinate);
-    *is_first = mw_block_is_first(spread->global, spread->spec, shape, coordinate);
-    return mw_block_micro(spread->global, spread->spec, shape, coordinate, spread->micro,
-                          spread->micros);
+    mw_mesh_coordinates(shape, rank - tensor->mesh->first_rank, coordinate);
+    *is_first = mw_shard_is_first(tensor->global, tensor->spec, shape, coordinate);
+    return mw_shard_box_of_micro_batch(tensor->global, tensor->spec, shape, coordinate,
+                                       tensor->micro, tensor->micros);
 }
 
-bool mw_spread_is_sent(const MwSpread *spread, int rank)
+bool mw_sharded_is_sent(const MwShardedTensor *tensor, int rank)
 {
     bool is_first = false;
-    if (is_of_mesh(spread, rank))
-        block_of(spread, rank, &is_first);
+    if (is_of_mesh(tensor, rank))
+        shard_of(tensor, rank, &is_first);
     return is_first;
 }
 
-static int64_t block_bytes(const MwBlock *block)
+static int64_t box_bytes(const MwBox *box)
 {
-    return mw_block_elements(block) * mw_type_bytes(block->global.type);
+    return mw_box_elements(box) * mw_type_bytes(box->global.type);
 }
 
-bool mw_gather(const MwSpread *spread, MwTransport *transport, int root, const void *part,
-               void *whole, void *room, MwFault *fault)
+bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, const void *part,
+               void *whole, void *scratch, MwFault *fault)
 {
-    const int first = spread->mesh->first_rank, self = transport->rank;
-    const int devices = mw_mesh_devices(&spread->mesh->shape);
-    const int64_t bytes = mw_type_bytes(spread->global->type);
+    const int first = tensor->mesh->first_rank, self = transport->rank;
+    const int devices = mw_mesh_devices(&tensor->mesh->shape);
+    const int64_t bytes = mw_type_bytes(tensor->global->type);
     for (int rank = first; rank < first + devices; rank++) {
         bool is_first;
-        const MwBlock block = block_of(spread, rank, &is_first);
-        const char *from = self == rank ? part : room;
+        const MwBox box = shard_of(tensor, rank, &is_first);
+        const char *from = self == rank ? part : scratch;
         if (!is_first || (self != root && self != rank))
             continue;
         if (self != root) {
-            if (!transport->table->send(transport, root, part, block_bytes(&block), fault))
+            if (!transport->table->send(transport, root, part, box_bytes(&box), fault))
                 return false;
             continue;
         }
         if (rank != root &&
-            !transport->table->receive(transport, rank, room, block_bytes(&block), fault))
+            !transport->table->receive(transport, rank, scratch, box_bytes(&box), fault))
             return false;
-        for (MwRun run = {0}; mw_block_next_run(&block, &run);)
-            memcpy((char *)whole + run.global * bytes, from + run.local * bytes,
-                   (size_t)(run.count * bytes));
+        for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
+            memcpy((char *)whole + segment.global * bytes, from + segment.local * bytes,
+                   (size_t)(segment.count * bytes));
     }
     return true;
 }
 
-bool mw_scatter(const MwSpread *spread, MwTransport *transport, void *part, const void *whole,
-                void *room, MwFault *fault)
+bool mw_scatter(const MwShardedTensor *tensor, MwTransport *transport, void *part,
+                const void *whole, void *scratch, MwFault *fault)
 {
-    const int first = spread->mesh->first_rank, self = transport->rank;
-    const int devices = mw_mesh_devices(&spread->mesh->shape);
-    const int64_t bytes = mw_type_bytes(spread->global->type);
+    const int first = tensor->mesh->first_rank, self = transport->rank;
+    const int devices = mw_mesh_devices(&tensor->mesh->shape);
+    const int64_t bytes = mw_type_bytes(tensor->global->type);
     for (int rank = first; rank < first + devices; rank++) {
         bool is_first;
-        const MwBlock block = block_of(spread, rank, &is_first);
-        char *to = self == rank ? part : room;
+        const MwBox box = shard_of(tensor, rank, &is_first);
+        char *to = self == rank ? part : scratch;
         if (self != 0) {
             if (self == rank &&
-                !transport->table->receive(transport, 0, part, block_bytes(&block), fault))
+                !transport->table->receive(transport, 0, part, box_bytes(&box), fault))
                 return false;
             continue;
         }
-        for (MwRun run = {0}; mw_block_next_run(&block, &run);)
-            memcpy(to + run.local * bytes, (const char *)whole + run.global * bytes,
-                   (size_t)(run.count * bytes));
-        if (rank != 0 && !transport->table->send(transport, rank, room, block_bytes(&block), fault))
+        for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
+            memcpy(to + segment.local * bytes, (const char *)whole + segment.global * bytes,
+                   (size_t)(segment.count * bytes));
+        if (rank != 0 && !transport->table->send(transport, rank, scratch, box_bytes(&box), fault))
             return false;
     }
     return true;

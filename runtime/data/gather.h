@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole tensors on one rank, from and to the parts that ranks hold, in host memory. */
+/* Gathers a sharded tensor on one rank, and scatters one from rank 0, in host memory. */
 #ifndef MW_RUNTIME_DATA_GATHER_H
 #define MW_RUNTIME_DATA_GATHER_H
 
 #include "runtime/exec/transport.h"
-#include "runtime/plan/block.h"
+#include "runtime/plan/box.h"
 
-/* A tensor on the devices of a mesh: of micro-batch `micro` of `micros` where it is cut so, which
- * is a block of dimension 0 of `global`. */
+/* A tensor on the devices of a mesh, or micro-batch `micro` of `micros` of it, which is a block of
+ * dimension 0 of `global`. */
 typedef struct {
     const MwPlanMesh *mesh;
     const MwTensor *global;
     MwSpec spec;
-    int micro, micros; /* 0 and 1: not cut */
-} MwSpread;
+    int micro, micros; /* 0 and 1: the whole tensor */
+} MwShardedTensor;
 
-/* True if mw_gather wants this rank's part. */
-bool mw_spread_is_sent(const MwSpread *spread, int rank);
+/* True if mw_gather sends the shard of this rank: no lower rank holds the same one. */
+bool mw_sharded_is_sent(const MwShardedTensor *tensor, int rank);
 
-/* Both are collective over the ranks of the mesh and the root. `part` is this rank's (unused where
- * it is not of the mesh, or, for gathering, not sent); `whole` and `room`, which holds any one part,
- * are used on the root. That of mw_scatter is rank 0. */
-bool mw_gather(const MwSpread *spread, MwTransport *transport, int root, const void *part,
-               void *whole, void *room, MwFault *fault);
-bool mw_scatter(const MwSpread *spread, MwTransport *transport, void *part, const void *whole,
-                void *room, MwFault *fault);
+/* Both are collective over the ranks of the mesh and the root, which is rank 0 for mw_scatter.
+ * `part` is the shard of this rank; it is unused on a rank that is not on the mesh or, in
+ * mw_gather, whose shard is not sent. `whole`, and `scratch` with room for one shard, are used on
+ * the root only. */
+bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, const void *part,
+               void *whole, void *scratch, MwFault *fault);
+bool mw_scatter(const MwShardedTensor *tensor, MwTransport *transport, void *part,
+                const void *whole, void *scratch, MwFault *fault);
 
 #endif

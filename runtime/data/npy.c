@@ -13,7 +13,7 @@ enum { MAGIC_BYTES = 6 };
 
 /* ---- Reading ---- */
 
-/* The value of 'key' in the header's dictionary; NULL if it is not there. */
+/* The text after 'key': in the header's dictionary; NULL: the key is missing. */
 static const char *value_of(const char *header, const char *key)
 {
     char quoted[32];
@@ -56,7 +56,7 @@ static bool read_shape(const char *at, MwNpy *npy)
     }
 }
 
-/* Bytes of all elements; -1 if they are too many to count. */
+/* Size of all elements in bytes; -1: more than an int64_t holds. */
 static int64_t data_bytes(const MwNpy *npy)
 {
     int64_t bytes = npy->bytes;
@@ -66,7 +66,7 @@ static int64_t data_bytes(const MwNpy *npy)
     return bytes;
 }
 
-/* The dictionary's text, NUL-terminated; sets the offset of the elements. */
+/* Copies the dictionary's text to `header`, NUL-terminated; sets the offset of the elements. */
 static bool read_header(const char *data, int64_t bytes, MwNpy *npy, char *header)
 {
     if (bytes < 12 || memcmp(data, magic, MAGIC_BYTES) != 0)
@@ -89,10 +89,11 @@ bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault)
     char header[MW_NPY_MOST_HEADER_BYTES];
     *npy = (MwNpy){0};
     if (!read_header(data, bytes, npy, header))
-        return mw_fault_set(fault, "this is no .npy file");
+        return mw_fault_set(fault, "this is not a .npy file");
     if (!read_type(value_of(header, "descr"), npy))
-        return mw_fault_set(fault, "its element type is not one of f2, f4, f8, integers and bool, "
-                                   "little-endian");
+        return mw_fault_set(fault,
+                            "its element type is not a little-endian float (f2, f4, f8), integer "
+                            "or bool");
     const char *order = value_of(header, "fortran_order");
     if (!order || strncmp(order, "False", 5) != 0)
         return mw_fault_set(fault, "it is in Fortran order; save it with numpy.ascontiguousarray");
@@ -100,7 +101,7 @@ bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault)
         return mw_fault_set(fault, "its header has no shape of at most %d dimensions", MW_MAX_RANK);
     int64_t needed = data_bytes(npy);
     if (needed < 0)
-        return mw_fault_set(fault, "its shape has more elements than any file");
+        return mw_fault_set(fault, "its shape is too large for any file");
     if (needed > bytes - npy->offset)
         return mw_fault_set(fault, "it is cut off: its shape needs %lld bytes, it holds %lld",
                             (long long)needed, (long long)(bytes - npy->offset));
@@ -136,7 +137,7 @@ static float half_value(uint16_t half)
     return half >> 15 ? -size : size;
 }
 
-/* Element at `at`, which need not be aligned. */
+/* The element at `at`, which need not be aligned. */
 static double element(const MwNpy *npy, const char *at)
 {
     uint64_t bits = 0;
@@ -176,7 +177,7 @@ bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType ty
         else if (is_i32(value))
             ((int32_t *)to)[i] = (int32_t)value;
         else
-            return mw_fault_set(fault, "the data holds %.0f, which i32 has not", value);
+            return mw_fault_set(fault, "the data holds %.0f, which i32 cannot represent", value);
     }
     return true;
 }

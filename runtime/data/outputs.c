@@ -10,21 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One that is wanted. */
+/* An output that is wanted. */
 typedef struct {
-    const MwPlanMesh *mesh;
+    const MwPlanMesh *mesh; /* the mesh that has it */
     const MwPlanOutput *info;
     const char *path;
-    MwNewFile new_file; /* while `file` is open */
-    FILE *file;         /* writes to it; on rank 0 */
-    char *whole, *room; /* of one step; of one part; on rank 0 and the mesh's first */
+    MwNewFile new_file; /* valid while `file` is open */
+    FILE *file;         /* writes to new_file, on rank 0 */
+    char *whole;        /* one step of the output, on rank 0 and the first rank of the mesh */
+    char *part;         /* one rank's part of it, on the same ranks */
 } Output;
 
 struct MwOutputs {
-    const MwPlanMesh *mesh; /* of this rank */
+    const MwPlanMesh *mesh; /* the mesh of this rank */
     MwTransport *transport;
     int micros;
-    Output *outputs; /* the same on all ranks */
+    Output *outputs; /* [count], the same list on all ranks */
     int count;
 };
 
@@ -33,7 +34,7 @@ static bool cannot(const Output *output, MwFault *fault)
     return mw_fault_set(fault, "cannot write %s: %s", output->path, strerror(errno));
 }
 
-/* What the file holds in the end. */
+/* The type and shape of the complete file. False if it has too many dimensions. */
 static bool file_tensor(const MwPlanOutput *output, int64_t steps, MwTensor *tensor)
 {
     *tensor = output->global;
@@ -66,7 +67,7 @@ static bool open_file(Output *output, int64_t steps, MwFault *fault)
            cannot(output, fault);
 }
 
-/* Finds the output called as `text` begins, up to '='. */
+/* Finds the output whose name is the first `length` characters of `text`. */
 static bool find_output(const MwPlan *plan, const char *text, size_t length, Output *output)
 {
     for (int m = 0; m < plan->mesh_count; m++) {
@@ -81,6 +82,7 @@ static bool find_output(const MwPlan *plan, const char *text, size_t length, Out
     return false;
 }
 
+/* Opens the output of one --output. */
 static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, const char *text,
                         int64_t steps, MwFault *fault)
 {
@@ -93,29 +95,29 @@ static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, 
         return mw_fault_set(fault, "the model has no output '%.*s'", (int)(path - text), text);
     for (int i = 0; i < outputs->count; i++)
         if (outputs->outputs[i].info == output->info)
-            return mw_fault_set(fault, "this output goes to %s already", outputs->outputs[i].path);
+            return mw_fault_set(fault, "this output is already written to %s",
+                                outputs->outputs[i].path);
     output->path = path + 1;
     outputs->count++;
     if (rank == 0 || rank == output->mesh->first_rank) {
         output->whole = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
-        output->room = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
+        output->part = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
     }
     return rank != 0 || open_file(output, steps, fault);
 }
 
 MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
-                           MwTransport *transport, const char *const *texts, int count,
-                           int64_t steps, MwFault *fault)
+                           MwTransport *transport, const MwOutputsWanted *wanted, MwFault *fault)
 {
     MwOutputs *outputs = MW_NEW(arena, MwOutputs, 1);
     *outputs = (MwOutputs){.mesh = mesh,
                            .transport = transport,
                            .micros = plan->micro_batches,
-                           .outputs = MW_NEW(arena, Output, count)};
-    for (int i = 0; i < count; i++) {
-        if (!open_output(arena, outputs, plan, texts[i], steps, fault)) {
+                           .outputs = MW_NEW(arena, Output, wanted->count)};
+    for (int i = 0; i < wanted->count; i++) {
+        if (!open_output(arena, outputs, plan, wanted->texts[i], wanted->steps, fault)) {
             MwFault ignored;
-            mw_fault_prefix(fault, "--output %s", texts[i]);
+            mw_fault_prefix(fault, "--output %s", wanted->texts[i]);
             mw_outputs_close(&outputs, false, &ignored);
             return NULL;
         }
@@ -125,24 +127,24 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
 
 /* ---- Steps ---- */
 
-/* The micro-batch that a block of an output is of. */
-static int micro_of(const MwBlock *block, int micros)
+/* The micro-batch that a box of an output belongs to. */
+static int micro_of(const MwBox *box, int micros)
 {
-    return micros == 1 ? 0 : (int)(block->start[0] / (block->global.dim[0] / micros));
+    return micros == 1 ? 0 : (int)(box->start[0] / (box->global.dim[0] / micros));
 }
 
-bool mw_outputs_take(MwOutputs *outputs, int index, const MwBlock *block, const void *from,
+bool mw_outputs_take(MwOutputs *outputs, int index, const MwBox *box, const void *from,
                      MwFault *fault)
 {
     const MwPlanOutput *info = &outputs->mesh->outputs[index];
     const int micros = info->whole ? 1 : outputs->micros;
-    const MwSpread spread = {outputs->mesh, &info->global, info->spec, micro_of(block, micros),
-                             micros};
+    const MwShardedTensor tensor = {outputs->mesh, &info->global, info->spec, micro_of(box, micros),
+                                    micros};
     for (int i = 0; i < outputs->count; i++) {
         const Output *output = &outputs->outputs[i];
         if (output->info == info)
-            return mw_gather(&spread, outputs->transport, outputs->mesh->first_rank, from,
-                             output->whole, output->room, fault);
+            return mw_gather(&tensor, outputs->transport, outputs->mesh->first_rank, from,
+                             output->whole, output->part, fault);
     }
     return true;
 }

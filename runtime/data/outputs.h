@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Outputs of a run as .npy files, written by rank 0: the batches of all steps one after another
- * along dimension 0; of an output that is not cut into micro-batches, one entry a step in a new
- * dimension 0. A file is written beside its place and put there when the run is done.
+/* The outputs of a run as .npy files, which rank 0 writes: the batches of all steps, concatenated
+ * along dimension 0. An output that is not cut into micro-batches gets a new dimension 0, with one
+ * entry per step. A file is written next to its target and renamed when the run is complete.
  *
- * In a step the first rank of the mesh that has an output puts it together, as its tasks go on; at
- * the end of the step rank 0 gets the whole. */
+ * In a step, the first rank of the mesh that has an output gathers it task by task; at the end of
+ * the step it sends the whole to rank 0. */
 #ifndef MW_RUNTIME_DATA_OUTPUTS_H
 #define MW_RUNTIME_DATA_OUTPUTS_H
 
@@ -12,16 +12,22 @@
 
 typedef struct MwOutputs MwOutputs;
 
-/* `texts` are the values of --output, NAME=FILE each; `steps` will be run. NULL after a fault. */
+/* What the command line asks for. */
+typedef struct {
+    const char *const *texts; /* [count] values of --output: "NAME=FILE" */
+    int count;
+    int64_t steps; /* number of steps that will run */
+} MwOutputsWanted;
+
+/* NULL after a fault. */
 MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
-                           MwTransport *transport, const char *const *texts, int count,
-                           int64_t steps, MwFault *fault);
+                           MwTransport *transport, const MwOutputsWanted *wanted, MwFault *fault);
 /* As MwExecutorData.output. Collective over the ranks of the mesh. */
-bool mw_outputs_take(MwOutputs *outputs, int output, const MwBlock *block, const void *from,
+bool mw_outputs_take(MwOutputs *outputs, int output, const MwBox *box, const void *from,
                      MwFault *fault);
 /* Writes what was taken in a step. Collective over all ranks. */
 bool mw_outputs_end_step(const MwOutputs *outputs, MwFault *fault);
-/* `complete`: all steps were run; otherwise what was written is dropped. */
+/* `complete`: all steps have run; otherwise the files are dropped. */
 bool mw_outputs_close(MwOutputs **outputs, bool complete, MwFault *fault);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the executor needs of a device: memory, copies, and running one instruction. Calls are
- * queued in order, on the queue `compute` where they name none; only copy_out and synchronize wait for
- * what was queued there before.
+/* The interface of a device: memory, copies, and the execution of one kernel or routine.
  *
- * Functions that fail set the fault and return false or NULL. */
+ * Calls are queued in order, on the queue MW_QUEUE_COMPUTE where they name none. They may return
+ * before their work is done; only copy_out and synchronize wait for the work queued before them.
+ * Functions that can fail set the fault and return false or NULL. */
 #ifndef MW_RUNTIME_EXEC_DEVICE_H
 #define MW_RUNTIME_EXEC_DEVICE_H
 
@@ -13,72 +13,93 @@
 
 typedef struct MwDevice MwDevice;
 
-/* A device with two does both at once, each in order; others have the first alone. */
+/* The queues of a device. Work on one queue is done in order; two queues are served concurrently. A
+ * device without concurrency has MW_QUEUE_COMPUTE only. */
 typedef enum { MW_QUEUE_COMPUTE, MW_QUEUE_COMMUNICATION, MW_QUEUE_COUNT } MwQueue;
 
-/* One kernel or routine with its operands' addresses on the device. */
+/* One call of a kernel or routine. Addresses are of the device's memory. */
 typedef struct {
     const MwPlanInstr *instr; /* kind, target and accesses */
     void *const *operands;
-    const int64_t *operand_bytes; /* of the whole buffers */
+    const int64_t *operand_bytes; /* size of each operand's whole buffer */
     const MwKernelArg *args;
-} MwCall;
+} MwDeviceCall;
 
 typedef struct {
     const char *name;
-    /* Aligned to MW_BUFFER_ALIGNMENT; contents are undefined. */
+
+    /* ---- Memory ---- */
+
+    /* Aligned to MW_BUFFER_ALIGNMENT, with undefined contents. */
     void *(*alloc)(MwDevice *device, int64_t bytes, MwFault *fault);
     void (*release)(MwDevice *device, void *memory, int64_t bytes);
-    bool (*copy_in)(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault);
-    /* Memory of the host that lives as long as the device, and a copy from there that is queued alone: it
-     * reads what is there when its turn comes. NULL where there is no such memory. */
+    /* Host memory that the device can read by itself and that lives as long as the device. At most
+     * one allocation per device. NULL: the device has none, and no copy_in_async either. */
     void *(*alloc_host)(MwDevice *device, int64_t bytes, MwFault *fault);
-    bool (*fetch)(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault);
+
+    /* ---- Copies ---- */
+
+    /* `host` may be reused when the call returns. */
+    bool (*copy_in)(MwDevice *device, void *to, const void *host, int64_t bytes, MwFault *fault);
+    /* `host` lies in memory of alloc_host; it is read when the queue reaches the copy. */
+    bool (*copy_in_async)(MwDevice *device, void *to, const void *host, int64_t bytes,
+                          MwFault *fault);
     bool (*copy_out)(MwDevice *device, void *host, const void *from, int64_t bytes, MwFault *fault);
     bool (*copy)(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault);
     bool (*zero)(MwDevice *device, void *to, int64_t bytes, MwFault *fault);
-    bool (*run)(MwDevice *device, const MwCall *call, MwFault *fault);
-    /* What is queued from now on is of this step; all that was queued before is done. NULL where
-     * MwDevice.step is. */
+
+    /* ---- Execution ---- */
+
+    bool (*run)(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
+    /* Sets the number of the step for the work queued from now on; all work queued before is done.
+     * NULL where MwDevice.step is NULL. */
     bool (*set_step)(MwDevice *device, int64_t step, MwFault *fault);
     bool (*synchronize)(MwDevice *device, MwFault *fault);
-    /* Of devices with two queues; else NULL. There are to be marks 0 .. count - 1; once. */
-    bool (*make_marks)(MwDevice *device, MwArena *arena, int count, MwFault *fault);
-    /* The mark is where the queue ends now. */
-    bool (*mark)(MwDevice *device, MwQueue queue, int mark, MwFault *fault);
-    /* What is queued from now on comes after what was before the mark, where that is now. */
-    bool (*wait)(MwDevice *device, MwQueue queue, int mark, MwFault *fault);
-    /* Of devices that can do again what was queued before, at one call; else NULL. From `keep` to `kept`
-     * what is queued is not done: it is kept, with its addresses and arguments. Once. */
-    bool (*keep)(MwDevice *device, MwFault *fault);
-    bool (*kept)(MwDevice *device, MwFault *fault);
-    /* Queues all that was kept, as of a step, on the queue `compute`; as set_step. */
-    bool (*repeat)(MwDevice *device, int64_t step, MwFault *fault);
-    /* What is kept, if anything, is of no use any more. */
-    void (*forget)(MwDevice *device);
+
+    /* ---- Order between two queues; NULL for a device with one ---- */
+
+    /* Creates events 0 .. count - 1. Called at most once. */
+    bool (*make_events)(MwDevice *device, MwArena *arena, int count, MwFault *fault);
+    /* The event occurs when all work that is now on the queue is done. */
+    bool (*record_event)(MwDevice *device, MwQueue queue, int event, MwFault *fault);
+    /* Work queued from now on starts after the event as it was recorded last. */
+    bool (*wait_event)(MwDevice *device, MwQueue queue, int event, MwFault *fault);
+
+    /* ---- Capture and replay of a step; NULL for a device without it ---- */
+
+    /* Work that is queued between begin_capture and end_capture is not done but kept, with its
+     * addresses and arguments. At most one capture at a time. */
+    bool (*begin_capture)(MwDevice *device, MwFault *fault);
+    bool (*end_capture)(MwDevice *device, MwFault *fault);
+    /* Queues the captured work for `step` on MW_QUEUE_COMPUTE, including what set_step does. */
+    bool (*replay)(MwDevice *device, int64_t step, MwFault *fault);
+    /* Frees the captured work, if there is any. */
+    void (*drop_capture)(MwDevice *device);
+
     void (*destroy)(MwDevice *device);
 } MwDeviceTable;
 
 struct MwDevice {
     const MwDeviceTable *table;
-    bool is_host;    /* the process may read and write its memory */
-    bool is_blind;   /* its memory holds nothing, so contents need not be computed */
-    bool is_keeping; /* between `keep` and `kept`: nothing that is queued can be waited for */
-    /* Where kernels find the number of the step, on the device; NULL: they get it by value. */
+    bool is_host;      /* the process can read and write the device's memory */
+    bool is_dry_run;   /* the memory holds no data, so that contents need not be computed */
+    bool is_capturing; /* between begin_capture and end_capture: nothing queued can be waited for */
+    /* Address, on the device, from which kernels read the number of the step. NULL: they take it by
+     * value. */
     const int64_t *step;
-    /* Called again and again while copy_out or synchronize waits, so that the messages of a transport
-     * go on meanwhile and a peer that is gone is noticed; NULL: nothing to do. False after a fault,
-     * which ends the wait. */
+    /* Called repeatedly while copy_out or synchronize waits, so that a transport's messages make
+     * progress and a lost peer is noticed. False, after a fault, ends the wait. NULL: there is
+     * nothing to do. */
     bool (*idle)(void *context, MwFault *fault);
-    void *idle_context;
-    /* Called before what may keep the process from calling `idle` until all that is on the device is
-     * done: waits, as `idle` lets it, until nothing there needs other ranks. NULL: nothing does. False
-     * after a fault. */
-    bool (*settle)(void *context, MwFault *fault);
+    /* Called before an operation that may block the process, and with it `idle`, until the device
+     * has done all its work: waits until no work on the device depends on another rank. NULL: none
+     * does. */
+    bool (*quiesce)(void *context, MwFault *fault);
+    void *idle_context; /* the context of both */
 };
 
-/* The functions of the plan's kernels, in the order of the plan; `kernels` ends with a NULL name.
- * NULL after a fault that names one that is not there. */
+/* The functions of the plan's kernels, in the order of the plan. `kernels` ends with an entry whose
+ * name is NULL. NULL after a fault that names a kernel that it lacks. */
 MwKernel **mw_device_kernels(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
                              MwFault *fault);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses lie in reserved, inaccessible address space, so that plans larger than this machine's memory
- * can be verified. */
+/* Addresses lie in reserved, inaccessible address space, so that plans larger than this machine's
+ * memory can be verified. */
 #include "runtime/exec/device_check.h"
 
 #include "runtime/plan/routine.h"
@@ -13,10 +13,10 @@ typedef struct {
     MwDevice base;
     char *memory;
     int64_t bytes;
-    uint64_t *written; /* a bit for each MW_BUFFER_ALIGNMENT bytes of the memory */
+    uint64_t *written; /* bit u: unit u of the memory was written */
 } Checker;
 
-/* Address space; what is touched of it is zeros, if it may be. */
+/* Address space. Pages that are accessible read as zeros until they are written. */
 static void *reserve(int64_t bytes, int protection)
 {
     void *memory = mmap(NULL, (size_t)mw_max(bytes, 1), protection,
@@ -57,7 +57,8 @@ static void check_release(MwDevice *device, void *memory, int64_t bytes)
     checker->written = NULL;
 }
 
-/* True if the bytes are in the memory; sets the range of units that they are in. */
+/* A unit is MW_BUFFER_ALIGNMENT bytes. True if the bytes lie in the memory; sets the units that
+ * they are in. */
 static bool find_units(const Checker *checker, const void *at, int64_t bytes, int64_t *begin,
                        int64_t *end, MwFault *fault)
 {
@@ -69,7 +70,7 @@ static bool find_units(const Checker *checker, const void *at, int64_t bytes, in
                         (long long)bytes, (long long)offset, (long long)checker->bytes);
 }
 
-/* The bits of one word that units [begin, end) have, where `begin` is in that word. */
+/* The bits of units [begin, end) in the word that has the bit of `begin`. */
 static uint64_t word_mask(int64_t begin, int64_t end)
 {
     uint64_t mask = ~(uint64_t)0 << begin % 64;
@@ -124,12 +125,12 @@ static bool check_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault
     return mark_written((Checker *)device, to, bytes, fault);
 }
 
-/* A routine with these arguments stays within its operands. */
-static bool check_routine(const MwCall *call, MwFault *fault)
+/* True if the routine stays within its operands. */
+static bool check_routine(const MwDeviceCall *call, MwFault *fault)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
     if (!mw_routine_extents((MwRoutine)call->instr->target, call->args, bytes))
-        return mw_fault_set(fault, "its arguments make no sense");
+        return mw_fault_set(fault, "its arguments are not valid");
     for (int i = 0; i < call->instr->operand_count; i++)
         if (bytes[i] > call->operand_bytes[i])
             return mw_fault_set(fault, "it reaches %lld bytes of operand %d, which has %lld",
@@ -137,7 +138,7 @@ static bool check_routine(const MwCall *call, MwFault *fault)
     return true;
 }
 
-static bool check_run(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool check_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     const Checker *checker = (Checker *)device;
     const MwPlanInstr *instr = call->instr;
@@ -181,6 +182,6 @@ static const MwDeviceTable check_table = {
 MwDevice *mw_device_check_new(MwArena *arena)
 {
     Checker *checker = MW_NEW(arena, Checker, 1);
-    checker->base = (MwDevice){.table = &check_table, .is_blind = true};
+    checker->base = (MwDevice){.table = &check_table, .is_dry_run = true};
     return &checker->base;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/exec/executor.h"
 
-#include "runtime/exec/acts.h"
-#include "runtime/exec/lines.h"
-#include "runtime/exec/trace.h"
+#include "runtime/exec/commands.h"
+#include "runtime/exec/endpoints.h"
 #include "runtime/exec/weights.h"
 
 #include <math.h>
@@ -17,21 +16,20 @@ struct MwExecutor {
     MwDevice *device;
     MwTransport *transport;
     MwTrace *trace;
-    MwLines *lines;
-    MwActs acts;                             /* of every step */
-    const char *(*labels)[MW_TRAFFIC_KINDS]; /* [lines] what a trace calls their events */
+    MwEndpoints *endpoints;
+    MwCommandList commands;                  /* of every step */
+    const char *(*labels)[MW_TRAFFIC_KINDS]; /* [endpoints] names of their operations in a trace */
     int coordinate[MW_MAX_AXES];
-    char *memory;   /* the arena, on the device */
-    MwZeros *zeros; /* of every step */
+    char *memory;       /* the arena, on the device */
+    MwZeroRange *zeros; /* [zero_count] zeroed before every step */
     int zero_count;
-    void *staging; /* of one input or output, on the host; NULL where the device is the host */
-    /* [mesh->inputs][micro-batches] in memory that the device fetches from; NULL: it does not. */
-    char *feeds;
-    int64_t *feed_offsets; /* [mesh->inputs] */
-    bool repeats;          /* what a step queues is kept, if it can be */
-    bool is_kept;
-    int steps; /* done so far, where they are to be kept */
-    /* Of the instruction that runs. */
+    char *staging;              /* host memory for one output, or one input; NULL: not needed */
+    char *host_inputs;          /* of alloc_host: all inputs of a step; NULL: not used */
+    int64_t *host_input_offset; /* [mesh->inputs] of micro-batch 0, in host_inputs */
+    bool replays;               /* steps are captured and replayed */
+    bool is_captured;
+    int steps; /* steps run before the capture, where steps are replayed */
+    /* Scratch memory for the instruction that runs. */
     MwKernelArg *args;
     void **operands;
     int64_t *operand_bytes;
@@ -44,7 +42,7 @@ const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor)
     return executor->mesh;
 }
 
-/* The slot that tasks of a micro-batch use. */
+/* The slot that tasks of a micro-batch use; -1 is no micro-batch. */
 static void *slot_of(const MwExecutor *executor, int buffer, int micro_batch)
 {
     return executor->memory + mw_plan_slot_offset(&executor->mesh->buffers[buffer], micro_batch);
@@ -55,7 +53,7 @@ void *mw_executor_buffer(const MwExecutor *executor, int buffer)
     return slot_of(executor, buffer, -1);
 }
 
-/* ---- Getting ready ---- */
+/* ---- Setting up ---- */
 
 static const MwPlanMesh *mesh_of_rank(const MwPlan *plan, int rank)
 {
@@ -67,8 +65,8 @@ static const MwPlanMesh *mesh_of_rank(const MwPlan *plan, int rank)
     MW_UNREACHABLE();
 }
 
-/* Room for what any one instruction takes. */
-static void make_room(MwExecutor *executor, MwArena *arena)
+/* Allocates what the largest instruction takes. */
+static void alloc_call(MwExecutor *executor, MwArena *arena)
 {
     const MwPlanMesh *mesh = executor->mesh;
     int args = 0, operands = 0;
@@ -83,52 +81,54 @@ static void make_room(MwExecutor *executor, MwArena *arena)
     executor->operand_bytes = MW_NEW(arena, int64_t, operands);
 }
 
-/* The most that one output takes, or an input that the device does not fetch. */
+/* The size of the largest output, and of the largest input unless all of them have host_inputs. */
 static int64_t staging_bytes(const MwExecutor *executor)
 {
     const MwPlanMesh *mesh = executor->mesh;
     int64_t most = 0;
-    for (int i = 0; i < mesh->input_count && !executor->feeds; i++)
+    for (int i = 0; i < mesh->input_count && !executor->host_inputs; i++)
         most = mw_max(most, mesh->buffers[mesh->inputs[i].buffer].bytes);
     for (int i = 0; i < mesh->output_count; i++)
         most = mw_max(most, mesh->buffers[mesh->outputs[i].buffer].bytes);
     return most;
 }
 
-/* From one micro-batch of an input to the next. */
-static int64_t feed_bytes(const MwExecutor *executor, int input)
+/* The distance of two micro-batches of an input in host_inputs. */
+static int64_t host_input_stride(const MwExecutor *executor, int input)
 {
     const MwPlanMesh *mesh = executor->mesh;
     return mw_slot_bytes(mesh->buffers[mesh->inputs[input].buffer].bytes);
 }
 
-/* Where inputs and outputs are on the host. */
-static bool make_host_memory(MwExecutor *executor, MwArena *arena, MwFault *fault)
+/* Host memory for inputs and outputs, where the device's memory is not the host's. */
+static bool alloc_host_memory(MwExecutor *executor, MwArena *arena, MwFault *fault)
 {
     MwDevice *device = executor->device;
     int64_t bytes = 0;
     if (device->is_host)
         return true;
-    executor->feed_offsets = MW_NEW(arena, int64_t, executor->mesh->input_count);
+    executor->host_input_offset = MW_NEW(arena, int64_t, executor->mesh->input_count);
     for (int i = 0; i < executor->mesh->input_count; i++) {
-        executor->feed_offsets[i] = bytes;
-        bytes += feed_bytes(executor, i) * executor->plan->micro_batches;
+        executor->host_input_offset[i] = bytes;
+        bytes += host_input_stride(executor, i) * executor->plan->micro_batches;
     }
-    if (device->table->alloc_host)
-        executor->feeds = device->table->alloc_host(device, bytes, fault);
-    if (device->table->alloc_host && !executor->feeds)
-        return false;
+    if (device->table->alloc_host) {
+        executor->host_inputs = device->table->alloc_host(device, bytes, fault);
+        if (!executor->host_inputs)
+            return false;
+    }
     executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(executor));
     return true;
 }
 
-static bool make_acts(MwExecutor *executor, MwArena *arena, MwFault *fault)
+static bool make_commands(MwExecutor *executor, MwArena *arena, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    executor->acts = mw_acts(arena, executor->mesh, mw_lines_traffic(executor->lines),
-                             executor->transport->queue);
-    return executor->acts.mark_count == 0 ||
-           device->table->make_marks(device, arena, executor->acts.mark_count, fault);
+    executor->commands =
+        mw_command_list(arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
+                        executor->transport->queue);
+    return executor->commands.event_count == 0 ||
+           device->table->make_events(device, arena, executor->commands.event_count, fault);
 }
 
 /* "send h" */
@@ -138,14 +138,14 @@ static void make_labels(MwExecutor *executor, MwArena *arena)
                                                         [MW_TRAFFIC_WAIT_ALL] = "wait for all",
                                                         [MW_TRAFFIC_SEND] = "send",
                                                         [MW_TRAFFIC_RECEIVE] = "receive"};
-    const MwTraffic *traffic = mw_lines_traffic(executor->lines);
+    const MwTraffic *traffic = mw_endpoints_traffic(executor->endpoints);
     executor->labels =
-        mw_arena_alloc(arena, sizeof *executor->labels * (size_t)traffic->line_count);
-    for (int l = 0; l < traffic->line_count; l++)
+        mw_arena_alloc(arena, sizeof *executor->labels * (size_t)traffic->endpoint_count);
+    for (int e = 0; e < traffic->endpoint_count; e++)
         for (int k = 0; k < MW_TRAFFIC_KINDS; k++)
-            executor->labels[l][k] =
+            executor->labels[e][k] =
                 mw_arena_printf(arena, "%s %s", verbs[k],
-                                executor->plan->transfers[traffic->lines[l].transfer].name);
+                                executor->plan->transfers[traffic->endpoints[e].transfer].name);
 }
 
 MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device,
@@ -160,37 +160,38 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
                              .transport = transport,
                              .trace = trace};
     mw_mesh_coordinates(&mesh->shape, transport->rank - mesh->first_rank, executor->coordinate);
-    if (!transport->table->join(transport, &mesh->shape, mesh->first_rank, fault))
+    if (!transport->table->make_groups(transport, &mesh->shape, mesh->first_rank, fault))
         return NULL;
-    executor->memory = transport->table->arena(transport, device, mesh->arena_bytes, fault);
+    executor->memory = transport->table->alloc_arena(transport, device, mesh->arena_bytes, fault);
     if (!executor->memory)
         return NULL;
-    executor->lines = mw_lines_new(arena, plan, mesh, device, transport, executor->memory, fault);
-    if (!executor->lines || !make_acts(executor, arena, fault) ||
-        !make_host_memory(executor, arena, fault))
+    executor->endpoints =
+        mw_endpoints_new(arena, plan, mesh, device, transport, executor->memory, fault);
+    if (!executor->endpoints || !make_commands(executor, arena, fault) ||
+        !alloc_host_memory(executor, arena, fault))
         return NULL;
-    executor->zeros = mw_weights_zeros(arena, mesh, &executor->zero_count);
-    make_room(executor, arena);
+    executor->zeros = mw_weights_zero_ranges(arena, mesh, &executor->zero_count);
+    alloc_call(executor, arena);
     make_labels(executor, arena);
     return executor;
 }
 
-static bool start_weight(const MwExecutor *executor, int index, MwFault *fault)
+static bool init_weight(const MwExecutor *executor, int index, MwFault *fault)
 {
     const MwPlanMesh *mesh = executor->mesh;
-    return mw_weight_start(executor->device, mesh, executor->coordinate, index, executor->seed,
-                           mw_executor_buffer(executor, mesh->weights[index].buffer), fault);
+    return mw_weight_init(executor->device, mesh, executor->coordinate, index, executor->seed,
+                          mw_executor_buffer(executor, mesh->weights[index].buffer), fault);
 }
 
-static bool start_weights(const MwExecutor *executor, MwFault *fault)
+static bool init_weights(const MwExecutor *executor, MwFault *fault)
 {
     for (int i = 0; i < executor->mesh->weight_count; i++)
-        if (!start_weight(executor, i, fault))
+        if (!init_weight(executor, i, fault))
             return false;
     return true;
 }
 
-static bool start_accumulators(const MwExecutor *executor, MwFault *fault)
+static bool reset_accumulators(const MwExecutor *executor, MwFault *fault)
 {
     const MwPlanMesh *mesh = executor->mesh;
     for (int i = 0; i < executor->zero_count; i++)
@@ -200,7 +201,7 @@ static bool start_accumulators(const MwExecutor *executor, MwFault *fault)
             return false;
     for (int i = 0; i < mesh->weight_count; i++)
         if (mesh->weights[i].reset_each_step && mesh->weights[i].init != MW_INIT_ZEROS &&
-            !start_weight(executor, i, fault))
+            !init_weight(executor, i, fault))
             return false;
     return true;
 }
@@ -208,8 +209,8 @@ static bool start_accumulators(const MwExecutor *executor, MwFault *fault)
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 {
     executor->seed = seed;
-    return executor->transport->table->open(executor->transport, fault) &&
-           start_weights(executor, fault);
+    return executor->transport->table->connect(executor->transport, fault) &&
+           init_weights(executor, fault);
 }
 
 /* ---- Instructions ---- */
@@ -255,7 +256,7 @@ static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, int m
 {
     for (int i = 0; i < instr->arg_count; i++)
         executor->args[i] = arg_value(executor, &instr->args[i], micro_batch);
-    const MwCall call = {instr, executor->operands, executor->operand_bytes, executor->args};
+    const MwDeviceCall call = {instr, executor->operands, executor->operand_bytes, executor->args};
     return executor->device->table->run(executor->device, &call, fault);
 }
 
@@ -278,44 +279,47 @@ static bool run_instr(const MwExecutor *executor, const MwPlanTask *task, int in
     return true;
 }
 
-static bool do_event(const MwExecutor *executor, const MwPlanTask *task,
-                     const MwTrafficEvent *event, MwFault *fault)
+static bool do_traffic_op(const MwExecutor *executor, const MwPlanTask *task, const MwTrafficOp *op,
+                          MwFault *fault)
 {
-    const char *label = executor->labels[event->line][event->kind];
+    const char *label = executor->labels[op->endpoint][op->kind];
     const char *program = executor->mesh->programs[task->program].name;
     mw_trace_begin(executor->trace);
-    if (!mw_lines_do(executor->lines, event, task->micro_batch, fault))
+    if (!mw_endpoints_do(executor->endpoints, op, task->micro_batch, fault))
         return mw_fault_prefix(fault, "%s", label);
-    mw_trace_end(executor->trace, label, program, event->instr, task->micro_batch);
+    mw_trace_end(executor->trace, label, program, op->instr, task->micro_batch);
     return true;
 }
 
-/* Does the events of the task's instruction `instr`; the first of them is `next`. */
-static bool do_events(const MwExecutor *executor, const MwPlanTask *task, int instr, int next,
-                      MwFault *fault)
+/* Does the traffic at instruction `instr` of the task; its first operation is `next`. */
+static bool do_traffic(const MwExecutor *executor, const MwPlanTask *task, int instr, int next,
+                       MwFault *fault)
 {
-    const MwTrafficProgram *traffic = &mw_lines_traffic(executor->lines)->programs[task->program];
-    for (; next < traffic->event_count && traffic->events[next].instr == instr; next++)
-        if (!do_event(executor, task, &traffic->events[next], fault))
+    const MwTrafficProgram *traffic =
+        &mw_endpoints_traffic(executor->endpoints)->programs[task->program];
+    for (; next < traffic->op_count && traffic->ops[next].instr == instr; next++)
+        if (!do_traffic_op(executor, task, &traffic->ops[next], fault))
             return false;
     return true;
 }
 
 /* ---- Inputs and outputs ---- */
 
-static MwBlock input_block(const MwExecutor *executor, int index, int micro_batch)
+static MwBox input_shard(const MwExecutor *executor, int index, int micro_batch)
 {
     const MwPlanInput *input = &executor->mesh->inputs[index];
-    return mw_block_micro(&input->global, input->spec, &executor->mesh->shape, executor->coordinate,
-                          micro_batch, executor->plan->micro_batches);
+    return mw_shard_box_of_micro_batch(&input->global, input->spec, &executor->mesh->shape,
+                                       executor->coordinate, micro_batch,
+                                       executor->plan->micro_batches);
 }
 
-/* Where the host puts an input. */
-static void *host_of(const MwExecutor *executor, int index, int micro_batch)
+/* The host memory that an input is filled into; on a device whose memory is the host's, its
+ * buffer. */
+static void *host_input(const MwExecutor *executor, int index, int micro_batch)
 {
-    if (executor->feeds)
-        return executor->feeds + executor->feed_offsets[index] +
-               mw_max(micro_batch, 0) * feed_bytes(executor, index);
+    if (executor->host_inputs)
+        return executor->host_inputs + executor->host_input_offset[index] +
+               mw_max(micro_batch, 0) * host_input_stride(executor, index);
     return executor->staging ? executor->staging
                              : slot_of(executor, executor->mesh->inputs[index].buffer, micro_batch);
 }
@@ -323,24 +327,24 @@ static void *host_of(const MwExecutor *executor, int index, int micro_batch)
 static bool fill_input(const MwExecutor *executor, int index, int micro_batch,
                        const MwExecutorData *data, MwFault *fault)
 {
-    const MwBlock block = input_block(executor, index, micro_batch);
-    return data->input(data->context, index, executor->step, &block,
-                       host_of(executor, index, micro_batch), fault) ||
+    const MwBox box = input_shard(executor, index, micro_batch);
+    return data->input(data->context, index, executor->step, &box,
+                       host_input(executor, index, micro_batch), fault) ||
            mw_fault_prefix(fault, "input %s", executor->mesh->inputs[index].name);
 }
 
-/* From there to the device. */
-static bool pass_input(const MwExecutor *executor, int index, int micro_batch, MwFault *fault)
+static bool copy_input(const MwExecutor *executor, int index, int micro_batch, MwFault *fault)
 {
     const MwPlanInput *input = &executor->mesh->inputs[index];
-    const MwBlock block = input_block(executor, index, micro_batch);
+    const MwBox box = input_shard(executor, index, micro_batch);
     MwDevice *device = executor->device;
     void *to = slot_of(executor, input->buffer, micro_batch);
-    const void *from = host_of(executor, index, micro_batch);
-    const int64_t bytes = mw_block_elements(&block) * mw_type_bytes(input->global.type);
-    return device->is_host ||
-           (executor->feeds ? device->table->fetch(device, to, from, bytes, fault)
-                            : device->table->copy_in(device, to, from, bytes, fault));
+    const void *from = host_input(executor, index, micro_batch);
+    const int64_t bytes = mw_box_elements(&box) * mw_type_bytes(input->global.type);
+    if (device->is_host)
+        return true;
+    return executor->host_inputs ? device->table->copy_in_async(device, to, from, bytes, fault)
+                                 : device->table->copy_in(device, to, from, bytes, fault);
 }
 
 static bool take_output(const MwExecutor *executor, int index, int micro_batch,
@@ -348,35 +352,39 @@ static bool take_output(const MwExecutor *executor, int index, int micro_batch,
 {
     const MwPlanOutput *output = &executor->mesh->outputs[index];
     const MwMeshShape *shape = &executor->mesh->shape;
-    const MwBlock block = mw_block_micro(&output->global, output->spec, shape, executor->coordinate,
-                                         output->whole ? 0 : micro_batch,
-                                         output->whole ? 1 : executor->plan->micro_batches);
+    const MwBox box = mw_shard_box_of_micro_batch(
+        &output->global, output->spec, shape, executor->coordinate, output->whole ? 0 : micro_batch,
+        output->whole ? 1 : executor->plan->micro_batches);
+    const int64_t bytes = mw_box_elements(&box) * mw_type_bytes(output->global.type);
     const void *from = slot_of(executor, output->buffer, micro_batch);
+    MwDevice *device = executor->device;
     if (executor->staging &&
-        !executor->device->table->copy_out(
-            executor->device, executor->staging, from,
-            mw_block_elements(&block) * mw_type_bytes(output->global.type), fault))
+        !device->table->copy_out(device, executor->staging, from, bytes, fault))
         return false;
-    bool is_first = mw_block_is_first(&output->global, output->spec, shape, executor->coordinate);
-    return data->output(data->context, index, executor->step, &block, is_first,
+    const bool is_first =
+        mw_shard_is_first(&output->global, output->spec, shape, executor->coordinate);
+    return data->output(data->context, index, executor->step, &box, is_first,
                         executor->staging ? executor->staging : from, fault) ||
            mw_fault_prefix(fault, "output %s", output->name);
 }
 
-/* A step that is kept is filled before it is repeated. */
+/* Fills the task's inputs and copies them to the device. During a capture only the copies are
+ * queued: a replayed step is filled before it is replayed. */
 static bool feed_inputs(const MwExecutor *executor, const MwPlanTask *task,
                         const MwExecutorData *data, MwFault *fault)
 {
-    for (int i = 0; i < executor->mesh->input_count; i++)
-        if (executor->mesh->inputs[i].program == task->program &&
-            ((!executor->device->is_keeping &&
-              !fill_input(executor, i, task->micro_batch, data, fault)) ||
-             !pass_input(executor, i, task->micro_batch, fault)))
+    const bool fills = !executor->device->is_capturing;
+    for (int i = 0; i < executor->mesh->input_count; i++) {
+        if (executor->mesh->inputs[i].program != task->program)
+            continue;
+        if ((fills && !fill_input(executor, i, task->micro_batch, data, fault)) ||
+            !copy_input(executor, i, task->micro_batch, fault))
             return false;
+    }
     return true;
 }
 
-/* Those of all tasks. */
+/* Fills the inputs of all tasks. */
 static bool fill_inputs(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     const MwPlanMesh *mesh = executor->mesh;
@@ -388,7 +396,7 @@ static bool fill_inputs(const MwExecutor *executor, const MwExecutorData *data, 
     return true;
 }
 
-/* The outputs of a task; those of the step are of program -1. */
+/* Takes the outputs of a task; the outputs of the step have program -1. */
 static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
                          const MwExecutorData *data, MwFault *fault)
 {
@@ -403,14 +411,15 @@ static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
 
 static bool read_loss(const MwExecutor *executor, double *loss, MwFault *fault)
 {
+    MwDevice *device = executor->device;
+    const int buffer = executor->mesh->loss_buffer;
     float value = NAN;
-    if (executor->mesh->loss_buffer >= 0 &&
-        !executor->device->table->copy_out(
-            executor->device, &value, mw_executor_buffer(executor, executor->mesh->loss_buffer),
-            sizeof value, fault))
+    if (buffer >= 0 &&
+        !device->table->copy_out(device, &value, mw_executor_buffer(executor, buffer), sizeof value,
+                                 fault))
         return false;
     *loss = value;
-    return executor->device->table->synchronize(executor->device, fault);
+    return device->table->synchronize(device, fault);
 }
 
 static bool set_step(const MwExecutor *executor, MwFault *fault)
@@ -421,115 +430,122 @@ static bool set_step(const MwExecutor *executor, MwFault *fault)
 
 static bool begin_step(const MwExecutor *executor, MwFault *fault)
 {
-    return set_step(executor, fault) && start_accumulators(executor, fault) &&
-           mw_lines_begin_step(executor->lines, fault);
+    return set_step(executor, fault) && reset_accumulators(executor, fault) &&
+           mw_endpoints_begin_step(executor->endpoints, fault);
 }
 
 static bool end_step(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     const MwPlanTask end = {.program = -1, .micro_batch = -1};
-    return mw_lines_end_step(executor->lines, fault) && take_outputs(executor, &end, data, fault);
+    return mw_endpoints_end_step(executor->endpoints, fault) &&
+           take_outputs(executor, &end, data, fault);
 }
 
-/* Of an instruction: what goes before it, or itself. Messages are events alone. */
-static bool do_instr_act(const MwExecutor *executor, const MwAct *act, MwFault *fault)
+/* The traffic at an instruction, or the instruction itself; a send or receive is traffic only. */
+static bool do_instr_command(const MwExecutor *executor, const MwCommand *command, MwFault *fault)
 {
-    const MwPlanTask *task = &executor->mesh->tasks[act->task];
+    const MwPlanTask *task = &executor->mesh->tasks[command->task];
     const MwPlanProgram *program = &executor->mesh->programs[task->program];
-    const MwPlanInstr *instr = &program->instrs[act->instr];
+    const MwPlanInstr *instr = &program->instrs[command->instr];
     const bool is_message = instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE;
-    if (act->kind == MW_ACT_EVENTS ? do_events(executor, task, act->instr, act->event, fault)
-                                   : (is_message || run_instr(executor, task, act->instr, fault)) &&
-                                         mw_lines_progress(executor->lines, fault))
-        return true;
-    return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, act->instr,
-                           mw_plan_instr_name(executor->plan, instr));
+    const bool good = command->kind == MW_COMMAND_TRAFFIC
+                          ? do_traffic(executor, task, command->instr, command->traffic_op, fault)
+                          : (is_message || run_instr(executor, task, command->instr, fault)) &&
+                                mw_endpoints_progress(executor->endpoints, fault);
+    return good || mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name,
+                                   command->instr, mw_plan_instr_name(executor->plan, instr));
 }
 
-static bool do_act(const MwExecutor *executor, const MwAct *act, const MwExecutorData *data,
-                   MwFault *fault)
+static bool do_command(const MwExecutor *executor, const MwCommand *command,
+                       const MwExecutorData *data, MwFault *fault)
 {
-    const MwPlanTask *task = act->task < 0 ? NULL : &executor->mesh->tasks[act->task];
-    switch (act->kind) {
-    case MW_ACT_BEGIN:
+    const MwPlanTask *task = command->task < 0 ? NULL : &executor->mesh->tasks[command->task];
+    switch (command->kind) {
+    case MW_COMMAND_BEGIN_STEP:
         return begin_step(executor, fault);
-    case MW_ACT_TASK:
-        return do_events(executor, task, -1, 0, fault) && feed_inputs(executor, task, data, fault);
-    case MW_ACT_EVENTS:
-    case MW_ACT_INSTR:
-        return do_instr_act(executor, act, fault);
-    case MW_ACT_TASK_END:
+    case MW_COMMAND_BEGIN_TASK:
+        return do_traffic(executor, task, -1, 0, fault) && feed_inputs(executor, task, data, fault);
+    case MW_COMMAND_TRAFFIC:
+    case MW_COMMAND_INSTR:
+        return do_instr_command(executor, command, fault);
+    case MW_COMMAND_END_TASK:
         return take_outputs(executor, task, data, fault) &&
-               mw_lines_end_task(executor->lines, task, fault);
-    case MW_ACT_END:
+               mw_endpoints_end_task(executor->endpoints, task, fault);
+    case MW_COMMAND_END_STEP:
         return end_step(executor, data, fault);
     }
     MW_UNREACHABLE();
 }
 
-static bool do_acts(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+static bool do_commands(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    for (int i = 0; i < executor->acts.count; i++) {
-        const MwAct *act = &executor->acts.at[i];
-        if ((act->wait >= 0 && !device->table->wait(device, act->queue, act->wait, fault)) ||
-            !do_act(executor, act, data, fault) ||
-            (act->mark >= 0 && !device->table->mark(device, act->queue, act->mark, fault)))
+    for (int i = 0; i < executor->commands.count; i++) {
+        const MwCommand *command = &executor->commands.at[i];
+        if ((command->wait_event >= 0 &&
+             !device->table->wait_event(device, command->queue, command->wait_event, fault)) ||
+            !do_command(executor, command, data, fault) ||
+            (command->record_event >= 0 &&
+             !device->table->record_event(device, command->queue, command->record_event, fault)))
             return false;
     }
     return true;
 }
 
-/* ---- Steps that are repeated ---- */
+/* ---- Replayed steps ---- */
 
-/* Whether the host has no part in a step but to queue it. */
-static bool can_repeat(const MwExecutor *executor)
+/* True if the host does nothing in a step but queue work: there are no messages, accumulators begin
+ * with zeros, and every collective is queued on the transport's queue. */
+static bool can_replay(const MwExecutor *executor)
 {
     const MwPlanMesh *mesh = executor->mesh;
-    bool can = executor->device->table->keep && executor->feeds && executor->transport->is_queued &&
-               !executor->trace && mw_lines_traffic(executor->lines)->line_count == 0;
+    bool can = executor->device->table->begin_capture && executor->host_inputs &&
+               executor->transport->is_queued && !executor->trace &&
+               mw_endpoints_traffic(executor->endpoints)->endpoint_count == 0;
     for (int i = 0; i < mesh->weight_count; i++)
         can &= !mesh->weights[i].reset_each_step || mesh->weights[i].init == MW_INIT_ZEROS;
-    for (int i = 0; i < executor->acts.count && can; i++) {
-        const MwAct *act = &executor->acts.at[i];
-        const MwPlanTask *task = act->task < 0 ? NULL : &mesh->tasks[act->task];
-        can = act->kind != MW_ACT_INSTR || act->queue == executor->transport->queue ||
-              mesh->programs[task->program].instrs[act->instr].kind != MW_INSTR_COLLECTIVE;
+    for (int i = 0; i < executor->commands.count && can; i++) {
+        const MwCommand *command = &executor->commands.at[i];
+        const MwPlanTask *task = command->task < 0 ? NULL : &mesh->tasks[command->task];
+        can = command->kind != MW_COMMAND_INSTR || command->queue == executor->transport->queue ||
+              mesh->programs[task->program].instrs[command->instr].kind != MW_INSTR_COLLECTIVE;
     }
     return can;
 }
 
-void mw_executor_set_repeats(MwExecutor *executor, bool repeats)
+void mw_executor_set_replay(MwExecutor *executor, bool wanted)
 {
-    executor->repeats = repeats && can_repeat(executor);
+    executor->replays = wanted && can_replay(executor);
 }
 
-static bool keep_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+static bool capture_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    executor->is_kept = device->table->keep(device, fault) && do_acts(executor, data, fault) &&
-                        device->table->kept(device, fault);
-    return executor->is_kept;
+    executor->is_captured = device->table->begin_capture(device, fault) &&
+                            do_commands(executor, data, fault) &&
+                            device->table->end_capture(device, fault);
+    return executor->is_captured;
 }
 
-static bool repeat_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+static bool replay_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     MwDevice *device = executor->device;
     MwTransport *transport = executor->transport;
-    return (executor->is_kept || keep_step(executor, data, fault)) &&
+    return (executor->is_captured || capture_step(executor, data, fault)) &&
            fill_inputs(executor, data, fault) &&
-           device->table->repeat(device, executor->step, fault) &&
-           (!transport->table->repeated || transport->table->repeated(transport, device, fault));
+           device->table->replay(device, executor->step, fault) &&
+           (!transport->table->replayed || transport->table->replayed(transport, device, fault));
 }
 
-/* In the first, code is loaded and algorithms are sought; the second has nothing of that. */
-enum { STEPS_BEFORE = 2 };
+/* Number of steps that run before the capture. The first loads code and selects algorithms, which a
+ * capture cannot contain; the second runs as the captured one will, without either. */
+enum { STEPS_BEFORE_CAPTURE = 2 };
 
 static bool run_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
-    if (!executor->repeats || data->output || executor->steps++ < STEPS_BEFORE)
-        return do_acts(executor, data, fault);
-    return repeat_step(executor, data, fault);
+    if (!executor->replays || data->output || executor->steps++ < STEPS_BEFORE_CAPTURE)
+        return do_commands(executor, data, fault);
+    return replay_step(executor, data, fault);
 }
 
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
@@ -538,6 +554,6 @@ bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *
     const size_t bytes = mw_arena_bytes(executor->arena);
     executor->step = step;
     const bool good = run_step(executor, data, fault) && read_loss(executor, loss, fault);
-    MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* all is allocated before */
+    MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
     return good;
 }

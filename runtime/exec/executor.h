@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a plan on one rank: a loop over instructions, on a device and a transport.
+/* Runs a plan on one rank: a loop over the commands of a step, on a device and a transport.
  *
- * Everything is allocated by mw_executor_new: the arena, and on devices whose memory is not the
- * host's a staging buffer for outputs and memory for the inputs of a step. The plan has passed
- * mw_plan_check. */
+ * mw_executor_new allocates everything: the arena and, on a device whose memory is not the host's,
+ * host memory for the inputs of a step and for one output. The plan has passed mw_plan_check. */
 #ifndef MW_RUNTIME_EXEC_EXECUTOR_H
 #define MW_RUNTIME_EXEC_EXECUTOR_H
 
+#include "runtime/exec/trace.h"
 #include "runtime/exec/transport.h"
-#include "runtime/plan/block.h"
+#include "runtime/plan/box.h"
 
 typedef struct MwExecutor MwExecutor;
-typedef struct MwTrace MwTrace;
 
-/* Where inputs come from and outputs go. */
+/* The source of inputs and the destination of outputs. */
 typedef struct {
     void *context;
-    /* Writes the elements of `block` of an input of `step` to `to`. */
-    bool (*input)(void *context, int input, int64_t step, const MwBlock *block, void *to,
+    /* Writes the elements of `box` of an input of `step` to `to`. */
+    bool (*input)(void *context, int input, int64_t step, const MwBox *box, void *to,
                   MwFault *fault);
-    /* Takes the elements of `block` of an output; NULL where nobody wants outputs. `is_first`: no
-     * device of lower rank holds the same block. */
-    bool (*output)(void *context, int output, int64_t step, const MwBlock *block, bool is_first,
+    /* Takes the elements of `box` of an output at `from`. `is_first`: no device of lower rank holds
+     * the same box. NULL: outputs are not wanted. */
+    bool (*output)(void *context, int output, int64_t step, const MwBox *box, bool is_first,
                    const void *from, MwFault *fault);
 } MwExecutorData;
 
@@ -29,19 +28,21 @@ typedef struct {
 MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device,
                             MwTransport *transport, MwTrace *trace, MwFault *fault);
 
-/* Sets every weight and state to its initial value. Collective over all ranks; once. */
+/* Connects the peers and sets every weight and state to its initial value. Collective over all
+ * ranks; called once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
-/* Where device and transport can, and nobody traces or takes outputs, the device keeps what a step queues
- * when all code was loaded and all algorithms were found, and steps from then on repeat that at one call.
- * Not unless it is said here. */
-void mw_executor_set_repeats(MwExecutor *executor, bool repeats);
-/* Runs the tasks of one step, 1 first. `*loss` is the step's loss; NaN where the plan has none. */
+/* `wanted`: the third step is captured by the device, if the device and the transport can do so and
+ * no trace is written, and it and later steps are replayed by one call. Steps whose outputs are
+ * taken are not replayed. Off by default. */
+void mw_executor_set_replay(MwExecutor *executor, bool wanted);
+/* Runs the tasks of one step; steps count from 1. `*loss` is the step's loss, NaN where this rank's
+ * mesh does not have it. */
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
                       MwFault *fault);
 
 /* The mesh that this rank belongs to. */
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor);
-/* Address of a buffer on the device. */
+/* The address of a buffer's first slot on the device. */
 void *mw_executor_buffer(const MwExecutor *executor, int buffer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A failure of the environment while a plan runs: what was called and why it failed. Functions that
- * can fail take one, set it and return false or NULL; the run shows it with the rank and ends all
- * ranks. */
+/* A fault is a failure of the environment in a run: the call that failed and the cause. A function
+ * that can fail takes an MwFault, sets it and returns false or NULL; runtime/run.c prints it with
+ * the rank and ends all ranks. */
 #ifndef MW_RUNTIME_EXEC_FAULT_H
 #define MW_RUNTIME_EXEC_FAULT_H
 
@@ -11,9 +11,9 @@ typedef struct {
     char text[400];
 } MwFault;
 
-/* Sets the text, cut where it is too long. Always false. */
+/* Sets the text; a longer one is cut. Always returns false. */
 bool mw_fault_set(MwFault *fault, const char *format, ...) MW_PRINTF(2, 3);
-/* Puts "TEXT: " before what is there. Always false. */
+/* Inserts "TEXT: " before the present text. Always returns false. */
 bool mw_fault_prefix(MwFault *fault, const char *format, ...) MW_PRINTF(2, 3);
 
 #endif

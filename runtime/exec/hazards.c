@@ -3,24 +3,24 @@
 
 #include <string.h>
 
-void mw_ops_add(MwArena *arena, MwOps *ops, int queue)
+void mw_hazard_ops_add(MwArena *arena, MwHazardOps *ops, int queue)
 {
-    mw_vec_push(arena, &ops->ops, ((MwOp){.queue = queue, .first = ops->reaches.count}));
+    mw_vec_push(arena, &ops->ops, ((MwHazardOp){.queue = queue, .first = ops->accesses.count}));
 }
 
-void mw_ops_reach(MwArena *arena, MwOps *ops, MwReach reach)
+void mw_hazard_ops_access(MwArena *arena, MwHazardOps *ops, MwByteAccess access)
 {
-    mw_vec_push(arena, &ops->reaches, reach);
+    mw_vec_push(arena, &ops->accesses, access);
     mw_vec_last(&ops->ops).count++;
 }
 
-static bool conflict(const MwOps *ops, int first, int second)
+static bool conflict(const MwHazardOps *ops, int first, int second)
 {
-    const MwOp *a = &ops->ops.at[first], *b = &ops->ops.at[second];
+    const MwHazardOp *a = &ops->ops.at[first], *b = &ops->ops.at[second];
     for (int i = a->first; i < a->first + a->count; i++) {
-        const MwReach *x = &ops->reaches.at[i];
+        const MwByteAccess *x = &ops->accesses.at[i];
         for (int k = b->first; k < b->first + b->count; k++) {
-            const MwReach *y = &ops->reaches.at[k];
+            const MwByteAccess *y = &ops->accesses.at[k];
             if ((x->writes || y->writes) && x->begin < y->end && y->begin < x->end)
                 return true;
         }
@@ -30,9 +30,10 @@ static bool conflict(const MwOps *ops, int first, int second)
 
 /* ---- Order ---- */
 
-/* The operation that stays and that the operation comes behind: what it conflicts with may itself
- * have moved. `behind` is known of those before it. */
-static int32_t find_place(const MwOps *ops, int op, const int32_t *behind)
+/* The fixed operation that `op` is to follow: the last one that it conflicts with, or that a
+ * hoisted operation which it conflicts with follows. `behind` holds the results of the operations
+ * before it. */
+static int32_t find_place(const MwHazardOps *ops, int op, const int32_t *behind)
 {
     int32_t place = -1;
     for (int i = op - 1; i > place; i--)
@@ -41,10 +42,10 @@ static int32_t find_place(const MwOps *ops, int op, const int32_t *behind)
     return place;
 }
 
-int32_t *mw_hazards_advance(MwArena *arena, const MwOps *ops, const bool *may_move)
+int32_t *mw_hazards_hoist(MwArena *arena, const MwHazardOps *ops, const bool *may_move)
 {
     const int count = ops->ops.count;
-    int32_t *behind = MW_NEW(arena, int32_t, count); /* where it stays, itself */
+    int32_t *behind = MW_NEW(arena, int32_t, count); /* the operation itself where it is fixed */
     int32_t *begin = MW_NEW(arena, int32_t, count + 2);
     int32_t *order = MW_NEW(arena, int32_t, count);
     for (int i = 0; i < count; i++) {
@@ -53,8 +54,9 @@ int32_t *mw_hazards_advance(MwArena *arena, const MwOps *ops, const bool *may_mo
     }
     for (int i = 0; i < count; i++)
         begin[i + 1] += begin[i];
-    for (int i = 0; i < count;
-         i++) /* by place, then in order: the one that stays is the first there */
+    /* A counting sort by place. It is stable, so that the fixed operation comes first at its
+     * place. */
+    for (int i = 0; i < count; i++)
         order[begin[behind[i] + 1]++] = i;
     return order;
 }
@@ -62,15 +64,15 @@ int32_t *mw_hazards_advance(MwArena *arena, const MwOps *ops, const bool *may_mo
 /* ---- Waits ---- */
 
 typedef struct {
-    const MwOps *ops;
-    MW_VEC(int32_t) issued[2]; /* operations of each queue */
-    int waited[2];             /* how many of them the other queue has waited for */
-    MW_VEC(int32_t) free_marks;
-    int mark_count;
+    const MwHazardOps *ops;
+    MW_VEC(int32_t) issued[2]; /* operations of each queue, in order */
+    int waited[2];             /* number of them that the other queue has waited for */
+    MW_VEC(int32_t) free_events;
+    int event_count;
 } Finder;
 
-/* The last operation of the other queue that `op` conflicts with and that nothing before it on its
- * queue waits for; -1: none. */
+/* The last operation of the other queue that `op` conflicts with, unless a wait before `op` on its
+ * queue covers it already; -1: none. */
 static int find_wait(Finder *f, int op)
 {
     const int other = !f->ops->ops.at[op].queue;
@@ -82,18 +84,19 @@ static int find_wait(Finder *f, int op)
     return -1;
 }
 
-static int32_t take_mark(Finder *f)
+static int32_t take_event(Finder *f)
 {
-    return f->free_marks.count ? f->free_marks.at[--f->free_marks.count] : f->mark_count++;
+    return f->free_events.count ? f->free_events.at[--f->free_events.count] : f->event_count++;
 }
 
-MwOrdering *mw_hazards_find(MwArena *arena, const MwOps *ops, const int32_t *order, int *mark_count)
+MwHazardSync *mw_hazards_find(MwArena *arena, const MwHazardOps *ops, const int32_t *order,
+                              int *event_count)
 {
     const int count = ops->ops.count;
     Finder f = {.ops = ops};
     int32_t *waits_for = MW_NEW(arena, int32_t, count);
     bool *is_awaited = MW_NEW(arena, bool, count);
-    MwOrdering *orderings = MW_NEW(arena, MwOrdering, count);
+    MwHazardSync *syncs = MW_NEW(arena, MwHazardSync, count);
     for (int i = 0; i < count; i++) {
         const int op = order ? order[i] : i;
         waits_for[op] = find_wait(&f, op);
@@ -103,14 +106,14 @@ MwOrdering *mw_hazards_find(MwArena *arena, const MwOps *ops, const int32_t *ord
     }
     for (int i = 0; i < count; i++) {
         const int op = order ? order[i] : i;
-        orderings[op] = (MwOrdering){-1, -1};
+        syncs[op] = (MwHazardSync){-1, -1};
         if (waits_for[op] >= 0) {
-            orderings[op].wait = orderings[waits_for[op]].mark;
-            mw_vec_push(arena, &f.free_marks, orderings[op].wait); /* nobody else waits for it */
+            syncs[op].wait = syncs[waits_for[op]].record;
+            mw_vec_push(arena, &f.free_events, syncs[op].wait); /* an event has one wait */
         }
         if (is_awaited[op])
-            orderings[op].mark = take_mark(&f);
+            syncs[op].record = take_event(&f);
     }
-    *mark_count = f.mark_count;
-    return orderings;
+    *event_count = f.event_count;
+    return syncs;
 }

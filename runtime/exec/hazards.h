@@ -1,52 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* What has to wait for what, where operations go to two queues that are done at once, each in order.
+/* Data hazards between two queues that are served concurrently, each in order: which operations
+ * have to wait for which.
  *
- * In: operations in an order in which they would be right one after another, and which bytes each reads
- * and writes. Two conflict where one writes what the other reaches. Out: before which operations their
- * queue waits for an operation of the other queue, by marks.
+ * In: operations in an order in which they would be correct one after another, and the bytes that
+ * each reads and writes. Two operations conflict if one writes bytes that the other accesses. Out:
+ * the operations before which a queue waits for an operation of the other queue, by events.
  *
- * Why that is enough, however fast the queues are: of any two operations that conflict, the later one is
- * behind the earlier on one queue, or its queue waits, there or before, for the earlier one or for one
- * behind that. So every operation finds in the bytes that it reads what the last one to write them
- * before it in the order has written: no later one can have overwritten them, as that conflicts with
- * both. A wait is there only where none of those before on its queue does for it. */
+ * Why this suffices at any relative speed of the queues: of two conflicting operations, the later
+ * one either follows the earlier one on the same queue, or its queue waits, before it, for the
+ * earlier one or for an operation after the earlier one on that queue. So every operation reads, in
+ * each byte, the value of the last write before it in the given order: no later write can have
+ * replaced it, since that write conflicts with both. A wait is emitted only if no earlier wait on
+ * the same queue already implies it. */
 #ifndef MW_RUNTIME_EXEC_HAZARDS_H
 #define MW_RUNTIME_EXEC_HAZARDS_H
 
 #include "base/vec.h"
 
-/* Bytes [begin, end). */
+/* An access of the bytes [begin, end). */
 typedef struct {
     int64_t begin, end;
-    bool writes; /* or it reads alone */
-} MwReach;
+    bool writes; /* the access may write; false: it only reads */
+} MwByteAccess;
 
 typedef struct {
     int queue;        /* 0 or 1 */
-    int first, count; /* of the reaches */
-} MwOp;
+    int first, count; /* range of MwHazardOps.accesses */
+} MwHazardOp;
 
 typedef struct {
-    MW_VEC(MwOp) ops;
-    MW_VEC(MwReach) reaches;
-} MwOps;
+    MW_VEC(MwHazardOp) ops;
+    MW_VEC(MwByteAccess) accesses;
+} MwHazardOps;
 
-/* Adds an operation without reaches; then mw_ops_reach adds to it. */
-void mw_ops_add(MwArena *arena, MwOps *ops, int queue);
-void mw_ops_reach(MwArena *arena, MwOps *ops, MwReach reach);
+/* Appends an operation without accesses; mw_hazard_ops_access then appends accesses to it. */
+void mw_hazard_ops_add(MwArena *arena, MwHazardOps *ops, int queue);
+void mw_hazard_ops_access(MwArena *arena, MwHazardOps *ops, MwByteAccess access);
 
-/* [ops] Another order that gives the same: operations that `may_move` [ops] come as soon as those
- * before them that they conflict with. All others stay in order. */
-int32_t *mw_hazards_advance(MwArena *arena, const MwOps *ops, const bool *may_move);
+/* An equivalent order, as operation indices [ops]: each operation with `may_move` [ops] is hoisted
+ * to follow directly the last operation before it that it conflicts with; all others keep their
+ * order. */
+int32_t *mw_hazards_hoist(MwArena *arena, const MwHazardOps *ops, const bool *may_move);
 
+/* Synchronization of one operation. */
 typedef struct {
-    int32_t wait; /* the mark that its queue waits for before it; -1: none */
-    int32_t mark; /* the mark that is set on its queue behind it; -1: none */
-} MwOrdering;
+    int32_t wait;   /* event that its queue waits for before it; -1: none */
+    int32_t record; /* event that is recorded on its queue after it; -1: none */
+} MwHazardSync;
 
-/* [ops] by operation, for the operations in that order ([ops]; NULL: as they are). A mark is set again
- * when nobody has to wait for it any more; there are `*mark_count`. */
-MwOrdering *mw_hazards_find(MwArena *arena, const MwOps *ops, const int32_t *order,
-                            int *mark_count);
+/* The synchronization of each operation [ops], where they are issued in `order` (NULL: by index).
+ * An event is reused after its only wait; `*event_count` events suffice. */
+MwHazardSync *mw_hazards_find(MwArena *arena, const MwHazardOps *ops, const int32_t *order,
+                              int *event_count);
 
 #endif

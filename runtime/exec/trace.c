@@ -14,7 +14,8 @@ struct MwTrace {
     bool has_events;
 };
 
-/* In whole nanoseconds: since 1970 there are too many for a double to tell 200 of them apart. */
+/* Nanoseconds since 1970, as an integer: a double could not tell two times apart that differ by 200
+ * ns. */
 static int64_t now_ns(void)
 {
     struct timespec now;
@@ -45,7 +46,7 @@ void mw_trace_begin(MwTrace *trace)
         trace->begin_ns = now_ns();
 }
 
-/* A text in quotes, as JSON has it. */
+/* Writes a JSON string. */
 static void put_string(FILE *file, const char *text)
 {
     fputc('"', file);

@@ -1,73 +1,96 @@
 /* SPDX-License-Identifier: MIT */
-/* What the executor needs of the ranks' connection: collectives on the devices of a mesh axis,
- * messages between devices and between hosts, and an end for all.
+/* The interface that connects the ranks: collectives on the devices along a mesh axis,
+ * point-to-point messages between devices, messages between hosts, and the end of all ranks.
  *
- * Every rank of a group makes the same collective calls in the same order, on buffers at the same
- * place of arenas of the same size. They are done on the device's queue `queue`, by the host or by the
- * device; all else is in the order of the queue `compute`. Functions that fail set the fault and return false or NULL. */
+ * All members of a group call the same collectives in the same order, on buffers at the same offset
+ * of arenas of the same size. Collectives run on the queue MwTransport.queue of the device, or on
+ * the host; everything else is ordered with MW_QUEUE_COMPUTE. Functions that can fail set the fault
+ * and return false or NULL. */
 #ifndef MW_RUNTIME_EXEC_TRANSPORT_H
 #define MW_RUNTIME_EXEC_TRANSPORT_H
 
 #include "runtime/exec/device.h"
-#include "runtime/plan/block.h"
+#include "runtime/plan/box.h"
 #include "runtime/plan/collective.h"
 
 typedef struct MwTransport MwTransport;
 
-/* One message from device to device: a part of a buffer. */
+/* One message between two devices: a part of a buffer. */
 typedef struct {
-    int peer;
-    MwBlock box; /* of the buffer, whose tensor is `box.global` */
-} MwParcel;
+    int peer;  /* rank */
+    MwBox box; /* of the buffer, whose tensor is `box.global` */
+} MwPeerBox;
 
-/* Messages that begin together, over and over, all sent or all received. */
-typedef struct MwParcels MwParcels;
+/* Parts of one buffer, all sent or all received. */
+typedef struct {
+    void *buffer; /* on the device */
+    const MwPeerBox *boxes;
+    int count;
+    bool sends;
+    /* messages between two ranks with one tag arrive in the order in which they were started */
+    int tag;
+} MwMessageSet;
+
+/* A persistent request (MPI 4.0, section 3.9): a message set that is started many times. */
+typedef struct MwRequest MwRequest;
 
 typedef struct {
     const char *name;
-    /* Makes the groups of the mesh that starts at `first_rank` and this rank is in. Collective over
-     * all ranks; once, before arena and exchange. */
-    bool (*join)(MwTransport *transport, const MwMeshShape *mesh, int first_rank, MwFault *fault);
-    /* The arena, where collectives reach it best. Collective over all ranks of the mesh. */
-    void *(*arena)(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault);
+
+    /* ---- Setting up, in this order ---- */
+
+    /* Makes one group for each axis of the mesh that this rank belongs to. Collective over all
+     * ranks. */
+    bool (*make_groups)(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
+                        MwFault *fault);
+    /* Allocates the device's arena where collectives reach it best. Collective over the ranks of
+     * the mesh. */
+    void *(*alloc_arena)(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault);
+    /* The request lives as long as the transport. `set` and its boxes need not outlive the call. */
+    MwRequest *(*init_request)(MwTransport *transport, MwDevice *device, const MwMessageSet *set,
+                               MwFault *fault);
+    /* Connects the peers of all requests; no request may be initialized afterwards. Collective over
+     * all ranks. */
+    bool (*connect)(MwTransport *transport, MwFault *fault);
+
+    /* ---- Communication between devices ---- */
+
     bool (*exchange)(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
                      MwFault *fault);
-    /* The device repeats exchanges that it kept (MwDeviceTable.repeat): they are under way. NULL: nobody
-     * has to know. */
-    bool (*repeated)(MwTransport *transport, MwDevice *device, MwFault *fault);
-    /* Host memory, to and from any rank. */
+    /* Tells the transport that the device replays captured collectives (MwDeviceTable.replay).
+     * NULL: it need not know. */
+    bool (*replayed)(MwTransport *transport, MwDevice *device, MwFault *fault);
+    /* Starts the messages, after the work that is queued on the device. The buffer belongs to the
+     * transport until they are complete. */
+    bool (*start)(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault);
+    /* `*done`: the messages are complete, for work that is queued on the device from now on. A
+     * request that is not started is complete. */
+    bool (*test)(MwTransport *transport, MwDevice *device, MwRequest *request, bool *done,
+                 MwFault *fault);
+    bool (*wait)(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault);
+
+    /* ---- Communication between hosts ---- */
+
     bool (*send)(MwTransport *transport, int peer, const void *data, int64_t bytes, MwFault *fault);
     bool (*receive)(MwTransport *transport, int peer, void *data, int64_t bytes, MwFault *fault);
-    /* Parts of the buffer at `buffer`, to or from ranks of other meshes and of this one. Messages of
-     * one tag between two ranks arrive in the order in which they begin. Lives as long as the
-     * transport. */
-    MwParcels *(*pack)(MwTransport *transport, MwDevice *device, void *buffer,
-                       const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault);
-    /* All is packed: connects what the messages need. Collective over all ranks; once, before the
-     * first begin. */
-    bool (*open)(MwTransport *transport, MwFault *fault);
-    /* After what was queued on the device. The buffer is the transport's until they are done. */
-    bool (*begin)(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault);
-    /* Whether they are done, as those are that never began; for what is queued on the device from
-     * now on. */
-    bool (*test)(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
-                 MwFault *fault);
-    bool (*wait)(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault);
-    /* `bytes` from every rank, in order of rank, to every rank. */
-    bool (*share)(MwTransport *transport, const void *mine, int64_t bytes, void *all,
-                  MwFault *fault);
+    /* Every rank gets the `bytes` of every rank, in order of rank. */
+    bool (*allgather)(MwTransport *transport, const void *mine, int64_t bytes, void *all,
+                      MwFault *fault);
     bool (*barrier)(MwTransport *transport, MwFault *fault);
+
+    /* ---- The end ---- */
+
     /* Ends every rank with `status`. */
     MW_NORETURN void (*abort)(MwTransport *transport, int status);
-    /* Frees the arena too; collective over all ranks. */
+    /* Frees the arena too. Collective over all ranks. */
     void (*destroy)(MwTransport *transport, MwDevice *device);
 } MwTransportTable;
 
 struct MwTransport {
     const MwTransportTable *table;
     int rank, size;
-    MwQueue queue;  /* of exchanges among several */
-    bool is_queued; /* the host takes no part in these once they are queued */
+    MwQueue queue;  /* the queue of collectives in groups of several members */
+    bool is_queued; /* such collectives need nothing more of the host once they are queued */
 };
 
 void mw_transport_free(MwTransport **transport, MwDevice *device);

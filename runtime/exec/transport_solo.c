@@ -6,27 +6,30 @@
 
 typedef struct {
     MwTransport base;
-    MwArena *scratch;
+    MwArena *scratch; /* for the requests */
     MwMeshShape mesh;
     void *arena;
     int64_t arena_bytes;
 } Solo;
 
-static bool solo_join(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
-                      MwFault *fault)
+static bool solo_make_groups(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
+                             MwFault *fault)
 {
     (void)first_rank, (void)fault;
     ((Solo *)transport)->mesh = *mesh;
     return true;
 }
 
-static void *solo_arena(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault)
+static void *solo_alloc_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
+                              MwFault *fault)
 {
     Solo *solo = (Solo *)transport;
     solo->arena_bytes = bytes;
     return solo->arena = device->table->alloc(device, bytes, fault);
 }
 
+/* Zeros stand for the result of a group of several members; an all-reduce in place leaves its
+ * buffer as it is. A group of one member copies. */
 static bool solo_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
                           MwFault *fault)
 {
@@ -42,50 +45,52 @@ static bool solo_exchange(MwTransport *transport, MwDevice *device, const MwExch
                                result * element_bytes, fault);
 }
 
-struct MwParcels {
+struct MwRequest {
     char *buffer;
-    int64_t bytes; /* 0: no message */
+    int64_t bytes; /* of the whole buffer; 0: the set has no message */
     bool sends;
 };
 
-static MwParcels *solo_pack(MwTransport *transport, MwDevice *device, void *buffer,
-                            const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+static MwRequest *solo_init_request(MwTransport *transport, MwDevice *device,
+                                    const MwMessageSet *set, MwFault *fault)
 {
-    (void)device, (void)tag, (void)fault;
-    MwParcels *packed = MW_NEW(((Solo *)transport)->scratch, MwParcels, 1);
-    *packed = (MwParcels){buffer, count ? mw_tensor_bytes(&parcels->box.global) : 0, sends};
-    return packed;
+    (void)device, (void)fault;
+    MwRequest *request = MW_NEW(((Solo *)transport)->scratch, MwRequest, 1);
+    *request = (MwRequest){set->buffer, set->count ? mw_tensor_bytes(&set->boxes->box.global) : 0,
+                           set->sends};
+    return request;
 }
 
-static bool solo_open(MwTransport *transport, MwFault *fault)
+static bool solo_connect(MwTransport *transport, MwFault *fault)
 {
     (void)transport, (void)fault;
     return true;
 }
 
-/* A copy onto itself reads all of what is sent. */
-static bool solo_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+/* A receive zeroes the whole buffer. A send has no effect, except that a device without data
+ * verifies that the buffer was written: copying it onto itself reads all of it. */
+static bool solo_start(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
     (void)transport;
-    if (!parcels->bytes)
+    if (!request->bytes)
         return true;
-    if (!parcels->sends)
-        return device->table->zero(device, parcels->buffer, parcels->bytes, fault);
-    return !device->is_blind ||
-           device->table->copy(device, parcels->buffer, parcels->buffer, parcels->bytes, fault);
+    if (!request->sends)
+        return device->table->zero(device, request->buffer, request->bytes, fault);
+    return !device->is_dry_run ||
+           device->table->copy(device, request->buffer, request->buffer, request->bytes, fault);
 }
 
-static bool solo_test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+static bool solo_test(MwTransport *transport, MwDevice *device, MwRequest *request, bool *done,
                       MwFault *fault)
 {
-    (void)transport, (void)device, (void)parcels, (void)fault;
+    (void)transport, (void)device, (void)request, (void)fault;
     *done = true;
     return true;
 }
 
-static bool solo_wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool solo_wait(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
-    (void)transport, (void)device, (void)parcels, (void)fault;
+    (void)transport, (void)device, (void)request, (void)fault;
     return true;
 }
 
@@ -104,8 +109,8 @@ static bool solo_receive(MwTransport *transport, int peer, void *data, int64_t b
     return true;
 }
 
-static bool solo_share(MwTransport *transport, const void *mine, int64_t bytes, void *all,
-                       MwFault *fault)
+static bool solo_allgather(MwTransport *transport, const void *mine, int64_t bytes, void *all,
+                           MwFault *fault)
 {
     (void)fault;
     memset(all, 0, (size_t)(bytes * transport->size));
@@ -134,17 +139,17 @@ static void solo_destroy(MwTransport *transport, MwDevice *device)
 
 static const MwTransportTable solo_table = {
     .name = "solo",
-    .join = solo_join,
-    .arena = solo_arena,
+    .make_groups = solo_make_groups,
+    .alloc_arena = solo_alloc_arena,
+    .init_request = solo_init_request,
+    .connect = solo_connect,
     .exchange = solo_exchange,
-    .pack = solo_pack,
-    .open = solo_open,
-    .begin = solo_begin,
+    .start = solo_start,
     .test = solo_test,
     .wait = solo_wait,
     .send = solo_send,
     .receive = solo_receive,
-    .share = solo_share,
+    .allgather = solo_allgather,
     .barrier = solo_barrier,
     .abort = solo_abort,
     .destroy = solo_destroy,
@@ -156,11 +161,4 @@ MwTransport *mw_transport_solo_new(MwArena *arena, int rank, int size)
     solo->base = (MwTransport){.table = &solo_table, .rank = rank, .size = size, .is_queued = true};
     solo->scratch = arena;
     return &solo->base;
-}
-
-void mw_transport_free(MwTransport **transport, MwDevice *device)
-{
-    if (*transport)
-        (*transport)->table->destroy(*transport, device);
-    *transport = NULL;
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements 4 block to 4 block + 3 of a stream of standard normals, as mw_normal_at gives them one
- * by one. */
+/* Elements 4 block to 4 block + 3 of a stream of standard normals: the values of mw_normal_at, with
+ * one call of Philox in place of four. */
 static void normal_block(uint64_t seed, uint64_t stream, uint64_t block, double value[4])
 {
     uint32_t word[4];
@@ -30,7 +30,7 @@ static void uniform_block(uint64_t seed, uint64_t stream, uint64_t block, double
         value[i] = 2 * mw_random_uniform(word[i]) - 1;
 }
 
-/* Elements of a block before they are scaled and rounded. */
+/* The elements of a block, before they are scaled and rounded. */
 static void block_values(MwInit init, uint64_t seed, uint64_t stream, uint64_t block,
                          double value[4])
 {
@@ -86,20 +86,20 @@ void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, 
     }
 }
 
-/* Elements made at a time. */
+/* Elements that are generated per copy to the device: 16 KiB of stack. Chosen, not measured;
+ * generating the numbers takes longer than the call. */
 enum { CHUNK = 4096 };
 
-/* Run by run of the device's block. */
-static bool copy_values(MwDevice *device, const MwPlanWeight *weight, const MwBlock *block,
+static bool copy_values(MwDevice *device, const MwPlanWeight *weight, const MwBox *box,
                         uint64_t seed, char *to, MwFault *fault)
 {
     const int64_t bytes = mw_type_bytes(weight->global.type);
     float values[CHUNK];
-    for (MwRun run = {0}; mw_block_next_run(block, &run);) {
-        for (int64_t at = 0; at < run.count; at += CHUNK) {
-            int64_t count = mw_min(CHUNK, run.count - at);
-            mw_weight_values(weight, seed, run.global + at, count, values);
-            if (!device->table->copy_in(device, to + (run.local + at) * bytes, values,
+    for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);) {
+        for (int64_t at = 0; at < segment.count; at += CHUNK) {
+            int64_t count = mw_min(CHUNK, segment.count - at);
+            mw_weight_values(weight, seed, segment.global + at, count, values);
+            if (!device->table->copy_in(device, to + (segment.local + at) * bytes, values,
                                         count * bytes, fault))
                 return false;
         }
@@ -107,36 +107,36 @@ static bool copy_values(MwDevice *device, const MwPlanWeight *weight, const MwBl
     return true;
 }
 
-bool mw_weight_start(MwDevice *device, const MwPlanMesh *mesh, const int coordinate[MW_MAX_AXES],
-                     int index, uint64_t seed, void *to, MwFault *fault)
+bool mw_weight_init(MwDevice *device, const MwPlanMesh *mesh, const int coordinate[MW_MAX_AXES],
+                    int index, uint64_t seed, void *to, MwFault *fault)
 {
     const MwPlanWeight *weight = &mesh->weights[index];
-    if (weight->init == MW_INIT_ZEROS || device->is_blind)
+    if (weight->init == MW_INIT_ZEROS || device->is_dry_run)
         return device->table->zero(device, to, mesh->buffers[weight->buffer].bytes, fault);
-    const MwBlock block = mw_block(&weight->global, weight->spec, &mesh->shape, coordinate);
-    return copy_values(device, weight, &block, seed, to, fault) ||
+    const MwBox box = mw_shard_box(&weight->global, weight->spec, &mesh->shape, coordinate);
+    return copy_values(device, weight, &box, seed, to, fault) ||
            mw_fault_prefix(fault, "weight %s", weight->name);
 }
 
 static int compare_zeros(const void *a, const void *b)
 {
-    const int64_t x = ((const MwZeros *)a)->begin, y = ((const MwZeros *)b)->begin;
+    const int64_t x = ((const MwZeroRange *)a)->begin, y = ((const MwZeroRange *)b)->begin;
     return (x > y) - (x < y);
 }
 
-MwZeros *mw_weights_zeros(MwArena *arena, const MwPlanMesh *mesh, int *count)
+MwZeroRange *mw_weights_zero_ranges(MwArena *arena, const MwPlanMesh *mesh, int *count)
 {
-    MwZeros *zeros = MW_NEW(arena, MwZeros, mesh->weight_count);
+    MwZeroRange *zeros = MW_NEW(arena, MwZeroRange, mesh->weight_count);
     int all = 0, kept = 0;
     for (int i = 0; i < mesh->weight_count; i++) {
         const MwPlanWeight *weight = &mesh->weights[i];
         const MwPlanBuffer *buffer = &mesh->buffers[weight->buffer];
         if (weight->reset_each_step && weight->init == MW_INIT_ZEROS)
-            zeros[all++] = (MwZeros){buffer->offset, buffer->offset + buffer->bytes};
+            zeros[all++] = (MwZeroRange){buffer->offset, buffer->offset + buffer->bytes};
     }
     qsort(zeros, (size_t)all, sizeof *zeros, compare_zeros);
     for (int i = 0; i < all; i++) {
-        /* Between two buffers there is nothing but what makes the second begin at a multiple. */
+        /* A gap below the alignment holds padding only. */
         if (kept && zeros[i].begin - zeros[kept - 1].end < MW_BUFFER_ALIGNMENT)
             zeros[kept - 1].end = zeros[i].end;
         else

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks connected by MPI. A group whose ranks are all on one machine exchanges through shared
- * memory (shared.h); other groups send messages, and combine them in the same order, so that both
- * give the same bits.
+/* A group whose ranks are all on one machine communicates through shared memory (shared.h). Other
+ * groups send messages and combine them in the same order, so that both ways give the same bits.
+ * Where the memory of the device is not the host's, a collective is done piece by piece in buffers
+ * on the host.
  *
- * Where the memory of devices is not the host's, exchanges go through pieces on the host.
- *
- * Allocated in join and arena, and nothing after: the communicators, the arena, for groups that span
- * machines STAGE_BYTES for what comes in, and for devices that are not the host twice as much. */
+ * Memory, allocated in make_groups, alloc_arena and init_request only: the communicators, the
+ * arena, STAGING_BYTES for incoming messages if a group spans machines, 2 STAGING_BYTES for a
+ * device whose memory is not the host's, and the host copies of requests.h. */
 #include "runtime/mpi/transport.h"
 
 #include "base/vec.h"
-#include "runtime/mpi/parcels.h"
+#include "runtime/mpi/error.h"
+#include "runtime/mpi/requests.h"
 #include "runtime/mpi/shared.h"
+#include "runtime/mpi/tags.h"
 
 #include <limits.h>
 #include <mpi.h>
@@ -19,39 +21,44 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STAGE_BYTES = 4 << 20 };
+/* Size of the staging buffers. A larger one takes fewer messages per collective, of which each
+ * costs a latency for every member; a smaller one stays in the cache. 4 MiB carry a megabyte
+ * between four members, which takes MPI some 100 us where a latency is 1 us. Chosen, not
+ * measured. */
+enum { STAGING_BYTES = 4 << 20 };
 
 typedef struct {
-    MPI_Comm comm; /* of the ranks along the axis, in order of coordinate */
+    MPI_Comm comm; /* the ranks along the axis, in order of coordinate */
     int members, self;
-    const void **pieces; /* [members], for combining */
-    bool is_shared;
+    const void **pieces; /* [members] scratch memory of mw_combine */
+    bool is_shared;      /* `shared` is used, and not messages */
     MwSharedGroup shared;
 } Group;
 
 typedef struct {
     MwTransport base;
     MwArena *arena;
-    bool may_share; /* memory with ranks of the same machine */
+    bool may_share; /* ranks of one machine may share memory */
     Group groups[MW_MAX_AXES];
     int axis_count;
-    MPI_Comm node; /* the ranks on this machine */
+    MPI_Comm node; /* the ranks of this machine */
     int node_size, node_rank;
-    MwSharedMemory *memory; /* [node_size]; NULL where the arena is the device's */
-    void *device_arena;
+    MwSharedMemory *memory; /* [node_size]; NULL: memory is not shared */
+    void *device_arena;     /* the arena, unless it lies in shared memory */
     int64_t arena_bytes;
-    char *stage;
-    /* [STAGE_BYTES] each, for devices whose memory is not the host's, and shared as arenas are */
+    char *staging; /* [STAGING_BYTES] incoming messages; NULL: every group is on one machine */
+    /* [STAGING_BYTES] each: sources and results of collectives, for a device whose memory is not
+     * the host's; in shared memory where that can be had. */
     char *outgoing, *incoming;
-    MW_VEC(MwParcels *) parcels;
-    int *counts, *places; /* [2 * members] for MPI_Alltoallv and MPI_Allgatherv */
+    MW_VEC(MwRequest *) requests;
+    int *counts, *places; /* [2 * members] elements sent, then received, and where: MPI_Alltoallv */
 } Mpi;
 
-#define CALL(name, ...) mw_mpi_check(name(__VA_ARGS__), #name, fault)
+#define CALL(name, ...) MW_MPI_CALL(fault, name, __VA_ARGS__)
 
 /* ---- Groups and the arena ---- */
 
-/* Ranks that differ in `axis` only share a color: their rank with that coordinate at 0. */
+/* The color of a group is the rank of its member whose coordinate is 0. */
 static bool make_group(Mpi *mpi, const MwMeshShape *mesh, int first_rank, int axis, MwFault *fault)
 {
     Group *group = &mpi->groups[axis];
@@ -66,8 +73,8 @@ static bool make_group(Mpi *mpi, const MwMeshShape *mesh, int first_rank, int ax
     return CALL(MPI_Comm_split, MPI_COMM_WORLD, color, coordinate[axis], &group->comm);
 }
 
-static bool mpi_join(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
-                     MwFault *fault)
+static bool mpi_make_groups(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
+                            MwFault *fault)
 {
     Mpi *mpi = (Mpi *)transport;
     int most = 1;
@@ -87,14 +94,14 @@ static bool mpi_join(MwTransport *transport, const MwMeshShape *mesh, int first_
            CALL(MPI_Comm_rank, mpi->node, &mpi->node_rank);
 }
 
-/* Where a peer's memory is found. */
+/* How a peer's memory is found. */
 typedef struct {
-    int rank; /* in MPI_COMM_WORLD; -1: it has none */
-    int pid, file;
+    int rank;      /* in MPI_COMM_WORLD; -1: it has no memory to share */
+    int pid, file; /* process, and its descriptor of the memory */
     int64_t bytes;
 } Place;
 
-/* Maps the arenas of all ranks of this machine that have some. False where that is not possible. */
+/* Maps the memory of all other ranks of this machine. False if one has none or cannot be mapped. */
 static bool map_peers(Mpi *mpi, const Place *places, MwFault *fault)
 {
     for (int i = 0; i < mpi->node_size; i++)
@@ -105,8 +112,8 @@ static bool map_peers(Mpi *mpi, const Place *places, MwFault *fault)
     return true;
 }
 
-/* Puts this rank's arena in memory that the machine's other ranks map. `*shared` is false on all of
- * them where one cannot. */
+/* Allocates memory that the other ranks of this machine map, and maps theirs. `*shared` is false on
+ * all of them if one cannot. */
 static bool share_arena(Mpi *mpi, int64_t bytes, Place *places, bool *shared, MwFault *fault)
 {
     MwFault reason;
@@ -130,7 +137,8 @@ static bool share_arena(Mpi *mpi, int64_t bytes, Place *places, bool *shared, Mw
     return true;
 }
 
-/* Index in the node of world rank `rank`; -1: it is elsewhere. */
+/* Index, among the ranks of this machine, of rank `rank` of MPI_COMM_WORLD; -1: it is on another
+ * machine. */
 static int node_index(const Mpi *mpi, const Place *places, int rank)
 {
     for (int i = 0; i < mpi->node_size; i++)
@@ -139,20 +147,27 @@ static int node_index(const Mpi *mpi, const Place *places, int rank)
     return -1;
 }
 
-/* A group is shared if every member is on this machine. */
-static bool share_group(Mpi *mpi, int axis, const Place *places, MwFault *fault)
+/* Reads of a peer's counter before a waiting member yields its core, where each rank has a core of
+ * its own: some microseconds, the time after which a peer that is not late has come. Chosen, not
+ * measured. Without a core for each rank a member yields at once. */
+enum { SPINS = 2000 };
+
+/* Lets the group communicate through shared memory if every member is on this machine and the
+ * machine shares memory. Collective over the group, also where its members differ in that. */
+static bool share_group(Mpi *mpi, int axis, const Place *places, bool shared, MwFault *fault)
 {
     Group *group = &mpi->groups[axis];
     const MwSharedMemory **memory = MW_NEW(mpi->arena, const MwSharedMemory *, group->members);
     int *ranks = MW_NEW(mpi->arena, int, group->members);
     if (!CALL(MPI_Allgather, &mpi->base.rank, 1, MPI_INT, ranks, 1, MPI_INT, group->comm))
         return false;
-    for (int m = 0; m < group->members; m++) {
+    for (int m = 0; shared && m < group->members; m++) {
         int index = node_index(mpi, places, ranks[m]);
-        if (index < 0)
-            return true;
-        memory[m] = &mpi->memory[index];
+        shared = index >= 0;
+        memory[m] = shared ? &mpi->memory[index] : NULL;
     }
+    if (!shared)
+        return true;
     group->is_shared = true;
     group->shared = (MwSharedGroup){
         .members = group->members,
@@ -160,47 +175,48 @@ static bool share_group(Mpi *mpi, int axis, const Place *places, MwFault *fault)
         .axis = axis,
         .memory = memory,
         .pieces = group->pieces,
-        .spins = mpi->node_size <= sysconf(_SC_NPROCESSORS_ONLN) ? 2000 : 0,
+        .spins = mpi->node_size <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0,
     };
     return true;
 }
 
-/* Memory on the host that the machine's other ranks reach; NULL where that cannot be had. */
+/* `*memory`: memory on the host that the other ranks of this machine map; NULL: it cannot be had. */
 static bool share_memory(Mpi *mpi, int64_t bytes, char **memory, MwFault *fault)
 {
     Place *places = MW_NEW(mpi->arena, Place, mpi->node_size);
     bool shared = false;
     if (mpi->may_share && !share_arena(mpi, bytes, places, &shared, fault))
         return false;
-    for (int a = 0; a < mpi->axis_count; a++)
-        if (shared && !share_group(mpi, a, places, fault))
+    for (int a = 0; mpi->may_share && a < mpi->axis_count; a++)
+        if (!share_group(mpi, a, places, shared, fault))
             return false;
     *memory = shared ? mpi->memory[mpi->node_rank].arena : NULL;
     return true;
 }
 
-static void *mpi_arena(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault)
+static void *mpi_alloc_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
+                             MwFault *fault)
 {
     Mpi *mpi = (Mpi *)transport;
-    bool needs_stage = false;
+    bool needs_staging = false;
     char *shared;
     mpi->arena_bytes = bytes;
-    if (!share_memory(mpi, device->is_host ? bytes : 2 * STAGE_BYTES, &shared, fault))
+    if (!share_memory(mpi, device->is_host ? bytes : 2 * STAGING_BYTES, &shared, fault))
         return NULL;
     for (int a = 0; a < mpi->axis_count; a++)
-        needs_stage |= !mpi->groups[a].is_shared && mpi->groups[a].members > 1;
-    if (needs_stage)
-        mpi->stage = mw_arena_alloc(mpi->arena, STAGE_BYTES);
+        needs_staging |= !mpi->groups[a].is_shared && mpi->groups[a].members > 1;
+    if (needs_staging)
+        mpi->staging = mw_arena_alloc(mpi->arena, STAGING_BYTES);
     if (device->is_host && shared)
         return shared;
     if (!device->is_host) {
-        mpi->outgoing = shared ? shared : mw_arena_alloc(mpi->arena, 2 * STAGE_BYTES);
-        mpi->incoming = mpi->outgoing + STAGE_BYTES;
+        mpi->outgoing = shared ? shared : mw_arena_alloc(mpi->arena, 2 * STAGING_BYTES);
+        mpi->incoming = mpi->outgoing + STAGING_BYTES;
     }
     return mpi->device_arena = device->table->alloc(device, bytes, fault);
 }
 
-/* ---- Exchanges by messages ---- */
+/* ---- Collectives by messages ---- */
 
 /* MPI counts elements in int. */
 static bool element_type(const MwExchange *exchange, int64_t count, MPI_Datatype *type,
@@ -213,18 +229,25 @@ static bool element_type(const MwExchange *exchange, int64_t count, MPI_Datatype
            mw_fault_set(fault, "a message of %lld elements is too long for MPI", (long long)count);
 }
 
-/* Gives every member elements [begin, begin + count) of its block of all sources, in the stage; the
- * blocks are `block` elements apart, the last may be short. */
-static bool scatter_piece(Mpi *mpi, const Group *group, const MwExchange *exchange, int64_t block,
-                          int64_t begin, int64_t count, int64_t *own, MwFault *fault)
+/* Elements [begin, begin + count) of every member's block. Blocks are `block` elements apart in a
+ * source; the last one may be short. */
+typedef struct {
+    int64_t block, begin, count;
+} Piece;
+
+/* Sends every member the piece of its block, and receives in the staging buffer the pieces of this
+ * member's block from all members, `*own` elements each. */
+static bool scatter_piece(Mpi *mpi, const Group *group, const MwExchange *exchange, Piece piece,
+                          int64_t *own, MwFault *fault)
 {
     const int members = group->members;
     MPI_Datatype type;
     if (!element_type(exchange, exchange->count, &type, fault))
         return false;
     for (int m = 0; m < members; m++) {
-        int64_t at = mw_min(exchange->count, m * block + begin);
-        int64_t end = mw_min(exchange->count, mw_min(m * block + begin + count, (m + 1) * block));
+        int64_t first = m * piece.block + piece.begin, next = (m + 1) * piece.block;
+        int64_t at = mw_min(exchange->count, first);
+        int64_t end = mw_min(exchange->count, mw_min(first + piece.count, next));
         mpi->counts[m] = (int)mw_max(0, end - at);
         mpi->places[m] = (int)at;
     }
@@ -233,37 +256,39 @@ static bool scatter_piece(Mpi *mpi, const Group *group, const MwExchange *exchan
         mpi->counts[members + m] = (int)*own;
         mpi->places[members + m] = (int)(m * *own);
     }
-    return CALL(MPI_Alltoallv, exchange->source, mpi->counts, mpi->places, type, mpi->stage,
+    return CALL(MPI_Alltoallv, exchange->source, mpi->counts, mpi->places, type, mpi->staging,
                 mpi->counts + members, mpi->places + members, type, group->comm);
 }
 
-/* Combines what scatter_piece brought. */
-static void combine_stage(const Mpi *mpi, const Group *group, const MwExchange *exchange,
-                          int64_t own, void *to)
+/* Combines what scatter_piece received. */
+static void combine_staging(const Mpi *mpi, const Group *group, const MwExchange *exchange,
+                            int64_t own, void *to)
 {
     const int64_t bytes = mw_type_bytes(exchange->type);
     for (int m = 0; m < group->members; m++)
-        group->pieces[m] = mpi->stage + m * own * bytes;
+        group->pieces[m] = mpi->staging + m * own * bytes;
     mw_combine(exchange->type, exchange->combine, group->pieces, group->members, own, to);
 }
 
-/* This member's block of the combined sources, `block` elements apart, piece by piece. */
+/* Computes this member's block of the combined sources, piece by piece. Blocks are `block` elements
+ * apart. */
 static bool reduce_block(Mpi *mpi, Group *group, const MwExchange *exchange, int64_t block,
                          char *to, MwFault *fault)
 {
     const int64_t bytes = mw_type_bytes(exchange->type);
-    const int64_t piece = mw_max(1, STAGE_BYTES / (group->members * bytes));
+    const int64_t piece = mw_max(1, STAGING_BYTES / (group->members * bytes));
     for (int64_t begin = 0; begin < block; begin += piece) {
+        const Piece part = {block, begin, mw_min(piece, block - begin)};
         int64_t own;
-        if (!scatter_piece(mpi, group, exchange, block, begin, mw_min(piece, block - begin), &own,
-                           fault))
+        if (!scatter_piece(mpi, group, exchange, part, &own, fault))
             return false;
-        combine_stage(mpi, group, exchange, own, to + begin * bytes);
+        combine_staging(mpi, group, exchange, own, to + begin * bytes);
     }
     return true;
 }
 
-/* In place: a member overwrites its own block of the source, which no other needs any more. */
+/* Source and destination may be one buffer: a member overwrites its own block of the source when no
+ * other member needs it any more. */
 static bool all_reduce(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
 {
     const int64_t bytes = mw_type_bytes(exchange->type);
@@ -318,9 +343,9 @@ static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange
     MW_UNREACHABLE();
 }
 
-/* ---- Exchanges ---- */
+/* ---- Collectives ---- */
 
-/* Between buffers on the host. */
+/* A collective on buffers in host memory. */
 static bool exchange_on_host(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
 {
     if (!group->is_shared)
@@ -329,20 +354,34 @@ static bool exchange_on_host(Mpi *mpi, Group *group, const MwExchange *exchange,
     return true;
 }
 
-/* `blocks` pieces of `bytes` each between a buffer of the device, where they are `stride` bytes apart,
- * and the host, where they follow each other. */
-static bool copy_blocks(MwDevice *device, bool out, char *at, int64_t stride, char *host,
-                        int64_t bytes, int blocks, MwFault *fault)
+/* Pieces of a buffer on the device, `stride` bytes apart, and their copy on the host, where they
+ * are contiguous. */
+typedef struct {
+    char *at, *host;
+    int64_t stride, bytes; /* of each */
+    int count;
+} Pieces;
+
+static bool copy_pieces_out(MwDevice *device, const Pieces *pieces, MwFault *fault)
 {
-    for (int b = 0; b < blocks; b++)
-        if (!(out ? device->table->copy_out(device, host + b * bytes, at + b * stride, bytes, fault)
-                  : device->table->copy_in(device, at + b * stride, host + b * bytes, bytes,
-                                           fault)))
+    for (int i = 0; i < pieces->count; i++)
+        if (!device->table->copy_out(device, pieces->host + i * pieces->bytes,
+                                     pieces->at + i * pieces->stride, pieces->bytes, fault))
             return false;
     return true;
 }
 
-/* The same elements of every block of source and result at a time: they are an exchange too. */
+static bool copy_pieces_in(MwDevice *device, const Pieces *pieces, MwFault *fault)
+{
+    for (int i = 0; i < pieces->count; i++)
+        if (!device->table->copy_in(device, pieces->at + i * pieces->stride,
+                                    pieces->host + i * pieces->bytes, pieces->bytes, fault))
+            return false;
+    return true;
+}
+
+/* A collective on buffers of the device, through the host: it is done on the same elements of every
+ * block of source and result at a time, which are a collective of the same kind. */
 static bool exchange_pieces(Mpi *mpi, MwDevice *device, Group *group, const MwExchange *exchange,
                             MwFault *fault)
 {
@@ -350,18 +389,19 @@ static bool exchange_pieces(Mpi *mpi, MwDevice *device, Group *group, const MwEx
     const int sources = info->splits ? group->members : 1;
     const int results = info->joins ? group->members : 1;
     const int64_t bytes = mw_type_bytes(exchange->type), block = exchange->count / sources;
-    const int64_t most = mw_max(1, STAGE_BYTES / (group->members * bytes));
+    const int64_t most = mw_max(1, STAGING_BYTES / (group->members * bytes));
     MwExchange piece = *exchange;
     piece.source = mpi->outgoing;
     piece.destination = mpi->incoming;
     for (int64_t begin = 0; begin < block; begin += most) {
         const int64_t count = mw_min(most, block - begin);
+        const Pieces out = {(char *)(uintptr_t)exchange->source + begin * bytes, mpi->outgoing,
+                            block * bytes, count * bytes, sources};
+        const Pieces in = {(char *)exchange->destination + begin * bytes, mpi->incoming,
+                           block * bytes, count * bytes, results};
         piece.count = sources * count;
-        if (!copy_blocks(device, true, (char *)(uintptr_t)exchange->source + begin * bytes,
-                         block * bytes, mpi->outgoing, count * bytes, sources, fault) ||
-            !exchange_on_host(mpi, group, &piece, fault) ||
-            !copy_blocks(device, false, (char *)exchange->destination + begin * bytes,
-                         block * bytes, mpi->incoming, count * bytes, results, fault))
+        if (!copy_pieces_out(device, &out, fault) || !exchange_on_host(mpi, group, &piece, fault) ||
+            !copy_pieces_in(device, &in, fault))
             return false;
     }
     return true;
@@ -382,49 +422,46 @@ static bool mpi_exchange(MwTransport *transport, MwDevice *device, const MwExcha
 
 /* ---- Messages between devices ---- */
 
-static MwParcels *mpi_pack(MwTransport *transport, MwDevice *device, void *buffer,
-                           const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
+static MwRequest *mpi_init_request(MwTransport *transport, MwDevice *device,
+                                   const MwMessageSet *set, MwFault *fault)
 {
     Mpi *mpi = (Mpi *)transport;
-    MwParcels *packed =
-        mw_mpi_parcels_new(mpi->arena, device, buffer, parcels, count, sends, tag, fault);
-    if (packed)
-        mw_vec_push(mpi->arena, &mpi->parcels, packed);
+    MwRequest *request = mw_mpi_request_new(mpi->arena, device, set, fault);
+    if (request)
+        mw_vec_push(mpi->arena, &mpi->requests, request);
     for (int a = 0; a < mpi->axis_count; a++)
-        mpi->groups[a].shared.idle = mw_mpi_parcels_progress;
-    return packed;
+        mpi->groups[a].shared.idle = mw_mpi_progress;
+    return request;
 }
 
-static bool mpi_open(MwTransport *transport, MwFault *fault)
+static bool mpi_connect(MwTransport *transport, MwFault *fault)
 {
     (void)transport, (void)fault;
     return true;
 }
 
-static bool mpi_begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool mpi_start(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
     (void)transport, (void)device;
-    return mw_mpi_parcels_begin(parcels, fault);
+    return mw_mpi_request_start(request, fault);
 }
 
-static bool mpi_test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+static bool mpi_test(MwTransport *transport, MwDevice *device, MwRequest *request, bool *done,
                      MwFault *fault)
 {
     (void)transport, (void)device;
-    return mw_mpi_parcels_test(parcels, done, fault);
+    return mw_mpi_request_test(request, done, fault);
 }
 
-static bool mpi_wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool mpi_wait(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
     (void)transport, (void)device;
-    return mw_mpi_parcels_wait(parcels, fault);
+    return mw_mpi_request_wait(request, fault);
 }
 
 /* ---- Messages between hosts ---- */
 
-enum { MESSAGE_TAG = 1 };
-
-/* In pieces that MPI can count. */
+/* Sends or receives in pieces whose size an int holds, as MPI counts. */
 static bool each_piece(bool (*move)(int peer, char *data, int bytes, MwFault *fault), int peer,
                        char *data, int64_t bytes, MwFault *fault)
 {
@@ -436,12 +473,12 @@ static bool each_piece(bool (*move)(int peer, char *data, int bytes, MwFault *fa
 
 static bool send_piece(int peer, char *data, int bytes, MwFault *fault)
 {
-    return CALL(MPI_Send, data, bytes, MPI_BYTE, peer, MESSAGE_TAG, MPI_COMM_WORLD);
+    return CALL(MPI_Send, data, bytes, MPI_BYTE, peer, MW_TAG_HOST, MPI_COMM_WORLD);
 }
 
 static bool receive_piece(int peer, char *data, int bytes, MwFault *fault)
 {
-    return CALL(MPI_Recv, data, bytes, MPI_BYTE, peer, MESSAGE_TAG, MPI_COMM_WORLD,
+    return CALL(MPI_Recv, data, bytes, MPI_BYTE, peer, MW_TAG_HOST, MPI_COMM_WORLD,
                 MPI_STATUS_IGNORE);
 }
 
@@ -458,8 +495,8 @@ static bool mpi_receive(MwTransport *transport, int peer, void *data, int64_t by
     return each_piece(receive_piece, peer, data, bytes, fault);
 }
 
-static bool mpi_share(MwTransport *transport, const void *mine, int64_t bytes, void *all,
-                      MwFault *fault)
+static bool mpi_allgather(MwTransport *transport, const void *mine, int64_t bytes, void *all,
+                          MwFault *fault)
 {
     (void)transport;
     MW_ASSERT(bytes <= INT_MAX);
@@ -483,8 +520,8 @@ static MW_NORETURN void mpi_abort(MwTransport *transport, int status)
 static void mpi_destroy(MwTransport *transport, MwDevice *device)
 {
     Mpi *mpi = (Mpi *)transport;
-    for (int i = 0; i < mpi->parcels.count; i++)
-        mw_mpi_parcels_free(mpi->parcels.at[i]);
+    for (int i = 0; i < mpi->requests.count; i++)
+        mw_mpi_request_free(mpi->requests.at[i]);
     for (int i = 0; mpi->memory && i < mpi->node_size; i++)
         mw_shared_unmap(&mpi->memory[i]);
     if (mpi->device_arena)
@@ -494,17 +531,17 @@ static void mpi_destroy(MwTransport *transport, MwDevice *device)
 
 static const MwTransportTable mpi_table = {
     .name = "mpi",
-    .join = mpi_join,
-    .arena = mpi_arena,
+    .make_groups = mpi_make_groups,
+    .alloc_arena = mpi_alloc_arena,
     .exchange = mpi_exchange,
-    .pack = mpi_pack,
-    .open = mpi_open,
-    .begin = mpi_begin,
+    .init_request = mpi_init_request,
+    .connect = mpi_connect,
+    .start = mpi_start,
     .test = mpi_test,
     .wait = mpi_wait,
     .send = mpi_send,
     .receive = mpi_receive,
-    .share = mpi_share,
+    .allgather = mpi_allgather,
     .barrier = mpi_barrier,
     .abort = mpi_abort,
     .destroy = mpi_destroy,

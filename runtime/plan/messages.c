@@ -38,7 +38,7 @@ typedef struct {
     int rank;
 } PieceRange;
 
-static PieceRange pieces_meeting(const MwTransferLayout *layout, const MwBlock *box)
+static PieceRange pieces_meeting(const MwTransferLayout *layout, const MwBox *box)
 {
     PieceRange range = {.rank = box->global.rank};
     for (int d = 0; d < range.rank; d++) {
@@ -61,9 +61,9 @@ static bool next_piece(PieceRange *range)
 }
 
 /* False if they share no element. */
-static bool intersect(const MwBlock *a, const MwBlock *b, MwBlock *common)
+static bool intersect(const MwBox *a, const MwBox *b, MwBox *common)
 {
-    *common = (MwBlock){.global = a->global};
+    *common = (MwBox){.global = a->global};
     for (int d = 0; d < a->global.rank; d++) {
         int64_t end = mw_min(a->start[d] + a->size[d], b->start[d] + b->size[d]);
         common->start[d] = mw_max(a->start[d], b->start[d]);
@@ -80,7 +80,7 @@ static void list_crossing(const Listing *listing, bool sends, int device, MwMess
     const MwTransfer *transfer = listing->transfer;
     const MwTransferLayout *own = sends ? &listing->from : &listing->to;
     const MwTransferLayout *other = sends ? &listing->to : &listing->from;
-    MwBlock part, other_part, box;
+    MwBox part, other_part, box;
     if (!mw_transfer_part(own, device, 0, &part))
         return;
     PieceRange range = pieces_meeting(other, &part);
@@ -177,9 +177,9 @@ int64_t mw_transfer_crossing_bytes(const MwMessages *messages)
 {
     int64_t bytes = 0;
     for (int i = 0; i < messages->count; i++) {
-        const MwBlock *box = &messages->at[i].box;
+        const MwBox *box = &messages->at[i].box;
         if (messages->at[i].hop == 0)
-            bytes += mw_block_elements(box) * mw_type_bytes(box->global.type);
+            bytes += mw_box_elements(box) * mw_type_bytes(box->global.type);
     }
     return bytes;
 }

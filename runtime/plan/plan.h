@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan: all that the executor needs to know, and what was decided and predicted on the way.
+/* The plan in memory: everything that the executor needs, and what the compiler decided and
+ * predicted.
  *
- * A plan is a versioned text file (docs/plan.md), one section per mesh and not per rank; this is
- * its form in memory. Reading and printing are inverse to the byte. mw_plan_check proves, without
- * trusting the compiler, that a plan can run: every buffer is read only after it is written,
- * buffers that are live together do not overlap, collectives and shapes agree, the arena holds
- * everything, what one mesh sends another receives, and no mesh waits for ever.
+ * A plan is a versioned text file (docs/plan.md) with one section per mesh, not per rank. Reading
+ * it and printing it are inverse to the byte. runtime/check/check.h proves that a plan can run.
  *
  * All counts of elements and bytes are per device (local) unless the name says global. */
 #ifndef MW_RUNTIME_PLAN_PLAN_H
@@ -18,39 +16,40 @@
 
 enum { MW_PLAN_VERSION = 3, MW_BUFFER_ALIGNMENT = 64 };
 
-/* A piece of the arena. A buffer is storage, not a value: an in-place kernel reads and writes one,
- * and the values of a reshape chain share one. A write is of the whole buffer; an instruction that
- * writes a part and keeps the rest both reads and writes. */
+/* A range of the arena. A buffer is storage, not a value: an in-place kernel reads and writes the
+ * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer; an
+ * instruction that writes a part and keeps the rest has access MW_ACCESS_READ_WRITE. */
 typedef struct {
     const char *name;
     MwTensor tensor; /* local */
     int64_t offset;  /* bytes from the start of the arena; a multiple of MW_BUFFER_ALIGNMENT */
     int64_t bytes;   /* at least mw_tensor_bytes(tensor) */
-    /* Places for values of several micro-batches at a time, at least 1: a task of micro-batch m uses
-     * slot m % slots. What tasks without a micro-batch use has one. */
+    /* Number of slots, at least 1: values of as many micro-batches can be held at a time. A task of
+     * micro-batch m uses slot m % slots. A buffer that a task without a micro-batch uses has 1. */
     int slots;
-    bool persistent; /* weights, states: keeps its contents between steps, alone in its place */
+    /* holds a weight or state: keeps its contents between steps, and overlaps no other buffer */
+    bool persistent;
 } MwPlanBuffer;
 
-/* From one slot to the next, where each holds `bytes`. */
+/* The distance of two adjacent slots of `bytes` each. */
 static inline int64_t mw_slot_bytes(int64_t bytes)
 {
     return mw_round_up(bytes, MW_BUFFER_ALIGNMENT);
 }
 
-/* From the start of the first slot to the end of the last. */
+/* The size of the buffer with all its slots. */
 static inline int64_t mw_plan_buffer_bytes(const MwPlanBuffer *buffer)
 {
     return (buffer->slots - 1) * mw_slot_bytes(buffer->bytes) + buffer->bytes;
 }
 
-/* The slot that tasks of a micro-batch use; -1 is no micro-batch. */
+/* The slot that the tasks of a micro-batch use; -1 stands for no micro-batch. */
 static inline int mw_plan_slot(const MwPlanBuffer *buffer, int micro_batch)
 {
     return micro_batch < 0 ? 0 : micro_batch % buffer->slots;
 }
 
-/* Where that slot starts in the arena. */
+/* The offset of that slot in the arena. */
 static inline int64_t mw_plan_slot_offset(const MwPlanBuffer *buffer, int micro_batch)
 {
     return buffer->offset + mw_plan_slot(buffer, micro_batch) * mw_slot_bytes(buffer->bytes);
@@ -67,8 +66,8 @@ typedef enum {
     MW_ARG_INT,
     MW_ARG_FLOAT,
     MW_ARG_POSITION, /* int: micro_batch * micro_stride + mw_mesh_block(axes) * block_stride */
-    MW_ARG_STEP,     /* int: number of the step, 1 first */
-    MW_ARG_SEED,     /* int: seed of the run */
+    MW_ARG_STEP,     /* int: the number of the step; steps count from 1 */
+    MW_ARG_SEED,     /* int: the seed of the run */
 } MwPlanArgKind;
 
 /* A scalar argument of an instruction. */
@@ -81,16 +80,17 @@ typedef struct {
 } MwPlanArg;
 
 typedef enum {
-    /* target: index into MwPlan.kernels; operands and args of one set after another, where the kernel
-     * takes sets */
+    /* target: index into MwPlan.kernels. Where the kernel takes sets, the operands and args of one
+     * set follow those of another. */
     MW_INSTR_KERNEL,
-    MW_INSTR_ROUTINE, /* target: MwRoutine, a routine of the device (runtime/plan/routines.def) */
+    /* target: MwRoutine, a routine of the device (runtime/plan/routines.def) */
+    MW_INSTR_ROUTINE,
     MW_INSTR_COLLECTIVE, /* target: MwCollective; operands: source (read), destination (write) */
-    /* target: index into MwPlan.transfers; one operand, its buffer on this mesh. A send goes on
-     * while the tasks do, and what would overwrite its buffer waits for it; a receive has the data
-     * when it is done. */
+    /* target: index into MwPlan.transfers; the operand is the transfer's buffer on this mesh. A
+     * send is in flight while later instructions run; whatever overwrites its buffer waits for
+     * it. */
     MW_INSTR_SEND,
-    MW_INSTR_RECEIVE,
+    MW_INSTR_RECEIVE, /* as MW_INSTR_SEND; the data is in the buffer when the instruction is done */
 } MwInstrKind;
 
 typedef struct {
@@ -100,17 +100,18 @@ typedef struct {
     int operand_count;
     MwPlanArg *args;
     int arg_count;
-    /* Collectives: the group is the devices that differ in `axis` only. `count` elements of `type`
-     * in the source buffer: all_reduce gives count; all_gather gives ways * count, blocks in order
-     * of coordinate; reduce_scatter gives count / ways; all_to_all gives count, block i of the
-     * source going to coordinate i. Source and destination may be one buffer for all_reduce. */
+    /* ---- Collectives only: the group is the devices that differ in `axis` only; it has w members.
+     * The result has count elements for all_reduce; w * count for all_gather, blocks in order of
+     * coordinate; count / w for reduce_scatter; count for all_to_all, where block i of the source
+     * goes to coordinate i. Source and destination may be one buffer for all_reduce. */
     int axis;
     MwType type;
-    int64_t count;
+    int64_t count; /* elements of the source */
     MwCombine combine;
-    /* Where it comes from and what it was predicted to take. */
-    int operator_index; /* index into MwPlanMesh.operators; -1: none */
-    double time_s;
+    /* ---- For the report */
+    /* the operator that it computes a part of, in MwPlanMesh.operators; -1: none */
+    int operator_index;
+    double time_s; /* predicted */
 } MwPlanInstr;
 
 typedef struct {
@@ -119,68 +120,71 @@ typedef struct {
     int instr_count;
 } MwPlanProgram;
 
-/* One entry of the schedule: run a program, on one micro-batch or (micro_batch -1, as the update)
- * on none. A program runs either once on every micro-batch or without one. */
+/* An entry of the schedule: one run of a program. A program runs either once on every micro-batch
+ * or without a micro-batch. */
 typedef struct {
-    int program;
-    int micro_batch;
+    int program;     /* index */
+    int micro_batch; /* -1: none, as for the update */
 } MwPlanTask;
 
-/* May stand on several meshes under one name. */
+/* An input of the model. Micro-batch m gets block m of dimension 0. Several meshes may have an
+ * input of one name. */
 typedef struct {
     const char *name;
-    int buffer;
-    MwTensor global; /* of the whole batch */
-    MwSpec spec;     /* micro-batch m is block m of dimension 0; `spec` shards within it */
-    int64_t bound;   /* integers are in [0, bound), as row numbers of an embedding; 0: any */
-    int program;     /* before whose task of micro-batch m the executor puts block m there */
+    int buffer;      /* index */
+    MwTensor global; /* type and shape of the whole batch */
+    MwSpec spec;     /* of one micro-batch */
+    int64_t bound;   /* integers are in [0, bound), such as row numbers of an embedding; 0: any */
+    int program;     /* index; the buffer is filled before the program's task of the micro-batch */
 } MwPlanInput;
 
-/* As an input, a block per micro-batch; or `whole`: taken once, at the end of the step. */
+/* An output of the model: one block of dimension 0 per micro-batch, or `whole`. */
 typedef struct {
     const char *name;
-    int buffer;
-    MwTensor global;
-    MwSpec spec;
-    bool whole;
-    int program; /* after whose task of micro-batch m block m is taken; -1 where `whole` */
+    int buffer;      /* index */
+    MwTensor global; /* type and shape of the whole batch */
+    MwSpec spec;     /* of one micro-batch, or of the whole */
+    bool whole;      /* taken once, at the end of the step */
+    /* index; the buffer is taken after the program's task of the micro-batch; -1 if `whole` */
+    int program;
 } MwPlanOutput;
 
 typedef enum {
     MW_INIT_ZEROS,
     MW_INIT_ONES,
-    MW_INIT_NORMAL,   /* standard deviation init_value */
+    MW_INIT_NORMAL,   /* mean 0, standard deviation init_value */
     MW_INIT_UNIFORM,  /* in (-init_value, init_value) */
     MW_INIT_CONSTANT, /* init_value */
 } MwInit;
 
-/* A weight or an optimizer state. Kept in checkpoints under its name. One that several meshes hold
- * is the same on all of them. */
+/* A weight or an optimizer state. Several meshes may have one of the same name; it has the same
+ * value on all of them. */
 typedef struct {
-    const char *name;
-    int buffer;
+    const char *name; /* in checkpoints too */
+    int buffer;       /* index; persistent */
     MwTensor global;
     MwSpec spec;
     MwInit init;
     double init_value;
-    bool is_state; /* an optimizer state rather than a weight */
-    /* An accumulator: set to its initial value before each step, not checkpointed. */
+    bool is_state; /* an optimizer state, not a weight */
+    /* an accumulator: set to its initial value before each step, not in checkpoints */
     bool reset_each_step;
 } MwPlanWeight;
 
-/* ---- What was decided and predicted (the report that `inspect` shows) ---- */
+/* ---- The report: what was decided and predicted, as `inspect` shows it ---- */
 
+/* A collective that reshards an operand of an operator. */
 typedef struct {
     MwCollective kind;
     int axis;
-    int64_t bytes; /* of the larger side, per device */
+    int64_t bytes; /* of the larger of source and result, per device */
     double time_s;
 } MwPlanCollective;
 
 typedef struct {
-    int operator_index; /* the operator that gives it; -1: none */
-    int rank;
-    MwSpec spec; /* as the operator that takes it wants it */
+    int operator_index; /* the operator that computes it; -1: none */
+    int rank;           /* of the tensor */
+    MwSpec spec;        /* the spec in which the consumer takes it */
 } MwPlanOperatorOperand;
 
 /* One operator of the model, after differentiation. Costs are per step: work done once per
@@ -190,25 +194,25 @@ typedef struct {
     const char *op;     /* name in ir/ops.def */
     const char *source; /* "models/gpt.graph:12:9"; "" if none */
     const char *phase;  /* "forward", "backward", "update" */
-    MwType type;        /* of the first result, */
-    int rank;           /* and its dimensions */
+    MwType type;        /* element type of the first result */
+    int rank;           /* number of dimensions of the first result */
     MwSpec spec;        /* of the first result */
     MwPlanOperatorOperand *operands;
     int operand_count;
     double compute_s, communication_s;
-    MwPlanCollective *collectives; /* that bring its operands into their specs */
+    MwPlanCollective *collectives; /* that reshard its operands to their specs */
     int collective_count;
-    bool has_runner_up; /* another strategy exists */
-    MwSpec runner_up;   /* result spec of the next best strategy, the rest of the plan held */
-    double runner_up_extra_s;
-    bool pinned;
+    bool has_runner_up;       /* another strategy exists */
+    MwSpec runner_up;         /* result spec of the next best strategy, the rest of the plan held */
+    double runner_up_extra_s; /* how much longer a step takes with it */
+    bool pinned;              /* the user chose the strategy */
 } MwPlanOperator;
 
 typedef struct {
-    double objective_s;   /* predicted time of a step that the intra-op pass minimised */
+    double objective_s;   /* time of a step that the intra-op pass minimised */
     double lower_bound_s; /* no plan on this mesh costs less, by the cost model */
     double compute_s, communication_s;
-    double step_s;      /* predicted from the instructions themselves, after fusion */
+    double step_s;      /* time of a step predicted from the instructions, after fusion */
     int64_t live_bytes; /* greatest sum of live buffers: no arena can be smaller */
 } MwPlanCosts;
 
@@ -228,53 +232,56 @@ typedef struct {
     int output_count;
     MwPlanWeight *weights;
     int weight_count;
-    int loss_buffer; /* f32[], the same on every device; holds the loss of the step when the tasks
-                        are done; -1: not on this mesh */
+    /* f32[], the same on every device, holds the loss of the step after the last task; -1: this
+     * mesh does not have it */
+    int loss_buffer;
     MwPlanOperator *operators;
     int operator_count;
     MwPlanCosts costs;
 } MwPlanMesh;
 
 typedef struct {
-    const char *name; /* C identifier; its function has type MwKernel (runtime/plan/kernel.h) */
+    /* C identifier of a function of type MwKernel (runtime/plan/kernel.h) */
+    const char *name;
     int operand_count, arg_count; /* of one set */
-    bool takes_sets;              /* runs on any number of sets at once */
+    bool takes_sets;              /* one call runs on any number of sets */
 } MwPlanKernel;
 
-/* A tensor that goes from one mesh to another, each time the program that sends it runs. */
+/* A tensor that goes from one mesh to another each time the program with its send runs. */
 typedef struct {
     const char *name; /* of the value */
-    MwTensor tensor;  /* global: of one micro-batch where its programs run on micro-batches */
+    /* global type and shape: of one micro-batch if its programs run on micro-batches */
+    MwTensor tensor;
     int from_mesh, from_buffer;
     MwSpec from_spec;
     int to_mesh, to_buffer;
     MwSpec to_spec;
-    /* One of the ranks that want the same gets it and passes it on, rather than each a part
-     * (runtime/plan/transfer.h). */
-    bool broadcast;
-    double time_s; /* predicted, of one such time */
+    bool broadcast; /* as in MwTransfer (runtime/plan/transfer.h) */
+    double time_s;  /* predicted time of one run */
 } MwPlanTransfer;
 
-/* A pipeline stage, as it was decided and predicted. Stages are in the order of the pipeline; those
- * of one mesh are its chunks. Times are of one run of its programs. */
+/* A pipeline stage, as it was decided and predicted. Stages are in the order of the pipeline; the
+ * stages of one mesh are its chunks. Times are of one run of a program. */
 typedef struct {
     int mesh;
-    int first_layer, layer_count; /* of the model, numbered from 0 */
-    int remat_layers;             /* of them, that are computed again in the backward */
-    double forward_s, backward_s; /* of one micro-batch */
-    double weight_s;              /* its gradients of weights, where they run apart from backward */
+    int first_layer, layer_count; /* layers of the model, numbered from 0 */
+    int remat_layers;             /* number of its layers that are recomputed in the backward */
+    double forward_s, backward_s; /* for one micro-batch */
+    /* gradients of weights for one micro-batch, where they run apart from the backward; else 0 */
+    double weight_s;
     double update_s;
-    /* Its parts of the lists of the mesh. The update is one program for all stages of a mesh. */
+    /* its programs, in the list of the mesh; the update belongs to all stages */
     int first_program, program_count;
-    int first_operator, operator_count;
+    int first_operator, operator_count; /* its operators, in the list of the mesh */
 } MwPlanStage;
 
-/* A way to lay out the model that the search considered and did not take. */
+/* A layout of the model that the search considered and rejected. */
 typedef struct {
-    const char *name;     /* "4 stages, 1f1b, 16 micro-batches" */
-    const char *reason;   /* "time", or "memory" */
-    double step_s;        /* predicted, or a lower bound; 0: not known */
-    int64_t needed_bytes; /* of a device, where memory is the reason; 0: not known */
+    const char *name;   /* "4 stages, 1f1b, 16 micro-batches" */
+    const char *reason; /* "time" or "memory" */
+    double step_s;      /* predicted time of a step, or a lower bound of it; 0: not known */
+    /* memory that a device would need, where that is the reason; 0: not known */
+    int64_t needed_bytes;
 } MwPlanAlternative;
 
 typedef struct {
@@ -284,11 +291,11 @@ typedef struct {
     const char *backend; /* "cpu" or "cuda" */
     int rank_count;
     int micro_batches;
-    const char *schedule; /* "1f1b", ...; "none" where there is one mesh */
-    double step_s;        /* predicted: the schedule's timeline, then the update */
+    const char *schedule; /* "1f1b", ...; "none" if there is one mesh */
+    double step_s;        /* predicted time of a step: the schedule's timeline, then the update */
     MwPlanKernel *kernels;
     int kernel_count;
-    const char *kernel_source; /* C or CUDA C; defines every kernel */
+    const char *kernel_source; /* C or CUDA C that defines every kernel */
     MwPlanMesh *meshes;
     int mesh_count;
     MwPlanTransfer *transfers;
@@ -299,24 +306,25 @@ typedef struct {
     int alternative_count;
 } MwPlan;
 
-/* The plan file's text, checksum included. */
+/* Appends the text of the plan file, with its checksum (print.c). */
 void mw_plan_print(MwText *text, const MwPlan *plan);
-/* NULL after an error that names the line and what is wrong: damage, truncation, another version.
- */
+/* NULL after an error that names the line and the cause, such as damage, truncation or another
+ * version (parse.c). */
 MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags);
-/* The section of an executable that holds its plan's text, and nothing else. */
+/* The section of an executable that holds the text of its plan and nothing else. */
 #define MW_PLAN_SECTION ".mwplan"
-/* Reads a plan file, or the plan inside an executable made by `meshwright compile`. */
+/* Reads a plan file, or the plan of an executable that `meshwright compile` made (file.c). */
 MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
 
-/* Name of the kernel, routine or collective that an instruction runs; "send" and "receive". */
+/* The name of the kernel, routine or collective that an instruction runs; "send" or "receive". */
 const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr);
-/* How many sets of operands it has; 1 but for kernels that take sets. */
+/* The number of sets of operands; 1 unless it runs a kernel that takes sets. */
 int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr);
-/* Its name, and the number of sets where that is more than 1: "k17_adamw x 148". Cut off at `bytes`. */
+/* The name, with the number of sets if that is more than 1: "k17_adamw x 148". Cut off at
+ * `bytes`. */
 void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *label, size_t bytes);
 
-/* The mesh that has the loss; NULL: none. */
+/* The mesh that has the loss; NULL: none has. */
 const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct {
     MwArena *arena;
     const MwPlanMesh *mesh;
     MwTraffic traffic;
-    Ints *over; /* [buffers] the lines whose buffers share memory with it */
+    Ints *over; /* [buffers] endpoints whose buffers share memory with this one */
 } Builder;
 
 static bool overlap(const MwPlanBuffer *a, const MwPlanBuffer *b)
@@ -18,83 +18,82 @@ static bool overlap(const MwPlanBuffer *a, const MwPlanBuffer *b)
            b->offset < a->offset + mw_plan_buffer_bytes(a);
 }
 
-/* ---- Lines ---- */
+/* ---- Endpoints ---- */
 
-static void add_lines(Builder *b, const MwPlan *plan)
+static void add_endpoints(Builder *b, const MwPlan *plan)
 {
-    MW_VEC(MwTrafficLine) lines = {0};
+    MW_VEC(MwTrafficEndpoint) endpoints = {0};
     for (int t = 0; t < plan->transfer_count; t++) {
         const MwPlanTransfer *transfer = &plan->transfers[t];
         const bool sends = &plan->meshes[transfer->from_mesh] == b->mesh;
+        const int buffer = sends ? transfer->from_buffer : transfer->to_buffer;
         if (sends || &plan->meshes[transfer->to_mesh] == b->mesh)
-            mw_vec_push(
-                b->arena, &lines,
-                ((MwTrafficLine){.transfer = t,
-                                 .sends = sends,
-                                 .buffer = sends ? transfer->from_buffer : transfer->to_buffer}));
+            mw_vec_push(b->arena, &endpoints,
+                        ((MwTrafficEndpoint){.transfer = t, .sends = sends, .buffer = buffer}));
     }
-    b->traffic.lines = lines.at;
-    b->traffic.line_count = lines.count;
+    b->traffic.endpoints = endpoints.at;
+    b->traffic.endpoint_count = endpoints.count;
 }
 
 static void find_overlaps(Builder *b)
 {
     b->over = MW_NEW(b->arena, Ints, b->mesh->buffer_count);
     for (int i = 0; i < b->mesh->buffer_count; i++)
-        for (int l = 0; l < b->traffic.line_count; l++)
-            if (overlap(&b->mesh->buffers[i], &b->mesh->buffers[b->traffic.lines[l].buffer]))
-                mw_vec_push(b->arena, &b->over[i], l);
+        for (int e = 0; e < b->traffic.endpoint_count; e++)
+            if (overlap(&b->mesh->buffers[i], &b->mesh->buffers[b->traffic.endpoints[e].buffer]))
+                mw_vec_push(b->arena, &b->over[i], e);
 }
 
-/* ---- Events of programs ---- */
+/* ---- Operations of programs ---- */
 
 typedef struct {
     Builder *b;
-    MW_VEC(MwTrafficEvent) events;
-    bool *waited, *waited_all; /* [lines] since the last send */
+    MW_VEC(MwTrafficOp) ops;
+    bool *waited, *waited_all; /* [endpoints] waited for since the last send */
 } Program;
 
-/* What must be waited for before `instr` writes a buffer. */
+/* The waits that are needed before `instr` writes a buffer. */
 static void add_waits(Program *program, int instr, int buffer)
 {
     const Ints *over = &program->b->over[buffer];
     for (int i = 0; i < over->count; i++) {
-        const int line = over->at[i];
-        const bool own = program->b->traffic.lines[line].buffer == buffer;
-        bool *done = own ? &program->waited[line] : &program->waited_all[line];
-        if (!program->b->traffic.lines[line].sends || *done || program->waited_all[line])
+        const int endpoint = over->at[i];
+        const bool own = program->b->traffic.endpoints[endpoint].buffer == buffer;
+        bool *done = own ? &program->waited[endpoint] : &program->waited_all[endpoint];
+        if (!program->b->traffic.endpoints[endpoint].sends || *done ||
+            program->waited_all[endpoint])
             continue;
         *done = true;
-        mw_vec_push(program->b->arena, &program->events,
-                    ((MwTrafficEvent){own ? MW_TRAFFIC_WAIT : MW_TRAFFIC_WAIT_ALL, instr, line}));
+        mw_vec_push(program->b->arena, &program->ops,
+                    ((MwTrafficOp){own ? MW_TRAFFIC_WAIT : MW_TRAFFIC_WAIT_ALL, instr, endpoint}));
     }
 }
 
-static int find_line(const Builder *b, const MwPlanInstr *instr)
+static int find_endpoint(const Builder *b, const MwPlanInstr *instr)
 {
-    for (int l = 0; l < b->traffic.line_count; l++)
-        if (b->traffic.lines[l].transfer == instr->target)
-            return l;
+    for (int e = 0; e < b->traffic.endpoint_count; e++)
+        if (b->traffic.endpoints[e].transfer == instr->target)
+            return e;
     MW_UNREACHABLE();
 }
 
 static void add_message(Program *program, int index, int instr_index, const MwPlanInstr *instr)
 {
-    const int line = find_line(program->b, instr);
+    const int endpoint = find_endpoint(program->b, instr);
     const bool sends = instr->kind == MW_INSTR_SEND;
-    program->b->traffic.lines[line].program = index;
-    program->waited[line] = program->waited_all[line] = false;
+    program->b->traffic.endpoints[endpoint].program = index;
+    program->waited[endpoint] = program->waited_all[endpoint] = false;
     mw_vec_push(
-        program->b->arena, &program->events,
-        ((MwTrafficEvent){sends ? MW_TRAFFIC_SEND : MW_TRAFFIC_RECEIVE, instr_index, line}));
+        program->b->arena, &program->ops,
+        ((MwTrafficOp){sends ? MW_TRAFFIC_SEND : MW_TRAFFIC_RECEIVE, instr_index, endpoint}));
 }
 
-static void add_events(Builder *b, int index)
+static void add_ops(Builder *b, int index)
 {
     const MwPlanProgram *from = &b->mesh->programs[index];
     Program program = {.b = b,
-                       .waited = MW_NEW(b->arena, bool, b->traffic.line_count),
-                       .waited_all = MW_NEW(b->arena, bool, b->traffic.line_count)};
+                       .waited = MW_NEW(b->arena, bool, b->traffic.endpoint_count),
+                       .waited_all = MW_NEW(b->arena, bool, b->traffic.endpoint_count)};
     for (int i = 0; i < b->mesh->input_count; i++)
         if (b->mesh->inputs[i].program == index)
             add_waits(&program, -1, b->mesh->inputs[i].buffer);
@@ -106,8 +105,8 @@ static void add_events(Builder *b, int index)
         if (instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE)
             add_message(&program, index, i, instr);
     }
-    b->traffic.programs[index].events = program.events.at;
-    b->traffic.programs[index].event_count = program.events.count;
+    b->traffic.programs[index].ops = program.ops.at;
+    b->traffic.programs[index].op_count = program.ops.count;
 }
 
 static void add_runs(Builder *b)
@@ -127,8 +126,8 @@ static void add_runs(Builder *b)
 
 /* ---- Receives that are posted ahead ---- */
 
-/* True if the program has to do with the buffer. `*writes`: it puts a value there other than by
- * receiving one or changing what is there. */
+/* True if the program accesses the buffer. `*writes`: it writes a value there that it neither
+ * receives nor makes from the value that was there. */
 static bool uses(const MwPlanMesh *mesh, int index, int buffer, bool *writes)
 {
     const MwPlanProgram *program = &mesh->programs[index];
@@ -148,7 +147,7 @@ static bool uses(const MwPlanMesh *mesh, int index, int buffer, bool *writes)
     return found;
 }
 
-/* True if the step itself has to do with the buffer. */
+/* True if something other than a program accesses the buffer. */
 static bool is_of_step(const MwPlanMesh *mesh, int buffer)
 {
     bool found = mesh->buffers[buffer].persistent || mesh->loss_buffer == buffer;
@@ -159,23 +158,24 @@ static bool is_of_step(const MwPlanMesh *mesh, int buffer)
     return found;
 }
 
-/* True if a buffer other than the line's lies over it, or another line is of it too. */
-static bool is_shared(const Builder *b, int line)
+/* True if another buffer overlaps the endpoint's, or another endpoint has the same buffer. */
+static bool is_shared(const Builder *b, int endpoint)
 {
     for (int i = 0; i < b->mesh->buffer_count; i++)
         for (int k = 0; k < b->over[i].count; k++)
-            if (b->over[i].at[k] == line && i != b->traffic.lines[line].buffer)
+            if (b->over[i].at[k] == endpoint && i != b->traffic.endpoints[endpoint].buffer)
                 return true;
-    for (int l = 0; l < b->traffic.line_count; l++)
-        if (l != line && b->traffic.lines[l].buffer == b->traffic.lines[line].buffer)
+    for (int e = 0; e < b->traffic.endpoint_count; e++)
+        if (e != endpoint &&
+            b->traffic.endpoints[e].buffer == b->traffic.endpoints[endpoint].buffer)
             return true;
     return false;
 }
 
-/* True if a program runs as the one that receives does: on each micro-batch, or once. */
-static bool runs_alike(const Builder *b, int line, int program)
+/* True if a program runs as often as the one that receives: on each micro-batch, or once. */
+static bool runs_alike(const Builder *b, int endpoint, int program)
 {
-    const MwTrafficProgram *receives = &b->traffic.programs[b->traffic.lines[line].program];
+    const MwTrafficProgram *receives = &b->traffic.programs[b->traffic.endpoints[endpoint].program];
     const MwTrafficProgram *uses = &b->traffic.programs[program];
     if (uses->run_count != receives->run_count)
         return false;
@@ -184,21 +184,24 @@ static bool runs_alike(const Builder *b, int line, int program)
 
 static void set_ahead(Builder *b, int index)
 {
-    MwTrafficLine *line = &b->traffic.lines[index];
+    MwTrafficEndpoint *endpoint = &b->traffic.endpoints[index];
     bool *users = MW_NEW(b->arena, bool, b->mesh->program_count), writes = false;
-    line->is_ahead = !line->sends && !is_of_step(b->mesh, line->buffer) && !is_shared(b, index);
-    for (int p = 0; line->is_ahead && p < b->mesh->program_count; p++) {
-        users[p] = b->traffic.programs[p].run_count > 0 && uses(b->mesh, p, line->buffer, &writes);
-        line->is_ahead = !users[p] || (!writes && runs_alike(b, index, p));
+    bool is_ahead =
+        !endpoint->sends && !is_of_step(b->mesh, endpoint->buffer) && !is_shared(b, index);
+    for (int p = 0; is_ahead && p < b->mesh->program_count; p++) {
+        users[p] =
+            b->traffic.programs[p].run_count > 0 && uses(b->mesh, p, endpoint->buffer, &writes);
+        is_ahead = !users[p] || (!writes && runs_alike(b, index, p));
     }
-    for (int p = 0; line->is_ahead && p < b->mesh->program_count; p++) {
+    endpoint->is_ahead = is_ahead;
+    for (int p = 0; is_ahead && p < b->mesh->program_count; p++) {
         MwTrafficProgram *program = &b->traffic.programs[p];
         if (!users[p])
             continue;
-        line->users++;
-        if (!program->lines)
-            program->lines = MW_NEW(b->arena, int, b->traffic.line_count);
-        program->lines[program->line_count++] = index;
+        endpoint->users++;
+        if (!program->ahead)
+            program->ahead = MW_NEW(b->arena, int, b->traffic.endpoint_count);
+        program->ahead[program->ahead_count++] = index;
     }
 }
 
@@ -206,12 +209,12 @@ MwTraffic mw_traffic(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh)
 {
     Builder b = {.arena = arena, .mesh = mesh};
     b.traffic.programs = MW_NEW(arena, MwTrafficProgram, mesh->program_count);
-    add_lines(&b, plan);
+    add_endpoints(&b, plan);
     find_overlaps(&b);
     add_runs(&b);
     for (int p = 0; p < mesh->program_count; p++)
-        add_events(&b, p);
-    for (int l = 0; l < b.traffic.line_count; l++)
-        set_ahead(&b, l);
+        add_ops(&b, p);
+    for (int e = 0; e < b.traffic.endpoint_count; e++)
+        set_ahead(&b, e);
     return b.traffic;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* When a mesh posts its messages and waits for them, as it follows from the plan alone: the executor
- * does it, and the checker proves that it ends.
+/* The traffic of a mesh: when it posts its messages and waits for them, as a function of the plan
+ * alone. The executor acts on it, and the checker proves that the traffic of all meshes together
+ * ends.
  *
- * A line is one end of a transfer. Its messages are those of the micro-batches in the order in which
- * its program runs on them; both ends post them in this order.
+ * An endpoint is one end of a transfer: its sends on the sending mesh, or its receives on the
+ * receiving mesh. Its messages are those of the micro-batches, in the order in which the program
+ * with its instruction runs on them; both ends post them in this order.
  *
- * Sends are posted by their instruction; what writes over their buffer waits for them first, and so
- * does the next send of the slot. A receive is posted by its instruction at the latest. Where nothing
- * else lies in its buffer and nothing else puts values there, it is posted ahead: as soon as the tasks
- * that use the slot have run on the micro-batch that had it before. After every instruction messages
- * under way go on. At the end of a step all are done. */
+ * A send is posted by its instruction. Whatever writes over its buffer first waits for it, and so
+ * does the next send from the same slot. A receive is posted by its instruction at the latest. It
+ * is posted ahead, as soon as the tasks that use its slot have run on the micro-batch that had the
+ * slot before, if nothing else lies in its buffer and nothing else writes values there. Messages in
+ * flight make progress after every instruction. At the end of a step all messages are complete. */
 #ifndef MW_RUNTIME_PLAN_TRAFFIC_H
 #define MW_RUNTIME_PLAN_TRAFFIC_H
 
@@ -17,41 +19,41 @@
 #include "runtime/plan/plan.h"
 
 typedef struct {
-    int transfer;
+    int transfer; /* index into the plan's transfers */
     bool sends;
-    int buffer;  /* of this mesh */
-    int program; /* with the instruction */
-    bool is_ahead;
-    int users; /* programs that use the buffer, each a task on every micro-batch */
-} MwTrafficLine;
+    int buffer;    /* index into this mesh's buffers */
+    int program;   /* the program that has the instruction */
+    bool is_ahead; /* its receives are posted ahead */
+    int users; /* number of programs that use the buffer, each with a task for every micro-batch */
+} MwTrafficEndpoint;
 
 typedef enum {
-    MW_TRAFFIC_WAIT,     /* for the line's send from the slot of the task's micro-batch */
-    MW_TRAFFIC_WAIT_ALL, /* for all sends of the line */
+    MW_TRAFFIC_WAIT,     /* wait for the endpoint's send from the slot of the task's micro-batch */
+    MW_TRAFFIC_WAIT_ALL, /* wait for all sends of the endpoint */
     MW_TRAFFIC_SEND,
     MW_TRAFFIC_RECEIVE,
     MW_TRAFFIC_KINDS
-} MwTrafficKind;
+} MwTrafficOpKind;
 
-/* Waits come before the instruction, and before the filling of inputs where `instr` is -1. */
+/* An operation at an instruction. Waits come before the instruction. */
 typedef struct {
-    MwTrafficKind kind;
-    int instr;
-    int line;
-} MwTrafficEvent;
+    MwTrafficOpKind kind;
+    int instr; /* index into the program; -1: before the task's inputs are filled */
+    int endpoint;
+} MwTrafficOp;
 
 typedef struct {
-    MwTrafficEvent *events; /* in the order of instructions */
-    int event_count;
-    int *lines; /* that are posted ahead and whose buffers it uses */
-    int line_count;
-    int *micro_batches; /* of its tasks, in order */
-    int run_count;
+    MwTrafficOp *ops; /* in the order of instructions */
+    int op_count;
+    int *ahead; /* endpoints that are posted ahead and whose buffers the program uses */
+    int ahead_count;
+    int *micro_batches; /* micro-batches of the program's tasks, in order; -1: none */
+    int run_count;      /* number of its tasks */
 } MwTrafficProgram;
 
 typedef struct {
-    MwTrafficLine *lines;
-    int line_count;
+    MwTrafficEndpoint *endpoints;
+    int endpoint_count;
     MwTrafficProgram *programs; /* [mesh->programs] */
 } MwTraffic;
 

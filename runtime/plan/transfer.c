@@ -38,19 +38,19 @@ bool mw_transfer_side_has(const MwTransferSide *side, int rank)
     return rank >= side->first_rank && rank < side->first_rank + mw_mesh_devices(&side->mesh);
 }
 
-MwBlock mw_transfer_block(const MwTransferSide *side, const MwTensor *global, int rank)
+MwBox mw_transfer_shard(const MwTransferSide *side, const MwTensor *global, int rank)
 {
     int coordinate[MW_MAX_AXES];
     mw_mesh_coordinates(&side->mesh, rank - side->first_rank, coordinate);
-    return mw_block(global, side->spec, &side->mesh, coordinate);
+    return mw_shard_box(global, side->spec, &side->mesh, coordinate);
 }
 
-MwBlock mw_box_in_block(const MwBlock *box, const MwBlock *block)
+MwBox mw_box_within(const MwBox *box, const MwBox *shard)
 {
-    MwBlock part = *box;
+    MwBox part = *box;
     for (int d = 0; d < box->global.rank; d++) {
-        part.global.dim[d] = block->size[d];
-        part.start[d] = box->start[d] - block->start[d];
+        part.global.dim[d] = shard->size[d];
+        part.start[d] = box->start[d] - shard->start[d];
     }
     return part;
 }

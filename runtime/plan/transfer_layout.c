@@ -177,7 +177,7 @@ int mw_transfer_neighbour(const MwTransferDigit *digit, int device, int value)
     return device + (wrapped - digit_value(digit, device)) * digit->stride;
 }
 
-bool mw_transfer_part(const MwTransferLayout *layout, int device, int gathered, MwBlock *part)
+bool mw_transfer_part(const MwTransferLayout *layout, int device, int gathered, MwBox *part)
 {
     int64_t piece[MW_MAX_RANK] = {0}, pieces[MW_MAX_RANK];
     for (int d = 0; d < layout->global.rank; d++)
@@ -192,14 +192,14 @@ bool mw_transfer_part(const MwTransferLayout *layout, int device, int gathered, 
         piece[digit->dim] += value * pieces[digit->dim];
         pieces[digit->dim] *= digit->ways;
     }
-    *part = (MwBlock){.global = layout->global};
+    *part = (MwBox){.global = layout->global};
     for (int d = 0; d < layout->global.rank; d++) {
         int64_t size = block_size(layout, d), cuts = pieces[d] / layout->blocks[d];
         int64_t block = piece[d] / cuts, k = piece[d] % cuts;
         part->start[d] = block * size + k * size / cuts;
         part->size[d] = block * size + (k + 1) * size / cuts - part->start[d];
     }
-    return mw_block_elements(part) > 0;
+    return mw_box_elements(part) > 0;
 }
 
 int64_t mw_transfer_piece(const MwTransferLayout *layout, int dim, int64_t at)

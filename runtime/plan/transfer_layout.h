@@ -32,7 +32,7 @@ void mw_transfer_layouts(const MwTransfer *transfer, MwTransferLayout *from, MwT
 
 /* What `device` of the side has once the devices that differ in the first `gathered` digits alone
  * have put their parts together. False if it has nothing. */
-bool mw_transfer_part(const MwTransferLayout *layout, int device, int gathered, MwBlock *part);
+bool mw_transfer_part(const MwTransferLayout *layout, int device, int gathered, MwBox *part);
 
 /* The device whose digits are those of `device` but for one of `value`, taken modulo its ways. */
 int mw_transfer_neighbour(const MwTransferDigit *digit, int device, int value);

@@ -95,8 +95,8 @@ static bool feed_step(const Data *data, int64_t step, Interpreter *interpreter, 
         MwArena *arena = mw_arena_new();
         const MwTensor *tensor = &data->mesh.inputs[i].global;
         const int64_t count = mw_tensor_elements(tensor);
-        const MwBlock whole =
-            mw_block(tensor, mw_spec_replicated(), &data->mesh.shape, (int[3]){0});
+        const MwBox whole =
+            mw_shard_box(tensor, mw_spec_replicated(), &data->mesh.shape, (int[3]){0});
         void *raw = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(tensor));
         double *elements = MW_NEW(arena, double, count);
         good = mw_feeds_input(data->feeds, i, step, &whole, raw, fault);

@@ -120,7 +120,7 @@ START_TEST(others_go_on_while_it_waits)
 }
 END_TEST
 
-static bool count_settling(void *context, MwFault *trouble)
+static bool count_quiescing(void *context, MwFault *trouble)
 {
     (void)trouble;
     ++*(int *)context;
@@ -130,14 +130,14 @@ static bool count_settling(void *context, MwFault *trouble)
 static bool launch(void)
 {
     const MwPlanInstr instr = {.kind = MW_INSTR_KERNEL};
-    const MwCall call = {&instr, NULL, NULL, NULL};
+    const MwDeviceCall call = {&instr, NULL, NULL, NULL};
     return device->table->run(device, &call, &fault);
 }
 
 START_TEST(nothing_needs_others_while_code_is_loaded)
 {
     int calls = 0;
-    device->settle = count_settling;
+    device->quiesce = count_quiescing;
     device->idle_context = &calls;
     refusal = cudaSuccess;
     ck_assert(device->table->set_step(device, 1, &fault) && launch() && launch());
@@ -179,7 +179,7 @@ START_TEST(others_go_on_where_the_queue_would_be_full)
     void *operands[] = {memory};
     const MwKernelArg bytes = {.i = 16};
     const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_ZERO};
-    const MwCall call = {&instr, operands, NULL, &bytes};
+    const MwDeviceCall call = {&instr, operands, NULL, &bytes};
     device->idle = let_it_come;
     fake_queue(mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), until_it_comes, NULL, 0);
     for (int i = 0; i < 2000; i++)
@@ -198,10 +198,12 @@ typedef struct {
 /* Kept: what comes from the host, beside the number of the step. */
 static bool keep_both(Both *host, Both *memory)
 {
-    return device->table->keep(device, &fault) && device->table->set_step(device, 1, &fault) &&
-           device->table->fetch(device, &memory->given, &host->given, sizeof host->given, &fault) &&
+    return device->table->begin_capture(device, &fault) &&
+           device->table->set_step(device, 1, &fault) &&
+           device->table->copy_in_async(device, &memory->given, &host->given, sizeof host->given,
+                                        &fault) &&
            device->table->copy(device, &memory->step, device->step, sizeof memory->step, &fault) &&
-           device->table->kept(device, &fault);
+           device->table->end_capture(device, &fault);
 }
 
 static bool repeat(void)
@@ -215,11 +217,11 @@ static bool repeat(void)
     ck_assert(!good || (found.given == -1 && found.step == -1));
     for (int64_t step = 3; good && step < 6; step++) {
         host->given = 7 * step;
-        good = device->table->repeat(device, step, &fault) &&
+        good = device->table->replay(device, step, &fault) &&
                device->table->copy_out(device, &found, memory, sizeof found, &fault);
         ck_assert(!good || (found.given == 7 * step && found.step == step));
     }
-    device->table->forget(device);
+    device->table->drop_capture(device);
     device->table->release(device, memory, sizeof *memory);
     return good;
 }
@@ -251,7 +253,7 @@ static bool multiply(int64_t size, int64_t offset)
         operands[i] = memory_of(bytes);
         ck_assert(device->table->copy_in(device, operands[i], host, bytes, &fault));
     }
-    const MwCall call = {&instr, operands, NULL, args};
+    const MwDeviceCall call = {&instr, operands, NULL, args};
     const bool good = device->table->run(device, &call, &fault) &&
                       device->table->copy_out(device, host, operands[2], bytes, &fault);
     int64_t right = offset;
@@ -303,7 +305,7 @@ START_TEST(every_call_has_its_own_bias)
         }
     }
     for (int c = 0; c < CALLS; c++) {
-        const MwCall call = {&instr, operands[c], NULL, args};
+        const MwDeviceCall call = {&instr, operands[c], NULL, args};
         ck_assert_msg(device->table->run(device, &call, &fault), "%s", fault.text);
     }
     for (int c = 0; c < CALLS; c++) {

@@ -20,7 +20,7 @@ int main(void)
     int *all = MW_NEW(arena, int, transport->size);
     if (device)
         cudaGetDevice(&gpu);
-    transport->table->share(transport, &gpu, sizeof gpu, all, &fault);
+    transport->table->allgather(transport, &gpu, sizeof gpu, all, &fault);
     for (int rank = 0; rank < transport->size; rank++)
         good &= all[rank] == rank % count;
     if (transport->rank == 0) {

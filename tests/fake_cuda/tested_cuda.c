@@ -17,7 +17,7 @@ typedef struct {
     int arg_count;
 } Launch;
 
-static bool (*run_call)(MwDevice *device, const MwCall *call, MwFault *fault);
+static bool (*run_call)(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
 static MwKernel **kernels_of_plan;
 
 static bool launch(void *state)
@@ -30,7 +30,7 @@ static bool launch(void *state)
     return true;
 }
 
-static bool run_queued(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run_queued(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     const MwPlanInstr *instr = call->instr;
     if (instr->kind != MW_INSTR_KERNEL)

@@ -2,7 +2,7 @@
 /* NCCL with one rank, which needs no second GPU: a communicator of one is made and settles, a collective
  * and a message to itself are done in time, and it ends. In a run, groups of one have no communicator. */
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/nccl_watch.h"
+#include "runtime/cuda/nccl_comm.h"
 #include "runtime/mpi/transport.h"
 #include "tests/unit/support.h"
 
@@ -31,16 +31,17 @@ static bool make_comm(Test *test, MwFault *fault)
     test->hosts = mw_transport_mpi_new(test->arena, false, fault);
     test->device =
         test->hosts ? mw_device_cuda_new(test->arena, &no_kernels, NULL, 1, fault) : NULL;
-    if (!test->device || !mw_nccl_watch_init(&test->nccl, 0, TIMEOUT_S, fault))
+    if (!test->device || !mw_nccl_init(&test->nccl, 0, TIMEOUT_S, fault))
         return false;
     test->nccl.progress = nothing;
     test->comm = (MwNcclComm){.label = "of one"};
     test->stream = mw_device_cuda_stream(test->device, MW_QUEUE_COMPUTE);
-    const MwNcclCard card = mw_nccl_card(&test->nccl, &test->comm);
-    *fault = card.fault;
-    return !card.failed &&
-           mw_nccl_comm_begin(&test->nccl, test->arena, &test->comm, 1, card.id, 0, 0, fault) &&
-           mw_nccl_settle(&test->nccl, &test->comm, "ncclCommInitRankConfig", fault);
+    const MwNcclRootId root = mw_nccl_root_id(&test->nccl, &test->comm);
+    const MwNcclMembership membership = {.id = root.id, .members = 1};
+    *fault = root.fault;
+    return !root.failed &&
+           mw_nccl_comm_begin(&test->nccl, test->arena, &test->comm, &membership, fault) &&
+           mw_nccl_wait_ready(&test->nccl, &test->comm, "ncclCommInitRankConfig", fault);
 }
 
 static bool fill(Test *test, MwFault *fault)
@@ -60,9 +61,9 @@ static bool has_come(Test *test, const char *call, MwFault *fault)
 {
     float host[COUNT];
     const MwDeviceTable *table = test->device->table;
-    if (!mw_nccl_settle(&test->nccl, &test->comm, call, fault) ||
-        !mw_nccl_watch(&test->nccl, &test->nccl.collectives, &test->comm, call, test->stream,
-                       fault) ||
+    if (!mw_nccl_wait_ready(&test->nccl, &test->comm, call, fault) ||
+        !mw_nccl_watch_call(&test->nccl, &test->nccl.collectives, &test->comm, call, test->stream,
+                            fault) ||
         !table->copy_out(test->device, host, test->to, sizeof host, fault) ||
         !mw_nccl_idle(&test->nccl, fault))
         return false;
@@ -95,7 +96,7 @@ START_TEST(one_rank_is_a_group)
     const bool good = make_comm(&test, &test.fault) && fill(&test, &test.fault) &&
                       reduce(&test, &test.fault) && send_to_itself(&test, &test.fault);
     ck_assert_msg(good, "%s", test.fault.text);
-    mw_nccl_watch_end(&test.nccl, false);
+    mw_nccl_end(&test.nccl, false);
     mw_transport_free(&test.hosts, test.device);
     mw_device_free(&test.device);
     mw_arena_free(&test.arena);

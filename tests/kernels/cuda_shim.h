@@ -11,7 +11,7 @@
  * launch (not under the address sanitizer, which guards its ends); MW_SHIM_SHARED_KIB says how much a
  * block may ask for.
  *
- * Copies of runtime/cuda/tensor.h are done when they are waited for, no sooner; what they will write
+ * Copies of runtime/cuda/tensor_core.h are done when they are waited for, no sooner; what they will write
  * over is NaN from when they begin.
  *
  * A barrier that some threads of the block do not reach, a shuffle that some lanes of the warp do
@@ -104,7 +104,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
         cuda_shim_value;                                                                           \
     })
 
-/* ---- As in runtime/cuda/tensor.h ---- */
+/* ---- As in runtime/cuda/tensor_core.h ---- */
 
 #define mw_mma(c, a, b) cuda_shim_mma(__LINE__, c, a, b)
 #define mw_load_matrices(to, row) cuda_shim_load_matrices(__LINE__, to, row, 0)

@@ -56,24 +56,24 @@ typedef struct {
     double **inputs; /* [inputs] in the order of the plan, which is that of the graph */
 } Data;
 
-static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
     (void)step, (void)fault;
     const Data *data = context;
     MwType type = data->run->plan->meshes->inputs[input].global.type;
-    for (int64_t i = 0; i < mw_block_elements(block); i++)
+    for (int64_t i = 0; i < mw_box_elements(box); i++)
         element_store(type, to, i, data->inputs[input][i]);
     return true;
 }
 
-static bool take_output(void *context, int output, int64_t step, const MwBlock *block,
-                        bool is_first, const void *from, MwFault *fault)
+static bool take_output(void *context, int output, int64_t step, const MwBox *box, bool is_first,
+                        const void *from, MwFault *fault)
 {
     (void)step, (void)fault, (void)is_first;
     const Data *data = context;
     MwType type = data->run->plan->meshes->outputs[output].global.type;
-    for (int64_t i = 0; i < mw_block_elements(block); i++)
+    for (int64_t i = 0; i < mw_box_elements(box); i++)
         data->run->got[output][i] = element_load(type, from, i);
     return true;
 }

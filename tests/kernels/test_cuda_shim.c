@@ -3,7 +3,7 @@
 #include "tests/kernels/cuda_shim.h"
 
 #include "base/bf16.h"
-#include "runtime/cuda/tensor.h"
+#include "runtime/cuda/tensor_core.h"
 #include "tests/unit/support.h"
 
 #include <signal.h>
@@ -175,7 +175,7 @@ START_TEST(threads_keep_their_arrays)
 }
 END_TEST
 
-/* ---- What runtime/cuda/tensor.h has ---- */
+/* ---- What runtime/cuda/tensor_core.h has ---- */
 
 enum { SIDE = 16, COLUMNS = 8 };
 

@@ -101,11 +101,11 @@ static bool foreign_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fau
     return true;
 }
 
-static bool foreign_run(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool foreign_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     const MwDevice *cpu = ((Foreign *)device)->cpu;
     void *operands[MOST_OPERANDS];
-    MwCall own = *call;
+    MwDeviceCall own = *call;
     MW_ASSERT(call->instr->operand_count <= MOST_OPERANDS);
     for (int i = 0; i < call->instr->operand_count; i++)
         operands[i] = memory_at(device, call->operands[i]);

@@ -102,7 +102,7 @@ static void report(Test *test, bool good, const MwExchange *exchange, bool in_pl
 {
     MwFault fault;
     char own = good, all[64];
-    test->transport->table->share(test->transport, &own, 1, all, &fault);
+    test->transport->table->allgather(test->transport, &own, 1, all, &fault);
     good = !memchr(all, 0, (size_t)test->transport->size);
     test->failed |= !good;
     test->tests++;
@@ -117,8 +117,8 @@ static void report(Test *test, bool good, const MwExchange *exchange, bool in_pl
 static bool follow(Test *test, MwQueue after, MwQueue before, MwFault *fault)
 {
     const MwDeviceTable *device = test->device->table;
-    return after == before || (device->mark(test->device, before, 0, fault) &&
-                               device->wait(test->device, after, 0, fault));
+    return after == before || (device->record_event(test->device, before, 0, fault) &&
+                               device->wait_event(test->device, after, 0, fault));
 }
 
 /* What was there is seen where nothing comes. */
@@ -200,11 +200,11 @@ int main(int argc, char **argv)
     test.result = mw_arena_alloc(arena, HALF_BYTES);
     if (way_open(arena, argv[2], &no_kernels, &test.transport, &test.device, &fault) &&
         mw_mesh_devices(&test.mesh) == test.transport->size &&
-        test.transport->table->join(test.transport, &test.mesh, 0, &fault) &&
+        test.transport->table->make_groups(test.transport, &test.mesh, 0, &fault) &&
         (test.transport->queue == MW_QUEUE_COMPUTE ||
-         test.device->table->make_marks(test.device, arena, 1, &fault)))
+         test.device->table->make_events(test.device, arena, 1, &fault)))
         test.arena =
-            test.transport->table->arena(test.transport, test.device, 2 * HALF_BYTES, &fault);
+            test.transport->table->alloc_arena(test.transport, test.device, 2 * HALF_BYTES, &fault);
     if (!test.arena) {
         fprintf(stderr, "cannot start: %s\n", fault.text);
         return 1;

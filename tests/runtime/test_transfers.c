@@ -186,29 +186,30 @@ typedef struct {
     int rank;
 } Context;
 
-static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
     (void)fault;
     const Context *own = context;
     const int pair = pair_of(own_mesh(own->test, own->rank)->inputs[input].name);
-    for (MwRun run = {0}; mw_block_next_run(block, &run);)
-        for (int64_t i = 0; i < run.count; i++)
-            ((float *)to)[run.local + i] = element(pair, step, run.global + i);
+    for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
+        for (int64_t i = 0; i < segment.count; i++)
+            ((float *)to)[segment.local + i] = element(pair, step, segment.global + i);
     return true;
 }
 
-static bool take_output(void *context, int output, int64_t step, const MwBlock *block,
-                        bool is_first, const void *from, MwFault *fault)
+static bool take_output(void *context, int output, int64_t step, const MwBox *box, bool is_first,
+                        const void *from, MwFault *fault)
 {
     (void)is_first, (void)fault;
     const Context *own = context;
     const MwPlanOutput *info = &own_mesh(own->test, own->rank)->outputs[output];
     const int pair = pair_of(info->name);
     int64_t wrong = 0;
-    for (MwRun run = {0}; mw_block_next_run(block, &run);)
-        for (int64_t i = 0; i < run.count; i++)
-            wrong += ((const float *)from)[run.local + i] != element(pair, step, run.global + i);
+    for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
+        for (int64_t i = 0; i < segment.count; i++)
+            wrong +=
+                ((const float *)from)[segment.local + i] != element(pair, step, segment.global + i);
     if (wrong)
         fprintf(stderr, "rank %d, step %lld: %lld elements of %s %d are wrong\n", own->rank,
                 (long long)step, (long long)wrong, info->program ? "back" : "there", pair);
@@ -234,7 +235,7 @@ static bool run(Test *test, const char *way, MwFault *fault)
         transport->table->abort(transport, 1);
     }
     int *all = MW_NEW(test->arena, int, transport->size), wrong = 0;
-    good = transport->table->share(transport, &test->wrong, sizeof test->wrong, all, fault);
+    good = transport->table->allgather(transport, &test->wrong, sizeof test->wrong, all, fault);
     for (int r = 0; r < transport->size; r++)
         wrong += all[r];
     if (transport->rank == 0)

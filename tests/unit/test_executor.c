@@ -37,21 +37,21 @@ static float y_at(int64_t step, int64_t index)
     return (float)((index * 3 + step) % 5);
 }
 
-static bool give_input(void *context, int input, int64_t step, const MwBlock *block, void *to,
+static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
     (void)context, (void)fault;
-    for (MwRun run = {0}; mw_block_next_run(block, &run);)
-        for (int64_t i = 0; i < run.count; i++)
-            ((float *)to)[run.local + i] =
-                input ? y_at(step, run.global + i) : x_at(step, run.global + i);
+    for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
+        for (int64_t i = 0; i < segment.count; i++)
+            ((float *)to)[segment.local + i] =
+                input ? y_at(step, segment.global + i) : x_at(step, segment.global + i);
     return true;
 }
 
-static bool ignore_output(void *context, int output, int64_t step, const MwBlock *block,
-                          bool is_first, const void *from, MwFault *fault)
+static bool ignore_output(void *context, int output, int64_t step, const MwBox *box, bool is_first,
+                          const void *from, MwFault *fault)
 {
-    (void)context, (void)output, (void)step, (void)block, (void)is_first, (void)from, (void)fault;
+    (void)context, (void)output, (void)step, (void)box, (void)is_first, (void)from, (void)fault;
     return true;
 }
 
@@ -156,16 +156,16 @@ START_TEST(zeros_are_those_of_accumulators)
 {
     MwPlanMesh *mesh = &sample_plan(arena, 1, 2)->meshes[0];
     int count;
-    MwZeros *zeros = mw_weights_zeros(arena, mesh, &count);
+    MwZeroRange *zeros = mw_weights_zero_ranges(arena, mesh, &count);
     ck_assert_int_eq(count, 1);
     ck_assert_int_eq(zeros[0].begin, mesh->buffers[SAMPLE_G].offset);
     ck_assert_int_eq(zeros[0].end, mesh->buffers[SAMPLE_LOSS_PART].offset +
                                        mesh->buffers[SAMPLE_LOSS_PART].bytes);
     mesh->buffers[SAMPLE_G].offset += 64 * MW_BUFFER_ALIGNMENT;
-    mw_weights_zeros(arena, mesh, &count);
+    mw_weights_zero_ranges(arena, mesh, &count);
     ck_assert_int_eq(count, 2);
     mesh->weights[1].init = MW_INIT_ONES;
-    zeros = mw_weights_zeros(arena, mesh, &count);
+    zeros = mw_weights_zero_ranges(arena, mesh, &count);
     ck_assert_int_eq(count, 1);
     ck_assert_int_eq(zeros[0].begin, mesh->buffers[SAMPLE_LOSS_PART].offset);
 }

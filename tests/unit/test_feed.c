@@ -88,11 +88,12 @@ static void whole_batch(MwFeeds *feeds, const MwPlanMesh *mesh, int input, int64
         for (int device = 0; device < mw_mesh_devices(&mesh->shape); device++) {
             int coordinate[MW_MAX_AXES];
             mw_mesh_coordinates(&mesh->shape, device, coordinate);
-            const MwBlock block =
-                mw_block_micro(&in->global, in->spec, &mesh->shape, coordinate, micro, micros);
-            ck_assert(mw_feeds_input(feeds, input, step, &block, part, &fault));
-            for (MwRun run = {0}; mw_block_next_run(&block, &run);)
-                memcpy(to + run.global, part + run.local, sizeof *to * (size_t)run.count);
+            const MwBox box = mw_shard_box_of_micro_batch(&in->global, in->spec, &mesh->shape,
+                                                          coordinate, micro, micros);
+            ck_assert(mw_feeds_input(feeds, input, step, &box, part, &fault));
+            for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
+                memcpy(to + segment.global, part + segment.local,
+                       sizeof *to * (size_t)segment.count);
         }
     }
 }
@@ -249,11 +250,11 @@ END_TEST
 static void refuses_to_give(MwFeeds *feeds, const MwPlanMesh *mesh, const char *message)
 {
     const int origin[MW_MAX_AXES] = {0};
-    const MwBlock block =
-        mw_block(&mesh->inputs[0].global, mesh->inputs[0].spec, &mesh->shape, origin);
+    const MwBox box =
+        mw_shard_box(&mesh->inputs[0].global, mesh->inputs[0].spec, &mesh->shape, origin);
     int32_t to[BATCH * LENGTH];
     MwFault fault = {0};
-    ck_assert(!mw_feeds_input(feeds, 0, 1, &block, to, &fault));
+    ck_assert(!mw_feeds_input(feeds, 0, 1, &box, to, &fault));
     ck_assert_str_eq(fault.text, message);
     mw_feeds_close(&feeds);
 }
@@ -279,7 +280,7 @@ START_TEST(integers_that_are_too_large_are_refused)
     mesh->inputs[0].bound = 0; /* as of integers that name no rows */
     const char *npy = mw_arena_printf(arena, "npy:tokens=%s", file_with("t", file, sizeof file));
     refuses_to_give(opened(mesh, npy, "random"), mesh,
-                    "the data holds 1099511627776, which i32 has not");
+                    "the data holds 1099511627776, which i32 cannot represent");
 }
 END_TEST
 
@@ -293,7 +294,8 @@ START_TEST(a_file_that_becomes_shorter_is_named)
     ck_assert_int_eq(truncate(path, 5), 0);
     refuses_to_give(
         feeds, mesh,
-        mw_arena_printf(arena, "%s has become shorter than the 1000 bytes that it had", path));
+        mw_arena_printf(arena, "%s has become shorter than 1000 bytes, its size when it was opened",
+                        path));
 }
 END_TEST
 
@@ -303,16 +305,16 @@ static const struct {
 } wrong[] = {
     {"lm:/nowhere", "", "cannot read /nowhere: No such file"},
     {"lm:/", "", "cannot read /: Is a directory"},
-    {"lm:/dev/zero", "", "cannot read /dev/zero: it is no regular file"},
-    {"lm:FILE", "", "the file has 0 tokens; a row needs 6 and the one after"},
-    {"lm:FILE", "abcdef", "the file has 6 tokens; a row needs 6 and the one after"},
+    {"lm:/dev/zero", "", "cannot read /dev/zero: it is not a regular file"},
+    {"lm:FILE", "", "the file has 0 tokens; a row needs 6 and the token after them"},
+    {"lm:FILE", "abcdef", "the file has 6 tokens; a row needs 6 and the token after them"},
     {"lm16:FILE", "abcdefghijklm", "the file has 6 tokens"},
-    {"npy:x=FILE", "hello", "this is no .npy file"},
-    {"npy:x=FILE", "\x93NUMPY\x01-----------", "this is no .npy file"},
+    {"npy:x=FILE", "hello", "this is not a .npy file"},
+    {"npy:x=FILE", "\x93NUMPY\x01-----------", "this is not a .npy file"},
     {"npy:y=FILE", "", "the model has no input 'y'"},
     {"npy:x", "", "'x' should be NAME=VALUE"},
-    {"random:tokens=0", "", "is no whole number from 1"},
-    {"random:tokens=3x", "", "is no whole number from 1"},
+    {"random:tokens=0", "", "is not a whole number from 1"},
+    {"random:tokens=3x", "", "is not a whole number from 1"},
     {"npz:x=FILE", "", "a feed is lm:FILE"},
     {"lm:FILE", "abcdefghijkl", "no data for the input x: f32[8, 4]"},
 };
@@ -340,11 +342,13 @@ static const struct {
      "it is cut off: its shape needs"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }", "the file holds float32[0, 4]"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "the file holds float32[2]"},
-    {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
-    {"{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", "its element type is not one of"},
+    {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }",
+     "its element type is not a little-endian float"},
+    {"{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }",
+     "its element type is not a little-endian float"},
     {"{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "it is in Fortran order"},
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }",
-     "its shape has more elements than any file"},
+     "its shape is too large for any file"},
     {"{'descr': '<f4', 'fortran_order': False, }", "its header has no shape"},
 };
 

@@ -19,30 +19,31 @@ static int draw(int limit)
     return (int)((state >> 32) % (uint64_t)limit);
 }
 
-static MwOps random_ops(void)
+static MwHazardOps random_ops(void)
 {
-    MwOps ops = {0};
+    MwHazardOps ops = {0};
     const int count = 1 + draw(MOST_OPS), bytes = 4 + draw(60), few = 1 + draw(6);
     for (int i = 0; i < count; i++) {
-        mw_ops_add(arena, &ops, draw(few) == 0);
+        mw_hazard_ops_add(arena, &ops, draw(few) == 0);
         for (int k = draw(4); k > 0; k--) {
             const int begin = draw(bytes);
-            mw_ops_reach(arena, &ops, (MwReach){begin, begin + 1 + draw(bytes / 4), draw(3) == 0});
+            mw_hazard_ops_access(arena, &ops,
+                                 (MwByteAccess){begin, begin + 1 + draw(bytes / 4), draw(3) == 0});
         }
     }
     return ops;
 }
 
 /* Byte by byte. */
-static bool conflict(const MwOps *ops, int a, int b)
+static bool conflict(const MwHazardOps *ops, int a, int b)
 {
     char what[2][128] = {{0}};
     const int both[2] = {a, b};
     for (int o = 0; o < 2; o++) {
-        const MwOp *op = &ops->ops.at[both[o]];
+        const MwHazardOp *op = &ops->ops.at[both[o]];
         for (int r = op->first; r < op->first + op->count; r++)
-            for (int64_t at = ops->reaches.at[r].begin; at < ops->reaches.at[r].end; at++)
-                what[o][at] |= ops->reaches.at[r].writes ? 2 : 1;
+            for (int64_t at = ops->accesses.at[r].begin; at < ops->accesses.at[r].end; at++)
+                what[o][at] |= ops->accesses.at[r].writes ? 2 : 1;
     }
     for (int at = 0; at < 128; at++)
         if (what[0][at] && what[1][at] && (what[0][at] | what[1][at]) & 2)
@@ -51,22 +52,22 @@ static bool conflict(const MwOps *ops, int a, int b)
 }
 
 /* [ops] bits of those that are surely done before it begins; the wait of operation `without` left out. */
-static void find_done(const MwOps *ops, const int32_t *order, const MwOrdering *orderings,
+static void find_done(const MwHazardOps *ops, const int32_t *order, const MwHazardSync *syncs,
                       int without, uint64_t done[MOST_OPS])
 {
     int last[2] = {-1, -1}, set_by[MOST_OPS];
     for (int i = 0; i < ops->ops.count; i++) {
-        const int op = order[i], queue = ops->ops.at[op].queue, wait = orderings[op].wait;
+        const int op = order[i], queue = ops->ops.at[op].queue, wait = syncs[op].wait;
         done[op] = last[queue] < 0 ? 0 : done[last[queue]] | 1ull << last[queue];
         if (wait >= 0 && op != without)
             done[op] |= done[set_by[wait]] | 1ull << set_by[wait];
-        if (orderings[op].mark >= 0)
-            set_by[orderings[op].mark] = op;
+        if (syncs[op].record >= 0)
+            set_by[syncs[op].record] = op;
         last[queue] = op;
     }
 }
 
-static bool all_ordered(const MwOps *ops, const uint64_t done[MOST_OPS])
+static bool all_ordered(const MwHazardOps *ops, const uint64_t done[MOST_OPS])
 {
     for (int b = 0; b < ops->ops.count; b++)
         for (int a = 0; a < b; a++)
@@ -80,21 +81,21 @@ START_TEST(all_that_conflicts_is_ordered_by_waits_that_are_all_needed)
     uint64_t done[MOST_OPS];
     int waits = 0;
     for (int p = 0; p < PROGRAMS; p++) {
-        int marks;
-        const MwOps ops = random_ops();
+        int events;
+        const MwHazardOps ops = random_ops();
         bool *may_move = MW_NEW(arena, bool, ops.ops.count);
         for (int i = 0; i < ops.ops.count; i++)
             may_move[i] = ops.ops.at[i].queue == 1 && draw(2);
-        const int32_t *order = mw_hazards_advance(arena, &ops, may_move);
-        const MwOrdering *orderings = mw_hazards_find(arena, &ops, order, &marks);
-        find_done(&ops, order, orderings, -1, done);
+        const int32_t *order = mw_hazards_hoist(arena, &ops, may_move);
+        const MwHazardSync *syncs = mw_hazards_find(arena, &ops, order, &events);
+        find_done(&ops, order, syncs, -1, done);
         ck_assert_msg(all_ordered(&ops, done), "program %d", p);
         for (int i = 0; i < ops.ops.count; i++) {
-            ck_assert(orderings[i].mark < marks && orderings[i].wait < marks);
-            if (orderings[i].wait < 0)
+            ck_assert(syncs[i].record < events && syncs[i].wait < events);
+            if (syncs[i].wait < 0)
                 continue;
             waits++;
-            find_done(&ops, order, orderings, i, done);
+            find_done(&ops, order, syncs, i, done);
             ck_assert_msg(!all_ordered(&ops, done), "program %d, operation %d", p, i);
         }
     }
@@ -106,12 +107,12 @@ START_TEST(operations_come_as_soon_as_they_can)
 {
     int moved = 0;
     for (int p = 0; p < PROGRAMS; p++) {
-        const MwOps ops = random_ops();
+        const MwHazardOps ops = random_ops();
         int32_t at[MOST_OPS];
         bool may_move[MOST_OPS];
         for (int i = 0; i < ops.ops.count; i++)
             may_move[i] = draw(3) == 0;
-        const int32_t *order = mw_hazards_advance(arena, &ops, may_move);
+        const int32_t *order = mw_hazards_hoist(arena, &ops, may_move);
         for (int i = 0; i < ops.ops.count; i++)
             at[order[i]] = i;
         for (int b = 0; b < ops.ops.count; b++) {
@@ -132,16 +133,16 @@ START_TEST(operations_come_as_soon_as_they_can)
 }
 END_TEST
 
-START_TEST(marks_are_set_again)
+START_TEST(events_are_reused)
 {
-    MwOps ops = {0};
-    int marks;
+    MwHazardOps ops = {0};
+    int events;
     for (int i = 0; i < 100; i++) {
-        mw_ops_add(arena, &ops, i % 2);
-        mw_ops_reach(arena, &ops, (MwReach){0, 1, true});
+        mw_hazard_ops_add(arena, &ops, i % 2);
+        mw_hazard_ops_access(arena, &ops, (MwByteAccess){0, 1, true});
     }
-    mw_hazards_find(arena, &ops, NULL, &marks);
-    ck_assert_int_eq(marks, 1);
+    mw_hazards_find(arena, &ops, NULL, &events);
+    ck_assert_int_eq(events, 1);
 }
 END_TEST
 
@@ -165,6 +166,6 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, all_that_conflicts_is_ordered_by_waits_that_are_all_needed);
     tcase_add_test(tests, operations_come_as_soon_as_they_can);
-    tcase_add_test(tests, marks_are_set_again);
+    tcase_add_test(tests, events_are_reused);
     return run_suite(suite);
 }

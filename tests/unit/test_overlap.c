@@ -13,76 +13,76 @@
 
 enum { MICRO_BATCHES = 4, STEPS = 2 };
 
-struct MwParcels {
+struct MwRequest {
     int transfer;
     bool sends;
-    bool under_way;
+    bool is_started;
 };
 
-typedef enum { STEP, RUN, BEGIN, TEST, WAIT } What;
+typedef enum { STEP, RUN, START, TEST, WAIT } What;
 
 typedef struct {
     What what;
-    const MwParcels *parcels; /* of messages */
+    const MwRequest *request; /* of messages */
 } Note;
 
 static MwArena *arena;
 static MwArena *log_arena; /* a step allocates nothing in that of the executor */
 static MW_VEC(Note) notes;
-static MW_VEC(MwParcels *) all; /* that were packed */
+static MW_VEC(MwRequest *) all; /* that were initialized */
 
-static void note(What what, const MwParcels *parcels)
+static void note(What what, const MwRequest *request)
 {
-    mw_vec_push(log_arena, &notes, ((Note){what, parcels}));
+    mw_vec_push(log_arena, &notes, ((Note){what, request}));
 }
 
-static MwParcels *pack(MwTransport *transport, MwDevice *device, void *buffer,
-                       const MwParcel *parcels, int count, bool sends, int tag, MwFault *fault)
-{
-    (void)transport, (void)device, (void)buffer, (void)parcels, (void)count, (void)fault;
-    MwParcels *packed = MW_NEW(arena, MwParcels, 1);
-    *packed = (MwParcels){.transfer = tag, .sends = sends};
-    mw_vec_push(arena, &all, packed);
-    return packed;
-}
-
-static bool begin(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static MwRequest *init_request(MwTransport *transport, MwDevice *device, const MwMessageSet *set,
+                               MwFault *fault)
 {
     (void)transport, (void)device, (void)fault;
-    ck_assert(!parcels->under_way);
-    parcels->under_way = true;
-    note(BEGIN, parcels);
+    MwRequest *request = MW_NEW(arena, MwRequest, 1);
+    *request = (MwRequest){.transfer = set->tag, .sends = set->sends};
+    mw_vec_push(arena, &all, request);
+    return request;
+}
+
+static bool start(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
+{
+    (void)transport, (void)device, (void)fault;
+    ck_assert(!request->is_started);
+    request->is_started = true;
+    note(START, request);
     return true;
 }
 
-static bool test(MwTransport *transport, MwDevice *device, MwParcels *parcels, bool *done,
+static bool test(MwTransport *transport, MwDevice *device, MwRequest *request, bool *done,
                  MwFault *fault)
 {
     (void)transport, (void)device, (void)fault;
-    *done = !parcels->under_way;
-    note(TEST, parcels);
+    *done = !request->is_started;
+    note(TEST, request);
     return true;
 }
 
-static bool wait(MwTransport *transport, MwDevice *device, MwParcels *parcels, MwFault *fault)
+static bool wait(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
     (void)transport, (void)device, (void)fault;
-    parcels->under_way = false;
-    note(WAIT, parcels);
+    request->is_started = false;
+    note(WAIT, request);
     return true;
 }
 
-static bool run(MwDevice *device, const MwCall *call, MwFault *fault)
+static bool run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     (void)device, (void)call, (void)fault;
     note(RUN, NULL);
     return true;
 }
 
-static bool fill_nothing(void *context, int input, int64_t step, const MwBlock *block, void *to,
+static bool fill_nothing(void *context, int input, int64_t step, const MwBox *box, void *to,
                          MwFault *fault)
 {
-    (void)context, (void)input, (void)step, (void)block, (void)to, (void)fault;
+    (void)context, (void)input, (void)step, (void)box, (void)to, (void)fault;
     return true;
 }
 
@@ -94,8 +94,8 @@ static void run_rank(const MwPlan *plan, int rank)
     double loss;
     MwTransport *transport = mw_transport_solo_new(arena, rank, plan->rank_count);
     MwTransportTable transport_table = *transport->table;
-    transport_table.pack = pack;
-    transport_table.begin = begin;
+    transport_table.init_request = init_request;
+    transport_table.start = start;
     transport_table.test = test;
     transport_table.wait = wait;
     transport->table = &transport_table;
@@ -139,9 +139,9 @@ START_TEST(receives_are_posted_before_anything_runs)
         if (notes.at[i].what != STEP)
             continue;
         int posted = 0;
-        for (int k = i + 1; notes.at[k].what == BEGIN; k++)
+        for (int k = i + 1; notes.at[k].what == START; k++)
             posted +=
-                !notes.at[k].parcels->sends && notes.at[k].parcels->transfer == PIPELINE_SEND_H;
+                !notes.at[k].request->sends && notes.at[k].request->transfer == PIPELINE_SEND_H;
         ck_assert_int_eq(posted, plan->meshes[1].buffers[PIPELINE_H].slots);
         steps++;
     }
@@ -151,12 +151,12 @@ END_TEST
 
 /* Whether a message of this end of the transfer was asked about after note `i` and before the next
  * instruction that runs. */
-static bool goes_on(int i, const MwParcels *end)
+static bool goes_on(int i, const MwRequest *end)
 {
     for (int k = i + 1; k < notes.count && notes.at[k].what != RUN && notes.at[k].what != STEP; k++)
         if ((notes.at[k].what == TEST || notes.at[k].what == WAIT) &&
-            notes.at[k].parcels->transfer == end->transfer &&
-            notes.at[k].parcels->sends == end->sends)
+            notes.at[k].request->transfer == end->transfer &&
+            notes.at[k].request->sends == end->sends)
             return true;
     return false;
 }
@@ -167,11 +167,11 @@ static int count_overlapped(bool sends)
 {
     int count = 0;
     for (int p = 0; p < all.count; p++)
-        all.at[p]->under_way = false;
+        all.at[p]->is_started = false;
     for (int i = 0; i < notes.count; i++) {
         bool any = false;
         for (int p = 0; p < all.count && notes.at[i].what == RUN; p++) {
-            if (!all.at[p]->under_way || all.at[p]->sends != sends)
+            if (!all.at[p]->is_started || all.at[p]->sends != sends)
                 continue;
             any = true;
             ck_assert_msg(goes_on(i, all.at[p]), "transfer %d does not go on after note %d",
@@ -179,8 +179,8 @@ static int count_overlapped(bool sends)
         }
         count += any;
         for (int p = 0; p < all.count; p++)
-            if (all.at[p] == notes.at[i].parcels && notes.at[i].what != TEST)
-                all.at[p]->under_way = notes.at[i].what == BEGIN;
+            if (all.at[p] == notes.at[i].request && notes.at[i].what != TEST)
+                all.at[p]->is_started = notes.at[i].what == START;
     }
     return count;
 }

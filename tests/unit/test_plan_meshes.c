@@ -189,11 +189,11 @@ END_TEST
 
 /* ---- Messages ---- */
 
-static const MwTrafficLine *line_of(const MwTraffic *traffic, int transfer)
+static const MwTrafficEndpoint *endpoint_of(const MwTraffic *traffic, int transfer)
 {
-    for (int l = 0; l < traffic->line_count; l++)
-        if (traffic->lines[l].transfer == transfer)
-            return &traffic->lines[l];
+    for (int e = 0; e < traffic->endpoint_count; e++)
+        if (traffic->endpoints[e].transfer == transfer)
+            return &traffic->endpoints[e];
     return NULL;
 }
 
@@ -203,21 +203,21 @@ START_TEST(receives_are_posted_ahead_where_nothing_else_lies)
     MwPlan *plan = pipeline_plan(arena, 2, 1, 4);
     const Good good = {plan, plan->meshes, plan->transfers};
     MwTraffic traffic = mw_traffic(arena, plan, &plan->meshes[1]);
-    ck_assert_int_eq(traffic.line_count, PIPELINE_TRANSFERS);
-    ck_assert(line_of(&traffic, PIPELINE_SEND_H)->is_ahead);
-    ck_assert_int_eq(line_of(&traffic, PIPELINE_SEND_H)->users, 2); /* forward and backward */
-    ck_assert(!line_of(&traffic, PIPELINE_SEND_H_GRAD)->is_ahead);
-    ck_assert(line_of(&traffic, PIPELINE_SEND_SHIFT_GRAD)->is_ahead);
+    ck_assert_int_eq(traffic.endpoint_count, PIPELINE_TRANSFERS);
+    ck_assert(endpoint_of(&traffic, PIPELINE_SEND_H)->is_ahead);
+    ck_assert_int_eq(endpoint_of(&traffic, PIPELINE_SEND_H)->users, 2); /* forward and backward */
+    ck_assert(!endpoint_of(&traffic, PIPELINE_SEND_H_GRAD)->is_ahead);
+    ck_assert(endpoint_of(&traffic, PIPELINE_SEND_SHIFT_GRAD)->is_ahead);
     put_over(&good, 1, PIPELINE_X, PIPELINE_H);
     traffic = mw_traffic(arena, plan, &plan->meshes[1]);
-    ck_assert(!line_of(&traffic, PIPELINE_SEND_H)->is_ahead);
+    ck_assert(!endpoint_of(&traffic, PIPELINE_SEND_H)->is_ahead);
     mw_arena_free(&arena);
 }
 END_TEST
 
 START_TEST(what_overwrites_a_sent_buffer_waits)
 {
-    static const MwTrafficEvent expected[][2] = {
+    static const MwTrafficOp expected[][2] = {
         {{MW_TRAFFIC_WAIT, 0, PIPELINE_SEND_H}, {MW_TRAFFIC_SEND, 2, PIPELINE_SEND_H}},
         {{MW_TRAFFIC_WAIT_ALL, -1, PIPELINE_SEND_H}, {MW_TRAFFIC_SEND, 2, PIPELINE_SEND_H}},
     };
@@ -226,11 +226,11 @@ START_TEST(what_overwrites_a_sent_buffer_waits)
     for (int over = 0; over < 2; over++) {
         const MwTraffic traffic = mw_traffic(arena, plan, &plan->meshes[0]);
         const MwTrafficProgram *program = &traffic.programs[PIPELINE_FORWARD];
-        ck_assert_int_eq(program->event_count, 2);
-        for (int e = 0; e < program->event_count; e++) {
-            ck_assert_int_eq(program->events[e].kind, expected[over][e].kind);
-            ck_assert_int_eq(program->events[e].instr, expected[over][e].instr);
-            ck_assert_int_eq(program->events[e].line, expected[over][e].line);
+        ck_assert_int_eq(program->op_count, 2);
+        for (int e = 0; e < program->op_count; e++) {
+            ck_assert_int_eq(program->ops[e].kind, expected[over][e].kind);
+            ck_assert_int_eq(program->ops[e].instr, expected[over][e].instr);
+            ck_assert_int_eq(program->ops[e].endpoint, expected[over][e].endpoint);
         }
         /* Filling x then is a write over h. */
         plan->meshes[0].buffers[PIPELINE_X].offset = plan->meshes[0].buffers[PIPELINE_H].offset;

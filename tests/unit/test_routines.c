@@ -16,7 +16,7 @@ static bool try(Call *call, bool *is_host, MwFault *fault)
     static const MwPlan no_kernels;
     const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = (int)call->routine};
     void *operands[MW_ROUTINE_MAX_OPERANDS];
-    const MwCall on_device = {&instr, operands, call->bytes, call->args};
+    const MwDeviceCall on_device = {&instr, operands, call->bytes, call->args};
     const int count = mw_routine_info(call->routine)->operand_count;
     MwArena *arena = mw_arena_new();
     MwDevice *device = tested_device_new(arena, &no_kernels, NULL, fault);

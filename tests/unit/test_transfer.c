@@ -41,12 +41,12 @@ static const char *transfer_text(MwArena *arena, const MwTransfer *t)
 static double *packed(MwArena *arena, const MwTransferSide *side, const Spread *spread, int rank,
                       const MwMessage *m)
 {
-    MwBlock block = mw_transfer_block(side, &m->box.global, rank);
-    MwBlock part = mw_box_in_block(&m->box, &block);
-    double *data = MW_NEW(arena, double, mw_block_elements(&part));
-    for (MwRun run = {0}; mw_block_next_run(&part, &run);)
-        memcpy(data + run.local, spread->at[rank - side->first_rank] + run.global,
-               sizeof *data * (size_t)run.count);
+    MwBox box = mw_transfer_shard(side, &m->box.global, rank);
+    MwBox part = mw_box_within(&m->box, &box);
+    double *data = MW_NEW(arena, double, mw_box_elements(&part));
+    for (MwSegment segment = {0}; mw_box_next_segment(&part, &segment);)
+        memcpy(data + segment.local, spread->at[rank - side->first_rank] + segment.global,
+               sizeof *data * (size_t)segment.count);
     return data;
 }
 
@@ -54,14 +54,14 @@ static double *packed(MwArena *arena, const MwTransferSide *side, const Spread *
 static void unpack(const MwTransferSide *side, Spread *spread, const MwMessage *m,
                    const double *data)
 {
-    MwBlock block = mw_transfer_block(side, &m->box.global, m->to);
-    MwBlock part = mw_box_in_block(&m->box, &block);
+    MwBox box = mw_transfer_shard(side, &m->box.global, m->to);
+    MwBox part = mw_box_within(&m->box, &box);
     double *buffer = spread->at[m->to - side->first_rank];
-    for (MwRun run = {0}; mw_block_next_run(&part, &run);)
-        for (int64_t i = 0; i < run.count; i++) {
-            if (buffer[run.global + i] != 0)
-                ck_abort_msg("element %d arrives twice", (int)(run.global + i));
-            buffer[run.global + i] = data[run.local + i];
+    for (MwSegment segment = {0}; mw_box_next_segment(&part, &segment);)
+        for (int64_t i = 0; i < segment.count; i++) {
+            if (buffer[segment.global + i] != 0)
+                ck_abort_msg("element %d arrives twice", (int)(segment.global + i));
+            buffer[segment.global + i] = data[segment.local + i];
         }
 }
 
@@ -124,7 +124,7 @@ static void check_shares(MwArena *arena, const MwTransfer *t, const MwMessages *
     for (int i = 0; i < messages->count; i++) {
         const MwMessage *m = &messages->at[i];
         if (m->hop == 0)
-            share[(of_senders ? m->from : m->to) - side->first_rank] += mw_block_elements(&m->box);
+            share[(of_senders ? m->from : m->to) - side->first_rank] += mw_box_elements(&m->box);
     }
     for (int device = 0; device < devices; device++) {
         greatest = mw_max(greatest, share[device]);

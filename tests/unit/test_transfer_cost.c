@@ -45,7 +45,7 @@ static double hop_s(const MwCluster *cluster, const MwMessage *messages, int cou
     bool is_far = false;
     for (int i = 0; i < count; i++) {
         int from = messages[i].from, to = messages[i].to;
-        double bytes = (double)mw_block_elements(&messages[i].box) * 4;
+        double bytes = (double)mw_box_elements(&messages[i].box) * 4;
         bool is_near = from / per_node == to / per_node;
         is_far |= !is_near;
         add_message(&devices[from], &nodes[from / per_node], SENDS, is_near, bytes);

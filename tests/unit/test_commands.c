@@ -2,7 +2,7 @@
 /* The order of a step: of gpt, split over the batch, gradients are summed over the devices while the
  * backward goes on, where the device does both at once, and after it where it does not. */
 #include "runtime/check/check.h"
-#include "runtime/exec/acts.h"
+#include "runtime/exec/commands.h"
 
 #include "codegen/plan/build.h"
 #include "codegen/plan/storage.h"
@@ -37,42 +37,44 @@ static MwPlan *plan_gpt(int micro_batches, const char *backend)
     return plan;
 }
 
-static MwActs acts_of(const MwPlan *plan, MwQueue collectives)
+static MwCommandList commands_of(const MwPlan *plan, MwQueue collectives)
 {
     const MwTraffic traffic = mw_traffic(arena, plan, &plan->meshes[0]);
-    return mw_acts(arena, &plan->meshes[0], &traffic, collectives);
+    return mw_command_list(arena, &plan->meshes[0], &traffic, collectives);
 }
 
-static const MwPlanInstr *instr_of(const MwPlanMesh *mesh, const MwAct *act)
+static const MwPlanInstr *instr_of(const MwPlanMesh *mesh, const MwCommand *command)
 {
-    return &mesh->programs[mesh->tasks[act->task].program].instrs[act->instr];
+    return &mesh->programs[mesh->tasks[command->task].program].instrs[command->instr];
 }
 
 /* Sums over the devices in the update: those of gradients, and of the loss. */
-static bool is_sum(const MwPlanMesh *mesh, const MwAct *act)
+static bool is_sum(const MwPlanMesh *mesh, const MwCommand *command)
 {
-    return act->kind == MW_ACT_INSTR && mesh->tasks[act->task].micro_batch < 0 &&
-           instr_of(mesh, act)->kind == MW_INSTR_COLLECTIVE &&
-           (instr_of(mesh, act)->target == MW_ALL_REDUCE ||
-            instr_of(mesh, act)->target == MW_REDUCE_SCATTER);
+    return command->kind == MW_COMMAND_INSTR && mesh->tasks[command->task].micro_batch < 0 &&
+           instr_of(mesh, command)->kind == MW_INSTR_COLLECTIVE &&
+           (instr_of(mesh, command)->target == MW_ALL_REDUCE ||
+            instr_of(mesh, command)->target == MW_REDUCE_SCATTER);
 }
 
-static bool reads(const MwPlanMesh *mesh, const MwAct *act, int buffer)
+static bool reads(const MwPlanMesh *mesh, const MwCommand *command, int buffer)
 {
-    for (int i = 0; act->kind == MW_ACT_INSTR && i < instr_of(mesh, act)->operand_count; i++)
-        if (instr_of(mesh, act)->operands[i].buffer == buffer &&
-            instr_of(mesh, act)->operands[i].access != MW_ACCESS_WRITE)
+    for (int i = 0; command->kind == MW_COMMAND_INSTR && i < instr_of(mesh, command)->operand_count;
+         i++)
+        if (instr_of(mesh, command)->operands[i].buffer == buffer &&
+            instr_of(mesh, command)->operands[i].access != MW_ACCESS_WRITE)
             return true;
     return false;
 }
 
 /* Instructions of the last backward between a sum and the first that uses it. */
-static int count_between(const MwPlanMesh *mesh, const MwActs *acts, int sum)
+static int count_between(const MwPlanMesh *mesh, const MwCommandList *commands, int sum)
 {
-    const int result = instr_of(mesh, &acts->at[sum])->operands[1].buffer;
+    const int result = instr_of(mesh, &commands->at[sum])->operands[1].buffer;
     int count = 0;
-    for (int i = sum + 1; i < acts->count && !reads(mesh, &acts->at[i], result); i++)
-        count += acts->at[i].kind == MW_ACT_INSTR && mesh->tasks[acts->at[i].task].micro_batch >= 0;
+    for (int i = sum + 1; i < commands->count && !reads(mesh, &commands->at[i], result); i++)
+        count += commands->at[i].kind == MW_COMMAND_INSTR &&
+                 mesh->tasks[commands->at[i].task].micro_batch >= 0;
     return count;
 }
 
@@ -81,14 +83,14 @@ START_TEST(gradients_are_summed_while_the_backward_goes_on)
     const int micro_batches = _i ? 4 : 1;
     const MwPlan *plan = plan_gpt(micro_batches, "cuda");
     const MwPlanMesh *mesh = &plan->meshes[0];
-    const MwActs acts = acts_of(plan, MW_QUEUE_COMMUNICATION);
+    const MwCommandList commands = commands_of(plan, MW_QUEUE_COMMUNICATION);
     const MwPlanProgram *backward = &mesh->programs[mesh->tasks[mesh->task_count - 2].program];
     int sums = 0, among = 0, half = 0;
     ck_assert(strcmp(backward->name, "backward") == 0);
-    for (int i = 0; i < acts.count; i++) {
-        const int between =
-            is_sum(mesh, &acts.at[i]) ? count_between(mesh, &acts, i) : backward->instr_count;
-        sums += is_sum(mesh, &acts.at[i]);
+    for (int i = 0; i < commands.count; i++) {
+        const int between = is_sum(mesh, &commands.at[i]) ? count_between(mesh, &commands, i)
+                                                          : backward->instr_count;
+        sums += is_sum(mesh, &commands.at[i]);
         among += between > 0 && between < backward->instr_count;
         half += between > backward->instr_count / 2 && between < backward->instr_count;
     }
@@ -101,13 +103,14 @@ END_TEST
 START_TEST(where_collectives_block_the_plans_order_holds)
 {
     const MwPlan *plan = plan_gpt(1, _i ? "cpu" : "cuda");
-    const MwActs acts = acts_of(plan, MW_QUEUE_COMPUTE);
-    ck_assert_int_eq(acts.mark_count, 0);
-    for (int i = 1; i < acts.count; i++) {
-        const MwAct *act = &acts.at[i];
-        ck_assert(act->queue == MW_QUEUE_COMPUTE && act->wait < 0 && act->mark < 0);
-        ck_assert(act->kind != MW_ACT_INSTR || act->instr == 0 ||
-                  (act[-1].task == act->task && act[-1].instr >= act->instr - 1));
+    const MwCommandList commands = commands_of(plan, MW_QUEUE_COMPUTE);
+    ck_assert_int_eq(commands.event_count, 0);
+    for (int i = 1; i < commands.count; i++) {
+        const MwCommand *command = &commands.at[i];
+        ck_assert(command->queue == MW_QUEUE_COMPUTE && command->wait_event < 0 &&
+                  command->record_event < 0);
+        ck_assert(command->kind != MW_COMMAND_INSTR || command->instr == 0 ||
+                  (command[-1].task == command->task && command[-1].instr >= command->instr - 1));
     }
 }
 END_TEST
@@ -150,8 +153,8 @@ static void teardown(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("acts");
-    TCase *tests = tcase_create("acts");
+    Suite *suite = suite_create("commands");
+    TCase *tests = tcase_create("commands");
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/cuda/nccl_watch.h"
+#include "runtime/cuda/nccl_comm.h"
 
 #include "base/clock.h"
 #include "runtime/cuda/error.h"
@@ -7,8 +7,9 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* Between two questions for errors, which take locks. */
-static const double CHECK_S = 0.01;
+/* Time between two polls of the communicators for errors, which take locks. An error is seen that
+ * much later. Chosen, not measured. */
+static const double POLL_INTERVAL_S = 0.01;
 
 /* ---- Errors ---- */
 
@@ -36,27 +37,33 @@ static bool too_late(MwNccl *nccl, const char *what, const char *label, MwFault 
 {
     nccl->failed = true;
     return mw_fault_set(fault,
-                        "device %d: %s %s is not done after %g s: another rank does not take part "
-                        "in it any more (--timeout says how long to wait)",
+                        "device %d: %s %s has not completed after %g s: another rank no longer "
+                        "takes part in it (--timeout sets this limit)",
                         nccl->gpu, what, label, nccl->timeout_s);
 }
 
 /* ---- Communicators ---- */
 
-MwNcclCard mw_nccl_card(MwNccl *nccl, const MwNcclComm *comm)
+MwNcclRootId mw_nccl_root_id(MwNccl *nccl, const MwNcclComm *comm)
 {
-    MwNcclCard card = {0};
-    MwFault *fault = &card.fault;
-    card.failed = !MW_NCCL_CALL(nccl, comm, ncclGetUniqueId, &card.id);
-    return card;
+    MwNcclRootId root = {0};
+    MwFault *fault = &root.fault;
+    root.failed = !MW_NCCL_CALL(nccl, comm, ncclGetUniqueId, &root.id);
+    return root;
 }
+
+/* What one rank tells all others. */
+typedef struct {
+    bool failed;
+    MwFault fault;
+} Verdict;
 
 bool mw_nccl_agree(MwArena *arena, MwTransport *hosts, bool good, MwFault *fault)
 {
-    MwNcclCard own = {.failed = !good}, *all = MW_NEW(arena, MwNcclCard, hosts->size);
+    Verdict own = {.failed = !good}, *all = MW_NEW(arena, Verdict, hosts->size);
     if (!good)
         own.fault = *fault;
-    if (!hosts->table->share(hosts, &own, sizeof own, all, fault))
+    if (!hosts->table->allgather(hosts, &own, sizeof own, all, fault))
         return false;
     for (int r = 0; r < hosts->size; r++)
         if (all[r].failed) {
@@ -66,45 +73,46 @@ bool mw_nccl_agree(MwArena *arena, MwTransport *hosts, bool good, MwFault *fault
     return true;
 }
 
-bool mw_nccl_comm_begin(MwNccl *nccl, MwArena *arena, MwNcclComm *comm, int members,
-                        ncclUniqueId id, int self, int blocks, MwFault *fault)
+bool mw_nccl_comm_begin(MwNccl *nccl, MwArena *arena, MwNcclComm *comm,
+                        const MwNcclMembership *membership, MwFault *fault)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    if (blocks)
-        config.maxCTAs = blocks;
-    if (!MW_NCCL_CALL(nccl, comm, ncclCommInitRankConfig, &comm->comm, members, id, self, &config))
+    if (membership->most_blocks)
+        config.maxCTAs = membership->most_blocks;
+    if (!MW_NCCL_CALL(nccl, comm, ncclCommInitRankConfig, &comm->comm, membership->members,
+                      membership->id, membership->self, &config))
         return false;
     mw_vec_push(arena, &nccl->comms, comm);
     return true;
 }
 
-bool mw_nccl_is_settled(MwNccl *nccl, const MwNcclComm *comm, const char *call, bool *settled,
-                        MwFault *fault)
+bool mw_nccl_is_ready(MwNccl *nccl, const MwNcclComm *comm, const char *call, bool *ready,
+                      MwFault *fault)
 {
     ncclResult_t status = ncclSuccess;
     if (!MW_NCCL_CALL(nccl, comm, ncclCommGetAsyncError, comm->comm, &status) ||
         !mw_nccl_check(nccl, comm, status, call, fault))
         return false;
-    *settled = status == ncclSuccess;
+    *ready = status == ncclSuccess;
     return true;
 }
 
-bool mw_nccl_settle(MwNccl *nccl, const MwNcclComm *comm, const char *call, MwFault *fault)
+bool mw_nccl_wait_ready(MwNccl *nccl, const MwNcclComm *comm, const char *call, MwFault *fault)
 {
     const double since_s = mw_clock_s();
-    bool settled;
+    bool ready;
     while (true) {
-        if (!mw_nccl_is_settled(nccl, comm, call, &settled, fault))
+        if (!mw_nccl_is_ready(nccl, comm, call, &ready, fault))
             return false;
-        if (settled)
+        if (ready)
             return true;
         if (!mw_nccl_idle_since(nccl, since_s, call, comm->label, fault))
             return false;
     }
 }
 
-/* ---- Calls whose work is under way ---- */
+/* ---- Calls in flight ---- */
 
 bool mw_nccl_is_done(MwNccl *nccl, cudaEvent_t event, bool *done, MwFault *fault)
 {
@@ -112,11 +120,11 @@ bool mw_nccl_is_done(MwNccl *nccl, cudaEvent_t event, bool *done, MwFault *fault
     *done = status == cudaSuccess;
     if (status != cudaErrorNotReady)
         return mw_nccl_cuda_check(nccl, status, "cudaEventQuery", fault);
-    cudaGetLastError(); /* that it is not done is no error of a later call */
+    cudaGetLastError(); /* clears cudaErrorNotReady, which a later call would report */
     return true;
 }
 
-static bool forget_done(MwNccl *nccl, MwNcclCalls *calls, MwFault *fault)
+static bool remove_done(MwNccl *nccl, MwNcclCalls *calls, MwFault *fault)
 {
     bool done = true;
     while (calls->count > 0) {
@@ -131,8 +139,8 @@ static bool forget_done(MwNccl *nccl, MwNcclCalls *calls, MwFault *fault)
     return true;
 }
 
-bool mw_nccl_watch(MwNccl *nccl, MwNcclCalls *calls, const MwNcclComm *comm, const char *call,
-                   cudaStream_t stream, MwFault *fault)
+bool mw_nccl_watch_call(MwNccl *nccl, MwNcclCalls *calls, const MwNcclComm *comm, const char *call,
+                        cudaStream_t stream, MwFault *fault)
 {
     MW_ASSERT(calls->count < MW_NCCL_MOST_CALLS);
     MwNcclCall *last = &calls->at[(calls->first + calls->count) % MW_NCCL_MOST_CALLS];
@@ -145,14 +153,14 @@ bool mw_nccl_watch(MwNccl *nccl, MwNcclCalls *calls, const MwNcclComm *comm, con
 
 static bool check_calls(MwNccl *nccl, MwNcclCalls *calls, double now_s, MwFault *fault)
 {
-    if (!forget_done(nccl, calls, fault))
+    if (!remove_done(nccl, calls, fault))
         return false;
     const MwNcclCall *oldest = &calls->at[calls->first];
     return calls->count == 0 || now_s - calls->oldest_s <= nccl->timeout_s ||
            too_late(nccl, oldest->call, oldest->comm->label, fault);
 }
 
-/* Which call of a communicator an error is most likely of. */
+/* The oldest call of a communicator in flight, which an error most likely comes from. */
 static const char *call_of(const MwNccl *nccl, const MwNcclComm *comm)
 {
     const MwNcclCalls *const rings[] = {&nccl->collectives, &nccl->messages};
@@ -165,15 +173,15 @@ static const char *call_of(const MwNccl *nccl, const MwNcclComm *comm)
     return "communication";
 }
 
-static bool check_comms(MwNccl *nccl, double now_s, MwFault *fault)
+static bool poll_comms(MwNccl *nccl, double now_s, MwFault *fault)
 {
-    bool settled;
-    if (now_s - nccl->checked_s < CHECK_S)
+    bool ready;
+    if (now_s - nccl->polled_s < POLL_INTERVAL_S)
         return true;
-    nccl->checked_s = now_s;
+    nccl->polled_s = now_s;
     for (int i = 0; i < nccl->comms.count; i++)
-        if (!mw_nccl_is_settled(nccl, nccl->comms.at[i], call_of(nccl, nccl->comms.at[i]), &settled,
-                                fault))
+        if (!mw_nccl_is_ready(nccl, nccl->comms.at[i], call_of(nccl, nccl->comms.at[i]), &ready,
+                              fault))
             return false;
     return true;
 }
@@ -181,7 +189,7 @@ static bool check_comms(MwNccl *nccl, double now_s, MwFault *fault)
 bool mw_nccl_idle(MwNccl *nccl, MwFault *fault)
 {
     const double now_s = mw_clock_s();
-    if (!nccl->progress(nccl->context, fault) || !check_comms(nccl, now_s, fault) ||
+    if (!nccl->progress(nccl->context, fault) || !poll_comms(nccl, now_s, fault) ||
         !check_calls(nccl, &nccl->collectives, now_s, fault) ||
         !check_calls(nccl, &nccl->messages, now_s, fault))
         return false;
@@ -192,7 +200,7 @@ bool mw_nccl_idle(MwNccl *nccl, MwFault *fault)
 bool mw_nccl_idle_since(MwNccl *nccl, double since_s, const char *what, const char *label,
                         MwFault *fault)
 {
-    /* A call that is late says more than a wait that is. */
+    /* The fault of a late call says more than that of a late wait, so it comes first. */
     return mw_nccl_idle(nccl, fault) &&
            (mw_clock_s() - since_s <= nccl->timeout_s || too_late(nccl, what, label, fault));
 }
@@ -215,7 +223,7 @@ static void free_events(MwNcclCalls *calls)
             cudaEventDestroy(calls->at[i].done);
 }
 
-bool mw_nccl_watch_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault)
+bool mw_nccl_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault)
 {
     nccl->gpu = gpu;
     nccl->timeout_s = timeout_s;
@@ -223,19 +231,19 @@ bool mw_nccl_watch_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault)
            make_events(nccl, &nccl->messages, fault);
 }
 
-/* A communicator that is not settled in time is given up. */
+/* False if the communicator is not ready in time. */
 static bool finish_comm(MwNccl *nccl, const MwNcclComm *comm)
 {
     MwFault ignored, *fault = &ignored;
     return MW_NCCL_CALL(nccl, comm, ncclCommFinalize, comm->comm) &&
-           mw_nccl_settle(nccl, comm, "ncclCommFinalize", fault);
+           mw_nccl_wait_ready(nccl, comm, "ncclCommFinalize", fault);
 }
 
-void mw_nccl_watch_end(MwNccl *nccl, bool break_off)
+void mw_nccl_end(MwNccl *nccl, bool aborts)
 {
     for (int i = 0; i < nccl->comms.count; i++) {
         const MwNcclComm *comm = nccl->comms.at[i];
-        if (!break_off && !nccl->failed && finish_comm(nccl, comm))
+        if (!aborts && !nccl->failed && finish_comm(nccl, comm))
             ncclCommDestroy(comm->comm);
         else
             ncclCommAbort(comm->comm);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What kernels by hand use of GPUs from compute capability 8.0 on: bf16, products of a warp on tensor
- * cores, and copies into shared memory that go on while threads compute. Each is one instruction of
- * PTX (Parallel Thread Execution ISA, sections "mma", "ldmatrix", "cp.async", "cvt", "ex2"); for C,
- * tests/kernels/cuda_shim.h has functions of the same names and meaning.
+/* What kernels by hand use of GPUs from compute capability 8.0 on: bf16, products of a warp on
+ * tensor cores, and copies into shared memory that go on while threads compute. Each is one
+ * instruction of PTX (Parallel Thread Execution ISA, sections "mma", "ldmatrix", "cp.async", "cvt",
+ * "ex2"); for C, tests/kernels/cuda_shim.h has functions of the same names and meaning.
  *
- * A *fragment* is a lane's part of a small matrix. With g = lane / 4 and t = lane % 4, and two bf16 in
- * an unsigned, the one with the lower index in its lower half:
- * - of a [16, 16] (rows, depth): a[0] is (g, 2t) and (g, 2t + 1), a[1] the same in row g + 8, a[2] and
- *   a[3] the same 8 further in depth;
- * - of b [16, 8] (depth, columns): b[0] is (2t, g) and (2t + 1, g), b[1] the same 8 further in depth;
+ * A *fragment* is a lane's part of a small matrix. With g = lane / 4 and t = lane % 4, and two bf16
+ * in an unsigned, the one with the lower index in its lower half:
+ * - of a [16, 16] (rows, depth): a[0] is (g, 2t) and (g, 2t + 1), a[1] the same in row g + 8, a[2]
+ *   and a[3] the same 8 further in depth;
+ * - of b [16, 8] (depth, columns): b[0] is (2t, g) and (2t + 1, g), b[1] the same 8 further in
+ *   depth;
  * - of c [16, 8] in f32: c[0], c[1] are (g, 2t) and (g, 2t + 1), c[2], c[3] the same in row g + 8.
  * So two c side by side, rounded to bf16, are one a. */
-#ifndef MW_RUNTIME_CUDA_TENSOR_H
-#define MW_RUNTIME_CUDA_TENSOR_H
+#ifndef MW_RUNTIME_CUDA_TENSOR_CORE_H
+#define MW_RUNTIME_CUDA_TENSOR_CORE_H
 
 #include "runtime/cuda/launch.h"
 
@@ -45,8 +46,8 @@ static __device__ __forceinline__ void mw_mma(float c[4], const unsigned a[4], c
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* Four matrices [8, 8] of bf16 in shared memory: lane l gives the address of row l % 8 of matrix l / 8,
- * at 16 bytes. to[i] is (g, 2t) and (g, 2t + 1) of matrix i. */
+/* Four matrices [8, 8] of bf16 in shared memory: lane l gives the address of row l % 8 of matrix l
+ * / 8, at 16 bytes. to[i] is (g, 2t) and (g, 2t + 1) of matrix i. */
 static __device__ __forceinline__ void mw_load_matrices(unsigned to[4], const void *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -64,8 +65,8 @@ static __device__ __forceinline__ void mw_load_turned(unsigned to[4], const void
                  : "memory");
 }
 
-/* `value`, of which the compiler does not know that: what follows from it is computed where it is used,
- * each time, and takes no registers in between. */
+/* `value`, of which the compiler does not know that: what follows from it is computed where it is
+ * used, each time, and takes no registers in between. */
 static __device__ __forceinline__ int mw_anew(int value)
 {
     asm volatile("" : "+r"(value));
