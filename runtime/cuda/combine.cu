@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread combines one element after another, members in order, in f32; bf16 is rounded once. */
+/* A thread combines elements one after another, in order of member and in f32; bf16 is rounded
+ * once. */
 #include "runtime/cuda/combine.h"
 
 #include "runtime/cuda/element.h"
 
 #include <math.h>
 
+/* Blocks are enough to fill a GPU: 8 on each of 128 multiprocessors. A thread of a larger
+ * collective does several elements. Chosen, not measured. */
 enum { THREADS = 256, MOST_BLOCKS = 1024 };
 
 static __device__ __forceinline__ float add(int combine, float sum, float more)
@@ -13,7 +16,7 @@ static __device__ __forceinline__ float add(int combine, float sum, float more)
     if (combine == MW_COMBINE_SUM)
         return sum + more;
     if (combine == MW_COMBINE_MAX)
-        return more > sum || more != more ? more : sum; /* NaN wins, so that it is seen */
+        return more > sum || more != more ? more : sum; /* NaN is passed on */
     const float most = sum > more ? sum : more, least = sum > more ? more : sum;
     return isinf(most) ? most : most + log1pf(expf(least - most));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mw_combine (runtime/plan/collective.h) of floats, on a GPU. */
+/* Combining floats on a GPU, as mw_combine of runtime/plan/collective.h does on the host. */
 #ifndef MW_RUNTIME_CUDA_COMBINE_H
 #define MW_RUNTIME_CUDA_COMBINE_H
 
@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* to[i] = the combination over members m of element m * count + i of `from`, f32 or bf16, queued on
- * `stream` (a cudaStream_t). Addresses are of the device; `to` is apart from `from`. A launch that
- * CUDA refuses is found by cudaGetLastError(). */
+/* to[i] = the combination over all members m of element m * count + i of `from`, for f32 and bf16,
+ * queued on `stream` (a cudaStream_t). Addresses are of the device; `to` and `from` do not overlap.
+ * cudaGetLastError() reports a launch that CUDA refuses. */
 void mw_cuda_combine(MwType type, MwCombine combine, const void *from, int members, int64_t count,
                      void *to, void *stream);
 

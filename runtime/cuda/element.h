@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For kernels whose matrices are of f32 or of bf16, which a flag tells: an element as f32. */
+/* Elements as f32, for kernels whose matrices are f32 or bf16 by a flag. */
 #ifndef MW_RUNTIME_CUDA_ELEMENT_H
 #define MW_RUNTIME_CUDA_ELEMENT_H
 
@@ -13,7 +13,7 @@ static __device__ __forceinline__ float mw_element_load(const void *from, int64_
                    : ((const float *)from)[i];
 }
 
-/* To the nearest bf16, ties to even; NaN stays NaN. */
+/* Rounds to the nearest bf16, ties to even; NaN stays NaN. */
 static __device__ __forceinline__ void mw_element_store(void *to, int64_t i, int is_bf16,
                                                         float value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread finishes one element of the product after another. Sums: a block has 32 columns, and every
- * column as many threads as there are rows of a block, each of which adds up rows that far apart, in
- * double; so the result depends on the sizes alone. */
+/* Element-wise epilogues: a thread does one element of the product after another. Sums: a block has
+ * SUM_COLUMNS columns with SUM_ROWS threads each; a thread adds up rows that are SUM_ROWS apart, in
+ * double, and the partial sums are added in order, so that the result depends on the sizes only. */
 #include "runtime/cuda/epilogue.h"
 
 #include "base/tensor.h"
@@ -17,7 +17,8 @@ enum {
     SUM_THREADS = SUM_COLUMNS * SUM_ROWS
 };
 
-/* sqrt(2 / pi), and the weight of the cube, in the tanh form of gelu. */
+/* The tanh form of GELU: 0.5 x (1 + tanh(GELU_SCALE (x + GELU_CUBE x^3))), with GELU_SCALE = sqrt(2
+ * / pi). */
 #define GELU_SCALE 0.7978845608028654f
 #define GELU_CUBE 0.044715f
 
@@ -32,20 +33,21 @@ static __device__ __forceinline__ float gelu_slope(float x)
     return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * GELU_SCALE * (1 + 3 * GELU_CUBE * x * x);
 }
 
-/* Of the result of a product. */
+/* The shape of a product; `ld` is its row stride in elements. */
 typedef struct {
     int64_t rows, columns, ld;
     int is_bf16;
 } Shape;
 
-/* Element i of all, counted without what lies between rows. */
+/* The index in memory of element i, where elements are counted row by row without the gaps between
+ * rows. */
 static __device__ __forceinline__ int64_t place(const Shape *shape, int64_t i)
 {
     return i / shape->columns * shape->ld + i % shape->columns;
 }
 
-/* c = the product, + bias, and gelu of that; `aux`, where there is one, has the product and gets what
- * gelu is taken of, else c has the product. */
+/* c = the product plus bias, or GELU of that. The product is in aux, if there is one, and aux gets
+ * the input of GELU; otherwise the product is in c. */
 static __global__ void __launch_bounds__(THREADS)
     finish(Shape shape, const void *__restrict__ bias, int has_gelu, void *aux, void *c)
 {
@@ -72,7 +74,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* A matrix of which rows are added up, with the distances of rows and of columns. */
+/* A matrix whose rows are added up; `row` and `column` are the strides of its rows and columns, in
+ * elements. */
 typedef struct {
     const void *at;
     int64_t rows, columns, row, column;
@@ -109,7 +112,8 @@ static void sum_operand(const MwGemmExtras *extras, void *const *operands, const
     const int which = extras->summed, is_bf16 = args[MW_GEMM_TYPE].i == MW_BF16;
     const int is_turned = args[MW_GEMM_TRANS_A + which].i != 0;
     const int64_t ld = args[MW_GEMM_LDA + which].i;
-    /* Rows of the sum run along k, which are the columns of a as it is. */
+    /* The sum is over k: over the columns of a, and over the rows of b, unless they are
+     * transposed. */
     const int k_is_inner = which == 0 ? !is_turned : is_turned;
     Summed from;
     from.at = element_of(operands[which], args[MW_GEMM_A_OFFSET + which].i, is_bf16);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What routines make of a product besides it (routines.def), by kernels of our own: for calls that
- * cuBLASLt does not take whole. */
+/* The epilogues of matrix products (routines.def) as kernels, for calls whose epilogue cuBLASLt
+ * does not support. */
 #ifndef MW_RUNTIME_CUDA_EPILOGUE_H
 #define MW_RUNTIME_CUDA_EPILOGUE_H
 
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* `routine` is one of products, with operands and arguments as there. Its product lies already where
- * mw_gemm_extras says. Queued on `stream` (a cudaStream_t); a launch that CUDA refuses is found by
- * cudaGetLastError(). */
+/* Completes a call of a product routine whose product has been computed, in c or, if the routine
+ * has an aux operand that GELU is taken of, in aux. Queued on `stream` (a cudaStream_t);
+ * cudaGetLastError() reports a launch that CUDA refuses. */
 void mw_cuda_epilogue(MwRoutine routine, void *const *operands, const MwKernelArg *args,
                       void *stream);
 

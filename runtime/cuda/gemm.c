@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The routine gemm is row-major and cuBLASLt column-major, which is the transpose of each matrix:
- * C' = B' A' takes the same memory with the operands exchanged. Sums are f32 for all types.
+/* The routine gemm is row-major, cuBLASLt is column-major. A row-major matrix is the column-major
+ * form of its transpose, so that C' = B' A' is computed in the same memory with the operands
+ * exchanged. Sums are in f32 for all types.
  *
- * So a bias along n, for the routine a number for each column, is for cuBLASLt one for each row of
- * D, which is what its epilogues add; and gemm_sum_a, the sums of A, is its BGRADB. Its epilogues
- * want the input of GELU in rows of a multiple of 8 elements from a multiple of 16 bytes.
+ * Therefore a bias along n, one number for each column in the routine, is one for each row of D in
+ * cuBLASLt, as its epilogues require; and gemm_sum_a, the sums of A, is BGRADB. The epilogues
+ * require the input of GELU to have rows of a multiple of 8 elements, aligned to 16 bytes.
  *
  * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
 #include "runtime/cuda/gemm.h"
@@ -16,39 +17,43 @@
 #include <cublasLt.h>
 #include <string.h>
 
-/* What the algorithm depends on. */
+/* Everything that the algorithm depends on. */
 typedef struct {
     int64_t ints[MW_GEMM_A_OFFSET]; /* the arguments before the offsets */
     int64_t routine;                /* MwRoutine */
-    int64_t alignment;              /* of all operands, in bytes; at most MOST_ALIGNED */
+    /* of all operands and their steps, in bytes; at most MOST_ALIGNED */
+    int64_t alignment;
 } Shape;
 
+/* The alignment up to which shapes are distinguished; and what the input of GELU needs: alignment
+ * in bytes. */
 enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16 };
 
-/* Of one call. Where batches are a dimension of a grid of blocks there may be 65535; a power of two
- * leaves what follows as aligned as the first. */
+/* Batches of one call. Some kernels have the batches as a dimension of their grid, which is at most
+ * 65535; with a power of two the batches of the next call are aligned like the first. */
 enum { MOST_BATCHES = 1 << 15 };
 
-/* Products that follow each other: steps in elements of a, b and c. */
+/* A sequence of products; `step` is the distance of two of them in a, b and c, in elements. */
 typedef struct {
     int64_t count, step[3];
 } Batch;
 
-/* A shape with its algorithm. `inner` runs as one call of cuBLASLt, `outer` as a loop of these. */
+/* A shape with its algorithm. One call of cuBLASLt does the inner batches, a loop the outer
+ * ones. */
 typedef struct {
     Shape shape;
-    cublasLtMatmulDesc_t product; /* NULL: there is nothing here */
+    cublasLtMatmulDesc_t product; /* NULL: an empty entry of the table */
     cublasLtMatrixLayout_t layout[3];
     cublasLtMatmulAlgo_t algorithm;
     Batch outer;
-    bool has_epilogue; /* cuBLASLt makes what the routine makes besides the product */
+    bool has_epilogue; /* cuBLASLt does the epilogue */
 } Known;
 
 struct MwCudaGemm {
     cudaStream_t stream;
     cublasLtHandle_t handle;
     void *workspace;
-    Known *known; /* [capacity] by hash of the shape; a full table starts anew */
+    Known *known; /* [capacity] hash table by shape, at most half full: then it is emptied */
     int count, capacity;
 };
 
@@ -66,7 +71,7 @@ static bool check(cublasStatus_t status, const char *call, MwFault *fault)
 
 /* ---- Shapes ---- */
 
-/* Of an element of operand a, b or c. */
+/* The element type of operand a, b or c. */
 static MwType type_of(const int64_t *ints, int operand)
 {
     return (MwType)ints[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE];
@@ -89,8 +94,9 @@ static Shape shape_of(MwRoutine routine, void *const *operands, const MwKernelAr
     return shape;
 }
 
-/* Splits the batches into those of one call and the loop around: all in one where they lie evenly and
- * one call may have so many, else as many as one dimension has. */
+/* Splits the batches into those of one call and those of the loop around it: all in one call if
+ * their steps are uniform and one call may have so many, otherwise the larger of the two batch
+ * dimensions. */
 static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
 {
     Batch by[2];
@@ -114,7 +120,8 @@ static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
 
 static const cudaDataType_t data_types[] = {[MW_F32] = CUDA_R_32F, [MW_BF16] = CUDA_R_16BF};
 
-/* The matrix as it is stored, seen by columns: what are columns in the routine are rows. */
+/* The layout of the matrix as it is stored, column-major: the columns of the routine are its
+ * rows. */
 static bool make_layout(const Shape *shape, int operand, const Batch *batch,
                         cublasLtMatrixLayout_t *layout, MwFault *fault)
 {
@@ -163,7 +170,7 @@ static bool set_preference(cublasLtMatmulPreference_t preference, const Known *k
     return good;
 }
 
-/* False after a fault; `status` says whether there is an algorithm. */
+/* False after a fault. `*status` is CUBLAS_STATUS_SUCCESS if there is an algorithm. */
 static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, cublasStatus_t *status,
                              MwFault *fault)
 {
@@ -204,7 +211,8 @@ static bool set_epilogue(const Known *known, cublasLtEpilogue_t epilogue, MwFaul
                 &epilogue, sizeof epilogue);
 }
 
-/* What changes from call to call. The heuristics look at the alignment of these too. */
+/* Sets the pointers of the epilogue, which change from call to call. The heuristics consider their
+ * alignment too. */
 static bool set_pointers(const Known *known, void *const *operands, const MwKernelArg *args,
                          MwFault *fault)
 {
@@ -222,8 +230,8 @@ static bool set_pointers(const Known *known, void *const *operands, const MwKern
                             CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld));
 }
 
-/* Seeks an algorithm that makes the product and what the routine makes besides. Whatever cuBLASLt has
- * against that, the product alone may still do. */
+/* Selects an algorithm that does the product and the epilogue. If there is none, for whatever
+ * reason, there may be one for the product only. */
 static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *const *operands,
                                  const MwKernelArg *args, MwFault *fault)
 {
@@ -255,7 +263,7 @@ static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
            (known->has_epilogue || choose_plain(gemm, known, fault));
 }
 
-/* For algorithms that are refused when they are to run, though the heuristics named them. */
+/* For an algorithm that the heuristics returned and that cublasLtMatmul refuses. */
 static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *fault)
 {
     known->has_epilogue = false;
@@ -263,9 +271,9 @@ static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *f
            choose_plain(gemm, known, fault);
 }
 
-/* ---- What is known ---- */
+/* ---- The table of shapes ---- */
 
-static void forget(Known *known)
+static void drop(Known *known)
 {
     if (known->product)
         cublasLtMatmulDescDestroy(known->product);
@@ -275,8 +283,8 @@ static void forget(Known *known)
     *known = (Known){0};
 }
 
-static bool learn(const MwCudaGemm *gemm, const Shape *shape, Known *known, void *const *operands,
-                  const MwKernelArg *args, MwFault *fault)
+static bool add_shape(const MwCudaGemm *gemm, const Shape *shape, Known *known,
+                      void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
     Batch inner;
     known->shape = *shape;
@@ -286,19 +294,19 @@ static bool learn(const MwCudaGemm *gemm, const Shape *shape, Known *known, void
         good = make_layout(shape, i, &inner, &known->layout[i], fault);
     good = good && choose(gemm, known, operands, args, fault);
     if (!good)
-        forget(known);
+        drop(known);
     return good;
 }
 
-static void forget_all(MwCudaGemm *gemm)
+static void empty_table(MwCudaGemm *gemm)
 {
     for (int i = 0; i < gemm->capacity; i++)
-        forget(&gemm->known[i]);
+        drop(&gemm->known[i]);
     gemm->count = 0;
 }
 
-/* The shape's place in the table: where it is, or else is to be. */
-static Known *place_of(const MwCudaGemm *gemm, const Shape *shape)
+/* The entry of the shape, or the empty entry where it belongs. */
+static Known *entry_of(const MwCudaGemm *gemm, const Shape *shape)
 {
     uint64_t at = mw_hash_bytes(shape, sizeof *shape);
     for (;; at++) {
@@ -308,17 +316,17 @@ static Known *place_of(const MwCudaGemm *gemm, const Shape *shape)
     }
 }
 
-static Known *look_up(MwCudaGemm *gemm, const Shape *shape, void *const *operands,
-                      const MwKernelArg *args, MwFault *fault)
+static Known *find_shape(MwCudaGemm *gemm, const Shape *shape, void *const *operands,
+                         const MwKernelArg *args, MwFault *fault)
 {
-    Known *known = place_of(gemm, shape);
+    Known *known = entry_of(gemm, shape);
     if (known->product)
         return known;
     if (2 * gemm->count >= gemm->capacity) {
-        forget_all(gemm);
-        known = place_of(gemm, shape);
+        empty_table(gemm);
+        known = entry_of(gemm, shape);
     }
-    if (!learn(gemm, shape, known, operands, args, fault))
+    if (!add_shape(gemm, shape, known, operands, args, fault))
         return NULL;
     gemm->count++;
     return known;
@@ -326,7 +334,7 @@ static Known *look_up(MwCudaGemm *gemm, const Shape *shape, void *const *operand
 
 /* ---- Calls ---- */
 
-/* Product i of the loop around. */
+/* Does iteration i of the outer batches. */
 static cublasStatus_t multiply(const MwCudaGemm *gemm, const Known *known, void *const *operands,
                                const MwKernelArg *args, int64_t i)
 {
@@ -343,7 +351,7 @@ static cublasStatus_t multiply(const MwCudaGemm *gemm, const Known *known, void 
                           &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
 }
 
-/* All of the call, where cuBLASLt makes it; `has_epilogue` is false afterwards if it would not. */
+/* Does product and epilogue by cuBLASLt; clears `has_epilogue` if it refuses. */
 static bool run_whole(const MwCudaGemm *gemm, Known *known, void *const *operands,
                       const MwKernelArg *args, MwFault *fault)
 {
@@ -358,7 +366,7 @@ static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, cons
                 MwFault *fault)
 {
     const Shape shape = shape_of(routine, operands, args);
-    Known *known = look_up(gemm, &shape, operands, args, fault);
+    Known *known = find_shape(gemm, &shape, operands, args, fault);
     if (!known || (known->has_epilogue && !run_whole(gemm, known, operands, args, fault)))
         return false;
     if (known->has_epilogue)
@@ -372,7 +380,7 @@ static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, cons
     return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
 }
 
-/* Batches `begin` to `end` of dimension d of the batches alone. */
+/* The arguments for batches [begin, end) of batch dimension d. */
 static void take_batches(const MwKernelArg *args, int d, int64_t begin, int64_t end,
                          MwKernelArg part[MW_GEMM_ARGS])
 {
@@ -407,7 +415,7 @@ bool mw_cuda_gemm_run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands
                            (long long)args[MW_GEMM_N].i);
 }
 
-/* ---- The library's state ---- */
+/* ---- Creation and destruction ---- */
 
 static int count_products(const MwPlan *plan)
 {
@@ -425,6 +433,7 @@ static int count_products(const MwPlan *plan)
 MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t stream,
                              MwFault *fault)
 {
+    /* entries: room for the products of a small plan with several alignments */
     enum { LEAST = 64 };
     MwCudaGemm *gemm = MW_NEW(arena, MwCudaGemm, 1);
     gemm->stream = stream;
@@ -440,7 +449,7 @@ void mw_cuda_gemm_free(MwCudaGemm **gemm)
 {
     if (!*gemm)
         return;
-    forget_all(*gemm);
+    empty_table(*gemm);
     if ((*gemm)->workspace)
         cudaFree((*gemm)->workspace);
     if ((*gemm)->handle)

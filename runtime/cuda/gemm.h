@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix products on a GPU, by cuBLASLt. Those of f32 are f32 throughout, not TF32. The algorithm for a shape is the
- * first that cuBLASLt's heuristics name, asked for when a call first has that shape. What a routine
- * makes besides the product is an epilogue of cuBLASLt's where it takes one for the shape; else its
- * product is finished by kernels of our own (epilogue.h). */
+/* Matrix products on a GPU, by cuBLASLt. Products of f32 are computed in f32, not in TF32. The
+ * algorithm of a shape is the first that the heuristics of cuBLASLt return; they are asked at the
+ * first call with that shape. An epilogue is done by cuBLASLt if it supports it for the shape,
+ * otherwise by kernels (epilogue.h). */
 #ifndef MW_RUNTIME_CUDA_GEMM_H
 #define MW_RUNTIME_CUDA_GEMM_H
 
@@ -13,16 +13,17 @@
 
 typedef struct MwCudaGemm MwCudaGemm;
 
-/* For the products of `plan`, queued on `stream` of the current GPU. Takes
- * MW_CUDA_GEMM_WORKSPACE bytes of it. NULL after a fault. */
+/* For the products of `plan`, queued on `stream` of the current GPU. Allocates
+ * MW_CUDA_GEMM_WORKSPACE bytes on it. NULL after a fault. */
 MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t stream,
                              MwFault *fault);
-/* A routine of products. */
+/* `routine` is a product routine, with operands and arguments as in routines.def. */
 bool mw_cuda_gemm_run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
                       const MwKernelArg *args, MwFault *fault);
 void mw_cuda_gemm_free(MwCudaGemm **gemm);
 
-/* As NVIDIA recommends for cuBLAS on its GPUs of 2022 and later. */
+/* Bytes of workspace: the size that the documentation of cuBLAS recommends for compute capability
+ * 9.0. */
 enum { MW_CUDA_GEMM_WORKSPACE = 32 << 20 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The routines of runtime/plan/routines.def that are kernels of our own on a GPU. Operands and arguments
- * as there, `stream` a cudaStream_t; they are queued on it, and a launch that CUDA refuses is found by
- * cudaGetLastError(). */
+/* The routines of runtime/plan/routines.def that are hand-written kernels on a GPU, with operands
+ * and arguments as there. They are queued on `stream` (a cudaStream_t); cudaGetLastError() reports
+ * a launch that CUDA refuses. */
 #ifndef MW_RUNTIME_CUDA_ROUTINES_H
 #define MW_RUNTIME_CUDA_ROUTINES_H
 

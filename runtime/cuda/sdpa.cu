@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* Scaled dot-product attention on a GPU: routine sdpa of runtime/plan/routines.def.
  *
- * A block has one tile of queries of one head and goes over the keys that they see, tile by tile; it
- * keeps of every query the largest score, the sum of the exponentials and the output so far, all in
- * registers, and scales the last two down when a larger score comes (Milakov and Gimelshein, Online
- * normalizer calculation for softmax, 2018; Dao et al., FlashAttention, NeurIPS 2022, algorithm 1,
- * with the loops the other way round as in FlashAttention-2, Dao 2023). Scores are never stored; the
- * scratch is not used. Heads wider than 128 are done 128 columns of the output at a time, with the
- * scores computed again. Every sum has a fixed order.
+ * A block has one tile of queries of one head and iterates over the keys that they see, tile by
+ * tile. For every query it keeps the largest score, the sum of the exponentials and the output so
+ * far in registers, and scales the last two down when a larger score occurs (Milakov and
+ * Gimelshein, Online normalizer calculation for softmax, 2018; Dao et al., FlashAttention, NeurIPS
+ * 2022, algorithm 1, with the loops interchanged as in FlashAttention-2, Dao 2023). Scores are
+ * never stored, and the scratch operand is not used. Heads wider than 128 are done 128 columns of
+ * the output at a time, each time with the scores computed again. Every sum has a fixed order.
  *
- * What sdpa_bf16.cu does not take of bf16 is turned into f32 as it is loaded, and rounded when the
- * output is stored.
+ * Calls in bf16 that sdpa_bf16.cu does not take are computed in f32: operands are converted when
+ * they are loaded, and the output is rounded when it is stored.
  *
- * 168 registers for heads up to 64, of which 8 bytes (9.0) or 16 (8.0) are spilled (3 blocks on a
- * multiprocessor), at most 255 and nothing spilled for others (2 blocks); 52 KiB of shared memory. */
+ * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 8 bytes spilled for 9.0 and
+ * 16 for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
+ * nothing spilled, 2 blocks. 52 KiB of shared memory. */
 #include "runtime/cuda/sdpa_bf16.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 
 enum { ROWS = 8, THREADS = TILE / ROWS * COLUMNS };
 
-/* Of the thread's rows, so far. */
+/* The state of the thread's rows after the keys so far. */
 typedef struct {
     float largest[MOST_ROWS], sum[MOST_ROWS];
     float out[MOST_ROWS][8];
 } Online;
 
-/* Scores of keys from `key` on become exponentials; `query` is the thread's first row. */
-static __device__ __forceinline__ void go_on(Online *so_far, float scores[MOST_ROWS][4],
+/* Updates the state by the scores of keys from `key` on, which become exponentials. `query` is the
+ * thread's first row. */
+static __device__ __forceinline__ void update(Online *so_far, float scores[MOST_ROWS][4],
                                              const Sizes *z, int query, int key, unsigned W)
 {
     MW_UNROLL
@@ -65,8 +67,14 @@ static __device__ __forceinline__ void begin(Online *so_far)
     }
 }
 
+/* The results of a call. */
+typedef struct {
+    void *out;
+    float *lse;
+} Results;
+
 static __device__ __forceinline__ void finish(const Online *so_far, const Sizes *z, const Place *at,
-                                              int column, void *out, float *lse, unsigned W)
+                                              int column, const Results *to, unsigned W)
 {
     const int first = at->first;
     const unsigned r = thread_row(), c = thread_column();
@@ -76,17 +84,18 @@ static __device__ __forceinline__ void finish(const Online *so_far, const Sizes 
         const int query = first + (int)(r * ROWS) + i;
         inverse[i] = 1 / so_far->sum[i];
         if (column == 0 && c == 0 && query < z->s)
-            lse[((int64_t)at->b * z->s + query) * z->h + at->head] =
+            to->lse[((int64_t)at->b * z->s + query) * z->h + at->head] =
                 so_far->largest[i] + logf(so_far->sum[i]);
     }
-    store_sums(out, dense_at(z, at->b, at->head, first) + column, (int64_t)z->h * z->d,
-               z->s - first, z->d - column, z->rows, so_far->out, inverse, ROWS, W);
+    store_sums(target(z, to->out, dense_at(z, at->b, at->head, first), (int64_t)z->h * z->d,
+                      z->s - first, column),
+               so_far->out, inverse, ROWS, W);
 }
 
-/* The tile's output from `column` on, W wide. */
+/* Computes W columns of the tile's output, from `column` on. */
 static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, const Place *at,
-                                              int column, void *out, float *lse, float *stage,
-                                              float *weights, unsigned W)
+                                              int column, const Results *to,
+                                              const Shared *shared, unsigned W)
 {
     const Matrix q = queries_of(z, in->q, at->b, at->head);
     const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
@@ -96,25 +105,30 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
     begin(&so_far);
     for (int key = 0; key < keys; key += TILE) {
         float scores[MOST_ROWS][4] = {{0}};
-        score_tile(scores, stage, &q, at->first, &k, key, ROWS);
-        go_on(&so_far, scores, z, query, key + (int)thread_column(), W);
-        keep_factors(weights, scores, ROWS);
-        add_product(so_far.out, stage, weights, &v, key, column, ROWS, W);
+        score_tile(scores, shared->stage, &q, at->first, &k, key, ROWS);
+        update(&so_far, scores, z, query, key + (int)thread_column(), W);
+        keep_factors(shared->factors, scores, ROWS);
+        add_product(so_far.out, shared, &v, key, column, ROWS, W);
     }
-    finish(&so_far, z, at, column, out, lse, W);
+    finish(&so_far, z, at, column, to, W);
 }
 
 static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in, void *out,
                                                    float *lse, unsigned W)
 {
-    MW_SHARED_BYTES(shared);
-    float *const stage = (float *)shared, *const weights = stage + STAGE;
+    MW_SHARED_BYTES(bytes);
+    Shared shared;
+    Results to;
     const Place at = query_place(z, TILE, (int)blockIdx.x);
+    shared.stage = (float *)bytes;
+    shared.factors = shared.stage + STAGE;
+    to.out = out;
+    to.lse = lse;
     for (int column = 0; column < z->d; column += (int)W)
-        attend(z, in, &at, column, out, lse, stage, weights, W);
+        attend(z, in, &at, column, &to, &shared, W);
 }
 
-/* For heads of up to 64, any other, and rows that are anywhere. */
+/* For heads up to 64, for other heads, and for rows without alignment. */
 #define KERNEL(name, kind, width, blocks)                                                          \
     static __global__ void __launch_bounds__(THREADS, blocks)                                      \
         name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \

@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Scaled dot-product attention in bf16 on tensor cores: what routine sdpa does where rows lie at 16
- * bytes.
+/* Scaled dot-product attention in bf16 on tensor cores, for rows aligned to 16 bytes.
  *
- * The algorithm of FlashAttention-2 (Dao, 2023, sections 3.1 to 3.3): a block has a tile of queries of
- * one head, each warp M x 16 of them, and goes over the keys that they see, KEYS at a time. Of every
- * query the largest score, the sum of the exponentials and the output so far are in registers and are
- * scaled down when a larger score comes; scores never leave registers: the fragments that one product
- * gives are, rounded, what the next one takes. Warps share keys and values alone. Only tiles that the
- * diagonal or the end of the keys crosses are masked; those above the diagonal are not looked at.
+ * The algorithm is that of FlashAttention-2 (Dao, 2023, sections 3.1 to 3.3). A block has a tile of
+ * queries of one head, of which each warp has 16 M, and iterates over the keys that they see, KEYS
+ * at a time. For every query the output so far is in registers, the largest score and the sum of
+ * the exponentials are in shared memory; they are scaled down when a larger score occurs. Scores
+ * never leave registers: the fragments that one product computes are, rounded, those that the next
+ * one takes. Warps share only keys and values. A tile is masked only if the diagonal or the end of
+ * the keys crosses it; tiles above the diagonal are skipped.
  *
- * Keys and values are copied while the other ones are in use: values during the product that gives the
- * scores, the next keys during softmax and the product that gives the output.
+ * Values are copied during the product that computes the scores, the next keys during the softmax
+ * and the product that computes the output.
  *
- * 168 registers for heads up to 64, of which 3 blocks are on a multiprocessor, 252 (8.0) or 255 (9.0)
- * for others, of which 2 are; 36 and 68 KiB of shared memory; nothing spilled.
+ * Resources (nvcc -Xptxas -v), with nothing spilled: for heads up to 64, 168 registers and 36 KiB
+ * of shared memory, so that 3 blocks fit on a multiprocessor; for others 252 (8.0) or 255 (9.0)
+ * registers and 68 KiB, 2 blocks.
  *
- * Exponentials are powers of 2 of scores that are scaled as they are subtracted from; probabilities are
- * rounded to bf16, everything else is in f32. Every sum has a fixed order. */
+ * Exponentials are computed as powers of 2, with the scale applied in the same multiply-add as the
+ * subtraction. Probabilities are rounded to bf16; everything else is in f32. Every sum has a fixed
+ * order. */
 #include "runtime/cuda/sdpa_bf16.h"
 
 #include "runtime/cuda/sdpa_tiles_bf16.h"
 
 enum { WARPS = 4, THREADS = 32 * WARPS, M = 2, QUERIES = WARPS * M * 16, KEYS = 64 };
 
-/* Of every lane's rows, so far: the largest score, and the sum of the exponentials of the lane's
- * columns. In shared memory, where they wait for the next tile: registers are scarce. */
+static __device__ __forceinline__ Tiling tiling(unsigned W)
+{
+    Tiling t;
+    t.M = M;
+    t.N = KEYS;
+    t.W = W;
+    t.warps = WARPS;
+    return t;
+}
+
+/* The state of every lane's rows after the keys so far: the largest score, and the sum of the
+ * exponentials in the lane's columns. It is in shared memory, since registers are scarce. */
 typedef struct {
     float largest[2 * M][THREADS], sum[2 * M][THREADS];
 } Online;
 
-/* Scores of keys from `key` on that a query does not see become -infinity; `query` is the first of the
- * block's. */
+/* Sets the scores of keys, from `key` on, that a query does not see to -infinity. `query` is the
+ * first one of the block. */
 static __device__ __forceinline__ void hide(float (*scores)[4], const Sizes *z, int query, int key)
 {
     const int thread = mw_anew((int)threadIdx.x);
@@ -47,7 +59,7 @@ static __device__ __forceinline__ void hide(float (*scores)[4], const Sizes *z, 
     }
 }
 
-/* The largest or the sum of what the four lanes of a row have. */
+/* The maximum and the sum over the four lanes of a row. */
 static __device__ __forceinline__ float row_largest(float value)
 {
     value = fmaxf(value, __shfl_xor_sync(0xffffffff, value, 1));
@@ -60,8 +72,8 @@ static __device__ __forceinline__ float row_sum(float value)
     return value + __shfl_xor_sync(0xffffffff, value, 2);
 }
 
-/* Takes note of the largest scores, and scales down what is so far; `scale` is that of powers of 2. Of
- * every row, `most` is the exponent to subtract and `sum` what is so far. */
+/* Updates the largest scores and scales the state and the output down. `scale` is for powers of 2.
+ * Sets, for every row, the exponent `most` to subtract and the sum so far. */
 static __device__ __forceinline__ void scale_down(float most[2 * M], float sum[2 * M],
                                                   Online *so_far, float (*out)[4],
                                                   float (*scores)[4], float scale, unsigned W)
@@ -87,7 +99,8 @@ static __device__ __forceinline__ void scale_down(float most[2 * M], float sum[2
     }
 }
 
-/* Exponentials of the scores as factors, column by column, as the product takes them. */
+/* Computes the exponentials of the scores as factors, column by column, as the product takes
+ * them. */
 static __device__ __forceinline__ void exponentials(unsigned (*factors)[2], float sum[2 * M],
                                                     float (*scores)[4], float scale,
                                                     const float most[2 * M])
@@ -104,8 +117,8 @@ static __device__ __forceinline__ void exponentials(unsigned (*factors)[2], floa
     }
 }
 
-/* The output so far goes on by the keys whose scores and values are given. */
-static __device__ __forceinline__ void go_on(Online *so_far, float (*out)[4], float (*scores)[4],
+/* Updates the state and the output by the keys whose scores and values are given. */
+static __device__ __forceinline__ void update(Online *so_far, float (*out)[4], float (*scores)[4],
                                              const char *v_tile, float scale, unsigned W)
 {
     float most[2 * M], sum[2 * M];
@@ -118,7 +131,7 @@ static __device__ __forceinline__ void go_on(Online *so_far, float (*out)[4], fl
     add_product(out, factors, v_tile, M, KEYS, W);
 }
 
-/* Divides the output by the sums, and stores it. */
+/* Divides the output by the sums of the exponentials, and stores it and lse. */
 static __device__ __forceinline__ void finish(const Online *so_far, const float (*sums)[4],
                                               const Sizes *z, char *tile, void *out, float *lse,
                                               unsigned W)
@@ -136,7 +149,7 @@ static __device__ __forceinline__ void finish(const Online *so_far, const float 
             lse[((int64_t)at.b * z->s + query) * z->h + at.head] =
                 so_far->largest[i][thread] * z->scale + logf(sum);
     }
-    store_rows(&to, at.first, row, tile, sums, inverse, M, W);
+    store_rows(&to, at.first, row, tile, sums, inverse, tiling(W));
 }
 
 static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, void *out,
@@ -175,7 +188,7 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
         mw_copies_commit();
         if (key + KEYS > seen_by_all)
             hide(scores, z, at.first, key);
-        go_on(so_far, sums, scores, v_tile, z->scale * LOG2_E, W);
+        update(so_far, sums, scores, v_tile, z->scale * LOG2_E, W);
     }
     finish(so_far, sums, z, q_tile, out, lse, W);
 }
@@ -185,7 +198,7 @@ static inline unsigned shared_bytes(unsigned W)
     return tile_bytes(QUERIES + 2 * KEYS, W) + (unsigned)sizeof(Online);
 }
 
-/* For heads of up to 64, and others. */
+/* For heads up to 64, and for other heads. */
 #define KERNEL(name, width, blocks)                                                                \
     static __global__ void __launch_bounds__(THREADS, blocks)                                      \
         name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \

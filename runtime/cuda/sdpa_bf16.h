@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention and its gradient in bf16 on tensor cores. The kernels take calls whose rows are ALIGNED_BF16,
- * whose heads have at most MOST_WIDTH columns, and whose scale is positive. Both functions return 1 if they
- * have queued the call on `stream` (a cudaStream_t), and 0 if they do not take it. */
+/* Attention and its gradient in bf16 on tensor cores. The kernels take calls whose rows are
+ * ALIGNED_BF16, whose heads have at most MOST_WIDTH columns, and whose scale is positive. Both
+ * functions return 1 if they have queued the call on `stream` (a cudaStream_t), and 0 if they do
+ * not take it. */
 #ifndef MW_RUNTIME_CUDA_SDPA_BF16_H
 #define MW_RUNTIME_CUDA_SDPA_BF16_H
 

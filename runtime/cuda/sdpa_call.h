@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of attention and its gradient share: the sizes of a call, where its matrices
- * are, and where a block is among them. Tiles and products are in sdpa_tiles_f32.h and
- * sdpa_tiles_bf16.h.
+/* A call of attention or its gradient, as the kernels see it: its sizes, the matrices of its
+ * operands, and the part of the work that a thread block does. Tiles and products of tiles are in
+ * sdpa_tiles_f32.h and sdpa_tiles_bf16.h.
  *
- * Products of matrices take 4 b h s t d floating-point operations in the forward pass (two
- * products), 10 b h s t d in the backward pass (five, whatever is computed twice); a causal mask
- * halves that where s = t: what benchmarks count. */
+ * Benchmarks count 4 b h s t d floating-point operations for the two matrix products of the forward
+ * pass and 10 b h s t d for the five of the backward pass, whatever is computed twice, and half of
+ * that for a causal mask with s = t. */
 #ifndef MW_RUNTIME_CUDA_SDPA_CALL_H
 #define MW_RUNTIME_CUDA_SDPA_CALL_H
 
@@ -17,17 +17,19 @@
 
 #include <math.h>
 
-enum { MOST_WIDTH = 128 }; /* columns of an output that are in registers */
+/* Columns of an output that are in registers at a time; wider heads are done in several passes. */
+enum { MOST_WIDTH = 128 };
 
-/* How the rows of all matrices of a call lie; a constant in kernels. */
+/* The element type of a call and the alignment of the rows of all its matrices; a constant in
+ * kernels. */
 typedef enum {
-    ALIGNED_F32,  /* each at 16 bytes, with a multiple of four columns */
-    ALIGNED_BF16, /* each at 16 bytes, with a multiple of eight columns */
-    ANY_F32,
-    ANY_BF16
+    ALIGNED_F32,  /* every row is aligned to 16 bytes and has a multiple of 4 columns */
+    ALIGNED_BF16, /* every row is aligned to 16 bytes and has a multiple of 8 columns */
+    ANY_F32,      /* no alignment */
+    ANY_BF16      /* no alignment */
 } Rows;
 
-/* A matrix of one head in global memory: element (row, column) is number row * stride + column. */
+/* A matrix of one head in global memory: element (row, column) has index row * stride + column. */
 typedef struct {
     const void *at;
     int64_t stride;
@@ -35,7 +37,7 @@ typedef struct {
     Rows kind;
 } Matrix;
 
-/* Of a call; strides in elements. */
+/* The arguments of a call (runtime/plan/routines.def); row strides are in elements. */
 typedef struct {
     int64_t q_row, k_row, v_row, position;
     int b, s, t, h, g, d, causal;
@@ -43,45 +45,52 @@ typedef struct {
     Rows rows;
 } Sizes;
 
-/* The operands from their first element on. */
+/* The inputs, each at its first element. */
 typedef struct {
     const void *q, *k, *v;
 } Inputs;
 
-/* Where a block is. */
+/* The part of the work that a thread block does. */
 typedef struct {
     int b, head, group; /* batch, query head, key head */
-    int first;          /* of its queries or keys */
+    int first;          /* its first query or key */
 } Place;
 
-/* Of sdpa_grad, besides its inputs. */
+/* The operands of sdpa_grad besides its inputs. */
 typedef struct {
-    const float *lse; /* of every row of q, as delta, which is the product of out and dout */
-    float *delta;
+    const float *lse; /* for every row of q */
+    float *delta;     /* for every row of q: the dot product of the rows of out and dout */
     const void *dout;
     void *dq, *dk, *dv;
 } Gradient;
+
+/* What a kernel of the gradient gets. */
+typedef struct {
+    const Sizes *z;
+    const Inputs *in;
+    const Gradient *grad;
+} GradientCall;
 
 static inline __host__ __device__ int is_bf16(Rows kind)
 {
     return kind == ALIGNED_BF16 || kind == ANY_BF16;
 }
 
-/* `element` numbers into a tensor. */
+/* The address of element `element` of a tensor. */
 static inline __host__ __device__ const void *element_at(const void *tensor, int64_t element,
                                                          Rows kind)
 {
     return (const char *)tensor + element * (is_bf16(kind) ? 2 : 4);
 }
 
-/* Whether rows of d elements, `row` apart, can be taken 16 bytes at a time. */
+/* True if rows of d elements, `row` elements apart, can be read 16 bytes at a time. */
 static inline int is_aligned(const void *at, int64_t row, int64_t d, Rows kind)
 {
     const int64_t piece = is_bf16(kind) ? 8 : 4;
     return (uintptr_t)at % 16 == 0 && row % piece == 0 && d % piece == 0;
 }
 
-/* Of a dense tensor besides q, k and v. */
+/* Updates z->rows for a dense tensor that the kernels access besides q, k and v. */
 static inline void want_aligned(Sizes *z, const void *dense)
 {
     if (!is_aligned(dense, 0, z->d, z->rows))
@@ -121,7 +130,7 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in)
     return z;
 }
 
-/* Tiles of `tile` rows that hold `count`. */
+/* Number of tiles of `tile` rows that cover `count` rows. */
 static inline __host__ __device__ int tiles_of(int count, int tile)
 {
     return (count + tile - 1) / tile;
@@ -129,7 +138,7 @@ static inline __host__ __device__ int tiles_of(int count, int tile)
 
 /* ---- Matrices of a head ---- */
 
-/* From element `first` of a tensor on. */
+/* The matrix whose first element is element `first` of a tensor. */
 static __device__ __forceinline__ Matrix matrix(const void *tensor, int64_t first, int64_t stride,
                                                 int rows, const Sizes *z)
 {
@@ -157,7 +166,7 @@ static __device__ __forceinline__ Matrix values_of(const Sizes *z, const void *v
     return matrix(v, (int64_t)b * z->t * z->v_row + (int64_t)group * z->d, z->v_row, z->t, z);
 }
 
-/* Of a dense tensor like q: where a row begins, and the matrix of a head. */
+/* The first element of a row, and the matrix of a head, in a dense tensor with the shape of q. */
 static __device__ __forceinline__ int64_t dense_at(const Sizes *z, int b, int head, int64_t s)
 {
     return (((int64_t)b * z->s + s) * z->h + head) * z->d;
@@ -169,30 +178,30 @@ static __device__ __forceinline__ Matrix dense_of(const Sizes *z, const void *de
     return matrix(dense, dense_at(z, b, head, 0), (int64_t)z->h * z->d, z->s, z);
 }
 
-/* Keys that query `s` sees. */
+/* Number of keys that query `s` sees: the first ones. */
 static __device__ __forceinline__ int keys_seen(const Sizes *z, int s)
 {
     const int64_t seen = z->position + s + 1;
     return z->causal && seen < z->t ? (int)seen : z->t;
 }
 
-/* Keys that any of `tile` queries sees. */
+/* Number of keys that any of `tile` queries from `first` on sees. */
 static __device__ __forceinline__ int keys_of_tile(const Sizes *z, int first, int tile)
 {
     const int end = first + tile;
     return keys_seen(z, (end < z->s ? end : z->s) - 1);
 }
 
-/* The first query that sees any key from `key` on. */
+/* The first query that sees key `key`. */
 static __device__ __forceinline__ int first_query(const Sizes *z, int key)
 {
     return z->causal && key > z->position ? (int)(key - z->position) : 0;
 }
 
-/* ---- Blocks ----
+/* ---- Thread blocks ----
  *
- * A block for every tile of every head; those of a head follow each other, so that what they read
- * of it stays in the L2 cache, and those with most to do come first. */
+ * There is a block for every tile of every head. The blocks of a head are adjacent, so that its
+ * data stays in the L2 cache, and those with the most work come first. */
 
 static __device__ __forceinline__ Place query_place(const Sizes *z, int tile, int block)
 {
@@ -216,8 +225,8 @@ static __device__ __forceinline__ Place key_place(const Sizes *z, int tile, int 
     return at;
 }
 
-/* The same place, of which the compiler does not know that: what follows from it takes no registers
- * before it is used. */
+/* A copy that the compiler does not know to be one: values derived from it are recomputed where
+ * they are used, and take no registers in between. */
 static __device__ __forceinline__ Place place_anew(const Place *place)
 {
     Place at;

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* The gradient of attention on a GPU: routine sdpa_grad of runtime/plan/routines.def.
  *
- * Three kernels, one after another. The first leaves of every query the product delta of output and
- * its gradient in the scratch. The second has a block for a tile of keys, which goes over all queries
- * that see them, of all heads that share them, and sums up dk and dv; the third one for a tile of
- * queries, which goes over their keys for dq. Both make the probabilities again from the log-sum-exp of the
- * forward pass, with P = exp(S - lse) and dS = P (dP - delta) (Dao et al., FlashAttention, NeurIPS
- * 2022, section 3.1 and appendix B): two of seven products are computed twice, so that every sum is
- * in one block and has a fixed order. Heads wider than 128 are done 128 columns at a time.
- * What sdpa_grad_bf16.cu does not take of bf16 is turned into f32 as it is loaded.
+ * Three kernels run one after another. The first computes delta, the dot product of the output and
+ * its gradient, for every query, and stores it in the scratch operand. In the second, a block has a
+ * tile of keys, iterates over all queries that see them, of all heads that share them, and sums up
+ * dk and dv. In the third, a block has a tile of queries and iterates over their keys for dq. Both
+ * recompute the probabilities from the log-sum-exp of the forward pass: P = exp(S - lse) and dS = P
+ * (dP - delta) (Dao et al., FlashAttention, NeurIPS 2022, section 3.1 and appendix B). Two of the
+ * seven products are computed twice, so that every sum is in one block and has a fixed order. Heads
+ * wider than 128 are done 128 columns at a time.
  *
- * 128 registers (2 blocks of 256 threads on a multiprocessor) and 52 KiB of shared memory. Where rows
- * are at 16 bytes 8 bytes are spilled for dk and dv of heads over 64 (9.0), 4 for dq of heads up to 64
- * (8.0), nothing else. */
+ * Calls in bf16 that sdpa_grad_bf16.cu does not take are computed in f32: operands are converted
+ * when they are loaded.
+ *
+ * Resources (nvcc -Xptxas -v): 128 registers, so that 2 blocks of 256 threads fit on a
+ * multiprocessor, and 52 KiB of shared memory. Of the kernels for aligned rows, dk and dv of heads
+ * over 64 spill 8 bytes for 9.0, and dq of heads up to 64 spills 4 bytes for 8.0; the others spill
+ * nothing. */
 #include "runtime/cuda/sdpa_bf16.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 
@@ -20,7 +24,7 @@ enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
 
 /* ---- delta ---- */
 
-/* A warp for each of `rows` rows of d. */
+/* A warp does one of `rows` rows of d elements. */
 static __device__ __forceinline__ void delta_of(const void *out, const void *dout, float *delta,
                                                 int64_t rows, int d, Rows kind)
 {
@@ -48,13 +52,21 @@ KERNEL(sdpa_delta_bf16, ANY_BF16)
 
 /* ---- dk and dv ---- */
 
-/* What a tile of keys needs to know of the queries it meets. */
+/* The values that a block of keys takes for a tile of queries, in shared memory. */
 typedef struct {
     float lse[TILE], delta[TILE];
 } Queries;
 
-static __device__ __forceinline__ void meet(Queries *queries, const Sizes *z, const Gradient *grad,
-                                            const Place *at, int first)
+/* Shared memory of a block of keys. */
+typedef struct {
+    Shared tiles;
+    Queries *queries;
+} KeyShared;
+
+/* Loads them for the queries from `first` on. */
+static __device__ __forceinline__ void load_queries(Queries *queries, const Sizes *z,
+                                                    const Gradient *grad, const Place *at,
+                                                    int first)
 {
     const int query = first + (int)threadIdx.x;
     if (threadIdx.x >= TILE)
@@ -64,9 +76,9 @@ static __device__ __forceinline__ void meet(Queries *queries, const Sizes *z, co
     queries->delta[threadIdx.x] = grad->delta[row];
 }
 
-/* Turns scores and their gradients' first factors into probabilities and gradients of scores. Rows
- * are keys from `key` on, columns queries from `query` on. */
-static __device__ __forceinline__ void turn_keys(float scores[MOST_ROWS][4],
+/* Converts scores S and gradients of probabilities dP into P and dS. Rows are keys from `key` on,
+ * columns are queries from `query` on. */
+static __device__ __forceinline__ void differentiate_keys(float scores[MOST_ROWS][4],
                                                  float changes[MOST_ROWS][4],
                                                  const Queries *queries, const Sizes *z, int query,
                                                  int key)
@@ -86,13 +98,14 @@ static __device__ __forceinline__ void turn_keys(float scores[MOST_ROWS][4],
     }
 }
 
-/* The queries of one head. */
+/* Adds the terms of the queries of one head to dk and dv. (A struct of both spills registers.) */
 static __device__ __forceinline__ void add_head(float dk[MOST_ROWS][8], float dv[MOST_ROWS][8],
-                                                const Sizes *z, const Inputs *in,
-                                                const Gradient *grad, const Place *at, int column,
-                                                float *stage, float *weights, Queries *queries,
-                                                unsigned W)
+                                                const GradientCall *call, const Place *at,
+                                                int column, const KeyShared *shared, unsigned W)
 {
+    const Sizes *const z = call->z;
+    const Inputs *const in = call->in;
+    const Gradient *const grad = call->grad;
     for (int query = first_query(z, at->first) / TILE * TILE; query < z->s; query += TILE) {
         float scores[MOST_ROWS][4] = {{0}}, changes[MOST_ROWS][4] = {{0}};
         const Place here = place_anew(at);
@@ -101,23 +114,22 @@ static __device__ __forceinline__ void add_head(float dk[MOST_ROWS][8], float dv
         const Matrix k = keys_of(z, in->k, here.b, here.group);
         const Matrix v = values_of(z, in->v, here.b, here.group);
         const int key = here.first;
-        meet(queries, z, grad, &here, query);
-        score_tile(scores, stage, &k, key, &q, query, ROWS);
-        score_tile(changes, stage, &v, key, &dout, query, ROWS);
-        turn_keys(scores, changes, queries, z, query, key);
-        keep_factors(weights, scores, ROWS);
-        add_product(dv, stage, weights, &dout, query, column, ROWS, W);
-        keep_factors(weights, changes, ROWS);
-        add_product(dk, stage, weights, &q, query, column, ROWS, W);
+        load_queries(shared->queries, z, grad, &here, query);
+        score_tile(scores, shared->tiles.stage, &k, key, &q, query, ROWS);
+        score_tile(changes, shared->tiles.stage, &v, key, &dout, query, ROWS);
+        differentiate_keys(scores, changes, shared->queries, z, query, key);
+        keep_factors(shared->tiles.factors, scores, ROWS);
+        add_product(dv, &shared->tiles, &dout, query, column, ROWS, W);
+        keep_factors(shared->tiles.factors, changes, ROWS);
+        add_product(dk, &shared->tiles, &q, query, column, ROWS, W);
     }
 }
 
-/* dk and dv of a tile of keys, from `column` on, W wide. */
-static __device__ __forceinline__ void key_tile(const Sizes *z, const Inputs *in,
-                                                const Gradient *grad, Place at, int column,
-                                                float *stage, float *weights, Queries *queries,
-                                                unsigned W)
+/* Computes W columns of dk and dv of a tile of keys, from `column` on. */
+static __device__ __forceinline__ void key_tile(const GradientCall *call, Place at, int column,
+                                                const KeyShared *shared, unsigned W)
 {
+    const Sizes *const z = call->z;
     const int heads = z->h / z->g;
     const int64_t stride = (int64_t)z->g * z->d;
     const float as_is[MOST_ROWS] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -125,51 +137,60 @@ static __device__ __forceinline__ void key_tile(const Sizes *z, const Inputs *in
                                      z->scale, z->scale, z->scale, z->scale};
     float dk[MOST_ROWS][8] = {{0}}, dv[MOST_ROWS][8] = {{0}};
     for (at.head = at.group * heads; at.head < (at.group + 1) * heads; at.head++)
-        add_head(dk, dv, z, in, grad, &at, column, stage, weights, queries, W);
+        add_head(dk, dv, call, &at, column, shared, W);
     at = place_anew(&at);
     const int keys = z->t - at.first;
-    const int64_t to = (((int64_t)at.b * z->t + at.first) * z->g + at.group) * z->d + column;
-    store_sums(grad->dk, to, stride, keys, z->d - column, z->rows, dk, scaled, ROWS, W);
-    store_sums(grad->dv, to, stride, keys, z->d - column, z->rows, dv, as_is, ROWS, W);
+    const int64_t to = (((int64_t)at.b * z->t + at.first) * z->g + at.group) * z->d;
+    store_sums(target(z, call->grad->dk, to, stride, keys, column), dk, scaled, ROWS, W);
+    store_sums(target(z, call->grad->dv, to, stride, keys, column), dv, as_is, ROWS, W);
 }
 
-static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *in,
-                                                 const Gradient *grad, unsigned W)
+static __device__ __forceinline__ void key_block(const GradientCall *call, unsigned W)
 {
-    MW_SHARED_BYTES(shared);
-    float *const stage = (float *)shared, *const weights = stage + STAGE;
+    MW_SHARED_BYTES(bytes);
+    KeyShared shared;
     __shared__ Queries queries;
-    const Place at = key_place(z, TILE, (int)blockIdx.x);
-    for (int column = 0; column < z->d; column += (int)W)
-        key_tile(z, in, grad, at, column, stage, weights, &queries, W);
+    const Place at = key_place(call->z, TILE, (int)blockIdx.x);
+    shared.tiles.stage = (float *)bytes;
+    shared.tiles.factors = shared.tiles.stage + STAGE;
+    shared.queries = &queries;
+    for (int column = 0; column < call->z->d; column += (int)W)
+        key_tile(call, at, column, &shared, W);
 }
 
 /* ---- dq ---- */
 
-/* As turn_keys, but rows are queries and columns keys, and only the gradients are wanted. */
-static __device__ __forceinline__ void turn_queries(float scores[MOST_ROWS][4],
-                                                    const float changes[MOST_ROWS][4],
-                                                    const float lse[ROWS], const float delta[ROWS],
-                                                    const Sizes *z, int query, int key)
+/* The values of the thread's queries. */
+typedef struct {
+    float lse[ROWS], delta[ROWS];
+} OwnQueries;
+
+/* Converts scores S into dS, by the gradients of probabilities dP. Rows are queries from `query`
+ * on, columns are keys from `key` on. */
+static __device__ __forceinline__ void differentiate_queries(float scores[MOST_ROWS][4],
+                                                             const float changes[MOST_ROWS][4],
+                                                             const OwnQueries *own,
+                                                             const Sizes *z, int query, int key)
 {
     MW_UNROLL
     for (int i = 0; i < ROWS; i++) {
         const int seen = keys_seen(z, query + i) - key;
         MW_UNROLL
         for (int j = 0; j < 4; j++) {
-            const float p = COLUMNS * j < seen ? expf(scores[i][j] * z->scale - lse[i]) : 0;
-            scores[i][j] = p * (changes[i][j] - delta[i]);
+            const float p = COLUMNS * j < seen ? expf(scores[i][j] * z->scale - own->lse[i]) : 0;
+            scores[i][j] = p * (changes[i][j] - own->delta[i]);
         }
     }
 }
 
-/* dq of a tile of queries, from `column` on, W wide. */
-static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *in,
-                                                  const Gradient *grad, const Place *at,
-                                                  const float lse[ROWS], const float delta[ROWS],
-                                                  int column, float *stage, float *weights,
-                                                  unsigned W)
+/* Computes W columns of dq of a tile of queries, from `column` on. */
+static __device__ __forceinline__ void query_tile(const GradientCall *call, const Place *at,
+                                                  const OwnQueries *own, int column,
+                                                  const Shared *shared, unsigned W)
 {
+    const Sizes *const z = call->z;
+    const Inputs *const in = call->in;
+    const Gradient *const grad = call->grad;
     const int query = at->first, keys = keys_of_tile(z, at->first, TILE);
     const float scaled[MOST_ROWS] = {z->scale, z->scale, z->scale, z->scale,
                                      z->scale, z->scale, z->scale, z->scale};
@@ -181,42 +202,49 @@ static __device__ __forceinline__ void query_tile(const Sizes *z, const Inputs *
         const Matrix dout = dense_of(z, grad->dout, here.b, here.head);
         const Matrix k = keys_of(z, in->k, here.b, here.group);
         const Matrix v = values_of(z, in->v, here.b, here.group);
-        score_tile(scores, stage, &q, query, &k, key, ROWS);
-        score_tile(changes, stage, &dout, query, &v, key, ROWS);
-        turn_queries(scores, changes, lse, delta, z, query + (int)thread_row() * ROWS,
-                     key + (int)thread_column());
-        keep_factors(weights, scores, ROWS);
-        add_product(dq, stage, weights, &k, key, column, ROWS, W);
+        score_tile(scores, shared->stage, &q, query, &k, key, ROWS);
+        score_tile(changes, shared->stage, &dout, query, &v, key, ROWS);
+        differentiate_queries(scores, changes, own, z, query + (int)thread_row() * ROWS,
+                              key + (int)thread_column());
+        keep_factors(shared->factors, scores, ROWS);
+        add_product(dq, shared, &k, key, column, ROWS, W);
     }
-    store_sums(grad->dq, dense_at(z, at->b, at->head, query) + column, (int64_t)z->h * z->d,
-               z->s - query, z->d - column, z->rows, dq, scaled, ROWS, W);
+    store_sums(target(z, grad->dq, dense_at(z, at->b, at->head, query), (int64_t)z->h * z->d,
+                      z->s - query, column),
+               dq, scaled, ROWS, W);
 }
 
-static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in,
-                                                   const Gradient *grad, unsigned W)
+static __device__ __forceinline__ void query_block(const GradientCall *call, unsigned W)
 {
-    MW_SHARED_BYTES(shared);
-    float *const stage = (float *)shared, *const weights = stage + STAGE;
+    MW_SHARED_BYTES(bytes);
+    const Sizes *const z = call->z;
+    Shared shared;
+    OwnQueries own;
     const Place at = query_place(z, TILE, (int)blockIdx.x);
-    float lse[ROWS], delta[ROWS];
+    shared.stage = (float *)bytes;
+    shared.factors = shared.stage + STAGE;
     MW_UNROLL
     for (int i = 0; i < ROWS; i++) {
         const int query = at.first + (int)thread_row() * ROWS + i;
         const int64_t row = ((int64_t)at.b * z->s + (query < z->s ? query : 0)) * z->h + at.head;
-        lse[i] = grad->lse[row];
-        delta[i] = grad->delta[row];
+        own.lse[i] = call->grad->lse[row];
+        own.delta[i] = call->grad->delta[row];
     }
     for (int column = 0; column < z->d; column += (int)W)
-        query_tile(z, in, grad, &at, lse, delta, column, stage, weights, W);
+        query_tile(call, &at, &own, column, &shared, W);
 }
 
-/* ---- The kernels: for heads of up to 64, any other, and rows that are anywhere ---- */
+/* ---- The kernels: for heads up to 64, for other heads, and for rows without alignment ---- */
 
 #define KERNEL(name, block, kind, width)                                                           \
     static __global__ void __launch_bounds__(THREADS, 2) name(Sizes z, Inputs in, Gradient grad)   \
     {                                                                                              \
+        GradientCall call;                                                                         \
         z.rows = kind;                                                                             \
-        block(&z, &in, &grad, width);                                                              \
+        call.z = &z;                                                                               \
+        call.in = &in;                                                                             \
+        call.grad = &grad;                                                                         \
+        block(&call, width);                                                                       \
     }
 KERNEL(sdpa_keys_64, key_block, ALIGNED_F32, 64)
 KERNEL(sdpa_keys_wide, key_block, ALIGNED_F32, MOST_WIDTH)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of attention in bf16 on tensor cores: what routine sdpa_grad does where rows lie at 16
- * bytes.
+/* The gradient of attention in bf16 on tensor cores, for rows aligned to 16 bytes.
  *
  * The backward pass of FlashAttention-2 (Dao, 2023, sections 3.1 to 3.3 and algorithm 2), in three
- * kernels: delta = sum of out dout for every query; dk and dv, a block for a tile of keys that goes over
- * the queries that see them, of all heads that share them; dq, a block for a tile of queries that goes
- * over their keys. P = exp(S - lse) and dS = P (dP - delta). dq has a kernel of its own, which computes
- * P and dP again (seven products instead of five), so that every sum is in one block and has a fixed
- * order; FlashAttention-2 adds dq up with atomics.
+ * kernels. The first computes delta, the dot product of the rows of out and dout, for every query.
+ * In the second, a block has a tile of keys and iterates over the queries that see them, of all
+ * heads that share them, for dk and dv. In the third, a block has a tile of queries and iterates
+ * over their keys for dq. P = exp(S - lse) and dS = P (dP - delta). The kernel for dq recomputes P
+ * and dP, seven products instead of five, so that every sum is in one block and has a fixed order;
+ * FlashAttention-2 sums dq up with atomics.
  *
- * In both a warp has M x 16 rows of what it sums up, and takes N rows of the other side at a time: it
- * computes S and dP (or both turned) with its rows as rows, so that P and dS are, rounded to bf16, the
- * factors of the next products without leaving registers, and warps share nothing but what they read.
- * The next N rows are copied meanwhile, into the other half of the stage.
+ * In both kernels a warp sums up 16 M rows, and takes N rows of the other side at a time. It
+ * computes S and dP (in the second kernel their transposes) with its own rows as rows, so that P
+ * and dS, rounded to bf16, are the factors of the next products without leaving registers, and
+ * warps share only what they read. The next N rows are copied meanwhile to the other half of the
+ * stage.
  *
- * Registers, shared memory in KiB and blocks on a multiprocessor, with nothing spilled:
+ * Registers, shared memory in KiB and blocks on a multiprocessor, for 8.0 and 9.0 (nvcc -Xptxas
+ * -v); nothing is spilled:
  *
  *                      8.0             9.0
  *     keys, 64     244  48.5  2    252  48.5  2
@@ -29,7 +31,7 @@
 
 enum { DELTA_THREADS = 128 };
 
-/* The sum of the products of two pairs of bf16. */
+/* The dot product of two pairs of bf16. */
 static __device__ __forceinline__ float pairs_product(float a, float b)
 {
     const unsigned x = __float_as_uint(a), y = __float_as_uint(b);
@@ -37,7 +39,7 @@ static __device__ __forceinline__ float pairs_product(float a, float b)
            __uint_as_float(x & 0xffff0000u) * __uint_as_float(y & 0xffff0000u);
 }
 
-/* Eight or sixteen lanes for each of `rows` rows of d, 16 bytes each. */
+/* W / 8 lanes do one of `rows` rows of d elements, 16 bytes each. */
 static __device__ __forceinline__ void add_delta(const void *out, const void *dout, float *delta,
                                                  int64_t rows, int d, unsigned W)
 {
@@ -56,29 +58,43 @@ static __device__ __forceinline__ void add_delta(const void *out, const void *do
         delta[row] = sum;
 }
 
-/* ---- Both ---- */
+/* ---- Both kernels ---- */
 
-/* Of S, dP or the like: the lane's element j of row i in columns 8 n. */
+/* Element j of the lane in row i and the columns from 8 n on, in the fragments of a product. */
 static __device__ __forceinline__ float *element(float (*fragments)[4], unsigned i, unsigned n,
                                                  unsigned j, unsigned N)
 {
     return &fragments[i / 2 * (N / 8) + n][i % 2 * 2 + j];
 }
 
-/* P and dS as factors, of S and dP - delta; `scale` and `lse` are those of powers of 2. */
-static __device__ __forceinline__ void turn(unsigned (*p)[2], unsigned (*ds)[2], unsigned at,
-                                            unsigned half, const float *s, const float *dp,
-                                            float scale, float left_lse, float right_lse)
+/* The exponents of two adjacent elements, for powers of 2: element * scale - lse. */
+typedef struct {
+    float scale, left_lse, right_lse;
+} Exponents;
+
+static __device__ __forceinline__ Exponents exponents(float scale, float left_lse, float right_lse)
 {
-    const float left = mw_exp2(s[0] * scale - left_lse);
-    const float right = mw_exp2(s[1] * scale - right_lse);
+    Exponents e;
+    e.scale = scale;
+    e.left_lse = left_lse;
+    e.right_lse = right_lse;
+    return e;
+}
+
+/* Computes P and dS as factors from two elements of S and of dP - delta. */
+static __device__ __forceinline__ void differentiate(unsigned (*p)[2], unsigned (*ds)[2],
+                                                     unsigned at, unsigned half, const float *s,
+                                                     const float *dp, Exponents e)
+{
+    const float left = mw_exp2(s[0] * e.scale - e.left_lse);
+    const float right = mw_exp2(s[1] * e.scale - e.right_lse);
     p[at][half] = mw_bf16_pair(left, right);
     ds[at][half] = mw_bf16_pair(left * dp[0], right * dp[1]);
 }
 
 /* ---- dk and dv ---- */
 
-/* What a turn takes: N rows of q and of dout, and what is known of their queries. */
+/* Half of the stage: N rows of q and of dout, and lse and delta of their queries. */
 typedef struct {
     char *q, *dout;
     float *lse, *delta;
@@ -99,9 +115,11 @@ static __device__ __forceinline__ Stage stage_at(char *shared, unsigned N, unsig
     return stage;
 }
 
-/* A turn of a block of keys: N queries of one of the heads that share them. */
+/* An iteration of a block of keys: N queries, from `query` on, of one of the heads that share the
+ * keys. */
 typedef struct {
-    int head, query; /* head: counted from the first one */
+    int head; /* counted from the first one */
+    int query;
 } Turn;
 
 static __device__ __forceinline__ int first_turn(const Sizes *z, int key, unsigned N)
@@ -118,14 +136,16 @@ static __device__ __forceinline__ void next_turn(Turn *turn, const Sizes *z, int
     turn->head++;
 }
 
-/* Begins to copy what the turn takes. Queries beyond the last one become 0, with a dout, lse and delta
- * of 0: they add nothing. */
-static __device__ __forceinline__ void begin_queries(const Stage *stage, const Sizes *z,
-                                                     const Inputs *in, const Gradient *grad,
-                                                     Turn turn, unsigned tile, unsigned N,
-                                                     unsigned W, unsigned threads)
+/* Begins to copy the data of an iteration. Queries beyond the last one become 0, with a dout, lse
+ * and delta of 0, so that they add nothing. */
+static __device__ __forceinline__ void begin_queries(const Stage *stage, const GradientCall *call,
+                                                     Turn turn, Tiling t)
 {
-    const Place at = key_place(z, (int)tile, mw_anew((int)blockIdx.x));
+    const Sizes *const z = call->z;
+    const Inputs *const in = call->in;
+    const Gradient *const grad = call->grad;
+    const unsigned N = t.N, W = t.W, threads = t.warps * 32;
+    const Place at = key_place(z, (int)(t.warps * t.M * 16), mw_anew((int)blockIdx.x));
     const int head = at.head + turn.head;
     const Matrix q = queries_of(z, in->q, at.b, head), dout = dense_of(z, grad->dout, at.b, head);
     const unsigned thread = (unsigned)mw_anew((int)threadIdx.x), i = thread % N;
@@ -140,8 +160,8 @@ static __device__ __forceinline__ void begin_queries(const Stage *stage, const S
     mw_copies_commit();
 }
 
-/* Scores of keys, from the block's first on, that a query from `query` on does not see become
- * -infinity. */
+/* Sets the scores of keys, from the block's first one on, that a query, from `query` on, does not
+ * see to -infinity. */
 static __device__ __forceinline__ void hide_keys(float (*s)[4], const Sizes *z, int key, int query,
                                                  unsigned M, unsigned N)
 {
@@ -158,18 +178,25 @@ static __device__ __forceinline__ void hide_keys(float (*s)[4], const Sizes *z, 
             *element(s, i, n, j, N) = -INFINITY;
 }
 
-/* N queries. */
+/* The tile of a block of keys. */
+typedef struct {
+    char *k, *v;
+    int first; /* key */
+} KeyTile;
+
+/* Adds the terms of N queries to dk and dv. */
 static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4], const Sizes *z,
-                                                   const char *k, const char *v, const Stage *stage,
-                                                   int key, int last_key, int query, unsigned M,
-                                                   unsigned N, unsigned W)
+                                                   const KeyTile *tile, const Stage *stage,
+                                                   int query, Tiling tiling)
 {
+    const unsigned M = tiling.M, N = tiling.N, W = tiling.W;
+    const int key = tile->first, last_key = key + (int)(tiling.warps * M * 16) - 1;
     const unsigned row = warp_of() * M * 16, t = lane_of() % 4;
     const float scale = z->scale * LOG2_E;
     float s[MOST_M * MOST_N / 8][4], dp[MOST_M * MOST_N / 8][4];
     unsigned p[MOST_M * MOST_N / 8][2], ds[MOST_M * MOST_N / 8][2];
     clear(s, M * N / 8);
-    add_rows_by_rows(s, k, row, stage->q, M, N, W);
+    add_rows_by_rows(s, tile->k, row, stage->q, M, N, W);
     if (z->causal && last_key > z->position + query)
         hide_keys(s, z, key, query, M, N);
     MW_UNROLL
@@ -179,27 +206,26 @@ static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4
         MW_UNROLL
     for (unsigned j = 0; j < 2; j++)
         *element(dp, i, n, j, N) = -stage->delta[8 * n + 2 * t + j];
-    add_rows_by_rows(dp, v, row, stage->dout, M, N, W);
+    add_rows_by_rows(dp, tile->v, row, stage->dout, M, N, W);
     MW_UNROLL
     for (unsigned n = 0; n < N / 8; n++) {
         const float *const lse = stage->lse + 8 * n + 2 * t;
         const float left = lse[0] * LOG2_E, right = lse[1] * LOG2_E;
         MW_UNROLL
         for (unsigned i = 0; i < 2 * M; i++)
-            turn(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N), element(dp, i, n, 0, N),
-                 scale, left, right);
+            differentiate(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N),
+                          element(dp, i, n, 0, N), exponents(scale, left, right));
     }
     add_product(dv, p, stage->dout, M, N, W);
     add_product(dk, ds, stage->q, M, N, W);
 }
 
-static __device__ __forceinline__ void store_keys(const Sizes *z, const Gradient *grad, char *k,
-                                                  char *v, const float (*dk)[4],
-                                                  const float (*dv)[4], unsigned M, unsigned W,
-                                                  unsigned warps)
+static __device__ __forceinline__ void store_keys(const Sizes *z, const Gradient *grad,
+                                                  const KeyTile *tile, const float (*dk)[4],
+                                                  const float (*dv)[4], Tiling t)
 {
-    const int tile = (int)(warps * M * 16);
-    const Place at = key_place(z, tile, mw_anew((int)blockIdx.x));
+    const unsigned M = t.M;
+    const Place at = key_place(z, (int)(t.warps * M * 16), mw_anew((int)blockIdx.x));
     const int64_t first = (int64_t)at.b * z->t * z->g * z->d + (int64_t)at.group * z->d;
     const int64_t stride = (int64_t)z->g * z->d;
     const Matrix dk_to = matrix(grad->dk, first, stride, z->t, z);
@@ -211,19 +237,22 @@ static __device__ __forceinline__ void store_keys(const Sizes *z, const Gradient
         scaled[i] = z->scale;
         as_is[i] = 1;
     }
-    store_rows(&dk_to, at.first, row, k, dk, scaled, M, W);
-    store_rows(&dv_to, at.first, row, v, dv, as_is, M, W);
+    store_rows(&dk_to, at.first, row, tile->k, dk, scaled, t);
+    store_rows(&dv_to, at.first, row, tile->v, dv, as_is, t);
 }
 
-static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *in,
-                                                 const Gradient *grad, char *shared, unsigned M,
-                                                 unsigned N, unsigned W, unsigned warps)
+static __device__ __forceinline__ void key_block(const GradientCall *call, char *shared, Tiling t)
 {
-    const unsigned tile = warps * M * 16, threads = warps * 32;
+    const Sizes *const z = call->z;
+    const Inputs *const in = call->in;
+    const unsigned M = t.M, N = t.N, W = t.W, tile = t.warps * M * 16, threads = t.warps * 32;
     const Place at = key_place(z, (int)tile, (int)blockIdx.x);
     const Matrix k = keys_of(z, in->k, at.b, at.group), v = values_of(z, in->v, at.b, at.group);
-    char *const k_tile = shared, *const v_tile = k_tile + tile_bytes(tile, W);
-    char *const stages = v_tile + tile_bytes(tile, W);
+    KeyTile keys;
+    keys.k = shared;
+    keys.v = keys.k + tile_bytes(tile, W);
+    keys.first = at.first;
+    char *const stages = keys.v + tile_bytes(tile, W);
     const int heads = z->h / z->g;
     float dk[MOST_M * MOST_WIDTH / 8][4], dv[MOST_M * MOST_WIDTH / 8][4];
     Turn turn = {0, first_turn(z, at.first, N)};
@@ -232,11 +261,11 @@ static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *i
     clear(dv, M * W / 8);
     if (turn.query < z->s) {
         const Stage first = stage_at(stages, N, W);
-        begin_tile(k_tile, &k, at.first, tile, W, threads);
-        begin_tile(v_tile, &v, at.first, tile, W, threads);
-        begin_queries(&first, z, in, grad, turn, tile, N, W, threads);
+        begin_tile(keys.k, &k, at.first, tile, W, threads);
+        begin_tile(keys.v, &v, at.first, tile, W, threads);
+        begin_queries(&first, call, turn, t);
     } else {
-        turn.head = heads; /* nobody sees these keys */
+        turn.head = heads; /* no query sees these keys */
     }
     while (turn.head < heads) {
         const Stage stage = stage_at(stages + which * stage_bytes(N, W), N, W);
@@ -247,17 +276,16 @@ static __device__ __forceinline__ void key_block(const Sizes *z, const Inputs *i
         __syncthreads();
         if (turn.head < heads) {
             const Stage next = stage_at(stages + which * stage_bytes(N, W), N, W);
-            begin_queries(&next, z, in, grad, turn, tile, N, W, threads);
+            begin_queries(&next, call, turn, t);
         }
-        add_queries(dk, dv, z, k_tile, v_tile, &stage, at.first, at.first + (int)tile - 1, query, M,
-                    N, W);
+        add_queries(dk, dv, z, &keys, &stage, query, t);
     }
-    store_keys(z, grad, k_tile, v_tile, dk, dv, M, W, warps);
+    store_keys(z, call->grad, &keys, dk, dv, t);
 }
 
 /* ---- dq ---- */
 
-/* Of the lane's rows of queries; lse is that of powers of 2. */
+/* The values of the lane's queries; lse is for powers of 2. */
 typedef struct {
     float lse[2 * MOST_M], delta[2 * MOST_M];
 } Queries;
@@ -280,21 +308,33 @@ static __device__ __forceinline__ void hide(float (*s)[4], const Sizes *z, int q
     }
 }
 
-/* N keys. */
+/* The tile of a block of queries. */
+typedef struct {
+    char *q, *dout;
+    int first;       /* query */
+    int seen_by_all; /* number of keys that all of them see */
+} QueryTile;
+
+/* N keys in one half of the stage. */
+typedef struct {
+    char *k, *v;
+    int first; /* key */
+} Keys;
+
+/* Adds the terms of N keys to dq. */
 static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *queries,
-                                                const Sizes *z, const char *q, const char *dout,
-                                                const char *k, const char *v, int query,
-                                                int seen_by_all, int key, unsigned M, unsigned N,
-                                                unsigned W)
+                                                const Sizes *z, const QueryTile *tile,
+                                                const Keys *keys, Tiling t)
 {
+    const unsigned M = t.M, N = t.N, W = t.W;
     const unsigned row = warp_of() * M * 16;
     const float scale = z->scale * LOG2_E;
     float s[MOST_M * MOST_N / 8][4], dp[MOST_M * MOST_N / 8][4];
     unsigned p[MOST_M * MOST_N / 8][2], ds[MOST_M * MOST_N / 8][2];
     clear(s, M * N / 8);
-    add_rows_by_rows(s, q, row, k, M, N, W);
-    if (key + (int)N > seen_by_all)
-        hide(s, z, query, key, M, N);
+    add_rows_by_rows(s, tile->q, row, keys->k, M, N, W);
+    if (keys->first + (int)N > tile->seen_by_all)
+        hide(s, z, tile->first, keys->first, M, N);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
         MW_UNROLL
@@ -302,43 +342,50 @@ static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *q
         MW_UNROLL
     for (unsigned j = 0; j < 2; j++)
         *element(dp, i, n, j, N) = -queries->delta[i];
-    add_rows_by_rows(dp, dout, row, v, M, N, W);
+    add_rows_by_rows(dp, tile->dout, row, keys->v, M, N, W);
     MW_UNROLL
     for (unsigned n = 0; n < N / 8; n++)
         MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
-        turn(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N), element(dp, i, n, 0, N),
-             scale, queries->lse[i], queries->lse[i]);
-    add_product(dq, ds, k, M, N, W);
+        differentiate(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N),
+                      element(dp, i, n, 0, N),
+                      exponents(scale, queries->lse[i], queries->lse[i]));
+    add_product(dq, ds, keys->k, M, N, W);
 }
 
-static __device__ __forceinline__ void begin_keys(char *k_tile, char *v_tile, const Matrix *k,
-                                                  const Matrix *v, int key, unsigned N, unsigned W,
-                                                  unsigned threads)
+/* Begins to copy N keys, from `key` on, and their values to one half of the stage. */
+static __device__ __forceinline__ void begin_keys(char *half, const Matrix *k, const Matrix *v,
+                                                  int key, Tiling t)
 {
-    begin_tile(k_tile, k, key, N, W, threads);
-    begin_tile(v_tile, v, key, N, W, threads);
+    begin_tile(half, k, key, t.N, t.W, t.warps * 32);
+    begin_tile(half + tile_bytes(t.N, t.W), v, key, t.N, t.W, t.warps * 32);
     mw_copies_commit();
 }
 
-static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs *in,
-                                                   const Gradient *grad, char *shared, unsigned M,
-                                                   unsigned N, unsigned W, unsigned warps)
+static __device__ __forceinline__ void query_block(const GradientCall *call, char *shared, Tiling t)
 {
-    const unsigned tile = warps * M * 16, threads = warps * 32, row = warp_of() * M * 16;
+    const Sizes *const z = call->z;
+    const Inputs *const in = call->in;
+    const Gradient *const grad = call->grad;
+    const unsigned M = t.M, N = t.N, W = t.W, tile = t.warps * M * 16, threads = t.warps * 32;
+    const unsigned row = warp_of() * M * 16;
     const Place at = query_place(z, (int)tile, (int)blockIdx.x);
     const Matrix q = queries_of(z, in->q, at.b, at.head);
     const Matrix dout = dense_of(z, grad->dout, at.b, at.head);
     const Matrix k = keys_of(z, in->k, at.b, at.group), v = values_of(z, in->v, at.b, at.group);
-    const int keys = keys_of_tile(z, at.first, (int)tile), seen_by_all = keys_seen(z, at.first);
-    char *const q_tile = shared, *const dout_tile = q_tile + tile_bytes(tile, W);
-    char *const stages = dout_tile + tile_bytes(tile, W);
+    const int end = keys_of_tile(z, at.first, (int)tile);
+    QueryTile own;
+    own.q = shared;
+    own.dout = own.q + tile_bytes(tile, W);
+    own.first = at.first;
+    own.seen_by_all = keys_seen(z, at.first);
+    char *const stages = own.dout + tile_bytes(tile, W);
     float dq[MOST_M * MOST_WIDTH / 8][4], scaled[2 * MOST_M];
     Queries queries;
     clear(dq, M * W / 8);
-    begin_tile(q_tile, &q, at.first, tile, W, threads);
-    begin_tile(dout_tile, &dout, at.first, tile, W, threads);
-    begin_keys(stages, stages + tile_bytes(N, W), &k, &v, 0, N, W, threads);
+    begin_tile(own.q, &q, at.first, tile, W, threads);
+    begin_tile(own.dout, &dout, at.first, tile, W, threads);
+    begin_keys(stages, &k, &v, 0, t);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++) {
         const int query = at.first + (int)(row + row_of(i)), last = z->s - 1;
@@ -348,27 +395,27 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
         scaled[i] = z->scale;
     }
     unsigned which = 0;
-    for (int key = 0; key < keys; key += (int)N) {
-        char *const k_tile = stages + which * 2 * tile_bytes(N, W);
-        char *const v_tile = k_tile + tile_bytes(N, W);
+    for (int key = 0; key < end; key += (int)N) {
+        Keys keys;
+        keys.k = stages + which * 2 * tile_bytes(N, W);
+        keys.v = keys.k + tile_bytes(N, W);
+        keys.first = key;
         which ^= 1;
         mw_copies_wait(0);
         __syncthreads();
-        if (key + (int)N < keys) {
-            char *const next = stages + which * 2 * tile_bytes(N, W);
-            begin_keys(next, next + tile_bytes(N, W), &k, &v, key + (int)N, N, W, threads);
+        if (key + (int)N < end) {
+            begin_keys(stages + which * 2 * tile_bytes(N, W), &k, &v, key + (int)N, t);
         }
-        add_keys(dq, &queries, z, q_tile, dout_tile, k_tile, v_tile, at.first, seen_by_all, key, M,
-                 N, W);
+        add_keys(dq, &queries, z, &own, &keys, t);
     }
-    const Place end = query_place(z, (int)tile, mw_anew((int)blockIdx.x));
-    const Matrix to = dense_of(z, grad->dq, end.b, end.head);
-    store_rows(&to, end.first, row, q_tile, dq, scaled, M, W);
+    const Place place = query_place(z, (int)tile, mw_anew((int)blockIdx.x));
+    const Matrix to = dense_of(z, grad->dq, place.b, place.head);
+    store_rows(&to, place.first, row, own.q, dq, scaled, t);
 }
 
-/* ---- The kernels: for heads of up to 64, and others ---- */
+/* ---- The kernels: for heads up to 64, and for other heads ---- */
 
-/* M, N and warps. */
+/* The tiling of each. */
 enum { K64_M = 2, K64_N = 32, K64_WARPS = 4 };
 enum { K128_M = 1, K128_N = 64, K128_WARPS = 8 };
 enum { Q64_M = 2, Q64_N = 32, Q64_WARPS = 4 };
@@ -384,13 +431,22 @@ DELTA(sdpa_bf16_delta_64, 64)
 DELTA(sdpa_bf16_delta_128, MOST_WIDTH)
 #undef DELTA
 
-#define KERNEL(name, block, width, blocks, m, n, warps)                                            \
-    static __global__ void __launch_bounds__(32 * warps, blocks)                                   \
+#define KERNEL(name, block, width, blocks, m, n, warp_count)                                       \
+    static __global__ void __launch_bounds__(32 * warp_count, blocks)                              \
         name(Sizes z, Inputs in, Gradient grad)                                                    \
     {                                                                                              \
         MW_SHARED_BYTES(shared);                                                                   \
+        GradientCall call;                                                                         \
+        Tiling tiling;                                                                             \
         z.rows = ALIGNED_BF16;                                                                     \
-        block(&z, &in, &grad, (char *)shared, m, n, width, warps);                                 \
+        call.z = &z;                                                                               \
+        call.in = &in;                                                                             \
+        call.grad = &grad;                                                                         \
+        tiling.M = m;                                                                              \
+        tiling.N = n;                                                                              \
+        tiling.W = width;                                                                          \
+        tiling.warps = warp_count;                                                                 \
+        block(&call, (char *)shared, tiling);                                                      \
     }
 KERNEL(sdpa_bf16_keys_64, key_block, 64, 2, K64_M, K64_N, K64_WARPS)
 KERNEL(sdpa_bf16_keys_128, key_block, MOST_WIDTH, 1, K128_M, K128_N, K128_WARPS)

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of tiles in bf16 on tensor cores, for attention.
  *
- * A tile stands in shared memory: rows of W columns, W = 64 or 128, columns beyond the head's are
- * 0. Its pieces of 16 bytes are swapped within a row, piece p of row r standing at p ^ r % 8, so
- * that neither copying rows nor reading one piece of eight rows meets a bank twice.
+ * A tile is in shared memory: rows of W columns, W = 64 or 128, where columns beyond those of the
+ * head are 0. The pieces of 16 bytes of a row are permuted: piece p of row r is at p ^ r % 8, so
+ * that neither copying rows nor reading one piece of eight rows has bank conflicts.
  *
- * A warp computes M x 16 rows of a product over all its columns, M a constant as W and N are; sums
- * and scores are fragments in registers (runtime/cuda/tensor_core.h): of product [M 16, N],
- * fragment m * N / 8 + n has rows 16 m and columns 8 n. A lane has two columns, 2 (lane % 4) and
- * the next, of 2 M rows: row_of. */
+ * A warp computes 16 M rows of a product over all its columns; M, N and W are constants. Sums and
+ * scores are fragments in registers (runtime/cuda/tensor_core.h): fragment m * N / 8 + n of a
+ * product [16 M, N] has the rows from 16 m on and the columns from 8 n on. A lane has columns 2
+ * (lane % 4) and 2 (lane % 4) + 1 of 2 M rows, those of row_of. */
 #ifndef MW_RUNTIME_CUDA_SDPA_TILES_BF16_H
 #define MW_RUNTIME_CUDA_SDPA_TILES_BF16_H
 
 #include "runtime/cuda/sdpa_call.h"
 
-enum { MOST_M = 2, MOST_N = 64, PIECE = 8 /* columns in 16 bytes */ };
+/* The largest M and N, and the number of columns in a piece of 16 bytes. */
+enum { MOST_M = 2, MOST_N = 64, PIECE = 8 };
+
+/* How a block divides its work: `warps` warps have 16 M rows of the tile each, and take N rows of
+ * the other side at a time. Constants. */
+typedef struct {
+    unsigned M, N, W, warps;
+} Tiling;
 
 #define LOG2_E 1.4426950408889634f
 #define LN_2 0.6931471805599453f
@@ -29,7 +36,7 @@ static __device__ __forceinline__ unsigned warp_of(void)
     return threadIdx.x / 32;
 }
 
-/* The lane's row number i, 0 to 2 M - 1, of the warp's M x 16. */
+/* Row i of the lane, 0 <= i < 2 M, as a row of the warp's 16 M. */
 static __device__ __forceinline__ unsigned row_of(unsigned i)
 {
     return i / 2 * 16 + i % 2 * 8 + lane_of() / 4;
@@ -42,13 +49,14 @@ static inline __host__ __device__ unsigned tile_bytes(unsigned rows, unsigned W)
     return rows * W * 2;
 }
 
-/* Where piece `piece` of a row is, in bytes from the beginning of a tile. */
+/* Offset of a piece in a tile, in bytes. */
 static __device__ __forceinline__ unsigned piece_at(unsigned row, unsigned piece, unsigned W)
 {
     return row * (W * 2) + (piece ^ row % 8) * 16;
 }
 
-/* Begins to copy `rows` rows of a matrix from `first` on; what is beyond the matrix becomes 0. */
+/* Begins to copy `rows` rows of a matrix, from `first` on, to a tile; elements outside the matrix
+ * become 0. */
 static __device__ __forceinline__ void begin_tile(char *tile, const Matrix *from, int first,
                                                   unsigned rows, unsigned W, unsigned threads)
 {
@@ -65,17 +73,19 @@ static __device__ __forceinline__ void begin_tile(char *tile, const Matrix *from
                       row + (int)(i * step) < end);
 }
 
-/* Fragments are loaded from where the lane's part of the first one is, in bytes: further ones are
- * at multiples of 8 rows below, and, 16 k columns to the right, at that xor 32 k.
+/* rows_at and columns_at give the offset, in bytes, of the lane's part of the first fragment in a
+ * tile. The fragment 8 rows below is 8 rows further; the fragment 16 k columns to the right is at
+ * the offset xor 32 k.
  *
- * Of a fragment a of 16 rows and 16 columns; and of two fragments b side by side, whose depth is 16
- * rows and whose columns are 16 columns, by mw_load_turned. */
+ * rows_at: a fragment a of 16 rows and 16 columns; or, with mw_load_turned, two fragments b side by
+ * side, whose depth is 16 rows and whose columns are 16 columns of the tile. */
 static __device__ __forceinline__ unsigned rows_at(unsigned row, unsigned W)
 {
     return piece_at(row + lane_of() % 16, lane_of() / 16, W);
 }
 
-/* Of two fragments b side by side, whose columns are 16 rows and whose depth is 16 columns. */
+/* Two fragments b side by side, whose columns are 16 rows and whose depth is 16 columns of the
+ * tile. */
 static __device__ __forceinline__ unsigned columns_at(unsigned W)
 {
     return piece_at(lane_of() / 16 * 8 + lane_of() % 8, lane_of() / 8 % 2, W);
@@ -83,7 +93,7 @@ static __device__ __forceinline__ unsigned columns_at(unsigned W)
 
 /* ---- Products ---- */
 
-/* sums [M 16, N] += the warp's rows of a, from `row` on, times N rows of b, over W columns. */
+/* sums [16 M, N] += the warp's rows of a, from `row` on, times N rows of b, over W columns. */
 static __device__ __forceinline__ void add_rows_by_rows(float (*sums)[4], const char *a,
                                                         unsigned row, const char *b, unsigned M,
                                                         unsigned N, unsigned W)
@@ -108,10 +118,9 @@ static __device__ __forceinline__ void add_rows_by_rows(float (*sums)[4], const 
     }
 }
 
-/* A product [M 16, N] as factors of the next one: of fragment n, factors[n][0] are the two elements
- * of the lane's upper row in bf16, factors[n][1] those of the lower one.
- *
- * sums [M 16, W] += factors [M 16, N] times N rows of b. */
+/* sums [16 M, W] += factors [16 M, N] times N rows of b. The factors are a product in bf16:
+ * factors[n][0] are the two elements of fragment n in the lane's upper row, factors[n][1] those in
+ * the lower row. */
 static __device__ __forceinline__ void add_product(float (*sums)[4], unsigned (*factors)[2],
                                                    const char *b, unsigned M, unsigned N,
                                                    unsigned W)
@@ -144,14 +153,14 @@ static __device__ __forceinline__ void clear(float (*sums)[4], unsigned count)
 
 /* ---- Results ---- */
 
-/* Writes sums [M 16, W] times factor[i] in the lane's row i to rows `first` + `row` on of a dense
- * matrix, in 16 bytes at a time by way of rows [row, row + M 16) of a tile, which nobody else
- * needs. */
+/* Stores sums [16 M, W], times factor[i] in row i of the lane, to rows `first` + `row` on of a
+ * dense matrix. They go through rows [row, row + 16 M) of a tile, which no other warp needs, so
+ * that each lane stores 16 bytes at a time. */
 static __device__ __forceinline__ void store_rows(const Matrix *to, int first, unsigned row,
                                                   char *tile, const float (*sums)[4],
-                                                  const float factor[2 * MOST_M], unsigned M,
-                                                  unsigned W)
+                                                  const float factor[2 * MOST_M], Tiling t)
 {
+    const unsigned M = t.M, W = t.W;
     const unsigned lane = lane_of(), pieces = W / PIECE, piece = lane % pieces;
     __syncwarp();
     MW_UNROLL

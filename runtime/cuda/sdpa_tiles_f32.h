@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of tiles in f32, for attention.
  *
- * A block works on a tile of TILE queries and TILE keys of one head at a time. Its threads stand in
- * rows of COLUMNS: thread (r, c) owns R rows of the tile from R r and four columns from 4 c, so that
- * what belongs to a row is in 16 neighbouring lanes. Functions take R, and the width W of the output
- * that is in registers, as constants: they are inlined, and loops over R and W unrolled.
+ * A block works on a tile of TILE queries and TILE keys of one head at a time. Its threads form
+ * rows of COLUMNS: thread (r, c) owns R rows of the tile from row R r and four columns from column
+ * 4 c, so that the elements of a row are in 16 neighbouring lanes. Functions take R, and the width
+ * W of the output that is in registers, as constants: they are inlined, and the loops over R and W
+ * are unrolled.
  *
- * Operands are copied to the stage a chunk at a time, the next one while the block computes with the
- * last: chunks of the depth of a product of rows by rows, whose rows are 16 bytes further apart than
- * they are long, so that reading one piece of 16 rows meets no bank twice; and rows of a product by
- * columns, as they are. The factors of the latter, scores once, stand by depth: place(k, row), of which
- * groups of four rows are swapped by k, for the same reason. */
+ * Operands are copied to a stage in shared memory, chunk by chunk; the next chunk is copied while
+ * the block computes with the last. For a product of rows by rows, a chunk is a range of the depth,
+ * and its rows are 16 bytes further apart than they are long, so that 16 rows are read without bank
+ * conflicts. For a product of factors by rows, a chunk is a range of rows, unchanged; the factors,
+ * which are scores, are stored by depth at place(k, row), where groups of four rows are permuted by
+ * k, also to avoid bank conflicts. */
 #ifndef MW_RUNTIME_CUDA_SDPA_TILES_F32_H
 #define MW_RUNTIME_CUDA_SDPA_TILES_F32_H
 
@@ -18,13 +20,13 @@
 #include "runtime/cuda/sdpa_call.h"
 
 enum {
-    TILE = 64,    /* queries or keys */
-    CHUNK = 32,   /* of the depth of a product that is staged at a time */
-    COLUMNS = 16, /* threads side by side */
-    MOST_ROWS = 8 /* of a thread: R */
+    TILE = 64,    /* queries or keys of a tile */
+    CHUNK = 32,   /* depth of a product that is staged at a time */
+    COLUMNS = 16, /* threads of a row */
+    MOST_ROWS = 8 /* largest R */
 };
 
-/* In floats: the stage has two halves, the factors follow it. */
+/* Layout of shared memory, in floats: the two halves of the stage, then the factors. */
 enum {
     DEPTH_STRIDE = CHUNK + 4,
     HALF_STAGE = 2 * TILE * DEPTH_STRIDE,
@@ -34,7 +36,7 @@ enum {
 
 /* ---- Four floats ---- */
 
-/* Columns from `column` on of a row, a multiple of 4; 0 beyond the matrix. */
+/* Columns `column` to `column` + 3 of a row, `column` a multiple of 4; 0 outside the matrix. */
 static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int column)
 {
     const int64_t first = row * m->stride + column;
@@ -56,7 +58,7 @@ static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int col
     return value;
 }
 
-/* What lies beyond `left` columns stays. */
+/* Stores the first `left` of four columns. */
 static __device__ __forceinline__ void store4(void *tensor, int64_t first, int left, Rows kind,
                                               float4 value)
 {
@@ -95,50 +97,65 @@ static __device__ __forceinline__ unsigned thread_column(void)
     return threadIdx.x % COLUMNS;
 }
 
-/* Of the factors. */
+/* Index of a factor in shared memory. */
 static __device__ __forceinline__ unsigned place(unsigned k, unsigned row)
 {
     return k * TILE + ((row / 4 ^ k) % (TILE / 4)) * 4 + row % 4;
 }
 
-/* Begins to copy `rows` rows from `row` and `columns` columns from `column` of a matrix to rows that are
- * `stride` apart; what is beyond the matrix becomes 0. */
-static __device__ __forceinline__ void begin_chunk(float *to, const Matrix *from, int row,
-                                                   int column, unsigned rows, unsigned columns,
-                                                   unsigned stride, unsigned threads)
+/* The size of a chunk, and the distance of its rows in shared memory. */
+typedef struct {
+    unsigned rows, columns, stride;
+} Chunk;
+
+static __device__ __forceinline__ Chunk chunk(unsigned rows, unsigned columns, unsigned stride)
 {
-    const unsigned thread = (unsigned)mw_anew((int)threadIdx.x), pieces = columns / 4;
+    Chunk c;
+    c.rows = rows;
+    c.columns = columns;
+    c.stride = stride;
+    return c;
+}
+
+/* Begins to copy a chunk of a matrix that starts at (row, column); elements outside the matrix
+ * become 0. */
+static __device__ __forceinline__ void begin_chunk(float *to, const Matrix *from, int row,
+                                                   int column, Chunk size, unsigned threads)
+{
+    const unsigned thread = (unsigned)mw_anew((int)threadIdx.x), pieces = size.columns / 4;
     const unsigned k = thread % pieces * 4, first = thread / pieces;
     MW_UNROLL
-    for (unsigned i = 0; i < rows * pieces / threads; i++) {
+    for (unsigned i = 0; i < size.rows * pieces / threads; i++) {
         const unsigned r = first + i * (threads / pieces);
         const int from_row = row + (int)r, from_column = column + (int)k;
         if (from->kind == ALIGNED_F32)
-            mw_copy_begin(to + r * stride + k,
+            mw_copy_begin(to + r * size.stride + k,
                           (const float *)from->at + from_row * from->stride + from_column,
                           from_row < from->rows && from_column < from->columns);
         else
-            *(float4 *)(to + r * stride + k) = load4(from, from_row, from_column);
+            *(float4 *)(to + r * size.stride + k) = load4(from, from_row, from_column);
     }
 }
 
-/* Of two matrices, at one of the halves of the stage. */
+/* Begins to copy a chunk of two matrices to one half of the stage. */
 static __device__ __forceinline__ void begin_depth(float *half, const Matrix *a, int a_row,
                                                    const Matrix *b, int b_row, int column,
                                                    unsigned threads)
 {
-    begin_chunk(half, a, a_row, column, TILE, CHUNK, DEPTH_STRIDE, threads);
-    begin_chunk(half + TILE * DEPTH_STRIDE, b, b_row, column, TILE, CHUNK, DEPTH_STRIDE, threads);
+    const Chunk size = chunk(TILE, CHUNK, DEPTH_STRIDE);
+    begin_chunk(half, a, a_row, column, size, threads);
+    begin_chunk(half + TILE * DEPTH_STRIDE, b, b_row, column, size, threads);
     mw_copies_commit();
 }
 
-/* scores += the thread's rows of a times its columns, rows of b, over a chunk of the depth. */
+/* scores += the thread's rows of a times its columns, which are rows of b, over a chunk of the
+ * depth. */
 static __device__ __forceinline__ void add_scores(float scores[MOST_ROWS][4], const float *half,
                                                   unsigned R)
 {
     const float *const a = half + thread_row() * R * DEPTH_STRIDE;
     const float *const b = half + (TILE + thread_column()) * DEPTH_STRIDE;
-    MW_UNROLL_BY(1) /* 16 FMAs a row are enough; more would take registers that are not there */
+    MW_UNROLL_BY(1) /* 16 FMAs per row hide the loads; unrolling would spill registers */
     for (unsigned k = 0; k < CHUNK; k += 4) {
         float y[4][4];
         MW_UNROLL
@@ -154,8 +171,9 @@ static __device__ __forceinline__ void add_scores(float scores[MOST_ROWS][4], co
     }
 }
 
-/* scores += rows of a times rows of b, over all columns of both: a tile of TILE x TILE, of which thread
- * (r, c) has columns c, c + 16, c + 32 and c + 48. Nobody may still need the stage. */
+/* scores += rows of a times rows of b, over all their columns: a tile of TILE x TILE, of which
+ * thread (r, c) has columns c, c + 16, c + 32 and c + 48. No thread still needs the contents of the
+ * stage. */
 static __device__ __forceinline__ void score_tile(float scores[MOST_ROWS][4], float *stage,
                                                   const Matrix *a, int a_row, const Matrix *b,
                                                   int b_row, unsigned R)
@@ -177,7 +195,8 @@ static __device__ __forceinline__ void score_tile(float scores[MOST_ROWS][4], fl
     }
 }
 
-/* The thread's part of a TILE x TILE matrix, as factors whose depth is its column. */
+/* Stores the thread's part of a TILE x TILE matrix as factors, whose depth is the matrix's
+ * column. */
 static __device__ __forceinline__ void keep_factors(float *factors, const float part[MOST_ROWS][4],
                                                     unsigned R)
 {
@@ -190,7 +209,7 @@ static __device__ __forceinline__ void keep_factors(float *factors, const float 
             make_float4(part[i][j], part[i + 1][j], part[i + 2][j], part[i + 3][j]);
 }
 
-/* sums += factors from depth `first` on times CHUNK rows, W columns wide. */
+/* sums += factors of depth `first` to `first` + CHUNK - 1 times CHUNK rows of W columns. */
 static __device__ __forceinline__ void add_rows(float sums[MOST_ROWS][8], const float *factors,
                                                 const float *rows, unsigned first, unsigned R,
                                                 unsigned W)
@@ -213,18 +232,25 @@ static __device__ __forceinline__ void add_rows(float sums[MOST_ROWS][8], const 
     }
 }
 
-/* sums += factors times TILE rows, from `row` on, of a matrix from `column` on, W columns wide: thread
- * (r, c) has columns 4 c and, where W is 128, 64 + 4 c. The block has not met since the factors were
- * written; afterwards nobody needs them or the stage. */
-static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], float *stage,
-                                                   const float *factors, const Matrix *from,
-                                                   int row, int column, unsigned R, unsigned W)
+/* Shared memory of a block. */
+typedef struct {
+    float *stage, *factors;
+} Shared;
+
+/* sums += factors times TILE rows, from `row` on, of W columns of a matrix, from `column` on:
+ * thread (r, c) has columns 4 c to 4 c + 3 and, if W is 128, 64 + 4 c to 64 + 4 c + 3. The factors
+ * need not be visible to the whole block yet; afterwards no thread needs them or the stage. */
+static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], const Shared *shared,
+                                                   const Matrix *from, int row, int column,
+                                                   unsigned R, unsigned W)
 {
+    float *const stage = shared->stage;
+    const float *const factors = shared->factors;
     const unsigned threads = TILE / R * COLUMNS;
     MW_UNROLL
     for (unsigned first = 0; first < TILE; first += CHUNK) {
-        begin_chunk(stage + first / CHUNK * HALF_STAGE, from, row + (int)first, column, CHUNK, W, W,
-                    threads);
+        begin_chunk(stage + first / CHUNK * HALF_STAGE, from, row + (int)first, column,
+                    chunk(CHUNK, W, W), threads);
         mw_copies_commit();
     }
     MW_UNROLL
@@ -236,11 +262,32 @@ static __device__ __forceinline__ void add_product(float sums[MOST_ROWS][8], flo
     __syncthreads();
 }
 
-/* Writes sums * factor[i] to rows r R + i of a dense matrix that begins at element `first` of a
- * tensor, of `rows` rows and `columns` columns that count from where the sums begin. */
-static __device__ __forceinline__ void
-store_sums(void *tensor, int64_t first, int64_t stride, int rows, int columns, Rows kind,
-           const float sums[MOST_ROWS][8], const float factor[MOST_ROWS], unsigned R, unsigned W)
+/* A matrix in a tensor, into which a block stores. */
+typedef struct {
+    void *tensor;
+    int64_t first, stride; /* index of its first element, and distance of its rows */
+    int rows, columns;
+    Rows kind;
+} Target;
+
+/* The matrix has the columns of the call's heads from `column` on. */
+static __device__ __forceinline__ Target target(const Sizes *z, void *tensor, int64_t first,
+                                                int64_t stride, int rows, int column)
+{
+    Target to;
+    to.tensor = tensor;
+    to.first = first + column;
+    to.stride = stride;
+    to.rows = rows;
+    to.columns = z->d - column;
+    to.kind = z->rows;
+    return to;
+}
+
+/* Stores sums * factor[i] to row r R + i of the target, W columns wide. */
+static __device__ __forceinline__ void store_sums(Target to, const float sums[MOST_ROWS][8],
+                                                  const float factor[MOST_ROWS], unsigned R,
+                                                  unsigned W)
 {
     const unsigned r = thread_row(), c = thread_column();
     MW_UNROLL
@@ -250,12 +297,13 @@ store_sums(void *tensor, int64_t first, int64_t stride, int rows, int columns, R
         const int column = (int)(j * COLUMNS + 4 * c);
         const float4 value = make_float4(sums[i][j] * factor[i], sums[i][j + 1] * factor[i],
                                          sums[i][j + 2] * factor[i], sums[i][j + 3] * factor[i]);
-        if ((int)(r * R + i) < rows)
-            store4(tensor, first + (r * R + i) * stride + column, columns - column, kind, value);
+        if ((int)(r * R + i) < to.rows)
+            store4(to.tensor, to.first + (r * R + i) * to.stride + column, to.columns - column,
+                   to.kind, value);
     }
 }
 
-/* ---- Rows ---- */
+/* ---- Reductions over the threads of a row ---- */
 
 static __device__ __forceinline__ float row_largest(float value)
 {

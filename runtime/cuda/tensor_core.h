@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What kernels by hand use of GPUs from compute capability 8.0 on: bf16, products of a warp on
- * tensor cores, and copies into shared memory that go on while threads compute. Each is one
- * instruction of PTX (Parallel Thread Execution ISA, sections "mma", "ldmatrix", "cp.async", "cvt",
- * "ex2"); for C, tests/kernels/cuda_shim.h has functions of the same names and meaning.
+/* Instructions of GPUs from compute capability 8.0 on that hand-written kernels use: conversion to
+ * bf16, matrix products of a warp on tensor cores, and asynchronous copies to shared memory. Each
+ * function is one instruction of PTX (Parallel Thread Execution ISA, sections "mma", "ldmatrix",
+ * "cp.async", "cvt", "ex2"). For a C compiler, tests/kernels/cuda_shim.h has functions with the
+ * same names and meaning.
  *
- * A *fragment* is a lane's part of a small matrix. With g = lane / 4 and t = lane % 4, and two bf16
- * in an unsigned, the one with the lower index in its lower half:
- * - of a [16, 16] (rows, depth): a[0] is (g, 2t) and (g, 2t + 1), a[1] the same in row g + 8, a[2]
- *   and a[3] the same 8 further in depth;
- * - of b [16, 8] (depth, columns): b[0] is (2t, g) and (2t + 1, g), b[1] the same 8 further in
- *   depth;
- * - of c [16, 8] in f32: c[0], c[1] are (g, 2t) and (g, 2t + 1), c[2], c[3] the same in row g + 8.
- * So two c side by side, rounded to bf16, are one a. */
+ * A *fragment* is a lane's part of a small matrix. Let g = lane / 4 and t = lane % 4. Two bf16 are
+ * in an unsigned, the one with the lower index in its lower half.
+ * - a [16, 16] (rows, depth): a[0] is (g, 2t) and (g, 2t + 1); a[1] is the same in row g + 8; a[2]
+ *   and a[3] are the same with a depth 8 greater.
+ * - b [16, 8] (depth, columns): b[0] is (2t, g) and (2t + 1, g); b[1] is the same with a depth 8
+ *   greater.
+ * - c [16, 8] in f32: c[0] and c[1] are (g, 2t) and (g, 2t + 1); c[2] and c[3] are the same in row
+ *   g + 8.
+ * Two adjacent fragments c, rounded to bf16, therefore form one fragment a. */
 #ifndef MW_RUNTIME_CUDA_TENSOR_CORE_H
 #define MW_RUNTIME_CUDA_TENSOR_CORE_H
 
@@ -21,7 +23,7 @@
 
 #include <stdint.h>
 
-/* Both to the nearest, ties to even; `low` in the lower half. */
+/* Rounds both to the nearest bf16, ties to even; `low` is in the lower half. */
 static __device__ __forceinline__ unsigned mw_bf16_pair(float low, float high)
 {
     unsigned pair;
@@ -29,7 +31,7 @@ static __device__ __forceinline__ unsigned mw_bf16_pair(float low, float high)
     return pair;
 }
 
-/* 2^x within 2 units in the last place; 0 where that is less than 2^-126. */
+/* 2^x within 2 units in the last place; 0 if that is less than 2^-126. */
 static __device__ __forceinline__ float mw_exp2(float x)
 {
     float power;
@@ -37,7 +39,7 @@ static __device__ __forceinline__ float mw_exp2(float x)
     return power;
 }
 
-/* c += a b. All lanes of the warp call it at once, as the next two. */
+/* c += a b. All lanes of the warp execute it together, and also the next two functions. */
 static __device__ __forceinline__ void mw_mma(float c[4], const unsigned a[4], const unsigned b[2])
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
@@ -46,8 +48,8 @@ static __device__ __forceinline__ void mw_mma(float c[4], const unsigned a[4], c
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* Four matrices [8, 8] of bf16 in shared memory: lane l gives the address of row l % 8 of matrix l
- * / 8, at 16 bytes. to[i] is (g, 2t) and (g, 2t + 1) of matrix i. */
+/* Loads four matrices [8, 8] of bf16 from shared memory. Lane l passes the address of row l % 8 of
+ * matrix l / 8, aligned to 16 bytes. to[i] is (g, 2t) and (g, 2t + 1) of matrix i. */
 static __device__ __forceinline__ void mw_load_matrices(unsigned to[4], const void *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -56,7 +58,7 @@ static __device__ __forceinline__ void mw_load_matrices(unsigned to[4], const vo
                  : "memory");
 }
 
-/* The same, turned: to[i] is (2t, g) and (2t + 1, g). */
+/* The same, transposed: to[i] is (2t, g) and (2t + 1, g). */
 static __device__ __forceinline__ void mw_load_turned(unsigned to[4], const void *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -65,17 +67,17 @@ static __device__ __forceinline__ void mw_load_turned(unsigned to[4], const void
                  : "memory");
 }
 
-/* `value`, of which the compiler does not know that: what follows from it is computed where it is
- * used, each time, and takes no registers in between. */
+/* Returns `value` in a way that the compiler cannot see through: values derived from it are
+ * recomputed where they are used, and take no registers in between. */
 static __device__ __forceinline__ int mw_anew(int value)
 {
     asm volatile("" : "+r"(value));
     return value;
 }
 
-/* Begins a copy of 16 bytes, both addresses at 16, or where `is_there` is 0 of 16 zeros:
- * then `global` may be anywhere. Whoever began
- * copies sees them after mw_copies_wait, other threads after a barrier that follows. */
+/* Begins a copy of 16 bytes, both addresses aligned to 16. If `is_there` is 0 it writes 16 zero
+ * bytes, and `global` need not be a valid address. The thread that began a copy sees it after
+ * mw_copies_wait, other threads after a barrier that follows. */
 static __device__ __forceinline__ void mw_copy_begin(void *shared, const void *global, int is_there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
@@ -85,7 +87,7 @@ static __device__ __forceinline__ void mw_copy_begin(void *shared, const void *g
                  : "memory");
 }
 
-/* The same of one float, at 4 bytes. */
+/* The same for one float, both addresses aligned to 4. */
 static __device__ __forceinline__ void mw_copy_begin_float(float *shared, const float *global,
                                                            int is_there)
 {
@@ -96,13 +98,13 @@ static __device__ __forceinline__ void mw_copy_begin_float(float *shared, const 
                  : "memory");
 }
 
-/* What the thread began since the last call is one group. */
+/* Makes the copies that the thread began since the last call one group. */
 static __device__ __forceinline__ void mw_copies_commit(void)
 {
     asm volatile("cp.async.commit_group;" : : : "memory");
 }
 
-/* Until all groups are done but the last `left`, a constant: 0 or 1. */
+/* Waits until all groups but the last `left` are complete; `left` is a constant, 0 or 1. */
 static __device__ __forceinline__ void mw_copies_wait(int left)
 {
     if (left == 0)
