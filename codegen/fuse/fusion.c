@@ -3,10 +3,9 @@
 
 #include "codegen/fuse/gemm_absorb.h"
 #include "codegen/fuse/kernel_merge.h"
+#include "codegen/tuning.h"
 
 #include <string.h>
-
-enum { MAX_SIBLING_DISTANCE = 256 };
 
 /* ---- The walk ---- */
 
@@ -60,7 +59,7 @@ static void merge_siblings(MwFusion *f, int n, int32_t *last_reader)
             mw_tensor_elements(tensor) >= mw_fusion_unit(f, f->out->unit_of[n])->space.points;
         int reader = last_reader[root.index];
         last_reader[root.index] = n;
-        if (reader >= 0 && large && n - reader <= MAX_SIBLING_DISTANCE)
+        if (reader >= 0 && large && n - reader <= MW_TUNED_SIBLING_DISTANCE)
             mw_fusion_merge_points(f, f->out->unit_of[reader], f->out->unit_of[n]);
     }
 }

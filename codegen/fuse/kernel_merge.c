@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/fuse/kernel_merge.h"
 
-#include <string.h>
+#include "codegen/tuning.h"
 
-/* Sums over rows that are kept whole while rows are reduced too must fit the nearest caches. */
-enum { MAX_SUMMED_COLUMNS = 4096, MAX_SUMS = 6 };
+#include <string.h>
 
 /* What a value of `level` looks like over the points of its unit. */
 static MwLayout layout_of_level(const MwUnit *unit, MwLevel level)
@@ -165,9 +164,9 @@ static bool sums_allow(const MwFusion *f, const MwUnit *merged)
         binds_rows = binds_rows || reduces_rows || space.result_level == MW_LEVEL_TOTAL ||
                      f->out->level[n] == MW_LEVEL_ROW;
     }
-    if (column_sums && binds_rows && merged->space.columns > MAX_SUMMED_COLUMNS)
+    if (column_sums && binds_rows && merged->space.columns > MW_TUNED_SUMMED_COLUMNS)
         return false;
-    return column_sums <= MAX_SUMS;
+    return column_sums <= MW_TUNED_COLUMN_SUMS;
 }
 
 static int outside_operands(const MwFusion *f, const MwUnit *merged, int a, int b)
@@ -191,7 +190,7 @@ static bool is_scalar(const MwUnit *unit)
 
 static int most_operands(const MwUnit *unit)
 {
-    return is_scalar(unit) ? MW_UNIT_MAX_SCALARS : MW_UNIT_MAX_OPERANDS;
+    return is_scalar(unit) ? MW_TUNED_UNIT_SCALARS : MW_TUNED_UNIT_OPERANDS;
 }
 
 /* Whether b takes what units other than a make: so a would wait for them. */
@@ -240,7 +239,7 @@ static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
 static bool can_merge_at_all(MwFusion *f, int a, int b)
 {
     const MwUnit *x = mw_fusion_unit(f, a), *y = mw_fusion_unit(f, b);
-    int most = is_scalar(x) && is_scalar(y) ? MW_UNIT_MAX_SCALARS : MW_UNIT_MAX_NODES;
+    int most = is_scalar(x) && is_scalar(y) ? MW_TUNED_UNIT_SCALARS : MW_TUNED_UNIT_NODES;
     return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && !x->space.is_alone &&
            !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
 }

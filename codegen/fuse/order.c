@@ -5,11 +5,9 @@
  * does the unit is put into the heap again; the entry with the old key is passed over. */
 #include "codegen/fuse/order.h"
 
-#include <string.h>
+#include "codegen/tuning.h"
 
-/* The order of the graph keeps producers and consumers close; another must save this much, and what is
- * not in that order may cost as much. */
-#define CLEARLY_LESS 0.98
+#include <string.h>
 
 /* Which of several ready units runs first. */
 typedef enum {
@@ -317,6 +315,12 @@ static void gather_casts(const Dependencies *d, MwOrder *order, int phase, int64
     }
 }
 
+/* Bytes that another order must save, and that casts which move together may cost. */
+static int64_t saving(int64_t peak_bytes)
+{
+    return (int64_t)((double)peak_bytes * MW_TUNED_ORDER_SAVING_PERCENT / 100);
+}
+
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
 {
     Dependencies d = find_dependencies(legal, units);
@@ -325,13 +329,13 @@ MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         Attempt attempt = begin_attempt(&d, (Rule)rule);
         int64_t peak = run_attempt(&attempt);
-        if ((double)peak < CLEARLY_LESS * (double)best_peak) {
+        if (peak < best_peak - saving(best_peak)) {
             best_peak = peak;
             best = attempt.order;
         }
     }
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
-        gather_casts(&d, &best, phase, (int64_t)((1 - CLEARLY_LESS) * (double)best_peak));
+        gather_casts(&d, &best, phase, saving(best_peak));
     best.position = MW_NEW(d.arena, int32_t, units->units.count);
     for (int i = 0; i < best.count; i++)
         best.position[best.unit[i]] = i;

@@ -9,13 +9,6 @@
 
 #include "codegen/fuse/access.h"
 
-/* Of a unit; and of one that computes single elements, which has nothing but its operands to wait for. */
-enum {
-    MW_UNIT_MAX_NODES = 64,
-    MW_UNIT_MAX_OPERANDS = 40,
-    MW_UNIT_MAX_SCALARS = 480 /* nodes and operands */
-};
-
 typedef struct {
     bool is_kernel;
     MwPhase phase;

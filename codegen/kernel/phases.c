@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/kernel/phases.h"
 
-/* Work that is cheaper to do again than to keep for a row. */
-enum { RECOMPUTE_FLOPS = 4 };
+#include "codegen/tuning.h"
 
 /* What the columns of a phase are walked for. */
 static bool is_root(const MwKernelInstr *instr)
@@ -70,8 +69,9 @@ static void choose_kept(const MwNest *nest, MwPhases *phases, int64_t most_colum
         int phases_that_need = 0;
         for (int p = 0; p < phases->count; p++)
             phases_that_need += phases->runs[p][i];
-        phases->kept[i] = phases_that_need > 1 && (recompute_flops(nest, i) > RECOMPUTE_FLOPS ||
-                                                   (keeps_loads && takes_loads(nest, i)));
+        phases->kept[i] =
+            phases_that_need > 1 && (recompute_flops(nest, i) > MW_TUNED_RECOMPUTE_FLOPS ||
+                                     (keeps_loads && takes_loads(nest, i)));
     }
 }
 

@@ -7,8 +7,6 @@
 
 #include "codegen/kernel/kernel.h"
 
-enum { MW_KEPT_MAX_COLUMNS = 16384 };
-
 typedef struct {
     int count;
     /* Per instruction: the phase it is ready in. ROW instructions run before the columns of that

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sum of a concatenation of single elements, as additions: one kernel then takes the elements from
  * where they are made, and what makes them need not wait for each other. */
+#include "codegen/kernel/sums.h"
 #include "codegen/legal/legalize_rules.h"
 
-/* Elements are added as a row of so many would be (codegen/print/c.c): in lanes, which are folded as a
- * tree. */
-enum { LANES = 32, MOST = 4096 };
+/* The elements are added in the order in which a row of them would be, of one block at most. */
+enum { LANES = MW_SUM_LANES, MOST = MW_SUM_BLOCK };
 
 const MwNode *mw_legal_added_elements(const MwGraph *local, const MwNode *node)
 {

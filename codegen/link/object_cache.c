@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "codegen/tuning.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,9 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* How many objects there may be. */
-enum { CAPACITY = 128 };
 
 #define SUFFIX ".object"
 
@@ -83,7 +81,7 @@ static void drop_oldest(MwArena *arena, const char *folder)
     }
     if (dir)
         closedir(dir);
-    if (count > CAPACITY)
+    if (count > MW_TUNED_KEPT_OBJECTS)
         unlink(oldest);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operators that find elements by index or put them elsewhere. */
 #include "codegen/lower/lower_rules.h"
+#include "codegen/tuning.h"
 
 #include <math.h>
 
@@ -159,7 +160,7 @@ static bool walks_together(const MwLower *l)
     for (int k = 1; k < count; k++)
         if (!mw_tensor_equal(mw_lower_operand_tensor(l, k), mw_lower_operand_tensor(l, 0)))
             return false;
-    return count <= MW_UNIT_MAX_OPERANDS;
+    return count <= MW_TUNED_UNIT_OPERANDS;
 }
 
 void mw_lower_concat(MwLower *l)

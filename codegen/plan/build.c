@@ -7,6 +7,7 @@
 #include "codegen/fuse/fusion.h"
 #include "codegen/legal/legalize.h"
 #include "codegen/legal/library.h"
+#include "codegen/lower/lower.h"
 #include "codegen/plan/group.h"
 #include "codegen/plan/merge.h"
 #include "codegen/plan/report.h"
@@ -129,8 +130,13 @@ static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
  * begin early. */
 static void build_programs(const Builder *b, MwStageBuilder *s, int first_operator)
 {
-    MwEmitter emitter = mw_instr_begin(s->stage->local, s->legal, s->units, &s->storage, s->kernels,
-                                       b->compilation->cluster, b->pool);
+    MwEmitter emitter = {.arena = b->arena,
+                         .legal = s->legal,
+                         .units = s->units,
+                         .storage = &s->storage,
+                         .kernels = s->kernels,
+                         .model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh),
+                         .pool = b->pool};
     for (int phase = 0; phase < MW_PHASE_UPDATE; phase++) {
         MwPlanProgram *made = &s->mesh->programs[s->mesh->program_count];
         made->name = program_name(s, (MwPhase)phase);
@@ -190,9 +196,7 @@ static void lower_kernels(const Builder *b, MwStageBuilder *s)
         int64_t bytes = b->pool->printer->scratch_bytes(b->arena, kernel);
         if (bytes)
             mw_kernel_add_scratch(
-                kernel,
-                mw_storage_add_scratch(b->arena, &s->storage, &s->order, u, bytes, kernel->is_flat),
-                bytes);
+                kernel, mw_storage_add_scratch(&s->storage, u, bytes, kernel->is_flat), bytes);
         s->kernels[u] = kernel;
     }
 }
@@ -209,7 +213,8 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
     s->legal = mw_legalize(s->stage->local->graph, b->backend);
     s->units = mw_units_form(s->legal);
     s->order = mw_order_units(s->legal, s->units);
-    s->storage = mw_storage_plan(storage, s->legal, s->units, &s->order, &s->flight);
+    MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
+    s->storage = mw_storage_plan(storage, &live);
     lower_kernels(b, s);
 }
 
@@ -260,7 +265,7 @@ static void build_stage(Builder *b, int index)
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
-    MwMeshStorage storage = {0};
+    MwMeshStorage storage = {.arena = b->arena};
     int stages = staging_of(b)->mesh_count;
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
                          .first_rank = staging_of(b)->meshes[index].first_device,
@@ -268,7 +273,7 @@ static void build_mesh(Builder *b, int index)
     make_room(b, index, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         prepare_stage(b, s, &storage, mesh);
-    mw_storage_place(b->arena, &storage, b->backend->overlaps, mw_device_bytes(b->compilation));
+    mw_storage_place(&storage, b->backend->overlaps, mw_device_bytes(b->compilation));
     build_buffers(b, &storage, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         build_stage(b, s);

@@ -85,7 +85,7 @@ void mw_stage_builder_inputs(const MwStageBuilder *s)
                           .global = whole_batch(s, global_tensor(s, value)),
                           .spec = spec_of(s, value),
                           .bound = input_bound(s, mw_value(graph, value)->name),
-                          .program = s->program[mw_storage_input_phase(s->legal, s->units, root)]};
+                          .program = s->program[mw_live_input_phase(s->legal, s->units, root)]};
     }
 }
 
@@ -97,7 +97,7 @@ static int output_program(const MwStageBuilder *s, MwValueId legal_value)
     for (int phase = MW_PHASE_UPDATE - 1; phase > 0 && s->flight.is_chain; phase--)
         if (s->program[phase] >= 0)
             return s->program[phase];
-    return s->program[node->op == MW_OP_INPUT ? mw_storage_input_phase(s->legal, s->units, root)
+    return s->program[node->op == MW_OP_INPUT ? mw_live_input_phase(s->legal, s->units, root)
                                               : node->phase];
 }
 

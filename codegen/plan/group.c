@@ -5,13 +5,11 @@
 #include "codegen/plan/group.h"
 
 #include "base/vec.h"
+#include "codegen/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Work that is worth a launch, of some microseconds, many times over. */
-static const double enough_s = 100e-6;
 
 typedef MW_VEC(int) Ints;
 
@@ -228,7 +226,7 @@ static void run_large_groups(Grouper *g)
         for (int k = i; k < g->program->instr_count && g->held[i]; k++)
             if (g->held[k] && instr_at(g, k)->target == instr_at(g, i)->target)
                 time_s += instr_at(g, k)->time_s - g->grouping->launch_s;
-        if (time_s >= enough_s)
+        if (time_s >= MW_TUNED_GROUP_US * 1e-6)
             run_group(g, i);
     }
 }

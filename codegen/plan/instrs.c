@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/instrs.h"
 
-#include "base/hash.h"
 #include "codegen/fuse/gemm_unit.h"
 #include "codegen/legal/library.h"
-#include "codegen/plan/report.h"
 #include "cost/reshard.h"
 #include "runtime/plan/routine.h"
 
@@ -51,100 +49,15 @@ static double stream_s(const MwEmitter *e, double flops, double bytes)
 
 /* ---- Kernels ---- */
 
-/* The operators of a unit, each once with the first place it comes from. */
-static const char *unit_comment(const MwEmitter *e, const MwUnit *unit)
-{
-    MwText text = {.arena = e->arena};
-    for (int i = 0; i < unit->nodes.count; i++) {
-        const MwNode *node = mw_legal_at(e->legal, unit->nodes.at[i]);
-        bool seen = false;
-        for (int k = 0; k < i; k++)
-            seen = seen || mw_legal_at(e->legal, unit->nodes.at[k])->op == node->op;
-        if (seen)
-            continue;
-        const char *source = mw_plan_report_source(e->arena, node);
-        mw_text_printf(&text, "%s%s%s%s", i ? "\n * " : "", mw_op_info(node->op)->name,
-                       *source ? ", " : "", source);
-    }
-    for (char *c = text.at; *c; c++)
-        if (c[0] == '*' && c[1] == '/')
-            *c = '+';
-    return text.at;
-}
-
-/* "k7_gelu_add": the operators that say most, up to three. */
-static const char *kernel_name(const MwEmitter *e, const MwUnit *unit, int index)
-{
-    MwText text = {.arena = e->arena};
-    mw_text_printf(&text, "k%d", index);
-    int named = 0;
-    for (int i = unit->nodes.count - 1; i >= 0 && named < 3; i--) {
-        const char *name = mw_op_info(mw_legal_at(e->legal, unit->nodes.at[i])->op)->name;
-        if (strstr(text.at, name))
-            continue;
-        mw_text_printf(&text, "_%s", name);
-        named++;
-    }
-    return text.at;
-}
-
-static int find_kernel(const MwKernelPool *pool, const char *body, uint64_t hash)
-{
-    for (int i = 0; i < pool->bodies.count; i++)
-        if (pool->bodies.at[i].hash == hash && strcmp(pool->bodies.at[i].body, body) == 0)
-            return i;
-    return -1;
-}
-
-/* Index of the kernel with that body, a new one if there is none. */
-static int kernel_index(MwEmitter *e, const MwUnit *unit, const MwKernelDef *kernel)
-{
-    MwKernelPool *pool = e->pool;
-    MwText body = {.arena = e->arena};
-    pool->printer->body(&body, kernel);
-    uint64_t hash = mw_hash_bytes(body.at, body.bytes);
-    int index = find_kernel(pool, body.at, hash);
-    if (index >= 0)
-        return index;
-    index = pool->kernels.count;
-    const char *name = kernel_name(e, unit, index);
-    pool->printer->function(&pool->source, name, unit_comment(e, unit), body.at);
-    mw_vec_push(e->arena, &pool->bodies, ((MwEmittedKernel){hash, body.at, index}));
-    mw_vec_push(e->arena, &pool->kernels,
-                ((MwPlanKernel){.name = name,
-                                .operand_count = kernel->operands.count,
-                                .arg_count = kernel->args.count,
-                                .takes_sets = kernel->is_flat}));
-    return index;
-}
-
-MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer)
-{
-    MwKernelPool *pool = MW_NEW(arena, MwKernelPool, 1);
-    pool->arena = arena;
-    pool->printer = printer;
-    pool->source.arena = arena;
-    pool->printer->prelude(&pool->source);
-    return pool;
-}
-
-const char *mw_kernel_pool_source(MwKernelPool *pool)
-{
-    const char **names = MW_NEW(pool->arena, const char *, pool->kernels.count);
-    for (int i = 0; i < pool->kernels.count; i++)
-        names[i] = pool->kernels.at[i].name;
-    pool->printer->table(&pool->source, names, pool->kernels.count);
-    return pool->source.at;
-}
-
 static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
 {
     const MwUnit *unit = &e->units->units.at[u];
     const MwKernelDef *kernel = e->kernels[u];
     if (mw_kernel_is_idle(kernel))
         return false;
-    MwPlanInstr instr = new_instr(e, MW_INSTR_KERNEL, kernel_index(e, unit, kernel),
-                                  kernel->operands.count, kernel->args.count);
+    MwPlanInstr instr =
+        new_instr(e, MW_INSTR_KERNEL, mw_kernel_pool_add(e->pool, e->legal, unit, kernel),
+                  kernel->operands.count, kernel->args.count);
     for (int i = 0; i < kernel->operands.count; i++) {
         const MwKernelOperand *operand = &kernel->operands.at[i];
         MwAccess access = operand->reads ? MW_ACCESS_READ : MW_ACCESS_WRITE;
@@ -299,20 +212,6 @@ static MwPlanInstr emit_transfer(MwEmitter *e, const MwNode *node)
 }
 
 /* ---- Units ---- */
-
-MwEmitter mw_instr_begin(const MwLocalGraph *local, const MwLegal *legal, const MwUnits *units,
-                         const MwStorage *storage, MwKernelDef *const *kernels,
-                         const MwCluster *cluster, MwKernelPool *pool)
-{
-    MwArena *arena = legal->graph->arena;
-    return (MwEmitter){.arena = arena,
-                       .legal = legal,
-                       .units = units,
-                       .storage = storage,
-                       .kernels = kernels,
-                       .model = mw_cost_model(cluster, &local->mesh),
-                       .pool = pool};
-}
 
 static MwPlanInstr emit_call(MwEmitter *e, int u)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/memory.h"
 
+#include "codegen/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_ROUNDS = 30, MAX_STEPS = 20 * 1000 * 1000 };
 
 typedef struct {
     MwLifetime *lifetimes;
@@ -121,7 +121,8 @@ int64_t mw_memory_assign(MwArena *arena, MwLifetime *lifetimes, int count, int64
 {
     static int64_t (*const keys[])(const MwLifetime *) = {by_size, by_area, by_duration, by_begin};
     const int64_t bound = mw_memory_lower_bound(arena, lifetimes, count);
-    const int rounds = (int)mw_min(MAX_ROUNDS, 1 + MAX_STEPS / (1 + (int64_t)count * count));
+    const int rounds =
+        (int)mw_min(MW_TUNED_PLACE_ROUNDS, 1 + MW_TUNED_PLACE_STEPS / (1 + (int64_t)count * count));
     Placement p = {.alignment = alignment};
     p.lifetimes = mw_arena_dup(arena, lifetimes, sizeof *lifetimes * (size_t)count);
     p.placed = MW_NEW(arena, int32_t, count);

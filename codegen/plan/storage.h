@@ -1,67 +1,66 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buffers: which stored values share one, how long each is live, and where it lies in the arena.
+/* Buffers: which stored values share one, how long each is live, and where it lies in the arena of the mesh.
  *
- * Values share a buffer where one may be written over the other: a weight and its new value, the
- * two sides of an all-reduce, an element-wise result and an operand that dies there.
+ * Values share a buffer where one may be written over the other: a weight and its new value, the two sides of an
+ * all-reduce, an element-wise result and an operand that is read there for the last time.
  *
- * Where all tasks of a micro-batch run one after another (a chain), a value lives from position to
- * position. Where tasks of others run between, what lives from one task to another spans them: it
- * has a place of its own, with a slot for each micro-batch in flight; and so has what is sent or
- * received, which may be on its way while tasks run, with a slot more.
+ * Where all tasks of a micro-batch run one after another (a chain), a value is live from one position to another.
+ * Where tasks of other micro-batches run between, a value that is live from one task to another spans tasks: its
+ * buffer has a place of its own, with a slot for each micro-batch in flight. So has the buffer of a value that is
+ * sent or received, with one slot more, because it may be on its way while tasks run.
  *
- * A collective of the update whose operand the backward has left may run before that ends, where the
- * device does both at once (runtime/exec/acts.h). For that its result has its memory from then on, if there
- * is enough. */
+ * A collective of the update may run before the backward ends, as soon as its operand is there, if the device
+ * overlaps collectives with kernels (runtime/exec/acts.h). The memory of its result is reserved from then on, if
+ * there is enough. */
 #ifndef MW_CODEGEN_PLAN_STORAGE_H
 #define MW_CODEGEN_PLAN_STORAGE_H
 
-#include "codegen/fuse/order.h"
-#include "passes/staging.h"
+#include "codegen/plan/live_ranges.h"
 
 typedef struct {
-    const char *name; /* of the first value to lie there; NULL: scratch */
+    const char *name; /* of the first value to lie there; NULL: scratch memory */
     MwTensor tensor;
-    bool persistent;
-    bool spans; /* holds values over several tasks: alone in its place, a slot for each micro-batch
-                   in flight */
-    int slots;
-    int begin, end; /* positions at which and between which it is live; for the last task that uses
-                       it, where it spans several */
-    int early; /* the position from which on a collective may write its first value; begin where none
-                  may */
-    bool early_spans; /* other tasks run between that and `begin` */
-    int written;      /* the last position at which it gets a new value so far */
-    int64_t bytes, offset;
+    bool persistent; /* a weight or state */
+    bool spans;      /* several tasks: it has a place of its own, with several slots */
+    int slots;       /* copies, one for each micro-batch in flight */
+    int begin,
+        end;   /* positions of the mesh at and between which it is live; for a buffer that spans
+                         tasks, end is in the last task that uses it */
+    int early; /* position from which on a collective may write its first value; `begin` where none
+                         may do so early */
+    bool early_spans; /* other tasks run between `early` and `begin` */
+    int written;   /* position of the stage at which it got its latest value; -1: a source has it */
+    int64_t bytes; /* of one slot */
+    int64_t offset; /* of its first slot, bytes from the start of the arena */
 } MwStorageBuffer;
 
 /* The memory of a mesh: the buffers of all its stages, whose positions follow each other. */
 typedef struct {
+    MwArena *arena;
     MW_VEC(MwStorageBuffer) buffers;
-    int positions;
-    int64_t arena_bytes;
-    int64_t live_bytes; /* no arena can be smaller */
+    int positions;       /* of the stages so far */
+    int64_t arena_bytes; /* that all buffers take */
+    int64_t live_bytes;  /* that are live at once at the worst position: no arena can be smaller */
 } MwMeshStorage;
 
+/* The memory of a stage. */
 typedef struct {
     MwMeshStorage *mesh;
-    int32_t *buffer;    /* [values] of a stored root, an index into the mesh's; -1: none */
-    int32_t *scratch;   /* [units] buffer that its routine works in; -1: none */
+    const MwOrder *order;
+    int32_t *buffer; /* [values] the buffer of a stored root, an index into the mesh's; -1: none */
+    int32_t
+        *scratch; /* [units] the buffer that the routine of a library operator works in; -1: none */
     int first_position; /* of the stage, among those of the mesh */
-    bool *copies;       /* [assigns] the value is copied to its target when its program ends */
+    bool *copies;       /* [assigns] the value is copied to its target at the end of its program */
 } MwStorage;
 
-/* Adds the buffers of one stage; offsets are not known yet. */
-MwStorage mw_storage_plan(MwMeshStorage *mesh, const MwLegal *legal, const MwUnits *units,
-                          const MwOrder *order, const MwFlight *flight);
-/* The buffer of so many bytes that a unit works in and nobody else sees; where it `stays`, no other
- * unit of the program uses that memory, so that nothing but what it reads says when the unit runs. */
-int mw_storage_add_scratch(MwArena *arena, MwStorage *storage, const MwOrder *order, int unit,
-                           int64_t bytes, bool stays);
-/* Assigns offsets when all stages are there. `overlaps`: collectives may come early, where no more than
- * `limit_bytes` are needed for it (0: whatever that takes). */
-void mw_storage_place(MwArena *arena, MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes);
-
-/* The phase in which an input is wanted first; forward where it is not. */
-MwPhase mw_storage_input_phase(const MwLegal *legal, const MwUnits *units, MwValueId root);
+/* Adds the buffers of one stage; offsets are not known yet. `live` is brought up to date with the copies. */
+MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live);
+/* Adds a buffer of `bytes` that the kernel of a unit works in and nothing else uses meanwhile. Where it `stays`, no
+ * other unit of the program uses its memory, so that the order in which the unit runs stays free. */
+int mw_storage_add_scratch(MwStorage *storage, int unit, int64_t bytes, bool stays);
+/* Assigns offsets, when the buffers of all stages are there. `overlaps`: collectives run early, if the arena then
+ * takes no more than `limit_bytes` (0: however much it takes). */
+void mw_storage_place(MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes);
 
 #endif

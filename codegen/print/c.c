@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels as C. In: the kernel IR. Out: one function a kernel, in C that vectorises: no aliasing,
+/* Kernels as C. In: the kernel IR. Out: a function for each kernel, in C that vectorises: no aliasing,
  * constant trip counts, no branches in the loops over columns.
  *
- * A sum over a row runs in 32 independent partial sums (lanes), folded as a tree every 4096 columns
- * and added up in double; a sum over rows runs in float over FOLD_ROWS rows and then in double. So
- * sums are accurate to a few units in the last place, and their order depends on the shape alone.
- */
+ * A sum along a row runs in MW_SUM_LANES independent partial sums, which are added up as a tree every
+ * MW_SUM_BLOCK columns and then in double. A sum over rows runs in float over MW_TUNED_FOLD_ROWS rows and is
+ * added up in double. So sums are accurate to a few units in the last place, and their order depends on the
+ * shape alone. */
 #include "codegen/print/c_columns.h"
 #include "codegen/print/prelude_text.h"
 #include "codegen/print/printer.h"
+#include "codegen/tuning.h"
 #include "runtime/plan/kernel.h"
 
-enum { FOLD_ROWS = 64, TILE = 2048 };
+/* The type of a variable that a reduction gathers in. */
+static const char *gathered_type(const MwKernelInstr *instr)
+{
+    return mw_instr_is_max(instr) ? mw_print_scalar_type(instr->type)
+                                  : mw_print_wide_type(instr->type);
+}
 
 /* ---- Rows ---- */
 
-/* What a row does before the columns of a phase. */
+/* What a row does before its columns are walked in a phase. */
 static void print_row_values(MwPrinter *p, int phase, bool effects)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -31,6 +37,7 @@ static void print_row_values(MwPrinter *p, int phase, bool effects)
     }
 }
 
+/* The row reductions of a phase: as variables before its columns, as values after them. */
 static void print_row_sums(MwPrinter *p, int phase, bool declare)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -39,9 +46,7 @@ static void print_row_sums(MwPrinter *p, int phase, bool declare)
             continue;
         const char *type = mw_print_scalar_type(instr->type);
         if (declare)
-            mw_print_line(p, "%s w%d = %s;",
-                          mw_instr_is_max(instr) ? type : mw_print_wide_type(instr->type), i,
-                          mw_print_first_value(instr));
+            mw_print_line(p, "%s w%d = %s;", gathered_type(instr), i, mw_print_first_value(instr));
         else
             mw_print_line(p, "const %s v%d = (%s)w%d;", type, i, type, i);
     }
@@ -76,24 +81,26 @@ static int64_t tile_columns(const MwPrinter *p)
     return p->tile ? p->tile : mw_space_columns(&p->nest->space);
 }
 
-/* For every sum over rows, a loop over its columns: c is the part of at most FOLD_ROWS rows, s the
- * whole. */
-static void print_column_sums(MwPrinter *p, const char *format)
+/* What a loop over the columns does with the arrays of sums over rows: c has the sum of at most
+ * MW_TUNED_FOLD_ROWS rows, s that of all. */
+typedef enum { CLEAR_SOME, CLEAR_ALL, FOLD } SumStep;
+
+static void print_column_sums(MwPrinter *p, SumStep step)
 {
-    const char *end = p->tile ? "tile_end - tile"
-                              : mw_arena_printf(p->out->arena, "%lld", (long long)tile_columns(p));
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!mw_instr_reduces_rows(instr))
             continue;
-        mw_print_line(p, "for (int64_t j = 0; j < %s; j++)", end);
-        bool folds = format[0] == 'f';
-        if (!folds)
-            mw_print_line(p, "    %c%d[j] = %s;", format[0], i, mw_print_first_value(instr));
-        else if (mw_instr_is_max(instr))
-            mw_print_line(p, "    s%d[j] = mw_max(s%d[j], c%d[j]);", i, i, i);
-        else
-            mw_print_line(p, "    s%d[j] += c%d[j];", i, i);
+        const char *folded =
+            mw_instr_is_max(instr) ? "s$i[j] = mw_max(s$i[j], c$i[j]);" : "s$i[j] += c$i[j];";
+        const char *body[] = {
+            [CLEAR_SOME] = "c$i[j] = $first;", [CLEAR_ALL] = "s$i[j] = $first;", [FOLD] = folded};
+        const char *loop = mw_arena_printf(
+            p->out->arena, "for (int64_t j = 0; j < $end; j++)\n    %s\n", body[step]);
+        mw_print_text(
+            p, loop,
+            MW_HOLES({"end", p->tile ? "tile_end - tile" : mw_print_number(p, tile_columns(p))},
+                     {"i", mw_print_number(p, i)}, {"first", mw_print_first_value(instr)}));
     }
 }
 
@@ -101,13 +108,13 @@ static void print_column_sum_arrays(MwPrinter *p)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!mw_instr_reduces_rows(instr))
-            continue;
-        const char *type = mw_print_scalar_type(instr->type);
-        mw_print_line(p, "_Alignas(64) %s c%d[%lld];", type, i, (long long)tile_columns(p));
-        mw_print_line(p, "_Alignas(64) %s s%d[%lld];",
-                      mw_instr_is_max(instr) ? type : mw_print_wide_type(instr->type), i,
-                      (long long)tile_columns(p));
+        if (mw_instr_reduces_rows(instr))
+            mw_print_text(p,
+                          "_Alignas(64) $type c$i[$columns];\n"
+                          "_Alignas(64) $gathered s$i[$columns];\n",
+                          MW_HOLES({"type", mw_print_scalar_type(instr->type)},
+                                   {"gathered", gathered_type(instr)}, {"i", mw_print_number(p, i)},
+                                   {"columns", mw_print_number(p, tile_columns(p))}));
     }
 }
 
@@ -116,12 +123,8 @@ static void print_column_end(MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
     int first = p->tile ? mw_print_inner_dim(p) : space->row_dims;
-    for (int d = first; d < space->dim_count; d++) {
-        if (p->tile)
-            mw_print_open(p, "for (int64_t i%d = tile; i%d < tile_end; i%d++)", d, d, d);
-        else
-            mw_print_open_dim(p, d);
-    }
+    for (int d = first; d < space->dim_count; d++)
+        mw_c_open_column_dim(p, d);
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         const char *type = mw_print_scalar_type(instr->type);
@@ -143,7 +146,7 @@ static bool nest_has(const MwPrinter *p, bool (*is)(const MwKernelInstr *))
     return false;
 }
 
-/* What must happen once per row, and so forbids walking the rows once per tile. */
+/* What must happen once per row, so that rows cannot be walked once per tile of columns. */
 static bool binds_to_rows(const MwKernelInstr *instr)
 {
     return mw_instr_reduces_row(instr) ||
@@ -151,66 +154,63 @@ static bool binds_to_rows(const MwKernelInstr *instr)
            mw_instr_reduces_all(instr);
 }
 
-/* All rows, once; sums over rows are folded every FOLD_ROWS of the innermost row dimension. */
+static bool is_column_code(const MwKernelInstr *instr)
+{
+    return instr->level == MW_LEVEL_COLUMN;
+}
+
+/* All rows, once; sums over rows are folded every so many rows of the innermost row dimension. */
 static void print_rows(MwPrinter *p)
 {
-    int last = p->nest->space.row_dims - 1;
+    const int last = p->nest->space.row_dims - 1, indent = p->indent;
     for (int d = 0; d < last; d++)
         mw_print_open_dim(p, d);
-    int64_t rows = last >= 0 ? p->nest->space.size[last] : 1;
-    bool folds = p->has_column_sums && rows > FOLD_ROWS;
-    if (folds) {
-        mw_print_open(p, "for (int64_t fold = 0; fold < %lld; fold += %d)", (long long)rows,
-                      FOLD_ROWS);
-        mw_print_line(p, "const int64_t fold_end = mw_min(fold + %d, (int64_t)%lld);", FOLD_ROWS,
-                      (long long)rows);
-    }
+    const int64_t rows = last >= 0 ? p->nest->space.size[last] : 1;
+    const bool folds = p->has_column_sums && rows > MW_TUNED_FOLD_ROWS;
+    const int outside = p->indent + folds;
+    if (folds)
+        mw_print_text(p,
+                      "for (int64_t fold = 0; fold < $rows; fold += $fold_rows) {\n"
+                      "    const int64_t fold_end = mw_min(fold + $fold_rows, (int64_t)$rows);\n",
+                      MW_HOLES({"rows", mw_print_number(p, rows)},
+                               {"fold_rows", mw_print_number(p, MW_TUNED_FOLD_ROWS)}));
     if (p->has_column_sums)
-        print_column_sums(p, "c");
+        print_column_sums(p, CLEAR_SOME);
     if (folds)
         mw_print_open(p, "for (int64_t i%d = fold; i%d < fold_end; i%d++)", last, last, last);
     else if (last >= 0)
         mw_print_open_dim(p, last);
     print_row(p);
-    if (last >= 0)
-        mw_print_close(p);
+    mw_print_close_to(p, outside);
     if (p->has_column_sums)
-        print_column_sums(p, "fold");
-    for (int d = folds ? -1 : 0; d < last; d++)
-        mw_print_close(p);
+        print_column_sums(p, FOLD);
+    mw_print_close_to(p, indent);
 }
 
-static bool has_column_code(const MwPrinter *p)
-{
-    for (int i = 0; i < p->nest->instrs.count; i++)
-        if (p->nest->instrs.at[i].level == MW_LEVEL_COLUMN)
-            return true;
-    return false;
-}
-
+/* Where only sums over rows want the rows, the columns are walked by tiles, each with all rows. */
 static void print_rows_and_columns(MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
-    if (p->tile) {
-        for (int d = space->row_dims; d < mw_print_inner_dim(p); d++)
-            mw_print_open_dim(p, d);
-        long long size = space->size[mw_print_inner_dim(p)];
-        mw_print_open(p, "for (int64_t tile = 0; tile < %lld; tile += %lld)", size,
-                      (long long)p->tile);
-        mw_print_line(p, "const int64_t tile_end = mw_min(tile + %lld, (int64_t)%lld);",
-                      (long long)p->tile, size);
-    }
+    const int indent = p->indent;
+    for (int d = space->row_dims; p->tile && d < mw_print_inner_dim(p); d++)
+        mw_print_open_dim(p, d);
+    if (p->tile)
+        mw_print_text(p,
+                      "for (int64_t tile = 0; tile < $size; tile += $tile) {\n"
+                      "    const int64_t tile_end = mw_min(tile + $tile, (int64_t)$size);\n",
+                      MW_HOLES({"size", mw_print_number(p, space->size[mw_print_inner_dim(p)])},
+                               {"tile", mw_print_number(p, p->tile)}));
     if (p->has_column_sums) {
         print_column_sum_arrays(p);
-        print_column_sums(p, "s");
+        print_column_sums(p, CLEAR_ALL);
     }
     print_rows(p);
-    if (has_column_code(p))
+    if (nest_has(p, is_column_code))
         print_column_end(p);
-    for (int d = space->row_dims; p->tile && d <= mw_print_inner_dim(p); d++)
-        mw_print_close(p);
+    mw_print_close_to(p, indent);
 }
 
+/* The reductions over all points: as variables before the rows, as values after them. */
 static void print_totals(MwPrinter *p, bool declare)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -219,9 +219,7 @@ static void print_totals(MwPrinter *p, bool declare)
             continue;
         const char *type = mw_print_scalar_type(instr->type);
         if (declare)
-            mw_print_line(p, "%s t%d = %s;",
-                          mw_instr_is_max(instr) ? type : mw_print_wide_type(instr->type), i,
-                          mw_print_first_value(instr));
+            mw_print_line(p, "%s t%d = %s;", gathered_type(instr), i, mw_print_first_value(instr));
         else
             mw_print_line(p, "const %s v%d = (%s)t%d;", type, i, type, i);
     }
@@ -230,10 +228,11 @@ static void print_totals(MwPrinter *p, bool declare)
 static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nest, int indent)
 {
     MwPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = indent};
-    p.phases = mw_phases_plan(out->arena, kernel, nest, MW_KEPT_MAX_COLUMNS, false);
+    p.phases = mw_phases_plan(out->arena, kernel, nest, MW_TUNED_KEPT_COLUMNS, false);
     p.has_column_sums = nest_has(&p, mw_instr_reduces_rows);
-    if (p.has_column_sums && !nest_has(&p, binds_to_rows) && mw_space_columns(&nest->space) > TILE)
-        p.tile = mw_min(TILE, nest->space.size[mw_print_inner_dim(&p)]);
+    if (p.has_column_sums && !nest_has(&p, binds_to_rows) &&
+        mw_space_columns(&nest->space) > MW_TUNED_TILE_COLUMNS)
+        p.tile = mw_min(MW_TUNED_TILE_COLUMNS, nest->space.size[mw_print_inner_dim(&p)]);
     mw_print_open_scope(&p);
     print_kept(&p);
     mw_print_level(&p, MW_LEVEL_UNIFORM);
@@ -272,7 +271,7 @@ static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
     return 0;
 }
 
-/* A flat kernel takes its sets in turn. */
+/* A flat kernel takes its sets of operands in turn. */
 static void print_body(MwText *text, const MwKernelDef *kernel)
 {
     MwPrinter p = {.out = text, .kernel = kernel};
@@ -290,12 +289,12 @@ static void print_body(MwText *text, const MwKernelDef *kernel)
 
 static void print_function(MwText *text, const char *name, const char *comment, const char *body)
 {
-    mw_text_printf(text, "\n/* %s */\n", comment);
     mw_text_printf(
         text,
-        "static void %s(void *const *operands, const MwKernelArg *args, int sets, void *stream)\n",
-        name);
-    mw_text_add(text, body);
+        "\n/* %s */\n"
+        "static void %s(void *const *operands, const MwKernelArg *args, int sets, void *stream)\n"
+        "%s",
+        comment, name, body);
 }
 
 static void print_table(MwText *text, const char *const *names, int count)
@@ -306,5 +305,8 @@ static void print_table(MwText *text, const char *const *names, int count)
     mw_text_add(text, "    {0, 0},\n};\n");
 }
 
-const MwKernelPrinter mw_c_printer = {print_prelude, scratch_bytes, print_body, print_function,
-                                      print_table};
+const MwKernelPrinter mw_c_printer = {.prelude = print_prelude,
+                                      .scratch_bytes = scratch_bytes,
+                                      .body = print_body,
+                                      .function = print_function,
+                                      .table = print_table};

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/print/c_columns.h"
 
-enum { LANES = 32, BLOCK = 4096 };
+#include "codegen/kernel/sums.h"
+
+enum { LANES = MW_SUM_LANES, BLOCK = MW_SUM_BLOCK };
 
 static bool has_column_dims(const MwPrinter *p)
 {
     return p->nest->space.dim_count > p->nest->space.row_dims;
 }
 
-/* The column's index within the row, or within the tile. */
 const char *mw_c_column_index(const MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
@@ -21,6 +22,14 @@ const char *mw_c_column_index(const MwPrinter *p)
     for (int d = space->row_dims + 1; d < space->dim_count; d++)
         text = mw_arena_printf(arena, "(%s) * %lld + i%d", text, (long long)space->size[d], d);
     return text;
+}
+
+void mw_c_open_column_dim(MwPrinter *p, int d)
+{
+    if (p->tile && d == mw_print_inner_dim(p))
+        mw_print_open(p, "for (int64_t i%d = tile; i%d < tile_end; i%d++)", d, d, d);
+    else
+        mw_print_open_dim(p, d);
 }
 
 static void print_point(MwPrinter *p, int phase, int i)
@@ -52,10 +61,15 @@ static void print_points(MwPrinter *p, int phase)
                 print_point(p, phase, i);
 }
 
+static bool is_reduced_in(const MwPrinter *p, int phase, int i)
+{
+    return p->phases.runs[phase][i] && mw_instr_reduces_row(&p->nest->instrs.at[i]);
+}
+
 static bool phase_reduces_rows(const MwPrinter *p, int phase)
 {
     for (int i = 0; i < p->nest->instrs.count; i++)
-        if (p->phases.runs[phase][i] && mw_instr_reduces_row(&p->nest->instrs.at[i]))
+        if (is_reduced_in(p, phase, i))
             return true;
     return false;
 }
@@ -64,11 +78,15 @@ static void print_lanes_begin(MwPrinter *p, int phase)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!p->phases.runs[phase][i] || !mw_instr_reduces_row(instr))
-            continue;
-        mw_print_line(p, "%s l%d[%d];", mw_print_scalar_type(instr->type), i, LANES);
-        mw_print_line(p, "for (int l = 0; l < %d; l++)", LANES);
-        mw_print_line(p, "    l%d[l] = %s;", i, mw_print_first_value(instr));
+        if (is_reduced_in(p, phase, i))
+            mw_print_text(p,
+                          "$type l$i[$lanes];\n"
+                          "for (int l = 0; l < $lanes; l++)\n"
+                          "    l$i[l] = $first;\n",
+                          MW_HOLES({"type", mw_print_scalar_type(instr->type)},
+                                   {"i", mw_print_number(p, i)},
+                                   {"lanes", mw_print_number(p, LANES)},
+                                   {"first", mw_print_first_value(instr)}));
     }
 }
 
@@ -76,7 +94,7 @@ static void print_lanes_end(MwPrinter *p, int phase)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!p->phases.runs[phase][i] || !mw_instr_reduces_row(instr))
+        if (!is_reduced_in(p, phase, i))
             continue;
         const char *suffix = instr->type == MW_SCALAR_F32 ? "f32" : "i32";
         if (mw_instr_is_max(instr))
@@ -86,37 +104,44 @@ static void print_lanes_end(MwPrinter *p, int phase)
     }
 }
 
-/* Columns of the innermost dimension from `base` on, in lanes, which are folded after: `whole` of them,
- * a multiple of LANES, then `rest`, fewer than LANES; NULL: none. */
+/* Columns of the innermost dimension from `base` ("b + ", or "") on, in lanes that are added up after:
+ * `whole` columns, a multiple of LANES, then `rest`, fewer than LANES; NULL: none. */
 static void print_lanes(MwPrinter *p, int phase, const char *base, const char *whole,
                         const char *rest)
 {
+    const char *inner = mw_print_number(p, mw_print_inner_dim(p));
+    const char *lanes = mw_print_number(p, LANES);
+    const int indent = p->indent;
     print_lanes_begin(p, phase);
     if (whole) {
-        mw_print_open(p, "for (int64_t j = 0; j < %s; j += %d)", whole, LANES);
-        mw_print_open(p, "for (int l = 0; l < %d; l++)", LANES);
-        mw_print_line(p, "const int64_t i%d = %sj + l;", mw_print_inner_dim(p), base);
+        mw_print_text(
+            p,
+            "for (int64_t j = 0; j < $whole; j += $lanes) {\n"
+            "    for (int l = 0; l < $lanes; l++) {\n"
+            "        const int64_t i$inner = ${base}j + l;\n",
+            MW_HOLES({"whole", whole}, {"lanes", lanes}, {"inner", inner}, {"base", base}));
         print_points(p, phase);
-        mw_print_close(p);
-        mw_print_close(p);
+        mw_print_close_to(p, indent);
     }
     if (rest) {
-        mw_print_open(p, "for (int l = 0; l < %s; l++)", rest);
-        mw_print_line(p, "const int64_t i%d = %s%s + l;", mw_print_inner_dim(p), base,
-                      whole ? whole : "0");
+        mw_print_text(p,
+                      "for (int l = 0; l < $rest; l++) {\n"
+                      "    const int64_t i$inner = $base$begin + l;\n",
+                      MW_HOLES({"rest", rest}, {"inner", inner}, {"base", base},
+                               {"begin", whole ? whole : "0"}));
         print_points(p, phase);
-        mw_print_close(p);
+        mw_print_close_to(p, indent);
     }
     print_lanes_end(p, phase);
 }
 
 static const char *count_text(const MwPrinter *p, int64_t count)
 {
-    return count ? mw_arena_printf(p->out->arena, "%lld", (long long)count) : NULL;
+    return count ? mw_print_number(p, count) : NULL;
 }
 
-/* The innermost column dimension where a row is reduced: in blocks, the rest as a block of its own.
- */
+/* The innermost column dimension where a row is reduced: in blocks of BLOCK columns, and the rest as one
+ * more. */
 static void print_reduced_columns(MwPrinter *p, int phase)
 {
     int64_t size = p->nest->space.size[mw_print_inner_dim(p)];
@@ -136,33 +161,31 @@ static void print_reduced_columns(MwPrinter *p, int phase)
     }
 }
 
-/* The same in the same order, for any number of columns. */
+/* The same columns in the same order, where their number is known when the kernel is called. */
 static void print_flat_columns(MwPrinter *p, int phase)
 {
-    const char *size = mw_print_size(p, mw_print_inner_dim(p));
-    mw_print_open(p, "for (int64_t b = 0; b < %s; b += %d)", size, BLOCK);
-    mw_print_line(p, "const int64_t left = mw_min(%s - b, (int64_t)%d);", size, BLOCK);
-    mw_print_line(p, "const int64_t whole = left / %d * %d;", LANES, LANES);
+    mw_print_text(p,
+                  "for (int64_t b = 0; b < $size; b += $block) {\n"
+                  "    const int64_t left = mw_min($size - b, (int64_t)$block);\n"
+                  "    const int64_t whole = left / $lanes * $lanes;\n",
+                  MW_HOLES({"size", mw_print_size(p, mw_print_inner_dim(p))},
+                           {"block", mw_print_number(p, BLOCK)},
+                           {"lanes", mw_print_number(p, LANES)}));
     print_lanes(p, phase, "b + ", "whole", "left - whole");
     mw_print_close(p);
 }
 
 static void print_inner_columns(MwPrinter *p, int phase)
 {
-    int d = mw_print_inner_dim(p);
-    if (phase_reduces_rows(p, phase)) {
-        if (p->kernel->is_flat)
-            print_flat_columns(p, phase);
-        else
-            print_reduced_columns(p, phase);
-        return;
+    if (!phase_reduces_rows(p, phase)) {
+        mw_c_open_column_dim(p, mw_print_inner_dim(p));
+        print_points(p, phase);
+        mw_print_close(p);
+    } else if (p->kernel->is_flat) {
+        print_flat_columns(p, phase);
+    } else {
+        print_reduced_columns(p, phase);
     }
-    if (p->tile)
-        mw_print_open(p, "for (int64_t i%d = tile; i%d < tile_end; i%d++)", d, d, d);
-    else
-        mw_print_open_dim(p, d);
-    print_points(p, phase);
-    mw_print_close(p);
 }
 
 void mw_c_print_columns(MwPrinter *p, int phase)
@@ -173,10 +196,10 @@ void mw_c_print_columns(MwPrinter *p, int phase)
         mw_print_close(p);
         return;
     }
-    int outer = p->tile ? mw_print_inner_dim(p) : p->nest->space.row_dims;
+    const int outer = p->tile ? mw_print_inner_dim(p) : p->nest->space.row_dims;
+    const int indent = p->indent;
     for (int d = outer; d < mw_print_inner_dim(p); d++)
         mw_print_open_dim(p, d);
     print_inner_columns(p, phase);
-    for (int d = outer; d < mw_print_inner_dim(p); d++)
-        mw_print_close(p);
+    mw_print_close_to(p, indent);
 }

@@ -5,8 +5,10 @@
 
 #include "codegen/print/values.h"
 
-/* The column's index within the row, or within the tile. */
+/* The index of the column at hand within its row, or within its tile of columns. */
 const char *mw_c_column_index(const MwPrinter *p);
+/* Opens the loop over column dimension d: over all of it, or, of the innermost one, over a tile. */
+void mw_c_open_column_dim(MwPrinter *p, int d);
 /* What the columns of a row do in a phase. */
 void mw_c_print_columns(MwPrinter *p, int phase);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels as CUDA C. In: the kernel IR. Out: for each nest a `__global__` function, or up to three
- * where sums over rows or over everything end in functions of their own, and for each kernel a function
- * of the host that launches them. The text is in what CUDA C++ and C11 share.
+/* Kernels as CUDA C. In: the kernel IR. Out: for each nest a `__global__` function, or up to three where sums
+ * over rows or over all points end in functions of their own; and for each kernel a function of the host that
+ * launches them, whose name stands as "@" until it is known. The text is in the language that CUDA C++ and C11
+ * share.
  *
- * Whatever is summed over threads is summed in one order, which depends on the shape alone. */
+ * Threads add up in an order that depends on the shape alone. */
 #include "codegen/print/cuda_flat.h"
 #include "codegen/print/cuda_functions.h"
 #include "codegen/print/cuda_signature.h"
@@ -16,8 +17,8 @@
 
 /* ---- The unit ---- */
 
-/* The functions of expressions run on the device: headers of the system are there before `inline` says
- * so. Of what is declared not all is used. */
+/* The functions of expressions run on the device: `inline` says so, and stands for itself in the headers of the
+ * system, which come before. nvcc is not to warn of functions and variables that no kernel uses. */
 static void print_prelude(MwText *text)
 {
     mw_text_add(text, "#ifdef __NVCC__\n"
@@ -29,7 +30,7 @@ static void print_prelude(MwText *text)
                       "#undef inline\n" MW_CUDA_PRELUDE_TEXT);
 }
 
-/* Nests run one after another, so they work in the same memory. */
+/* Nests run one after another, so all work in the same memory. */
 static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
 {
     MwText text = {.arena = arena};
@@ -59,6 +60,7 @@ static void print_body(MwText *text, const MwKernelDef *kernel)
     mw_text_add(text, "}\n");
 }
 
+/* "@" in the body stands for the name. */
 static void print_function(MwText *text, const char *name, const char *comment, const char *body)
 {
     mw_text_printf(text, "\n/* %s */\n", comment);
@@ -84,5 +86,8 @@ static void print_table(MwText *text, const char *const *names, int count)
     mw_text_add(text, "    {0, 0},\n};\n");
 }
 
-const MwKernelPrinter mw_cuda_printer = {print_prelude, scratch_bytes, print_body, print_function,
-                                         print_table};
+const MwKernelPrinter mw_cuda_printer = {.prelude = print_prelude,
+                                         .scratch_bytes = scratch_bytes,
+                                         .body = print_body,
+                                         .function = print_function,
+                                         .table = print_table};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/print/cuda_columns.h"
 
-#include <string.h>
-
 /* ---- Indices ---- */
 
 void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width)
@@ -34,7 +32,9 @@ void mw_cuda_print_values(MwCudaNest *n, MwLevel level)
             mw_print_simple(&n->p, i, false);
 }
 
-static void print_point(MwCudaNest *n, int phase, int i)
+/* An instruction of the points of a phase: an effect, a part of a reduction, a value that was kept, or one
+ * that is computed and perhaps kept. */
+static void print_instr(MwCudaNest *n, int phase, int i)
 {
     MwPrinter *p = &n->p;
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
@@ -61,7 +61,7 @@ void mw_cuda_print_phase_points(MwCudaNest *n, int phase)
         for (int i = 0; i < n->p.nest->instrs.count; i++)
             if (n->p.phases.runs[phase][i] &&
                 mw_instr_is_effect(&n->p.nest->instrs.at[i]) == effects)
-                print_point(n, phase, i);
+                print_instr(n, phase, i);
 }
 
 /* ---- Neighbours ---- */
@@ -71,7 +71,8 @@ static bool runs_in(const MwCudaNest *n, int phase, int i)
     return phase < 0 || n->p.phases.runs[phase][i];
 }
 
-/* Additions are not among the stores: their elements move when all rows of a place are there. */
+/* Whether instruction i is a load, or a store, of several neighbours in a phase. Additions to places are not
+ * among the stores: their elements move when all rows of a place are there. */
 static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
 {
     const MwPrinter *p = &n->p;
@@ -80,7 +81,7 @@ static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
            (phase < 0 || !mw_phases_reads_back(&p->phases, phase, i));
 }
 
-/* Loads before the lanes, stores after them; `of_turn` is what follows the name of an array. */
+/* The wide loads, or stores, of a phase; `of_turn` is the index of the turn, "[turn]" or "". */
 static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_turn)
 {
     MwPrinter *p = &n->p;
@@ -104,14 +105,8 @@ static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_tur
         mw_print_close(p);
 }
 
-/* A store converts as an assignment to an element would. */
-static const char *stored_type(const char *element)
-{
-    return strcmp(element, "i32") == 0    ? "int32_t"
-           : strcmp(element, "bool") == 0 ? "bool"
-                                          : "float";
-}
-
+/* Arrays for what wide loads bring, or wide stores take. A store converts as an assignment to an element
+ * would. */
 static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char *of_turns)
 {
     MwPrinter *p = &n->p;
@@ -119,8 +114,9 @@ static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char 
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!is_wide_in(n, phase, i, stores))
             continue;
+        const MwType stored = p->kernel->operands.at[instr->operand].type;
         if (stores)
-            mw_print_line(p, "%s y%d[%d];", stored_type(mw_cuda_element_name(n, instr)), i,
+            mw_print_line(p, "%s y%d[%d];", mw_print_scalar_type(mw_scalar_of(stored)), i,
                           n->width);
         else
             mw_print_line(p, "%s x%d%s[%d];", mw_print_scalar_type(instr->type), i, of_turns,
@@ -128,20 +124,22 @@ static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char 
     }
 }
 
-/* What follows the loads. */
-static void print_lanes(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase))
+/* What follows the loads: neighbour after neighbour, then the stores. */
+static void print_lanes(MwCudaNest *n, int phase, MwCudaPoint *print)
 {
     MwPrinter *p = &n->p;
     print_wide_arrays(n, phase, true, "");
-    mw_print_line(p, "#pragma unroll");
-    mw_print_open(p, "for (int q = 0; q < %d; q++)", n->width);
-    mw_print_line(p, "const %s i%d = j + q;", n->index, mw_print_inner_dim(p));
+    mw_cuda_print(n,
+                  "#pragma unroll\n"
+                  "for (int q = 0; q < $width; q++) {\n"
+                  "    const $index i$inner = j + q;\n",
+                  MW_HOLES({"inner", mw_print_number(p, mw_print_inner_dim(p))}));
     print(n, phase);
     mw_print_close(p);
     print_wide(n, phase, true, "");
 }
 
-void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase))
+void mw_cuda_print_columns_at(MwCudaNest *n, int phase, MwCudaPoint *print)
 {
     if (n->width == 1) {
         print(n, phase);
@@ -153,23 +151,24 @@ void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest
     print_lanes(n, phase, print);
 }
 
-void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
-                         void (*print)(MwCudaNest *n, int phase))
+void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n), MwCudaPoint *print)
 {
     MwPrinter *p = &n->p;
+    const int indent = p->indent;
     MW_ASSERT(n->width > 1);
     print_wide_arrays(n, phase, false, mw_arena_printf(p->out->arena, "[%d]", n->turns));
+    n->p.lane = "[turn][q]";
     for (int goes_on = 0; goes_on < 2; goes_on++) {
-        mw_print_line(p, "#pragma unroll");
-        mw_print_open(p, "for (int turn = 0; turn < %d; turn++)", n->turns);
+        mw_cuda_print(n,
+                      "#pragma unroll\n"
+                      "for (int turn = 0; turn < $turns; turn++) {\n",
+                      NULL, 0);
         begin(n);
-        n->p.lane = "[turn][q]";
         if (goes_on)
             print_lanes(n, phase, print);
         else
             print_wide(n, phase, false, "[turn]");
-        mw_print_close(p);
-        mw_print_close(p);
+        mw_print_close_to(p, indent);
     }
 }
 

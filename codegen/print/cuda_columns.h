@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The columns that one thread takes: their indices, and what the thread does there, one by one or some
- * neighbours at a time, with the loads of one or several turns before anything else. */
+/* The columns that one thread takes: their indices, and what the thread does there, one by one or several
+ * neighbours at a time. The loads of one turn, or of several, come before anything else, so that they are in
+ * flight together. */
 #ifndef MW_CODEGEN_PRINT_CUDA_COLUMNS_H
 #define MW_CODEGEN_PRINT_CUDA_COLUMNS_H
 
 #include "codegen/print/cuda_nest.h"
 
-/* The indices of dimensions first .. end - 1 from `count`, the name of their common count; of the last
- * one, where `width` is more than 1, j, the first of so many neighbours. */
+/* Prints what a thread does at one point, whose indices are there: `phase` is a phase of the columns, -1 where
+ * a nest has none. */
+typedef void MwCudaPoint(MwCudaNest *n, int phase);
+
+/* The indices of dimensions `first` to `end` - 1 as variables, from `count`, the name of their common count.
+ * Where `width` is more than 1, `count` counts groups of so many neighbours of the last dimension, whose
+ * index is j for the first of them. */
 void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width);
 /* Values of a level, without reductions. */
 void mw_cuda_print_values(MwCudaNest *n, MwLevel level);
-/* A point where nothing is reduced, when the values of its row are there; an effect of the row once, at
- * its first column. */
-void mw_cuda_print_point(MwCudaNest *n, int phase);
+
+/* A point where nothing is reduced; values of its row are there, and effects of its row happen at the row's
+ * first column. */
+MwCudaPoint mw_cuda_print_point;
 /* What a phase does at one column. */
-void mw_cuda_print_phase_points(MwCudaNest *n, int phase);
-/* What is done at one column, or at j .. j + width - 1, by `print`, of a phase or (-1) of all. */
-void mw_cuda_print_columns_at(MwCudaNest *n, int phase, void (*print)(MwCudaNest *n, int phase));
-/* The same for `turns` points at once, all loads before the rest. `begin` prints what gives a turn its
- * indices, from `turn`, as the condition of a block or as its first lines, and opens that. */
+MwCudaPoint mw_cuda_print_phase_points;
+
+/* What `print` prints, for the column at hand, or for columns j to j + width - 1. */
+void mw_cuda_print_columns_at(MwCudaNest *n, int phase, MwCudaPoint *print);
+/* The same for `turns` turns, the loads of all before the rest. `begin` prints the lines that give a turn
+ * (`turn` in the text) its indices, and opens the block that they hold in. */
 void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
-                         void (*print)(MwCudaNest *n, int phase));
+                         MwCudaPoint *print);
 
 #endif

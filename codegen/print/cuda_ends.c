@@ -2,14 +2,16 @@
 #include "codegen/print/cuda_ends.h"
 
 #include "codegen/print/cuda_columns.h"
+#include "codegen/tuning.h"
 
-enum { MANY_SUMS = 64, MOST_THREADS = 1024, TURNS = 4 };
-
-/* What blocks left of a sum, at `place`: every `stride` of `count` by one thread, from `first` on; then
- * of `threads` that share it. */
+/* How the threads of a function add up what blocks left of a sum: each every `stride`-th of `count` parts from
+ * `first` on, then all that share the sum together. */
 typedef struct {
-    char letter;
-    const char *place, *first, *stride, *condition, *threads;
+    const char *parts; /* letter of the array that holds the parts: "r", "t" */
+    const char *place; /* index of the part of `block` there */
+    const char *first, *stride;
+    const char *condition; /* under which the thread has a sum, after " && "; or "" */
+    const char *shared_by; /* the threads that share a sum: "lanes", "block" */
     int64_t count;
 } Sum;
 
@@ -17,75 +19,92 @@ static void print_sum(MwCudaNest *n, int i, const Sum *sum)
 {
     MwPrinter *p = &n->p;
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
-    const char *type = mw_print_scalar_type(instr->type), *wide = mw_cuda_exchanged_type(instr);
-    mw_print_line(p, "%s w%d = %s;", wide, i, mw_print_first_value(instr));
-    mw_print_line(p, "#pragma unroll %d", TURNS);
-    mw_print_open(p, "for (int block = %s; block < %lld%s; block += %s)", sum->first,
-                  (long long)sum->count, sum->condition, sum->stride);
-    mw_print_line(p, "const %s part = %c%d[%s];", wide, sum->letter, i, sum->place);
-    mw_print_line(p, mw_instr_is_max(instr) ? "w%d = mw_max(w%d, part);" : "w%d = w%d + part;", i,
-                  i);
-    mw_print_close(p);
-    mw_print_line(p, "const %s v%d = (%s)mw_%s_%s(w%d, (%s *)shared);", type, i, type, sum->threads,
-                  mw_cuda_reduction(instr), i, wide);
+    const char *gathered = mw_arena_printf(p->out->arena, "w%d", i);
+    mw_cuda_print(
+        n,
+        "$wide $sum = $zero;\n"
+        "#pragma unroll $unroll\n"
+        "for (int block = $first; block < $count$condition; block += $stride) {\n"
+        "    const $wide part = $parts$i[$place];\n"
+        "    $sum = $joined;\n"
+        "}\n"
+        "const $type v$i = ($type)mw_${shared_by}_$how($sum, ($wide *)shared);\n",
+        MW_HOLES({"wide", mw_cuda_exchanged_type(instr)}, {"sum", gathered},
+                 {"zero", mw_print_first_value(instr)},
+                 {"unroll", mw_print_number(p, MW_TUNED_CUDA_SUM_UNROLL)}, {"first", sum->first},
+                 {"count", mw_print_number(p, sum->count)}, {"condition", sum->condition},
+                 {"stride", sum->stride}, {"parts", sum->parts}, {"i", mw_print_number(p, i)},
+                 {"place", sum->place}, {"joined", mw_cuda_joined(n, instr, gathered, "part")},
+                 {"type", mw_print_scalar_type(instr->type)}, {"shared_by", sum->shared_by},
+                 {"how", mw_cuda_reduction(instr)}));
 }
+
+/* ---- Sums over rows ---- */
 
 int mw_cuda_column_end_threads(const MwCudaNest *n)
 {
-    return n->sums > MANY_SUMS ? MOST_THREADS : MW_POINT_THREADS;
+    return n->sums > MW_TUNED_CUDA_MANY_SUMS ? MW_CUDA_BLOCK_THREADS : MW_TUNED_CUDA_POINT_THREADS;
 }
 
-/* A warp has 32 columns; its lanes in all warps of the block add up one. */
+/* A block has 32 columns; the threads that are the same lane of their warps share one. */
 void mw_cuda_print_column_end(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    const MwSpace *space = &p->nest->space;
     MwArena *arena = p->out->arena;
-    long long columns = n->columns;
-    int threads = mw_cuda_column_end_threads(n);
-    const Sum sum = {.letter = 'r',
+    const MwSpace *space = &p->nest->space;
+    const long long columns = n->columns;
+    const int threads = mw_cuda_column_end_threads(n);
+    const Sum sum = {.parts = "r",
                      .place = mw_arena_printf(arena, "(int64_t)block * %lld + column", columns),
                      .first = "(int)threadIdx.x / 32",
-                     .stride = mw_arena_printf(arena, "%d", threads / MW_WARP),
+                     .stride = mw_print_number(p, threads / MW_WARP),
                      .condition = mw_arena_printf(arena, " && column < %lld", columns),
-                     .threads = "lanes",
+                     .shared_by = "lanes",
                      .count = n->sums};
-    mw_print_line(p, "__shared__ double shared[%d];", threads);
-    mw_print_line(p, "const %s column = (%s)blockIdx.x * 32 + threadIdx.x %% 32;", n->index,
-                  n->index);
+    mw_cuda_print(n,
+                  "__shared__ double shared[$shared];\n"
+                  "const $index column = ($index)blockIdx.x * 32 + threadIdx.x % 32;\n",
+                  MW_HOLES({"shared", mw_print_number(p, threads)}));
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (mw_instr_reduces_rows(&p->nest->instrs.at[i]))
             print_sum(n, i, &sum);
-    mw_print_line(p, "if (threadIdx.x >= 32 || column >= %lld)", columns);
-    mw_print_line(p, "    return;");
+    mw_cuda_print(n,
+                  "if (threadIdx.x >= 32 || column >= $columns)\n"
+                  "    return;\n",
+                  NULL, 0);
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, 1);
     mw_print_level(p, MW_LEVEL_COLUMN);
 }
 
+/* ---- Sums over all points ---- */
+
+int mw_cuda_total_end_threads(const MwCudaNest *n)
+{
+    return n->has_totals ? MW_TUNED_CUDA_POINT_THREADS : MW_WARP;
+}
+
+/* One block. */
 void mw_cuda_print_total_end(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    const Sum sum = {.letter = 't',
+    const Sum sum = {.parts = "t",
                      .place = "block",
                      .first = "(int)threadIdx.x",
                      .stride = "(int)blockDim.x",
                      .condition = "",
-                     .threads = "block",
+                     .shared_by = "block",
                      .count = n->blocks};
     if (n->has_totals)
-        mw_print_line(p, "__shared__ double shared[%d];", MW_POINT_THREADS / MW_WARP);
+        mw_print_line(p, "__shared__ double shared[%d];", MW_TUNED_CUDA_POINT_THREADS / MW_WARP);
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (mw_instr_reduces_all(&p->nest->instrs.at[i]))
             print_sum(n, i, &sum);
-    mw_print_line(p, "if (threadIdx.x > 0)");
-    mw_print_line(p, "    return;");
+    mw_cuda_print(n,
+                  "if (threadIdx.x > 0)\n"
+                  "    return;\n",
+                  NULL, 0);
     mw_print_level(p, MW_LEVEL_TOTAL);
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (p->nest->instrs.at[i].level == MW_LEVEL_UNIFORM)
             mw_print_simple(p, i, true);
-}
-
-int mw_cuda_total_end_threads(const MwCudaNest *n)
-{
-    return n->has_totals ? MW_POINT_THREADS : MW_WARP;
 }

@@ -1,28 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Flat kernels (codegen/kernel/kernel.h) as CUDA C: one launch for the elements of many sets, however unequal.
+/* Flat kernels as CUDA C: one launch for the elements of many sets of operands, however unequal.
  *
- * The addresses, arguments and sizes of the sets are passed by value, as many sets at a time as fit
- * into the 4096 bytes that every version of CUDA passes to a kernel. A set is cut into chunks, and a
- * block takes one: `first` says which of the blocks of the grid is the first of each set. Sums leave a
- * number for each chunk, and another function adds up those of a set; so that their order depends on
- * the size alone, chunks of sums depend on nothing else. */
+ * The addresses, arguments and sizes of the sets are passed by value, as many sets in one launch as the
+ * parameters of a kernel hold. A set is cut into chunks, and a block takes one: `first` says which block of the
+ * grid is the first of each set. Sums leave a number for each chunk, and another function adds up those of a
+ * set. So that the order of a sum depends on its size alone, the chunks of sums (codegen/print/prelude_chunks.h)
+ * depend on nothing else. */
 #include "codegen/print/cuda_flat.h"
 
 #include "codegen/print/cuda_columns.h"
-
-enum {
-    PASSED_BYTES = 4096,
-    MOST_POINTS = 4096, /* that a block takes, unless its threads have more in flight */
-    COSTLY_FLOPS =
-        16, /* of a value that all threads share, from which on one computes it for all */
-};
+#include "codegen/tuning.h"
 
 /* ---- What is passed ---- */
 
+/* Sets that one launch takes: their addresses and arguments, of 8 bytes each, and `first`, fit among the
+ * parameters, beside a few more integers. */
 static int sets_at_once(const MwKernelDef *kernel)
 {
     int64_t bytes = 8 * (kernel->operands.count + kernel->args.count), first = sizeof(int32_t);
-    return (int)((PASSED_BYTES - 4 * first) / (bytes + first));
+    return (int)((MW_CUDA_PARAMETER_BYTES - 4 * first) / (bytes + first));
 }
 
 static const char *operand_type(const MwKernelOperand *operand, MwArena *arena)
@@ -43,24 +39,27 @@ static const char *arg_type(const MwPlanArg *arg)
                                        : "int64_t ";
 }
 
+/* The structs of one set, and of the sets of a launch. */
 static void print_types(MwPrinter *p, bool sums)
 {
     const MwKernelDef *kernel = p->kernel;
-    int sets = sets_at_once(kernel);
+    const int sets = sets_at_once(kernel);
     mw_print_open(p, "typedef struct");
     for (int i = 0; i < kernel->operands.count; i++)
         mw_print_line(p, "%s *p%d;", operand_type(&kernel->operands.at[i], p->out->arena), i);
     for (int i = 0; i < kernel->args.count; i++)
         mw_print_line(p, "%s%c%d;", arg_type(&kernel->args.at[i]),
                       is_by_address(&kernel->args.at[i]) ? 's' : 'a', i);
-    p->indent--;
-    mw_print_line(p, "} @_set;");
-    mw_print_open(p, "typedef struct");
-    mw_print_line(p, "@_set at[%d];", sets);
-    mw_print_line(p, "int first[%d];", sets + 1);
-    mw_print_line(p, "int count%s;", sums ? "" : ", chunk");
-    p->indent--;
-    mw_print_line(p, "} @_sets;");
+    mw_print_text(p,
+                  "} @_set;\n"
+                  "typedef struct {\n"
+                  "    @_set at[$sets];\n"
+                  "    int first[$firsts];\n"
+                  "    int count$chunk;\n"
+                  "} @_sets;\n",
+                  MW_HOLES({"sets", mw_print_number(p, sets)},
+                           {"firsts", mw_print_number(p, sets + 1)},
+                           {"chunk", sums ? "" : ", chunk"}));
 }
 
 /* ---- On the GPU ---- */
@@ -73,7 +72,7 @@ static bool reduces(const MwCudaNest *n)
     return false;
 }
 
-/* Whether points walk along an operand, so that a chunk has its own part of it. */
+/* Whether points walk along an operand, so that a chunk has a part of its own of it. */
 static bool is_walked(const MwNest *nest, int operand)
 {
     for (int i = 0; i < nest->instrs.count; i++) {
@@ -91,11 +90,12 @@ static void print_set_of_block(MwPrinter *p)
     int step = 1;
     while (2 * step < sets_at_once(p->kernel))
         step *= 2;
-    mw_print_line(p, "int set = 0;");
-    mw_print_line(p, "for (int step = %d; step; step /= 2)", step);
-    mw_print_line(p,
-                  "    if (set + step < sets.count && sets.first[set + step] <= (int)blockIdx.x)");
-    mw_print_line(p, "        set += step;");
+    mw_print_text(p,
+                  "int set = 0;\n"
+                  "for (int step = $step; step; step /= 2)\n"
+                  "    if (set + step < sets.count && sets.first[set + step] <= (int)blockIdx.x)\n"
+                  "        set += step;\n",
+                  MW_HOLES({"step", mw_print_number(p, step)}));
 }
 
 static void print_args(MwPrinter *p)
@@ -109,7 +109,7 @@ static void print_args(MwPrinter *p)
     }
 }
 
-/* Operands of the set; those that are walked from `begin` on. */
+/* The operands of the set; those that points walk along begin `begin` further. */
 static void print_operands(MwPrinter *p, const char *begin)
 {
     for (int i = 0; i < p->kernel->operands.count; i++)
@@ -118,7 +118,7 @@ static void print_operands(MwPrinter *p, const char *begin)
                       is_walked(p->nest, i) ? begin : "");
 }
 
-/* Where chunks leave what they sum. */
+/* Names for where chunks leave what they sum. */
 static void print_sum_places(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -132,34 +132,48 @@ static void print_sum_places(MwCudaNest *n)
     }
 }
 
-typedef enum { CHEAP, COSTLY, AFTER /* those that are costly */ } Cost;
+/* How a value that is the same for all points is computed: by every thread; by one, which shares it; by every
+ * thread, from values that are shared. */
+typedef enum { CHEAP, COSTLY, AFTER } Cost;
 
 static bool is_uniform(const MwKernelInstr *instr)
 {
     return instr->level == MW_LEVEL_UNIFORM && !mw_instr_reduces_row(instr);
 }
 
-/* Values that are the same for all points. The costly ones that need no others are computed by a warp
- * each, and shared. */
-static void print_uniform(MwCudaNest *n)
+static Cost *find_costs(const MwCudaNest *n)
 {
-    MwPrinter *p = &n->p;
-    const MwNest *nest = p->nest;
-    Cost *kind = MW_NEW(p->out->arena, Cost, nest->instrs.count);
-    int shared = 0;
+    const MwNest *nest = n->p.nest;
+    Cost *costs = MW_NEW(n->p.out->arena, Cost, nest->instrs.count);
     for (int i = 0; i < nest->instrs.count; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
         bool waits = false;
         for (int k = 0; k < instr->input_count; k++)
-            waits |= kind[instr->inputs[k].index] != CHEAP;
-        bool costs = instr->op == MW_KERNEL_EXPR && instr->flops >= COSTLY_FLOPS;
-        kind[i] = waits ? AFTER : is_uniform(instr) && costs ? COSTLY : CHEAP;
-        if (is_uniform(instr) && kind[i] == CHEAP)
+            waits |= costs[instr->inputs[k].index] != CHEAP;
+        bool is_costly = is_uniform(instr) && instr->op == MW_KERNEL_EXPR &&
+                         instr->flops >= MW_TUNED_CUDA_COSTLY_FLOPS;
+        costs[i] = waits ? AFTER : is_costly ? COSTLY : CHEAP;
+    }
+    return costs;
+}
+
+/* Values that are the same for all points. Costly ones that need no others are computed by the first thread of
+ * a warp each, so that they are computed at the same time. */
+static void print_uniform(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    const MwNest *nest = p->nest;
+    const Cost *costs = find_costs(n);
+    int shared = 0;
+    for (int i = 0; i < nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &nest->instrs.at[i];
+        if (is_uniform(instr) && costs[i] == CHEAP)
             mw_print_value(p, i);
-        if (kind[i] != COSTLY)
+        if (costs[i] != COSTLY)
             continue;
         mw_print_line(p, "__shared__ %s shared%d;", mw_print_scalar_type(instr->type), i);
-        mw_print_open(p, "if (threadIdx.x == %d)", shared++ * MW_WARP % MW_POINT_THREADS);
+        mw_print_open(p, "if (threadIdx.x == %d)",
+                      shared++ * MW_WARP % MW_TUNED_CUDA_POINT_THREADS);
         mw_print_value(p, i);
         mw_print_line(p, "shared%d = v%d;", i, i);
         mw_print_close(p);
@@ -168,29 +182,32 @@ static void print_uniform(MwCudaNest *n)
         mw_print_line(p, "__syncthreads();");
     for (int i = 0; i < nest->instrs.count; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
-        if (kind[i] == COSTLY)
+        if (costs[i] == COSTLY)
             mw_print_line(p, "const %s v%d = shared%d;", mw_print_scalar_type(instr->type), i, i);
-        else if (is_uniform(instr) && kind[i] == AFTER)
+        else if (is_uniform(instr) && costs[i] == AFTER)
             mw_print_value(p, i);
     }
 }
 
 static void begin_turn(MwCudaNest *n)
 {
-    mw_print_line(&n->p, "const int part = at + turn * %d;", n->threads);
-    mw_print_open(&n->p, "if (part < parts)");
-    mw_print_line(&n->p, "const int j = part * %d;", n->width);
+    mw_cuda_print(n,
+                  "const int part = at + turn * $threads;\n"
+                  "if (part < parts) {\n"
+                  "    const int j = part * $width;\n",
+                  NULL, 0);
 }
 
-/* The elements of the chunk: neighbours at a time, and what is left of them at the end of a set. */
+/* The elements of the chunk: neighbours at a time, and one by one what is left of them at the end of a set. */
 static void print_elements(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const bool *is_wide = p->is_wide;
     const int width = n->width;
-    mw_print_line(p, "const int parts = size / %d;", width);
-    mw_print_open(p, "for (int at = (int)threadIdx.x; at < parts; at += %d)",
-                  n->threads * n->turns);
+    mw_cuda_print(n,
+                  "const int parts = size / $width;\n"
+                  "for (int at = (int)threadIdx.x; at < parts; at += $stride) {\n",
+                  MW_HOLES({"stride", mw_print_number(p, n->threads * n->turns)}));
     if (n->turns > 1) {
         mw_cuda_print_turns(n, 0, begin_turn, mw_cuda_print_phase_points);
     } else {
@@ -198,91 +215,122 @@ static void print_elements(MwCudaNest *n)
         mw_cuda_print_columns_at(n, 0, mw_cuda_print_phase_points);
     }
     mw_print_close(p);
+    mw_cuda_print(n,
+                  "for (int i0 = parts * $width + (int)threadIdx.x; i0 < size; i0 += $threads) {\n",
+                  NULL, 0);
     n->width = 1;
     p->is_wide = NULL;
-    mw_print_open(p, "for (int i0 = parts * %d + (int)threadIdx.x; i0 < size; i0 += %d)", width,
-                  n->threads);
     mw_cuda_print_columns_at(n, 0, mw_cuda_print_phase_points);
-    mw_print_close(p);
     n->width = width;
     p->is_wide = is_wide;
+    mw_print_close(p);
 }
 
-/* A value for each reduction: what a thread starts from, or what a block leaves. */
-static void print_sums(MwCudaNest *n, bool begins)
+/* What each thread starts a reduction from. */
+static void print_sums_begin(MwCudaNest *n)
 {
-    MwPrinter *p = &n->p;
-    for (int i = 0; i < p->nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!mw_instr_reduces_row(instr))
-            continue;
-        const char *type = mw_cuda_exchanged_type(instr);
-        if (begins) {
-            mw_print_line(p, "%s l%d = %s;", type, i, mw_print_first_value(instr));
-            continue;
-        }
-        mw_print_line(p, "l%d = mw_block_%s(l%d, (%s *)shared);", i, mw_cuda_reduction(instr), i,
-                      type);
-        mw_print_line(p, "if (threadIdx.x == 0)");
-        mw_print_line(p, "    t%d[blockIdx.x - sets.first[set]] = l%d;", i, i);
+    for (int i = 0; i < n->p.nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
+        if (mw_instr_reduces_row(instr))
+            mw_print_line(&n->p, "%s l%d = %s;", mw_cuda_exchanged_type(instr), i,
+                          mw_print_first_value(instr));
     }
+}
+
+/* What the block has of a reduction, for its chunk. */
+static void print_sums_end(MwCudaNest *n)
+{
+    for (int i = 0; i < n->p.nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
+        if (mw_instr_reduces_row(instr))
+            mw_cuda_print(n,
+                          "l$i = mw_block_$how(l$i, ($type *)shared);\n"
+                          "if (threadIdx.x == 0)\n"
+                          "    t$i[blockIdx.x - sets.first[set]] = l$i;\n",
+                          MW_HOLES({"i", mw_print_number(&n->p, i)},
+                                   {"how", mw_cuda_reduction(instr)},
+                                   {"type", mw_cuda_exchanged_type(instr)}));
+    }
+}
+
+static const char *block_warps(const MwCudaNest *n)
+{
+    return mw_print_number(&n->p, MW_TUNED_CUDA_POINT_THREADS / MW_WARP);
 }
 
 static void print_points_function(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const char *points = mw_print_size(p, 0);
-    mw_print_line(p, "static __global__ void __launch_bounds__(%d) @_0(const @_sets sets)",
-                  MW_POINT_THREADS);
-    mw_print_open_scope(p);
+    const MwHole holes[] = {
+        {"warps", block_warps(n)},
+        {"points", points},
+        {"chunk",
+         reduces(n) ? mw_arena_printf(p->out->arena, "mw_sum_chunk(%s)", points) : "sets.chunk"}};
+    mw_cuda_print(n,
+                  "static __global__ void __launch_bounds__($threads) @_0(const @_sets sets)\n"
+                  "{\n",
+                  NULL, 0);
     if (reduces(n))
-        mw_print_line(p, "__shared__ double shared[%d];", MW_POINT_THREADS / MW_WARP);
+        mw_cuda_print(n, "__shared__ double shared[$warps];\n", holes, MW_COUNT(holes));
     print_set_of_block(p);
     print_args(p);
-    mw_print_line(p, "const int64_t chunk = %s;",
-                  reduces(n) ? mw_arena_printf(p->out->arena, "mw_sum_chunk(%s)", points)
-                             : "sets.chunk");
-    mw_print_line(p, "const int64_t begin = ((int)blockIdx.x - sets.first[set]) * chunk;");
-    mw_print_line(p, "const int size = (int)mw_min(%s - begin, chunk);", points);
+    mw_cuda_print(n,
+                  "const int64_t chunk = $chunk;\n"
+                  "const int64_t begin = ((int)blockIdx.x - sets.first[set]) * chunk;\n"
+                  "const int size = (int)mw_min($points - begin, chunk);\n",
+                  holes, MW_COUNT(holes));
     print_operands(p, " + begin");
     print_sum_places(n);
     print_uniform(n);
-    print_sums(n, true);
+    print_sums_begin(n);
     print_elements(n);
-    print_sums(n, false);
+    print_sums_end(n);
     mw_print_close(p);
+}
+
+/* Adds up what the chunks of the set left of a reduction. */
+static void print_chunk_sums(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
+        if (!mw_instr_reduces_row(instr))
+            continue;
+        const char *sum = mw_arena_printf(p->out->arena, "w%d", i);
+        const char *part = mw_arena_printf(p->out->arena, "t%d[at]", i);
+        mw_cuda_print(n,
+                      "$wide $sum = $first;\n"
+                      "for (int at = (int)threadIdx.x; at < chunks; at += $threads)\n"
+                      "    $sum = $joined;\n"
+                      "const $type v$i = ($type)mw_block_$how($sum, ($wide *)shared);\n",
+                      MW_HOLES({"wide", mw_cuda_exchanged_type(instr)}, {"sum", sum},
+                               {"first", mw_print_first_value(instr)},
+                               {"joined", mw_cuda_joined(n, instr, sum, part)},
+                               {"type", mw_print_scalar_type(instr->type)},
+                               {"i", mw_print_number(p, i)}, {"how", mw_cuda_reduction(instr)}));
+    }
 }
 
 /* A block for each set. */
 static void print_end_function(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    mw_print_line(p, "static __global__ void __launch_bounds__(%d) @_0_end(const @_sets sets)",
-                  MW_POINT_THREADS);
-    mw_print_open_scope(p);
-    mw_print_line(p, "__shared__ double shared[%d];", MW_POINT_THREADS / MW_WARP);
-    mw_print_line(p, "const int set = (int)blockIdx.x;");
-    mw_print_line(p, "const int chunks = sets.first[set + 1] - sets.first[set];");
+    mw_cuda_print(n,
+                  "static __global__ void __launch_bounds__($threads) @_0_end(const @_sets sets)\n"
+                  "{\n"
+                  "    __shared__ double shared[$warps];\n"
+                  "    const int set = (int)blockIdx.x;\n"
+                  "    const int chunks = sets.first[set + 1] - sets.first[set];\n",
+                  MW_HOLES({"warps", block_warps(n)}));
     print_args(p);
     print_operands(p, "");
     print_sum_places(n);
-    for (int i = 0; i < p->nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!mw_instr_reduces_row(instr))
-            continue;
-        const char *type = mw_print_scalar_type(instr->type), *wide = mw_cuda_exchanged_type(instr);
-        mw_print_line(p, "%s w%d = %s;", wide, i, mw_print_first_value(instr));
-        mw_print_line(p, "for (int at = (int)threadIdx.x; at < chunks; at += %d)",
-                      MW_POINT_THREADS);
-        mw_print_line(p,
-                      mw_instr_is_max(instr) ? "    w%d = mw_max(w%d, t%d[at]);"
-                                             : "    w%d = w%d + t%d[at];",
-                      i, i, i);
-        mw_print_line(p, "const %s v%d = (%s)mw_block_%s(w%d, (%s *)shared);", type, i, type,
-                      mw_cuda_reduction(instr), i, wide);
-    }
-    mw_print_line(p, "if (threadIdx.x > 0)");
-    mw_print_line(p, "    return;");
+    print_chunk_sums(n);
+    mw_cuda_print(n,
+                  "if (threadIdx.x > 0)\n"
+                  "    return;\n",
+                  NULL, 0);
     mw_print_level(p, MW_LEVEL_UNIFORM);
     mw_print_level(p, MW_LEVEL_ROW);
     mw_print_close(p);
@@ -308,30 +356,40 @@ static void print_set(MwPrinter *p)
     }
 }
 
-/* The sets from `from` on, and where the chunks of each begin. */
+/* The sets of a launch, `from` on, and where the chunks of each begin. */
 static void print_sets(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    const char *points = mw_print_size(p, 0);
-    bool sums = reduces(n);
-    mw_print_line(p, "@_sets some;");
-    mw_print_line(p, "some.count = mw_min(sets - from, %d);", sets_at_once(p->kernel));
+    const bool sums = reduces(n);
+    const int least = n->threads * n->width;
+    const int most = (int)mw_max(least * n->turns, MW_TUNED_CUDA_FLAT_POINTS);
+    const MwHole holes[] = {{"sets", mw_print_number(p, sets_at_once(p->kernel))},
+                            {"points", mw_print_size(p, 0)},
+                            {"least", mw_print_number(p, least)},
+                            {"most", mw_print_number(p, most)},
+                            {"chunk", sums ? "mw_sum_chunk(size)" : "some.chunk"}};
+    mw_cuda_print(n,
+                  "@_sets some;\n"
+                  "some.count = mw_min(sets - from, $sets);\n",
+                  holes, MW_COUNT(holes));
     if (!sums)
         mw_print_line(p, "int64_t points = 0;");
     mw_print_open(p, "for (int s = 0; s < some.count; s++)");
     print_set(p);
     if (!sums)
-        mw_print_line(p, "points += set->%s;", points);
+        mw_cuda_print(n, "points += set->$points;\n", holes, MW_COUNT(holes));
     mw_print_close(p);
     if (!sums)
-        mw_print_line(p, "some.chunk = mw_point_chunk(points, %d, %d);", n->threads * n->width,
-                      (int)mw_max(n->threads * n->width * n->turns, MOST_POINTS));
-    mw_print_line(p, "some.first[0] = 0;");
-    mw_print_open(p, "for (int s = 0; s < some.count; s++)");
-    mw_print_line(p, "const int64_t size = some.at[s].%s;", points);
-    mw_print_line(p, "const int64_t chunk = %s;", sums ? "mw_sum_chunk(size)" : "some.chunk");
-    mw_print_line(p, "some.first[s + 1] = some.first[s] + (int)((size + chunk - 1) / chunk);");
-    mw_print_close(p);
+        mw_cuda_print(n, "some.chunk = mw_point_chunk(points, $least, $most);\n", holes,
+                      MW_COUNT(holes));
+    mw_cuda_print(n,
+                  "some.first[0] = 0;\n"
+                  "for (int s = 0; s < some.count; s++) {\n"
+                  "    const int64_t size = some.at[s].$points;\n"
+                  "    const int64_t chunk = $chunk;\n"
+                  "    some.first[s + 1] = some.first[s] + (int)((size + chunk - 1) / chunk);\n"
+                  "}\n",
+                  holes, MW_COUNT(holes));
 }
 
 static void print_launches(MwCudaNest *n)
@@ -339,10 +397,10 @@ static void print_launches(MwCudaNest *n)
     MwPrinter *p = &n->p;
     mw_print_open(p, "for (int from = 0; from < sets; from += %d)", sets_at_once(p->kernel));
     print_sets(n);
-    mw_print_line(p, "MW_LAUNCH(@_0, some.first[some.count], %d, stream, (some));",
-                  MW_POINT_THREADS);
+    mw_cuda_print(n, "MW_LAUNCH(@_0, some.first[some.count], $threads, stream, (some));\n", NULL,
+                  0);
     if (reduces(n))
-        mw_print_line(p, "MW_LAUNCH(@_0_end, some.count, %d, stream, (some));", MW_POINT_THREADS);
+        mw_cuda_print(n, "MW_LAUNCH(@_0_end, some.count, $threads, stream, (some));\n", NULL, 0);
     mw_print_close(p);
 }
 
@@ -354,9 +412,11 @@ void mw_cuda_print_flat(MwCudaNest *n)
     print_points_function(n);
     if (reduces(n))
         print_end_function(n);
-    mw_print_line(p, "static void @(void *const *operands, const MwKernelArg *args, int sets, void "
-                     "*stream)");
-    mw_print_open_scope(p);
+    mw_cuda_print(n,
+                  "static void @(void *const *operands, const MwKernelArg *args, int sets, void "
+                  "*stream)\n"
+                  "{\n",
+                  NULL, 0);
     print_launches(n);
     mw_print_close(p);
 }

@@ -24,10 +24,10 @@ static void print_uniform(MwCudaNest *n)
 static void begin_turn(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    long long units = n->rows * n->columns / n->width;
-    mw_print_line(p, "const %s point = at + turn * %d;", n->index, n->threads);
+    const int64_t units = n->rows * mw_cuda_units(n);
+    mw_cuda_print(n, "const $index point = at + turn * $threads;\n", NULL, 0);
     if (units % (n->threads * n->turns))
-        mw_print_open(p, "if (point < %lld)", units);
+        mw_print_open(p, "if (point < %lld)", (long long)units);
     else
         mw_print_open_scope(p);
     mw_cuda_print_indices(n, "point", 0, p->nest->space.dim_count, n->width);
@@ -37,11 +37,11 @@ static void begin_turn(MwCudaNest *n)
 static void print_points(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    int of_block = n->threads * n->turns;
-    mw_print_line(p, "const %s first = (%s)blockIdx.x * %d + threadIdx.x;", n->index, n->index,
-                  of_block);
-    mw_print_open(p, "for (%s at = first; at < %lld; at += gridDim.x * %d)", n->index,
-                  (long long)(n->rows * n->columns / n->width), of_block);
+    mw_cuda_print(n,
+                  "const $index first = ($index)blockIdx.x * $block + threadIdx.x;\n"
+                  "for ($index at = first; at < $units; at += gridDim.x * $block) {\n",
+                  MW_HOLES({"block", mw_print_number(p, n->threads * n->turns)},
+                           {"units", mw_print_number(p, n->rows * mw_cuda_units(n))}));
     if (n->turns > 1) {
         mw_cuda_print_turns(n, -1, begin_turn, mw_cuda_print_point);
     } else {
@@ -54,7 +54,8 @@ static void print_points(MwCudaNest *n)
 
 /* ---- Functions ---- */
 
-/* Names for where the sums of blocks lie. A sum over rows is left in its type, a total in what threads exchange. */
+/* Names for where blocks leave their sums: those over rows in the type of the elements, those over all points in
+ * the type that threads exchange. */
 static void print_sum_places(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -70,8 +71,8 @@ static void print_sum_places(MwCudaNest *n)
     }
 }
 
-/* With the bound the compiler takes no more registers than so many threads can have; without it a block
- * of many threads may be one that the GPU refuses. */
+/* The function that `print` prints the rest of. With the launch bound the compiler takes no more registers than
+ * so many threads can have; without it a GPU may refuse a block of many threads. */
 static void print_function(MwCudaNest *n, const char *what, int threads,
                            void (*print)(MwCudaNest *n))
 {
@@ -85,6 +86,7 @@ static void print_function(MwCudaNest *n, const char *what, int threads,
     mw_text_add(p->out, "}\n");
 }
 
+/* Whether nothing happens before the end: no rows, points or columns. */
 static bool is_only_end(const MwCudaNest *n)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++)

@@ -1,6 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/print/cuda_nest.h"
 
+#include <string.h>
+
+void mw_cuda_print(MwCudaNest *n, const char *text, const MwHole *holes, int count)
+{
+    enum { MOST = 24 };
+    const MwHole own[] = {
+        {"index", n->index},
+        {"width", mw_print_number(&n->p, n->width)},
+        {"turns", mw_print_number(&n->p, n->turns)},
+        {"group", mw_print_number(&n->p, n->group)},
+        {"threads", mw_print_number(&n->p, n->threads)},
+        {"rows", mw_print_number(&n->p, n->rows)},
+        {"columns", mw_print_number(&n->p, n->columns)},
+    };
+    MwHole all[MOST];
+    MW_ASSERT(count + MW_COUNT(own) <= MOST);
+    memcpy(all, own, sizeof own);
+    if (count)
+        memcpy(all + MW_COUNT(own), holes, sizeof *holes * (size_t)count);
+    mw_print_text(&n->p, text, all, count + MW_COUNT(own));
+}
+
 bool mw_cuda_has_columns(const MwCudaNest *n)
 {
     return n->p.nest->space.dim_count > n->p.nest->space.row_dims;
@@ -35,10 +57,16 @@ const char *mw_cuda_reduction(const MwKernelInstr *instr)
     return is_real(instr) ? "sum_f64" : "sum_i64";
 }
 
-/* What threads exchange of a reduction. */
 const char *mw_cuda_exchanged_type(const MwKernelInstr *instr)
 {
     if (mw_instr_is_max(instr))
         return instr->type == MW_SCALAR_F32 ? "float" : "int";
     return is_real(instr) ? "double" : "long long";
+}
+
+const char *mw_cuda_joined(const MwCudaNest *n, const MwKernelInstr *instr, const char *a,
+                           const char *b)
+{
+    return mw_arena_printf(n->p.out->arena, mw_instr_is_max(instr) ? "mw_max(%s, %s)" : "%s + %s",
+                           a, b);
 }

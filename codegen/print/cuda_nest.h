@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a nest is spread over threads, and what the files of the CUDA printer share.
+/* A nest of the kernel IR as functions of CUDA C: the plan of its blocks and threads, and facts that all of
+ * its printers need. There are six ways of spreading a nest over threads:
  *
- *     points    nothing is reduced: threads take points in turn, neighbours at a time where possible
- *     tiles     points again, some of whose loads walk another dimension than the rest: a block
- *               takes a tile of both, and those go through shared memory
- *     rows      rows are reduced: a group of threads takes a row, its threads the row's columns in
- *               turn: one thread, a part of a warp, or some whole warps. What is summed over rows or
- *               all points too is summed by each block, then over the blocks by another function
- *     columns   rows are summed, and nothing else happens once per row: a block takes some columns of
- *               some rows, its warps the rows in turn; another function adds up the blocks, if several
- *               have the same columns
- *     places    rows are added to places: a block has places of its own, finds their rows,
- *               and its warps take places and columns in turn
- *     flat      of a flat kernel: blocks take chunks of the points of all sets
+ *     points    nothing is reduced: threads take points in turn, several neighbours at a time where
+ *               possible
+ *     tiles     points, some of whose loads have their neighbours along another dimension than the rest:
+ *               a block takes a tile of both dimensions, and those loads go through shared memory
+ *     rows      rows are reduced: a group of threads takes a row, and its threads take the columns of the
+ *               row in turn. A group is one thread, a part of a warp, or some whole warps. Sums over rows
+ *               or over all points are made by each block, and over the blocks by another function
+ *     columns   rows are summed, and nothing else happens once per row: a block takes some columns of some
+ *               rows, its warps the rows in turn; another function adds up the blocks, where several have
+ *               the same columns
+ *     places    rows are added to places: a block owns some places, finds the rows that go there, and its
+ *               warps take places and columns in turn
+ *     flat      a flat kernel (codegen/kernel/kernel.h): blocks take chunks of the points of all sets
  *
- * Names in the text, besides those of rules.h: s the address of an argument that changes from
- * step to step; x and y neighbouring elements of a load or store, which lanes q make one by one; f what
- * the warps of a row have of its sum; r and t what all blocks leave of a sum over rows and of one over
- * all points, u the total of a block; `row` and `column` count, the latter in neighbours that go
- * together. */
+ * Names in the printed text besides those of codegen/print/values.h; numbered like those:
+ *
+ *     s   the address of an argument that changes from step to step
+ *     x   neighbouring elements that one load brings, y those that one store takes; q counts them
+ *     b   what a load brings through shared memory, by tiles
+ *     f   what the warps of a row have of its reduction
+ *     r   what all blocks leave of a sum over rows; t what they leave of a sum over all points
+ *     u   the sum over all points of one block
+ *
+ * `row` and `column` count rows, and columns by groups of neighbours. */
 #ifndef MW_CODEGEN_PRINT_CUDA_NEST_H
 #define MW_CODEGEN_PRINT_CUDA_NEST_H
 
@@ -38,36 +45,59 @@ typedef struct {
     int nest; /* its number in the kernel */
     MwSpread spread;
     int64_t rows, columns;
-    int width; /* columns at a time: 1, 4 or 8 */
-    int turns; /* POINTS, COLUMNS: for which a thread loads before it goes on */
-    int group,
-        threads;    /* ROWS: that share a row; COLUMNS: that are next to each other; of a block */
-    int64_t items;  /* times `width` columns of a row that a thread takes */
-    int64_t blocks; /* of the grid */
-    int64_t block_rows; /* COLUMNS: that a block takes */
-    int64_t sums;       /* parts of a sum over rows that blocks leave */
-    int tile, tile_dim; /* TILES: its side; the dimension besides the innermost */
-    const char *index;  /* type that holds every index */
-    const char *kept;   /* where, in the arrays of a thread, its columns are */
-    bool has_totals;    /* TOTAL_SUM or TOTAL_MAX */
-    bool has_end;       /* TOTAL code, or effects of UNIFORM code */
-    /* [instrs] Of a sum over rows or all points, or any of a flat kernel: where what blocks leave of it
-     * lies in the memory that the kernel works in, in floats. */
+    int width;          /* neighbouring columns that a thread takes at a time: 1, 4 or 8 */
+    int turns;          /* turns whose loads a thread begins before it goes on */
+    int group;          /* ROWS: threads that share a row; COLUMNS: threads along the columns */
+    int threads;        /* of a block */
+    int64_t items;      /* ROWS: times `width` columns of a row that a thread takes */
+    int64_t blocks;     /* of the grid */
+    int64_t block_rows; /* COLUMNS: rows that a block takes */
+    int64_t sums;       /* ROWS, COLUMNS: parts of a sum over rows that blocks leave */
+    int tile,
+        tile_dim;      /* TILES: the side of a tile; the dimension along it besides the innermost */
+    const char *index; /* the C type that holds every index */
+    const char *kept;  /* the index of the column at hand in the arrays of a thread */
+    bool has_totals;   /* TOTAL_SUM or TOTAL_MAX */
+    bool has_end;      /* TOTAL code, or effects of UNIFORM code */
+    /* [instrs] Where the scratch memory of the kernel holds what blocks leave of a sum over rows or over all
+     * points, or of any reduction of a flat kernel: floats from its start. */
     int64_t *sums_at;
     int64_t scratch; /* floats of that memory */
 } MwCudaNest;
 
-enum { MW_WARP = 32, MW_POINT_THREADS = 256 /* of blocks whose threads share nothing */ };
+/* Limits of every GPU that CUDA supports (CUDA Programming Guide, "Compute Capabilities"). */
+enum {
+    MW_WARP = 32,                    /* threads */
+    MW_CUDA_BLOCK_THREADS = 1024,    /* of a block, at most */
+    MW_CUDA_REGISTERS = 65536,       /* of 4 bytes, of a block at most */
+    MW_CUDA_SHARED_BYTES = 48 << 10, /* of shared memory that a block has without asking for more */
+    MW_CUDA_BANK_BYTES = 4,          /* of a bank of shared memory; a row of them is a warp wide */
+    MW_CUDA_PARAMETER_BYTES = 4096,  /* of the parameters of a kernel, before CUDA 12.1 */
+};
+
+/* Prints a template (mw_print_text). The holes "index", "width", "turns", "group", "threads", "rows" and
+ * "columns" are members of the nest; others are given. */
+void mw_cuda_print(MwCudaNest *n, const char *text, const MwHole *holes, int count);
+
+/* Neighbours that a thread takes at a time, of a row. */
+static inline int64_t mw_cuda_units(const MwCudaNest *n)
+{
+    return n->columns / n->width;
+}
 
 bool mw_cuda_has_columns(const MwCudaNest *n);
-/* Whether sums over rows are whole when a block has them, and nothing is left to add up. */
+/* Whether a block has sums over rows whole, so that nothing is left to add up. */
 bool mw_cuda_sums_at_once(const MwCudaNest *n);
 /* The type of the element that an access moves, as the functions for it are named: "f32". */
 const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr);
 int64_t mw_cuda_element_bytes(const MwCudaNest *n, const MwKernelInstr *instr);
 
-/* The end of the name of the function that reduces over threads, and the type it exchanges. */
+/* How the functions that reduce over threads are named, after "mw_block_": "sum_f64"; and the type that
+ * threads exchange for it: "double". */
 const char *mw_cuda_reduction(const MwKernelInstr *instr);
 const char *mw_cuda_exchanged_type(const MwKernelInstr *instr);
+/* Two values of a reduction as one: "a + b", or "mw_max(a, b)". */
+const char *mw_cuda_joined(const MwCudaNest *n, const MwKernelInstr *instr, const char *a,
+                           const char *b);
 
 #endif

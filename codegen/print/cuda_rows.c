@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups of threads that take rows (cuda_nest.h). */
+/* The function of a nest whose rows are reduced: groups of threads take rows (cuda_nest.h).
+ *
+ * A group of several warps exchanges what its warps have of a reduction through shared memory; groups within
+ * a warp exchange lanes. Sums over rows stand in registers, for the columns that the thread takes of every
+ * row; at the end the groups of a block add theirs up. */
 #include "codegen/print/cuda_rows.h"
 
 #include "codegen/print/cuda_columns.h"
+#include "codegen/tuning.h"
 
-enum { LOADS = 8, MOST_UNROLLED = 4 };
-
-/* Threads add up in a wider type where they have many columns to add. */
-static bool is_long(const MwCudaNest *n)
-{
-    return n->items * n->width > 128;
-}
-
-/* The same within a row, whose parts are few and of one size. */
+/* Whether threads add up and exchange a sum along a row in its own type: where each has few columns. */
 static bool adds_floats(const MwCudaNest *n, const MwKernelInstr *instr)
 {
-    return instr->type == MW_SCALAR_F32 && !mw_instr_is_max(instr) && !is_long(n);
+    return instr->type == MW_SCALAR_F32 && !mw_instr_is_max(instr) &&
+           n->items * n->width <= MW_TUNED_CUDA_FLOAT_ELEMENTS;
 }
 
 static const char *row_reduction(const MwCudaNest *n, const MwKernelInstr *instr)
@@ -54,8 +52,8 @@ static int places_of(const MwCudaNest *n, int end)
     return count;
 }
 
-/* Whether the places are written again before all threads were seen to have read them: between two
- * rows, where no other phase waits. */
+/* Whether threads may still read the places when they are written again: from one row to the next, where no
+ * other reducing phase stands between with a barrier of its own. */
 static bool is_only_reducing_phase(const MwCudaNest *n)
 {
     int phases = 0;
@@ -68,7 +66,7 @@ static bool is_only_reducing_phase(const MwCudaNest *n)
     return phases == 1;
 }
 
-/* Names for the places, and what each warp has into them. */
+/* Names for the places, and what each warp has of a reduction into its place. */
 static void print_warps_leave(MwCudaNest *n, int phase)
 {
     MwPrinter *p = &n->p;
@@ -87,37 +85,46 @@ static void print_warps_leave(MwCudaNest *n, int phase)
     mw_print_line(p, "__syncthreads();");
 }
 
-static void print_sums_end(MwCudaNest *n, int phase)
+/* The reductions of a phase over the lanes of a warp, or of a part of it. */
+static bool print_lanes_reduce(MwCudaNest *n, int phase)
 {
-    MwPrinter *p = &n->p;
-    int count = places_of(n, p->nest->instrs.count);
     bool any = false;
-    for (int i = 0; i < p->nest->instrs.count && count; i++) {
+    for (int i = 0; i < n->p.nest->instrs.count; i++) {
         if (!is_reduced_in(n, phase, i))
             continue;
         any = true;
-        const char *how = row_reduction(n, &p->nest->instrs.at[i]);
+        const char *how = row_reduction(n, &n->p.nest->instrs.at[i]);
         if (n->group >= MW_WARP)
-            mw_print_line(p, "l%d = mw_warp_%s(l%d);", i, how, i);
+            mw_print_line(&n->p, "l%d = mw_warp_%s(l%d);", i, how, i);
         else if (n->group > 1)
-            mw_print_line(p, "l%d = mw_part_%s(l%d, %d);", i, how, i, n->group);
+            mw_print_line(&n->p, "l%d = mw_part_%s(l%d, %d);", i, how, i, n->group);
     }
-    if (any && n->group > MW_WARP)
+    return any;
+}
+
+/* The reductions of a phase as values that all threads of the row have. */
+static void print_sums_end(MwCudaNest *n, int phase)
+{
+    MwPrinter *p = &n->p;
+    if (print_lanes_reduce(n, phase) && n->group > MW_WARP)
         print_warps_leave(n, phase);
     for (int i = 0; i < p->nest->instrs.count; i++) {
         if (!is_reduced_in(n, phase, i))
             continue;
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        const char *type = mw_print_scalar_type(instr->type);
+        const MwHole holes[] = {{"type", mw_print_scalar_type(instr->type)},
+                                {"i", mw_print_number(p, i)},
+                                {"how", row_reduction(n, instr)},
+                                {"warps", mw_print_number(p, n->group / MW_WARP)}};
         if (n->group <= MW_WARP)
-            mw_print_line(p, "const %s v%d = (%s)l%d;", type, i, type, i);
+            mw_cuda_print(n, "const $type v$i = ($type)l$i;\n", holes, MW_COUNT(holes));
+        else if (n->threads == n->group)
+            mw_cuda_print(n, "const $type v$i = ($type)mw_warps_$how(f$i + 0, $warps);\n", holes,
+                          MW_COUNT(holes));
         else
-            mw_print_line(p, "const %s v%d = (%s)mw_warps_%s(f%d + %s, %d);", type, i, type,
-                          row_reduction(n, instr), i,
-                          n->threads == n->group
-                              ? "0"
-                              : mw_arena_printf(p->out->arena, "part * %d", n->group / MW_WARP),
-                          n->group / MW_WARP);
+            mw_cuda_print(n,
+                          "const $type v$i = ($type)mw_warps_$how(f$i + part * $warps, $warps);\n",
+                          holes, MW_COUNT(holes));
     }
 }
 
@@ -161,7 +168,7 @@ static bool writes_what_rows_read(const MwCudaNest *n)
     return false;
 }
 
-/* All turns where arrays are to be registers; else so many that some loads are on their way at once. */
+/* All turns are unrolled where arrays are to be registers; else so many that several loads are in flight. */
 static void print_unroll(MwCudaNest *n, int phase)
 {
     int loads = 0;
@@ -175,35 +182,43 @@ static void print_unroll(MwCudaNest *n, int phase)
         mw_print_line(&n->p, "#pragma unroll");
     else
         mw_print_line(&n->p, "#pragma unroll %d",
-                      (int)mw_min(mw_max(LOADS / mw_max(loads, 1), 1), MOST_UNROLLED));
+                      (int)mw_min(mw_max(MW_TUNED_CUDA_ROW_LOADS / mw_max(loads, 1), 1),
+                                  MW_TUNED_CUDA_ROW_UNROLL));
 }
 
+/* What a row without columns of its own has: one point. */
+static void print_lone_column(MwCudaNest *n, int phase)
+{
+    MwPrinter *p = &n->p;
+    if (n->group > 1)
+        mw_print_open(p, "if (lane == 0)");
+    else
+        mw_print_open_scope(p);
+    mw_cuda_print(n,
+                  "const int item = 0;\n"
+                  "(void)item;\n",
+                  NULL, 0);
+    mw_cuda_print_phase_points(n, phase);
+    mw_print_close(p);
+}
+
+/* The columns of the thread, in turn. */
 static void print_row_columns(MwCudaNest *n, int phase)
 {
     MwPrinter *p = &n->p;
     const MwSpace *space = &p->nest->space;
-    if (!mw_cuda_has_columns(n)) {
-        if (n->group > 1)
-            mw_print_open(p, "if (lane == 0)");
-        else
-            mw_print_open_scope(p);
-        mw_print_line(p, "const int item = 0;");
-        mw_print_line(p, "(void)item;");
-        mw_cuda_print_phase_points(n, phase);
-        mw_print_close(p);
-        return;
-    }
-    int64_t units = n->columns / n->width;
+    const int64_t units = mw_cuda_units(n);
+    const int indent = p->indent;
     print_unroll(n, phase);
-    mw_print_open(p, "for (int item = 0; item < %lld; item++)", (long long)n->items);
-    mw_print_line(p, "const %s column = item * %d + lane;", n->index, n->group);
+    mw_cuda_print(n,
+                  "for (int item = 0; item < $items; item++) {\n"
+                  "    const $index column = item * $group + lane;\n",
+                  MW_HOLES({"items", mw_print_number(p, n->items)}));
     if (units % n->group)
         mw_print_open(p, "if (column < %lld)", (long long)units);
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, n->width);
     mw_cuda_print_columns_at(n, phase, mw_cuda_print_phase_points);
-    if (units % n->group)
-        mw_print_close(p);
-    mw_print_close(p);
+    mw_print_close_to(p, indent);
 }
 
 static void print_row(MwCudaNest *n)
@@ -216,30 +231,46 @@ static void print_row(MwCudaNest *n)
             mw_print_line(p, n->group <= MW_WARP ? "__syncwarp();" : "__syncthreads();");
         print_row_effects(n, phase);
         print_sums_begin(n, phase);
-        if (!p->phases.is_empty[phase])
+        if (!p->phases.is_empty[phase] && mw_cuda_has_columns(n))
             print_row_columns(n, phase);
+        else if (!p->phases.is_empty[phase])
+            print_lone_column(n, phase);
         print_sums_end(n, phase);
     }
     if (waits)
         mw_print_line(p, n->group <= MW_WARP ? "__syncwarp();" : "__syncthreads();");
 }
 
-/* Arrays of a thread: what is kept of its columns, and their sums over rows. */
-static void print_thread_arrays(MwCudaNest *n, bool kept)
+static const char *own_columns(const MwCudaNest *n)
+{
+    return mw_print_number(&n->p, n->items * n->width);
+}
+
+/* Arrays of what a thread keeps of its columns from phase to phase. */
+static void print_kept_arrays(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    long long count = n->items * n->width;
+    for (int i = 0; i < p->nest->instrs.count; i++)
+        if (p->phases.kept[i])
+            mw_print_line(p, "%s k%d[%s];", mw_print_scalar_type(p->nest->instrs.at[i].type), i,
+                          own_columns(n));
+}
+
+/* Arrays of what a thread has of sums over rows, for its columns. */
+static void print_sum_arrays(MwCudaNest *n)
+{
+    MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        const char *type = mw_print_scalar_type(instr->type);
-        if (kept && p->phases.kept[i])
-            mw_print_line(p, "%s k%d[%lld];", type, i, count);
-        if (kept || !mw_instr_reduces_rows(instr))
-            continue;
-        mw_print_line(p, "%s c%d[%lld];", type, i, count);
-        mw_print_line(p, "#pragma unroll");
-        mw_print_line(p, "for (int item = 0; item < %lld; item++)", count);
-        mw_print_line(p, "    c%d[item] = %s;", i, mw_print_first_value(instr));
+        if (mw_instr_reduces_rows(instr))
+            mw_cuda_print(n,
+                          "$type c$i[$own];\n"
+                          "#pragma unroll\n"
+                          "for (int item = 0; item < $own; item++)\n"
+                          "    c$i[item] = $first;\n",
+                          MW_HOLES({"type", mw_print_scalar_type(instr->type)},
+                                   {"i", mw_print_number(p, i)}, {"own", own_columns(n)},
+                                   {"first", mw_print_first_value(instr)}));
     }
 }
 
@@ -261,65 +292,62 @@ static void print_block_totals(MwCudaNest *n)
     MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!mw_instr_reduces_all(instr))
-            continue;
-        mw_print_line(p, "u%d = mw_block_%s(u%d, (%s *)shared);", i, mw_cuda_reduction(instr), i,
-                      mw_cuda_exchanged_type(instr));
-        mw_print_line(p, "if (threadIdx.x == 0)");
-        mw_print_line(p, "    t%d[blockIdx.x] = u%d;", i, i);
+        if (mw_instr_reduces_all(instr))
+            mw_cuda_print(n,
+                          "u$i = mw_block_$how(u$i, ($type *)shared);\n"
+                          "if (threadIdx.x == 0)\n"
+                          "    t$i[blockIdx.x] = u$i;\n",
+                          MW_HOLES({"i", mw_print_number(p, i)}, {"how", mw_cuda_reduction(instr)},
+                                   {"type", mw_cuda_exchanged_type(instr)}));
     }
 }
 
-/* The loop over the columns of a thread, each with its place in the row. */
-static void print_open_own_columns(MwCudaNest *n)
-{
-    MwPrinter *p = &n->p;
-    mw_print_line(p, "#pragma unroll");
-    mw_print_open(p, "for (int own = 0; own < %lld; own++)", (long long)(n->items * n->width));
-    mw_print_line(p, "const %s column = (own / %d * %d + lane) * %d + own %% %d;", n->index,
-                  n->width, n->group, n->width, n->width);
-}
-
-/* The first group takes over what the others have, in their order, without meeting in a bank. */
+/* The first group of a block takes over what the others have of a sum over rows, in their order. Threads
+ * write and read neighbouring words, so that they meet in no bank. */
 static void print_fold_groups(MwCudaNest *n, int i)
 {
     MwPrinter *p = &n->p;
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
-    int groups = n->threads / n->group;
-    mw_print_line(p, "__syncthreads();");
-    mw_print_line(p, "#pragma unroll");
-    mw_print_line(p, "for (int own = 0; own < %lld; own++)", (long long)(n->items * n->width));
-    mw_print_line(p, "    ((%s *)folded)[own * %d + threadIdx.x] = c%d[own];",
-                  mw_print_scalar_type(instr->type), n->threads, i);
-    mw_print_line(p, "__syncthreads();");
-    mw_print_open(p, "for (int other = 1; other < %d; other++)", groups);
-    mw_print_line(p, "#pragma unroll");
-    mw_print_open(p, "for (int own = 0; own < %lld; own++)", (long long)(n->items * n->width));
-    mw_print_line(p, "const %s more = ((%s *)folded)[own * %d + other * %d + lane];",
-                  mw_print_scalar_type(instr->type), mw_print_scalar_type(instr->type), n->threads,
-                  n->group);
-    mw_print_line(p,
-                  mw_instr_is_max(instr) ? "c%d[own] = mw_max(c%d[own], more);"
-                                         : "c%d[own] = c%d[own] + more;",
-                  i, i);
-    mw_print_close(p);
-    mw_print_close(p);
+    const char *sum = mw_arena_printf(p->out->arena, "c%d[own]", i);
+    mw_cuda_print(n,
+                  "__syncthreads();\n"
+                  "#pragma unroll\n"
+                  "for (int own = 0; own < $own; own++)\n"
+                  "    (($type *)folded)[own * $threads + threadIdx.x] = $sum;\n"
+                  "__syncthreads();\n"
+                  "for (int other = 1; other < $groups; other++) {\n"
+                  "    #pragma unroll\n"
+                  "    for (int own = 0; own < $own; own++) {\n"
+                  "        const $type more = (($type *)folded)[own * $threads + other * $group + "
+                  "lane];\n"
+                  "        $sum = $joined;\n"
+                  "    }\n"
+                  "}\n",
+                  MW_HOLES({"type", mw_print_scalar_type(instr->type)}, {"own", own_columns(n)},
+                           {"groups", mw_print_number(p, n->threads / n->group)}, {"sum", sum},
+                           {"joined", mw_cuda_joined(n, instr, sum, "more")}));
 }
 
+/* What the block has of sums over rows goes to the scratch memory. */
 static void print_block_sums(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
+    const bool has_groups = n->threads > n->group;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         if (!mw_instr_reduces_rows(&p->nest->instrs.at[i]))
             continue;
-        if (n->threads > n->group)
+        if (has_groups)
             print_fold_groups(n, i);
-        print_open_own_columns(n);
-        mw_print_line(p, "if (column < %lld%s)", (long long)n->columns,
-                      n->threads > n->group ? " && part == 0" : "");
-        mw_print_line(p, "    r%d[(int64_t)blockIdx.x * %lld + column] = c%d[own];", i,
-                      (long long)n->columns, i);
-        mw_print_close(p);
+        mw_cuda_print(n,
+                      "#pragma unroll\n"
+                      "for (int own = 0; own < $own; own++) {\n"
+                      "    const $index column = (own / $width * $group + lane) * $width + own % "
+                      "$width;\n"
+                      "    if (column < $columns$only_first)\n"
+                      "        r$i[(int64_t)blockIdx.x * $columns + column] = c$i[own];\n"
+                      "}\n",
+                      MW_HOLES({"own", own_columns(n)}, {"i", mw_print_number(p, i)},
+                               {"only_first", has_groups ? " && part == 0" : ""}));
     }
 }
 
@@ -338,23 +366,24 @@ static void print_shared(MwCudaNest *n)
 void mw_cuda_print_rows(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    int groups = n->threads / n->group;
+    const int groups = n->threads / n->group;
+    const MwHole holes[] = {{"groups", mw_print_number(p, groups)},
+                            {"stride", mw_print_number(p, n->blocks * groups)}};
     print_shared(n);
-    if (groups == 1)
-        mw_print_line(p, "const int lane = (int)threadIdx.x, group = (int)blockIdx.x;");
-    else
-        mw_print_line(
-            p,
-            "const int lane = (int)threadIdx.x %% %d, part = (int)threadIdx.x / %d, group "
-            "= (int)blockIdx.x * %d + part;",
-            n->group, n->group, groups);
+    mw_cuda_print(
+        n,
+        groups == 1
+            ? "const int lane = (int)threadIdx.x, group = (int)blockIdx.x;\n"
+            : "const int lane = (int)threadIdx.x % $group, part = (int)threadIdx.x / $group, group "
+              "= (int)blockIdx.x * $groups + part;\n",
+        holes, MW_COUNT(holes));
     mw_print_line(p, "(void)lane;");
-    print_thread_arrays(n, false);
+    print_sum_arrays(n);
     print_totals_begin(n);
-    mw_print_open(p, "for (%s row = group; row < %lld; row += %lld)", n->index, (long long)n->rows,
-                  (long long)(n->blocks * groups));
+    mw_cuda_print(n, "for ($index row = group; row < $rows; row += $stride) {\n", holes,
+                  MW_COUNT(holes));
     mw_cuda_print_indices(n, "row", 0, p->nest->space.row_dims, 1);
-    print_thread_arrays(n, true);
+    print_kept_arrays(n);
     print_row(n);
     mw_print_close(p);
     print_block_totals(n);

@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sums over rows (cuda_nest.h): by blocks that take some columns of some rows, and of what such
- * blocks, or those that take whole rows, leave of them. */
+/* The function of a nest that sums over rows and does nothing once per row: a block takes `group` neighbouring
+ * units of columns of `block_rows` rows. Its threads form slots of `group` threads; a slot takes every
+ * slots-th row, and at the end what the slots have is added up. */
 #include "codegen/print/cuda_sums.h"
 
 #include "codegen/print/cuda_columns.h"
+#include "codegen/tuning.h"
 
-enum { TURNS = 4 };
+static int slots(const MwCudaNest *n)
+{
+    return n->threads / n->group;
+}
 
-/* ---- Some columns of some rows ---- */
+/* Words from what one neighbour of the threads' columns has to the next: a few more than there are threads, so
+ * that lanes meet in no bank, neither when threads write their columns nor when others read them. */
+static int fold_pitch(const MwCudaNest *n)
+{
+    return n->threads + MW_WARP / n->width;
+}
 
 static void print_sums_begin(MwCudaNest *n)
 {
-    MwPrinter *p = &n->p;
-    for (int i = 0; i < p->nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!mw_instr_reduces_rows(instr))
-            continue;
-        mw_print_line(p, "%s c%d[%d];", mw_print_scalar_type(instr->type), i, n->width);
-        mw_print_line(p, "#pragma unroll");
-        mw_print_line(p, "for (int q = 0; q < %d; q++)", n->width);
-        mw_print_line(p, "    c%d[q] = %s;", i, mw_print_first_value(instr));
+    for (int i = 0; i < n->p.nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
+        if (mw_instr_reduces_rows(instr))
+            mw_cuda_print(n,
+                          "$type c$i[$width];\n"
+                          "#pragma unroll\n"
+                          "for (int q = 0; q < $width; q++)\n"
+                          "    c$i[q] = $first;\n",
+                          MW_HOLES({"type", mw_print_scalar_type(instr->type)},
+                                   {"i", mw_print_number(&n->p, i)},
+                                   {"first", mw_print_first_value(instr)}));
     }
 }
 
@@ -30,15 +42,10 @@ static void print_row_begin(MwCudaNest *n)
     mw_cuda_print_values(n, MW_LEVEL_ROW);
 }
 
-static int rows_at_once(const MwCudaNest *n)
-{
-    return n->threads / n->group;
-}
-
 static void begin_turn(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    mw_print_line(p, "const %s row = at + turn * %d;", n->index, rows_at_once(n));
+    mw_print_line(p, "const %s row = at + turn * %d;", n->index, slots(n));
     if (n->rows % n->block_rows)
         mw_print_open(p, "if (row < end)");
     else
@@ -51,12 +58,12 @@ static void print_rows(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const MwSpace *space = &p->nest->space;
-    const char *at = n->turns > 1 ? "at" : "row";
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, n->width);
     if (n->turns == 1)
-        mw_print_line(p, "#pragma unroll %d", TURNS);
-    mw_print_open(p, "for (%s %s = begin + slot; %s < end; %s += %d)", n->index, at, at, at,
-                  rows_at_once(n) * n->turns);
+        mw_print_line(p, "#pragma unroll %d", MW_TUNED_CUDA_SUM_UNROLL);
+    mw_cuda_print(n, "for ($index $at = begin + slot; $at < end; $at += $stride) {\n",
+                  MW_HOLES({"at", n->turns > 1 ? "at" : "row"},
+                           {"stride", mw_print_number(p, slots(n) * n->turns)}));
     if (n->turns > 1) {
         mw_cuda_print_turns(n, 0, begin_turn, mw_cuda_print_phase_points);
     } else {
@@ -66,48 +73,56 @@ static void print_rows(MwCudaNest *n)
     mw_print_close(p);
 }
 
-/* Adds up what the slots have of reduction i, each column by one thread: so that no two lanes meet in a
- * bank when they write and when they read, the columns that are the same one of their neighbours lie a
- * few places further apart than there are threads. */
+/* Adds up what the slots have of reduction i, each column by one thread. */
 static void print_fold_slots(MwCudaNest *n, int i)
 {
     MwPrinter *p = &n->p;
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
-    const char *type = mw_print_scalar_type(instr->type);
-    int pitch = n->threads + MW_WARP / n->width;
-    mw_print_line(p, "__syncthreads();");
-    mw_print_line(p, "#pragma unroll");
-    mw_print_line(p, "for (int q = 0; q < %d; q++)", n->width);
-    mw_print_line(p, "    ((%s *)folded)[q * %d + threadIdx.x] = c%d[q];", type, pitch, i);
-    mw_print_line(p, "__syncthreads();");
-    mw_print_line(p, "%s w%d = %s;", type, i, mw_print_first_value(instr));
-    mw_print_open(p, "for (int other = 0; other < %d; other++)", rows_at_once(n));
-    mw_print_line(p, "const %s part = ((%s *)folded)[place + other * %d];", type, type, n->group);
-    mw_print_line(p, mw_instr_is_max(instr) ? "w%d = mw_max(w%d, part);" : "w%d = w%d + part;", i,
-                  i);
-    mw_print_close(p);
+    const char *sum = mw_arena_printf(p->out->arena, "w%d", i);
+    mw_cuda_print(n,
+                  "__syncthreads();\n"
+                  "#pragma unroll\n"
+                  "for (int q = 0; q < $width; q++)\n"
+                  "    (($type *)folded)[q * $pitch + threadIdx.x] = c$i[q];\n"
+                  "__syncthreads();\n"
+                  "$type $sum = $first;\n"
+                  "for (int other = 0; other < $slots; other++) {\n"
+                  "    const $type part = (($type *)folded)[place + other * $group];\n"
+                  "    $sum = $joined;\n"
+                  "}\n",
+                  MW_HOLES({"type", mw_print_scalar_type(instr->type)},
+                           {"pitch", mw_print_number(p, fold_pitch(n))},
+                           {"i", mw_print_number(p, i)}, {"sum", sum},
+                           {"first", mw_print_first_value(instr)},
+                           {"slots", mw_print_number(p, slots(n))},
+                           {"joined", mw_cuda_joined(n, instr, sum, "part")}));
 }
 
-/* The sums of the block, each column by one thread. */
+/* The sums of the block, each column by one thread: as values where they are whole, else to the scratch
+ * memory. */
 static void print_block_sums(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    int count = n->group * n->width, pitch = n->threads + MW_WARP / n->width;
-    mw_print_line(p, "const int own = (int)threadIdx.x %% %d;", count);
-    mw_print_line(p, "const int place = own %% %d * %d + own / %d;", n->width, pitch, n->width);
+    const MwHole holes[] = {{"count", mw_print_number(p, n->group * n->width)},
+                            {"pitch", mw_print_number(p, fold_pitch(n))}};
+    mw_cuda_print(n,
+                  "const int own = (int)threadIdx.x % $count;\n"
+                  "const int place = own % $width * $pitch + own / $width;\n",
+                  holes, MW_COUNT(holes));
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (mw_instr_reduces_rows(&p->nest->instrs.at[i]))
             print_fold_slots(n, i);
-    mw_print_line(p, "const %s sum = first * %d + own;", n->index, n->width);
-    mw_print_line(p, "if ((int)threadIdx.x >= %d || sum >= %lld)", count, (long long)n->columns);
-    mw_print_line(p, "    return;");
+    mw_cuda_print(n,
+                  "const $index sum = first * $width + own;\n"
+                  "if ((int)threadIdx.x >= $count || sum >= $columns)\n"
+                  "    return;\n",
+                  holes, MW_COUNT(holes));
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        const char *type = mw_print_scalar_type(instr->type);
         if (!mw_instr_reduces_rows(instr))
             continue;
         if (mw_cuda_sums_at_once(n))
-            mw_print_line(p, "const %s v%d = w%d;", type, i, i);
+            mw_print_line(p, "const %s v%d = w%d;", mw_print_scalar_type(instr->type), i, i);
         else
             mw_print_line(p, "r%d[(int64_t)part * %lld + sum] = w%d;", i, (long long)n->columns, i);
     }
@@ -117,20 +132,21 @@ void mw_cuda_print_columns(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const MwSpace *space = &p->nest->space;
-    long long units = n->columns / n->width, tiles = mw_ceil_div(units, n->group);
-    mw_print_line(p, "__shared__ int32_t folded[%d];",
-                  n->width * (n->threads + MW_WARP / n->width));
-    mw_print_line(p, "const int lane = (int)threadIdx.x %% %d, slot = (int)threadIdx.x / %d;",
-                  n->group, n->group);
-    mw_print_line(p, "const int part = (int)(blockIdx.x / %lld);", tiles);
-    mw_print_line(p, "const %s first = (%s)(blockIdx.x %% %lld) * %d, column = first + lane;",
-                  n->index, n->index, tiles, n->group);
-    mw_print_line(p, "const %s begin = (%s)part * %lld, end = mw_min(begin + %lld, (%s)%lld);",
-                  n->index, n->index, (long long)n->block_rows, (long long)n->block_rows, n->index,
-                  (long long)n->rows);
+    const int64_t units = mw_cuda_units(n);
+    mw_cuda_print(n,
+                  "__shared__ int32_t folded[$folded];\n"
+                  "const int lane = (int)threadIdx.x % $group, slot = (int)threadIdx.x / $group;\n"
+                  "const int part = (int)(blockIdx.x / $tiles);\n"
+                  "const $index first = ($index)(blockIdx.x % $tiles) * $group, column = first + "
+                  "lane;\n"
+                  "const $index begin = ($index)part * $block_rows, end = mw_min(begin + "
+                  "$block_rows, ($index)$rows);\n",
+                  MW_HOLES({"folded", mw_print_number(p, n->width * fold_pitch(n))},
+                           {"tiles", mw_print_number(p, mw_ceil_div(units, n->group))},
+                           {"block_rows", mw_print_number(p, n->block_rows)}));
     print_sums_begin(n);
     if (units % n->group)
-        mw_print_open(p, "if (column < %lld)", units);
+        mw_print_open(p, "if (column < %lld)", (long long)units);
     else
         mw_print_open_scope(p);
     print_rows(n);

@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Points some of whose loads have their neighbours along another dimension than the innermost, as where
- * a transpose is fused with what is done to it. (Stores always go along the innermost one.) A block takes
- * a square tile of the two dimensions, x the innermost and y the other. What the turned loads bring goes
- * through an array b of shared memory each: lanes first go along y and fill them, then along x for all
- * the rest. So every access of a warp to memory is of neighbours, and since the rows of b are an odd
- * number of banks apart, lanes meet in no bank either way. */
+/* Points some of whose loads have their neighbours along another dimension than the innermost, as where a
+ * transpose is fused with the operators that take it. (Stores always go along the innermost dimension.) A
+ * block takes a square tile of the two dimensions: x counts along the innermost, y along the other. What the
+ * turned loads bring goes through an array b of shared memory each: lanes first go along y and fill the
+ * arrays, then along x for everything else. So every access of a warp to memory is of neighbours; and since
+ * the rows of b begin one bank further on than those before, lanes meet in no bank either way. */
 #include "codegen/print/cuda_tiles.h"
 
 #include "codegen/print/cuda_columns.h"
-
-enum {
-    SIDE = 32,       /* of a tile of elements of four bytes */
-    SHORT_SIDE = 64, /* of a tile of shorter ones */
-    LEAST = 16,      /* elements along a dimension that a tile is worth it for */
-    BANK_BYTES = 4,
-    SHARED_BYTES = 48 << 10, /* of a block */
-};
+#include "codegen/tuning.h"
 
 /* ---- Which accesses, and which dimension ---- */
 
-/* The dimension that a load walks element by element, if that is not the innermost one, which it walks in
- * steps; -1. */
+/* The dimension that a load walks element by element, where it walks the innermost one in steps; -1: there is
+ * none, or a tile is not worth it. */
 static int turned_dim(const MwNest *nest, const MwKernelInstr *instr)
 {
     int inner = nest->space.dim_count - 1;
@@ -28,7 +21,7 @@ static int turned_dim(const MwNest *nest, const MwKernelInstr *instr)
         !instr->at.stride[inner] || instr->at.stride[inner] == 1)
         return -1;
     for (int d = 0; d < inner; d++)
-        if (instr->at.stride[d] == 1 && nest->space.size[d] >= LEAST)
+        if (instr->at.stride[d] == 1 && nest->space.size[d] >= MW_TUNED_CUDA_TILE_LEAST)
             return d;
     return -1;
 }
@@ -38,10 +31,11 @@ static int choose_side(const MwCudaNest *n, int d)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++) {
         const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
-        if (turned_dim(n->p.nest, instr) == d && mw_cuda_element_bytes(n, instr) == BANK_BYTES)
-            return SIDE;
+        if (turned_dim(n->p.nest, instr) == d &&
+            mw_cuda_element_bytes(n, instr) == MW_CUDA_BANK_BYTES)
+            return MW_TUNED_CUDA_TILE_SIDE;
     }
-    return SHORT_SIDE;
+    return MW_TUNED_CUDA_SHORT_TILE_SIDE;
 }
 
 static int64_t tiles_along(const MwCudaNest *n, int d)
@@ -57,7 +51,7 @@ bool mw_cuda_choose_tiles(MwCudaNest *n)
         *pitch = MW_NEW(n->p.out->arena, int, nest->instrs.count);
     for (int i = 0; i < nest->instrs.count && other < 0; i++)
         other = turned_dim(nest, &nest->instrs.at[i]);
-    if (other < 0 || space->size[inner] < LEAST)
+    if (other < 0 || space->size[inner] < MW_TUNED_CUDA_TILE_LEAST)
         return false;
     int side = choose_side(n, other);
     int64_t shared = 0;
@@ -65,16 +59,16 @@ bool mw_cuda_choose_tiles(MwCudaNest *n)
         const MwKernelInstr *instr = &nest->instrs.at[i];
         if (turned_dim(nest, instr) != other)
             continue;
-        pitch[i] = side + (int)(BANK_BYTES / mw_cuda_element_bytes(n, instr));
+        pitch[i] = side + (int)(MW_CUDA_BANK_BYTES / mw_cuda_element_bytes(n, instr));
         shared += pitch[i] * side * mw_cuda_element_bytes(n, instr);
     }
-    if (shared > SHARED_BYTES)
+    if (shared > MW_CUDA_SHARED_BYTES)
         return false;
     n->p.tile_pitch = pitch;
     n->tile = side;
     n->tile_dim = other;
     n->width = 1;
-    n->threads = MW_POINT_THREADS;
+    n->threads = MW_TUNED_CUDA_POINT_THREADS;
     n->blocks = tiles_along(n, inner) * tiles_along(n, other);
     for (int d = 0; d < inner; d++)
         n->blocks *= d == other ? 1 : space->size[d];
@@ -85,26 +79,29 @@ bool mw_cuda_choose_tiles(MwCudaNest *n)
 
 static void print_arrays(MwCudaNest *n)
 {
-    MwPrinter *p = &n->p;
-    for (int i = 0; i < p->nest->instrs.count; i++)
+    const MwPrinter *p = &n->p;
+    for (int i = 0; i < p->nest->instrs.count; i++) {
+        const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (p->tile_pitch[i])
-            mw_print_line(
-                p, "__shared__ %s b%d[%d];",
-                mw_print_storage_type(p->kernel->operands.at[p->nest->instrs.at[i].operand].type),
-                i, n->tile * p->tile_pitch[i]);
+            mw_print_line(&n->p, "__shared__ %s b%d[%d];",
+                          mw_print_storage_type(p->kernel->operands.at[instr->operand].type), i,
+                          n->tile * p->tile_pitch[i]);
+    }
 }
 
-/* Where the block's tile begins, and the indices of the other dimensions. */
+/* Where the tile of the block begins, and the indices of the other dimensions. */
 static void print_tile(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    int inner = mw_print_inner_dim(p);
-    long long across = tiles_along(n, inner), along = tiles_along(n, n->tile_dim);
-    mw_print_line(p, "const int lane = (int)threadIdx.x %% 32, warp = (int)threadIdx.x / 32;");
-    mw_print_line(p, "const %s first_x = (%s)(blockIdx.x %% %lld) * %d;", n->index, n->index,
-                  across, n->tile);
-    mw_print_line(p, "const %s first_y = (%s)(blockIdx.x / %lld %% %lld) * %d;", n->index, n->index,
-                  across, along, n->tile);
+    const int inner = mw_print_inner_dim(p);
+    const int64_t across = tiles_along(n, inner), along = tiles_along(n, n->tile_dim);
+    mw_cuda_print(n,
+                  "const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;\n"
+                  "const $index first_x = ($index)(blockIdx.x % $across) * $tile;\n"
+                  "const $index first_y = ($index)(blockIdx.x / $across % $along) * $tile;\n",
+                  MW_HOLES({"across", mw_print_number(p, across)},
+                           {"along", mw_print_number(p, along)},
+                           {"tile", mw_print_number(p, n->tile)}));
     int64_t below = across * along;
     for (int d = inner - 1; d >= 0; d--) {
         if (d == n->tile_dim)
@@ -115,37 +112,36 @@ static void print_tile(MwCudaNest *n)
     }
 }
 
-/* The points of the tile, lanes along x or along y. */
+/* Opens the loops over the points of the tile: three blocks. */
 static void print_open_points(MwCudaNest *n, bool along_x)
 {
     MwPrinter *p = &n->p;
-    int inner = mw_print_inner_dim(p);
-    long long width = p->nest->space.size[inner], height = p->nest->space.size[n->tile_dim];
-    char near = along_x ? 'x' : 'y', far = along_x ? 'y' : 'x';
-    mw_print_line(p, "#pragma unroll");
-    mw_print_open(p, "for (int %c = warp; %c < %d; %c += %d)", far, far, n->tile, far,
-                  n->threads / MW_WARP);
-    mw_print_line(p, "#pragma unroll");
-    mw_print_open(p, "for (int %c = lane; %c < %d; %c += %d)", near, near, n->tile, near, MW_WARP);
-    mw_print_line(p, "const %s i%d = first_x + x, i%d = first_y + y;", n->index, inner,
-                  n->tile_dim);
-    if (width % n->tile || height % n->tile)
-        mw_print_open(p, "if (i%d < %lld && i%d < %lld)", inner, width, n->tile_dim, height);
-    else
+    const int inner = mw_print_inner_dim(p);
+    const int64_t width = p->nest->space.size[inner], height = p->nest->space.size[n->tile_dim];
+    const bool is_whole = width % n->tile == 0 && height % n->tile == 0;
+    mw_cuda_print(n,
+                  "#pragma unroll\n"
+                  "for (int $far = warp; $far < $tile; $far += $warps) {\n"
+                  "    #pragma unroll\n"
+                  "    for (int $near = lane; $near < $tile; $near += 32) {\n"
+                  "        const $index i$inner = first_x + x, i$other = first_y + y;\n",
+                  MW_HOLES({"far", along_x ? "y" : "x"}, {"near", along_x ? "x" : "y"},
+                           {"tile", mw_print_number(p, n->tile)},
+                           {"warps", mw_print_number(p, n->threads / MW_WARP)},
+                           {"inner", mw_print_number(p, inner)},
+                           {"other", mw_print_number(p, n->tile_dim)}));
+    if (is_whole)
         mw_print_open_scope(p);
+    else
+        mw_print_open(p, "if (i%d < %lld && i%d < %lld)", inner, (long long)width, n->tile_dim,
+                      (long long)height);
 }
 
-static void print_close_points(MwCudaNest *n)
-{
-    for (int i = 0; i < 3; i++)
-        mw_print_close(&n->p);
-}
-
+/* Fills the arrays b from the operands. */
 static void print_fill(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const int *pitch = p->tile_pitch;
-    print_open_points(n, false);
     for (int i = 0; i < p->nest->instrs.count; i++) {
         if (!pitch[i])
             continue;
@@ -154,18 +150,20 @@ static void print_fill(MwCudaNest *n)
         mw_print_line(p, "%s = %s;", own, mw_print_place(p, &p->nest->instrs.at[i]));
         p->tile_pitch = pitch;
     }
-    print_close_points(n);
 }
 
 void mw_cuda_print_tiles(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
+    const int indent = p->indent;
     print_arrays(n);
     print_tile(n);
+    print_open_points(n, false);
     print_fill(n);
+    mw_print_close_to(p, indent);
     mw_print_line(p, "__syncthreads();");
     print_open_points(n, true);
     mw_cuda_print_values(n, MW_LEVEL_ROW);
     mw_cuda_print_point(n, -1);
-    print_close_points(n);
+    mw_print_close_to(p, indent);
 }

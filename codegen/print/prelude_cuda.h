@@ -1,111 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What every unit of generated CUDA C begins with, after the functions of codegen/print/prelude.h:
- * reductions over the threads of a warp or block, and accesses of several elements at once.
- *
- * The unit is text that both CUDA C++ and C11 take (runtime/cuda/launch.h). Sums over threads are
- * trees, the same for every thread and every run. */
+/* Chunks of flat kernels, and accesses of several elements at once: the last part of the text that every unit
+ * of generated CUDA C begins with (codegen/print/prelude_reduce.h). */
 #ifndef MW_CODEGEN_PRINT_PRELUDE_CUDA_H
 #define MW_CODEGEN_PRINT_PRELUDE_CUDA_H
 
-#define MW_DEVICE static __inline__ __device__
-
-/* By the exchange of lanes: every lane of a warp has the result; of parts of a warp of so many lanes
- * each, a power of two, every lane of the part. All lanes of the warp call it at once. */
-#define MW_WARP_REDUCE(of, type, combined)                                                         \
-    MW_DEVICE type mw_part_##of(type v, int lanes)                                                 \
-    {                                                                                              \
-        for (int mask = lanes / 2; mask; mask /= 2) {                                              \
-            type other = __shfl_xor_sync(0xffffffffu, v, mask);                                    \
-            v = combined;                                                                          \
-        }                                                                                          \
-        return v;                                                                                  \
-    }                                                                                              \
-    MW_DEVICE type mw_warp_##of(type v)                                                            \
-    {                                                                                              \
-        return mw_part_##of(v, 32);                                                                \
-    }
-
-MW_WARP_REDUCE(sum_f32, float, v + other)
-MW_WARP_REDUCE(sum_f64, double, v + other)
-MW_WARP_REDUCE(sum_i64, long long, v + other)
-MW_WARP_REDUCE(max_f32, float, mw_max(v, other))
-MW_WARP_REDUCE(max_i32, int, mw_max(v, other))
-
-/* Whether no entry of `places` before this one is the same; for all lanes of a warp. */
-MW_DEVICE bool mw_warp_is_first(const int *places, int entry)
-{
-    const int lane = (int)(threadIdx.x % 32);
-    unsigned found = 0;
-    for (int from = 0; from < entry && !found; from += 32)
-        found =
-            __ballot_sync(0xffffffffu, from + lane < entry && places[from + lane] == places[entry]);
-    return !found;
-}
-
-/* Of what `warps` warps left in `shared`, for every lane of a whole warp; `none` changes nothing. */
-#define MW_WARPS_REDUCE(name, type, of_warp, none, combined)                                       \
-    MW_DEVICE type name(const type *shared, int warps)                                             \
-    {                                                                                              \
-        const int lane = (int)(threadIdx.x % 32);                                                  \
-        if (warps > 8)                                                                             \
-            return of_warp(lane < warps ? shared[lane] : none);                                    \
-        type v = shared[0];                                                                        \
-        for (int warp = 1; warp < warps; warp++) {                                                 \
-            type other = shared[warp];                                                             \
-            v = combined;                                                                          \
-        }                                                                                          \
-        return v;                                                                                  \
-    }
-
-MW_WARPS_REDUCE(mw_warps_sum_f32, float, mw_warp_sum_f32, 0.0f, v + other)
-MW_WARPS_REDUCE(mw_warps_sum_f64, double, mw_warp_sum_f64, 0.0, v + other)
-MW_WARPS_REDUCE(mw_warps_sum_i64, long long, mw_warp_sum_i64, 0, v + other)
-MW_WARPS_REDUCE(mw_warps_max_f32, float, mw_warp_max_f32, -INFINITY, mw_max(v, other))
-MW_WARPS_REDUCE(mw_warps_max_i32, int, mw_warp_max_i32, INT32_MIN, mw_max(v, other))
-
-/* Of all threads of a block of whole warps; `shared` has a place for each warp. */
-#define MW_BLOCK_REDUCE(name, type, of_warp, of_warps)                                             \
-    MW_DEVICE type name(type v, type *shared)                                                      \
-    {                                                                                              \
-        v = of_warp(v);                                                                            \
-        __syncthreads();                                                                           \
-        if (threadIdx.x % 32 == 0)                                                                 \
-            shared[threadIdx.x / 32] = v;                                                          \
-        __syncthreads();                                                                           \
-        return of_warps(shared, (int)(blockDim.x / 32));                                           \
-    }
-
-MW_BLOCK_REDUCE(mw_block_sum_f64, double, mw_warp_sum_f64, mw_warps_sum_f64)
-MW_BLOCK_REDUCE(mw_block_sum_i64, long long, mw_warp_sum_i64, mw_warps_sum_i64)
-MW_BLOCK_REDUCE(mw_block_max_f32, float, mw_warp_max_f32, mw_warps_max_f32)
-MW_BLOCK_REDUCE(mw_block_max_i32, int, mw_warp_max_i32, mw_warps_max_i32)
-
-/* Of the threads of a block that are the same lane of their warps; `shared` has a place for each
- * thread. */
-#define MW_LANES_REDUCE(name, type, combined)                                                      \
-    MW_DEVICE type name(type v, type *shared)                                                      \
-    {                                                                                              \
-        const unsigned lane = threadIdx.x % 32;                                                    \
-        __syncthreads();                                                                           \
-        shared[threadIdx.x] = v;                                                                   \
-        __syncthreads();                                                                           \
-        v = shared[lane];                                                                          \
-        for (unsigned at = lane + 32; at < blockDim.x; at += 32) {                                 \
-            type other = shared[at];                                                               \
-            v = combined;                                                                          \
-        }                                                                                          \
-        return v;                                                                                  \
-    }
-
-MW_LANES_REDUCE(mw_lanes_sum_f64, double, v + other)
-MW_LANES_REDUCE(mw_lanes_sum_i64, long long, v + other)
-MW_LANES_REDUCE(mw_lanes_max_f32, float, mw_max(v, other))
-MW_LANES_REDUCE(mw_lanes_max_i32, int, mw_max(v, other))
-
-/* How elements are cut into chunks that a block takes: those of several sets, such that a large GPU has
- * enough blocks if that takes no less than `least` a chunk, a multiple of which `most` is; and, of sums,
- * those of one set by their number alone, in at most MW_MOST_SUM_CHUNKS. */
-enum { MW_MOST_SUM_CHUNKS = 256, MW_BLOCKS_WANTED = 1024 };
+/* Elements that a block takes, of `points` of all sets: from `most` down to `least`, halving, where there would
+ * be too few blocks. `most` is `least` times a power of two. */
 static __inline__ __host__ __device__ int mw_point_chunk(int64_t points, int least, int most)
 {
     int chunk = most;
@@ -113,6 +13,7 @@ static __inline__ __host__ __device__ int mw_point_chunk(int64_t points, int lea
         chunk /= 2;
     return chunk;
 }
+/* Elements of a set that a block adds up: by their number alone, at least 4096, a multiple of 8. */
 static __inline__ __host__ __device__ int64_t mw_sum_chunk(int64_t points)
 {
     const int64_t eights = (points + 8 * MW_MOST_SUM_CHUNKS - 1) / (8 * MW_MOST_SUM_CHUNKS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lines of C, and single instructions as C. */
 #include "codegen/print/values.h"
+
+#include <string.h>
 
 /* ---- Lines ---- */
 
@@ -43,7 +44,65 @@ void mw_print_close(MwPrinter *p)
     mw_print_line(p, "}");
 }
 
-/* ---- Types, places, values ---- */
+void mw_print_close_to(MwPrinter *p, int indent)
+{
+    while (p->indent > indent)
+        mw_print_close(p);
+}
+
+/* ---- Templates ---- */
+
+static const char *find_hole(const MwHole *holes, int count, const char *name, size_t length)
+{
+    for (int i = 0; i < count; i++)
+        if (strlen(holes[i].name) == length && strncmp(holes[i].name, name, length) == 0)
+            return holes[i].text;
+    MW_UNREACHABLE();
+}
+
+static const char *fill_line(MwArena *arena, const char *line, size_t bytes, const MwHole *holes,
+                             int count)
+{
+    MwText filled = {.arena = arena};
+    for (const char *at = line, *end = line + bytes; at < end;) {
+        if (*at != '$') {
+            mw_text_add_n(&filled, at++, 1);
+            continue;
+        }
+        const bool has_braces = *++at == '{';
+        at += has_braces;
+        const size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz_");
+        mw_text_add(&filled, find_hole(holes, count, at, length));
+        at += length + has_braces;
+    }
+    return filled.at;
+}
+
+void mw_print_text(MwPrinter *p, const char *text, const MwHole *holes, int count)
+{
+    int depth = 0; /* blocks that the template has opened so far */
+    for (size_t bytes; *text; text += bytes + (text[bytes] == '\n')) {
+        const bool closes = text[strspn(text, " ")] == '}';
+        bytes = strcspn(text, "\n");
+        p->indent -= closes && depth == 0;
+        depth -= closes && depth > 0;
+        mw_print_line(p, "%s", fill_line(p->out->arena, text, bytes, holes, count));
+        depth += text[bytes - 1] == '{';
+    }
+    p->indent += depth;
+}
+
+const char *mw_print_number(const MwPrinter *p, int64_t number)
+{
+    return mw_arena_printf(p->out->arena, "%lld", (long long)number);
+}
+
+void mw_print_open_dim(MwPrinter *p, int d)
+{
+    mw_print_open(p, "for (int64_t i%d = 0; i%d < %s; i%d++)", d, d, mw_print_size(p, d), d);
+}
+
+/* ---- Types ---- */
 
 const char *mw_print_storage_type(MwType type)
 {
@@ -62,7 +121,6 @@ const char *mw_print_scalar_type(MwScalar type)
     return names[type];
 }
 
-/* Sums run in the type itself and add up in a wider one. */
 const char *mw_print_wide_type(MwScalar type)
 {
     return type == MW_SCALAR_F32 || type == MW_SCALAR_F64 ? "double" : "int64_t";
@@ -75,12 +133,14 @@ const char *mw_print_first_value(const MwKernelInstr *instr)
     return instr->type == MW_SCALAR_F32 ? "-INFINITY" : "INT32_MIN";
 }
 
+/* ---- Indices and places ---- */
+
 const char *mw_print_size(const MwPrinter *p, int d)
 {
     MwArena *arena = p->out->arena;
     if (p->kernel->is_flat)
         return mw_arena_printf(arena, "a%d", p->kernel->args.count - 1);
-    return mw_arena_printf(arena, "%lld", (long long)p->nest->space.size[d]);
+    return mw_print_number(p, p->nest->space.size[d]);
 }
 
 int mw_print_inner_dim(const MwPrinter *p)
@@ -95,7 +155,6 @@ static const char *term(const MwPrinter *p, int64_t factor, const char *name)
     return mw_arena_printf(p->out->arena, "%s * %lld", name, (long long)factor);
 }
 
-/* "128 + a0 + i0 * 384 + i1" */
 const char *mw_print_affine(const MwPrinter *p, const MwAffine *at)
 {
     MwText text = {.arena = p->out->arena};
@@ -132,6 +191,8 @@ const char *mw_print_place(const MwPrinter *p, const MwKernelInstr *instr)
     return mw_arena_printf(arena, "p%d[%s + %s]", instr->operand, at,
                            term(p, instr->gather_stride, index));
 }
+
+/* ---- Instructions ---- */
 
 static bool is_wide(const MwPrinter *p, const MwKernelInstr *instr)
 {
@@ -208,7 +269,6 @@ static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
         mw_print_line(p, "    %s += v%d;", place, value);
 }
 
-/* "l7[l] += v6;" or the same for a maximum. */
 void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place)
 {
     int value = instr->inputs[0].index;
@@ -218,8 +278,6 @@ void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place)
         mw_print_line(p, "%s += v%d;", place, value);
 }
 
-/* A value, or an effect where it is the turn of effects: they come after all values of their level,
- * because one may write where a value is loaded from. */
 void mw_print_simple(MwPrinter *p, int i, bool effects)
 {
     const MwKernelInstr *instr = &p->nest->instrs.at[i];
@@ -229,7 +287,6 @@ void mw_print_simple(MwPrinter *p, int i, bool effects)
         mw_print_value(p, i);
 }
 
-/* Values and effects of a level that has no phases. */
 void mw_print_level(MwPrinter *p, MwLevel level)
 {
     for (int effects = 0; effects < 2; effects++)
@@ -237,9 +294,4 @@ void mw_print_level(MwPrinter *p, MwLevel level)
             if (p->nest->instrs.at[i].level == level &&
                 !mw_instr_is_reduction(&p->nest->instrs.at[i]))
                 mw_print_simple(p, i, effects);
-}
-
-void mw_print_open_dim(MwPrinter *p, int d)
-{
-    mw_print_open(p, "for (int64_t i%d = 0; i%d < %s; i%d++)", d, d, mw_print_size(p, d), d);
 }

@@ -126,7 +126,7 @@ START_TEST(results_of_sums_have_memory_early_if_there_is_enough)
                  {false, false, 0, 128},  {true, true, 0, 192},    {true, true, 191, 128},
                  {false, true, 1000, 128}};
     for (int i = 0; i < MW_COUNT(cases); i++) {
-        MwMeshStorage storage = {0};
+        MwMeshStorage storage = {.arena = arena};
         const MwStorageBuffer buffers[] = {
             {.slots = 1, .begin = 0, .early = 0, .end = 2, .bytes = 128},
             {.slots = 1, .begin = 3, .early = 3, .end = 3, .bytes = 128},
@@ -134,7 +134,7 @@ START_TEST(results_of_sums_have_memory_early_if_there_is_enough)
         storage.buffers.at = mw_arena_dup(arena, buffers, sizeof buffers);
         storage.buffers.count = MW_COUNT(buffers);
         storage.buffers.at[2].early_spans = cases[i].early_spans;
-        mw_storage_place(arena, &storage, cases[i].overlaps, cases[i].limit_bytes);
+        mw_storage_place(&storage, cases[i].overlaps, cases[i].limit_bytes);
         ck_assert_msg(storage.arena_bytes == cases[i].arena_bytes, "case %d: %lld", i,
                       (long long)storage.arena_bytes);
     }

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/plan/live_ranges.h"
+
+#include <string.h>
+
+int mw_live_made_at(const MwLiveRanges *live, MwValueId root)
+{
+    int unit = live->units->unit_of[mw_value(live->legal->graph, root)->node.index];
+    return unit < 0 ? -1 : live->order->position[unit];
+}
+
+bool mw_live_is_persistent(const MwLiveRanges *live, MwValueId root)
+{
+    MwOp op = mw_value_node(live->legal->graph, root)->op;
+    return op == MW_OP_WEIGHT || op == MW_OP_STATE;
+}
+
+MwPhase mw_live_phase_at(const MwLiveRanges *live, int position)
+{
+    for (int p = 0; p < MW_PHASE_COUNT; p++)
+        if (position < live->order->begin[p + 1])
+            return (MwPhase)p;
+    return MW_PHASE_UPDATE;
+}
+
+int mw_live_program_end(const MwLiveRanges *live, int position)
+{
+    return position < live->order->count
+               ? live->order->begin[mw_live_phase_at(live, position) + 1] - 1
+               : live->order->count;
+}
+
+MwPhase mw_live_input_phase(const MwLegal *legal, const MwUnits *units, MwValueId root)
+{
+    const MwGraph *graph = legal->graph;
+    MwPhase first = MW_PHASE_UPDATE;
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count && units->unit_of[n] >= 0; k++)
+            if (mw_value_equal(mw_legal_root(legal, graph->nodes.at[n].operands[k]), root) &&
+                graph->nodes.at[n].phase < first)
+                first = graph->nodes.at[n].phase;
+    return first == MW_PHASE_UPDATE ? MW_PHASE_FORWARD : first;
+}
+
+int mw_live_begin(const MwLiveRanges *live, MwValueId root)
+{
+    if (mw_value_node(live->legal->graph, root)->op == MW_OP_INPUT)
+        return live->order->begin[mw_live_input_phase(live->legal, live->units, root)];
+    return (int)mw_max(mw_live_made_at(live, root), 0);
+}
+
+void mw_live_note_use(MwLiveRanges *live, MwValueId value, int position)
+{
+    int32_t *last = &live->last_use[mw_legal_root(live->legal, value).index];
+    *last = (int32_t)mw_max(*last, position);
+}
+
+/* A value that leaves the step is read at the end of the step, or after the last program of its micro-batch;
+ * where other tasks may run before that, after the program that makes it. */
+static void note_leaving(MwLiveRanges *live, MwValueId value)
+{
+    MwValueId root = mw_legal_root(live->legal, value);
+    int begin = mw_live_begin(live, root), end = live->order->begin[MW_PHASE_UPDATE] - 1;
+    if (mw_live_is_persistent(live, root) || begin > end)
+        mw_live_note_use(live, value, live->order->count);
+    else
+        mw_live_note_use(live, value,
+                         live->flight->is_chain ? end : mw_live_program_end(live, begin));
+}
+
+static void note_moving(MwLiveRanges *live, const MwNode *node)
+{
+    if (node->op == MW_OP_SEND)
+        live->is_moving[mw_legal_root(live->legal, node->operands[0]).index] = true;
+    if (node->op == MW_OP_RECEIVE)
+        live->is_moving[node->first_result] = true;
+}
+
+MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const MwOrder *order,
+                            const MwFlight *flight)
+{
+    const MwGraph *graph = legal->graph;
+    MwLiveRanges live = {.legal = legal, .units = units, .order = order, .flight = flight};
+    live.last_use = MW_NEW(graph->arena, int32_t, graph->values.count);
+    memset(live.last_use, -1, sizeof(int32_t) * (size_t)graph->values.count);
+    live.is_moving = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = mw_legal_at(legal, n);
+        const int unit = units->unit_of[n];
+        note_moving(&live, node);
+        for (int k = 0; k < node->operand_count && unit >= 0; k++)
+            mw_live_note_use(&live, node->operands[k], order->position[unit]);
+    }
+    for (int i = 0; i < graph->outputs.count; i++)
+        note_leaving(&live, graph->outputs.at[i].value);
+    if (mw_has_value(graph->train.loss))
+        mw_live_note_use(&live, graph->train.loss, order->count);
+    return live;
+}
+
+bool mw_live_is_read_later(const MwLiveRanges *live, MwValueId value, MwValueId target)
+{
+    int own = mw_live_made_at(live, value),
+        end = (int)mw_min(mw_live_program_end(live, own), live->last_use[target.index]);
+    for (int p = own + 1; p <= end; p++) {
+        const MwUnit *unit = &live->units->units.at[live->order->unit[p]];
+        for (int i = 0; i < unit->nodes.count; i++) {
+            const MwNode *node = mw_legal_at(live->legal, unit->nodes.at[i]);
+            for (int k = 0; k < node->operand_count; k++)
+                if (mw_value_equal(mw_legal_root(live->legal, node->operands[k]), target))
+                    return true;
+        }
+    }
+    return false;
+}

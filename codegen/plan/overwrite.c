@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/plan/overwrite.h"
+
+#include "codegen/fuse/gemm_unit.h"
+
+/* Whether node n reads the elements of `root` one by one at `level`, wherever it reads them; sets `reads` if it
+ * does read any. */
+static bool reads_in_place(const MwLiveRanges *live, int n, MwLevel level, MwValueId root,
+                           bool *reads)
+{
+    const MwNode *node = mw_legal_at(live->legal, n);
+    const MwUnit *unit = &live->units->units.at[live->units->unit_of[n]];
+    for (int k = 0; k < node->operand_count; k++) {
+        int64_t stride, entries;
+        if (!mw_value_equal(mw_legal_root(live->legal, node->operands[k]), root))
+            continue;
+        *reads = true;
+        if (unit->space.is_alone || live->units->level[n] != level ||
+            mw_node_gathers(live->legal, node, k, &stride, &entries))
+            return false;
+        MwLayout access = mw_node_access(live->legal, node, k);
+        mw_layout_collapse(&access);
+        if (!mw_layout_is_dense(&access) ||
+            mw_layout_elements(&access) !=
+                mw_tensor_elements(mw_value_tensor(live->legal->graph, root)))
+            return false;
+    }
+    return true;
+}
+
+bool mw_unit_may_overwrite(const MwLiveRanges *live, MwValueId value, MwValueId host)
+{
+    int n = mw_value(live->legal->graph, value)->node.index;
+    const MwUnit *unit = &live->units->units.at[live->units->unit_of[n]];
+    if (mw_unit_is_gemm(live->legal, unit)) {
+        const MwNode *node = mw_legal_at(live->legal, n);
+        return node->op == MW_OP_ACCUMULATE &&
+               mw_value_equal(mw_legal_root(live->legal, node->operands[0]), host);
+    }
+    MwLevel level = mw_units_result_level(live->legal, live->units, n);
+    for (int i = 0; i < unit->nodes.count; i++) {
+        bool reads = false;
+        bool fits = reads_in_place(live, unit->nodes.at[i], level, host, &reads);
+        if (reads && (!fits || !unit->is_kernel || unit->space.is_alone))
+            return false;
+    }
+    return true;
+}
+
+bool mw_values_fit(const MwLiveRanges *live, MwValueId a, MwValueId b)
+{
+    const MwTensor *x = mw_value_tensor(live->legal->graph, a),
+                   *y = mw_value_tensor(live->legal->graph, b);
+    return x->type == y->type && mw_tensor_elements(x) == mw_tensor_elements(y);
+}
