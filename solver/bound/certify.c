@@ -9,7 +9,8 @@
  * that comes to the cutoff or more is in no choice better than the one already known and is taken
  * away (reduced-cost fixing; for potentials: Cooper et al., Soft arc consistency revisited,
  * Artificial Intelligence 174, 2010). */
-#include "solver/bound/dual.h"
+#include "solver/bound/certify.h"
+
 #include "solver/core/fixed_price.h"
 
 #include <math.h>

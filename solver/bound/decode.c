@@ -4,7 +4,8 @@
  * chosen, among those for which the memory rows still have room. As every node has a strategy
  * without usage (solver/reduce/usage.c), the rows can always be kept; forbidden entries may get in the
  * way, and then the choice is not legal. */
-#include "solver/bound/dual.h"
+#include "solver/bound/decode.h"
+
 #include "solver/bound/rows_room.h"
 
 #include <math.h>

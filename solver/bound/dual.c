@@ -1,17 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sequential tree-reweighted message passing.
+/* The state of a dual: potentials, zero at first, and prices of memory rows.
  *
- * A sweep visits the nodes in order. At each it draws all that its factors can give (the least
- * entry of each slice), which shows the node's min-marginals, and hands equal shares on to the
- * factors that reach further in the direction of the sweep. For matrices this is TRW-S
- * (Kolmogorov, Convergent tree-reweighted message passing for energy minimization, PAMI 2006,
- * section 3.3), for larger factors its extension SRMP (Kolmogorov, A new look at reweighted message
- * passing, PAMI 2015). Strategies of one class share a factor's potential, so the share handed on
- * is that of the cheapest of the class. */
+ * For prices p >= 0 and any choice that keeps the rows, sum p (usage - limit) <= 0; so the least
+ * cost with priced usage, less the priced limits, is a lower bound (Geoffrion, Lagrangean
+ * relaxation for integer programming, 1974). The excess of what looks best is a subgradient. */
 #include "solver/bound/dual.h"
 
 #include <math.h>
 #include <string.h>
+
+/* cumulative[row]: the sum over the rows before. */
+static double *cumulate(MwArena *arena, const double *values, int count)
+{
+    double *cumulative = MW_NEW(arena, double, count + 1);
+    for (int row = 0; row < count; row++)
+        cumulative[row + 1] = cumulative[row] + values[row];
+    return cumulative;
+}
+
+void mw_dual_set_prices(MwDual *dual, const double *price)
+{
+    const MwCore *core = dual->core;
+    if (core->row_count == 0)
+        return;
+    MwArena *scratch = mw_arena_new();
+    double *change = MW_NEW(scratch, double, core->row_count);
+    for (int row = 0; row < core->row_count; row++) {
+        change[row] = price[row] - dual->price[row];
+        dual->price[row] = price[row];
+    }
+    const double *sum = cumulate(scratch, change, core->row_count);
+    for (int i = 0; i < dual->node_count; i++) {
+        const MwCoreNode *node = &core->nodes[dual->nodes[i].node];
+        for (int k = 0; k < node->terms.count; k++) {
+            const MwCoreTerm *term = &node->terms.at[k];
+            double rise = sum[term->last + 1] - sum[term->first];
+            for (int s = 0; s < term->usage->count && rise != 0; s++)
+                dual->nodes[i].cost[s] += rise * (double)term->usage->at[s];
+        }
+    }
+    mw_arena_free(&scratch);
+}
 
 static void add_link(MwDual *dual, MwDualNode *node, int index, int dim)
 {
@@ -113,78 +142,41 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
     return dual;
 }
 
-/* margin[c]: the least that is left of the entries of class c. */
-static void find_margin(const MwDual *dual, MwDualLink *link)
+void mw_dual_priced_usage(const MwDual *dual, int index, double *priced)
 {
-    const MwDualFactor *factor = &dual->factors[link->factor];
-    mw_margin(factor->table, factor->potential, link->dim, NULL, link->margin);
-}
-
-static double least_of(const double *values, int count)
-{
-    double least = INFINITY;
-    for (int i = 0; i < count; i++)
-        least = values[i] < least ? values[i] : least;
-    return least;
-}
-
-/* All that the factor can give goes to the node; the factor's side of it is settled by hand_on. */
-static void draw(const MwDual *dual, MwDualNode *node, MwDualLink *link)
-{
-    find_margin(dual, link);
+    const MwDualNode *node = &dual->nodes[index];
+    const MwCoreNode *of = &dual->core->nodes[node->node];
     for (int s = 0; s < node->strategies; s++)
-        node->cost[s] += link->margin[link->classes[s]];
-}
-
-/* `share` of what the node held after drawing goes to the factor. */
-static void hand_on(MwDual *dual, MwDualNode *node, MwDualLink *link, double share)
-{
-    for (int c = 0; c < link->size; c++)
-        link->potential[c] += link->margin[c];
-    if (share <= 0)
-        return;
-    const double *held = dual->held;
-    double *push = dual->push;
-    for (int c = 0; c < link->size; c++)
-        push[c] = INFINITY;
-    for (int s = 0; s < node->strategies; s++) {
-        double *to = &push[link->classes[s]];
-        *to = share * held[s] < *to ? share * held[s] : *to;
-    }
-    for (int s = 0; s < node->strategies; s++)
-        node->cost[s] -= push[link->classes[s]];
-    for (int c = 0; c < link->size; c++)
-        link->potential[c] -= push[c];
-}
-
-static void visit(MwDual *dual, MwDualNode *node, bool upwards)
-{
-    for (int i = 0; i < node->link_count; i++)
-        draw(dual, node, &node->links[i]);
-    node->label = 0;
-    for (int s = 1; s < node->strategies; s++)
-        if (node->cost[s] < node->cost[node->label])
-            node->label = s;
-    node->lead = INFINITY;
-    for (int s = 0; s < node->strategies; s++) {
-        double behind = node->cost[s] - node->cost[node->label];
-        dual->surplus_count += behind > dual->surplus;
-        if (s != node->label && behind < node->lead)
-            node->lead = behind;
-    }
-    memcpy(dual->held, node->cost, sizeof *dual->held * (size_t)node->strategies);
-    for (int i = 0; i < node->link_count; i++) {
-        MwDualLink *link = &node->links[i];
-        bool reaches_on = !(upwards ? link->last : link->first);
-        hand_on(dual, node, link, reaches_on ? node->share : 0);
+        priced[s] = 0;
+    for (int k = 0; k < of->terms.count; k++) {
+        const MwCoreTerm *term = &of->terms.at[k];
+        double price = 0;
+        for (int row = term->first; row <= term->last; row++)
+            price += dual->price[row];
+        for (int s = 0; s < node->strategies && price > 0; s++)
+            priced[s] += price * (double)term->usage->at[s];
     }
 }
 
-void mw_dual_sweep(MwDual *dual, bool upwards)
+void mw_dual_excess(const MwDual *dual, double *excess)
 {
-    dual->surplus_count = 0;
-    for (int i = 0; i < dual->node_count; i++)
-        visit(dual, &dual->nodes[upwards ? i : dual->node_count - 1 - i], upwards);
+    const MwCore *core = dual->core;
+    MwArena *scratch = mw_arena_new();
+    double *change = MW_NEW(scratch, double, core->row_count + 1), usage = 0;
+    for (int i = 0; i < dual->node_count; i++) {
+        const MwCoreNode *node = &core->nodes[dual->nodes[i].node];
+        for (int k = 0; k < node->terms.count; k++) {
+            const MwCoreTerm *term = &node->terms.at[k];
+            double used = (double)term->usage->at[dual->nodes[i].label];
+            change[term->first] += used;
+            change[term->last + 1] -= used;
+        }
+    }
+    for (int row = 0; row < core->row_count; row++) {
+        usage += change[row];
+        excess[row] = usage - (double)core->limit[row];
+    }
+    mw_arena_free(&scratch);
 }
 
 MwDualState *mw_dual_new_state(MwArena *arena, const MwDual *dual)
@@ -235,6 +227,14 @@ void mw_dual_load(MwDual *dual, const MwDualState *state)
     mw_arena_free(&scratch);
 }
 
+static double least_of(const double *values, int count)
+{
+    double least = INFINITY;
+    for (int i = 0; i < count; i++)
+        least = values[i] < least ? values[i] : least;
+    return least;
+}
+
 double mw_dual_bound(const MwDual *dual)
 {
     const MwCore *core = dual->core;
@@ -244,19 +244,4 @@ double mw_dual_bound(const MwDual *dual)
     for (int row = 0; row < core->row_count; row++)
         bound -= dual->price[row] * (double)core->limit[row];
     return bound;
-}
-
-void mw_dual_surplus(const MwDual *dual, int index, double *surplus)
-{
-    const MwDualNode *node = &dual->nodes[index];
-    memcpy(surplus, node->cost, sizeof *surplus * (size_t)node->strategies);
-    for (int i = 0; i < node->link_count; i++) {
-        MwDualLink *link = &node->links[i];
-        find_margin(dual, link);
-        for (int s = 0; s < node->strategies; s++)
-            surplus[s] += link->margin[link->classes[s]];
-    }
-    double least = least_of(surplus, node->strategies);
-    for (int s = 0; s < node->strategies; s++)
-        surplus[s] -= least;
 }

@@ -7,9 +7,9 @@
  * rises. The sum of the least node costs and the least entries is then a lower bound for any
  * potentials and prices, and good ones make it tight.
  *
- * dual.c holds the state and improves the potentials, margin.c finds what they leave of the entries,
- * price.c holds the prices, certify.c makes an exact bound of them and takes away strategies,
- * decode.c reads choices off them. */
+ * dual.c holds the state, sweep.c improves the potentials, margin.c finds what they leave of the
+ * entries, certify.c makes an exact bound of them and takes away strategies, decode.c reads choices
+ * off them. */
 #ifndef MW_SOLVER_BOUND_DUAL_H
 #define MW_SOLVER_BOUND_DUAL_H
 
@@ -61,9 +61,6 @@ typedef struct {
  * forbidden strategies, as mw_reduce leaves it. It is not changed, and must not be meanwhile. */
 MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price);
 
-/* One sweep over the nodes, upwards or downwards. */
-void mw_dual_sweep(MwDual *dual, bool upwards);
-
 /* What a dual can be brought back to. */
 typedef struct {
     double *potential; /* of all factors, end to end */
@@ -77,25 +74,10 @@ void mw_dual_load(MwDual *dual, const MwDualState *state);
  * with least entries of 0. In floating point; certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
-/* How much more each strategy of nodes[index] costs than its best one, by its own cost and the
- * least entries that go with it. */
-void mw_dual_surplus(const MwDual *dual, int index, double *surplus);
-
-/* price.c: usage[row] of the labels less the limit. */
+/* usage[row] of the labels less the limit. */
 void mw_dual_excess(const MwDual *dual, double *excess);
 void mw_dual_set_prices(MwDual *dual, const double *price);
 /* What the usage of each strategy of nodes[index] is priced at. */
 void mw_dual_priced_usage(const MwDual *dual, int index, double *priced);
-
-/* decode.c: reads a choice (core->node_count entries) that keeps the rows if it can; the caller
- * checks. */
-void mw_dual_decode(const MwDual *dual, int *choice);
-
-/* certify.c: a proven lower bound of the core's cost, in its scale. */
-MwCost mw_dual_certify(const MwDual *dual);
-/* Moves the potentials into the costs of the core the dual is of, so that the bound can be made
- * anew from it and the prices alone; and forbids what is in no choice that costs less than `cutoff`
- * (in the core's scale). Gives the same bound. The dual is of no use afterwards. */
-MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff);
 
 #endif

@@ -6,6 +6,7 @@
 #include "solver/bound/priced.h"
 
 #include "solver/bound/ascent.h"
+#include "solver/bound/certify.h"
 #include "solver/core/fixed_price.h"
 #include "solver/reduce/reduce.h"
 

@@ -9,7 +9,7 @@
  *
  * Source: substitution in constraint networks (Freuder, Eliminating interchangeable values in
  * constraint satisfaction problems, AAAI 1991), for weighted constraints with resources. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <string.h>
 

@@ -20,7 +20,7 @@
  * elimination); Hames and Scholz, Nearly optimal register allocation with PBQP, 2006; several
  * together: Pierce, Spriet, Desmet and Mayo, Conformational splitting, Journal of Computational
  * Chemistry 21, 2000. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
  * The table is over joint classes: strategies of a neighbour that no factor of v tells apart share
  * one. The result depends on the tables and class lists alone and on which neighbour each dimension
  * belongs to, so it is remembered under these. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <stdlib.h>
 #include <string.h>

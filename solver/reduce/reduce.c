@@ -12,6 +12,7 @@
 #include "solver/reduce/reduce.h"
 
 #include "solver/reduce/candidates.h"
+#include "solver/reduce/rules.h"
 
 typedef struct {
     MwCore *core;

@@ -14,7 +14,7 @@
  * Source: Scholz and Eckstein, LCTES 2002, section 3.2 (independent edges); soft arc consistency in
  * Cooper et al., Artificial Intelligence 174, 2010, section 4 (projection). */
 #include "solver/core/separate.h"
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <string.h>
 

@@ -13,6 +13,7 @@
 #include "solver/road/solve.h"
 
 #include "solver/bound/polish.h"
+#include "solver/reduce/rules.h"
 #include "solver/road/apart.h"
 #include "solver/road/lagrange.h"
 #include "solver/road/tighten.h"

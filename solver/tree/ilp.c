@@ -17,7 +17,6 @@
 #include "solver/tree/ilp.h"
 
 #include "solver/bound/polish.h"
-#include "solver/reduce/reduce.h"
 
 #include <limits.h>
 #include <math.h>

@@ -12,6 +12,8 @@
 #include "solver/tree/split.h"
 
 #include "solver/bound/ascent.h"
+#include "solver/bound/certify.h"
+#include "solver/bound/sweep.h"
 #include "solver/reduce/reduce.h"
 
 #include <math.h>

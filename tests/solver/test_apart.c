@@ -2,6 +2,7 @@
 /* Components of cores, and problems of several components, against enumeration of each. */
 #include "solver/core/components.h"
 #include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 #include "solver/road/apart.h"
 #include "solver/road/solve.h"
 #include "solver/tree/branch.h"

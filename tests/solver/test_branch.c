@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Branch and bound, and GLPK, on random cores, against enumeration. */
 #include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 #include "solver/tree/ilp.h"
 #include "solver/tree/widen.h"
 #include "tests/solver/random_problem.h"

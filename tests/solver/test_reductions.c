@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every reduction by itself, and the bounds, on random cores: each choice that is left costs, and
  * fits, as what it restores to does; the least cost stays; bounds are bounds. */
+#include "solver/bound/certify.h"
 #include "solver/bound/dual.h"
+#include "solver/bound/sweep.h"
 #include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
