@@ -222,7 +222,7 @@ static bool pin_allows(const MwStageLimits *limits, const MwStageMove *move, int
 static void relax(MwStagePass *pass, int stages, int begin, const MwStageMove *move, Range within,
                   Range *range)
 {
-    const MwPacking *packing = &pass->table->packing;
+    const MwSubmeshPacking *packing = &pass->table->packing;
     Range after = *range_of(pass, stages - 1, move->end);
     int devices = packing->submeshes[move->submesh].devices;
     int low = (int)mw_max(after.low + devices, within.low);
@@ -448,7 +448,7 @@ static void clear_outside(MwStagePass *pass)
 static void spread(MwStagePass *pass, int stages, int begin, const MwStageMove *move,
                    int64_t *least)
 {
-    const MwPacking *packing = &pass->table->packing;
+    const MwSubmeshPacking *packing = &pass->table->packing;
     int devices = packing->submeshes[move->submesh].devices;
     Range range = *range_of(pass, stages, begin), after = *range_of(pass, stages - 1, move->end);
     int low = (int)mw_max(range.low, after.low + devices);
