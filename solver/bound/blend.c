@@ -22,11 +22,11 @@ static double *row_of(const Tableau *tableau, int row)
     return tableau->at + (int64_t)row * (tableau->columns + 1);
 }
 
-/* Subtracts `factor` of one row from another. */
-static void subtract(const Tableau *tableau, double *from, const double *row, double factor)
+/* Subtracts `multiple` of one row from another. */
+static void subtract(const Tableau *tableau, double *from, const double *row, double multiple)
 {
-    for (int j = 0; j <= tableau->columns && factor != 0; j++)
-        from[j] -= factor * row[j];
+    for (int j = 0; j <= tableau->columns && multiple != 0; j++)
+        from[j] -= multiple * row[j];
 }
 
 static void pivot(Tableau *tableau, int row, int column)

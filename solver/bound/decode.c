@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A choice from the potentials: in order, each node takes the strategy that is cheapest by its own
- * cost (potentials and prices included) and the entries of its factors with the nodes that have
- * chosen, among those for which the memory rows still have room. As every node has a strategy
- * without usage (solver/reduce/usage.c), the rows can always be kept; forbidden entries may get in the
- * way, and then the choice is not legal. */
+ * cost (potentials and prices included) and the entries of its cost functions with the nodes that
+ * have chosen, among those for which the memory rows still have room. As every node has a strategy
+ * without usage (solver/reduce/usage.c), the rows can always be kept; forbidden entries may get in
+ * the way, and then the choice is not legal. */
 #include "solver/bound/decode.h"
 
 #include "solver/bound/rows_room.h"
@@ -20,16 +20,16 @@ typedef struct {
 } Decoder;
 
 /* Adds, by class, the least entry that agrees with what is decided. */
-static void add_factor_score(Decoder *decoder, const MwDualLink *link)
+static void add_function_score(Decoder *decoder, const MwDualLink *link)
 {
-    const MwDualFactor *factor = &decoder->dual->factors[link->factor];
-    const MwCoreFactor *of = &decoder->core->factors.at[factor->index];
+    const MwDualFunction *function = &decoder->dual->functions[link->function];
+    const MwCostFunction *of = &decoder->core->functions.at[function->index];
     int held[MW_TABLE_ARITY];
     for (int k = 0; k < of->cost->arity; k++) {
         const int node = of->scope[k];
         held[k] = decoder->decided[node] ? (int)of->classes[k]->at[decoder->choice[node]] : -1;
     }
-    mw_margin(factor->table, factor->potential, link->dim, held, link->margin);
+    mw_margin(function->table, function->potential, link->dim, held, link->margin);
     for (int64_t s = 0; s < of->classes[link->dim]->count; s++)
         decoder->score[s] += link->margin[link->classes[s]];
 }
@@ -52,7 +52,7 @@ static void decide(Decoder *decoder, const MwDualNode *node)
     for (int s = 0; s < strategies; s++)
         decoder->score[s] = node->cost[s];
     for (int i = 0; i < node->link_count; i++)
-        add_factor_score(decoder, &node->links[i]);
+        add_function_score(decoder, &node->links[i]);
     forbid_without_room(decoder, of);
     for (int s = 1; s < strategies; s++)
         if (decoder->score[s] < decoder->score[best])

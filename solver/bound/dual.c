@@ -44,51 +44,51 @@ void mw_dual_set_prices(MwDual *dual, const double *price)
 
 static void add_link(MwDual *dual, MwDualNode *node, int index, int dim)
 {
-    MwDualFactor *factor = &dual->factors[index];
-    const MwCoreFactor *of = &dual->core->factors.at[factor->index];
+    MwDualFunction *function = &dual->functions[index];
+    const MwCostFunction *of = &dual->core->functions.at[function->index];
     MwDualLink *link = &node->links[node->link_count++];
     const int size = of->cost->dims[dim];
-    *link = (MwDualLink){.factor = index,
+    *link = (MwDualLink){.function = index,
                          .dim = dim,
                          .size = size,
                          .classes = of->classes[dim]->at,
-                         .potential = factor->potential[dim],
+                         .potential = function->potential[dim],
                          .margin = MW_NEW(dual->arena, double, mw_margin_room(size)),
                          .first = dim == 0,
                          .last = dim == of->cost->arity - 1};
 }
 
 /* `place` of each node of the core; `tables` of each id that some table has. */
-static void add_factor(MwDual *dual, int index, const int *place, const MwMarginTable **tables)
+static void add_function(MwDual *dual, int index, const int *place, const MwMarginTable **tables)
 {
-    const MwCoreFactor *factor = &dual->core->factors.at[index];
-    MwDualFactor *added = &dual->factors[dual->factor_count];
-    int arity = factor->cost->arity;
-    if (!tables[factor->cost->id])
-        tables[factor->cost->id] = mw_margin_table_new(dual->table_arena, factor->cost);
+    const MwCostFunction *function = &dual->core->functions.at[index];
+    MwDualFunction *added = &dual->functions[dual->function_count];
+    int arity = function->cost->arity;
+    if (!tables[function->cost->id])
+        tables[function->cost->id] = mw_margin_table_new(dual->table_arena, function->cost);
     added->index = index;
-    added->table = tables[factor->cost->id];
+    added->table = tables[function->cost->id];
     added->potential = MW_NEW(dual->arena, double *, arity);
     for (int i = 0; i < arity; i++) {
-        added->potential[i] = MW_NEW(dual->arena, double, mw_margin_room(factor->cost->dims[i]));
-        dual->potential_count += factor->cost->dims[i];
-        add_link(dual, &dual->nodes[place[factor->scope[i]]], dual->factor_count, i);
+        added->potential[i] = MW_NEW(dual->arena, double, mw_margin_room(function->cost->dims[i]));
+        dual->potential_count += function->cost->dims[i];
+        add_link(dual, &dual->nodes[place[function->scope[i]]], dual->function_count, i);
     }
-    dual->factor_count++;
+    dual->function_count++;
 }
 
-static void add_factors(MwDual *dual, const int *place)
+static void add_functions(MwDual *dual, const int *place)
 {
     MwArena *scratch = mw_arena_new();
     const MwCore *core = dual->core;
     int last = -1;
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            last = mw_max(last, core->factors.at[i].cost->id);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            last = mw_max(last, core->functions.at[i].cost->id);
     const MwMarginTable **tables = MW_NEW(scratch, const MwMarginTable *, last + 1);
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            add_factor(dual, i, place, tables);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            add_function(dual, i, place, tables);
     mw_arena_free(&scratch);
 }
 
@@ -102,7 +102,7 @@ static void add_node(MwDual *dual, int index)
     added->cost = MW_NEW(dual->arena, double, added->strategies);
     for (int s = 0; s < added->strategies; s++)
         added->cost[s] = node->cost->at[s] < MW_FORBIDDEN ? (double)node->cost->at[s] : INFINITY;
-    added->links = MW_NEW(dual->arena, MwDualLink, node->factors.count);
+    added->links = MW_NEW(dual->arena, MwDualLink, node->functions.count);
 }
 
 static void set_share(MwDualNode *node)
@@ -122,7 +122,7 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
     dual->table_arena = mw_arena_new_within(arena);
     dual->core = core;
     dual->nodes = MW_NEW(arena, MwDualNode, core->node_count);
-    dual->factors = MW_NEW(arena, MwDualFactor, core->factors.count);
+    dual->functions = MW_NEW(arena, MwDualFunction, core->functions.count);
     dual->price = MW_NEW(arena, double, core->row_count);
     int *place = MW_NEW(arena, int, core->node_count);
     int64_t most = 1;
@@ -132,7 +132,7 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
             most = mw_max(most, core->nodes[i].cost->count);
             add_node(dual, i);
         }
-    add_factors(dual, place);
+    add_functions(dual, place);
     for (int i = 0; i < dual->node_count; i++)
         set_share(&dual->nodes[i]);
     dual->surplus = INFINITY;
@@ -190,10 +190,10 @@ MwDualState *mw_dual_new_state(MwArena *arena, const MwDual *dual)
 void mw_dual_save(const MwDual *dual, MwDualState *state)
 {
     double *to = state->potential;
-    for (int i = 0; i < dual->factor_count; i++) {
-        const MwTable *cost = dual->core->factors.at[dual->factors[i].index].cost;
+    for (int i = 0; i < dual->function_count; i++) {
+        const MwTable *cost = dual->core->functions.at[dual->functions[i].index].cost;
         for (int k = 0; k < cost->arity; to += cost->dims[k++])
-            memcpy(to, dual->factors[i].potential[k], sizeof *to * (size_t)cost->dims[k]);
+            memcpy(to, dual->functions[i].potential[k], sizeof *to * (size_t)cost->dims[k]);
     }
     memcpy(state->price, dual->price, sizeof *state->price * (size_t)dual->core->row_count);
 }
@@ -208,20 +208,20 @@ static void set_potential(MwDualNode *node, MwDualLink *link, const double *want
 void mw_dual_load(MwDual *dual, const MwDualState *state)
 {
     MwArena *scratch = mw_arena_new();
-    const double **next = MW_NEW(scratch, const double *, dual->factor_count);
+    const double **next = MW_NEW(scratch, const double *, dual->function_count);
     const double *from = state->potential;
-    for (int i = 0; i < dual->factor_count; i++) {
-        const MwTable *cost = dual->core->factors.at[dual->factors[i].index].cost;
+    for (int i = 0; i < dual->function_count; i++) {
+        const MwTable *cost = dual->core->functions.at[dual->functions[i].index].cost;
         next[i] = from;
         for (int k = 0; k < cost->arity; k++)
             from += cost->dims[k];
     }
-    /* Nodes ascend, as scopes do: a factor's dimensions come up in their order. */
+    /* Nodes ascend, as scopes do: a cost function's dimensions come up in their order. */
     for (int i = 0; i < dual->node_count; i++)
         for (int k = 0; k < dual->nodes[i].link_count; k++) {
             MwDualLink *link = &dual->nodes[i].links[k];
-            set_potential(&dual->nodes[i], link, next[link->factor]);
-            next[link->factor] += link->size;
+            set_potential(&dual->nodes[i], link, next[link->function]);
+            next[link->function] += link->size;
         }
     mw_dual_set_prices(dual, state->price);
     mw_arena_free(&scratch);

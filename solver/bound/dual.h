@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A lower bound of a core by moving costs about and by pricing memory.
  *
- * Every factor f has a potential for each class of each of its nodes; it gives the potential to the
- * node and takes it off its own entries, so the cost of no choice changes. Every memory row has a
- * price; usage is paid for and the limit is paid back, so the cost of no choice that keeps the rows
- * rises. The sum of the least node costs and the least entries is then a lower bound for any
- * potentials and prices, and good ones make it tight.
+ * Every cost function f has a potential for each class of each of its nodes; it gives the potential
+ * to the node and takes it off its own entries, so the cost of no choice changes. Every memory row
+ * has a price; usage is paid for and the limit is paid back, so the cost of no choice that keeps
+ * the rows rises. The sum of the least node costs and the least entries is then a lower bound for
+ * any potentials and prices, and good ones make it tight.
  *
  * dual.c holds the state, sweep.c improves the potentials, margin.c finds what they leave of the
  * entries, certify.c makes an exact bound of them and takes away strategies, decode.c reads choices
@@ -17,17 +17,17 @@
 #include "solver/core/core.h"
 
 typedef struct {
-    int index;                  /* of the core's factor */
+    int index;                  /* of the core's cost function */
     const MwMarginTable *table; /* of its costs; equal ones share it */
     double **potential;         /* [arity][mw_margin_room(classes)] */
-} MwDualFactor;
+} MwDualFunction;
 
-/* A node's place in one of its factors. */
+/* A node's place in one of its cost functions. */
 typedef struct {
-    int factor, dim;        /* index in MwDual.factors; place in the scope */
+    int function, dim;      /* index in MwDual.functions; place in the scope */
     int size;               /* classes */
     const int64_t *classes; /* [strategy] */
-    double *potential;      /* of the factor in the dimension */
+    double *potential;      /* of the cost function in the dimension */
     double *margin;         /* [mw_margin_room(size)] scratch */
     bool first, last;       /* the node is, in the scope */
 } MwDualLink;
@@ -39,17 +39,18 @@ typedef struct {
     double lead;  /* and by how much; INFINITY if it is the only one */
     int link_count;
     MwDualLink *links;
-    double share; /* of what it holds that a sweep hands to each factor */
+    double share; /* of what it holds that a sweep hands to each cost function */
 } MwDualNode;
 
 typedef struct {
     MwArena *arena;
-    MwArena *table_arena; /* of the factors' tables, most of what a dual takes; within `arena` */
+    MwArena
+        *table_arena; /* of the cost functions' tables, most of what a dual takes; within `arena` */
     const MwCore *core;
-    int node_count, factor_count;
+    int node_count, function_count;
     MwDualNode *nodes; /* those left, ascending */
-    MwDualFactor *factors;
-    int potential_count; /* of all factors together */
+    MwDualFunction *functions;
+    int potential_count; /* of all cost functions together */
     double *price;       /* [core->row_count] at least 0 */
     double *held, *push; /* [strategy] scratch */
     int64_t strategy_count;
@@ -63,15 +64,15 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price);
 
 /* What a dual can be brought back to. */
 typedef struct {
-    double *potential; /* of all factors, end to end */
+    double *potential; /* of all cost functions, end to end */
     double *price;     /* [row_count] */
 } MwDualState;
 MwDualState *mw_dual_new_state(MwArena *arena, const MwDual *dual);
 void mw_dual_save(const MwDual *dual, MwDualState *state);
 void mw_dual_load(MwDual *dual, const MwDualState *state);
 
-/* Just after a sweep downwards: the first node of each factor was then its last to draw, and left it
- * with least entries of 0. In floating point; certify.c makes it exact. */
+/* Just after a sweep downwards: the first node of each cost function was then its last to draw, and
+ * left it with least entries of 0. In floating point; certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
 /* usage[row] of the labels less the limit. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The entries of a factor less its potentials, which are not stored: what is asked of them is found
- * from the table and the potentials each time. So factors of equal tables share one form of it, and
- * what 48 equal layers read in a sweep stays near the processor. */
+/* The entries of a cost function less its potentials, which are not stored: what is asked of them
+ * is found from the table and the potentials each time. So cost functions of equal tables share one
+ * form of it, and what 48 equal layers read in a sweep stays near the processor. */
 #ifndef MW_SOLVER_BOUND_MARGIN_H
 #define MW_SOLVER_BOUND_MARGIN_H
 

@@ -13,16 +13,17 @@ typedef struct {
     bool *settled; /* [node] no strategy costs less as long as its neighbours stay */
 } Polisher;
 
-static void add_factor_cost(Polisher *polisher, int node, const MwCoreFactor *factor)
+static void add_function_cost(Polisher *polisher, int node, const MwCostFunction *function)
 {
-    int dim = mw_core_position(factor, node);
-    int64_t at = 0, stride = mw_table_inner(factor->cost, dim);
-    for (int i = 0; i < factor->cost->arity; i++) {
-        int64_t class = i == dim ? 0 : factor->classes[i]->at[polisher->choice[factor->scope[i]]];
-        at = at * factor->cost->dims[i] + class;
+    int dim = mw_core_position(function, node);
+    int64_t at = 0, stride = mw_table_inner(function->cost, dim);
+    for (int i = 0; i < function->cost->arity; i++) {
+        int64_t class =
+            i == dim ? 0 : function->classes[i]->at[polisher->choice[function->scope[i]]];
+        at = at * function->cost->dims[i] + class;
     }
-    for (int64_t s = 0; s < factor->classes[dim]->count; s++)
-        polisher->cost[s] += factor->cost->at[at + factor->classes[dim]->at[s] * stride];
+    for (int64_t s = 0; s < function->classes[dim]->count; s++)
+        polisher->cost[s] += function->cost->at[at + function->classes[dim]->at[s] * stride];
 }
 
 /* Whether the rows of the term have room for `more` usage. */
@@ -52,12 +53,12 @@ static void occupy(Polisher *polisher, const MwCoreNode *node, int strategy, int
 
 static void unsettle_neighbours(Polisher *polisher, int index)
 {
-    const MwIndexList *factors = &polisher->core->nodes[index].factors;
-    for (int i = 0; i < factors->count; i++) {
-        const MwCoreFactor *factor = &polisher->core->factors.at[factors->at[i]];
-        for (int k = 0; k < factor->cost->arity; k++)
-            if (factor->scope[k] != index)
-                polisher->settled[factor->scope[k]] = false;
+    const MwIndexList *functions = &polisher->core->nodes[index].functions;
+    for (int i = 0; i < functions->count; i++) {
+        const MwCostFunction *function = &polisher->core->functions.at[functions->at[i]];
+        for (int k = 0; k < function->cost->arity; k++)
+            if (function->scope[k] != index)
+                polisher->settled[function->scope[k]] = false;
     }
 }
 
@@ -69,8 +70,8 @@ static bool improve(Polisher *polisher, int index)
     polisher->settled[index] = true;
     for (int s = 0; s < node->cost->count; s++)
         polisher->cost[s] = node->cost->at[s];
-    for (int i = 0; i < node->factors.count; i++)
-        add_factor_cost(polisher, index, &polisher->core->factors.at[node->factors.at[i]]);
+    for (int i = 0; i < node->functions.count; i++)
+        add_function_cost(polisher, index, &polisher->core->functions.at[node->functions.at[i]]);
     for (int s = 0; s < node->cost->count; s++) {
         if (polisher->cost[s] >= polisher->cost[best])
             continue;

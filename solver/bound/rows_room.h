@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The room that is left in memory rows while nodes are given strategies one by one: a node counts in
- * many rows, so both questions and changes are about ranges of rows. See rows_room.c. */
+/* The room that is left in memory rows while nodes are given strategies one by one: a node counts
+ * in many rows, so both questions and changes are about ranges of rows. See rows_room.c. */
 #ifndef MW_SOLVER_BOUND_ROWS_ROOM_H
 #define MW_SOLVER_BOUND_ROWS_ROOM_H
 

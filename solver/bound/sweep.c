@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sequential tree-reweighted message passing.
  *
- * A sweep visits the nodes in order. At each it draws all that its factors can give (the least
- * entry of each slice), which shows the node's min-marginals, and hands equal shares on to the
- * factors that reach further in the direction of the sweep. For matrices this is TRW-S
+ * A sweep visits the nodes in order. At each it draws all that its cost functions can give (the
+ * least entry of each slice), which shows the node's min-marginals, and hands equal shares on to
+ * the cost functions that reach further in the direction of the sweep. For matrices this is TRW-S
  * (Kolmogorov, Convergent tree-reweighted message passing for energy minimization, PAMI 2006,
- * section 3.3), for larger factors its extension SRMP (Kolmogorov, A new look at reweighted message
- * passing, PAMI 2015). Strategies of one class share a factor's potential, so the share handed on
- * is that of the cheapest of the class. */
+ * section 3.3), for larger cost functions its extension SRMP (Kolmogorov, A new look at reweighted
+ * message passing, PAMI 2015). Strategies of one class share a cost function's potential, so the
+ * share handed on is that of the cheapest of the class. */
 #include "solver/bound/sweep.h"
 
 #include <math.h>
@@ -16,11 +16,12 @@
 /* margin[c]: the least that is left of the entries of class c. */
 static void find_margin(const MwDual *dual, MwDualLink *link)
 {
-    const MwDualFactor *factor = &dual->factors[link->factor];
-    mw_margin(factor->table, factor->potential, link->dim, NULL, link->margin);
+    const MwDualFunction *function = &dual->functions[link->function];
+    mw_margin(function->table, function->potential, link->dim, NULL, link->margin);
 }
 
-/* All that the factor can give goes to the node; the factor's side of it is settled by hand_on. */
+/* All that the cost function can give goes to the node; the cost function's side of it is settled
+ * by hand_on. */
 static void draw(const MwDual *dual, MwDualNode *node, MwDualLink *link)
 {
     find_margin(dual, link);
@@ -28,7 +29,7 @@ static void draw(const MwDual *dual, MwDualNode *node, MwDualLink *link)
         node->cost[s] += link->margin[link->classes[s]];
 }
 
-/* `share` of what the node held after drawing goes to the factor. */
+/* `share` of what the node held after drawing goes to the cost function. */
 static void hand_on(MwDual *dual, MwDualNode *node, MwDualLink *link, double share)
 {
     for (int c = 0; c < link->size; c++)

@@ -12,7 +12,7 @@ typedef struct {
                              nodes in their order show it; mostly itself */
 } MwComponents;
 
-/* In `arena`. Nodes of different components share neither a factor nor a memory row. */
+/* In `arena`. Nodes of different components share neither a cost function nor a memory row. */
 MwComponents mw_components(MwArena *arena, const MwCore *core);
 
 #endif

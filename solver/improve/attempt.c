@@ -210,7 +210,7 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *stan
 
 int64_t mw_attempt_wishes(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
                           const double *price_sum, int count, const int *nodes, MwDraws *draws,
-                          const MwPartLimits *limits, int factor_count, const double *factor,
+                          const MwPartLimits *limits, int multiple_count, const double *multiple,
                           MwWish *wishes)
 {
     MwArena *scratch = mw_arena_new();
@@ -220,14 +220,14 @@ int64_t mw_attempt_wishes(MwArena *arena, MwAttemptRoom *room, const MwStanding 
     const double *price = mw_arena_dup(scratch, pieces.price, sizeof *price * (size_t)pieces.count);
     ensure_tables(room, part->entries + MW_LANES);
     mw_part_fill(part, room->tables);
-    for (int i = 0; i < factor_count; i++) {
+    for (int i = 0; i < multiple_count; i++) {
         for (int k = 0; k < pieces.count; k++)
-            pieces.price[k] = factor[i] * price[k];
+            pieces.price[k] = multiple[i] * price[k];
         price_usage(part, &pieces, &(MwAttemptLimits){0});
         mw_part_solve(part, room->tables);
         wishes[i] = find_wish(arena, part);
     }
-    const int64_t work = factor_count * (part->work + part->node_count);
+    const int64_t work = multiple_count * (part->work + part->node_count);
     mw_arena_free(&scratch);
     return work;
 }

@@ -43,12 +43,12 @@ typedef struct {
     const MwChange *changes; /* of distinct nodes */
 } MwWish;
 
-/* Frees `nodes` and finds what one would change of them at `factor` ([factor_count]) times the
+/* Frees `nodes` and finds what one would change of them at `multiple` ([multiple_count]) times the
  * prices if there were no rows: one wish for each. They lie in `arena`. Returns the work, as of an
  * attempt. */
 int64_t mw_attempt_wishes(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
                           const double *price_sum, int count, const int *nodes, MwDraws *draws,
-                          const MwPartLimits *limits, int factor_count, const double *factor,
+                          const MwPartLimits *limits, int multiple_count, const double *multiple,
                           MwWish *wishes);
 
 #endif

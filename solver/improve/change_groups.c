@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which of some wished changes hang together, and what each such group gains: changed nodes that
- * share a factor are in one group, so groups do not touch each other and their gains add up. */
+ * share a cost function are in one group, so groups do not touch each other and their gains add
+ * up. */
 #include "solver/improve/standing.h"
 
 #include <stdlib.h>
@@ -34,21 +35,22 @@ static int find_root(int *parent, int i)
     return i;
 }
 
-/* The cost of a factor, with the changes if `changed`. */
-static MwCost factor_cost(const Grouping *grouping, const MwLayoutFactor *factor, bool changed)
+/* The cost of a cost function, with the changes if `changed`. */
+static MwCost function_cost(const Grouping *grouping, const MwLayoutFunction *function,
+                            bool changed)
 {
     int64_t at = 0;
-    for (int i = 0; i < factor->arity; i++) {
-        int change = changed ? find_change(grouping, factor->node[i]) : -1;
+    for (int i = 0; i < function->arity; i++) {
+        int change = changed ? find_change(grouping, function->node[i]) : -1;
         int strategy = change >= 0 ? grouping->changes[change].strategy
-                                   : grouping->standing->choice[factor->node[i]];
-        at = at * factor->dims[i] + factor->classes[i][strategy];
+                                   : grouping->standing->choice[function->node[i]];
+        at = at * function->dims[i] + function->classes[i][strategy];
     }
-    return factor->cost[at];
+    return function->cost[at];
 }
 
-/* What the changes of the node and of the factors that it is the first changed node of gain; joins
- * it with the other changed nodes of its factors. */
+/* What the changes of the node and of the cost functions that it is the first changed node of gain;
+ * joins it with the other changed nodes of its cost functions. */
 static MwCost gain_of_change(const Grouping *grouping, int index, int *parent)
 {
     const MwStanding *standing = grouping->standing;
@@ -56,18 +58,19 @@ static MwCost gain_of_change(const Grouping *grouping, int index, int *parent)
     const MwLayoutNode *node = &standing->layout->nodes[change->node];
     MwCost gain = (MwCost)node->cost[standing->choice[change->node]] - node->cost[change->strategy];
     for (int i = 0; i < node->link_count; i++) {
-        const MwLayoutFactor *factor = &standing->layout->factors[node->links[i].factor];
+        const MwLayoutFunction *function = &standing->layout->functions[node->links[i].function];
         bool first = true;
-        for (int k = 0; k < factor->arity; k++) {
+        for (int k = 0; k < function->arity; k++) {
             int other =
-                factor->node[k] == change->node ? -1 : find_change(grouping, factor->node[k]);
+                function->node[k] == change->node ? -1 : find_change(grouping, function->node[k]);
             if (other < 0)
                 continue;
             first &= other > index;
             parent[find_root(parent, other)] = find_root(parent, index);
         }
         if (first)
-            gain += factor_cost(grouping, factor, false) - factor_cost(grouping, factor, true);
+            gain +=
+                function_cost(grouping, function, false) - function_cost(grouping, function, true);
     }
     return gain;
 }

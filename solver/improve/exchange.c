@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which of some wished changes to make.
  *
- * Changed nodes that share a factor go together (change_groups.c); such groups do not touch each
- * other, so their gains add up, and all they share are the memory rows. The greatest set that keeps
- * the rows is a knapsack with many constraints; here greedily: all groups, less those that gain
- * least for what they take of the fullest row until all rows are kept; less those that only give
- * room nobody needs; plus those that fit after all. */
+ * Changed nodes that share a cost function go together (change_groups.c); such groups do not touch
+ * each other, so their gains add up, and all they share are the memory rows. The greatest set that
+ * keeps the rows is a knapsack with many constraints; here greedily: all groups, less those that
+ * gain least for what they take of the fullest row until all rows are kept; less those that only
+ * give room nobody needs; plus those that fit after all. */
 #include "solver/improve/standing.h"
 
 #include <stdlib.h>

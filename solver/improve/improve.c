@@ -326,16 +326,16 @@ static void take_gathering_turn(void *context, int i)
 {
     MwImprover *improver = context;
     Turn *turn = &improver->turns[i];
-    double factor[WISHES];
+    double multiple[WISHES];
     memset(turn->wishes, 0, sizeof turn->wishes);
     if (mw_stopped(&improver->limits->stop))
         return;
     int count = draw_wish(improver, turn);
     for (int k = 0; k < WISHES; k++)
-        factor[k] = exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / WISHES);
+        multiple[k] = exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / WISHES);
     turn->result.work =
         mw_attempt_wishes(turn->arena, &turn->room, improver->best, turn->wish_sum, count,
-                          turn->nodes, &turn->draws, &PART, WISHES, factor, turn->wishes);
+                          turn->nodes, &turn->draws, &PART, WISHES, multiple, turn->wishes);
 }
 
 /* Returns the work done. */
@@ -385,11 +385,11 @@ static int64_t kick(MwImprover *improver)
 {
     MwDraws draws = {.seed = improver->seed, .stream = improver->attempts++};
     /* Mostly little, at times much. */
-    double strength = mw_draw_uniform(&draws), factor = exp(0.8 * strength * strength);
+    double strength = mw_draw_uniform(&draws), multiple = exp(0.8 * strength * strength);
     int rounds = 1 + mw_draw_below(&draws, 3);
     int64_t work = 0;
     for (int row = 0; row < improver->core->row_count; row++)
-        improver->kick_sum[row + 1] = factor * improver->price_sum[row + 1];
+        improver->kick_sum[row + 1] = multiple * improver->price_sum[row + 1];
     improver->kicking = true;
     for (int i = 0; i < rounds; i++)
         work += run_round(improver);

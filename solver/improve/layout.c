@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "solver/improve/layout.h"
 
-/* Class lists as ints by the id of the table; most factors share one. */
+/* Class lists as ints by the id of the table; most cost functions share one. */
 static int **new_lists(MwArena *scratch, const MwCore *core)
 {
     int most = 0;
-    for (int i = 0; i < core->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[i];
-        for (int k = 0; factor->cost && k < factor->cost->arity; k++)
-            most = (int)mw_max(most, factor->classes[k]->id);
+    for (int i = 0; i < core->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[i];
+        for (int k = 0; function->cost && k < function->cost->arity; k++)
+            most = (int)mw_max(most, function->classes[k]->id);
     }
     return MW_NEW(scratch, int *, most + 1);
 }
@@ -24,8 +24,8 @@ static const int *class_list(MwArena *arena, int **lists, const MwTable *classes
     return *list;
 }
 
-static void lay_factor(MwArena *arena, int **lists, const int *place, const MwCoreFactor *from,
-                       MwLayoutFactor *to)
+static void lay_function(MwArena *arena, int **lists, const int *place, const MwCostFunction *from,
+                         MwLayoutFunction *to)
 {
     const MwTable *cost = from->cost;
     int *node = MW_NEW(arena, int, cost->arity);
@@ -34,38 +34,38 @@ static void lay_factor(MwArena *arena, int **lists, const int *place, const MwCo
         node[i] = place[from->scope[i]];
         classes[i] = class_list(arena, lists, from->classes[i]);
     }
-    *to = (MwLayoutFactor){.arity = cost->arity,
-                           .node = node,
-                           .dims = cost->dims,
-                           .classes = classes,
-                           .cost = cost->at};
+    *to = (MwLayoutFunction){.arity = cost->arity,
+                             .node = node,
+                             .dims = cost->dims,
+                             .classes = classes,
+                             .cost = cost->at};
 }
 
-static void lay_factors(MwArena *arena, MwLayout *layout, const int *place)
+static void lay_functions(MwArena *arena, MwLayout *layout, const int *place)
 {
     const MwCore *core = layout->core;
     MwArena *scratch = mw_arena_new();
     int **lists = new_lists(scratch, core);
-    int *place_of_factor = MW_NEW(scratch, int, core->factors.count);
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost) {
-            place_of_factor[i] = layout->factor_count;
-            lay_factor(arena, lists, place, &core->factors.at[i],
-                       &layout->factors[layout->factor_count++]);
+    int *place_of_function = MW_NEW(scratch, int, core->functions.count);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost) {
+            place_of_function[i] = layout->function_count;
+            lay_function(arena, lists, place, &core->functions.at[i],
+                         &layout->functions[layout->function_count++]);
         }
     for (int i = 0; i < layout->node_count; i++) {
         MwLayoutNode *node = &layout->nodes[i];
-        const MwIndexList *factors = &core->nodes[node->origin].factors;
-        MwLayoutLink *links = MW_NEW(arena, MwLayoutLink, factors->count);
-        for (int k = 0; k < factors->count; k++) {
-            const MwCoreFactor *factor = &core->factors.at[factors->at[k]];
-            int dim = mw_core_position(factor, node->origin);
-            links[k] = (MwLayoutLink){.factor = place_of_factor[factors->at[k]],
+        const MwIndexList *functions = &core->nodes[node->origin].functions;
+        MwLayoutLink *links = MW_NEW(arena, MwLayoutLink, functions->count);
+        for (int k = 0; k < functions->count; k++) {
+            const MwCostFunction *function = &core->functions.at[functions->at[k]];
+            int dim = mw_core_position(function, node->origin);
+            links[k] = (MwLayoutLink){.function = place_of_function[functions->at[k]],
                                       .dim = dim,
-                                      .stride = mw_table_inner(factor->cost, dim)};
+                                      .stride = mw_table_inner(function->cost, dim)};
         }
         node->links = links;
-        node->link_count = factors->count;
+        node->link_count = functions->count;
     }
     mw_arena_free(&scratch);
 }
@@ -78,7 +78,7 @@ MwLayout *mw_layout_new(MwArena *arena, const MwCore *core)
     layout->core = core;
     layout->row_count = core->row_count;
     layout->nodes = MW_NEW(arena, MwLayoutNode, core->node_count);
-    layout->factors = MW_NEW(arena, MwLayoutFactor, core->factors.count);
+    layout->functions = MW_NEW(arena, MwLayoutFunction, core->functions.count);
     for (int i = 0; i < core->node_count; i++) {
         const MwCoreNode *node = &core->nodes[i];
         if (!node->cost)
@@ -91,7 +91,7 @@ MwLayout *mw_layout_new(MwArena *arena, const MwCore *core)
                                                              .terms = node->terms.at};
         layout->most_strategies = (int)mw_max(layout->most_strategies, node->cost->count);
     }
-    lay_factors(arena, layout, place);
+    lay_functions(arena, layout, place);
     mw_arena_free(&scratch);
     return layout;
 }

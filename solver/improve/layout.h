@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A core laid out flat for searching on it: the nodes left are numbered from 0 without gaps, tables
- * are plain arrays, and for each node its factors stand in a row.
+ * are plain arrays, and for each node its cost functions stand in a row.
  *
  * It is made once and never changed, so that threads may share it. The core must live as long and
  * must not change. */
@@ -15,11 +15,11 @@ typedef struct {
     const int *dims;           /* [arity] classes of each */
     const int *const *classes; /* [arity][strategy] */
     const int64_t *cost;       /* row-major */
-} MwLayoutFactor;
+} MwLayoutFunction;
 
-/* A node's place in one of its factors. */
+/* A node's place in one of its cost functions. */
 typedef struct {
-    int factor, dim;
+    int function, dim;
     int64_t stride; /* of the dimension, in entries */
 } MwLayoutLink;
 
@@ -34,9 +34,9 @@ typedef struct {
 
 typedef struct {
     const MwCore *core;
-    int node_count, factor_count, row_count;
+    int node_count, function_count, row_count;
     MwLayoutNode *nodes;
-    MwLayoutFactor *factors;
+    MwLayoutFunction *functions;
     int most_strategies;
 } MwLayout;
 

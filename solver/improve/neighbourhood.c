@@ -5,17 +5,18 @@
 
 enum { LEAST_GROUP = 8, GROUP_SIZES = 4 /* each twice the one before */ };
 
-/* Appends the nodes that share a factor with `node` and are not there yet; returns the count. */
+/* Appends the nodes that share a cost function with `node` and are not there yet; returns the
+ * count. */
 static int append_neighbours(const MwLayout *layout, int node, int size, bool *seen, int *nodes,
                              int count)
 {
     const MwLayoutNode *of = &layout->nodes[node];
     for (int i = 0; i < of->link_count; i++) {
-        const MwLayoutFactor *factor = &layout->factors[of->links[i].factor];
-        for (int k = 0; k < factor->arity && count < size; k++)
-            if (!seen[factor->node[k]]) {
-                seen[factor->node[k]] = true;
-                nodes[count++] = factor->node[k];
+        const MwLayoutFunction *function = &layout->functions[of->links[i].function];
+        for (int k = 0; k < function->arity && count < size; k++)
+            if (!seen[function->node[k]]) {
+                seen[function->node[k]] = true;
+                nodes[count++] = function->node[k];
             }
     }
     return count;

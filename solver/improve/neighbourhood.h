@@ -7,8 +7,8 @@
 #include "solver/improve/layout.h"
 
 typedef enum {
-    MW_NEIGHBOURHOOD_NEAR,      /* those nearest to a node, by factors */
-    MW_NEIGHBOURHOOD_STRAYED,   /* those met on straying from a node along factors */
+    MW_NEIGHBOURHOOD_NEAR,      /* those nearest to a node, by cost functions */
+    MW_NEIGHBOURHOOD_STRAYED,   /* those met on straying from a node along cost functions */
     MW_NEIGHBOURHOOD_ROW,       /* those next to one another in order of index */
     MW_NEIGHBOURHOOD_SCATTERED, /* small groups of near ones here and there */
     MW_NEIGHBOURHOOD_KINDS,

@@ -2,11 +2,11 @@
 /* A part of a layout: some nodes are free, all others are held to a choice; and the best choice of
  * the free ones by bucket elimination (Dechter, Artificial Intelligence 113, 1999).
  *
- * First a plan is made: what the factors are once the others are held, which strategies no factor
- * within the part can tell apart (one label each), in which order nodes are eliminated, and where
- * tables lie. Where the next table would be too large, a node is held too, to its label in the
- * choice, until it is not. Then the part is solved for any costs added to the strategies, each time
- * for the price of filling the tables. */
+ * First a plan is made: what the cost functions are once the others are held, which strategies no
+ * cost function within the part can tell apart (one label each), in which order nodes are
+ * eliminated, and where tables lie. Where the next table would be too large, a node is held too, to
+ * its label in the choice, until it is not. Then the part is solved for any costs added to the
+ * strategies, each time for the price of filling the tables. */
 #ifndef MW_SOLVER_IMPROVE_PART_H
 #define MW_SOLVER_IMPROVE_PART_H
 
@@ -16,7 +16,7 @@
 /* Tables may be read up to so many entries beyond their end. */
 #define MW_LANES 8
 
-/* A cost over some nodes of the part: a factor, or what elimination of a node made. */
+/* A cost over some nodes of the part: a cost function, or what elimination of a node made. */
 typedef struct {
     int arity;
     int *node;           /* [arity] of the part */
@@ -24,7 +24,7 @@ typedef struct {
     int *size;           /* [arity] classes */
     int64_t place;       /* among the tables, in entries */
     int64_t *stride;     /* [arity] likewise */
-    const int64_t *cost; /* of a factor, where its other nodes are held; NULL: it is made */
+    const int64_t *cost; /* of a cost function, where its other nodes are held; NULL: it is made */
     int64_t *step;       /* [arity] strides of that */
 } MwPartTable;
 
@@ -53,7 +53,7 @@ typedef struct {
     int present; /* strategy in the choice held to */
     bool held;
     int position;  /* when it is eliminated; the last if held */
-    double *fixed; /* [strategy] cost, with the factors whose other nodes are held */
+    double *fixed; /* [strategy] cost, with the cost functions whose other nodes are held */
     double *added; /* [strategy] for the caller to fill */
     double *cost;  /* [label] least of both */
     int *strategy; /* [label] that attains it */
@@ -83,7 +83,8 @@ typedef struct {
 MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, int count,
                     const int *nodes, int *local, MwDraws *draws, const MwPartLimits *limits);
 
-/* Puts the costs of the factors into `tables`, which has room for part->entries + MW_LANES. */
+/* Puts the costs of the cost functions into `tables`, which has room for part->entries +
+ * MW_LANES. */
 void mw_part_fill(const MwPart *part, double *tables);
 /* Finds the choice of least cost, with `added`; ties prefer what is present, then the lowest index.
  * `tables` has been filled, and is overwritten where tables are made. Sets the nodes' labels;

@@ -16,7 +16,7 @@ typedef struct {
     const int *choice;            /* of the layout */
     int *local;                   /* [node of the layout] of the part, or -1 */
     IntList *live;                /* [node] the tables it is in that are not used up */
-    MW_VEC(const int **) classes; /* [table][dimension][strategy] of factors */
+    MW_VEC(const int **) classes; /* [table][dimension][strategy] of cost functions */
     MW_VEC(bool) gone;            /* [table] used up */
     bool *done;                   /* [node] eliminated or held */
     double *entries;              /* [node] as last computed */
@@ -31,20 +31,20 @@ typedef struct {
     int class_room;
 } Planner;
 
-/* ---- Factors once the others are held ---- */
+/* ---- Cost functions once the others are held ---- */
 
-/* Adds the costs of the link's factor, its other nodes held. */
+/* Adds the costs of the link's cost function, its other nodes held. */
 static void add_fixed(const Planner *planner, MwPartNode *node, const MwLayoutLink *link)
 {
     const MwLayout *layout = planner->part->layout;
-    const MwLayoutFactor *factor = &layout->factors[link->factor];
+    const MwLayoutFunction *function = &layout->functions[link->function];
     int64_t at = 0;
-    for (int i = 0; i < factor->arity; i++)
-        at = at * factor->dims[i] +
-             (i == link->dim ? 0 : factor->classes[i][planner->choice[factor->node[i]]]);
-    const int *classes = factor->classes[link->dim];
+    for (int i = 0; i < function->arity; i++)
+        at = at * function->dims[i] +
+             (i == link->dim ? 0 : function->classes[i][planner->choice[function->node[i]]]);
+    const int *classes = function->classes[link->dim];
     for (int s = 0; s < layout->nodes[node->origin].strategies; s++)
-        node->fixed[s] += (double)factor->cost[at + classes[s] * link->stride];
+        node->fixed[s] += (double)function->cost[at + classes[s] * link->stride];
 }
 
 static MwPartTable *add_table(Planner *planner, int arity)
@@ -60,30 +60,30 @@ static MwPartTable *add_table(Planner *planner, int arity)
     return table;
 }
 
-static void add_factor_table(Planner *planner, const MwLayoutFactor *factor, int free_count)
+static void add_function_table(Planner *planner, const MwLayoutFunction *function, int free_count)
 {
     const int **classes = MW_NEW(planner->scratch, const int *, free_count);
     int index = planner->part->tables.count;
     MwPartTable *table = add_table(planner, free_count);
-    table->cost = factor->cost;
+    table->cost = function->cost;
     table->step = MW_NEW(planner->part->arena, int64_t, free_count);
     int64_t stride = 1;
-    for (int i = factor->arity - 1, k = free_count - 1; i >= 0; stride *= factor->dims[i--]) {
-        int local = planner->local[factor->node[i]];
+    for (int i = function->arity - 1, k = free_count - 1; i >= 0; stride *= function->dims[i--]) {
+        int local = planner->local[function->node[i]];
         if (local < 0) {
-            table->cost += stride * factor->classes[i][planner->choice[factor->node[i]]];
+            table->cost += stride * function->classes[i][planner->choice[function->node[i]]];
             continue;
         }
-        classes[k] = factor->classes[i];
+        classes[k] = function->classes[i];
         table->node[k] = local;
-        table->size[k] = factor->dims[i];
+        table->size[k] = function->dims[i];
         table->step[k--] = stride;
         mw_vec_push(planner->scratch, &planner->live[local], index);
     }
     mw_vec_push(planner->scratch, &planner->classes, classes);
 }
 
-/* Each factor within the part becomes a table, at its first free node. */
+/* Each cost function within the part becomes a table, at its first free node. */
 static void condition(Planner *planner, int index)
 {
     const MwLayout *layout = planner->part->layout;
@@ -92,17 +92,17 @@ static void condition(Planner *planner, int index)
     for (int s = 0; s < of->strategies; s++)
         node->fixed[s] = (double)of->cost[s];
     for (int i = 0; i < of->link_count; i++) {
-        const MwLayoutFactor *factor = &layout->factors[of->links[i].factor];
+        const MwLayoutFunction *function = &layout->functions[of->links[i].function];
         int free_count = 0, first = -1;
-        for (int k = 0; k < factor->arity; k++) {
-            int local = planner->local[factor->node[k]];
+        for (int k = 0; k < function->arity; k++) {
+            int local = planner->local[function->node[k]];
             free_count += local >= 0;
             first = first < 0 ? local : first;
         }
         if (free_count == 1)
             add_fixed(planner, node, &of->links[i]);
         else if (first == index)
-            add_factor_table(planner, factor, free_count);
+            add_function_table(planner, function, free_count);
     }
 }
 
@@ -137,7 +137,7 @@ static int dimension(const MwPartTable *table, int node)
     return dim;
 }
 
-/* One label for what all factors within the part have in one class. */
+/* One label for what all cost functions within the part have in one class. */
 static void find_labels(Planner *planner, int index)
 {
     MwPart *part = planner->part;

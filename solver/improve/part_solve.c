@@ -17,7 +17,7 @@ typedef struct {
     double *out;
 } Filler;
 
-static void fill_factor(const MwPartTable *table, int dim, const int64_t *cost, double *to)
+static void fill_function(const MwPartTable *table, int dim, const int64_t *cost, double *to)
 {
     if (dim == table->arity) {
         *to = (double)*cost;
@@ -30,7 +30,7 @@ static void fill_factor(const MwPartTable *table, int dim, const int64_t *cost, 
             to[c * stride] = (double)cost[c * step];
     else
         for (int c = 0; c < size; c++)
-            fill_factor(table, dim + 1, cost + c * step, to + c * stride);
+            fill_function(table, dim + 1, cost + c * step, to + c * stride);
 }
 
 void mw_part_fill(const MwPart *part, double *tables)
@@ -38,7 +38,7 @@ void mw_part_fill(const MwPart *part, double *tables)
     for (int i = 0; i < part->tables.count; i++) {
         const MwPartTable *table = &part->tables.at[i];
         if (table->cost)
-            fill_factor(table, 0, table->cost, tables + table->place);
+            fill_function(table, 0, table->cost, tables + table->place);
     }
 }
 

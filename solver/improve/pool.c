@@ -234,20 +234,20 @@ static void find_rooms(MwArena *arena, const MwPool *pool, const MwStanding *sta
 
 typedef MW_VEC(int) List;
 
-/* Moves that change nodes that are the same or share a factor. */
+/* Moves that change nodes that are the same or share a cost function. */
 static void find_touching(MwArena *arena, const MwPool *pool, MwPacking *packing)
 {
     const MwLayout *layout = pool->layout;
     int count = pool->moves.count;
-    List *at = MW_NEW(arena, List, layout->factor_count + layout->node_count);
+    List *at = MW_NEW(arena, List, layout->function_count + layout->node_count);
     bool *touches = MW_NEW(arena, bool, (int64_t)count *count);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < pool->moves.at[i].count; k++) {
             int changed = pool->moves.at[i].changes[k].node;
             const MwLayoutNode *node = &layout->nodes[changed];
             for (int l = 0; l <= node->link_count; l++) {
-                List *list = l < node->link_count ? &at[node->links[l].factor]
-                                                  : &at[layout->factor_count + changed];
+                List *list = l < node->link_count ? &at[node->links[l].function]
+                                                  : &at[layout->function_count + changed];
                 for (int m = 0; m < list->count; m++)
                     touches[i * count + list->at[m]] = touches[list->at[m] * count + i] = true;
                 if (list->count == 0 || mw_vec_last(list) != i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Moves that may fit only together. A move is a group of changes that hang together by factors
- * (standing.h): what one attempt or another wished for. One that gains may use more than there is
- * room for, another lose and give just that room, in a layer far away; no attempt sees both. So
- * moves are collected over many attempts and chosen from together (packing.h).
+/* Moves that may fit only together. A move is a group of changes that hang together by cost
+ * functions (standing.h): what one attempt or another wished for. One that gains may use more than
+ * there is room for, another lose and give just that room, in a layer far away; no attempt sees
+ * both. So moves are collected over many attempts and chosen from together (packing.h).
  *
  * Invariant: the moves are sets of changes, whatever the choice; what they gain and use is found
  * anew for the choice that they are packed for. */

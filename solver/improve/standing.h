@@ -29,7 +29,7 @@ typedef struct {
     MwCost gain; /* by how much the cost falls; below 0: rises */
 } MwExchange;
 
-/* Changes that hang together by factors. */
+/* Changes that hang together by cost functions. */
 typedef struct {
     int first, count; /* among the changes */
     MwCost gain;      /* by how much the cost falls if they alone are made; below 0: rises */
@@ -47,7 +47,7 @@ MwChangeGroups mw_standing_groups(MwArena *arena, const MwStanding *standing, in
                                   const MwChange *changes);
 
 /* Of the changes ([count], of distinct nodes), those that together lower the cost most and keep the
- * rows, as far as a greedy choice finds them; changes that share a factor go together. With
+ * rows, as far as a greedy choice finds them; changes that share a cost function go together. With
  * `price_sum` ([row_count + 1], NULL: none), the sums of prices over the rows before, what is to be
  * lowered is the cost and the priced usage together: the cost alone may rise. */
 MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, const double *price_sum,

@@ -9,7 +9,7 @@
 typedef struct {
     int arity;       /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
     int64_t entries; /* whose table would have at most this many entries; */
-    bool shrinking;  /* and, if of more than two dimensions, no more than the factors it replaces */
+    bool shrinking;  /* and, if of more than two dimensions, no more than what it replaces */
     int64_t total;   /* stop when that many entries have been computed */
     bool quick;      /* leave out what is dear: comparing rows that lie apart, and strategies with
                         several others together */

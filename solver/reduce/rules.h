@@ -7,8 +7,8 @@
 #include "solver/core/core.h"
 #include "solver/core/row_changes.h"
 
-/* separable.c: moves what depends on one node alone out of a factor. */
-void mw_reduce_separable(MwCore *core, int factor);
+/* separable.c: moves what depends on one node alone out of a cost function. */
+void mw_reduce_separable(MwCore *core, int function);
 /* forbidden.c: takes away strategies of forbidden cost. */
 void mw_reduce_forbidden(MwCore *core, int node);
 /* dominance.c: takes away strategies that another one is never worse than. */

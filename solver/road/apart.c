@@ -136,10 +136,10 @@ static int common_scale(const MwCore *core)
         for (int64_t s = 0; s < core->nodes[i].cost->count; s++)
             if (core->nodes[i].cost->at[s] < MW_FORBIDDEN)
                 bits |= (uint64_t)core->nodes[i].cost->at[s];
-    for (int i = 0; i < core->factors.count; i++)
-        for (int64_t k = 0; k < core->factors.at[i].cost->count; k++)
-            if (core->factors.at[i].cost->at[k] < MW_FORBIDDEN)
-                bits |= (uint64_t)core->factors.at[i].cost->at[k];
+    for (int i = 0; i < core->functions.count; i++)
+        for (int64_t k = 0; k < core->functions.at[i].cost->count; k++)
+            if (core->functions.at[i].cost->at[k] < MW_FORBIDDEN)
+                bits |= (uint64_t)core->functions.at[i].cost->at[k];
     int scale = 0;
     while (!(bits >> scale & 1))
         scale++;
@@ -152,8 +152,8 @@ static MwCost plain_bound(const MwCore *core)
     MwCost bound = core->constant;
     for (int i = 0; i < core->node_count; i++)
         bound += core->nodes[i].cost->least;
-    for (int i = 0; i < core->factors.count; i++)
-        bound += core->factors.at[i].cost->least;
+    for (int i = 0; i < core->functions.count; i++)
+        bound += core->functions.at[i].cost->least;
     return bound;
 }
 
@@ -162,8 +162,8 @@ static double size_of(const MwCore *core, const MwCorePart *part)
     double size = 0;
     for (int i = 0; i < part->node_count; i++)
         size += (double)core->nodes[part->nodes[i]].cost->count;
-    for (int i = 0; i < part->factor_count; i++)
-        size += (double)core->factors.at[part->factors[i]].cost->count;
+    for (int i = 0; i < part->function_count; i++)
+        size += (double)core->functions.at[part->functions[i]].cost->count;
     return size;
 }
 
@@ -319,8 +319,9 @@ static void go_round(Apart *apart, const MwStretch *stretch)
     }
 }
 
-/* Where a stretch is to be taken again, those still open take it as long as they then have more than
- * twice the time that they had: what was cut short may then be finished. Without a limit none was. */
+/* Where a stretch is to be taken again, those still open take it as long as they then have more
+ * than twice the time that they had: what was cut short may then be finished. Without a limit none
+ * was. */
 static void go_all(Apart *apart, const MwStretch *stretch)
 {
     double given, next = time_to_share(apart);

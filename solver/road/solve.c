@@ -159,7 +159,8 @@ static void end_improving(MwSearch *search)
     search->improver = NULL;
 }
 
-/* Solves another problem on the way, of which nobody is told; `options` is where its own are put. */
+/* Solves another problem on the way, of which nobody is told; `options` is where its own are
+ * put. */
 static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSolution *solution,
                       MwSolveOptions *options)
 {

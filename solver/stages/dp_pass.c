@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2): with F(q, l, u) the least fill
- * of the layers from l on in q stages that use u devices,
+/* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2): with F(q, l, u) the least
+ * fill of the layers from l on in q stages that use u devices,
  *
  *     F(q, l, u) = min over end e, sub-mesh k:  base(l, e, k, q) + latency(e) + F(q-1, e, u - |k|)
  *
@@ -9,9 +9,9 @@
  * index, so that a move is the addition of a shifted vector. The same with `max` for `+` gives the
  * least memory.
  *
- * Outside of a state (q, l, u) is the least fill of what comes before it in a whole cut; it goes the
- * other way by the same moves. Outside + base + latency + F is the least fill of a cut with a move.
- */
+ * Outside of a state (q, l, u) is the least fill of what comes before it in a whole cut; it goes
+ * the other way by the same moves. Outside + base + latency + F is the least fill of a cut with a
+ * move. */
 #include "solver/stages/dp_pass.h"
 
 typedef struct {

@@ -60,8 +60,9 @@ typedef struct {
  *     interleaved  V * V   0         no       as its order has it, by_stages
  *     inference    1       0         no       1 (times are of the forward pass)
  *
- * Of interleaved, each of the V stages of a mesh counts as all of them together: V times its own time.
- * They share what one of them waits, so `fill` has a V-th of its own time, a V * V-th of that. */
+ * Of interleaved, each of the V stages of a mesh counts as all of them together: V times its own
+ * time. They share what one of them waits, so `fill` has a V-th of its own time, a V * V-th of
+ * that. */
 typedef struct {
     int64_t micro_batches; /* at least 1 */
     int chunks;            /* at least 1; the fill is divided by it */
@@ -92,9 +93,9 @@ typedef struct {
 
     /* Fills in the answers to `count` different questions; may work on them at the same time. */
     void (*answer)(void *context, MwStageQuery *queries, int count);
-    /* A candidate that is no worse in any respect than any of the answer (no greater; weight_time no
-     * less), in far less time than the answer takes; false if there will be none. Intervals whose
-     * bound cannot be in a better cut are never asked. NULL: all are asked, at once. */
+    /* A candidate that is no worse in any respect than any of the answer (no greater; weight_time
+     * no less), in far less time than the answer takes; false if there will be none. Intervals
+     * whose bound cannot be in a better cut are never asked. NULL: all are asked, at once. */
     bool (*bound)(void *context, int begin, int end, int submesh, MwStageCandidate *bound);
     void *context;
 } MwStageProblem;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known of the intervals of a stage problem: answers, or bounds of them until asked.
  *
- * An *entry* is a class of intervals on a sub-mesh; an *option* of it is a candidate in the terms of
- * the objective; a *move* is an interval on a sub-mesh, as the dynamic program walks them. */
+ * An *entry* is a class of intervals on a sub-mesh; an *option* of it is a candidate in the terms
+ * of the objective; a *move* is an interval on a sub-mesh, as the dynamic program walks them. */
 #ifndef MW_SOLVER_STAGES_TABLE_H
 #define MW_SOLVER_STAGES_TABLE_H
 

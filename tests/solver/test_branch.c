@@ -284,8 +284,8 @@ static void interrupt_now(int signal)
     interrupted = 1;
 }
 
-/* GLPK would go on for a quarter of a minute. It is asked after so much time of the processor, and that is
- * counted, as others may be busy. */
+/* GLPK would go on for a quarter of a minute. It is asked after so much time of the processor, and
+ * that is counted, as others may be busy. */
 START_TEST(the_integer_program_can_be_interrupted)
 {
     static const double after_s = 0.4, patience_s = 4;

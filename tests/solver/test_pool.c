@@ -136,7 +136,7 @@ static bool draw_legal(const MwCore *core, uint64_t *state, int *choice)
     return false;
 }
 
-/* Changes of one node, and of two that share a factor. */
+/* Changes of one node, and of two that share a cost function. */
 static void draw_wishes(Wishes *wishes, const int *present, uint64_t *state)
 {
     const MwLayout *layout = wishes->layout;
@@ -144,9 +144,9 @@ static void draw_wishes(Wishes *wishes, const int *present, uint64_t *state)
         int node = (int)draw(state, layout->node_count), other = node;
         const MwLayoutNode *of = &layout->nodes[node];
         if (of->link_count > 0 && draw(state, 2)) {
-            const MwLayoutFactor *factor =
-                &layout->factors[of->links[draw(state, of->link_count)].factor];
-            other = factor->node[draw(state, factor->arity)];
+            const MwLayoutFunction *function =
+                &layout->functions[of->links[draw(state, of->link_count)].function];
+            other = function->node[draw(state, function->arity)];
         }
         MwChange *wish = wishes->wish[wishes->count];
         wish[0] = (MwChange){node, (int)draw(state, of->strategies)};
@@ -172,19 +172,19 @@ static bool apply(const Wishes *wishes, int set, int *choice)
     return true;
 }
 
-/* Whether two of the set share a factor. */
+/* Whether two of the set share a cost function. */
 static bool touch_in(const Wishes *wishes, int set)
 {
     int by[64] = {0}; /* [node of the layout] wish that changes it, from 1 on */
     for (int i = 0; i < wishes->count; i++)
         for (int k = 0; k < wishes->size[i] && set >> i & 1; k++)
             by[wishes->wish[i][k].node] = i + 1;
-    for (int i = 0; i < wishes->layout->factor_count; i++) {
-        const MwLayoutFactor *factor = &wishes->layout->factors[i];
-        for (int k = 0; k < factor->arity; k++)
+    for (int i = 0; i < wishes->layout->function_count; i++) {
+        const MwLayoutFunction *function = &wishes->layout->functions[i];
+        for (int k = 0; k < function->arity; k++)
             for (int l = 0; l < k; l++)
-                if (by[factor->node[k]] && by[factor->node[l]] &&
-                    by[factor->node[k]] != by[factor->node[l]])
+                if (by[function->node[k]] && by[function->node[l]] &&
+                    by[function->node[k]] != by[function->node[l]])
                     return true;
     }
     return false;

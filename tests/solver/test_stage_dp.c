@@ -255,7 +255,8 @@ START_TEST(packing_agrees_with_trying)
     MwArena *arena = mw_arena_new();
     for (int per_node = 1; per_node <= 13; per_node++)
         for (int nodes = 1; nodes <= (per_node < 8 ? 3 : 2); nodes++) {
-            MwSubmeshPacking packing = mw_submesh_packing_new(arena, (MwStageCluster){nodes, per_node});
+            MwSubmeshPacking packing =
+                mw_submesh_packing_new(arena, (MwStageCluster){nodes, per_node});
             int sizes[64];
             try_packings(&packing, sizes, 0, 0, 0, nodes * per_node);
         }
