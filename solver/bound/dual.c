@@ -53,24 +53,25 @@ static void add_link(MwDual *dual, MwDualNode *node, int index, int dim)
                          .size = size,
                          .classes = of->classes[dim]->at,
                          .potential = function->potential[dim],
-                         .margin = MW_NEW(dual->arena, double, mw_margin_room(size)),
+                         .margin = MW_NEW(dual->arena, double, mw_marginal_room(size)),
                          .first = dim == 0,
                          .last = dim == of->cost->arity - 1};
 }
 
 /* `place` of each node of the core; `tables` of each id that some table has. */
-static void add_function(MwDual *dual, int index, const int *place, const MwMarginTable **tables)
+static void add_function(MwDual *dual, int index, const int *place, const MwMarginalTable **tables)
 {
     const MwCostFunction *function = &dual->core->functions.at[index];
     MwDualFunction *added = &dual->functions[dual->function_count];
     int arity = function->cost->arity;
     if (!tables[function->cost->id])
-        tables[function->cost->id] = mw_margin_table_new(dual->table_arena, function->cost);
+        tables[function->cost->id] = mw_marginal_table_new(dual->table_arena, function->cost);
     added->index = index;
     added->table = tables[function->cost->id];
     added->potential = MW_NEW(dual->arena, double *, arity);
     for (int i = 0; i < arity; i++) {
-        added->potential[i] = MW_NEW(dual->arena, double, mw_margin_room(function->cost->dims[i]));
+        added->potential[i] =
+            MW_NEW(dual->arena, double, mw_marginal_room(function->cost->dims[i]));
         dual->potential_count += function->cost->dims[i];
         add_link(dual, &dual->nodes[place[function->scope[i]]], dual->function_count, i);
     }
@@ -85,7 +86,7 @@ static void add_functions(MwDual *dual, const int *place)
     for (int i = 0; i < core->functions.count; i++)
         if (core->functions.at[i].cost)
             last = mw_max(last, core->functions.at[i].cost->id);
-    const MwMarginTable **tables = MW_NEW(scratch, const MwMarginTable *, last + 1);
+    const MwMarginalTable **tables = MW_NEW(scratch, const MwMarginalTable *, last + 1);
     for (int i = 0; i < core->functions.count; i++)
         if (core->functions.at[i].cost)
             add_function(dual, i, place, tables);

@@ -7,19 +7,19 @@
  * the rows rises. The sum of the least node costs and the least entries is then a lower bound for
  * any potentials and prices, and good ones make it tight.
  *
- * dual.c holds the state, sweep.c improves the potentials, margin.c finds what they leave of the
+ * dual.c holds the state, sweep.c improves the potentials, marginal.c finds what they leave of the
  * entries, certify.c makes an exact bound of them and takes away strategies, decode.c reads choices
  * off them. */
 #ifndef MW_SOLVER_BOUND_DUAL_H
 #define MW_SOLVER_BOUND_DUAL_H
 
-#include "solver/bound/margin.h"
+#include "solver/bound/marginal.h"
 #include "solver/core/core.h"
 
 typedef struct {
-    int index;                  /* of the core's cost function */
-    const MwMarginTable *table; /* of its costs; equal ones share it */
-    double **potential;         /* [arity][mw_margin_room(classes)] */
+    int index;                    /* of the core's cost function */
+    const MwMarginalTable *table; /* of its costs; equal ones share it */
+    double **potential;           /* [arity][mw_marginal_room(classes)] */
 } MwDualFunction;
 
 /* A node's place in one of its cost functions. */
@@ -28,7 +28,7 @@ typedef struct {
     int size;               /* classes */
     const int64_t *classes; /* [strategy] */
     double *potential;      /* of the cost function in the dimension */
-    double *margin;         /* [mw_margin_room(size)] scratch */
+    double *margin;         /* [mw_marginal_room(size)] scratch */
     bool first, last;       /* the node is, in the scope */
 } MwDualLink;
 

@@ -3,12 +3,12 @@
  * memory rows. A forbidden entry counts as so dear that having fewer of them always wins. */
 #include "solver/bound/polish.h"
 
-#include "solver/bound/rows_room.h"
+#include "solver/bound/row_slack.h"
 
 typedef struct {
     const MwCore *core;
     int *choice;
-    MwRowsRoom *room;
+    MwRowSlack *room;
     MwCost *cost;  /* [strategy] */
     bool *settled; /* [node] no strategy costs less as long as its neighbours stay */
 } Polisher;
@@ -29,7 +29,7 @@ static void add_function_cost(Polisher *polisher, int node, const MwCostFunction
 /* Whether the rows of the term have room for `more` usage. */
 static bool has_room(const Polisher *polisher, const MwCoreTerm *term, int64_t more)
 {
-    return more <= 0 || mw_rows_room_least(polisher->room, term->first, term->last) >= more;
+    return more <= 0 || mw_row_slack_least(polisher->room, term->first, term->last) >= more;
 }
 
 static bool fits(const Polisher *polisher, const MwCoreNode *node, int from, int to)
@@ -46,7 +46,7 @@ static void occupy(Polisher *polisher, const MwCoreNode *node, int strategy, int
 {
     for (int k = 0; k < node->terms.count; k++) {
         const MwCoreTerm *term = &node->terms.at[k];
-        mw_rows_room_take(polisher->room, term->first, term->last,
+        mw_row_slack_take(polisher->room, term->first, term->last,
                           sign * term->usage->at[strategy]);
     }
 }
@@ -94,7 +94,7 @@ void mw_polish(const MwCore *core, int *choice)
     MwArena *scratch = mw_arena_new();
     Polisher polisher = {.core = core, .choice = choice};
     int64_t most = 1;
-    polisher.room = mw_rows_room_new(scratch, core);
+    polisher.room = mw_row_slack_new(scratch, core);
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost) {
             most = mw_max(most, core->nodes[i].cost->count);

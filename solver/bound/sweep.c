@@ -17,7 +17,7 @@
 static void find_margin(const MwDual *dual, MwDualLink *link)
 {
     const MwDualFunction *function = &dual->functions[link->function];
-    mw_margin(function->table, function->potential, link->dim, NULL, link->margin);
+    mw_marginals(function->table, function->potential, link->dim, NULL, link->margin);
 }
 
 /* All that the cost function can give goes to the node; the cost function's side of it is settled

@@ -147,19 +147,19 @@ static Division divide_rows(const Finding *finding, const Division *nodes)
     return rows;
 }
 
-static MwCorePart part_of(const Division *nodes, const Division *functions, const Division *rows,
-                          int component)
+static MwComponent part_of(const Division *nodes, const Division *functions, const Division *rows,
+                           int component)
 {
     const int node = nodes->first[component], function = functions->first[component],
               row = rows->first[component];
-    return (MwCorePart){.node_count = nodes->first[component + 1] - node,
-                        .function_count = functions->first[component + 1] - function,
-                        .row_count = rows->first[component + 1] - row,
-                        .nodes = nodes->list + node,
-                        .functions = functions->list + function,
-                        .rows = rows->list + row,
-                        .node_place = nodes->place,
-                        .row_place = rows->place};
+    return (MwComponent){.node_count = nodes->first[component + 1] - node,
+                         .function_count = functions->first[component + 1] - function,
+                         .row_count = rows->first[component + 1] - row,
+                         .nodes = nodes->list + node,
+                         .functions = functions->list + function,
+                         .rows = rows->list + row,
+                         .node_place = nodes->place,
+                         .row_place = rows->place};
 }
 
 static void add_wide(MwArena *arena, MwIndexList *key, __int128 value)
@@ -169,7 +169,7 @@ static void add_wide(MwArena *arena, MwIndexList *key, __int128 value)
 }
 
 /* All that a component's problem is. */
-static MwIndexList content(MwArena *scratch, const MwCore *core, const MwCorePart *part)
+static MwIndexList content(MwArena *scratch, const MwCore *core, const MwComponent *part)
 {
     MwIndexList key = {0};
     mw_vec_push(scratch, &key, part->node_count);
@@ -197,7 +197,7 @@ static MwIndexList content(MwArena *scratch, const MwCore *core, const MwCorePar
     return key;
 }
 
-static int *find_equal(const Finding *finding, const MwCorePart *parts)
+static int *find_equal(const Finding *finding, const MwComponent *parts)
 {
     int *equal = MW_NEW(finding->arena, int, finding->count);
     MwTables *seen = mw_tables_new(finding->scratch);
@@ -223,7 +223,7 @@ MwComponents mw_components(MwArena *arena, const MwCore *core)
     join_nodes(&finding);
     const Division nodes = divide_nodes(&finding), functions = divide_functions(&finding, &nodes),
                    rows = divide_rows(&finding, &nodes);
-    MwCorePart *parts = MW_NEW(arena, MwCorePart, finding.count);
+    MwComponent *parts = MW_NEW(arena, MwComponent, finding.count);
     for (int c = 0; c < finding.count; c++)
         parts[c] = part_of(&nodes, &functions, &rows, c);
     MwComponents components = {finding.count, parts, find_equal(&finding, parts)};

@@ -7,8 +7,8 @@
 
 typedef struct {
     int count;
-    const MwCorePart *at; /* [count] by their lowest nodes: all nodes left, each in one */
-    const int *equal;     /* [count] the first component that is the same problem, as far as its
+    const MwComponent *at; /* [count] by their lowest nodes: all nodes left, each in one */
+    const int *equal;      /* [count] the first component that is the same problem, as far as its
                              nodes in their order show it; mostly itself */
 } MwComponents;
 

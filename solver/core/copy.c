@@ -166,7 +166,7 @@ static void extract_function(MwCore *to, const MwCostFunction *function, const i
         mw_vec_push(to->arena, &to->changed_functions, index);
 }
 
-static void extract_rows(MwCore *to, const MwCore *core, const MwCorePart *part)
+static void extract_rows(MwCore *to, const MwCore *core, const MwComponent *part)
 {
     to->row_count = part->row_count;
     to->limit = MW_NEW(to->arena, __int128, part->row_count);
@@ -179,7 +179,7 @@ static void extract_rows(MwCore *to, const MwCore *core, const MwCorePart *part)
     }
 }
 
-MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePart *part)
+MwCore *mw_core_extract_component(MwArena *arena, const MwCore *core, const MwComponent *part)
 {
     MwCore *extracted = MW_NEW(arena, MwCore, 1);
     extracted->arena = arena;
@@ -228,15 +228,15 @@ MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes)
             add_left(&function, i);
     for (int i = 0; i < core->row_count; i++)
         add_left(&row, i);
-    const MwCorePart all = {.node_count = node.count,
-                            .function_count = function.count,
-                            .row_count = row.count,
-                            .nodes = node.left,
-                            .functions = function.left,
-                            .rows = row.left,
-                            .node_place = node.place,
-                            .row_place = row.place};
-    MwCore *extracted = mw_core_extract_part(arena, core, &all);
+    const MwComponent all = {.node_count = node.count,
+                             .function_count = function.count,
+                             .row_count = row.count,
+                             .nodes = node.left,
+                             .functions = function.left,
+                             .rows = row.left,
+                             .node_place = node.place,
+                             .row_place = row.place};
+    MwCore *extracted = mw_core_extract_component(arena, core, &all);
     mw_arena_free(&scratch);
     *nodes = node.left;
     return extracted;

@@ -95,11 +95,11 @@ typedef struct {
     const int *nodes, *functions, *rows; /* [*_count] of the core, ascending */
     const int *node_place, *row_place; /* [of the core] where a node of the part is in `nodes`, and
                                           a row in `rows` */
-} MwCorePart;
+} MwComponent;
 
 /* A part of the core as a problem of its own, with tables of its own: node i of it is nodes[i] of
  * `core`, and what it restores to is a choice of these. The core's constant is its constant. */
-MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePart *part);
+MwCore *mw_core_extract_component(MwArena *arena, const MwCore *core, const MwComponent *part);
 /* All that is left; `nodes` ([nodes left]) is in `arena`. */
 MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes);
 

@@ -2,12 +2,12 @@
 /* Which of some wished changes hang together, and what each such group gains: changed nodes that
  * share a cost function are in one group, so groups do not touch each other and their gains add
  * up. */
-#include "solver/improve/standing.h"
+#include "solver/improve/assignment.h"
 
 #include <stdlib.h>
 
 typedef struct {
-    const MwStanding *standing;
+    const MwAssignment *assignment;
     MwArena *arena; /* of what is only needed here */
     int change_count;
     MwChange *changes; /* by node */
@@ -36,14 +36,13 @@ static int find_root(int *parent, int i)
 }
 
 /* The cost of a cost function, with the changes if `changed`. */
-static MwCost function_cost(const Grouping *grouping, const MwLayoutFunction *function,
-                            bool changed)
+static MwCost function_cost(const Grouping *grouping, const MwFlatFunction *function, bool changed)
 {
     int64_t at = 0;
     for (int i = 0; i < function->arity; i++) {
         int change = changed ? find_change(grouping, function->node[i]) : -1;
         int strategy = change >= 0 ? grouping->changes[change].strategy
-                                   : grouping->standing->choice[function->node[i]];
+                                   : grouping->assignment->choice[function->node[i]];
         at = at * function->dims[i] + function->classes[i][strategy];
     }
     return function->cost[at];
@@ -53,12 +52,13 @@ static MwCost function_cost(const Grouping *grouping, const MwLayoutFunction *fu
  * joins it with the other changed nodes of its cost functions. */
 static MwCost gain_of_change(const Grouping *grouping, int index, int *parent)
 {
-    const MwStanding *standing = grouping->standing;
+    const MwAssignment *assignment = grouping->assignment;
     const MwChange *change = &grouping->changes[index];
-    const MwLayoutNode *node = &standing->layout->nodes[change->node];
-    MwCost gain = (MwCost)node->cost[standing->choice[change->node]] - node->cost[change->strategy];
+    const MwFlatNode *node = &assignment->flat->nodes[change->node];
+    MwCost gain =
+        (MwCost)node->cost[assignment->choice[change->node]] - node->cost[change->strategy];
     for (int i = 0; i < node->link_count; i++) {
-        const MwLayoutFunction *function = &standing->layout->functions[node->links[i].function];
+        const MwFlatFunction *function = &assignment->flat->functions[node->links[i].function];
         bool first = true;
         for (int k = 0; k < function->arity; k++) {
             int other =
@@ -88,11 +88,11 @@ static MwChange *sort_by_group(MwArena *arena, const Grouping *grouping, MwChang
     return sorted;
 }
 
-MwChangeGroups mw_standing_groups(MwArena *arena, const MwStanding *standing, int count,
-                                  const MwChange *changes)
+MwChangeGroups mw_assignment_groups(MwArena *arena, const MwAssignment *assignment, int count,
+                                    const MwChange *changes)
 {
     MwArena *scratch = mw_arena_new();
-    Grouping grouping = {standing, scratch, count, NULL};
+    Grouping grouping = {assignment, scratch, count, NULL};
     grouping.changes = mw_arena_dup(scratch, changes, sizeof *changes * (size_t)count);
     qsort(grouping.changes, (size_t)count, sizeof *changes, compare_changes);
     int *parent = MW_NEW(scratch, int, count), *group = MW_NEW(scratch, int, count);

@@ -63,7 +63,7 @@ static void offer_all(Apart *apart)
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, apart->core->node_count);
     for (int c = 0; c < apart->components.count; c++) {
-        const MwCorePart *part = &apart->components.at[c];
+        const MwComponent *part = &apart->components.at[c];
         const int *of_part = apart->pieces[apart->piece_of[c]].solution.choice;
         for (int i = 0; i < part->node_count; i++)
             choice[part->nodes[i]] = of_part[i];
@@ -157,7 +157,7 @@ static MwCost plain_bound(const MwCore *core)
     return bound;
 }
 
-static double size_of(const MwCore *core, const MwCorePart *part)
+static double size_of(const MwCore *core, const MwComponent *part)
 {
     double size = 0;
     for (int i = 0; i < part->node_count; i++)
@@ -197,7 +197,8 @@ static void begin_search(Piece *piece, Apart *apart)
 {
     const MwSearch *whole = apart->search;
     MwArena *scratch = mw_arena_new();
-    MwCore *root = mw_core_extract_part(scratch, apart->core, &apart->components.at[piece->index]);
+    MwCore *root =
+        mw_core_extract_component(scratch, apart->core, &apart->components.at[piece->index]);
     root->scale = common_scale(root);
     piece->apart = apart;
     piece->solution.lower_bound = mw_core_unscaled_bound(root, plain_bound(root));

@@ -166,7 +166,7 @@ static void check_partition(MwArena *arena, const MwCore *core, const MwComponen
     int *component = MW_NEW(arena, int, core->node_count), nodes = 0, functions = 0, left = 0;
     connect(arena, core, component);
     for (int c = 0; c < components->count; c++) {
-        const MwCorePart *part = &components->at[c];
+        const MwComponent *part = &components->at[c];
         ck_assert_int_gt(part->node_count, 0);
         for (int i = 0; i < part->node_count; i++) {
             ck_assert_int_eq(component[part->nodes[i]], part->nodes[0]);
@@ -194,8 +194,8 @@ static void check_choice(MwArena *arena, const MwCore *core, const MwComponents 
     MwCost cost = core->constant;
     bool fits = true, allows = true;
     for (int c = 0; c < components->count; c++) {
-        const MwCorePart *part = &components->at[c];
-        const MwCore *extracted = mw_core_extract_part(arena, core, part);
+        const MwComponent *part = &components->at[c];
+        const MwCore *extracted = mw_core_extract_component(arena, core, part);
         int *of_part = MW_NEW(arena, int, part->node_count);
         for (int i = 0; i < part->node_count; i++)
             of_part[i] = choice[part->nodes[i]];
@@ -241,7 +241,7 @@ static MwProblem *with_a_guest(MwArena *arena, const MwProblem *problem)
     return fuller;
 }
 
-static void check_equal(const MwCore *core, const MwCorePart *a, const MwCorePart *b)
+static void check_equal(const MwCore *core, const MwComponent *a, const MwComponent *b)
 {
     ck_assert_int_eq(a->node_count, b->node_count);
     ck_assert_int_eq(a->function_count, b->function_count);

@@ -4,8 +4,8 @@
  *
  * It is made once and never changed, so that threads may share it. The core must live as long and
  * must not change. */
-#ifndef MW_SOLVER_IMPROVE_LAYOUT_H
-#define MW_SOLVER_IMPROVE_LAYOUT_H
+#ifndef MW_SOLVER_IMPROVE_FLAT_CORE_H
+#define MW_SOLVER_IMPROVE_FLAT_CORE_H
 
 #include "solver/core/core.h"
 
@@ -15,35 +15,35 @@ typedef struct {
     const int *dims;           /* [arity] classes of each */
     const int *const *classes; /* [arity][strategy] */
     const int64_t *cost;       /* row-major */
-} MwLayoutFunction;
+} MwFlatFunction;
 
 /* A node's place in one of its cost functions. */
 typedef struct {
     int function, dim;
     int64_t stride; /* of the dimension, in entries */
-} MwLayoutLink;
+} MwFlatLink;
 
 typedef struct {
     int origin; /* node of the core */
     int strategies;
     const int64_t *cost; /* [strategies] */
     int link_count, term_count;
-    const MwLayoutLink *links;
+    const MwFlatLink *links;
     const MwCoreTerm *terms;
-} MwLayoutNode;
+} MwFlatNode;
 
 typedef struct {
     const MwCore *core;
     int node_count, function_count, row_count;
-    MwLayoutNode *nodes;
-    MwLayoutFunction *functions;
+    MwFlatNode *nodes;
+    MwFlatFunction *functions;
     int most_strategies;
-} MwLayout;
+} MwFlatCore;
 
-MwLayout *mw_layout_new(MwArena *arena, const MwCore *core);
+MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core);
 
-/* From a choice of the core to one of the layout, and back: entries of eliminated nodes are 0. */
-void mw_layout_enter(const MwLayout *layout, const int *core_choice, int *choice);
-void mw_layout_leave(const MwLayout *layout, const int *choice, int *core_choice);
+/* From a choice of the core to one of the flat core, and back: entries of eliminated nodes are 0. */
+void mw_flat_core_enter(const MwFlatCore *flat, const int *core_choice, int *choice);
+void mw_flat_core_leave(const MwFlatCore *flat, const int *choice, int *core_choice);
 
 #endif
