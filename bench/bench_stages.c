@@ -110,7 +110,7 @@ static Model *random_model(MwArena *arena)
         double part = (double)(mw_hash_bytes(&i, sizeof i) % 1000) / 1000;
         model->weight[i + 1] = model->weight[i] + 0.9 + 0.2 * part;
     }
-    MwPacking packing = mw_packing_new(arena, (MwStageCluster){8, 8});
+    MwSubmeshPacking packing = mw_submesh_packing_new(arena, (MwStageCluster){8, 8});
     memcpy(model->submeshes, packing.submeshes, sizeof *packing.submeshes * (size_t)packing.count);
     return model;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Costs inside the solver's tables: 64-bit integers whose top value forbids.
  *
- * Invariant: every finite value stays below MW_FORBIDDEN, because solver/core/build.c scales the problem
- * so that the sum of everything finite does. Two forbidden costs can be added without overflow. */
+ * Invariant: every finite value stays below MW_FORBIDDEN, because solver/core/build.c scales the
+ * problem so that the sum of everything finite does. Two forbidden costs can be added without
+ * overflow. */
 #ifndef MW_SOLVER_COST_H
 #define MW_SOLVER_COST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  the costs of layers as stages (cost.h).
- * Out: the layout that the stage problem (solver/stages/stages.h) finds best, priced by its timeline.
+ * Out: the layout that the stage problem (solver/stages/problem.h) finds best, priced by its timeline.
  *
  * Where meshes have several chunks they are of one size, and every chunk is a stage of a cluster that
  * has as many times more devices. A chunk's mesh has as many times its work and memory to do with; its
@@ -18,7 +18,7 @@ static const double GAP = 0.01;
 typedef struct {
     MwArena *arena;
     const MwStageChoiceQuery *query;
-    MwPacking packing;
+    MwSubmeshPacking packing;
     int submesh; /* index of the one that all have; -1: any */
     MwScheduleTerms terms;
     const MwMeshShape *mesh; /* the logical one of all meshes, where these have several chunks */
@@ -181,7 +181,7 @@ static MwStageLayout layout_of(const Choice *c, const MwStagePlan *plan)
 /* ---- Several chunks ---- */
 
 /* -1: no sub-mesh has so many devices. */
-static int find_submesh(const MwPacking *packing, int devices)
+static int find_submesh(const MwSubmeshPacking *packing, int devices)
 {
     for (int i = 0; i < packing->count; i++)
         if (packing->submeshes[i].devices == devices)
@@ -203,7 +203,7 @@ static bool unroll(Choice *c, MwStageCluster cluster)
     const MwStageChoiceQuery *query = c->query;
     int devices = equal_devices(cluster, query->meshes);
     cluster.nodes *= query->chunks;
-    c->packing = mw_packing_new(c->arena, cluster);
+    c->packing = mw_submesh_packing_new(c->arena, cluster);
     c->submesh = devices > 0 ? find_submesh(&c->packing, devices) : -1;
     if (c->submesh < 0 || query->meshes * query->chunks > query->model->layer_count)
         return false;
@@ -271,7 +271,7 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
     MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
     Choice c = {.arena = arena,
                 .query = query,
-                .packing = mw_packing_new(arena, size),
+                .packing = mw_submesh_packing_new(arena, size),
                 .submesh = -1,
                 .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches}};
     if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, size)))

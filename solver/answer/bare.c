@@ -81,7 +81,7 @@ MwProblem *mw_bare_problem(MwArena *arena, const MwProblem *problem)
     return bare;
 }
 
-MwProblem *mw_bare_part(MwArena *arena, const MwProblem *bare, int count, const int *nodes)
+MwProblem *mw_bare_induced(MwArena *arena, const MwProblem *bare, int count, const int *nodes)
 {
     MwProblem *part = mw_arena_dup(arena, bare, sizeof *bare);
     int *place = MW_NEW(arena, int, bare->node_count); /* index in the part plus 1; 0: not in it */

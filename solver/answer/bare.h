@@ -10,7 +10,7 @@
 MwProblem *mw_bare_problem(MwArena *arena, const MwProblem *problem);
 
 /* The part of a bare problem that is among `nodes` ([count], ascending): its node i is nodes[i]. */
-MwProblem *mw_bare_part(MwArena *arena, const MwProblem *bare, int count, const int *nodes);
+MwProblem *mw_bare_induced(MwArena *arena, const MwProblem *bare, int count, const int *nodes);
 
 /* Forbids in a bare problem the strategies that go with none of a neighbour's, until none does;
  * that changes no choice. Returns a node that has none left, or -1. `cause` (NULL: not wanted) gets

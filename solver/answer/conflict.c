@@ -107,7 +107,7 @@ static int64_t size_of(const MwProblem *part)
 static bool conflicts(Conflict *conflict, int *count, int *nodes)
 {
     MwArena *scratch = mw_arena_new();
-    MwProblem *part = mw_bare_part(scratch, conflict->bare, *count, nodes);
+    MwProblem *part = mw_bare_induced(scratch, conflict->bare, *count, nodes);
     conflict->effort += size_of(part) + *count;
     conflict->questions++;
     int **cause, empty = mw_bare_propagate(scratch, part, &cause);

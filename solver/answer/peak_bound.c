@@ -18,7 +18,7 @@
 #include "solver/answer/peak_bound.h"
 
 #include "solver/answer/bare.h"
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 #include "solver/road/solve.h"
 
 #include <glpk.h>

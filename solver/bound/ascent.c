@@ -5,7 +5,10 @@
  * Mathematical Programming 87, 2000). A plain subgradient diverges on problems of this kind. */
 #include "solver/bound/ascent.h"
 
+#include "solver/bound/certify.h"
+#include "solver/bound/decode.h"
 #include "solver/bound/polish.h"
+#include "solver/bound/sweep.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,8 @@
  * that comes to the cutoff or more is in no choice better than the one already known and is taken
  * away (reduced-cost fixing; for potentials: Cooper et al., Soft arc consistency revisited,
  * Artificial Intelligence 174, 2010). */
-#include "solver/bound/dual.h"
+#include "solver/bound/certify.h"
+
 #include "solver/core/fixed_price.h"
 
 #include <math.h>
@@ -19,31 +20,32 @@ typedef struct {
     const MwDual *dual;
     MwArena *arena;
     MwCost **cost; /* [dual node][strategy], least value 0 */
-    MwCost *entry; /* scratch: the entries of one factor, as all would take too much memory */
-    MwCost *least; /* [class] likewise */
-    int64_t ***potential; /* [dual factor][dimension][class] */
+    MwCost
+        *entry; /* scratch: the entries of one cost function, as all would take too much memory */
+    MwCost *least;        /* [class] likewise */
+    int64_t ***potential; /* [dual function][dimension][class] */
     MwFixedPrices prices;
     MwCost bound;
 } Proof;
 
-static const MwTable *factor_table(const Proof *proof, int index)
+static const MwTable *function_table(const Proof *proof, int index)
 {
-    return proof->dual->core->factors.at[proof->dual->factors[index].index].cost;
+    return proof->dual->core->functions.at[proof->dual->functions[index].index].cost;
 }
 
 static void round_potentials(Proof *proof, int index)
 {
-    const MwDualFactor *factor = &proof->dual->factors[index];
-    const MwTable *cost = factor_table(proof, index);
+    const MwDualFunction *function = &proof->dual->functions[index];
+    const MwTable *cost = function_table(proof, index);
     proof->potential[index] = MW_NEW(proof->arena, int64_t *, cost->arity);
     bool sane = true;
     for (int i = 0; i < cost->arity; i++)
         for (int c = 0; c < cost->dims[i]; c++)
-            sane &= fabs(factor->potential[i][c]) < MW_FORBIDDEN / (4 * MW_TABLE_ARITY);
+            sane &= fabs(function->potential[i][c]) < MW_FORBIDDEN / (4 * MW_TABLE_ARITY);
     for (int i = 0; i < cost->arity; i++) {
         int64_t *rounded = MW_NEW(proof->arena, int64_t, cost->dims[i]);
         for (int c = 0; c < cost->dims[i] && sane; c++)
-            rounded[c] = llround(factor->potential[i][c]);
+            rounded[c] = llround(function->potential[i][c]);
         proof->potential[index][i] = rounded;
     }
 }
@@ -71,11 +73,11 @@ static void subtract_each(const MwTable *table, int dim, const int64_t *amount, 
                 *entry++ -= amount[c];
 }
 
-/* Sets proof->entry to the factor's entries less its potentials, least value 0, and returns what
- * was least; a forbidden one stays far above all others. */
+/* Sets proof->entry to the cost function's entries less its potentials, least value 0, and returns
+ * what was least; a forbidden one stays far above all others. */
 static MwCost find_entries(const Proof *proof, int index)
 {
-    const MwTable *cost = factor_table(proof, index);
+    const MwTable *cost = function_table(proof, index);
     for (int64_t e = 0; e < cost->count; e++)
         proof->entry[e] = cost->at[e] < MW_FORBIDDEN ? cost->at[e] : ABOVE_ALL;
     for (int i = 0; i < cost->arity; i++)
@@ -94,7 +96,7 @@ static void prove_node(Proof *proof, int index)
     mw_fixed_prices_add(&proof->prices, of, cost);
     for (int i = 0; i < node->link_count; i++) {
         const MwDualLink *link = &node->links[i];
-        const int64_t *potential = proof->potential[link->factor][link->dim];
+        const int64_t *potential = proof->potential[link->function][link->dim];
         for (int s = 0; s < of->cost->count; s++)
             cost[s] += potential[link->classes[s]];
     }
@@ -106,8 +108,8 @@ static void make_scratch(Proof *proof)
 {
     int64_t entries = 0;
     int classes = 0;
-    for (int i = 0; i < proof->dual->factor_count; i++) {
-        const MwTable *cost = factor_table(proof, i);
+    for (int i = 0; i < proof->dual->function_count; i++) {
+        const MwTable *cost = function_table(proof, i);
         entries = mw_max(entries, cost->count);
         for (int k = 0; k < cost->arity; k++)
             classes = (int)mw_max(classes, cost->dims[k]);
@@ -120,11 +122,11 @@ static Proof prove(MwArena *arena, const MwDual *dual)
 {
     Proof proof = {.dual = dual, .arena = arena, .bound = dual->core->constant};
     proof.cost = MW_NEW(arena, MwCost *, dual->node_count);
-    proof.potential = MW_NEW(arena, int64_t **, dual->factor_count);
+    proof.potential = MW_NEW(arena, int64_t **, dual->function_count);
     proof.prices = mw_fix_prices(arena, dual->core, dual->price);
     proof.bound -= proof.prices.limits;
     make_scratch(&proof);
-    for (int i = 0; i < dual->factor_count; i++) {
+    for (int i = 0; i < dual->function_count; i++) {
         round_potentials(&proof, i);
         proof.bound += find_entries(&proof, i);
     }
@@ -141,12 +143,13 @@ MwCost mw_dual_certify(const MwDual *dual)
     return bound;
 }
 
-/* Adds to each strategy of the factor's node the least of the entries that go with it. */
-static void add_margins(const Proof *proof, const MwCoreFactor *factor, int dim, MwCost *cost)
+/* Adds to each strategy of the cost function's node the least of the entries that go with it. */
+static void add_margins(const Proof *proof, const MwCostFunction *function, int dim, MwCost *cost)
 {
     const MwCost *entry = proof->entry;
-    int64_t outer = mw_table_outer(factor->cost, dim), inner = mw_table_inner(factor->cost, dim);
-    int size = factor->cost->dims[dim];
+    int64_t outer = mw_table_outer(function->cost, dim),
+            inner = mw_table_inner(function->cost, dim);
+    int size = function->cost->dims[dim];
     MwCost *margin = proof->least;
     for (int c = 0; c < size; c++)
         margin[c] = ABOVE_ALL;
@@ -154,8 +157,8 @@ static void add_margins(const Proof *proof, const MwCoreFactor *factor, int dim,
         for (int c = 0; c < size; c++)
             for (int64_t e = 0; e < inner; e++, entry++)
                 margin[c] = *entry < margin[c] ? *entry : margin[c];
-    for (int64_t s = 0; s < factor->classes[dim]->count; s++)
-        cost[s] += margin[factor->classes[dim]->at[s]];
+    for (int64_t s = 0; s < function->classes[dim]->count; s++)
+        cost[s] += margin[function->classes[dim]->at[s]];
 }
 
 /* The node's costs with its potentials, without priced usage. `above`: what each strategy costs
@@ -168,7 +171,7 @@ static void apply_to_node(const Proof *proof, MwCore *core, int index, const MwC
                                  sizeof *cost * (size_t)node->strategies);
     for (int i = 0; i < node->link_count; i++) {
         const MwDualLink *link = &node->links[i];
-        const int64_t *potential = proof->potential[link->factor][link->dim];
+        const int64_t *potential = proof->potential[link->function][link->dim];
         for (int s = 0; s < node->strategies; s++)
             cost[s] += potential[link->classes[s]];
     }
@@ -189,19 +192,19 @@ static void class_costs(const Proof *proof, const MwTable *classes, int node_ind
             least[classes->at[s]] = proof->cost[node_index][s];
 }
 
-static void apply_to_factor(const Proof *proof, MwCore *core, int index, const int *place,
-                            MwCost **above, MwCost cutoff)
+static void apply_to_function(const Proof *proof, MwCore *core, int index, const int *place,
+                              MwCost **above, MwCost cutoff)
 {
-    int of = proof->dual->factors[index].index;
-    const MwCoreFactor *factor = &core->factors.at[of];
-    const MwTable *cost = factor->cost;
+    int of = proof->dual->functions[index].index;
+    const MwCostFunction *function = &core->functions.at[of];
+    const MwTable *cost = function->cost;
     find_entries(proof, index);
     for (int i = 0; i < cost->arity; i++)
-        add_margins(proof, factor, i, above[place[factor->scope[i]]]);
+        add_margins(proof, function, i, above[place[function->scope[i]]]);
     int64_t *entry = mw_tables_scratch(core->tables, cost->count);
     memcpy(entry, cost->at, sizeof *entry * (size_t)cost->count);
     for (int i = 0; i < cost->arity; i++) {
-        class_costs(proof, factor->classes[i], place[factor->scope[i]]);
+        class_costs(proof, function->classes[i], place[function->scope[i]]);
         int64_t inner = mw_table_inner(cost, i), size = cost->dims[i];
         for (int64_t e = 0; e < cost->count; e++) {
             int64_t class = e / inner % size;
@@ -213,8 +216,8 @@ static void apply_to_factor(const Proof *proof, MwCore *core, int index, const i
         if (proof->bound + proof->entry[e] >= cutoff)
             entry[e] = MW_FORBIDDEN;
     const MwTable *none[MW_TABLE_ARITY] = {0};
-    mw_core_replace_factor(core, of, none,
-                           mw_table_intern(core->tables, cost->arity, cost->dims, entry));
+    mw_core_replace_function(core, of, none,
+                             mw_table_intern(core->tables, cost->arity, cost->dims, entry));
 }
 
 MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff)
@@ -230,8 +233,8 @@ MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff)
         place[dual->nodes[i].node] = i;
         above[i] = mw_arena_dup(scratch, proof.cost[i], bytes);
     }
-    for (int i = 0; i < dual->factor_count; i++)
-        apply_to_factor(&proof, core, i, place, above, cutoff);
+    for (int i = 0; i < dual->function_count; i++)
+        apply_to_function(&proof, core, i, place, above, cutoff);
     for (int i = 0; i < dual->node_count; i++)
         apply_to_node(&proof, core, i, above[i], cutoff);
     mw_arena_free(&scratch);

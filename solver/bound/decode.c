@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A choice from the potentials: in order, each node takes the strategy that is cheapest by its own
- * cost (potentials and prices included) and the entries of its factors with the nodes that have
- * chosen, among those for which the memory rows still have room. As every node has a strategy
- * without usage (solver/reduce/usage.c), the rows can always be kept; forbidden entries may get in the
- * way, and then the choice is not legal. */
-#include "solver/bound/dual.h"
-#include "solver/bound/rows_room.h"
+ * cost (potentials and prices included) and the entries of its cost functions with the nodes that
+ * have chosen, among those for which the memory rows still have room. As every node has a strategy
+ * without usage (solver/reduce/usage.c), the rows can always be kept; forbidden entries may get in
+ * the way, and then the choice is not legal. */
+#include "solver/bound/decode.h"
+
+#include "solver/bound/row_slack.h"
 
 #include <math.h>
 
@@ -14,21 +15,21 @@ typedef struct {
     const MwCore *core;
     int *choice;
     bool *decided;    /* [node] */
-    MwRowsRoom *room; /* that the decided leave */
+    MwRowSlack *room; /* that the decided leave */
     double *score;    /* [strategy] */
 } Decoder;
 
 /* Adds, by class, the least entry that agrees with what is decided. */
-static void add_factor_score(Decoder *decoder, const MwDualLink *link)
+static void add_function_score(Decoder *decoder, const MwDualLink *link)
 {
-    const MwDualFactor *factor = &decoder->dual->factors[link->factor];
-    const MwCoreFactor *of = &decoder->core->factors.at[factor->index];
+    const MwDualFunction *function = &decoder->dual->functions[link->function];
+    const MwCostFunction *of = &decoder->core->functions.at[function->index];
     int held[MW_TABLE_ARITY];
     for (int k = 0; k < of->cost->arity; k++) {
         const int node = of->scope[k];
         held[k] = decoder->decided[node] ? (int)of->classes[k]->at[decoder->choice[node]] : -1;
     }
-    mw_margin(factor->table, factor->potential, link->dim, held, link->margin);
+    mw_marginals(function->table, function->potential, link->dim, held, link->margin);
     for (int64_t s = 0; s < of->classes[link->dim]->count; s++)
         decoder->score[s] += link->margin[link->classes[s]];
 }
@@ -37,7 +38,7 @@ static void forbid_without_room(Decoder *decoder, const MwCoreNode *node)
 {
     for (int k = 0; k < node->terms.count; k++) {
         const MwCoreTerm *term = &node->terms.at[k];
-        const __int128 room = mw_rows_room_least(decoder->room, term->first, term->last);
+        const __int128 room = mw_row_slack_least(decoder->room, term->first, term->last);
         for (int s = 0; s < term->usage->count; s++)
             if (term->usage->at[s] > room)
                 decoder->score[s] = INFINITY;
@@ -51,7 +52,7 @@ static void decide(Decoder *decoder, const MwDualNode *node)
     for (int s = 0; s < strategies; s++)
         decoder->score[s] = node->cost[s];
     for (int i = 0; i < node->link_count; i++)
-        add_factor_score(decoder, &node->links[i]);
+        add_function_score(decoder, &node->links[i]);
     forbid_without_room(decoder, of);
     for (int s = 1; s < strategies; s++)
         if (decoder->score[s] < decoder->score[best])
@@ -60,7 +61,7 @@ static void decide(Decoder *decoder, const MwDualNode *node)
     decoder->decided[node->node] = true;
     for (int k = 0; k < of->terms.count; k++) {
         const MwCoreTerm *term = &of->terms.at[k];
-        mw_rows_room_take(decoder->room, term->first, term->last, term->usage->at[best]);
+        mw_row_slack_take(decoder->room, term->first, term->last, term->usage->at[best]);
     }
 }
 
@@ -70,7 +71,7 @@ void mw_dual_decode(const MwDual *dual, int *choice)
     const MwCore *core = dual->core;
     Decoder decoder = {.dual = dual, .core = core, .choice = choice};
     decoder.decided = MW_NEW(scratch, bool, core->node_count);
-    decoder.room = mw_rows_room_new(scratch, core);
+    decoder.room = mw_row_slack_new(scratch, core);
     int64_t most = 1;
     for (int i = 0; i < dual->node_count; i++)
         most = mw_max(most, mw_core_strategies(core, dual->nodes[i].node));

@@ -1,65 +1,95 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sequential tree-reweighted message passing.
+/* The state of a dual: potentials, zero at first, and prices of memory rows.
  *
- * A sweep visits the nodes in order. At each it draws all that its factors can give (the least
- * entry of each slice), which shows the node's min-marginals, and hands equal shares on to the
- * factors that reach further in the direction of the sweep. For matrices this is TRW-S
- * (Kolmogorov, Convergent tree-reweighted message passing for energy minimization, PAMI 2006,
- * section 3.3), for larger factors its extension SRMP (Kolmogorov, A new look at reweighted message
- * passing, PAMI 2015). Strategies of one class share a factor's potential, so the share handed on
- * is that of the cheapest of the class. */
+ * For prices p >= 0 and any choice that keeps the rows, sum p (usage - limit) <= 0; so the least
+ * cost with priced usage, less the priced limits, is a lower bound (Geoffrion, Lagrangean
+ * relaxation for integer programming, 1974). The excess of what looks best is a subgradient. */
 #include "solver/bound/dual.h"
 
 #include <math.h>
 #include <string.h>
 
+/* cumulative[row]: the sum over the rows before. */
+static double *cumulate(MwArena *arena, const double *values, int count)
+{
+    double *cumulative = MW_NEW(arena, double, count + 1);
+    for (int row = 0; row < count; row++)
+        cumulative[row + 1] = cumulative[row] + values[row];
+    return cumulative;
+}
+
+void mw_dual_set_prices(MwDual *dual, const double *price)
+{
+    const MwCore *core = dual->core;
+    if (core->row_count == 0)
+        return;
+    MwArena *scratch = mw_arena_new();
+    double *change = MW_NEW(scratch, double, core->row_count);
+    for (int row = 0; row < core->row_count; row++) {
+        change[row] = price[row] - dual->price[row];
+        dual->price[row] = price[row];
+    }
+    const double *sum = cumulate(scratch, change, core->row_count);
+    for (int i = 0; i < dual->node_count; i++) {
+        const MwCoreNode *node = &core->nodes[dual->nodes[i].node];
+        for (int k = 0; k < node->terms.count; k++) {
+            const MwCoreTerm *term = &node->terms.at[k];
+            double rise = sum[term->last + 1] - sum[term->first];
+            for (int s = 0; s < term->usage->count && rise != 0; s++)
+                dual->nodes[i].cost[s] += rise * (double)term->usage->at[s];
+        }
+    }
+    mw_arena_free(&scratch);
+}
+
 static void add_link(MwDual *dual, MwDualNode *node, int index, int dim)
 {
-    MwDualFactor *factor = &dual->factors[index];
-    const MwCoreFactor *of = &dual->core->factors.at[factor->index];
+    MwDualFunction *function = &dual->functions[index];
+    const MwCostFunction *of = &dual->core->functions.at[function->index];
     MwDualLink *link = &node->links[node->link_count++];
     const int size = of->cost->dims[dim];
-    *link = (MwDualLink){.factor = index,
+    *link = (MwDualLink){.function = index,
                          .dim = dim,
                          .size = size,
                          .classes = of->classes[dim]->at,
-                         .potential = factor->potential[dim],
-                         .margin = MW_NEW(dual->arena, double, mw_margin_room(size)),
+                         .potential = function->potential[dim],
+                         .margin = MW_NEW(dual->arena, double, mw_marginal_room(size)),
                          .first = dim == 0,
                          .last = dim == of->cost->arity - 1};
 }
 
 /* `place` of each node of the core; `tables` of each id that some table has. */
-static void add_factor(MwDual *dual, int index, const int *place, const MwMarginTable **tables)
+static void add_function(MwDual *dual, int index, const int *place, const MwMarginalTable **tables)
 {
-    const MwCoreFactor *factor = &dual->core->factors.at[index];
-    MwDualFactor *added = &dual->factors[dual->factor_count];
-    int arity = factor->cost->arity;
-    if (!tables[factor->cost->id])
-        tables[factor->cost->id] = mw_margin_table_new(dual->table_arena, factor->cost);
+    const MwCostFunction *function = &dual->core->functions.at[index];
+    MwDualFunction *added = &dual->functions[dual->function_count];
+    int arity = function->cost->arity;
+    if (!tables[function->cost->id])
+        tables[function->cost->id] = mw_marginal_table_new(dual->table_arena, function->cost);
     added->index = index;
-    added->table = tables[factor->cost->id];
+    added->table = tables[function->cost->id];
     added->potential = MW_NEW(dual->arena, double *, arity);
     for (int i = 0; i < arity; i++) {
-        added->potential[i] = MW_NEW(dual->arena, double, mw_margin_room(factor->cost->dims[i]));
-        dual->potential_count += factor->cost->dims[i];
-        add_link(dual, &dual->nodes[place[factor->scope[i]]], dual->factor_count, i);
+        added->potential[i] =
+            MW_NEW(dual->arena, double, mw_marginal_room(function->cost->dims[i]));
+        dual->potential_count += function->cost->dims[i];
+        add_link(dual, &dual->nodes[place[function->scope[i]]], dual->function_count, i);
     }
-    dual->factor_count++;
+    dual->function_count++;
 }
 
-static void add_factors(MwDual *dual, const int *place)
+static void add_functions(MwDual *dual, const int *place)
 {
     MwArena *scratch = mw_arena_new();
     const MwCore *core = dual->core;
     int last = -1;
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            last = mw_max(last, core->factors.at[i].cost->id);
-    const MwMarginTable **tables = MW_NEW(scratch, const MwMarginTable *, last + 1);
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            add_factor(dual, i, place, tables);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            last = mw_max(last, core->functions.at[i].cost->id);
+    const MwMarginalTable **tables = MW_NEW(scratch, const MwMarginalTable *, last + 1);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            add_function(dual, i, place, tables);
     mw_arena_free(&scratch);
 }
 
@@ -73,7 +103,7 @@ static void add_node(MwDual *dual, int index)
     added->cost = MW_NEW(dual->arena, double, added->strategies);
     for (int s = 0; s < added->strategies; s++)
         added->cost[s] = node->cost->at[s] < MW_FORBIDDEN ? (double)node->cost->at[s] : INFINITY;
-    added->links = MW_NEW(dual->arena, MwDualLink, node->factors.count);
+    added->links = MW_NEW(dual->arena, MwDualLink, node->functions.count);
 }
 
 static void set_share(MwDualNode *node)
@@ -93,7 +123,7 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
     dual->table_arena = mw_arena_new_within(arena);
     dual->core = core;
     dual->nodes = MW_NEW(arena, MwDualNode, core->node_count);
-    dual->factors = MW_NEW(arena, MwDualFactor, core->factors.count);
+    dual->functions = MW_NEW(arena, MwDualFunction, core->functions.count);
     dual->price = MW_NEW(arena, double, core->row_count);
     int *place = MW_NEW(arena, int, core->node_count);
     int64_t most = 1;
@@ -103,7 +133,7 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
             most = mw_max(most, core->nodes[i].cost->count);
             add_node(dual, i);
         }
-    add_factors(dual, place);
+    add_functions(dual, place);
     for (int i = 0; i < dual->node_count; i++)
         set_share(&dual->nodes[i]);
     dual->surplus = INFINITY;
@@ -113,78 +143,41 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
     return dual;
 }
 
-/* margin[c]: the least that is left of the entries of class c. */
-static void find_margin(const MwDual *dual, MwDualLink *link)
+void mw_dual_priced_usage(const MwDual *dual, int index, double *priced)
 {
-    const MwDualFactor *factor = &dual->factors[link->factor];
-    mw_margin(factor->table, factor->potential, link->dim, NULL, link->margin);
-}
-
-static double least_of(const double *values, int count)
-{
-    double least = INFINITY;
-    for (int i = 0; i < count; i++)
-        least = values[i] < least ? values[i] : least;
-    return least;
-}
-
-/* All that the factor can give goes to the node; the factor's side of it is settled by hand_on. */
-static void draw(const MwDual *dual, MwDualNode *node, MwDualLink *link)
-{
-    find_margin(dual, link);
+    const MwDualNode *node = &dual->nodes[index];
+    const MwCoreNode *of = &dual->core->nodes[node->node];
     for (int s = 0; s < node->strategies; s++)
-        node->cost[s] += link->margin[link->classes[s]];
-}
-
-/* `share` of what the node held after drawing goes to the factor. */
-static void hand_on(MwDual *dual, MwDualNode *node, MwDualLink *link, double share)
-{
-    for (int c = 0; c < link->size; c++)
-        link->potential[c] += link->margin[c];
-    if (share <= 0)
-        return;
-    const double *held = dual->held;
-    double *push = dual->push;
-    for (int c = 0; c < link->size; c++)
-        push[c] = INFINITY;
-    for (int s = 0; s < node->strategies; s++) {
-        double *to = &push[link->classes[s]];
-        *to = share * held[s] < *to ? share * held[s] : *to;
-    }
-    for (int s = 0; s < node->strategies; s++)
-        node->cost[s] -= push[link->classes[s]];
-    for (int c = 0; c < link->size; c++)
-        link->potential[c] -= push[c];
-}
-
-static void visit(MwDual *dual, MwDualNode *node, bool upwards)
-{
-    for (int i = 0; i < node->link_count; i++)
-        draw(dual, node, &node->links[i]);
-    node->label = 0;
-    for (int s = 1; s < node->strategies; s++)
-        if (node->cost[s] < node->cost[node->label])
-            node->label = s;
-    node->lead = INFINITY;
-    for (int s = 0; s < node->strategies; s++) {
-        double behind = node->cost[s] - node->cost[node->label];
-        dual->surplus_count += behind > dual->surplus;
-        if (s != node->label && behind < node->lead)
-            node->lead = behind;
-    }
-    memcpy(dual->held, node->cost, sizeof *dual->held * (size_t)node->strategies);
-    for (int i = 0; i < node->link_count; i++) {
-        MwDualLink *link = &node->links[i];
-        bool reaches_on = !(upwards ? link->last : link->first);
-        hand_on(dual, node, link, reaches_on ? node->share : 0);
+        priced[s] = 0;
+    for (int k = 0; k < of->terms.count; k++) {
+        const MwCoreTerm *term = &of->terms.at[k];
+        double price = 0;
+        for (int row = term->first; row <= term->last; row++)
+            price += dual->price[row];
+        for (int s = 0; s < node->strategies && price > 0; s++)
+            priced[s] += price * (double)term->usage->at[s];
     }
 }
 
-void mw_dual_sweep(MwDual *dual, bool upwards)
+void mw_dual_excess(const MwDual *dual, double *excess)
 {
-    dual->surplus_count = 0;
-    for (int i = 0; i < dual->node_count; i++)
-        visit(dual, &dual->nodes[upwards ? i : dual->node_count - 1 - i], upwards);
+    const MwCore *core = dual->core;
+    MwArena *scratch = mw_arena_new();
+    double *change = MW_NEW(scratch, double, core->row_count + 1), usage = 0;
+    for (int i = 0; i < dual->node_count; i++) {
+        const MwCoreNode *node = &core->nodes[dual->nodes[i].node];
+        for (int k = 0; k < node->terms.count; k++) {
+            const MwCoreTerm *term = &node->terms.at[k];
+            double used = (double)term->usage->at[dual->nodes[i].label];
+            change[term->first] += used;
+            change[term->last + 1] -= used;
+        }
+    }
+    for (int row = 0; row < core->row_count; row++) {
+        usage += change[row];
+        excess[row] = usage - (double)core->limit[row];
+    }
+    mw_arena_free(&scratch);
 }
 
 MwDualState *mw_dual_new_state(MwArena *arena, const MwDual *dual)
@@ -198,10 +191,10 @@ MwDualState *mw_dual_new_state(MwArena *arena, const MwDual *dual)
 void mw_dual_save(const MwDual *dual, MwDualState *state)
 {
     double *to = state->potential;
-    for (int i = 0; i < dual->factor_count; i++) {
-        const MwTable *cost = dual->core->factors.at[dual->factors[i].index].cost;
+    for (int i = 0; i < dual->function_count; i++) {
+        const MwTable *cost = dual->core->functions.at[dual->functions[i].index].cost;
         for (int k = 0; k < cost->arity; to += cost->dims[k++])
-            memcpy(to, dual->factors[i].potential[k], sizeof *to * (size_t)cost->dims[k]);
+            memcpy(to, dual->functions[i].potential[k], sizeof *to * (size_t)cost->dims[k]);
     }
     memcpy(state->price, dual->price, sizeof *state->price * (size_t)dual->core->row_count);
 }
@@ -216,23 +209,31 @@ static void set_potential(MwDualNode *node, MwDualLink *link, const double *want
 void mw_dual_load(MwDual *dual, const MwDualState *state)
 {
     MwArena *scratch = mw_arena_new();
-    const double **next = MW_NEW(scratch, const double *, dual->factor_count);
+    const double **next = MW_NEW(scratch, const double *, dual->function_count);
     const double *from = state->potential;
-    for (int i = 0; i < dual->factor_count; i++) {
-        const MwTable *cost = dual->core->factors.at[dual->factors[i].index].cost;
+    for (int i = 0; i < dual->function_count; i++) {
+        const MwTable *cost = dual->core->functions.at[dual->functions[i].index].cost;
         next[i] = from;
         for (int k = 0; k < cost->arity; k++)
             from += cost->dims[k];
     }
-    /* Nodes ascend, as scopes do: a factor's dimensions come up in their order. */
+    /* Nodes ascend, as scopes do: a cost function's dimensions come up in their order. */
     for (int i = 0; i < dual->node_count; i++)
         for (int k = 0; k < dual->nodes[i].link_count; k++) {
             MwDualLink *link = &dual->nodes[i].links[k];
-            set_potential(&dual->nodes[i], link, next[link->factor]);
-            next[link->factor] += link->size;
+            set_potential(&dual->nodes[i], link, next[link->function]);
+            next[link->function] += link->size;
         }
     mw_dual_set_prices(dual, state->price);
     mw_arena_free(&scratch);
+}
+
+static double least_of(const double *values, int count)
+{
+    double least = INFINITY;
+    for (int i = 0; i < count; i++)
+        least = values[i] < least ? values[i] : least;
+    return least;
 }
 
 double mw_dual_bound(const MwDual *dual)
@@ -244,19 +245,4 @@ double mw_dual_bound(const MwDual *dual)
     for (int row = 0; row < core->row_count; row++)
         bound -= dual->price[row] * (double)core->limit[row];
     return bound;
-}
-
-void mw_dual_surplus(const MwDual *dual, int index, double *surplus)
-{
-    const MwDualNode *node = &dual->nodes[index];
-    memcpy(surplus, node->cost, sizeof *surplus * (size_t)node->strategies);
-    for (int i = 0; i < node->link_count; i++) {
-        MwDualLink *link = &node->links[i];
-        find_margin(dual, link);
-        for (int s = 0; s < node->strategies; s++)
-            surplus[s] += link->margin[link->classes[s]];
-    }
-    double least = least_of(surplus, node->strategies);
-    for (int s = 0; s < node->strategies; s++)
-        surplus[s] -= least;
 }

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A lower bound of a core by moving costs about and by pricing memory.
  *
- * Every factor f has a potential for each class of each of its nodes; it gives the potential to the
- * node and takes it off its own entries, so the cost of no choice changes. Every memory row has a
- * price; usage is paid for and the limit is paid back, so the cost of no choice that keeps the rows
- * rises. The sum of the least node costs and the least entries is then a lower bound for any
- * potentials and prices, and good ones make it tight.
+ * Every cost function f has a potential for each class of each of its nodes; it gives the potential
+ * to the node and takes it off its own entries, so the cost of no choice changes. Every memory row
+ * has a price; usage is paid for and the limit is paid back, so the cost of no choice that keeps
+ * the rows rises. The sum of the least node costs and the least entries is then a lower bound for
+ * any potentials and prices, and good ones make it tight.
  *
- * dual.c holds the state and improves the potentials, margin.c finds what they leave of the entries,
- * price.c holds the prices, certify.c makes an exact bound of them and takes away strategies,
- * decode.c reads choices off them. */
+ * dual.c holds the state, sweep.c improves the potentials, marginal.c finds what they leave of the
+ * entries, certify.c makes an exact bound of them and takes away strategies, decode.c reads choices
+ * off them. */
 #ifndef MW_SOLVER_BOUND_DUAL_H
 #define MW_SOLVER_BOUND_DUAL_H
 
-#include "solver/bound/margin.h"
+#include "solver/bound/marginal.h"
 #include "solver/core/core.h"
 
 typedef struct {
-    int index;                  /* of the core's factor */
-    const MwMarginTable *table; /* of its costs; equal ones share it */
-    double **potential;         /* [arity][mw_margin_room(classes)] */
-} MwDualFactor;
+    int index;                    /* of the core's cost function */
+    const MwMarginalTable *table; /* of its costs; equal ones share it */
+    double **potential;           /* [arity][mw_marginal_room(classes)] */
+} MwDualFunction;
 
-/* A node's place in one of its factors. */
+/* A node's place in one of its cost functions. */
 typedef struct {
-    int factor, dim;        /* index in MwDual.factors; place in the scope */
+    int function, dim;      /* index in MwDual.functions; place in the scope */
     int size;               /* classes */
     const int64_t *classes; /* [strategy] */
-    double *potential;      /* of the factor in the dimension */
-    double *margin;         /* [mw_margin_room(size)] scratch */
+    double *potential;      /* of the cost function in the dimension */
+    double *margin;         /* [mw_marginal_room(size)] scratch */
     bool first, last;       /* the node is, in the scope */
 } MwDualLink;
 
@@ -39,17 +39,18 @@ typedef struct {
     double lead;  /* and by how much; INFINITY if it is the only one */
     int link_count;
     MwDualLink *links;
-    double share; /* of what it holds that a sweep hands to each factor */
+    double share; /* of what it holds that a sweep hands to each cost function */
 } MwDualNode;
 
 typedef struct {
     MwArena *arena;
-    MwArena *table_arena; /* of the factors' tables, most of what a dual takes; within `arena` */
+    MwArena
+        *table_arena; /* of the cost functions' tables, most of what a dual takes; within `arena` */
     const MwCore *core;
-    int node_count, factor_count;
+    int node_count, function_count;
     MwDualNode *nodes; /* those left, ascending */
-    MwDualFactor *factors;
-    int potential_count; /* of all factors together */
+    MwDualFunction *functions;
+    int potential_count; /* of all cost functions together */
     double *price;       /* [core->row_count] at least 0 */
     double *held, *push; /* [strategy] scratch */
     int64_t strategy_count;
@@ -61,41 +62,23 @@ typedef struct {
  * forbidden strategies, as mw_reduce leaves it. It is not changed, and must not be meanwhile. */
 MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price);
 
-/* One sweep over the nodes, upwards or downwards. */
-void mw_dual_sweep(MwDual *dual, bool upwards);
-
 /* What a dual can be brought back to. */
 typedef struct {
-    double *potential; /* of all factors, end to end */
+    double *potential; /* of all cost functions, end to end */
     double *price;     /* [row_count] */
 } MwDualState;
 MwDualState *mw_dual_new_state(MwArena *arena, const MwDual *dual);
 void mw_dual_save(const MwDual *dual, MwDualState *state);
 void mw_dual_load(MwDual *dual, const MwDualState *state);
 
-/* Just after a sweep downwards: the first node of each factor was then its last to draw, and left it
- * with least entries of 0. In floating point; certify.c makes it exact. */
+/* Just after a sweep downwards: the first node of each cost function was then its last to draw, and
+ * left it with least entries of 0. In floating point; certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
-/* How much more each strategy of nodes[index] costs than its best one, by its own cost and the
- * least entries that go with it. */
-void mw_dual_surplus(const MwDual *dual, int index, double *surplus);
-
-/* price.c: usage[row] of the labels less the limit. */
+/* usage[row] of the labels less the limit. */
 void mw_dual_excess(const MwDual *dual, double *excess);
 void mw_dual_set_prices(MwDual *dual, const double *price);
 /* What the usage of each strategy of nodes[index] is priced at. */
 void mw_dual_priced_usage(const MwDual *dual, int index, double *priced);
-
-/* decode.c: reads a choice (core->node_count entries) that keeps the rows if it can; the caller
- * checks. */
-void mw_dual_decode(const MwDual *dual, int *choice);
-
-/* certify.c: a proven lower bound of the core's cost, in its scale. */
-MwCost mw_dual_certify(const MwDual *dual);
-/* Moves the potentials into the costs of the core the dual is of, so that the bound can be made
- * anew from it and the prices alone; and forbids what is in no choice that costs less than `cutoff`
- * (in the core's scale). Gives the same bound. The dual is of no use afterwards. */
-MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff);
 
 #endif

@@ -3,32 +3,33 @@
  * memory rows. A forbidden entry counts as so dear that having fewer of them always wins. */
 #include "solver/bound/polish.h"
 
-#include "solver/bound/rows_room.h"
+#include "solver/bound/row_slack.h"
 
 typedef struct {
     const MwCore *core;
     int *choice;
-    MwRowsRoom *room;
+    MwRowSlack *room;
     MwCost *cost;  /* [strategy] */
     bool *settled; /* [node] no strategy costs less as long as its neighbours stay */
 } Polisher;
 
-static void add_factor_cost(Polisher *polisher, int node, const MwCoreFactor *factor)
+static void add_function_cost(Polisher *polisher, int node, const MwCostFunction *function)
 {
-    int dim = mw_core_position(factor, node);
-    int64_t at = 0, stride = mw_table_inner(factor->cost, dim);
-    for (int i = 0; i < factor->cost->arity; i++) {
-        int64_t class = i == dim ? 0 : factor->classes[i]->at[polisher->choice[factor->scope[i]]];
-        at = at * factor->cost->dims[i] + class;
+    int dim = mw_core_position(function, node);
+    int64_t at = 0, stride = mw_table_inner(function->cost, dim);
+    for (int i = 0; i < function->cost->arity; i++) {
+        int64_t class =
+            i == dim ? 0 : function->classes[i]->at[polisher->choice[function->scope[i]]];
+        at = at * function->cost->dims[i] + class;
     }
-    for (int64_t s = 0; s < factor->classes[dim]->count; s++)
-        polisher->cost[s] += factor->cost->at[at + factor->classes[dim]->at[s] * stride];
+    for (int64_t s = 0; s < function->classes[dim]->count; s++)
+        polisher->cost[s] += function->cost->at[at + function->classes[dim]->at[s] * stride];
 }
 
 /* Whether the rows of the term have room for `more` usage. */
 static bool has_room(const Polisher *polisher, const MwCoreTerm *term, int64_t more)
 {
-    return more <= 0 || mw_rows_room_least(polisher->room, term->first, term->last) >= more;
+    return more <= 0 || mw_row_slack_least(polisher->room, term->first, term->last) >= more;
 }
 
 static bool fits(const Polisher *polisher, const MwCoreNode *node, int from, int to)
@@ -45,19 +46,19 @@ static void occupy(Polisher *polisher, const MwCoreNode *node, int strategy, int
 {
     for (int k = 0; k < node->terms.count; k++) {
         const MwCoreTerm *term = &node->terms.at[k];
-        mw_rows_room_take(polisher->room, term->first, term->last,
+        mw_row_slack_take(polisher->room, term->first, term->last,
                           sign * term->usage->at[strategy]);
     }
 }
 
 static void unsettle_neighbours(Polisher *polisher, int index)
 {
-    const MwIndexList *factors = &polisher->core->nodes[index].factors;
-    for (int i = 0; i < factors->count; i++) {
-        const MwCoreFactor *factor = &polisher->core->factors.at[factors->at[i]];
-        for (int k = 0; k < factor->cost->arity; k++)
-            if (factor->scope[k] != index)
-                polisher->settled[factor->scope[k]] = false;
+    const MwIndexList *functions = &polisher->core->nodes[index].functions;
+    for (int i = 0; i < functions->count; i++) {
+        const MwCostFunction *function = &polisher->core->functions.at[functions->at[i]];
+        for (int k = 0; k < function->cost->arity; k++)
+            if (function->scope[k] != index)
+                polisher->settled[function->scope[k]] = false;
     }
 }
 
@@ -69,8 +70,8 @@ static bool improve(Polisher *polisher, int index)
     polisher->settled[index] = true;
     for (int s = 0; s < node->cost->count; s++)
         polisher->cost[s] = node->cost->at[s];
-    for (int i = 0; i < node->factors.count; i++)
-        add_factor_cost(polisher, index, &polisher->core->factors.at[node->factors.at[i]]);
+    for (int i = 0; i < node->functions.count; i++)
+        add_function_cost(polisher, index, &polisher->core->functions.at[node->functions.at[i]]);
     for (int s = 0; s < node->cost->count; s++) {
         if (polisher->cost[s] >= polisher->cost[best])
             continue;
@@ -93,7 +94,7 @@ void mw_polish(const MwCore *core, int *choice)
     MwArena *scratch = mw_arena_new();
     Polisher polisher = {.core = core, .choice = choice};
     int64_t most = 1;
-    polisher.room = mw_rows_room_new(scratch, core);
+    polisher.room = mw_row_slack_new(scratch, core);
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost) {
             most = mw_max(most, core->nodes[i].cost->count);

@@ -126,7 +126,7 @@ static void add_node(const Build *build, int index)
     mw_vec_push(core->arena, &core->changed_nodes, index);
 }
 
-static void add_factor(const Build *build, int index)
+static void add_function(const Build *build, int index)
 {
     MwTables *tables = build->core->tables;
     const MwProblemEdge *edge = &build->problem->edges[index];
@@ -139,7 +139,7 @@ static void add_factor(const Build *build, int index)
     const MwTable *classes[2];
     for (int i = 0; i < 2; i++)
         classes[i] = parts->merged[i] ? parts->merged[i] : mw_classes_identity(tables, sizes[i]);
-    mw_core_add_factor(build->core, scope, classes, parts->rest);
+    mw_core_add_function(build->core, scope, classes, parts->rest);
 }
 
 typedef struct {
@@ -219,8 +219,8 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
     Build build = {core, problem, mw_tables_new(scratch),
                    MW_NEW(scratch, Matrix *, problem->edge_count),
                    MW_NEW(scratch, int64_t *, problem->node_count)};
-    core->factors.capacity = problem->edge_count;
-    core->factors.at = MW_NEW(arena, MwCoreFactor, problem->edge_count);
+    core->functions.capacity = problem->edge_count;
+    core->functions.at = MW_NEW(arena, MwCostFunction, problem->edge_count);
     for (int i = 0; i < problem->edge_count; i++)
         build.matrix[i] = find_matrix(&build, &problem->edges[i]);
     core->scale = best_scale(&build);
@@ -231,7 +231,7 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
     for (int i = 0; i < problem->node_count; i++)
         add_node(&build, i);
     for (int i = 0; i < problem->edge_count; i++)
-        add_factor(&build, i);
+        add_function(&build, i);
     mw_arena_free(&scratch);
     if (limited && problem->usage_limit != MW_USAGE_UNLIMITED)
         build_rows(core, problem);

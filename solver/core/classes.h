@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Classes: strategies of a node that a factor cannot tell apart.
+/* Classes: strategies of a node that a cost function cannot tell apart.
  *
- * A resharding cost depends on the spec alone, and many strategies share one; so a factor's table
- * is kept over classes of strategies, and what is made of it by elimination stays small. A class
- * list (a table of arity 1) gives the class of each strategy. Classes are numbered in order of
- * first appearance, so that equal partitions are equal lists. */
+ * A resharding cost depends on the spec alone, and many strategies share one; so a cost function's
+ * table is kept over classes of strategies, and what is made of it by elimination stays small. A
+ * class list (a table of arity 1) gives the class of each strategy. Classes are numbered in order
+ * of first appearance, so that equal partitions are equal lists. */
 #ifndef MW_SOLVER_CORE_CLASSES_H
 #define MW_SOLVER_CORE_CLASSES_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The components of a core: its nodes are joined by factors and by memory rows.
+/* The components of a core: its nodes are joined by cost functions and by memory rows.
  *
- * Without a common factor or row, what one component takes changes neither the cost of another nor
- * what it may take. So the choices of the core are all combinations of choices of the components,
- * its cost is the sum of theirs, and the least of a sum over all combinations is the sum of the
- * least; the same for bounds; and there is no choice if one component has none.
+ * Without a common cost function or row, what one component takes changes neither the cost of
+ * another nor what it may take. So the choices of the core are all combinations of choices of the
+ * components, its cost is the sum of theirs, and the least of a sum over all combinations is the
+ * sum of the least; the same for bounds; and there is no choice if one component has none.
  *
  * A term counts in all rows from its first to its last, so all nodes with terms in two rows that
  * follow one another are joined if one term counts in both: rows are joined first, which takes one
@@ -26,7 +26,7 @@ typedef struct {
     int count;   /* of components */
 } Finding;
 
-/* Nodes, factors or rows by component. */
+/* Nodes, cost functions or rows by component. */
 typedef struct {
     int *component; /* [all] -1: none */
     int *list;      /* [all] component after component, ascending in each */
@@ -77,10 +77,10 @@ static void join_nodes(const Finding *finding)
     for (int i = 0; i < core->node_count; i++)
         for (int k = 0; k < term_count(core, i); k++)
             join(finding->parent, i, core->node_count + core->nodes[i].terms.at[k].first);
-    for (int i = 0; i < core->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[i];
-        for (int k = 1; factor->cost && k < factor->cost->arity; k++)
-            join(finding->parent, factor->scope[0], factor->scope[k]);
+    for (int i = 0; i < core->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[i];
+        for (int k = 1; function->cost && k < function->cost->arity; k++)
+            join(finding->parent, function->scope[0], function->scope[k]);
     }
 }
 
@@ -123,15 +123,15 @@ static Division divide_nodes(Finding *finding)
     return nodes;
 }
 
-static Division divide_factors(const Finding *finding, const Division *nodes)
+static Division divide_functions(const Finding *finding, const Division *nodes)
 {
     const MwCore *core = finding->core;
-    Division factors = new_division(finding, core->factors.count);
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            factors.component[i] = nodes->component[core->factors.at[i].scope[0]];
-    divide(finding, core->factors.count, &factors);
-    return factors;
+    Division functions = new_division(finding, core->functions.count);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            functions.component[i] = nodes->component[core->functions.at[i].scope[0]];
+    divide(finding, core->functions.count, &functions);
+    return functions;
 }
 
 static Division divide_rows(const Finding *finding, const Division *nodes)
@@ -147,19 +147,19 @@ static Division divide_rows(const Finding *finding, const Division *nodes)
     return rows;
 }
 
-static MwCorePart part_of(const Division *nodes, const Division *factors, const Division *rows,
-                          int component)
+static MwComponent part_of(const Division *nodes, const Division *functions, const Division *rows,
+                           int component)
 {
-    const int node = nodes->first[component], factor = factors->first[component],
+    const int node = nodes->first[component], function = functions->first[component],
               row = rows->first[component];
-    return (MwCorePart){.node_count = nodes->first[component + 1] - node,
-                        .factor_count = factors->first[component + 1] - factor,
-                        .row_count = rows->first[component + 1] - row,
-                        .nodes = nodes->list + node,
-                        .factors = factors->list + factor,
-                        .rows = rows->list + row,
-                        .node_place = nodes->place,
-                        .row_place = rows->place};
+    return (MwComponent){.node_count = nodes->first[component + 1] - node,
+                         .function_count = functions->first[component + 1] - function,
+                         .row_count = rows->first[component + 1] - row,
+                         .nodes = nodes->list + node,
+                         .functions = functions->list + function,
+                         .rows = rows->list + row,
+                         .node_place = nodes->place,
+                         .row_place = rows->place};
 }
 
 static void add_wide(MwArena *arena, MwIndexList *key, __int128 value)
@@ -169,11 +169,11 @@ static void add_wide(MwArena *arena, MwIndexList *key, __int128 value)
 }
 
 /* All that a component's problem is. */
-static MwIndexList content(MwArena *scratch, const MwCore *core, const MwCorePart *part)
+static MwIndexList content(MwArena *scratch, const MwCore *core, const MwComponent *part)
 {
     MwIndexList key = {0};
     mw_vec_push(scratch, &key, part->node_count);
-    mw_vec_push(scratch, &key, part->factor_count);
+    mw_vec_push(scratch, &key, part->function_count);
     for (int i = 0; i < part->node_count; i++) {
         const MwCoreNode *node = &core->nodes[part->nodes[i]];
         mw_vec_push(scratch, &key, node->cost->id);
@@ -184,12 +184,12 @@ static MwIndexList content(MwArena *scratch, const MwCore *core, const MwCorePar
             mw_vec_push(scratch, &key, node->terms.at[k].usage->id);
         }
     }
-    for (int i = 0; i < part->factor_count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[part->factors[i]];
-        mw_vec_push(scratch, &key, factor->cost->id);
-        for (int k = 0; k < factor->cost->arity; k++) {
-            mw_vec_push(scratch, &key, part->node_place[factor->scope[k]]);
-            mw_vec_push(scratch, &key, factor->classes[k]->id);
+    for (int i = 0; i < part->function_count; i++) {
+        const MwCostFunction *function = &core->functions.at[part->functions[i]];
+        mw_vec_push(scratch, &key, function->cost->id);
+        for (int k = 0; k < function->cost->arity; k++) {
+            mw_vec_push(scratch, &key, part->node_place[function->scope[k]]);
+            mw_vec_push(scratch, &key, function->classes[k]->id);
         }
     }
     for (int i = 0; i < part->row_count; i++)
@@ -197,7 +197,7 @@ static MwIndexList content(MwArena *scratch, const MwCore *core, const MwCorePar
     return key;
 }
 
-static int *find_equal(const Finding *finding, const MwCorePart *parts)
+static int *find_equal(const Finding *finding, const MwComponent *parts)
 {
     int *equal = MW_NEW(finding->arena, int, finding->count);
     MwTables *seen = mw_tables_new(finding->scratch);
@@ -221,11 +221,11 @@ MwComponents mw_components(MwArena *arena, const MwCore *core)
         finding.parent[i] = i;
     join_rows(&finding);
     join_nodes(&finding);
-    const Division nodes = divide_nodes(&finding), factors = divide_factors(&finding, &nodes),
+    const Division nodes = divide_nodes(&finding), functions = divide_functions(&finding, &nodes),
                    rows = divide_rows(&finding, &nodes);
-    MwCorePart *parts = MW_NEW(arena, MwCorePart, finding.count);
+    MwComponent *parts = MW_NEW(arena, MwComponent, finding.count);
     for (int c = 0; c < finding.count; c++)
-        parts[c] = part_of(&nodes, &factors, &rows, c);
+        parts[c] = part_of(&nodes, &functions, &rows, c);
     MwComponents components = {finding.count, parts, find_equal(&finding, parts)};
     mw_arena_free(&finding.scratch);
     return components;

@@ -7,12 +7,12 @@
 
 typedef struct {
     int count;
-    const MwCorePart *at; /* [count] by their lowest nodes: all nodes left, each in one */
-    const int *equal;     /* [count] the first component that is the same problem, as far as its
+    const MwComponent *at; /* [count] by their lowest nodes: all nodes left, each in one */
+    const int *equal;      /* [count] the first component that is the same problem, as far as its
                              nodes in their order show it; mostly itself */
 } MwComponents;
 
-/* In `arena`. Nodes of different components share neither a factor nor a memory row. */
+/* In `arena`. Nodes of different components share neither a cost function nor a memory row. */
 MwComponents mw_components(MwArena *arena, const MwCore *core);
 
 #endif

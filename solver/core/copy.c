@@ -32,17 +32,17 @@ MwCore *mw_core_copy(MwArena *arena, const MwCore *core)
     copy->nodes = mw_arena_dup(arena, core->nodes, sizeof *core->nodes * (size_t)core->node_count);
     for (int i = 0; i < core->node_count; i++) {
         MwCoreNode *node = &copy->nodes[i];
-        copy_list(arena, &node->factors, &core->nodes[i].factors);
+        copy_list(arena, &node->functions, &core->nodes[i].functions);
         node->terms.capacity = node->terms.count;
         node->terms.at =
             mw_arena_dup(arena, node->terms.at, sizeof(MwCoreTerm) * (size_t)node->terms.count);
     }
-    copy->factors.capacity = copy->factors.count;
-    copy->factors.at =
-        mw_arena_dup(arena, core->factors.at, sizeof(MwCoreFactor) * (size_t)core->factors.count);
+    copy->functions.capacity = copy->functions.count;
+    copy->functions.at = mw_arena_dup(arena, core->functions.at,
+                                      sizeof(MwCostFunction) * (size_t)core->functions.count);
     memset(&copy->trail, 0, sizeof copy->trail);
     copy_list(arena, &copy->changed_nodes, &core->changed_nodes);
-    copy_list(arena, &copy->changed_factors, &core->changed_factors);
+    copy_list(arena, &copy->changed_functions, &core->changed_functions);
     copy_rows(copy, core);
     return copy;
 }
@@ -71,14 +71,14 @@ static void own_node(MwCore *core, MwCoreNode *node)
         node->terms.at[i].usage = own(core->tables, node->terms.at[i].usage);
 }
 
-static void own_factor(MwCore *core, MwCoreFactor *factor)
+static void own_function(MwCore *core, MwCostFunction *function)
 {
-    if (!factor->cost)
+    if (!function->cost)
         return;
-    size_t arity = (size_t)factor->cost->arity;
-    factor->cost = own(core->tables, factor->cost);
-    factor->classes = own_all(core, factor->classes, factor->cost->arity);
-    factor->scope = mw_arena_dup(core->arena, factor->scope, sizeof *factor->scope * arity);
+    size_t arity = (size_t)function->cost->arity;
+    function->cost = own(core->tables, function->cost);
+    function->classes = own_all(core, function->classes, function->cost->arity);
+    function->scope = mw_arena_dup(core->arena, function->scope, sizeof *function->scope * arity);
 }
 
 static const MwElimination *own_elimination(MwCore *core, const MwElimination *elimination,
@@ -111,8 +111,8 @@ static void own_tables(MwCore *core)
     core->tables = mw_tables_new(core->arena);
     for (int i = 0; i < core->node_count; i++)
         own_node(core, &core->nodes[i]);
-    for (int i = 0; i < core->factors.count; i++)
-        own_factor(core, &core->factors.at[i]);
+    for (int i = 0; i < core->functions.count; i++)
+        own_function(core, &core->functions.at[i]);
     for (int i = 0; i < core->trail.count; i++)
         own_step(core, &core->trail.at[i]);
 }
@@ -150,23 +150,23 @@ static void extract_node(MwCore *to, int index, const MwCoreNode *node, const in
         mw_core_queue(to, index);
 }
 
-static void extract_factor(MwCore *to, const MwCoreFactor *factor, const int *node_place)
+static void extract_function(MwCore *to, const MwCostFunction *function, const int *node_place)
 {
-    int index = to->factors.count, arity = factor->cost->arity;
-    MwCoreFactor extracted = *factor;
-    own_factor(to, &extracted);
+    int index = to->functions.count, arity = function->cost->arity;
+    MwCostFunction extracted = *function;
+    own_function(to, &extracted);
     int *scope = MW_NEW(to->arena, int, arity);
     for (int i = 0; i < arity; i++) {
-        scope[i] = node_place[factor->scope[i]];
-        mw_vec_push(to->arena, &to->nodes[scope[i]].factors, index);
+        scope[i] = node_place[function->scope[i]];
+        mw_vec_push(to->arena, &to->nodes[scope[i]].functions, index);
     }
     extracted.scope = scope;
-    mw_vec_push(to->arena, &to->factors, extracted);
-    if (factor->queued)
-        mw_vec_push(to->arena, &to->changed_factors, index);
+    mw_vec_push(to->arena, &to->functions, extracted);
+    if (function->queued)
+        mw_vec_push(to->arena, &to->changed_functions, index);
 }
 
-static void extract_rows(MwCore *to, const MwCore *core, const MwCorePart *part)
+static void extract_rows(MwCore *to, const MwCore *core, const MwComponent *part)
 {
     to->row_count = part->row_count;
     to->limit = MW_NEW(to->arena, __int128, part->row_count);
@@ -179,7 +179,7 @@ static void extract_rows(MwCore *to, const MwCore *core, const MwCorePart *part)
     }
 }
 
-MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePart *part)
+MwCore *mw_core_extract_component(MwArena *arena, const MwCore *core, const MwComponent *part)
 {
     MwCore *extracted = MW_NEW(arena, MwCore, 1);
     extracted->arena = arena;
@@ -192,8 +192,8 @@ MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePar
     extracted->infeasible = core->infeasible;
     for (int i = 0; i < part->node_count; i++)
         extract_node(extracted, i, &core->nodes[part->nodes[i]], part->row_place);
-    for (int i = 0; i < part->factor_count; i++)
-        extract_factor(extracted, &core->factors.at[part->factors[i]], part->node_place);
+    for (int i = 0; i < part->function_count; i++)
+        extract_function(extracted, &core->functions.at[part->functions[i]], part->node_place);
     extract_rows(extracted, core, part);
     return extracted;
 }
@@ -218,25 +218,25 @@ MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes)
 {
     MwArena *scratch = mw_arena_new();
     Left node = make_left(arena, scratch, core->node_count),
-         factor = make_left(scratch, scratch, core->factors.count),
+         function = make_left(scratch, scratch, core->functions.count),
          row = make_left(scratch, scratch, core->row_count);
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost)
             add_left(&node, i);
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            add_left(&factor, i);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            add_left(&function, i);
     for (int i = 0; i < core->row_count; i++)
         add_left(&row, i);
-    const MwCorePart all = {.node_count = node.count,
-                            .factor_count = factor.count,
-                            .row_count = row.count,
-                            .nodes = node.left,
-                            .factors = factor.left,
-                            .rows = row.left,
-                            .node_place = node.place,
-                            .row_place = row.place};
-    MwCore *extracted = mw_core_extract_part(arena, core, &all);
+    const MwComponent all = {.node_count = node.count,
+                             .function_count = function.count,
+                             .row_count = row.count,
+                             .nodes = node.left,
+                             .functions = function.left,
+                             .rows = row.left,
+                             .node_place = node.place,
+                             .row_place = row.place};
+    MwCore *extracted = mw_core_extract_component(arena, core, &all);
     mw_arena_free(&scratch);
     *nodes = node.left;
     return extracted;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The changes a reduction may make to the core. Parallel factors are merged here, on adding: costs
- * of the same nodes add (Scholz and Eckstein, Register allocation for irregular architectures,
- * LCTES 2002, section 3), so there is at most one factor for a set of nodes. */
+/* The changes a reduction may make to the core. Parallel cost functions are merged here, on adding:
+ * costs of the same nodes add (Scholz and Eckstein, Register allocation for irregular
+ * architectures, LCTES 2002, section 3), so there is at most one cost function for a set of
+ * nodes. */
 #include "solver/core/core.h"
 
 #include <string.h>
@@ -11,10 +12,10 @@ int mw_core_strategies(const MwCore *core, int node)
     return (int)core->nodes[node].cost->count;
 }
 
-int mw_core_position(const MwCoreFactor *factor, int node)
+int mw_core_position(const MwCostFunction *function, int node)
 {
     int i = 0;
-    while (factor->scope[i] != node)
+    while (function->scope[i] != node)
         i++;
     return i;
 }
@@ -27,12 +28,12 @@ void mw_core_queue(MwCore *core, int node)
     mw_vec_push(core->arena, &core->changed_nodes, node);
 }
 
-static void queue_factor(MwCore *core, int factor)
+static void queue_function(MwCore *core, int function)
 {
-    if (core->factors.at[factor].queued)
+    if (core->functions.at[function].queued)
         return;
-    core->factors.at[factor].queued = true;
-    mw_vec_push(core->arena, &core->changed_factors, factor);
+    core->functions.at[function].queued = true;
+    mw_vec_push(core->arena, &core->changed_functions, function);
 }
 
 void mw_core_set_cost(MwCore *core, int node, const MwTable *cost)
@@ -46,58 +47,59 @@ void mw_core_add_cost(MwCore *core, int node, const MwTable *cost)
     mw_core_set_cost(core, node, mw_table_add(core->tables, core->nodes[node].cost, cost));
 }
 
-/* The factor over exactly these nodes, or -1. */
-static int find_factor(const MwCore *core, const int *scope, int arity)
+/* The cost function over exactly these nodes, or -1. */
+static int find_function(const MwCore *core, const int *scope, int arity)
 {
     const MwCoreNode *least = &core->nodes[scope[0]];
     for (int i = 1; i < arity; i++)
-        if (core->nodes[scope[i]].factors.count < least->factors.count)
+        if (core->nodes[scope[i]].functions.count < least->functions.count)
             least = &core->nodes[scope[i]];
-    for (int i = 0; i < least->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[least->factors.at[i]];
-        if (factor->cost->arity == arity &&
-            memcmp(factor->scope, scope, sizeof *scope * (size_t)arity) == 0)
-            return least->factors.at[i];
+    for (int i = 0; i < least->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[least->functions.at[i]];
+        if (function->cost->arity == arity &&
+            memcmp(function->scope, scope, sizeof *scope * (size_t)arity) == 0)
+            return least->functions.at[i];
     }
     return -1;
 }
 
-static void add_new_factor(MwCore *core, const int *scope, const MwTable *const *classes,
-                           const MwTable *cost)
+static void add_new_function(MwCore *core, const int *scope, const MwTable *const *classes,
+                             const MwTable *cost)
 {
-    int factor = core->factors.count;
+    int function = core->functions.count;
     size_t arity = (size_t)cost->arity;
-    MwCoreFactor *added = mw_vec_add(core->arena, &core->factors);
+    MwCostFunction *added = mw_vec_add(core->arena, &core->functions);
     added->cost = cost;
     added->scope = mw_arena_dup(core->arena, scope, sizeof *scope * arity);
     added->classes = mw_arena_dup(core->arena, classes, sizeof *classes * arity);
     for (int i = 0; i < cost->arity; i++) {
-        mw_vec_push(core->arena, &core->nodes[scope[i]].factors, factor);
+        mw_vec_push(core->arena, &core->nodes[scope[i]].functions, function);
         mw_core_queue(core, scope[i]);
     }
-    queue_factor(core, factor);
+    queue_function(core, function);
 }
 
 /* Both tables are brought over the classes that refine those of both, and added. */
-static void add_to_factor(MwCore *core, int index, const MwTable *const *classes,
-                          const MwTable *cost)
+static void add_to_function(MwCore *core, int index, const MwTable *const *classes,
+                            const MwTable *cost)
 {
-    MwCoreFactor *factor = &core->factors.at[index];
+    MwCostFunction *function = &core->functions.at[index];
     const MwTable **joint = MW_NEW(core->arena, const MwTable *, cost->arity);
     for (int i = 0; i < cost->arity; i++) {
-        const MwRefined *refined = mw_classes_refine(core->tables, factor->classes[i], classes[i]);
+        const MwRefined *refined =
+            mw_classes_refine(core->tables, function->classes[i], classes[i]);
         joint[i] = refined->classes;
-        factor->cost = mw_table_select(core->tables, factor->cost, i, refined->in_a);
+        function->cost = mw_table_select(core->tables, function->cost, i, refined->in_a);
         cost = mw_table_select(core->tables, cost, i, refined->in_b);
-        mw_core_queue(core, factor->scope[i]);
+        mw_core_queue(core, function->scope[i]);
     }
-    factor->classes = joint;
-    factor->cost = mw_table_add(core->tables, factor->cost, cost);
-    queue_factor(core, index);
+    function->classes = joint;
+    function->cost = mw_table_add(core->tables, function->cost, cost);
+    queue_function(core, index);
 }
 
-void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *const *classes,
-                        const MwTable *cost)
+void mw_core_add_function(MwCore *core, const int *scope, const MwTable *const *classes,
+                          const MwTable *cost)
 {
     int kept[MW_TABLE_ARITY] = {0}, arity = 0;
     const MwTable *kept_classes[MW_TABLE_ARITY] = {0};
@@ -113,83 +115,83 @@ void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *const *cl
         mw_core_add_cost(core, kept[0], mw_table_select(core->tables, cost, 0, kept_classes[0]));
         return;
     }
-    int same = find_factor(core, kept, arity);
+    int same = find_function(core, kept, arity);
     if (same < 0)
-        add_new_factor(core, kept, kept_classes, cost);
+        add_new_function(core, kept, kept_classes, cost);
     else
-        add_to_factor(core, same, kept_classes, cost);
+        add_to_function(core, same, kept_classes, cost);
 }
 
-static void unlink_factor(MwCore *core, int node, int factor)
+static void unlink_function(MwCore *core, int node, int function)
 {
     MwCoreNode *from = &core->nodes[node];
-    /* Ascending, as factors are in order of creation. */
-    int i = 0, end = from->factors.count;
+    /* Ascending, as cost functions are in order of creation. */
+    int i = 0, end = from->functions.count;
     while (end - i > 1) {
         int middle = (i + end) / 2;
-        if (from->factors.at[middle] <= factor)
+        if (from->functions.at[middle] <= function)
             i = middle;
         else
             end = middle;
     }
-    MW_ASSERT(from->factors.at[i] == factor);
-    from->factors.count--;
-    memmove(&from->factors.at[i], &from->factors.at[i + 1],
-            sizeof(int) * (size_t)(from->factors.count - i));
+    MW_ASSERT(from->functions.at[i] == function);
+    from->functions.count--;
+    memmove(&from->functions.at[i], &from->functions.at[i + 1],
+            sizeof(int) * (size_t)(from->functions.count - i));
     mw_core_queue(core, node);
 }
 
-void mw_core_remove_factor(MwCore *core, int factor)
+void mw_core_remove_function(MwCore *core, int function)
 {
-    const MwCoreFactor *removed = &core->factors.at[factor];
+    const MwCostFunction *removed = &core->functions.at[function];
     for (int i = 0; i < removed->cost->arity; i++)
-        unlink_factor(core, removed->scope[i], factor);
-    core->factors.at[factor].cost = NULL;
+        unlink_function(core, removed->scope[i], function);
+    core->functions.at[function].cost = NULL;
 }
 
-/* Takes the factor's new table and classes, which may have lost a dimension. */
-static void change_factor(MwCore *core, int index, const MwTable *const *classes,
-                          const MwTable *cost)
+/* Takes the cost function's new table and classes, which may have lost a dimension. */
+static void change_function(MwCore *core, int index, const MwTable *const *classes,
+                            const MwTable *cost)
 {
-    MwCoreFactor *factor = &core->factors.at[index];
+    MwCostFunction *function = &core->functions.at[index];
     bool shrinks = false;
     for (int i = 0; i < cost->arity; i++) {
-        mw_core_queue(core, factor->scope[i]);
+        mw_core_queue(core, function->scope[i]);
         shrinks |= cost->dims[i] == 1;
     }
     if (shrinks) {
-        const int *scope = factor->scope;
-        mw_core_remove_factor(core, index);
-        mw_core_add_factor(core, scope, classes, cost);
+        const int *scope = function->scope;
+        mw_core_remove_function(core, index);
+        mw_core_add_function(core, scope, classes, cost);
     } else {
-        factor->cost = cost;
-        factor->classes = classes;
-        queue_factor(core, index);
+        function->cost = cost;
+        function->classes = classes;
+        queue_function(core, index);
     }
 }
 
-void mw_core_replace_factor(MwCore *core, int index, const MwTable *const *merged,
-                            const MwTable *cost)
+void mw_core_replace_function(MwCore *core, int index, const MwTable *const *merged,
+                              const MwTable *cost)
 {
-    const MwCoreFactor *factor = &core->factors.at[index];
+    const MwCostFunction *function = &core->functions.at[index];
     const MwTable **classes = MW_NEW(core->arena, const MwTable *, cost->arity);
     for (int i = 0; i < cost->arity; i++)
-        classes[i] = merged[i] ? mw_table_select(core->tables, merged[i], 0, factor->classes[i])
-                               : factor->classes[i];
-    change_factor(core, index, classes, cost);
+        classes[i] = merged[i] ? mw_table_select(core->tables, merged[i], 0, function->classes[i])
+                               : function->classes[i];
+    change_function(core, index, classes, cost);
 }
 
-static void restrict_factor(MwCore *core, int index, int node, const MwTable *keep)
+static void restrict_function(MwCore *core, int index, int node, const MwTable *keep)
 {
-    const MwCoreFactor *factor = &core->factors.at[index];
-    int dim = mw_core_position(factor, node), arity = factor->cost->arity;
+    const MwCostFunction *function = &core->functions.at[index];
+    int dim = mw_core_position(function, node), arity = function->cost->arity;
     const MwTable **classes =
-        mw_arena_dup(core->arena, factor->classes, sizeof *classes * (size_t)arity);
+        mw_arena_dup(core->arena, function->classes, sizeof *classes * (size_t)arity);
     const MwRenumbered *left =
         mw_classes_renumber(core->tables, mw_table_select(core->tables, classes[dim], 0, keep));
     classes[dim] = left->classes;
-    change_factor(core, index, classes,
-                  mw_table_select(core->tables, factor->cost, dim, left->old));
+    change_function(core, index, classes,
+                    mw_table_select(core->tables, function->cost, dim, left->old));
 }
 
 void mw_core_restrict(MwCore *core, int node, const MwTable *keep)
@@ -201,9 +203,9 @@ void mw_core_restrict(MwCore *core, int node, const MwTable *keep)
         MwCoreTerm *term = &restricted->terms.at[i];
         term->usage = mw_table_select(core->tables, term->usage, 0, keep);
     }
-    /* From the back: a factor that becomes a plain cost leaves the list. */
-    for (int i = restricted->factors.count - 1; i >= 0; i--)
-        restrict_factor(core, restricted->factors.at[i], node, keep);
+    /* From the back: a cost function that becomes a plain cost leaves the list. */
+    for (int i = restricted->functions.count - 1; i >= 0; i--)
+        restrict_function(core, restricted->functions.at[i], node, keep);
     mw_core_queue(core, node);
 }
 
@@ -222,8 +224,8 @@ void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
 {
     MwCoreNode *eliminated = &core->nodes[node];
     MW_ASSERT(eliminated->terms.count == 0);
-    while (eliminated->factors.count > 0)
-        mw_core_remove_factor(core, mw_vec_last(&eliminated->factors));
+    while (eliminated->functions.count > 0)
+        mw_core_remove_function(core, mw_vec_last(&eliminated->functions));
     eliminated->cost = NULL;
     const int *kept =
         mw_arena_dup(core->arena, neighbours, sizeof *neighbours * (size_t)neighbour_count);
@@ -254,10 +256,11 @@ int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours)
 {
     int count = 0;
     const MwCoreNode *of = &core->nodes[node];
-    for (int i = 0; i < of->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[of->factors.at[i]];
-        for (int k = 0; k < factor->cost->arity; k++)
-            if (factor->scope[k] != node && !insert(neighbours, &count, limit, factor->scope[k]))
+    for (int i = 0; i < of->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[of->functions.at[i]];
+        for (int k = 0; k < function->cost->arity; k++)
+            if (function->scope[k] != node &&
+                !insert(neighbours, &count, limit, function->scope[k]))
                 return limit + 1;
     }
     return count;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The problem while it is being reduced: nodes, factors, memory rows, and the trail back.
+/* The problem while it is being reduced: nodes, cost functions, memory rows, and the trail back.
  *
- * A factor is a table of costs over classes of strategies of two or more nodes. Each reduction
- * either restricts a node to some of its strategies or eliminates a node, and leaves a step on the
- * trail; mw_core_restore walks the trail backwards and so turns a choice of the reduced problem
- * into one of the original. Costs that do not depend on any choice are collected in `constant`.
+ * A cost function is a table of costs over classes of strategies of two or more nodes. Each
+ * reduction either restricts a node to some of its strategies or eliminates a node, and leaves a
+ * step on the trail; mw_core_restore walks the trail backwards and so turns a choice of the reduced
+ * problem into one of the original. Costs that do not depend on any choice are collected in
+ * `constant`.
  *
  * Invariant: for every choice of the reduced problem, its cost plus `constant` is the cost of the
  * restored choice, times 2^scale (rounded down per entry if scale < 0); and the restored choice
@@ -27,8 +28,8 @@ typedef struct {
 } MwCoreTerm;
 
 typedef struct {
-    const MwTable *cost; /* arity 1; NULL: eliminated */
-    MwIndexList factors; /* indices, in order of creation */
+    const MwTable *cost;   /* arity 1; NULL: eliminated */
+    MwIndexList functions; /* indices, in order of creation */
     MW_VEC(MwCoreTerm) terms;
     bool queued; /* in changed_nodes */
 } MwCoreNode;
@@ -37,8 +38,8 @@ typedef struct {
     const MwTable *cost;           /* over classes, at least two of each node; NULL: gone */
     const int *scope;              /* [cost->arity] nodes, ascending */
     const MwTable *const *classes; /* [cost->arity] class lists of the nodes in scope */
-    bool queued;                   /* in changed_factors */
-} MwCoreFactor;
+    bool queued;                   /* in changed_functions */
+} MwCostFunction;
 
 /* What eliminating a node by minimising over its strategies gives. */
 typedef struct {
@@ -64,7 +65,7 @@ struct MwCore {
     int origin_steps;
     int node_count; /* of the original problem */
     MwCoreNode *nodes;
-    MW_VEC(MwCoreFactor) factors;
+    MW_VEC(MwCostFunction) functions;
     MW_VEC(MwCoreStep) trail;
     int row_count;   /* memory rows: the times at which a limit could bind */
     __int128 *limit; /* [row_count]; less what every choice uses */
@@ -74,8 +75,8 @@ struct MwCore {
     MwCost constant;
     int scale; /* costs are those of the problem times 2^scale */
     bool infeasible;
-    MwIndexList changed_nodes;   /* for reduce.c: cost, terms or factors changed */
-    MwIndexList changed_factors; /* cost changed */
+    MwIndexList changed_nodes;     /* for reduce.c: cost, terms or cost functions changed */
+    MwIndexList changed_functions; /* cost changed */
 };
 
 /* The whole problem: its edges separated (separate.h), otherwise unreduced. Without `limited` there
@@ -88,17 +89,17 @@ MwCore *mw_core_copy_apart(MwArena *arena, const MwCore *core);
 /* The core itself, its trail included, in `arena` and with tables of its own: the arena it was
  * reduced in may go, but not what it is a copy of. */
 MwCore *mw_core_move(MwArena *arena, const MwCore *core);
-/* Nodes left, with all factors and rows that they have, in none of which another node is. */
+/* Nodes left, with all cost functions and rows that they have, in none of which another node is. */
 typedef struct {
-    int node_count, factor_count, row_count;
-    const int *nodes, *factors, *rows; /* [*_count] of the core, ascending */
+    int node_count, function_count, row_count;
+    const int *nodes, *functions, *rows; /* [*_count] of the core, ascending */
     const int *node_place, *row_place; /* [of the core] where a node of the part is in `nodes`, and
                                           a row in `rows` */
-} MwCorePart;
+} MwComponent;
 
 /* A part of the core as a problem of its own, with tables of its own: node i of it is nodes[i] of
  * `core`, and what it restores to is a choice of these. The core's constant is its constant. */
-MwCore *mw_core_extract_part(MwArena *arena, const MwCore *core, const MwCorePart *part);
+MwCore *mw_core_extract_component(MwArena *arena, const MwCore *core, const MwComponent *part);
 /* All that is left; `nodes` ([nodes left]) is in `arena`. */
 MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes);
 
@@ -110,16 +111,16 @@ MwCost mw_core_cutoff(const MwCore *core, MwCost cost);
  * of the problem's at least. */
 MwCost mw_core_below(const MwCore *core, MwCost cost);
 
-/* Nodes, strategies and entries of factors that are left of the core. */
+/* Nodes, strategies and entries of cost functions that are left of the core. */
 int mw_core_nodes_left(const MwCore *core);
 int64_t mw_core_strategies_left(const MwCore *core);
 int64_t mw_core_entries_left(const MwCore *core);
-/* Entries of the tables that factors have, each counted once: few where layers are equal. */
+/* Entries of the tables that cost functions have, each counted once: few where layers are equal. */
 int64_t mw_core_distinct_entries(const MwCore *core);
 
 int mw_core_strategies(const MwCore *core, int node);
-/* Where `node` stands in the factor's scope. */
-int mw_core_position(const MwCoreFactor *factor, int node);
+/* Where `node` stands in the cost function's scope. */
+int mw_core_position(const MwCostFunction *function, int node);
 /* Puts the node among changed_nodes. */
 void mw_core_queue(MwCore *core, int node);
 
@@ -132,36 +133,36 @@ bool mw_core_allows(const MwCore *core, const int *choice);
 /* Replaces the node's cost; adds to it. */
 void mw_core_set_cost(MwCore *core, int node, const MwTable *cost);
 void mw_core_add_cost(MwCore *core, int node, const MwTable *cost);
-/* Adds a factor, into an existing one of the same scope if there is one. Dimensions of size 1 fall
- * away; a factor of one node is a cost. */
-void mw_core_add_factor(MwCore *core, const int *scope, const MwTable *const *classes,
-                        const MwTable *cost);
-/* Puts another table, over the merged classes, in the place of a factor's: merged[i] (NULL: as it
- * was) gives for each class of the node in scope[i] the new one. */
-void mw_core_replace_factor(MwCore *core, int factor, const MwTable *const *merged,
-                            const MwTable *cost);
-void mw_core_remove_factor(MwCore *core, int factor);
+/* Adds a cost function, into an existing one of the same scope if there is one. Dimensions of size
+ * 1 fall away; a cost function of one node is a cost. */
+void mw_core_add_function(MwCore *core, const int *scope, const MwTable *const *classes,
+                          const MwTable *cost);
+/* Puts another table, over the merged classes, in the place of a cost function's: merged[i] (NULL:
+ * as it was) gives for each class of the node in scope[i] the new one. */
+void mw_core_replace_function(MwCore *core, int function, const MwTable *const *merged,
+                              const MwTable *cost);
+void mw_core_remove_function(MwCore *core, int function);
 /* Takes away all strategies but `keep`. */
 void mw_core_restrict(MwCore *core, int node, const MwTable *keep);
 /* Takes away all rows, and with them all usage. */
 void mw_core_lift_limit(MwCore *core);
-/* Removes the node and its factors; the caller adds what replaces them. */
+/* Removes the node and its cost functions; the caller adds what replaces them. */
 void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
                        int neighbour_count, const int *neighbours);
 
-/* The nodes that share a factor with `node`, ascending. Returns their number, or `limit` + 1 if
- * there are more. */
+/* The nodes that share a cost function with `node`, ascending. Returns their number, or `limit` + 1
+ * if there are more. */
 int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours);
 
 /* `choice` holds, for the nodes left, positions in their present strategies; on return, for all
  * nodes of the original problem, original strategies. */
 void mw_core_restore(const MwCore *core, int *choice);
-/* The other way: from what mw_core_restore gives, or another choice of the original problem; entries
- * of nodes that are eliminated mean nothing. False if it takes what is not left. */
+/* The other way: from what mw_core_restore gives, or another choice of the original problem;
+ * entries of nodes that are eliminated mean nothing. False if it takes what is not left. */
 bool mw_core_enter(const MwCore *core, int *choice);
-/* Like mw_core_restore, but only back to what `copy` was when it was made as a copy of what `core` comes from:
- * to a choice of `copy`, if nothing was done to that since. False if `core` does not come from
- * it. */
+/* Like mw_core_restore, but only back to what `copy` was when it was made as a copy of what `core`
+ * comes from: to a choice of `copy`, if nothing was done to that since. False if `core` does not
+ * come from it. */
 bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prices are rounded down to 44 bits of the greatest: their sums times usages then fit 128 bits.
- * Any prices of at least 0 prove a bound (price.c), so that costs nothing in validity; what is paid
+ * Any prices of at least 0 prove a bound (dual.c), so that costs nothing in validity; what is paid
  * for usage is rounded down and what is paid back for the limits up, so bounds err on the safe
  * side. */
 #include "solver/core/fixed_price.h"

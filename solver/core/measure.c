@@ -2,12 +2,12 @@
 /* Cost and memory rows of a choice of a core. */
 #include "solver/core/core.h"
 
-static int64_t factor_cost(const MwCoreFactor *factor, const int *choice)
+static int64_t function_cost(const MwCostFunction *function, const int *choice)
 {
     int64_t at = 0;
-    for (int i = 0; i < factor->cost->arity; i++)
-        at = at * factor->cost->dims[i] + factor->classes[i]->at[choice[factor->scope[i]]];
-    return factor->cost->at[at];
+    for (int i = 0; i < function->cost->arity; i++)
+        at = at * function->cost->dims[i] + function->classes[i]->at[choice[function->scope[i]]];
+    return function->cost->at[at];
 }
 
 MwCost mw_core_cost(const MwCore *core, const int *choice)
@@ -16,9 +16,9 @@ MwCost mw_core_cost(const MwCore *core, const int *choice)
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost)
             cost += core->nodes[i].cost->at[choice[i]];
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            cost += factor_cost(&core->factors.at[i], choice);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            cost += function_cost(&core->functions.at[i], choice);
     return cost;
 }
 
@@ -27,8 +27,9 @@ bool mw_core_allows(const MwCore *core, const int *choice)
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost && core->nodes[i].cost->at[choice[i]] >= MW_FORBIDDEN)
             return false;
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost && factor_cost(&core->factors.at[i], choice) >= MW_FORBIDDEN)
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost &&
+            function_cost(&core->functions.at[i], choice) >= MW_FORBIDDEN)
             return false;
     return true;
 }
@@ -98,8 +99,8 @@ int64_t mw_core_strategies_left(const MwCore *core)
 int64_t mw_core_entries_left(const MwCore *core)
 {
     int64_t entries = 0;
-    for (int i = 0; i < core->factors.count; i++)
-        entries += core->factors.at[i].cost ? core->factors.at[i].cost->count : 0;
+    for (int i = 0; i < core->functions.count; i++)
+        entries += core->functions.at[i].cost ? core->functions.at[i].cost->count : 0;
     return entries;
 }
 
@@ -107,13 +108,13 @@ int64_t mw_core_distinct_entries(const MwCore *core)
 {
     MwArena *scratch = mw_arena_new();
     int most = 0;
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            most = (int)mw_max(most, core->factors.at[i].cost->id);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            most = (int)mw_max(most, core->functions.at[i].cost->id);
     bool *is_counted = MW_NEW(scratch, bool, most + 1);
     int64_t entries = 0;
-    for (int i = 0; i < core->factors.count; i++) {
-        const MwTable *cost = core->factors.at[i].cost;
+    for (int i = 0; i < core->functions.count; i++) {
+        const MwTable *cost = core->functions.at[i].cost;
         entries += cost && !is_counted[cost->id] ? cost->count : 0;
         if (cost)
             is_counted[cost->id] = true;

@@ -23,13 +23,4 @@ MwRowChanges mw_row_changes(MwArena *arena, const MwCore *core);
 /* The greatest a - b over the strategies; NULL is no usage. */
 int64_t mw_usage_excess(const MwTable *a, const MwTable *b);
 
-/* What becomes of a row: needed, kept by every choice, or the row (at least 0) such that a choice
- * which keeps that row keeps this one. */
-enum { MW_ROW_NEEDED = -1, MW_ROW_FITS = -2 };
-
-/* solver/reduce/rows_apart.c: finds rows that rows anywhere imply; `fate` ([row_count]) is what is known
- * of them so far. */
-void mw_rows_compare_apart(MwArena *scratch, const MwCore *core, const MwRowChanges *changes,
-                           int *fate);
-
 #endif

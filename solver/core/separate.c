@@ -32,7 +32,8 @@ static int64_t *run_of(const Slices *slices, int64_t outer, int64_t slice)
     return slices->at + (outer * slices->size + slice) * slices->inner;
 }
 
-/* Runs of one value are those of the last dimension: then a loop over the slices is the longer one. */
+/* Runs of one value are those of the last dimension: then a loop over the slices is the longer
+ * one. */
 MW_VECTORISED static void find_least(const Slices *slices, int64_t *least)
 {
     const int size = slices->size;

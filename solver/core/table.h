@@ -26,7 +26,8 @@ typedef struct {
 typedef struct MwTables MwTables;
 
 MwTables *mw_tables_new(MwArena *arena);
-/* Likewise, but what is in the tables, `at`, lies in `contents`, and may stay when the rest goes. */
+/* Likewise, but what is in the tables, `at`, lies in `contents`, and may stay when the rest
+ * goes. */
 MwTables *mw_tables_new_apart(MwArena *arena, MwArena *contents);
 MwArena *mw_tables_arena(MwTables *tables);
 

@@ -3,7 +3,7 @@
  *
  * With priced usage the part is solved by elimination, which keeps no row but tells how much the
  * best choice that does could gain at most (Lagrangian duality). From what it chooses those changes
- * are taken that fit together (exchange.c). Then the prices follow the excess, as far as Polyak's
+ * are taken that fit together (selection.c). Then the prices follow the excess, as far as Polyak's
  * step to the cost that is known to be possible (Minimization of unsmooth functionals, 1969), and
  * the part is solved again; until the bound shows that there is nothing to gain. */
 #include "solver/improve/attempt.h"
@@ -20,11 +20,11 @@ typedef struct {
     double *sum;    /* [piece + 1] of the prices before */
 } Pieces;
 
-MwAttemptRoom mw_attempt_room(MwArena *arena, const MwLayout *layout)
+MwAttemptRoom mw_attempt_room(MwArena *arena, const MwFlatCore *flat)
 {
-    MwAttemptRoom room = {.local = MW_NEW(arena, int, layout->node_count)};
-    for (int i = 0; i < layout->node_count; i++)
-        room.local[i] = -1;
+    MwAttemptRoom room = {.index_of = MW_NEW(arena, int, flat->node_count)};
+    for (int i = 0; i < flat->node_count; i++)
+        room.index_of[i] = -1;
     return room;
 }
 
@@ -43,7 +43,7 @@ static void ensure_tables(MwAttemptRoom *room, int64_t entries)
     room->tables = MW_NEW(room->arena, double, room->entries);
 }
 
-static void add_usage(const MwLayoutNode *node, int strategy, double *change)
+static void add_usage(const MwFlatNode *node, int strategy, double *change)
 {
     for (int k = 0; k < node->term_count; k++) {
         double usage = (double)node->terms[k].usage->at[strategy];
@@ -52,18 +52,18 @@ static void add_usage(const MwLayoutNode *node, int strategy, double *change)
     }
 }
 
-static Pieces find_pieces(MwArena *arena, const MwPart *part, const MwStanding *standing,
-                          const double *price_sum)
+static Pieces find_pieces(MwArena *arena, const MwLocalProblem *local,
+                          const MwAssignment *assignment, const double *price_sum)
 {
-    const MwLayout *layout = part->layout;
-    int rows = layout->row_count;
+    const MwFlatCore *flat = local->flat;
+    int rows = flat->row_count;
     Pieces pieces = {.piece_of = MW_NEW(arena, int, rows + 1)};
     double *change = MW_NEW(arena, double, rows + 1), freed = 0;
-    for (int i = 0; i < part->node_count; i++) {
-        const MwLayoutNode *node = &layout->nodes[part->nodes[i].origin];
+    for (int i = 0; i < local->node_count; i++) {
+        const MwFlatNode *node = &flat->nodes[local->nodes[i].origin];
         for (int k = 0; k < node->term_count; k++)
             pieces.piece_of[node->terms[k].first] = pieces.piece_of[node->terms[k].last + 1] = 1;
-        add_usage(node, part->nodes[i].present, change);
+        add_usage(node, local->nodes[i].present, change);
     }
     int most = 1;
     for (int row = 0; row < rows; row++)
@@ -75,7 +75,7 @@ static Pieces find_pieces(MwArena *arena, const MwPart *part, const MwStanding *
     int piece = -1;
     for (int row = 0; row < rows; row++) {
         freed += change[row];
-        double room = (double)standing->room[row] + freed;
+        double room = (double)assignment->room[row] + freed;
         if (row == 0 || pieces.piece_of[row])
             pieces.room[++piece] = room;
         pieces.room[piece] = fmin(pieces.room[piece], room);
@@ -88,16 +88,17 @@ static Pieces find_pieces(MwArena *arena, const MwPart *part, const MwStanding *
 }
 
 /* Returns the priced room. */
-static double price_usage(const MwPart *part, Pieces *pieces, const MwAttemptLimits *limits)
+static double price_usage(const MwLocalProblem *local, Pieces *pieces,
+                          const MwAttemptLimits *limits)
 {
     double priced = 0;
     for (int i = 0; i < pieces->count; i++) {
         pieces->sum[i + 1] = pieces->sum[i] + pieces->price[i];
         priced += pieces->price[i] * pieces->room[i];
     }
-    for (int i = 0; i < part->node_count; i++) {
-        const MwLayoutNode *node = &part->layout->nodes[part->nodes[i].origin];
-        double *added = part->nodes[i].added, share = i < limits->favoured ? limits->share : 1;
+    for (int i = 0; i < local->node_count; i++) {
+        const MwFlatNode *node = &local->flat->nodes[local->nodes[i].origin];
+        double *added = local->nodes[i].added, share = i < limits->favoured ? limits->share : 1;
         for (int s = 0; s < node->strategies; s++)
             added[s] = 0;
         for (int k = 0; k < node->term_count; k++) {
@@ -111,19 +112,19 @@ static double price_usage(const MwPart *part, Pieces *pieces, const MwAttemptLim
     return priced;
 }
 
-static int chosen(const MwPartNode *node)
+static int chosen(const MwLocalNode *node)
 {
     return node->strategy[node->label];
 }
 
-static void find_excess(const MwPart *part, Pieces *pieces)
+static void find_excess(const MwLocalProblem *local, Pieces *pieces)
 {
     for (int i = 0; i <= pieces->count; i++)
         pieces->excess[i] = 0;
-    for (int i = 0; i < part->node_count; i++) {
-        const MwLayoutNode *node = &part->layout->nodes[part->nodes[i].origin];
+    for (int i = 0; i < local->node_count; i++) {
+        const MwFlatNode *node = &local->flat->nodes[local->nodes[i].origin];
         for (int k = 0; k < node->term_count; k++) {
-            double usage = (double)node->terms[k].usage->at[chosen(&part->nodes[i])];
+            double usage = (double)node->terms[k].usage->at[chosen(&local->nodes[i])];
             pieces->excess[pieces->piece_of[node->terms[k].first]] += usage;
             pieces->excess[pieces->piece_of[node->terms[k].last + 1]] -= usage;
         }
@@ -152,52 +153,53 @@ static void raise_prices(Pieces *pieces, double gap)
         pieces->price[i] = fmax(0, pieces->price[i] + gap / norm * pieces->excess[i]);
 }
 
-static MwWish find_wish(MwArena *arena, const MwPart *part)
+static MwProposal find_proposal(MwArena *arena, const MwLocalProblem *local)
 {
-    MwChange *changes = MW_NEW(arena, MwChange, part->node_count);
+    MwChange *changes = MW_NEW(arena, MwChange, local->node_count);
     int count = 0;
-    for (int i = 0; i < part->node_count; i++)
-        if (chosen(&part->nodes[i]) != part->nodes[i].present)
-            changes[count++] = (MwChange){part->nodes[i].origin, chosen(&part->nodes[i])};
-    return (MwWish){count, changes};
+    for (int i = 0; i < local->node_count; i++)
+        if (chosen(&local->nodes[i]) != local->nodes[i].present)
+            changes[count++] = (MwChange){local->nodes[i].origin, chosen(&local->nodes[i])};
+    return (MwProposal){count, changes};
 }
 
-/* With `price_sum`, by cost and priced usage; see mw_standing_choose. */
-static void take_better(MwArena *arena, MwAttempt *attempt, const MwPart *part,
-                        const MwStanding *standing, const double *price_sum)
+/* With `price_sum`, by cost and priced usage; see mw_assignment_select. */
+static void take_better(MwArena *arena, MwAttempt *attempt, const MwLocalProblem *local,
+                        const MwAssignment *assignment, const double *price_sum)
 {
     MwArena *scratch = mw_arena_new();
-    MwWish wish = find_wish(scratch, part);
-    MwExchange exchange =
-        mw_standing_choose(scratch, standing, price_sum, wish.count, wish.changes);
-    if (exchange.gain > attempt->exchange.gain || price_sum) {
-        attempt->exchange = exchange;
-        attempt->exchange.changes =
-            mw_arena_dup(arena, exchange.changes, sizeof(MwChange) * (size_t)exchange.count);
+    MwProposal proposal = find_proposal(scratch, local);
+    MwMove move =
+        mw_assignment_select(scratch, assignment, price_sum, proposal.count, proposal.changes);
+    if (move.gain > attempt->move.gain || price_sum) {
+        attempt->move = move;
+        attempt->move.changes =
+            mw_arena_dup(arena, move.changes, sizeof(MwChange) * (size_t)move.count);
     }
     mw_arena_free(&scratch);
 }
 
-MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
+MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwAssignment *assignment,
                      const double *price_sum, int count, const int *nodes, MwDraws *draws,
                      const MwAttemptLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
-    MwPart *part = mw_part_new(scratch, standing->layout, standing->choice, count, nodes,
-                               room->local, draws, &limits->part);
-    Pieces pieces = find_pieces(scratch, part, standing, price_sum);
-    ensure_tables(room, part->entries + MW_LANES);
-    MwAttempt attempt = {.held = part->held_count};
-    mw_part_fill(part, room->tables);
-    double present = mw_part_present_cost(part, room->tables);
+    MwLocalProblem *local =
+        mw_local_problem_new(scratch, assignment->flat, assignment->choice, count, nodes,
+                             room->index_of, draws, &limits->local);
+    Pieces pieces = find_pieces(scratch, local, assignment, price_sum);
+    ensure_tables(room, local->entries + MW_LANES);
+    MwAttempt attempt = {.held = local->held_count};
+    mw_local_problem_fill(local, room->tables);
+    double present = mw_local_problem_present_cost(local, room->tables);
     while (attempt.rounds < limits->rounds) {
-        double priced_room = price_usage(part, &pieces, limits);
-        double bound = mw_part_solve(part, room->tables) - priced_room;
+        double priced_room = price_usage(local, &pieces, limits);
+        double bound = mw_local_problem_solve(local, room->tables) - priced_room;
         attempt.rounds++;
-        attempt.work += part->work + part->node_count;
-        find_excess(part, &pieces);
-        take_better(arena, &attempt, part, standing, limits->priced ? price_sum : NULL);
-        double gap = present - (double)attempt.exchange.gain - bound;
+        attempt.work += local->work + local->node_count;
+        find_excess(local, &pieces);
+        take_better(arena, &attempt, local, assignment, limits->priced ? price_sum : NULL);
+        double gap = present - (double)attempt.move.gain - bound;
         if (gap <= 1e-9 * fabs(present)) {
             attempt.exact = true;
             break;
@@ -208,26 +210,26 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwStanding *stan
     return attempt;
 }
 
-int64_t mw_attempt_wishes(MwArena *arena, MwAttemptRoom *room, const MwStanding *standing,
-                          const double *price_sum, int count, const int *nodes, MwDraws *draws,
-                          const MwPartLimits *limits, int factor_count, const double *factor,
-                          MwWish *wishes)
+int64_t mw_attempt_propose(MwArena *arena, MwAttemptRoom *room, const MwAssignment *assignment,
+                           const double *price_sum, int count, const int *nodes, MwDraws *draws,
+                           const MwLocalLimits *limits, int multiple_count, const double *multiple,
+                           MwProposal *proposals)
 {
     MwArena *scratch = mw_arena_new();
-    MwPart *part = mw_part_new(scratch, standing->layout, standing->choice, count, nodes,
-                               room->local, draws, limits);
-    Pieces pieces = find_pieces(scratch, part, standing, price_sum);
+    MwLocalProblem *local = mw_local_problem_new(scratch, assignment->flat, assignment->choice,
+                                                 count, nodes, room->index_of, draws, limits);
+    Pieces pieces = find_pieces(scratch, local, assignment, price_sum);
     const double *price = mw_arena_dup(scratch, pieces.price, sizeof *price * (size_t)pieces.count);
-    ensure_tables(room, part->entries + MW_LANES);
-    mw_part_fill(part, room->tables);
-    for (int i = 0; i < factor_count; i++) {
+    ensure_tables(room, local->entries + MW_LANES);
+    mw_local_problem_fill(local, room->tables);
+    for (int i = 0; i < multiple_count; i++) {
         for (int k = 0; k < pieces.count; k++)
-            pieces.price[k] = factor[i] * price[k];
-        price_usage(part, &pieces, &(MwAttemptLimits){0});
-        mw_part_solve(part, room->tables);
-        wishes[i] = find_wish(arena, part);
+            pieces.price[k] = multiple[i] * price[k];
+        price_usage(local, &pieces, &(MwAttemptLimits){0});
+        mw_local_problem_solve(local, room->tables);
+        proposals[i] = find_proposal(arena, local);
     }
-    const int64_t work = factor_count * (part->work + part->node_count);
+    const int64_t work = multiple_count * (local->work + local->node_count);
     mw_arena_free(&scratch);
     return work;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which of some wished changes hang together, and what each such group gains: changed nodes that
- * share a factor are in one group, so groups do not touch each other and their gains add up. */
-#include "solver/improve/standing.h"
+ * share a cost function are in one group, so groups do not touch each other and their gains add
+ * up. */
+#include "solver/improve/assignment.h"
 
 #include <stdlib.h>
 
 typedef struct {
-    const MwStanding *standing;
+    const MwAssignment *assignment;
     MwArena *arena; /* of what is only needed here */
     int change_count;
     MwChange *changes; /* by node */
@@ -34,40 +35,42 @@ static int find_root(int *parent, int i)
     return i;
 }
 
-/* The cost of a factor, with the changes if `changed`. */
-static MwCost factor_cost(const Grouping *grouping, const MwLayoutFactor *factor, bool changed)
+/* The cost of a cost function, with the changes if `changed`. */
+static MwCost function_cost(const Grouping *grouping, const MwFlatFunction *function, bool changed)
 {
     int64_t at = 0;
-    for (int i = 0; i < factor->arity; i++) {
-        int change = changed ? find_change(grouping, factor->node[i]) : -1;
+    for (int i = 0; i < function->arity; i++) {
+        int change = changed ? find_change(grouping, function->node[i]) : -1;
         int strategy = change >= 0 ? grouping->changes[change].strategy
-                                   : grouping->standing->choice[factor->node[i]];
-        at = at * factor->dims[i] + factor->classes[i][strategy];
+                                   : grouping->assignment->choice[function->node[i]];
+        at = at * function->dims[i] + function->classes[i][strategy];
     }
-    return factor->cost[at];
+    return function->cost[at];
 }
 
-/* What the changes of the node and of the factors that it is the first changed node of gain; joins
- * it with the other changed nodes of its factors. */
+/* What the changes of the node and of the cost functions that it is the first changed node of gain;
+ * joins it with the other changed nodes of its cost functions. */
 static MwCost gain_of_change(const Grouping *grouping, int index, int *parent)
 {
-    const MwStanding *standing = grouping->standing;
+    const MwAssignment *assignment = grouping->assignment;
     const MwChange *change = &grouping->changes[index];
-    const MwLayoutNode *node = &standing->layout->nodes[change->node];
-    MwCost gain = (MwCost)node->cost[standing->choice[change->node]] - node->cost[change->strategy];
+    const MwFlatNode *node = &assignment->flat->nodes[change->node];
+    MwCost gain =
+        (MwCost)node->cost[assignment->choice[change->node]] - node->cost[change->strategy];
     for (int i = 0; i < node->link_count; i++) {
-        const MwLayoutFactor *factor = &standing->layout->factors[node->links[i].factor];
+        const MwFlatFunction *function = &assignment->flat->functions[node->links[i].function];
         bool first = true;
-        for (int k = 0; k < factor->arity; k++) {
+        for (int k = 0; k < function->arity; k++) {
             int other =
-                factor->node[k] == change->node ? -1 : find_change(grouping, factor->node[k]);
+                function->node[k] == change->node ? -1 : find_change(grouping, function->node[k]);
             if (other < 0)
                 continue;
             first &= other > index;
             parent[find_root(parent, other)] = find_root(parent, index);
         }
         if (first)
-            gain += factor_cost(grouping, factor, false) - factor_cost(grouping, factor, true);
+            gain +=
+                function_cost(grouping, function, false) - function_cost(grouping, function, true);
     }
     return gain;
 }
@@ -85,11 +88,11 @@ static MwChange *sort_by_group(MwArena *arena, const Grouping *grouping, MwChang
     return sorted;
 }
 
-MwChangeGroups mw_standing_groups(MwArena *arena, const MwStanding *standing, int count,
-                                  const MwChange *changes)
+MwChangeGroups mw_assignment_groups(MwArena *arena, const MwAssignment *assignment, int count,
+                                    const MwChange *changes)
 {
     MwArena *scratch = mw_arena_new();
-    Grouping grouping = {standing, scratch, count, NULL};
+    Grouping grouping = {assignment, scratch, count, NULL};
     grouping.changes = mw_arena_dup(scratch, changes, sizeof *changes * (size_t)count);
     qsort(grouping.changes, (size_t)count, sizeof *changes, compare_changes);
     int *parent = MW_NEW(scratch, int, count), *group = MW_NEW(scratch, int, count);

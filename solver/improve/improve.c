@@ -23,14 +23,14 @@ enum {
     PACKING_TURN = 65,   /* attempts after which moves are gathered and packed, */
     PACKING_NODES = 250, /* and one for each so many nodes: */
     GATHERING = 60,      /* attempts, about, */
-    WISHES = 4,          /* each with so many wishes */
+    PROPOSALS = 4,       /* each with so many wishes */
     TIGHT = 16,          /* rows that are fullest, where room may be wished for */
 };
 
 /* Prices at which moves are wished for lie between these powers of two of the present ones. */
 static const double CHEAP = -3, DEAR = 4;
 
-static const MwPartLimits PART = {.table = 100000, .work = 4000000};
+static const MwLocalLimits PART = {.table = 100000, .work = 4000000};
 
 typedef struct {
     MwNeighbourhoodKind kind;
@@ -46,8 +46,8 @@ typedef struct {
     bool *seen;
     int *nodes;
     MwAttempt result;
-    MwWish wishes[WISHES]; /* of gathering, */
-    double *wish_sum;      /* [row + 1] at multiples of these prices */
+    MwProposal proposals[PROPOSALS]; /* of gathering, */
+    double *proposal_sum;            /* [row + 1] at multiples of these prices */
 } Turn;
 
 /* What neighbourhoods of a form have gained for their work, lately. */
@@ -58,15 +58,15 @@ typedef struct {
 struct MwImprover {
     MwArena *arena;
     const MwCore *core;
-    MwLayout *layout;
+    MwFlatCore *flat;
     int threads, turn_count;
     uint64_t seed, attempts;
-    MwCost reported;      /* the least cost that somebody was told of */
-    MwStanding *best;     /* NULL: no choice yet */
-    MwStanding *standing; /* where the search is */
-    int stale;            /* attempts in a row that did not better it */
-    double *price_sum;    /* as given */
-    double *kick_sum;     /* raised */
+    MwCost reported;       /* the least cost that somebody was told of */
+    MwAssignment *best;    /* NULL: no choice yet */
+    MwAssignment *current; /* where the search is */
+    int stale;             /* attempts in a row that did not better it */
+    double *price_sum;     /* as given */
+    double *kick_sum;      /* raised */
     Turn *turns;
     MwPool *pool;
     int tight[TIGHT], tight_count; /* fullest rows of the best choice, least room first */
@@ -85,18 +85,18 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
                              .seed = seed,
                              .reported = MW_CORE_NONE,
                              .unpacked = INT_MAX / 2};
-    improver->layout = mw_layout_new(arena, core);
-    improver->pool = mw_pool_new(arena, improver->layout);
+    improver->flat = mw_flat_core_new(arena, core);
+    improver->pool = mw_pool_new(arena, improver->flat);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
     improver->kick_sum = MW_NEW(arena, double, core->row_count + 1);
     improver->turn_count = TURNS * threads;
     improver->turns = MW_NEW(arena, Turn, improver->turn_count);
-    int nodes = improver->layout->node_count;
+    int nodes = improver->flat->node_count;
     for (int i = 0; i < improver->turn_count; i++)
-        improver->turns[i] = (Turn){.room = mw_attempt_room(arena, improver->layout),
+        improver->turns[i] = (Turn){.room = mw_attempt_room(arena, improver->flat),
                                     .seen = MW_NEW(arena, bool, nodes),
                                     .nodes = MW_NEW(arena, int, nodes),
-                                    .wish_sum = MW_NEW(arena, double, core->row_count + 1)};
+                                    .proposal_sum = MW_NEW(arena, double, core->row_count + 1)};
     return improver;
 }
 
@@ -117,31 +117,31 @@ static void merge(MwImprover *improver)
 {
     MwArena *scratch = mw_arena_new();
     int count = 0;
-    MwChange *changes = MW_NEW(scratch, MwChange, improver->layout->node_count);
-    for (int i = 0; i < improver->layout->node_count; i++)
-        if (improver->standing->choice[i] != improver->best->choice[i])
-            changes[count++] = (MwChange){i, improver->standing->choice[i]};
-    MwExchange exchange = mw_standing_choose(scratch, improver->best, NULL, count, changes);
-    if (exchange.gain > 0)
-        mw_standing_make(improver->best, &exchange);
-    mw_standing_copy(improver->standing, improver->best);
+    MwChange *changes = MW_NEW(scratch, MwChange, improver->flat->node_count);
+    for (int i = 0; i < improver->flat->node_count; i++)
+        if (improver->current->choice[i] != improver->best->choice[i])
+            changes[count++] = (MwChange){i, improver->current->choice[i]};
+    MwMove move = mw_assignment_select(scratch, improver->best, NULL, count, changes);
+    if (move.gain > 0)
+        mw_assignment_apply(improver->best, &move);
+    mw_assignment_copy(improver->current, improver->best);
     mw_arena_free(&scratch);
 }
 
 void mw_improver_start(MwImprover *improver, const int *choice)
 {
     MwArena *scratch = mw_arena_new();
-    int *entered = MW_NEW(scratch, int, improver->layout->node_count);
-    mw_layout_enter(improver->layout, choice, entered);
+    int *entered = MW_NEW(scratch, int, improver->flat->node_count);
+    mw_flat_core_enter(improver->flat, choice, entered);
     if (!improver->best) {
-        improver->best = mw_standing_new(improver->arena, improver->layout, entered);
-        improver->standing = mw_standing_new(improver->arena, improver->layout, entered);
+        improver->best = mw_assignment_new(improver->arena, improver->flat, entered);
+        improver->current = mw_assignment_new(improver->arena, improver->flat, entered);
     } else {
         merge(improver);
-        mw_standing_copy(improver->standing, mw_standing_new(scratch, improver->layout, entered));
+        mw_assignment_copy(improver->current, mw_assignment_new(scratch, improver->flat, entered));
     }
-    if (improver->standing->cost < improver->best->cost)
-        mw_standing_copy(improver->best, improver->standing);
+    if (improver->current->cost < improver->best->cost)
+        mw_assignment_copy(improver->best, improver->current);
     mw_arena_free(&scratch);
 }
 
@@ -167,7 +167,7 @@ void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const dou
 
 static int size_of(const MwImprover *improver, int index)
 {
-    return (int)mw_min(LEAST_SIZE << index, improver->layout->node_count);
+    return (int)mw_min(LEAST_SIZE << index, improver->flat->node_count);
 }
 
 /* The sizes that differ. */
@@ -205,7 +205,7 @@ static Form draw_form(const MwImprover *improver, MwDraws *draws)
 
 static int draw_nodes(const MwImprover *improver, Turn *turn)
 {
-    return mw_neighbourhood_draw(improver->layout, turn->form.kind,
+    return mw_neighbourhood_draw(improver->flat, turn->form.kind,
                                  size_of(improver, turn->form.size), &turn->draws, turn->seen,
                                  turn->nodes);
 }
@@ -217,13 +217,13 @@ static void take_turn(void *context, int i)
     if (mw_stopped(&improver->limits->stop))
         return;
     MwAttemptLimits limits = {
-        .part = PART, .rounds = improver->kicking ? 1 : PRICE_ROUNDS, .priced = improver->kicking};
+        .local = PART, .rounds = improver->kicking ? 1 : PRICE_ROUNDS, .priced = improver->kicking};
     if (!improver->kicking && mw_draw_below(&turn->draws, 3) == 0) {
         limits.favoured = LEAST_FAVOURED << mw_draw_below(&turn->draws, FAVOURED_SIZES);
         limits.share = mw_draw_uniform(&turn->draws);
     }
     int count = draw_nodes(improver, turn);
-    turn->result = mw_attempt(turn->arena, &turn->room, improver->standing,
+    turn->result = mw_attempt(turn->arena, &turn->room, improver->current,
                               improver->kicking ? improver->kick_sum : improver->price_sum, count,
                               turn->nodes, &turn->draws, &limits);
 }
@@ -238,18 +238,18 @@ static void note_yield(MwImprover *improver, const Turn *turn, double gain)
 /* Takes what a turn found, as far as it still holds after what others have changed. */
 static MwCost take_result(MwImprover *improver, const Turn *turn, bool changed)
 {
-    MwExchange exchange = turn->result.exchange;
-    if (exchange.count == 0)
+    MwMove move = turn->result.move;
+    if (move.count == 0)
         return 0;
     MwArena *scratch = mw_arena_new();
     if (changed)
-        exchange = mw_standing_choose(scratch, improver->standing,
-                                      improver->kicking ? improver->kick_sum : NULL, exchange.count,
-                                      exchange.changes);
-    if (exchange.gain > 0 || improver->kicking)
-        mw_standing_make(improver->standing, &exchange);
+        move = mw_assignment_select(scratch, improver->current,
+                                    improver->kicking ? improver->kick_sum : NULL, move.count,
+                                    move.changes);
+    if (move.gain > 0 || improver->kicking)
+        mw_assignment_apply(improver->current, &move);
     mw_arena_free(&scratch);
-    return exchange.gain;
+    return move.gain;
 }
 
 static void begin_turn(MwImprover *improver, Turn *turn)
@@ -273,7 +273,7 @@ static int64_t run_round(MwImprover *improver)
     for (int i = 0; i < improver->turn_count; i++) {
         Turn *turn = &improver->turns[i];
         MwCost gain = take_result(improver, turn, changed);
-        changed |= turn->result.exchange.count > 0;
+        changed |= turn->result.move.count > 0;
         improver->stale = gain > 0 ? 0 : improver->stale + 1;
         if (!improver->kicking)
             note_yield(improver, turn, fmax(0, (double)gain));
@@ -306,19 +306,19 @@ static void find_tight(MwImprover *improver)
 /* Half of the time the prices, and nodes anywhere; else these and as much again for one of the
  * fullest rows, and nodes that weigh on it: it need not be one that has a price, and room in it may
  * be what all else waits for. Returns the number of nodes. */
-static int draw_wish(const MwImprover *improver, Turn *turn)
+static int draw_proposal(const MwImprover *improver, Turn *turn)
 {
     const int rows = improver->core->row_count;
     int spike = rows;
     if (improver->tight_count > 0 && mw_draw_below(&turn->draws, 2) == 0)
         spike = improver->tight[mw_draw_below(&turn->draws, improver->tight_count)];
     for (int row = 0; row <= rows; row++)
-        turn->wish_sum[row] =
+        turn->proposal_sum[row] =
             improver->price_sum[row] + (row > spike ? improver->price_sum[rows] : 0);
     turn->form = draw_any_form(improver, &turn->draws);
     const int size = size_of(improver, turn->form.size);
     const int count =
-        spike == rows ? 0 : mw_neighbourhood_of_row(improver->layout, spike, size, turn->nodes);
+        spike == rows ? 0 : mw_neighbourhood_of_row(improver->flat, spike, size, turn->nodes);
     return count > 0 ? count : draw_nodes(improver, turn);
 }
 
@@ -326,16 +326,17 @@ static void take_gathering_turn(void *context, int i)
 {
     MwImprover *improver = context;
     Turn *turn = &improver->turns[i];
-    double factor[WISHES];
-    memset(turn->wishes, 0, sizeof turn->wishes);
+    double multiple[PROPOSALS];
+    memset(turn->proposals, 0, sizeof turn->proposals);
     if (mw_stopped(&improver->limits->stop))
         return;
-    int count = draw_wish(improver, turn);
-    for (int k = 0; k < WISHES; k++)
-        factor[k] = exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / WISHES);
+    int count = draw_proposal(improver, turn);
+    for (int k = 0; k < PROPOSALS; k++)
+        multiple[k] =
+            exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / PROPOSALS);
     turn->result.work =
-        mw_attempt_wishes(turn->arena, &turn->room, improver->best, turn->wish_sum, count,
-                          turn->nodes, &turn->draws, &PART, WISHES, factor, turn->wishes);
+        mw_attempt_propose(turn->arena, &turn->room, improver->best, turn->proposal_sum, count,
+                           turn->nodes, &turn->draws, &PART, PROPOSALS, multiple, turn->proposals);
 }
 
 /* Returns the work done. */
@@ -347,9 +348,9 @@ static int64_t gather(MwImprover *improver)
     mw_parallel(improver->threads, improver->turn_count, take_gathering_turn, improver);
     for (int i = 0; i < improver->turn_count; i++) {
         Turn *turn = &improver->turns[i];
-        for (int k = 0; k < WISHES; k++)
-            mw_pool_add(improver->pool, improver->best, turn->wishes[k].count,
-                        turn->wishes[k].changes);
+        for (int k = 0; k < PROPOSALS; k++)
+            mw_pool_add(improver->pool, improver->best, turn->proposals[k].count,
+                        turn->proposals[k].changes);
         work += turn->result.work;
         mw_arena_free(&turn->arena);
     }
@@ -370,9 +371,9 @@ static int64_t pack(MwImprover *improver)
                                  .stop = improver->limits->stop};
     MwPoolPacked packed =
         mw_pool_pack(scratch, improver->pool, improver->best, improver->price_sum, &limits);
-    if (packed.exchange.count > 0) {
-        mw_standing_make(improver->best, &packed.exchange);
-        mw_standing_copy(improver->standing, improver->best);
+    if (packed.move.count > 0) {
+        mw_assignment_apply(improver->best, &packed.move);
+        mw_assignment_copy(improver->current, improver->best);
         improver->stale = 0;
     }
     improver->unpacked = 0;
@@ -385,11 +386,11 @@ static int64_t kick(MwImprover *improver)
 {
     MwDraws draws = {.seed = improver->seed, .stream = improver->attempts++};
     /* Mostly little, at times much. */
-    double strength = mw_draw_uniform(&draws), factor = exp(0.8 * strength * strength);
+    double strength = mw_draw_uniform(&draws), multiple = exp(0.8 * strength * strength);
     int rounds = 1 + mw_draw_below(&draws, 3);
     int64_t work = 0;
     for (int row = 0; row < improver->core->row_count; row++)
-        improver->kick_sum[row + 1] = factor * improver->price_sum[row + 1];
+        improver->kick_sum[row + 1] = multiple * improver->price_sum[row + 1];
     improver->kicking = true;
     for (int i = 0; i < rounds; i++)
         work += run_round(improver);
@@ -406,7 +407,7 @@ static bool report(MwImprover *improver)
     improver->reported = improver->best->cost;
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, improver->core->node_count);
-    mw_layout_leave(improver->layout, improver->best->choice, choice);
+    mw_flat_core_leave(improver->flat, improver->best->choice, choice);
     if (mw_core_allows(improver->core, choice))
         improver->limits->report(improver->limits->context, choice);
     mw_arena_free(&scratch);
@@ -416,9 +417,9 @@ static bool report(MwImprover *improver)
 bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
 {
     int64_t work = 0;
-    int kicks = 0, patience = PATIENCE + improver->layout->node_count / PATIENCE_NODES;
-    const int packing_turn = PACKING_TURN + improver->layout->node_count / PACKING_NODES;
-    if (!improver->best || improver->layout->node_count == 0)
+    int kicks = 0, patience = PATIENCE + improver->flat->node_count / PATIENCE_NODES;
+    const int packing_turn = PACKING_TURN + improver->flat->node_count / PACKING_NODES;
+    if (!improver->best || improver->flat->node_count == 0)
         return false;
     MwCost first = improver->reported;
     improver->limits = limits;
@@ -428,8 +429,8 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
         work += run_round(improver);
         if (improver->stale >= patience)
             merge(improver);
-        else if (improver->standing->cost < improver->best->cost)
-            mw_standing_copy(improver->best, improver->standing);
+        else if (improver->current->cost < improver->best->cost)
+            mw_assignment_copy(improver->best, improver->current);
         if (improver->unpacked >= packing_turn && improver->core->row_count > 0)
             work += pack(improver);
         if (report(improver))

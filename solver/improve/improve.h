@@ -6,10 +6,10 @@
  * Glover, Heuristics for integer programming using surrogate constraints, Decision Sciences 8,
  * 1977); what it then finds is taken over into the best choice, as far as that gains. From time to
  * time moves are collected from attempts at prices of all heights, and what gains only together,
- * and may be far apart, is chosen from them (pool.h). Rounds of attempts run on several threads, all
- * from the same choice; what they find is taken in order, as far as it still is better and fits. So
- * the result depends on the seed, on the number of threads and on where it is stopped, and on
- * nothing else. */
+ * and may be far apart, is chosen from them (pool.h). Rounds of attempts run on several threads,
+ * all from the same choice; what they find is taken in order, as far as it still is better and
+ * fits. So the result depends on the seed, on the number of threads and on where it is stopped, and
+ * on nothing else. */
 #ifndef MW_SOLVER_IMPROVE_IMPROVE_H
 #define MW_SOLVER_IMPROVE_IMPROVE_H
 

@@ -5,17 +5,18 @@
 
 enum { LEAST_GROUP = 8, GROUP_SIZES = 4 /* each twice the one before */ };
 
-/* Appends the nodes that share a factor with `node` and are not there yet; returns the count. */
-static int append_neighbours(const MwLayout *layout, int node, int size, bool *seen, int *nodes,
+/* Appends the nodes that share a cost function with `node` and are not there yet; returns the
+ * count. */
+static int append_neighbours(const MwFlatCore *flat, int node, int size, bool *seen, int *nodes,
                              int count)
 {
-    const MwLayoutNode *of = &layout->nodes[node];
+    const MwFlatNode *of = &flat->nodes[node];
     for (int i = 0; i < of->link_count; i++) {
-        const MwLayoutFactor *factor = &layout->factors[of->links[i].factor];
-        for (int k = 0; k < factor->arity && count < size; k++)
-            if (!seen[factor->node[k]]) {
-                seen[factor->node[k]] = true;
-                nodes[count++] = factor->node[k];
+        const MwFlatFunction *function = &flat->functions[of->links[i].function];
+        for (int k = 0; k < function->arity && count < size; k++)
+            if (!seen[function->node[k]]) {
+                seen[function->node[k]] = true;
+                nodes[count++] = function->node[k];
             }
     }
     return count;
@@ -23,10 +24,10 @@ static int append_neighbours(const MwLayout *layout, int node, int size, bool *s
 
 /* Appends nodes breadth first from a random one, until there are `size`; on straying, any node that
  * was met and not gone to may be the next. */
-static int append_near(const MwLayout *layout, int size, bool strayed, MwDraws *draws, bool *seen,
+static int append_near(const MwFlatCore *flat, int size, bool strayed, MwDraws *draws, bool *seen,
                        int *nodes, int count)
 {
-    int next = count, first = mw_draw_below(draws, layout->node_count);
+    int next = count, first = mw_draw_below(draws, flat->node_count);
     if (seen[first])
         return count;
     seen[first] = true;
@@ -37,38 +38,38 @@ static int append_near(const MwLayout *layout, int size, bool strayed, MwDraws *
             nodes[other] = nodes[next];
             nodes[next] = node;
         }
-        count = append_neighbours(layout, nodes[next], size, seen, nodes, count);
+        count = append_neighbours(flat, nodes[next], size, seen, nodes, count);
     }
     return count;
 }
 
-static int draw_scattered(const MwLayout *layout, int size, MwDraws *draws, bool *seen, int *nodes)
+static int draw_scattered(const MwFlatCore *flat, int size, MwDraws *draws, bool *seen, int *nodes)
 {
     int count = 0, group = LEAST_GROUP << mw_draw_below(draws, GROUP_SIZES);
     for (int i = 0; i * group < size; i++)
         count =
-            append_near(layout, (int)mw_min(count + group, size), false, draws, seen, nodes, count);
+            append_near(flat, (int)mw_min(count + group, size), false, draws, seen, nodes, count);
     return count;
 }
 
-static int draw_row(const MwLayout *layout, int size, MwDraws *draws, int *nodes)
+static int draw_row(const MwFlatCore *flat, int size, MwDraws *draws, int *nodes)
 {
-    int first = mw_draw_below(draws, layout->node_count), count = 0;
-    for (int i = first; i < layout->node_count && count < size; i++)
+    int first = mw_draw_below(draws, flat->node_count), count = 0;
+    for (int i = first; i < flat->node_count && count < size; i++)
         nodes[count++] = i;
     return count;
 }
 
-int mw_neighbourhood_draw(const MwLayout *layout, MwNeighbourhoodKind kind, int size,
+int mw_neighbourhood_draw(const MwFlatCore *flat, MwNeighbourhoodKind kind, int size,
                           MwDraws *draws, bool *seen, int *nodes)
 {
     if (kind == MW_NEIGHBOURHOOD_ROW)
-        return draw_row(layout, size, draws, nodes);
+        return draw_row(flat, size, draws, nodes);
     int count;
     if (kind == MW_NEIGHBOURHOOD_SCATTERED)
-        count = draw_scattered(layout, size, draws, seen, nodes);
+        count = draw_scattered(flat, size, draws, seen, nodes);
     else
-        count = append_near(layout, size, kind == MW_NEIGHBOURHOOD_STRAYED, draws, seen, nodes, 0);
+        count = append_near(flat, size, kind == MW_NEIGHBOURHOOD_STRAYED, draws, seen, nodes, 0);
     for (int i = 0; i < count; i++)
         seen[nodes[i]] = false;
     return count;
@@ -84,14 +85,14 @@ static int compare_weighing(const void *a, const void *b)
     return x->rows != y->rows ? x->rows - y->rows : x->node - y->node;
 }
 
-int mw_neighbourhood_of_row(const MwLayout *layout, int row, int size, int *nodes)
+int mw_neighbourhood_of_row(const MwFlatCore *flat, int row, int size, int *nodes)
 {
     MwArena *scratch = mw_arena_new();
-    Weighing *weighing = MW_NEW(scratch, Weighing, layout->node_count);
+    Weighing *weighing = MW_NEW(scratch, Weighing, flat->node_count);
     int count = 0;
-    for (int i = 0; i < layout->node_count; i++)
-        for (int k = 0; k < layout->nodes[i].term_count; k++) {
-            const MwCoreTerm *term = &layout->nodes[i].terms[k];
+    for (int i = 0; i < flat->node_count; i++)
+        for (int k = 0; k < flat->nodes[i].term_count; k++) {
+            const MwCoreTerm *term = &flat->nodes[i].terms[k];
             if (term->first <= row && row <= term->last) {
                 weighing[count++] = (Weighing){i, term->last - term->first};
                 break;

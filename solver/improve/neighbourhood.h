@@ -4,22 +4,22 @@
 #define MW_SOLVER_IMPROVE_NEIGHBOURHOOD_H
 
 #include "base/draws.h"
-#include "solver/improve/layout.h"
+#include "solver/improve/flat_core.h"
 
 typedef enum {
-    MW_NEIGHBOURHOOD_NEAR,      /* those nearest to a node, by factors */
-    MW_NEIGHBOURHOOD_STRAYED,   /* those met on straying from a node along factors */
+    MW_NEIGHBOURHOOD_NEAR,      /* those nearest to a node, by cost functions */
+    MW_NEIGHBOURHOOD_STRAYED,   /* those met on straying from a node along cost functions */
     MW_NEIGHBOURHOOD_ROW,       /* those next to one another in order of index */
     MW_NEIGHBOURHOOD_SCATTERED, /* small groups of near ones here and there */
     MW_NEIGHBOURHOOD_KINDS,
 } MwNeighbourhoodKind;
 
-/* Writes at most `size` distinct nodes of the layout and returns their number, at least 1. `seen`
- * ([layout->node_count]) is scratch, false throughout, before and after. */
-int mw_neighbourhood_draw(const MwLayout *layout, MwNeighbourhoodKind kind, int size,
+/* Writes at most `size` distinct nodes of the flat core and returns their number, at least 1. `seen`
+ * ([flat->node_count]) is scratch, false throughout, before and after. */
+int mw_neighbourhood_draw(const MwFlatCore *flat, MwNeighbourhoodKind kind, int size,
                           MwDraws *draws, bool *seen, int *nodes);
 
 /* Likewise those that weigh on a memory row, the ones that do so for the fewest rows first. */
-int mw_neighbourhood_of_row(const MwLayout *layout, int row, int size, int *nodes);
+int mw_neighbourhood_of_row(const MwFlatCore *flat, int row, int size, int *nodes);
 
 #endif

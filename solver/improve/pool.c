@@ -3,14 +3,14 @@
 
 #include "base/hash.h"
 #include "base/threads.h"
-#include "solver/improve/packing.h"
+#include "solver/improve/knapsack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     MOST_MOVES = 1500, /* that are packed */
-    MOST_WISHES = 6000,
+    MOST_PROPOSALS = 6000,
     HASH_SIZE = 1 << 14, /* more than twice that */
     STEPS = 5000,        /* of packing */
     SUMS = 8,            /* of usage that take about as long as an entry of an attempt */
@@ -37,15 +37,15 @@ typedef MW_VEC(Move) Moves;
 
 struct MwPool {
     MwArena *arena; /* of the moves; another one after each packing */
-    const MwLayout *layout;
+    const MwFlatCore *flat;
     Moves moves;
     int *place; /* [HASH_SIZE] 1 + that among the moves; 0: none */
 };
 
-MwPool *mw_pool_new(MwArena *arena, const MwLayout *layout)
+MwPool *mw_pool_new(MwArena *arena, const MwFlatCore *flat)
 {
     MwPool *pool = MW_NEW(arena, MwPool, 1);
-    *pool = (MwPool){.arena = mw_arena_new(), .layout = layout};
+    *pool = (MwPool){.arena = mw_arena_new(), .flat = flat};
     pool->place = MW_NEW(arena, int, HASH_SIZE);
     return pool;
 }
@@ -66,7 +66,7 @@ static bool is_same(const Move *a, const Move *b)
 /* Puts the move in, unless it is there or there are too many; what it points to is copied. */
 static void put(MwPool *pool, const Move *move)
 {
-    if (pool->moves.count == MOST_WISHES)
+    if (pool->moves.count == MOST_PROPOSALS)
         return;
     int at = (int)(move->hash % HASH_SIZE);
     for (; pool->place[at]; at = (at + 1) % HASH_SIZE)
@@ -89,10 +89,10 @@ static Move move_of(const MwChangeGroups *groups, int group)
     return move;
 }
 
-void mw_pool_add(MwPool *pool, const MwStanding *standing, int count, const MwChange *changes)
+void mw_pool_add(MwPool *pool, const MwAssignment *assignment, int count, const MwChange *changes)
 {
     MwArena *scratch = mw_arena_new();
-    MwChangeGroups groups = mw_standing_groups(scratch, standing, count, changes);
+    MwChangeGroups groups = mw_assignment_groups(scratch, assignment, count, changes);
     for (int i = 0; i < groups.count; i++) {
         Move move = move_of(&groups, i);
         put(pool, &move);
@@ -124,12 +124,12 @@ static int join_steps(int count, Step *steps)
     return kept;
 }
 
-static void find_usage(MwArena *arena, Move *move, const MwStanding *standing)
+static void find_usage(MwArena *arena, Move *move, const MwAssignment *assignment)
 {
     MW_VEC(Step) steps = {0};
     for (int i = 0; i < move->count; i++) {
-        const MwLayoutNode *node = &standing->layout->nodes[move->changes[i].node];
-        const int present = standing->choice[move->changes[i].node];
+        const MwFlatNode *node = &assignment->flat->nodes[move->changes[i].node];
+        const int present = assignment->choice[move->changes[i].node];
         for (int k = 0; k < node->term_count; k++) {
             const MwCoreTerm *term = &node->terms[k];
             int64_t more = term->usage->at[move->changes[i].strategy] - term->usage->at[present];
@@ -152,18 +152,18 @@ static bool is_of_use(const Move *move)
 }
 
 /* What of the move is not made yet, which may now be several. */
-static void renew(MwArena *arena, const Move *move, const MwStanding *standing,
+static void renew(MwArena *arena, const Move *move, const MwAssignment *assignment,
                   const double *price_sum, Moves *renewed)
 {
     int count = 0;
     MwChange *changes = MW_NEW(arena, MwChange, move->count);
     for (int i = 0; i < move->count; i++)
-        if (standing->choice[move->changes[i].node] != move->changes[i].strategy)
+        if (assignment->choice[move->changes[i].node] != move->changes[i].strategy)
             changes[count++] = move->changes[i];
-    MwChangeGroups groups = mw_standing_groups(arena, standing, count, changes);
+    MwChangeGroups groups = mw_assignment_groups(arena, assignment, count, changes);
     for (int i = 0; i < groups.count; i++) {
         Move fresh = move_of(&groups, i);
-        find_usage(arena, &fresh, standing);
+        find_usage(arena, &fresh, assignment);
         fresh.worth = (double)fresh.gain;
         for (int k = 0; k < fresh.step_count; k++)
             fresh.worth += (double)fresh.steps[k].more * price_sum[fresh.steps[k].row];
@@ -181,12 +181,12 @@ static int compare_moves(const void *a, const void *b)
 }
 
 /* Brings the pool up to date. */
-static void renew_all(MwPool *pool, const MwStanding *standing, const double *price_sum)
+static void renew_all(MwPool *pool, const MwAssignment *assignment, const double *price_sum)
 {
     MwArena *scratch = mw_arena_new(), *old = pool->arena;
     Moves renewed = {0};
     for (int i = 0; i < pool->moves.count; i++)
-        renew(scratch, &pool->moves.at[i], standing, price_sum, &renewed);
+        renew(scratch, &pool->moves.at[i], assignment, price_sum, &renewed);
     if (renewed.count > 1)
         qsort(renewed.at, (size_t)renewed.count, sizeof *renewed.at, compare_moves);
     pool->arena = mw_arena_new();
@@ -201,27 +201,27 @@ static void renew_all(MwPool *pool, const MwStanding *standing, const double *pr
 /* ---- Packing ---- */
 
 /* Rows between two steps are alike; what counts is the least room of them. */
-static void find_rooms(MwArena *arena, const MwPool *pool, const MwStanding *standing,
-                       MwPacking *packing)
+static void find_rooms(MwArena *arena, const MwPool *pool, const MwAssignment *assignment,
+                       MwKnapsack *knapsack)
 {
-    int rows = pool->layout->row_count, last = -1;
+    int rows = pool->flat->row_count, last = -1;
     int *room_of = MW_NEW(arena, int, rows + 1);
     double *room = MW_NEW(arena, double, rows + 1);
     for (int i = 0; i < pool->moves.count; i++)
         for (int k = 0; k < pool->moves.at[i].step_count; k++)
             room_of[pool->moves.at[i].steps[k].row] = 1;
     for (int row = 0; row < rows; row++) {
-        double here = (double)standing->room[row];
+        double here = (double)assignment->room[row];
         if (row == 0 || room_of[row])
             room[++last] = here;
         room[last] = here < room[last] ? here : room[last];
         room_of[row] = last;
     }
-    room_of[rows] = packing->room_count = last + 1;
-    double *usage = MW_NEW(arena, double, (int64_t)pool->moves.count * packing->room_count);
-    packing->room = room;
-    packing->usage = usage;
-    for (int i = 0; i < pool->moves.count; i++, usage += packing->room_count) {
+    room_of[rows] = knapsack->room_count = last + 1;
+    double *usage = MW_NEW(arena, double, (int64_t)pool->moves.count * knapsack->room_count);
+    knapsack->room = room;
+    knapsack->usage = usage;
+    for (int i = 0; i < pool->moves.count; i++, usage += knapsack->room_count) {
         const Move *move = &pool->moves.at[i];
         double more = 0;
         for (int k = 0; k + 1 < move->step_count; k++) {
@@ -234,89 +234,89 @@ static void find_rooms(MwArena *arena, const MwPool *pool, const MwStanding *sta
 
 typedef MW_VEC(int) List;
 
-/* Moves that change nodes that are the same or share a factor. */
-static void find_touching(MwArena *arena, const MwPool *pool, MwPacking *packing)
+/* Moves that change nodes that are the same or share a cost function. */
+static void find_conflicts(MwArena *arena, const MwPool *pool, MwKnapsack *knapsack)
 {
-    const MwLayout *layout = pool->layout;
+    const MwFlatCore *flat = pool->flat;
     int count = pool->moves.count;
-    List *at = MW_NEW(arena, List, layout->factor_count + layout->node_count);
+    List *at = MW_NEW(arena, List, flat->function_count + flat->node_count);
     bool *touches = MW_NEW(arena, bool, (int64_t)count *count);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < pool->moves.at[i].count; k++) {
             int changed = pool->moves.at[i].changes[k].node;
-            const MwLayoutNode *node = &layout->nodes[changed];
+            const MwFlatNode *node = &flat->nodes[changed];
             for (int l = 0; l <= node->link_count; l++) {
-                List *list = l < node->link_count ? &at[node->links[l].factor]
-                                                  : &at[layout->factor_count + changed];
+                List *list = l < node->link_count ? &at[node->links[l].function]
+                                                  : &at[flat->function_count + changed];
                 for (int m = 0; m < list->count; m++)
                     touches[i * count + list->at[m]] = touches[list->at[m] * count + i] = true;
                 if (list->count == 0 || mw_vec_last(list) != i)
                     mw_vec_push(arena, list, i);
             }
         }
-    List touching = {0};
+    List conflicts = {0};
     int *first = MW_NEW(arena, int, count + 1);
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < count; k++)
             if (k != i && touches[i * count + k])
-                mw_vec_push(arena, &touching, k);
-        first[i + 1] = touching.count;
+                mw_vec_push(arena, &conflicts, k);
+        first[i + 1] = conflicts.count;
     }
-    packing->touching_first = first;
-    packing->touching = touching.at;
+    knapsack->conflict_first = first;
+    knapsack->conflicts = conflicts.at;
 }
 
-static MwPacking packing_of(MwArena *arena, const MwPool *pool, const MwStanding *standing)
+static MwKnapsack knapsack_of(MwArena *arena, const MwPool *pool, const MwAssignment *assignment)
 {
-    MwPacking packing = {.count = pool->moves.count};
-    double *gain = MW_NEW(arena, double, packing.count);
-    for (int i = 0; i < packing.count; i++)
+    MwKnapsack knapsack = {.count = pool->moves.count};
+    double *gain = MW_NEW(arena, double, knapsack.count);
+    for (int i = 0; i < knapsack.count; i++)
         gain[i] = (double)pool->moves.at[i].gain;
-    packing.gain = gain;
-    find_rooms(arena, pool, standing, &packing);
-    find_touching(arena, pool, &packing);
-    return packing;
+    knapsack.gain = gain;
+    find_rooms(arena, pool, assignment, &knapsack);
+    find_conflicts(arena, pool, &knapsack);
+    return knapsack;
 }
 
 /* Several searches in one packing. */
 typedef struct {
-    const MwPacking *packing;
+    const MwKnapsack *knapsack;
     const MwPoolLimits *limits;
-    MwPacked *packed; /* [thread] */
-    bool **taken;     /* [thread] */
+    MwKnapsackAnswer *packed; /* [thread] */
+    bool **taken;             /* [thread] */
 } Search;
 
 static void search_once(void *context, int i)
 {
     Search *search = context;
-    search->packed[i] = mw_packing_solve(search->packing, search->limits->seed + (uint64_t)i, STEPS,
-                                         &search->limits->stop, search->taken[i]);
+    search->packed[i] = mw_knapsack_solve(search->knapsack, search->limits->seed + (uint64_t)i,
+                                          STEPS, &search->limits->stop, search->taken[i]);
 }
 
 /* In whole numbers, and so that nothing is changed that gains nothing. */
-static MwExchange exchange_of(MwArena *arena, const MwPool *pool, const MwStanding *standing,
-                              const bool *taken)
+static MwMove move_of_taken(MwArena *arena, const MwPool *pool, const MwAssignment *assignment,
+                            const bool *taken)
 {
     MwArena *scratch = mw_arena_new();
     MW_VEC(MwChange) changes = {0};
     for (int i = 0; i < pool->moves.count; i++)
         for (int k = 0; k < pool->moves.at[i].count && taken[i]; k++)
             mw_vec_push(scratch, &changes, pool->moves.at[i].changes[k]);
-    MwExchange exchange = mw_standing_choose(arena, standing, NULL, changes.count, changes.at);
+    MwMove move = mw_assignment_select(arena, assignment, NULL, changes.count, changes.at);
     mw_arena_free(&scratch);
-    return exchange.gain > 0 ? exchange : (MwExchange){0};
+    return move.gain > 0 ? move : (MwMove){0};
 }
 
-MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwStanding *standing,
+MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwAssignment *assignment,
                           const double *price_sum, const MwPoolLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
-    renew_all(pool, standing, price_sum);
-    const MwPacking packing = packing_of(scratch, pool, standing);
-    Search search = {&packing, limits, MW_NEW(scratch, MwPacked, limits->threads),
+    renew_all(pool, assignment, price_sum);
+    const MwKnapsack knapsack = knapsack_of(scratch, pool, assignment);
+    Search search = {&knapsack, limits, MW_NEW(scratch, MwKnapsackAnswer, limits->threads),
                      MW_NEW(scratch, bool *, limits->threads)};
     for (int i = 0; i < limits->threads; i++)
-        search.taken[i] = MW_NEW(scratch, bool, packing.count);
+        search.taken[i] = MW_NEW(scratch, bool, knapsack.count);
     mw_parallel(limits->threads, limits->threads, search_once, &search);
     int best = 0;
     MwPoolPacked packed = {0};
@@ -325,7 +325,7 @@ MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwStanding *standi
         best = search.packed[i].gain > search.packed[best].gain ? i : best;
     }
     if (search.packed[best].gain > 0)
-        packed.exchange = exchange_of(arena, pool, standing, search.taken[best]);
+        packed.move = move_of_taken(arena, pool, assignment, search.taken[best]);
     mw_arena_free(&scratch);
     return packed;
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Nodes whose strategy is determined by a neighbour's.
  *
- * If a factor of two nodes v and u allows, with each strategy of u, exactly one of v, then every
- * legal choice has v = f(u) and v can be replaced by u everywhere: its cost and usage, seen through
- * f, join those of u, and its factors become factors of u with their classes seen through f. No
- * table grows, whatever the number of neighbours, and usage is kept, so this works where
- * elimination cannot.
+ * If a cost function of two nodes v and u allows, with each strategy of u, exactly one of v, then
+ * every legal choice has v = f(u) and v can be replaced by u everywhere: its cost and usage, seen
+ * through f, join those of u, and its cost functions become cost functions of u with their classes
+ * seen through f. No table grows, whatever the number of neighbours, and usage is kept, so this
+ * works where elimination cannot.
  *
  * Source: substitution in constraint networks (Freuder, Eliminating interchangeable values in
  * constraint satisfaction problems, AAAI 1991), for weighted constraints with resources. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <string.h>
 
 typedef struct {
     const MwTable *strategy; /* of v, by strategy of u; NULL: not determined */
-} Function;
+} Substitution;
 
 /* The strategy of v by class of u, into `by_class`; false if one class leaves none or several. */
 static bool determined(const MwTable *cost, int dim, const MwTable *classes_v, int64_t *by_class)
@@ -38,21 +38,22 @@ static bool determined(const MwTable *cost, int dim, const MwTable *classes_v, i
     return true;
 }
 
-/* v is dimension `dim` of the factor, which has two. */
-static const Function *function_of(MwTables *tables, const MwCoreFactor *factor, int dim)
+/* v is dimension `dim` of the cost function, which has two. */
+static const Substitution *substitution_of(MwTables *tables, const MwCostFunction *function,
+                                           int dim)
 {
-    const MwTable *cost = factor->cost;
-    int key[] = {MW_OPERATION_DETERMINED, cost->id, dim, factor->classes[0]->id,
-                 factor->classes[1]->id};
-    Function *known = mw_tables_recall(tables, key, MW_COUNT(key));
+    const MwTable *cost = function->cost;
+    int key[] = {MW_OPERATION_DETERMINED, cost->id, dim, function->classes[0]->id,
+                 function->classes[1]->id};
+    Substitution *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
         return known;
-    Function *made = MW_NEW(mw_tables_arena(tables), Function, 1);
-    const MwTable *classes_u = factor->classes[1 - dim];
+    Substitution *made = MW_NEW(mw_tables_arena(tables), Substitution, 1);
+    const MwTable *classes_u = function->classes[1 - dim];
     int size = (int)classes_u->count;
     int64_t *by_strategy = mw_tables_scratch(tables, size + 2 * cost->dims[1 - dim]);
     int64_t *by_class = by_strategy + size;
-    if (determined(cost, dim, factor->classes[dim], by_class)) {
+    if (determined(cost, dim, function->classes[dim], by_class)) {
         for (int s = 0; s < size; s++)
             by_strategy[s] = by_class[classes_u->at[s]];
         made->strategy = mw_table_intern(tables, 1, &size, by_strategy);
@@ -61,7 +62,7 @@ static const Function *function_of(MwTables *tables, const MwCoreFactor *factor,
     return made;
 }
 
-/* A factor of v with u in its place. */
+/* A cost function of v with u in its place. */
 typedef struct {
     int scope[MW_TABLE_ARITY];
     const MwTable *classes[MW_TABLE_ARITY];
@@ -118,16 +119,16 @@ static void sort_scope(MwTables *tables, Moved *moved, int dim)
     moved->cost = mw_table_permute(tables, moved->cost, order);
 }
 
-static void move_factor(MwCore *core, const MwCoreFactor *factor, int v, int u, const MwTable *f,
-                        Moved *moved)
+static void move_function(MwCore *core, const MwCostFunction *function, int v, int u,
+                          const MwTable *f, Moved *moved)
 {
-    int arity = factor->cost->arity, dim = mw_core_position(factor, v), other = -1;
-    const MwTable *classes = mw_table_select(core->tables, factor->classes[dim], 0, f);
-    memcpy(moved->scope, factor->scope, sizeof(int) * (size_t)arity);
-    memcpy(moved->classes, factor->classes, sizeof *factor->classes * (size_t)arity);
-    moved->cost = factor->cost;
+    int arity = function->cost->arity, dim = mw_core_position(function, v), other = -1;
+    const MwTable *classes = mw_table_select(core->tables, function->classes[dim], 0, f);
+    memcpy(moved->scope, function->scope, sizeof(int) * (size_t)arity);
+    memcpy(moved->classes, function->classes, sizeof *function->classes * (size_t)arity);
+    moved->cost = function->cost;
     for (int i = 0; i < arity; i++)
-        if (factor->scope[i] == u)
+        if (function->scope[i] == u)
             other = i;
     if (other < 0) {
         /* Some classes of v may be out of use. */
@@ -138,7 +139,7 @@ static void move_factor(MwCore *core, const MwCoreFactor *factor, int v, int u, 
         sort_scope(core->tables, moved, dim);
         return;
     }
-    const MwRefined *joint = mw_classes_refine(core->tables, factor->classes[other], classes);
+    const MwRefined *joint = mw_classes_refine(core->tables, function->classes[other], classes);
     moved->cost = mw_table_select(core->tables, moved->cost, other, joint->in_a);
     moved->cost = mw_table_select(core->tables, moved->cost, dim, joint->in_b);
     moved->cost = diagonal(core->tables, moved->cost, other, dim);
@@ -177,35 +178,35 @@ static void replace_by(MwCore *core, int v, int u, const MwTable *f)
 {
     MwArena *scratch = mw_arena_new();
     const MwCoreNode *from = &core->nodes[v];
-    int count = from->factors.count;
+    int count = from->functions.count;
     Moved *moved = MW_NEW(scratch, Moved, count);
     for (int i = 0; i < count; i++)
-        move_factor(core, &core->factors.at[from->factors.at[i]], v, u, f, &moved[i]);
+        move_function(core, &core->functions.at[from->functions.at[i]], v, u, f, &moved[i]);
     move_terms(core, v, u, f);
     mw_core_add_cost(core, u, mw_table_select(core->tables, from->cost, 0, f));
     mw_core_eliminate(core, v, trail_of(core, u, f), 1, &u);
     for (int i = 0; i < count; i++)
-        mw_core_add_factor(core, moved[i].scope, moved[i].classes, moved[i].cost);
+        mw_core_add_function(core, moved[i].scope, moved[i].classes, moved[i].cost);
     mw_arena_free(&scratch);
 }
 
 void mw_reduce_determined(MwCore *core, int node)
 {
     const MwCoreNode *at = &core->nodes[node];
-    for (int i = 0; i < at->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
+    for (int i = 0; i < at->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
         /* Where nothing is forbidden nothing is determined. */
-        if (factor->cost->arity != 2 || factor->cost->greatest < MW_FORBIDDEN)
+        if (function->cost->arity != 2 || function->cost->greatest < MW_FORBIDDEN)
             continue;
-        int dim = mw_core_position(factor, node);
-        const MwTable *f = function_of(core->tables, factor, dim)->strategy;
+        int dim = mw_core_position(function, node);
+        const MwTable *f = substitution_of(core->tables, function, dim)->strategy;
         if (!f)
             continue;
-        int other = factor->scope[1 - dim];
+        int other = function->scope[1 - dim];
         const MwTable *inverse = NULL;
-        if (at->factors.count > core->nodes[other].factors.count)
-            inverse = function_of(core->tables, factor, 1 - dim)->strategy;
-        /* Where either could go, the one with fewer factors to move does. */
+        if (at->functions.count > core->nodes[other].functions.count)
+            inverse = substitution_of(core->tables, function, 1 - dim)->strategy;
+        /* Where either could go, the one with fewer cost functions to move does. */
         if (inverse)
             replace_by(core, other, node, inverse);
         else

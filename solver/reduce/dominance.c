@@ -2,35 +2,35 @@
 /* Dominated strategies.
  *
  * Strategy t dominates s of the same node if t uses no more memory in any row, and
- *     cost[t] - cost[s] + sum over factors of max over the others' strategies of (F[t] - F[s]) <= 0
- * where the maximum is over places where F[s] is allowed. Then in any legal choice with s, putting
- * t in its place costs no more and uses no more, so some best choice does without s. Of equals the
- * lower index stays. Dominance is transitive, so all pairs can be looked at in one pass as long as
+ *     cost[t] - cost[s] + sum over cost functions F of max over the others of (F[t] - F[s]) <= 0
+ * where the maximum is over the strategies of F's other nodes at which F[s] is allowed. Then in any
+ * legal choice with s, putting t in its place costs no more and uses no more, so some best choice
+ * does without s. Of equals the lower index stays. Dominance is transitive, so all pairs can be looked at in one pass as long as
  * what dominates has not itself been taken away.
  *
- * Several strategies can dominate s together: if there is a factor G, such that for each place of
- * its other nodes at which s is allowed some t uses no more memory than s in any row, and
- *     cost[t] - cost[s] + G[t] - G[s] at that place + sum over the other factors as above <= 0,
+ * Several strategies can dominate s together: if there is a cost function G, such that for each
+ * place of its other nodes at which s is allowed some t uses no more memory than s in any row, and
+ *     cost[t] - cost[s] + G[t] - G[s] at that place + sum over the other functions as above <= 0,
  * then in any legal choice with s, the t of the place that G's others have costs no more.
  *
- * As every slice of a factor has a least entry of zero (separable.c), each maximum is at
+ * As every slice of a cost function has a least entry of zero (separable.c), each maximum is at
  * least zero, and the search stops as soon as the sum exceeds cost[s] - cost[t].
  *
  * Source: Goldstein, Efficient rotamer elimination, Biophysical Journal 66, 1994 (dead-end
  * elimination); Hames and Scholz, Nearly optimal register allocation with PBQP, 2006; several
  * together: Pierce, Spriet, Desmet and Mayo, Conformational splitting, Journal of Computational
  * Chemistry 21, 2000. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <string.h>
 
 enum {
     EFFORT_LIMIT = 1 << 28,    /* comparisons of entries for one node; above this it is not tried */
     EFFORT_TOGETHER = 1 << 24, /* likewise, of several together */
-    HUB = 100                  /* a node of more factors is like no other: not remembered */
+    HUB = 100                  /* a node of more cost functions is like no other: not remembered */
 };
 
-/* A factor as the node sees it. */
+/* A cost function as the node sees it. */
 typedef struct {
     const MwTable *cost;
     int dim;                /* the node's */
@@ -49,7 +49,7 @@ typedef struct {
     int strategies;
     int side_count;
     Side *sides;
-    int64_t gain; /* of several together: the most that can be saved in one factor by leaving s */
+    int64_t gain; /* for several together: the most that leaving s can save in one cost function */
 } Comparison;
 
 static int fill_key(const MwCore *core, int node, MwOperation operation, int *key)
@@ -61,12 +61,12 @@ static int fill_key(const MwCore *core, int node, MwOperation operation, int *ke
     key[count++] = at->terms.count;
     for (int i = 0; i < at->terms.count; i++)
         key[count++] = at->terms.at[i].usage->id;
-    for (int i = 0; i < at->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
-        int dim = mw_core_position(factor, node);
-        key[count++] = factor->cost->id;
+    for (int i = 0; i < at->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
+        int dim = mw_core_position(function, node);
+        key[count++] = function->cost->id;
         key[count++] = dim;
-        key[count++] = factor->classes[dim]->id;
+        key[count++] = function->classes[dim]->id;
     }
     return count;
 }
@@ -101,7 +101,7 @@ static const int64_t *slice(const Comparison *with, Side *side, int strategy)
     return side->view + side->classes[strategy] * side->width;
 }
 
-/* How much more t can cost than s in one factor, as far as it is at most `most`. */
+/* How much more t can cost than s in one cost function, as far as it is at most `most`. */
 static int64_t side_loss(const Comparison *with, Side *side, int t, int s, int64_t most)
 {
     if (side->classes[t] == side->classes[s])
@@ -148,8 +148,8 @@ static bool sum_losses(Comparison *with, int t, int s, int64_t *sum, const Side 
     return true;
 }
 
-/* Notes where t is no worse than s if one factor's others are where they are, and those of all
- * other factors anywhere. True if that leaves no place of some factor. */
+/* Notes where t is no worse than s if one cost function's others are where they are, and those of
+ * all other cost functions anywhere. True if that leaves no place of some cost function. */
 static bool cover(Comparison *with, int t, int s)
 {
     int64_t sum;
@@ -225,14 +225,14 @@ static const MwTable *compare_all(MwCore *core, int node, bool together)
     Comparison with = {.scratch = scratch,
                        .node = at,
                        .strategies = (int)at->cost->count,
-                       .side_count = at->factors.count,
-                       .sides = MW_NEW(scratch, Side, at->factors.count)};
+                       .side_count = at->functions.count,
+                       .sides = MW_NEW(scratch, Side, at->functions.count)};
     int64_t entries = 0;
     for (int i = 0; i < with.side_count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
-        int dim = mw_core_position(factor, node);
-        int64_t width = factor->cost->count / factor->cost->dims[dim];
-        with.sides[i] = (Side){factor->cost, dim, factor->classes[dim]->at, width};
+        const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
+        int dim = mw_core_position(function, node);
+        int64_t width = function->cost->count / function->cost->dims[dim];
+        with.sides[i] = (Side){function->cost, dim, function->classes[dim]->at, width};
         if (together)
             with.sides[i].covered = MW_NEW(scratch, bool, width);
         entries += width;
@@ -256,11 +256,11 @@ static void reduce(MwCore *core, int node, bool together)
     const MwCoreNode *at = &core->nodes[node];
     if (at->cost->count == 1)
         return;
-    if (at->factors.count > HUB) {
+    if (at->functions.count > HUB) {
         restrict_to(core, node, compare_all(core, node, together));
         return;
     }
-    int *key = mw_tables_key(core->tables, 3 + at->terms.count + 3 * at->factors.count);
+    int *key = mw_tables_key(core->tables, 3 + at->terms.count + 3 * at->functions.count);
     int count = fill_key(core, node,
                          together ? MW_OPERATION_DOMINANCE_TOGETHER : MW_OPERATION_DOMINANCE, key);
     const MwTable *keep = mw_tables_recall(core->tables, key, count);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Elimination of a node whose choice uses no memory.
  *
- * The factors of a node v are replaced by one over its neighbours N: for each choice of N, the
- * least over the strategies of v of v's cost plus its factors. Any choice of the others is then
- * completed by the v that attains the minimum (the lowest index of equals), which the trail keeps;
- * so the least cost is unchanged. With no neighbour this is a constant, with one a cost, with two a
- * matrix (Scholz and Eckstein, LCTES 2002, reductions R0, RI, RII), with more a larger table
- * (bucket elimination: Dechter, Artificial Intelligence 113, 1999, section 3).
+ * The cost functions of a node v are replaced by one over its neighbours N: for each choice of N,
+ * the least over the strategies of v of v's cost plus its cost functions. Any choice of the others
+ * is then completed by the v that attains the minimum (the lowest index of equals), which the trail
+ * keeps; so the least cost is unchanged. With no neighbour this is a constant, with one a cost,
+ * with two a matrix (Scholz and Eckstein, LCTES 2002, reductions R0, RI, RII), with more a larger
+ * table (bucket elimination: Dechter, Artificial Intelligence 113, 1999, section 3).
  *
- * The table is over joint classes: strategies of a neighbour that no factor of v tells apart share
- * one. The result depends on the tables and class lists alone and on which neighbour each dimension
- * belongs to, so it is remembered under these. */
-#include "solver/reduce/reduce.h"
+ * The table is over joint classes: strategies of a neighbour that no cost function of v tells apart
+ * share one. The result depends on the tables and class lists alone and on which neighbour each
+ * dimension belongs to, so it is remembered under these. */
+#include "solver/reduce/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The neighbours of v, each with the coarsest classes that all factors of v can do with. */
+/* The neighbours of v, each with the coarsest classes that all cost functions of v can do with. */
 typedef struct {
     int count;
     const int *nodes;                       /* [count], ascending */
@@ -24,11 +24,11 @@ typedef struct {
     int dims[MW_TABLE_ARITY];               /* numbers of classes */
 } Surroundings;
 
-/* A factor of v, laid out [classes of its other nodes][strategies of v]. */
+/* A cost function of v, laid out [classes of its other nodes][strategies of v]. */
 typedef struct {
     int arity;                               /* without v */
     int neighbour[MW_TABLE_ARITY];           /* which neighbour each dimension is */
-    const int64_t *class_of[MW_TABLE_ARITY]; /* its class in the factor, by joint class */
+    const int64_t *class_of[MW_TABLE_ARITY]; /* its class in the cost function, by joint class */
     int64_t stride[MW_TABLE_ARITY];          /* in entries */
     const int64_t *at;
 } Input;
@@ -149,21 +149,21 @@ static const int64_t *class_map(MwArena *scratch, const MwTable *fine, int fine_
     return map;
 }
 
-static Input make_input(MwArena *scratch, MwTables *tables, const MwCoreFactor *factor, int node,
-                        const Surroundings *around)
+static Input make_input(MwArena *scratch, MwTables *tables, const MwCostFunction *function,
+                        int node, const Surroundings *around)
 {
     Input input = {0};
-    int dim = mw_core_position(factor, node), arity = factor->cost->arity;
+    int dim = mw_core_position(function, node), arity = function->cost->arity;
     for (int i = 0, n = 0; i < arity; i++) {
         if (i == dim)
             continue;
-        while (around->nodes[n] != factor->scope[i])
+        while (around->nodes[n] != function->scope[i])
             n++;
         input.class_of[input.arity] =
-            class_map(scratch, around->classes[n], around->dims[n], factor->classes[i]);
+            class_map(scratch, around->classes[n], around->dims[n], function->classes[i]);
         input.neighbour[input.arity++] = n;
     }
-    const MwTable *cost = mw_table_select(tables, factor->cost, dim, factor->classes[dim]);
+    const MwTable *cost = mw_table_select(tables, function->cost, dim, function->classes[dim]);
     input.at = mw_table_rows(scratch, cost, dim);
     int64_t stride = cost->dims[dim];
     for (int i = arity - 1, k = input.arity - 1; i >= 0; i--)
@@ -179,12 +179,12 @@ static const MwElimination *minimise(MwCore *core, int node, const Surroundings 
     const MwCoreNode *at = &core->nodes[node];
     MwArena *scratch = mw_arena_new(), *arena = mw_tables_arena(core->tables);
     Work work = {
-        .around = around, .strategies = (int)at->cost->count, .input_count = at->factors.count};
+        .around = around, .strategies = (int)at->cost->count, .input_count = at->functions.count};
     work.inputs = MW_NEW(scratch, Input, work.input_count);
     work.columns = MW_NEW(scratch, Column, work.input_count);
     for (int i = 0; i < work.input_count; i++)
-        work.inputs[i] =
-            make_input(scratch, core->tables, &core->factors.at[at->factors.at[i]], node, around);
+        work.inputs[i] = make_input(scratch, core->tables, &core->functions.at[at->functions.at[i]],
+                                    node, around);
     int64_t count = 1;
     for (int i = 0; i < around->count; i++) {
         work.sum[i + 1] = MW_NEW(scratch, int64_t, work.strategies);
@@ -207,17 +207,18 @@ static const MwElimination *minimise(MwCore *core, int node, const Surroundings 
     return made;
 }
 
-/* The joint classes of one neighbour over the factors it shares with v. */
+/* The joint classes of one neighbour over the cost functions it shares with v. */
 static const MwTable *joint_classes(const MwCore *core, int node, int neighbour)
 {
     const MwCoreNode *at = &core->nodes[node];
     const MwTable *joint = NULL;
-    for (int i = 0; i < at->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
-        for (int k = 0; k < factor->cost->arity; k++)
-            if (factor->scope[k] == neighbour)
-                joint = joint ? mw_classes_refine(core->tables, joint, factor->classes[k])->classes
-                              : factor->classes[k];
+    for (int i = 0; i < at->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
+        for (int k = 0; k < function->cost->arity; k++)
+            if (function->scope[k] == neighbour)
+                joint = joint
+                            ? mw_classes_refine(core->tables, joint, function->classes[k])->classes
+                            : function->classes[k];
     }
     return joint;
 }
@@ -237,21 +238,21 @@ int64_t mw_reduce_entries(const MwCore *core, int node, int arity, int64_t limit
     return entries;
 }
 
-/* For each factor its table, and per dimension whose it is (-1: v's) and its classes. */
+/* For each cost function its table, and per dimension whose it is (-1: v's) and its classes. */
 static int fill_key(const MwCore *core, int node, const Surroundings *around, int *key)
 {
     const MwCoreNode *at = &core->nodes[node];
     int count = 0;
     key[count++] = MW_OPERATION_ELIMINATE;
     key[count++] = at->cost->id;
-    for (int i = 0; i < at->factors.count; i++) {
-        const MwCoreFactor *factor = &core->factors.at[at->factors.at[i]];
-        key[count++] = factor->cost->id;
-        for (int k = 0, n = 0; k < factor->cost->arity; k++) {
-            while (n < around->count && around->nodes[n] < factor->scope[k])
+    for (int i = 0; i < at->functions.count; i++) {
+        const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
+        key[count++] = function->cost->id;
+        for (int k = 0, n = 0; k < function->cost->arity; k++) {
+            while (n < around->count && around->nodes[n] < function->scope[k])
                 n++;
-            key[count++] = factor->scope[k] == node ? -1 : n;
-            key[count++] = factor->classes[k]->id;
+            key[count++] = function->scope[k] == node ? -1 : n;
+            key[count++] = function->classes[k]->id;
         }
     }
     return count;
@@ -265,7 +266,7 @@ int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const i
         around.classes[i] = joint_classes(core, node, neighbours[i]);
         around.dims[i] = mw_classes_count(around.classes[i]);
     }
-    int *key = mw_tables_key(core->tables, 2 + at->factors.count * (2 * MW_TABLE_ARITY + 1));
+    int *key = mw_tables_key(core->tables, 2 + at->functions.count * (2 * MW_TABLE_ARITY + 1));
     int count = fill_key(core, node, &around, key);
     const MwElimination *result = mw_tables_recall(core->tables, key, count);
     int64_t computed = 0;
@@ -276,7 +277,7 @@ int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const i
     }
     mw_core_eliminate(core, node, result, neighbour_count, neighbours);
     if (neighbour_count > 0)
-        mw_core_add_factor(core, neighbours, result->classes, result->cost);
+        mw_core_add_function(core, neighbours, result->classes, result->cost);
     else if (result->constant < MW_FORBIDDEN)
         core->constant += result->constant;
     else

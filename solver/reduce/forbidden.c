@@ -5,7 +5,7 @@
  * left there is no legal choice. What every strategy of a node costs is paid by every choice and
  * moves to the constant. Together with separable.c this makes the problem arc consistent:
  * Mackworth, Consistency in networks of relations, Artificial Intelligence 8, 1977. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 /* Positions of finite cost; the table itself if all are, NULL if none is. */
 static const MwTable *allowed(MwTables *tables, const MwTable *cost)

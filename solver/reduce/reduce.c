@@ -7,11 +7,12 @@
  * again. Eliminating in rounds treats the same place of every repeated layer at the same time and
  * in the same surroundings, so that what is remembered of one layer serves the others.
  *
- * Once time is up, only that is still done which others rely on: factors are separated and
+ * Once time is up, only that is still done which others rely on: cost functions are separated and
  * strategies allowed. */
 #include "solver/reduce/reduce.h"
 
 #include "solver/reduce/candidates.h"
+#include "solver/reduce/rules.h"
 
 typedef struct {
     MwCore *core;
@@ -23,11 +24,11 @@ typedef struct {
     int64_t total;
 } Reducer;
 
-static int64_t factor_entries(const MwCore *core, int node)
+static int64_t function_entries(const MwCore *core, int node)
 {
     int64_t entries = 0;
-    for (int i = 0; i < core->nodes[node].factors.count; i++)
-        entries += core->factors.at[core->nodes[node].factors.at[i]].cost->count;
+    for (int i = 0; i < core->nodes[node].functions.count; i++)
+        entries += core->functions.at[core->nodes[node].functions.at[i]].cost->count;
     return entries;
 }
 
@@ -43,7 +44,7 @@ static int64_t candidate_entries(const Reducer *reducer, int node)
         return entries;
     int64_t most = limits->entries;
     if (limits->shrinking)
-        most = mw_min(most, factor_entries(core, node));
+        most = mw_min(most, function_entries(core, node));
     return mw_reduce_entries(core, node, limits->arity, most);
 }
 
@@ -76,12 +77,12 @@ static void settle_node(Reducer *reducer, int node)
 static void settle(Reducer *reducer)
 {
     MwCore *core = reducer->core;
-    int node = 0, factor = 0;
+    int node = 0, function = 0;
     while (!core->infeasible) {
-        if (factor < core->changed_factors.count) {
-            int index = core->changed_factors.at[factor++];
-            core->factors.at[index].queued = false;
-            if (core->factors.at[index].cost)
+        if (function < core->changed_functions.count) {
+            int index = core->changed_functions.at[function++];
+            core->functions.at[index].queued = false;
+            if (core->functions.at[index].cost)
                 mw_reduce_separable(core, index);
         } else if (node < core->changed_nodes.count) {
             int index = core->changed_nodes.at[node++];
@@ -91,7 +92,7 @@ static void settle(Reducer *reducer)
             break;
         }
     }
-    core->changed_nodes.count = core->changed_factors.count = 0;
+    core->changed_nodes.count = core->changed_functions.count = 0;
 }
 
 static void eliminate(Reducer *reducer, int node)

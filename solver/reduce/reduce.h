@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The exact reductions of a core. Each keeps the least cost and leaves the way back on the trail;
- * each stands in the file named beside it, with its proof. */
+/* All exact reductions of a core, until none applies. */
 #ifndef MW_SOLVER_REDUCE_REDUCE_H
 #define MW_SOLVER_REDUCE_REDUCE_H
 
@@ -10,7 +9,7 @@
 typedef struct {
     int arity;       /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
     int64_t entries; /* whose table would have at most this many entries; */
-    bool shrinking;  /* and, if of more than two dimensions, no more than the factors it replaces */
+    bool shrinking;  /* and, if of more than two dimensions, no more than what it replaces */
     int64_t total;   /* stop when that many entries have been computed */
     bool quick;      /* leave out what is dear: comparing rows that lie apart, and strategies with
                         several others together */
@@ -19,31 +18,5 @@ typedef struct {
 
 /* All of them, until none applies. Sets core->infeasible if no choice is left. */
 void mw_reduce(MwCore *core, const MwReduceLimits *limits);
-
-/* separable.c: moves what depends on one node alone out of a factor. */
-void mw_reduce_separable(MwCore *core, int factor);
-/* forbidden.c: takes away strategies of forbidden cost. */
-void mw_reduce_forbidden(MwCore *core, int node);
-/* dominance.c: takes away strategies that another one is never worse than. */
-void mw_reduce_dominated(MwCore *core, int node);
-/* Likewise, or that several others together are never worse than; dearer. */
-void mw_reduce_dominated_together(MwCore *core, int node);
-/* determined.c: puts a neighbour in the place of a node whose strategy follows from its. */
-void mw_reduce_determined(MwCore *core, int node);
-/* terms.c: one form for the usage of a node. */
-void mw_reduce_terms(MwCore *core, int node);
-/* usage.c: takes out of the rows what every strategy uses, and forbids what cannot fit. */
-void mw_reduce_usage(MwCore *core, int node);
-/* rows.c: drops rows that no choice can exceed. */
-void mw_reduce_rows(MwCore *core);
-/* Likewise, but compares rows with their neighbours only. */
-void mw_reduce_near_rows(MwCore *core);
-/* eliminate.c: minimises over the strategies of a node without usage. `neighbours` are all. Returns
- * the entries computed: 0 if the result was remembered. */
-int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours);
-
-/* Entries of the table that would make; 0 if they are more than `limit` or the neighbours more than
- * `arity`. */
-int64_t mw_reduce_entries(const MwCore *core, int node, int arity, int64_t limit);
 
 #endif

@@ -18,8 +18,7 @@
  *
  * Source: redundant constraints by comparing activities (Brearley, Mitra and Williams, Mathematical
  * Programming 8, 1975), with the differences of two rows in the place of one row's sum. */
-#include "solver/core/row_changes.h"
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 typedef MW_VEC(MwRowChange) ChangeList;
 

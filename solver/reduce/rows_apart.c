@@ -9,7 +9,7 @@
  *
  * The work is limited for each row: then rows are kept that could go, which is no loss of
  * exactness. */
-#include "solver/core/row_changes.h"
+#include "solver/reduce/rules.h"
 
 #include <string.h>
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Separable factors, and classes of strategies that a factor cannot tell apart.
+/* Separable cost functions, and classes of strategies that a cost function cannot tell apart.
  *
- * For each dimension of a factor's table, the least entry of every slice is moved to the cost of
- * that dimension's node. The sum of costs of any choice stays the same, as each choice takes one
- * entry of each slice family. What is left is non-negative with a least entry of zero in every
- * slice. If it is all zero the factor is gone; for a matrix this happens exactly when it is
- * separable, M[i][j] = r[i] + c[j]. A slice that is forbidden throughout makes its strategy
+ * For each dimension of a cost function's table, the least entry of every slice is moved to the
+ * cost of that dimension's node. The sum of costs of any choice stays the same, as each choice
+ * takes one entry of each slice family. What is left is non-negative with a least entry of zero in
+ * every slice. If it is all zero the cost function is gone; for a matrix this happens exactly when
+ * it is separable, M[i][j] = r[i] + c[j]. A slice that is forbidden throughout makes its strategy
  * forbidden, which is arc consistency on infinite costs.
  *
  * Slices that are then equal are merged into one class, so that the table is as small as what the
- * factor can tell apart; no cost changes by that.
+ * cost function can tell apart; no cost changes by that.
  *
  * Source: Scholz and Eckstein, LCTES 2002, section 3.2 (independent edges); soft arc consistency in
  * Cooper et al., Artificial Intelligence 174, 2010, section 4 (projection). */
 #include "solver/core/separate.h"
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <string.h>
 
@@ -42,15 +42,15 @@ static void add_margin(MwCore *core, int node, const MwTable *classes, const int
 
 void mw_reduce_separable(MwCore *core, int index)
 {
-    MwCoreFactor *factor = &core->factors.at[index];
-    if (factor->cost->separated)
+    MwCostFunction *function = &core->functions.at[index];
+    if (function->cost->separated)
         return;
-    const MwSeparation *parts = separate(core->tables, factor->cost);
-    for (int i = 0; i < factor->cost->arity; i++)
+    const MwSeparation *parts = separate(core->tables, function->cost);
+    for (int i = 0; i < function->cost->arity; i++)
         if (parts->margin[i])
-            add_margin(core, factor->scope[i], factor->classes[i], parts->margin[i]);
+            add_margin(core, function->scope[i], function->classes[i], parts->margin[i]);
     if (!parts->rest)
-        mw_core_remove_factor(core, index);
-    else if (parts->rest != factor->cost)
-        mw_core_replace_factor(core, index, parts->merged, parts->rest);
+        mw_core_remove_function(core, index);
+    else if (parts->rest != function->cost)
+        mw_core_replace_function(core, index, parts->merged, parts->rest);
 }

@@ -5,7 +5,7 @@
  * rows where one begins or ends, added up between the cuts, and joined again where two neighbouring
  * pieces are equal. The usage of every strategy in every row stays as it was; what is gained is
  * that equal usage looks equal, and that usages are compared in every row as a whole. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * and off the node's usage, so a usage that does not depend on the strategy disappears and the node
  * can be eliminated. As every usage left has a least value of zero, a strategy that alone exceeds
  * what is left of a row's limit is in no legal choice and is forbidden. */
-#include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 
 static __int128 least_limit(const MwCore *core, const MwCoreTerm *term)
 {

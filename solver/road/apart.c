@@ -63,7 +63,7 @@ static void offer_all(Apart *apart)
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, apart->core->node_count);
     for (int c = 0; c < apart->components.count; c++) {
-        const MwCorePart *part = &apart->components.at[c];
+        const MwComponent *part = &apart->components.at[c];
         const int *of_part = apart->pieces[apart->piece_of[c]].solution.choice;
         for (int i = 0; i < part->node_count; i++)
             choice[part->nodes[i]] = of_part[i];
@@ -136,10 +136,10 @@ static int common_scale(const MwCore *core)
         for (int64_t s = 0; s < core->nodes[i].cost->count; s++)
             if (core->nodes[i].cost->at[s] < MW_FORBIDDEN)
                 bits |= (uint64_t)core->nodes[i].cost->at[s];
-    for (int i = 0; i < core->factors.count; i++)
-        for (int64_t k = 0; k < core->factors.at[i].cost->count; k++)
-            if (core->factors.at[i].cost->at[k] < MW_FORBIDDEN)
-                bits |= (uint64_t)core->factors.at[i].cost->at[k];
+    for (int i = 0; i < core->functions.count; i++)
+        for (int64_t k = 0; k < core->functions.at[i].cost->count; k++)
+            if (core->functions.at[i].cost->at[k] < MW_FORBIDDEN)
+                bits |= (uint64_t)core->functions.at[i].cost->at[k];
     int scale = 0;
     while (!(bits >> scale & 1))
         scale++;
@@ -152,18 +152,18 @@ static MwCost plain_bound(const MwCore *core)
     MwCost bound = core->constant;
     for (int i = 0; i < core->node_count; i++)
         bound += core->nodes[i].cost->least;
-    for (int i = 0; i < core->factors.count; i++)
-        bound += core->factors.at[i].cost->least;
+    for (int i = 0; i < core->functions.count; i++)
+        bound += core->functions.at[i].cost->least;
     return bound;
 }
 
-static double size_of(const MwCore *core, const MwCorePart *part)
+static double size_of(const MwCore *core, const MwComponent *part)
 {
     double size = 0;
     for (int i = 0; i < part->node_count; i++)
         size += (double)core->nodes[part->nodes[i]].cost->count;
-    for (int i = 0; i < part->factor_count; i++)
-        size += (double)core->factors.at[part->factors[i]].cost->count;
+    for (int i = 0; i < part->function_count; i++)
+        size += (double)core->functions.at[part->functions[i]].cost->count;
     return size;
 }
 
@@ -197,7 +197,8 @@ static void begin_search(Piece *piece, Apart *apart)
 {
     const MwSearch *whole = apart->search;
     MwArena *scratch = mw_arena_new();
-    MwCore *root = mw_core_extract_part(scratch, apart->core, &apart->components.at[piece->index]);
+    MwCore *root =
+        mw_core_extract_component(scratch, apart->core, &apart->components.at[piece->index]);
     root->scale = common_scale(root);
     piece->apart = apart;
     piece->solution.lower_bound = mw_core_unscaled_bound(root, plain_bound(root));
@@ -319,8 +320,9 @@ static void go_round(Apart *apart, const MwStretch *stretch)
     }
 }
 
-/* Where a stretch is to be taken again, those still open take it as long as they then have more than
- * twice the time that they had: what was cut short may then be finished. Without a limit none was. */
+/* Where a stretch is to be taken again, those still open take it as long as they then have more
+ * than twice the time that they had: what was cut short may then be finished. Without a limit none
+ * was. */
 static void go_all(Apart *apart, const MwStretch *stretch)
 {
     double given, next = time_to_share(apart);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prices of memory by cutting planes, on two levels.
  *
- * At given prices the rows go away, and what is left is solved, or nearly (priced.c). Each
- * answer bounds the dual from above by a plane (planes.c) and tells where to ask next. But an
+ * At given prices the rows go away, and what is left is solved, or nearly (pricing.c). Each
+ * answer bounds the dual from above by a plane (bundle.c) and tells where to ask next. But an
  * answer for the whole core is dear, and one plane says little: where 48 equal layers may each
  * take one of two strategies at a price, an answer takes the same for all of them. So the core
  * is restricted to what the answers so far take, node by node (the part): that holds every
@@ -28,18 +28,18 @@
 #include "solver/road/lagrange.h"
 
 #include "base/threads.h"
-#include "solver/bound/planes.h"
+#include "solver/bound/bundle.h"
 #include "solver/bound/polish.h"
-#include "solver/bound/priced.h"
+#include "solver/bound/pricing.h"
 #include "solver/reduce/reduce.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    MOST_ANSWERS = 40,      /* of the core */
-    MOST_OF_PART = 40,      /* of the part, for one of the core */
-    MOST_NUMBERS = 1 << 23, /* that planes may consist of */
+    MOST_ANSWERS = 40,       /* of the core */
+    MOST_OF_RESTRICTED = 40, /* of the part, for one of the core */
+    MOST_NUMBERS = 1 << 23,  /* that planes may consist of */
     BESIDE = 40,    /* work of what is done beside for each entry: that takes about as long */
     SHARE = 2,      /* one in SHARE of the core's entries a good answer may compute; */
     MULTIPLE = 16,  /* the best one so many times the entries, */
@@ -66,8 +66,8 @@ typedef struct {
     MwArena *arena;
     void (*beside)(MwSearch *search, int64_t work);
     const MwCore *origin; /* a copy of the core: what answers restore to */
-    MwPlanes planes;
-    MwPlanesBox box;
+    MwBundle bundle;
+    MwTrustRegion region;
     bool **is_taken;      /* [node][strategy] by an answer, or by the best choice known */
     const int *incumbent; /* that best choice, when it was looked at last */
     double *price;        /* [row] to ask for next */
@@ -101,7 +101,7 @@ static void take_incumbent(Lagrange *lagrange)
     int *entered = mw_arena_dup(scratch, best, sizeof *best * (size_t)lagrange->core->node_count);
     if (!lagrange->search->root && mw_core_enter(lagrange->core, entered)) {
         mark_taken(lagrange, entered);
-        mw_planes_add(&lagrange->planes, entered);
+        mw_bundle_add(&lagrange->bundle, entered);
     }
     mw_arena_free(&scratch);
 }
@@ -124,15 +124,15 @@ static void restrict_to_taken(const Lagrange *lagrange, MwCore *copy)
 }
 
 /* In the core's units. */
-static double *unscaled(MwArena *arena, const Lagrange *lagrange, const MwCore *part,
+static double *unscaled(MwArena *arena, const Lagrange *lagrange, const MwCore *restricted,
                         const double *price)
 {
-    const MwPlanes *planes = &lagrange->planes;
-    double *result = MW_NEW(arena, double, part->row_count);
-    for (int row = 0, from = 0; row < part->row_count; row++) {
-        while (lagrange->core->time[from] < part->time[row])
+    const MwBundle *bundle = &lagrange->bundle;
+    double *result = MW_NEW(arena, double, restricted->row_count);
+    for (int row = 0, from = 0; row < restricted->row_count; row++) {
+        while (lagrange->core->time[from] < restricted->time[row])
             from++;
-        result[row] = price[from] * planes->cost_unit / planes->usage_unit;
+        result[row] = price[from] * bundle->cost_unit / bundle->usage_unit;
     }
     return result;
 }
@@ -146,10 +146,10 @@ static bool is_near(double value, double highest, double near)
 static double highest_of_all(const Lagrange *lagrange)
 {
     MwArena *scratch = mw_arena_new();
-    MwPlanesBox box = lagrange->box;
-    box.radius = INFINITY;
-    const double highest = mw_planes_propose(&lagrange->planes, &box,
-                                             MW_NEW(scratch, double, lagrange->core->row_count));
+    MwTrustRegion region = lagrange->region;
+    region.radius = INFINITY;
+    const double highest = mw_bundle_maximise(&lagrange->bundle, &region,
+                                              MW_NEW(scratch, double, lagrange->core->row_count));
     mw_arena_free(&scratch);
     return highest;
 }
@@ -157,8 +157,8 @@ static double highest_of_all(const Lagrange *lagrange)
 /* Keeps the answer of the last plane if it keeps the rows, and is the cheapest one. */
 static void note_fitting(Lagrange *lagrange, const int *choice)
 {
-    const double cost = lagrange->planes.at.at[lagrange->planes.at.count - 1].cost;
-    if (!mw_planes_last_fits(&lagrange->planes) ||
+    const double cost = lagrange->bundle.at.at[lagrange->bundle.at.count - 1].cost;
+    if (!mw_bundle_last_fits(&lagrange->bundle) ||
         (lagrange->fitting && cost >= lagrange->fitting_cost))
         return;
     lagrange->fitting_cost = cost;
@@ -169,77 +169,81 @@ static void note_fitting(Lagrange *lagrange, const int *choice)
 /* ---- The part ---- */
 
 /* Whether the part is known well enough: all the better, the less it differs from the core. */
-static bool is_known(const Lagrange *lagrange, const MwPlanesBox *box, double highest)
+static bool is_known(const Lagrange *lagrange, const MwTrustRegion *region, double highest)
 {
-    return is_near(box->value, highest, NEAR) ||
-           highest - box->value <= LOOSE * (box->value - lagrange->box.value);
+    return is_near(region->value, highest, NEAR) ||
+           highest - region->value <= LOOSE * (region->value - lagrange->region.value);
 }
 
 /* Sets the prices to ask the part for next; false if it has nothing more to say. */
-static bool propose_for_part(const Lagrange *lagrange, MwPlanesBox *box, double *price)
+static bool propose_for_restricted(const Lagrange *lagrange, MwTrustRegion *region, double *price)
 {
-    MwPlanesBox next = *box;
-    if (box->value == -INFINITY)
+    MwTrustRegion next = *region;
+    if (region->value == -INFINITY)
         next.radius = 0;
-    box->promised = mw_planes_propose(&lagrange->planes, &next, price);
-    if (box->value == -INFINITY || !is_known(lagrange, box, box->promised))
+    region->promised = mw_bundle_maximise(&lagrange->bundle, &next, price);
+    if (region->value == -INFINITY || !is_known(lagrange, region, region->promised))
         return true;
     next.radius = INFINITY;
-    if (is_known(lagrange, box, mw_planes_propose(&lagrange->planes, &next, price)))
+    if (is_known(lagrange, region, mw_bundle_maximise(&lagrange->bundle, &next, price)))
         return false;
-    box->radius = 1;
-    box->promised = mw_planes_propose(&lagrange->planes, box, price);
+    region->radius = 1;
+    region->promised = mw_bundle_maximise(&lagrange->bundle, region, price);
     return true;
 }
 
 /* Asks the part at the prices; false if it has no answer, or none that is easily found. */
-static bool ask_part(Lagrange *lagrange, const MwCore *part, MwPlanesBox *box, const double *price)
+static bool ask_restricted(Lagrange *lagrange, const MwCore *restricted, MwTrustRegion *region,
+                           const double *price)
 {
     MwArena *scratch = mw_arena_new();
-    const int64_t total = MULTIPLE * (mw_core_entries_left(part) + mw_core_strategies_left(part));
-    const MwPriced priced = mw_solve_priced(scratch, part, unscaled(scratch, lagrange, part, price),
-                                            total, &lagrange->is_hard, &lagrange->search->stop);
+    const int64_t total =
+        MULTIPLE * (mw_core_entries_left(restricted) + mw_core_strategies_left(restricted));
+    const MwPricingAnswer priced =
+        mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price), total,
+                         &lagrange->is_hard, &lagrange->search->stop);
     const bool is_answered =
-        priced.choice && mw_core_restore_to(part, lagrange->origin, priced.choice);
+        priced.choice && mw_core_restore_to(restricted, lagrange->origin, priced.choice);
     if (is_answered) {
-        mw_planes_add(&lagrange->planes, priced.choice);
+        mw_bundle_add(&lagrange->bundle, priced.choice);
         note_fitting(lagrange, priced.choice);
-        mw_planes_judge(box, lagrange->core->row_count, price,
-                        mw_planes_at(&lagrange->planes, price));
+        mw_trust_region_update(region, lagrange->core->row_count, price,
+                               mw_bundle_value(&lagrange->bundle, price));
     }
     mw_arena_free(&scratch);
     return is_answered && !lagrange->is_hard;
 }
 
 /* The core restricted to what is taken, and reduced if that leaves a choice. */
-static const MwCore *make_part(MwArena *arena, const Lagrange *lagrange)
+static const MwCore *make_restricted(MwArena *arena, const Lagrange *lagrange)
 {
     static const MwReduceLimits shrinking = {
         .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
-    MwCore *part = mw_core_copy_apart(arena, lagrange->origin);
-    restrict_to_taken(lagrange, part);
-    MwCore *reduced = mw_core_copy(arena, part);
+    MwCore *restricted = mw_core_copy_apart(arena, lagrange->origin);
+    restrict_to_taken(lagrange, restricted);
+    MwCore *reduced = mw_core_copy(arena, restricted);
     mw_reduce(reduced, &shrinking);
-    return reduced->infeasible ? part : reduced;
+    return reduced->infeasible ? restricted : reduced;
 }
 
 /* The best prices for the part are those to ask for. */
-static void ask_part_often(Lagrange *lagrange)
+static void maximise_restricted(Lagrange *lagrange)
 {
     MwArena *scratch = mw_arena_new();
     const size_t bytes = sizeof(double) * (size_t)lagrange->core->row_count;
-    const MwCore *part = make_part(scratch, lagrange);
-    MwPlanesBox box = {.price = mw_arena_dup(scratch, lagrange->box.price, bytes),
-                       .value = -INFINITY,
-                       .radius = RADIUS,
-                       .within = &lagrange->box};
+    const MwCore *restricted = make_restricted(scratch, lagrange);
+    MwTrustRegion region = {.price = mw_arena_dup(scratch, lagrange->region.price, bytes),
+                            .value = -INFINITY,
+                            .radius = RADIUS,
+                            .within = &lagrange->region};
     double *price = MW_NEW(scratch, double, lagrange->core->row_count);
-    for (int i = 0; i < MOST_OF_PART && !mw_stopped(&lagrange->search->stop); i++)
-        if (!propose_for_part(lagrange, &box, price) || !ask_part(lagrange, part, &box, price))
+    for (int i = 0; i < MOST_OF_RESTRICTED && !mw_stopped(&lagrange->search->stop); i++)
+        if (!propose_for_restricted(lagrange, &region, price) ||
+            !ask_restricted(lagrange, restricted, &region, price))
             break;
-    if (box.value > -INFINITY) {
-        lagrange->box.promised = box.value;
-        memcpy(lagrange->price, box.price, bytes);
+    if (region.value > -INFINITY) {
+        lagrange->region.promised = region.value;
+        memcpy(lagrange->price, region.price, bytes);
     }
     mw_arena_free(&scratch);
 }
@@ -260,27 +264,27 @@ static void offer(Lagrange *lagrange)
 /* What is asked, and what is done beside it. */
 typedef struct {
     Lagrange *lagrange;
-    bool looks_at_part;
-    MwPriced priced;
+    bool asks_restricted;
+    MwPricingAnswer priced;
 } Question;
 
 /* Asks the core for its best answer at the prices, as far as that does not take too long. */
-static MwPriced ask_for_best(Lagrange *lagrange, const double *price)
+static MwPricingAnswer ask_for_best(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const int64_t entries = mw_core_entries_left(lagrange->core);
     MwStop brief = *stop;
     if (stop->deadline_s > 0)
         brief.deadline_s -= (1 - BRIEF) * mw_stop_left_s(stop);
-    return mw_solve_priced_best(lagrange->arena, lagrange->origin, price,
-                                mw_min(MULTIPLE * entries, MOST), &brief);
+    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price,
+                                 mw_min(MULTIPLE * entries, MOST), &brief);
 }
 
 /* Asks the core at the prices. */
-static MwPriced ask_core(Lagrange *lagrange)
+static MwPricingAnswer ask_core(Lagrange *lagrange)
 {
     const double *price = unscaled(lagrange->arena, lagrange, lagrange->core, lagrange->price);
-    MwPriced priced = {0};
+    MwPricingAnswer priced = {0};
     lagrange->is_inexact = false;
     if (lagrange->needs_best)
         priced = ask_for_best(lagrange, price);
@@ -288,9 +292,9 @@ static MwPriced ask_core(Lagrange *lagrange)
         return priced;
     lagrange->is_too_dear |= lagrange->needs_best;
     lagrange->needs_best = false;
-    priced = mw_solve_priced(lagrange->arena, lagrange->origin, price,
-                             mw_core_entries_left(lagrange->core) / SHARE, &lagrange->sharpens,
-                             &lagrange->search->stop);
+    priced = mw_pricing_solve(lagrange->arena, lagrange->origin, price,
+                              mw_core_entries_left(lagrange->core) / SHARE, &lagrange->sharpens,
+                              &lagrange->search->stop);
     lagrange->is_inexact = lagrange->sharpens;
     return priced;
 }
@@ -304,56 +308,56 @@ static void take_side(void *context, int side)
             lagrange->beside(lagrange->search, BESIDE * mw_core_entries_left(lagrange->core) + 1);
         return;
     }
-    if (question->looks_at_part)
-        ask_part_often(lagrange);
+    if (question->asks_restricted)
+        maximise_restricted(lagrange);
     question->priced = ask_core(lagrange);
 }
 
 /* Whether an answer says no more than how hard it is to find a good one. */
-static bool is_vague(const MwPriced *priced)
+static bool is_vague(const MwPricingAnswer *priced)
 {
     return (double)(priced->cost - priced->bound) > VAGUE * fabs((double)priced->cost);
 }
 
 /* False if it was nothing new. */
-static bool take_answer(Lagrange *lagrange, const MwPriced *priced)
+static bool take_answer(Lagrange *lagrange, const MwPricingAnswer *priced)
 {
     const int rows = lagrange->core->row_count;
-    const double before = mw_planes_at(&lagrange->planes, lagrange->price);
-    bool is_new = mw_planes_add(&lagrange->planes, priced->choice);
-    is_new |= !is_near(mw_planes_at(&lagrange->planes, lagrange->price), before, NEAR);
+    const double before = mw_bundle_value(&lagrange->bundle, lagrange->price);
+    bool is_new = mw_bundle_add(&lagrange->bundle, priced->choice);
+    is_new |= !is_near(mw_bundle_value(&lagrange->bundle, lagrange->price), before, NEAR);
     note_fitting(lagrange, priced->choice);
     offer(lagrange);
     mark_taken(lagrange, priced->choice);
     mw_search_raise_bound(lagrange->search, lagrange->core, priced->bound);
-    const double value = (double)priced->bound / lagrange->planes.cost_unit;
-    lagrange->misses = value > lagrange->box.value ? 0 : lagrange->misses + 1;
-    mw_planes_judge(&lagrange->box, rows, lagrange->price, value);
+    const double value = (double)priced->bound / lagrange->bundle.cost_unit;
+    lagrange->misses = value > lagrange->region.value ? 0 : lagrange->misses + 1;
+    mw_trust_region_update(&lagrange->region, rows, lagrange->price, value);
     return is_new;
 }
 
 /* Sets the prices to ask for if the part is not asked. True if it may be: no price was cut off. */
 static bool propose(Lagrange *lagrange)
 {
-    MwPlanes *planes = &lagrange->planes;
-    MwPlanesBox anywhere = lagrange->box;
+    MwBundle *bundle = &lagrange->bundle;
+    MwTrustRegion anywhere = lagrange->region;
     anywhere.radius = INFINITY;
-    double dearest = 0, highest = mw_planes_propose(planes, &anywhere, lagrange->price);
+    double dearest = 0, highest = mw_bundle_maximise(bundle, &anywhere, lagrange->price);
     for (int row = 0; row < lagrange->core->row_count; row++)
         dearest = fmax(dearest, lagrange->price[row]);
-    lagrange->box.promised = highest;
-    if (dearest < planes->cap || planes->cap >= planes->most) {
-        lagrange->box.promised = mw_planes_propose(planes, &lagrange->box, lagrange->price);
+    lagrange->region.promised = highest;
+    if (dearest < bundle->cap || bundle->cap >= bundle->most) {
+        lagrange->region.promised = mw_bundle_maximise(bundle, &lagrange->region, lagrange->price);
         return true;
     }
-    if (lagrange->misses == 0 || is_near(lagrange->box.value, highest, NEAR))
-        planes->cap = fmin(planes->most, GROWTH * planes->cap);
+    if (lagrange->misses == 0 || is_near(lagrange->region.value, highest, NEAR))
+        bundle->cap = fmin(bundle->most, GROWTH * bundle->cap);
     return false;
 }
 
 /* Whether to go on after an answer that is not the best one. Where such answers bring nothing new,
  * the best ones are worth what they cost. */
-static bool goes_on_inexactly(Lagrange *lagrange, const MwPriced *priced, bool is_new)
+static bool goes_on_inexactly(Lagrange *lagrange, const MwPricingAnswer *priced, bool is_new)
 {
     if (!lagrange->repeats)
         return lagrange->misses == 0 || !is_vague(priced);
@@ -369,18 +373,18 @@ static bool ask(Lagrange *lagrange)
     MwSearch *search = lagrange->search;
     MwArena *scratch = mw_arena_new();
     take_incumbent(lagrange);
-    const bool may_look = lagrange->repeats && lagrange->box.value > -INFINITY;
+    const bool may_look = lagrange->repeats && lagrange->region.value > -INFINITY;
     Question question = {.lagrange = lagrange};
-    question.looks_at_part = propose(lagrange) && may_look;
+    question.asks_restricted = propose(lagrange) && may_look;
     mw_parallel(search->options->threads, 2, take_side, &question);
-    const MwPriced *priced = &question.priced;
+    const MwPricingAnswer *priced = &question.priced;
     if (priced->infeasible)
         mw_search_exhaust(search);
     const bool is_new = priced->choice && take_answer(lagrange, priced);
     const bool is_done = !priced->choice || lagrange->is_hard ||
-                         is_near(lagrange->box.value, highest_of_all(lagrange), NEAR) ||
+                         is_near(lagrange->region.value, highest_of_all(lagrange), NEAR) ||
                          (lagrange->is_inexact && !goes_on_inexactly(lagrange, priced, is_new));
-    const double *best = unscaled(scratch, lagrange, lagrange->core, lagrange->box.price);
+    const double *best = unscaled(scratch, lagrange, lagrange->core, lagrange->region.price);
     for (int row = 0; row < lagrange->core->row_count; row++)
         lagrange->core->price[row] = best[row];
     if (search->improver)
@@ -398,20 +402,20 @@ static bool climb(Lagrange *lagrange)
     const double rest_s = REST * mw_stop_left_s(&search->stop);
     const int64_t most_planes = MOST_NUMBERS / mw_max(1, lagrange->core->row_count);
     int answers = 0;
-    while (answers < MOST_ANSWERS && lagrange->planes.at.count < most_planes &&
+    while (answers < MOST_ANSWERS && lagrange->bundle.at.count < most_planes &&
            mw_stop_left_s(&search->stop) >= rest_s && !mw_stopped(&search->stop) &&
            !mw_search_done(search)) {
         answers++;
         if (!ask(lagrange))
             break;
     }
-    return lagrange->box.value > -INFINITY;
+    return lagrange->region.value > -INFINITY;
 }
 
 static Lagrange begin(MwArena *arena, MwSearch *search, MwCore *core)
 {
     Lagrange lagrange = {.search = search, .core = core, .arena = arena};
-    lagrange.box = (MwPlanesBox){
+    lagrange.region = (MwTrustRegion){
         .price = MW_NEW(arena, double, core->row_count), .value = -INFINITY, .radius = RADIUS};
     lagrange.price = MW_NEW(arena, double, core->row_count);
     lagrange.origin = mw_core_copy(arena, core);
@@ -421,7 +425,7 @@ static Lagrange begin(MwArena *arena, MwSearch *search, MwCore *core)
             lagrange.is_taken[i] = MW_NEW(arena, bool, mw_core_strategies(core, i));
     lagrange.repeats = REPEATS * mw_core_distinct_entries(core) <= mw_core_entries_left(core);
     const MwCost bound = (MwCost)ldexp((double)search->solution->lower_bound, core->scale);
-    lagrange.planes = mw_planes_of(arena, core, bound, search->problem->usage_limit);
+    lagrange.bundle = mw_bundle_new(arena, core, bound, search->problem->usage_limit);
     return lagrange;
 }
 
@@ -429,9 +433,9 @@ static Lagrange begin(MwArena *arena, MwSearch *search, MwCore *core)
 static void add_unpriced(Lagrange *lagrange, const int *choice)
 {
     if (lagrange->search->root)
-        mw_planes_add(&lagrange->planes, choice);
+        mw_bundle_add(&lagrange->bundle, choice);
     else
-        mw_planes_add_of_problem(&lagrange->planes, lagrange->search->problem, choice);
+        mw_bundle_add_of_problem(&lagrange->bundle, lagrange->search->problem, choice);
 }
 
 MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced,
@@ -441,11 +445,11 @@ MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced,
     Lagrange lagrange = begin(arena, search, core);
     lagrange.beside = beside;
     add_unpriced(&lagrange, unpriced);
-    MwCore *part = NULL;
+    MwCore *restricted = NULL;
     if (climb(&lagrange) && !mw_search_done(search)) {
-        part = mw_core_copy(search->scratch, core);
-        restrict_to_taken(&lagrange, part);
+        restricted = mw_core_copy(search->scratch, core);
+        restrict_to_taken(&lagrange, restricted);
     }
     mw_arena_free(&arena);
-    return part;
+    return restricted;
 }

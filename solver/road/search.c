@@ -127,14 +127,14 @@ void mw_search_log(const MwSearch *search, const MwCore *core, const char *step)
     FILE *log = search->options->log;
     if (!log)
         return;
-    int factors = 0;
-    for (int i = 0; i < core->factors.count; i++)
-        factors += core->factors.at[i].cost != NULL;
+    int functions = 0;
+    for (int i = 0; i < core->functions.count; i++)
+        functions += core->functions.at[i].cost != NULL;
     fprintf(log,
-            "%8.3f s  %-12s %d nodes, %lld strategies, %d factors, %lld entries, %d rows; "
+            "%8.3f s  %-12s %d nodes, %lld strategies, %d cost functions, %lld entries, %d rows; "
             "cost %.0f, bound %.0f\n",
             mw_clock_s() - search->start_s, step, mw_core_nodes_left(core),
-            (long long)mw_core_strategies_left(core), factors,
+            (long long)mw_core_strategies_left(core), functions,
             (long long)mw_core_entries_left(core), core->row_count,
             search->solution->choice ? (double)search->solution->cost : INFINITY,
             (double)search->solution->lower_bound);

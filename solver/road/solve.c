@@ -13,6 +13,7 @@
 #include "solver/road/solve.h"
 
 #include "solver/bound/polish.h"
+#include "solver/reduce/rules.h"
 #include "solver/road/apart.h"
 #include "solver/road/lagrange.h"
 #include "solver/road/tighten.h"
@@ -78,12 +79,12 @@ static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *bes
 
 /* A share of the time that is left: what is not proven in that would seldom be in twice as much,
  * which is better spent on something else. */
-static MwStop part_of_time(const MwStop *stop, double share)
+static MwStop share_of_time(const MwStop *stop, double share)
 {
-    MwStop part = *stop;
+    MwStop shorter = *stop;
     if (stop->deadline_s > 0)
-        part.deadline_s -= (1 - share) * mw_stop_left_s(stop);
-    return part;
+        shorter.deadline_s -= (1 - share) * mw_stop_left_s(stop);
+    return shorter;
 }
 
 /* Proves the best choice of what is left of the core, if that is not too much. */
@@ -95,7 +96,7 @@ static void branch(MwSearch *search, const MwCore *core)
     const MwBranchLimits limits = {.nodes = INT_MAX,
                                    .work = search->stop.deadline_s > 0 ? 0 : BRANCH_WORK,
                                    .threads = (int)mw_max(1, search->options->threads),
-                                   .stop = part_of_time(&search->stop, 0.5),
+                                   .stop = share_of_time(&search->stop, 0.5),
                                    .report = hear_of_branching,
                                    .context = &branching};
     MwBranchAnswer answer = mw_widen(scratch, core, &best, &limits);
@@ -110,7 +111,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
     if (!mw_ilp_manageable(core))
         return;
     MwArena *scratch = mw_arena_new();
-    const MwStop stop = part_of_time(&search->stop, 0.5);
+    const MwStop stop = share_of_time(&search->stop, 0.5);
     MwIlpAnswer answer = mw_ilp_solve(scratch, core, &stop);
     if (answer.choice)
         mw_search_offer_of_core(search, core, answer.choice);
@@ -158,7 +159,8 @@ static void end_improving(MwSearch *search)
     search->improver = NULL;
 }
 
-/* Solves another problem on the way, of which nobody is told; `options` is where its own are put. */
+/* Solves another problem on the way, of which nobody is told; `options` is where its own are
+ * put. */
 static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSolution *solution,
                       MwSolveOptions *options)
 {
@@ -214,7 +216,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
     if (!options.quick)
         options.gap = 0; /* it costs little more */
-    relaxing.stop = part_of_time(&search->stop, RELAXED_SHARE);
+    relaxing.stop = share_of_time(&search->stop, RELAXED_SHARE);
     relaxing.scratch = mw_arena_new();
     if (search->root)
         relaxing.root = without_limit(relaxing.scratch, search->root);
@@ -275,16 +277,16 @@ static void improve_beside(MwSearch *search, int64_t work)
 }
 
 /* A good choice of what a copy of the core has been restricted to. */
-static void solve_part(MwSearch *search, MwCore *part)
+static void solve_restricted(MwSearch *search, MwCore *restricted)
 {
     MwSolution found = *search->solution;
     MwSolveOptions options;
     MwSearch searching = aside(search, search->problem, &found, &options);
     found.lower_bound = 0;
-    searching.stop = part_of_time(&search->stop, 0.5);
-    mw_search_shrink(&searching, part);
-    begin_improving(&searching, mw_core_copy(search->scratch, part));
-    mw_tighten_all(&searching, part, MW_LONG);
+    searching.stop = share_of_time(&search->stop, 0.5);
+    mw_search_shrink(&searching, restricted);
+    begin_improving(&searching, mw_core_copy(search->scratch, restricted));
+    mw_tighten_all(&searching, restricted, MW_LONG);
     mw_search_improve(&searching, 0, FEW_KICKS);
     if (!options.quick)
         mw_improver_free(searching.improver);
@@ -299,9 +301,9 @@ static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
     if (!unlimited || keeps_limit(search, unlimited) ||
         mw_core_distinct_entries(core) > LARGE_ENTRIES)
         return;
-    MwCore *part = mw_lagrange(search, core, unlimited, improve_beside);
-    if (part)
-        solve_part(search, part);
+    MwCore *restricted = mw_lagrange(search, core, unlimited, improve_beside);
+    if (restricted)
+        solve_restricted(search, restricted);
 }
 
 /* Nearly all the tables that this makes are of no use afterwards, and are freed. */

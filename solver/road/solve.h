@@ -5,8 +5,8 @@
 #include "solver/road/search.h"
 
 /* mw_solve without what follows an infeasible or unknown end: it gives no reasons and relaxes
- * nothing. `look_ahead` is asked first for any choice that keeps the limit; NULL: nothing is asked. It
- * may itself solve problems by this function. */
+ * nothing. `look_ahead` is asked first for any choice that keeps the limit; NULL: nothing is asked.
+ * It may itself solve problems by this function. */
 MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                          MwLookAhead look_ahead);
 

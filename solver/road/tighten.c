@@ -5,6 +5,7 @@
 #include "solver/road/tighten.h"
 
 #include "base/threads.h"
+#include "solver/bound/certify.h"
 #include "solver/bound/dive.h"
 
 #include <limits.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operator clustering by dynamic programming.
  *
- * In:  a row of items with their work, and the bytes that a cut before each of them costs.
- * Out: the cut into a given number of clusters that is first in order of: the sum of bytes over the
+ * In:  a row of items with their work, and the bytes that a cut before each of them costs. Out: the
+ * cut into a given number of clusters that is first in order of: the sum of bytes over the
  *      cuts; the sum of squares of the clusters' work, which at a given mean is their variance; the
  *      lowest index. Work and bytes are integers, so equal is equal.
  *
- * A cluster has at most (1 + DELTA) times the mean of the work. Where that leaves no answer (an item
- * is heavier, the number of clusters does not divide evenly, groups are in the way), the limit is
- * widened: to the heaviest item, then a tenth at a time. It has at least (1 - DELTA) times the mean,
- * or a cluster of next to nothing would be worth a cheap cut; where that leaves no answer, the floor
- * is lowered to a quarter, again and again.
+ * A cluster has at most (1 + DELTA) times the mean of the work. Where that leaves no answer (an
+ * item is heavier, the number of clusters does not divide evenly, groups are in the way), the limit
+ * is widened: to the heaviest item, then a tenth at a time. It has at least (1 - DELTA) times the
+ * mean, or a cluster of next to nothing would be worth a cheap cut; where that leaves no answer,
+ * the floor is lowered to a quarter, again and again.
  *
  * How far a cluster may reach back does not depend on those before it, so one pass over the items
  * for each cluster is enough: as many steps as there are clusters, items, and items in the largest
@@ -34,8 +34,8 @@ typedef struct {
     int *largest, *smallest;
 } Windows;
 
-/* Whether a cluster whose group is `*group` may have item `i` as well; notes what the group is then.
- */
+/* Whether a cluster whose group is `*group` may have item `i` as well; notes what the group is
+ * then. */
 static bool joins(const MwClustering *clustering, int i, int *group)
 {
     int own = clustering->group[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2): with F(q, l, u) the least fill
- * of the layers from l on in q stages that use u devices,
+/* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2): with F(q, l, u) the least
+ * fill of the layers from l on in q stages that use u devices,
  *
  *     F(q, l, u) = min over end e, sub-mesh k:  base(l, e, k, q) + latency(e) + F(q-1, e, u - |k|)
  *
@@ -9,9 +9,9 @@
  * index, so that a move is the addition of a shifted vector. The same with `max` for `+` gives the
  * least memory.
  *
- * Outside of a state (q, l, u) is the least fill of what comes before it in a whole cut; it goes the
- * other way by the same moves. Outside + base + latency + F is the least fill of a cut with a move.
- */
+ * Outside of a state (q, l, u) is the least fill of what comes before it in a whole cut; it goes
+ * the other way by the same moves. Outside + base + latency + F is the least fill of a cut with a
+ * move. */
 #include "solver/stages/dp_pass.h"
 
 typedef struct {
@@ -222,7 +222,7 @@ static bool pin_allows(const MwStageLimits *limits, const MwStageMove *move, int
 static void relax(MwStagePass *pass, int stages, int begin, const MwStageMove *move, Range within,
                   Range *range)
 {
-    const MwPacking *packing = &pass->table->packing;
+    const MwSubmeshPacking *packing = &pass->table->packing;
     Range after = *range_of(pass, stages - 1, move->end);
     int devices = packing->submeshes[move->submesh].devices;
     int low = (int)mw_max(after.low + devices, within.low);
@@ -448,7 +448,7 @@ static void clear_outside(MwStagePass *pass)
 static void spread(MwStagePass *pass, int stages, int begin, const MwStageMove *move,
                    int64_t *least)
 {
-    const MwPacking *packing = &pass->table->packing;
+    const MwSubmeshPacking *packing = &pass->table->packing;
     int devices = packing->submeshes[move->submesh].devices;
     Range range = *range_of(pass, stages, begin), after = *range_of(pass, stages - 1, move->end);
     int low = (int)mw_max(range.low, after.low + devices);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One dynamic program over suffixes: the least `fill` (or the least memory) of the cuts within given
- * limits. */
+/* One dynamic program over suffixes: the least `fill` (or the least memory) of the cuts within
+ * given limits. */
 #ifndef MW_SOLVER_STAGES_DP_PASS_H
 #define MW_SOLVER_STAGES_DP_PASS_H
 

@@ -230,8 +230,8 @@ void mw_stage_search_run(MwStageSearch *search)
     search->lower_bound = search->found ? search->total : MW_FORBIDDEN;
 }
 
-/* The least memory with which there is a cut, asked until it rests on answers; MW_FORBIDDEN or more:
- * there is none with any memory. */
+/* The least memory with which there is a cut, asked until it rests on answers; MW_FORBIDDEN or
+ * more: there is none with any memory. */
 static int64_t least_bytes(MwStageSearch *search, MwStageLimits limits)
 {
     MwStagePath path;

@@ -6,6 +6,8 @@
 
 #include "solver/stages/dp_pass.h"
 
+#include <stdio.h>
+
 typedef struct {
     MwArena *arena; /* for the search and its answer */
     MwStageTable *table;

@@ -23,7 +23,7 @@ static void place(MwArena *arena, const MwStageTable *table, MwStagePlan *plan)
     int *first_device = MW_NEW(arena, int, plan->stage_count);
     for (int i = 0; i < plan->stage_count; i++)
         submesh[i] = plan->stages[i].submesh;
-    mw_packing_place(&table->packing, plan->stage_count, submesh, first_device);
+    mw_submesh_packing_place(&table->packing, plan->stage_count, submesh, first_device);
     for (int i = 0; i < plan->stage_count; i++)
         plan->stages[i].first_device = first_device[i];
 }

@@ -12,7 +12,7 @@ typedef struct {
     int radix; /* units of the cluster + 1 */
 } Condition;
 
-static void list_submeshes(MwArena *arena, MwPacking *packing)
+static void list_submeshes(MwArena *arena, MwSubmeshPacking *packing)
 {
     MwStageCluster cluster = packing->cluster;
     int parts = 0;
@@ -68,10 +68,10 @@ static int next_row(const Condition *conditions, int condition_count, MwStageSub
     return next;
 }
 
-MwPacking mw_packing_new(MwArena *arena, MwStageCluster cluster)
+MwSubmeshPacking mw_submesh_packing_new(MwArena *arena, MwStageCluster cluster)
 {
     MW_ASSERT(cluster.nodes > 0 && cluster.devices_per_node > 0);
-    MwPacking packing = {.cluster = cluster};
+    MwSubmeshPacking packing = {.cluster = cluster};
     list_submeshes(arena, &packing);
     Condition conditions[MAX_CONDITIONS];
     int condition_count = list_conditions(cluster, conditions);
@@ -110,8 +110,8 @@ static int take_place(MwStageCluster cluster, MwStageSubmesh submesh, int *used)
     return first;
 }
 
-void mw_packing_place(const MwPacking *packing, int stage_count, const int *submesh,
-                      int *first_device)
+void mw_submesh_packing_place(const MwSubmeshPacking *packing, int stage_count, const int *submesh,
+                              int *first_device)
 {
     MwArena *scratch = mw_arena_new();
     int *used = MW_NEW(scratch, int, packing->cluster.nodes);

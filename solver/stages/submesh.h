@@ -32,15 +32,15 @@ typedef struct {
     int row_count; /* row 0: nothing is used */
     int *next;     /* [count][row_count]: the row after one more of a sub-mesh; -1: does not fit */
     int *previous; /* [count][row_count]: its inverse; -1: none */
-} MwPacking;
+} MwSubmeshPacking;
 
 /* All sub-meshes of the cluster. Where the rows would be more than thousands (nodes of 15 devices,
  * many of them), parts of a node whose size does not divide it are left out: their `next` is -1. */
-MwPacking mw_packing_new(MwArena *arena, MwStageCluster cluster);
+MwSubmeshPacking mw_submesh_packing_new(MwArena *arena, MwStageCluster cluster);
 
 /* The first device of each of `stage_count` sub-meshes (indices in `submesh`) that together fit and
  * use all devices: larger ones first, equal ones in order, each within its node. */
-void mw_packing_place(const MwPacking *packing, int stage_count, const int *submesh,
-                      int *first_device);
+void mw_submesh_packing_place(const MwSubmeshPacking *packing, int stage_count, const int *submesh,
+                              int *first_device);
 
 #endif

@@ -200,7 +200,7 @@ MwStageTable *mw_stage_table_new(MwArena *arena, const MwStageProblem *problem)
     check_form(problem);
     MwStageTable *table = MW_NEW(arena, MwStageTable, 1);
     *table = (MwStageTable){.arena = arena, .problem = problem};
-    table->packing = mw_packing_new(arena, problem->cluster);
+    table->packing = mw_submesh_packing_new(arena, problem->cluster);
     table->device_count = problem->cluster.nodes * problem->cluster.devices_per_node;
     int intervals = (problem->layer_count + 1) * (problem->layer_count + 1);
     table->entry_count =

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is known of the intervals of a stage problem: answers, or bounds of them until asked.
  *
- * An *entry* is a class of intervals on a sub-mesh; an *option* of it is a candidate in the terms of
- * the objective; a *move* is an interval on a sub-mesh, as the dynamic program walks them. */
+ * An *entry* is a class of intervals on a sub-mesh; an *option* of it is a candidate in the terms
+ * of the objective; a *move* is an interval on a sub-mesh, as the dynamic program walks them. */
 #ifndef MW_SOLVER_STAGES_TABLE_H
 #define MW_SOLVER_STAGES_TABLE_H
 
 #include "solver/cost.h"
-#include "solver/stages/stages.h"
+#include "solver/stages/problem.h"
 
 enum { MW_FREE = -1, MW_CONFLICT = -2 };
 
 typedef struct {
-    int64_t fill, steady, step;       /* ps of a step, as in stages.h */
+    int64_t fill, steady, step;       /* ps of a step, as in problem.h */
     int64_t fixed_bytes, saved_bytes; /* fixed: kept and peak */
     int64_t most_in_flight;           /* that fit the memory; -1: not even none */
     int candidate;                    /* -1: the bound of an entry not asked yet */
@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     MwArena *arena;
     const MwStageProblem *problem;
-    MwPacking packing;
+    MwSubmeshPacking packing;
     int device_count;
     int entry_count;
     MwStageEntry *entries; /* [class][submesh] */

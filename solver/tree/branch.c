@@ -32,12 +32,12 @@ typedef struct {
     const MwTable *keep;
     MwCost bound;
     int64_t order; /* the earlier first, of equal bounds */
-} Part;
+} OpenNode;
 
 /* Of one thread in one round. */
 typedef struct {
     MwArena *arena;
-    Part part;
+    OpenNode open;
     MwSubproblem subproblem;
     MwSubanswer answer;
 } Task;
@@ -52,7 +52,7 @@ typedef struct {
     const MwBranchLimits *limits;
     MwCost cutoff; /* only less is of interest */
     MwCost bound;  /* as reported last */
-    MW_VEC(Part) open;
+    MW_VEC(OpenNode) open;
     Task *tasks; /* [threads] */
     int64_t order;
     size_t bytes, most_bytes; /* of the cores of inner nodes */
@@ -71,31 +71,31 @@ static void release(Tree *tree, Base *base)
     }
 }
 
-static void add_part(Tree *tree, Part part)
+static void add_open(Tree *tree, OpenNode open)
 {
-    part.order = tree->order++;
-    if (part.base)
-        part.base->users++;
-    mw_vec_push(tree->arena, &tree->open, part);
+    open.order = tree->order++;
+    if (open.base)
+        open.base->users++;
+    mw_vec_push(tree->arena, &tree->open, open);
 }
 
-static bool comes_before(const Tree *tree, const Part *a, const Part *b)
+static bool comes_before(const Tree *tree, const OpenNode *a, const OpenNode *b)
 {
     if (tree->bytes > tree->most_bytes)
         return a->order > b->order;
     return a->bound != b->bound ? a->bound < b->bound : a->order < b->order;
 }
 
-static Part take_part(Tree *tree)
+static OpenNode take_open(Tree *tree)
 {
     int first = 0;
     for (int i = 1; i < tree->open.count; i++)
         if (comes_before(tree, &tree->open.at[i], &tree->open.at[first]))
             first = i;
-    Part part = tree->open.at[first];
+    OpenNode open = tree->open.at[first];
     tree->open.at[first] = mw_vec_last(&tree->open);
     tree->open.count--;
-    return part;
+    return open;
 }
 
 static void drop_hopeless(Tree *tree)
@@ -118,11 +118,11 @@ static void run_task(void *context, int i)
 static void start_task(Tree *tree, Task *task)
 {
     task->arena = mw_arena_new();
-    task->part = take_part(tree);
+    task->open = take_open(tree);
     task->subproblem = (MwSubproblem){.root = tree->root,
-                                      .from = task->part.base ? task->part.base->core : tree->root,
-                                      .node = task->part.node,
-                                      .keep = task->part.keep,
+                                      .from = task->open.base ? task->open.base->core : tree->root,
+                                      .node = task->open.node,
+                                      .keep = task->open.keep,
                                       .cutoff = tree->cutoff,
                                       .divide = true,
                                       .stop = tree->limits->stop};
@@ -144,7 +144,7 @@ static void divide(Tree *tree, const Task *task)
     Base *base = MW_NEW(tree->arena, Base, 1);
     base->arena = mw_arena_new();
     base->core = mw_core_move(base->arena, task->answer.core);
-    base->above = task->part.base;
+    base->above = task->open.base;
     if (base->above)
         base->above->users++;
     const MwSplit *split = &task->answer.split;
@@ -152,11 +152,12 @@ static void divide(Tree *tree, const Task *task)
         MwCost bound = split->bound[i];
         if (bound < task->answer.bound)
             bound = task->answer.bound;
-        const MwTable *part = split->part[i];
-        add_part(tree, (Part){.base = base,
-                              .node = split->node,
-                              .keep = mw_table_intern(base->core->tables, 1, part->dims, part->at),
-                              .bound = bound});
+        const MwTable *half = split->half[i];
+        add_open(tree,
+                 (OpenNode){.base = base,
+                            .node = split->node,
+                            .keep = mw_table_intern(base->core->tables, 1, half->dims, half->at),
+                            .bound = bound});
     }
     tree->bytes += mw_arena_bytes(base->arena);
 }
@@ -164,10 +165,10 @@ static void divide(Tree *tree, const Task *task)
 /* As it was, but for what is known of it. */
 static void put_back(Tree *tree, const Task *task)
 {
-    Part part = task->part;
-    if (part.bound < task->answer.bound)
-        part.bound = task->answer.bound;
-    add_part(tree, part);
+    OpenNode open = task->open;
+    if (open.bound < task->answer.bound)
+        open.bound = task->answer.bound;
+    add_open(tree, open);
     tree->stuck = true;
 }
 
@@ -179,7 +180,7 @@ static void finish_task(Tree *tree, Task *task)
         divide(tree, task);
     else if (answer->core)
         put_back(tree, task);
-    release(tree, task->part.base);
+    release(tree, task->open.base);
     mw_arena_free(&task->arena);
     tree->nodes++;
     tree->work += answer->work;
@@ -240,7 +241,7 @@ MwBranchAnswer mw_branch(MwArena *arena, const MwCore *core, MwCoreBest *best,
     tree.bound = -MW_CORE_NONE;
     tree.most_bytes = limits->bytes > 0 ? limits->bytes : DEFAULT_BYTES;
     tree.tasks = MW_NEW(scratch, Task, limits->threads);
-    add_part(&tree, (Part){.node = -1, .bound = -MW_CORE_NONE});
+    add_open(&tree, (OpenNode){.node = -1, .bound = -MW_CORE_NONE});
     search(&tree);
     MwBranchAnswer answer = {least_bound(&tree), tree.open.count == 0, tree.nodes, tree.work};
     *best = tree.best;

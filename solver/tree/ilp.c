@@ -4,7 +4,7 @@
  *     minimise    sum cost[v][s] x[v][s] + sum cost[f][e] y[f][e]
  *     subject to  sum over s of x[v][s] = 1                           for each node v
  *                 sum over e with v in c of y[f][e] = sum over s in c of x[v][s]
- *                                                     for each factor f, v in f, class c of v
+ *                                                     for each function f, v in f, class c of v
  *                 sum usage[v][s] x[v][s] <= limit[row]               for each memory row
  *                 x binary, y >= 0
  *
@@ -17,7 +17,6 @@
 #include "solver/tree/ilp.h"
 
 #include "solver/bound/polish.h"
-#include "solver/reduce/reduce.h"
 
 #include <limits.h>
 #include <math.h>
@@ -74,11 +73,11 @@ static void build_node(MwIlp *ilp, const MwCore *core, int node, double scale, R
     glp_set_row_name(ilp->program, index, name);
 }
 
-/* Columns of the factor's entries; 0 where forbidden. */
-static const int *build_entries(MwIlp *ilp, MwArena *scratch, const MwCoreFactor *factor, int index,
-                                double scale)
+/* Columns of the cost function's entries; 0 where forbidden. */
+static const int *build_entries(MwIlp *ilp, MwArena *scratch, const MwCostFunction *function,
+                                int index, double scale)
 {
-    const MwTable *cost = factor->cost;
+    const MwTable *cost = function->cost;
     int *columns = MW_NEW(scratch, int, cost->count);
     int allowed = 0;
     for (int64_t e = 0; e < cost->count; e++)
@@ -105,21 +104,21 @@ static void add_class(Row *row, int column, const MwTable *classes, int class)
             add_to_row(row, column + s, -1);
 }
 
-static void build_factor(MwIlp *ilp, const MwCore *core, int index, double scale, Row *row)
+static void build_function(MwIlp *ilp, const MwCore *core, int index, double scale, Row *row)
 {
-    const MwCoreFactor *factor = &core->factors.at[index];
+    const MwCostFunction *function = &core->functions.at[index];
     MwArena *scratch = mw_arena_new();
-    const int *columns = build_entries(ilp, scratch, factor, index, scale);
-    for (int dim = 0; dim < factor->cost->arity; dim++) {
-        int64_t inner = mw_table_inner(factor->cost, dim), size = factor->cost->dims[dim];
+    const int *columns = build_entries(ilp, scratch, function, index, scale);
+    for (int dim = 0; dim < function->cost->arity; dim++) {
+        int64_t inner = mw_table_inner(function->cost, dim), size = function->cost->dims[dim];
         for (int s = 0; s < size; s++) {
             clear_row(row);
-            add_class(row, ilp->column[factor->scope[dim]], factor->classes[dim], s);
-            for (int64_t e = 0; e < factor->cost->count; e++)
+            add_class(row, ilp->column[function->scope[dim]], function->classes[dim], s);
+            for (int64_t e = 0; e < function->cost->count; e++)
                 if (e / inner % size == s && columns[e])
                     add_to_row(row, columns[e], 1);
             char name[48];
-            snprintf(name, sizeof name, "pair_%d_%d_%d", index, factor->scope[dim], s);
+            snprintf(name, sizeof name, "pair_%d_%d_%d", index, function->scope[dim], s);
             glp_set_row_name(ilp->program, emit_row(ilp->program, row, GLP_FX, 0), name);
         }
     }
@@ -174,9 +173,9 @@ static MwIlp build_without_memory(MwArena *arena, const MwCore *core, double sca
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost)
             build_node(&ilp, core, i, scale, row);
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
-            build_factor(&ilp, core, i, scale, row);
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
+            build_function(&ilp, core, i, scale, row);
     return ilp;
 }
 
@@ -217,8 +216,8 @@ bool mw_ilp_manageable(const MwCore *core)
     int64_t columns = 0;
     for (int i = 0; i < core->node_count; i++)
         columns += core->nodes[i].cost ? core->nodes[i].cost->count : 0;
-    for (int i = 0; i < core->factors.count; i++)
-        columns += core->factors.at[i].cost ? core->factors.at[i].cost->count : 0;
+    for (int i = 0; i < core->functions.count; i++)
+        columns += core->functions.at[i].cost ? core->functions.at[i].cost->count : 0;
     return columns <= COLUMN_LIMIT;
 }
 
@@ -236,8 +235,8 @@ static double good_scale(const MwCore *core)
     int64_t greatest = 1;
     for (int i = 0; i < core->node_count; i++)
         greatest = mw_max(greatest, greatest_allowed(core->nodes[i].cost));
-    for (int i = 0; i < core->factors.count; i++)
-        greatest = mw_max(greatest, greatest_allowed(core->factors.at[i].cost));
+    for (int i = 0; i < core->functions.count; i++)
+        greatest = mw_max(greatest, greatest_allowed(core->functions.at[i].cost));
     return GREATEST_COST / (double)greatest;
 }
 
@@ -335,8 +334,8 @@ static int milliseconds_left(const MwStop *stop)
     return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
 }
 
-/* A relaxation, in slices, between which work can end: GLPK goes on from the basis that the last one
- * came to, which is why it has no presolver here. False if it was not finished. */
+/* A relaxation, in slices, between which work can end: GLPK goes on from the basis that the last
+ * one came to, which is why it has no presolver here. False if it was not finished. */
 static bool relax(glp_prob *program, int method, const MwStop *stop, int *slices)
 {
     glp_smcp control;

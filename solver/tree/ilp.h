@@ -8,8 +8,8 @@
 
 #include <glpk.h>
 
-/* x[v][s] is 1 where node v takes strategy s; y[f][e] is 1 where the nodes of factor f take the
- * strategies of its entry e. Column of x[v][s]: column[v] + s. */
+/* x[v][s] is 1 where node v takes strategy s; y[f][e] is 1 where the nodes of cost function f take
+ * the strategies of its entry e. Column of x[v][s]: column[v] + s. */
 typedef struct {
     glp_prob *program;
     int *column; /* [node_count] */

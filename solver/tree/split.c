@@ -12,6 +12,8 @@
 #include "solver/tree/split.h"
 
 #include "solver/bound/ascent.h"
+#include "solver/bound/certify.h"
+#include "solver/bound/sweep.h"
 #include "solver/reduce/reduce.h"
 
 #include <math.h>
@@ -129,7 +131,7 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 /* The strategies at these places of the order, ascending. */
-static const MwTable *part(MwTables *tables, const int *order, int count)
+static const MwTable *ascending(MwTables *tables, const int *order, int count)
 {
     int64_t *keep = mw_tables_scratch(tables, count);
     for (int i = 0; i < count; i++) {
@@ -141,7 +143,7 @@ static const MwTable *part(MwTables *tables, const int *order, int count)
     return mw_table_intern(tables, 1, &count, keep);
 }
 
-static MwCost bound_part(const MwCore *core, int node, const MwTable *keep, MwCost cutoff,
+static MwCost bound_half(const MwCore *core, int node, const MwTable *keep, MwCost cutoff,
                          const MwStop *stop)
 {
     static const MwReduceLimits limits = {
@@ -168,10 +170,10 @@ static MwSplit try_split(const Chooser *chooser, const Candidate *candidate, MwC
     const MwDualNode *node = &chooser->dual->nodes[candidate->node];
     int rest = node->strategies - candidate->count;
     MwSplit split = {.node = node->node};
-    split.part[0] = part(core->tables, candidate->order, candidate->count);
-    split.part[1] = part(core->tables, candidate->order + candidate->count, rest);
+    split.half[0] = ascending(core->tables, candidate->order, candidate->count);
+    split.half[1] = ascending(core->tables, candidate->order + candidate->count, rest);
     for (int i = 0; i < 2; i++)
-        split.bound[i] = bound_part(core, node->node, split.part[i], cutoff, stop);
+        split.bound[i] = bound_half(core, node->node, split.half[i], cutoff, stop);
     return split;
 }
 

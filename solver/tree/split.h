@@ -8,7 +8,7 @@
 
 typedef struct {
     int node;
-    const MwTable *part[2]; /* its strategies divided, each ascending; what promises more first */
+    const MwTable *half[2]; /* its strategies divided, each ascending; what promises more first */
     MwCost bound[2];        /* no choice of a part costs less */
 } MwSplit;
 

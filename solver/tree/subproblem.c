@@ -7,6 +7,7 @@
  * that of the nodes below, begin where the last one ended. */
 #include "solver/tree/subproblem.h"
 
+#include "solver/bound/certify.h"
 #include "solver/reduce/reduce.h"
 
 static const MwReduceLimits SHRINKING = {

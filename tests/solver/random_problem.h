@@ -16,12 +16,12 @@ typedef struct {
  * empty, usages may be NULL. The same seed gives the same problem. */
 MwProblem *random_problem(MwArena *arena, const RandomKind *kind, uint64_t seed);
 
-/* Costs are changed so that a strategy costs the less the more it uses, and the limit, so that there
- * is room for about half of what could be used: no prices make a bound tight. */
+/* Costs are changed so that a strategy costs the less the more it uses, and the limit, so that
+ * there is room for about half of what could be used: no prices make a bound tight. */
 void make_thrifty(MwArena *arena, MwProblem *problem, uint64_t seed);
 
-/* The problems side by side, without an edge from one to another, and one after another in time. The
- * limit is the greatest of theirs. */
+/* The problems side by side, without an edge from one to another, and one after another in time.
+ * The limit is the greatest of theirs. */
 MwProblem *random_chain(MwArena *arena, int count, MwProblem *const *problems);
 
 typedef struct {

@@ -161,7 +161,7 @@ static const MwStageCut *random_cuts(MwArena *arena, const StageKind *kind, int 
     return cuts;
 }
 
-/* As solver/stages/stages.h lists them. */
+/* As solver/stages/problem.h lists them. */
 static void list_submeshes(RandomStages *stages)
 {
     MwStageCluster cluster = stages->problem.cluster;

@@ -42,7 +42,7 @@ typedef struct {
 
 EnumeratedStages enumerate_stages(const RandomStages *stages, StageFilter filter);
 
-/* The total of a cut, from the definitions in solver/stages/stages.h. */
+/* The total of a cut, from the definitions in solver/stages/problem.h. */
 int64_t stages_total(const MwStageProblem *problem, const MwStageChoice *stages, int count);
 
 /* Whether parts of nodes and whole nodes can be laid out in the cluster, by trying. */

@@ -2,6 +2,7 @@
 /* Components of cores, and problems of several components, against enumeration of each. */
 #include "solver/core/components.h"
 #include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 #include "solver/road/apart.h"
 #include "solver/road/solve.h"
 #include "solver/tree/branch.h"
@@ -42,7 +43,8 @@ static MwProblem *draw_part(MwArena *arena, int group, uint64_t seed)
     return problem;
 }
 
-/* Some parts are equal. What each costs at least is found by enumeration under the chain's limit. */
+/* Some parts are equal. What each costs at least is found by enumeration under the chain's
+ * limit. */
 static Chain make_chain(MwArena *arena, int count, MwProblem *const *parts)
 {
     Chain chain = {.problem = random_chain(arena, count, parts), .expected = {.possible = true}};
@@ -83,16 +85,16 @@ static Chain draw_long_chain(MwArena *arena, int group)
 
 /* ---- Components ---- */
 
-/* Costs from each factor to its first node, and from nodes to the constant, as cutting by bounds
- * does: they are no longer whole in the problem's units. */
+/* Costs from each cost function to its first node, and from nodes to the constant, as cutting by
+ * bounds does: they are no longer whole in the problem's units. */
 static void move_costs(MwArena *arena, MwCore *core, uint64_t *state)
 {
     const MwTable *none[MW_TABLE_ARITY] = {0};
-    for (int f = 0; f < core->factors.count; f++) {
-        const MwCoreFactor *factor = &core->factors.at[f];
-        if (!factor->cost)
+    for (int f = 0; f < core->functions.count; f++) {
+        const MwCostFunction *function = &core->functions.at[f];
+        if (!function->cost)
             continue;
-        const MwTable *table = factor->cost, *classes = factor->classes[0];
+        const MwTable *table = function->cost, *classes = function->classes[0];
         int64_t *moved = MW_NEW(arena, int64_t, table->dims[0]);
         for (int c = 0; c < table->dims[0]; c++)
             moved[c] = draw(state, 1 << 18);
@@ -102,10 +104,10 @@ static void move_costs(MwArena *arena, MwCore *core, uint64_t *state)
         int64_t *added = MW_NEW(arena, int64_t, classes->count);
         for (int64_t s = 0; s < classes->count; s++)
             added[s] = moved[classes->at[s]];
-        mw_core_add_cost(core, factor->scope[0],
+        mw_core_add_cost(core, function->scope[0],
                          mw_table_intern(core->tables, 1, classes->dims, added));
-        mw_core_replace_factor(core, f, none,
-                               mw_table_intern(core->tables, table->arity, table->dims, entry));
+        mw_core_replace_function(core, f, none,
+                                 mw_table_intern(core->tables, table->arity, table->dims, entry));
     }
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost)
@@ -137,7 +139,7 @@ static bool share_a_row(const MwCore *core, int a, int b)
 /* component[node]: the lowest node it hangs together with, found by trying all pairs. */
 static void connect(MwArena *arena, const MwCore *core, int *component)
 {
-    int *neighbours = MW_NEW(arena, int, 2 * core->node_count); /* by factors, and by rows */
+    int *neighbours = MW_NEW(arena, int, 2 * core->node_count); /* by cost functions, and by rows */
     bool changed = true;
     for (int i = 0; i < core->node_count; i++)
         component[i] = i;
@@ -161,24 +163,24 @@ static void connect(MwArena *arena, const MwCore *core, int *component)
 /* All that is left is in one component, with what it hangs together with and nothing else. */
 static void check_partition(MwArena *arena, const MwCore *core, const MwComponents *components)
 {
-    int *component = MW_NEW(arena, int, core->node_count), nodes = 0, factors = 0, left = 0;
+    int *component = MW_NEW(arena, int, core->node_count), nodes = 0, functions = 0, left = 0;
     connect(arena, core, component);
     for (int c = 0; c < components->count; c++) {
-        const MwCorePart *part = &components->at[c];
+        const MwComponent *part = &components->at[c];
         ck_assert_int_gt(part->node_count, 0);
         for (int i = 0; i < part->node_count; i++) {
             ck_assert_int_eq(component[part->nodes[i]], part->nodes[0]);
             ck_assert_int_eq(part->node_place[part->nodes[i]], i);
         }
         nodes += part->node_count;
-        factors += part->factor_count;
+        functions += part->function_count;
     }
     for (int i = 0; i < core->node_count; i++)
         left += core->nodes[i].cost != NULL;
     ck_assert_int_eq(nodes, left);
-    for (int i = 0; i < core->factors.count; i++)
-        factors -= core->factors.at[i].cost != NULL;
-    ck_assert_int_eq(factors, 0);
+    for (int i = 0; i < core->functions.count; i++)
+        functions -= core->functions.at[i].cost != NULL;
+    ck_assert_int_eq(functions, 0);
 }
 
 /* A random choice of the core costs what its parts cost, and is legal where they are. */
@@ -192,8 +194,8 @@ static void check_choice(MwArena *arena, const MwCore *core, const MwComponents 
     MwCost cost = core->constant;
     bool fits = true, allows = true;
     for (int c = 0; c < components->count; c++) {
-        const MwCorePart *part = &components->at[c];
-        const MwCore *extracted = mw_core_extract_part(arena, core, part);
+        const MwComponent *part = &components->at[c];
+        const MwCore *extracted = mw_core_extract_component(arena, core, part);
         int *of_part = MW_NEW(arena, int, part->node_count);
         for (int i = 0; i < part->node_count; i++)
             of_part[i] = choice[part->nodes[i]];
@@ -239,16 +241,16 @@ static MwProblem *with_a_guest(MwArena *arena, const MwProblem *problem)
     return fuller;
 }
 
-static void check_equal(const MwCore *core, const MwCorePart *a, const MwCorePart *b)
+static void check_equal(const MwCore *core, const MwComponent *a, const MwComponent *b)
 {
     ck_assert_int_eq(a->node_count, b->node_count);
-    ck_assert_int_eq(a->factor_count, b->factor_count);
+    ck_assert_int_eq(a->function_count, b->function_count);
     ck_assert_int_eq(a->row_count, b->row_count);
     for (int i = 0; i < a->node_count; i++)
         ck_assert_ptr_eq(core->nodes[a->nodes[i]].cost, core->nodes[b->nodes[i]].cost);
-    for (int i = 0; i < a->factor_count; i++)
-        ck_assert_ptr_eq(core->factors.at[a->factors[i]].cost,
-                         core->factors.at[b->factors[i]].cost);
+    for (int i = 0; i < a->function_count; i++)
+        ck_assert_ptr_eq(core->functions.at[a->functions[i]].cost,
+                         core->functions.at[b->functions[i]].cost);
     for (int i = 0; i < a->row_count; i++)
         ck_assert(core->limit[a->rows[i]] == core->limit[b->rows[i]]);
 }
@@ -471,8 +473,8 @@ static void visit_second(MwSearch *search, MwCore *core)
     visits->second++;
 }
 
-/* Each gets a fifth of an equal share at least; the last, all that the others have not used. What is
- * to come early is left out for one alone. */
+/* Each gets a fifth of an equal share at least; the last, all that the others have not used. What
+ * is to come early is left out for one alone. */
 START_TEST(each_has_its_turn_and_time)
 {
     for (int seed = 0; seed < tried(100); seed++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Branch and bound, and GLPK, on random cores, against enumeration. */
 #include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 #include "solver/tree/ilp.h"
 #include "solver/tree/widen.h"
 #include "tests/solver/random_problem.h"
@@ -283,8 +284,8 @@ static void interrupt_now(int signal)
     interrupted = 1;
 }
 
-/* GLPK would go on for a quarter of a minute. It is asked after so much time of the processor, and that is
- * counted, as others may be busy. */
+/* GLPK would go on for a quarter of a minute. It is asked after so much time of the processor, and
+ * that is counted, as others may be busy. */
 START_TEST(the_integer_program_can_be_interrupted)
 {
     static const double after_s = 0.4, patience_s = 4;

@@ -2,8 +2,8 @@
 /* The neighbourhood search on random problems: parts are solved exactly, answers are legal and
  * never worse than before, the best is found nearly always, and all that twice the same. */
 #include "solver/improve/improve.h"
+#include "solver/improve/local_problem.h"
 #include "solver/improve/neighbourhood.h"
-#include "solver/improve/part.h"
 #include "solver/reduce/reduce.h"
 #include "solver/road/search.h"
 #include "tests/solver/random_problem.h"
@@ -47,35 +47,35 @@ static MwCore *build(MwArena *arena, const MwProblem *problem, bool reduced)
 /* ---- Parts ---- */
 
 /* The cost of the core once the part's labels are taken. */
-static MwCost cost_with_part(const MwCore *core, const MwLayout *layout, const int *choice,
-                             const MwPart *part)
+static MwCost cost_with_local(const MwCore *core, const MwFlatCore *flat, const int *choice,
+                              const MwLocalProblem *local)
 {
     MwArena *scratch = mw_arena_new();
-    int *changed = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)layout->node_count);
+    int *changed = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)flat->node_count);
     int *core_choice = MW_NEW(scratch, int, core->node_count);
-    for (int i = 0; i < part->node_count; i++)
-        changed[part->nodes[i].origin] = part->nodes[i].strategy[part->nodes[i].label];
-    mw_layout_leave(layout, changed, core_choice);
+    for (int i = 0; i < local->node_count; i++)
+        changed[local->nodes[i].origin] = local->nodes[i].strategy[local->nodes[i].label];
+    mw_flat_core_leave(flat, changed, core_choice);
     MwCost cost = mw_core_cost(core, core_choice);
     mw_arena_free(&scratch);
     return cost;
 }
 
 /* The least cost of the core with the nodes of the part free, by trying all. */
-static MwCost least_of_part(const MwCore *core, const MwLayout *layout, const int *choice,
+static MwCost least_of_part(const MwCore *core, const MwFlatCore *flat, const int *choice,
                             int count, const int *nodes)
 {
     MwArena *scratch = mw_arena_new();
-    int *tried = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)layout->node_count);
+    int *tried = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)flat->node_count);
     int *core_choice = MW_NEW(scratch, int, core->node_count);
     MwCost least = (MwCost)1 << 120;
     for (int i = 0; i < count; i++)
         tried[nodes[i]] = 0;
     for (int i = 0; i < count;) {
-        mw_layout_leave(layout, tried, core_choice);
+        mw_flat_core_leave(flat, tried, core_choice);
         MwCost cost = mw_core_cost(core, core_choice);
         least = cost < least ? cost : least;
-        for (i = 0; i < count && ++tried[nodes[i]] == layout->nodes[nodes[i]].strategies; i++)
+        for (i = 0; i < count && ++tried[nodes[i]] == flat->nodes[nodes[i]].strategies; i++)
             tried[nodes[i]] = 0;
     }
     mw_arena_free(&scratch);
@@ -85,33 +85,35 @@ static MwCost least_of_part(const MwCore *core, const MwLayout *layout, const in
 static void check_part(const MwCore *core, int64_t table, uint64_t *state)
 {
     MwArena *arena = mw_arena_new();
-    const MwLayout *layout = mw_layout_new(arena, core);
-    int *choice = MW_NEW(arena, int, layout->node_count), count = 0;
-    int *nodes = MW_NEW(arena, int, layout->node_count);
-    int *local = MW_NEW(arena, int, layout->node_count);
-    for (int i = 0; i < layout->node_count; i++) {
-        choice[i] = (int)draw(state, layout->nodes[i].strategies);
-        local[i] = -1;
+    const MwFlatCore *flat = mw_flat_core_new(arena, core);
+    int *choice = MW_NEW(arena, int, flat->node_count), count = 0;
+    int *nodes = MW_NEW(arena, int, flat->node_count);
+    int *index_of = MW_NEW(arena, int, flat->node_count);
+    for (int i = 0; i < flat->node_count; i++) {
+        choice[i] = (int)draw(state, flat->nodes[i].strategies);
+        index_of[i] = -1;
         if (draw(state, 5) > 0 && count < 7)
             nodes[count++] = i;
     }
     MwDraws draws = {0};
-    MwPart *part = mw_part_new(arena, layout, choice, count, nodes, local, &draws,
-                               &(MwPartLimits){.table = table, .work = INT64_MAX});
-    double *tables = MW_NEW(arena, double, part->entries + MW_LANES);
-    mw_part_fill(part, tables);
-    double gained = mw_part_present_cost(part, tables) - mw_part_solve(part, tables);
+    MwLocalProblem *local =
+        mw_local_problem_new(arena, flat, choice, count, nodes, index_of, &draws,
+                             &(MwLocalLimits){.table = table, .work = INT64_MAX});
+    double *tables = MW_NEW(arena, double, local->entries + MW_LANES);
+    mw_local_problem_fill(local, tables);
+    double gained =
+        mw_local_problem_present_cost(local, tables) - mw_local_problem_solve(local, tables);
     int *core_choice = MW_NEW(arena, int, core->node_count);
-    mw_layout_leave(layout, choice, core_choice);
+    mw_flat_core_leave(flat, choice, core_choice);
     MwCost before = mw_core_cost(core, core_choice);
-    MwCost after = cost_with_part(core, layout, choice, part);
+    MwCost after = cost_with_local(core, flat, choice, local);
     double size = fabs((double)before) + fabs((double)after);
     ck_assert_double_le(fabs((double)(before - after) - gained), 1e-9 * size);
     ck_assert_double_ge(gained, -1e-9 * size);
-    for (int i = 0; i < layout->node_count; i++)
-        ck_assert_int_eq(local[i], -1);
-    if (part->held_count == 0)
-        ck_assert_double_le((double)(after - least_of_part(core, layout, choice, count, nodes)),
+    for (int i = 0; i < flat->node_count; i++)
+        ck_assert_int_eq(index_of[i], -1);
+    if (local->held_count == 0)
+        ck_assert_double_le((double)(after - least_of_part(core, flat, choice, count, nodes)),
                             1e-9 * size);
     else
         ck_assert(table < INT64_MAX);
@@ -265,7 +267,7 @@ START_TEST(what_is_forbidden_is_left_behind)
 END_TEST
 
 /* For how many rows the node weighs on `row`; 0: it does not. */
-static int rows_weighed(const MwLayoutNode *node, int row)
+static int rows_weighed(const MwFlatNode *node, int row)
 {
     for (int k = 0; k < node->term_count; k++)
         if (node->terms[k].first <= row && row <= node->terms[k].last)
@@ -281,19 +283,19 @@ START_TEST(what_weighs_on_a_row_is_found_the_briefest_first)
         MwArena *arena = mw_arena_new();
         const MwProblem *problem =
             random_problem(arena, &kinds[seed % MW_COUNT(kinds)], (uint64_t)seed);
-        const MwLayout *layout = mw_layout_new(arena, build(arena, problem, false));
-        for (int row = 0; row < layout->row_count; row++) {
+        const MwFlatCore *flat = mw_flat_core_new(arena, build(arena, problem, false));
+        for (int row = 0; row < flat->row_count; row++) {
             int nodes[SIZE], longest = 0, weighing = 0;
-            const int count = mw_neighbourhood_of_row(layout, row, SIZE, nodes);
-            bool *taken = MW_NEW(arena, bool, layout->node_count);
+            const int count = mw_neighbourhood_of_row(flat, row, SIZE, nodes);
+            bool *taken = MW_NEW(arena, bool, flat->node_count);
             for (int i = 0; i < count; i++) {
-                const int rows = rows_weighed(&layout->nodes[nodes[i]], row);
+                const int rows = rows_weighed(&flat->nodes[nodes[i]], row);
                 ck_assert(rows >= mw_max(longest, 1) && !taken[nodes[i]]);
                 taken[nodes[i]] = true;
                 longest = rows;
             }
-            for (int i = 0; i < layout->node_count; i++) {
-                const int rows = rows_weighed(&layout->nodes[i], row);
+            for (int i = 0; i < flat->node_count; i++) {
+                const int rows = rows_weighed(&flat->nodes[i], row);
                 weighing += rows > 0;
                 ck_assert(rows == 0 || taken[i] || rows >= longest);
             }

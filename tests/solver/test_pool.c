@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Moves chosen from together: what is taken fits and gains what it is said to, and it is what
  * trying all of them finds; with numbers alone, and as changes of a choice. */
-#include "solver/improve/packing.h"
+#include "solver/improve/knapsack.h"
 #include "solver/improve/pool.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
@@ -15,9 +15,9 @@ static const MwStop never = {0};
 enum { MOST_MOVES = 12, FEW_MOVES = 9, MOST_ROOMS = 300, FEW_ROOMS = 30 };
 
 typedef struct {
-    MwPacking packing;
+    MwKnapsack knapsack;
     double gain[MOST_MOVES], usage[MOST_MOVES * MOST_ROOMS], room[MOST_ROOMS];
-    int first[MOST_MOVES + 1], touching[MOST_MOVES * MOST_MOVES];
+    int first[MOST_MOVES + 1], conflicts[MOST_MOVES * MOST_MOVES];
     bool touches[MOST_MOVES][MOST_MOVES];
 } Packing;
 
@@ -49,29 +49,29 @@ static void draw_packing(Packing *made, uint64_t *state)
     for (int i = 0; i < count; i++) {
         for (int k = 0; k < count; k++)
             if (made->touches[i][k])
-                made->touching[next++] = k;
+                made->conflicts[next++] = k;
         made->first[i + 1] = next;
     }
-    made->packing =
-        (MwPacking){count, rooms, made->gain, made->usage, made->room, made->first, made->touching};
+    made->knapsack = (MwKnapsack){count,      rooms,       made->gain,     made->usage,
+                                  made->room, made->first, made->conflicts};
 }
 
 /* What the set gains; below 0 if it is not allowed. */
 static double gain_of(const Packing *made, const bool *taken)
 {
-    const MwPacking *packing = &made->packing;
+    const MwKnapsack *knapsack = &made->knapsack;
     double gain = 0;
-    for (int i = 0; i < packing->count; i++) {
+    for (int i = 0; i < knapsack->count; i++) {
         for (int k = 0; k < i; k++)
             if (taken[i] && taken[k] && made->touches[i][k])
                 return -1;
-        gain += taken[i] ? packing->gain[i] : 0;
+        gain += taken[i] ? knapsack->gain[i] : 0;
     }
-    for (int room = 0; room < packing->room_count; room++) {
+    for (int room = 0; room < knapsack->room_count; room++) {
         double usage = 0;
-        for (int i = 0; i < packing->count; i++)
-            usage += taken[i] ? packing->usage[i * packing->room_count + room] : 0;
-        if (usage > packing->room[room])
+        for (int i = 0; i < knapsack->count; i++)
+            usage += taken[i] ? knapsack->usage[i * knapsack->room_count + room] : 0;
+        if (usage > knapsack->room[room])
             return -1;
     }
     return gain;
@@ -80,9 +80,9 @@ static double gain_of(const Packing *made, const bool *taken)
 static double greatest_gain(const Packing *made)
 {
     double most = 0;
-    for (int set = 0; set < 1 << made->packing.count; set++) {
+    for (int set = 0; set < 1 << made->knapsack.count; set++) {
         bool taken[MOST_MOVES];
-        for (int i = 0; i < made->packing.count; i++)
+        for (int i = 0; i < made->knapsack.count; i++)
             taken[i] = set >> i & 1;
         double gain = gain_of(made, taken);
         most = gain > most ? gain : most;
@@ -98,9 +98,10 @@ START_TEST(sets_are_the_best)
         Packing made;
         bool taken[MOST_MOVES] = {0}, again[MOST_MOVES] = {0};
         draw_packing(&made, &state);
-        MwPacked packed = mw_packing_solve(&made.packing, (uint64_t)i, 2000, &never, taken);
+        MwKnapsackAnswer packed =
+            mw_knapsack_solve(&made.knapsack, (uint64_t)i, 2000, &never, taken);
         ck_assert_double_eq(packed.gain, gain_of(&made, taken));
-        ck_assert(mw_packing_solve(&made.packing, (uint64_t)i, 2000, &never, again).gain ==
+        ck_assert(mw_knapsack_solve(&made.knapsack, (uint64_t)i, 2000, &never, again).gain ==
                   packed.gain);
         ck_assert(memcmp(taken, again, sizeof taken) == 0);
         best += packed.gain == greatest_gain(&made);
@@ -114,15 +115,15 @@ END_TEST
 
 /* ---- Changes of a choice ---- */
 
-enum { WISHES = 9 };
+enum { PROPOSALS = 9 };
 
 typedef struct {
     const MwCore *core;
-    const MwLayout *layout;
+    const MwFlatCore *flat;
     const int *choice; /* of the core */
     int count;
-    MwChange wish[WISHES][2];
-    int size[WISHES];
+    MwChange proposal[PROPOSALS][2];
+    int size[PROPOSALS];
 } Wishes;
 
 static bool draw_legal(const MwCore *core, uint64_t *state, int *choice)
@@ -136,71 +137,71 @@ static bool draw_legal(const MwCore *core, uint64_t *state, int *choice)
     return false;
 }
 
-/* Changes of one node, and of two that share a factor. */
-static void draw_wishes(Wishes *wishes, const int *present, uint64_t *state)
+/* Changes of one node, and of two that share a cost function. */
+static void draw_wishes(Wishes *proposals, const int *present, uint64_t *state)
 {
-    const MwLayout *layout = wishes->layout;
-    for (wishes->count = 0; wishes->count < WISHES; wishes->count++) {
-        int node = (int)draw(state, layout->node_count), other = node;
-        const MwLayoutNode *of = &layout->nodes[node];
+    const MwFlatCore *flat = proposals->flat;
+    for (proposals->count = 0; proposals->count < PROPOSALS; proposals->count++) {
+        int node = (int)draw(state, flat->node_count), other = node;
+        const MwFlatNode *of = &flat->nodes[node];
         if (of->link_count > 0 && draw(state, 2)) {
-            const MwLayoutFactor *factor =
-                &layout->factors[of->links[draw(state, of->link_count)].factor];
-            other = factor->node[draw(state, factor->arity)];
+            const MwFlatFunction *function =
+                &flat->functions[of->links[draw(state, of->link_count)].function];
+            other = function->node[draw(state, function->arity)];
         }
-        MwChange *wish = wishes->wish[wishes->count];
-        wish[0] = (MwChange){node, (int)draw(state, of->strategies)};
-        wish[1] = (MwChange){other, (int)draw(state, layout->nodes[other].strategies)};
-        if (wish[1].strategy == present[other] && other != node)
-            wish[1] = wish[0];
-        wishes->size[wishes->count] = 1 + (wish[1].node != wish[0].node);
-        wishes->count -= wish[0].strategy == present[node];
+        MwChange *proposal = proposals->proposal[proposals->count];
+        proposal[0] = (MwChange){node, (int)draw(state, of->strategies)};
+        proposal[1] = (MwChange){other, (int)draw(state, flat->nodes[other].strategies)};
+        if (proposal[1].strategy == present[other] && other != node)
+            proposal[1] = proposal[0];
+        proposals->size[proposals->count] = 1 + (proposal[1].node != proposal[0].node);
+        proposals->count -= proposal[0].strategy == present[node];
     }
 }
 
 /* What the set of wishes leads to; false if one node is to change twice. */
-static bool apply(const Wishes *wishes, int set, int *choice)
+static bool apply(const Wishes *proposals, int set, int *choice)
 {
-    memcpy(choice, wishes->choice, sizeof *choice * (size_t)wishes->core->node_count);
-    for (int i = 0; i < wishes->count; i++)
-        for (int k = 0; k < wishes->size[i] && set >> i & 1; k++) {
-            int node = wishes->layout->nodes[wishes->wish[i][k].node].origin;
-            if (choice[node] != wishes->choice[node])
+    memcpy(choice, proposals->choice, sizeof *choice * (size_t)proposals->core->node_count);
+    for (int i = 0; i < proposals->count; i++)
+        for (int k = 0; k < proposals->size[i] && set >> i & 1; k++) {
+            int node = proposals->flat->nodes[proposals->proposal[i][k].node].origin;
+            if (choice[node] != proposals->choice[node])
                 return false;
-            choice[node] = wishes->wish[i][k].strategy;
+            choice[node] = proposals->proposal[i][k].strategy;
         }
     return true;
 }
 
-/* Whether two of the set share a factor. */
-static bool touch_in(const Wishes *wishes, int set)
+/* Whether two of the set share a cost function. */
+static bool touch_in(const Wishes *proposals, int set)
 {
-    int by[64] = {0}; /* [node of the layout] wish that changes it, from 1 on */
-    for (int i = 0; i < wishes->count; i++)
-        for (int k = 0; k < wishes->size[i] && set >> i & 1; k++)
-            by[wishes->wish[i][k].node] = i + 1;
-    for (int i = 0; i < wishes->layout->factor_count; i++) {
-        const MwLayoutFactor *factor = &wishes->layout->factors[i];
-        for (int k = 0; k < factor->arity; k++)
+    int by[64] = {0}; /* [node of the flat core] wish that changes it, from 1 on */
+    for (int i = 0; i < proposals->count; i++)
+        for (int k = 0; k < proposals->size[i] && set >> i & 1; k++)
+            by[proposals->proposal[i][k].node] = i + 1;
+    for (int i = 0; i < proposals->flat->function_count; i++) {
+        const MwFlatFunction *function = &proposals->flat->functions[i];
+        for (int k = 0; k < function->arity; k++)
             for (int l = 0; l < k; l++)
-                if (by[factor->node[k]] && by[factor->node[l]] &&
-                    by[factor->node[k]] != by[factor->node[l]])
+                if (by[function->node[k]] && by[function->node[l]] &&
+                    by[function->node[k]] != by[function->node[l]])
                     return true;
     }
     return false;
 }
 
 /* The least cost that a set of wishes that do not touch leads to. */
-static MwCost least_cost(const Wishes *wishes)
+static MwCost least_cost(const Wishes *proposals)
 {
     MwArena *scratch = mw_arena_new();
-    int *choice = MW_NEW(scratch, int, wishes->core->node_count);
-    MwCost least = mw_core_cost(wishes->core, wishes->choice);
-    for (int set = 0; set < 1 << wishes->count; set++) {
-        if (!apply(wishes, set, choice) || touch_in(wishes, set) ||
-            !mw_core_allows(wishes->core, choice) || !mw_core_fits(wishes->core, choice))
+    int *choice = MW_NEW(scratch, int, proposals->core->node_count);
+    MwCost least = mw_core_cost(proposals->core, proposals->choice);
+    for (int set = 0; set < 1 << proposals->count; set++) {
+        if (!apply(proposals, set, choice) || touch_in(proposals, set) ||
+            !mw_core_allows(proposals->core, choice) || !mw_core_fits(proposals->core, choice))
             continue;
-        MwCost cost = mw_core_cost(wishes->core, choice);
+        MwCost cost = mw_core_cost(proposals->core, choice);
         least = cost < least ? cost : least;
     }
     mw_arena_free(&scratch);
@@ -209,30 +210,30 @@ static MwCost least_cost(const Wishes *wishes)
 
 /* Packs once and once more: what gained is made then, and nothing is left to gain. Returns whether
  * it gained, -1 if that is not the most it could have. */
-static int check_pool(MwArena *arena, const Wishes *wishes, const int *present)
+static int check_pool(MwArena *arena, const Wishes *proposals, const int *present)
 {
-    const MwLayout *layout = wishes->layout;
-    MwStanding *standing = mw_standing_new(arena, layout, present);
-    MwPool *pool = mw_pool_new(arena, layout);
-    for (int i = 0; i < wishes->count; i++)
-        mw_pool_add(pool, standing, wishes->size[i], wishes->wish[i]);
+    const MwFlatCore *flat = proposals->flat;
+    MwAssignment *assignment = mw_assignment_new(arena, flat, present);
+    MwPool *pool = mw_pool_new(arena, flat);
+    for (int i = 0; i < proposals->count; i++)
+        mw_pool_add(pool, assignment, proposals->size[i], proposals->proposal[i]);
     const MwPoolLimits limits = {.threads = 1, .seed = 3};
-    const double *price_sum = MW_NEW(arena, double, layout->row_count + 1);
-    const MwCost before = standing->cost, least = least_cost(wishes);
-    MwPoolPacked packed = mw_pool_pack(arena, pool, standing, price_sum, &limits);
-    ck_assert((packed.exchange.gain > 0) == (packed.exchange.count > 0));
-    mw_standing_make(standing, &packed.exchange);
-    int *choice = MW_NEW(arena, int, wishes->core->node_count);
-    mw_layout_leave(layout, standing->choice, choice);
-    ck_assert(mw_core_allows(wishes->core, choice) && mw_core_fits(wishes->core, choice));
-    ck_assert(mw_core_cost(wishes->core, choice) == standing->cost);
-    ck_assert(standing->cost == before - packed.exchange.gain);
-    MwCost first = standing->cost;
-    MwPoolPacked rest = mw_pool_pack(arena, pool, standing, price_sum, &limits);
-    mw_standing_make(standing, &rest.exchange);
-    mw_layout_leave(layout, standing->choice, choice);
-    ck_assert(mw_core_fits(wishes->core, choice));
-    ck_assert(mw_core_cost(wishes->core, choice) == standing->cost);
+    const double *price_sum = MW_NEW(arena, double, flat->row_count + 1);
+    const MwCost before = assignment->cost, least = least_cost(proposals);
+    MwPoolPacked packed = mw_pool_pack(arena, pool, assignment, price_sum, &limits);
+    ck_assert((packed.move.gain > 0) == (packed.move.count > 0));
+    mw_assignment_apply(assignment, &packed.move);
+    int *choice = MW_NEW(arena, int, proposals->core->node_count);
+    mw_flat_core_leave(flat, assignment->choice, choice);
+    ck_assert(mw_core_allows(proposals->core, choice) && mw_core_fits(proposals->core, choice));
+    ck_assert(mw_core_cost(proposals->core, choice) == assignment->cost);
+    ck_assert(assignment->cost == before - packed.move.gain);
+    MwCost first = assignment->cost;
+    MwPoolPacked rest = mw_pool_pack(arena, pool, assignment, price_sum, &limits);
+    mw_assignment_apply(assignment, &rest.move);
+    mw_flat_core_leave(flat, assignment->choice, choice);
+    ck_assert(mw_core_fits(proposals->core, choice));
+    ck_assert(mw_core_cost(proposals->core, choice) == assignment->cost);
     mw_pool_free(pool);
     return first <= least ? first < before : -1;
 }
@@ -249,13 +250,13 @@ START_TEST(changes_are_packed)
         MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
         int *choice = MW_NEW(arena, int, core->node_count);
         if (!core->infeasible && core->row_count > 0 && draw_legal(core, &state, choice)) {
-            Wishes wishes = {core, mw_layout_new(arena, core), choice, 0, {{{0}}}, {0}};
-            int *present = MW_NEW(arena, int, wishes.layout->node_count);
-            mw_layout_enter(wishes.layout, choice, present);
-            int most = wishes.layout->most_strategies;
+            Wishes proposals = {core, mw_flat_core_new(arena, core), choice, 0, {{{0}}}, {0}};
+            int *present = MW_NEW(arena, int, proposals.flat->node_count);
+            mw_flat_core_enter(proposals.flat, choice, present);
+            int most = proposals.flat->most_strategies;
             if (most > 1)
-                draw_wishes(&wishes, present, &state);
-            int found = check_pool(arena, &wishes, present);
+                draw_wishes(&proposals, present, &state);
+            int found = check_pool(arena, &proposals, present);
             count++;
             gained += found == 1;
             missed += found < 0;

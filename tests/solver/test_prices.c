@@ -2,10 +2,10 @@
 /* What potentials leave of entries; prices in the place of memory rows: blends of choices against
  * any other prices, what is paid for against enumeration, bounds and choices found by prices; equal
  * layers are the work of one, with memory that binds too. */
-#include "solver/bound/blend.h"
-#include "solver/bound/margin.h"
-#include "solver/bound/planes.h"
-#include "solver/bound/priced.h"
+#include "solver/bound/bundle.h"
+#include "solver/bound/marginal.h"
+#include "solver/bound/master.h"
+#include "solver/bound/pricing.h"
 #include "solver/core/fixed_price.h"
 #include "solver/reduce/reduce.h"
 #include "solver/road/lagrange.h"
@@ -25,7 +25,7 @@ static const RandomKind kinds[] = {
 /* ---- Blends ---- */
 
 /* The lowest of the planes at `price`. */
-static double lowest(const MwBlend *blend, const double *price)
+static double lowest(const MwMaster *blend, const double *price)
 {
     double least = INFINITY;
     for (int k = 0; k < blend->count; k++) {
@@ -43,12 +43,12 @@ START_TEST(no_prices_are_better_than_those_of_a_blend)
     for (int seed = 0; seed < 3000; seed++) {
         uint64_t state = (uint64_t)seed;
         double cost[MOST], excess[MOST * MOST], least[MOST], most[MOST], price[MOST], other[MOST];
-        MwBlend blend = {.count = 1 + (int)draw(&state, MOST),
-                         .rows = (int)draw(&state, MOST),
-                         .cost = cost,
-                         .excess = excess,
-                         .least = least,
-                         .most = most};
+        MwMaster blend = {.count = 1 + (int)draw(&state, MOST),
+                          .rows = (int)draw(&state, MOST),
+                          .cost = cost,
+                          .excess = excess,
+                          .least = least,
+                          .most = most};
         for (int k = 0; k < blend.count; k++)
             cost[k] = 1 + (double)draw(&state, 30) / 10;
         for (int k = 0; k < blend.count * blend.rows; k++)
@@ -57,7 +57,7 @@ START_TEST(no_prices_are_better_than_those_of_a_blend)
             least[row] = draw(&state, 2) * (double)draw(&state, 20) / 10;
             most[row] = least[row] + (double)draw(&state, 90) / 10;
         }
-        double value = mw_blend(&blend, price);
+        double value = mw_master_solve(&blend, price);
         for (int row = 0; row < blend.rows; row++)
             ck_assert(price[row] >= least[row] && price[row] <= most[row]);
         if (fabs(lowest(&blend, price) - value) > 1e-9)
@@ -89,7 +89,7 @@ static const int *random_choice(MwArena *arena, const MwCore *core, uint64_t *st
 }
 
 /* What the choice costs at prices, with what it uses paid for and the limits paid back. */
-static double cost_at(const MwPlanes *planes, const int *choice, const double *price)
+static double cost_at(const MwBundle *planes, const int *choice, const double *price)
 {
     const MwCore *core = planes->core;
     double cost = (double)mw_core_cost(core, choice) / planes->cost_unit;
@@ -111,8 +111,8 @@ static double cost_at(const MwPlanes *planes, const int *choice, const double *p
 static int check_planes(MwArena *arena, const MwCore *core, uint64_t *state, int seed)
 {
     enum { CHOICES = 6 };
-    MwPlanes planes = mw_planes_of(arena, core, (MwCost)500 << core->scale, 20);
-    MwPlanesBox box = {
+    MwBundle planes = mw_bundle_new(arena, core, (MwCost)500 << core->scale, 20);
+    MwTrustRegion box = {
         .price = MW_NEW(arena, double, core->row_count), .value = -INFINITY, .radius = INFINITY};
     double *price = MW_NEW(arena, double, core->row_count);
     const int *choice[CHOICES];
@@ -121,9 +121,9 @@ static int check_planes(MwArena *arena, const MwCore *core, uint64_t *state, int
         if (!choice[k])
             return k;
         const int rows = planes.rows.count;
-        ck_assert_int_eq(mw_planes_add(&planes, choice[k]), planes.rows.count > rows);
-        const MwPlanesBox before = box;
-        const double highest = mw_planes_propose(&planes, &box, price);
+        ck_assert_int_eq(mw_bundle_add(&planes, choice[k]), planes.rows.count > rows);
+        const MwTrustRegion before = box;
+        const double highest = mw_bundle_maximise(&planes, &box, price);
         double least = INFINITY, sum = 0, total = 0;
         for (int other = 0; other <= k; other++)
             least = fmin(least, cost_at(&planes, choice[other], price));
@@ -135,14 +135,14 @@ static int check_planes(MwArena *arena, const MwCore *core, uint64_t *state, int
             ck_assert(price[row] >= 0 && (total == 0 || fabs(price[row] - box.price[row]) <=
                                                             box.radius * total + 1e-9));
         ck_assert(sum <= planes.most * (1 + 1e-9));
-        if (fabs(least - mw_planes_at(&planes, price)) > 1e-9 * fabs(least) ||
+        if (fabs(least - mw_bundle_value(&planes, price)) > 1e-9 * fabs(least) ||
             least > highest + 1e-9 * fabs(highest))
             ck_abort_msg("seed %d: planes at %g, not %g; promised %g", seed,
-                         mw_planes_at(&planes, price), least, highest);
+                         mw_bundle_value(&planes, price), least, highest);
         box.promised = highest;
         if (k == 0)
             box.radius = 0.5;
-        mw_planes_judge(&box, core->row_count, price, least);
+        mw_trust_region_update(&box, core->row_count, price, least);
         ck_assert(box.value == fmax(before.value, least));
         ck_assert(least > before.value ? box.radius >= 0.5 * before.radius || k == 0
                                        : box.radius < before.radius);
@@ -197,13 +197,13 @@ START_TEST(margins_are_the_least_of_what_is_left)
         MwArena *arena = mw_arena_new();
         uint64_t state = (uint64_t)seed;
         int dims[MOST_DIMS], held[MOST_DIMS], arity = 1 + (int)draw(&state, MOST_DIMS), count = 1;
-        double *potential[MOST_DIMS], margin[MOST_CLASSES + MW_MARGIN_LANES],
+        double *potential[MOST_DIMS], margin[MOST_CLASSES + MW_MARGINAL_LANES],
             by_entry[MOST_CLASSES];
         for (int i = 0; i < arity; i++) {
             dims[i] = 1 + (int)draw(&state, MOST_CLASSES);
             count *= dims[i];
             held[i] = draw(&state, 2) ? (int)draw(&state, dims[i]) : -1;
-            potential[i] = MW_NEW(arena, double, mw_margin_room(dims[i]));
+            potential[i] = MW_NEW(arena, double, mw_marginal_room(dims[i]));
             for (int c = 0; c < dims[i]; c++)
                 potential[i][c] = (double)draw(&state, 100) - 50;
         }
@@ -211,11 +211,11 @@ START_TEST(margins_are_the_least_of_what_is_left)
         for (int e = 0; e < count; e++)
             cost[e] = draw(&state, 5) ? draw(&state, 100) : MW_FORBIDDEN;
         const MwTable *table = mw_table_intern(mw_tables_new(arena), arity, dims, cost);
-        const MwMarginTable *made = mw_margin_table_new(arena, table);
+        const MwMarginalTable *made = mw_marginal_table_new(arena, table);
         for (int dim = 0; dim < arity; dim++)
             for (int holds = 0; holds < 2; holds++) {
                 held[dim] = -1;
-                mw_margin(made, potential, dim, holds ? held : NULL, margin);
+                mw_marginals(made, potential, dim, holds ? held : NULL, margin);
                 margin_by_entry(table, potential, dim, holds ? held : NULL, by_entry);
                 for (int c = 0; c < dims[dim]; c++)
                     if (margin[c] != by_entry[c])
@@ -305,8 +305,8 @@ START_TEST(a_core_at_prices_is_bounded_and_solved)
         } while (advance(core, choice));
         bool sharpens = seed % 2;
         const MwStop stop = {0};
-        MwPriced priced =
-            mw_solve_priced(arena, core, random.price, seed % 3 ? 1 << 20 : -1, &sharpens, &stop);
+        MwPricingAnswer priced =
+            mw_pricing_solve(arena, core, random.price, seed % 3 ? 1 << 20 : -1, &sharpens, &stop);
         ck_assert(!priced.infeasible || least == MW_FORBIDDEN);
         ck_assert(priced.bound <= least);
         if (priced.choice) {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every reduction by itself, and the bounds, on random cores: each choice that is left costs, and
  * fits, as what it restores to does; the least cost stays; bounds are bounds. */
+#include "solver/bound/certify.h"
 #include "solver/bound/dual.h"
+#include "solver/bound/sweep.h"
 #include "solver/reduce/reduce.h"
+#include "solver/reduce/rules.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
@@ -62,10 +65,10 @@ static Least check_all_choices(const MwProblem *problem, const MwCore *core)
 
 /* ---- Reductions ---- */
 
-static void each_factor(MwCore *core, void (*reduce)(MwCore *, int))
+static void each_function(MwCore *core, void (*reduce)(MwCore *, int))
 {
-    for (int i = 0; i < core->factors.count; i++)
-        if (core->factors.at[i].cost)
+    for (int i = 0; i < core->functions.count; i++)
+        if (core->functions.at[i].cost)
             reduce(core, i);
 }
 
@@ -83,7 +86,7 @@ static void none(MwCore *core)
 
 static void separable(MwCore *core)
 {
-    each_factor(core, mw_reduce_separable);
+    each_function(core, mw_reduce_separable);
 }
 
 static void forbidden(MwCore *core)
@@ -172,11 +175,11 @@ static void stopped(MwCore *core)
                   .arity = 4, .entries = 1000, .total = INT64_MAX, .stop = {.interrupt = &stop}});
     for (int i = 0; i < core->node_count && !core->infeasible; i++)
         ck_assert(core->nodes[i].cost && core->nodes[i].cost->greatest < MW_FORBIDDEN);
-    for (int i = 0; i < core->factors.count && !core->infeasible; i++) {
-        const MwTable *cost = core->factors.at[i].cost;
+    for (int i = 0; i < core->functions.count && !core->infeasible; i++) {
+        const MwTable *cost = core->functions.at[i].cost;
         if (cost)
             mw_reduce_separable(core, i);
-        ck_assert_ptr_eq(core->factors.at[i].cost, cost);
+        ck_assert_ptr_eq(core->functions.at[i].cost, cost);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory rows that go: exactly those that fit or that one left implies, and their prices move on. */
-#include "solver/reduce/reduce.h"
+/* Memory rows that go: exactly those that fit or that one left implies, and their prices move
+ * on. */
+#include "solver/reduce/rules.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

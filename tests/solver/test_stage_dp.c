@@ -233,7 +233,7 @@ START_TEST(ties_break_by_the_lowest_index)
 }
 END_TEST
 
-static void try_packings(const MwPacking *packing, int *sizes, int count, int least, int row,
+static void try_packings(const MwSubmeshPacking *packing, int *sizes, int count, int least, int row,
                          int devices)
 {
     MwStageSubmesh submeshes[64];
@@ -255,14 +255,15 @@ START_TEST(packing_agrees_with_trying)
     MwArena *arena = mw_arena_new();
     for (int per_node = 1; per_node <= 13; per_node++)
         for (int nodes = 1; nodes <= (per_node < 8 ? 3 : 2); nodes++) {
-            MwPacking packing = mw_packing_new(arena, (MwStageCluster){nodes, per_node});
+            MwSubmeshPacking packing =
+                mw_submesh_packing_new(arena, (MwStageCluster){nodes, per_node});
             int sizes[64];
             try_packings(&packing, sizes, 0, 0, 0, nodes * per_node);
         }
-    MwPacking common = mw_packing_new(arena, (MwStageCluster){8, 8});
+    MwSubmeshPacking common = mw_submesh_packing_new(arena, (MwStageCluster){8, 8});
     ck_assert_int_eq(common.count, 11);
     ck_assert_int_eq(common.row_count, 1);
-    ck_assert_int_eq(mw_packing_new(arena, (MwStageCluster){64, 15}).row_count, 1);
+    ck_assert_int_eq(mw_submesh_packing_new(arena, (MwStageCluster){64, 15}).row_count, 1);
     mw_arena_free(&arena);
 }
 END_TEST

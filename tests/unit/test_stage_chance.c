@@ -83,8 +83,8 @@ typedef struct {
 static bool draw_meshes(Draw *d, const MwCluster *cluster, int *mesh_count, int *devices,
                         int *first_device)
 {
-    MwPacking packing =
-        mw_packing_new(d->arena, (MwStageCluster){cluster->nodes, cluster->devices_per_node});
+    MwSubmeshPacking packing =
+        mw_submesh_packing_new(d->arena, (MwStageCluster){cluster->nodes, cluster->devices_per_node});
     int left = mw_cluster_devices(cluster), row = 0, submesh[MOST_STAGES];
     for (*mesh_count = 0; left > 0 && *mesh_count < MOST_STAGES; ++*mesh_count) {
         int drawn = random_below(&d->random, packing.count);
@@ -97,7 +97,7 @@ static bool draw_meshes(Draw *d, const MwCluster *cluster, int *mesh_count, int 
             return false;
     }
     if (left == 0)
-        mw_packing_place(&packing, *mesh_count, submesh, first_device);
+        mw_submesh_packing_place(&packing, *mesh_count, submesh, first_device);
     return left == 0;
 }
 

@@ -98,7 +98,7 @@ static MwCluster quick_links(MwCluster cluster)
 typedef struct {
     const MwStageChoiceQuery *query;
     MwArena *arena;
-    MwPacking packing;
+    MwSubmeshPacking packing;
     int all; /* devices */
     MwLayoutStage stages[8];
     int submesh[8];
@@ -109,7 +109,7 @@ static void price(Enumeration *e, int count)
 {
     int first_device[8], meshes = e->query->meshes;
     if (e->query->chunks == 1)
-        mw_packing_place(&e->packing, count, e->submesh, first_device);
+        mw_submesh_packing_place(&e->packing, count, e->submesh, first_device);
     for (int i = 0; i < count; i++)
         e->stages[i].first_device =
             e->query->chunks == 1 ? first_device[i] : i % meshes * (e->all / meshes);
@@ -203,7 +203,7 @@ START_TEST(the_choice_is_the_best_of_all)
     }
     Enumeration e = {.query = &query, .arena = c.arena, .best_s = INFINITY};
     e.all = mw_cluster_devices(&cluster);
-    e.packing = mw_packing_new(
+    e.packing = mw_submesh_packing_new(
         c.arena, (MwStageCluster){cluster.nodes * query.chunks, cluster.devices_per_node});
     enumerate(&e, 0, 0, 0, 0);
     ck_assert_int_eq(answer.reason == MW_STAGES_POSSIBLE, isfinite(e.best_s));

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "solver/bound/margin.h"
+#include "solver/bound/marginal.h"
 
 #include "solver/cost.h"
 
 #include <math.h>
 
-enum { LANES = MW_MARGIN_LANES };
+enum { LANES = MW_MARGINAL_LANES };
 
-MwMarginTable *mw_margin_table_new(MwArena *arena, const MwTable *table)
+MwMarginalTable *mw_marginal_table_new(MwArena *arena, const MwTable *table)
 {
     const int last = table->dims[table->arity - 1];
-    MwMarginTable *made = MW_NEW(arena, MwMarginTable, 1);
-    *made = (MwMarginTable){.table = table, .row = mw_margin_room(last)};
+    MwMarginalTable *made = MW_NEW(arena, MwMarginalTable, 1);
+    *made = (MwMarginalTable){.table = table, .row = mw_marginal_room(last)};
     const int64_t rows = table->count / last;
     made->value = MW_NEW(arena, double, rows * made->row);
     for (int64_t i = 0; i < rows; i++)
@@ -49,7 +49,7 @@ static inline void lower_to(double *least, const double *value, double potential
 }
 
 /* Of all entries of two dimensions, by the first one. */
-MW_VECTORISED static void margin_of_first(const MwMarginTable *table, const double *first,
+MW_VECTORISED static void margin_of_first(const MwMarginalTable *table, const double *first,
                                           const double *second, double *margin)
 {
     for (int c = 0; c < table->table->dims[0]; c++)
@@ -57,7 +57,7 @@ MW_VECTORISED static void margin_of_first(const MwMarginTable *table, const doub
 }
 
 /* By the second one. */
-MW_VECTORISED static void margin_of_second(const MwMarginTable *table, const double *first,
+MW_VECTORISED static void margin_of_second(const MwMarginalTable *table, const double *first,
                                            const double *second, double *margin)
 {
     for (int64_t k = 0; k < table->row; k++)
@@ -69,7 +69,7 @@ MW_VECTORISED static void margin_of_second(const MwMarginTable *table, const dou
 }
 
 typedef struct {
-    const MwMarginTable *table;
+    const MwMarginalTable *table;
     double *const *potential;
     int dim;
     const int *held;
@@ -86,7 +86,7 @@ static bool range(const Walk *walk, int level, int *from, int *to)
 }
 
 /* A row of the last dimension, of which the other classes have potentials of `given` together and
- * that of `dim` is `class`. Where `dim` is the last one its own potential is left to mw_margin. */
+ * that of `dim` is `class`. Where `dim` is the last one its own potential is left to mw_marginals. */
 MW_VECTORISED static void walk_row(const Walk *walk, int64_t row, double given, int class)
 {
     const int level = walk->table->table->arity - 1;
@@ -116,8 +116,8 @@ static void walk_level(const Walk *walk, int level, int64_t index, double given,
                    given + walk->potential[level][c], level == walk->dim ? c : class);
 }
 
-void mw_margin(const MwMarginTable *table, double *const *potential, int dim, const int *held,
-               double *margin)
+void mw_marginals(const MwMarginalTable *table, double *const *potential, int dim, const int *held,
+                  double *margin)
 {
     const int last = table->table->arity - 1;
     if (last == 1 && !held) {

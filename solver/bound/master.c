@@ -5,7 +5,7 @@
  * first choice alone. Where it stands still, the first column that helps is taken, as that cannot
  * cycle (Bland, New finite pivoting rules for the simplex method, Mathematics of Operations
  * Research 2, 1977). */
-#include "solver/bound/blend.h"
+#include "solver/bound/master.h"
 
 #include <math.h>
 
@@ -22,11 +22,11 @@ static double *row_of(const Tableau *tableau, int row)
     return tableau->at + (int64_t)row * (tableau->columns + 1);
 }
 
-/* Subtracts `factor` of one row from another. */
-static void subtract(const Tableau *tableau, double *from, const double *row, double factor)
+/* Subtracts `multiple` of one row from another. */
+static void subtract(const Tableau *tableau, double *from, const double *row, double multiple)
 {
-    for (int j = 0; j <= tableau->columns && factor != 0; j++)
-        from[j] -= factor * row[j];
+    for (int j = 0; j <= tableau->columns && multiple != 0; j++)
+        from[j] -= multiple * row[j];
 }
 
 static void pivot(Tableau *tableau, int row, int column)
@@ -41,26 +41,26 @@ static void pivot(Tableau *tableau, int row, int column)
 }
 
 /* With the first choice alone in the blend. */
-static Tableau begin(MwArena *arena, const MwBlend *blend)
+static Tableau begin(MwArena *arena, const MwMaster *master)
 {
-    int rows = blend->rows, count = blend->count;
+    int rows = master->rows, count = master->count;
     Tableau tableau = {.rows = rows + 1, .columns = count + 2 * rows};
     tableau.at = MW_NEW(arena, double, (int64_t)(rows + 2) * (tableau.columns + 1));
     tableau.basis = MW_NEW(arena, int, rows + 1);
     double *sum = row_of(&tableau, rows), *cost = row_of(&tableau, rows + 1);
     for (int k = 0; k < count; k++) {
         sum[k] = 1;
-        cost[k] = blend->cost[k];
+        cost[k] = master->cost[k];
     }
     sum[tableau.columns] = 1;
     for (int row = 0; row < rows; row++) {
         double *own = row_of(&tableau, row);
         for (int k = 0; k < count; k++)
-            own[k] = blend->excess[(int64_t)k * rows + row];
+            own[k] = master->excess[(int64_t)k * rows + row];
         own[count + row] = 1;
         own[count + rows + row] = -1;
-        cost[count + row] = -blend->least[row];
-        cost[count + rows + row] = blend->most[row];
+        cost[count + row] = -master->least[row];
+        cost[count + rows + row] = master->most[row];
     }
     pivot(&tableau, rows, 0);
     for (int row = 0; row < rows; row++)
@@ -100,10 +100,10 @@ static int leaving(const Tableau *tableau, int column)
     return best;
 }
 
-double mw_blend(const MwBlend *blend, double *price)
+double mw_master_solve(const MwMaster *master, double *price)
 {
     MwArena *scratch = mw_arena_new();
-    Tableau tableau = begin(scratch, blend);
+    Tableau tableau = begin(scratch, master);
     const int patience = 2 * (tableau.rows + tableau.columns);
     for (int i = 0; i < 8 * patience; i++) {
         int column = entering(&tableau, i > patience);
@@ -114,8 +114,9 @@ double mw_blend(const MwBlend *blend, double *price)
     }
     const double *cost = row_of(&tableau, tableau.rows);
     double value = -cost[tableau.columns];
-    for (int row = 0; row < blend->rows; row++)
-        price[row] = fmin(blend->most[row], blend->least[row] + fmax(0, cost[blend->count + row]));
+    for (int row = 0; row < master->rows; row++)
+        price[row] =
+            fmin(master->most[row], master->least[row] + fmax(0, cost[master->count + row]));
     mw_arena_free(&scratch);
     return value;
 }

@@ -8,8 +8,8 @@
  * where it is not, so that it goes to and fro at the border of what is allowed (strategic
  * oscillation: Glover and Kochenberger, Critical event tabu search for multidimensional knapsack
  * problems, Meta-Heuristics, 1996). */
-#ifndef MW_SOLVER_IMPROVE_PACKING_H
-#define MW_SOLVER_IMPROVE_PACKING_H
+#ifndef MW_SOLVER_IMPROVE_KNAPSACK_H
+#define MW_SOLVER_IMPROVE_KNAPSACK_H
 
 #include "solver/stop.h"
 
@@ -18,18 +18,18 @@ typedef struct {
     const double *gain;        /* [move] */
     const double *usage;       /* [move][room]; may be negative */
     const double *room;        /* [room] at least 0 */
-    const int *touching_first; /* [move + 1] where those that it touches begin in: */
-    const int *touching;       /* not itself; symmetric */
-} MwPacking;
+    const int *conflict_first; /* [move + 1] where those that it touches begin in: */
+    const int *conflicts;      /* not itself; symmetric */
+} MwKnapsack;
 
 typedef struct {
     double gain;  /* 0: none taken */
     int64_t sums; /* of usage that were computed */
-} MwPacked;
+} MwKnapsackAnswer;
 
 /* Sets `taken` ([move]), with all rooms kept; in at most so many steps. The same seed gives the
  * same set, as long as it is not stopped. */
-MwPacked mw_packing_solve(const MwPacking *packing, uint64_t seed, int steps, const MwStop *stop,
-                          bool *taken);
+MwKnapsackAnswer mw_knapsack_solve(const MwKnapsack *knapsack, uint64_t seed, int steps,
+                                   const MwStop *stop, bool *taken);
 
 #endif

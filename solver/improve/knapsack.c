@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "solver/improve/packing.h"
+#include "solver/improve/knapsack.h"
 
 #include "base/draws.h"
 #include "solver/cost.h"
@@ -20,15 +20,15 @@ enum {
 /* What is said below of a move is said of putting it in, in the place of those it touches, or of
  * taking it out if it is in. */
 typedef struct {
-    const MwPacking *packing;
+    const MwKnapsack *knapsack;
     MwDraws draws;
     int64_t sums;
     bool *in;
     double gain;
-    double *excess; /* [room] usage less room of what is in */
-    double *more;   /* [move] gain */
-    int *touched;   /* [move] those in that it touches */
-    int *free_at;   /* [move] the step from which on it may be chosen */
+    double *excess;   /* [room] usage less room of what is in */
+    double *more;     /* [move] gain */
+    int *conflicting; /* [move] those in that it touches */
+    int *free_at;     /* [move] the step from which on it may be chosen */
     int watched_count;
     int *watch_of; /* [room] or -1 */
     int watched[WATCHED];
@@ -40,9 +40,9 @@ typedef struct {
     int tenure;
 } Walk;
 
-static double usage_of(const MwPacking *packing, int move, int room)
+static double usage_of(const MwKnapsack *knapsack, int move, int room)
 {
-    return packing->usage[(int64_t)move * packing->room_count + room];
+    return knapsack->usage[(int64_t)move * knapsack->room_count + room];
 }
 
 static float *change_of(const Walk *walk, int move)
@@ -69,11 +69,11 @@ MW_VECTORISED_PRODUCTS static float cost_of_excess(const float *over, const floa
 /* The sum of those that are in among the moves that one touches. */
 static double usage_in_place(const Walk *walk, int move, int room)
 {
-    const MwPacking *packing = walk->packing;
+    const MwKnapsack *knapsack = walk->knapsack;
     double sum = 0;
-    for (int i = packing->touching_first[move]; i < packing->touching_first[move + 1]; i++)
-        if (walk->in[packing->touching[i]])
-            sum += usage_of(packing, packing->touching[i], room);
+    for (int i = knapsack->conflict_first[move]; i < knapsack->conflict_first[move + 1]; i++)
+        if (walk->in[knapsack->conflicts[i]])
+            sum += usage_of(knapsack, knapsack->conflicts[i], room);
     return sum;
 }
 
@@ -101,11 +101,11 @@ static void watch(Walk *walk, int room)
     walk->watched[at] = room;
     walk->over[at] = (float)walk->excess[room];
     walk->weight[at] = (float)walk->first_weight;
-    for (int move = 0; move < walk->packing->count; move++) {
-        double usage = usage_of(walk->packing, move, room);
+    for (int move = 0; move < walk->knapsack->count; move++) {
+        double usage = usage_of(walk->knapsack, move, room);
         if (walk->in[move])
             usage = -usage;
-        else if (walk->touched[move] > 0)
+        else if (walk->conflicting[move] > 0)
             usage -= usage_in_place(walk, move, room);
         change_of(walk, move)[at] = (float)usage;
     }
@@ -114,22 +114,22 @@ static void watch(Walk *walk, int room)
 static void set_change(Walk *walk, int move)
 {
     float *change = change_of(walk, move), sign = walk->in[move] ? -1 : 1;
-    walk->more[move] = sign * walk->packing->gain[move];
+    walk->more[move] = sign * walk->knapsack->gain[move];
     for (int at = 0; at < walk->watched_count; at++)
-        change[at] = sign * (float)usage_of(walk->packing, move, walk->watched[at]);
+        change[at] = sign * (float)usage_of(walk->knapsack, move, walk->watched[at]);
 }
 
 /* Of a move, now that `other`, which it touches, has been put in or taken out. */
 static void follow_change(Walk *walk, int move, int other, const float *usage)
 {
     bool in = walk->in[other];
-    walk->touched[move] += in ? 1 : -1;
-    if (walk->touched[move] == 0) {
+    walk->conflicting[move] += in ? 1 : -1;
+    if (walk->conflicting[move] == 0) {
         set_change(walk, move); /* what rounding has left is gone */
         return;
     }
     float *change = change_of(walk, move), sign = in ? -1 : 1;
-    walk->more[move] += sign * walk->packing->gain[other];
+    walk->more[move] += sign * walk->knapsack->gain[other];
     for (int at = 0; at < walk->watched_count; at++)
         change[at] += sign * usage[at];
 }
@@ -137,22 +137,22 @@ static void follow_change(Walk *walk, int move, int other, const float *usage)
 /* Puts the move in, which touches none that is, or takes it out. */
 static void toggle(Walk *walk, int move)
 {
-    const MwPacking *packing = walk->packing;
+    const MwKnapsack *knapsack = walk->knapsack;
     bool in = walk->in[move] = !walk->in[move];
     double sign = in ? 1 : -1;
     float usage[WATCHED];
-    walk->gain += sign * packing->gain[move];
-    for (int room = 0; room < packing->room_count; room++)
-        walk->excess[room] += sign * usage_of(packing, move, room);
+    walk->gain += sign * knapsack->gain[move];
+    for (int room = 0; room < knapsack->room_count; room++)
+        walk->excess[room] += sign * usage_of(knapsack, move, room);
     for (int at = 0; at < walk->watched_count; at++) {
         walk->over[at] = (float)walk->excess[walk->watched[at]];
-        usage[at] = (float)usage_of(packing, move, walk->watched[at]);
+        usage[at] = (float)usage_of(knapsack, move, walk->watched[at]);
     }
     set_change(walk, move);
-    for (int i = packing->touching_first[move]; i < packing->touching_first[move + 1]; i++)
-        follow_change(walk, packing->touching[i], move, usage);
-    walk->sums += packing->room_count +
-                  (int64_t)(packing->touching_first[move + 1] - packing->touching_first[move]) *
+    for (int i = knapsack->conflict_first[move]; i < knapsack->conflict_first[move + 1]; i++)
+        follow_change(walk, knapsack->conflicts[i], move, usage);
+    walk->sums += knapsack->room_count +
+                  (int64_t)(knapsack->conflict_first[move + 1] - knapsack->conflict_first[move]) *
                       walk->watched_count;
 }
 
@@ -163,9 +163,9 @@ static int draw_tenure(Walk *walk)
 
 static void make(Walk *walk, int move, int step)
 {
-    const MwPacking *packing = walk->packing;
-    for (int i = packing->touching_first[move]; i < packing->touching_first[move + 1]; i++) {
-        int other = packing->touching[i];
+    const MwKnapsack *knapsack = walk->knapsack;
+    for (int i = knapsack->conflict_first[move]; i < knapsack->conflict_first[move + 1]; i++) {
+        int other = knapsack->conflicts[i];
         if (!walk->in[other] || walk->in[move])
             continue;
         toggle(walk, other);
@@ -181,8 +181,8 @@ static int choose(Walk *walk, int step)
     int best = -1;
     double most = 0;
     int lanes = (walk->watched_count + LANES - 1) / LANES * LANES;
-    for (int move = 0; move < walk->packing->count; move++) {
-        if (walk->free_at[move] > step || walk->touched[move] > MOST_REPLACED)
+    for (int move = 0; move < walk->knapsack->count; move++) {
+        if (walk->free_at[move] > step || walk->conflicting[move] > MOST_REPLACED)
             continue;
         double worth = walk->more[move] - (double)cost_of_excess(walk->over, change_of(walk, move),
                                                                  walk->weight, lanes);
@@ -191,7 +191,7 @@ static int choose(Walk *walk, int step)
             most = worth;
         }
     }
-    walk->sums += (int64_t)walk->packing->count * (lanes + 1) + walk->packing->room_count;
+    walk->sums += (int64_t)walk->knapsack->count * (lanes + 1) + walk->knapsack->room_count;
     return best;
 }
 
@@ -200,12 +200,12 @@ static bool watch_excess(Walk *walk)
 {
     int worst = -1;
     bool fits = true;
-    for (int room = 0; room < walk->packing->room_count; room++) {
+    for (int room = 0; room < walk->knapsack->room_count; room++) {
         double excess = walk->excess[room];
         if (excess > 0 && (worst < 0 || excess > walk->excess[worst]))
             worst = room;
         fits &= excess <= 0;
-        if (worst >= 0 && (excess <= 0 || room == walk->packing->room_count - 1)) {
+        if (worst >= 0 && (excess <= 0 || room == walk->knapsack->room_count - 1)) {
             watch(walk, worst);
             worst = -1;
         }
@@ -225,14 +225,14 @@ static void move_weights(Walk *walk)
 }
 
 /* A tenth of what gains are for usage. */
-static double find_first_weight(const MwPacking *packing)
+static double find_first_weight(const MwKnapsack *knapsack)
 {
     double gains = 0, usages = 1;
-    for (int move = 0; move < packing->count; move++) {
+    for (int move = 0; move < knapsack->count; move++) {
         double most = 0;
-        for (int room = 0; room < packing->room_count; room++)
-            most = fmax(most, fabs(usage_of(packing, move, room)));
-        gains += fabs(packing->gain[move]);
+        for (int room = 0; room < knapsack->room_count; room++)
+            most = fmax(most, fabs(usage_of(knapsack, move, room)));
+        gains += fabs(knapsack->gain[move]);
         usages += most;
     }
     return 0.1 * gains / usages;
@@ -242,12 +242,12 @@ static double find_first_weight(const MwPacking *packing)
 static void begin_anew(Walk *walk, const bool *best, int step)
 {
     bool empty = mw_draw_below(&walk->draws, 3) == 0;
-    for (int move = 0; move < walk->packing->count; move++) {
+    for (int move = 0; move < walk->knapsack->count; move++) {
         if (walk->in[move] && (empty || !best[move]))
             toggle(walk, move);
         walk->free_at[move] = step;
     }
-    for (int move = 0; move < walk->packing->count; move++)
+    for (int move = 0; move < walk->knapsack->count; move++)
         if (!walk->in[move] && !empty && best[move])
             toggle(walk, move);
     walk->rise = 1 + 0.01 * exp2(3 * mw_draw_uniform(&walk->draws));
@@ -255,39 +255,39 @@ static void begin_anew(Walk *walk, const bool *best, int step)
     walk->tenure = LEAST_TENURE << mw_draw_below(&walk->draws, TENURES);
 }
 
-static Walk *walk_new(MwArena *arena, const MwPacking *packing, uint64_t seed)
+static Walk *walk_new(MwArena *arena, const MwKnapsack *knapsack, uint64_t seed)
 {
     Walk *walk = MW_NEW(arena, Walk, 1);
-    *walk = (Walk){.packing = packing, .draws = {.seed = seed}};
-    walk->first_weight = find_first_weight(packing);
+    *walk = (Walk){.knapsack = knapsack, .draws = {.seed = seed}};
+    walk->first_weight = find_first_weight(knapsack);
     walk->rise = 1.03;
     walk->fall = 0.995;
     walk->tenure = 2 * LEAST_TENURE;
-    walk->in = MW_NEW(arena, bool, packing->count);
-    walk->excess = MW_NEW(arena, double, packing->room_count);
-    walk->more = MW_NEW(arena, double, packing->count);
-    walk->touched = MW_NEW(arena, int, packing->count);
-    walk->free_at = MW_NEW(arena, int, packing->count);
-    walk->watch_of = MW_NEW(arena, int, packing->room_count);
-    walk->change = MW_NEW(arena, float, (int64_t)packing->count *WATCHED);
-    for (int room = 0; room < packing->room_count; room++) {
-        walk->excess[room] = -packing->room[room];
+    walk->in = MW_NEW(arena, bool, knapsack->count);
+    walk->excess = MW_NEW(arena, double, knapsack->room_count);
+    walk->more = MW_NEW(arena, double, knapsack->count);
+    walk->conflicting = MW_NEW(arena, int, knapsack->count);
+    walk->free_at = MW_NEW(arena, int, knapsack->count);
+    walk->watch_of = MW_NEW(arena, int, knapsack->room_count);
+    walk->change = MW_NEW(arena, float, (int64_t)knapsack->count *WATCHED);
+    for (int room = 0; room < knapsack->room_count; room++) {
+        walk->excess[room] = -knapsack->room[room];
         walk->watch_of[room] = -1;
     }
-    for (int move = 0; move < packing->count; move++)
+    for (int move = 0; move < knapsack->count; move++)
         set_change(walk, move);
     return walk;
 }
 
-MwPacked mw_packing_solve(const MwPacking *packing, uint64_t seed, int steps, const MwStop *stop,
-                          bool *taken)
+MwKnapsackAnswer mw_knapsack_solve(const MwKnapsack *knapsack, uint64_t seed, int steps,
+                                   const MwStop *stop, bool *taken)
 {
     MwArena *scratch = mw_arena_new();
-    Walk *walk = walk_new(scratch, packing, seed);
+    Walk *walk = walk_new(scratch, knapsack, seed);
     double best = 0;
-    size_t bytes = sizeof *taken * (size_t)packing->count;
+    size_t bytes = sizeof *taken * (size_t)knapsack->count;
     memset(taken, 0, bytes);
-    for (int step = 0, last = 0; step < steps && packing->count > 0 && !mw_stopped(stop); step++) {
+    for (int step = 0, last = 0; step < steps && knapsack->count > 0 && !mw_stopped(stop); step++) {
         if (watch_excess(walk) && walk->gain > best) {
             best = walk->gain;
             memcpy(taken, walk->in, bytes);
@@ -302,7 +302,7 @@ MwPacked mw_packing_solve(const MwPacking *packing, uint64_t seed, int steps, co
         if (move >= 0)
             make(walk, move, step);
     }
-    const MwPacked packed = {best, walk->sums};
+    const MwKnapsackAnswer packed = {best, walk->sums};
     mw_arena_free(&scratch);
     return packed;
 }

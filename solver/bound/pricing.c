@@ -3,9 +3,10 @@
  * layers are one layer's work. Where elimination is too much, sweeps for potentials take away what
  * is in no best choice, as long as that shrinks the core; layers are then not equal any more, but
  * little is left of them. What comes of it is a bound and a choice in any case. */
-#include "solver/bound/priced.h"
+#include "solver/bound/pricing.h"
 
 #include "solver/bound/ascent.h"
+#include "solver/bound/certify.h"
 #include "solver/core/fixed_price.h"
 #include "solver/reduce/reduce.h"
 
@@ -18,7 +19,7 @@ typedef struct {
     const MwCore *core;
     MwCore *relaxed;
     const MwStop *stop;
-    MwPriced *priced;
+    MwPricingAnswer *priced;
 } Pricing;
 
 static bool is_solved(const MwCore *relaxed)
@@ -29,7 +30,7 @@ static bool is_solved(const MwCore *relaxed)
 /* Takes a choice of what is left. */
 static void take(Pricing *pricing, const int *choice, MwCost cost)
 {
-    MwPriced *priced = pricing->priced;
+    MwPricingAnswer *priced = pricing->priced;
     if (priced->choice && cost >= priced->cost)
         return;
     priced->cost = cost;
@@ -42,7 +43,7 @@ static void take(Pricing *pricing, const int *choice, MwCost cost)
 static bool sharpen(Pricing *pricing)
 {
     MwCore *relaxed = pricing->relaxed;
-    MwPriced *priced = pricing->priced;
+    MwPricingAnswer *priced = pricing->priced;
     MwArena *scratch = mw_arena_new();
     MwCoreBest best = {.cost = priced->choice ? priced->cost : MW_CORE_NONE};
     const MwAscentLimits limits = {.iterations = SWEEPS, .stop = *pricing->stop};
@@ -114,21 +115,21 @@ static bool attempt(Pricing *pricing, const double *price, int64_t total, bool s
     return solved;
 }
 
-MwPriced mw_solve_priced_best(MwArena *arena, const MwCore *core, const double *price,
-                              int64_t total, const MwStop *stop)
+MwPricingAnswer mw_pricing_solve_best(MwArena *arena, const MwCore *core, const double *price,
+                                      int64_t total, const MwStop *stop)
 {
-    MwPriced priced = {.bound = -MW_CORE_NONE};
+    MwPricingAnswer priced = {.bound = -MW_CORE_NONE};
     Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
     attempt(&pricing, price, total, false);
     return priced;
 }
 
-MwPriced mw_solve_priced(MwArena *arena, const MwCore *core, const double *price, int64_t total,
-                         bool *sharpens, const MwStop *stop)
+MwPricingAnswer mw_pricing_solve(MwArena *arena, const MwCore *core, const double *price,
+                                 int64_t total, bool *sharpens, const MwStop *stop)
 {
-    MwPriced priced = {.bound = -MW_CORE_NONE};
+    MwPricingAnswer priced = {.bound = -MW_CORE_NONE};
     if (!*sharpens)
-        priced = mw_solve_priced_best(arena, core, price, total, stop);
+        priced = mw_pricing_solve_best(arena, core, price, total, stop);
     if (priced.choice || priced.infeasible)
         return priced;
     *sharpens = true;

@@ -2,14 +2,14 @@
 /* Fills the tables of a part and reads the best labels off them, backwards. The loops over the
  * classes of the innermost neighbour are short; they run over whole lanes, and what is computed
  * beyond the end of a row is thrown away. */
-#include "solver/improve/part.h"
+#include "solver/improve/local_problem.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct {
-    const MwPart *part;
-    const MwPartStep *step;
+    const MwLocalProblem *local;
+    const MwLocalStep *step;
     double *tables;
     const double **at; /* [input] where the present classes are */
     double **sum;      /* [level][label] costs known once the levels before are */
@@ -17,7 +17,7 @@ typedef struct {
     double *out;
 } Filler;
 
-static void fill_factor(const MwPartTable *table, int dim, const int64_t *cost, double *to)
+static void fill_function(const MwLocalTable *table, int dim, const int64_t *cost, double *to)
 {
     if (dim == table->arity) {
         *to = (double)*cost;
@@ -30,15 +30,15 @@ static void fill_factor(const MwPartTable *table, int dim, const int64_t *cost, 
             to[c * stride] = (double)cost[c * step];
     else
         for (int c = 0; c < size; c++)
-            fill_factor(table, dim + 1, cost + c * step, to + c * stride);
+            fill_function(table, dim + 1, cost + c * step, to + c * stride);
 }
 
-void mw_part_fill(const MwPart *part, double *tables)
+void mw_local_problem_fill(const MwLocalProblem *local, double *tables)
 {
-    for (int i = 0; i < part->tables.count; i++) {
-        const MwPartTable *table = &part->tables.at[i];
+    for (int i = 0; i < local->tables.count; i++) {
+        const MwLocalTable *table = &local->tables.at[i];
         if (table->cost)
-            fill_factor(table, 0, table->cost, tables + table->place);
+            fill_function(table, 0, table->cost, tables + table->place);
     }
 }
 
@@ -107,10 +107,10 @@ static void gather_to_panel(double *panel, int size, const double *at, const int
 
 static void fill_innermost(Filler *filler, int level, double *out)
 {
-    const MwPartStep *step = filler->step;
-    const MwPartTable *output = &filler->part->tables.at[step->output];
+    const MwLocalStep *step = filler->step;
+    const MwLocalTable *output = &filler->local->tables.at[step->output];
     int dim = step->level[level], size = output->size[dim];
-    int labels = filler->part->nodes[step->node].label_count, deep = 0, only = 0;
+    int labels = filler->local->nodes[step->node].label_count, deep = 0, only = 0;
     for (int i = 0; i < step->input_count; i++)
         if (step->inputs[i].depth == level) {
             only = i;
@@ -127,7 +127,7 @@ static void fill_innermost(Filler *filler, int level, double *out)
         for (int k = 0; k < width; k++)
             filler->panel[i * width + k] = sum[i];
     for (int i = 0; i < step->input_count; i++) {
-        const MwPartInput *input = &step->inputs[i];
+        const MwLocalInput *input = &step->inputs[i];
         if (input->depth != level)
             continue;
         if (input->adjoining)
@@ -141,19 +141,19 @@ static void fill_innermost(Filler *filler, int level, double *out)
 
 static void fill(Filler *filler, int level, double *out)
 {
-    const MwPartStep *step = filler->step;
+    const MwLocalStep *step = filler->step;
     if (level == step->level_count - 1) {
         fill_innermost(filler, level, out);
         return;
     }
-    const MwPartTable *output = &filler->part->tables.at[step->output];
+    const MwLocalTable *output = &filler->local->tables.at[step->output];
     int dim = step->level[level];
-    int labels = filler->part->nodes[step->node].label_count;
+    int labels = filler->local->nodes[step->node].label_count;
     for (int c = 0; c < output->size[dim]; c++) {
         double *sum = filler->sum[level + 1];
         memcpy(sum, filler->sum[level], sizeof *sum * (size_t)labels);
         for (int i = 0; i < step->input_count; i++) {
-            const MwPartInput *input = &step->inputs[i];
+            const MwLocalInput *input = &step->inputs[i];
             if (!input->offset[level])
                 continue;
             filler->at[i] += input->offset[level][c] - (c > 0 ? input->offset[level][c - 1] : 0);
@@ -177,40 +177,40 @@ static double least(const double *values, int count)
 }
 
 /* Returns what elimination of a node without neighbours costs, else 0. */
-static double run_step(Filler *filler, const MwPartStep *step)
+static double run_step(Filler *filler, const MwLocalStep *step)
 {
-    const MwPart *part = filler->part;
-    const MwPartNode *node = &part->nodes[step->node];
+    const MwLocalProblem *local = filler->local;
+    const MwLocalNode *node = &local->nodes[step->node];
     filler->step = step;
     memcpy(filler->sum[0], node->cost, sizeof(double) * (size_t)node->label_count);
     for (int i = 0; i < step->input_count; i++) {
-        const MwPartInput *input = &step->inputs[i];
-        filler->at[i] = filler->tables + part->tables.at[input->table].place;
+        const MwLocalInput *input = &step->inputs[i];
+        filler->at[i] = filler->tables + local->tables.at[input->table].place;
         if (input->depth < 0)
             for (int k = 0; k < node->label_count; k++)
                 filler->sum[0][k] += filler->at[i][input->own[k]];
     }
     if (step->level_count == 0)
         return least(filler->sum[0], node->label_count);
-    fill(filler, 0, filler->tables + part->tables.at[step->output].place);
+    fill(filler, 0, filler->tables + local->tables.at[step->output].place);
     return 0;
 }
 
 /* Given the labels of those that go later. */
-static void choose_label(Filler *filler, const MwPartStep *step)
+static void choose_label(Filler *filler, const MwLocalStep *step)
 {
-    const MwPart *part = filler->part;
-    MwPartNode *node = &part->nodes[step->node];
+    const MwLocalProblem *local = filler->local;
+    MwLocalNode *node = &local->nodes[step->node];
     double *sum = filler->sum[0];
     memcpy(sum, node->cost, sizeof(double) * (size_t)node->label_count);
     for (int i = 0; i < step->input_count; i++) {
-        const MwPartInput *input = &step->inputs[i];
-        const double *at = filler->tables + part->tables.at[input->table].place;
+        const MwLocalInput *input = &step->inputs[i];
+        const double *at = filler->tables + local->tables.at[input->table].place;
         for (int level = 0; level <= input->depth; level++)
             if (input->offset[level]) {
-                const MwPartTable *output = &part->tables.at[step->output];
+                const MwLocalTable *output = &local->tables.at[step->output];
                 int dim = step->level[level];
-                int label = part->nodes[output->node[dim]].label;
+                int label = local->nodes[output->node[dim]].label;
                 at += input->offset[level][output->class_of[dim][label]];
             }
         for (int k = 0; k < node->label_count; k++)
@@ -223,9 +223,9 @@ static void choose_label(Filler *filler, const MwPartStep *step)
 }
 
 /* The best strategy of each label. */
-static void choose_strategies(const MwPart *part, MwPartNode *node)
+static void choose_strategies(const MwLocalProblem *local, MwLocalNode *node)
 {
-    int strategies = part->layout->nodes[node->origin].strategies;
+    int strategies = local->flat->nodes[node->origin].strategies;
     for (int k = 0; k < node->label_count; k++)
         node->strategy[k] = -1;
     for (int s = 0; s < strategies; s++) {
@@ -239,13 +239,13 @@ static void choose_strategies(const MwPart *part, MwPartNode *node)
     }
 }
 
-static Filler new_filler(MwArena *scratch, const MwPart *part, double *tables)
+static Filler new_filler(MwArena *scratch, const MwLocalProblem *local, double *tables)
 {
-    Filler filler = {.part = part, .tables = tables};
-    int inputs = 1, levels = 1, labels = part->layout->most_strategies;
-    for (int i = 0; i < part->steps.count; i++) {
-        inputs = (int)mw_max(inputs, part->steps.at[i].input_count);
-        levels = (int)mw_max(levels, part->steps.at[i].level_count);
+    Filler filler = {.local = local, .tables = tables};
+    int inputs = 1, levels = 1, labels = local->flat->most_strategies;
+    for (int i = 0; i < local->steps.count; i++) {
+        inputs = (int)mw_max(inputs, local->steps.at[i].input_count);
+        levels = (int)mw_max(levels, local->steps.at[i].level_count);
     }
     filler.at = MW_NEW(scratch, const double *, inputs);
     filler.sum = MW_NEW(scratch, double *, levels);
@@ -255,41 +255,41 @@ static Filler new_filler(MwArena *scratch, const MwPart *part, double *tables)
     return filler;
 }
 
-double mw_part_solve(MwPart *part, double *tables)
+double mw_local_problem_solve(MwLocalProblem *local, double *tables)
 {
     MwArena *scratch = mw_arena_new();
-    Filler filler = new_filler(scratch, part, tables);
+    Filler filler = new_filler(scratch, local, tables);
     double cost = 0;
-    for (int i = 0; i < part->node_count; i++) {
-        MwPartNode *node = &part->nodes[i];
-        choose_strategies(part, node);
+    for (int i = 0; i < local->node_count; i++) {
+        MwLocalNode *node = &local->nodes[i];
+        choose_strategies(local, node);
         if (node->held)
             cost += node->cost[node->label];
     }
-    for (int i = 0; i < part->steps.count; i++)
-        cost += run_step(&filler, &part->steps.at[i]);
-    for (int i = 0; i < part->tables.count; i++)
-        if (part->tables.at[i].arity == 0 && part->tables.at[i].cost)
-            cost += tables[part->tables.at[i].place];
-    for (int i = part->steps.count - 1; i >= 0; i--)
-        choose_label(&filler, &part->steps.at[i]);
+    for (int i = 0; i < local->steps.count; i++)
+        cost += run_step(&filler, &local->steps.at[i]);
+    for (int i = 0; i < local->tables.count; i++)
+        if (local->tables.at[i].arity == 0 && local->tables.at[i].cost)
+            cost += tables[local->tables.at[i].place];
+    for (int i = local->steps.count - 1; i >= 0; i--)
+        choose_label(&filler, &local->steps.at[i]);
     mw_arena_free(&scratch);
     return cost;
 }
 
-double mw_part_present_cost(const MwPart *part, const double *tables)
+double mw_local_problem_present_cost(const MwLocalProblem *local, const double *tables)
 {
     double cost = 0;
-    for (int i = 0; i < part->node_count; i++)
-        cost += part->nodes[i].fixed[part->nodes[i].present] +
-                part->nodes[i].added[part->nodes[i].present];
-    for (int i = 0; i < part->tables.count; i++) {
-        const MwPartTable *table = &part->tables.at[i];
+    for (int i = 0; i < local->node_count; i++)
+        cost += local->nodes[i].fixed[local->nodes[i].present] +
+                local->nodes[i].added[local->nodes[i].present];
+    for (int i = 0; i < local->tables.count; i++) {
+        const MwLocalTable *table = &local->tables.at[i];
         if (!table->cost)
             continue;
         const double *at = tables + table->place;
         for (int k = 0; k < table->arity; k++) {
-            const MwPartNode *node = &part->nodes[table->node[k]];
+            const MwLocalNode *node = &local->nodes[table->node[k]];
             at += table->class_of[k][node->group[node->present]] * table->stride[k];
         }
         cost += *at;

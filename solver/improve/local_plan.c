@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The plan of a part: see part.h. The order is greedy: next goes the node whose elimination makes
+/* The plan of a part: see local_problem.h. The order is greedy: next goes the node whose elimination makes
  * the smallest table. */
-#include "solver/improve/part.h"
+#include "solver/improve/local_problem.h"
 
 #include "solver/reduce/candidates.h"
 
@@ -11,12 +11,12 @@
 typedef MW_VEC(int) IntList;
 
 typedef struct {
-    MwPart *part;
+    MwLocalProblem *local;
     MwArena *scratch;
-    const int *choice;            /* of the layout */
-    int *local;                   /* [node of the layout] of the part, or -1 */
+    const int *choice;            /* of the flat core */
+    int *index_of;                /* [node of the flat core] of the part, or -1 */
     IntList *live;                /* [node] the tables it is in that are not used up */
-    MW_VEC(const int **) classes; /* [table][dimension][strategy] of factors */
+    MW_VEC(const int **) classes; /* [table][dimension][strategy] of cost functions */
     MW_VEC(bool) gone;            /* [table] used up */
     bool *done;                   /* [node] eliminated or held */
     double *entries;              /* [node] as last computed */
@@ -31,78 +31,78 @@ typedef struct {
     int class_room;
 } Planner;
 
-/* ---- Factors once the others are held ---- */
+/* ---- Cost functions once the others are held ---- */
 
-/* Adds the costs of the link's factor, its other nodes held. */
-static void add_fixed(const Planner *planner, MwPartNode *node, const MwLayoutLink *link)
+/* Adds the costs of the link's cost function, its other nodes held. */
+static void add_fixed(const Planner *planner, MwLocalNode *node, const MwFlatLink *link)
 {
-    const MwLayout *layout = planner->part->layout;
-    const MwLayoutFactor *factor = &layout->factors[link->factor];
+    const MwFlatCore *flat = planner->local->flat;
+    const MwFlatFunction *function = &flat->functions[link->function];
     int64_t at = 0;
-    for (int i = 0; i < factor->arity; i++)
-        at = at * factor->dims[i] +
-             (i == link->dim ? 0 : factor->classes[i][planner->choice[factor->node[i]]]);
-    const int *classes = factor->classes[link->dim];
-    for (int s = 0; s < layout->nodes[node->origin].strategies; s++)
-        node->fixed[s] += (double)factor->cost[at + classes[s] * link->stride];
+    for (int i = 0; i < function->arity; i++)
+        at = at * function->dims[i] +
+             (i == link->dim ? 0 : function->classes[i][planner->choice[function->node[i]]]);
+    const int *classes = function->classes[link->dim];
+    for (int s = 0; s < flat->nodes[node->origin].strategies; s++)
+        node->fixed[s] += (double)function->cost[at + classes[s] * link->stride];
 }
 
-static MwPartTable *add_table(Planner *planner, int arity)
+static MwLocalTable *add_table(Planner *planner, int arity)
 {
-    MwPart *part = planner->part;
-    MwPartTable *table = mw_vec_add(part->arena, &part->tables);
+    MwLocalProblem *local = planner->local;
+    MwLocalTable *table = mw_vec_add(local->arena, &local->tables);
     mw_vec_push(planner->scratch, &planner->gone, false);
     table->arity = arity;
-    table->node = MW_NEW(part->arena, int, arity);
-    table->class_of = MW_NEW(part->arena, int *, arity);
-    table->size = MW_NEW(part->arena, int, arity);
-    table->stride = MW_NEW(part->arena, int64_t, arity);
+    table->node = MW_NEW(local->arena, int, arity);
+    table->class_of = MW_NEW(local->arena, int *, arity);
+    table->size = MW_NEW(local->arena, int, arity);
+    table->stride = MW_NEW(local->arena, int64_t, arity);
     return table;
 }
 
-static void add_factor_table(Planner *planner, const MwLayoutFactor *factor, int free_count)
+static void add_function_table(Planner *planner, const MwFlatFunction *function, int free_count)
 {
     const int **classes = MW_NEW(planner->scratch, const int *, free_count);
-    int index = planner->part->tables.count;
-    MwPartTable *table = add_table(planner, free_count);
-    table->cost = factor->cost;
-    table->step = MW_NEW(planner->part->arena, int64_t, free_count);
+    int index = planner->local->tables.count;
+    MwLocalTable *table = add_table(planner, free_count);
+    table->cost = function->cost;
+    table->step = MW_NEW(planner->local->arena, int64_t, free_count);
     int64_t stride = 1;
-    for (int i = factor->arity - 1, k = free_count - 1; i >= 0; stride *= factor->dims[i--]) {
-        int local = planner->local[factor->node[i]];
-        if (local < 0) {
-            table->cost += stride * factor->classes[i][planner->choice[factor->node[i]]];
+    for (int i = function->arity - 1, k = free_count - 1; i >= 0; stride *= function->dims[i--]) {
+        int index_of = planner->index_of[function->node[i]];
+        if (index_of < 0) {
+            table->cost += stride * function->classes[i][planner->choice[function->node[i]]];
             continue;
         }
-        classes[k] = factor->classes[i];
-        table->node[k] = local;
-        table->size[k] = factor->dims[i];
+        classes[k] = function->classes[i];
+        table->node[k] = index_of;
+        table->size[k] = function->dims[i];
         table->step[k--] = stride;
-        mw_vec_push(planner->scratch, &planner->live[local], index);
+        mw_vec_push(planner->scratch, &planner->live[index_of], index);
     }
     mw_vec_push(planner->scratch, &planner->classes, classes);
 }
 
-/* Each factor within the part becomes a table, at its first free node. */
+/* Each cost function within the part becomes a table, at its first free node. */
 static void condition(Planner *planner, int index)
 {
-    const MwLayout *layout = planner->part->layout;
-    MwPartNode *node = &planner->part->nodes[index];
-    const MwLayoutNode *of = &layout->nodes[node->origin];
+    const MwFlatCore *flat = planner->local->flat;
+    MwLocalNode *node = &planner->local->nodes[index];
+    const MwFlatNode *of = &flat->nodes[node->origin];
     for (int s = 0; s < of->strategies; s++)
         node->fixed[s] = (double)of->cost[s];
     for (int i = 0; i < of->link_count; i++) {
-        const MwLayoutFactor *factor = &layout->factors[of->links[i].factor];
+        const MwFlatFunction *function = &flat->functions[of->links[i].function];
         int free_count = 0, first = -1;
-        for (int k = 0; k < factor->arity; k++) {
-            int local = planner->local[factor->node[k]];
-            free_count += local >= 0;
-            first = first < 0 ? local : first;
+        for (int k = 0; k < function->arity; k++) {
+            int index_of = planner->index_of[function->node[k]];
+            free_count += index_of >= 0;
+            first = first < 0 ? index_of : first;
         }
         if (free_count == 1)
             add_fixed(planner, node, &of->links[i]);
         else if (first == index)
-            add_factor_table(planner, factor, free_count);
+            add_function_table(planner, function, free_count);
     }
 }
 
@@ -129,7 +129,7 @@ static int split_classes(Planner *planner, int *class_of, int count, int size, c
     return next;
 }
 
-static int dimension(const MwPartTable *table, int node)
+static int dimension(const MwLocalTable *table, int node)
 {
     int dim = 0;
     while (table->node[dim] != node)
@@ -137,26 +137,26 @@ static int dimension(const MwPartTable *table, int node)
     return dim;
 }
 
-/* One label for what all factors within the part have in one class. */
+/* One label for what all cost functions within the part have in one class. */
 static void find_labels(Planner *planner, int index)
 {
-    MwPart *part = planner->part;
-    MwPartNode *node = &part->nodes[index];
+    MwLocalProblem *local = planner->local;
+    MwLocalNode *node = &local->nodes[index];
     const IntList *live = &planner->live[index];
-    int strategies = part->layout->nodes[node->origin].strategies;
+    int strategies = local->flat->nodes[node->origin].strategies;
     node->label_count = 1;
     for (int i = 0; i < live->count && node->label_count < strategies; i++) {
-        const MwPartTable *table = &part->tables.at[live->at[i]];
+        const MwLocalTable *table = &local->tables.at[live->at[i]];
         int dim = dimension(table, index);
         node->label_count = split_classes(planner, node->group, strategies, node->label_count,
                                           planner->classes.at[live->at[i]][dim], table->size[dim]);
     }
-    node->cost = MW_NEW(part->arena, double, node->label_count);
-    node->strategy = MW_NEW(part->arena, int, node->label_count);
+    node->cost = MW_NEW(local->arena, double, node->label_count);
+    node->strategy = MW_NEW(local->arena, int, node->label_count);
     for (int i = 0; i < live->count; i++) {
-        const MwPartTable *table = &part->tables.at[live->at[i]];
+        const MwLocalTable *table = &local->tables.at[live->at[i]];
         int dim = dimension(table, index);
-        int *class_of = table->class_of[dim] = MW_NEW(part->arena, int, node->label_count);
+        int *class_of = table->class_of[dim] = MW_NEW(local->arena, int, node->label_count);
         for (int s = 0; s < strategies; s++)
             class_of[node->group[s]] = planner->classes.at[live->at[i]][dim][s];
     }
@@ -168,7 +168,7 @@ static void find_labels(Planner *planner, int index)
  * the table that its elimination makes. Forgets tables that are used up. */
 static void meet_neighbours(Planner *planner, int index)
 {
-    MwPart *part = planner->part;
+    MwLocalProblem *local = planner->local;
     IntList *live = &planner->live[index];
     int kept = 0;
     planner->round++;
@@ -177,7 +177,7 @@ static void meet_neighbours(Planner *planner, int index)
         if (planner->gone.at[live->at[i]])
             continue;
         live->at[kept++] = live->at[i];
-        const MwPartTable *table = &part->tables.at[live->at[i]];
+        const MwLocalTable *table = &local->tables.at[live->at[i]];
         for (int k = 0; k < table->arity; k++) {
             int other = table->node[k];
             if (other == index || planner->done[other])
@@ -188,7 +188,7 @@ static void meet_neighbours(Planner *planner, int index)
                 planner->width[other] = table->size[k];
             } else {
                 planner->width[other] =
-                    fmin(planner->width[other] * table->size[k], part->nodes[other].label_count);
+                    fmin(planner->width[other] * table->size[k], local->nodes[other].label_count);
             }
         }
     }
@@ -214,14 +214,14 @@ static void consider_met(Planner *planner, const int *met, int count)
 }
 
 /* The classes of `other` that all tables of the step can do with. */
-static void join_classes(Planner *planner, const MwPartStep *step, int other, int *class_of,
+static void join_classes(Planner *planner, const MwLocalStep *step, int other, int *class_of,
                          int *size)
 {
-    MwPart *part = planner->part;
-    int labels = part->nodes[other].label_count;
+    MwLocalProblem *local = planner->local;
+    int labels = local->nodes[other].label_count;
     *size = 1;
     for (int i = 0; i < step->input_count; i++) {
-        const MwPartTable *table = &part->tables.at[step->inputs[i].table];
+        const MwLocalTable *table = &local->tables.at[step->inputs[i].table];
         for (int k = 0; k < table->arity; k++)
             if (table->node[k] == other && *size < labels)
                 *size = split_classes(planner, class_of, labels, *size, table->class_of[k],
@@ -231,13 +231,13 @@ static void join_classes(Planner *planner, const MwPartStep *step, int other, in
 
 static void eliminate(Planner *planner, int index)
 {
-    MwPart *part = planner->part;
+    MwLocalProblem *local = planner->local;
     meet_neighbours(planner, index);
     const IntList *live = &planner->live[index];
-    MwPartStep *step = mw_vec_add(part->arena, &part->steps);
-    *step = (MwPartStep){.node = index, .input_count = live->count, .output = -1};
-    step->inputs = MW_NEW(part->arena, MwPartInput, live->count);
-    part->nodes[index].position = part->steps.count - 1;
+    MwLocalStep *step = mw_vec_add(local->arena, &local->steps);
+    *step = (MwLocalStep){.node = index, .input_count = live->count, .output = -1};
+    step->inputs = MW_NEW(local->arena, MwLocalInput, live->count);
+    local->nodes[index].position = local->steps.count - 1;
     planner->done[index] = true;
     for (int i = 0; i < live->count; i++) {
         step->inputs[i].table = live->at[i];
@@ -247,24 +247,24 @@ static void eliminate(Planner *planner, int index)
     if (count == 0)
         return;
     int *met = mw_arena_dup(planner->scratch, planner->met, sizeof *met * (size_t)count);
-    step->output = part->tables.count;
-    MwPartTable *output = add_table(planner, count);
+    step->output = local->tables.count;
+    MwLocalTable *output = add_table(planner, count);
     int64_t entries = 1;
     for (int i = 0; i < count; i++) {
         output->node[i] = met[i];
-        output->class_of[i] = MW_NEW(part->arena, int, part->nodes[met[i]].label_count);
+        output->class_of[i] = MW_NEW(local->arena, int, local->nodes[met[i]].label_count);
         join_classes(planner, step, met[i], output->class_of[i], &output->size[i]);
         entries *= output->size[i];
         mw_vec_push(planner->scratch, &planner->live[met[i]], step->output);
     }
-    part->work += entries * part->nodes[index].label_count;
+    local->work += entries * local->nodes[index].label_count;
     consider_met(planner, met, count);
 }
 
 /* Of the node and its neighbours, holds one with many neighbours. */
 static void hold_near(Planner *planner, int index)
 {
-    MwPart *part = planner->part;
+    MwLocalProblem *local = planner->local;
     meet_neighbours(planner, index);
     int count = planner->met_count, held = index;
     double most = count * mw_draw_uniform(planner->draws);
@@ -277,9 +277,9 @@ static void hold_near(Planner *planner, int index)
             held = near[i];
         }
     }
-    part->nodes[held].held = true;
-    part->nodes[held].label = part->nodes[held].group[part->nodes[held].present];
-    part->held_count++;
+    local->nodes[held].held = true;
+    local->nodes[held].label = local->nodes[held].group[local->nodes[held].present];
+    local->held_count++;
     meet_neighbours(planner, held);
     planner->done[held] = true;
     count = planner->met_count;
@@ -287,9 +287,9 @@ static void hold_near(Planner *planner, int index)
     consider_met(planner, near, count);
 }
 
-static void order(Planner *planner, const MwPartLimits *limits)
+static void order(Planner *planner, const MwLocalLimits *limits)
 {
-    for (int i = 0; i < planner->part->node_count; i++) {
+    for (int i = 0; i < planner->local->node_count; i++) {
         planner->entries[i] = -1;
         consider(planner, i);
     }
@@ -299,10 +299,10 @@ static void order(Planner *planner, const MwPartLimits *limits)
             mw_candidates_pop(&planner->heap);
             continue;
         }
-        double labels = planner->part->nodes[next.node].label_count;
+        double labels = planner->local->nodes[next.node].label_count;
         if (next.entries > (double)limits->table ||
             (next.entries * labels > 1000 &&
-             (double)planner->part->work + next.entries * labels > (double)limits->work))
+             (double)planner->local->work + next.entries * labels > (double)limits->work))
             hold_near(planner, next.node);
         else
             eliminate(planner, next.node);
@@ -312,11 +312,11 @@ static void order(Planner *planner, const MwPartLimits *limits)
 /* ---- Where entries lie ---- */
 
 /* A node that came to be held has one class in every table. */
-static void drop_held(MwPart *part, MwPartTable *table)
+static void drop_held(MwLocalProblem *local, MwLocalTable *table)
 {
     int kept = 0;
     for (int i = 0; i < table->arity; i++) {
-        const MwPartNode *node = &part->nodes[table->node[i]];
+        const MwLocalNode *node = &local->nodes[table->node[i]];
         if (node->held) {
             if (table->cost)
                 table->cost += table->class_of[i][node->label] * table->step[i];
@@ -334,12 +334,12 @@ static void drop_held(MwPart *part, MwPartTable *table)
 
 /* So that the loops of part_solve.c run along neighbouring entries: dimensions in the order of
  * elimination, the second one innermost, then the first, then the others. */
-static void lay_table(MwPart *part, MwPartTable *table, int *rank)
+static void lay_table(MwLocalProblem *local, MwLocalTable *table, int *rank)
 {
     for (int i = 0; i < table->arity; i++) {
         int at = i;
-        int position = part->nodes[table->node[i]].position;
-        for (; at > 0 && part->nodes[table->node[rank[at - 1]]].position > position; at--)
+        int position = local->nodes[table->node[i]].position;
+        for (; at > 0 && local->nodes[table->node[rank[at - 1]]].position > position; at--)
             rank[at] = rank[at - 1];
         rank[at] = i;
     }
@@ -351,37 +351,37 @@ static void lay_table(MwPart *part, MwPartTable *table, int *rank)
     int64_t stride = 1;
     for (int i = 0; i < table->arity; stride *= table->size[rank[i++]])
         table->stride[rank[i]] = stride;
-    table->place = part->entries;
-    part->entries += stride;
+    table->place = local->entries;
+    local->entries += stride;
 }
 
-static void sort_levels(MwPart *part, MwPartStep *step)
+static void sort_levels(MwLocalProblem *local, MwLocalStep *step)
 {
     if (step->output < 0)
         return;
-    const MwPartTable *output = &part->tables.at[step->output];
+    const MwLocalTable *output = &local->tables.at[step->output];
     step->level_count = output->arity;
-    step->level = MW_NEW(part->arena, int, output->arity);
+    step->level = MW_NEW(local->arena, int, output->arity);
     for (int i = 0; i < output->arity; i++) {
         int at = i;
-        int position = part->nodes[output->node[i]].position;
-        for (; at > 0 && part->nodes[output->node[step->level[at - 1]]].position < position; at--)
+        int position = local->nodes[output->node[i]].position;
+        for (; at > 0 && local->nodes[output->node[step->level[at - 1]]].position < position; at--)
             step->level[at] = step->level[at - 1];
         step->level[at] = i;
     }
 }
 
-static void find_offsets(MwPart *part, const MwPartStep *step, MwPartInput *input)
+static void find_offsets(MwLocalProblem *local, const MwLocalStep *step, MwLocalInput *input)
 {
-    const MwPartTable *table = &part->tables.at[input->table];
-    int own = dimension(table, step->node), labels = part->nodes[step->node].label_count;
-    input->own = MW_NEW(part->arena, int, labels);
+    const MwLocalTable *table = &local->tables.at[input->table];
+    int own = dimension(table, step->node), labels = local->nodes[step->node].label_count;
+    input->own = MW_NEW(local->arena, int, labels);
     for (int i = 0; i < labels; i++)
         input->own[i] = (int)(table->class_of[own][i] * table->stride[own]);
-    input->offset = MW_NEW(part->arena, int *, step->level_count);
+    input->offset = MW_NEW(local->arena, int *, step->level_count);
     input->depth = -1;
     for (int level = 0; level < step->level_count; level++) {
-        const MwPartTable *output = &part->tables.at[step->output];
+        const MwLocalTable *output = &local->tables.at[step->output];
         int other = output->node[step->level[level]], dim = 0;
         while (dim < table->arity && table->node[dim] != other)
             dim++;
@@ -389,8 +389,8 @@ static void find_offsets(MwPart *part, const MwPartStep *step, MwPartInput *inpu
             continue;
         int size = output->size[step->level[level]];
         const int *class_of = output->class_of[step->level[level]];
-        input->offset[level] = MW_NEW(part->arena, int, size);
-        for (int i = 0; i < part->nodes[other].label_count; i++)
+        input->offset[level] = MW_NEW(local->arena, int, size);
+        for (int i = 0; i < local->nodes[other].label_count; i++)
             input->offset[level][class_of[i]] = (int)(table->class_of[dim][i] * table->stride[dim]);
         input->depth = level;
         input->adjoining = true;
@@ -399,39 +399,40 @@ static void find_offsets(MwPart *part, const MwPartStep *step, MwPartInput *inpu
     }
 }
 
-static void lay_out(MwPart *part)
+static void lay_out(MwLocalProblem *local)
 {
     MwArena *scratch = mw_arena_new();
-    int *rank = MW_NEW(scratch, int, part->node_count);
-    for (int i = 0; i < part->tables.count; i++) {
-        drop_held(part, &part->tables.at[i]);
-        lay_table(part, &part->tables.at[i], rank);
+    int *rank = MW_NEW(scratch, int, local->node_count);
+    for (int i = 0; i < local->tables.count; i++) {
+        drop_held(local, &local->tables.at[i]);
+        lay_table(local, &local->tables.at[i], rank);
     }
-    part->work = 0;
-    for (int i = 0; i < part->steps.count; i++) {
-        MwPartStep *step = &part->steps.at[i];
-        sort_levels(part, step);
+    local->work = 0;
+    for (int i = 0; i < local->steps.count; i++) {
+        MwLocalStep *step = &local->steps.at[i];
+        sort_levels(local, step);
         for (int k = 0; k < step->input_count; k++)
-            find_offsets(part, step, &step->inputs[k]);
+            find_offsets(local, step, &step->inputs[k]);
         int64_t entries = 1;
         for (int k = 0; k < step->level_count; k++)
-            entries *= part->tables.at[step->output].size[k];
-        part->work += entries * part->nodes[step->node].label_count;
+            entries *= local->tables.at[step->output].size[k];
+        local->work += entries * local->nodes[step->node].label_count;
     }
     mw_arena_free(&scratch);
 }
 
-MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, int count,
-                    const int *nodes, int *local, MwDraws *draws, const MwPartLimits *limits)
+MwLocalProblem *mw_local_problem_new(MwArena *arena, const MwFlatCore *flat, const int *choice,
+                                     int count, const int *nodes, int *index_of, MwDraws *draws,
+                                     const MwLocalLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
-    MwPart *part = MW_NEW(arena, MwPart, 1);
+    MwLocalProblem *local = MW_NEW(arena, MwLocalProblem, 1);
     Planner planner = {
-        .part = part, .scratch = scratch, .choice = choice, .local = local, .draws = draws};
-    part->arena = arena;
-    part->layout = layout;
-    part->node_count = count;
-    part->nodes = MW_NEW(arena, MwPartNode, count);
+        .local = local, .scratch = scratch, .choice = choice, .index_of = index_of, .draws = draws};
+    local->arena = arena;
+    local->flat = flat;
+    local->node_count = count;
+    local->nodes = MW_NEW(arena, MwLocalNode, count);
     planner.live = MW_NEW(scratch, IntList, count);
     planner.done = MW_NEW(scratch, bool, count);
     planner.entries = MW_NEW(scratch, double, count);
@@ -439,23 +440,23 @@ MwPart *mw_part_new(MwArena *arena, const MwLayout *layout, const int *choice, i
     planner.width = MW_NEW(scratch, double, count);
     planner.met = MW_NEW(scratch, int, count);
     for (int i = 0; i < count; i++) {
-        int strategies = layout->nodes[nodes[i]].strategies;
-        local[nodes[i]] = i;
-        part->nodes[i] = (MwPartNode){.origin = nodes[i],
-                                      .group = MW_NEW(arena, int, strategies),
-                                      .present = choice[nodes[i]],
-                                      .position = INT32_MAX,
-                                      .fixed = MW_NEW(arena, double, strategies),
-                                      .added = MW_NEW(arena, double, strategies)};
+        int strategies = flat->nodes[nodes[i]].strategies;
+        index_of[nodes[i]] = i;
+        local->nodes[i] = (MwLocalNode){.origin = nodes[i],
+                                        .group = MW_NEW(arena, int, strategies),
+                                        .present = choice[nodes[i]],
+                                        .position = INT32_MAX,
+                                        .fixed = MW_NEW(arena, double, strategies),
+                                        .added = MW_NEW(arena, double, strategies)};
     }
     for (int i = 0; i < count; i++)
         condition(&planner, i);
     for (int i = 0; i < count; i++)
         find_labels(&planner, i);
     order(&planner, limits);
-    lay_out(part);
+    lay_out(local);
     for (int i = 0; i < count; i++)
-        local[nodes[i]] = -1;
+        index_of[nodes[i]] = -1;
     mw_arena_free(&scratch);
-    return part;
+    return local;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which of some wished changes to make.
  *
- * Changed nodes that share a factor go together (change_groups.c); such groups do not touch each
- * other, so their gains add up, and all they share are the memory rows. The greatest set that keeps
- * the rows is a knapsack with many constraints; here greedily: all groups, less those that gain
- * least for what they take of the fullest row until all rows are kept; less those that only give
- * room nobody needs; plus those that fit after all. */
-#include "solver/improve/standing.h"
+ * Changed nodes that share a cost function go together (change_groups.c); such groups do not touch
+ * each other, so their gains add up, and all they share are the memory rows. The greatest set that
+ * keeps the rows is a knapsack with many constraints; here greedily: all groups, less those that
+ * gain least for what they take of the fullest row until all rows are kept; less those that only
+ * give room nobody needs; plus those that fit after all. */
+#include "solver/improve/assignment.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct {
 
 /* Rows between two cuts are alike for the changes; what counts is the least room of them. */
 typedef struct {
-    const MwStanding *standing;
+    const MwAssignment *assignment;
     const double *price_sum; /* [row + 1], or NULL */
     MwArena *arena;
     int change_count, group_count, piece_count;
@@ -33,18 +33,18 @@ typedef struct {
 
 static void find_pieces(Chooser *chooser)
 {
-    const MwLayout *layout = chooser->standing->layout;
-    int rows = layout->row_count;
+    const MwFlatCore *flat = chooser->assignment->flat;
+    int rows = flat->row_count;
     int *piece_of = chooser->piece_of = MW_NEW(chooser->arena, int, rows + 1);
     for (int i = 0; i < chooser->change_count; i++) {
-        const MwLayoutNode *node = &layout->nodes[chooser->changes[i].node];
+        const MwFlatNode *node = &flat->nodes[chooser->changes[i].node];
         for (int k = 0; k < node->term_count; k++)
             piece_of[node->terms[k].first] = piece_of[node->terms[k].last + 1] = 1;
     }
     chooser->room = MW_NEW(chooser->arena, int64_t, rows + 1);
     int piece = -1;
     for (int row = 0; row < rows; row++) {
-        int64_t room = chooser->standing->room[row];
+        int64_t room = chooser->assignment->room[row];
         if (row == 0 || piece_of[row])
             chooser->room[++piece] = room;
         else if (room < chooser->room[piece])
@@ -60,15 +60,15 @@ static void find_pieces(Chooser *chooser)
 /* More usage of term `k` if the change is made. */
 static int64_t more_usage(const Chooser *chooser, const MwChange *change, int k)
 {
-    const MwTable *usage = chooser->standing->layout->nodes[change->node].terms[k].usage;
-    return usage->at[change->strategy] - usage->at[chooser->standing->choice[change->node]];
+    const MwTable *usage = chooser->assignment->flat->nodes[change->node].terms[k].usage;
+    return usage->at[change->strategy] - usage->at[chooser->assignment->choice[change->node]];
 }
 
 static void add_usage(Chooser *chooser, const Group *group, int sign)
 {
     for (int i = 0; i < group->changes.count; i++) {
         const MwChange *change = &chooser->changes[group->changes.first + i];
-        const MwLayoutNode *node = &chooser->standing->layout->nodes[change->node];
+        const MwFlatNode *node = &chooser->assignment->flat->nodes[change->node];
         for (int k = 0; k < node->term_count; k++) {
             int64_t more = sign * more_usage(chooser, change, k);
             chooser->step[chooser->piece_of[node->terms[k].first]] += more;
@@ -89,7 +89,7 @@ static __int128 usage_in(const Chooser *chooser, const Group *group, int piece)
     __int128 sum = 0;
     for (int i = 0; i < group->changes.count; i++) {
         const MwChange *change = &chooser->changes[group->changes.first + i];
-        const MwLayoutNode *node = &chooser->standing->layout->nodes[change->node];
+        const MwFlatNode *node = &chooser->assignment->flat->nodes[change->node];
         for (int k = 0; k < node->term_count; k++)
             if (chooser->piece_of[node->terms[k].first] <= piece &&
                 piece < chooser->piece_of[node->terms[k].last + 1])
@@ -149,7 +149,7 @@ static void find_worth(Chooser *chooser, Group *group)
     group->worth = (double)group->changes.gain;
     for (int i = 0; i < group->changes.count && chooser->price_sum; i++) {
         const MwChange *change = &chooser->changes[group->changes.first + i];
-        const MwLayoutNode *node = &chooser->standing->layout->nodes[change->node];
+        const MwFlatNode *node = &chooser->assignment->flat->nodes[change->node];
         for (int k = 0; k < node->term_count; k++)
             group->worth -= (double)more_usage(chooser, change, k) *
                             (chooser->price_sum[node->terms[k].last + 1] -
@@ -183,12 +183,12 @@ static void choose_groups(Chooser *chooser)
     }
 }
 
-MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, const double *price_sum,
-                              int count, const MwChange *changes)
+MwMove mw_assignment_select(MwArena *arena, const MwAssignment *assignment, const double *price_sum,
+                            int count, const MwChange *changes)
 {
     MwArena *scratch = mw_arena_new();
-    const MwChangeGroups groups = mw_standing_groups(scratch, standing, count, changes);
-    Chooser chooser = {.standing = standing,
+    const MwChangeGroups groups = mw_assignment_groups(scratch, assignment, count, changes);
+    Chooser chooser = {.assignment = assignment,
                        .price_sum = price_sum,
                        .arena = scratch,
                        .change_count = count,
@@ -199,18 +199,18 @@ MwExchange mw_standing_choose(MwArena *arena, const MwStanding *standing, const 
         chooser.groups[i].changes = groups.groups[i];
     find_pieces(&chooser);
     choose_groups(&chooser);
-    MwExchange exchange = {0};
+    MwMove move = {0};
     MwChange *taken = MW_NEW(arena, MwChange, count);
     for (int i = 0; i < chooser.group_count; i++) {
         const MwChangeGroup *group = &chooser.groups[i].changes;
         if (!chooser.groups[i].taken)
             continue;
-        memcpy(taken + exchange.count, chooser.changes + group->first,
+        memcpy(taken + move.count, chooser.changes + group->first,
                sizeof *taken * (size_t)group->count);
-        exchange.count += group->count;
-        exchange.gain += group->gain;
+        move.count += group->count;
+        move.gain += group->gain;
     }
-    exchange.changes = taken;
+    move.changes = taken;
     mw_arena_free(&scratch);
-    return exchange;
+    return move;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A core laid out flat for searching on it: the nodes left are numbered from 0 without gaps, tables
- * are plain arrays, and for each node its factors stand in a row.
+ * are plain arrays, and for each node its cost functions stand in a row.
  *
  * It is made once and never changed, so that threads may share it. The core must live as long and
  * must not change. */
-#ifndef MW_SOLVER_IMPROVE_LAYOUT_H
-#define MW_SOLVER_IMPROVE_LAYOUT_H
+#ifndef MW_SOLVER_IMPROVE_FLAT_CORE_H
+#define MW_SOLVER_IMPROVE_FLAT_CORE_H
 
 #include "solver/core/core.h"
 
@@ -15,35 +15,35 @@ typedef struct {
     const int *dims;           /* [arity] classes of each */
     const int *const *classes; /* [arity][strategy] */
     const int64_t *cost;       /* row-major */
-} MwLayoutFactor;
+} MwFlatFunction;
 
-/* A node's place in one of its factors. */
+/* A node's place in one of its cost functions. */
 typedef struct {
-    int factor, dim;
+    int function, dim;
     int64_t stride; /* of the dimension, in entries */
-} MwLayoutLink;
+} MwFlatLink;
 
 typedef struct {
     int origin; /* node of the core */
     int strategies;
     const int64_t *cost; /* [strategies] */
     int link_count, term_count;
-    const MwLayoutLink *links;
+    const MwFlatLink *links;
     const MwCoreTerm *terms;
-} MwLayoutNode;
+} MwFlatNode;
 
 typedef struct {
     const MwCore *core;
-    int node_count, factor_count, row_count;
-    MwLayoutNode *nodes;
-    MwLayoutFactor *factors;
+    int node_count, function_count, row_count;
+    MwFlatNode *nodes;
+    MwFlatFunction *functions;
     int most_strategies;
-} MwLayout;
+} MwFlatCore;
 
-MwLayout *mw_layout_new(MwArena *arena, const MwCore *core);
+MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core);
 
-/* From a choice of the core to one of the layout, and back: entries of eliminated nodes are 0. */
-void mw_layout_enter(const MwLayout *layout, const int *core_choice, int *choice);
-void mw_layout_leave(const MwLayout *layout, const int *choice, int *core_choice);
+/* From a choice of the core to one of the flat core, and back: entries of eliminated nodes are 0. */
+void mw_flat_core_enter(const MwFlatCore *flat, const int *core_choice, int *choice);
+void mw_flat_core_leave(const MwFlatCore *flat, const int *choice, int *core_choice);
 
 #endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef MW_SOLVER_BOUND_DECODE_H
+#define MW_SOLVER_BOUND_DECODE_H
+
+#include "solver/bound/dual.h"
+
+/* Reads a choice (core->node_count entries) off the potentials that keeps the rows if it can; the
+ * caller checks. */
+void mw_dual_decode(const MwDual *dual, int *choice);
+
+#endif
