@@ -3,7 +3,8 @@
  *
  *     bench_copy BACKEND BYTES
  *
- * Prints bytes a second, those read and those written counted. What was copied is looked at first. */
+ * Prints bytes a second, where both the bytes read and the bytes written count. It checks the copy
+ * first. */
 #include "bench/device_time.h"
 #include "tools/backends.h"
 

@@ -3,9 +3,10 @@
  *
  *     mpirun -n RANKS bench_overlap PLAN ROUNDS
  *
- * Steps of a plan are run in several ways in turn, so that they share what the machine does besides.
- * Out, on rank 0: the loss of the first step, which is whole, and the median seconds of each way, a
- * line each. The executor runs unchanged: its device and its transport leave out what a way does. */
+ * Runs steps of a plan in several ways in turn, so that other work on the machine disturbs all ways
+ * alike. Rank 0 prints the loss of the first step, which leaves out nothing, and the median seconds
+ * of each way, a line each. The executor is unchanged: device and transport leave out what a way
+ * leaves out. */
 #include "base/clock.h"
 #include "runtime/check/check.h"
 #include "runtime/cpu/device.h"

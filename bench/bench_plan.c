@@ -3,22 +3,23 @@
  *
  *     bench_plan [options] PLAN
  *
- *     --reference PLAN   the same model for a device that is trusted: outputs and weights after a step
- *                        of both are compared
+ *     --reference PLAN   the same model for a device that is trusted: outputs and weights after a
+ *                        step of both are compared
  *     --feed FEED        as of a run; else random
  *     --kernels FILE     where compiled kernels are, or are put
  *     --compile          only does that
  *     --round MS         how long one round of timing is to take
  *     --instructions     times the instructions too, those that are alike together
  *
- * Out, a line each, fields divided by tabs: `error`, the greatest of outputs and weights, and what
- * has it; `program`, its name, seconds, and seconds predicted; `instruction`, its program, seconds,
- * seconds predicted, label, and how many are alike, of which the seconds are the sum. An error is the
- * norm of the difference over the norm of the reference.
+ * Prints lines with fields divided by tabs: `error`, the greatest error of outputs and weights,
+ * and the value that has it; `program`, its name, measured seconds and predicted seconds;
+ * `instruction`, its program, measured seconds, predicted seconds, label, and how many instructions
+ * are alike, whose seconds are added up. An error is the norm of the difference over the norm of
+ * the reference.
  *
- * The executor runs a step unchanged; a device in front of the real one takes down what it is told to
- * run, which is run again and again afterwards, by turns on copies of the arena that together are
- * beyond all caches. (What a program finds in the arena then may be what another left there.) */
+ * The executor runs a step unchanged; a device in front of the real one records the calls. These
+ * run again and again afterwards, by turns on copies of the arena that together exceed all caches.
+ * (A program may then find in the arena what another program left there.) */
 #include "base/file.h"
 #include "base/vec.h"
 #include "bench/device_time.h"
@@ -370,7 +371,8 @@ static void label_of(const MwPlan *plan, const MwDeviceCall *call, char *label, 
                  (long long)batches);
 }
 
-/* Those that are alike together, one after the other, so that they do not find their data in caches. */
+/* Those that are alike together, one after the other, so that they do not find their data in
+ * caches. */
 static bool time_instructions(const Side *side, Timed timed, int round_ms, MwFault *fault)
 {
     const Recorded *calls = timed.calls;

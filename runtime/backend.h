@@ -17,8 +17,8 @@ typedef struct {
      * there. Called on every rank, when all are connected. */
     MwDevice *(*device_new)(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
                             int threads, MwFault *fault);
-    /* How the devices of several ranks are connected other than by MPI, which `hosts` is; NULL where
-     * there is no other way. As mw_transport_nccl_new and mw_nccl_is_possible. */
+    /* How the devices of several ranks are connected other than by MPI, which `hosts` is; NULL
+     * where there is no other way. As mw_transport_nccl_new and mw_nccl_is_possible. */
     const char *transport;
     bool (*transport_is_possible)(MwArena *arena, MwTransport *hosts, bool *possible,
                                   MwFault *fault);

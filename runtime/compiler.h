@@ -9,8 +9,8 @@
 /* The compiler of a backend's kernels: as the environment says, else `fallback`. */
 const char *mw_compiler_of(MwBackendId backend, const char *fallback);
 
-/* Runs a command whose words end with NULL, and waits for it. False after a fault, which calls the program
- * of the first word `what`, as "a C compiler". */
+/* Runs a command whose words end with NULL, and waits for it. False after a fault, which calls the
+ * program of the first word `what`, as "a C compiler". */
 bool mw_compiler_run(const char *what, const char *const *words, MwFault *fault);
 
 #endif

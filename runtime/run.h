@@ -7,8 +7,8 @@
 #include "runtime/backend.h"
 
 /* `backends` are those that the program was linked with, NULL after the last. `kernels` ends with a
- * NULL name; NULL: the plan's kernel source is compiled first. Returns the exit status: 0; 1 after a fault or a loss that is not
- * finite; 2 for wrong arguments; 130 when interrupted. */
+ * NULL name; NULL: the plan's kernel source is compiled first. Returns the exit status: 0; 1 after
+ * a fault or a loss that is not finite; 2 for wrong arguments; 130 when interrupted. */
 int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels,
                 const MwBackend *const *backends);
 /* The same on a plan's text, as an executable holds it, and on the plan file argv[1]. */

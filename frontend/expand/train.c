@@ -245,8 +245,8 @@ static bool find_optimizer(MwExpander *ex, const MwExpr *expr, MwOptimizer *opti
     return false;
 }
 
-/* The parameters of an optimizer as a signature, "lr momentum? weight_decay?". A list of two has one
- * name. */
+/* The parameters of an optimizer as a signature, "lr momentum? weight_decay?". A list of two has
+ * one name. */
 static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
 {
     MwText text = {.arena = ex->arena};

@@ -4,8 +4,8 @@
  * activity is a program, with the inputs that are filled before it and the outputs that are taken
  * after it; the setting of weights; the end of the step.
  *
- * A micro-batch uses one slot of a buffer; what is written over a buffer with several slots is taken
- * to be over all of them. */
+ * A micro-batch uses one slot of a buffer; what is written over a buffer with several slots is
+ * taken to be over all of them. */
 #ifndef MW_RUNTIME_CHECK_EFFECTS_H
 #define MW_RUNTIME_CHECK_EFFECTS_H
 

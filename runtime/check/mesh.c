@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a mesh holds: its buffers and the data that goes into them, and the operators of its report. */
+/* What a mesh holds: its buffers and the data that goes into them, and the operators of its
+ * report. */
 #include "runtime/check/rules.h"
 
 #include <string.h>

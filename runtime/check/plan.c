@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the plan says of itself as a whole: kernels, stages, micro-batches, and the ranks of its meshes. */
+/* What the plan says of itself as a whole: kernels, stages, micro-batches, and the ranks of its
+ * meshes. */
 #include "runtime/check/rules.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every part of the plan's checker works with: the plan, the place being checked, and how an error
- * is reported. */
+/* What every part of the plan's checker works with: the plan, the place being checked, and how an
+ * error is reported. */
 #ifndef MW_RUNTIME_CHECK_REPORT_H
 #define MW_RUNTIME_CHECK_REPORT_H
 

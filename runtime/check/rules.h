@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of mw_plan_check, in the order in which check.c runs them. A part reports what is wrong to
- * the diagnostics and returns nothing; it may rely on every part before it having found no error. */
+/* The parts of mw_plan_check, in the order in which check.c runs them. A part reports what is wrong
+ * to the diagnostics and returns nothing; it may rely on every part before it having found no
+ * error. */
 #ifndef MW_RUNTIME_CHECK_RULES_H
 #define MW_RUNTIME_CHECK_RULES_H
 
@@ -46,9 +47,9 @@ typedef struct {
     bool may_be_partial;
 } MwCheckData;
 
-/* The tensor, split by its spec over the mesh, fits its buffer: the same element type, as many elements,
- * and no room for more, since instructions could read that room and nothing would have written it
- * (mesh.c). */
+/* The tensor, split by its spec over the mesh, fits its buffer: the same element type, as many
+ * elements, and no room for more, since instructions could read that room and nothing would have
+ * written it (mesh.c). */
 void mw_check_data(const MwCheck *check, const MwCheckData *data);
 
 #endif

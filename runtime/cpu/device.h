@@ -5,8 +5,8 @@
 
 #include "runtime/exec/device.h"
 
-/* `kernels` ends with an entry whose name is NULL, and has every kernel of `plan`. `threads` is the number
- * of threads that the BLAS uses. NULL after a fault. */
+/* `kernels` ends with an entry whose name is NULL, and has every kernel of `plan`. `threads` is the
+ * number of threads that the BLAS uses. NULL after a fault. */
 MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,
                             int threads, MwFault *fault);
 

@@ -3,9 +3,9 @@
  * step and the element's position in the global batch, so that a run has the same data at every
  * parallelism.
  *
- *     lm:FILE, lm16:FILE         windows of a text into `tokens`, and shifted by one into `targets`;
- *                                a token is a byte, or 16 bits, little-endian
- *     npy:NAME=FILE,...          rows of a .npy file, batch after batch; after the last row the first
+ *     lm:FILE, lm16:FILE         windows of a text into `tokens`, and shifted by one into
+ *                                `targets`; a token is a byte, or 16 bits, little-endian
+ *     npy:NAME=FILE,...          rows of a .npy file, batch after batch; the first follows the last
  *     random, random:NAME=BOUND  floats in [-1, 1), integers in [0, BOUND) */
 #ifndef MW_RUNTIME_DATA_FEED_H
 #define MW_RUNTIME_DATA_FEED_H

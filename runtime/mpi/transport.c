@@ -180,7 +180,8 @@ static bool share_group(Mpi *mpi, int axis, const Place *places, bool shared, Mw
     return true;
 }
 
-/* `*memory`: memory on the host that the other ranks of this machine map; NULL: it cannot be had. */
+/* `*memory`: memory on the host that the other ranks of this machine map; NULL: it cannot be
+ * had. */
 static bool share_memory(Mpi *mpi, int64_t bytes, char **memory, MwFault *fault)
 {
     Place *places = MW_NEW(mpi->arena, Place, mpi->node_size);

@@ -14,9 +14,9 @@ typedef union {
     const int64_t *at; /* memory of the device: what changes from step to step, on a GPU */
 } MwKernelArg;
 
-/* `sets` is how often the operands follow each other, each time with arguments of their own: the kernel
- * does its work on every set; more than 1 only where the plan says that it takes sets. `stream` is the
- * device's queue; NULL on the CPU. */
+/* `sets` is how often the operands follow each other, each time with arguments of their own: the
+ * kernel does its work on every set; more than 1 only where the plan says that it takes sets.
+ * `stream` is the device's queue; NULL on the CPU. */
 typedef void MwKernel(void *const *operands, const MwKernelArg *args, int sets, void *stream);
 
 typedef struct {

@@ -29,7 +29,8 @@ bool mw_routine_has_scratch(MwRoutine routine)
 
 /* ---- Backends ---- */
 
-/* The function of each routine, by the column of the backend; "none": its devices have no such routine. */
+/* The function of each routine, by the column of the backend; "none": its devices have no such
+ * routine. */
 static const char *const functions[MW_BACKEND_COUNT][MW_ROUTINE_COUNT] = {
 #define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
     [MW_BACKEND_cpu][MW_ROUTINE_##id] = #cpu, [MW_BACKEND_cuda][MW_ROUTINE_##id] = #cuda,

@@ -44,12 +44,12 @@ bool mw_routine_is_on(MwRoutine routine, MwBackendId backend);
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
                         int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
 
-/* Why devices of the backend cannot run the call, to follow the routine's name: "takes f32 alone on this
- * backend". NULL: they can. */
+/* Why devices of the backend cannot run the call, to follow the routine's name: "takes f32 alone on
+ * this backend". NULL: they can. */
 const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackendId backend);
 
-/* What a routine of products makes besides the product. The product itself goes to c; or, where it is
- * put out before gelu is taken, to aux. */
+/* What a routine of products makes besides the product. The product itself goes to c; or, where it
+ * is put out before gelu is taken, to aux. */
 typedef struct {
     int bias, aux, sums; /* operands; 0: none */
     int summed;          /* 0: sums are of a, 1: of b */
@@ -57,8 +57,8 @@ typedef struct {
     bool has_gelu_grad;  /* c is the product times the derivative of gelu at aux */
 } MwGemmExtras;
 
-/* Rows of aux are a multiple of so many elements where the product and gelu are one call of cuBLASLt
- * (CUBLASLT_EPILOGUE_GELU_AUX). */
+/* Rows of aux are a multiple of so many elements where the product and gelu are one call of
+ * cuBLASLt (CUBLASLT_EPILOGUE_GELU_AUX). */
 enum { MW_GEMM_AUX_ROW = 8 };
 
 /* NULL: the routine makes no product. */

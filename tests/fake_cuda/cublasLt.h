@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the runtime calls of cuBLASLt, for builds without it: the same names, values and meanings. The
- * functions are in fake_cublaslt.c. */
+/* What the runtime calls of cuBLASLt, for builds without it: the same names, values and meanings.
+ * The functions are in fake_cublaslt.c. */
 #ifndef FAKE_CUBLASLT_H
 #define FAKE_CUBLASLT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the runtime calls of CUDA's runtime library, for builds without it: the same names, values and
- * meanings. The functions are in fake_runtime.c. */
+/* What the runtime calls of CUDA's runtime library, for builds without it: the same names, values
+ * and meanings. The functions are in fake_runtime.c. */
 #ifndef FAKE_CUDA_RUNTIME_API_H
 #define FAKE_CUDA_RUNTIME_API_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the fakes of CUDA's libraries share: streams as queues, and calls that fail when told to.
  *
- * Device memory is memory of the process. Nothing that is queued on a stream is done by the call that
- * queues it: it is done later, by calls that look whether something is done or wait for it, which
- * take turns among the streams (from FAKE_CUDA_ORDER=N on in another order; FAKE_CUDA_ORDER=late: a
- * stream does next to nothing until somebody waits for it). So what does not wait for what it needs finds that
- * it is not there.
+ * Device memory is memory of the process. Nothing that is queued on a stream is done by the call
+ * that queues it: it is done later, by calls that look whether something is done or wait for it,
+ * which take turns among the streams (from FAKE_CUDA_ORDER=N on in another order;
+ * FAKE_CUDA_ORDER=late: a stream does next to nothing until somebody waits for it). So what does
+ * not wait for what it needs finds that it is not there.
  *
  * FAKE_CUDA_FAULT=CALL:N:KIND,... says what happens to the N-th call (1 first) of a function:
  * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done, and the

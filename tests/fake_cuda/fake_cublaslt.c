@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes or types
- * that do not go together, an algorithm that was found for others, memory aligned worse than it was
- * found for, too little to work in. */
+/* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes or
+ * types that do not go together, an algorithm that was found for others, memory aligned worse than
+ * it was found for, too little to work in. */
 #include "tests/fake_cuda/cublasLt.h"
 
 #include "base/bf16.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Graphs of the fake: what is captured from streams is a list, of as many lanes as there were streams,
- * with the pointers and arguments that were captured. A launch queues it on streams of its own, which
- * run as late and in as many orders as all others. One capture at a time, in the relaxed mode. */
+/* Graphs of the fake: what is captured from streams is a list, of as many lanes as there were
+ * streams, with the pointers and arguments that were captured. A launch queues it on streams of its
+ * own, which run as late and in as many orders as all others. One capture at a time, in the relaxed
+ * mode. */
 #include "tests/fake_cuda/fake_streams.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is queued
- * some questions for errors later. Calls match by their order alone. Sums go in order of rank. Kernels
- * stay on the GPU until they are done; more blocks than an A100 has room for are an error of the
- * communicator, where a GPU might wait for ever. */
+/* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is
+ * queued some questions for errors later. Calls match by their order alone. Sums go in order of
+ * rank. Kernels stay on the GPU until they are done; more blocks than an A100 has room for are an
+ * error of the communicator, where a GPU might wait for ever. */
 #include "tests/fake_cuda/fake.h"
 
 #include "runtime/plan/collective.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Of so many turns one is everybody's, and of so many questions whether something is done one lets it go
- * on, where streams are late. */
+/* Of so many turns one is everybody's, and of so many questions whether something is done one lets
+ * it go on, where streams are late. */
 enum { SLOWLY = 16, RELUCTANTLY = 2 };
 
 typedef struct Name Name;
@@ -109,8 +109,8 @@ bool fake_turn(cudaStream_t stream)
     return any;
 }
 
-/* A turn; where there is nothing to do, as where a peer is waited for, the core is left to that: for a
- * while, unless most turns come to nothing. */
+/* A turn; where there is nothing to do, as where a peer is waited for, the core is left to that:
+ * for a while, unless most turns come to nothing. */
 static void turn_or_rest(cudaStream_t stream)
 {
     const struct timespec rest = {.tv_nsec = 20000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the parts of the fake of CUDA's runtime share: what streams and events are, and what is captured
- * from streams instead of queued. */
+/* What the parts of the fake of CUDA's runtime share: what streams and events are, and what is
+ * captured from streams instead of queued. */
 #ifndef FAKE_CUDA_FAKE_STREAMS_H
 #define FAKE_CUDA_FAKE_STREAMS_H
 
@@ -58,8 +58,8 @@ cudaStream_t fake_streams(void);
 void fake_capture_work(cudaStream_t stream, FakeWork *work, const void *state, size_t bytes);
 void fake_capture_record(cudaEvent_t event, cudaStream_t stream);
 cudaError_t fake_capture_wait(cudaStream_t stream, cudaEvent_t event);
-/* Whether host memory may be reached from the stream: what is captured reads it later, so that it has
- * to be pinned. */
+/* Whether host memory may be reached from the stream: what is captured reads it later, so that it
+ * has to be pinned. */
 bool fake_may_reach(cudaStream_t stream, const void *host);
 bool fake_is_pinned(const void *host);
 

@@ -234,7 +234,8 @@ END_TEST
 
 /* ---- Products ---- */
 
-/* The product of two matrices of ones, `offset` elements from the start; all its elements are `size`. */
+/* The product of two matrices of ones, `offset` elements from the start; all its elements are
+ * `size`. */
 static bool multiply(int64_t size, int64_t offset)
 {
     const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_GEMM};
@@ -341,8 +342,8 @@ static bool fill(void)
     return good;
 }
 
-/* Calls of one function count from the first: those of cudaMalloc are for the number of the step, for
- * cuBLASLt, then for the test. */
+/* Calls of one function count from the first: those of cudaMalloc are for the number of the step,
+ * for cuBLASLt, then for the test. */
 static const struct {
     const char *fails, *says;
 } faults[] = {

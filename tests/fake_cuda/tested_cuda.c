@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A GPU of the fake, for tests that know nothing of CUDA. Their kernels are functions of the host, which
- * are queued as those of GPUs are, and get the number of the step as on the CPU. */
+/* A GPU of the fake, for tests that know nothing of CUDA. Their kernels are functions of the host,
+ * which are queued as those of GPUs are, and get the number of the step as on the CPU. */
 #include "runtime/cuda/device.h"
 #include "tests/fake_cuda/fake.h"
 #include "tests/unit/tested_device.h"

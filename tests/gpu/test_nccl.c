@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* NCCL with one rank, which needs no second GPU: a communicator of one is made and settles, a collective
- * and a message to itself are done in time, and it ends. In a run, groups of one have no communicator. */
+/* NCCL with one rank, which needs no second GPU: a communicator of one is made and settles, a
+ * collective and a message to itself are done in time, and it ends. In a run, groups of one have no
+ * communicator. */
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nccl_comm.h"
 #include "runtime/mpi/transport.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the graphs of a test are run by: it is linked with backends_host.c, for the CPU and for CUDA C on
- * the host, or with backends_gpu.c, for a GPU. */
+/* What the graphs of a test are run by: it is linked with backends_host.c, for the CPU and for CUDA
+ * C on the host, or with backends_gpu.c, for a GPU. */
 #ifndef MW_TESTS_KERNELS_BACKENDS_H
 #define MW_TESTS_KERNELS_BACKENDS_H
 

@@ -2,14 +2,14 @@
 /* Threads of a block as copies of one stack.
  *
  * MW_LAUNCH calls the kernel once per thread, in a plain loop: a thread that never waits costs a
- * call. One that waits has its stack, from where it is up to and with the frame of that loop, copied
- * away, and longjmp goes back to the loop for the next thread. To go on, the copy is put back where
- * it was (addresses on a stack stay what they are) and longjmp enters it.
+ * call. One that waits has its stack, from where it is up to and with the frame of that loop,
+ * copied away, and longjmp goes back to the loop for the next thread. To go on, the copy is put
+ * back where it was (addresses on a stack stay what they are) and longjmp enters it.
  *
- * A block goes in rounds. In a round every thread of one warp that can run does, in the order of the
- * round, until it waits or ends. So a warp whose lanes are all at one shuffle may go on while others
- * have not begun: as far apart as barriers let them. A block whose threads are all at one barrier goes
- * on; if there is none, the others never come, and the launch has failed. */
+ * A block goes in rounds. In a round every thread of one warp that can run does, in the order of
+ * the round, until it waits or ends. So a warp whose lanes are all at one shuffle may go on while
+ * others have not begun: as far apart as barriers let them. A block whose threads are all at one
+ * barrier goes on; if there is none, the others never come, and the launch has failed. */
 #include "tests/kernels/cuda_shim.h"
 
 #include "base/bf16.h"

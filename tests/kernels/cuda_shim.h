@@ -6,18 +6,18 @@
  * A launch runs its blocks one after another, and the threads of a block one at a time, each until
  * it waits for others. The environment variable MW_SHIM_ORDER says in which order threads get their
  * turn: "forward" (as without it), "backward", or a number, the seed of an order that is drawn anew
- * whenever they wait. A warp that can go on does before others have their turn, but for the last order.
- * Kernels whose results depend on it lack a barrier. Shared memory starts as NaN in the first blocks of a
- * launch (not under the address sanitizer, which guards its ends); MW_SHIM_SHARED_KIB says how much a
- * block may ask for.
+ * whenever they wait. A warp that can go on does before others have their turn, but for the last
+ * order. Kernels whose results depend on it lack a barrier. Shared memory starts as NaN in the
+ * first blocks of a launch (not under the address sanitizer, which guards its ends);
+ * MW_SHIM_SHARED_KIB says how much a block may ask for.
  *
- * Copies of runtime/cuda/tensor_core.h are done when they are waited for, no sooner; what they will write
- * over is NaN from when they begin.
+ * Copies of runtime/cuda/tensor_core.h are done when they are waited for, no sooner; what they will
+ * write over is NaN from when they begin.
  *
  * A barrier that some threads of the block do not reach, a shuffle that some lanes of the warp do
- * not reach, copies that nobody waits for, and a launch that CUDA would refuse end the program with a
- * message on stderr, or go to cuda_shim_catch. A shuffle from a lane that the block does not have gives
- * NaN. */
+ * not reach, copies that nobody waits for, and a launch that CUDA would refuse end the program with
+ * a message on stderr, or go to cuda_shim_catch. A shuffle from a lane that the block does not have
+ * gives NaN. */
 #ifndef MW_TESTS_KERNELS_CUDA_SHIM_H
 #define MW_TESTS_KERNELS_CUDA_SHIM_H
 
@@ -121,9 +121,9 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 
 /* ---- Of launches ---- */
 
-/* CUDA_SHIM_FIELDS(x, y): "__typeof__(1 ? (x) : (x)) a; __typeof__(1 ? (y) : (y)) aa;", where arrays are
- * pointers; CUDA_SHIM_NAMES(x, y): "cuda_shim_state->given.a, cuda_shim_state->given.aa". For up to 80
- * arguments. */
+/* CUDA_SHIM_FIELDS(x, y): "__typeof__(1 ? (x) : (x)) a; __typeof__(1 ? (y) : (y)) aa;", where
+ * arrays are pointers; CUDA_SHIM_NAMES(x, y): "cuda_shim_state->given.a,
+ * cuda_shim_state->given.aa". For up to 80 arguments. */
 #define CUDA_SHIM_PARENS ()
 #define CUDA_SHIM_SCAN(...)                                                                        \
     CUDA_SHIM_SCAN_2(CUDA_SHIM_SCAN_2(CUDA_SHIM_SCAN_2(CUDA_SHIM_SCAN_2(__VA_ARGS__))))
@@ -144,9 +144,9 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 #define CUDA_SHIM_NAME_NEXT() CUDA_SHIM_NAME
 #define CUDA_SHIM_VALUES(...) __VA_ARGS__
 
-/* A nested function of gcc that refers to nothing around it, so that (with -O1 or more) it can be called
- * when that is gone: a frame with nothing in it but the arguments of the kernel. setjmp marks where a
- * thread that waits leaves to; see cuda_shim.c. */
+/* A nested function of gcc that refers to nothing around it, so that (with -O1 or more) it can be
+ * called when that is gone: a frame with nothing in it but the arguments of the kernel. setjmp
+ * marks where a thread that waits leaves to; see cuda_shim.c. */
 #define MW_LAUNCH(kernel, grid, block, stream, arguments)                                          \
     MW_LAUNCH_SHARED(kernel, grid, block, 0, stream, arguments)
 #define MW_LAUNCH_SHARED(kernel, grid, block, bytes, stream, arguments)                            \
@@ -183,8 +183,8 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 #define MW_C_BEGIN
 #define MW_C_END
 
-/* For programs whose streams are queues: puts the launch there, `run` with a copy of its state. Without
- * it launches run at once. */
+/* For programs whose streams are queues: puts the launch there, `run` with a copy of its state.
+ * Without it launches run at once. */
 void cuda_shim_queue(const char *kernel, void *stream, void (*run)(void *state), const void *state,
                      size_t bytes) __attribute__((weak));
 

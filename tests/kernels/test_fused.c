@@ -335,16 +335,16 @@ START_TEST(boundaries_inside_a_dimension_may_differ)
 }
 END_TEST
 
-/* Sizes of tensors that are chunks of several kinds: fewer elements than four, a rest behind fours, a
- * chunk and one element of the next, and (of sums) so many that chunks are larger. */
+/* Sizes of tensors that are chunks of several kinds: fewer elements than four, a rest behind fours,
+ * a chunk and one element of the next, and (of sums) so many that chunks are larger. */
 static int64_t size_of_set(int set)
 {
     static const int64_t sizes[] = {2, 3, 4, 5, 1023, 1024, 1025, 4099, 1200007};
     return set < MW_COUNT(sizes) ? sizes[set] : 2 + set * 37 % 131;
 }
 
-/* More sets than one launch takes, and what each gives: an element of every element and a scalar, or the
- * sum of all squares. */
+/* More sets than one launch takes, and what each gives: an element of every element and a scalar,
+ * or the sum of all squares. */
 static void add_sets(GraphRun *run, bool sums)
 {
     enum { SETS = 150 };

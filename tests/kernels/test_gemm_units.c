@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What one call makes besides a product (codegen/fuse/gemm_unit.h): which instruction writes a value, on
- * GPUs and on CPUs, and that the value is right. All cases stand in one graph. */
+/* What one call makes besides a product (codegen/fuse/gemm_unit.h): which instruction writes a
+ * value, on GPUs and on CPUs, and that the value is right. All cases stand in one graph. */
 #include "ir/build.h"
 #include "runtime/plan/routine.h"
 #include "tests/kernels/run_graph.h"
@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the error relative to the greater of the value and 1; halves are rounded at places that differ. */
+/* Of the error relative to the greater of the value and 1; halves are rounded at places that
+ * differ. */
 #define TOLERANCE 2e-5
 #define BF16_TOLERANCE 1e-2
 

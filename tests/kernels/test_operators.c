@@ -15,8 +15,8 @@
 
 #define F32 1e-5    /* results in f32 */
 #define BF16 4.1e-3 /* rounded to 8 bits: half a unit in the last place, 2^-8, and a little */
-/* Of single elements of the gradient of attention, where the output that it takes is rounded: of the
- * norms tests/kernels/test_cuda_sdpa.c has 1e-2. */
+/* Of single elements of the gradient of attention, where the output that it takes is rounded: of
+ * the norms tests/kernels/test_cuda_sdpa.c has 1e-2. */
 #define BF16_SUMS 2e-2
 #define EXACT 0.0
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How nests are spread over the threads of a GPU (codegen/print/cuda_nest.h): a case for every way, at
- * sizes that leave some threads idle, with the threads of a block in several orders. All cases stand in
- * one graph. The tolerance of a case is of the error relative to the greater of the value and 1. */
+/* How nests are spread over the threads of a GPU (codegen/print/cuda_nest.h): a case for every way,
+ * at sizes that leave some threads idle, with the threads of a block in several orders. All cases
+ * stand in one graph. The tolerance of a case is of the error relative to the greater of the value
+ * and 1. */
 #include "ir/build.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/unit/diags_text.h"
@@ -19,8 +20,8 @@
 static const char *const orders[] = {"forward", "backward", "11"};
 enum { ORDERS = sizeof orders / sizeof *orders };
 
-/* One operator: what comes out of it, and where `sums` says so, that summed over all rows, which is done
- * by the same kernel. */
+/* One operator: what comes out of it, and where `sums` says so, that summed over all rows, which is
+ * done by the same kernel. */
 typedef struct {
     const char *op, *operands, *attrs;
     double tolerance;
@@ -34,7 +35,8 @@ static const Case cases[] = {
     {"neg", "bf16[3, 12]", "", EXACT},
     {"neg", "bf16[3, 7]", "", EXACT},
     {"cast", "bf16[3, 40]", "type = f32", EXACT},
-    /* Tiles: whole ones and not; of halves and of bytes; batches before, between and in place of them. */
+    /* Tiles: whole ones and not; of halves and of bytes; batches before, between and in place of
+     * them. */
     {"transpose", "f32[64, 96]", "perm = [1, 0]", EXACT},
     {"transpose", "f32[3, 35, 50]", "perm = [0, 2, 1]", EXACT},
     {"transpose", "f32[20, 3, 33]", "perm = [2, 1, 0]", EXACT},
@@ -43,7 +45,8 @@ static const Case cases[] = {
     {"transpose", "bf16[2, 128, 64]", "perm = [2, 0, 1]", EXACT},
     {"transpose", "bool[70, 30]", "perm = [1, 0]", EXACT},
     {"concat", "f32[40, 20]; f32[40, 20]", "axis = 1", EXACT},
-    /* Rows: by one thread, part of a warp, a warp, some warps, all warps of a block; kept or walked again. */
+    /* Rows: by one thread, part of a warp, a warp, some warps, all warps of a block; kept or walked
+     * again. */
     {"softmax", "f32[70, 5]", "", F32},
     {"softmax", "f32[36, 64]", "", F32},
     {"softmax", "f32[30, 20]", "", F32},
@@ -63,7 +66,8 @@ static const Case cases[] = {
     {"softmax", "f32[50, 300]", "", F32, true},
     {"layer_norm", "f32[7, 700]", "eps = 1e-5", F32, true},
     {"layer_norm", "f32[2, 4100]", "eps = 1e-5", F32, true},
-    /* Sums over rows: by one block, by several that leave sums; more and fewer columns than a warp. */
+    /* Sums over rows: by one block, by several that leave sums; more and fewer columns than a
+     * warp. */
     {"reduce_sum", "f32[2100, 36]", "axes = [0]", F32},
     {"reduce_sum", "f32[9000, 1]", "axes = [0]; keep = true", F32},
     {"reduce_sum", "f32[300, 500]", "axes = [0]", F32},
@@ -71,8 +75,8 @@ static const Case cases[] = {
     {"reduce_sum", "bf16[70, 264]", "axes = [0]", BF16},
     {"reduce_max", "i32[700, 40]", "axes = [0]", EXACT},
     {"tanh", "f32[100, 44]", "", F32, true},
-    /* Places: lists that fill up; rows outside the table, many of one place; columns of several warps, of
-     * part of one, and only one. */
+    /* Places: lists that fill up; rows outside the table, many of one place; columns of several
+     * warps, of part of one, and only one. */
     {"embedding_grad", "i32[3000]; f32[3000, 8]", "shape = [7, 8]", F32},
     {"embedding_grad", "i32[5, 9]; f32[5, 9, 260]", "shape = [7, 260]", F32},
     {"embedding_grad", "i32[70]; f32[70, 35]", "shape = [9, 35]", F32},

@@ -177,19 +177,23 @@ double spread_error(const Spread *spread, MwSpec spec, const MwTensor *tensor, c
 
 /* ---- Collectives ---- */
 
-/* Copies one block along `dim`: `count` of its positions, from position `from` of `source` to
- * position `to` of `target`; other dimensions agree. */
-static void copy_block(const MwTensor *source_type, const double *source, int64_t from,
-                       const MwTensor *target_type, double *target, int64_t to, int dim,
-                       int64_t count)
+/* A range of positions of a tensor along one dimension. */
+typedef struct {
+    const MwTensor *type;
+    double *at;
+    int64_t begin;
+} Range;
+
+/* Copies `count` positions along `dim`; the other dimensions of source and target agree. */
+static void copy_range(const Range *source, const Range *target, int dim, int64_t count)
 {
-    for (int64_t i = 0; i < mw_tensor_elements(source_type); i++) {
+    for (int64_t i = 0; i < mw_tensor_elements(source->type); i++) {
         int64_t index[MW_MAX_RANK];
-        index_of(source_type, i, index);
-        if (index[dim] < from || index[dim] >= from + count)
+        index_of(source->type, i, index);
+        if (index[dim] < source->begin || index[dim] >= source->begin + count)
             continue;
-        index[dim] += to - from;
-        target[element_of(target_type, index)] = source[i];
+        index[dim] += target->begin - source->begin;
+        target->at[element_of(target->type, index)] = source->at[i];
     }
 }
 
@@ -200,9 +204,11 @@ static Spread gathered(MwArena *arena, const Spread *source, int axis, int dim)
     local.dim[dim] *= source->mesh.size[axis];
     Spread result = spread_new(arena, &source->mesh, &local);
     for (int device = 0; device < mw_mesh_devices(&source->mesh); device++)
-        for (int c = 0; c < source->mesh.size[axis]; c++)
-            copy_block(&source->local, source->at[neighbour(&source->mesh, device, axis, c)], 0,
-                       &local, result.at[device], c * part, dim, part);
+        for (int c = 0; c < source->mesh.size[axis]; c++) {
+            const int other = neighbour(&source->mesh, device, axis, c);
+            copy_range(&(Range){&source->local, source->at[other], 0},
+                       &(Range){&local, result.at[device], c * part}, dim, part);
+        }
     return result;
 }
 
@@ -212,10 +218,11 @@ static Spread sharded(MwArena *arena, const Spread *source, int axis, int dim)
     MW_ASSERT(local.dim[dim] % source->mesh.size[axis] == 0);
     local.dim[dim] /= source->mesh.size[axis];
     Spread result = spread_new(arena, &source->mesh, &local);
-    for (int device = 0; device < mw_mesh_devices(&source->mesh); device++)
-        copy_block(&source->local, source->at[device],
-                   coordinate_of(&source->mesh, device, axis) * local.dim[dim], &local,
-                   result.at[device], 0, dim, local.dim[dim]);
+    for (int device = 0; device < mw_mesh_devices(&source->mesh); device++) {
+        const int coordinate = coordinate_of(&source->mesh, device, axis);
+        copy_range(&(Range){&source->local, source->at[device], coordinate * local.dim[dim]},
+                   &(Range){&local, result.at[device], 0}, dim, local.dim[dim]);
+    }
     return result;
 }
 

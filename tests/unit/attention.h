@@ -48,8 +48,8 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type);
 typedef void RunCall(Call *call);
 
 /* Runs sdpa and sdpa_grad on a shape, and compares all they give: of every tensor the norm of the
- * error, relative to that of the tensor, and of f32 the error of every element, relative to the largest,
- * are at most `tolerance`. */
+ * error, relative to that of the tensor, and of f32 the error of every element, relative to the
+ * largest, are at most `tolerance`. */
 void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance);
 
 #endif

@@ -16,8 +16,8 @@ typedef struct {
 } TestModel;
 
 /* The text of a model, or models/NAME where `text` is "NAME.graph SIZE=VALUE ...", and perhaps "in
- * bf16", its precision, taken as far as `last` on `micro_batches`. Inputs are drawn: floats in (-1, 1), indices below 5, which are the
- * same on any number of micro-batches. */
+ * bf16", its precision, taken as far as `last` on `micro_batches`. Inputs are drawn: floats in (-1,
+ * 1), indices below 5, which are the same on any number of micro-batches. */
 TestModel test_model_new(const char *text, int micro_batches, MwPass last);
 /* The same with any options of the user's. */
 TestModel test_model_compile(const char *text, const MwCompileOptions *options, MwPass last);

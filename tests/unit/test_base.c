@@ -170,7 +170,8 @@ START_TEST(diagnostics_show_line_and_caret)
 }
 END_TEST
 
-/* Shown with a span, of a line of `columns` times `letter`; `shown` is the line and what is under it. */
+/* Shown with a span, of a line of `columns` times `letter`; `shown` is the line and what is under
+ * it. */
 static void check_long_line(const char *letter, int columns, int begin, int end, const char *shown)
 {
     MwArena *arena = mw_arena_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of a step: of gpt, split over the batch, gradients are summed over the devices while the
- * backward goes on, where the device does both at once, and after it where it does not. */
+/* The order of a step: of gpt, split over the batch, gradients are summed over the devices while
+ * the backward goes on, where the device does both at once, and after it where it does not. */
 #include "runtime/check/check.h"
 #include "runtime/exec/commands.h"
 
@@ -115,8 +115,8 @@ START_TEST(where_collectives_block_the_plans_order_holds)
 }
 END_TEST
 
-/* The buffer of a sum takes memory sooner; not where there is too little, nor where nothing comes of
- * it. */
+/* The buffer of a sum takes memory sooner; not where there is too little, nor where nothing comes
+ * of it. */
 START_TEST(results_of_sums_have_memory_early_if_there_is_enough)
 {
     static const struct {

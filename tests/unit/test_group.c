@@ -13,8 +13,8 @@ static const MwPlanKernel kernels[KERNELS] = {
     {"short", 2, 1, .takes_sets = true}, {"long", 2, 1, .takes_sets = true}, {"lonely", 2, 1}};
 static const double launch_s = 1e-6, call_s[KERNELS] = {1.5e-6, 1e-3, 1e-6};
 
-/* "k0" calls kernel 0, "c" is a collective, "s3" sends transfer 3, "r3" receives it. Operands follow, read
- * (-), written (=) or both (+): buffers, of which b lies over B. */
+/* "k0" calls kernel 0, "c" is a collective, "s3" sends transfer 3, "r3" receives it. Operands
+ * follow, read (-), written (=) or both (+): buffers, of which b lies over B. */
 static const struct {
     const char *program;
     bool waits;

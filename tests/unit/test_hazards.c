@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Waits of two queues, for random operations, against what is ordered by queues and waits alone: all
- * that conflicts is, and no wait can be left out. */
+/* Waits of two queues, for random operations, against what is ordered by queues and waits alone:
+ * all that conflicts is, and no wait can be left out. */
 #include "runtime/exec/hazards.h"
 #include "tests/unit/support.h"
 
@@ -51,7 +51,8 @@ static bool conflict(const MwHazardOps *ops, int a, int b)
     return false;
 }
 
-/* [ops] bits of those that are surely done before it begins; the wait of operation `without` left out. */
+/* [ops] bits of those that are surely done before it begins; the wait of operation `without` left
+ * out. */
 static void find_done(const MwHazardOps *ops, const int32_t *order, const MwHazardSync *syncs,
                       int without, uint64_t done[MOST_OPS])
 {

@@ -204,8 +204,8 @@ static MwIntraProblem *layered_problem(MwCompilation *c, MwDiags *diags)
     return mw_intra_problem(c->arena, &query, diags);
 }
 
-/* With hardly more memory than the least possible, quickly and whatever the machine: what is found is
- * near the bound, and the problem as it is left says the same. */
+/* With hardly more memory than the least possible, quickly and whatever the machine: what is found
+ * is near the bound, and the problem as it is left says the same. */
 START_TEST(equal_layers_nearly_fill_the_memory)
 {
     static const double factors[] = {1.02, 1.05, 1.1};

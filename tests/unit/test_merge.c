@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Merging the updates of stages: nothing is lost, parts keep their order, and what must come before a
- * receive does. */
+/* Merging the updates of stages: nothing is lost, parts keep their order, and what must come before
+ * a receive does. */
 #include "codegen/plan/merge.h"
 #include "tests/unit/support.h"
 

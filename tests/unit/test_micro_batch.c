@@ -56,8 +56,8 @@ static const char *const models[] = {
           "output perplexity\n"
           "output big\n"
           "train loss with adam(lr = 0.01)\n"),
-    /* What the model keeps itself: a mean over the batch, a count, two states that change places. All
-     * micro-batches see what the step before left. */
+    /* What the model keeps itself: a mean over the batch, a count, two states that change places.
+     * All micro-batches see what the step before left. */
     MODEL("input x: f32[4, 3]\n"
           "weight w: f32[3, 3] = normal(1)\n"
           "state mean_x: f32[3] = zeros\n"

@@ -200,8 +200,8 @@ START_TEST(what_was_exceeded_is_said)
 }
 END_TEST
 
-/* Where the passes find something but its buffers never fit, that is said which was closest to what was
- * asked: the first. */
+/* Where the passes find something but its buffers never fit, that is said which was closest to what
+ * was asked: the first. */
 START_TEST(gaps_between_buffers_are_said)
 {
     Case c;

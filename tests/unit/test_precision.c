@@ -205,7 +205,8 @@ START_TEST(ends_keep_their_types)
 }
 END_TEST
 
-/* The gradient of every weight is f32 from the operator that sums over the batch: none is a cast. */
+/* The gradient of every weight is f32 from the operator that sums over the batch: none is a
+ * cast. */
 START_TEST(gradients_of_weights_are_never_rounded)
 {
     TestModel model = test_model_new(

@@ -51,8 +51,8 @@ static void run(Call *call)
 /* Half of the last place of a bf16 number, relative to it, and a little for sums on its edge. */
 static const double bf16_rounding = 1.01 / 256;
 
-/* Whether element `index` of an operand is right. `scale` is the sum of the absolute values that were
- * added up for it. */
+/* Whether element `index` of an operand is right. `scale` is the sum of the absolute values that
+ * were added up for it. */
 static void check_close(const Call *call, int operand, int64_t index, double expected, double scale)
 {
     const double found = call_value(call, operand, index);

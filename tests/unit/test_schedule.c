@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Pipeline schedules: every one passes the checker, broken ones do not; bubbles and memory are those
- * that were published. */
+/* Pipeline schedules: every one passes the checker, broken ones do not; bubbles and memory are
+ * those that were published. */
 #include "schedule/check.h"
 #include "schedule/generate.h"
 #include "tests/unit/diags_text.h"
@@ -378,8 +378,8 @@ START_TEST(clocks_count_tasks)
 }
 END_TEST
 
-/* Ways to break a schedule of 3 meshes and 4 micro-batches (interleaved: 2 chunks), on mesh 1 unless it
- * says otherwise, each with a part of the message that must name it. */
+/* Ways to break a schedule of 3 meshes and 4 micro-batches (interleaved: 2 chunks), on mesh 1
+ * unless it says otherwise, each with a part of the message that must name it. */
 typedef struct {
     const char *what, *message;
     MwPipelineKind kind;

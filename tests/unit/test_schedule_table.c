@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The columns of schedule.def say what is true of each schedule: its memory and, as far as the stage
- * problem sees it, its time. */
+/* The columns of schedule.def say what is true of each schedule: its memory and, as far as the
+ * stage problem sees it, its time. */
 #include "base/file.h"
 #include "passes/stages/terms.h"
 #include "schedule/generate.h"
@@ -172,8 +172,8 @@ static void check_total(int kind, int meshes, int chunks, const Times *times, do
     mw_arena_free(&arena);
 }
 
-/* Exactly, where gradients of weights are short enough to be all that fills it; with chunks, up to the
- * time of one, which the stage problem counts as part of the fill. */
+/* Exactly, where gradients of weights are short enough to be all that fills it; with chunks, up to
+ * the time of one, which the stage problem counts as part of the fill. */
 START_TEST(the_bubble_is_filled_as_is_said)
 {
     static const Times times = {50, 80, 30, 0};

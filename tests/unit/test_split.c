@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cutting a model into stages: what each runs, what crosses, and that weights which stages share take
- * the same step in all of them. */
+/* Cutting a model into stages: what each runs, what crosses, and that weights which stages share
+ * take the same step in all of them. */
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "tests/unit/clusters.h"
@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* Three layers, or four; `table` is used by the first and the last, `scale` (by way of a cast) by all. */
+/* Three layers, or four; `table` is used by the first and the last, `scale` (by way of a cast) by
+ * all. */
 #define MODEL(last)                                                                                \
     "model m {\n"                                                                                  \
     "  input tokens: i32[8, 4]\n"                                                                  \
@@ -233,8 +234,8 @@ START_TEST(stages_of_one_mesh_pass_on_by_another)
 }
 END_TEST
 
-/* What would be made wherever it is used, but is pinned to a stage: of inputs, of weights, of constants,
- * and what uses a weight first that is pinned. */
+/* What would be made wherever it is used, but is pinned to a stage: of inputs, of weights, of
+ * constants, and what uses a weight first that is pinned. */
 static const char pinned_model[] = "model m {\n"
                                    "  input x: f32[8, 16]\n"
                                    "  weight a: f32[16, 16] = normal(0.2)\n"

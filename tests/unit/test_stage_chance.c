@@ -83,8 +83,8 @@ typedef struct {
 static bool draw_meshes(Draw *d, const MwCluster *cluster, int *mesh_count, int *devices,
                         int *first_device)
 {
-    MwSubmeshPacking packing =
-        mw_submesh_packing_new(d->arena, (MwStageCluster){cluster->nodes, cluster->devices_per_node});
+    const MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
+    MwSubmeshPacking packing = mw_submesh_packing_new(d->arena, size);
     int left = mw_cluster_devices(cluster), row = 0, submesh[MOST_STAGES];
     for (*mesh_count = 0; left > 0 && *mesh_count < MOST_STAGES; ++*mesh_count) {
         int drawn = random_below(&d->random, packing.count);
@@ -180,8 +180,8 @@ static const Problem problems[] = {
 
 enum { DRAWN = 150 };
 
-/* The stage problem reckons with less than the timeline. What is drawn is estimated, and what is taken
- * is solved: it may need more memory than was estimated, and be another layout for that. */
+/* The stage problem reckons with less than the timeline. What is drawn is estimated, and what is
+ * taken is solved: it may need more memory than was estimated, and be another layout for that. */
 static const double SLACK = 0.03, DOUBT = 0.05;
 
 START_TEST(chance_finds_nothing_much_better)

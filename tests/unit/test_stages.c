@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for stages: against enumeration over the same costs, pins, memory, threads; and that one
- * stage stays one. */
+/* The search for stages: against enumeration over the same costs, pins, memory, threads; and that
+ * one stage stays one. */
 #include "cost/units.h"
 #include "frontend/frontend.h"
 #include "passes/graph/layers.h"
@@ -181,8 +181,8 @@ static const struct {
     {1, 2, 5, 4, MW_PIPELINE_INTERLEAVED, 0.9, 2, 2},
 };
 
-/* The stage problem reckons with less than the timeline: where transfers wait for each other, what of
- * the update is hidden. A twentieth may be lost to that, and a hundredth to its gap. */
+/* The stage problem reckons with less than the timeline: where transfers wait for each other, what
+ * of the update is hidden. A twentieth may be lost to that, and a hundredth to its gap. */
 START_TEST(the_choice_is_the_best_of_all)
 {
     Case c;
@@ -223,8 +223,8 @@ END_TEST
 
 /* ---- Costs ---- */
 
-/* What many like layers cost, reckoned from one and two, is what they cost when solved, but for what
- * goes by pairs of layers: weights split by columns, then by rows. */
+/* What many like layers cost, reckoned from one and two, is what they cost when solved, but for
+ * what goes by pairs of layers: weights split by columns, then by rows. */
 START_TEST(like_layers_are_reckoned_right)
 {
     enum { LAYERS = 6, MICRO_BATCHES = 4, DEVICES = 4 };
@@ -501,8 +501,8 @@ START_TEST(as_many_layers_recompute_as_must)
 }
 END_TEST
 
-/* Weights and optimizer states are 12 bytes an element; 4 devices of 3 MB hold 9 MB of them, and then
- * not all that is saved for the backward of one batch. */
+/* Weights and optimizer states are 12 bytes an element; 4 devices of 3 MB hold 9 MB of them, and
+ * then not all that is saved for the backward of one batch. */
 START_TEST(little_memory_is_kept)
 {
     Case c;

@@ -99,8 +99,8 @@ static void check_data(MwArena *arena, const MwTransfer *t, const MwMessages *me
 
 /* ---- How the work is shared ---- */
 
-/* The least that the greatest of `devices` parts of the tensor under `spec` can be if blocks are cut
- * along one dimension, and whether parts can be equal. */
+/* The least that the greatest of `devices` parts of the tensor under `spec` can be if blocks are
+ * cut along one dimension, and whether parts can be equal. */
 static int64_t greatest_slice(const MwTransferSide *side, const MwTensor *global, bool *is_even)
 {
     MwTensor local = mw_spec_local(side->spec, global, &side->mesh);
@@ -285,8 +285,8 @@ END_TEST
 
 /* ---- The checker ---- */
 
-/* Each spoils the messages of [S0, R] on 2 to [R, R] on 2, which are: 0 to 2 and 1 to 3 across, then
- * 2 to 3 and 3 to 2 within the receiving mesh. */
+/* Each spoils the messages of [S0, R] on 2 to [R, R] on 2, which are: 0 to 2 and 1 to 3 across,
+ * then 2 to 3 and 3 to 2 within the receiving mesh. */
 static void drop_last(MwMessages *messages)
 {
     messages->count--;

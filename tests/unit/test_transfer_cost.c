@@ -120,8 +120,8 @@ static void compare_all(Comparison *c, const MwMeshShape *from_mesh, const MwMes
     mw_arena_free(&arena);
 }
 
-/* Where the first sub-mesh of `devices` from device `after` on is: within a node, or of whole nodes;
- * -1: nowhere. */
+/* Where the first sub-mesh of `devices` from device `after` on is: within a node, or of whole
+ * nodes; -1: nowhere. */
 static int place_after(const MwCluster *cluster, int after, int devices)
 {
     int per_node = cluster->devices_per_node;
