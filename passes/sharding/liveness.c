@@ -94,7 +94,7 @@ static void set_storage(Walk *walk, MwNodeId id)
 static void set_leaving(Walk *walk, MwValueId value)
 {
     MwPhase phase = mw_value_node(walk->graph, value)->phase;
-    bool is_taken_early = walk->flight && !walk->flight->is_chain && phase != MW_PHASE_UPDATE;
+    bool is_taken_early = walk->flight && !walk->flight->is_sequential && phase != MW_PHASE_UPDATE;
     int end = walk->graph->nodes.count;
     while (is_taken_early && walk->graph->nodes.at[end - 1].phase != phase)
         end--;
@@ -143,7 +143,7 @@ static void set_slots(const Walk *walk, int value)
     life->to = to;
     life->slots = 1;
     life->spans = flight && !is_stored && life->storage == MW_STORE_OWN &&
-                  (moves || (from != MW_PHASE_UPDATE && !flight->is_chain && from != to));
+                  (moves || (from != MW_PHASE_UPDATE && !flight->is_sequential && from != to));
     if (!life->spans)
         return;
     life->begin = 0;

@@ -83,8 +83,8 @@ typedef struct {
 static bool draw_meshes(Draw *d, const MwCluster *cluster, int *mesh_count, int *devices,
                         int *first_device)
 {
-    MwSubmeshPacking packing =
-        mw_submesh_packing_new(d->arena, (MwStageCluster){cluster->nodes, cluster->devices_per_node});
+    MwSubmeshPacking packing = mw_submesh_packing_new(
+        d->arena, (MwStageCluster){cluster->nodes, cluster->devices_per_node});
     int left = mw_cluster_devices(cluster), row = 0, submesh[MOST_STAGES];
     for (*mesh_count = 0; left > 0 && *mesh_count < MOST_STAGES; ++*mesh_count) {
         int drawn = random_below(&d->random, packing.count);
@@ -116,10 +116,10 @@ static void draw_cuts(Draw *d, int layers, int stages)
  * logical mesh than the stage `first` of the same mesh. */
 static bool draw_way(Draw *d, int s, int first, int devices)
 {
-    MwStageQuestion question = {d->stages[s].begin, d->stages[s].end, devices,
-                                d->layout.stage_count == 1};
+    MwStageCostQuery cost_query = {d->stages[s].begin, d->stages[s].end, devices,
+                                   d->layout.stage_count == 1};
     MwStageCostList list;
-    mw_stage_costs_ask(d->batching->costs, &question, 1, &list);
+    mw_stage_costs_query(d->batching->costs, &cost_query, 1, &list);
     if (list.count == 0)
         return false;
     for (int tries = 1 << random_below(&d->random, 4), i = 0; i < tries; i++) {
