@@ -37,7 +37,7 @@ static Lifetime lifetime_of(const SampleSolve *s, int n)
     for (int v = node->first_result; v < node->first_result + node->result_count; v++) {
         const MwLife *life = &s->lives[v];
         if (lifetime != TRANSIENT || life->storage != MW_STORE_OWN ||
-            life->from == MW_PHASE_UPDATE || (life->from == life->to && !life->spans))
+            life->from == MW_PHASE_UPDATE || (life->from == life->to && !life->spans_tasks))
             continue;
         if (life->to == MW_PHASE_UPDATE || life->from == life->to)
             lifetime = KEPT;
