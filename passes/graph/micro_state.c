@@ -83,7 +83,7 @@ static bool analyse_input(const Analysis *a, const MwNode *node)
     if (value->tensor.rank == 0)
         return true;
     if (value->tensor.dim[0] % a->micro_batches != 0)
-        return fail(a, node, "'%s' can a batch of %lld", value->name,
+        return fail(a, node, "'%s' has a batch of %lld", value->name,
                     (long long)value->tensor.dim[0]);
     a->state[node->first_result] = (MwMicroState){.kind = MW_MICRO_SPLIT, .dim = 0};
     return true;
