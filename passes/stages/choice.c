@@ -117,8 +117,8 @@ static MwStageCut *cuts_of(MwArena *arena, const MwStageChoiceQuery *query)
     const MwStageModel *model = query->model;
     const MwCluster *cluster = model->lowered[0].cluster;
     int devices = cluster->nodes > 1 ? cluster->devices_per_node : 1;
-    MwTransferPlace from = {mw_spec_replicated(), {1, {devices}}, 0};
-    MwTransferPlace to = {mw_spec_replicated(), {1, {devices}}, devices};
+    MwTensorPlacement from = {mw_spec_replicated(), {1, {devices}}, 0};
+    MwTensorPlacement to = {mw_spec_replicated(), {1, {devices}}, devices};
     MwStageCut *cuts = MW_NEW(arena, MwStageCut, model->layer_count);
     for (int l = 1; l < model->layer_count; l++) {
         double time_s[MW_PHASE_COUNT] = {0};

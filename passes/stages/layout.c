@@ -9,9 +9,9 @@
 
 #include <math.h>
 
-static MwTransferPlace place_of(const MwLayoutStage *stage)
+static MwTensorPlacement place_of(const MwLayoutStage *stage)
 {
-    return (MwTransferPlace){mw_spec_replicated(), stage->cost.mesh, stage->first_device};
+    return (MwTensorPlacement){mw_spec_replicated(), stage->cost.mesh, stage->first_device};
 }
 
 /* Seconds of the transfers between two stages in one phase, one after another. */
@@ -19,7 +19,7 @@ static double boundary_s(const MwStageModel *model, const MwLayoutStage *from,
                          const MwLayoutStage *to, MwPhase phase)
 {
     const MwStageBoundary *boundary = &model->boundaries[mw_max(from->begin, to->begin)][phase];
-    MwTransferPlace a = place_of(from), b = place_of(to);
+    MwTensorPlacement a = place_of(from), b = place_of(to);
     double time_s = 0;
     for (int i = 0; i < boundary->count && from->first_device != to->first_device; i++) {
         MwTransferCost cost = mw_transfer_cost(model->lowered[0].cluster, &boundary->at[i], &a, &b);
