@@ -68,7 +68,7 @@ typedef struct {
     /* The update of other stages of the mesh runs among that of this one. */
     bool shares_update;
     /* No other task runs between those of one micro-batch: then one slot is enough for all. */
-    bool is_chain;
+    bool is_sequential;
     /* Of a value made in phase a and last used in phase b. */
     int slots[MW_PHASE_COUNT][MW_PHASE_COUNT];
 } MwFlight;

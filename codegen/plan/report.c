@@ -38,7 +38,7 @@ static void fill_operands(MwArena *arena, const MwReport *report, const MwReport
     to->operands = MW_NEW(arena, MwPlanOperatorOperand, from->operand_count);
     for (int k = 0; k < from->operand_count; k++)
         to->operands[k] = (MwPlanOperatorOperand){
-            .operator_index = first + report->index[from->operands[k].giver.index],
+            .operator_index = first + report->index[from->operands[k].producer.index],
             .rank = from->operands[k].rank,
             .spec = from->operands[k].spec};
     to->collective_count = from->collective_count;

@@ -13,7 +13,8 @@ static int64_t in_flight(const void *context, int stages, int remaining)
     return unrolled->meshes[stage % unrolled->mesh_count].slots[stage / unrolled->mesh_count];
 }
 
-/* Stages that are chunks of their mesh share what one waits to begin with. */
+/* The chunks of a mesh share the time for which the first of them waits, which is why `chunks`
+ * is a square: see MwStageSchedule. */
 MwStageSchedule mw_schedule_terms(const MwScheduleTerms *terms)
 {
     const MwPipelineInfo *info = mw_pipeline_info(terms->kind);
