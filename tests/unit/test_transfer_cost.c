@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* passes/transfer_cost: its formulas against times worked out by hand, and against the messages of
- * runtime/transfer, sent hop by hop over the links of small clusters. */
+/* cost/transfer.c: its formulas against times worked out by hand, and against the messages of
+ * runtime/plan/messages.h, sent hop by hop over the links of small clusters. */
 #include "cost/cost.h"
 #include "cost/transfer.h"
 #include "runtime/plan/messages.h"
