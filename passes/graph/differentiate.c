@@ -138,7 +138,7 @@ static void name_rest(const Differentiator *d, const int *value_counts, int node
         MwValueId result = mw_node_result(graph, (MwNodeId){n}, 0);
         const char *name = mw_value(graph, result)->name;
         mw_build_name_temporaries(graph, value_counts[n + 1], value_counts[n],
-                           mw_arena_printf(graph->arena, "%s.grad", name));
+                                  mw_arena_printf(graph->arena, "%s.grad", name));
     }
 }
 

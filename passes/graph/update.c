@@ -89,7 +89,7 @@ static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
     MwValueId sum = mw_build_sum(graph, squares, all, false);
     const char *name = mw_value(graph, gradient)->name;
     mw_build_name_temporaries(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%s.squares", name));
+                              mw_arena_printf(graph->arena, "%s.squares", name));
     return sum;
 }
 
@@ -134,7 +134,7 @@ static MwValueId sum_layer(const Updater *u, const MwValueId *squares, int count
     MwValueId sum = sum_scalars(u, squares, count);
     const char *prefix = layer_prefix(graph, graph->origin.repeat, graph->origin.iteration);
     mw_build_name_temporaries(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%ssquares", prefix));
+                              mw_arena_printf(graph->arena, "%ssquares", prefix));
     return sum;
 }
 
@@ -272,7 +272,7 @@ static void update_weight(const Updater *u, MwValueId weight)
     step_weight(u, weight, clipped(u, u->gradient[weight.index]));
     const char *name = mw_value(graph, weight)->name;
     mw_build_name_temporaries(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%s.update", name));
+                              mw_arena_printf(graph->arena, "%s.update", name));
 }
 
 static void warn_unused_patterns(const Updater *u, MwDiags *diags)
