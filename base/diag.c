@@ -28,21 +28,21 @@ MwSpan mw_span_join(MwSpan a, MwSpan b)
                     .end = a.end > b.end ? a.end : b.end};
 }
 
-/* Whether a byte is a later one of a character of UTF-8, which takes one column. */
+/* Whether a byte continues a UTF-8 character, which takes one column. */
 static bool continues_character(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-MwPlace mw_span_place(MwSpan span)
+MwSourcePosition mw_span_position(MwSpan span)
 {
     if (!span.source)
-        return (MwPlace){0};
-    MwPlace place = {.line = 1, .column = 1};
+        return (MwSourcePosition){0};
+    MwSourcePosition place = {.line = 1, .column = 1};
     for (uint32_t i = 0; i < span.begin && i < span.source->bytes; i++) {
         place.column += !continues_character(span.source->text[i]);
         if (span.source->text[i] == '\n')
-            place = (MwPlace){.line = place.line + 1, .column = 1};
+            place = (MwSourcePosition){.line = place.line + 1, .column = 1};
     }
     return place;
 }
@@ -103,7 +103,7 @@ static void print_repeated(FILE *out, char c, int count)
         fputc(c, out);
 }
 
-/* Where the character stands that comes `columns` after the one at `at`; at most `end`. */
+/* The character `columns` columns after the one at `at`; at most `end`. */
 static const char *skip_columns(const char *at, const char *end, int columns)
 {
     while (at < end && (continues_character(*at) || columns-- > 0))
@@ -111,15 +111,15 @@ static const char *skip_columns(const char *at, const char *end, int columns)
     return at;
 }
 
-/* What is shown of a source line: bytes [begin, end), which stand `skipped` columns after its first;
- * all of it, unless it is long. */
+/* The shown part of a source line: bytes [begin, end), which begin `skipped` columns after its
+ * start. It is the whole line unless that is long. */
 typedef struct {
     const char *begin, *end;
     int skipped;
-    bool is_cut; /* more of the line follows */
+    bool is_cut; /* the line continues */
 } Excerpt;
 
-static Excerpt excerpt_of(MwSpan span, MwPlace place)
+static Excerpt excerpt_of(MwSpan span, MwSourcePosition place)
 {
     enum { MOST_COLUMNS = 160, COLUMNS_BEFORE = 60 };
     const char *line = span.source->text + span.begin, *end = line;
@@ -138,9 +138,9 @@ static Excerpt excerpt_of(MwSpan span, MwPlace place)
 
 static const char cut_mark[] = "...";
 
-/* The source line of the span and a caret line under it. Tabs and control characters become one
- * space in both, so that the caret stands under its column and the terminal is safe. */
-static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
+/* Prints the source line of the span and a caret line below it. Tabs and control characters
+ * become one space in both, so that the caret stands below its column and the terminal is safe. */
+static void print_excerpt(FILE *out, MwSpan span, MwSourcePosition place)
 {
     const Excerpt shown = excerpt_of(span, place);
     fprintf(out, "%5d | %s", place.line, shown.skipped ? cut_mark : "");
@@ -160,7 +160,7 @@ static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
 static void print_diag(FILE *out, const Diag *diag)
 {
     static const char *const names[] = {"error", "warning", "note"};
-    MwPlace place = mw_span_place(diag->span);
+    MwSourcePosition place = mw_span_position(diag->span);
     if (diag->severity == MW_SEVERITY_NOTE)
         fputs("  ", out);
     if (place.line)

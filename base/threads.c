@@ -22,7 +22,7 @@ static void *take_turns(void *argument)
     return NULL;
 }
 
-/* The calling thread works too; threads that cannot be had are done without. */
+/* The calling thread works too. If a thread cannot be created, the others do its work. */
 void mw_parallel(int threads, int count, void (*work)(void *context, int i), void *context)
 {
     Queue queue = {.work = work, .context = context, .count = count};

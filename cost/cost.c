@@ -315,7 +315,7 @@ typedef struct {
     const MwCluster *cluster;
     const MwLink *link;
     int ways;
-    int flows;
+    int flows;          /* groups that share the link */
     int measured_flows; /* groups that shared the link when its curves were measured */
 } LinkLevel;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What follows from a schedule for the memory of a stage. */
+/* What a schedule implies for the memory of a stage. */
 #include "passes/staging.h"
 
-/* True if no task of another micro-batch runs between those of one. */
+/* Whether no task of another micro-batch runs between the tasks of one. */
 static bool is_sequential(const MwMeshSchedule *mesh)
 {
     int most = -1;

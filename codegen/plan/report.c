@@ -26,7 +26,7 @@ const char *mw_plan_report_source(MwArena *arena, const MwNode *node)
 {
     if (!node->origin.span.source)
         return "";
-    MwPlace place = mw_span_place(node->origin.span);
+    MwSourcePosition place = mw_span_position(node->origin.span);
     return mw_arena_printf(arena, "%s:%d:%d", node->origin.span.source->name, place.line,
                            place.column);
 }

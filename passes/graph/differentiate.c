@@ -137,8 +137,8 @@ static void name_rest(const Differentiator *d, const int *value_counts, int node
     for (int n = nodes - 1; n >= 0; n--) {
         MwValueId result = mw_node_result(graph, (MwNodeId){n}, 0);
         const char *name = mw_value(graph, result)->name;
-        mw_build_name_rest(graph, value_counts[n + 1], value_counts[n],
-                           mw_arena_printf(graph->arena, "%s.grad", name));
+        mw_build_name_temporaries(graph, value_counts[n + 1], value_counts[n],
+                                  mw_arena_printf(graph->arena, "%s.grad", name));
     }
 }
 

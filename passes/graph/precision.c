@@ -186,7 +186,7 @@ static MwValueId cast_to(Precision *p, MwValueId x, MwType type)
     MwValueId made = mw_value_is_constant(to, x, &constant)
                          ? mw_build_constant(to, &tensor, constant)
                          : mw_build_cast(to, x, type);
-    mw_build_name_rest(to, first, to->values.count, name);
+    mw_build_name_temporaries(to, first, to->values.count, name);
     return made;
 }
 

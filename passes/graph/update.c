@@ -88,8 +88,8 @@ static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
     unsigned all = (1u << mw_value_tensor(u->graph, squares)->rank) - 1;
     MwValueId sum = mw_build_sum(graph, squares, all, false);
     const char *name = mw_value(graph, gradient)->name;
-    mw_build_name_rest(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%s.squares", name));
+    mw_build_name_temporaries(graph, first, graph->values.count,
+                              mw_arena_printf(graph->arena, "%s.squares", name));
     return sum;
 }
 
@@ -133,8 +133,8 @@ static MwValueId sum_layer(const Updater *u, const MwValueId *squares, int count
     int first = graph->values.count;
     MwValueId sum = sum_scalars(u, squares, count);
     const char *prefix = layer_prefix(graph, graph->origin.repeat, graph->origin.iteration);
-    mw_build_name_rest(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%ssquares", prefix));
+    mw_build_name_temporaries(graph, first, graph->values.count,
+                              mw_arena_printf(graph->arena, "%ssquares", prefix));
     return sum;
 }
 
@@ -172,7 +172,7 @@ static MwValueId build_clip(const Updater *u)
         mw_build_binary(u->graph, MW_OP_DIV, clip, scalar_op(u, MW_OP_ADD, norm, CLIP_EPSILON));
     scale = scalar_op(u, MW_OP_MINIMUM, scale, 1);
     mw_graph_rename(u->graph, scale, "clip");
-    mw_build_name_rest(u->graph, first, u->graph->values.count, "clip");
+    mw_build_name_temporaries(u->graph, first, u->graph->values.count, "clip");
     return scale;
 }
 
@@ -271,8 +271,8 @@ static void update_weight(const Updater *u, MwValueId weight)
     graph->origin = mw_value_node(graph, weight)->origin;
     step_weight(u, weight, clipped(u, u->gradient[weight.index]));
     const char *name = mw_value(graph, weight)->name;
-    mw_build_name_rest(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%s.update", name));
+    mw_build_name_temporaries(graph, first, graph->values.count,
+                              mw_arena_printf(graph->arena, "%s.update", name));
 }
 
 static void warn_unused_patterns(const Updater *u, MwDiags *diags)
@@ -353,7 +353,7 @@ static bool update_weights(MwCompilation *compilation, MwDiags *diags)
     int first = graph->values.count;
     u.rate = build_rate(&u);
     mw_graph_rename(graph, u.rate, "learning_rate");
-    mw_build_name_rest(graph, first, graph->values.count, "learning_rate");
+    mw_build_name_temporaries(graph, first, graph->values.count, "learning_rate");
     if (train->clip_norm > 0)
         u.clip = build_clip(&u);
     for (int v = 0; v < u.values; v++)

@@ -15,9 +15,9 @@
 
 typedef struct {
     const MwSpec *operands; /* [operand_count] */
-    const MwSpec
-        *results; /* [result_count]; partial over the axes of split factors that the result lacks */
-    MwWork work;  /* of one device (mw_cost_node_work) */
+    /* [result_count]; partial over the axes of split factors that the result lacks */
+    const MwSpec *results;
+    MwWork work;         /* of one device (mw_cost_node_work) */
     int replicated_axes; /* mesh axes of more than one device along which the work is replicated */
 } MwStrategy;
 

@@ -22,8 +22,8 @@ typedef struct {
 
 typedef struct {
     MwStageReason reason;
-    MwStageLayout
-        layout; /* if reason is POSSIBLE; with its time and memory (mw_stage_layout_price) */
+    /* if reason is POSSIBLE; with its time and memory (mw_stage_layout_price) */
+    MwStageLayout layout;
     double needed_bytes; /* if reason is MEMORY: a device needs at least this; 0: not known */
 } MwStageChoiceAnswer;
 
