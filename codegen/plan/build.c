@@ -313,7 +313,7 @@ static void build_transfer_ends(const Builder *b, const MwStageBuilder *s)
 static MwTensorPlacement place_of(const Builder *b, int mesh, MwSpec spec)
 {
     return (MwTensorPlacement){spec, b->plan->meshes[mesh].shape,
-                             staging_of(b)->meshes[mesh].first_device};
+                               staging_of(b)->meshes[mesh].first_device};
 }
 
 static void price_transfer(const Builder *b, MwPlanTransfer *transfer)
