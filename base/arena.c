@@ -94,6 +94,7 @@ MwArena *mw_arena_new_within(MwArena *around)
     return arena;
 }
 
+/* Removes an arena from the list of the arena around it. */
 static void take_out(MwArena *arena)
 {
     if (arena->newer)

@@ -50,9 +50,9 @@ static inline int64_t mw_round_up(int64_t value, int64_t unit)
 static inline int64_t mw_common_divisor(int64_t a, int64_t b)
 {
     while (b) {
-        int64_t rest = a % b;
+        int64_t remainder = a % b;
         a = b;
-        b = rest;
+        b = remainder;
     }
     return a;
 }

@@ -38,13 +38,13 @@ MwSourcePosition mw_span_position(MwSpan span)
 {
     if (!span.source)
         return (MwSourcePosition){0};
-    MwSourcePosition place = {.line = 1, .column = 1};
+    MwSourcePosition position = {.line = 1, .column = 1};
     for (uint32_t i = 0; i < span.begin && i < span.source->bytes; i++) {
-        place.column += !continues_character(span.source->text[i]);
+        position.column += !continues_character(span.source->text[i]);
         if (span.source->text[i] == '\n')
-            place = (MwSourcePosition){.line = place.line + 1, .column = 1};
+            position = (MwSourcePosition){.line = position.line + 1, .column = 1};
     }
-    return place;
+    return position;
 }
 
 MwDiags *mw_diags_new(MwArena *arena)
@@ -119,7 +119,7 @@ typedef struct {
     bool is_cut; /* the line continues */
 } Excerpt;
 
-static Excerpt excerpt_of(MwSpan span, MwSourcePosition place)
+static Excerpt excerpt_of(MwSpan span, MwSourcePosition position)
 {
     enum { MOST_COLUMNS = 160, COLUMNS_BEFORE = 60 };
     const char *line = span.source->text + span.begin, *end = line;
@@ -129,7 +129,7 @@ static Excerpt excerpt_of(MwSpan span, MwSourcePosition place)
     while (end < stop && *end != '\n')
         end++;
     bool is_long = skip_columns(line, end, MOST_COLUMNS) < end;
-    Excerpt out = {.skipped = is_long ? (int)mw_max(place.column - 1 - COLUMNS_BEFORE, 0) : 0};
+    Excerpt out = {.skipped = is_long ? (int)mw_max(position.column - 1 - COLUMNS_BEFORE, 0) : 0};
     out.begin = skip_columns(line, end, out.skipped);
     out.end = skip_columns(out.begin, end, MOST_COLUMNS);
     out.is_cut = out.end < end;
@@ -140,14 +140,14 @@ static const char cut_mark[] = "...";
 
 /* Prints the source line of the span and a caret line below it. Tabs and control characters
  * become one space in both, so that the caret stands below its column and the terminal is safe. */
-static void print_excerpt(FILE *out, MwSpan span, MwSourcePosition place)
+static void print_excerpt(FILE *out, MwSpan span, MwSourcePosition position)
 {
-    const Excerpt shown = excerpt_of(span, place);
-    fprintf(out, "%5d | %s", place.line, shown.skipped ? cut_mark : "");
+    const Excerpt shown = excerpt_of(span, position);
+    fprintf(out, "%5d | %s", position.line, shown.skipped ? cut_mark : "");
     for (const char *c = shown.begin; c < shown.end; c++)
         fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
     fprintf(out, "%s\n      | ", shown.is_cut ? cut_mark : "");
-    print_repeated(out, ' ', place.column - 1 - shown.skipped);
+    print_repeated(out, ' ', position.column - 1 - shown.skipped);
     print_repeated(out, ' ', shown.skipped ? (int)strlen(cut_mark) : 0);
     fputc('^', out);
     const char *end = span.source->text + span.end;
@@ -160,16 +160,16 @@ static void print_excerpt(FILE *out, MwSpan span, MwSourcePosition place)
 static void print_diag(FILE *out, const Diag *diag)
 {
     static const char *const names[] = {"error", "warning", "note"};
-    MwSourcePosition place = mw_span_position(diag->span);
+    MwSourcePosition position = mw_span_position(diag->span);
     if (diag->severity == MW_SEVERITY_NOTE)
         fputs("  ", out);
-    if (place.line)
-        fprintf(out, "%s:%d:%d: ", diag->span.source->name, place.line, place.column);
+    if (position.line)
+        fprintf(out, "%s:%d:%d: ", diag->span.source->name, position.line, position.column);
     else if (diag->severity != MW_SEVERITY_NOTE)
         fputs("meshwright: ", out);
     fprintf(out, "%s: %s\n", names[diag->severity], diag->message);
-    if (place.line)
-        print_excerpt(out, diag->span, place);
+    if (position.line)
+        print_excerpt(out, diag->span, position);
 }
 
 void mw_diags_print(const MwDiags *diags, FILE *out)

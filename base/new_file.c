@@ -88,19 +88,20 @@ static bool rename_or_unlink(const char *from, const char *to)
  * target exists, the file is linked beside it and renamed. */
 static bool link_nameless(const MwNewFile *file)
 {
-    char from[FD_PATH_BYTES], *beside = NULL;
+    char from[FD_PATH_BYTES], *temporary = NULL;
     fd_path(file->fd, from);
     if (linkat(AT_FDCWD, from, AT_FDCWD, file->target, AT_SYMLINK_FOLLOW) == 0)
         return true;
-    if (errno != EEXIST || asprintf(&beside, "%s.tmp%ld", file->target, (long)getpid()) < 0)
+    if (errno != EEXIST || asprintf(&temporary, "%s.tmp%ld", file->target, (long)getpid()) < 0)
         return false;
-    unlink(beside); /* left by an earlier process with this number */
-    bool good = linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0 &&
-                rename_or_unlink(beside, file->target);
-    free(beside);
+    unlink(temporary); /* left by an earlier process with this number */
+    bool good = linkat(AT_FDCWD, from, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0 &&
+                rename_or_unlink(temporary, file->target);
+    free(temporary);
     return good;
 }
 
+/* Syncs the file, sets its mode and gives it its final name. */
 static bool put_in_place(MwNewFile *file, unsigned mode)
 {
     bool good = fchmod(file->fd, mode) == 0 && fsync(file->fd) == 0;

@@ -14,7 +14,6 @@ typedef struct {
     char *temporary; /* its temporary path; NULL: it has no name */
 } MwNewFile;
 
-/* False with errno set. One that was opened ends by keep, drop or fill. */
 /* Opens the file. False with errno set. An open file ends by keep, drop or fill. */
 bool mw_new_file_open(MwNewFile *file, const char *path);
 /* Syncs the file, sets its permission bits, e.g. 0644, and moves it to its target. False with

@@ -14,6 +14,7 @@ typedef struct {
     atomic_int next;
 } Queue;
 
+/* Takes the next index until none is left. */
 static void *take_turns(void *argument)
 {
     Queue *queue = argument;

@@ -97,6 +97,7 @@ static SizePosition position_of(const MwGemm *gemm, double size)
     return (SizePosition){i, fmin(1, log(size / sizes[i]) / log(sizes[i + 1] / sizes[i]))};
 }
 
+/* The rate interpolated between the eight measured sizes around m, n and k. */
 static double measured_rate(const MwGemm *gemm, double m, double n, double k)
 {
     int count = gemm->sizes.count;
@@ -199,6 +200,7 @@ static int devices_in_node(int first, int stride, int ways, int per_node, bool *
     return inner;
 }
 
+/* The path of a mesh axis; the worst of its groups. */
 static MwAxisPath axis_path(const MwCluster *cluster, const MwMeshShape *mesh, int axis)
 {
     int ways = mesh->size[axis], devices = mw_mesh_devices(mesh), stride = 1;
@@ -327,6 +329,7 @@ double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices)
     return share;
 }
 
+/* Seconds of a collective on one level by the fastest algorithm. */
 static double formula_s(const LinkLevel *level, MwCollective kind, double bytes)
 {
     double rate = mw_cost_link_share(level->link, level->ways, level->flows, 1), least = INFINITY;
@@ -365,6 +368,7 @@ static double byte_s(const LinkLevel *level, MwCollective kind)
     return volume / mw_cost_link_share(level->link, level->ways, level->flows, 1);
 }
 
+/* Seconds of a collective on one level, by a measured curve if there is one. */
 static double level_s(const LinkLevel *level, MwCollective kind, double bytes)
 {
     if (level->ways == 1)

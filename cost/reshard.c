@@ -76,6 +76,7 @@ static int digit_of(const MwReshardTable *table, int state, int axis)
     return table->weight[axis] ? state / table->weight[axis] % table->digit_count : 0;
 }
 
+/* Fills the spec and size of a state from the digits of its index. */
 static void fill_state(MwReshardTable *table, int number)
 {
     ReshardState *state = &table->states[number];
@@ -190,6 +191,7 @@ static double collective_s(const MwReshardTable *table, const MwReshardStep *ste
     return seconds;
 }
 
+/* Sets the bytes and the cost of a step. */
 static void set_cost(const MwReshardTable *table, MwReshardStep *step, const ReshardState *a,
                      const ReshardState *b)
 {
@@ -256,6 +258,7 @@ static int nearest(const MwReshardTable *table, const ReshardRow *row, const boo
     return best;
 }
 
+/* Lists the states one step away, with their costs. */
 static void list_edges(MwReshardTable *table, int number)
 {
     ReshardState *state = &table->states[number];
@@ -269,6 +272,7 @@ static void list_edges(MwReshardTable *table, int number)
                     number + (to - digit_of(table, number, axis)) * table->weight[axis], step.cost};
 }
 
+/* Relaxes the edges of a state, as in Dijkstra's algorithm. */
 static void relax(MwReshardTable *table, ReshardRow *row, int number)
 {
     const ReshardState *state = &table->states[number];
@@ -286,6 +290,7 @@ static void relax(MwReshardTable *table, ReshardRow *row, int number)
     }
 }
 
+/* The shortest paths from a state, computed at the first call. */
 static const ReshardRow *search_from(MwReshardTable *table, int source)
 {
     ReshardRow *row = &table->rows[source];

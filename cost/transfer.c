@@ -48,6 +48,7 @@ typedef struct {
     bool is_in_node;   /* the whole sub-mesh is in one node */
 } Extent;
 
+/* The position of a placement on the nodes, and its blocks. */
 static Extent extent_of(const MwCluster *cluster, const MwTensorPlacement *placement, int rank)
 {
     MwAxes axes = mw_spec_axes(placement->spec, rank);
@@ -86,6 +87,7 @@ static double blocks_meeting(const MwTensor *tensor, const MwTensorPlacement *fr
     return boxes;
 }
 
+/* Seconds of the hop between the sub-meshes. */
 static double crossing_s(const MwCluster *cluster, const MwTensor *tensor, const Extent *from,
                          const Extent *to, bool broadcast)
 {

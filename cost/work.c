@@ -54,6 +54,7 @@ static double local_bytes(const WorkQuery *query, const MwTensor *tensor, const 
     return bytes;
 }
 
+/* Points of the loop space on one device. */
 static double local_points(const WorkQuery *query)
 {
     double points = 1;
@@ -62,6 +63,7 @@ static double local_points(const WorkQuery *query)
     return points;
 }
 
+/* Bytes that one device reads of operand `i`; of a looked-up table only the rows it returns. */
 static double operand_bytes(const WorkQuery *query, int i)
 {
     const MwTensor *tensor = operand_tensor(query, i);

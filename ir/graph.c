@@ -141,6 +141,7 @@ void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted)
     names_add(graph, name, value);
 }
 
+/* Adds a value for a result of a node. */
 static void add_result(MwGraph *graph, MwNodeId node, const MwTensor *tensor, const char *name)
 {
     MwValueId id = {graph->values.count};

@@ -64,6 +64,7 @@ static Lead lead_inference(int64_t mesh, int64_t after, int64_t micro_batches)
     return (Lead){0, 0};
 }
 
+/* Adds the tasks of a mesh in the order at the head of the file. */
 static void add_training(const MwPipelineSchedule *schedule, MwMeshSchedule *mesh, Lead lead)
 {
     const int m = schedule->micro_batches;

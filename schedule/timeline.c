@@ -31,6 +31,7 @@ static double arrival(const TimelineRun *run, MwTask task, int stage)
     return 0;
 }
 
+/* Records when the result of a task arrives at the next stage. */
 static void send(TimelineRun *run, MwTask task, int stage, double end)
 {
     const bool crosses = run->schedule->mesh_count > 1;

@@ -15,8 +15,8 @@ typedef struct {
 const MwTensor *mw_sharding_operand(const MwShardingContext *context, int k);
 const MwTensor *mw_sharding_result(const MwShardingContext *context, int k);
 
-/* Adds a factor of `size` iterations and returns its index. The first may be split into any divisor of
- * its size, the second not at all, the third into any divisor of `divisor`. */
+/* Adds a factor of `size` iterations and returns its index. The first may be split into any
+ * divisor of its size, the second not at all, the third into any divisor of `divisor`. */
 int mw_sharding_add(MwShardingContext *context, int64_t size);
 int mw_sharding_add_fixed(MwShardingContext *context, int64_t size);
 int mw_sharding_add_divided(MwShardingContext *context, int64_t size, int64_t divisor);

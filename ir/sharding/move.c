@@ -8,6 +8,7 @@ typedef struct {
     int64_t product;
 } DimRun;
 
+/* Adds the next dimension of a shape to a run. */
 static void take_dim(DimRun *run, const MwTensor *tensor)
 {
     run->product *= tensor->dim[run->end++];

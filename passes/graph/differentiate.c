@@ -74,6 +74,7 @@ static bool only_moves_gradient(const MwNode *node)
            node->op == MW_OP_CAST || node->op == MW_OP_BROADCAST;
 }
 
+/* [values] bf16 values whose gradients are f32. */
 static bool *find_f32_gradients(const MwGraph *graph)
 {
     bool *wide = MW_NEW(graph->arena, bool, graph->values.count);
@@ -89,6 +90,7 @@ static MwType gradient_type(const Differentiator *d, MwValueId value)
     return d->has_f32_gradient[value.index] ? MW_F32 : mw_value_tensor(d->graph, value)->type;
 }
 
+/* [values] whether a value depends on a weight and affects the loss. */
 static bool *find_active(const MwGraph *graph)
 {
     const bool *dependent = find_dependent(graph);
@@ -105,6 +107,7 @@ static bool *find_active(const MwGraph *graph)
     return active;
 }
 
+/* Adds a term to the gradient by `value`. */
 static void add_contribution(Differentiator *d, MwValueId value, MwValueId contribution)
 {
     MwValueId *sum = &d->gradient[value.index];
@@ -142,6 +145,7 @@ static void name_rest(const Differentiator *d, const int *value_counts, int node
     }
 }
 
+/* Applies the gradient rule of a node and adds its results to the gradients by the operands. */
 static void differentiate_node(Differentiator *d, MwNodeId id)
 {
     MwGraph *graph = d->graph;

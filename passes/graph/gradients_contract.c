@@ -13,6 +13,7 @@ typedef struct {
     char letters[MW_MAX_RANK + 1];
 } EinsumTerm;
 
+/* The letters of a tensor whose dimensions run over the letters `dims` of the einsum. */
 static EinsumTerm term_of(const MwEinsum *einsum, const int8_t *dims, int rank)
 {
     EinsumTerm term = {0};

@@ -79,9 +79,9 @@ static void gradient_of_choice(MwGradient *g, MwOp wins)
             continue;
         MwValueId own = mw_gradient_operand(g, k), other = mw_gradient_operand(g, 1 - k);
         MwValueId tie = mw_build_binary(g->graph, MW_OP_EQ, own, other);
-        MwValueId rest = mw_build_select(g->graph, tie, scaled(g, d, 0.5), scalar_like(g, 0));
+        MwValueId otherwise = mw_build_select(g->graph, tie, scaled(g, d, 0.5), scalar_like(g, 0));
         MwValueId won = mw_build_binary(g->graph, wins, own, other);
-        mw_gradient_unbroadcast(g, k, mw_build_select(g->graph, won, d, rest));
+        mw_gradient_unbroadcast(g, k, mw_build_select(g->graph, won, d, otherwise));
     }
 }
 
@@ -135,8 +135,8 @@ void mw_gradient_abs(MwGradient *g)
     MwValueId x = mw_gradient_operand(g, 0), d = g->results[0], zero = scalar_like(g, 0);
     MwValueId below = mw_build_binary(g->graph, MW_OP_LT, x, zero);
     MwValueId above = mw_build_binary(g->graph, MW_OP_GT, x, zero);
-    MwValueId rest = mw_build_select(g->graph, below, neg(g, d), zero);
-    g->operands[0] = mw_build_select(g->graph, above, d, rest);
+    MwValueId otherwise = mw_build_select(g->graph, below, neg(g, d), zero);
+    g->operands[0] = mw_build_select(g->graph, above, d, otherwise);
 }
 
 void mw_gradient_exp(MwGradient *g)

@@ -26,6 +26,8 @@ static bool is_linear_element_wise(const MwNode *node)
     return is_element_wise && (info->linear != MW_LINEAR_NONE || node->op == MW_OP_CAST);
 }
 
+/* Fills feeds_update, from the last node to the first: all users of a node must be the update or
+ * feeders. */
 static void find_update_feeders(LateSums *l)
 {
     const MwGraph *graph = l->graph;

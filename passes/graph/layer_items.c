@@ -51,6 +51,7 @@ static bool is_same_iteration(IterationId a, IterationId b)
     return a.repeat == b.repeat && (a.repeat < 0 || a.iteration == b.iteration);
 }
 
+/* Whether the operator may be computed again instead of its result crossing a cut. */
 static bool is_cheap(const MwNode *node)
 {
     MwLowering lowering = mw_op_info(node->op)->lowering;
@@ -109,6 +110,7 @@ static void find_stages(ItemFacts *facts)
     }
 }
 
+/* Fills crossing_bytes, from the first cut to the last. */
 static void find_crossing_bytes(ItemFacts *facts)
 {
     const MwGraph *graph = facts->graph;
@@ -176,6 +178,7 @@ static int find_cut(const ItemFacts *facts, int earlier, int later)
     return cut;
 }
 
+/* Scales the FLOPs of the items to MW_CLUSTERING_WORK in total. */
 static void fill_work(MwLayerItems *items, const ItemFacts *facts)
 {
     double total = 0;

@@ -61,6 +61,7 @@ static int64_t segment_work(const Clusterer *c, int segment)
     return work;
 }
 
+/* [segment_count + 1] the first item of each segment. */
 static int *find_segments(MwArena *arena, const MwLayerItems *items)
 {
     int *begin = MW_NEW(arena, int, items->segment_count + 1);
@@ -114,6 +115,7 @@ static int worth_layers(const Clusterer *c, int segment, int64_t unit)
     return (int)mw_min(units, count_half_units(c, segment, unit));
 }
 
+/* The number of layers if the user does not give one. */
 static int default_layers(const Clusterer *c)
 {
     int layers = 0;
@@ -185,6 +187,7 @@ static void cut_layers(const Clusterer *c, int layers, int *layer_begin)
         layer_begin[l] = c->items.begin[section_begin[layer_begin[l]]];
 }
 
+/* Sets origin.layer of every node of the forward phase, and of sources that they use. */
 static void mark_nodes(MwArena *arena, MwGraph *graph, const int *layer_begin, int layers)
 {
     bool *is_marked = MW_NEW(arena, bool, graph->nodes.count);
@@ -237,6 +240,7 @@ static bool check_wanted(const MwLayerItems *items, const MwCompileOptions *opti
     return false;
 }
 
+/* Clusters the nodes into layers; false after an error. */
 static bool cluster(MwArena *arena, MwCompilation *compilation, MwDiags *diags)
 {
     Clusterer c = {.arena = arena, .items = mw_layer_items(arena, compilation->graph)};
@@ -268,6 +272,7 @@ static bool is_clustered(const MwGraph *graph)
            mw_graph_has_phase(graph, MW_PHASE_UPDATE);
 }
 
+/* For a dump with layers: an error if the user wants another number of them. */
 static bool keep_layers(const MwCompilation *compilation, MwDiags *diags)
 {
     int wanted = compilation->options.layers, layers = mw_layer_count(compilation->graph);

@@ -59,6 +59,8 @@ static bool counts_in_parts(const MicroBatch *m, const MwNode *node, const MwSha
     return mw_micro_dim(k < 0 ? &rule->results[0] : &rule->operands[k], whole->rank, factor) >= 0;
 }
 
+/* The attributes of `node` on operands that are cut along `factor`: local shape, and origin and
+ * split. */
 static const MwAttr *cut_attrs(MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
                                int factor)
 {
@@ -222,6 +224,7 @@ static void use_totals(MicroBatch *m)
     }
 }
 
+/* Emits a node that waits for a total, in the update phase. */
 static void emit_late(MicroBatch *m, const MwNode *node)
 {
     if (m->state[node->first_result].kind != MW_MICRO_LATE)
@@ -231,6 +234,7 @@ static void emit_late(MicroBatch *m, const MwNode *node)
     mw_rewrite_copy(&m->rewrite, &late);
 }
 
+/* [values] used by a node that waits for a total, by an output, an assign or the loss. */
 static bool *find_used_late(const MwGraph *graph, const MwMicroState *state)
 {
     bool *used = MW_NEW(graph->arena, bool, graph->values.count);

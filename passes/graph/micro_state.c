@@ -70,6 +70,7 @@ static int count_operands(const Analysis *a, const MwNode *node, MwMicroKind kin
     return count;
 }
 
+/* Sets the state of all results of `node`; returns true. */
 static bool set_results(const Analysis *a, const MwNode *node, MwMicroKind kind)
 {
     for (int k = 0; k < node->result_count; k++)
@@ -183,6 +184,7 @@ static bool carries_terms(const Analysis *a, const MwNode *node, int partial)
     MW_UNREACHABLE();
 }
 
+/* Derives the states of a node's results from those of its operands; false after an error. */
 static bool analyse_node(const Analysis *a, MwNodeId id)
 {
     const MwNode *node = mw_node(a->graph, id);

@@ -90,6 +90,7 @@ static Class class_of_einsum(const MwGraph *graph, const MwNode *node)
     return sums ? WIDE : FOLLOWS;
 }
 
+/* The class of a node; see the head of the file. */
 static Class class_of(const MwGraph *graph, const MwNode *node)
 {
     switch (mw_op_info(node->op)->lowering) {
@@ -190,6 +191,7 @@ static MwValueId cast_to(Precision *p, MwValueId x, MwType type)
     return made;
 }
 
+/* Copies a node with its operands cast to the type that it runs in. */
 static void type_node(Precision *p, const MwNode *node)
 {
     if (node->op == MW_OP_CAST) {
@@ -225,6 +227,7 @@ static void restore_types(Precision *p)
     }
 }
 
+/* The model in mixed precision. */
 static MwGraph *in_bf16(const MwGraph *graph)
 {
     Precision p = {.rewrite = mw_rewrite_begin(graph),

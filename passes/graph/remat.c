@@ -67,6 +67,7 @@ static bool *find_norms(const MwGraph *graph)
     return norms;
 }
 
+/* Whether the node casts bf16 to f32. */
 static bool widens(const MwGraph *graph, const MwNode *node)
 {
     return node->op == MW_OP_CAST && mw_value_tensor(graph, node->operands[0])->type == MW_BF16 &&
@@ -87,6 +88,7 @@ static bool *find_layer_inputs(const MwGraph *graph)
     return layer_input;
 }
 
+/* [values] not kept for the backward. */
 static bool *find_recomputed(const MwCompilation *compilation)
 {
     const MwGraph *graph = compilation->graph;
@@ -140,6 +142,7 @@ static void recompute(Remat *r, const MwNode *node)
         r->copy[node->first_result + k] = mw_node_result(to, id, k);
 }
 
+/* The form of a value that the backward uses: kept, or recomputed at its first use. */
 static MwValueId value_for_backward(Remat *r, MwValueId value)
 {
     if (!r->recomputed[value.index])

@@ -196,6 +196,7 @@ static bool reuse(Simplifier *simplifier, const MwNode *node, const MwValueId *o
     return true;
 }
 
+/* Adds the simplest equivalent of a node to the new graph. */
 static void simplify_node(Simplifier *simplifier, const MwNode *node)
 {
     MwRewrite *rewrite = &simplifier->rewrite;
@@ -248,6 +249,7 @@ static bool *find_live(const MwGraph *graph)
     return live;
 }
 
+/* Copies the graph without nodes on which nothing outside of it depends. */
 static MwGraph *without_dead_nodes(const MwGraph *graph)
 {
     const bool *live = find_live(graph);

@@ -58,6 +58,7 @@ static MwValueId raised_cosine(const Updater *u, MwValueId p)
     return scalar_op(u, MW_OP_MUL, factor, 0.5);
 }
 
+/* The learning rate at the current step. */
 static MwValueId build_rate(const Updater *u)
 {
     const MwTrain *train = u->train;
@@ -159,6 +160,7 @@ static ScalarList squares_by_layer(const Updater *u)
     return layers;
 }
 
+/* The factor that clips the norm of all gradients to clip_norm. */
 static MwValueId build_clip(const Updater *u)
 {
     MwOrigin origin = u->graph->origin;
@@ -184,6 +186,7 @@ static MwValueId clipped(const Updater *u, MwValueId gradient)
     return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
 }
 
+/* The weight decay of a weight: 0 if a no_decay pattern matches its name. */
 static double decay_of(const Updater *u, const char *weight)
 {
     for (int i = 0; i < u->train->no_decay_count; i++)

@@ -77,6 +77,8 @@ typedef struct {
 
 typedef MW_VEC(CopyStrategy) CopyStrategies;
 
+/* All pairs of a spec of the consumer and an amount of bytes that some spec of the producer
+ * needs. */
 static CopyStrategies list_copy_strategies(const CopyNodes *copies, const MwCopySite *site,
                                            const MwStrategyList *producers,
                                            const MwStrategyList *consumers, bool is_first_step)
@@ -148,6 +150,7 @@ static bool is_modelled(const CopyNodes *copies, int64_t begin, int64_t end)
     return false;
 }
 
+/* Adds the node of a copy that is live in [begin, end), if a modelled time lies there. */
 static void add_copy(CopyNodes *copies, const MwCopySite *site, int64_t begin, int64_t end,
                      bool is_first_step)
 {

@@ -11,6 +11,7 @@ typedef struct {
     int64_t *change; /* [nodes + 1] bytes at a time minus the bytes at the time before */
 } Footprint;
 
+/* Adds `bytes` to the usage at times [begin, end). */
 static void add(Footprint *f, int64_t begin, int64_t end, int64_t bytes)
 {
     if (begin >= end)

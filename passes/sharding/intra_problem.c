@@ -42,6 +42,7 @@ static double local_bytes(const ProblemBuilder *b, MwValueId value, MwSpec spec)
 
 /* ---- Strategies ---- */
 
+/* [nodes] results that leave the graph are whole; accumulators may be partial. */
 static MwStrategyRole *roles_of(const ProblemBuilder *b)
 {
     MwStrategyRole *roles = MW_NEW(b->arena, MwStrategyRole, b->graph->nodes.count);
@@ -110,6 +111,7 @@ static double gather_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *s
     return seconds;
 }
 
+/* Seconds of one run of a node in a strategy. */
 static double node_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy,
                      uint64_t fused, bool is_fused_away)
 {
@@ -118,6 +120,7 @@ static double node_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *str
     return run_s(b, id, strategy, fused, is_fused_away);
 }
 
+/* [strategies] picoseconds of the node in a step; interned. */
 static const int64_t *node_costs(ProblemBuilder *b, MwNodeId id)
 {
     const MwNode *node = mw_node(b->graph, id);
@@ -148,6 +151,7 @@ static uint64_t stored_results(const ProblemBuilder *b, const MwNode *node)
     return stored;
 }
 
+/* [strategies] bytes of the stored results; interned. */
 static const int64_t *node_usages(ProblemBuilder *b, MwNodeId id, uint64_t stored)
 {
     const MwNode *node = mw_node(b->graph, id);
@@ -229,6 +233,7 @@ static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
     return mw_min(cost * edge->runs, MW_COST_INFINITE);
 }
 
+/* [producer strategy][consumer strategy] picoseconds of resharding in a step; interned. */
 static const int64_t *edge_costs(ProblemBuilder *b, const ValueEdge *edge)
 {
     int64_t key[] = {edge->producer->index,

@@ -7,8 +7,8 @@
  *
  *   node cost   the node's own work, with fusion taken into account. It includes one picosecond
  *               for each mesh axis along which the work is replicated, so that needless
- *               replication never ties. The cost of a receive is the gathering among devices that want the
- *               same block of the value.
+ *               replication never ties. The cost of a receive is the gathering among devices
+ *               that want the same block of the value.
  *   edge cost   resharding a value from the spec of its producer to the spec of its consumer;
  *               for an assignment, from the spec of the new value to that of the target.
  *   usage       the local bytes of a node's results from definition to last use. Weights, states

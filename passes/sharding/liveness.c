@@ -71,6 +71,7 @@ static void live_until(LivenessWalk *walk, MwValueId value, int64_t end, MwPhase
     walk->last_phase[value.index] = mw_max(walk->last_phase[value.index], phase);
 }
 
+/* Sets the kind of storage of a node's results, and their life up to their definition. */
 static void set_storage(LivenessWalk *walk, MwNodeId id)
 {
     const MwNode *node = mw_node(walk->graph, id);
@@ -102,6 +103,7 @@ static void keep_output(LivenessWalk *walk, MwValueId value)
     live_until(walk, value, end, is_taken_early ? phase : MW_PHASE_UPDATE);
 }
 
+/* Prolongs the lives of a node's operands to this use; a view passes on the uses of its result. */
 static void walk_uses(LivenessWalk *walk, int n)
 {
     const MwNode *node = &walk->graph->nodes.at[n];
@@ -132,6 +134,7 @@ static MwPhase first_phase(const LivenessWalk *walk, const MwNode *node)
     return first;
 }
 
+/* Decides whether a value spans tasks, and for how many micro-batches it is live at once. */
 static void set_slots(const LivenessWalk *walk, int value)
 {
     const MwFlight *flight = walk->flight;

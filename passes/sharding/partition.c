@@ -107,6 +107,7 @@ typedef struct {
     MwSpec spec;
 } Counted;
 
+/* The tensor whose positions node `id` counts. */
 static Counted counted_tensor(const Partition *p, MwNodeId id)
 {
     const MwNode *node = mw_node(p->global, id);
@@ -175,6 +176,7 @@ static void add_local_node(Partition *p, MwNodeId id, const MwValueId *operands)
         p->form[first.index + k] = mw_node_result(p->graph, local, k);
 }
 
+/* Reshards the operands of a global node and adds its local node. */
 static void partition_node(Partition *p, MwNodeId id)
 {
     const MwNode *node = mw_node(p->global, id);

@@ -168,6 +168,7 @@ static void note_possible(const PinCheck *check, const MwStrategyList *list, int
     mw_diag_note(check->diags, mw_span_none(), "it can give %s", text.at);
 }
 
+/* Restricts the strategies of the pinned value's producer to those with the pinned spec. */
 static bool apply_pin(const PinCheck *check, MwStrategyTable *table, const MwStrategyList **lists,
                       bool *pinned)
 {

@@ -92,6 +92,7 @@ static void add_collectives(Reporter *r, int owner, const MwReshardPath *path, i
     }
 }
 
+/* Adds the cost and the collectives of one edge to the node that pays for it. */
 static void report_value_edge(Reporter *r, int edge, int owner, MwValueId value, MwSpec to,
                               int runs)
 {
@@ -173,6 +174,8 @@ static MwCost cost_with(const Reporter *r, int n, int s)
     return cost;
 }
 
+/* Finds the best strategy of node `n` that is not chosen and fits the memory, with all other
+ * nodes as chosen. */
 static void find_runner_up(const Reporter *r, int n, MwReportNode *out)
 {
     MwCost chosen = cost_with(r, n, r->sharding->choice[n]), best = MW_COST_INFINITE;

@@ -224,6 +224,7 @@ static MwCost cutoff_of(const MeshAttempt *candidate, const MeshAttempt *best)
     return best ? best->cost + (candidate->index < best->index) : 0;
 }
 
+/* Solves all stages of a candidate; stops at the first that has no sharding within the cutoff. */
 static void solve_stages(MeshAttempt *candidate, int stages, MwCost cutoff)
 {
     MwCost bound = candidate->bound;
@@ -268,6 +269,7 @@ static void refuse_meshes(MwCompilation *compilation, const MeshAttempt *candida
     refuse_all(compilation, failed, count, diags);
 }
 
+/* Finds the best logical mesh for all stages on mesh `mesh` of the staging; false after errors. */
 static bool shard_submesh(MwCompilation *compilation, int mesh, MwDiags *diags)
 {
     const MwStaging *staging = &compilation->staging;

@@ -140,6 +140,7 @@ static void add_carry_joint(StrategyEnumeration *e)
         add_carry(e, (UINT32_C(1) << e->node->operand_count) - 1);
 }
 
+/* Lists the ways in which partial sums pass through the node. */
 static void add_carries(StrategyEnumeration *e)
 {
     if (e->role == MW_STRATEGY_WHOLE)
@@ -165,6 +166,7 @@ static void add_carries(StrategyEnumeration *e)
     }
 }
 
+/* Lists the roles that a mesh axis may have for the node. */
 static void add_options(StrategyEnumeration *e)
 {
     for (int f = 0; f < e->rule.factor_count; f++)
@@ -211,6 +213,7 @@ static bool fill_factors(const StrategyEnumeration *e, Assignment *a)
     return true;
 }
 
+/* The spec of operand `k` under an assignment. */
 static MwSpec operand_spec(const StrategyEnumeration *e, const Assignment *a, int k)
 {
     int rank = mw_value_tensor(e->graph, e->node->operands[k])->rank;
@@ -222,6 +225,8 @@ static MwSpec operand_spec(const StrategyEnumeration *e, const Assignment *a, in
                                 MW_COMBINE_SUM);
 }
 
+/* The spec of result `k`: partial over axes that carry sums or split a factor that the result
+ * lacks. */
 static MwSpec result_spec(const StrategyEnumeration *e, const Assignment *a, int k)
 {
     int rank = mw_value_tensor(e->graph, mw_node_result(e->graph, e->id, k))->rank;
@@ -260,6 +265,7 @@ static bool has_partial_result(const StrategyEnumeration *e, const MwSpec *resul
     return false;
 }
 
+/* Adds the strategy of an assignment, if it is valid. */
 static void try_assignment(StrategyEnumeration *e, Assignment *a)
 {
     if (!fill_factors(e, a))
@@ -304,6 +310,7 @@ static int assignment_count(const StrategyEnumeration *e)
     return count;
 }
 
+/* All strategies of a node, without dominated ones. */
 static MwStrategyList *enumerate(MwStrategyTable *table, const MwGraph *graph, MwNodeId id,
                                  MwStrategyRole role)
 {

@@ -62,6 +62,7 @@ static const MwCompilation *compilation_of(const MwStageBatching *batching)
     return &batching->model->lowered[false];
 }
 
+/* Whether all devices together can hold the model with so many micro-batches in flight. */
 static bool is_enough(const MwStageBatching *batching, const MwStageCost *all, double memory_bytes,
                       int in_flight)
 {
@@ -76,6 +77,7 @@ bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes
     return is_enough(batching, &all, memory_bytes, in_flight);
 }
 
+/* Seconds of `rounds` rounds of micro-batches and the update, shared evenly by all devices. */
 static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost *all, int rounds)
 {
     int devices = mw_cluster_devices(compilation_of(batching)->cluster);

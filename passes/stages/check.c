@@ -29,6 +29,7 @@ static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
     return (double)mw_max(limit_bytes + 1, mw_max(fit->needed_bytes, fit->solution.peak_usage));
 }
 
+/* Solves stage `i` within the limit, unless its estimate is far below it. */
 static void check_stage(void *context, int i)
 {
     const LayoutCheck *check = context;

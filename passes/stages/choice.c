@@ -75,6 +75,7 @@ static void list_costs(const ChoiceSearch *c, const MwStageCostQuery *cost_queri
     }
 }
 
+/* The callback that lists the candidates of layers on sub-meshes. */
 static void answer_queries(void *context, MwStageQuery *queries, int count)
 {
     const ChoiceSearch *c = context;
@@ -218,6 +219,7 @@ static bool unroll(ChoiceSearch *c, MwStageCluster cluster)
 
 /* ---- The choice ---- */
 
+/* Solves the stage problem for the current logical mesh, and prices the layout. */
 static MwStageChoiceAnswer solve(ChoiceSearch *c)
 {
     const MwStageChoiceQuery *query = c->query;
@@ -255,6 +257,7 @@ static bool is_better_answer(const MwStageChoiceAnswer *a, const MwStageChoiceAn
     return a->needed_bytes < b->needed_bytes;
 }
 
+/* Solves the stage problem for each logical mesh that all stages may share, and keeps the best. */
 static MwStageChoiceAnswer solve_chunked(ChoiceSearch *c)
 {
     int devices = c->packing.submeshes[c->submesh].devices;

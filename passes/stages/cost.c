@@ -71,6 +71,7 @@ static const MwGraph *graph_of(MwStageCosts *costs, int begin, int end, bool rec
     return *at;
 }
 
+/* The sample of the layers of `term`, with mesh, recomputation and sequence as in `like`. */
 static MwStageSample *sample_of(MwStageCosts *costs, const IntervalTerm *term,
                                 const MwStageSample *like)
 {
@@ -88,6 +89,7 @@ static MwStageSample *sample_of(MwStageCosts *costs, const IntervalTerm *term,
     return sample;
 }
 
+/* Queues a sample to be solved at a price, unless it is solved. */
 static void request(MwStageCosts *costs, MwStageSample *sample, int price)
 {
     if (sample->solved[price] || sample->wanted[price])
@@ -149,6 +151,7 @@ static void add_term(MwStageCosts *costs, IntervalTerms *terms, int begin, int e
     mw_vec_push(costs->arena, terms, ((IntervalTerm){begin, end, weight}));
 }
 
+/* Lists the samples, with weights, whose costs add up to that of layers [begin, end). */
 static void decompose(MwStageCosts *costs, IntervalTerms *terms, int begin, int end)
 {
     int first, last;
@@ -209,6 +212,7 @@ typedef struct {
     double bytes, time_s;
 } RecomputeGain;
 
+/* Bytes of a micro-batch that a sample holds between tasks. */
 static double bytes_between_tasks(const MwStageSample *sample)
 {
     const MwStageCost *cost = &sample->cost[0];
@@ -223,6 +227,7 @@ static const MwStageSample *single_layer(MwStageCosts *costs, int layer, MwStage
     return sample_of(costs, &(IntervalTerm){layer, layer + 1, 1}, &like);
 }
 
+/* The gain of recomputing a layer, from samples of that layer alone. */
 static RecomputeGain gain_of(MwStageCosts *costs, int layer, const MwStageSample *like)
 {
     const MwStageSample *keeps = single_layer(costs, layer, *like, false);
@@ -235,6 +240,7 @@ static RecomputeGain gain_of(MwStageCosts *costs, int layer, const MwStageSample
     return (RecomputeGain){layer, fmax(0, bytes), fmax(0, time_s)};
 }
 
+/* Bytes saved per second of recomputation. */
 static double rate_of(const RecomputeGain *gain)
 {
     if (gain->bytes == 0)
@@ -373,6 +379,7 @@ static void list_mesh_candidates(MwStageCosts *costs, const MwStageCostQuery *co
                                             .recomputes = recomputes};
 }
 
+/* Requests the samples of all meshes at price 0. */
 static void start_search(MwStageCosts *costs, const MwStageCostQuery *cost_query,
                          CandidateSearch *search)
 {
@@ -427,6 +434,7 @@ static bool may_recompute(const MwStageCosts *costs)
     return compilation->options.remat == MW_REMAT_SEARCH && mw_trains(compilation);
 }
 
+/* Requests samples at all prices, with and without recomputation. */
 static void request_leaner(MwStageCosts *costs, const CandidateSearch *search,
                            const MwStageSample *mesh)
 {
@@ -475,6 +483,8 @@ static void list_recomputing(MwStageCosts *costs, const CandidateSearch *search,
     mw_vec_push(costs->arena, list, all);
 }
 
+/* Lists the costs of all meshes, and for shortlisted ones those at all prices and with
+ * recomputation. */
 static MwStageCostList list_candidates(MwStageCosts *costs, const CandidateSearch *search)
 {
     MwArena *scratch = mw_arena_new();

@@ -28,6 +28,7 @@ static double boundary_s(const MwStageModel *model, const MwLayoutStage *from,
     return time_s;
 }
 
+/* The times of the tasks of stage `s` and of its transfers to both neighbours. */
 static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *layout, int s)
 {
     const MwLayoutStage *stage = &layout->stages[s];
@@ -76,6 +77,7 @@ static double held_bytes(const MwStageLayout *layout, const MwPipelineSchedule *
     return bytes;
 }
 
+/* The memory of the device that needs most; sets that of each stage too. */
 static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule)
 {
     double most = 0;

@@ -46,6 +46,7 @@ static MwStaging stage_per_layer(const MwStageModel *model, bool recomputes)
                        .schedule = schedule};
 }
 
+/* Lowers the model twice, without and with recomputation; false after errors. */
 static bool lower_copies(MwStageModel *model, const MwCompilation *compilation, MwDiags *diags)
 {
     MwCompilation *plain = &model->lowered[false], *recomputing = &model->lowered[true];
@@ -91,6 +92,7 @@ static int64_t pair(int64_t a, int64_t b)
 
 enum { FROM_SAME_LAYER, SHARED, FROM_OTHER_LAYER, USED_BY_UPDATE, USED, MODEL_OUTPUT, PINNED };
 
+/* Appends to the key where an operand comes from: this layer, another layer, or a shared value. */
 static void push_operand(Classifier *c, MwKeyWords *key, const MwNode *user, MwValueId value,
                          int *imports)
 {
@@ -113,6 +115,7 @@ static void push_operand(Classifier *c, MwKeyWords *key, const MwNode *user, MwV
     push_word(c, key, layer_of(c, maker) - layer);
 }
 
+/* Appends to the key which other layers use a value. */
 static void push_uses(Classifier *c, MwKeyWords *key, int value, int layer)
 {
     for (int i = 0; i < c->users[value].count; i++) {
@@ -146,6 +149,7 @@ static void push_pin(Classifier *c, MwKeyWords *key, const MwPin *pin)
     push_word(c, key, (int64_t)pin->spec.bits);
 }
 
+/* Fills the tables of positions, users and outputs. */
 static void index_graph(Classifier *c)
 {
     const MwGraph *graph = c->graph;
@@ -164,6 +168,7 @@ static void index_graph(Classifier *c)
         c->is_model_output[graph->train.loss.index] = true;
 }
 
+/* The number of the class with this key, in order of first appearance. */
 static int class_of(Classifier *c, const MwKeyWords *key)
 {
     void **at = mw_key_map_at_words(c->scratch, &c->classes, key);

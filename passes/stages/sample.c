@@ -90,6 +90,7 @@ static MwProblem add_memory_price(const SampleSolve *s, double price)
     return problem;
 }
 
+/* Sums the costs of nodes and edges by phase. */
 static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *cost)
 {
     const MwGraph *graph = s->intra->graph;
@@ -114,6 +115,7 @@ static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *c
     cost->step_s = seconds[MW_PHASE_UPDATE];
 }
 
+/* Sums the usages by lifetime; the rest of the peak is peak_bytes. */
 static void measure_memory(const SampleSolve *s, int *choice, MwStageCost *cost)
 {
     const MwProblem *problem = &s->intra->problem;

@@ -136,6 +136,7 @@ static bool *find_pinned(MwArena *arena, const MwGraph *graph)
     return is_pinned_here;
 }
 
+/* [nodes] whether a node depends on constants and the step number alone, and is not pinned. */
 static bool *find_constant(MwArena *arena, const MwGraph *graph, const bool *is_pinned_here)
 {
     bool *is_constant = MW_NEW(arena, bool, graph->nodes.count);
@@ -159,6 +160,7 @@ static bool is_element_wise(const MwNode *node)
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE;
 }
 
+/* Finds the nodes that may run in every stage that uses them. */
 static void find_replicable(StageSplit *s)
 {
     for (int n = 0; n < s->graph->nodes.count; n++) {
@@ -172,6 +174,7 @@ static void find_replicable(StageSplit *s)
     }
 }
 
+/* Adds the stages in `set` to the users of the operands of `node`. */
 static void add_operand_users(StageSplit *s, const MwNode *node, const uint64_t *set)
 {
     for (int k = 0; k < node->operand_count; k++) {
@@ -358,6 +361,8 @@ static void send_value(StageSplit *s, MwValueId v, int from, int to)
     send_directly(s, v, from, to, crossing_phase(s, v, to));
 }
 
+/* Copies a node to the stages that run it, and sends its results to the other stages that use
+ * them. */
 static void emit_node(StageSplit *s, int n)
 {
     const MwNode *node = &s->graph->nodes.at[n];
@@ -378,6 +383,7 @@ static int maker_of(const StageSplit *s, MwValueId value)
     return mw_value(s->graph, value)->node.index;
 }
 
+/* Whether `stage` is the first stage that makes `value`. */
 static bool is_first_maker(const StageSplit *s, int stage, MwValueId value)
 {
     return first_of(s, runs_of(s, maker_of(s, value))) == stage;

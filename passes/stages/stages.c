@@ -46,6 +46,7 @@ static const int *cut_layers(MwArena *arena, int layers, int stages)
     return stage;
 }
 
+/* Makes a staging of equal cuts of layers and devices. */
 static void cut_evenly(MwCompilation *compilation)
 {
     MwArena *arena = compilation->arena;
@@ -128,6 +129,7 @@ static void refuse_layer(const MwGraph *graph, const MwPin *pin, const MwPin *ot
                      "layers are never cut; --layers makes more and smaller ones");
 }
 
+/* Records the stage that a pin gives to its layer; false after an error. */
 static bool add_pin(const MwGraph *graph, StagePins *pins, const MwPin *pin, MwDiags *diags)
 {
     int layer = mw_value_node(graph, pin->value)->origin.layer;
@@ -201,6 +203,7 @@ static const char *stage_limit_text(const MwCompilation *compilation, int stages
                            count, what, count > 1 ? "s" : "", each);
 }
 
+/* Checks that no pin names a stage beyond the number of stages or devices. */
 static bool check_count(const MwCompilation *compilation, int stages, MwDiags *diags)
 {
     int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
@@ -217,6 +220,7 @@ static bool check_count(const MwCompilation *compilation, int stages, MwDiags *d
     return true;
 }
 
+/* Reads the pinned stages and checks that they are possible; false after an error. */
 static bool read_pins(const MwCompilation *compilation, StagePins *pins, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;
@@ -258,6 +262,7 @@ static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageT
 
 /* ---- The pass ---- */
 
+/* Reports that the model does not fit the memory; returns false. */
 static bool refuse_memory(MwCompilation *compilation, const MwStageTrials *trials, MwDiags *diags)
 {
     MwArena *arena = compilation->arena;
@@ -296,6 +301,7 @@ static void note_pins(const MwGraph *graph, MwDiags *diags)
     mw_diag_note(diags, mw_span_none(), "pinned are %s", text.at);
 }
 
+/* Reports that no cut meets the options and pins; returns false. */
 static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason, int least_stages,
                           MwDiags *diags)
 {

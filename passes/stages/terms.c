@@ -3,6 +3,7 @@
 
 #include "schedule/generate.h"
 
+/* Micro-batches in flight in the stage with `remaining` stages after it. */
 static int64_t in_flight(const void *context, int stages, int remaining)
 {
     const MwScheduleTerms *terms = context;

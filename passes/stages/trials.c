@@ -236,6 +236,7 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
     return answer.reason;
 }
 
+/* Whether to try a schedule: options, memory of a leaner schedule, memory for what it keeps. */
 static bool is_schedule_wanted(const Trials *t, const RankedBatching *ranked, MwPipelineKind kind)
 {
     const MwCompileOptions *options = &t->compilation->options;
@@ -250,6 +251,7 @@ static bool is_schedule_wanted(const Trials *t, const RankedBatching *ranked, Mw
                                   ranked->batching->micro_batches);
 }
 
+/* Tries a schedule with so many chunks, for all numbers of meshes that are allowed. */
 static void try_chunks(Trials *t, RankedBatching *ranked, MwPipelineKind kind, int chunks)
 {
     int wanted = t->compilation->options.stages;
@@ -261,6 +263,7 @@ static void try_chunks(Trials *t, RankedBatching *ranked, MwPipelineKind kind, i
             try_schedule(t, ranked, kind, chunks, meshes);
 }
 
+/* Tries a schedule, for all numbers of chunks that are allowed. */
 static void try_schedule_kind(Trials *t, RankedBatching *ranked, MwPipelineKind kind)
 {
     int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
@@ -304,6 +307,7 @@ static void try_later_schedules(Trials *t, RankedBatching *ranked)
         try_turn(t, ranked, 0);
 }
 
+/* By estimate, then by number of micro-batches. */
 static int by_estimate(const void *a, const void *b)
 {
     const RankedBatching *x = a, *y = b;
