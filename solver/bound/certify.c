@@ -144,7 +144,8 @@ MwCost mw_dual_certify(const MwDual *dual)
 }
 
 /* Adds to each strategy of the cost function's node the least of the entries that go with it. */
-static void add_margins(const Proof *proof, const MwCostFunction *function, int dim, MwCost *cost)
+static void add_unary_costs(const Proof *proof, const MwCostFunction *function, int dim,
+                            MwCost *cost)
 {
     const MwCost *entry = proof->entry;
     int64_t outer = mw_table_outer(function->cost, dim),
@@ -200,7 +201,7 @@ static void apply_to_function(const Proof *proof, MwCore *core, int index, const
     const MwTable *cost = function->cost;
     find_entries(proof, index);
     for (int i = 0; i < cost->arity; i++)
-        add_margins(proof, function, i, above[place[function->scope[i]]]);
+        add_unary_costs(proof, function, i, above[place[function->scope[i]]]);
     int64_t *entry = mw_tables_scratch(core->tables, cost->count);
     memcpy(entry, cost->at, sizeof *entry * (size_t)cost->count);
     for (int i = 0; i < cost->arity; i++) {

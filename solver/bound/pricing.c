@@ -102,8 +102,8 @@ static void finish(Pricing *pricing)
 static bool attempt(Pricing *pricing, const double *price, int64_t total, bool sharpens)
 {
     MwArena *scratch = mw_arena_new();
-    pricing->relaxed = mw_core_copy_apart(scratch, pricing->core);
-    bool solved = mw_core_pay(pricing->relaxed, price);
+    pricing->relaxed = mw_core_copy_independent(scratch, pricing->core);
+    bool solved = mw_core_relax_rows(pricing->relaxed, price);
     if (solved) {
         if (sharpens)
             sharpen_all(pricing);

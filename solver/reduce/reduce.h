@@ -7,16 +7,17 @@
 #include "solver/stop.h"
 
 typedef struct {
-    int arity;       /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
-    int64_t entries; /* whose table would have at most this many entries; */
-    bool shrinking;  /* and, if of more than two dimensions, no more than what it replaces */
-    int64_t total;   /* stop when that many entries have been computed */
-    bool quick;      /* leave out what is dear: comparing rows that lie apart, and strategies with
-                        several others together */
+    int arity; /* greatest number of neighbours of a node to eliminate; at most MW_TABLE_ARITY */
+    int64_t entries; /* greatest number of entries of the table that an elimination makes */
+    bool shrinking;  /* a table of more than two dimensions must not be larger than the tables it
+                       replaces */
+    int64_t total;   /* stop once this many entries have been computed */
+    bool quick;      /* leave out the expensive reductions: comparison of distant rows, and joint
+                   dominance */
     MwStop stop;
 } MwReduceLimits;
 
-/* All of them, until none applies. Sets core->infeasible if no choice is left. */
+/* Applies all reductions until none applies. Sets core->infeasible if no choice is left. */
 void mw_reduce(MwCore *core, const MwReduceLimits *limits);
 
 #endif

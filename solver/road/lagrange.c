@@ -99,7 +99,7 @@ static void take_incumbent(Lagrange *lagrange)
     lagrange->incumbent = best;
     MwArena *scratch = mw_arena_new();
     int *entered = mw_arena_dup(scratch, best, sizeof *best * (size_t)lagrange->core->node_count);
-    if (!lagrange->search->root && mw_core_enter(lagrange->core, entered)) {
+    if (!lagrange->search->root && mw_core_reduce_choice(lagrange->core, entered)) {
         mark_taken(lagrange, entered);
         mw_bundle_add(&lagrange->bundle, entered);
     }
@@ -219,7 +219,7 @@ static const MwCore *make_restricted(MwArena *arena, const Lagrange *lagrange)
 {
     static const MwReduceLimits shrinking = {
         .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
-    MwCore *restricted = mw_core_copy_apart(arena, lagrange->origin);
+    MwCore *restricted = mw_core_copy_independent(arena, lagrange->origin);
     restrict_to_taken(lagrange, restricted);
     MwCore *reduced = mw_core_copy(arena, restricted);
     mw_reduce(reduced, &shrinking);

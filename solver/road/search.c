@@ -61,7 +61,7 @@ static void offer_to_improve(const MwSearch *search, const int *choice)
     MwArena *scratch = mw_arena_new();
     const MwCore *core = mw_improver_core(search->improver);
     int *entered = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
-    if (mw_core_enter(core, entered))
+    if (mw_core_reduce_choice(core, entered))
         mw_improver_offer(search->improver, entered);
     mw_arena_free(&scratch);
 }

@@ -199,7 +199,7 @@ static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwSearch *li
 static const MwCore *without_limit(MwArena *arena, const MwCore *core)
 {
     MwCore *lifted = mw_core_copy(arena, core);
-    mw_core_lift_limit(lifted);
+    mw_core_drop_rows(lifted);
     return lifted;
 }
 
@@ -220,9 +220,9 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     relaxing.scratch = mw_arena_new();
     if (search->root)
         relaxing.root = without_limit(relaxing.scratch, search->root);
-    MwCore *core = mw_core_copy_apart(relaxing.scratch, limited);
+    MwCore *core = mw_core_copy_independent(relaxing.scratch, limited);
     relaxing.tables = core->tables;
-    mw_core_lift_limit(core);
+    mw_core_drop_rows(core);
     if (look_at_relaxed(&relaxing, core, search) && !begin_unlimited(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
         eliminate_all(&relaxing, core,

@@ -136,7 +136,7 @@ static void take_best(Tree *tree, const MwCoreBest *found)
     tree->best.choice = MW_NEW(tree->best_arena, int, tree->core->node_count);
     for (int i = 0; i < tree->root->node_count; i++)
         tree->best.choice[tree->place[i]] = found->choice[i];
-    tree->cutoff = mw_core_below(tree->root, found->cost);
+    tree->cutoff = mw_core_improving_cutoff(tree->root, found->cost);
 }
 
 static void divide(Tree *tree, const Task *task)

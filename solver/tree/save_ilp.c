@@ -81,5 +81,5 @@ bool mw_problem_save_ilp(const MwProblem *problem, const char *path, MwDiags *di
     const Saving saving = {.problem = problem,
                            .mps = ends_in(path, ".mps") || ends_in(path, ".mps.gz"),
                            .zipped = ends_in(path, ".gz")};
-    return mw_replace(path, write_program, &saving, diags);
+    return mw_file_replace(path, write_program, &saving, diags);
 }

@@ -38,7 +38,7 @@ static void reduce(Work *work)
 static MwCost cutoff(const Work *work)
 {
     if (work->answer.best.choice)
-        return mw_core_below(work->of->root, work->answer.best.cost);
+        return mw_core_improving_cutoff(work->of->root, work->answer.best.cost);
     return work->of->cutoff;
 }
 
@@ -132,7 +132,7 @@ MwSubanswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subproblem)
     Work work = {.of = subproblem, .arena = arena, .pace = 0.3};
     work.answer.best.cost = MW_CORE_NONE;
     work.answer.bound = -MW_CORE_NONE;
-    work.core = mw_core_copy_apart(arena, subproblem->from);
+    work.core = mw_core_copy_independent(arena, subproblem->from);
     if (subproblem->node >= 0)
         restrict_to(work.core, subproblem->node, subproblem->keep);
     reduce(&work);

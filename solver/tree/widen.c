@@ -106,7 +106,7 @@ static bool make_base(Widening *widening, MwArena *arena)
 static MwCost known_cutoff(const Widening *widening)
 {
     const MwCoreBest *best = widening->best;
-    return best->choice ? mw_core_below(widening->core, best->cost) : best->cost;
+    return best->choice ? mw_core_improving_cutoff(widening->core, best->cost) : best->cost;
 }
 
 /* The cutoff of a round. */

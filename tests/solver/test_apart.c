@@ -170,7 +170,7 @@ static void check_partition(MwArena *arena, const MwCore *core, const MwComponen
         ck_assert_int_gt(part->node_count, 0);
         for (int i = 0; i < part->node_count; i++) {
             ck_assert_int_eq(component[part->nodes[i]], part->nodes[0]);
-            ck_assert_int_eq(part->node_place[part->nodes[i]], i);
+            ck_assert_int_eq(part->node_position[part->nodes[i]], i);
         }
         nodes += part->node_count;
         functions += part->function_count;

@@ -330,7 +330,7 @@ START_TEST(what_is_restored_is_entered_again)
                 choice[i] = (int)draw(&state, copy->nodes[i].cost->count);
         memcpy(other, choice, sizeof *choice * (size_t)core->node_count);
         mw_core_restore(copy, other);
-        ck_assert(mw_core_enter(copy, other));
+        ck_assert(mw_core_reduce_choice(copy, other));
         for (int i = 0; i < core->node_count; i++)
             if (copy->nodes[i].cost) {
                 ck_assert_int_eq(other[i], choice[i]);
@@ -338,7 +338,7 @@ START_TEST(what_is_restored_is_entered_again)
             }
         for (int i = 0; i < core->node_count; i++)
             other[i] = (int)draw(&state, problem->nodes[i].strategy_count);
-        left_out += !mw_core_enter(copy, other);
+        left_out += !mw_core_reduce_choice(copy, other);
         mw_arena_free(&arena);
     }
     ck_assert_int_gt(entered, 100);
