@@ -40,7 +40,7 @@ static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptio
                     const MwStop *stop, MwSolution *solution)
 {
     MwSolveOptions silent = *options;
-    mw_stop_hand_on(stop, &silent);
+    mw_stop_pass_on(stop, &silent);
     silent.time_limit_s = fmax(silent.time_limit_s, REASON_SHARE * options->time_limit_s);
     silent.report = NULL;
     silent.gap = 0;
@@ -49,10 +49,10 @@ static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     solution->infeasibility = why;
     if (why->reason == MW_INFEASIBLE_NODES)
         return;
-    MwCost shares = 0;
+    MwCost weights = 0;
     for (int i = 0; i < why->time_count; i++)
-        shares += why->times[i].share;
-    MwCost usage = shares ? (why->needed + shares - 1) / shares : 0;
+        weights += why->times[i].weight;
+    MwCost usage = weights ? (why->needed + weights - 1) / weights : 0;
     if (usage <= problem->usage_limit)
         usage = (MwCost)problem->usage_limit + 1;
     solution->peak_usage = usage < INT64_MAX ? (int64_t)usage : INT64_MAX;
@@ -80,7 +80,7 @@ static MwSolution solve(MwArena *arena, const MwProblem *problem, const MwSolveO
         return (MwSolution){.status = MW_SOLVED_INFEASIBLE};
     if (options->relax && options->time_limit_s > 0) {
         bool fits = surely_fits(problem, options);
-        mw_stop_hand_on(stop, &timed);
+        mw_stop_pass_on(stop, &timed);
         timed.time_limit_s *= fits ? 1 : 0.5;
     }
     return mw_solve_road(arena, problem, &timed, mw_least_peak_for);
@@ -91,7 +91,7 @@ static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions
                   const MwStop *stop, MwSolution *solution)
 {
     MwSolveOptions timed = *options;
-    mw_stop_hand_on(stop, &timed);
+    mw_stop_pass_on(stop, &timed);
     timed.time_limit_s /= 2;
     MwLeastPeak least = mw_least_peak(arena, problem, &timed);
     if (!least.choice)
@@ -99,7 +99,7 @@ static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions
     const MwInfeasibility *why = solution->infeasibility;
     MwProblem relaxed = *problem;
     relaxed.usage_limit = least.peak;
-    mw_stop_hand_on(stop, &timed);
+    mw_stop_pass_on(stop, &timed);
     *solution = mw_solve_road(arena, &relaxed, &timed, mw_least_peak_for);
     MwCost cost = mw_problem_cost(problem, least.choice);
     if (!solution->choice || solution->cost > cost) {

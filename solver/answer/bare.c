@@ -104,18 +104,18 @@ MwProblem *mw_bare_induced(MwArena *arena, const MwProblem *bare, int count, con
 
 int64_t mw_bare_share(const MwProblemNode *node, int count, const MwInfeasibleTime *times)
 {
-    int64_t share = 0;
+    int64_t weight = 0;
     for (int i = 0; i < count && node->usage; i++)
         if (node->begin <= times[i].time && times[i].time < node->end)
-            share += times[i].share;
-    return share;
+            weight += times[i].weight;
+    return weight;
 }
 
-static const int64_t *usage_costs(MwArena *arena, const MwProblemNode *node, int64_t share)
+static const int64_t *usage_costs(MwArena *arena, const MwProblemNode *node, int64_t weight)
 {
     int64_t *cost = MW_NEW(arena, int64_t, node->strategy_count);
     for (int s = 0; s < node->strategy_count; s++) {
-        __int128 usage = (__int128)share * node->usage[s];
+        __int128 usage = (__int128)weight * node->usage[s];
         cost[s] = usage < MW_COST_INFINITE ? (int64_t)usage : MW_COST_INFINITE - 1;
         cost[s] = mw_max(cost[s], node->cost[s]);
     }
@@ -154,13 +154,13 @@ MwProblem *mw_bare_usage(MwArena *arena, const MwProblem *bare, int count,
         qsort(sorted, (size_t)count, sizeof *sorted, compare_times);
     int64_t *sum = MW_NEW(scratch, int64_t, count + 1);
     for (int i = 0; i < count; i++)
-        sum[i + 1] = sum[i] + sorted[i].share;
+        sum[i + 1] = sum[i] + sorted[i].weight;
     for (int i = 0; i < bare->node_count; i++) {
         const MwProblemNode *node = &bare->nodes[i];
-        int64_t share = shares_before(count, sorted, sum, node->end) -
-                        shares_before(count, sorted, sum, node->begin);
-        if (share > 0 && node->usage)
-            usage->nodes[i].cost = usage_costs(arena, node, share);
+        int64_t weight = shares_before(count, sorted, sum, node->end) -
+                         shares_before(count, sorted, sum, node->begin);
+        if (weight > 0 && node->usage)
+            usage->nodes[i].cost = usage_costs(arena, node, weight);
     }
     mw_arena_free(&scratch);
     return usage;

@@ -120,7 +120,7 @@ static bool conflicts(Conflict *conflict, int *count, int *nodes)
                 nodes[kept++] = nodes[i];
         *count = kept;
     } else {
-        mw_stop_hand_on(&conflict->stop, &conflict->options);
+        mw_stop_pass_on(&conflict->stop, &conflict->options);
         MwSolution solution = mw_solve_road(scratch, part, &conflict->options, NULL);
         found = solution.status == MW_SOLVED_INFEASIBLE;
     }

@@ -51,8 +51,8 @@ static void list_nodes(Explanation *e, const MwPeakProof *proof)
     MW_VEC(MwInfeasibleNode) nodes = {0};
     for (int i = 0; i < e->bare->node_count; i++) {
         const MwProblemNode *node = &e->bare->nodes[i];
-        MwCost share = mw_bare_share(node, proof->count, proof->times);
-        MwInfeasibleNode named = {i, share ? share * mw_bare_least(node) : 0};
+        MwCost weight = mw_bare_share(node, proof->count, proof->times);
+        MwInfeasibleNode named = {i, weight ? weight * mw_bare_least(node) : 0};
         if (named.least > 0)
             mw_vec_push(e->arena, &nodes, named);
     }
@@ -74,13 +74,13 @@ static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakP
         proves(e, proof) ? e->problem->usage_limit + 1 : proof->bound - proof->bound / NEARLY;
     __int128 sum = 0;
     for (int i = 0; i < proof->count; i++)
-        sum += proof->times[i].share;
+        sum += proof->times[i].weight;
     for (int64_t parts = proof->count; parts < sum && !mw_stopped(&e->stop); parts *= 4) {
         MwInfeasibleTime *rounded =
             mw_arena_dup(e->scratch, proof->times, sizeof *rounded * (size_t)proof->count);
         for (int i = 0; i < proof->count; i++)
-            rounded[i].share =
-                mw_max(1, (int64_t)((rounded[i].share * (__int128)parts + sum / 2) / sum));
+            rounded[i].weight =
+                mw_max(1, (int64_t)((rounded[i].weight * (__int128)parts + sum / 2) / sum));
         MwPeakProof other = mw_peak_bound_prove(bound, proof->count, rounded);
         if (other.bound < wanted)
             continue;
@@ -132,7 +132,7 @@ static void explain_by_times(Explanation *e)
     why->time_count = proof.count;
     why->needed = proof.needed;
     for (int i = 0; i < proof.count; i++)
-        why->available += (MwCost)proof.times[i].share * e->problem->usage_limit;
+        why->available += (MwCost)proof.times[i].weight * e->problem->usage_limit;
     list_nodes(e, &proof);
 }
 

@@ -35,7 +35,7 @@ typedef struct {
 /* Leaves what is solved on the way the time that is left. */
 static bool stopped(Seek *seek)
 {
-    mw_stop_hand_on(&seek->stop, &seek->options);
+    mw_stop_pass_on(&seek->stop, &seek->options);
     return mw_stopped(&seek->stop);
 }
 

@@ -118,15 +118,15 @@ static MwPeakProof prove(const MwPeakBound *bound, int count, const MwInfeasible
     MwArena *scratch = mw_arena_new();
     MwPeakProof proof = {.count = count};
     proof.times = mw_arena_dup(bound->arena, times, sizeof *times * (size_t)count);
-    MwCost shares = 0;
+    MwCost weights = 0;
     for (int i = 0; i < count; i++)
-        shares += times[i].share;
+        weights += times[i].weight;
     const MwProblem *usage = mw_bare_usage(scratch, bound->bare, count, times);
     MwSolveOptions options = bound->options;
-    mw_stop_hand_on(&bound->stop, &options);
+    mw_stop_pass_on(&bound->stop, &options);
     *solution = mw_solve_road(bound->arena, usage, &options, NULL);
     proof.needed = solution->lower_bound;
-    MwCost least = shares ? (proof.needed + shares - 1) / shares : 0;
+    MwCost least = weights ? (proof.needed + weights - 1) / weights : 0;
     proof.bound = least < INT64_MAX ? (int64_t)least : INT64_MAX;
     mw_arena_free(&scratch);
     return proof;
@@ -207,8 +207,8 @@ static glp_prob *build_program(const MwPeakBound *bound, double unit)
 static int compare_shares(const void *a, const void *b)
 {
     const MwInfeasibleTime *x = a, *y = b;
-    if (x->share != y->share)
-        return x->share > y->share ? -1 : 1;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
     return (x->time > y->time) - (x->time < y->time);
 }
 
@@ -224,9 +224,9 @@ static void read_shares(MwPeakBound *bound, glp_prob *program, double unit)
     double parts = parts_of(unit);
     bound->ask_count = 0;
     for (int row = 0; row < bound->rows->row_count; row++) {
-        int64_t share = llround(parts * glp_get_col_prim(program, row + 2));
-        if (share > 0)
-            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
+        int64_t weight = llround(parts * glp_get_col_prim(program, row + 2));
+        if (weight > 0)
+            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], weight};
     }
     qsort(bound->ask, (size_t)bound->ask_count, sizeof *bound->ask, compare_shares);
 }
@@ -246,10 +246,10 @@ static bool spread_shares(MwPeakBound *bound)
     double rest = 0;
     for (int row = 0; row < rows; row++) {
         double exact = parts * exp(BOLDNESS * (bound->fullness[row] - most)) / sum + rest;
-        int64_t share = llround(exact);
-        rest = few ? exact - (double)share : 0;
-        if (share > 0)
-            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
+        int64_t weight = llround(exact);
+        rest = few ? exact - (double)weight : 0;
+        if (weight > 0)
+            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], weight};
     }
     return bound->ask_count > 0;
 }

@@ -258,7 +258,7 @@ static void find_any_choice(MwSearch *search, Look look)
     MwArena *scratch = mw_arena_new();
     MwSolveOptions options = *search->options;
     options.quick |= look == FIRST_LOOK;
-    mw_stop_hand_on(&search->stop, &options);
+    mw_stop_pass_on(&search->stop, &options);
     MwLeastPeak least = search->look_ahead(scratch, search->problem, search->problem->usage_limit,
                                            look == LAST_LOOK, &options);
     if (least.choice && least.peak <= search->problem->usage_limit) {

@@ -70,7 +70,7 @@ static MwCost shared_usage(const Survey *survey, int node)
     for (int t = 0; t < survey->why->time_count; t++) {
         const MwInfeasibleTime *time = &survey->why->times[t];
         if (of->usage && of->begin <= time->time && time->time < of->end)
-            sum += (MwCost)time->share * of->usage[survey->choice[node]];
+            sum += (MwCost)time->weight * of->usage[survey->choice[node]];
     }
     return sum;
 }
@@ -151,7 +151,7 @@ static bool others_prove(MwArena *arena, const MwProblem *problem, const MwInfea
     for (int t = 0; t < why->time_count; t++)
         if (t != but) {
             times[fewer.time_count++] = why->times[t];
-            shares += why->times[t].share;
+            shares += why->times[t].weight;
         }
     return survey_all(arena, problem, &fewer).least_sum > shares * problem->usage_limit;
 }
@@ -193,9 +193,9 @@ static void check_times(MwArena *arena, const MwProblem *problem, const MwInfeas
     const Survey survey = survey_all(arena, problem, why);
     MwCost available = 0, all = 0;
     for (int t = 0; t < why->time_count; t++) {
-        ck_assert_int_ge(why->times[t].share, 1);
-        ck_assert(t == 0 || why->times[t].share <= why->times[t - 1].share);
-        available += (MwCost)why->times[t].share * problem->usage_limit;
+        ck_assert_int_ge(why->times[t].weight, 1);
+        ck_assert(t == 0 || why->times[t].weight <= why->times[t - 1].weight);
+        available += (MwCost)why->times[t].weight * problem->usage_limit;
     }
     ck_assert(available == why->available);
     ck_assert(survey.possible && why->needed <= survey.least_sum);
@@ -210,7 +210,7 @@ static void check_times(MwArena *arena, const MwProblem *problem, const MwInfeas
     ck_assert(proven == (why->needed > why->available));
     if (why->reason == MW_INFEASIBLE_TIME) {
         ck_assert_int_eq(why->time_count, 1);
-        ck_assert_int_eq(why->times[0].share, 1);
+        ck_assert_int_eq(why->times[0].weight, 1);
         ck_assert(why->needed == survey.least_sum);
     } else if (proven) {
         ck_assert_int_gt(why->time_count, 1);
