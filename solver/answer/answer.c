@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mw_solve: the road (solve.c), and where it ends without an answer, the reason, and the least
- * over-budget answer if that is wanted.
+/* mw_solve: solves the problem (mw_solve_road), explains why it has no answer if that is proven,
+ * and on request finds the answer that exceeds the limit least.
  *
- * Relaxation goes by order: first the least peak, then the least cost among the choices of that
- * peak, which is the same problem with that peak as its limit. */
-#include "solver/answer/bare.h"
+ * The relaxation is lexicographic: first the least peak, then the least cost among the choices with
+ * that peak. The second step is the same problem with that peak as its limit. */
 #include "solver/answer/explain.h"
+#include "solver/answer/hard_constraints.h"
 #include "solver/answer/least_peak.h"
 #include "solver/road/solve.h"
 #include "solver/stop.h"
@@ -13,17 +13,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the time limit, which a reason may take where nothing is left of it. */
+/* fraction of the time limit that finding the reason may take even if no time is left */
 static const double REASON_SHARE = 0.1;
 
-/* Whether even the leanest strategy of each node by itself is too much. */
-static bool is_beyond(const MwProblem *problem)
+/* Says whether the peak exceeds the limit even if each node takes a strategy of least usage. */
+static bool exceeds_limit_at_least(const MwProblem *problem)
 {
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, problem->node_count);
     for (int i = 0; i < problem->node_count; i++) {
         const MwProblemNode *node = &problem->nodes[i];
-        int64_t least = mw_bare_least(node);
+        int64_t least = mw_hard_least_usage(node);
         for (int s = 0; s < node->strategy_count && node->usage; s++)
             if (node->cost[s] < MW_COST_INFINITE && node->usage[s] == least)
                 choice[i] = s;
@@ -34,8 +34,8 @@ static bool is_beyond(const MwProblem *problem)
     return beyond;
 }
 
-/* As the limit is proven to be too little, at least one more is needed, even where no time alone
- * shows it. */
+/* Finds the reason. The limit is proven to be too low, so the peak of every choice is at least the
+ * limit plus one, even where no single time shows it. */
 static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                     const MwStop *stop, MwSolution *solution)
 {
@@ -59,8 +59,8 @@ static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     solution->peak_time = why->time_count ? why->times[0].time : 0;
 }
 
-/* Whether it is soon seen that some choice keeps the limit. */
-static bool surely_fits(const MwProblem *problem, const MwSolveOptions *options)
+/* Says whether a quick search finds a choice that keeps the limit. */
+static bool fits_quickly(const MwProblem *problem, const MwSolveOptions *options)
 {
     MwArena *scratch = mw_arena_new();
     MwSolveOptions quick = *options;
@@ -71,22 +71,22 @@ static bool surely_fits(const MwProblem *problem, const MwSolveOptions *options)
     return fits;
 }
 
-/* Leaves time for a relaxation, if one may be needed. */
+/* Solves the problem; reserves half of the time for a relaxation if one may be needed. */
 static MwSolution solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                         const MwStop *stop)
 {
     MwSolveOptions timed = *options;
-    if (is_beyond(problem))
+    if (exceeds_limit_at_least(problem))
         return (MwSolution){.status = MW_SOLVED_INFEASIBLE};
     if (options->relax && options->time_limit_s > 0) {
-        bool fits = surely_fits(problem, options);
+        bool fits = fits_quickly(problem, options);
         mw_stop_pass_on(stop, &timed);
         timed.time_limit_s *= fits ? 1 : 0.5;
     }
     return mw_solve_road(arena, problem, &timed, mw_least_peak_for);
 }
 
-/* Part of the time for the peak, the rest for the cost at it. */
+/* Spends half of the time on the least peak, the rest on the least cost at that peak. */
 static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                   const MwStop *stop, MwSolution *solution)
 {
