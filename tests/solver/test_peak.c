@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Least peaks, proofs that there is no answer, and relaxed answers, against enumeration: what a
  * proof says is recomputed from the problem alone. */
-#include "solver/answer/hard_constraints.h"
 #include "solver/answer/explain.h"
+#include "solver/answer/hard_constraints.h"
 #include "solver/answer/least_peak.h"
 #include "solver/answer/peak_levels.h"
 #include "tests/solver/random_problem.h"
@@ -268,7 +268,7 @@ static void check_hard(MwArena *arena, const MwProblem *problem, const Survey *s
     ck_assert(left.possible == survey->possible && left.least_peak == survey->least_peak);
     for (int i = 0; i < hard->node_count; i++)
         for (int s = 0; s < hard->nodes[i].strategy_count; s++)
-            ck_assert(hard->nodes[i].cost[s] != 0 || is_supported(bare, i, s));
+            ck_assert(hard->nodes[i].cost[s] != 0 || is_supported(hard, i, s));
 }
 
 /* ---- Levels ---- */
