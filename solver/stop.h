@@ -16,6 +16,9 @@ MwStop mw_stop_of(const MwSolveOptions *options);
 /* Leaves to work that is done with `options` the time that is left. */
 void mw_stop_hand_on(const MwStop *stop, MwSolveOptions *options);
 
+/* The same, but no later than when `share` of the time left is over. */
+MwStop mw_stop_part(const MwStop *stop, double share);
+
 bool mw_stopped(const MwStop *stop);
 /* Seconds to the deadline, at least 0; INFINITY if there is none. */
 double mw_stop_left_s(const MwStop *stop);

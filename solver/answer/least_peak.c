@@ -18,8 +18,6 @@
 
 #include <math.h>
 
-enum { ROUNDS = 16, TRY_AFTER = 2 /* steps */ };
-
 typedef struct {
     MwArena *arena; /* the answer's */
     MwArena *scratch;
@@ -76,8 +74,7 @@ static void raise_bound(Seek *seek, MwCost bound)
  * would say where to look, and there are none, so only what reductions show is worth the time. */
 static void try_within(Seek *seek)
 {
-    const MwReduceLimits limits = {
-        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true, .stop = seek->stop};
+    const MwReduceLimits limits = mw_reduce_shrinking(seek->stop);
     MwArena *scratch = mw_arena_new();
     MwProblem limited = *seek->bare;
     limited.usage_limit =
@@ -99,15 +96,13 @@ static void raise_by_times(Seek *seek)
 {
     MwPeakBound *bound = mw_peak_bound_new(seek->scratch, seek->bare, true, &seek->options);
     bool leads_on = true;
-    for (int step = 1; leads_on && !settled(seek); step++) {
+    while (leads_on && !settled(seek)) {
         int64_t peak;
         leads_on = mw_peak_bound_step(bound);
         meet(seek, mw_peak_bound_choice(bound, &peak));
         raise_bound(seek, mw_peak_bound_best(bound).bound);
         if (mw_peak_bound_impossible(bound))
             seek->found->status = MW_SOLVED_INFEASIBLE;
-        else if (step == TRY_AFTER && !settled(seek))
-            try_within(seek);
     }
 }
 
@@ -129,14 +124,14 @@ static bool close_in(Seek *seek, bool quick)
                                                                   : solution.lower_bound);
     }
     mw_arena_free(&scratch);
-    return found->peak - found->lower_bound <= (before.peak - before.lower_bound) / 4 * 3;
+    return mw_reduce_goes_on(before.peak - before.lower_bound, found->peak - found->lower_bound);
 }
 
 /* First what is quickly done, as far as that leads. */
 static void close_in_all(Seek *seek)
 {
     bool quick = true;
-    for (int i = 0; i < ROUNDS && !settled(seek); i++) {
+    while (!settled(seek)) {
         bool closer = close_in(seek, quick);
         if (!closer && (!quick || !seek->thorough))
             return;
@@ -152,7 +147,7 @@ static void seek_least(Seek *seek)
         return;
     }
     raise_by_times(seek);
-    if (!found->choice && !settled(seek))
+    if (!settled(seek))
         try_within(seek);
     if (found->choice && !seek->options.quick)
         close_in_all(seek);

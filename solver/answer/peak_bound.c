@@ -20,6 +20,7 @@
 #include "solver/answer/bare.h"
 #include "solver/reduce/rules.h"
 #include "solver/road/solve.h"
+#include "solver/tuning.h"
 
 #include <glpk.h>
 #include <math.h>
@@ -28,8 +29,12 @@
 
 /* Peaks times shares are kept below this, so that they are costs of one problem. */
 static const double GREATEST_COST = 1e17;
-enum { SHARES = 1 << 20, STEPS = 60, SPREAD_STEPS = 16 };
-/* How much more share a time gets for having been full once, as an exponent. */
+enum { SHARES = 1 << 20 };
+/* Questions, at most. */
+#define STEPS (4 * MW_TUNED_PEAK_STEPS)
+/* How much more share a time gets for having been full once, as an exponent: the greatest step for which
+ * multiplicative weights are shown to converge (Arora, Hazan and Kale, The multiplicative weights update
+ * method, Theory of Computing 8, 2012, section 2). */
 static const double BOLDNESS = 0.5;
 /* A share more than is proven that is worth another question. */
 static const double PROMISE = 1e-9;
@@ -100,7 +105,7 @@ MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, bool choic
     *bound = (MwPeakBound){
         .arena = arena, .bare = bare, .options = *options, .stop = mw_stop_of(options)};
     bound->rows = list_rows(arena, bare);
-    bound->spread_steps = choices ? SPREAD_STEPS : 0;
+    bound->spread_steps = choices ? MW_TUNED_PEAK_STEPS : 0;
     bound->fullness = MW_NEW(arena, double, bound->rows->row_count);
     bound->ask = MW_NEW(arena, MwInfeasibleTime, bound->rows->row_count);
     if (bound->rows->row_count > 0) {
@@ -241,13 +246,12 @@ static bool spread_shares(MwPeakBound *bound)
     for (int row = 0; row < rows; row++)
         sum += exp(BOLDNESS * (bound->fullness[row] - most));
     bound->ask_count = 0;
-    /* Where there are more rows than parts, most have less than one, and hand it on. */
-    const bool few = parts < 4 * rows;
-    double rest = 0;
+    double rest =
+        0; /* what rounding leaves is handed on: of many rows, most have less than one part */
     for (int row = 0; row < rows; row++) {
         double exact = parts * exp(BOLDNESS * (bound->fullness[row] - most)) / sum + rest;
         int64_t share = llround(exact);
-        rest = few ? exact - (double)share : 0;
+        rest = exact - (double)share;
         if (share > 0)
             bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
     }

@@ -5,6 +5,7 @@
 
 #include "solver/core/core.h"
 #include "solver/stop.h"
+#include "solver/tuning.h"
 
 typedef struct {
     int arity;       /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
@@ -15,6 +16,22 @@ typedef struct {
                         several others together */
     MwStop stop;
 } MwReduceLimits;
+
+/* Whether a core that has shrunk from `before` strategies to `left` may shrink visibly once more. */
+static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
+{
+    return (double)left < (1 - MW_TUNED_ROUND_SHARE) * (double)before;
+}
+
+/* Eliminates as long as that makes the core no larger. */
+static inline MwReduceLimits mw_reduce_shrinking(MwStop stop)
+{
+    return (MwReduceLimits){.arity = MW_TUNED_SHRINK_ARITY,
+                            .entries = MW_TUNED_TABLE_ENTRIES,
+                            .total = INT64_MAX,
+                            .shrinking = true,
+                            .stop = stop};
+}
 
 /* All of them, until none applies. Sets core->infeasible if no choice is left. */
 void mw_reduce(MwCore *core, const MwReduceLimits *limits);

@@ -11,9 +11,9 @@
  * exactness. */
 #include "solver/reduce/rules.h"
 
-#include <string.h>
+#include "solver/tuning.h"
 
-enum { EFFORT = 1024 }; /* changes looked at for a row, on either side */
+#include <string.h>
 
 typedef struct {
     const MwCore *core;
@@ -98,12 +98,12 @@ void mw_rows_compare_apart(MwArena *scratch, const MwCore *core, const MwRowChan
     for (int row = 0; row < core->row_count; row++) {
         for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
             walk.usage[changes->at[i].node] = changes->at[i].after;
-        walk.effort = EFFORT;
+        walk.effort = MW_TUNED_ROW_EFFORT;
         walk.least = above;
         fate[row] = walk_up(&walk, row, fate);
         if (fate[row] != MW_ROW_NEEDED)
             continue;
-        walk.effort = EFFORT;
+        walk.effort = MW_TUNED_ROW_EFFORT;
         walk.least = below;
         fate[row] = walk_down(&walk, row, fate);
     }
