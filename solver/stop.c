@@ -17,6 +17,14 @@ void mw_stop_pass_on(const MwStop *stop, MwSolveOptions *options)
         options->time_limit_s = fmax(1e-3, mw_stop_left_s(stop)); /* 0 would mean no limit */
 }
 
+MwStop mw_stop_within(const MwStop *stop, double share)
+{
+    MwStop earlier = *stop;
+    if (stop->deadline_s > 0)
+        earlier.deadline_s -= (1 - share) * mw_stop_left_s(stop);
+    return earlier;
+}
+
 bool mw_stopped(const MwStop *stop)
 {
     return (stop->interrupt && *stop->interrupt) ||

@@ -16,6 +16,9 @@ MwStop mw_stop_of(const MwSolveOptions *options);
 /* Sets the time limit of `options` to the time left. */
 void mw_stop_pass_on(const MwStop *stop, MwSolveOptions *options);
 
+/* Returns a stop whose deadline comes once the fraction `share` of the time left is over. */
+MwStop mw_stop_within(const MwStop *stop, double share);
+
 bool mw_stopped(const MwStop *stop);
 /* Returns the seconds to the deadline, at least 0; INFINITY if there is none. */
 double mw_stop_left_s(const MwStop *stop);

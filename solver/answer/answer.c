@@ -9,6 +9,7 @@
 #include "solver/answer/least_peak.h"
 #include "solver/road/solve.h"
 #include "solver/stop.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,7 +82,7 @@ static MwSolution solve(MwArena *arena, const MwProblem *problem, const MwSolveO
     if (options->relax && options->time_limit_s > 0) {
         bool fits = fits_quickly(problem, options);
         mw_stop_pass_on(stop, &timed);
-        timed.time_limit_s *= fits ? 1 : 0.5;
+        timed.time_limit_s *= fits ? 1 : MW_TUNED_TIME_SHARE;
     }
     return mw_solve_road(arena, problem, &timed, mw_least_peak_for);
 }
@@ -92,7 +93,7 @@ static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions
 {
     MwSolveOptions timed = *options;
     mw_stop_pass_on(stop, &timed);
-    timed.time_limit_s /= 2;
+    timed.time_limit_s *= MW_TUNED_TIME_SHARE;
     MwLeastPeak least = mw_least_peak(arena, problem, &timed);
     if (!least.choice)
         return;

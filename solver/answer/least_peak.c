@@ -18,8 +18,6 @@
 
 #include <math.h>
 
-enum { ROUNDS = 16, TRY_AFTER = 2 /* steps */ };
-
 typedef struct {
     MwArena *arena; /* holds the answer */
     MwArena *scratch;
@@ -78,11 +76,7 @@ static void raise_bound(PeakSearch *search, MwCost bound)
  * a search has no guidance, so only reductions are worth their time. */
 static void try_reductions(PeakSearch *search)
 {
-    const MwReduceLimits limits = {.arity = 4,
-                                   .entries = 1 << 22,
-                                   .total = INT64_MAX,
-                                   .shrinking = true,
-                                   .stop = search->stop};
+    const MwReduceLimits limits = mw_reduce_shrinking(search->stop);
     MwArena *scratch = mw_arena_new();
     MwProblem limited = *search->hard;
     limited.usage_limit =
@@ -104,19 +98,17 @@ static void raise_bound_by_times(PeakSearch *search)
 {
     MwPeakBound *bound = mw_peak_bound_new(search->scratch, search->hard, true, &search->options);
     bool progress = true;
-    for (int step = 1; progress && !is_done(search); step++) {
+    while (progress && !is_done(search)) {
         int64_t peak;
         progress = mw_peak_bound_step(bound);
         keep_if_lower(search, mw_peak_bound_choice(bound, &peak));
         raise_bound(search, mw_peak_bound_best(bound).bound);
         if (mw_peak_bound_impossible(bound))
             search->found->status = MW_SOLVED_INFEASIBLE;
-        else if (step == TRY_AFTER && !is_done(search))
-            try_reductions(search);
     }
 }
 
-/* Solves one round of levels. Returns false if it closed less than a quarter of the gap. */
+/* Solves one round of levels. Returns whether another round is worth it. */
 static bool solve_levels(PeakSearch *search, bool quick)
 {
     MwSolveOptions options = search->options;
@@ -134,14 +126,14 @@ static bool solve_levels(PeakSearch *search, bool quick)
                                                                     : solution.lower_bound);
     }
     mw_arena_free(&scratch);
-    return found->peak - found->lower_bound <= (before.peak - before.lower_bound) / 4 * 3;
+    return mw_reduce_goes_on(before.peak - before.lower_bound, found->peak - found->lower_bound);
 }
 
 /* Solves rounds of levels, first with `quick`, then, if `thorough`, without. */
 static void close_gap(PeakSearch *search)
 {
     bool quick = true;
-    for (int i = 0; i < ROUNDS && !is_done(search); i++) {
+    while (!is_done(search)) {
         bool progress = solve_levels(search, quick);
         if (!progress && (!quick || !search->thorough))
             return;
@@ -157,7 +149,7 @@ static void find_least_peak(PeakSearch *search)
         return;
     }
     raise_bound_by_times(search);
-    if (!found->choice && !is_done(search))
+    if (!is_done(search))
         try_reductions(search);
     if (found->choice && !search->options.quick)
         close_gap(search);

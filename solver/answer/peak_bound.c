@@ -20,6 +20,7 @@
 #include "solver/answer/hard_constraints.h"
 #include "solver/reduce/rules.h"
 #include "solver/road/solve.h"
+#include "solver/tuning.h"
 
 #include <glpk.h>
 #include <math.h>
@@ -28,8 +29,12 @@
 
 /* Upper limit of peak times weight, which keeps weighted usages within the range of costs. */
 static const double GREATEST_COST = 1e17;
-enum { SHARES = 1 << 20, STEPS = 60, SPREAD_STEPS = 16 };
-/* Exponent of the weight that a time gains for being full once. */
+enum { SHARES = 1 << 20 };
+/* Greatest number of problems solved. */
+#define STEPS (4 * MW_TUNED_PEAK_STEPS)
+/* Exponent of the weight that a time gains for being full once: the greatest step for which
+ * multiplicative weights are proven to converge (Arora, Hazan and Kale, The multiplicative weights
+ * update method, Theory of Computing 8, 2012, section 2). */
 static const double BOLDNESS = 0.5;
 /* Relative gain over the proven bound that justifies another problem. */
 static const double PROMISE = 1e-9;
@@ -101,7 +106,7 @@ MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *hard, bool choic
     *bound = (MwPeakBound){
         .arena = arena, .hard = hard, .options = *options, .stop = mw_stop_of(options)};
     bound->rows = list_rows(arena, hard);
-    bound->spread_steps = choices ? SPREAD_STEPS : 0;
+    bound->spread_steps = choices ? MW_TUNED_PEAK_STEPS : 0;
     bound->fullness = MW_NEW(arena, double, bound->rows->row_count);
     bound->ask = MW_NEW(arena, MwInfeasibleTime, bound->rows->row_count);
     if (bound->rows->row_count > 0) {
@@ -244,14 +249,13 @@ static bool weight_all_times(MwPeakBound *bound)
     for (int row = 0; row < rows; row++)
         sum += exp(BOLDNESS * (bound->fullness[row] - most));
     bound->ask_count = 0;
-    /* If there are more rows than units, most have a weight below one and pass it on to the next
-     * row. */
-    const bool few = units < 4 * rows;
+    /* Rounding passes its remainder on to the next row: of many rows, most have a weight below one
+     * unit. */
     double rest = 0;
     for (int row = 0; row < rows; row++) {
         double exact = units * exp(BOLDNESS * (bound->fullness[row] - most)) / sum + rest;
         int64_t weight = llround(exact);
-        rest = few ? exact - (double)weight : 0;
+        rest = exact - (double)weight;
         if (weight > 0)
             bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], weight};
     }

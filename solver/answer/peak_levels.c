@@ -11,7 +11,9 @@
  * searches work on peaks as they do on costs. */
 #include "solver/answer/peak_levels.h"
 
-enum { LEVELS = 32 };
+#include "solver/tuning.h"
+
+#define LEVELS (2 * MW_TUNED_PEAK_STEPS)
 
 static MwProblemNode level_node(MwArena *arena, int64_t low, int64_t high)
 {

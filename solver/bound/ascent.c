@@ -8,22 +8,23 @@
 #include "solver/bound/certify.h"
 #include "solver/bound/decode.h"
 #include "solver/bound/polish.h"
+#include "solver/bound/step.h"
 #include "solver/bound/sweep.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    PATIENCE = 40,    /* iterations after which the bound must have risen visibly */
-    DECODE_EVERY = 5, /* iterations */
-    FOLLOW_MOST = 6,  /* iterations that potentials get to follow the prices */
-};
+/* The greatest fraction of the gap that a step tries to close: beyond twice the gap, subgradient steps
+ * need not come nearer to the best prices (Polyak, Minimization of unsmooth functionals, USSR
+ * Computational Mathematics and Mathematical Physics 9, 1969). */
+static const double LONGEST_PACE = 2;
 
-/* Of prices: the weight of a new excess in the average; the least that a price which is to rise
- * begins at, as a share of the mean, and what share of that is nothing; how much the logarithm of a
- * price may change in a step. */
-static const double AVERAGING = 0.03, LEAST_SHARE = 0.1, NEXT_TO_NOTHING = 1e-4,
-                    GREATEST_EXPONENT = 1;
+/* A step changes the logarithm of a price by at most this. */
+static const double GREATEST_EXPONENT = 1;
+
+/* The power of a step is found to 2 to the minus so many: the relative precision of the step. */
+enum { HALVINGS = 40 };
 
 struct MwAscent {
     const MwCore *core;
@@ -31,10 +32,9 @@ struct MwAscent {
     MwDualState *state; /* of the best bound */
     MwCoreBest *best;
     double bound;      /* the best, */
-    double mark;       /* that of PATIENCE iterations ago, */
+    double mark;       /* that of MW_TUNED_ASCENT_PATIENCE iterations ago, */
     double base;       /* and that before the last step of the prices */
-    double last, rise; /* the bound after the last iteration, and what it gained */
-    int following;     /* iterations since the last step */
+    double last;       /* the bound after the last iteration */
     double *direction; /* [row] averaged excess, in limits */
     double weight;     /* of the next excess in that average */
     double *excess, *next_price;
@@ -75,7 +75,7 @@ static double gap(const MwAscent *ascent)
 {
     if (ascent->best->cost < MW_CORE_NONE)
         return fmax(0, (double)ascent->best->cost - ascent->bound);
-    return 0.05 * fabs(ascent->bound) + 1;
+    return mw_step_gap(ascent->bound);
 }
 
 static double full_limit(const MwAscent *ascent, int row)
@@ -90,7 +90,7 @@ static void average_excess(MwAscent *ascent)
         double *average = &ascent->direction[row];
         *average += ascent->weight * (ascent->excess[row] / full_limit(ascent, row) - *average);
     }
-    ascent->weight = AVERAGING;
+    ascent->weight = MW_TUNED_AVERAGING;
 }
 
 /* Where nothing has a price yet: in proportion to the excess, so that the first order gain is what
@@ -106,7 +106,7 @@ static void set_first_prices(MwAscent *ascent)
 }
 
 /* Every price times exp(power * averaged excess); one that is to rise begins at `least` (for the
- * whole limit), one that is next to nothing ends. Gives the first order gain. */
+ * whole limit). Gives the first order gain. */
 static double scale_prices(MwAscent *ascent, double power, double least)
 {
     double gain = 0;
@@ -114,8 +114,6 @@ static double scale_prices(MwAscent *ascent, double power, double least)
         double limit = full_limit(ascent, row), excess = ascent->direction[row];
         double now = ascent->state->price[row] * limit;
         double next = (excess > 0 ? fmax(now, least) : now) * exp(power * excess);
-        if (next < NEXT_TO_NOTHING * least)
-            next = 0;
         gain += (next - now) * excess;
         ascent->next_price[row] = next / limit;
     }
@@ -133,12 +131,12 @@ static double greatest_excess(const MwAscent *ascent)
 /* With the power that makes the first order gain what is hoped for, within reason. */
 static void set_next_prices(MwAscent *ascent, double total)
 {
-    double least = LEAST_SHARE * total / ascent->core->row_count,
+    double least = MW_TUNED_FIRST_PRICE * total / ascent->core->row_count,
            greatest = greatest_excess(ascent);
     double low = 0, high = greatest > 0 ? GREATEST_EXPONENT / greatest : 0;
     if (scale_prices(ascent, high, least) <= ascent->hoped)
         return;
-    for (int halving = 0; halving < 40; halving++) {
+    for (int halving = 0; halving < HALVINGS; halving++) {
         double power = (low + high) / 2;
         if (scale_prices(ascent, power, least) > ascent->hoped)
             high = power;
@@ -157,7 +155,7 @@ static void step_prices(MwAscent *ascent)
     double total = 0;
     average_excess(ascent);
     ascent->base = ascent->bound;
-    ascent->hoped = ascent->pace * fmin(gap(ascent), 0.1 * fabs(ascent->bound));
+    ascent->hoped = ascent->pace * fmin(gap(ascent), mw_step_gap(ascent->bound));
     for (int row = 0; row < ascent->core->row_count; row++)
         total += ascent->state->price[row] * full_limit(ascent, row);
     if (total > 0)
@@ -165,39 +163,23 @@ static void step_prices(MwAscent *ascent)
     else
         set_first_prices(ascent);
     mw_dual_set_prices(ascent->dual, ascent->next_price);
-    ascent->following = 0;
 }
 
-/* Lengthens the steps if the last one gained most of what it was to gain. Otherwise shortens them
- * to where the parabola through what was hoped and what came has its top; and if the potentials
- * have gone far astray, takes them back. */
+/* Sets the length of the next step by what the last one gained; if the potentials have gone far
+ * astray, takes them back. */
 static void judge_step(MwAscent *ascent)
 {
-    double gained = ascent->last - ascent->base, hoped = ascent->hoped;
-    if (gained > 0.5 * hoped)
-        ascent->pace *= 1.5;
-    else if (gained < 0.1 * hoped)
-        ascent->pace *= fmax(0.2, fmin(0.7, hoped / (2 * (hoped - gained))));
-    ascent->pace = fmax(1e-6, fmin(ascent->pace, 2));
+    ascent->pace *= mw_step_factor(ascent->last - ascent->base, ascent->hoped);
+    ascent->pace = fmax(MW_TUNED_VISIBLE_RISE, fmin(ascent->pace, LONGEST_PACE));
     if (ascent->last < ascent->bound - gap(ascent)) {
         mw_dual_load(ascent->dual, ascent->state);
         ascent->last = ascent->bound;
     }
 }
 
-/* Potentials need some iterations to follow the prices; a step is judged after that. */
-static void move_prices(MwAscent *ascent)
-{
-    if (++ascent->following < FOLLOW_MOST && ascent->rise > 0.1 * gap(ascent))
-        return;
-    judge_step(ascent);
-    step_prices(ascent);
-}
-
 static void note_bound(MwAscent *ascent)
 {
     double bound = mw_dual_bound(ascent->dual);
-    ascent->rise = bound - ascent->last;
     ascent->last = bound;
     if (bound > ascent->bound) {
         ascent->bound = bound;
@@ -209,13 +191,13 @@ static void note_bound(MwAscent *ascent)
  * bound has stopped rising. */
 static bool rising(MwAscent *ascent)
 {
-    if (ascent->dual->surplus_count > ascent->dual->strategy_count / 2 ||
+    if (ascent->dual->surplus_count > MW_TUNED_CUT_SHARE * (double)ascent->dual->strategy_count ||
         (ascent->best->cost < MW_CORE_NONE &&
          gap(ascent) <= ascent->gap_wanted * (double)ascent->best->cost))
         return false;
-    if (ascent->iteration % PATIENCE != 0)
+    if (ascent->iteration % MW_TUNED_ASCENT_PATIENCE != 0)
         return true;
-    bool rises = ascent->bound > ascent->mark + 1e-3 * gap(ascent);
+    bool rises = ascent->bound > ascent->mark + MW_TUNED_VISIBLE_RISE * gap(ascent);
     ascent->mark = ascent->bound;
     return rises;
 }
@@ -244,12 +226,14 @@ bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *lim
         mw_dual_sweep(ascent->dual, true);
         mw_dual_sweep(ascent->dual, false);
         note_bound(ascent);
-        if (ascent->iteration % DECODE_EVERY == 0)
+        if (ascent->iteration % MW_TUNED_DECODE_EVERY == 0)
             try_choice(ascent);
         if (!rising(ascent) || mw_stopped(&limits->stop))
             return false;
-        if (ascent->core->row_count > 0)
-            move_prices(ascent);
+        if (ascent->core->row_count > 0) {
+            judge_step(ascent);
+            step_prices(ascent);
+        }
     }
     return true;
 }

@@ -10,14 +10,14 @@
 #include "solver/bound/bundle.h"
 
 #include "solver/bound/master.h"
+#include "solver/bound/step.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 
-/* What the width of the box is multiplied by where its prices are no better, and where they gain a
- * good share, the last, of what the planes promise. */
-static const double NARROWER = 0.5, WIDER = 2, ENOUGH = 0.25;
-/* Prices: where they are cut off first, as long as nothing is known beyond; and the greatest. */
-static const double FIRST = 0.25, GREATEST = 100;
+/* The greatest price: a number that the tableau of the restricted master problem (master.c) keeps apart
+ * from rounding errors, far above any useful price. */
+static const double GREATEST = 100;
 
 MwBundle mw_bundle_new(MwArena *arena, const MwCore *core, MwCost cost, int64_t usage_limit)
 {
@@ -42,7 +42,7 @@ MwBundle mw_bundle_new(MwArena *arena, const MwCore *core, MwCost cost, int64_t 
     bundle.usage_unit = fmax(1, (double)usage_limit);
     const double affordable = (double)(MW_FORBIDDEN / 16) / greatest;
     bundle.most = fmin(GREATEST, affordable * bundle.usage_unit / bundle.cost_unit);
-    bundle.cap = fmin(FIRST, bundle.most);
+    bundle.cap = fmin(MW_TUNED_PRICE_CAP, bundle.most);
     bundle.is_priced = MW_NEW(arena, bool, core->row_count);
     return bundle;
 }
@@ -187,8 +187,7 @@ double mw_bundle_maximise(const MwBundle *bundle, const MwTrustRegion *region, d
 void mw_trust_region_update(MwTrustRegion *region, int row_count, const double *price, double value)
 {
     const double gain = value - region->value, promised = region->promised - region->value;
-    region->radius *= gain <= 0 ? NARROWER : gain > ENOUGH * promised ? WIDER : 1;
-    region->radius = fmin(1, region->radius);
+    region->radius = fmin(1, region->radius * mw_step_factor(gain, promised));
     if (gain <= 0)
         return;
     region->value = value;

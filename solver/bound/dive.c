@@ -10,13 +10,9 @@
 
 #include "solver/bound/ascent.h"
 #include "solver/reduce/reduce.h"
+#include "solver/tuning.h"
 
 #include <stdlib.h>
-
-enum { ITERATIONS = 8, SHARE = 5 /* one in SHARE of the nodes is fixed at a time */ };
-
-static const MwReduceLimits LIMITS = {
-    .arity = 4, .entries = 1 << 20, .total = INT64_MAX, .shrinking = true};
 
 typedef struct {
     int node, label;
@@ -74,7 +70,7 @@ static void fix_some(MwArena *scratch, MwCore *core, const MwDual *dual)
     __int128 *room =
         mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
     int fixed = 0;
-    for (int i = 0; i < dual->node_count && fixed <= dual->node_count / SHARE; i++) {
+    for (int i = 0; i < dual->node_count && fixed <= dual->node_count / MW_TUNED_DIVE_PARTS; i++) {
         const Candidate *next = &candidates[i];
         if (fits(core, room, next->node, next->label))
             fix(core, room, next->node, next->label);
@@ -96,17 +92,16 @@ bool mw_dive(const MwCore *core, const MwStop *stop, int *choice)
 {
     MwArena *arena = mw_arena_new();
     MwCore *copy = mw_core_copy(arena, core);
-    MwReduceLimits reducing = LIMITS;
-    reducing.stop = *stop;
-    double pace = 0.1;
+    const MwReduceLimits shrinking = mw_reduce_shrinking(*stop);
+    double pace = 1;
     while (!copy->infeasible && !finished(copy) && !mw_stopped(stop)) {
         MwArena *scratch = mw_arena_new();
         MwCoreBest best = {.cost = MW_CORE_NONE};
-        const MwAscentLimits limits = {.iterations = ITERATIONS, .stop = *stop};
+        const MwAscentLimits limits = {.iterations = MW_TUNED_SPLIT_ITERATIONS, .stop = *stop};
         const MwDual *dual = mw_ascend(scratch, copy, copy->price, &pace, &best, &limits);
         fix_some(scratch, copy, dual);
         mw_arena_free(&scratch);
-        mw_reduce(copy, &reducing);
+        mw_reduce(copy, &shrinking);
     }
     bool found = !copy->infeasible && finished(copy);
     for (int i = 0; i < core->node_count && found; i++)

@@ -9,10 +9,7 @@
 #include "solver/bound/certify.h"
 #include "solver/core/fixed_price.h"
 #include "solver/reduce/reduce.h"
-
-/* Iterations that take away strategies, how often at most, and the share of the entries that may be
- * computed which elimination gets after that. */
-enum { SWEEPS = 20, ROUNDS = 4, SHARE = 4 };
+#include "solver/tuning.h"
 
 typedef struct {
     MwArena *arena;
@@ -46,7 +43,7 @@ static bool sharpen(Pricing *pricing)
     MwPricingAnswer *priced = pricing->priced;
     MwArena *scratch = mw_arena_new();
     MwCoreBest best = {.cost = priced->choice ? priced->cost : MW_CORE_NONE};
-    const MwAscentLimits limits = {.iterations = SWEEPS, .stop = *pricing->stop};
+    const MwAscentLimits limits = {.iterations = MW_TUNED_ITERATIONS, .stop = *pricing->stop};
     const int64_t before = mw_core_strategies_left(relaxed);
     double pace = 1;
     MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &pace, &best, &limits);
@@ -55,34 +52,24 @@ static bool sharpen(Pricing *pricing)
     if (priced->choice)
         priced->bound = mw_max(priced->bound, mw_dual_apply(dual, relaxed, priced->cost + 1));
     mw_arena_free(&scratch);
-    return priced->choice && mw_core_strategies_left(relaxed) < before / 10 * 9;
-}
-
-static void reduce(Pricing *pricing, const MwReduceLimits *limits)
-{
-    MwReduceLimits timed = *limits;
-    timed.stop = *pricing->stop;
-    mw_reduce(pricing->relaxed, &timed);
+    return priced->choice && mw_reduce_goes_on(before, mw_core_strategies_left(relaxed));
 }
 
 /* As long as that shrinks the core. */
 static void sharpen_all(Pricing *pricing)
 {
-    const MwReduceLimits shrinking = {
-        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
-    reduce(pricing, &shrinking);
-    for (int i = 0; i < ROUNDS && !is_solved(pricing->relaxed) && !mw_stopped(pricing->stop); i++) {
-        if (!sharpen(pricing))
-            break;
-        reduce(pricing, &shrinking);
-    }
+    const MwReduceLimits shrinking = mw_reduce_shrinking(*pricing->stop);
+    mw_reduce(pricing->relaxed, &shrinking);
+    while (!is_solved(pricing->relaxed) && !mw_stopped(pricing->stop) && sharpen(pricing))
+        mw_reduce(pricing->relaxed, &shrinking);
 }
 
 /* False if that is too much work. */
 static bool eliminate(Pricing *pricing, int64_t total)
 {
-    const MwReduceLimits limits = {.arity = MW_TABLE_ARITY, .entries = total, .total = total};
-    reduce(pricing, &limits);
+    const MwReduceLimits limits = {
+        .arity = MW_TABLE_ARITY, .entries = total, .total = total, .stop = *pricing->stop};
+    mw_reduce(pricing->relaxed, &limits);
     return is_solved(pricing->relaxed);
 }
 
@@ -107,7 +94,7 @@ static bool attempt(Pricing *pricing, const double *price, int64_t total, bool s
     if (solved) {
         if (sharpens)
             sharpen_all(pricing);
-        solved = eliminate(pricing, sharpens ? total / SHARE : total);
+        solved = eliminate(pricing, total);
     }
     if (solved)
         finish(pricing);

@@ -8,7 +8,13 @@
  * the part is solved again; until the bound shows that there is nothing to gain. */
 #include "solver/improve/attempt.h"
 
+#include "solver/bound/step.h"
+#include "solver/tuning.h"
+
 #include <math.h>
+
+/* A gap that rounding of the bound may leave: share of the cost. */
+static const double EXACT = 1e-9;
 
 /* Rows between two cuts are alike for the part. */
 typedef struct {
@@ -136,12 +142,6 @@ static void find_excess(const MwLocalProblem *local, Pieces *pieces)
     }
 }
 
-/* What the bound may rise by at a step; the gap says little where what is present is far off. */
-static double step_gap(double gap, double bound)
-{
-    return fmin(gap, 0.1 * fabs(bound) + 1);
-}
-
 /* By so much that the bound would rise by `gap` if the excess stayed as it is. */
 static void raise_prices(Pieces *pieces, double gap)
 {
@@ -200,11 +200,11 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwAssignment *as
         find_excess(local, &pieces);
         take_better(arena, &attempt, local, assignment, limits->priced ? price_sum : NULL);
         double gap = present - (double)attempt.move.gain - bound;
-        if (gap <= 1e-9 * fabs(present)) {
+        if (gap <= EXACT * fabs(present)) {
             attempt.exact = true;
             break;
         }
-        raise_prices(&pieces, step_gap(gap, bound));
+        raise_prices(&pieces, fmin(gap, mw_step_gap(bound)));
     }
     mw_arena_free(&scratch);
     return attempt;

@@ -6,31 +6,23 @@
 #include "solver/improve/attempt.h"
 #include "solver/improve/neighbourhood.h"
 #include "solver/improve/pool.h"
+#include "solver/tuning.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-enum {
-    SIZES = 8, /* of neighbourhoods: LEAST_SIZE, twice that, and so on */
-    LEAST_SIZE = 30,
-    TURNS = 2, /* attempts of a round for each thread */
-    PRICE_ROUNDS = 6,
-    LEAST_FAVOURED = 4,
-    FAVOURED_SIZES = 5,  /* each twice the one before */
-    PATIENCE = 40,       /* attempts in a row without gain after which to kick, */
-    PATIENCE_NODES = 40, /* and one for each so many nodes */
-    PACKING_TURN = 65,   /* attempts after which moves are gathered and packed, */
-    PACKING_NODES = 250, /* and one for each so many nodes: */
-    GATHERING = 60,      /* attempts, about, */
-    PROPOSALS = 4,       /* each with so many wishes */
-    TIGHT = 16,          /* rows that are fullest, where room may be wished for */
-};
+/* Attempts of a round for each thread: one that is done early finds another one to do. */
+enum { TURNS = 2 };
 
-/* Prices at which moves are wished for lie between these powers of two of the present ones. */
-static const double CHEAP = -3, DEAR = 4;
+/* Rows with the least room, of which proposals ask for more: each is drawn about twice in a gathering. */
+#define TIGHT (MW_TUNED_PACKING_TURN / 4)
 
-static const MwLocalLimits PART = {.table = 100000, .work = 4000000};
+/* Limits of a neighbourhood's elimination. */
+static MwLocalLimits local_limits(void)
+{
+    return (MwLocalLimits){.table = MW_TUNED_LOCAL_WORK / 40, .work = MW_TUNED_LOCAL_WORK};
+}
 
 typedef struct {
     MwNeighbourhoodKind kind;
@@ -46,8 +38,8 @@ typedef struct {
     bool *seen;
     int *nodes;
     MwAttempt result;
-    MwProposal proposals[PROPOSALS]; /* of gathering, */
-    double *proposal_sum;            /* [row + 1] at multiples of these prices */
+    MwProposal *proposals; /* [MW_TUNED_PROPOSALS] of gathering, */
+    double *proposal_sum;  /* [row + 1] at multiples of these prices */
 } Turn;
 
 /* What neighbourhoods of a form have gained for their work, lately. */
@@ -69,9 +61,9 @@ struct MwImprover {
     double *kick_sum;      /* raised */
     Turn *turns;
     MwPool *pool;
-    int tight[TIGHT], tight_count; /* fullest rows of the best choice, least room first */
-    int unpacked;                  /* attempts since moves were last packed */
-    Yield yield[MW_NEIGHBOURHOOD_KINDS][SIZES];
+    int *tight, tight_count;              /* [TIGHT] rows of the best choice, least room first */
+    int unpacked;                         /* attempts since moves were last packed */
+    Yield *yield[MW_NEIGHBOURHOOD_KINDS]; /* [MW_TUNED_SIZES] */
     bool kicking;
     const MwImproveLimits *limits;
 };
@@ -89,6 +81,9 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
     improver->pool = mw_pool_new(arena, improver->flat);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
     improver->kick_sum = MW_NEW(arena, double, core->row_count + 1);
+    improver->tight = MW_NEW(arena, int, TIGHT);
+    for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
+        improver->yield[kind] = MW_NEW(arena, Yield, MW_TUNED_SIZES);
     improver->turn_count = TURNS * threads;
     improver->turns = MW_NEW(arena, Turn, improver->turn_count);
     int nodes = improver->flat->node_count;
@@ -96,6 +91,7 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
         improver->turns[i] = (Turn){.room = mw_attempt_room(arena, improver->flat),
                                     .seen = MW_NEW(arena, bool, nodes),
                                     .nodes = MW_NEW(arena, int, nodes),
+                                    .proposals = MW_NEW(arena, MwProposal, MW_TUNED_PROPOSALS),
                                     .proposal_sum = MW_NEW(arena, double, core->row_count + 1)};
     return improver;
 }
@@ -167,14 +163,14 @@ void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const dou
 
 static int size_of(const MwImprover *improver, int index)
 {
-    return (int)mw_min(LEAST_SIZE << index, improver->flat->node_count);
+    return (int)mw_min(MW_TUNED_LEAST_SIZE << index, improver->flat->node_count);
 }
 
 /* The sizes that differ. */
 static int size_count(const MwImprover *improver)
 {
     int count = 1;
-    while (count < SIZES && size_of(improver, count) > size_of(improver, count - 1))
+    while (count < MW_TUNED_SIZES && size_of(improver, count) > size_of(improver, count - 1))
         count++;
     return count;
 }
@@ -216,10 +212,11 @@ static void take_turn(void *context, int i)
     Turn *turn = &improver->turns[i];
     if (mw_stopped(&improver->limits->stop))
         return;
-    MwAttemptLimits limits = {
-        .local = PART, .rounds = improver->kicking ? 1 : PRICE_ROUNDS, .priced = improver->kicking};
+    MwAttemptLimits limits = {.local = local_limits(),
+                              .rounds = improver->kicking ? 1 : MW_TUNED_PRICE_ROUNDS,
+                              .priced = improver->kicking};
     if (!improver->kicking && mw_draw_below(&turn->draws, 3) == 0) {
-        limits.favoured = LEAST_FAVOURED << mw_draw_below(&turn->draws, FAVOURED_SIZES);
+        limits.favoured = mw_neighbourhood_group(&turn->draws);
         limits.share = mw_draw_uniform(&turn->draws);
     }
     int count = draw_nodes(improver, turn);
@@ -231,8 +228,8 @@ static void take_turn(void *context, int i)
 static void note_yield(MwImprover *improver, const Turn *turn, double gain)
 {
     Yield *yield = &improver->yield[turn->form.kind][turn->form.size];
-    yield->gain = 0.9 * yield->gain + gain;
-    yield->work = 0.9 * yield->work + (double)turn->result.work;
+    yield->gain = MW_TUNED_YIELD_KEPT * yield->gain + gain;
+    yield->work = MW_TUNED_YIELD_KEPT * yield->work + (double)turn->result.work;
 }
 
 /* Takes what a turn found, as far as it still holds after what others have changed. */
@@ -326,17 +323,18 @@ static void take_gathering_turn(void *context, int i)
 {
     MwImprover *improver = context;
     Turn *turn = &improver->turns[i];
-    double multiple[PROPOSALS];
-    memset(turn->proposals, 0, sizeof turn->proposals);
+    const MwLocalLimits limits = local_limits();
+    double *multiple = MW_NEW(turn->arena, double, MW_TUNED_PROPOSALS);
+    memset(turn->proposals, 0, sizeof *turn->proposals * MW_TUNED_PROPOSALS);
     if (mw_stopped(&improver->limits->stop))
         return;
     int count = draw_proposal(improver, turn);
-    for (int k = 0; k < PROPOSALS; k++)
-        multiple[k] =
-            exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / PROPOSALS);
-    turn->result.work =
-        mw_attempt_propose(turn->arena, &turn->room, improver->best, turn->proposal_sum, count,
-                           turn->nodes, &turn->draws, &PART, PROPOSALS, multiple, turn->proposals);
+    for (int k = 0; k < MW_TUNED_PROPOSALS; k++)
+        multiple[k] = exp2(MW_TUNED_PROPOSAL_PRICES *
+                           (2 * (k + mw_draw_uniform(&turn->draws)) / MW_TUNED_PROPOSALS - 1));
+    turn->result.work = mw_attempt_propose(turn->arena, &turn->room, improver->best,
+                                           turn->proposal_sum, count, turn->nodes, &turn->draws,
+                                           &limits, MW_TUNED_PROPOSALS, multiple, turn->proposals);
 }
 
 /* Returns the work done. */
@@ -348,7 +346,7 @@ static int64_t gather(MwImprover *improver)
     mw_parallel(improver->threads, improver->turn_count, take_gathering_turn, improver);
     for (int i = 0; i < improver->turn_count; i++) {
         Turn *turn = &improver->turns[i];
-        for (int k = 0; k < PROPOSALS; k++)
+        for (int k = 0; k < MW_TUNED_PROPOSALS; k++)
             mw_pool_add(improver->pool, improver->best, turn->proposals[k].count,
                         turn->proposals[k].changes);
         work += turn->result.work;
@@ -363,7 +361,7 @@ static int64_t pack(MwImprover *improver)
 {
     int64_t work = 0;
     find_tight(improver);
-    for (int i = 0; i < GATHERING; i += improver->turn_count)
+    for (int i = 0; i < MW_TUNED_PACKING_TURN; i += improver->turn_count)
         work += gather(improver);
     MwArena *scratch = mw_arena_new();
     const MwPoolLimits limits = {.threads = improver->threads,
@@ -381,19 +379,16 @@ static int64_t pack(MwImprover *improver)
     return work + packed.work;
 }
 
-/* Rounds that lower cost and priced usage together, at prices that are too high. */
+/* A round that lowers cost and priced usage together, at prices that are too high. */
 static int64_t kick(MwImprover *improver)
 {
     MwDraws draws = {.seed = improver->seed, .stream = improver->attempts++};
     /* Mostly little, at times much. */
-    double strength = mw_draw_uniform(&draws), multiple = exp(0.8 * strength * strength);
-    int rounds = 1 + mw_draw_below(&draws, 3);
-    int64_t work = 0;
+    double strength = mw_draw_uniform(&draws), multiple = exp(strength * strength);
     for (int row = 0; row < improver->core->row_count; row++)
         improver->kick_sum[row + 1] = multiple * improver->price_sum[row + 1];
     improver->kicking = true;
-    for (int i = 0; i < rounds; i++)
-        work += run_round(improver);
+    const int64_t work = run_round(improver);
     improver->kicking = false;
     improver->stale = 0;
     return work;
@@ -417,8 +412,10 @@ static bool report(MwImprover *improver)
 bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
 {
     int64_t work = 0;
-    int kicks = 0, patience = PATIENCE + improver->flat->node_count / PATIENCE_NODES;
-    const int packing_turn = PACKING_TURN + improver->flat->node_count / PACKING_NODES;
+    int kicks = 0,
+        patience = MW_TUNED_KICK_PATIENCE + improver->flat->node_count / MW_TUNED_KICK_PATIENCE;
+    const int packing_turn =
+        MW_TUNED_PACKING_TURN + improver->flat->node_count / (4 * MW_TUNED_PACKING_TURN);
     if (!improver->best || improver->flat->node_count == 0)
         return false;
     MwCost first = improver->reported;

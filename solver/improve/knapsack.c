@@ -3,18 +3,16 @@
 
 #include "base/draws.h"
 #include "solver/cost.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    WATCHED = 96,      /* rooms, at most */
+    WATCHED = 96,      /* rooms, at most: bounds what a move takes of memory */
     LANES = 16,        /* of them together */
-    PATIENCE = 1500,   /* steps without a gain, after which to begin anew */
-    MOST_REPLACED = 6, /* moves that one takes the place of */
-    TENURES = 4,       /* steps for which a move stays: LEAST_TENURE, twice that, and so on */
-    LEAST_TENURE = 3,
-    WEIGHT_RANGE = 30, /* times two, up and down from the first one */
+    TENURE = 7,        /* steps for which a move stays, at least: Glover, Tabu search, 1989 */
+    WEIGHT_RANGE = 30, /* times two, up and down from the first one: what floats have room for */
 };
 
 /* What is said below of a move is said of putting it in, in the place of those it touches, or of
@@ -36,8 +34,6 @@ typedef struct {
     float over[WATCHED];   /* excess */
     float weight[WATCHED]; /* cost of it */
     double first_weight;
-    double rise, fall; /* of weights, at a step */
-    int tenure;
 } Walk;
 
 static double usage_of(const MwKnapsack *knapsack, int move, int room)
@@ -158,7 +154,7 @@ static void toggle(Walk *walk, int move)
 
 static int draw_tenure(Walk *walk)
 {
-    return walk->tenure + mw_draw_below(&walk->draws, walk->tenure);
+    return TENURE + mw_draw_below(&walk->draws, TENURE);
 }
 
 static void make(Walk *walk, int move, int step)
@@ -182,7 +178,7 @@ static int choose(Walk *walk, int step)
     double most = 0;
     int lanes = (walk->watched_count + LANES - 1) / LANES * LANES;
     for (int move = 0; move < walk->knapsack->count; move++) {
-        if (walk->free_at[move] > step || walk->conflicting[move] > MOST_REPLACED)
+        if (walk->free_at[move] > step)
             continue;
         double worth = walk->more[move] - (double)cost_of_excess(walk->over, change_of(walk, move),
                                                                  walk->weight, lanes);
@@ -219,12 +215,14 @@ static void move_weights(Walk *walk)
     const float most = (float)ldexp(walk->first_weight, WEIGHT_RANGE);
     const float least = (float)ldexp(walk->first_weight, -WEIGHT_RANGE);
     for (int at = 0; at < walk->watched_count; at++) {
-        float weight = walk->weight[at] * (float)(walk->over[at] > 0 ? walk->rise : walk->fall);
+        float weight =
+            walk->weight[at] *
+            (float)(walk->over[at] > 0 ? 1 + MW_TUNED_WEIGHT_RISE : 1 - MW_TUNED_WEIGHT_RISE / 6);
         walk->weight[at] = weight > most ? most : weight < least ? least : weight;
     }
 }
 
-/* A tenth of what gains are for usage. */
+/* What the moves gain together, for what they use together. */
 static double find_first_weight(const MwKnapsack *knapsack)
 {
     double gains = 0, usages = 1;
@@ -235,24 +233,20 @@ static double find_first_weight(const MwKnapsack *knapsack)
         gains += fabs(knapsack->gain[move]);
         usages += most;
     }
-    return 0.1 * gains / usages;
+    return MW_TUNED_FIRST_WEIGHT * gains / usages;
 }
 
-/* From the best set, or from none; and other ways of walking. */
+/* From the best set. */
 static void begin_anew(Walk *walk, const bool *best, int step)
 {
-    bool empty = mw_draw_below(&walk->draws, 3) == 0;
     for (int move = 0; move < walk->knapsack->count; move++) {
-        if (walk->in[move] && (empty || !best[move]))
+        if (walk->in[move] && !best[move])
             toggle(walk, move);
         walk->free_at[move] = step;
     }
     for (int move = 0; move < walk->knapsack->count; move++)
-        if (!walk->in[move] && !empty && best[move])
+        if (!walk->in[move] && best[move])
             toggle(walk, move);
-    walk->rise = 1 + 0.01 * exp2(3 * mw_draw_uniform(&walk->draws));
-    walk->fall = 1 - 0.002 * exp2(3 * mw_draw_uniform(&walk->draws));
-    walk->tenure = LEAST_TENURE << mw_draw_below(&walk->draws, TENURES);
 }
 
 static Walk *walk_new(MwArena *arena, const MwKnapsack *knapsack, uint64_t seed)
@@ -260,9 +254,6 @@ static Walk *walk_new(MwArena *arena, const MwKnapsack *knapsack, uint64_t seed)
     Walk *walk = MW_NEW(arena, Walk, 1);
     *walk = (Walk){.knapsack = knapsack, .draws = {.seed = seed}};
     walk->first_weight = find_first_weight(knapsack);
-    walk->rise = 1.03;
-    walk->fall = 0.995;
-    walk->tenure = 2 * LEAST_TENURE;
     walk->in = MW_NEW(arena, bool, knapsack->count);
     walk->excess = MW_NEW(arena, double, knapsack->room_count);
     walk->more = MW_NEW(arena, double, knapsack->count);
@@ -294,7 +285,7 @@ MwKnapsackAnswer mw_knapsack_solve(const MwKnapsack *knapsack, uint64_t seed, in
             last = step;
         }
         move_weights(walk);
-        if (step - last > PATIENCE) {
+        if (step - last > steps / 4) {
             begin_anew(walk, taken, step);
             last = step;
         }

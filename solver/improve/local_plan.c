@@ -301,8 +301,7 @@ static void order(Planner *planner, const MwLocalLimits *limits)
         }
         double labels = planner->local->nodes[next.node].label_count;
         if (next.entries > (double)limits->table ||
-            (next.entries * labels > 1000 &&
-             (double)planner->local->work + next.entries * labels > (double)limits->work))
+            (double)planner->local->work + next.entries * labels > (double)limits->work)
             hold_near(planner, next.node);
         else
             eliminate(planner, next.node);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "solver/improve/neighbourhood.h"
 
+#include "solver/tuning.h"
+
 #include <stdlib.h>
 
-enum { LEAST_GROUP = 8, GROUP_SIZES = 4 /* each twice the one before */ };
+int mw_neighbourhood_group(MwDraws *draws)
+{
+    return MW_TUNED_LEAST_GROUP << mw_draw_below(draws, MW_TUNED_SIZES / 2);
+}
 
 /* Appends the nodes that share a cost function with `node` and are not there yet; returns the
  * count. */
@@ -45,7 +50,7 @@ static int append_near(const MwFlatCore *flat, int size, bool strayed, MwDraws *
 
 static int draw_scattered(const MwFlatCore *flat, int size, MwDraws *draws, bool *seen, int *nodes)
 {
-    int count = 0, group = LEAST_GROUP << mw_draw_below(draws, GROUP_SIZES);
+    int count = 0, group = mw_neighbourhood_group(draws);
     for (int i = 0; i * group < size; i++)
         count =
             append_near(flat, (int)mw_min(count + group, size), false, draws, seen, nodes, count);

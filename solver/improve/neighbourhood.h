@@ -14,6 +14,9 @@ typedef enum {
     MW_NEIGHBOURHOOD_KINDS,
 } MwNeighbourhoodKind;
 
+/* Draws a number of nodes that hang together, where a neighbourhood consists of several such groups. */
+int mw_neighbourhood_group(MwDraws *draws);
+
 /* Writes at most `size` distinct nodes of the flat core and returns their number, at least 1. `seen`
  * ([flat->node_count]) is scratch, false throughout, before and after. */
 int mw_neighbourhood_draw(const MwFlatCore *flat, MwNeighbourhoodKind kind, int size,

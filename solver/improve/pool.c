@@ -4,17 +4,17 @@
 #include "base/hash.h"
 #include "base/threads.h"
 #include "solver/improve/knapsack.h"
+#include "solver/improve/local_problem.h"
+#include "solver/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MOST_MOVES = 1500, /* that are packed */
-    MOST_PROPOSALS = 6000,
-    HASH_SIZE = 1 << 14, /* more than twice that */
-    STEPS = 5000,        /* of packing */
-    SUMS = 8,            /* of usage that take about as long as an entry of an attempt */
-};
+/* Moves that are packed, and those that a pool holds until then. */
+#define MOST_MOVES (MW_TUNED_PACKING_STEPS / 4)
+#define MOST_PROPOSALS MW_TUNED_PACKING_STEPS
+/* Of the hash table: twice what it may hold. */
+#define HASH_SIZE (2 * MOST_PROPOSALS)
 
 /* More usage from a row on. */
 typedef struct {
@@ -289,8 +289,9 @@ typedef struct {
 static void search_once(void *context, int i)
 {
     Search *search = context;
-    search->packed[i] = mw_knapsack_solve(search->knapsack, search->limits->seed + (uint64_t)i,
-                                          STEPS, &search->limits->stop, search->taken[i]);
+    search->packed[i] =
+        mw_knapsack_solve(search->knapsack, search->limits->seed + (uint64_t)i,
+                          MW_TUNED_PACKING_STEPS, &search->limits->stop, search->taken[i]);
 }
 
 /* In whole numbers, and so that nothing is changed that gains nothing. */
@@ -321,7 +322,7 @@ MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwAssignment *assi
     int best = 0;
     MwPoolPacked packed = {0};
     for (int i = 0; i < limits->threads; i++) {
-        packed.work += search.packed[i].sums / SUMS;
+        packed.work += search.packed[i].sums / MW_LANES;
         best = search.packed[i].gain > search.packed[best].gain ? i : best;
     }
     if (search.packed[best].gain > 0)

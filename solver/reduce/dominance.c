@@ -25,13 +25,13 @@
  * Chemistry 21, 2000. */
 #include "solver/reduce/rules.h"
 
+#include "solver/tuning.h"
+
 #include <string.h>
 
-enum {
-    EFFORT_LIMIT = 1 << 28,    /* comparisons of entries for one node; above this it is not tried */
-    EFFORT_TOGETHER = 1 << 24, /* likewise, of several together */
-    HUB = 100                  /* a node of more cost functions is like no other: not remembered */
-};
+/* Comparisons of entries for one node, above which it is not tried; and with several together. */
+#define EFFORT (64 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+#define EFFORT_TOGETHER (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 /* A cost function as the node at hand sees it. */
 typedef struct {
@@ -248,7 +248,7 @@ static const MwTable *compare_all(MwCore *core, int node, bool jointly)
             with.functions[i].covered = MW_NEW(scratch, bool, tuples);
         entries += tuples;
     }
-    int64_t most = jointly ? EFFORT_TOGETHER : EFFORT_LIMIT;
+    int64_t most = jointly ? EFFORT_TOGETHER : EFFORT;
     const MwTable *keep = at->cost;
     if (entries <= most / with.strategies / with.strategies)
         keep = undominated(core->tables, &with, jointly);
@@ -267,10 +267,6 @@ static void reduce(MwCore *core, int node, bool jointly)
     const MwCoreNode *at = &core->nodes[node];
     if (at->cost->count == 1)
         return;
-    if (at->functions.count > HUB) {
-        restrict_to(core, node, compare_all(core, node, jointly));
-        return;
-    }
     int *key = mw_tables_key(core->tables, 3 + at->terms.count + 3 * at->functions.count);
     int count =
         fill_key(core, node, jointly ? MW_OPERATION_JOINT_DOMINANCE : MW_OPERATION_DOMINANCE, key);

@@ -5,6 +5,7 @@
 
 #include "solver/core/core.h"
 #include "solver/stop.h"
+#include "solver/tuning.h"
 
 typedef struct {
     int arity; /* greatest number of neighbours of a node to eliminate; at most MW_TABLE_ARITY */
@@ -16,6 +17,22 @@ typedef struct {
                    dominance */
     MwStop stop;
 } MwReduceLimits;
+
+/* Says whether a core that a round shrank from `before` to `left` is worth another round. */
+static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
+{
+    return (double)left < (1 - MW_TUNED_ROUND_SHARE) * (double)before;
+}
+
+/* Returns the limits of eliminations that do not make the core larger. */
+static inline MwReduceLimits mw_reduce_shrinking(MwStop stop)
+{
+    return (MwReduceLimits){.arity = MW_TUNED_SHRINK_ARITY,
+                            .entries = MW_TUNED_TABLE_ENTRIES,
+                            .total = INT64_MAX,
+                            .shrinking = true,
+                            .stop = stop};
+}
 
 /* Applies all reductions until none applies. Sets core->infeasible if no choice is left. */
 void mw_reduce(MwCore *core, const MwReduceLimits *limits);

@@ -11,9 +11,9 @@
  * exactness. */
 #include "solver/reduce/rules.h"
 
-#include <string.h>
+#include "solver/tuning.h"
 
-enum { EFFORT_LIMIT = 1024 }; /* changes visited for a row, in each direction */
+#include <string.h>
 
 typedef struct {
     const MwCore *core;
@@ -99,12 +99,12 @@ void mw_rows_compare_distant(MwArena *scratch, const MwCore *core, const MwRowCh
     for (int row = 0; row < core->row_count; row++) {
         for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
             walk.usage[changes->at[i].node] = changes->at[i].after;
-        walk.effort = EFFORT_LIMIT;
+        walk.effort = MW_TUNED_ROW_EFFORT;
         walk.least = above;
         implied_by[row] = walk_up(&walk, row, implied_by);
         if (implied_by[row] != MW_ROW_NEEDED)
             continue;
-        walk.effort = EFFORT_LIMIT;
+        walk.effort = MW_TUNED_ROW_EFFORT;
         walk.least = below;
         implied_by[row] = walk_down(&walk, row, implied_by);
     }

@@ -18,6 +18,7 @@
 
 #include "solver/bound/ascent.h"
 #include "solver/core/components.h"
+#include "solver/tuning.h"
 
 #include <stdlib.h>
 
@@ -274,9 +275,7 @@ static void log_piece(const Piece *piece)
 static void go(Piece *piece, const MwStretch *stretch, double share)
 {
     MwSearch *whole = piece->apart->search;
-    piece->search.stop = whole->stop;
-    if (whole->stop.deadline_s > 0)
-        piece->search.stop.deadline_s -= (1 - share) * mw_stop_left_s(&whole->stop);
+    piece->search.stop = mw_stop_within(&whole->stop, share);
     log_piece(piece);
     stretch->go(&piece->search, piece->core);
     tell(piece);
@@ -321,8 +320,8 @@ static void go_round(Apart *apart, const MwStretch *stretch)
 }
 
 /* Where a stretch is to be taken again, those still open take it as long as they then have more
- * than twice the time that they had: what was cut short may then be finished. Without a limit none
- * was. */
+ * than the time that they had over MW_TUNED_TIME_SHARE: what was cut short may then be finished.
+ * Without a limit none was. */
 static void go_all(Apart *apart, const MwStretch *stretch)
 {
     double given, next = time_to_share(apart);
@@ -330,7 +329,7 @@ static void go_all(Apart *apart, const MwStretch *stretch)
         given = next;
         go_round(apart, stretch);
         next = time_to_share(apart);
-    } while (stretch->again && next > 2 * given);
+    } while (stretch->again && MW_TUNED_TIME_SHARE * next > given);
     if (has_better(apart))
         offer_all(apart);
 }

@@ -32,33 +32,19 @@
 #include "solver/bound/polish.h"
 #include "solver/bound/pricing.h"
 #include "solver/reduce/reduce.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    MOST_ANSWERS = 40,       /* of the core */
-    MOST_OF_RESTRICTED = 40, /* of the part, for one of the core */
-    MOST_NUMBERS = 1 << 23,  /* that planes may consist of */
-    BESIDE = 40,    /* work of what is done beside for each entry: that takes about as long */
-    SHARE = 2,      /* one in SHARE of the core's entries a good answer may compute; */
-    MULTIPLE = 16,  /* the best one so many times the entries, */
-    MOST = 1 << 24, /* but no more than so many */
-    REPEATS = 16,   /* layers are equal if one in REPEATS of the entries are all there are */
-};
+/* Limits of work where there is no deadline and the planes come near slowly: answers of the core, and
+ * of the part for one of the core. */
+enum { MOST_ANSWERS = 40, MOST_OF_RESTRICTED = 40 };
+/* The limit of memory: numbers that the planes consist of, 64 MiB of them. */
+enum { MOST_NUMBERS = 1 << 23 };
 
-/* How fast the greatest price grows as long as nothing is known beyond. */
-static const double GROWTH = 4;
-/* The planes are near enough: share of the bound. */
-static const double NEAR = 5e-5;
-/* How near they must be for the part, as a share of how far the core is known to be from it. */
-static const double LOOSE = 0.1;
-/* An answer is vague if there may be one so much better at the same prices: share of its cost. */
-static const double VAGUE = 1e-2;
-/* Half the width of the box to begin with. */
-static const double RADIUS = 0.1;
-/* Share of the time left that a best answer may take; and that is for what comes after. */
-static const double BRIEF = 0.25, REST = 0.4;
+/* Entries that elimination may compute for a best answer. */
+#define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 typedef struct {
     MwSearch *search;
@@ -171,8 +157,9 @@ static void note_fitting(Lagrange *lagrange, const int *choice)
 /* Whether the part is known well enough: all the better, the less it differs from the core. */
 static bool is_known(const Lagrange *lagrange, const MwTrustRegion *region, double highest)
 {
-    return is_near(region->value, highest, NEAR) ||
-           highest - region->value <= LOOSE * (region->value - lagrange->region.value);
+    return is_near(region->value, highest, MW_TUNED_BUNDLE_GAP) ||
+           highest - region->value <=
+               MW_TUNED_ROUND_SHARE * (region->value - lagrange->region.value);
 }
 
 /* Sets the prices to ask the part for next; false if it has nothing more to say. */
@@ -197,11 +184,9 @@ static bool ask_restricted(Lagrange *lagrange, const MwCore *restricted, MwTrust
                            const double *price)
 {
     MwArena *scratch = mw_arena_new();
-    const int64_t total =
-        MULTIPLE * (mw_core_entries_left(restricted) + mw_core_strategies_left(restricted));
     const MwPricingAnswer priced =
-        mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price), total,
-                         &lagrange->is_hard, &lagrange->search->stop);
+        mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price),
+                         MANY_ENTRIES, &lagrange->is_hard, &lagrange->search->stop);
     const bool is_answered =
         priced.choice && mw_core_restore_to(restricted, lagrange->origin, priced.choice);
     if (is_answered) {
@@ -217,8 +202,7 @@ static bool ask_restricted(Lagrange *lagrange, const MwCore *restricted, MwTrust
 /* The core restricted to what is taken, and reduced if that leaves a choice. */
 static const MwCore *make_restricted(MwArena *arena, const Lagrange *lagrange)
 {
-    static const MwReduceLimits shrinking = {
-        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
+    const MwReduceLimits shrinking = mw_reduce_shrinking(lagrange->search->stop);
     MwCore *restricted = mw_core_copy_independent(arena, lagrange->origin);
     restrict_to_taken(lagrange, restricted);
     MwCore *reduced = mw_core_copy(arena, restricted);
@@ -234,7 +218,7 @@ static void maximise_restricted(Lagrange *lagrange)
     const MwCore *restricted = make_restricted(scratch, lagrange);
     MwTrustRegion region = {.price = mw_arena_dup(scratch, lagrange->region.price, bytes),
                             .value = -INFINITY,
-                            .radius = RADIUS,
+                            .radius = MW_TUNED_TRUST_RADIUS,
                             .within = &lagrange->region};
     double *price = MW_NEW(scratch, double, lagrange->core->row_count);
     for (int i = 0; i < MOST_OF_RESTRICTED && !mw_stopped(&lagrange->search->stop); i++)
@@ -272,12 +256,8 @@ typedef struct {
 static MwPricingAnswer ask_for_best(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
-    const int64_t entries = mw_core_entries_left(lagrange->core);
-    MwStop brief = *stop;
-    if (stop->deadline_s > 0)
-        brief.deadline_s -= (1 - BRIEF) * mw_stop_left_s(stop);
-    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price,
-                                 mw_min(MULTIPLE * entries, MOST), &brief);
+    const MwStop brief = mw_stop_within(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
+    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price, MANY_ENTRIES, &brief);
 }
 
 /* Asks the core at the prices. */
@@ -293,7 +273,7 @@ static MwPricingAnswer ask_core(Lagrange *lagrange)
     lagrange->is_too_dear |= lagrange->needs_best;
     lagrange->needs_best = false;
     priced = mw_pricing_solve(lagrange->arena, lagrange->origin, price,
-                              mw_core_entries_left(lagrange->core) / SHARE, &lagrange->sharpens,
+                              mw_core_entries_left(lagrange->core), &lagrange->sharpens,
                               &lagrange->search->stop);
     lagrange->is_inexact = lagrange->sharpens;
     return priced;
@@ -304,8 +284,10 @@ static void take_side(void *context, int side)
     Question *question = context;
     Lagrange *lagrange = question->lagrange;
     if (side == 1) {
+        /* An answer takes about as long as ten iterations of the ascent. */
+        const int64_t work = 10 * MW_TUNED_IMPROVE_WORK * mw_core_entries_left(lagrange->core);
         if (lagrange->beside)
-            lagrange->beside(lagrange->search, BESIDE * mw_core_entries_left(lagrange->core) + 1);
+            lagrange->beside(lagrange->search, work + 1);
         return;
     }
     if (question->asks_restricted)
@@ -316,7 +298,8 @@ static void take_side(void *context, int side)
 /* Whether an answer says no more than how hard it is to find a good one. */
 static bool is_vague(const MwPricingAnswer *priced)
 {
-    return (double)(priced->cost - priced->bound) > VAGUE * fabs((double)priced->cost);
+    return (double)(priced->cost - priced->bound) >
+           MW_TUNED_NEAR_OPTIMAL * fabs((double)priced->cost);
 }
 
 /* False if it was nothing new. */
@@ -325,7 +308,8 @@ static bool take_answer(Lagrange *lagrange, const MwPricingAnswer *priced)
     const int rows = lagrange->core->row_count;
     const double before = mw_bundle_value(&lagrange->bundle, lagrange->price);
     bool is_new = mw_bundle_add(&lagrange->bundle, priced->choice);
-    is_new |= !is_near(mw_bundle_value(&lagrange->bundle, lagrange->price), before, NEAR);
+    is_new |=
+        !is_near(mw_bundle_value(&lagrange->bundle, lagrange->price), before, MW_TUNED_BUNDLE_GAP);
     note_fitting(lagrange, priced->choice);
     offer(lagrange);
     mark_taken(lagrange, priced->choice);
@@ -350,8 +334,8 @@ static bool propose(Lagrange *lagrange)
         lagrange->region.promised = mw_bundle_maximise(bundle, &lagrange->region, lagrange->price);
         return true;
     }
-    if (lagrange->misses == 0 || is_near(lagrange->region.value, highest, NEAR))
-        bundle->cap = fmin(bundle->most, GROWTH * bundle->cap);
+    if (lagrange->misses == 0 || is_near(lagrange->region.value, highest, MW_TUNED_BUNDLE_GAP))
+        bundle->cap = bundle->most;
     return false;
 }
 
@@ -381,9 +365,10 @@ static bool ask(Lagrange *lagrange)
     if (priced->infeasible)
         mw_search_exhaust(search);
     const bool is_new = priced->choice && take_answer(lagrange, priced);
-    const bool is_done = !priced->choice || lagrange->is_hard ||
-                         is_near(lagrange->region.value, highest_of_all(lagrange), NEAR) ||
-                         (lagrange->is_inexact && !goes_on_inexactly(lagrange, priced, is_new));
+    const bool is_done =
+        !priced->choice || lagrange->is_hard ||
+        is_near(lagrange->region.value, highest_of_all(lagrange), MW_TUNED_BUNDLE_GAP) ||
+        (lagrange->is_inexact && !goes_on_inexactly(lagrange, priced, is_new));
     const double *best = unscaled(scratch, lagrange, lagrange->core, lagrange->region.price);
     for (int row = 0; row < lagrange->core->row_count; row++)
         lagrange->core->price[row] = best[row];
@@ -399,7 +384,7 @@ static bool ask(Lagrange *lagrange)
 static bool climb(Lagrange *lagrange)
 {
     const MwSearch *search = lagrange->search;
-    const double rest_s = REST * mw_stop_left_s(&search->stop);
+    const double rest_s = MW_TUNED_TIME_SHARE * mw_stop_left_s(&search->stop);
     const int64_t most_planes = MOST_NUMBERS / mw_max(1, lagrange->core->row_count);
     int answers = 0;
     while (answers < MOST_ANSWERS && lagrange->bundle.at.count < most_planes &&
@@ -415,15 +400,17 @@ static bool climb(Lagrange *lagrange)
 static Lagrange begin(MwArena *arena, MwSearch *search, MwCore *core)
 {
     Lagrange lagrange = {.search = search, .core = core, .arena = arena};
-    lagrange.region = (MwTrustRegion){
-        .price = MW_NEW(arena, double, core->row_count), .value = -INFINITY, .radius = RADIUS};
+    lagrange.region = (MwTrustRegion){.price = MW_NEW(arena, double, core->row_count),
+                                      .value = -INFINITY,
+                                      .radius = MW_TUNED_TRUST_RADIUS};
     lagrange.price = MW_NEW(arena, double, core->row_count);
     lagrange.origin = mw_core_copy(arena, core);
     lagrange.is_taken = MW_NEW(arena, bool *, core->node_count);
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost)
             lagrange.is_taken[i] = MW_NEW(arena, bool, mw_core_strategies(core, i));
-    lagrange.repeats = REPEATS * mw_core_distinct_entries(core) <= mw_core_entries_left(core);
+    lagrange.repeats =
+        MW_TUNED_REPEATS * mw_core_distinct_entries(core) <= mw_core_entries_left(core);
     const MwCost bound = (MwCost)ldexp((double)search->solution->lower_bound, core->scale);
     lagrange.bundle = mw_bundle_new(arena, core, bound, search->problem->usage_limit);
     return lagrange;

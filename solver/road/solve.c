@@ -17,39 +17,27 @@
 #include "solver/road/apart.h"
 #include "solver/road/lagrange.h"
 #include "solver/road/tighten.h"
+#include "solver/tree/branch.h"
 #include "solver/tree/ilp.h"
-#include "solver/tree/widen.h"
+#include "solver/tuning.h"
 
 #include <limits.h>
 #include <math.h>
 
-/* A share of the cost: an answer that close is good, if not the best. */
-static const double NEAR = 0.005;
-
-/* Of the time, for what is known without the limit. */
-static const double RELAXED_SHARE = 0.25;
-
-/* Of branch and bound where there is no deadline: some minutes. */
+/* The work limit of branch and bound where there is no deadline: visits of entries, some minutes. A
+ * limit in seconds would make answers depend on the machine. */
 static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 
-/* Of the tables of a core, above which a bound takes so long that any choice comes first; and
- * prices by elimination longer than they are worth, if so many differ. */
-static const int64_t LARGE_ENTRIES = 1 << 22;
-
-/* Entries that elimination may compute, for each of the core, where its outcome may well be of no
- * use. */
-enum { SMALL_SHARE = 16 };
-
-/* In a row without gain, after which the search ends where no time limit ends it. */
-enum { KICKS = 20 };
-/* Likewise, of what is but a part. */
-enum { FEW_KICKS = 3 };
+/* Entries that the elimination of a whole core may compute: on the way, and as the last resort. */
+#define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+#define MOST_ENTRIES (16 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 /* Elimination of all of a core without rows, as long as no more than `total` entries have to be
  * computed; false if that is too little. The core is as it was. */
 static bool eliminate_all(MwSearch *search, const MwCore *core, int64_t total)
 {
-    const MwReduceLimits limits = {.arity = MW_TABLE_ARITY, .entries = 1 << 22, .total = total};
+    const MwReduceLimits limits = {
+        .arity = MW_TABLE_ARITY, .entries = MW_TUNED_TABLE_ENTRIES, .total = total};
     MwCore *copy = mw_core_copy(search->scratch, core);
     mw_search_reduce(search, copy, &limits);
     if (mw_core_nodes_left(copy) > 0 && !copy->infeasible)
@@ -77,16 +65,6 @@ static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *bes
     return !mw_search_done(branching->search);
 }
 
-/* A share of the time that is left: what is not proven in that would seldom be in twice as much,
- * which is better spent on something else. */
-static MwStop share_of_time(const MwStop *stop, double share)
-{
-    MwStop shorter = *stop;
-    if (stop->deadline_s > 0)
-        shorter.deadline_s -= (1 - share) * mw_stop_left_s(stop);
-    return shorter;
-}
-
 /* Proves the best choice of what is left of the core, if that is not too much. */
 static void branch(MwSearch *search, const MwCore *core)
 {
@@ -96,10 +74,10 @@ static void branch(MwSearch *search, const MwCore *core)
     const MwBranchLimits limits = {.nodes = INT_MAX,
                                    .work = search->stop.deadline_s > 0 ? 0 : BRANCH_WORK,
                                    .threads = (int)mw_max(1, search->options->threads),
-                                   .stop = share_of_time(&search->stop, 0.5),
+                                   .stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE),
                                    .report = hear_of_branching,
                                    .context = &branching};
-    MwBranchAnswer answer = mw_widen(scratch, core, &best, &limits);
+    MwBranchAnswer answer = mw_branch(scratch, core, &best, &limits);
     if (answer.complete && !search->solution->choice)
         mw_search_exhaust(search);
     mw_search_log(search, core, "branch");
@@ -111,7 +89,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
     if (!mw_ilp_manageable(core))
         return;
     MwArena *scratch = mw_arena_new();
-    const MwStop stop = share_of_time(&search->stop, 0.5);
+    const MwStop stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE);
     MwIlpAnswer answer = mw_ilp_solve(scratch, core, &stop);
     if (answer.choice)
         mw_search_offer_of_core(search, core, answer.choice);
@@ -125,7 +103,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
 
 static void finish_by_search(MwSearch *search, const MwCore *core)
 {
-    if (search->options->quick || mw_core_entries_left(core) > MW_BRANCH_ENTRIES)
+    if (search->options->quick || mw_core_entries_left(core) > MW_TUNED_SEARCH_ENTRIES)
         return;
     branch(search, core);
     if (!mw_search_done(search) && !mw_stopped(&search->stop))
@@ -153,7 +131,7 @@ static void begin_improving(MwSearch *search, MwCore *whole)
 
 static void end_improving(MwSearch *search)
 {
-    mw_search_improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : KICKS);
+    mw_search_improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : MW_TUNED_KICKS);
     if (search->improver)
         mw_improver_free(search->improver);
     search->improver = NULL;
@@ -176,8 +154,8 @@ static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSoluti
 static bool is_near(const MwSearch *search)
 {
     const MwSolution *solution = search->solution;
-    return solution->choice &&
-           (double)(solution->cost - solution->lower_bound) < NEAR * (double)solution->cost;
+    return solution->choice && (double)(solution->cost - solution->lower_bound) <
+                                   MW_TUNED_NEAR_OPTIMAL * (double)solution->cost;
 }
 
 static bool keeps_limit(const MwSearch *search, const int *choice)
@@ -216,7 +194,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
     if (!options.quick)
         options.gap = 0; /* it costs little more */
-    relaxing.stop = share_of_time(&search->stop, RELAXED_SHARE);
+    relaxing.stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
     relaxing.scratch = mw_arena_new();
     if (search->root)
         relaxing.root = without_limit(relaxing.scratch, search->root);
@@ -225,8 +203,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     mw_core_drop_rows(core);
     if (look_at_relaxed(&relaxing, core, search) && !begin_unlimited(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
-        eliminate_all(&relaxing, core,
-                      is_near(&relaxing) ? 1 << 24 : SMALL_SHARE * mw_core_entries_left(core));
+        eliminate_all(&relaxing, core, MANY_ENTRIES);
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
@@ -283,11 +260,11 @@ static void solve_restricted(MwSearch *search, MwCore *restricted)
     MwSolveOptions options;
     MwSearch searching = aside(search, search->problem, &found, &options);
     found.lower_bound = 0;
-    searching.stop = share_of_time(&search->stop, 0.5);
+    searching.stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE);
     mw_search_shrink(&searching, restricted);
     begin_improving(&searching, mw_core_copy(search->scratch, restricted));
     mw_tighten_all(&searching, restricted, MW_LONG);
-    mw_search_improve(&searching, 0, FEW_KICKS);
+    mw_search_improve(&searching, 0, MW_TUNED_KICKS);
     if (!options.quick)
         mw_improver_free(searching.improver);
     if (found.choice)
@@ -299,7 +276,7 @@ static void solve_restricted(MwSearch *search, MwCore *restricted)
 static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
 {
     if (!unlimited || keeps_limit(search, unlimited) ||
-        mw_core_distinct_entries(core) > LARGE_ENTRIES)
+        mw_core_distinct_entries(core) > MW_TUNED_TABLE_ENTRIES)
         return;
     MwCore *restricted = mw_lagrange(search, core, unlimited, improve_beside);
     if (restricted)
@@ -322,7 +299,7 @@ static void look_at_component(MwSearch *search, MwCore *core)
 {
     MwCore *whole = mw_core_copy(search->scratch, core);
     if (core->row_count == 0) {
-        if (!begin_unlimited(search, core) && !eliminate_all(search, core, 1 << 24))
+        if (!begin_unlimited(search, core) && !eliminate_all(search, core, MANY_ENTRIES))
             begin_improving(search, whole);
         return;
     }
@@ -344,7 +321,7 @@ static void find_best(MwSearch *search, MwCore *core)
     const bool limited = core->row_count > 0;
     if (mw_tighten_all(search, core, limited && is_near(search) ? MW_SOME : MW_LONG))
         return;
-    if (limited || !eliminate_all(search, core, 1 << 26))
+    if (limited || !eliminate_all(search, core, MOST_ENTRIES))
         finish_by_search(search, core);
 }
 
@@ -369,7 +346,7 @@ static void solve_unlimited(MwSearch *search)
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
     mw_search_shrink(search, core);
     MwCore *whole = mw_core_copy(search->scratch, core);
-    if (begin_unlimited(search, core) || eliminate_all(search, core, 1 << 24) ||
+    if (begin_unlimited(search, core) || eliminate_all(search, core, MANY_ENTRIES) ||
         solve_apart(search, whole))
         return;
     begin_improving(search, whole);
@@ -382,7 +359,7 @@ static void solve_limited(MwSearch *search)
     MwCore *core = build_and_reduce(search);
     if (mw_search_settled(search, core))
         return;
-    const bool is_large = mw_core_entries_left(core) > LARGE_ENTRIES;
+    const bool is_large = mw_core_entries_left(core) > MW_TUNED_TABLE_ENTRIES;
     if (is_large)
         find_any_choice(search, FIRST_LOOK);
     const int *unlimited = mw_search_done(search) ? NULL : solve_relaxed(search, core);

@@ -7,16 +7,9 @@
 #include "base/threads.h"
 #include "solver/bound/certify.h"
 #include "solver/bound/dive.h"
+#include "solver/tuning.h"
 
 #include <limits.h>
-
-/* As long as it makes the core no larger. */
-static const MwReduceLimits SHRINKING = {
-    .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
-
-/* Work of improving for each entry of the core and iteration of the ascent: they take about the
- * same time. */
-enum { IMPROVE_SHARE = 4 };
 
 void mw_search_reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits)
 {
@@ -28,7 +21,8 @@ void mw_search_reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limi
 
 void mw_search_shrink(MwSearch *search, MwCore *core)
 {
-    mw_search_reduce(search, core, &SHRINKING);
+    const MwReduceLimits limits = mw_reduce_shrinking(search->stop);
+    mw_search_reduce(search, core, &limits);
 }
 
 void mw_search_finish(MwSearch *search, const MwCore *core)
@@ -124,8 +118,8 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
     Stage stage = {.search = search, .rises = true};
     stage.ascent = mw_ascent_new(scratch, core, core->price, search->pace);
     stage.limits = (MwAscentLimits){.gap = search->options->gap, .stop = search->stop};
-    const int64_t sweep =
-        IMPROVE_SHARE * (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
+    const int64_t sweep = (int64_t)MW_TUNED_IMPROVE_WORK *
+                          (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
     int *choice = MW_NEW(scratch, int, core->node_count);
     bool guides = has_prices(core);
     if (search->improver && guides)
@@ -159,7 +153,9 @@ void mw_tighten(MwSearch *search, MwCore *core, int iterations)
     MwArena *scratch = mw_arena_new();
     MwDual *dual = ascend(scratch, search, core, iterations);
     /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
-    bool worthwhile = search->solution->choice && dual->surplus_count > dual->strategy_count / 10;
+    bool worthwhile =
+        search->solution->choice &&
+        mw_reduce_goes_on(dual->strategy_count, dual->strategy_count - dual->surplus_count);
     MwCost bound = worthwhile
                        ? mw_dual_apply(dual, core, mw_core_cutoff(core, search->solution->cost))
                        : mw_dual_certify(dual);
@@ -167,7 +163,7 @@ void mw_tighten(MwSearch *search, MwCore *core, int iterations)
     mw_arena_free(&scratch);
     mw_search_log(search, core, "ascend");
     if (core->row_count > 0 && !mw_search_done(search) &&
-        (!search->solution->choice || mw_core_entries_left(core) <= MW_BRANCH_ENTRIES))
+        (!search->solution->choice || mw_core_entries_left(core) <= MW_TUNED_SEARCH_ENTRIES))
         dive(search, core);
     if (worthwhile && !mw_search_done(search))
         mw_search_shrink(search, core);
@@ -192,7 +188,7 @@ bool mw_tighten_all(MwSearch *search, MwCore *core, int iterations)
         int64_t before = mw_core_strategies_left(core);
         mw_tighten(search, core, iterations);
         bool is_better = search->solution->choice != choice && !search->options->quick;
-        goes_on = mw_core_strategies_left(core) < before / 10 * 9 || is_better;
+        goes_on = mw_reduce_goes_on(before, mw_core_strategies_left(core)) || is_better;
     }
     return mw_search_settled(search, core);
 }

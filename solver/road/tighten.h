@@ -7,12 +7,12 @@
 #include "solver/bound/ascent.h"
 #include "solver/reduce/reduce.h"
 #include "solver/road/search.h"
+#include "solver/tuning.h"
 
-/* Iterations of a first look, of a second one, and of a serious try. */
-enum { MW_QUICK = 20, MW_SOME = 40, MW_LONG = 400 };
-
-/* Of the tables of a core, above which other work than branch and bound or diving is worth more. */
-#define MW_BRANCH_ENTRIES ((int64_t)1 << 18)
+/* Iterations of the ascent: of a first look, of a second one, and of a serious try. */
+#define MW_QUICK MW_TUNED_ITERATIONS
+#define MW_SOME (2 * MW_TUNED_ITERATIONS)
+#define MW_LONG (20 * MW_TUNED_ITERATIONS)
 
 /* Until the search's time is up; and as long as that makes the core no larger. */
 void mw_search_reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limits);

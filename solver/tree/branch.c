@@ -124,7 +124,6 @@ static void start_task(Tree *tree, Task *task)
                                       .node = task->open.node,
                                       .keep = task->open.keep,
                                       .cutoff = tree->cutoff,
-                                      .divide = true,
                                       .stop = tree->limits->stop};
 }
 

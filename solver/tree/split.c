@@ -13,16 +13,13 @@
 
 #include "solver/bound/ascent.h"
 #include "solver/bound/certify.h"
+#include "solver/bound/step.h"
 #include "solver/bound/sweep.h"
 #include "solver/reduce/reduce.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum {
-    ITERATIONS = 8,                           /* for each half */
-    TRIED = MW_SPLIT_VISITS / 4 / ITERATIONS, /* of each ranking */
-};
 
 typedef struct {
     int node; /* index in the dual */
@@ -146,17 +143,18 @@ static const MwTable *ascending(MwTables *tables, const int *order, int count)
 static MwCost bound_half(const MwCore *core, int node, const MwTable *keep, MwCost cutoff,
                          const MwStop *stop)
 {
-    static const MwReduceLimits limits = {
-        .arity = 2, .entries = 1 << 16, .total = 1 << 20, .shrinking = true, .quick = true};
+    MwReduceLimits limits = mw_reduce_shrinking(*stop);
+    limits.quick = true;
     MwArena *scratch = mw_arena_new();
     MwCore *copy = mw_core_copy(scratch, core);
-    double pace = 0.3;
+    double pace = 1;
     mw_core_restrict(copy, node, keep);
     mw_reduce(copy, &limits);
     MwCost bound = cutoff;
     if (!copy->infeasible) {
         MwCoreBest best = {.cost = cutoff};
-        const MwAscentLimits ascent = {.iterations = ITERATIONS, .bound_only = true, .stop = *stop};
+        const MwAscentLimits ascent = {
+            .iterations = MW_TUNED_SPLIT_ITERATIONS, .bound_only = true, .stop = *stop};
         bound = mw_dual_certify(mw_ascend(scratch, copy, copy->price, &pace, &best, &ascent));
     }
     mw_arena_free(&scratch);
@@ -183,7 +181,7 @@ static double promise(const Chooser *chooser, const MwSplit *split, double from)
     double product = 1;
     for (int i = 0; i < 2; i++) {
         double rise = ((double)split->bound[i] - from) / chooser->gap;
-        product *= fmax(1e-4, fmin(rise, 1));
+        product *= fmax(MW_TUNED_VISIBLE_RISE, fmin(rise, 1));
     }
     return product;
 }
@@ -196,7 +194,7 @@ MwSplit mw_split_choose(const MwCore *core, MwCost cutoff, const MwStop *stop)
     mw_dual_sweep(dual, false);
     double bound = mw_dual_bound(dual);
     Chooser chooser = {.arena = scratch, .core = core, .dual = dual};
-    chooser.gap = cutoff < MW_CORE_NONE ? fmax(1, (double)cutoff - bound) : 0.05 * fabs(bound) + 1;
+    chooser.gap = cutoff < MW_CORE_NONE ? fmax(1, (double)cutoff - bound) : mw_step_gap(bound);
     chooser.candidates = MW_NEW(scratch, Candidate, 2 * dual->node_count);
     for (int i = 0; i < dual->node_count; i++)
         rank_node(&chooser, i);
@@ -206,7 +204,7 @@ MwSplit mw_split_choose(const MwCore *core, MwCost cutoff, const MwStop *stop)
     double most = -1;
     for (int i = 0, tried[2] = {0}; i < chooser.count; i++) {
         const Candidate *next = &chooser.candidates[i];
-        if (tried[next->by_usage]++ >= TRIED || (most >= 0 && mw_stopped(stop)))
+        if (tried[next->by_usage]++ >= MW_TUNED_SPLIT_TRIED || (most >= 0 && mw_stopped(stop)))
             continue;
         MwSplit split = try_split(&chooser, next, cutoff, stop);
         double promised = promise(&chooser, &split, bound);

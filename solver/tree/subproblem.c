@@ -9,16 +9,7 @@
 
 #include "solver/bound/certify.h"
 #include "solver/reduce/reduce.h"
-
-static const MwReduceLimits SHRINKING = {
-    .arity = 4, .entries = 1 << 20, .total = INT64_MAX, .shrinking = true, .quick = true};
-
-enum {
-    ITERATIONS = 30,        /* of one ascent, */
-    LONG = 400,             /* and for the whole */
-    MOST_ENTRIES = 1 << 17, /* of all tables: above, dividing leads nowhere */
-    ELIMINATED = 1 << 16,   /* entries computed to eliminate all of a core without rows */
-};
+#include "solver/tuning.h"
 
 typedef struct {
     const MwSubproblem *of;
@@ -30,8 +21,8 @@ typedef struct {
 
 static void reduce(Work *work)
 {
-    MwReduceLimits limits = SHRINKING;
-    limits.stop = work->of->stop;
+    MwReduceLimits limits = mw_reduce_shrinking(work->of->stop);
+    limits.quick = true;
     mw_reduce(work->core, &limits);
 }
 
@@ -76,8 +67,8 @@ static bool eliminated(Work *work)
     if (work->core->row_count > 0)
         return false;
     const MwReduceLimits limits = {.arity = MW_TABLE_ARITY,
-                                   .entries = ELIMINATED,
-                                   .total = ELIMINATED,
+                                   .entries = MW_TUNED_SEARCH_ENTRIES,
+                                   .total = MW_TUNED_SEARCH_ENTRIES,
                                    .stop = work->of->stop};
     MwCore *copy = mw_core_copy(work->arena, work->core);
     mw_reduce(copy, &limits);
@@ -90,8 +81,7 @@ static MwCost tighten(Work *work)
     MwArena *scratch = mw_arena_new();
     MwCore *core = work->core;
     MwCoreBest found = {.cost = cutoff(work)};
-    const MwAscentLimits limits = {.iterations = work->of->divide ? ITERATIONS : LONG,
-                                   .stop = work->of->stop};
+    const MwAscentLimits limits = {.iterations = MW_TUNED_ITERATIONS, .stop = work->of->stop};
     MwDual *dual = mw_ascend(scratch, core, core->price, &work->pace, &found, &limits);
     work->answer.work += limits.iterations * size(core);
     if (found.choice)
@@ -108,7 +98,8 @@ static bool tighten_all(Work *work)
 {
     double rise = 1, gap = 0;
     int64_t before = INT64_MAX, left = mw_core_strategies_left(work->core);
-    while ((left < before / 10 * 9 || rise > 0.1 * gap) && !mw_stopped(&work->of->stop)) {
+    while ((mw_reduce_goes_on(before, left) || rise > MW_TUNED_ROUND_SHARE * gap) &&
+           !mw_stopped(&work->of->stop)) {
         before = left;
         MwCost bound = tighten(work);
         rise = (double)(bound - work->answer.bound);
@@ -129,7 +120,7 @@ static void restrict_to(MwCore *core, int node, const MwTable *keep)
 
 MwSubanswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subproblem)
 {
-    Work work = {.of = subproblem, .arena = arena, .pace = 0.3};
+    Work work = {.of = subproblem, .arena = arena, .pace = 1};
     work.answer.best.cost = MW_CORE_NONE;
     work.answer.bound = -MW_CORE_NONE;
     work.core = mw_core_copy_independent(arena, subproblem->from);
@@ -142,7 +133,7 @@ MwSubanswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subproblem)
     }
     work.answer.core = work.core;
     work.answer.split.node = -1;
-    if (subproblem->divide && size(work.core) <= MOST_ENTRIES && !mw_stopped(&subproblem->stop)) {
+    if (size(work.core) <= MW_TUNED_SEARCH_ENTRIES && !mw_stopped(&subproblem->stop)) {
         work.answer.split = mw_split_choose(work.core, cutoff(&work), &subproblem->stop);
         work.answer.work += MW_SPLIT_VISITS * size(work.core);
     }

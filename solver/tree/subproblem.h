@@ -12,7 +12,6 @@ typedef struct {
     int node;           /* held to `keep` of its strategies in `from`; -1: nothing is held */
     const MwTable *keep;
     MwCost cutoff; /* only choices that cost less are of interest */
-    bool divide;   /* else it is the whole, and its bound is to be raised as far as it goes */
     MwStop stop;
 } MwSubproblem;
 
