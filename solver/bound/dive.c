@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A choice by fixing what is sure, a part at a time.
+/* A choice by diving.
  *
- * A copy of the core is bounded; the nodes whose best strategy is furthest ahead of their second
- * best are held to it; the copy is reduced, which draws the consequences, and bounded again, until
- * nothing is left. What is fixed early is what potentials and prices are sure of, and what is fixed
- * late knows what room the rest leaves. (Diving with a Lagrangian relaxation: Wedelin, An algorithm
- * for large scale 0-1 integer programming, Annals of Operations Research 57, 1995.) */
+ * A copy of the core is bounded. The nodes whose best strategy has the greatest lead over the
+ * second best are fixed to it. The copy is reduced, which propagates the consequences, and bounded
+ * again, until nothing is left. What is fixed early is certain by potentials and prices; what is
+ * fixed late takes the remaining slack of the rows into account. (Diving with a Lagrangian
+ * relaxation: Wedelin, An algorithm for large scale 0-1 integer programming, Annals of Operations
+ * Research 57, 1995.) */
 #include "solver/bound/dive.h"
 
 #include "solver/bound/ascent.h"
@@ -19,7 +20,7 @@ typedef struct {
     double lead;
 } Candidate;
 
-/* The surest first. */
+/* Orders by falling lead. */
 static int compare_candidates(const void *a, const void *b)
 {
     const Candidate *x = a, *y = b;
@@ -28,30 +29,30 @@ static int compare_candidates(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static bool fits(const MwCore *core, const __int128 *room, int node, int label)
+static bool fits(const MwCore *core, const __int128 *slack, int node, int label)
 {
     for (int i = 0; i < core->nodes[node].terms.count; i++) {
         const MwCoreTerm *term = &core->nodes[node].terms.at[i];
         for (int row = term->first; row <= term->last; row++)
-            if (room[row] < term->usage->at[label])
+            if (slack[row] < term->usage->at[label])
                 return false;
     }
     return true;
 }
 
-static void fix(MwCore *core, __int128 *room, int node, int label)
+static void fix(MwCore *core, __int128 *slack, int node, int label)
 {
     for (int i = 0; i < core->nodes[node].terms.count; i++) {
         const MwCoreTerm *term = &core->nodes[node].terms.at[i];
         for (int row = term->first; row <= term->last; row++)
-            room[row] -= term->usage->at[label];
+            slack[row] -= term->usage->at[label];
     }
     int64_t keep = label;
     mw_core_restrict(core, node, mw_table_intern(core->tables, 1, (int[]){1}, &keep));
 }
 
-/* There is no room for the label. */
-static void take_away(MwCore *core, int node, int label)
+/* Forbids a label for which the rows have no slack. */
+static void forbid_label(MwCore *core, int node, int label)
 {
     int64_t *cost = mw_tables_scratch(core->tables, mw_core_strategies(core, node));
     int count = mw_core_strategies(core, node);
@@ -60,22 +61,22 @@ static void take_away(MwCore *core, int node, int label)
     mw_core_add_cost(core, node, mw_table_intern(core->tables, 1, &count, cost));
 }
 
-/* Fixes the surest nodes, as far as the rows have room for all of them together. */
+/* Fixes the nodes of greatest lead, as far as the rows have slack for all of them together. */
 static void fix_some(MwArena *scratch, MwCore *core, const MwDual *dual)
 {
     Candidate *candidates = MW_NEW(scratch, Candidate, dual->node_count);
     for (int i = 0; i < dual->node_count; i++)
         candidates[i] = (Candidate){dual->nodes[i].node, dual->nodes[i].label, dual->nodes[i].lead};
     qsort(candidates, (size_t)dual->node_count, sizeof *candidates, compare_candidates);
-    __int128 *room =
+    __int128 *slack =
         mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
     int fixed = 0;
     for (int i = 0; i < dual->node_count && fixed <= dual->node_count / MW_TUNED_DIVE_PARTS; i++) {
         const Candidate *next = &candidates[i];
-        if (fits(core, room, next->node, next->label))
-            fix(core, room, next->node, next->label);
+        if (fits(core, slack, next->node, next->label))
+            fix(core, slack, next->node, next->label);
         else
-            take_away(core, next->node, next->label);
+            forbid_label(core, next->node, next->label);
         fixed++;
     }
 }
@@ -93,12 +94,13 @@ bool mw_dive(const MwCore *core, const MwStop *stop, int *choice)
     MwArena *arena = mw_arena_new();
     MwCore *copy = mw_core_copy(arena, core);
     const MwReduceLimits shrinking = mw_reduce_shrinking(*stop);
-    double pace = 1;
+    double step_scale = 1;
     while (!copy->infeasible && !finished(copy) && !mw_stopped(stop)) {
         MwArena *scratch = mw_arena_new();
-        MwCoreBest best = {.cost = MW_CORE_NONE};
+        MwIncumbent incumbent = {.cost = MW_ABOVE_ANY_COST};
         const MwAscentLimits limits = {.iterations = MW_TUNED_SPLIT_ITERATIONS, .stop = *stop};
-        const MwDual *dual = mw_ascend(scratch, copy, copy->price, &pace, &best, &limits);
+        const MwDual *dual =
+            mw_ascend(scratch, copy, copy->price, &step_scale, &incumbent, &limits);
         fix_some(scratch, copy, dual);
         mw_arena_free(&scratch);
         mw_reduce(copy, &shrinking);

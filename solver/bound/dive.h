@@ -5,8 +5,8 @@
 #include "solver/core/core.h"
 #include "solver/stop.h"
 
-/* Looks for a good choice of `core`, beginning from its prices. False if none is found; otherwise
- * `choice` is one of `core`. */
+/* Looks for a good choice of `core` by diving, starting from the core's prices. Returns false if
+ * none is found; otherwise `choice` is one of `core`. */
 bool mw_dive(const MwCore *core, const MwStop *stop, int *choice);
 
 #endif

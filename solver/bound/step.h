@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps of prices: what a step may hope for, and how long the next one is. */
+/* Step sizes of prices. */
 #ifndef MW_SOLVER_BOUND_STEP_H
 #define MW_SOLVER_BOUND_STEP_H
 
@@ -7,15 +7,16 @@
 
 #include <math.h>
 
-/* What a bound may rise by as long as no choice is known, and in any one step. */
+/* Returns an estimate of how much a bound can rise: the gap while no choice is known, and the limit
+ * of the gain that one step aims for. */
 static inline double mw_step_gap(double bound)
 {
     return MW_TUNED_STEP_GAP * fabs(bound) + 1;
 }
 
-/* What the length of a step is multiplied by after it gained so much of what was promised: longer
- * after a good share of it, shorter after no gain at all (Conn, Gould and Toint, Trust-region methods,
- * 2000, section 6.1). */
+/* Returns the factor for the next step size after a step gained `gained` where `promised` was
+ * predicted: longer after a good fraction of it, shorter after no gain (Conn, Gould and Toint,
+ * Trust-region methods, 2000, section 6.1). */
 static inline double mw_step_factor(double gained, double promised)
 {
     if (gained <= 0)

@@ -75,7 +75,7 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
                              .core = core,
                              .threads = threads,
                              .seed = seed,
-                             .reported = MW_CORE_NONE,
+                             .reported = MW_ABOVE_ANY_COST,
                              .unpacked = INT_MAX / 2};
     improver->flat = mw_flat_core_new(arena, core);
     improver->pool = mw_pool_new(arena, improver->flat);

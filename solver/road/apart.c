@@ -230,7 +230,7 @@ static void begin_searches(Apart *apart)
     apart->average = sizes / apart->count;
     apart->missing = apart->count;
     apart->bound = apart->cost = apart->core->constant;
-    apart->told = MW_CORE_NONE;
+    apart->told = MW_ABOVE_ANY_COST;
     for (int i = 0; i < apart->count; i++) {
         Piece *piece = &apart->pieces[i];
         begin_search(piece, apart);

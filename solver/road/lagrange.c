@@ -62,7 +62,7 @@ typedef struct {
     double fitting_cost;
     bool repeats;     /* the core consists of equal layers */
     bool is_hard;     /* even the part cannot be solved by elimination */
-    bool sharpens;    /* elimination alone is too much for a good answer, */
+    bool uses_fixing; /* elimination alone is too much for a good answer, */
     bool needs_best;  /* the best answers are asked for, */
     bool is_too_dear; /* or would be, but that is too much */
     bool is_inexact;  /* the last answer need not be the best */
@@ -143,7 +143,7 @@ static double highest_of_all(const Lagrange *lagrange)
 /* Keeps the answer of the last plane if it keeps the rows, and is the cheapest one. */
 static void note_fitting(Lagrange *lagrange, const int *choice)
 {
-    const double cost = lagrange->bundle.at.at[lagrange->bundle.at.count - 1].cost;
+    const double cost = lagrange->bundle.cuts.at[lagrange->bundle.cuts.count - 1].cost;
     if (!mw_bundle_last_fits(&lagrange->bundle) ||
         (lagrange->fitting && cost >= lagrange->fitting_cost))
         return;
@@ -168,14 +168,14 @@ static bool propose_for_restricted(const Lagrange *lagrange, MwTrustRegion *regi
     MwTrustRegion next = *region;
     if (region->value == -INFINITY)
         next.radius = 0;
-    region->promised = mw_bundle_maximise(&lagrange->bundle, &next, price);
-    if (region->value == -INFINITY || !is_known(lagrange, region, region->promised))
+    region->predicted = mw_bundle_maximise(&lagrange->bundle, &next, price);
+    if (region->value == -INFINITY || !is_known(lagrange, region, region->predicted))
         return true;
     next.radius = INFINITY;
     if (is_known(lagrange, region, mw_bundle_maximise(&lagrange->bundle, &next, price)))
         return false;
     region->radius = 1;
-    region->promised = mw_bundle_maximise(&lagrange->bundle, region, price);
+    region->predicted = mw_bundle_maximise(&lagrange->bundle, region, price);
     return true;
 }
 
@@ -226,7 +226,7 @@ static void maximise_restricted(Lagrange *lagrange)
             !ask_restricted(lagrange, restricted, &region, price))
             break;
     if (region.value > -INFINITY) {
-        lagrange->region.promised = region.value;
+        lagrange->region.predicted = region.value;
         memcpy(lagrange->price, region.price, bytes);
     }
     mw_arena_free(&scratch);
@@ -273,9 +273,9 @@ static MwPricingAnswer ask_core(Lagrange *lagrange)
     lagrange->is_too_dear |= lagrange->needs_best;
     lagrange->needs_best = false;
     priced = mw_pricing_solve(lagrange->arena, lagrange->origin, price,
-                              mw_core_entries_left(lagrange->core), &lagrange->sharpens,
+                              mw_core_entries_left(lagrange->core), &lagrange->uses_fixing,
                               &lagrange->search->stop);
-    lagrange->is_inexact = lagrange->sharpens;
+    lagrange->is_inexact = lagrange->uses_fixing;
     return priced;
 }
 
@@ -329,13 +329,13 @@ static bool propose(Lagrange *lagrange)
     double dearest = 0, highest = mw_bundle_maximise(bundle, &anywhere, lagrange->price);
     for (int row = 0; row < lagrange->core->row_count; row++)
         dearest = fmax(dearest, lagrange->price[row]);
-    lagrange->region.promised = highest;
-    if (dearest < bundle->cap || bundle->cap >= bundle->most) {
-        lagrange->region.promised = mw_bundle_maximise(bundle, &lagrange->region, lagrange->price);
+    lagrange->region.predicted = highest;
+    if (dearest < bundle->price_limit || bundle->price_limit >= bundle->price_sum_limit) {
+        lagrange->region.predicted = mw_bundle_maximise(bundle, &lagrange->region, lagrange->price);
         return true;
     }
     if (lagrange->misses == 0 || is_near(lagrange->region.value, highest, MW_TUNED_BUNDLE_GAP))
-        bundle->cap = bundle->most;
+        bundle->price_limit = bundle->price_sum_limit;
     return false;
 }
 
@@ -387,7 +387,7 @@ static bool climb(Lagrange *lagrange)
     const double rest_s = MW_TUNED_TIME_SHARE * mw_stop_left_s(&search->stop);
     const int64_t most_planes = MOST_NUMBERS / mw_max(1, lagrange->core->row_count);
     int answers = 0;
-    while (answers < MOST_ANSWERS && lagrange->bundle.at.count < most_planes &&
+    while (answers < MOST_ANSWERS && lagrange->bundle.cuts.count < most_planes &&
            mw_stop_left_s(&search->stop) >= rest_s && !mw_stopped(&search->stop) &&
            !mw_search_done(search)) {
         answers++;
@@ -422,7 +422,7 @@ static void add_unpriced(Lagrange *lagrange, const int *choice)
     if (lagrange->search->root)
         mw_bundle_add(&lagrange->bundle, choice);
     else
-        mw_bundle_add_of_problem(&lagrange->bundle, lagrange->search->problem, choice);
+        mw_bundle_add_problem_choice(&lagrange->bundle, lagrange->search->problem, choice);
 }
 
 MwCore *mw_lagrange(MwSearch *search, MwCore *core, const int *unpriced,

@@ -29,7 +29,7 @@ struct MwSearch {
     MwSolution *solution;
     MwLookAhead look_ahead; /* asked before anything else; NULL: nothing is */
     bool impossible;        /* proven: there is no choice */
-    double pace;            /* of prices; see ascent.h */
+    double step_scale;      /* of prices; see ascent.h */
     MwImprover *improver;   /* is offered the best choices of cores; NULL: nobody is */
 };
 

@@ -53,14 +53,14 @@ typedef struct {
     MwCost cost; /* of the best choice it has told of */
 } Branching;
 
-static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *best)
+static bool hear_of_branching(void *context, MwCost bound, const MwIncumbent *best)
 {
     Branching *branching = context;
     if (best->choice && best->cost < branching->cost) {
         mw_search_offer_of_core(branching->search, branching->core, best->choice);
         branching->cost = best->cost;
     }
-    if (bound < MW_CORE_NONE) /* otherwise there is no choice */
+    if (bound < MW_ABOVE_ANY_COST) /* otherwise there is no choice */
         mw_search_raise_bound(branching->search, branching->core, bound);
     return !mw_search_done(branching->search);
 }
@@ -69,7 +69,7 @@ static bool hear_of_branching(void *context, MwCost bound, const MwCoreBest *bes
 static void branch(MwSearch *search, const MwCore *core)
 {
     MwArena *scratch = mw_arena_new();
-    MwCoreBest best = mw_search_best(search, core);
+    MwIncumbent best = mw_search_best(search, core);
     Branching branching = {search, core, best.cost};
     const MwBranchLimits limits = {.nodes = INT_MAX,
                                    .work = search->stop.deadline_s > 0 ? 0 : BRANCH_WORK,
@@ -396,7 +396,7 @@ MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolve
                        .scratch = mw_arena_new(),
                        .options = options,
                        .look_ahead = look_ahead,
-                       .pace = 1,
+                       .step_scale = 1,
                        .start_s = mw_clock_s(),
                        .solution = &solution};
     search.tables = mw_tables_new(search.scratch);

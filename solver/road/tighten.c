@@ -66,9 +66,9 @@ void mw_search_improve(MwSearch *search, int64_t work, int kicks)
     }
 }
 
-MwCoreBest mw_search_best(const MwSearch *search, const MwCore *core)
+MwIncumbent mw_search_best(const MwSearch *search, const MwCore *core)
 {
-    MwCoreBest best = {.cost = MW_CORE_NONE};
+    MwIncumbent best = {.cost = MW_ABOVE_ANY_COST};
     if (search->solution->choice)
         best.cost = mw_core_cutoff(core, search->solution->cost);
     return best;
@@ -79,7 +79,7 @@ typedef struct {
     MwSearch *search;
     MwAscent *ascent;
     MwAscentLimits limits;
-    MwCoreBest found;
+    MwIncumbent found;
     bool rises;
     int64_t work; /* of improving; 0: none */
 } Stage;
@@ -116,7 +116,7 @@ static bool is_worth_a_start(const MwSearch *search, const MwCore *core, const i
 static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iterations)
 {
     Stage stage = {.search = search, .rises = true};
-    stage.ascent = mw_ascent_new(scratch, core, core->price, search->pace);
+    stage.ascent = mw_ascent_new(scratch, core, core->price, search->step_scale);
     stage.limits = (MwAscentLimits){.gap = search->options->gap, .stop = search->stop};
     const int64_t sweep = (int64_t)MW_TUNED_IMPROVE_WORK *
                           (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
@@ -142,7 +142,7 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
             mw_search_start_from(search, core, choice);
     }
     stage.found = mw_search_best(search, core);
-    MwDual *dual = mw_ascent_end(stage.ascent, &stage.found, core->price, &search->pace);
+    MwDual *dual = mw_ascent_end(stage.ascent, &stage.found, core->price, &search->step_scale);
     if (stage.found.choice)
         mw_search_offer_of_core(search, core, stage.found.choice);
     return dual;
@@ -155,7 +155,7 @@ void mw_tighten(MwSearch *search, MwCore *core, int iterations)
     /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
     bool worthwhile =
         search->solution->choice &&
-        mw_reduce_goes_on(dual->strategy_count, dual->strategy_count - dual->surplus_count);
+        mw_reduce_goes_on(dual->strategy_count, dual->strategy_count - dual->fixable_count);
     MwCost bound = worthwhile
                        ? mw_dual_apply(dual, core, mw_core_cutoff(core, search->solution->cost))
                        : mw_dual_certify(dual);

@@ -24,7 +24,7 @@ void mw_search_finish(MwSearch *search, const MwCore *core);
 bool mw_search_settled(MwSearch *search, const MwCore *core);
 
 /* The best choice known so far, of which only the cost is given. */
-MwCoreBest mw_search_best(const MwSearch *search, const MwCore *core);
+MwIncumbent mw_search_best(const MwSearch *search, const MwCore *core);
 
 /* Neighbourhoods of the best choice so far, until `kicks` in a row lead to nothing better, or for
  * so much work (0: no limit). Does nothing without an improver. */

@@ -376,7 +376,7 @@ static void find_best(MwSearch *search, const MwCore *core, bool says_so)
 {
     MwArena *arena = mw_arena_new();
     const MwBranchLimits limits = {.nodes = INT_MAX, .threads = 1};
-    MwCoreBest best = {.cost = MW_CORE_NONE};
+    MwIncumbent best = {.cost = MW_ABOVE_ANY_COST};
     const MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
     ck_assert(answer.complete);
     if (best.choice) {

@@ -35,13 +35,13 @@ static MwCore *build(MwArena *arena, const MwProblem *problem)
     return mw_core_build(arena, mw_tables_new(arena), problem, true);
 }
 
-static MwCoreBest best_below(MwCost cost)
+static MwIncumbent best_below(MwCost cost)
 {
-    return (MwCoreBest){.cost = cost};
+    return (MwIncumbent){.cost = cost};
 }
 
 /* The choice is one of the core, and costs what is said. */
-static void check_choice(const MwCore *core, const MwProblem *problem, const MwCoreBest *best)
+static void check_choice(const MwCore *core, const MwProblem *problem, const MwIncumbent *best)
 {
     MwArena *arena = mw_arena_new();
     int *choice = mw_arena_dup(arena, best->choice, sizeof *choice * (size_t)core->node_count);
@@ -61,7 +61,7 @@ static int find_best(const MwProblem *problem, Enumerated expected, bool reduced
     MwCore *core = build(arena, problem);
     if (reduced)
         mw_reduce(core, &(MwReduceLimits){.arity = 2, .entries = 1000, .total = INT64_MAX});
-    MwCoreBest best = best_below(MW_CORE_NONE);
+    MwIncumbent best = best_below(MW_ABOVE_ANY_COST);
     const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = 1};
     MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
     ck_assert(answer.complete);
@@ -99,8 +99,8 @@ START_TEST(looks_below_the_cutoff_only)
         Enumerated expected = enumerate(problem);
         if (expected.possible) {
             MwCore *core = build(arena, problem);
-            MwCoreBest at = best_below(mw_core_cutoff(core, expected.cost));
-            MwCoreBest above = best_below(mw_core_cutoff(core, expected.cost + 1));
+            MwIncumbent at = best_below(mw_core_cutoff(core, expected.cost));
+            MwIncumbent above = best_below(mw_core_cutoff(core, expected.cost + 1));
             MwBranchAnswer answer = mw_branch(arena, core, &at, &limits);
             ck_assert(answer.complete && !at.choice);
             ck_assert(mw_core_unscaled_bound(core, answer.bound) == expected.cost);
@@ -123,9 +123,9 @@ START_TEST(a_part_of_the_tree_gives_a_bound)
         const MwProblem *problem = draw_problem(arena, _i, seed);
         Enumerated expected = enumerate(problem);
         MwCore *core = build(arena, problem);
-        MwCost before = -MW_CORE_NONE;
+        MwCost before = -MW_ABOVE_ANY_COST;
         for (int nodes = 1; nodes < 5; nodes++) {
-            MwCoreBest best = best_below(MW_CORE_NONE);
+            MwIncumbent best = best_below(MW_ABOVE_ANY_COST);
             const MwBranchLimits limits = {.nodes = nodes, .threads = 1};
             MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
             ck_assert_int_le(answer.nodes, nodes);
@@ -152,11 +152,11 @@ START_TEST(threads_do_not_change_what_is_found)
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = draw_problem(arena, _i, seed);
         MwCore *core = build(arena, problem);
-        MwCoreBest best[3];
+        MwIncumbent best[3];
         MwBranchAnswer answer[3];
         for (int run = 0; run < 3; run++) {
             const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = run < 2 ? 2 : 1};
-            best[run] = best_below(MW_CORE_NONE);
+            best[run] = best_below(MW_ABOVE_ANY_COST);
             answer[run] = mw_branch(arena, core, &best[run], &limits);
         }
         ck_assert_int_eq(answer[0].nodes, answer[1].nodes);
@@ -181,7 +181,7 @@ START_TEST(needs_little_memory)
         Enumerated expected = enumerate(problem);
         MwCore *core = build(arena, problem);
         const MwBranchLimits limits = {.nodes = ALL_NODES, .threads = 1 + seed % 2, .bytes = 1};
-        MwCoreBest best = best_below(MW_CORE_NONE);
+        MwIncumbent best = best_below(MW_ABOVE_ANY_COST);
         MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
         ck_assert(answer.complete && !best.choice == !expected.possible);
         if (best.choice)
@@ -191,7 +191,7 @@ START_TEST(needs_little_memory)
 }
 END_TEST
 
-static bool enough(void *context, MwCost bound, const MwCoreBest *best)
+static bool enough(void *context, MwCost bound, const MwIncumbent *best)
 {
     (void)bound, (void)best;
     ++*(int *)context;
@@ -204,14 +204,14 @@ START_TEST(ends_when_asked_to)
     for (int seed = 0; seed < 50; seed++) {
         MwArena *arena = mw_arena_new();
         MwCore *core = build(arena, draw_problem(arena, 0, seed));
-        MwCoreBest best = best_below(MW_CORE_NONE);
+        MwIncumbent best = best_below(MW_ABOVE_ANY_COST);
         const MwBranchLimits limits = {
             .nodes = ALL_NODES, .threads = 1, .report = enough, .context = &reports};
         ck_assert_int_le(mw_branch(arena, core, &best, &limits).nodes, 1);
         volatile sig_atomic_t interrupt = 1;
         const MwBranchLimits none = {
             .nodes = ALL_NODES, .threads = 1, .stop = {.interrupt = &interrupt}};
-        best = best_below(MW_CORE_NONE);
+        best = best_below(MW_ABOVE_ANY_COST);
         ck_assert_int_eq(mw_branch(arena, core, &best, &none).nodes, 0);
         mw_arena_free(&arena);
     }
@@ -235,7 +235,7 @@ START_TEST(the_integer_program_agrees)
             MwIlpAnswer answer = mw_ilp_solve(arena, core, &never);
             ck_assert(answer.proven && !answer.choice == !expected.possible);
             if (answer.choice) {
-                const MwCoreBest best = {expected.cost << core->scale, answer.choice};
+                const MwIncumbent best = {expected.cost << core->scale, answer.choice};
                 check_choice(core, problem, &best);
                 ck_assert(answer.bound <= best.cost);
             }

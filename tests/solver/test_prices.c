@@ -134,12 +134,12 @@ static int check_planes(MwArena *arena, const MwCore *core, uint64_t *state, int
         for (int row = 0; row < core->row_count; row++)
             ck_assert(price[row] >= 0 && (total == 0 || fabs(price[row] - box.price[row]) <=
                                                             box.radius * total + 1e-9));
-        ck_assert(sum <= planes.most * (1 + 1e-9));
+        ck_assert(sum <= planes.price_sum_limit * (1 + 1e-9));
         if (fabs(least - mw_bundle_value(&planes, price)) > 1e-9 * fabs(least) ||
             least > highest + 1e-9 * fabs(highest))
             ck_abort_msg("seed %d: planes at %g, not %g; promised %g", seed,
                          mw_bundle_value(&planes, price), least, highest);
-        box.promised = highest;
+        box.predicted = highest;
         if (k == 0)
             box.radius = 0.5;
         mw_trust_region_update(&box, core->row_count, price, least);
@@ -354,7 +354,7 @@ static bool check_prices(MwArena *arena, const MwProblem *problem, int seed)
                        .tables = mw_tables_new(arena),
                        .options = &options,
                        .solution = &solution,
-                       .pace = 1};
+                       .step_scale = 1};
     MwCore *core = mw_core_build(arena, search.tables, problem, true);
     const MwCore *part = mw_lagrange(&search, core, choice, NULL);
     const Enumerated expected = enumerate(problem);
