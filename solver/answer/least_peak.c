@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The least possible peak, bounded from below and from above.
  *
- * Costs do not matter, so most of a problem disappears at once (hard_constraints.c). Weighted averages
- * of the usage at several times give lower bounds (peak_bound.c). Choices give upper bounds: those
- * met on the way, and one that keeps the lower bound as its limit, if reductions find one, which is
- * the usual end. Otherwise the gap is closed by solving for the peak as if it were a cost
- * (peak_levels.c), repeatedly, with finer levels over a smaller interval. */
+ * Costs do not matter, so most of a problem disappears at once (hard_constraints.c). Weighted
+ * averages of the usage at several times give lower bounds (peak_bound.c). Choices give upper
+ * bounds: those met on the way, and one that keeps the lower bound as its limit, if reductions find
+ * one, which is the usual end. Otherwise the gap is closed by solving for the peak as if it were a
+ * cost (peak_levels.c), repeatedly, with finer levels over a smaller interval. */
 #include "solver/answer/least_peak.h"
 
 #include "solver/answer/hard_constraints.h"

@@ -7,8 +7,8 @@
 
 typedef struct {
     __int128 least; /* least slack of its rows, without what was subtracted from ancestors */
-    __int128
-        subtracted; /* subtracted from all its rows; included in `least`, not in the children */
+    /* subtracted from all its rows; included in `least`, not in the children */
+    __int128 subtracted;
 } Segment;
 
 struct MwRowSlack {

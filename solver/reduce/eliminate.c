@@ -48,8 +48,8 @@ typedef struct {
     Input *inputs;
     Column *columns; /* [input_count] */
     /* [level][strategy] costs that are known once the first `level` neighbours are fixed */
-    int64_t
-        *sum[MW_TABLE_ARITY + 1]; /* [level][strategy] costs known once `level` neighbours are */
+    /* [level][strategy] costs known once `level` neighbours are */
+    int64_t *sum[MW_TABLE_ARITY + 1];
     int64_t *least;               /* next entry of the result */
     int32_t *choice;
 } Work;

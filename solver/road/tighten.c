@@ -56,7 +56,7 @@ static void offer_improved(void *context, const int *choice)
 void mw_search_improve(MwSearch *search, int64_t work, int kicks)
 {
     const MwImproveLimits limits = {.work = work,
-                                    .kicks = kicks,
+                                    .perturbations = kicks,
                                     .stop = search->stop,
                                     .report = offer_improved,
                                     .context = search};

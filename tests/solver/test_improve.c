@@ -96,13 +96,18 @@ static void check_part(const MwCore *core, int64_t table, uint64_t *state)
             nodes[count++] = i;
     }
     MwDraws draws = {0};
-    MwLocalProblem *local =
-        mw_local_problem_new(arena, flat, choice, count, nodes, index_of, &draws,
-                             &(MwLocalLimits){.table = table, .work = INT64_MAX});
+    const MwLocalRequest request = {.flat = flat,
+                                    .choice = choice,
+                                    .count = count,
+                                    .nodes = nodes,
+                                    .index_of = index_of,
+                                    .draws = &draws,
+                                    .limits = {.table = table, .work = INT64_MAX}};
+    MwLocalProblem *local = mw_local_problem_new(arena, &request);
     double *tables = MW_NEW(arena, double, local->entries + MW_LANES);
     mw_local_problem_fill(local, tables);
     double gained =
-        mw_local_problem_present_cost(local, tables) - mw_local_problem_solve(local, tables);
+        mw_local_problem_current_cost(local, tables) - mw_local_problem_solve(local, tables);
     int *core_choice = MW_NEW(arena, int, core->node_count);
     mw_flat_core_leave(flat, choice, core_choice);
     MwCost before = mw_core_cost(core, core_choice);
@@ -161,7 +166,7 @@ static MwCost improve(const MwCore *core, int threads, uint64_t seed, const doub
     MwImprover *improver = mw_improver_new(arena, core, threads, seed);
     mw_improver_offer(improver, choice);
     mw_improver_set_prices(improver, core, price);
-    const MwImproveLimits limits = {.kicks = 3, .report = take_report, .context = &reported};
+    const MwImproveLimits limits = {.perturbations = 3, .report = take_report, .context = &reported};
     mw_improve(improver, &limits);
     mw_improver_free(improver);
     mw_arena_free(&arena);
@@ -252,7 +257,7 @@ START_TEST(what_is_forbidden_is_left_behind)
             MwImprover *improver = mw_improver_new(arena, core, 1, 0);
             mw_improver_start(improver, start);
             const MwImproveLimits limits = {
-                .kicks = 3, .report = note_allowed, .context = &reported};
+                .perturbations = 3, .report = note_allowed, .context = &reported};
             mw_improve(improver, &limits);
             mw_improver_free(improver);
             tried++;
@@ -373,7 +378,7 @@ START_TEST(what_a_search_takes_is_improved)
             mw_core_restore(core, choice);
             ck_assert(mw_search_offer(&search, choice));
             mw_improve(search.improver,
-                       &(MwImproveLimits){.kicks = 1, .report = count_report, .context = &better});
+                       &(MwImproveLimits){.perturbations = 1, .report = count_report, .context = &better});
             mw_improver_free(search.improver);
         }
         mw_arena_free(&arena);
