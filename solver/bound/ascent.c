@@ -8,7 +8,6 @@
 #include "solver/bound/certify.h"
 #include "solver/bound/decode.h"
 #include "solver/bound/polish.h"
-#include "solver/bound/step.h"
 #include "solver/bound/sweep.h"
 #include "solver/tuning.h"
 
@@ -19,6 +18,9 @@
  * need not come nearer to the best prices (Polyak, Minimization of unsmooth functionals, USSR
  * Computational Mathematics and Mathematical Physics 9, 1969). */
 static const double LONGEST_PACE = 2;
+
+/* The least one: what it could gain is lost in rounding errors of the bound. */
+static const double SHORTEST_PACE = 1e-6;
 
 /* A step changes the logarithm of a price by at most this. */
 static const double GREATEST_EXPONENT = 1;
@@ -34,7 +36,8 @@ struct MwAscent {
     double bound;      /* the best, */
     double mark;       /* that of MW_TUNED_ASCENT_PATIENCE iterations ago, */
     double base;       /* and that before the last step of the prices */
-    double last;       /* the bound after the last iteration */
+    double last, rise; /* the bound after the last iteration, and what it gained */
+    int following;     /* iterations since the last step */
     double *direction; /* [row] averaged excess, in limits */
     double weight;     /* of the next excess in that average */
     double *excess, *next_price;
@@ -75,7 +78,7 @@ static double gap(const MwAscent *ascent)
 {
     if (ascent->best->cost < MW_CORE_NONE)
         return fmax(0, (double)ascent->best->cost - ascent->bound);
-    return mw_step_gap(ascent->bound);
+    return mw_dual_step_gap(ascent->bound);
 }
 
 static double full_limit(const MwAscent *ascent, int row)
@@ -155,7 +158,7 @@ static void step_prices(MwAscent *ascent)
     double total = 0;
     average_excess(ascent);
     ascent->base = ascent->bound;
-    ascent->hoped = ascent->pace * fmin(gap(ascent), mw_step_gap(ascent->bound));
+    ascent->hoped = ascent->pace * fmin(gap(ascent), mw_dual_step_gap(ascent->bound));
     for (int row = 0; row < ascent->core->row_count; row++)
         total += ascent->state->price[row] * full_limit(ascent, row);
     if (total > 0)
@@ -163,23 +166,40 @@ static void step_prices(MwAscent *ascent)
     else
         set_first_prices(ascent);
     mw_dual_set_prices(ascent->dual, ascent->next_price);
+    ascent->following = 0;
 }
 
-/* Sets the length of the next step by what the last one gained; if the potentials have gone far
- * astray, takes them back. */
+/* Lengthens the steps if the last one gained most of what it was to gain. Where it gained next to nothing,
+ * shortens them to where the parabola through what was hoped and what came has its top; and if the
+ * potentials have gone far astray, takes them back. */
 static void judge_step(MwAscent *ascent)
 {
-    ascent->pace *= mw_step_factor(ascent->last - ascent->base, ascent->hoped);
-    ascent->pace = fmax(MW_TUNED_VISIBLE_RISE, fmin(ascent->pace, LONGEST_PACE));
+    const double gained = ascent->last - ascent->base, hoped = ascent->hoped;
+    if (2 * gained > hoped)
+        ascent->pace *= MW_TUNED_PACE_RISE;
+    else if (gained < MW_TUNED_ROUND_SHARE * hoped)
+        ascent->pace *= fmax(MW_TUNED_ROUND_SHARE, hoped / (2 * (hoped - gained)));
+    ascent->pace = fmax(SHORTEST_PACE, fmin(ascent->pace, LONGEST_PACE));
     if (ascent->last < ascent->bound - gap(ascent)) {
         mw_dual_load(ascent->dual, ascent->state);
         ascent->last = ascent->bound;
     }
 }
 
+/* Potentials need some iterations to follow the prices; a step is judged after that. */
+static void move_prices(MwAscent *ascent)
+{
+    if (++ascent->following < MW_TUNED_FOLLOW_ROUNDS &&
+        ascent->rise > MW_TUNED_ROUND_SHARE * gap(ascent))
+        return;
+    judge_step(ascent);
+    step_prices(ascent);
+}
+
 static void note_bound(MwAscent *ascent)
 {
     double bound = mw_dual_bound(ascent->dual);
+    ascent->rise = bound - ascent->last;
     ascent->last = bound;
     if (bound > ascent->bound) {
         ascent->bound = bound;
@@ -231,8 +251,7 @@ bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *lim
         if (!rising(ascent) || mw_stopped(&limits->stop))
             return false;
         if (ascent->core->row_count > 0) {
-            judge_step(ascent);
-            step_prices(ascent);
+            move_prices(ascent);
         }
     }
     return true;

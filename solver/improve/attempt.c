@@ -8,7 +8,7 @@
  * the part is solved again; until the bound shows that there is nothing to gain. */
 #include "solver/improve/attempt.h"
 
-#include "solver/bound/step.h"
+#include "solver/bound/dual.h"
 #include "solver/tuning.h"
 
 #include <math.h>
@@ -204,7 +204,7 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptRoom *room, const MwAssignment *as
             attempt.exact = true;
             break;
         }
-        raise_prices(&pieces, fmin(gap, mw_step_gap(bound)));
+        raise_prices(&pieces, fmin(gap, mw_dual_step_gap(bound)));
     }
     mw_arena_free(&scratch);
     return attempt;

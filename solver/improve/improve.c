@@ -15,8 +15,11 @@
 /* Attempts of a round for each thread: one that is done early finds another one to do. */
 enum { TURNS = 2 };
 
-/* Rows with the least room, of which proposals ask for more: each is drawn about twice in a gathering. */
-#define TIGHT (MW_TUNED_PACKING_TURN / 4)
+/* Rows with the least room, of which proposals ask for more. */
+#define TIGHT (4 * MW_TUNED_PROPOSALS)
+
+/* The least multiple of the present prices that proposals are made at. */
+#define CHEAPEST (2 / MW_TUNED_DEAREST)
 
 /* Limits of a neighbourhood's elimination. */
 static MwLocalLimits local_limits(void)
@@ -189,7 +192,7 @@ static Form draw_form(const MwImprover *improver, MwDraws *draws)
     for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
         for (int size = 0; size < sizes; size++)
             total += improver->yield[kind][size].gain / (improver->yield[kind][size].work + 1);
-    double left = total * 2 * mw_draw_uniform(draws);
+    double left = total * mw_draw_uniform(draws) / (1 - MW_TUNED_DRAW_SHARE);
     for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
         for (int size = 0; size < sizes; size++) {
             left -= improver->yield[kind][size].gain / (improver->yield[kind][size].work + 1);
@@ -213,9 +216,9 @@ static void take_turn(void *context, int i)
     if (mw_stopped(&improver->limits->stop))
         return;
     MwAttemptLimits limits = {.local = local_limits(),
-                              .rounds = improver->kicking ? 1 : MW_TUNED_PRICE_ROUNDS,
+                              .rounds = improver->kicking ? 1 : MW_TUNED_FOLLOW_ROUNDS,
                               .priced = improver->kicking};
-    if (!improver->kicking && mw_draw_below(&turn->draws, 3) == 0) {
+    if (!improver->kicking && mw_draw_uniform(&turn->draws) < MW_TUNED_DRAW_SHARE) {
         limits.favoured = mw_neighbourhood_group(&turn->draws);
         limits.share = mw_draw_uniform(&turn->draws);
     }
@@ -307,7 +310,7 @@ static int draw_proposal(const MwImprover *improver, Turn *turn)
 {
     const int rows = improver->core->row_count;
     int spike = rows;
-    if (improver->tight_count > 0 && mw_draw_below(&turn->draws, 2) == 0)
+    if (improver->tight_count > 0 && mw_draw_uniform(&turn->draws) < MW_TUNED_DRAW_SHARE)
         spike = improver->tight[mw_draw_below(&turn->draws, improver->tight_count)];
     for (int row = 0; row <= rows; row++)
         turn->proposal_sum[row] =
@@ -324,14 +327,15 @@ static void take_gathering_turn(void *context, int i)
     MwImprover *improver = context;
     Turn *turn = &improver->turns[i];
     const MwLocalLimits limits = local_limits();
+    const double low = log2(CHEAPEST), high = log2(MW_TUNED_DEAREST);
     double *multiple = MW_NEW(turn->arena, double, MW_TUNED_PROPOSALS);
     memset(turn->proposals, 0, sizeof *turn->proposals * MW_TUNED_PROPOSALS);
     if (mw_stopped(&improver->limits->stop))
         return;
     int count = draw_proposal(improver, turn);
     for (int k = 0; k < MW_TUNED_PROPOSALS; k++)
-        multiple[k] = exp2(MW_TUNED_PROPOSAL_PRICES *
-                           (2 * (k + mw_draw_uniform(&turn->draws)) / MW_TUNED_PROPOSALS - 1));
+        multiple[k] =
+            exp2(low + (high - low) * (k + mw_draw_uniform(&turn->draws)) / MW_TUNED_PROPOSALS);
     turn->result.work = mw_attempt_propose(turn->arena, &turn->room, improver->best,
                                            turn->proposal_sum, count, turn->nodes, &turn->draws,
                                            &limits, MW_TUNED_PROPOSALS, multiple, turn->proposals);

@@ -9,9 +9,11 @@
 #include <string.h>
 
 enum {
-    WATCHED = 96,      /* rooms, at most: bounds what a move takes of memory */
-    LANES = 16,        /* of them together */
-    TENURE = 7,        /* steps for which a move stays, at least: Glover, Tabu search, 1989 */
+    WATCHED = 96, /* rooms, at most: bounds what a move takes of memory */
+    LANES = 16,   /* of them together */
+    TENURE =
+        6, /* steps that a move stays for, up to twice that: about seven (Glover, Tabu search, ORSA
+                   Journal on Computing 1, 1989) */
     WEIGHT_RANGE = 30, /* times two, up and down from the first one: what floats have room for */
 };
 
@@ -285,7 +287,7 @@ MwKnapsackAnswer mw_knapsack_solve(const MwKnapsack *knapsack, uint64_t seed, in
             last = step;
         }
         move_weights(walk);
-        if (step - last > steps / 4) {
+        if (step - last > steps * 3 / 10) {
             begin_anew(walk, taken, step);
             last = step;
         }

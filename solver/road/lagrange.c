@@ -335,7 +335,7 @@ static bool propose(Lagrange *lagrange)
         return true;
     }
     if (lagrange->misses == 0 || is_near(lagrange->region.value, highest, MW_TUNED_BUNDLE_GAP))
-        bundle->cap = bundle->most;
+        bundle->cap = fmin(bundle->most, bundle->cap / MW_TUNED_PRICE_CAP);
     return false;
 }
 
