@@ -9,7 +9,6 @@
 #include "solver/bound/certify.h"
 #include "solver/bound/decode.h"
 #include "solver/bound/polish.h"
-#include "solver/bound/step.h"
 #include "solver/bound/sweep.h"
 #include "solver/tuning.h"
 
@@ -20,6 +19,9 @@
  * gap need not come nearer to the best prices (Polyak, Minimization of unsmooth functionals, USSR
  * Computational Mathematics and Mathematical Physics 9, 1969). */
 static const double GREATEST_STEP_SCALE = 2;
+
+/* The least step scale: what it could gain is lost in rounding errors of the bound. */
+static const double LEAST_STEP_SCALE = 1e-6;
 
 /* The most by which a step changes the logarithm of a price. */
 static const double GREATEST_EXPONENT = 1;
@@ -36,6 +38,8 @@ struct MwAscent {
     double earlier_bound;     /* best bound MW_TUNED_ASCENT_PATIENCE iterations ago */
     double bound_before_step; /* best bound before the last step of the prices */
     double current_bound;     /* bound after the last iteration */
+    double rise;              /* what the last iteration added to it */
+    int following;            /* iterations since the last step */
     double *direction;        /* [row] averaged excess, as a fraction of the limit */
     double weight;            /* weight of the next excess in that average */
     double *excess, *next_price;
@@ -76,7 +80,7 @@ static double gap(const MwAscent *ascent)
 {
     if (ascent->best->cost < MW_ABOVE_ANY_COST)
         return fmax(0, (double)ascent->best->cost - ascent->bound);
-    return mw_step_gap(ascent->bound);
+    return mw_dual_step_gap(ascent->bound);
 }
 
 static double full_limit(const MwAscent *ascent, int row)
@@ -158,7 +162,7 @@ static void step_prices(MwAscent *ascent)
     double total = 0;
     average_excess(ascent);
     ascent->bound_before_step = ascent->bound;
-    ascent->aimed_gain = ascent->step_scale * fmin(gap(ascent), mw_step_gap(ascent->bound));
+    ascent->aimed_gain = ascent->step_scale * fmin(gap(ascent), mw_dual_step_gap(ascent->bound));
     for (int row = 0; row < ascent->core->row_count; row++)
         total += ascent->state->price[row] * full_limit(ascent, row);
     if (total > 0)
@@ -166,24 +170,42 @@ static void step_prices(MwAscent *ascent)
     else
         set_first_prices(ascent);
     mw_dual_set_prices(ascent->dual, ascent->next_price);
+    ascent->following = 0;
 }
 
-/* Sets the length of the next step by the gain of the last one. If the bound has fallen by more
- * than the gap, restores the best state. */
+/* Sets the length of the next step by the gain of the last one. A step that gained most of what it
+ * aimed for is followed by a longer one. After a step that gained almost nothing, the next one is
+ * shortened to the maximum of the parabola through the aimed and the actual gain. If the bound has
+ * fallen by more than the gap, the best state is restored. */
 static void judge_step(MwAscent *ascent)
 {
-    ascent->step_scale *=
-        mw_step_factor(ascent->current_bound - ascent->bound_before_step, ascent->aimed_gain);
-    ascent->step_scale = fmax(MW_TUNED_VISIBLE_RISE, fmin(ascent->step_scale, GREATEST_STEP_SCALE));
+    const double gained = ascent->current_bound - ascent->bound_before_step,
+                 aimed_gain = ascent->aimed_gain;
+    if (2 * gained > aimed_gain)
+        ascent->step_scale *= MW_TUNED_PACE_RISE;
+    else if (gained < MW_TUNED_ROUND_SHARE * aimed_gain)
+        ascent->step_scale *= fmax(MW_TUNED_ROUND_SHARE, aimed_gain / (2 * (aimed_gain - gained)));
+    ascent->step_scale = fmax(LEAST_STEP_SCALE, fmin(ascent->step_scale, GREATEST_STEP_SCALE));
     if (ascent->current_bound < ascent->bound - gap(ascent)) {
         mw_dual_load(ascent->dual, ascent->state);
         ascent->current_bound = ascent->bound;
     }
 }
 
+/* Potentials need some iterations to follow the prices; a step is judged after that. */
+static void move_prices(MwAscent *ascent)
+{
+    if (++ascent->following < MW_TUNED_FOLLOW_ROUNDS &&
+        ascent->rise > MW_TUNED_ROUND_SHARE * gap(ascent))
+        return;
+    judge_step(ascent);
+    step_prices(ascent);
+}
+
 static void note_bound(MwAscent *ascent)
 {
     double bound = mw_dual_bound(ascent->dual);
+    ascent->rise = bound - ascent->current_bound;
     ascent->current_bound = bound;
     if (bound > ascent->bound) {
         ascent->bound = bound;
@@ -235,8 +257,7 @@ bool mw_ascent_run(MwAscent *ascent, MwIncumbent *best, const MwAscentLimits *li
         if (!rising(ascent) || mw_stopped(&limits->stop))
             return false;
         if (ascent->core->row_count > 0) {
-            judge_step(ascent);
-            step_prices(ascent);
+            move_prices(ascent);
         }
     }
     return true;

@@ -10,7 +10,6 @@
 #include "solver/bound/bundle.h"
 
 #include "solver/bound/master.h"
-#include "solver/bound/step.h"
 #include "solver/tuning.h"
 
 #include <math.h>
@@ -188,7 +187,11 @@ double mw_bundle_maximise(const MwBundle *bundle, const MwTrustRegion *region, d
 void mw_trust_region_update(MwTrustRegion *region, int row_count, const double *price, double value)
 {
     const double gain = value - region->value, predicted = region->predicted - region->value;
-    region->radius = fmin(1, region->radius * mw_step_factor(gain, predicted));
+    /* Wider after a good fraction of the predicted gain, narrower after no gain. */
+    if (gain <= 0)
+        region->radius /= MW_TUNED_TRUST_FACTOR;
+    else if (MW_TUNED_TRUST_FACTOR * MW_TUNED_TRUST_FACTOR * gain > predicted)
+        region->radius = fmin(1, MW_TUNED_TRUST_FACTOR * region->radius);
     if (gain <= 0)
         return;
     region->value = value;

@@ -17,6 +17,15 @@
 
 #include "solver/bound/marginal.h"
 #include "solver/core/core.h"
+#include "solver/tuning.h"
+
+#include <math.h>
+
+/* What a bound may rise by where no choice is known, and in any one step of the prices. */
+static inline double mw_dual_step_gap(double bound)
+{
+    return MW_TUNED_STEP_GAP * fabs(bound) + 1;
+}
 
 typedef struct {
     int index;                    /* index of the core's cost function */

@@ -9,7 +9,7 @@
  * nothing can be gained. */
 #include "solver/improve/attempt.h"
 
-#include "solver/bound/step.h"
+#include "solver/bound/dual.h"
 #include "solver/tuning.h"
 
 #include <math.h>
@@ -222,7 +222,7 @@ MwAttempt mw_attempt(MwArena *arena, MwAttemptWorkspace *workspace, const MwAtte
             attempt.exact = true;
             break;
         }
-        raise_prices(&segments, fmin(gap, mw_step_gap(bound)));
+        raise_prices(&segments, fmin(gap, mw_dual_step_gap(bound)));
     }
     mw_arena_free(&scratch);
     return attempt;

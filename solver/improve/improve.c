@@ -15,9 +15,11 @@
 /* Attempts of a round for each thread: a thread that finishes early takes another one. */
 enum { TASKS_PER_THREAD = 2 };
 
-/* Number of rows of least slack that proposals try to free: each is drawn about twice while moves
- * are collected. */
-#define TIGHT_ROWS (MW_TUNED_PACKING_TURN / 4)
+/* Number of rows of least slack that proposals try to free. */
+#define TIGHT_ROWS (4 * MW_TUNED_PROPOSALS)
+
+/* The least multiple of the current prices at which proposals are made. */
+#define LEAST_MULTIPLE (2 / MW_TUNED_DEAREST)
 
 /* Limits of the local problem of a neighbourhood. */
 static MwLocalLimits local_limits(void)
@@ -192,7 +194,7 @@ static Shape draw_shape(const MwImprover *improver, MwDraws *draws)
     for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
         for (int size = 0; size < sizes; size++)
             total += improver->yield[kind][size].gain / (improver->yield[kind][size].work + 1);
-    double left = total * 2 * mw_draw_uniform(draws);
+    double left = total * mw_draw_uniform(draws) / (1 - MW_TUNED_DRAW_SHARE);
     for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
         for (int size = 0; size < sizes; size++) {
             left -= improver->yield[kind][size].gain / (improver->yield[kind][size].work + 1);
@@ -226,9 +228,9 @@ static void run_task(void *context, int i)
     Task *task = &improver->tasks[i];
     if (mw_stopped(&improver->limits->stop))
         return;
-    MwAttemptOptions options = {.rounds = improver->perturbing ? 1 : MW_TUNED_PRICE_ROUNDS,
+    MwAttemptOptions options = {.rounds = improver->perturbing ? 1 : MW_TUNED_FOLLOW_ROUNDS,
                                 .prices_usage = improver->perturbing};
-    if (!improver->perturbing && mw_draw_below(&task->draws, 3) == 0) {
+    if (!improver->perturbing && mw_draw_uniform(&task->draws) < MW_TUNED_DRAW_SHARE) {
         options.discounted = mw_neighbourhood_group_size(&task->draws);
         options.discount = mw_draw_uniform(&task->draws);
     }
@@ -322,7 +324,7 @@ static int draw_proposal(const MwImprover *improver, Task *task)
 {
     const int rows = improver->core->row_count;
     int priced_row = rows;
-    if (improver->tight_count > 0 && mw_draw_below(&task->draws, 2) == 0)
+    if (improver->tight_count > 0 && mw_draw_uniform(&task->draws) < MW_TUNED_DRAW_SHARE)
         priced_row = improver->tight[mw_draw_below(&task->draws, improver->tight_count)];
     for (int row = 0; row <= rows; row++)
         task->proposal_sum[row] =
@@ -339,14 +341,15 @@ static void run_proposal_task(void *context, int i)
 {
     MwImprover *improver = context;
     Task *task = &improver->tasks[i];
+    const double low = log2(LEAST_MULTIPLE), high = log2(MW_TUNED_DEAREST);
     double *multiple = MW_NEW(task->arena, double, MW_TUNED_PROPOSALS);
     memset(task->proposals, 0, sizeof *task->proposals * MW_TUNED_PROPOSALS);
     if (mw_stopped(&improver->limits->stop))
         return;
     int count = draw_proposal(improver, task);
     for (int k = 0; k < MW_TUNED_PROPOSALS; k++)
-        multiple[k] = exp2(MW_TUNED_PROPOSAL_PRICES *
-                           (2 * (k + mw_draw_uniform(&task->draws)) / MW_TUNED_PROPOSALS - 1));
+        multiple[k] =
+            exp2(low + (high - low) * (k + mw_draw_uniform(&task->draws)) / MW_TUNED_PROPOSALS);
     const MwAttemptRequest request =
         request_of(task, improver->incumbent, task->proposal_sum, count);
     task->result.work = mw_attempt_propose(task->arena, &task->workspace, &request,

@@ -11,7 +11,9 @@
 enum {
     ACTIVE_LIMIT = 96, /* greatest number of active constraints: bounds the memory per move */
     LANES = 16,        /* active constraints that are processed together */
-    TENURE = 7, /* least number of steps for which a move is tabu: Glover, Tabu search, 1989 */
+    /* Least number of steps for which a move is tabu, and width of the range above it: seven steps
+     * and more (Glover, Tabu search, ORSA Journal on Computing 1, 1989). */
+    TENURE = 6,
     WEIGHT_RANGE = 30, /* binary orders of magnitude by which a penalty may rise above or fall
                           below the first one: limited by the range of floats */
 };
@@ -291,7 +293,7 @@ MwKnapsackAnswer mw_knapsack_solve(const MwKnapsack *knapsack, uint64_t seed, in
             last = step;
         }
         update_penalties(search);
-        if (step - last > steps / 4) {
+        if (step - last > steps * 3 / 10) {
             restart_from(search, taken, step);
             last = step;
         }

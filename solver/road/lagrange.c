@@ -335,7 +335,8 @@ static bool propose(Lagrange *lagrange)
         return true;
     }
     if (lagrange->misses == 0 || is_near(lagrange->region.value, highest, MW_TUNED_BUNDLE_GAP))
-        bundle->price_limit = bundle->price_sum_limit;
+        bundle->price_limit =
+            fmin(bundle->price_sum_limit, bundle->price_limit / MW_TUNED_PRICE_CAP);
     return false;
 }
 

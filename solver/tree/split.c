@@ -15,7 +15,6 @@
 
 #include "solver/bound/ascent.h"
 #include "solver/bound/certify.h"
-#include "solver/bound/step.h"
 #include "solver/bound/sweep.h"
 #include "solver/reduce/reduce.h"
 #include "solver/tuning.h"
@@ -197,7 +196,8 @@ MwSplit mw_split_choose(const MwCore *core, MwCost cutoff, const MwStop *stop)
     mw_dual_sweep(dual, false);
     double bound = mw_dual_bound(dual);
     Chooser chooser = {.arena = scratch, .core = core, .dual = dual};
-    chooser.gap = cutoff < MW_ABOVE_ANY_COST ? fmax(1, (double)cutoff - bound) : mw_step_gap(bound);
+    chooser.gap =
+        cutoff < MW_ABOVE_ANY_COST ? fmax(1, (double)cutoff - bound) : mw_dual_step_gap(bound);
     chooser.candidates = MW_NEW(scratch, Candidate, 2 * dual->node_count);
     for (int i = 0; i < dual->node_count; i++)
         rank_node(&chooser, i);
