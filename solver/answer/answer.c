@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mw_solve: solves the problem (mw_solve_road), explains why it has no answer if that is proven,
+/* mw_solve: solves the problem (mw_solve_plain), explains why it has no answer if that is proven,
  * and on request finds the answer that exceeds the limit least.
  *
  * The relaxation is lexicographic: first the least peak, then the least cost among the choices with
@@ -7,14 +7,14 @@
 #include "solver/answer/explain.h"
 #include "solver/answer/hard_constraints.h"
 #include "solver/answer/least_peak.h"
-#include "solver/road/solve.h"
+#include "solver/driver/solve.h"
 #include "solver/stop.h"
 #include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
 
-/* fraction of the time limit that finding the reason may take even if no time is left */
+/* Fraction of the time limit that finding the reason may take even if no time is left */
 static const double REASON_SHARE = 0.1;
 
 /* Says whether the peak exceeds the limit even if each node takes a strategy of least usage. */
@@ -84,7 +84,7 @@ static MwSolution solve(MwArena *arena, const MwProblem *problem, const MwSolveO
         mw_stop_pass_on(stop, &timed);
         timed.time_limit_s *= fits ? 1 : MW_TUNED_TIME_SHARE;
     }
-    return mw_solve_road(arena, problem, &timed, mw_least_peak_for);
+    return mw_solve_plain(arena, problem, &timed, mw_least_peak_for);
 }
 
 /* Spends half of the time on the least peak, the rest on the least cost at that peak. */
@@ -101,7 +101,7 @@ static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions
     MwProblem relaxed = *problem;
     relaxed.usage_limit = least.peak;
     mw_stop_pass_on(stop, &timed);
-    *solution = mw_solve_road(arena, &relaxed, &timed, mw_least_peak_for);
+    *solution = mw_solve_plain(arena, &relaxed, &timed, mw_least_peak_for);
     MwCost cost = mw_problem_cost(problem, least.choice);
     if (!solution->choice || solution->cost > cost) {
         solution->choice = least.choice;

@@ -16,12 +16,12 @@
 
 #include "base/vec.h"
 #include "solver/answer/hard_constraints.h"
-#include "solver/road/solve.h"
+#include "solver/driver/solve.h"
 #include "solver/stop.h"
 
 #include <string.h>
 
-/* greatest number of strategies and entries visited; QUESTIONS: greatest number of checks */
+/* Greatest numbers of strategies and entries visited, and of checks. */
 static const int64_t EFFORT = (int64_t)1 << 28;
 enum { QUESTIONS = 2000 };
 
@@ -121,7 +121,7 @@ static bool conflicts(Conflict *conflict, int *count, int *nodes)
         *count = kept;
     } else {
         mw_stop_pass_on(&conflict->stop, &conflict->options);
-        MwSolution solution = mw_solve_road(scratch, subproblem, &conflict->options, NULL);
+        MwSolution solution = mw_solve_plain(scratch, subproblem, &conflict->options, NULL);
         found = solution.status == MW_SOLVED_INFEASIBLE;
     }
     mw_arena_free(&scratch);

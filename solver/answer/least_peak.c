@@ -12,8 +12,8 @@
 #include "solver/answer/peak_bound.h"
 #include "solver/answer/peak_levels.h"
 #include "solver/reduce/reduce.h"
-#include "solver/road/search.h"
-#include "solver/road/solve.h"
+#include "solver/driver/search.h"
+#include "solver/driver/solve.h"
 #include "solver/stop.h"
 
 #include <math.h>
@@ -120,7 +120,7 @@ static bool solve_levels(PeakSearch *search, bool quick)
     MwArena *scratch = mw_arena_new();
     MwProblem *levels = mw_peak_levels(scratch, search->hard, found->lower_bound, high);
     if (levels) {
-        MwSolution solution = mw_solve_road(scratch, levels, &options, NULL);
+        MwSolution solution = mw_solve_plain(scratch, levels, &options, NULL);
         keep_if_lower(search, solution.choice);
         raise_bound(search, solution.status == MW_SOLVED_INFEASIBLE ? (MwCost)high + 1
                                                                     : solution.lower_bound);

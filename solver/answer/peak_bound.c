@@ -19,7 +19,7 @@
 
 #include "solver/answer/hard_constraints.h"
 #include "solver/reduce/rules.h"
-#include "solver/road/solve.h"
+#include "solver/driver/solve.h"
 #include "solver/tuning.h"
 
 #include <glpk.h>
@@ -130,7 +130,7 @@ static MwPeakProof prove(const MwPeakBound *bound, int count, const MwInfeasible
     const MwProblem *usage = mw_hard_usage(scratch, bound->hard, count, times);
     MwSolveOptions options = bound->options;
     mw_stop_pass_on(&bound->stop, &options);
-    *solution = mw_solve_road(bound->arena, usage, &options, NULL);
+    *solution = mw_solve_plain(bound->arena, usage, &options, NULL);
     proof.needed = solution->lower_bound;
     MwCost least = weights ? (proof.needed + weights - 1) / weights : 0;
     proof.bound = least < INT64_MAX ? (int64_t)least : INT64_MAX;

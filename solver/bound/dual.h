@@ -21,7 +21,8 @@
 
 #include <math.h>
 
-/* What a bound may rise by where no choice is known, and in any one step of the prices. */
+/* Returns an estimate of how much a bound can rise while no choice is known; it also limits the
+ * gain that one step of the prices aims for. */
 static inline double mw_dual_step_gap(double bound)
 {
     return MW_TUNED_STEP_GAP * fabs(bound) + 1;

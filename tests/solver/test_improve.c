@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The neighbourhood search on random problems: parts are solved exactly, answers are legal and
  * never worse than before, the best is found nearly always, and all that twice the same. */
+#include "solver/driver/search.h"
 #include "solver/improve/improve.h"
 #include "solver/improve/local_problem.h"
 #include "solver/improve/neighbourhood.h"
 #include "solver/reduce/reduce.h"
-#include "solver/road/search.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
@@ -166,7 +166,8 @@ static MwCost improve(const MwCore *core, int threads, uint64_t seed, const doub
     MwImprover *improver = mw_improver_new(arena, core, threads, seed);
     mw_improver_offer(improver, choice);
     mw_improver_set_prices(improver, core, price);
-    const MwImproveLimits limits = {.perturbations = 3, .report = take_report, .context = &reported};
+    const MwImproveLimits limits = {
+        .perturbations = 3, .report = take_report, .context = &reported};
     mw_improve(improver, &limits);
     mw_improver_free(improver);
     mw_arena_free(&arena);
@@ -377,8 +378,9 @@ START_TEST(what_a_search_takes_is_improved)
                                .improver = mw_improver_new(arena, core, 1, 5)};
             mw_core_restore(core, choice);
             ck_assert(mw_search_offer(&search, choice));
-            mw_improve(search.improver,
-                       &(MwImproveLimits){.perturbations = 1, .report = count_report, .context = &better});
+            mw_improve(
+                search.improver,
+                &(MwImproveLimits){.perturbations = 1, .report = count_report, .context = &better});
             mw_improver_free(search.improver);
         }
         mw_arena_free(&arena);

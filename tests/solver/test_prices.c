@@ -8,7 +8,7 @@
 #include "solver/bound/pricing.h"
 #include "solver/core/fixed_price.h"
 #include "solver/reduce/reduce.h"
-#include "solver/road/lagrange.h"
+#include "solver/driver/lagrange.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The solver's road.
+/* The driver: which algorithm runs when.
  *
- * Reduce to a core that is no larger for it; raise its bound, find choices and improve them, take
- * away what cannot be in a better choice, and reduce again, as long as that shrinks the core;
- * eliminate what is left, or search it by branch and bound, or give it to GLPK; improve the choice
- * as long as that pays. What the first reduction leaves is looked at without the memory limit
- * first, where elimination is not held up by usage and repeated layers cost nothing: that gives a
- * bound, and often already the answer. If it does not fit, the same with the limit; and first,
- * prices of memory by cutting planes (lagrange.c), with a choice among what is best at these. Where
- * what the first reduction leaves is in several components, each goes this road by itself
- * (apart.c). */
-#include "solver/road/solve.h"
+ * The core is reduced as long as that does not make it larger. Then its bound is raised, choices
+ * are found and improved, strategies that no better choice takes are fixed, and the core is reduced
+ * again, as long as that shrinks it. What is left is eliminated, or searched by branch and bound,
+ * or given to GLPK. The incumbent is improved as long as time allows.
+ *
+ * After the first reduction, the core is first solved without its memory rows. Usage then does not
+ * prevent elimination, and repeated layers are computed once. This gives a bound, and often the
+ * answer. If the result exceeds a row, the core is solved with rows, and before that, prices of the
+ * rows are found by cutting planes (lagrange.c), with a choice among the answers at these prices.
+ *
+ * If the reduced core has several connected components, each goes through these steps by itself
+ * (decompose.c). */
+#include "solver/driver/solve.h"
 
 #include "solver/bound/polish.h"
+#include "solver/driver/decompose.h"
+#include "solver/driver/lagrange.h"
+#include "solver/driver/tighten.h"
 #include "solver/reduce/rules.h"
-#include "solver/road/apart.h"
-#include "solver/road/lagrange.h"
-#include "solver/road/tighten.h"
 #include "solver/tree/branch.h"
 #include "solver/tree/ilp.h"
 #include "solver/tuning.h"
@@ -24,16 +27,17 @@
 #include <limits.h>
 #include <math.h>
 
-/* The work limit of branch and bound where there is no deadline: visits of entries, some minutes. A
- * limit in seconds would make answers depend on the machine. */
+/* Limit of the work of branch and bound without a deadline, in visits of entries; it takes some
+ * minutes. A limit in seconds would make answers depend on the machine. */
 static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 
-/* Entries that the elimination of a whole core may compute: on the way, and as the last resort. */
+/* Entries that the elimination of a whole core may compute: as an intermediate step, and as the
+ * last resort. */
 #define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 #define MOST_ENTRIES (16 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
-/* Elimination of all of a core without rows, as long as no more than `total` entries have to be
- * computed; false if that is too little. The core is as it was. */
+/* Eliminates all nodes of a copy of the core, which has no rows. Returns false if that takes more
+ * than `total` entries. */
 static bool eliminate_all(MwSearch *search, const MwCore *core, int64_t total)
 {
     const MwReduceLimits limits = {
@@ -46,37 +50,37 @@ static bool eliminate_all(MwSearch *search, const MwCore *core, int64_t total)
     return true;
 }
 
-/* Where the branching tells what it finds. */
+/* Context of the reports of branch and bound. */
 typedef struct {
     MwSearch *search;
     const MwCore *core;
-    MwCost cost; /* of the best choice it has told of */
-} Branching;
+    MwCost cost; /* cost of the best choice reported */
+} BranchReport;
 
-static bool hear_of_branching(void *context, MwCost bound, const MwIncumbent *best)
+static bool on_branch_report(void *context, MwCost bound, const MwIncumbent *best)
 {
-    Branching *branching = context;
-    if (best->choice && best->cost < branching->cost) {
-        mw_search_offer_of_core(branching->search, branching->core, best->choice);
-        branching->cost = best->cost;
+    BranchReport *report = context;
+    if (best->choice && best->cost < report->cost) {
+        mw_search_offer_core_choice(report->search, report->core, best->choice);
+        report->cost = best->cost;
     }
     if (bound < MW_ABOVE_ANY_COST) /* otherwise there is no choice */
-        mw_search_raise_bound(branching->search, branching->core, bound);
-    return !mw_search_done(branching->search);
+        mw_search_raise_bound(report->search, report->core, bound);
+    return !mw_search_done(report->search);
 }
 
-/* Proves the best choice of what is left of the core, if that is not too much. */
+/* Proves an optimal choice of the core by branch and bound, as far as time allows. */
 static void branch(MwSearch *search, const MwCore *core)
 {
     MwArena *scratch = mw_arena_new();
-    MwIncumbent best = mw_search_best(search, core);
-    Branching branching = {search, core, best.cost};
+    MwIncumbent best = mw_search_incumbent(search, core);
+    BranchReport report = {search, core, best.cost};
     const MwBranchLimits limits = {.nodes = INT_MAX,
                                    .work = search->stop.deadline_s > 0 ? 0 : BRANCH_WORK,
                                    .threads = (int)mw_max(1, search->options->threads),
                                    .stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE),
-                                   .report = hear_of_branching,
-                                   .context = &branching};
+                                   .report = on_branch_report,
+                                   .context = &report};
     MwBranchAnswer answer = mw_branch(scratch, core, &best, &limits);
     if (answer.complete && !search->solution->choice)
         mw_search_exhaust(search);
@@ -92,7 +96,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
     const MwStop stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE);
     MwIlpAnswer answer = mw_ilp_solve(scratch, core, &stop);
     if (answer.choice)
-        mw_search_offer_of_core(search, core, answer.choice);
+        mw_search_offer_core_choice(search, core, answer.choice);
     if (answer.proven && !answer.choice)
         mw_search_exhaust(search);
     else
@@ -110,18 +114,19 @@ static void finish_by_search(MwSearch *search, const MwCore *core)
         finish_by_ilp(search, core);
 }
 
-/* What is quickly done without rows. True if that settled it, as far as quick work is to. */
-static bool begin_unlimited(MwSearch *search, MwCore *core)
+/* Applies the quick methods to a core without rows. Returns true if the core needs no more work, or
+ * if the search is `quick` and has a choice. */
+static bool solve_quickly(MwSearch *search, MwCore *core)
 {
     mw_search_shrink(search, core);
-    if (mw_tighten_all(search, core, MW_QUICK))
+    if (mw_tighten_all(search, core, MW_ASCENT_QUICK))
         return true;
     return search->options->quick &&
-           (mw_tighten_all(search, core, MW_LONG) || search->solution->choice);
+           (mw_tighten_all(search, core, MW_ASCENT_LONG) || search->solution->choice);
 }
 
-/* From now on the best choice is improved, on `whole`, of which no strategy has been cut. */
-static void begin_improving(MwSearch *search, MwCore *whole)
+/* Starts the improvement of the incumbent, on `whole`, in which no strategy is fixed. */
+static void start_improver(MwSearch *search, MwCore *whole)
 {
     if (!search->options->quick)
         search->improver =
@@ -129,7 +134,7 @@ static void begin_improving(MwSearch *search, MwCore *whole)
                             search->options->seed);
 }
 
-static void end_improving(MwSearch *search)
+static void finish_improver(MwSearch *search)
 {
     mw_search_improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : MW_TUNED_KICKS);
     if (search->improver)
@@ -137,10 +142,9 @@ static void end_improving(MwSearch *search)
     search->improver = NULL;
 }
 
-/* Solves another problem on the way, of which nobody is told; `options` is where its own are
- * put. */
-static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSolution *solution,
-                      MwSolveOptions *options)
+/* Returns a search for another problem, without reports; `options` holds its options. */
+static MwSearch nested_search(const MwSearch *search, const MwProblem *problem,
+                              MwSolution *solution, MwSolveOptions *options)
 {
     MwSearch other = *search;
     *options = *search->options;
@@ -151,7 +155,7 @@ static MwSearch aside(const MwSearch *search, const MwProblem *problem, MwSoluti
     return other;
 }
 
-static bool is_near(const MwSearch *search)
+static bool is_near_optimal(const MwSearch *search)
 {
     const MwSolution *solution = search->solution;
     return solution->choice && (double)(solution->cost - solution->lower_bound) <
@@ -163,45 +167,46 @@ static bool keeps_limit(const MwSearch *search, const int *choice)
     return choice && mw_search_keeps_limit(search, choice);
 }
 
-/* Whether more work is worth it without the limit that `limited` has. */
-static bool look_at_relaxed(MwSearch *relaxing, MwCore *core, const MwSearch *limited)
+/* Says whether more work on the core without rows is justified: its best choice keeps the limits of
+ * `limited`. */
+static bool is_worth_relaxing(MwSearch *relaxing, MwCore *core, const MwSearch *limited)
 {
     if (relaxing->options->quick)
         return true;
     mw_search_shrink(relaxing, core);
-    if (!mw_search_settled(relaxing, core) && !mw_stopped(&relaxing->stop))
-        mw_tighten(relaxing, core, MW_QUICK);
-    return !mw_search_settled(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
+    if (!mw_search_settle(relaxing, core) && !mw_stopped(&relaxing->stop))
+        mw_tighten(relaxing, core, MW_ASCENT_QUICK);
+    return !mw_search_settle(relaxing, core) && keeps_limit(limited, relaxing->solution->choice);
 }
 
-static const MwCore *without_limit(MwArena *arena, const MwCore *core)
+static const MwCore *without_rows(MwArena *arena, const MwCore *core)
 {
-    MwCore *lifted = mw_core_copy(arena, core);
-    mw_core_drop_rows(lifted);
-    return lifted;
+    MwCore *relaxed = mw_core_copy(arena, core);
+    mw_core_drop_rows(relaxed);
+    return relaxed;
 }
 
-/* What is left of the problem, `limited`, without its limit: a bound, and an answer if it happens
- * to keep the limit. Where a good choice does not, the best one will hardly, and is not worth much
- * work. Returns the best choice found; NULL if there is none. All it makes is freed, as problems of
- * gigabytes are to fit. */
+/* Solves the core `limited` without its rows. This gives a bound, and the answer if it happens to
+ * keep the limit. If a good choice does not, the optimal one hardly will, and more work is not
+ * justified. Returns the best choice found; NULL if there is none. Frees all its memory, because
+ * problems of gigabytes must fit. */
 static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
 {
     MwProblem unlimited = *search->problem;
     unlimited.usage_limit = MW_USAGE_UNLIMITED;
     MwSolution relaxed = {.lower_bound = search->solution->lower_bound};
     MwSolveOptions options;
-    MwSearch relaxing = aside(search, &unlimited, &relaxed, &options);
+    MwSearch relaxing = nested_search(search, &unlimited, &relaxed, &options);
     if (!options.quick)
-        options.gap = 0; /* it costs little more */
+        options.gap = 0; /* exactness costs little more here */
     relaxing.stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
     relaxing.scratch = mw_arena_new();
     if (search->root)
-        relaxing.root = without_limit(relaxing.scratch, search->root);
+        relaxing.root = without_rows(relaxing.scratch, search->root);
     MwCore *core = mw_core_copy_independent(relaxing.scratch, limited);
     relaxing.tables = core->tables;
     mw_core_drop_rows(core);
-    if (look_at_relaxed(&relaxing, core, search) && !begin_unlimited(&relaxing, core) &&
+    if (is_worth_relaxing(&relaxing, core, search) && !solve_quickly(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
         eliminate_all(&relaxing, core, MANY_ENTRIES);
     search->impossible = relaxing.impossible;
@@ -212,7 +217,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     return relaxed.choice;
 }
 
-/* On the core of the whole problem. */
+/* Improves a choice by local search on the core of the whole problem. */
 static void polish(const MwProblem *problem, int *choice)
 {
     MwArena *scratch = mw_arena_new();
@@ -222,24 +227,25 @@ static void polish(const MwProblem *problem, int *choice)
     mw_arena_free(&scratch);
 }
 
-/* How hard it is looked for any choice: as quickly as can be; with the bounds of several times and
- * levels of the peak; by search, too, when all else is over. */
-typedef enum { FIRST_LOOK, SECOND_LOOK, LAST_LOOK } Look;
+/* Effort for finding any feasible choice: quick methods; bounds from weighted times and levels of
+ * the peak; search, when everything else has failed. */
+typedef enum { EFFORT_QUICK, EFFORT_BOUNDS, EFFORT_SEARCH } Effort;
 
-/* Any choice that keeps the limit, and is then improved; or a proof that there is none. */
-static void find_any_choice(MwSearch *search, Look look)
+/* Finds a choice that keeps the limit, whatever its cost, and improves it; or proves that there is
+ * none. */
+static void find_any_feasible(MwSearch *search, Effort effort)
 {
-    if (!search->look_ahead || search->solution->choice || mw_search_done(search) ||
-        mw_stopped(&search->stop) || (look != FIRST_LOOK && search->options->quick))
+    if (!search->find_feasible || search->solution->choice || mw_search_done(search) ||
+        mw_stopped(&search->stop) || (effort != EFFORT_QUICK && search->options->quick))
         return;
     MwArena *scratch = mw_arena_new();
     MwSolveOptions options = *search->options;
-    options.quick |= look == FIRST_LOOK;
+    options.quick |= effort == EFFORT_QUICK;
     mw_stop_pass_on(&search->stop, &options);
-    MwLeastPeak least = search->look_ahead(scratch, search->problem, search->problem->usage_limit,
-                                           look == LAST_LOOK, &options);
+    MwLeastPeak least = search->find_feasible(
+        scratch, search->problem, search->problem->usage_limit, effort == EFFORT_SEARCH, &options);
     if (least.choice && least.peak <= search->problem->usage_limit) {
-        if (look != LAST_LOOK)
+        if (effort != EFFORT_SEARCH)
             polish(search->problem, least.choice);
         mw_search_offer(search, least.choice);
     }
@@ -248,22 +254,22 @@ static void find_any_choice(MwSearch *search, Look look)
     mw_arena_free(&scratch);
 }
 
-static void improve_beside(MwSearch *search, int64_t work)
+static void improve_in_background(MwSearch *search, int64_t work)
 {
     mw_search_improve(search, work, INT_MAX);
 }
 
-/* A good choice of what a copy of the core has been restricted to. */
+/* Finds a good choice of a restricted copy of the core. */
 static void solve_restricted(MwSearch *search, MwCore *restricted)
 {
     MwSolution found = *search->solution;
     MwSolveOptions options;
-    MwSearch searching = aside(search, search->problem, &found, &options);
+    MwSearch searching = nested_search(search, search->problem, &found, &options);
     found.lower_bound = 0;
     searching.stop = mw_stop_within(&search->stop, MW_TUNED_TIME_SHARE);
     mw_search_shrink(&searching, restricted);
-    begin_improving(&searching, mw_core_copy(search->scratch, restricted));
-    mw_tighten_all(&searching, restricted, MW_LONG);
+    start_improver(&searching, mw_core_copy(search->scratch, restricted));
+    mw_tighten_all(&searching, restricted, MW_ASCENT_LONG);
     mw_search_improve(&searching, 0, MW_TUNED_KICKS);
     if (!options.quick)
         mw_improver_free(searching.improver);
@@ -271,19 +277,20 @@ static void solve_restricted(MwSearch *search, MwCore *restricted)
         mw_search_offer(search, found.choice);
 }
 
-/* Prices of memory by cutting planes, and choices among what is best at such prices; where that is
- * worth it. `unlimited` is a good choice without the limit, or NULL. */
+/* Finds prices of the rows by cutting planes, and choices among the answers at these prices, if
+ * that is worth the work. */
 static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
 {
     if (!unlimited || keeps_limit(search, unlimited) ||
         mw_core_distinct_entries(core) > MW_TUNED_TABLE_ENTRIES)
         return;
-    MwCore *restricted = mw_lagrange(search, core, unlimited, improve_beside);
+    MwCore *restricted = mw_lagrange(search, core, unlimited, improve_in_background);
     if (restricted)
         solve_restricted(search, restricted);
 }
 
-/* Nearly all the tables that this makes are of no use afterwards, and are freed. */
+/* Builds and reduces the core. Nearly all tables made on the way are useless afterwards and are
+ * freed. */
 static MwCore *build_and_reduce(MwSearch *search)
 {
     MwArena *making = mw_arena_new();
@@ -294,51 +301,52 @@ static MwCore *build_and_reduce(MwSearch *search)
     return core;
 }
 
-/* What is quickly known of a component, or dear and worth it. */
-static void look_at_component(MwSearch *search, MwCore *core)
+/* First step: solves the component without rows, and finds prices of its rows. */
+static void begin_component(MwSearch *search, MwCore *core)
 {
     MwCore *whole = mw_core_copy(search->scratch, core);
     if (core->row_count == 0) {
-        if (!begin_unlimited(search, core) && !eliminate_all(search, core, MANY_ENTRIES))
-            begin_improving(search, whole);
+        if (!solve_quickly(search, core) && !eliminate_all(search, core, MANY_ENTRIES))
+            start_improver(search, whole);
         return;
     }
     const int *unlimited = solve_relaxed(search, core);
-    begin_improving(search, whole);
-    if (!mw_search_settled(search, core))
+    start_improver(search, whole);
+    if (!mw_search_settle(search, core))
         price_rows(search, core, unlimited);
 }
 
-static void find_any(MwSearch *search, MwCore *core)
+static void find_first_choice(MwSearch *search, MwCore *core)
 {
-    if (!search->solution->choice && !mw_search_settled(search, core))
-        mw_tighten(search, core, MW_QUICK);
+    if (!search->solution->choice && !mw_search_settle(search, core))
+        mw_tighten(search, core, MW_ASCENT_QUICK);
 }
 
-/* Where little is left to gain, sweeps serve to take away strategies. */
-static void find_best(MwSearch *search, MwCore *core)
+/* Third step: tightens and searches. Near the optimum, short ascents suffice to fix strategies. */
+static void solve_core(MwSearch *search, MwCore *core)
 {
     const bool limited = core->row_count > 0;
-    if (mw_tighten_all(search, core, limited && is_near(search) ? MW_SOME : MW_LONG))
+    if (mw_tighten_all(search, core,
+                       limited && is_near_optimal(search) ? MW_ASCENT_MEDIUM : MW_ASCENT_LONG))
         return;
     if (limited || !eliminate_all(search, core, MOST_ENTRIES))
         finish_by_search(search, core);
 }
 
-static void improve_to_the_end(MwSearch *search, MwCore *core)
+static void finish_component(MwSearch *search, MwCore *core)
 {
     (void)core;
-    end_improving(search);
+    finish_improver(search);
 }
 
-/* The components of the core apart; false if it is in one piece. */
-static bool solve_apart(MwSearch *search, const MwCore *core)
+/* Solves the components of the core one by one. Returns false if the core is connected. */
+static bool solve_components(MwSearch *search, const MwCore *core)
 {
-    static const MwStretch road[] = {{look_at_component},
-                                     {find_any, .early = true},
-                                     {find_best, .again = true},
-                                     {improve_to_the_end}};
-    return mw_solve_apart(search, core, MW_COUNT(road), road);
+    static const MwDriverStep steps[] = {{begin_component},
+                                         {find_first_choice, .skip_if_single = true},
+                                         {solve_core, .repeat = true},
+                                         {finish_component}};
+    return mw_solve_components(search, core, MW_COUNT(steps), steps);
 }
 
 static void solve_unlimited(MwSearch *search)
@@ -346,37 +354,37 @@ static void solve_unlimited(MwSearch *search)
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
     mw_search_shrink(search, core);
     MwCore *whole = mw_core_copy(search->scratch, core);
-    if (begin_unlimited(search, core) || eliminate_all(search, core, MANY_ENTRIES) ||
-        solve_apart(search, whole))
+    if (solve_quickly(search, core) || eliminate_all(search, core, MANY_ENTRIES) ||
+        solve_components(search, whole))
         return;
-    begin_improving(search, whole);
-    find_best(search, core);
-    end_improving(search);
+    start_improver(search, whole);
+    solve_core(search, core);
+    finish_improver(search);
 }
 
 static void solve_limited(MwSearch *search)
 {
     MwCore *core = build_and_reduce(search);
-    if (mw_search_settled(search, core))
+    if (mw_search_settle(search, core))
         return;
     const bool is_large = mw_core_entries_left(core) > MW_TUNED_TABLE_ENTRIES;
     if (is_large)
-        find_any_choice(search, FIRST_LOOK);
+        find_any_feasible(search, EFFORT_QUICK);
     const int *unlimited = mw_search_done(search) ? NULL : solve_relaxed(search, core);
     if (!is_large)
-        find_any_choice(search, FIRST_LOOK);
-    find_any_choice(search, SECOND_LOOK);
-    mw_search_log(search, core, "look ahead");
+        find_any_feasible(search, EFFORT_QUICK);
+    find_any_feasible(search, EFFORT_BOUNDS);
+    mw_search_log(search, core, "feasibility");
     if (mw_search_done(search))
         return;
-    if (!solve_apart(search, core)) {
-        begin_improving(search, mw_core_copy(search->scratch, core));
-        if (!mw_search_settled(search, core))
+    if (!solve_components(search, core)) {
+        start_improver(search, mw_core_copy(search->scratch, core));
+        if (!mw_search_settle(search, core))
             price_rows(search, core, unlimited);
-        find_best(search, core);
-        end_improving(search);
+        solve_core(search, core);
+        finish_improver(search);
     }
-    find_any_choice(search, LAST_LOOK);
+    find_any_feasible(search, EFFORT_SEARCH);
 }
 
 static void solve(MwSearch *search)
@@ -387,15 +395,15 @@ static void solve(MwSearch *search)
         solve_limited(search);
 }
 
-MwSolution mw_solve_road(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
-                         MwLookAhead look_ahead)
+MwSolution mw_solve_plain(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
+                          MwFindFeasible find_feasible)
 {
     MwSolution solution = {0};
     MwSearch search = {.problem = problem,
                        .arena = arena,
                        .scratch = mw_arena_new(),
                        .options = options,
-                       .look_ahead = look_ahead,
+                       .find_feasible = find_feasible,
                        .step_scale = 1,
                        .start_s = mw_clock_s(),
                        .solution = &solution};

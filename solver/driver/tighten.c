@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A core is tightened in turns: its bound is raised (ascent.c) while the best choice is improved
- * beside it (improve.c); what is then in no better choice is cut (certify.c), a dive is made where
- * that is quick or nothing is known yet, and the core is reduced again. */
-#include "solver/road/tighten.h"
+/* A core is tightened in rounds: its bound is raised (ascent.c) while another thread improves the
+ * incumbent (improve.c); strategies that no better choice takes are fixed (certify.c); a dive
+ * follows if it is quick or no choice is known yet; and the core is reduced again. */
+#include "solver/driver/tighten.h"
 
 #include "base/threads.h"
 #include "solver/bound/certify.h"
@@ -32,7 +32,7 @@ void mw_search_finish(MwSearch *search, const MwCore *core)
         return;
     }
     MwArena *scratch = mw_arena_new();
-    mw_search_offer_of_core(search, core, MW_NEW(scratch, int, core->node_count));
+    mw_search_offer_core_choice(search, core, MW_NEW(scratch, int, core->node_count));
     mw_search_raise_bound(search, core, core->constant);
     mw_arena_free(&scratch);
 }
@@ -42,7 +42,7 @@ static void dive(MwSearch *search, const MwCore *core)
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, core->node_count);
     if (mw_dive(core, &search->stop, choice))
-        mw_search_offer_of_core(search, core, choice);
+        mw_search_offer_core_choice(search, core, choice);
     mw_search_log(search, core, "dive");
     mw_arena_free(&scratch);
 }
@@ -50,13 +50,13 @@ static void dive(MwSearch *search, const MwCore *core)
 static void offer_improved(void *context, const int *choice)
 {
     MwSearch *search = context;
-    mw_search_offer_of_core(search, mw_improver_core(search->improver), choice);
+    mw_search_offer_core_choice(search, mw_improver_core(search->improver), choice);
 }
 
-void mw_search_improve(MwSearch *search, int64_t work, int kicks)
+void mw_search_improve(MwSearch *search, int64_t work, int perturbations)
 {
     const MwImproveLimits limits = {.work = work,
-                                    .perturbations = kicks,
+                                    .perturbations = perturbations,
                                     .stop = search->stop,
                                     .report = offer_improved,
                                     .context = search};
@@ -66,7 +66,7 @@ void mw_search_improve(MwSearch *search, int64_t work, int kicks)
     }
 }
 
-MwIncumbent mw_search_best(const MwSearch *search, const MwCore *core)
+MwIncumbent mw_search_incumbent(const MwSearch *search, const MwCore *core)
 {
     MwIncumbent best = {.cost = MW_ABOVE_ANY_COST};
     if (search->solution->choice)
@@ -74,24 +74,24 @@ MwIncumbent mw_search_best(const MwSearch *search, const MwCore *core)
     return best;
 }
 
-/* Some iterations of an ascent, and improving beside them. */
+/* Some iterations of an ascent, and the improvement of the incumbent in parallel. */
 typedef struct {
     MwSearch *search;
     MwAscent *ascent;
     MwAscentLimits limits;
     MwIncumbent found;
     bool rises;
-    int64_t work; /* of improving; 0: none */
-} Stage;
+    int64_t work; /* limit of the improvement; 0: none */
+} AscentRun;
 
-/* Only the improving has to do with the search meanwhile. */
-static void take_side(void *context, int side)
+/* Runs one of the two. Only the improvement may touch the search. */
+static void run_side(void *context, int task)
 {
-    Stage *stage = context;
-    if (side == 0)
-        stage->rises = mw_ascent_run(stage->ascent, &stage->found, &stage->limits);
-    else if (stage->work > 0)
-        mw_search_improve(stage->search, stage->work, INT_MAX);
+    AscentRun *run = context;
+    if (task == 0)
+        run->rises = mw_ascent_run(run->ascent, &run->found, &run->limits);
+    else if (run->work > 0)
+        mw_search_improve(run->search, run->work, INT_MAX);
 }
 
 static bool has_prices(const MwCore *core)
@@ -102,49 +102,49 @@ static bool has_prices(const MwCore *core)
     return has;
 }
 
-/* Whether the choice is hardly farther from the bound than the best one: otherwise it is a long way
- * from there. */
-static bool is_worth_a_start(const MwSearch *search, const MwCore *core, const int *choice)
+/* Says whether the choice is about as close to the bound as the incumbent; if not, improving it
+ * would take long. */
+static bool is_good_start(const MwSearch *search, const MwCore *core, const int *choice)
 {
     const MwSolution *solution = search->solution;
     const MwCost cost = mw_core_unscaled_bound(core, mw_core_cost(core, choice));
     return !solution->choice || cost - solution->cost <= solution->cost - solution->lower_bound;
 }
 
-/* Raises the bound of the core. Meanwhile the best choice is improved, with the prices and from the
- * choices that earlier iterations led to; and its cost serves to choose the steps of the prices. */
+/* Raises the bound of the core. In parallel, the incumbent is improved, with the current prices and
+ * from the choices that earlier iterations decoded. Its cost determines the steps of the prices. */
 static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iterations)
 {
-    Stage stage = {.search = search, .rises = true};
-    stage.ascent = mw_ascent_new(scratch, core, core->price, search->step_scale);
-    stage.limits = (MwAscentLimits){.gap = search->options->gap, .stop = search->stop};
+    AscentRun run = {.search = search, .rises = true};
+    run.ascent = mw_ascent_new(scratch, core, core->price, search->step_scale);
+    run.limits = (MwAscentLimits){.gap = search->options->gap, .stop = search->stop};
     const int64_t sweep = (int64_t)MW_TUNED_IMPROVE_WORK *
                           (mw_core_entries_left(core) + mw_core_nodes_left(core) + 1);
     int *choice = MW_NEW(scratch, int, core->node_count);
     bool guides = has_prices(core);
     if (search->improver && guides)
         mw_improver_set_prices(search->improver, core, core->price);
-    for (int done = 0; stage.rises && done < iterations; done += stage.limits.iterations) {
-        stage.limits.iterations =
-            (int)mw_min(mw_min(mw_max(done, MW_QUICK), MW_SOME), iterations - done);
-        stage.found = mw_search_best(search, core);
-        stage.work = done > 0 || guides ? sweep * stage.limits.iterations : 0;
-        mw_parallel(search->options->threads, 2, take_side, &stage);
-        if (stage.found.choice)
-            mw_search_offer_of_core(search, core, stage.found.choice);
+    for (int done = 0; run.rises && done < iterations; done += run.limits.iterations) {
+        run.limits.iterations =
+            (int)mw_min(mw_min(mw_max(done, MW_ASCENT_QUICK), MW_ASCENT_MEDIUM), iterations - done);
+        run.found = mw_search_incumbent(search, core);
+        run.work = done > 0 || guides ? sweep * run.limits.iterations : 0;
+        mw_parallel(search->options->threads, 2, run_side, &run);
+        if (run.found.choice)
+            mw_search_offer_core_choice(search, core, run.found.choice);
         if (mw_stopped(&search->stop))
             break;
-        mw_search_raise_bound(search, core, mw_ascent_certify(stage.ascent));
+        mw_search_raise_bound(search, core, mw_ascent_certify(run.ascent));
         if (!search->improver)
             continue;
-        mw_improver_set_prices(search->improver, core, mw_ascent_price(stage.ascent));
-        if (mw_ascent_decode(stage.ascent, choice) && is_worth_a_start(search, core, choice))
+        mw_improver_set_prices(search->improver, core, mw_ascent_price(run.ascent));
+        if (mw_ascent_decode(run.ascent, choice) && is_good_start(search, core, choice))
             mw_search_start_from(search, core, choice);
     }
-    stage.found = mw_search_best(search, core);
-    MwDual *dual = mw_ascent_end(stage.ascent, &stage.found, core->price, &search->step_scale);
-    if (stage.found.choice)
-        mw_search_offer_of_core(search, core, stage.found.choice);
+    run.found = mw_search_incumbent(search, core);
+    MwDual *dual = mw_ascent_end(run.ascent, &run.found, core->price, &search->step_scale);
+    if (run.found.choice)
+        mw_search_offer_core_choice(search, core, run.found.choice);
     return dual;
 }
 
@@ -152,7 +152,8 @@ void mw_tighten(MwSearch *search, MwCore *core, int iterations)
 {
     MwArena *scratch = mw_arena_new();
     MwDual *dual = ascend(scratch, search, core, iterations);
-    /* Potentials make equal tables differ, so they are moved in only where it shrinks the core. */
+    /* Potentials make equal tables differ, so they are moved into the costs only if the core
+     * shrinks. */
     bool worthwhile =
         search->solution->choice &&
         mw_reduce_goes_on(dual->strategy_count, dual->strategy_count - dual->fixable_count);
@@ -169,7 +170,7 @@ void mw_tighten(MwSearch *search, MwCore *core, int iterations)
         mw_search_shrink(search, core);
 }
 
-bool mw_search_settled(MwSearch *search, const MwCore *core)
+bool mw_search_settle(MwSearch *search, const MwCore *core)
 {
     if (mw_search_done(search))
         return true;
@@ -183,12 +184,12 @@ bool mw_search_settled(MwSearch *search, const MwCore *core)
 bool mw_tighten_all(MwSearch *search, MwCore *core, int iterations)
 {
     bool goes_on = true;
-    while (goes_on && !mw_search_settled(search, core) && !mw_stopped(&search->stop)) {
+    while (goes_on && !mw_search_settle(search, core) && !mw_stopped(&search->stop)) {
         const int *choice = search->solution->choice;
         int64_t before = mw_core_strategies_left(core);
         mw_tighten(search, core, iterations);
         bool is_better = search->solution->choice != choice && !search->options->quick;
         goes_on = mw_reduce_goes_on(before, mw_core_strategies_left(core)) || is_better;
     }
-    return mw_search_settled(search, core);
+    return mw_search_settle(search, core);
 }
