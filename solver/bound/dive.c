@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    int node, label;
+    int node, strategy;
     double lead;
 } Candidate;
 
@@ -29,35 +29,35 @@ static int compare_candidates(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static bool fits(const MwCore *core, const __int128 *slack, int node, int label)
+static bool fits(const MwCore *core, const __int128 *slack, int node, int strategy)
 {
     for (int i = 0; i < core->nodes[node].terms.count; i++) {
         const MwCoreTerm *term = &core->nodes[node].terms.at[i];
         for (int row = term->first; row <= term->last; row++)
-            if (slack[row] < term->usage->at[label])
+            if (slack[row] < term->usage->at[strategy])
                 return false;
     }
     return true;
 }
 
-static void fix(MwCore *core, __int128 *slack, int node, int label)
+static void fix(MwCore *core, __int128 *slack, int node, int strategy)
 {
     for (int i = 0; i < core->nodes[node].terms.count; i++) {
         const MwCoreTerm *term = &core->nodes[node].terms.at[i];
         for (int row = term->first; row <= term->last; row++)
-            slack[row] -= term->usage->at[label];
+            slack[row] -= term->usage->at[strategy];
     }
-    int64_t keep = label;
+    int64_t keep = strategy;
     mw_core_restrict(core, node, mw_table_intern(core->tables, 1, (int[]){1}, &keep));
 }
 
-/* Forbids a label for which the rows have no slack. */
-static void forbid_label(MwCore *core, int node, int label)
+/* Forbids a strategy for which the rows have no slack. */
+static void forbid_strategy(MwCore *core, int node, int strategy)
 {
     int64_t *cost = mw_tables_scratch(core->tables, mw_core_strategies(core, node));
     int count = mw_core_strategies(core, node);
     for (int s = 0; s < count; s++)
-        cost[s] = s == label ? MW_FORBIDDEN : 0;
+        cost[s] = s == strategy ? MW_FORBIDDEN : 0;
     mw_core_add_cost(core, node, mw_table_intern(core->tables, 1, &count, cost));
 }
 
@@ -66,17 +66,17 @@ static void fix_some(MwArena *scratch, MwCore *core, const MwDual *dual)
 {
     Candidate *candidates = MW_NEW(scratch, Candidate, dual->node_count);
     for (int i = 0; i < dual->node_count; i++)
-        candidates[i] = (Candidate){dual->nodes[i].node, dual->nodes[i].label, dual->nodes[i].lead};
+        candidates[i] = (Candidate){dual->nodes[i].node, dual->nodes[i].best, dual->nodes[i].lead};
     qsort(candidates, (size_t)dual->node_count, sizeof *candidates, compare_candidates);
     __int128 *slack =
         mw_arena_dup(scratch, core->limit, sizeof *core->limit * (size_t)core->row_count);
     int fixed = 0;
     for (int i = 0; i < dual->node_count && fixed <= dual->node_count / MW_TUNED_DIVE_PARTS; i++) {
         const Candidate *next = &candidates[i];
-        if (fits(core, slack, next->node, next->label))
-            fix(core, slack, next->node, next->label);
+        if (fits(core, slack, next->node, next->strategy))
+            fix(core, slack, next->node, next->strategy);
         else
-            forbid_label(core, next->node, next->label);
+            forbid_strategy(core, next->node, next->strategy);
         fixed++;
     }
 }

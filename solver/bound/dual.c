@@ -170,7 +170,7 @@ void mw_dual_excess(const MwDual *dual, double *excess)
         const MwCoreNode *node = &core->nodes[dual->nodes[i].node];
         for (int k = 0; k < node->terms.count; k++) {
             const MwCoreTerm *term = &node->terms.at[k];
-            double used = (double)term->usage->at[dual->nodes[i].label];
+            double used = (double)term->usage->at[dual->nodes[i].best];
             change[term->first] += used;
             change[term->last + 1] -= used;
         }

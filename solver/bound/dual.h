@@ -47,7 +47,7 @@ typedef struct {
 typedef struct {
     int node, strategies;
     double *cost; /* [strategies] cost plus potentials and priced usage */
-    int label;    /* strategy of least cost when the node was last visited */
+    int best;     /* strategy of least cost when the node was last visited */
     double lead;  /* how much more the second-best strategy cost then; INFINITY if there is none */
     int link_count;
     MwDualLink *links;
@@ -91,7 +91,7 @@ void mw_dual_load(MwDual *dual, const MwDualState *state);
  * certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
-/* Sets excess[row] to the usage of the labels less the limit: a subgradient with respect to the
+/* Sets excess[row] to the usage of the best strategies less the limit: a subgradient with respect to the
  * prices. */
 void mw_dual_excess(const MwDual *dual, double *excess);
 void mw_dual_set_prices(MwDual *dual, const double *price);

@@ -54,15 +54,15 @@ static void visit(MwDual *dual, MwDualNode *node, bool upwards)
 {
     for (int i = 0; i < node->link_count; i++)
         collect(dual, node, &node->links[i]);
-    node->label = 0;
+    node->best = 0;
     for (int s = 1; s < node->strategies; s++)
-        if (node->cost[s] < node->cost[node->label])
-            node->label = s;
+        if (node->cost[s] < node->cost[node->best])
+            node->best = s;
     node->lead = INFINITY;
     for (int s = 0; s < node->strategies; s++) {
-        double behind = node->cost[s] - node->cost[node->label];
+        double behind = node->cost[s] - node->cost[node->best];
         dual->fixable_count += behind > dual->fixing_gap;
-        if (s != node->label && behind < node->lead)
+        if (s != node->best && behind < node->lead)
             node->lead = behind;
     }
     memcpy(dual->collected, node->cost, sizeof *dual->collected * (size_t)node->strategies);

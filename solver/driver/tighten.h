@@ -28,9 +28,8 @@ bool mw_search_settle(MwSearch *search, const MwCore *core);
 /* Returns the incumbent of the search in the core's scale, without its choice. */
 MwIncumbent mw_search_incumbent(const MwSearch *search, const MwCore *core);
 
-/* Improves the incumbent by large-neighbourhood search until `kicks` perturbations in a row
- * bring no improvement, or until the work reaches `work` (0: no limit). Does nothing without an
- * improver. */
+/* Improves the incumbent by large-neighbourhood search until `perturbations` in a row bring no
+ * improvement, or until the work reaches `work` (0: no limit). Does nothing without an improver. */
 void mw_search_improve(MwSearch *search, int64_t work, int perturbations);
 
 /* Raises the bound of the core by at most `iterations` iterations, looks for choices, fixes

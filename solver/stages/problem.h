@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The stage problem: the cut of a row of layers into pipeline stages, each with its sub-mesh.
+/* The stage problem: a sequence of layers is cut into pipeline stages, each with its sub-mesh.
  *
- * Layers 0 .. layer_count - 1 are cut into stages of consecutive layers; the stages use every
- * device of the cluster once. A stage is run in one of the ways (candidates) that the caller
- * answers for its layers and sub-mesh. Of all that fit the memory, the least
+ * Layers 0 .. layer_count - 1 are cut into stages of consecutive layers; together the stages use
+ * every device of the cluster once. A stage runs in one of the ways (candidates) that the caller
+ * gives for its layers and sub-mesh. Among all solutions that fit the memory, the least total is
+ * wanted:
  *
  *     total  = fill + steady + step
  *     fill   = sum over stages of fill_i + sum over cuts of latency
@@ -14,15 +15,16 @@
  *                                                           and n_i < micro_batches
  *     step   = max over stages of step_time_i
  *
- * With fill_i = time_i and no cuts that is Alpa's sum of t_i + (B - 1) max t_j (Zheng et al., OSDI
- * 2022, section 5.2). n_i are the micro-batches stage i has in flight at most and round_i the time
- * from a micro-batch's start on it to its return: fill_i and all fills and latencies after it. By
- * Little's law no more than n_i start in a round; this is what transfers cost a 1F1B pipeline even
- * when they overlap with computation. `step` holds that every stage's update follows the last
- * backward of the step; what of it hides behind the draining of earlier stages is not counted.
+ * With fill_i = time_i and no cuts this is Alpa's sum of t_i + (B - 1) max t_j (Zheng et al., OSDI
+ * 2022, section 5.2). n_i is the greatest number of micro-batches that stage i has in flight.
+ * round_i is the time from the start of a micro-batch on the stage to its return: fill_i and all
+ * fills and latencies after it. By Little's law at most n_i micro-batches start in a round; this is
+ * what transfers cost a 1F1B pipeline even if they overlap with computation. `step` assumes that
+ * every stage's update follows the last backward of the step; an update that overlaps with the
+ * draining of earlier stages is not credited.
  *
- * All times are picoseconds, >= 0, and small enough that a step stays below MW_FORBIDDEN of
- * solver/cost.h (26 days). Bytes are of one device. The solver knows nothing of graphs. */
+ * All times are picoseconds, at least 0, and small enough that a step stays below MW_FORBIDDEN of
+ * solver/cost.h (26 days). Bytes are per device. */
 #ifndef MW_SOLVER_STAGES_PROBLEM_H
 #define MW_SOLVER_STAGES_PROBLEM_H
 

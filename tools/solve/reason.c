@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SHOWN = 10 /* nodes, or times, that are shown to people */ };
+enum { SHOWN = 10 /* greatest number of nodes, or times, that are printed */ };
 
 static void add_more(MwText *text, int count)
 {
@@ -13,7 +13,7 @@ static void add_more(MwText *text, int count)
         mw_text_printf(text, "           and %d more\n", count - SHOWN);
 }
 
-/* The label of a node; NULL if it has none. */
+/* Returns the label of a node; NULL if it has none. */
 static const char *label_of(const MwProblem *problem, int node)
 {
     const char *label = problem->nodes[node].label;
