@@ -44,8 +44,7 @@ typedef struct {
 typedef struct {
     int node, strategies;
     double *cost; /* [strategies] plus potentials and priced usage */
-    int label;    /* the strategy that looked best when the node was last visited, */
-    double lead;  /* and by how much; INFINITY if it is the only one */
+    int label;    /* the strategy that looked best when the node was last visited */
     int link_count;
     MwDualLink *links;
     double share; /* of what it holds that a sweep hands to each cost function */

@@ -58,13 +58,8 @@ static void visit(MwDual *dual, MwDualNode *node, bool upwards)
     for (int s = 1; s < node->strategies; s++)
         if (node->cost[s] < node->cost[node->label])
             node->label = s;
-    node->lead = INFINITY;
-    for (int s = 0; s < node->strategies; s++) {
-        double behind = node->cost[s] - node->cost[node->label];
-        dual->surplus_count += behind > dual->surplus;
-        if (s != node->label && behind < node->lead)
-            node->lead = behind;
-    }
+    for (int s = 0; s < node->strategies; s++)
+        dual->surplus_count += node->cost[s] - node->cost[node->label] > dual->surplus;
     memcpy(dual->held, node->cost, sizeof *dual->held * (size_t)node->strategies);
     for (int i = 0; i < node->link_count; i++) {
         MwDualLink *link = &node->links[i];

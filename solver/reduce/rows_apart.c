@@ -11,9 +11,10 @@
  * exactness. */
 #include "solver/reduce/rules.h"
 
-#include "solver/tuning.h"
-
 #include <string.h>
+
+/* Changes of usage looked at for a row, in either direction: the work of all rows stays linear. */
+enum { EFFORT = 1024 };
 
 typedef struct {
     const MwCore *core;
@@ -98,12 +99,12 @@ void mw_rows_compare_apart(MwArena *scratch, const MwCore *core, const MwRowChan
     for (int row = 0; row < core->row_count; row++) {
         for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
             walk.usage[changes->at[i].node] = changes->at[i].after;
-        walk.effort = MW_TUNED_ROW_EFFORT;
+        walk.effort = EFFORT;
         walk.least = above;
         fate[row] = walk_up(&walk, row, fate);
         if (fate[row] != MW_ROW_NEEDED)
             continue;
-        walk.effort = MW_TUNED_ROW_EFFORT;
+        walk.effort = EFFORT;
         walk.least = below;
         fate[row] = walk_down(&walk, row, fate);
     }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A core is tightened in turns: its bound is raised (ascent.c) while the best choice is improved
- * beside it (improve.c); what is then in no better choice is cut (certify.c), a dive is made where
- * that is quick or nothing is known yet, and the core is reduced again. */
+ * beside it (improve.c); what is then in no better choice is cut (certify.c), and the core is reduced
+ * again. */
 #include "solver/road/tighten.h"
 
 #include "base/threads.h"
 #include "solver/bound/certify.h"
-#include "solver/bound/dive.h"
 #include "solver/tuning.h"
 
 #include <limits.h>
@@ -34,16 +33,6 @@ void mw_search_finish(MwSearch *search, const MwCore *core)
     MwArena *scratch = mw_arena_new();
     mw_search_offer_of_core(search, core, MW_NEW(scratch, int, core->node_count));
     mw_search_raise_bound(search, core, core->constant);
-    mw_arena_free(&scratch);
-}
-
-static void dive(MwSearch *search, const MwCore *core)
-{
-    MwArena *scratch = mw_arena_new();
-    int *choice = MW_NEW(scratch, int, core->node_count);
-    if (mw_dive(core, &search->stop, choice))
-        mw_search_offer_of_core(search, core, choice);
-    mw_search_log(search, core, "dive");
     mw_arena_free(&scratch);
 }
 
@@ -162,9 +151,6 @@ void mw_tighten(MwSearch *search, MwCore *core, int iterations)
     mw_search_raise_bound(search, core, bound);
     mw_arena_free(&scratch);
     mw_search_log(search, core, "ascend");
-    if (core->row_count > 0 && !mw_search_done(search) &&
-        (!search->solution->choice || mw_core_entries_left(core) <= MW_TUNED_SEARCH_ENTRIES))
-        dive(search, core);
     if (worthwhile && !mw_search_done(search))
         mw_search_shrink(search, core);
 }

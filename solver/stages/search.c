@@ -14,6 +14,7 @@
 #include "solver/stages/search.h"
 
 #include "base/vec.h"
+#include "solver/tuning.h"
 
 #include <stdlib.h>
 
@@ -116,15 +117,19 @@ static int by_promise(const void *left, const void *right)
     return a->entry - b->entry;
 }
 
-/* Asks those that promise the best cuts: a quarter more than were asked till now, so that many
- * questions take few programs, and few are in vain. */
+/* Questions at a time to begin with: as if some had been asked. */
+enum { FEWEST_QUESTIONS = 16 };
+
+/* Asks those that promise the best cuts: some more for all that were asked till now, so that many
+ * questions take few dynamic programs, and few are in vain. */
 static void ask_promising(MwStageSearch *search, const MwStageLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
     MwStageTable *table = search->table;
     int64_t *through = MW_NEW(scratch, int64_t, table->entry_count);
     Promise *promises = MW_NEW(scratch, Promise, table->entry_count);
-    int count = 0, most = (int)mw_max(16, table->asked / 4);
+    int count = 0,
+        most = (int)mw_max(FEWEST_QUESTIONS, (int64_t)(MW_TUNED_STAGE_QUESTIONS * table->asked));
     mw_stage_pass_through(search->pass, through);
     for (int i = 0; i < table->entry_count; i++)
         if (through[i] <= limits->fill && !table->entries[i].asked)
