@@ -11,9 +11,9 @@
 #include "solver/answer/hard_constraints.h"
 #include "solver/answer/peak_bound.h"
 #include "solver/answer/peak_levels.h"
-#include "solver/reduce/reduce.h"
 #include "solver/driver/search.h"
 #include "solver/driver/solve.h"
+#include "solver/reduce/reduce.h"
 #include "solver/stop.h"
 
 #include <math.h>

@@ -18,8 +18,8 @@
 #include "solver/answer/peak_bound.h"
 
 #include "solver/answer/hard_constraints.h"
-#include "solver/reduce/rules.h"
 #include "solver/driver/solve.h"
+#include "solver/reduce/rules.h"
 #include "solver/tuning.h"
 
 #include <glpk.h>

@@ -48,7 +48,6 @@ typedef struct {
     int node, strategies;
     double *cost; /* [strategies] cost plus potentials and priced usage */
     int best;     /* strategy of least cost when the node was last visited */
-    double lead;  /* how much more the second-best strategy cost then; INFINITY if there is none */
     int link_count;
     MwDualLink *links;
     double weight; /* fraction of the collected cost that a sweep distributes to each cost

@@ -58,13 +58,8 @@ static void visit(MwDual *dual, MwDualNode *node, bool upwards)
     for (int s = 1; s < node->strategies; s++)
         if (node->cost[s] < node->cost[node->best])
             node->best = s;
-    node->lead = INFINITY;
-    for (int s = 0; s < node->strategies; s++) {
-        double behind = node->cost[s] - node->cost[node->best];
-        dual->fixable_count += behind > dual->fixing_gap;
-        if (s != node->best && behind < node->lead)
-            node->lead = behind;
-    }
+    for (int s = 0; s < node->strategies; s++)
+        dual->fixable_count += node->cost[s] - node->cost[node->best] > dual->fixing_gap;
     memcpy(dual->collected, node->cost, sizeof *dual->collected * (size_t)node->strategies);
     for (int i = 0; i < node->link_count; i++) {
         MwDualLink *link = &node->links[i];

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A core is tightened in rounds: its bound is raised (ascent.c) while another thread improves the
- * incumbent (improve.c); strategies that no better choice takes are fixed (certify.c); a dive
- * follows if it is quick or no choice is known yet; and the core is reduced again. */
+ * incumbent (improve.c); strategies that no better choice takes are fixed (certify.c); and the core
+ * is reduced again. */
 #include "solver/driver/tighten.h"
 
 #include "base/threads.h"
 #include "solver/bound/certify.h"
-#include "solver/bound/dive.h"
 #include "solver/tuning.h"
 
 #include <limits.h>
@@ -34,16 +33,6 @@ void mw_search_finish(MwSearch *search, const MwCore *core)
     MwArena *scratch = mw_arena_new();
     mw_search_offer_core_choice(search, core, MW_NEW(scratch, int, core->node_count));
     mw_search_raise_bound(search, core, core->constant);
-    mw_arena_free(&scratch);
-}
-
-static void dive(MwSearch *search, const MwCore *core)
-{
-    MwArena *scratch = mw_arena_new();
-    int *choice = MW_NEW(scratch, int, core->node_count);
-    if (mw_dive(core, &search->stop, choice))
-        mw_search_offer_core_choice(search, core, choice);
-    mw_search_log(search, core, "dive");
     mw_arena_free(&scratch);
 }
 
@@ -163,9 +152,6 @@ void mw_tighten(MwSearch *search, MwCore *core, int iterations)
     mw_search_raise_bound(search, core, bound);
     mw_arena_free(&scratch);
     mw_search_log(search, core, "ascend");
-    if (core->row_count > 0 && !mw_search_done(search) &&
-        (!search->solution->choice || mw_core_entries_left(core) <= MW_TUNED_SEARCH_ENTRIES))
-        dive(search, core);
     if (worthwhile && !mw_search_done(search))
         mw_search_shrink(search, core);
 }

@@ -50,7 +50,7 @@ typedef struct {
     /* [level][strategy] costs that are known once the first `level` neighbours are fixed */
     /* [level][strategy] costs known once `level` neighbours are */
     int64_t *sum[MW_TABLE_ARITY + 1];
-    int64_t *least;               /* next entry of the result */
+    int64_t *least; /* next entry of the result */
     int32_t *choice;
 } Work;
 

@@ -11,9 +11,10 @@
  * exactness. */
 #include "solver/reduce/rules.h"
 
-#include "solver/tuning.h"
-
 #include <string.h>
+
+/* Changes of usage visited for a row, in each direction: the work of all rows stays linear. */
+enum { EFFORT_LIMIT = 1024 };
 
 typedef struct {
     const MwCore *core;
@@ -99,12 +100,12 @@ void mw_rows_compare_distant(MwArena *scratch, const MwCore *core, const MwRowCh
     for (int row = 0; row < core->row_count; row++) {
         for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
             walk.usage[changes->at[i].node] = changes->at[i].after;
-        walk.effort = MW_TUNED_ROW_EFFORT;
+        walk.effort = EFFORT_LIMIT;
         walk.least = above;
         implied_by[row] = walk_up(&walk, row, implied_by);
         if (implied_by[row] != MW_ROW_NEEDED)
             continue;
-        walk.effort = MW_TUNED_ROW_EFFORT;
+        walk.effort = EFFORT_LIMIT;
         walk.least = below;
         implied_by[row] = walk_down(&walk, row, implied_by);
     }

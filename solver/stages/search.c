@@ -15,6 +15,7 @@
 #include "solver/stages/search.h"
 
 #include "base/vec.h"
+#include "solver/tuning.h"
 
 #include <stdlib.h>
 
@@ -117,15 +118,19 @@ static int by_bound(const void *left, const void *right)
     return a->entry - b->entry;
 }
 
-/* Asks the entries with the best bounds: a quarter of the number asked so far, so that many
- * questions need few programs, and few questions are wasted. */
+/* Number of questions asked at a time at the beginning. */
+enum { FEWEST_QUESTIONS = 16 };
+
+/* Asks the entries with the best bounds: a fraction of the number asked so far, so that many
+ * questions need few dynamic programs, and few questions are wasted. */
 static void ask_promising(MwStageSearch *search, const MwStageLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
     MwStageTable *table = search->table;
     int64_t *value = MW_NEW(scratch, int64_t, table->entry_count);
     EntryBound *bounds = MW_NEW(scratch, EntryBound, table->entry_count);
-    int count = 0, most = (int)mw_max(16, table->asked / 4);
+    int count = 0,
+        most = (int)mw_max(FEWEST_QUESTIONS, (int64_t)(MW_TUNED_STAGE_QUESTIONS * table->asked));
     mw_stage_pass_least_with(search->pass, value);
     for (int i = 0; i < table->entry_count; i++)
         if (value[i] <= limits->fill && !table->entries[i].asked)
