@@ -35,7 +35,7 @@ typedef struct {
     int64_t time, change;
 } Change;
 
-/* By time, then decreases first: an interval does not include its end. */
+/* Orders by time, then decreases first: an interval does not include its end. */
 static int compare_changes(const void *a, const void *b)
 {
     const Change *x = a, *y = b;

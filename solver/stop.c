@@ -11,10 +11,18 @@ MwStop mw_stop_of(const MwSolveOptions *options)
     return stop;
 }
 
-void mw_stop_hand_on(const MwStop *stop, MwSolveOptions *options)
+void mw_stop_pass_on(const MwStop *stop, MwSolveOptions *options)
 {
     if (stop->deadline_s > 0)
-        options->time_limit_s = fmax(1e-3, mw_stop_left_s(stop)); /* 0 would be no limit */
+        options->time_limit_s = fmax(1e-3, mw_stop_left_s(stop)); /* 0 would mean no limit */
+}
+
+MwStop mw_stop_within(const MwStop *stop, double share)
+{
+    MwStop earlier = *stop;
+    if (stop->deadline_s > 0)
+        earlier.deadline_s -= (1 - share) * mw_stop_left_s(stop);
+    return earlier;
 }
 
 bool mw_stopped(const MwStop *stop)

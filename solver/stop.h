@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When work must end: at a moment, or because somebody asks for it. */
+/* When work must end: at a deadline, or because an interrupt asks for it. */
 #ifndef MW_SOLVER_STOP_H
 #define MW_SOLVER_STOP_H
 
@@ -7,17 +7,20 @@
 #include "solver/solver.h"
 
 typedef struct {
-    double deadline_s;                      /* of mw_clock_s; 0: none */
-    const volatile sig_atomic_t *interrupt; /* ends the work once it is not 0; may be NULL */
+    double deadline_s;                      /* in terms of mw_clock_s; 0: no deadline */
+    const volatile sig_atomic_t *interrupt; /* work ends once it is not 0; may be NULL */
 } MwStop;
 
-/* When work that begins now with these options must end. */
+/* Returns when work must end that begins now with these options. */
 MwStop mw_stop_of(const MwSolveOptions *options);
-/* Leaves to work that is done with `options` the time that is left. */
-void mw_stop_hand_on(const MwStop *stop, MwSolveOptions *options);
+/* Sets the time limit of `options` to the time left. */
+void mw_stop_pass_on(const MwStop *stop, MwSolveOptions *options);
+
+/* Returns a stop whose deadline comes once the fraction `share` of the time left is over. */
+MwStop mw_stop_within(const MwStop *stop, double share);
 
 bool mw_stopped(const MwStop *stop);
-/* Seconds to the deadline, at least 0; INFINITY if there is none. */
+/* Returns the seconds to the deadline, at least 0; INFINITY if there is none. */
 double mw_stop_left_s(const MwStop *stop);
 
 #endif

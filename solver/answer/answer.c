@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mw_solve: the road (solve.c), and where it ends without an answer, the reason, and the least
- * over-budget answer if that is wanted.
+/* mw_solve: solves the problem (mw_solve_plain), explains why it has no answer if that is proven,
+ * and on request finds the answer that exceeds the limit least.
  *
- * Relaxation goes by order: first the least peak, then the least cost among the choices of that
- * peak, which is the same problem with that peak as its limit. */
-#include "solver/answer/bare.h"
+ * The relaxation is lexicographic: first the least peak, then the least cost among the choices with
+ * that peak. The second step is the same problem with that peak as its limit. */
 #include "solver/answer/explain.h"
+#include "solver/answer/hard_constraints.h"
 #include "solver/answer/least_peak.h"
-#include "solver/road/solve.h"
+#include "solver/driver/solve.h"
 #include "solver/stop.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Of the time limit, which a reason may take where nothing is left of it. */
+/* Fraction of the time limit that finding the reason may take even if no time is left */
 static const double REASON_SHARE = 0.1;
 
-/* Whether even the leanest strategy of each node by itself is too much. */
-static bool is_beyond(const MwProblem *problem)
+/* Says whether the peak exceeds the limit even if each node takes a strategy of least usage. */
+static bool exceeds_limit_at_least(const MwProblem *problem)
 {
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, problem->node_count);
     for (int i = 0; i < problem->node_count; i++) {
         const MwProblemNode *node = &problem->nodes[i];
-        int64_t least = mw_bare_least(node);
+        int64_t least = mw_hard_least_usage(node);
         for (int s = 0; s < node->strategy_count && node->usage; s++)
             if (node->cost[s] < MW_COST_INFINITE && node->usage[s] == least)
                 choice[i] = s;
@@ -34,13 +35,13 @@ static bool is_beyond(const MwProblem *problem)
     return beyond;
 }
 
-/* As the limit is proven to be too little, at least one more is needed, even where no time alone
- * shows it. */
+/* Finds the reason. The limit is proven to be too low, so the peak of every choice is at least the
+ * limit plus one, even where no single time shows it. */
 static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                     const MwStop *stop, MwSolution *solution)
 {
     MwSolveOptions silent = *options;
-    mw_stop_hand_on(stop, &silent);
+    mw_stop_pass_on(stop, &silent);
     silent.time_limit_s = fmax(silent.time_limit_s, REASON_SHARE * options->time_limit_s);
     silent.report = NULL;
     silent.gap = 0;
@@ -49,18 +50,18 @@ static void explain(MwArena *arena, const MwProblem *problem, const MwSolveOptio
     solution->infeasibility = why;
     if (why->reason == MW_INFEASIBLE_NODES)
         return;
-    MwCost shares = 0;
+    MwCost weights = 0;
     for (int i = 0; i < why->time_count; i++)
-        shares += why->times[i].share;
-    MwCost usage = shares ? (why->needed + shares - 1) / shares : 0;
+        weights += why->times[i].weight;
+    MwCost usage = weights ? (why->needed + weights - 1) / weights : 0;
     if (usage <= problem->usage_limit)
         usage = (MwCost)problem->usage_limit + 1;
     solution->peak_usage = usage < INT64_MAX ? (int64_t)usage : INT64_MAX;
     solution->peak_time = why->time_count ? why->times[0].time : 0;
 }
 
-/* Whether it is soon seen that some choice keeps the limit. */
-static bool surely_fits(const MwProblem *problem, const MwSolveOptions *options)
+/* Says whether a quick search finds a choice that keeps the limit. */
+static bool fits_quickly(const MwProblem *problem, const MwSolveOptions *options)
 {
     MwArena *scratch = mw_arena_new();
     MwSolveOptions quick = *options;
@@ -71,36 +72,36 @@ static bool surely_fits(const MwProblem *problem, const MwSolveOptions *options)
     return fits;
 }
 
-/* Leaves time for a relaxation, if one may be needed. */
+/* Solves the problem; reserves half of the time for a relaxation if one may be needed. */
 static MwSolution solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                         const MwStop *stop)
 {
     MwSolveOptions timed = *options;
-    if (is_beyond(problem))
+    if (exceeds_limit_at_least(problem))
         return (MwSolution){.status = MW_SOLVED_INFEASIBLE};
     if (options->relax && options->time_limit_s > 0) {
-        bool fits = surely_fits(problem, options);
-        mw_stop_hand_on(stop, &timed);
-        timed.time_limit_s *= fits ? 1 : 0.5;
+        bool fits = fits_quickly(problem, options);
+        mw_stop_pass_on(stop, &timed);
+        timed.time_limit_s *= fits ? 1 : MW_TUNED_TIME_SHARE;
     }
-    return mw_solve_road(arena, problem, &timed, mw_least_peak_for);
+    return mw_solve_plain(arena, problem, &timed, mw_least_peak_for);
 }
 
-/* Part of the time for the peak, the rest for the cost at it. */
+/* Spends half of the time on the least peak, the rest on the least cost at that peak. */
 static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options,
                   const MwStop *stop, MwSolution *solution)
 {
     MwSolveOptions timed = *options;
-    mw_stop_hand_on(stop, &timed);
-    timed.time_limit_s /= 2;
+    mw_stop_pass_on(stop, &timed);
+    timed.time_limit_s *= MW_TUNED_TIME_SHARE;
     MwLeastPeak least = mw_least_peak(arena, problem, &timed);
     if (!least.choice)
         return;
     const MwInfeasibility *why = solution->infeasibility;
     MwProblem relaxed = *problem;
     relaxed.usage_limit = least.peak;
-    mw_stop_hand_on(stop, &timed);
-    *solution = mw_solve_road(arena, &relaxed, &timed, mw_least_peak_for);
+    mw_stop_pass_on(stop, &timed);
+    *solution = mw_solve_plain(arena, &relaxed, &timed, mw_least_peak_for);
     MwCost cost = mw_problem_cost(problem, least.choice);
     if (!solution->choice || solution->cost > cost) {
         solution->choice = least.choice;

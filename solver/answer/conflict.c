@@ -1,54 +1,53 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A small set of nodes that have no allowed combination.
+/* A small set of nodes that exclude one another (a minimal unsatisfiable subset).
  *
- * If propagation leaves a node without a strategy, each of its strategies went because of an edge
- * and of strategies at the other end that had gone before. Followed back, these name nodes that are
- * a conflict by themselves: propagation among them alone takes the same steps (conflict analysis;
- * Junker, QuickXplain: Conflict detection for arbitrary constraint propagation algorithms, IJCAI
- * workshop on modelling and solving problems with constraints, 2001). Otherwise the solver is
- * asked.
+ * If propagation leaves a node without a strategy, each of its strategies was removed because of an
+ * edge and of strategies at its other end that had been removed before. Following these causes back
+ * gives nodes that conflict by themselves, because propagation among them alone takes the same
+ * steps (conflict analysis; Junker, QuickXplain: Conflict detection for arbitrary constraint
+ * propagation algorithms, IJCAI workshop on modelling and solving problems with constraints, 2001).
+ * If propagation does not suffice, the solver is asked.
  *
- * Then nodes are left out, first many at a time and at last one by one; if what is left has no
- * allowed combination either, it takes the place of the set. A node that could not be left out
- * cannot be later, when there are fewer; so at the end none can (deletion filter: Chinneck and
- * Dravnieks, Locating minimal infeasible constraint sets in linear programs, ORSA Journal on
- * Computing 3, 1991). */
+ * Then nodes are left out, first many at a time and at last one by one. If the others still
+ * conflict, they replace the set. A node that could not be left out cannot be left out of a subset
+ * either; so at the end no node can (deletion filter: Chinneck and Dravnieks, Locating minimal
+ * infeasible constraint sets in linear programs, ORSA Journal on Computing 3, 1991). */
 #include "solver/answer/conflict.h"
 
 #include "base/vec.h"
-#include "solver/answer/bare.h"
-#include "solver/road/solve.h"
+#include "solver/answer/hard_constraints.h"
+#include "solver/driver/solve.h"
 #include "solver/stop.h"
 
 #include <string.h>
 
-/* Strategies and entries looked at, and questions asked, at most. */
+/* Greatest numbers of strategies and entries visited, and of checks. */
 static const int64_t EFFORT = (int64_t)1 << 28;
 enum { QUESTIONS = 2000 };
 
 typedef struct {
-    const MwProblem *bare;
+    const MwProblem *hard;
     MwSolveOptions options;
     MwStop stop;
     int count;
-    int *nodes; /* [count] ascending: they conflict */
+    int *nodes; /* [count] ascending; they conflict */
     int64_t effort;
-    int questions;
+    int checks;
 } Conflict;
 
 /* ---- Following causes back ---- */
 
 typedef struct {
     int node, strategy;
-} Gone;
+} Removal;
 
 typedef struct {
     MwArena *scratch;
-    const MwProblem *part;
+    const MwProblem *subproblem;
     int **cause;
-    bool **seen; /* [node][strategy] */
-    bool *named; /* [node] */
-    MW_VEC(Gone) open;
+    bool **seen; /* [node][strategy] already traced */
+    bool *named; /* [node] part of the conflict */
+    MW_VEC(Removal) queue;
 } Trace;
 
 static void trace(Trace *t, int node, int strategy)
@@ -56,72 +55,73 @@ static void trace(Trace *t, int node, int strategy)
     if (t->cause[node][strategy] < 0 || t->seen[node][strategy])
         return;
     t->seen[node][strategy] = true;
-    mw_vec_push(t->scratch, &t->open, ((Gone){node, strategy}));
+    mw_vec_push(t->scratch, &t->queue, ((Removal){node, strategy}));
 }
 
-/* What had to go before the strategy could. */
-static void trace_support(Trace *t, Gone gone)
+/* Traces the strategies of the other end that had to be removed first. */
+static void trace_support(Trace *t, Removal removal)
 {
-    const MwProblemEdge *edge = &t->part->edges[t->cause[gone.node][gone.strategy]];
-    bool is_row = gone.node == edge->a;
+    const MwProblemEdge *edge = &t->subproblem->edges[t->cause[removal.node][removal.strategy]];
+    bool is_row = removal.node == edge->a;
     int other = is_row ? edge->b : edge->a;
-    int64_t columns = t->part->nodes[edge->b].strategy_count;
+    int64_t columns = t->subproblem->nodes[edge->b].strategy_count;
     t->named[other] = true;
-    for (int s = 0; s < t->part->nodes[other].strategy_count; s++) {
-        int64_t at = is_row ? gone.strategy * columns + s : s * columns + gone.strategy;
+    for (int s = 0; s < t->subproblem->nodes[other].strategy_count; s++) {
+        int64_t at = is_row ? removal.strategy * columns + s : s * columns + removal.strategy;
         if (edge->cost[at] < MW_COST_INFINITE)
             trace(t, other, s);
     }
 }
 
-/* named[node]: the nodes by which `empty` came to have no strategy left. */
-static bool *trace_all(MwArena *scratch, const MwProblem *part, int empty, int **cause)
+/* Returns named[node]: the nodes because of which `empty` has no strategy left. */
+static bool *trace_all(MwArena *scratch, const MwProblem *subproblem, int empty, int **cause)
 {
-    Trace t = {.scratch = scratch, .part = part, .cause = cause};
-    t.seen = MW_NEW(scratch, bool *, part->node_count);
-    t.named = MW_NEW(scratch, bool, part->node_count);
-    for (int i = 0; i < part->node_count; i++)
-        t.seen[i] = MW_NEW(scratch, bool, part->nodes[i].strategy_count);
+    Trace t = {.scratch = scratch, .subproblem = subproblem, .cause = cause};
+    t.seen = MW_NEW(scratch, bool *, subproblem->node_count);
+    t.named = MW_NEW(scratch, bool, subproblem->node_count);
+    for (int i = 0; i < subproblem->node_count; i++)
+        t.seen[i] = MW_NEW(scratch, bool, subproblem->nodes[i].strategy_count);
     t.named[empty] = true;
-    for (int s = 0; s < part->nodes[empty].strategy_count; s++)
+    for (int s = 0; s < subproblem->nodes[empty].strategy_count; s++)
         trace(&t, empty, s);
-    while (t.open.count > 0)
-        trace_support(&t, t.open.at[--t.open.count]);
+    while (t.queue.count > 0)
+        trace_support(&t, t.queue.at[--t.queue.count]);
     return t.named;
 }
 
 /* ---- Leaving out ---- */
 
-static int64_t size_of(const MwProblem *part)
+static int64_t size_of(const MwProblem *subproblem)
 {
     int64_t size = 0;
-    for (int i = 0; i < part->node_count; i++)
-        size += part->nodes[i].strategy_count;
-    for (int i = 0; i < part->edge_count; i++)
-        size += (int64_t)part->nodes[part->edges[i].a].strategy_count *
-                part->nodes[part->edges[i].b].strategy_count;
+    for (int i = 0; i < subproblem->node_count; i++)
+        size += subproblem->nodes[i].strategy_count;
+    for (int i = 0; i < subproblem->edge_count; i++)
+        size += (int64_t)subproblem->nodes[subproblem->edges[i].a].strategy_count *
+                subproblem->nodes[subproblem->edges[i].b].strategy_count;
     return size;
 }
 
-/* Whether the nodes conflict; if so, `*count` of them that do remain in `nodes`. */
+/* Says whether the nodes conflict. If they do, `*count` of them that also conflict stay in
+ * `nodes`. */
 static bool conflicts(Conflict *conflict, int *count, int *nodes)
 {
     MwArena *scratch = mw_arena_new();
-    MwProblem *part = mw_bare_induced(scratch, conflict->bare, *count, nodes);
-    conflict->effort += size_of(part) + *count;
-    conflict->questions++;
-    int **cause, empty = mw_bare_propagate(scratch, part, &cause);
+    MwProblem *subproblem = mw_hard_induced(scratch, conflict->hard, *count, nodes);
+    conflict->effort += size_of(subproblem) + *count;
+    conflict->checks++;
+    int **cause, empty = mw_hard_propagate(scratch, subproblem, &cause);
     bool found = empty >= 0;
     if (found) {
-        const bool *named = trace_all(scratch, part, empty, cause);
+        const bool *named = trace_all(scratch, subproblem, empty, cause);
         int kept = 0;
         for (int i = 0; i < *count; i++)
             if (named[i])
                 nodes[kept++] = nodes[i];
         *count = kept;
     } else {
-        mw_stop_hand_on(&conflict->stop, &conflict->options);
-        MwSolution solution = mw_solve_road(scratch, part, &conflict->options, NULL);
+        mw_stop_pass_on(&conflict->stop, &conflict->options);
+        MwSolution solution = mw_solve_plain(scratch, subproblem, &conflict->options, NULL);
         found = solution.status == MW_SOLVED_INFEASIBLE;
     }
     mw_arena_free(&scratch);
@@ -130,11 +130,11 @@ static bool conflicts(Conflict *conflict, int *count, int *nodes)
 
 static bool exhausted(const Conflict *conflict)
 {
-    return conflict->effort > EFFORT || conflict->questions > QUESTIONS ||
-           mw_stopped(&conflict->stop);
+    return conflict->effort > EFFORT || conflict->checks > QUESTIONS || mw_stopped(&conflict->stop);
 }
 
-/* Leaves out nodes[from .. from + size) if the others conflict too. Returns where to go on. */
+/* Leaves out nodes[from .. from + size) if the others conflict too. Returns the index to go on
+ * from. */
 static int leave_out(Conflict *conflict, int from, int size)
 {
     MwArena *scratch = mw_arena_new();
@@ -154,14 +154,14 @@ static int leave_out(Conflict *conflict, int from, int size)
     return next;
 }
 
-int mw_conflict_find(MwArena *arena, const MwProblem *bare, const MwSolveOptions *options,
+int mw_conflict_find(MwArena *arena, const MwProblem *hard, const MwSolveOptions *options,
                      const int **nodes)
 {
-    Conflict conflict = {.bare = bare, .options = *options, .stop = mw_stop_of(options)};
+    Conflict conflict = {.hard = hard, .options = *options, .stop = mw_stop_of(options)};
     conflict.options.quick = true;
-    conflict.count = bare->node_count;
-    conflict.nodes = MW_NEW(arena, int, bare->node_count);
-    for (int i = 0; i < bare->node_count; i++)
+    conflict.count = hard->node_count;
+    conflict.nodes = MW_NEW(arena, int, hard->node_count);
+    for (int i = 0; i < hard->node_count; i++)
         conflict.nodes[i] = i;
     *nodes = conflict.nodes;
     conflicts(&conflict, &conflict.count, conflict.nodes);

@@ -4,10 +4,10 @@
 
 #include "solver/solver.h"
 
-/* Nodes of `bare`, which is known to have no allowed choice, that have no allowed combination among
- * themselves: the fewest found within a limited effort, mostly so few that any one less would have
- * one. Ascending, in `arena`; returns their number. */
-int mw_conflict_find(MwArena *arena, const MwProblem *bare, const MwSolveOptions *options,
+/* Finds nodes of `hard`, which has no allowed choice, that exclude one another by themselves: the
+ * fewest found within a limited effort, mostly a minimal set. Ascending, in `arena`; returns their
+ * number. */
+int mw_conflict_find(MwArena *arena, const MwProblem *hard, const MwSolveOptions *options,
                      const int **nodes);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Why a problem has no answer, the shortest that is found: nodes that exclude one another; a time
- * at which too much is needed; some times together. Each is proven by itself, from the problem and
- * in exact integers, whatever it was that proved before that there is no answer. */
+/* The shortest reason found why a problem has no answer: nodes that exclude one another, a time
+ * at which too much is needed, or several times together. Each reason is proven anew from the
+ * problem, in exact integers, independently of the proof by which the solver found the problem
+ * infeasible. */
 #include "solver/answer/explain.h"
 
 #include "base/vec.h"
-#include "solver/answer/bare.h"
 #include "solver/answer/conflict.h"
+#include "solver/answer/hard_constraints.h"
 #include "solver/answer/peak_bound.h"
 #include "solver/stop.h"
 
@@ -18,7 +19,7 @@ enum { NEARLY = 1000 };
 typedef struct {
     MwArena *arena, *scratch;
     const MwProblem *problem;
-    MwProblem *bare;
+    MwProblem *hard;
     const MwSolveOptions *options;
     MwStop stop;
     MwInfeasibility *why;
@@ -27,8 +28,8 @@ typedef struct {
 static void explain_by_nodes(Explanation *e)
 {
     const int *nodes;
-    const MwProblem *bare = mw_bare_problem(e->scratch, e->problem);
-    int count = mw_conflict_find(e->scratch, bare, e->options, &nodes);
+    const MwProblem *hard = mw_hard_constraints(e->scratch, e->problem);
+    int count = mw_conflict_find(e->scratch, hard, e->options, &nodes);
     MwInfeasibleNode *named = MW_NEW(e->arena, MwInfeasibleNode, count);
     for (int i = 0; i < count; i++)
         named[i].node = nodes[i];
@@ -45,14 +46,14 @@ static int compare_nodes(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* What uses something at the times whatever is chosen. */
+/* Lists the nodes that use something at the times whatever is chosen. */
 static void list_nodes(Explanation *e, const MwPeakProof *proof)
 {
     MW_VEC(MwInfeasibleNode) nodes = {0};
-    for (int i = 0; i < e->bare->node_count; i++) {
-        const MwProblemNode *node = &e->bare->nodes[i];
-        MwCost share = mw_bare_share(node, proof->count, proof->times);
-        MwInfeasibleNode named = {i, share ? share * mw_bare_least(node) : 0};
+    for (int i = 0; i < e->hard->node_count; i++) {
+        const MwProblemNode *node = &e->hard->nodes[i];
+        MwCost weight = mw_hard_weight(node, proof->count, proof->times);
+        MwInfeasibleNode named = {i, weight ? weight * mw_hard_least_usage(node) : 0};
         if (named.least > 0)
             mw_vec_push(e->arena, &nodes, named);
     }
@@ -67,20 +68,21 @@ static bool proves(const Explanation *e, const MwPeakProof *proof)
     return proof->count > 0 && proof->bound > e->problem->usage_limit;
 }
 
-/* Shares in as small numbers as will do for the proof, or nearly for the bound there is. */
-static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
+/* Rounds the weights to integers as small as the proof allows; without a proof, as the best bound
+ * allows up to a small loss. */
+static void round_weights(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
 {
     int64_t wanted =
         proves(e, proof) ? e->problem->usage_limit + 1 : proof->bound - proof->bound / NEARLY;
     __int128 sum = 0;
     for (int i = 0; i < proof->count; i++)
-        sum += proof->times[i].share;
-    for (int64_t parts = proof->count; parts < sum && !mw_stopped(&e->stop); parts *= 4) {
+        sum += proof->times[i].weight;
+    for (int64_t units = proof->count; units < sum && !mw_stopped(&e->stop); units *= 4) {
         MwInfeasibleTime *rounded =
             mw_arena_dup(e->scratch, proof->times, sizeof *rounded * (size_t)proof->count);
         for (int i = 0; i < proof->count; i++)
-            rounded[i].share =
-                mw_max(1, (int64_t)((rounded[i].share * (__int128)parts + sum / 2) / sum));
+            rounded[i].weight =
+                mw_max(1, (int64_t)((rounded[i].weight * (__int128)units + sum / 2) / sum));
         MwPeakProof other = mw_peak_bound_prove(bound, proof->count, rounded);
         if (other.bound < wanted)
             continue;
@@ -89,7 +91,8 @@ static void round_shares(const Explanation *e, const MwPeakBound *bound, MwPeakP
     }
 }
 
-/* Leaves out times that the proof can do without: all but one, or those of small share first. */
+/* Removes times that the proof does not need: all but one if possible, otherwise those of small
+ * weight first. */
 static void drop_times(const Explanation *e, const MwPeakBound *bound, MwPeakProof *proof)
 {
     const MwPeakProof all = *proof;
@@ -111,10 +114,10 @@ static void drop_times(const Explanation *e, const MwPeakBound *bound, MwPeakPro
 
 static void explain_by_times(Explanation *e)
 {
-    MwPeakBound *bound = mw_peak_bound_new(e->scratch, e->bare, false, e->options);
+    MwPeakBound *bound = mw_peak_bound_new(e->scratch, e->hard, false, e->options);
     MwPeakProof proof = {0};
-    for (bool leads_on = true; leads_on && !proves(e, &proof);) {
-        leads_on = mw_peak_bound_step(bound);
+    for (bool progress = true; progress && !proves(e, &proof);) {
+        progress = mw_peak_bound_step(bound);
         proof = mw_peak_bound_best(bound);
     }
     if (mw_peak_bound_impossible(bound)) {
@@ -123,7 +126,7 @@ static void explain_by_times(Explanation *e)
     }
     MwInfeasibility *why = e->why;
     why->reason = MW_INFEASIBLE_SEARCH;
-    round_shares(e, bound, &proof);
+    round_weights(e, bound, &proof);
     if (proves(e, &proof)) {
         drop_times(e, bound, &proof);
         why->reason = proof.count == 1 ? MW_INFEASIBLE_TIME : MW_INFEASIBLE_TIMES;
@@ -132,7 +135,7 @@ static void explain_by_times(Explanation *e)
     why->time_count = proof.count;
     why->needed = proof.needed;
     for (int i = 0; i < proof.count; i++)
-        why->available += (MwCost)proof.times[i].share * e->problem->usage_limit;
+        why->available += (MwCost)proof.times[i].weight * e->problem->usage_limit;
     list_nodes(e, &proof);
 }
 
@@ -145,8 +148,8 @@ const MwInfeasibility *mw_explain(MwArena *arena, const MwProblem *problem,
                      .options = options,
                      .stop = mw_stop_of(options),
                      .why = MW_NEW(arena, MwInfeasibility, 1)};
-    e.bare = mw_bare_problem(e.scratch, problem);
-    if (mw_bare_propagate(e.scratch, e.bare, NULL) >= 0 ||
+    e.hard = mw_hard_constraints(e.scratch, problem);
+    if (mw_hard_propagate(e.scratch, e.hard, NULL) >= 0 ||
         problem->usage_limit == MW_USAGE_UNLIMITED)
         explain_by_nodes(&e);
     else

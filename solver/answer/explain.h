@@ -4,7 +4,7 @@
 
 #include "solver/solver.h"
 
-/* Why `problem`, which is proven to have no legal answer, has none. In `arena`. */
+/* Explains why `problem`, which is proven to have no legal answer, has none. In `arena`. */
 const MwInfeasibility *mw_explain(MwArena *arena, const MwProblem *problem,
                                   const MwSolveOptions *options);
 

@@ -4,8 +4,8 @@
 
 #include "solver/solver.h"
 
-/* mw_least_peak, which ends as soon as a choice keeps `limit` or it is proven that none does. If it
- * is not `thorough`, it does without search. */
+/* Like mw_least_peak, but ends as soon as a choice keeps `limit` or no choice is proven to keep it.
+ * Unless `thorough`, rounds of levels (peak_levels.h) are solved with `quick` only. */
 MwLeastPeak mw_least_peak_for(MwArena *arena, const MwProblem *problem, int64_t limit,
                               bool thorough, const MwSolveOptions *options);
 

@@ -1,62 +1,68 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which times together need much memory.
+/* Lower bounds of the least peak from weighted times.
  *
- * For shares w >= 0 of times t, every allowed choice x has a peak of at least
- *     sum of w[t] usage[t](x) / sum of w,  which is at least  min over x of that.
- * The minimum is a problem without a limit: the exact integers of its bound are the proof. It is
- * first asked for the time at which the least usages of all nodes come to most. Each answer x says
- * that no shares prove more than their average of its usages; the shares best for all answers so
- * far, which a linear program gives, are asked for next (Kelley, The cutting-plane method for
- * solving convex programs, SIAM Journal 8, 1960; Dantzig and Wolfe, Decomposition principle for
- * linear programs, Operations Research 8, 1960). As a basic solution they are few: no more than
- * there are answers. Rounded to integers they prove as well, as any shares do.
+ * For weights w >= 0 of times t, every allowed choice x has a peak of at least
+ *   sum of w[t] usage[t](x) / sum of w,  which is at least its minimum over x.
+ * The minimum is a problem without a limit, and its bound in exact integers is the proof. The first
+ * problem weights only the time at which the sum of least usages is greatest. Each solution x shows
+ * that no weights prove more than the weighted average of x. The weights that are best for all
+ * solutions so far come from a linear program and are asked next (Kelley, The cutting-plane method
+ * for solving convex programs, SIAM Journal 8, 1960; Dantzig and Wolfe, Decomposition principle for
+ * linear programs, Operations Research 8, 1960). A basic solution has no more non-zero weights than
+ * there are solutions. Any weights give a proof, so rounding them to integers is safe.
  *
- * What so few times ask for may use any amount at others. For choices of low peak it is better to
- * ask for all times at first, those the more that were fuller in the answers so far (multiplicative
- * weights: Plotkin, Shmoys and Tardos, Fast approximation algorithms for fractional packing and
- * covering problems, Mathematics of Operations Research 20, 1995). */
+ * A solution for so few times may use any amount at other times. Choices of low peak come sooner if
+ * the first problems weight all times, those more that were fuller in the solutions so far
+ * (multiplicative weights: Plotkin, Shmoys and Tardos, Fast approximation algorithms for fractional
+ * packing and covering problems, Mathematics of Operations Research 20, 1995). */
 #include "solver/answer/peak_bound.h"
 
-#include "solver/answer/bare.h"
+#include "solver/answer/hard_constraints.h"
+#include "solver/driver/solve.h"
 #include "solver/reduce/rules.h"
-#include "solver/road/solve.h"
+#include "solver/tuning.h"
 
 #include <glpk.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Peaks times shares are kept below this, so that they are costs of one problem. */
+/* Upper limit of peak times weight, which keeps weighted usages within the range of costs. */
 static const double GREATEST_COST = 1e17;
-enum { SHARES = 1 << 20, STEPS = 60, SPREAD_STEPS = 16 };
-/* How much more share a time gets for having been full once, as an exponent. */
+enum { SHARES = 1 << 20 };
+/* Greatest number of problems solved. */
+#define STEPS (4 * MW_TUNED_PEAK_STEPS)
+/* Exponent of the weight that a time gains for being full once: the greatest step for which
+ * multiplicative weights are proven to converge (Arora, Hazan and Kale, The multiplicative weights
+ * update method, Theory of Computing 8, 2012, section 2). */
 static const double BOLDNESS = 0.5;
-/* A share more than is proven that is worth another question. */
+/* Relative gain over the proven bound that justifies another problem. */
 static const double PROMISE = 1e-9;
 
 struct MwPeakBound {
     MwArena *arena;
-    const MwProblem *bare;
+    const MwProblem *hard;
     MwSolveOptions options;
     MwStop stop;
-    const MwCore *rows; /* the nodes alone: what each uses at which of the times that matter */
-    MW_VEC(double *) answers; /* [row] usages */
-    MwInfeasibleTime *ask;    /* [rows] next */
+    const MwCore *rows; /* rows of the nodes alone: what each node uses at the times that matter */
+    MW_VEC(double *) solutions; /* [row] usages of each solution */
+    MwInfeasibleTime *ask;      /* [rows] the weights to ask next */
     int ask_count, steps, spread_steps;
-    double *fullness; /* [row] sum over the answers of the usage, in best peaks */
+    double *fullness; /* [row] sum over the solutions of the usage, as a fraction of the least
+                         peak met */
     bool ended;
     MwPeakProof best;
-    int *choice;  /* of the least peak; NULL: none */
-    int64_t peak; /* of it */
+    int *choice;  /* the choice of least peak met; NULL: none */
+    int64_t peak; /* its peak */
     bool impossible;
 };
 
 /* ---- Times ---- */
 
-/* Times that no other dominates, and at which some choice uses something. */
-static const MwCore *list_rows(MwArena *arena, const MwProblem *bare)
+/* Returns the times that no other time dominates and at which some choice uses something. */
+static const MwCore *list_rows(MwArena *arena, const MwProblem *hard)
 {
-    MwProblem nodes = *bare;
+    MwProblem nodes = *hard;
     nodes.edge_count = 0;
     nodes.usage_limit = 0;
     MwCore *rows = mw_core_build(arena, mw_tables_new(arena), &nodes, true);
@@ -64,7 +70,7 @@ static const MwCore *list_rows(MwArena *arena, const MwProblem *bare)
     return rows;
 }
 
-/* usage[row] of a choice of least usage of each node by itself (NULL), or of `choice`. */
+/* Adds to usage[row] the usage of `choice`; NULL: the least usage of each node. */
 static void add_usages(const MwPeakBound *bound, const int *choice, double *usage)
 {
     const MwCore *rows = bound->rows;
@@ -72,7 +78,7 @@ static void add_usages(const MwPeakBound *bound, const int *choice, double *usag
         for (int k = 0; k < rows->nodes[i].terms.count; k++) {
             const MwCoreTerm *term = &rows->nodes[i].terms.at[k];
             double used = choice ? (double)term->usage->at[choice[i]]
-                                 : (double)mw_bare_least(&bound->bare->nodes[i]);
+                                 : (double)mw_hard_least_usage(&bound->hard->nodes[i]);
             usage[term->first] += used;
             usage[term->last + 1] -= used;
         }
@@ -93,14 +99,14 @@ static int fullest_row(const MwPeakBound *bound)
     return fullest;
 }
 
-MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, bool choices,
+MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *hard, bool choices,
                                const MwSolveOptions *options)
 {
     MwPeakBound *bound = MW_NEW(arena, MwPeakBound, 1);
     *bound = (MwPeakBound){
-        .arena = arena, .bare = bare, .options = *options, .stop = mw_stop_of(options)};
-    bound->rows = list_rows(arena, bare);
-    bound->spread_steps = choices ? SPREAD_STEPS : 0;
+        .arena = arena, .hard = hard, .options = *options, .stop = mw_stop_of(options)};
+    bound->rows = list_rows(arena, hard);
+    bound->spread_steps = choices ? MW_TUNED_PEAK_STEPS : 0;
     bound->fullness = MW_NEW(arena, double, bound->rows->row_count);
     bound->ask = MW_NEW(arena, MwInfeasibleTime, bound->rows->row_count);
     if (bound->rows->row_count > 0) {
@@ -118,15 +124,15 @@ static MwPeakProof prove(const MwPeakBound *bound, int count, const MwInfeasible
     MwArena *scratch = mw_arena_new();
     MwPeakProof proof = {.count = count};
     proof.times = mw_arena_dup(bound->arena, times, sizeof *times * (size_t)count);
-    MwCost shares = 0;
+    MwCost weights = 0;
     for (int i = 0; i < count; i++)
-        shares += times[i].share;
-    const MwProblem *usage = mw_bare_usage(scratch, bound->bare, count, times);
+        weights += times[i].weight;
+    const MwProblem *usage = mw_hard_usage(scratch, bound->hard, count, times);
     MwSolveOptions options = bound->options;
-    mw_stop_hand_on(&bound->stop, &options);
-    *solution = mw_solve_road(bound->arena, usage, &options, NULL);
+    mw_stop_pass_on(&bound->stop, &options);
+    *solution = mw_solve_plain(bound->arena, usage, &options, NULL);
     proof.needed = solution->lower_bound;
-    MwCost least = shares ? (proof.needed + shares - 1) / shares : 0;
+    MwCost least = weights ? (proof.needed + weights - 1) / weights : 0;
     proof.bound = least < INT64_MAX ? (int64_t)least : INT64_MAX;
     mw_arena_free(&scratch);
     return proof;
@@ -138,9 +144,9 @@ MwPeakProof mw_peak_bound_prove(const MwPeakBound *bound, int count, const MwInf
     return prove(bound, count, times, &solution);
 }
 
-static void meet(MwPeakBound *bound, int *choice)
+static void keep_if_lower(MwPeakBound *bound, int *choice)
 {
-    int64_t time, peak = mw_problem_peak(bound->bare, choice, &time);
+    int64_t time, peak = mw_problem_peak(bound->hard, choice, &time);
     if (bound->choice && peak >= bound->peak)
         return;
     bound->choice = choice;
@@ -149,18 +155,19 @@ static void meet(MwPeakBound *bound, int *choice)
 
 /* ---- Shares that are best for the answers so far ---- */
 
-static void keep_answer(MwPeakBound *bound, const int *choice)
+static void keep_solution(MwPeakBound *bound, const int *choice)
 {
     double *usage = MW_NEW(bound->arena, double, bound->rows->row_count + 1);
     add_usages(bound, choice, usage);
-    mw_vec_push(bound->arena, &bound->answers, usage);
-    /* Of the first answer, which was asked for one time alone, nothing is learnt of the others. */
-    for (int row = 0; row < bound->rows->row_count && bound->answers.count > 1; row++)
+    mw_vec_push(bound->arena, &bound->solutions, usage);
+    /* The first solution was asked for one time only, so it says nothing about the others. */
+    for (int row = 0; row < bound->rows->row_count && bound->solutions.count > 1; row++)
         bound->fullness[row] += usage[row] / fmax(1, (double)bound->peak);
 }
 
-/* The least average is at most that of this answer, in the unit given. */
-static void add_answer(glp_prob *program, const double *usage, int rows, double unit)
+/* Adds the constraint that the least average is at most that of this solution, in the unit
+ * given. */
+static void add_solution(glp_prob *program, const double *usage, int rows, double unit)
 {
     MwArena *scratch = mw_arena_new();
     int *column = MW_NEW(scratch, int, rows + 2), count = 1;
@@ -178,7 +185,8 @@ static void add_answer(glp_prob *program, const double *usage, int rows, double 
     mw_arena_free(&scratch);
 }
 
-/* Maximises the least average: column 1; the share of a row: column 2 + row. All sum up to 1. */
+/* Builds the linear program: maximise the least average (column 1) over the weights of the rows
+ * (column 2 + row), which sum to 1. */
 static glp_prob *build_program(const MwPeakBound *bound, double unit)
 {
     int rows = bound->rows->row_count;
@@ -198,64 +206,64 @@ static glp_prob *build_program(const MwPeakBound *bound, double unit)
     glp_add_rows(program, 1);
     glp_set_row_bnds(program, 1, GLP_FX, 1, 1);
     glp_set_mat_row(program, 1, rows, column, one);
-    for (int i = 0; i < bound->answers.count; i++)
-        add_answer(program, bound->answers.at[i], rows, unit);
+    for (int i = 0; i < bound->solutions.count; i++)
+        add_solution(program, bound->solutions.at[i], rows, unit);
     mw_arena_free(&scratch);
     return program;
 }
 
-static int compare_shares(const void *a, const void *b)
+static int compare_weights(const void *a, const void *b)
 {
     const MwInfeasibleTime *x = a, *y = b;
-    if (x->share != y->share)
-        return x->share > y->share ? -1 : 1;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Into how many parts shares are cut. */
-static double parts_of(double peak)
+/* Returns the integer that the weights sum to. */
+static double weight_sum(double peak)
 {
     return fmin(SHARES, fmax(1, GREATEST_COST / fmax(1, peak)));
 }
 
-/* What to ask next: the shares of the program, in whole parts. */
-static void read_shares(MwPeakBound *bound, glp_prob *program, double unit)
+/* Rounds the weights of the linear program to integers, to be asked next. */
+static void round_weights(MwPeakBound *bound, glp_prob *program, double unit)
 {
-    double parts = parts_of(unit);
+    double units = weight_sum(unit);
     bound->ask_count = 0;
     for (int row = 0; row < bound->rows->row_count; row++) {
-        int64_t share = llround(parts * glp_get_col_prim(program, row + 2));
-        if (share > 0)
-            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
+        int64_t weight = llround(units * glp_get_col_prim(program, row + 2));
+        if (weight > 0)
+            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], weight};
     }
-    qsort(bound->ask, (size_t)bound->ask_count, sizeof *bound->ask, compare_shares);
+    qsort(bound->ask, (size_t)bound->ask_count, sizeof *bound->ask, compare_weights);
 }
 
-/* All times, by how full they were. */
-static bool spread_shares(MwPeakBound *bound)
+/* Weights all times by how full they were. */
+static bool weight_all_times(MwPeakBound *bound)
 {
     int rows = bound->rows->row_count;
-    double most = 0, sum = 0, parts = parts_of((double)bound->peak);
+    double most = 0, sum = 0, units = weight_sum((double)bound->peak);
     for (int row = 0; row < rows; row++)
         most = fmax(most, bound->fullness[row]);
     for (int row = 0; row < rows; row++)
         sum += exp(BOLDNESS * (bound->fullness[row] - most));
     bound->ask_count = 0;
-    /* Where there are more rows than parts, most have less than one, and hand it on. */
-    const bool few = parts < 4 * rows;
+    /* Rounding passes its remainder on to the next row: of many rows, most have a weight below one
+     * unit. */
     double rest = 0;
     for (int row = 0; row < rows; row++) {
-        double exact = parts * exp(BOLDNESS * (bound->fullness[row] - most)) / sum + rest;
-        int64_t share = llround(exact);
-        rest = few ? exact - (double)share : 0;
-        if (share > 0)
-            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], share};
+        double exact = units * exp(BOLDNESS * (bound->fullness[row] - most)) / sum + rest;
+        int64_t weight = llround(exact);
+        rest = exact - (double)weight;
+        if (weight > 0)
+            bound->ask[bound->ask_count++] = (MwInfeasibleTime){bound->rows->time[row], weight};
     }
     return bound->ask_count > 0;
 }
 
-/* False if no shares promise more than is proven. */
-static bool choose_shares(MwPeakBound *bound)
+/* Returns false if no weights promise more than is proven. */
+static bool choose_weights(MwPeakBound *bound)
 {
     double unit = fmax(1, (double)bound->peak);
     glp_term_out(GLP_OFF);
@@ -267,13 +275,13 @@ static bool choose_shares(MwPeakBound *bound)
     double promised = glp_get_obj_val(program) * unit;
     good = good && promised > (double)bound->best.bound * (1 + PROMISE);
     if (good)
-        read_shares(bound, program, unit);
+        round_weights(bound, program, unit);
     glp_delete_prob(program);
     return good && bound->ask_count > 0;
 }
 
-/* Asks; false if there is no answer to learn from. Without any time it only asks whether anything
- * is allowed. */
+/* Solves for the weights to ask. Returns false if there is no solution to learn from. Without any
+ * time it only asks whether some choice is allowed. */
 static bool ask(MwPeakBound *bound)
 {
     MwSolution solution;
@@ -285,17 +293,17 @@ static bool ask(MwPeakBound *bound)
         bound->best = proof;
     if (!solution.choice)
         return false;
-    meet(bound, solution.choice);
-    keep_answer(bound, solution.choice);
+    keep_if_lower(bound, solution.choice);
+    keep_solution(bound, solution.choice);
     return true;
 }
 
-/* GLPK is for one thread, and quick answers are for several. */
-static bool choose(MwPeakBound *bound)
+/* Chooses the next weights. GLPK serves only one thread, and `quick` callers may be on several. */
+static bool choose_next(MwPeakBound *bound)
 {
     if (bound->steps <= bound->spread_steps)
-        return spread_shares(bound);
-    return !bound->options.quick && choose_shares(bound);
+        return weight_all_times(bound);
+    return !bound->options.quick && choose_weights(bound);
 }
 
 bool mw_peak_bound_step(MwPeakBound *bound)
@@ -303,7 +311,7 @@ bool mw_peak_bound_step(MwPeakBound *bound)
     if (bound->ended)
         return false;
     bound->ended = !ask(bound) || bound->rows->row_count == 0 || bound->steps == STEPS ||
-                   mw_stopped(&bound->stop) || !choose(bound);
+                   mw_stopped(&bound->stop) || !choose_next(bound);
     return !bound->ended;
 }
 

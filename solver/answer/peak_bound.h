@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A lower bound of the least peak: shares of times, at which together every choice uses much. */
+/* A lower bound of the least peak: weights of times at which every choice together uses much. */
 #ifndef MW_SOLVER_ANSWER_PEAK_BOUND_H
 #define MW_SOLVER_ANSWER_PEAK_BOUND_H
 
 #include "solver/solver.h"
 #include "solver/stop.h"
 
-/* Every allowed choice uses `needed` at least at the times, counted by share. */
+/* A proof: every allowed choice uses at least `needed` at the times, weighted. */
 typedef struct {
     int count;
-    const MwInfeasibleTime *times; /* the greatest share first */
+    const MwInfeasibleTime *times; /* in order of falling weight */
     MwCost needed;
-    int64_t bound; /* needed over the sum of shares, rounded up */
+    int64_t bound; /* needed divided by the sum of weights, rounded up */
 } MwPeakProof;
 
 typedef struct MwPeakBound MwPeakBound;
 
-/* `bare` has been propagated. It must live as long. The time limit is that of all that is asked. If
- * it is for `choices`, too, many times are asked for at first, which brings choices of low peak. */
-MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *bare, bool choices,
+/* Starts the search for a bound. `hard` is arc consistent and must live as long. The time limit in
+ * `options` is that of all steps together. With `choices`, the first steps weight many times, which
+ * yields choices of low peak. */
+MwPeakBound *mw_peak_bound_new(MwArena *arena, const MwProblem *hard, bool choices,
                                const MwSolveOptions *options);
 
-/* Asks what is used at the shares that look best. False once that leads nowhere. */
+/* Asks what choices use at the most promising weights. Returns false once no progress is
+ * possible. */
 bool mw_peak_bound_step(MwPeakBound *bound);
 
-/* The best proof so far. */
+/* Returns the best proof so far. */
 MwPeakProof mw_peak_bound_best(const MwPeakBound *bound);
-/* Whether there is no allowed choice at all. */
+/* Says whether no choice is allowed at all. */
 bool mw_peak_bound_impossible(const MwPeakBound *bound);
-/* The choice of the least peak among those met; NULL if there is none. */
+/* Returns the choice of least peak among those met; NULL if there is none. */
 int *mw_peak_bound_choice(const MwPeakBound *bound, int64_t *peak);
 
-/* The same proven of `count` of the times with shares of their own. */
+/* Proves a bound from `count` of the times with the weights given. */
 MwPeakProof mw_peak_bound_prove(const MwPeakBound *bound, int count, const MwInfeasibleTime *times);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "solver/solver.h"
 
-/* The question for the least peak in [low, high] as a problem: the choices of `bare` whose peak is
- * at most `high`, and one more node, the last. No choice whose peak is at least `low` costs more
- * than its peak. NULL where peaks are too great to be costs. In `arena`. */
-MwProblem *mw_peak_levels(MwArena *arena, const MwProblem *bare, int64_t low, int64_t high);
+/* States the question for the least peak in [low, high] as a problem: the choices of `hard` whose
+ * peak is at most `high`, and one more node, the last. No choice whose peak is at least `low` costs
+ * more than its peak. Returns NULL if peaks are too great to be costs. In `arena`. */
+MwProblem *mw_peak_levels(MwArena *arena, const MwProblem *hard, int64_t low, int64_t high);
 
 #endif

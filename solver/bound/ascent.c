@@ -1,47 +1,52 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Raising the bound: sweeps for the potentials, and for the prices the volume algorithm, whose
- * direction is an average of the subgradients so far and whose steps start from the best prices
- * (Barahona and Anbil, The volume algorithm: producing primal solutions with a subgradient method,
- * Mathematical Programming 87, 2000). A plain subgradient diverges on problems of this kind. */
+/* Dual ascent: message-passing sweeps for the potentials, and the volume algorithm for the
+ * prices. Its direction is an average of the subgradients so far, and its steps start from the
+ * best prices (Barahona and Anbil, The volume algorithm: producing primal solutions with a
+ * subgradient method, Mathematical Programming 87, 2000). A plain subgradient method diverges
+ * on problems of this kind. */
 #include "solver/bound/ascent.h"
 
 #include "solver/bound/certify.h"
 #include "solver/bound/decode.h"
 #include "solver/bound/polish.h"
 #include "solver/bound/sweep.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    PATIENCE = 40,    /* iterations after which the bound must have risen visibly */
-    DECODE_EVERY = 5, /* iterations */
-    FOLLOW_MOST = 6,  /* iterations that potentials get to follow the prices */
-};
+/* The greatest fraction of the gap that a step tries to close. Subgradient steps beyond twice the
+ * gap need not come nearer to the best prices (Polyak, Minimization of unsmooth functionals, USSR
+ * Computational Mathematics and Mathematical Physics 9, 1969). */
+static const double GREATEST_STEP_SCALE = 2;
 
-/* Of prices: the weight of a new excess in the average; the least that a price which is to rise
- * begins at, as a share of the mean, and what share of that is nothing; how much the logarithm of a
- * price may change in a step. */
-static const double AVERAGING = 0.03, LEAST_SHARE = 0.1, NEXT_TO_NOTHING = 1e-4,
-                    GREATEST_EXPONENT = 1;
+/* The least step scale: what it could gain is lost in rounding errors of the bound. */
+static const double LEAST_STEP_SCALE = 1e-6;
+
+/* The most by which a step changes the logarithm of a price. */
+static const double GREATEST_EXPONENT = 1;
+
+/* Number of bisections that find the exponent of a step: its relative precision is 2^-HALVINGS. */
+enum { HALVINGS = 40 };
 
 struct MwAscent {
     const MwCore *core;
     MwDual *dual;
-    MwDualState *state; /* of the best bound */
-    MwCoreBest *best;
-    double bound;      /* the best, */
-    double mark;       /* that of PATIENCE iterations ago, */
-    double base;       /* and that before the last step of the prices */
-    double last, rise; /* the bound after the last iteration, and what it gained */
-    int following;     /* iterations since the last step */
-    double *direction; /* [row] averaged excess, in limits */
-    double weight;     /* of the next excess in that average */
+    MwDualState *state; /* state of the best bound */
+    MwIncumbent *best;
+    double bound;             /* best bound so far */
+    double earlier_bound;     /* best bound MW_TUNED_ASCENT_PATIENCE iterations ago */
+    double bound_before_step; /* best bound before the last step of the prices */
+    double current_bound;     /* bound after the last iteration */
+    double rise;              /* what the last iteration added to it */
+    int following;            /* iterations since the last step */
+    double *direction;        /* [row] averaged excess, as a fraction of the limit */
+    double weight;            /* weight of the next excess in that average */
     double *excess, *next_price;
     double gap_wanted;
     bool bound_only;
-    double pace;  /* fraction of the gap that a step tries to close */
-    double hoped; /* what the last step was to gain */
+    double step_scale; /* fraction of the gap that a step tries to close */
+    double aimed_gain; /* first-order gain that the last step aimed for */
     int iteration;
 };
 
@@ -59,7 +64,7 @@ static void try_choice(MwAscent *ascent)
     MwArena *scratch = mw_arena_new();
     const MwCore *core = ascent->core;
     int *choice = MW_NEW(scratch, int, core->node_count);
-    MwCoreBest *best = ascent->best;
+    MwIncumbent *best = ascent->best;
     bool legal = mw_ascent_decode(ascent, choice) && mw_core_allows(core, choice);
     MwCost cost = mw_core_cost(core, choice);
     if (legal && cost < best->cost) {
@@ -70,12 +75,12 @@ static void try_choice(MwAscent *ascent)
     mw_arena_free(&scratch);
 }
 
-/* What the bound may still rise by; a guess as long as no choice is known. */
+/* Returns how much the bound can still rise; an estimate as long as no choice is known. */
 static double gap(const MwAscent *ascent)
 {
-    if (ascent->best->cost < MW_CORE_NONE)
+    if (ascent->best->cost < MW_ABOVE_ANY_COST)
         return fmax(0, (double)ascent->best->cost - ascent->bound);
-    return 0.05 * fabs(ascent->bound) + 1;
+    return mw_dual_step_gap(ascent->bound);
 }
 
 static double full_limit(const MwAscent *ascent, int row)
@@ -90,11 +95,11 @@ static void average_excess(MwAscent *ascent)
         double *average = &ascent->direction[row];
         *average += ascent->weight * (ascent->excess[row] / full_limit(ascent, row) - *average);
     }
-    ascent->weight = AVERAGING;
+    ascent->weight = MW_TUNED_AVERAGING;
 }
 
-/* Where nothing has a price yet: in proportion to the excess, so that the first order gain is what
- * is hoped for. */
+/* Sets the first prices: proportional to the excess, so that the first-order gain is the one aimed
+ * for. */
 static void set_first_prices(MwAscent *ascent)
 {
     double norm = 0;
@@ -102,11 +107,11 @@ static void set_first_prices(MwAscent *ascent)
         norm += pow(fmax(0, ascent->direction[row]), 2);
     for (int row = 0; row < ascent->core->row_count && norm > 0; row++)
         ascent->next_price[row] =
-            ascent->hoped / norm * fmax(0, ascent->direction[row]) / full_limit(ascent, row);
+            ascent->aimed_gain / norm * fmax(0, ascent->direction[row]) / full_limit(ascent, row);
 }
 
-/* Every price times exp(power * averaged excess); one that is to rise begins at `least` (for the
- * whole limit), one that is next to nothing ends. Gives the first order gain. */
+/* Multiplies every price by exp(power * averaged excess). A price that is to rise begins at `least`
+ * (for the whole limit). Returns the first-order gain. */
 static double scale_prices(MwAscent *ascent, double power, double least)
 {
     double gain = 0;
@@ -114,8 +119,6 @@ static double scale_prices(MwAscent *ascent, double power, double least)
         double limit = full_limit(ascent, row), excess = ascent->direction[row];
         double now = ascent->state->price[row] * limit;
         double next = (excess > 0 ? fmax(now, least) : now) * exp(power * excess);
-        if (next < NEXT_TO_NOTHING * least)
-            next = 0;
         gain += (next - now) * excess;
         ascent->next_price[row] = next / limit;
     }
@@ -130,34 +133,36 @@ static double greatest_excess(const MwAscent *ascent)
     return greatest;
 }
 
-/* With the power that makes the first order gain what is hoped for, within reason. */
+/* Chooses the exponent for which the first-order gain is the one aimed for, up to
+ * GREATEST_EXPONENT. */
 static void set_next_prices(MwAscent *ascent, double total)
 {
-    double least = LEAST_SHARE * total / ascent->core->row_count,
+    double least = MW_TUNED_FIRST_PRICE * total / ascent->core->row_count,
            greatest = greatest_excess(ascent);
     double low = 0, high = greatest > 0 ? GREATEST_EXPONENT / greatest : 0;
-    if (scale_prices(ascent, high, least) <= ascent->hoped)
+    if (scale_prices(ascent, high, least) <= ascent->aimed_gain)
         return;
-    for (int halving = 0; halving < 40; halving++) {
+    for (int halving = 0; halving < HALVINGS; halving++) {
         double power = (low + high) / 2;
-        if (scale_prices(ascent, power, least) > ascent->hoped)
+        if (scale_prices(ascent, power, least) > ascent->aimed_gain)
             high = power;
         else
             low = power;
     }
 }
 
-/* From the best prices in the averaged direction. Prices are scaled, not shifted (exponentiated
- * gradients: Kivinen and Warmuth, Exponentiated gradient versus gradient descent for linear
- * predictors, Information and Computation 132, 1997): of hundreds of rows that exceed their limits
- * together, few have a price at the best bound, and shifting would smear it over all. Usages are
- * weighed by the row's limit, so that units do not matter. */
+/* Steps from the best prices in the averaged direction. Prices are scaled, not shifted
+ * (exponentiated gradients: Kivinen and Warmuth, Exponentiated gradient versus gradient descent for
+ * linear predictors, Information and Computation 132, 1997): of hundreds of rows that exceed their
+ * limits together, few have a price at the best bound, and a shift would spread the price over all
+ * of them. Usage is measured in units of the row's limit, which makes the step independent of
+ * units. */
 static void step_prices(MwAscent *ascent)
 {
     double total = 0;
     average_excess(ascent);
-    ascent->base = ascent->bound;
-    ascent->hoped = ascent->pace * fmin(gap(ascent), 0.1 * fabs(ascent->bound));
+    ascent->bound_before_step = ascent->bound;
+    ascent->aimed_gain = ascent->step_scale * fmin(gap(ascent), mw_dual_step_gap(ascent->bound));
     for (int row = 0; row < ascent->core->row_count; row++)
         total += ascent->state->price[row] * full_limit(ascent, row);
     if (total > 0)
@@ -168,27 +173,30 @@ static void step_prices(MwAscent *ascent)
     ascent->following = 0;
 }
 
-/* Lengthens the steps if the last one gained most of what it was to gain. Otherwise shortens them
- * to where the parabola through what was hoped and what came has its top; and if the potentials
- * have gone far astray, takes them back. */
+/* Sets the length of the next step by the gain of the last one. A step that gained most of what it
+ * aimed for is followed by a longer one. After a step that gained almost nothing, the next one is
+ * shortened to the maximum of the parabola through the aimed and the actual gain. If the bound has
+ * fallen by more than the gap, the best state is restored. */
 static void judge_step(MwAscent *ascent)
 {
-    double gained = ascent->last - ascent->base, hoped = ascent->hoped;
-    if (gained > 0.5 * hoped)
-        ascent->pace *= 1.5;
-    else if (gained < 0.1 * hoped)
-        ascent->pace *= fmax(0.2, fmin(0.7, hoped / (2 * (hoped - gained))));
-    ascent->pace = fmax(1e-6, fmin(ascent->pace, 2));
-    if (ascent->last < ascent->bound - gap(ascent)) {
+    const double gained = ascent->current_bound - ascent->bound_before_step,
+                 aimed_gain = ascent->aimed_gain;
+    if (2 * gained > aimed_gain)
+        ascent->step_scale *= MW_TUNED_PACE_RISE;
+    else if (gained < MW_TUNED_ROUND_SHARE * aimed_gain)
+        ascent->step_scale *= fmax(MW_TUNED_ROUND_SHARE, aimed_gain / (2 * (aimed_gain - gained)));
+    ascent->step_scale = fmax(LEAST_STEP_SCALE, fmin(ascent->step_scale, GREATEST_STEP_SCALE));
+    if (ascent->current_bound < ascent->bound - gap(ascent)) {
         mw_dual_load(ascent->dual, ascent->state);
-        ascent->last = ascent->bound;
+        ascent->current_bound = ascent->bound;
     }
 }
 
 /* Potentials need some iterations to follow the prices; a step is judged after that. */
 static void move_prices(MwAscent *ascent)
 {
-    if (++ascent->following < FOLLOW_MOST && ascent->rise > 0.1 * gap(ascent))
+    if (++ascent->following < MW_TUNED_FOLLOW_ROUNDS &&
+        ascent->rise > MW_TUNED_ROUND_SHARE * gap(ascent))
         return;
     judge_step(ascent);
     step_prices(ascent);
@@ -197,34 +205,34 @@ static void move_prices(MwAscent *ascent)
 static void note_bound(MwAscent *ascent)
 {
     double bound = mw_dual_bound(ascent->dual);
-    ascent->rise = bound - ascent->last;
-    ascent->last = bound;
+    ascent->rise = bound - ascent->current_bound;
+    ascent->current_bound = bound;
     if (bound > ascent->bound) {
         ascent->bound = bound;
         mw_dual_save(ascent->dual, ascent->state);
     }
 }
 
-/* Whether another iteration is worth it: not if cutting would take away most strategies, nor if the
- * bound has stopped rising. */
+/* Says whether another iteration is worth its time: the bound still rises, and fixing would not
+ * remove most strategies. */
 static bool rising(MwAscent *ascent)
 {
-    if (ascent->dual->surplus_count > ascent->dual->strategy_count / 2 ||
-        (ascent->best->cost < MW_CORE_NONE &&
+    if (ascent->dual->fixable_count > MW_TUNED_CUT_SHARE * (double)ascent->dual->strategy_count ||
+        (ascent->best->cost < MW_ABOVE_ANY_COST &&
          gap(ascent) <= ascent->gap_wanted * (double)ascent->best->cost))
         return false;
-    if (ascent->iteration % PATIENCE != 0)
+    if (ascent->iteration % MW_TUNED_ASCENT_PATIENCE != 0)
         return true;
-    bool rises = ascent->bound > ascent->mark + 1e-3 * gap(ascent);
-    ascent->mark = ascent->bound;
+    bool rises = ascent->bound > ascent->earlier_bound + MW_TUNED_VISIBLE_RISE * gap(ascent);
+    ascent->earlier_bound = ascent->bound;
     return rises;
 }
 
-MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price, double pace)
+MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price, double step_scale)
 {
     MwAscent *ascent = MW_NEW(arena, MwAscent, 1);
-    *ascent = (MwAscent){.core = core, .pace = pace, .weight = 1};
-    ascent->bound = ascent->mark = ascent->last = -INFINITY;
+    *ascent = (MwAscent){.core = core, .step_scale = step_scale, .weight = 1};
+    ascent->bound = ascent->earlier_bound = ascent->current_bound = -INFINITY;
     ascent->dual = mw_dual_new(arena, core, price);
     ascent->state = mw_dual_new_state(arena, ascent->dual);
     ascent->direction = MW_NEW(arena, double, core->row_count);
@@ -233,23 +241,24 @@ MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price,
     return ascent;
 }
 
-bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *limits)
+bool mw_ascent_run(MwAscent *ascent, MwIncumbent *best, const MwAscentLimits *limits)
 {
     ascent->best = best;
     ascent->gap_wanted = limits->gap;
     ascent->bound_only = limits->bound_only;
     for (int i = 0; i < limits->iterations; i++) {
         ascent->iteration++;
-        ascent->dual->surplus = best->cost < MW_CORE_NONE ? gap(ascent) : INFINITY;
+        ascent->dual->fixing_gap = best->cost < MW_ABOVE_ANY_COST ? gap(ascent) : INFINITY;
         mw_dual_sweep(ascent->dual, true);
         mw_dual_sweep(ascent->dual, false);
         note_bound(ascent);
-        if (ascent->iteration % DECODE_EVERY == 0)
+        if (ascent->iteration % MW_TUNED_DECODE_EVERY == 0)
             try_choice(ascent);
         if (!rising(ascent) || mw_stopped(&limits->stop))
             return false;
-        if (ascent->core->row_count > 0)
+        if (ascent->core->row_count > 0) {
             move_prices(ascent);
+        }
     }
     return true;
 }
@@ -264,21 +273,21 @@ const double *mw_ascent_price(const MwAscent *ascent)
     return ascent->state->price;
 }
 
-MwDual *mw_ascent_end(MwAscent *ascent, MwCoreBest *best, double *price, double *pace)
+MwDual *mw_ascent_end(MwAscent *ascent, MwIncumbent *best, double *price, double *step_scale)
 {
     ascent->best = best;
     mw_dual_load(ascent->dual, ascent->state);
     try_choice(ascent);
     for (int row = 0; row < ascent->core->row_count; row++)
         price[row] = ascent->dual->price[row];
-    *pace = ascent->pace;
+    *step_scale = ascent->step_scale;
     return ascent->dual;
 }
 
-MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pace, MwCoreBest *best,
-                  const MwAscentLimits *limits)
+MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *step_scale,
+                  MwIncumbent *best, const MwAscentLimits *limits)
 {
-    MwAscent *ascent = mw_ascent_new(arena, core, price, *pace);
+    MwAscent *ascent = mw_ascent_new(arena, core, price, *step_scale);
     mw_ascent_run(ascent, best, limits);
-    return mw_ascent_end(ascent, best, price, pace);
+    return mw_ascent_end(ascent, best, price, step_scale);
 }

@@ -5,41 +5,43 @@
 #include "solver/bound/dual.h"
 #include "solver/stop.h"
 
-#define MW_CORE_NONE ((MwCost)1 << 120) /* above any cost */
+#define MW_ABOVE_ANY_COST ((MwCost)1 << 120) /* above any cost */
 
-/* The best choice known so far, in the core's scale. */
+/* An incumbent: the best choice known so far, in the core's scale. */
 typedef struct {
-    MwCost cost; /* only less is of interest; MW_CORE_NONE: anything is */
-    int *choice; /* [core->node_count] of that cost; NULL: it is not one of this core */
-} MwCoreBest;
+    MwCost cost; /* only less is of interest; MW_ABOVE_ANY_COST: any cost is */
+    int *choice; /* [core->node_count] a choice of that cost; NULL: it is not a choice of this
+                    core */
+} MwIncumbent;
 
 typedef struct {
-    int iterations;  /* at most, of two sweeps each */
-    double gap;      /* stop when the best choice is that close, as a share of its cost */
-    bool bound_only; /* look for no choices */
+    int iterations;  /* at most; an iteration has two sweeps */
+    double gap;      /* stop when (cost - bound) / cost of the incumbent is at most this */
+    bool bound_only; /* decode no choices */
     MwStop stop;
 } MwAscentLimits;
 
-/* Raises the bound of `core` in as many runs as one likes. `price` ([row_count]) are the prices to
- * begin with, `pace` says how boldly they move (1 to begin with). */
+/* Dual ascent on `core`, in any number of runs. `price` ([row_count]) are the starting prices;
+ * `step_scale` is the starting length of steps, 1 for the first ascent. */
 typedef struct MwAscent MwAscent;
-MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price, double pace);
-/* Until the bound rises no more or meets the cost of `best`, or for `limits->iterations`; true if
- * it was rising to the end. Choices found on the way replace `best` if they are legal and
- * better. */
-bool mw_ascent_run(MwAscent *ascent, MwCoreBest *best, const MwAscentLimits *limits);
-/* What the potentials look like now, as a choice: false if it does not keep the rows. Where much is
- * forbidden, it may take that. */
+MwAscent *mw_ascent_new(MwArena *arena, const MwCore *core, const double *price, double step_scale);
+/* Raises the bound until it stops rising, meets the cost of the incumbent, or `limits` end the run.
+ * Returns true if the bound was rising to the end. Choices decoded on the way replace the incumbent
+ * if they are legal and better. */
+bool mw_ascent_run(MwAscent *ascent, MwIncumbent *incumbent, const MwAscentLimits *limits);
+/* Decodes a choice from the current potentials. Returns false if it does not keep the rows. It may
+ * take forbidden entries. */
 bool mw_ascent_decode(const MwAscent *ascent, int *choice);
-/* The proven bound of the potentials and prices as they are now. */
+/* Returns the bound that the current potentials and prices prove. */
 MwCost mw_ascent_certify(const MwAscent *ascent);
-/* [row_count] of the best bound so far. */
+/* Returns the prices of the best bound so far, [row_count]. */
 const double *mw_ascent_price(const MwAscent *ascent);
-/* The potentials and prices of the best bound; `price` and `pace` become its. */
-MwDual *mw_ascent_end(MwAscent *ascent, MwCoreBest *best, double *price, double *pace);
+/* Restores the potentials and prices of the best bound. `price` and `step_scale` get the final
+ * values. */
+MwDual *mw_ascent_end(MwAscent *ascent, MwIncumbent *incumbent, double *price, double *step_scale);
 
-/* All of these in one run. */
-MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *pace, MwCoreBest *best,
-                  const MwAscentLimits *limits);
+/* Creates, runs and ends an ascent. */
+MwDual *mw_ascend(MwArena *arena, const MwCore *core, double *price, double *step_scale,
+                  MwIncumbent *incumbent, const MwAscentLimits *limits);
 
 #endif

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The next prices are where the lowest of the planes is highest (Kelley, The cutting-plane
- * method for solving convex programs, SIAM Journal 8, 1960), which is also the cheapest blend
- * of the choices that keeps the rows on average (Dantzig and Wolfe, Decomposition principle for
- * linear programs, Operations Research 8, 1960). Planes from far away say little: the next
- * prices are in a box around the best ones, which is narrowed where these turn out no better,
- * and widened where they do (Marsten, Hogan and Blankenship, The boxstep method for large-scale
- * optimization, Operations Research 23, 1975). Only rows that some choice exceeded most are
- * looked at: few ever have a price, and with few prices layers stay equal. */
+/* The next prices maximise the minimum of the planes (Kelley, The cutting-plane method for solving
+ * convex programs, SIAM Journal 8, 1960), which is also the dual of finding the cheapest convex
+ * combination of the choices that keeps the rows (Dantzig and Wolfe, Decomposition principle for
+ * linear programs, Operations Research 8, 1960). Planes of distant prices say little, so the next
+ * prices are in a box around the best ones. The box is narrowed if its prices are no better, and
+ * widened if they are (Marsten, Hogan and Blankenship, The boxstep method for large-scale
+ * optimization, Operations Research 23, 1975). Only rows that some choice exceeds most have prices:
+ * few ever need one, and with few prices layers stay equal. */
 #include "solver/bound/bundle.h"
 
 #include "solver/bound/master.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 
-/* What the width of the box is multiplied by where its prices are no better, and where they gain a
- * good share, the last, of what the planes promise. */
-static const double NARROWER = 0.5, WIDER = 2, ENOUGH = 0.25;
-/* Prices: where they are cut off first, as long as nothing is known beyond; and the greatest. */
-static const double FIRST = 0.25, GREATEST = 100;
+/* The greatest price: far above any useful price, and still separated from rounding errors by the
+ * tableau of the restricted master problem (master.c). */
+static const double GREATEST = 100;
 
 MwBundle mw_bundle_new(MwArena *arena, const MwCore *core, MwCost cost, int64_t usage_limit)
 {
@@ -41,13 +40,14 @@ MwBundle mw_bundle_new(MwArena *arena, const MwCore *core, MwCost cost, int64_t 
     bundle.cost_unit = fmax(1, (double)cost);
     bundle.usage_unit = fmax(1, (double)usage_limit);
     const double affordable = (double)(MW_FORBIDDEN / 16) / greatest;
-    bundle.most = fmin(GREATEST, affordable * bundle.usage_unit / bundle.cost_unit);
-    bundle.cap = fmin(FIRST, bundle.most);
+    bundle.price_sum_limit = fmin(GREATEST, affordable * bundle.usage_unit / bundle.cost_unit);
+    bundle.price_limit = fmin(MW_TUNED_PRICE_CAP, bundle.price_sum_limit);
     bundle.is_priced = MW_NEW(arena, bool, core->row_count);
     return bundle;
 }
 
-/* From the changes of usage from row to row, which are where the excess is to stand. */
+/* Adds a plane. On entry `excess` has the changes of usage from row to row, on return the
+ * excess. */
 static bool add(MwBundle *bundle, double cost, double *excess, const __int128 *limit, int64_t same)
 {
     double usage = 0;
@@ -59,7 +59,7 @@ static bool add(MwBundle *bundle, double cost, double *excess, const __int128 *l
             worst = row;
     }
     const MwCut cut = {cost / bundle->cost_unit, excess};
-    mw_vec_push(bundle->arena, &bundle->at, cut);
+    mw_vec_push(bundle->arena, &bundle->cuts, cut);
     if (worst < 0 || bundle->is_priced[worst])
         return false;
     bundle->is_priced[worst] = true;
@@ -80,7 +80,7 @@ bool mw_bundle_add(MwBundle *bundle, const int *choice)
     return add(bundle, (double)mw_core_cost(core, choice), excess, core->limit, 0);
 }
 
-/* The first row of a time that is not before `time`. */
+/* Returns the first row whose time is not before `time`. */
 static int first_row(const MwCore *core, int64_t time)
 {
     int first = 0, end = core->row_count;
@@ -94,7 +94,7 @@ static int first_row(const MwCore *core, int64_t time)
     return first;
 }
 
-bool mw_bundle_add_of_problem(MwBundle *bundle, const MwProblem *problem, const int *choice)
+bool mw_bundle_add_problem_choice(MwBundle *bundle, const MwProblem *problem, const int *choice)
 {
     const MwCore *core = bundle->core;
     double *excess = MW_NEW(bundle->arena, double, core->row_count + 1);
@@ -111,7 +111,7 @@ bool mw_bundle_add_of_problem(MwBundle *bundle, const MwProblem *problem, const 
 
 bool mw_bundle_last_fits(const MwBundle *bundle)
 {
-    const MwCut *cut = &bundle->at.at[bundle->at.count - 1];
+    const MwCut *cut = &bundle->cuts.at[bundle->cuts.count - 1];
     for (int row = 0; row < bundle->core->row_count; row++)
         if (cut->excess[row] > 0)
             return false;
@@ -121,8 +121,8 @@ bool mw_bundle_last_fits(const MwBundle *bundle)
 double mw_bundle_value(const MwBundle *bundle, const double *price)
 {
     double lowest = INFINITY;
-    for (int k = 0; k < bundle->at.count; k++) {
-        const MwCut *cut = &bundle->at.at[k];
+    for (int k = 0; k < bundle->cuts.count; k++) {
+        const MwCut *cut = &bundle->cuts.at[k];
         double value = cut->cost;
         for (int i = 0; i < bundle->rows.count; i++)
             value += price[bundle->rows.at[i]] * cut->excess[bundle->rows.at[i]];
@@ -131,8 +131,8 @@ double mw_bundle_value(const MwBundle *bundle, const double *price)
     return lowest;
 }
 
-/* How far prices may be from those of the box. */
-static double reach_of(const MwBundle *bundle, const MwTrustRegion *region)
+/* Returns how far each price may be from the centre of the region. */
+static double radius_of(const MwBundle *bundle, const MwTrustRegion *region)
 {
     double total = 0;
     for (int i = 0; i < bundle->rows.count; i++)
@@ -140,36 +140,36 @@ static double reach_of(const MwBundle *bundle, const MwTrustRegion *region)
     return total > 0 ? region->radius * total : INFINITY;
 }
 
-/* No more than may be, all together. */
-static void hold_sum(const MwBundle *bundle, double *price)
+/* Scales the prices down if their sum exceeds its limit. */
+static void limit_sum(const MwBundle *bundle, double *price)
 {
     double sum = 0;
     for (int i = 0; i < bundle->rows.count; i++)
         sum += price[bundle->rows.at[i]];
-    for (int i = 0; i < bundle->rows.count && sum > bundle->most; i++)
-        price[bundle->rows.at[i]] *= bundle->most / sum;
+    for (int i = 0; i < bundle->rows.count && sum > bundle->price_sum_limit; i++)
+        price[bundle->rows.at[i]] *= bundle->price_sum_limit / sum;
 }
 
 double mw_bundle_maximise(const MwBundle *bundle, const MwTrustRegion *region, double *price)
 {
     MwArena *scratch = mw_arena_new();
-    const int rows = bundle->rows.count, count = bundle->at.count;
+    const int rows = bundle->rows.count, count = bundle->cuts.count;
     double *cost = MW_NEW(scratch, double, count), *least = MW_NEW(scratch, double, rows),
            *most = MW_NEW(scratch, double, rows), *proposed = MW_NEW(scratch, double, rows),
            *excess = MW_NEW(scratch, double, (int64_t)count *rows);
     for (int k = 0; k < count; k++) {
-        cost[k] = bundle->at.at[k].cost;
+        cost[k] = bundle->cuts.at[k].cost;
         for (int i = 0; i < rows; i++)
-            excess[k * rows + i] = bundle->at.at[k].excess[bundle->rows.at[i]];
+            excess[k * rows + i] = bundle->cuts.at[k].excess[bundle->rows.at[i]];
     }
     for (int i = 0; i < rows; i++)
-        most[i] = bundle->cap;
+        most[i] = bundle->price_limit;
     for (const MwTrustRegion *of = region; of; of = of->within) {
-        const double reach = reach_of(bundle, of);
+        const double radius = radius_of(bundle, of);
         for (int i = 0; i < rows; i++) {
             const double price_of = of->price[bundle->rows.at[i]];
-            least[i] = fmax(least[i], price_of - reach);
-            most[i] = fmin(most[i], price_of + reach);
+            least[i] = fmax(least[i], price_of - radius);
+            most[i] = fmin(most[i], price_of + radius);
         }
     }
     const MwMaster master = {
@@ -179,16 +179,19 @@ double mw_bundle_maximise(const MwBundle *bundle, const MwTrustRegion *region, d
         price[row] = 0;
     for (int i = 0; i < rows; i++)
         price[bundle->rows.at[i]] = proposed[i];
-    hold_sum(bundle, price);
+    limit_sum(bundle, price);
     mw_arena_free(&scratch);
     return highest;
 }
 
 void mw_trust_region_update(MwTrustRegion *region, int row_count, const double *price, double value)
 {
-    const double gain = value - region->value, promised = region->promised - region->value;
-    region->radius *= gain <= 0 ? NARROWER : gain > ENOUGH * promised ? WIDER : 1;
-    region->radius = fmin(1, region->radius);
+    const double gain = value - region->value, predicted = region->predicted - region->value;
+    /* Wider after a good fraction of the predicted gain, narrower after no gain. */
+    if (gain <= 0)
+        region->radius /= MW_TUNED_TRUST_FACTOR;
+    else if (MW_TUNED_TRUST_FACTOR * MW_TUNED_TRUST_FACTOR * gain > predicted)
+        region->radius = fmin(1, MW_TUNED_TRUST_FACTOR * region->radius);
     if (gain <= 0)
         return;
     region->value = value;

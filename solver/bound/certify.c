@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From potentials and prices in floating point to a proof in integers.
  *
- * Potentials are rounded to integers: any integers are potentials, so nothing is lost in validity.
- * Prices are rounded to fixed point (fixed_price.c). The integer potentials are also what the core
- * is rewritten with; its costs may then be negative, until they are separated again. With least
- * node costs and least entries subtracted, what is left on a strategy (and on the best entries that
- * go with it) is how much above the bound every choice with it must cost. A strategy, or an entry,
- * that comes to the cutoff or more is in no choice better than the one already known and is taken
- * away (reduced-cost fixing; for potentials: Cooper et al., Soft arc consistency revisited,
- * Artificial Intelligence 174, 2010). */
+ * Potentials are rounded to integers; any integers are valid potentials. Prices are rounded to
+ * fixed point (fixed_price.c). The core is rewritten with the integer potentials; its costs may
+ * then be negative until they are separated again. After the least node costs and the least entries
+ * are subtracted, what is left of a strategy (and of the best entries that include it) is its
+ * reduced cost: every choice with it costs at least the bound plus that. A strategy, or an entry,
+ * whose reduced cost reaches the cutoff is in no choice better than the incumbent and is forbidden
+ * (reduced-cost fixing; for potentials: Cooper et al., Soft arc consistency revisited, Artificial
+ * Intelligence 174, 2010). */
 #include "solver/bound/certify.h"
 
 #include "solver/core/fixed_price.h"
@@ -19,10 +19,10 @@
 typedef struct {
     const MwDual *dual;
     MwArena *arena;
-    MwCost **cost; /* [dual node][strategy], least value 0 */
-    MwCost
-        *entry; /* scratch: the entries of one cost function, as all would take too much memory */
-    MwCost *least;        /* [class] likewise */
+    MwCost **cost; /* [dual node][strategy] least value 0 */
+    /* Scratch: the entries of one cost function; those of all would take too much memory. */
+    MwCost *entry;
+    MwCost *least;        /* [class] scratch */
     int64_t ***potential; /* [dual function][dimension][class] */
     MwFixedPrices prices;
     MwCost bound;
@@ -60,7 +60,7 @@ static MwCost take_least(MwCost *values, int64_t count)
     return least;
 }
 
-/* A forbidden entry stands far above any sum of others. */
+/* Cost of a forbidden entry, far above any sum of other costs. */
 static const MwCost ABOVE_ALL = (MwCost)1 << 100;
 
 /* Subtracts amount[class] from the entries of each class of dimension `dim`. */
@@ -73,8 +73,8 @@ static void subtract_each(const MwTable *table, int dim, const int64_t *amount, 
                 *entry++ -= amount[c];
 }
 
-/* Sets proof->entry to the cost function's entries less its potentials, least value 0, and returns
- * what was least; a forbidden one stays far above all others. */
+/* Sets proof->entry to the cost function's entries less its potentials, with least value 0. Returns
+ * what was subtracted for that. A forbidden entry stays far above all others. */
 static MwCost find_entries(const Proof *proof, int index)
 {
     const MwTable *cost = function_table(proof, index);
@@ -143,27 +143,28 @@ MwCost mw_dual_certify(const MwDual *dual)
     return bound;
 }
 
-/* Adds to each strategy of the cost function's node the least of the entries that go with it. */
-static void add_margins(const Proof *proof, const MwCostFunction *function, int dim, MwCost *cost)
+/* Adds to each strategy of the function's node the least entry that includes it. */
+static void add_unary_costs(const Proof *proof, const MwCostFunction *function, int dim,
+                            MwCost *cost)
 {
     const MwCost *entry = proof->entry;
     int64_t outer = mw_table_outer(function->cost, dim),
             inner = mw_table_inner(function->cost, dim);
     int size = function->cost->dims[dim];
-    MwCost *margin = proof->least;
+    MwCost *marginal = proof->least;
     for (int c = 0; c < size; c++)
-        margin[c] = ABOVE_ALL;
+        marginal[c] = ABOVE_ALL;
     for (int64_t k = 0; k < outer; k++)
         for (int c = 0; c < size; c++)
             for (int64_t e = 0; e < inner; e++, entry++)
-                margin[c] = *entry < margin[c] ? *entry : margin[c];
+                marginal[c] = *entry < marginal[c] ? *entry : marginal[c];
     for (int64_t s = 0; s < function->classes[dim]->count; s++)
-        cost[s] += margin[function->classes[dim]->at[s]];
+        cost[s] += marginal[function->classes[dim]->at[s]];
 }
 
-/* The node's costs with its potentials, without priced usage. `above`: what each strategy costs
- * more than the bound at least. */
-static void apply_to_node(const Proof *proof, MwCore *core, int index, const MwCost *above,
+/* Sets the node's cost in the core: with potentials, without priced usage, and forbidden where the
+ * reduced cost reaches the cutoff. */
+static void apply_to_node(const Proof *proof, MwCore *core, int index, const MwCost *reduced_cost,
                           MwCost cutoff)
 {
     const MwDualNode *node = &proof->dual->nodes[index];
@@ -176,7 +177,7 @@ static void apply_to_node(const Proof *proof, MwCore *core, int index, const MwC
             cost[s] += potential[link->classes[s]];
     }
     for (int s = 0; s < node->strategies; s++)
-        if (proof->bound + above[s] >= cutoff)
+        if (proof->bound + reduced_cost[s] >= cutoff)
             cost[s] = MW_FORBIDDEN;
     mw_core_set_cost(core, node->node, mw_table_intern(core->tables, 1, &node->strategies, cost));
 }
@@ -192,19 +193,19 @@ static void class_costs(const Proof *proof, const MwTable *classes, int node_ind
             least[classes->at[s]] = proof->cost[node_index][s];
 }
 
-static void apply_to_function(const Proof *proof, MwCore *core, int index, const int *place,
-                              MwCost **above, MwCost cutoff)
+static void apply_to_function(const Proof *proof, MwCore *core, int index, const int *position,
+                              MwCost **reduced_cost, MwCost cutoff)
 {
     int of = proof->dual->functions[index].index;
     const MwCostFunction *function = &core->functions.at[of];
     const MwTable *cost = function->cost;
     find_entries(proof, index);
     for (int i = 0; i < cost->arity; i++)
-        add_margins(proof, function, i, above[place[function->scope[i]]]);
+        add_unary_costs(proof, function, i, reduced_cost[position[function->scope[i]]]);
     int64_t *entry = mw_tables_scratch(core->tables, cost->count);
     memcpy(entry, cost->at, sizeof *entry * (size_t)cost->count);
     for (int i = 0; i < cost->arity; i++) {
-        class_costs(proof, function->classes[i], place[function->scope[i]]);
+        class_costs(proof, function->classes[i], position[function->scope[i]]);
         int64_t inner = mw_table_inner(cost, i), size = cost->dims[i];
         for (int64_t e = 0; e < cost->count; e++) {
             int64_t class = e / inner % size;
@@ -223,20 +224,20 @@ static void apply_to_function(const Proof *proof, MwCore *core, int index, const
 MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff)
 {
     MwArena *scratch = mw_arena_new();
-    /* The core's new tables come in the place of these. */
+    /* The core's new tables replace these. */
     mw_arena_free(&dual->table_arena);
     Proof proof = prove(scratch, dual);
-    int *place = MW_NEW(scratch, int, core->node_count);
-    MwCost **above = MW_NEW(scratch, MwCost *, dual->node_count);
+    int *position = MW_NEW(scratch, int, core->node_count);
+    MwCost **reduced_cost = MW_NEW(scratch, MwCost *, dual->node_count);
     for (int i = 0; i < dual->node_count; i++) {
         size_t bytes = sizeof(MwCost) * (size_t)dual->nodes[i].strategies;
-        place[dual->nodes[i].node] = i;
-        above[i] = mw_arena_dup(scratch, proof.cost[i], bytes);
+        position[dual->nodes[i].node] = i;
+        reduced_cost[i] = mw_arena_dup(scratch, proof.cost[i], bytes);
     }
     for (int i = 0; i < dual->function_count; i++)
-        apply_to_function(&proof, core, i, place, above, cutoff);
+        apply_to_function(&proof, core, i, position, reduced_cost, cutoff);
     for (int i = 0; i < dual->node_count; i++)
-        apply_to_node(&proof, core, i, above[i], cutoff);
+        apply_to_node(&proof, core, i, reduced_cost[i], cutoff);
     mw_arena_free(&scratch);
     return proof.bound;
 }

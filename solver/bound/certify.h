@@ -4,11 +4,12 @@
 
 #include "solver/bound/dual.h"
 
-/* A proven lower bound of the core's cost, in its scale. */
+/* Returns a proven lower bound of the core's cost, in its scale. */
 MwCost mw_dual_certify(const MwDual *dual);
-/* Moves the potentials into the costs of the core the dual is of, so that the bound can be made
- * anew from it and the prices alone; and forbids what is in no choice that costs less than `cutoff`
- * (in the core's scale). Gives the same bound. The dual is of no use afterwards. */
+/* Moves the potentials into the costs of the dual's core (reparametrisation), so that the bound can
+ * be recomputed from the core and the prices alone, and forbids what is in no choice that costs
+ * less than `cutoff` (in the core's scale; reduced-cost fixing). Returns the same bound. The dual
+ * is unusable afterwards. */
 MwCost mw_dual_apply(MwDual *dual, MwCore *core, MwCost cutoff);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "solver/bound/dual.h"
 
-/* Reads a choice (core->node_count entries) off the potentials that keeps the rows if it can; the
- * caller checks. */
+/* Decodes a choice (core->node_count entries) from the potentials. The choice keeps the rows if
+ * possible; the caller checks. */
 void mw_dual_decode(const MwDual *dual, int *choice);
 
 #endif

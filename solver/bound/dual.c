@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of a dual: potentials, zero at first, and prices of memory rows.
+/* The state of a dual.
  *
- * For prices p >= 0 and any choice that keeps the rows, sum p (usage - limit) <= 0; so the least
- * cost with priced usage, less the priced limits, is a lower bound (Geoffrion, Lagrangean
- * relaxation for integer programming, 1974). The excess of what looks best is a subgradient. */
+ * For prices p >= 0 and any choice that keeps the rows, sum p (usage - limit) <= 0. The least cost
+ * with priced usage, less the priced limits, is therefore a lower bound (Geoffrion, Lagrangean
+ * relaxation for integer programming, 1974). The excess of the minimiser is a subgradient. */
 #include "solver/bound/dual.h"
 
 #include <math.h>
 #include <string.h>
 
-/* cumulative[row]: the sum over the rows before. */
+/* Returns prefix sums: cumulative[row] is the sum of the values before `row`. */
 static double *cumulate(MwArena *arena, const double *values, int count)
 {
     double *cumulative = MW_NEW(arena, double, count + 1);
@@ -53,13 +53,15 @@ static void add_link(MwDual *dual, MwDualNode *node, int index, int dim)
                          .size = size,
                          .classes = of->classes[dim]->at,
                          .potential = function->potential[dim],
-                         .margin = MW_NEW(dual->arena, double, mw_marginal_room(size)),
+                         .marginal = MW_NEW(dual->arena, double, mw_marginal_room(size)),
                          .first = dim == 0,
                          .last = dim == of->cost->arity - 1};
 }
 
-/* `place` of each node of the core; `tables` of each id that some table has. */
-static void add_function(MwDual *dual, int index, const int *place, const MwMarginalTable **tables)
+/* Adds a cost function. `position` gives the dual node of each node of the core; `tables` is
+ * indexed by table id. */
+static void add_function(MwDual *dual, int index, const int *position,
+                         const MwMarginalTable **tables)
 {
     const MwCostFunction *function = &dual->core->functions.at[index];
     MwDualFunction *added = &dual->functions[dual->function_count];
@@ -73,12 +75,12 @@ static void add_function(MwDual *dual, int index, const int *place, const MwMarg
         added->potential[i] =
             MW_NEW(dual->arena, double, mw_marginal_room(function->cost->dims[i]));
         dual->potential_count += function->cost->dims[i];
-        add_link(dual, &dual->nodes[place[function->scope[i]]], dual->function_count, i);
+        add_link(dual, &dual->nodes[position[function->scope[i]]], dual->function_count, i);
     }
     dual->function_count++;
 }
 
-static void add_functions(MwDual *dual, const int *place)
+static void add_functions(MwDual *dual, const int *position)
 {
     MwArena *scratch = mw_arena_new();
     const MwCore *core = dual->core;
@@ -89,7 +91,7 @@ static void add_functions(MwDual *dual, const int *place)
     const MwMarginalTable **tables = MW_NEW(scratch, const MwMarginalTable *, last + 1);
     for (int i = 0; i < core->functions.count; i++)
         if (core->functions.at[i].cost)
-            add_function(dual, i, place, tables);
+            add_function(dual, i, position, tables);
     mw_arena_free(&scratch);
 }
 
@@ -106,14 +108,14 @@ static void add_node(MwDual *dual, int index)
     added->links = MW_NEW(dual->arena, MwDualLink, node->functions.count);
 }
 
-static void set_share(MwDualNode *node)
+static void set_weight(MwDualNode *node)
 {
     int earlier = 0, later = 0;
     for (int i = 0; i < node->link_count; i++) {
         earlier += !node->links[i].first;
         later += !node->links[i].last;
     }
-    node->share = 1 / fmax(1, fmax(earlier, later));
+    node->weight = 1 / fmax(1, fmax(earlier, later));
 }
 
 MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
@@ -125,20 +127,20 @@ MwDual *mw_dual_new(MwArena *arena, const MwCore *core, const double *price)
     dual->nodes = MW_NEW(arena, MwDualNode, core->node_count);
     dual->functions = MW_NEW(arena, MwDualFunction, core->functions.count);
     dual->price = MW_NEW(arena, double, core->row_count);
-    int *place = MW_NEW(arena, int, core->node_count);
+    int *position = MW_NEW(arena, int, core->node_count);
     int64_t most = 1;
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost) {
-            place[i] = dual->node_count;
+            position[i] = dual->node_count;
             most = mw_max(most, core->nodes[i].cost->count);
             add_node(dual, i);
         }
-    add_functions(dual, place);
+    add_functions(dual, position);
     for (int i = 0; i < dual->node_count; i++)
-        set_share(&dual->nodes[i]);
-    dual->surplus = INFINITY;
-    dual->held = MW_NEW(arena, double, most);
-    dual->push = MW_NEW(arena, double, most);
+        set_weight(&dual->nodes[i]);
+    dual->fixing_gap = INFINITY;
+    dual->collected = MW_NEW(arena, double, most);
+    dual->message = MW_NEW(arena, double, most);
     mw_dual_set_prices(dual, price);
     return dual;
 }
@@ -168,7 +170,7 @@ void mw_dual_excess(const MwDual *dual, double *excess)
         const MwCoreNode *node = &core->nodes[dual->nodes[i].node];
         for (int k = 0; k < node->terms.count; k++) {
             const MwCoreTerm *term = &node->terms.at[k];
-            double used = (double)term->usage->at[dual->nodes[i].label];
+            double used = (double)term->usage->at[dual->nodes[i].best];
             change[term->first] += used;
             change[term->last + 1] -= used;
         }
@@ -217,7 +219,7 @@ void mw_dual_load(MwDual *dual, const MwDualState *state)
         for (int k = 0; k < cost->arity; k++)
             from += cost->dims[k];
     }
-    /* Nodes ascend, as scopes do: a cost function's dimensions come up in their order. */
+    /* Nodes ascend, as scopes do, so a cost function's dimensions come up in their order. */
     for (int i = 0; i < dual->node_count; i++)
         for (int k = 0; k < dual->nodes[i].link_count; k++) {
             MwDualLink *link = &dual->nodes[i].links[k];

@@ -22,7 +22,7 @@ MwMarginalTable *mw_marginal_table_new(MwArena *arena, const MwTable *table)
     return made;
 }
 
-/* The least of value - potential. */
+/* Returns the least of value - potential. */
 static inline double least_of(const double *value, const double *potential, int64_t count)
 {
     double lane[LANES];
@@ -39,7 +39,7 @@ static inline double least_of(const double *value, const double *potential, int6
     return least;
 }
 
-/* least[i] becomes value[i] - potential where that is less. */
+/* Sets least[i] to the minimum of least[i] and value[i] - potential. */
 static inline void lower_to(double *least, const double *value, double potential, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -48,24 +48,24 @@ static inline void lower_to(double *least, const double *value, double potential
     }
 }
 
-/* Of all entries of two dimensions, by the first one. */
-MW_VECTORISED static void margin_of_first(const MwMarginalTable *table, const double *first,
-                                          const double *second, double *margin)
+/* Computes the min-marginals of the first of two dimensions. */
+MW_VECTORISED static void marginals_of_first(const MwMarginalTable *table, const double *first,
+                                             const double *second, double *marginal)
 {
     for (int c = 0; c < table->table->dims[0]; c++)
-        margin[c] = least_of(table->value + c * table->row, second, table->row) - first[c];
+        marginal[c] = least_of(table->value + c * table->row, second, table->row) - first[c];
 }
 
-/* By the second one. */
-MW_VECTORISED static void margin_of_second(const MwMarginalTable *table, const double *first,
-                                           const double *second, double *margin)
+/* Computes the min-marginals of the second of two dimensions. */
+MW_VECTORISED static void marginals_of_second(const MwMarginalTable *table, const double *first,
+                                              const double *second, double *marginal)
 {
     for (int64_t k = 0; k < table->row; k++)
-        margin[k] = INFINITY;
+        marginal[k] = INFINITY;
     for (int c = 0; c < table->table->dims[0]; c++)
-        lower_to(margin, table->value + c * table->row, first[c], table->row);
+        lower_to(marginal, table->value + c * table->row, first[c], table->row);
     for (int64_t k = 0; k < table->row; k++)
-        margin[k] -= second[k];
+        marginal[k] -= second[k];
 }
 
 typedef struct {
@@ -73,10 +73,10 @@ typedef struct {
     double *const *potential;
     int dim;
     const int *held;
-    double *margin;
+    double *marginal;
 } Walk;
 
-/* Whether one class of the dimension is held, or all are walked over: [*from, *to). */
+/* Sets the range of classes [*from, *to) to visit. Returns whether a single class is held. */
 static bool range(const Walk *walk, int level, int *from, int *to)
 {
     bool holds = walk->held && walk->held[level] >= 0;
@@ -85,8 +85,9 @@ static bool range(const Walk *walk, int level, int *from, int *to)
     return holds;
 }
 
-/* A row of the last dimension, of which the other classes have potentials of `given` together and
- * that of `dim` is `class`. Where `dim` is the last one its own potential is left to mw_marginals. */
+/* Visits a row of the last dimension. `given` is the sum of the potentials of the other dimensions'
+ * classes, and `class` is the class of `dim` among them. If `dim` is the last dimension,
+ * mw_marginals subtracts its potential later. */
 MW_VECTORISED static void walk_row(const Walk *walk, int64_t row, double given, int class)
 {
     const int level = walk->table->table->arity - 1;
@@ -95,10 +96,10 @@ MW_VECTORISED static void walk_row(const Walk *walk, int64_t row, double given, 
     int from, to;
     bool holds = range(walk, level, &from, &to);
     if (walk->dim == level) {
-        lower_to(walk->margin, value, given, count);
+        lower_to(walk->marginal, value, given, count);
     } else {
         double least = holds ? value[from] - potential[from] : least_of(value, potential, count);
-        lower_to(&walk->margin[class], &least, given, 1);
+        lower_to(&walk->marginal[class], &least, given, 1);
     }
 }
 
@@ -117,18 +118,19 @@ static void walk_level(const Walk *walk, int level, int64_t index, double given,
 }
 
 void mw_marginals(const MwMarginalTable *table, double *const *potential, int dim, const int *held,
-                  double *margin)
+                  double *marginal)
 {
     const int last = table->table->arity - 1;
     if (last == 1 && !held) {
-        (dim == 0 ? margin_of_first : margin_of_second)(table, potential[0], potential[1], margin);
+        (dim == 0 ? marginals_of_first : marginals_of_second)(table, potential[0], potential[1],
+                                                              marginal);
         return;
     }
     const int64_t room = dim == last ? table->row : table->table->dims[dim];
     for (int64_t c = 0; c < room; c++)
-        margin[c] = INFINITY;
-    const Walk walk = {table, potential, dim, held, margin};
+        marginal[c] = INFINITY;
+    const Walk walk = {table, potential, dim, held, marginal};
     walk_level(&walk, 0, 0, 0, 0);
     for (int c = 0; c < table->table->dims[dim] && dim == last; c++)
-        margin[c] -= potential[dim][c];
+        marginal[c] -= potential[dim][c];
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The entries of a cost function less its potentials, which are not stored: what is asked of them
- * is found from the table and the potentials each time. So cost functions of equal tables share one
- * form of it, and what 48 equal layers read in a sweep stays near the processor. */
+/* Min-marginals of cost functions. The entries of a cost function less its potentials are not
+ * stored; min-marginals are computed from the table and the potentials each time. Cost functions
+ * with equal tables therefore share one floating-point table, and the data that 48 equal layers
+ * read in a sweep stays in the processor's cache. */
 #ifndef MW_SOLVER_BOUND_MARGINAL_H
 #define MW_SOLVER_BOUND_MARGINAL_H
 
 #include "solver/core/table.h"
 
-/* Rows of the last dimension take a multiple of so many numbers; so do potentials and margins,
- * with zeros and anything behind their ends. */
+/* The rows of the last dimension, potentials and min-marginals are padded to a multiple of this
+ * number. Padding of potentials is zero; padding of min-marginals is undefined. */
 #define MW_MARGINAL_LANES 4
 
 static inline int64_t mw_marginal_room(int64_t count)
@@ -16,7 +17,7 @@ static inline int64_t mw_marginal_room(int64_t count)
     return (count + MW_MARGINAL_LANES - 1) / MW_MARGINAL_LANES * MW_MARGINAL_LANES;
 }
 
-/* A table in floating point: INFINITY is forbidden, and what fills up rows. */
+/* A table in floating point. Forbidden entries and padding are INFINITY. */
 typedef struct {
     const MwTable *table;
     int64_t row; /* numbers from one row of the last dimension to the next */
@@ -25,11 +26,11 @@ typedef struct {
 
 MwMarginalTable *mw_marginal_table_new(MwArena *arena, const MwTable *table);
 
-/* margin[c] (mw_marginal_room(classes of `dim`)): the least value less all potentials,
- * potential[dimension][class], over the entries whose class in `dim` is c. With `held` ([arity]),
- * over those only whose class in each dimension is held[dimension], where that is not negative;
- * held[dim] must be negative. INFINITY where there is none. */
+/* Sets marginal[c] (mw_marginal_room(classes of `dim`)) to the least value less all potentials,
+ * potential[dimension][class], over the entries whose class in `dim` is c; INFINITY if there is
+ * none. If `held` ([arity]) is given, only entries count whose class in each dimension is
+ * held[dimension], where that is not negative; held[dim] must be negative. */
 void mw_marginals(const MwMarginalTable *table, double *const *potential, int dim, const int *held,
-                  double *margin);
+                  double *marginal);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The simplex method on a dense tableau (Dantzig, Linear Programming and Extensions, 1963): there
- * are few rows and columns. In front stands a column for each choice, then for each row the room
- * that is left and what is too much; the last row is that the weights sum to 1. It begins with the
- * first choice alone. Where it stands still, the first column that helps is taken, as that cannot
+/* The simplex method on a dense tableau (Dantzig, Linear Programming and Extensions, 1963), which
+ * suits few rows and columns. The columns are one for each choice, then for each row its slack,
+ * then for each row its excess; the last constraint is that the weights sum to 1. The first basis
+ * has the first choice alone. If the method stalls, the first improving column enters, which cannot
  * cycle (Bland, New finite pivoting rules for the simplex method, Mathematics of Operations
  * Research 2, 1977). */
 #include "solver/bound/master.h"
@@ -12,9 +12,9 @@
 static const double TINY = 1e-11;
 
 typedef struct {
-    int rows, columns; /* rows with the last; columns without the right side */
-    double *at;        /* [rows + 1][columns + 1]: the last row holds reduced costs and -cost */
-    int *basis;        /* [rows] the column of each */
+    int rows, columns; /* rows include the last constraint; columns exclude the right side */
+    double *at;        /* [rows + 1][columns + 1] the last row holds reduced costs and -cost */
+    int *basis;        /* [rows] basic column of each row */
 } Tableau;
 
 static double *row_of(const Tableau *tableau, int row)
@@ -22,7 +22,7 @@ static double *row_of(const Tableau *tableau, int row)
     return tableau->at + (int64_t)row * (tableau->columns + 1);
 }
 
-/* Subtracts `multiple` of one row from another. */
+/* Subtracts `multiple` times one row from another. */
 static void subtract(const Tableau *tableau, double *from, const double *row, double multiple)
 {
     for (int j = 0; j <= tableau->columns && multiple != 0; j++)
@@ -31,17 +31,17 @@ static void subtract(const Tableau *tableau, double *from, const double *row, do
 
 static void pivot(Tableau *tableau, int row, int column)
 {
-    double *own = row_of(tableau, row), scale = 1 / own[column];
+    double *pivot_row = row_of(tableau, row), scale = 1 / pivot_row[column];
     for (int j = 0; j <= tableau->columns; j++)
-        own[j] *= scale;
+        pivot_row[j] *= scale;
     for (int i = 0; i <= tableau->rows; i++)
         if (i != row)
-            subtract(tableau, row_of(tableau, i), own, row_of(tableau, i)[column]);
+            subtract(tableau, row_of(tableau, i), pivot_row, row_of(tableau, i)[column]);
     tableau->basis[row] = column;
 }
 
-/* With the first choice alone in the blend. */
-static Tableau begin(MwArena *arena, const MwMaster *master)
+/* Makes the tableau of the basis in which the first choice has weight 1. */
+static Tableau first_tableau(MwArena *arena, const MwMaster *master)
 {
     int rows = master->rows, count = master->count;
     Tableau tableau = {.rows = rows + 1, .columns = count + 2 * rows};
@@ -54,11 +54,11 @@ static Tableau begin(MwArena *arena, const MwMaster *master)
     }
     sum[tableau.columns] = 1;
     for (int row = 0; row < rows; row++) {
-        double *own = row_of(&tableau, row);
+        double *pivot_row = row_of(&tableau, row);
         for (int k = 0; k < count; k++)
-            own[k] = master->excess[(int64_t)k * rows + row];
-        own[count + row] = 1;
-        own[count + rows + row] = -1;
+            pivot_row[k] = master->excess[(int64_t)k * rows + row];
+        pivot_row[count + row] = 1;
+        pivot_row[count + rows + row] = -1;
         cost[count + row] = -master->least[row];
         cost[count + rows + row] = master->most[row];
     }
@@ -68,7 +68,8 @@ static Tableau begin(MwArena *arena, const MwMaster *master)
     return tableau;
 }
 
-/* The column whose cost is reduced most, or the first one that reduces it; -1: none does. */
+/* Returns the column of least reduced cost, or the first one of negative reduced cost; -1: there is
+ * none. */
 static int entering(const Tableau *tableau, bool first)
 {
     const double *cost = row_of(tableau, tableau->rows);
@@ -82,7 +83,8 @@ static int entering(const Tableau *tableau, bool first)
     return best;
 }
 
-/* The row that is exhausted first, the one of the lowest column among equals; -1: none. */
+/* Returns the row of least ratio, among equals that of the lowest basic column; -1: there is
+ * none. */
 static int leaving(const Tableau *tableau, int column)
 {
     int best = -1;
@@ -103,7 +105,7 @@ static int leaving(const Tableau *tableau, int column)
 double mw_master_solve(const MwMaster *master, double *price)
 {
     MwArena *scratch = mw_arena_new();
-    Tableau tableau = begin(scratch, master);
+    Tableau tableau = first_tableau(scratch, master);
     const int patience = 2 * (tableau.rows + tableau.columns);
     for (int i = 0; i < 8 * patience; i++) {
         int column = entering(&tableau, i > patience);

@@ -4,9 +4,9 @@
 
 #include "solver/core/core.h"
 
-/* Improves a choice of the core by changing one node at a time, in exact integers, as long as its
- * cost falls. Changes keep the memory rows; a row that is exceeded at the start is not made worse.
- * An illegal choice becomes legal if single changes lead there. */
+/* Improves a choice of the core by local search: changes one node at a time, in exact integers, as
+ * long as the cost falls. A change never exceeds a memory row, nor increases an excess that exists
+ * at the start. An illegal choice becomes legal if single changes lead there. */
 void mw_polish(const MwCore *core, int *choice);
 
 #endif

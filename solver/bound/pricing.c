@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* At given prices the rows go away (fixed_price.c), usage no longer holds up elimination, and equal
- * layers are one layer's work. Where elimination is too much, sweeps for potentials take away what
- * is in no best choice, as long as that shrinks the core; layers are then not equal any more, but
- * little is left of them. What comes of it is a bound and a choice in any case. */
+/* At given prices the rows disappear (fixed_price.c), so usage no longer prevents elimination, and
+ * equal layers are computed once. If elimination needs too many entries, reduced-cost fixing by
+ * dual ascent removes strategies as long as that shrinks the core; layers are then no longer equal,
+ * but little is left of them. The result is a bound and a choice in any case. */
 #include "solver/bound/pricing.h"
 
 #include "solver/bound/ascent.h"
 #include "solver/bound/certify.h"
 #include "solver/core/fixed_price.h"
 #include "solver/reduce/reduce.h"
-
-/* Iterations that take away strategies, how often at most, and the share of the entries that may be
- * computed which elimination gets after that. */
-enum { SWEEPS = 20, ROUNDS = 4, SHARE = 4 };
+#include "solver/tuning.h"
 
 typedef struct {
     MwArena *arena;
     const MwCore *core;
     MwCore *relaxed;
     const MwStop *stop;
-    MwPricingAnswer *priced;
+    MwPricingAnswer *answer;
 } Pricing;
 
 static bool is_solved(const MwCore *relaxed)
@@ -27,62 +24,52 @@ static bool is_solved(const MwCore *relaxed)
     return relaxed->infeasible || mw_core_nodes_left(relaxed) == 0;
 }
 
-/* Takes a choice of what is left. */
-static void take(Pricing *pricing, const int *choice, MwCost cost)
+/* Keeps a choice of what is left if it is cheaper. */
+static void keep_if_cheaper(Pricing *pricing, const int *choice, MwCost cost)
 {
-    MwPricingAnswer *priced = pricing->priced;
-    if (priced->choice && cost >= priced->cost)
+    MwPricingAnswer *answer = pricing->answer;
+    if (answer->choice && cost >= answer->cost)
         return;
-    priced->cost = cost;
-    priced->choice =
+    answer->cost = cost;
+    answer->choice =
         mw_arena_dup(pricing->arena, choice, sizeof *choice * (size_t)pricing->relaxed->node_count);
-    mw_core_restore_to(pricing->relaxed, pricing->core, priced->choice);
+    mw_core_restore_to(pricing->relaxed, pricing->core, answer->choice);
 }
 
-/* One round of it; false if another one is not worth it. */
-static bool sharpen(Pricing *pricing)
+/* Runs one round of ascent and fixing. Returns false if another round is not worth its time. */
+static bool fix_and_reduce(Pricing *pricing)
 {
     MwCore *relaxed = pricing->relaxed;
-    MwPricingAnswer *priced = pricing->priced;
+    MwPricingAnswer *answer = pricing->answer;
     MwArena *scratch = mw_arena_new();
-    MwCoreBest best = {.cost = priced->choice ? priced->cost : MW_CORE_NONE};
-    const MwAscentLimits limits = {.iterations = SWEEPS, .stop = *pricing->stop};
+    MwIncumbent best = {.cost = answer->choice ? answer->cost : MW_ABOVE_ANY_COST};
+    const MwAscentLimits limits = {.iterations = MW_TUNED_ITERATIONS, .stop = *pricing->stop};
     const int64_t before = mw_core_strategies_left(relaxed);
-    double pace = 1;
-    MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &pace, &best, &limits);
+    double step_scale = 1;
+    MwDual *dual = mw_ascend(scratch, relaxed, relaxed->price, &step_scale, &best, &limits);
     if (best.choice)
-        take(pricing, best.choice, best.cost);
-    if (priced->choice)
-        priced->bound = mw_max(priced->bound, mw_dual_apply(dual, relaxed, priced->cost + 1));
+        keep_if_cheaper(pricing, best.choice, best.cost);
+    if (answer->choice)
+        answer->bound = mw_max(answer->bound, mw_dual_apply(dual, relaxed, answer->cost + 1));
     mw_arena_free(&scratch);
-    return priced->choice && mw_core_strategies_left(relaxed) < before / 10 * 9;
+    return answer->choice && mw_reduce_goes_on(before, mw_core_strategies_left(relaxed));
 }
 
-static void reduce(Pricing *pricing, const MwReduceLimits *limits)
+/* Repeats rounds of fixing and reductions as long as they shrink the core. */
+static void fix_repeatedly(Pricing *pricing)
 {
-    MwReduceLimits timed = *limits;
-    timed.stop = *pricing->stop;
-    mw_reduce(pricing->relaxed, &timed);
+    const MwReduceLimits shrinking = mw_reduce_shrinking(*pricing->stop);
+    mw_reduce(pricing->relaxed, &shrinking);
+    while (!is_solved(pricing->relaxed) && !mw_stopped(pricing->stop) && fix_and_reduce(pricing))
+        mw_reduce(pricing->relaxed, &shrinking);
 }
 
-/* As long as that shrinks the core. */
-static void sharpen_all(Pricing *pricing)
-{
-    const MwReduceLimits shrinking = {
-        .arity = 4, .entries = 1 << 22, .total = INT64_MAX, .shrinking = true};
-    reduce(pricing, &shrinking);
-    for (int i = 0; i < ROUNDS && !is_solved(pricing->relaxed) && !mw_stopped(pricing->stop); i++) {
-        if (!sharpen(pricing))
-            break;
-        reduce(pricing, &shrinking);
-    }
-}
-
-/* False if that is too much work. */
+/* Eliminates all nodes. Returns false if that takes too many entries. */
 static bool eliminate(Pricing *pricing, int64_t total)
 {
-    const MwReduceLimits limits = {.arity = MW_TABLE_ARITY, .entries = total, .total = total};
-    reduce(pricing, &limits);
+    const MwReduceLimits limits = {
+        .arity = MW_TABLE_ARITY, .entries = total, .total = total, .stop = *pricing->stop};
+    mw_reduce(pricing->relaxed, &limits);
     return is_solved(pricing->relaxed);
 }
 
@@ -90,24 +77,24 @@ static void finish(Pricing *pricing)
 {
     MwArena *scratch = mw_arena_new();
     const MwCore *relaxed = pricing->relaxed;
-    pricing->priced->infeasible = relaxed->infeasible;
+    pricing->answer->infeasible = relaxed->infeasible;
     if (!relaxed->infeasible) {
-        take(pricing, MW_NEW(scratch, int, relaxed->node_count), relaxed->constant);
-        pricing->priced->bound = relaxed->constant;
+        keep_if_cheaper(pricing, MW_NEW(scratch, int, relaxed->node_count), relaxed->constant);
+        pricing->answer->bound = relaxed->constant;
     }
     mw_arena_free(&scratch);
 }
 
-/* On a copy of the core; true if it is solved. */
-static bool attempt(Pricing *pricing, const double *price, int64_t total, bool sharpens)
+/* Solves a copy of the core at the prices. Returns true if it is solved. */
+static bool solve_copy(Pricing *pricing, const double *price, int64_t total, bool uses_fixing)
 {
     MwArena *scratch = mw_arena_new();
-    pricing->relaxed = mw_core_copy_apart(scratch, pricing->core);
-    bool solved = mw_core_pay(pricing->relaxed, price);
+    pricing->relaxed = mw_core_copy_independent(scratch, pricing->core);
+    bool solved = mw_core_relax_rows(pricing->relaxed, price);
     if (solved) {
-        if (sharpens)
-            sharpen_all(pricing);
-        solved = eliminate(pricing, sharpens ? total / SHARE : total);
+        if (uses_fixing)
+            fix_repeatedly(pricing);
+        solved = eliminate(pricing, total);
     }
     if (solved)
         finish(pricing);
@@ -118,22 +105,22 @@ static bool attempt(Pricing *pricing, const double *price, int64_t total, bool s
 MwPricingAnswer mw_pricing_solve_best(MwArena *arena, const MwCore *core, const double *price,
                                       int64_t total, const MwStop *stop)
 {
-    MwPricingAnswer priced = {.bound = -MW_CORE_NONE};
-    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
-    attempt(&pricing, price, total, false);
-    return priced;
+    MwPricingAnswer answer = {.bound = -MW_ABOVE_ANY_COST};
+    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .answer = &answer};
+    solve_copy(&pricing, price, total, false);
+    return answer;
 }
 
 MwPricingAnswer mw_pricing_solve(MwArena *arena, const MwCore *core, const double *price,
-                                 int64_t total, bool *sharpens, const MwStop *stop)
+                                 int64_t total, bool *uses_fixing, const MwStop *stop)
 {
-    MwPricingAnswer priced = {.bound = -MW_CORE_NONE};
-    if (!*sharpens)
-        priced = mw_pricing_solve_best(arena, core, price, total, stop);
-    if (priced.choice || priced.infeasible)
-        return priced;
-    *sharpens = true;
-    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .priced = &priced};
-    attempt(&pricing, price, total, true);
-    return priced;
+    MwPricingAnswer answer = {.bound = -MW_ABOVE_ANY_COST};
+    if (!*uses_fixing)
+        answer = mw_pricing_solve_best(arena, core, price, total, stop);
+    if (answer.choice || answer.infeasible)
+        return answer;
+    *uses_fixing = true;
+    Pricing pricing = {.arena = arena, .core = core, .stop = stop, .answer = &answer};
+    solve_copy(&pricing, price, total, true);
+    return answer;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The room that is left in memory rows while nodes are given strategies one by one: a node counts
- * in many rows, so both questions and changes are about ranges of rows. See row_slack.c. */
+/* The slack of memory rows while nodes receive strategies one by one. A node counts in many rows,
+ * so both queries and updates concern ranges of rows. See row_slack.c. */
 #ifndef MW_SOLVER_BOUND_ROW_SLACK_H
 #define MW_SOLVER_BOUND_ROW_SLACK_H
 
@@ -8,11 +8,11 @@
 
 typedef struct MwRowSlack MwRowSlack;
 
-/* All of the core's limits. */
+/* Returns the slack without any usage: the core's limits. */
 MwRowSlack *mw_row_slack_new(MwArena *arena, const MwCore *core);
-/* The least room in a row of [first, last]. */
-__int128 mw_row_slack_least(const MwRowSlack *room, int first, int last);
-/* Takes `usage`, which may be negative, from each of them. */
-void mw_row_slack_take(MwRowSlack *room, int first, int last, int64_t usage);
+/* Returns the least slack in the rows first to last. */
+__int128 mw_row_slack_least(const MwRowSlack *slack, int first, int last);
+/* Subtracts `usage`, which may be negative, from the slack of these rows. */
+void mw_row_slack_subtract(MwRowSlack *slack, int first, int last, int64_t usage);
 
 #endif

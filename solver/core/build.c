@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Problem to core: scales the costs, separates those of edges, and finds the memory rows.
+/* From the problem to the core: scales the costs, separates the costs of edges, and finds the
+ * memory rows.
  *
- * The matrices of edges are most of a problem and mostly equal, and separable for a large part.
- * Each is looked at once, and only what separation leaves of it is kept.
+ * The matrices of edges are most of a problem. Many are equal, and many are separable. Each
+ * distinct matrix is read once, and only its residual is kept.
  *
- * A memory row stands for a maximal set of nodes that are live together. Usage only falls where an
- * interval ends, so a greatest usage is met at the last begin before an end; all other times are
- * dominated (the maximal cliques of an interval graph: Golumbic, Algorithmic Graph Theory and
+ * A memory row stands for a maximal set of nodes that are live together. Usage falls only where an
+ * interval ends, so that the greatest usage occurs at the last begin before an end; all other times
+ * are dominated (the maximal cliques of an interval graph: Golumbic, Algorithmic Graph Theory and
  * Perfect Graphs, 1980, chapter 8). */
 #include "solver/core/core.h"
 #include "solver/core/separate.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The greatest finite value, or 0. */
+/* Returns the greatest finite value, or 0 if there is none. */
 static int64_t greatest_finite(const int64_t *cost, int64_t count)
 {
     int64_t greatest = 0;
@@ -24,21 +25,22 @@ static int64_t greatest_finite(const int64_t *cost, int64_t count)
     return greatest;
 }
 
-/* The costs of one or more edges, whose `from` has the lower index of the two nodes. */
+/* The cost matrix of one or more edges. Its rows belong to the node with the lower index. */
 typedef struct {
     int rows, columns;
-    bool flipped; /* given as [columns][rows] */
+    bool flipped; /* the edge gives it as [columns][rows] */
     const int64_t *cost;
-    int64_t greatest; /* finite */
-    const MwSeparation *parts;
+    int64_t greatest; /* greatest finite entry */
+    /* NULL: not yet separated */
+    const MwSeparation *separation;
 } Matrix;
 
 typedef struct {
     MwCore *core;
     const MwProblem *problem;
-    MwTables *seen;  /* matrices by what they are made from */
+    MwTables *seen;  /* memo of matrices, keyed by their source */
     Matrix **matrix; /* [edge] */
-    int64_t **cost;  /* [node][strategy] with what of its edges depends on it alone */
+    int64_t **cost;  /* [node][strategy] unary cost, with the projections of its edges */
 } Build;
 
 static Matrix *find_matrix(const Build *build, const MwProblemEdge *edge)
@@ -58,9 +60,9 @@ static Matrix *find_matrix(const Build *build, const MwProblemEdge *edge)
     return matrix;
 }
 
-/* The greatest power of two, within reason, that keeps all finite costs together well below
- * MW_FORBIDDEN. Above zero it leaves room for fractions in bounds. */
-static int best_scale(const Build *build)
+/* Returns the greatest exponent, at most 16, for which the sum of all finite costs stays well below
+ * MW_FORBIDDEN. A positive scale leaves room for fractions in bounds. */
+static int greatest_scale(const Build *build)
 {
     const MwProblem *problem = build->problem;
     __int128 total = 0;
@@ -102,18 +104,18 @@ static int64_t *node_costs(const Build *build, MwArena *arena, int index)
     return values;
 }
 
-static void add_margins(const Build *build, int index)
+static void add_unary_costs(const Build *build, int index)
 {
     const MwProblemEdge *edge = &build->problem->edges[index];
     Matrix *matrix = build->matrix[index];
-    if (!matrix->parts)
-        matrix->parts = separate(build, matrix);
+    if (!matrix->separation)
+        matrix->separation = separate(build, matrix);
     int scope[] = {(int)mw_min(edge->a, edge->b), (int)mw_max(edge->a, edge->b)};
     for (int i = 0; i < 2; i++) {
-        const int64_t *margin = matrix->parts->margin[i];
+        const int64_t *unary = matrix->separation->unary[i];
         int64_t *cost = build->cost[scope[i]];
-        for (int s = 0; margin && s < build->problem->nodes[scope[i]].strategy_count; s++)
-            cost[s] = mw_cost_add(cost[s], margin[s]);
+        for (int s = 0; unary && s < build->problem->nodes[scope[i]].strategy_count; s++)
+            cost[s] = mw_cost_add(cost[s], unary[s]);
     }
 }
 
@@ -131,15 +133,16 @@ static void add_function(const Build *build, int index)
     MwTables *tables = build->core->tables;
     const MwProblemEdge *edge = &build->problem->edges[index];
     const Matrix *matrix = build->matrix[index];
-    const MwSeparation *parts = matrix->parts;
-    if (!parts->rest)
+    const MwSeparation *separation = matrix->separation;
+    if (!separation->residual)
         return;
     int scope[] = {(int)mw_min(edge->a, edge->b), (int)mw_max(edge->a, edge->b)};
     int sizes[] = {matrix->rows, matrix->columns};
     const MwTable *classes[2];
     for (int i = 0; i < 2; i++)
-        classes[i] = parts->merged[i] ? parts->merged[i] : mw_classes_identity(tables, sizes[i]);
-    mw_core_add_function(build->core, scope, classes, parts->rest);
+        classes[i] =
+            separation->merged[i] ? separation->merged[i] : mw_classes_identity(tables, sizes[i]);
+    mw_core_add_function(build->core, scope, classes, separation->residual);
 }
 
 typedef struct {
@@ -148,7 +151,7 @@ typedef struct {
     bool begins;
 } Event;
 
-/* By time; at one time ends come before begins, because intervals are half-open. */
+/* Orders events by time. At one time ends precede begins, because intervals are half-open. */
 static int compare_events(const void *a, const void *b)
 {
     const Event *x = a, *y = b;
@@ -190,7 +193,7 @@ static void build_rows(MwCore *core, const MwProblem *problem)
     int *first_row = MW_NEW(core->arena, int, problem->node_count);
     int count = sorted_events(problem, events);
     core->limit = MW_NEW(core->arena, __int128, problem->node_count);
-    core->least = problem->usage_limit;
+    core->least_limit = problem->usage_limit;
     core->price = MW_NEW(core->arena, double, problem->node_count);
     core->time = MW_NEW(core->arena, int64_t, problem->node_count);
     for (int i = 0; i < count; i++) {
@@ -223,11 +226,11 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
     core->functions.at = MW_NEW(arena, MwCostFunction, problem->edge_count);
     for (int i = 0; i < problem->edge_count; i++)
         build.matrix[i] = find_matrix(&build, &problem->edges[i]);
-    core->scale = best_scale(&build);
+    core->scale = greatest_scale(&build);
     for (int i = 0; i < problem->node_count; i++)
         build.cost[i] = node_costs(&build, scratch, i);
     for (int i = 0; i < problem->edge_count; i++)
-        add_margins(&build, i);
+        add_unary_costs(&build, i);
     for (int i = 0; i < problem->node_count; i++)
         add_node(&build, i);
     for (int i = 0; i < problem->edge_count; i++)

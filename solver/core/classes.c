@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Partitions of strategies. All results are remembered. */
+/* Partitions of the strategies of a node. All results are remembered. */
 #include "solver/core/classes.h"
 
 #include <string.h>

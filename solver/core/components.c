@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The components of a core: its nodes are joined by cost functions and by memory rows.
+/* The connected components of a core: cost functions and memory rows connect nodes.
  *
- * Without a common cost function or row, what one component takes changes neither the cost of
- * another nor what it may take. So the choices of the core are all combinations of choices of the
- * components, its cost is the sum of theirs, and the least of a sum over all combinations is the
- * sum of the least; the same for bounds; and there is no choice if one component has none.
+ * If two components share no cost function and no row, the choice in one changes neither the cost
+ * of the other nor its feasible choices. The choices of the core are therefore all combinations of
+ * choices of the components, and the cost is the sum of theirs. The minimum of the sum is the sum
+ * of the minima; the same holds for lower bounds. If one component has no choice, the core has
+ * none.
  *
- * A term counts in all rows from its first to its last, so all nodes with terms in two rows that
- * follow one another are joined if one term counts in both: rows are joined first, which takes one
- * pass over the ends of terms, and each term then only joins its node to its first row.
+ * A term counts in all rows from its first to its last. If some term counts in both of two
+ * consecutive rows, all nodes with a term in either row are connected. Rows are joined first, in
+ * one pass over the ends of the terms; each term then joins its node to its first row only.
  *
- * Components are equal if the same tables hang together in the same way, in the order of nodes:
- * tables are interned, so that their ids tell. Repeated layers that nothing connects are found so.
+ * Two components are equal if the same tables connect their nodes in the same way, in the order of
+ * nodes. Tables are interned, so comparing ids suffices. Repeated layers that nothing connects are
+ * found in this way.
  *
  * Sources: connected components of mixed-integer programs (Gamrath, Koch, Martin, Miltenberger and
  * Weninger, Progress in presolving for mixed integer programming, Mathematical Programming
- * Computation 7, 2015, section 3); joining sets (Tarjan, Efficiency of a good but not linear set
- * union algorithm, Journal of the ACM 22, 1975). */
+ * Computation 7, 2015, section 3); disjoint-set union (Tarjan, Efficiency of a good but not linear
+ * set union algorithm, Journal of the ACM 22, 1975). */
 #include "solver/core/components.h"
 
+/* The state of the search: a disjoint-set forest over nodes and rows. */
 typedef struct {
     MwArena *arena, *scratch;
     const MwCore *core;
-    int *parent; /* [nodes, then rows] towards the lowest of the set, which is its own */
-    int count;   /* of components */
+    int *parent; /* [nodes, then rows] parent in the forest; the root of a set is its lowest
+                    element */
+    int count;   /* number of components */
 } Finding;
 
-/* Nodes, cost functions or rows by component. */
+/* Nodes, cost functions or rows, grouped by component. */
 typedef struct {
-    int *component; /* [all] -1: none */
+    int *component; /* [all] component of each; -1: none */
     int *list;      /* [all] component after component, ascending in each */
-    int *first;     /* [components + 1] where each begins in `list` */
-    int *place;     /* [all] where in its component */
+    int *first;     /* [components + 1] where each component begins in `list` */
+    int *position;  /* [all] position within the component */
 } Division;
 
 static int lowest(int *parent, int of)
@@ -88,27 +92,27 @@ static Division new_division(const Finding *finding, int all)
 {
     Division division = {.component = MW_NEW(finding->scratch, int, all),
                          .list = MW_NEW(finding->arena, int, all),
-                         .place = MW_NEW(finding->arena, int, all)};
+                         .position = MW_NEW(finding->arena, int, all)};
     for (int i = 0; i < all; i++)
         division.component[i] = -1;
     return division;
 }
 
-/* Makes the lists from `component`. */
+/* Fills the lists from `component`. */
 static void divide(const Finding *finding, int all, Division *division)
 {
     int *first = division->first = MW_NEW(finding->scratch, int, finding->count + 1);
     for (int i = 0; i < all; i++)
         if (division->component[i] >= 0)
-            division->place[i] = first[division->component[i] + 1]++;
+            division->position[i] = first[division->component[i] + 1]++;
     for (int c = 0; c < finding->count; c++)
         first[c + 1] += first[c];
     for (int i = 0; i < all; i++)
         if (division->component[i] >= 0)
-            division->list[first[division->component[i]] + division->place[i]] = i;
+            division->list[first[division->component[i]] + division->position[i]] = i;
 }
 
-/* Numbers the components. */
+/* Numbers the components in order of their lowest node. */
 static Division divide_nodes(Finding *finding)
 {
     const MwCore *core = finding->core;
@@ -140,15 +144,15 @@ static Division divide_rows(const Finding *finding, const Division *nodes)
     Division rows = new_division(finding, core->row_count);
     for (int row = 0; row < core->row_count; row++) {
         int of = lowest(finding->parent, core->node_count + row);
-        if (of < core->node_count) /* otherwise nothing counts in it */
+        if (of < core->node_count) /* otherwise no term counts in the row */
             rows.component[row] = nodes->component[of];
     }
     divide(finding, core->row_count, &rows);
     return rows;
 }
 
-static MwComponent part_of(const Division *nodes, const Division *functions, const Division *rows,
-                           int component)
+static MwComponent component_at(const Division *nodes, const Division *functions,
+                                const Division *rows, int component)
 {
     const int node = nodes->first[component], function = functions->first[component],
               row = rows->first[component];
@@ -158,52 +162,52 @@ static MwComponent part_of(const Division *nodes, const Division *functions, con
                          .nodes = nodes->list + node,
                          .functions = functions->list + function,
                          .rows = rows->list + row,
-                         .node_place = nodes->place,
-                         .row_place = rows->place};
+                         .node_position = nodes->position,
+                         .row_position = rows->position};
 }
 
-static void add_wide(MwArena *arena, MwIndexList *key, __int128 value)
+static void push_128_bits(MwArena *arena, MwIndexList *key, __int128 value)
 {
-    for (int part = 0; part < 4; part++, value >>= 32)
+    for (int word = 0; word < 4; word++, value >>= 32)
         mw_vec_push(arena, key, (int)(uint32_t)value);
 }
 
-/* All that a component's problem is. */
-static MwIndexList content(MwArena *scratch, const MwCore *core, const MwComponent *part)
+/* Serialises all that defines a component's problem. */
+static MwIndexList content(MwArena *scratch, const MwCore *core, const MwComponent *component)
 {
     MwIndexList key = {0};
-    mw_vec_push(scratch, &key, part->node_count);
-    mw_vec_push(scratch, &key, part->function_count);
-    for (int i = 0; i < part->node_count; i++) {
-        const MwCoreNode *node = &core->nodes[part->nodes[i]];
+    mw_vec_push(scratch, &key, component->node_count);
+    mw_vec_push(scratch, &key, component->function_count);
+    for (int i = 0; i < component->node_count; i++) {
+        const MwCoreNode *node = &core->nodes[component->nodes[i]];
         mw_vec_push(scratch, &key, node->cost->id);
         mw_vec_push(scratch, &key, node->terms.count);
         for (int k = 0; k < node->terms.count; k++) {
-            mw_vec_push(scratch, &key, part->row_place[node->terms.at[k].first]);
-            mw_vec_push(scratch, &key, part->row_place[node->terms.at[k].last]);
+            mw_vec_push(scratch, &key, component->row_position[node->terms.at[k].first]);
+            mw_vec_push(scratch, &key, component->row_position[node->terms.at[k].last]);
             mw_vec_push(scratch, &key, node->terms.at[k].usage->id);
         }
     }
-    for (int i = 0; i < part->function_count; i++) {
-        const MwCostFunction *function = &core->functions.at[part->functions[i]];
+    for (int i = 0; i < component->function_count; i++) {
+        const MwCostFunction *function = &core->functions.at[component->functions[i]];
         mw_vec_push(scratch, &key, function->cost->id);
         for (int k = 0; k < function->cost->arity; k++) {
-            mw_vec_push(scratch, &key, part->node_place[function->scope[k]]);
+            mw_vec_push(scratch, &key, component->node_position[function->scope[k]]);
             mw_vec_push(scratch, &key, function->classes[k]->id);
         }
     }
-    for (int i = 0; i < part->row_count; i++)
-        add_wide(scratch, &key, core->limit[part->rows[i]]);
+    for (int i = 0; i < component->row_count; i++)
+        push_128_bits(scratch, &key, core->limit[component->rows[i]]);
     return key;
 }
 
-static int *find_equal(const Finding *finding, const MwComponent *parts)
+static int *find_equal(const Finding *finding, const MwComponent *all)
 {
     int *equal = MW_NEW(finding->arena, int, finding->count);
     MwTables *seen = mw_tables_new(finding->scratch);
     for (int c = 0; c < finding->count; c++) {
         equal[c] = c;
-        MwIndexList key = content(finding->scratch, finding->core, &parts[c]);
+        MwIndexList key = content(finding->scratch, finding->core, &all[c]);
         const int *first = mw_tables_recall(seen, key.at, key.count);
         if (first)
             equal[c] = *first;
@@ -223,10 +227,10 @@ MwComponents mw_components(MwArena *arena, const MwCore *core)
     join_nodes(&finding);
     const Division nodes = divide_nodes(&finding), functions = divide_functions(&finding, &nodes),
                    rows = divide_rows(&finding, &nodes);
-    MwComponent *parts = MW_NEW(arena, MwComponent, finding.count);
+    MwComponent *all = MW_NEW(arena, MwComponent, finding.count);
     for (int c = 0; c < finding.count; c++)
-        parts[c] = part_of(&nodes, &functions, &rows, c);
-    MwComponents components = {finding.count, parts, find_equal(&finding, parts)};
+        all[c] = component_at(&nodes, &functions, &rows, c);
+    MwComponents components = {finding.count, all, find_equal(&finding, all)};
     mw_arena_free(&finding.scratch);
     return components;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What of a core hangs together. */
+/* Connected components of a core. */
 #ifndef MW_SOLVER_CORE_COMPONENTS_H
 #define MW_SOLVER_CORE_COMPONENTS_H
 
@@ -7,12 +7,13 @@
 
 typedef struct {
     int count;
-    const MwComponent *at; /* [count] by their lowest nodes: all nodes left, each in one */
-    const int *equal;      /* [count] the first component that is the same problem, as far as its
-                             nodes in their order show it; mostly itself */
+    const MwComponent *at; /* [count] ordered by lowest node; together they have all nodes left */
+    const int *equal;      /* [count] the first component that states the same problem, as far as a
+                         comparison in the order of nodes shows it; mostly the component itself */
 } MwComponents;
 
-/* In `arena`. Nodes of different components share neither a cost function nor a memory row. */
+/* Finds the components, in `arena`. Nodes of different components share neither a cost function nor
+ * a memory row. */
 MwComponents mw_components(MwArena *arena, const MwCore *core);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The changes a reduction may make to the core. Parallel cost functions are merged here, on adding:
- * costs of the same nodes add (Scholz and Eckstein, Register allocation for irregular
- * architectures, LCTES 2002, section 3), so there is at most one cost function for a set of
- * nodes. */
+/* The changes that a reduction may make to the core. Cost functions of the same scope are merged
+ * when they are added, because their costs add (Scholz and Eckstein, Register allocation for
+ * irregular architectures, LCTES 2002, section 3). There is therefore at most one cost function for
+ * a set of nodes. */
 #include "solver/core/core.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ void mw_core_add_cost(MwCore *core, int node, const MwTable *cost)
     mw_core_set_cost(core, node, mw_table_add(core->tables, core->nodes[node].cost, cost));
 }
 
-/* The cost function over exactly these nodes, or -1. */
+/* Returns the cost function over exactly these nodes, or -1. */
 static int find_function(const MwCore *core, const int *scope, int arity)
 {
     const MwCoreNode *least = &core->nodes[scope[0]];
@@ -79,7 +79,8 @@ static void add_new_function(MwCore *core, const int *scope, const MwTable *cons
     queue_function(core, function);
 }
 
-/* Both tables are brought over the classes that refine those of both, and added. */
+/* Adds the table to an existing function: both are expanded to the coarsest classes that refine the
+ * classes of both. */
 static void add_to_function(MwCore *core, int index, const MwTable *const *classes,
                             const MwTable *cost)
 {
@@ -125,7 +126,7 @@ void mw_core_add_function(MwCore *core, const int *scope, const MwTable *const *
 static void unlink_function(MwCore *core, int node, int function)
 {
     MwCoreNode *from = &core->nodes[node];
-    /* Ascending, as cost functions are in order of creation. */
+    /* The list is ascending, as cost functions are numbered in order of creation. */
     int i = 0, end = from->functions.count;
     while (end - i > 1) {
         int middle = (i + end) / 2;
@@ -149,7 +150,8 @@ void mw_core_remove_function(MwCore *core, int function)
     core->functions.at[function].cost = NULL;
 }
 
-/* Takes the cost function's new table and classes, which may have lost a dimension. */
+/* Gives the cost function a new table and new classes. A dimension of the table may have shrunk to
+ * size 1. */
 static void change_function(MwCore *core, int index, const MwTable *const *classes,
                             const MwTable *cost)
 {
@@ -203,13 +205,13 @@ void mw_core_restrict(MwCore *core, int node, const MwTable *keep)
         MwCoreTerm *term = &restricted->terms.at[i];
         term->usage = mw_table_select(core->tables, term->usage, 0, keep);
     }
-    /* From the back: a cost function that becomes a plain cost leaves the list. */
+    /* Backwards, because a cost function that becomes unary leaves the list. */
     for (int i = restricted->functions.count - 1; i >= 0; i--)
         restrict_function(core, restricted->functions.at[i], node, keep);
     mw_core_queue(core, node);
 }
 
-void mw_core_lift_limit(MwCore *core)
+void mw_core_drop_rows(MwCore *core)
 {
     core->row_count = 0;
     for (int i = 0; i < core->node_count; i++)
@@ -236,7 +238,7 @@ void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
                               .neighbours = kept}));
 }
 
-/* Inserts `node` into the ascending list unless it is there; false if the list is full. */
+/* Inserts `node` into the ascending list unless it is there. Returns false if the list is full. */
 static bool insert(int *list, int *count, int limit, int node)
 {
     int at = *count;
@@ -266,7 +268,7 @@ int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours)
     return count;
 }
 
-static void step_back(const MwCoreStep *step, int *choice)
+static void undo_step(const MwCoreStep *step, int *choice)
 {
     if (step->keep) {
         choice[step->node] = (int)step->keep->at[choice[step->node]];
@@ -282,13 +284,13 @@ static void step_back(const MwCoreStep *step, int *choice)
 void mw_core_restore(const MwCore *core, int *choice)
 {
     int steps = core->trail.count;
-    for (; core; steps = core->origin_steps, core = core->origin)
+    for (; core; steps = core->origin_trail_count, core = core->origin)
         for (int i = steps - 1; i >= 0; i--)
-            step_back(&core->trail.at[i], choice);
+            undo_step(&core->trail.at[i], choice);
 }
 
-/* False if the step takes away what is chosen. */
-static bool step_on(const MwCoreStep *step, int *choice)
+/* Applies a step to a choice. Returns false if the step removes the chosen strategy. */
+static bool redo_step(const MwCoreStep *step, int *choice)
 {
     if (!step->keep)
         return true;
@@ -300,28 +302,28 @@ static bool step_on(const MwCoreStep *step, int *choice)
     return false;
 }
 
-static bool enter(const MwCore *core, int steps, int *choice)
+static bool reduce_choice(const MwCore *core, int steps, int *choice)
 {
-    if (core->origin && !enter(core->origin, core->origin_steps, choice))
+    if (core->origin && !reduce_choice(core->origin, core->origin_trail_count, choice))
         return false;
     for (int i = 0; i < steps; i++)
-        if (!step_on(&core->trail.at[i], choice))
+        if (!redo_step(&core->trail.at[i], choice))
             return false;
     return true;
 }
 
-bool mw_core_enter(const MwCore *core, int *choice)
+bool mw_core_reduce_choice(const MwCore *core, int *choice)
 {
-    return enter(core, core->trail.count, choice);
+    return reduce_choice(core, core->trail.count, choice);
 }
 
 bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice)
 {
     int steps = core->trail.count;
-    for (; core && core != copy; steps = core->origin_steps, core = core->origin) {
-        bool met = core == copy->origin && steps >= copy->origin_steps;
-        for (int i = steps - 1; i >= (met ? copy->origin_steps : 0); i--)
-            step_back(&core->trail.at[i], choice);
+    for (; core && core != copy; steps = core->origin_trail_count, core = core->origin) {
+        bool met = core == copy->origin && steps >= copy->origin_trail_count;
+        for (int i = steps - 1; i >= (met ? copy->origin_trail_count : 0); i--)
+            undo_step(&core->trail.at[i], choice);
         if (met)
             return true;
     }

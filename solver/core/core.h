@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The problem while it is being reduced: nodes, cost functions, memory rows, and the trail back.
+/* The core: the problem while it is being reduced. It has nodes, cost functions, memory rows, and
+ * the trail that leads back to the original problem.
  *
- * A cost function is a table of costs over classes of strategies of two or more nodes. Each
- * reduction either restricts a node to some of its strategies or eliminates a node, and leaves a
- * step on the trail; mw_core_restore walks the trail backwards and so turns a choice of the reduced
- * problem into one of the original. Costs that do not depend on any choice are collected in
- * `constant`.
+ * In the terms of weighted constraint satisfaction, a node is a variable, its strategies are the
+ * domain, and the node's cost is a unary cost function. A MwCostFunction is a table of costs over
+ * classes of strategies of two or more nodes. A memory row is a constraint: the usages that count
+ * in it sum to at most its limit.
+ *
+ * Each reduction either restricts a node to some of its strategies or eliminates a node, and pushes
+ * a step on the trail. mw_core_restore walks the trail backwards and so turns a choice of the
+ * reduced problem into a choice of the original. `constant` collects the costs that every choice
+ * pays.
  *
  * Invariant: for every choice of the reduced problem, its cost plus `constant` is the cost of the
- * restored choice, times 2^scale (rounded down per entry if scale < 0); and the restored choice
- * keeps the memory limit if and only if the reduced one keeps the rows. Some best choice is always
- * left. */
+ * restored choice times 2^scale (rounded down per entry if scale < 0), and the restored choice
+ * keeps the memory limit if and only if the reduced one keeps the rows. At least one optimal choice
+ * is always left. */
 #ifndef MW_SOLVER_CORE_CORE_H
 #define MW_SOLVER_CORE_CORE_H
 
@@ -21,148 +26,159 @@
 
 typedef MW_VEC(int) MwIndexList;
 
-/* `usage` (arity 1) counts in the memory rows [first, last]. */
+/* A usage term: `usage` (arity 1) counts in the memory rows first to last, both included. */
 typedef struct {
     int first, last;
     const MwTable *usage;
 } MwCoreTerm;
 
 typedef struct {
-    const MwTable *cost;   /* arity 1; NULL: eliminated */
-    MwIndexList functions; /* indices, in order of creation */
+    const MwTable *cost;   /* unary cost, arity 1; NULL: the node is eliminated */
+    MwIndexList functions; /* indices of cost functions, in order of creation */
     MW_VEC(MwCoreTerm) terms;
-    bool queued; /* in changed_nodes */
+    bool queued; /* the node is in changed_nodes */
 } MwCoreNode;
 
 typedef struct {
-    const MwTable *cost;           /* over classes, at least two of each node; NULL: gone */
+    const MwTable *cost;           /* over classes, at least two of each node; NULL: removed */
     const int *scope;              /* [cost->arity] nodes, ascending */
     const MwTable *const *classes; /* [cost->arity] class lists of the nodes in scope */
-    bool queued;                   /* in changed_functions */
+    bool queued;                   /* the function is in changed_functions */
 } MwCostFunction;
 
-/* What eliminating a node by minimising over its strategies gives. */
+/* The result of minimising over the strategies of a node. */
 typedef struct {
     const MwTable *cost;           /* over classes of the neighbours; NULL if there is none */
     const MwTable *const *classes; /* [cost->arity] class lists of the neighbours */
-    const int32_t *choice;         /* the node's best strategy, shaped like cost */
+    const int32_t *choice;         /* the node's best strategy, shaped like `cost` */
     int64_t constant;              /* the least cost, if there is no neighbour */
 } MwElimination;
 
 typedef struct {
     int node;
-    const MwTable *keep;              /* restricted to these, or */
-    const MwElimination *elimination; /* eliminated, given its neighbours */
+    const MwTable *keep; /* if not NULL, the step restricts the node to these strategies */
+    const MwElimination *elimination; /* otherwise the step eliminates the node */
     int neighbour_count;
-    const int *neighbours; /* ascending */
+    const int *neighbours; /* of an eliminated node, ascending */
 } MwCoreStep;
 
 typedef struct MwCore MwCore;
 struct MwCore {
     MwArena *arena;
     MwTables *tables;
-    const MwCore *origin; /* what this is a copy of, when its trail had origin_steps; or NULL */
-    int origin_steps;
-    int node_count; /* of the original problem */
+    const MwCore *origin; /* the core that this one is a copy of; or NULL */
+    int origin_trail_count;
+    int node_count; /* nodes of the original problem */
     MwCoreNode *nodes;
     MW_VEC(MwCostFunction) functions;
     MW_VEC(MwCoreStep) trail;
-    int row_count;   /* memory rows: the times at which a limit could bind */
-    __int128 *limit; /* [row_count]; less what every choice uses */
-    __int128 least;  /* no limit is below this */
-    int64_t *time;   /* [row_count] the time a row stands for */
-    double *price;   /* [row_count] what a bound was last made with; see dual.h */
+    int row_count;        /* number of memory rows: times at which the limit can bind */
+    __int128 *limit;      /* [row_count] usage limit less what every choice uses */
+    __int128 least_limit; /* lower bound on every entry of `limit` */
+    int64_t *time;        /* [row_count] time that the row stands for */
+    double *price;        /* [row_count] price with which a bound was last made (dual.h) */
     MwCost constant;
     int scale; /* costs are those of the problem times 2^scale */
     bool infeasible;
-    MwIndexList changed_nodes;     /* for reduce.c: cost, terms or cost functions changed */
-    MwIndexList changed_functions; /* cost changed */
+    MwIndexList changed_nodes;     /* queue for reduce.c: cost, terms or cost functions changed */
+    MwIndexList changed_functions; /* queue for reduce.c: table changed */
 };
 
-/* The whole problem: its edges separated (separate.h), otherwise unreduced. Without `limited` there
- * are no memory rows. */
+/* Builds the core of the whole problem: its edges are separated (separate.h), nothing else is
+ * reduced. Without `limited` the core has no memory rows. */
 MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem, bool limited);
-/* A copy to be reduced further on its own. `core` may be, too, but must live as long. */
+/* Makes a copy that can be reduced further by itself. `core` may be reduced further too, and must
+ * live as long as the copy. */
 MwCore *mw_core_copy(MwArena *arena, const MwCore *core);
-/* Likewise, with tables of its own, so that another thread may reduce it. */
-MwCore *mw_core_copy_apart(MwArena *arena, const MwCore *core);
-/* The core itself, its trail included, in `arena` and with tables of its own: the arena it was
- * reduced in may go, but not what it is a copy of. */
+/* The same, with separate tables, so that another thread can reduce the copy. */
+MwCore *mw_core_copy_independent(MwArena *arena, const MwCore *core);
+/* Copies the core with its trail into `arena`, with separate tables. The arena in which the core
+ * was reduced may then be freed, but not the core's origin. */
 MwCore *mw_core_move(MwArena *arena, const MwCore *core);
-/* Nodes left, with all cost functions and rows that they have, in none of which another node is. */
+/* A component: nodes that are left, with all their cost functions and rows, none of which has
+ * another node. */
 typedef struct {
     int node_count, function_count, row_count;
-    const int *nodes, *functions, *rows; /* [*_count] of the core, ascending */
-    const int *node_place, *row_place; /* [of the core] where a node of the part is in `nodes`, and
-                                          a row in `rows` */
+    const int *nodes, *functions, *rows; /* [*_count] indices in the core, ascending */
+    /* Position of each node of the core in `nodes`, and of each row in `rows`; meaningful for the
+     * nodes and rows of the component. */
+    const int *node_position, *row_position;
 } MwComponent;
 
-/* A part of the core as a problem of its own, with tables of its own: node i of it is nodes[i] of
- * `core`, and what it restores to is a choice of these. The core's constant is its constant. */
-MwCore *mw_core_extract_component(MwArena *arena, const MwCore *core, const MwComponent *part);
-/* All that is left; `nodes` ([nodes left]) is in `arena`. */
+/* Makes a core of the component alone, with separate tables: its node i is nodes[i] of `core`, and
+ * mw_core_restore gives a choice of these nodes. Its constant is that of `core`. */
+MwCore *mw_core_extract_component(MwArena *arena, const MwCore *core, const MwComponent *component);
+/* Makes a core of all nodes that are left. `nodes` ([nodes left], in `arena`) says which they
+ * are. */
 MwCore *mw_core_extract(MwArena *arena, const MwCore *core, const int **nodes);
 
-/* No choice of the problem that such a choice of the core restores to costs less: the bound in the
- * problem's scale. And the least cost in the core's scale that proves at least `cost`. */
+/* Turns a lower bound of the core into one of the problem, in the problem's scale: no choice of the
+ * problem that a choice of the core restores to costs less. */
 MwCost mw_core_unscaled_bound(const MwCore *core, MwCost bound);
+/* Returns the least bound in the core's scale that proves a lower bound of `cost` in the
+ * problem's. */
 MwCost mw_core_cutoff(const MwCore *core, MwCost cost);
-/* The same for a choice of the core, in its scale: what costs less than this costs less by a unit
- * of the problem's at least. */
-MwCost mw_core_below(const MwCore *core, MwCost cost);
+/* Returns the exclusive upper limit, in the core's scale, for choices that improve on `cost` (also
+ * in the core's scale): a choice that costs less than this costs less by at least one unit of the
+ * problem. */
+MwCost mw_core_improving_cutoff(const MwCore *core, MwCost cost);
 
-/* Nodes, strategies and entries of cost functions that are left of the core. */
+/* These count the nodes, the strategies and the entries of cost functions that are left. */
 int mw_core_nodes_left(const MwCore *core);
 int64_t mw_core_strategies_left(const MwCore *core);
 int64_t mw_core_entries_left(const MwCore *core);
-/* Entries of the tables that cost functions have, each counted once: few where layers are equal. */
+/* Counts the entries of the tables of cost functions, each table once: few where layers are
+ * equal. */
 int64_t mw_core_distinct_entries(const MwCore *core);
 
 int mw_core_strategies(const MwCore *core, int node);
-/* Where `node` stands in the cost function's scope. */
+/* Returns the position of `node` in the cost function's scope. */
 int mw_core_position(const MwCostFunction *function, int node);
-/* Puts the node among changed_nodes. */
+/* Puts the node into the queue changed_nodes. */
 void mw_core_queue(MwCore *core, int node);
 
-/* Cost of a choice of the nodes left, constant included; and whether it keeps all rows. */
+/* Returns the cost of a choice of the nodes left, constant included. */
 MwCost mw_core_cost(const MwCore *core, const int *choice);
+/* Says whether the choice keeps all memory rows. */
 bool mw_core_fits(const MwCore *core, const int *choice);
-/* Whether it takes nothing forbidden. */
+/* Says whether the choice takes no forbidden strategy or combination. */
 bool mw_core_allows(const MwCore *core, const int *choice);
 
-/* Replaces the node's cost; adds to it. */
+/* Replaces the node's unary cost. */
 void mw_core_set_cost(MwCore *core, int node, const MwTable *cost);
+/* Adds `cost` to the node's unary cost. */
 void mw_core_add_cost(MwCore *core, int node, const MwTable *cost);
-/* Adds a cost function, into an existing one of the same scope if there is one. Dimensions of size
- * 1 fall away; a cost function of one node is a cost. */
+/* Adds a cost function; a function of the same scope, if there is one, absorbs it. Dimensions of
+ * size 1 are squeezed out, and a function of one node becomes part of that node's unary cost. */
 void mw_core_add_function(MwCore *core, const int *scope, const MwTable *const *classes,
                           const MwTable *cost);
-/* Puts another table, over the merged classes, in the place of a cost function's: merged[i] (NULL:
- * as it was) gives for each class of the node in scope[i] the new one. */
+/* Replaces the table of a cost function by one over merged classes: merged[i] gives the new class
+ * for each old class of the node in scope[i]; NULL: the classes stay. */
 void mw_core_replace_function(MwCore *core, int function, const MwTable *const *merged,
                               const MwTable *cost);
 void mw_core_remove_function(MwCore *core, int function);
-/* Takes away all strategies but `keep`. */
+/* Removes all strategies of the node but `keep`. */
 void mw_core_restrict(MwCore *core, int node, const MwTable *keep);
-/* Takes away all rows, and with them all usage. */
-void mw_core_lift_limit(MwCore *core);
-/* Removes the node and its cost functions; the caller adds what replaces them. */
+/* Removes all rows, and with them all usage terms. */
+void mw_core_drop_rows(MwCore *core);
+/* Removes the node and its cost functions. The caller adds the function that replaces them. */
 void mw_core_eliminate(MwCore *core, int node, const MwElimination *elimination,
                        int neighbour_count, const int *neighbours);
 
-/* The nodes that share a cost function with `node`, ascending. Returns their number, or `limit` + 1
- * if there are more. */
+/* Lists the nodes that share a cost function with `node`, ascending. Returns their number, or
+ * `limit` + 1 if there are more than `limit`. */
 int mw_core_neighbours(const MwCore *core, int node, int limit, int *neighbours);
 
-/* `choice` holds, for the nodes left, positions in their present strategies; on return, for all
- * nodes of the original problem, original strategies. */
+/* Turns a choice of the core into one of the original problem. `choice` holds, for each node left,
+ * an index into its present strategies; on return it holds, for every original node, an original
+ * strategy. */
 void mw_core_restore(const MwCore *core, int *choice);
-/* The other way: from what mw_core_restore gives, or another choice of the original problem;
- * entries of nodes that are eliminated mean nothing. False if it takes what is not left. */
-bool mw_core_enter(const MwCore *core, int *choice);
-/* Like mw_core_restore, but only back to what `copy` was when it was made as a copy of what `core`
- * comes from: to a choice of `copy`, if nothing was done to that since. False if `core` does not
- * come from it. */
+/* Turns a choice of the original problem into one of the core: the inverse of mw_core_restore.
+ * Entries of eliminated nodes are meaningless. Returns false if the choice takes a strategy that is
+ * not left. */
+bool mw_core_reduce_choice(const MwCore *core, int *choice);
+/* Like mw_core_restore, but turns a choice of `core` into one of `copy`: an ancestor of `core`, or
+ * a copy of one which was not reduced since. Returns false if `core` does not descend from it. */
 bool mw_core_restore_to(const MwCore *core, const MwCore *copy, int *choice);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Cost and memory rows of a choice of a core. */
+/* Cost, feasibility and size of a core. */
 #include "solver/core/core.h"
 
 static int64_t function_cost(const MwCostFunction *function, const int *choice)
@@ -34,13 +34,13 @@ bool mw_core_allows(const MwCore *core, const int *choice)
     return true;
 }
 
-/* x * 2^bits, for any x; shifting to the left is for those that are not negative. */
+/* Returns x * 2^bits. The multiplication is defined for negative x too, a shift is not. */
 static MwCost scale_up(MwCost x, int bits)
 {
     return x * ((MwCost)1 << bits);
 }
 
-/* x / 2^bits rounded up. */
+/* Returns x / 2^bits, rounded up. */
 static MwCost divide_up(MwCost x, int bits)
 {
     return -(-x >> bits);
@@ -56,7 +56,7 @@ MwCost mw_core_cutoff(const MwCore *core, MwCost cost)
     return core->scale >= 0 ? scale_up(cost - 1, core->scale) + 1 : divide_up(cost, -core->scale);
 }
 
-MwCost mw_core_below(const MwCore *core, MwCost cost)
+MwCost mw_core_improving_cutoff(const MwCore *core, MwCost cost)
 {
     return core->scale > 0 ? cost - scale_up(1, core->scale) + 1 : cost;
 }

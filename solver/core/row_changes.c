@@ -25,8 +25,8 @@ static void count_change(void *context, int row, const MwRowChange *change)
     changes->first[row + 1]++;
 }
 
-/* first[row] is where the next change into the row goes. */
-static void place_change(void *context, int row, const MwRowChange *change)
+/* Stores a change. first[row] is the index of the next change into the row. */
+static void store_change(void *context, int row, const MwRowChange *change)
 {
     MwRowChanges *changes = context;
     changes->at[changes->first[row]++] = *change;
@@ -42,8 +42,8 @@ MwRowChanges mw_row_changes(MwArena *arena, const MwCore *core)
         changes.first[row + 1] += changes.first[row];
     changes.at = MW_NEW(arena, MwRowChange, changes.first[rows + 1]);
     for (int i = 0; i < core->node_count; i++)
-        each_change(core, i, place_change, &changes);
-    /* Placing has moved every beginning to its end. */
+        each_change(core, i, store_change, &changes);
+    /* Storing has advanced each begin to its end. */
     for (int row = rows + 1; row > 0; row--)
         changes.first[row] = changes.first[row - 1];
     changes.first[0] = 0;

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For each dimension of a table, the least entry of every slice is taken off the slice. What is
- * left is non-negative with a least entry of zero in every slice; slices that are then equal are
- * one class. All is done in place, since tables of edges are the bulk of a problem and most of them
- * are small once that is done: only the result is interned. */
+/* Separation of a cost table into unary costs and a residual.
+ *
+ * For each dimension, the least entry of every slice is subtracted from the slice and projected
+ * onto the node (soft arc consistency: Cooper et al., Artificial Intelligence 174, 2010, section
+ * 4). The residual is non-negative and has a least entry of zero in every slice. Slices that are
+ * then equal become one class.
+ *
+ * All work is done in place, because the tables of edges are most of a problem and most residuals
+ * are small: only the residual is interned. */
 #include "solver/core/separate.h"
 
 #include "base/hash.h"
@@ -32,8 +37,8 @@ static int64_t *run_of(const Slices *slices, int64_t outer, int64_t slice)
     return slices->at + (outer * slices->size + slice) * slices->inner;
 }
 
-/* Runs of one value are those of the last dimension: then a loop over the slices is the longer
- * one. */
+/* Finds the least entry of each slice. The slices of the last dimension have runs of one entry
+ * (inner == 1); then the loop over the slices is the longer one and is the inner loop. */
 MW_VECTORISED static void find_least(const Slices *slices, int64_t *least)
 {
     const int size = slices->size;
@@ -65,9 +70,9 @@ MW_VECTORISED static void subtract(const Slices *slices, const int64_t *least)
     }
 }
 
-/* Subtracts the least entry of each slice and returns these, or NULL if all are zero. A slice that
- * is forbidden throughout stays. */
-static const int64_t *take_margin(MwArena *arena, const Slices *slices, int64_t *least)
+/* Subtracts the least entry of each slice from it. Returns these entries, or NULL if all are zero.
+ * A slice whose entries are all forbidden stays as it is. */
+static const int64_t *project_slices(MwArena *arena, const Slices *slices, int64_t *least)
 {
     find_least(slices, least);
     bool any = false;
@@ -100,7 +105,8 @@ static void hash_slices(const Slices *slices, uint64_t *hash)
         }
 }
 
-/* Keeps the first of equal slices. Returns their number; class[s] is the one that s is in. */
+/* Merges equal slices and keeps the first of each class. Returns the number of classes; class[s] is
+ * the class of slice s. */
 static int merge_equal(MwArena *scratch, const Slices *slices, int64_t *class)
 {
     uint64_t *hash = MW_NEW(scratch, uint64_t, slices->size);
@@ -129,13 +135,14 @@ static bool all_zero(const int64_t *values, int64_t count)
     return any == 0;
 }
 
-/* Whether a slice is forbidden throughout: then the rest, separated again, forbids it once more. */
-static bool forbids_slice(const MwSeparation *parts, int arity, const int *dims)
+/* Says whether all entries of some slice are forbidden. Separating the residual again would then
+ * forbid that slice once more, so the residual is not marked as separated. */
+static bool forbids_slice(const MwSeparation *separation, int arity, const int *dims)
 {
     bool forbids = false;
     for (int dim = 0; dim < arity; dim++)
-        for (int s = 0; parts->margin[dim] && s < dims[dim]; s++)
-            forbids |= parts->margin[dim][s] >= MW_FORBIDDEN;
+        for (int s = 0; separation->unary[dim] && s < dims[dim]; s++)
+            forbids |= separation->unary[dim][s] >= MW_FORBIDDEN;
     return forbids;
 }
 
@@ -143,14 +150,15 @@ const MwSeparation *mw_separate(MwArena *arena, MwTables *tables, int arity, con
                                 int64_t *values)
 {
     MwArena *scratch = mw_arena_new();
-    MwSeparation *made = MW_NEW(arena, MwSeparation, 1);
-    made->margin = MW_NEW(arena, const int64_t *, arity);
-    made->merged = MW_NEW(arena, const MwTable *, arity);
+    MwSeparation *separation = MW_NEW(arena, MwSeparation, 1);
+    separation->unary = MW_NEW(arena, const int64_t *, arity);
+    separation->merged = MW_NEW(arena, const MwTable *, arity);
     int left[MW_TABLE_ARITY] = {0};
     int64_t count = 1;
     for (int dim = 0; dim < arity; dim++) {
         Slices slices = slices_of(arity, dims, dim, values);
-        made->margin[dim] = take_margin(arena, &slices, MW_NEW(scratch, int64_t, dims[dim]));
+        separation->unary[dim] =
+            project_slices(arena, &slices, MW_NEW(scratch, int64_t, dims[dim]));
         left[dim] = dims[dim];
         count *= dims[dim];
     }
@@ -160,12 +168,12 @@ const MwSeparation *mw_separate(MwArena *arena, MwTables *tables, int arity, con
             int64_t *class = MW_NEW(scratch, int64_t, slices.size);
             left[dim] = merge_equal(scratch, &slices, class);
             if (left[dim] < slices.size)
-                made->merged[dim] = mw_table_intern(tables, 1, &slices.size, class);
+                separation->merged[dim] = mw_table_intern(tables, 1, &slices.size, class);
         }
-        made->rest = mw_table_intern(tables, arity, left, values);
-        if (!forbids_slice(made, arity, dims))
-            mw_table_mark_separated(made->rest);
+        separation->residual = mw_table_intern(tables, arity, left, values);
+        if (!forbids_slice(separation, arity, dims))
+            mw_table_mark_separated(separation->residual);
     }
     mw_arena_free(&scratch);
-    return made;
+    return separation;
 }

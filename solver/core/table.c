@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The two hash tables: contents to tables, keys to results. Open addressing with linear probing,
- * capacity a power of two and at most half full. Nothing iterates over them, so the order of
- * results never depends on hashing. */
+/* The two hash tables of MwTables: from contents to tables, and from keys to results. Both use open
+ * addressing with linear probing; a capacity is a power of two, and at most half of it is in use.
+ * Nothing iterates over them, so that no result depends on hash values. */
 #include "solver/core/table.h"
 
 #include "base/hash.h"
@@ -24,7 +24,7 @@ typedef struct {
     const Memo *memo; /* NULL: empty */
 } MemoSlot;
 
-/* What grows is in an arena of its own, which goes when the larger one is there. */
+/* Each array that grows has an arena of its own, which is freed when the larger array exists. */
 struct MwTables {
     MwArena *arena, *contents;
     MwArena *slot_arena, *memo_arena, *scratch_arena;
@@ -39,10 +39,10 @@ struct MwTables {
 
 MwTables *mw_tables_new(MwArena *arena)
 {
-    return mw_tables_new_apart(arena, arena);
+    return mw_tables_new_with_contents(arena, arena);
 }
 
-MwTables *mw_tables_new_apart(MwArena *arena, MwArena *contents)
+MwTables *mw_tables_new_with_contents(MwArena *arena, MwArena *contents)
 {
     MwTables *tables = MW_NEW(arena, MwTables, 1);
     tables->arena = arena;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Interned tables of integers, and a memory of what was computed from them.
+/* Interned tables of integers, and the memoisation of operations on them.
  *
- * A table is a dense array of 1 to MW_TABLE_ARITY dimensions (a cost vector of a node, a cost
- * matrix of an edge, a cost over several nodes, a list of strategies). Equal contents are one
- * object: equality is equality of pointers, and `id`s, given in order of creation, name tables in
- * the keys under which results are remembered. So identical layers cost one computation.
+ * A table is a dense array with 1 to MW_TABLE_ARITY dimensions: the cost vector of a node, the cost
+ * matrix of an edge, a cost function of several nodes, or a list of strategies. Tables of equal
+ * content are one object, so that equal tables have equal pointers. Tables are numbered in order of
+ * creation, and their `id`s form the keys under which results are remembered. An operation on the
+ * tables of identical layers is therefore computed once.
  *
- * Everything lives in the arena given to mw_tables_new and is never changed. */
+ * All tables live in the arena given to mw_tables_new. A table is never changed. */
 #ifndef MW_SOLVER_CORE_TABLE_H
 #define MW_SOLVER_CORE_TABLE_H
 
@@ -19,32 +20,34 @@ typedef struct {
     const int *dims;   /* [arity], each at least 1 */
     int64_t count;     /* product of dims */
     const int64_t *at; /* [count], row-major */
+    /* Smallest and largest entry */
     int64_t least, greatest;
-    bool separated; /* known to be what separation leaves of it: see separate.h */
+    bool separated; /* mw_separate is known to leave the table as it is (separate.h) */
 } MwTable;
 
 typedef struct MwTables MwTables;
 
 MwTables *mw_tables_new(MwArena *arena);
-/* Likewise, but what is in the tables, `at`, lies in `contents`, and may stay when the rest
- * goes. */
-MwTables *mw_tables_new_apart(MwArena *arena, MwArena *contents);
+/* The same, except that the entries of the tables (`at`) lie in the arena `contents`, which may
+ * outlive the rest. */
+MwTables *mw_tables_new_with_contents(MwArena *arena, MwArena *contents);
 MwArena *mw_tables_arena(MwTables *tables);
 
-/* The table of this content; `values` is copied if it is new. */
+/* Returns the table with this content. Copies `values` if the table is new. */
 const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, const int64_t *values);
 
-/* Notes that separation leaves the table as it is. */
+/* Notes that mw_separate leaves the table as it is. */
 void mw_table_mark_separated(const MwTable *table);
 
-/* Room for `count` values, for building contents to intern; the next call overwrites it. */
+/* Returns room for `count` values, in which a caller builds a table to intern. The next call
+ * overwrites it. */
 int64_t *mw_tables_scratch(MwTables *tables, int64_t count);
 
-/* Likewise for a key. */
+/* Returns room for a key of `count` ints. The next call overwrites it. */
 int *mw_tables_key(MwTables *tables, int count);
 
-/* What mw_tables_remember was given for this key of `count` ints, or NULL. A key begins with the
- * MwOperation and names all the result depends on. */
+/* Returns what mw_tables_remember was given for this key of `count` ints, or NULL. A key begins
+ * with the MwOperation and names everything that the result depends on. */
 void *mw_tables_recall(const MwTables *tables, const int *key, int count);
 void mw_tables_remember(MwTables *tables, const int *key, int count, void *result);
 
@@ -57,36 +60,39 @@ typedef enum {
     MW_OPERATION_REFINE,
     MW_OPERATION_SEPARATE,
     MW_OPERATION_DOMINANCE,
-    MW_OPERATION_DOMINANCE_TOGETHER,
+    MW_OPERATION_JOINT_DOMINANCE,
     MW_OPERATION_ELIMINATE,
-    MW_OPERATION_DETERMINED,
+    MW_OPERATION_SUBSTITUTE,
 } MwOperation;
 
-/* The functions below are remembered: calling them again on the same tables costs a lookup. */
+/* The functions below remember their results: a second call on the same tables costs a lookup. */
 
-/* Costs added entry by entry; the shapes are equal. */
+/* Adds costs entry by entry; the shapes are equal. A forbidden entry stays forbidden. */
 const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b);
-/* Numbers added entry by entry, at most INT64_MAX. */
+/* Adds numbers entry by entry; a sum saturates at INT64_MAX. */
 const MwTable *mw_table_sum(MwTables *tables, const MwTable *a, const MwTable *b);
-/* Dimension i of the result is dimension order[i] of `table`. */
+/* Permutes the dimensions: dimension i of the result is dimension order[i] of `table`. */
 const MwTable *mw_table_permute(MwTables *tables, const MwTable *table, const int *order);
-/* Dimension `dim` indexed through `list` (arity 1): its position i is the old position list[i]. */
+/* Gathers along dimension `dim`: position i of the result is the old position list[i]. `list` has
+ * arity 1. */
 const MwTable *mw_table_select(MwTables *tables, const MwTable *table, int dim,
                                const MwTable *list);
 
-/* Not remembered, being only a change of shape: without dimension `dim`, which is of size 1. */
+/* Removes dimension `dim`, which has size 1. The result is not remembered: only the shape
+ * changes. */
 const MwTable *mw_table_squeeze(MwTables *tables, const MwTable *table, int dim);
-/* Every cost less `amount`; forbidden ones stay. */
+/* Subtracts `amount` from every cost; forbidden costs stay forbidden. */
 const MwTable *mw_table_lower(MwTables *tables, const MwTable *table, int64_t amount);
-/* Every number less `amount`. */
+/* Subtracts `amount` from every number. */
 const MwTable *mw_table_subtract(MwTables *tables, const MwTable *table, int64_t amount);
 
-/* The entries with dimension `dim` moved to the front (slices: one run per strategy) or to the back
- * (rows: one run per choice of the others). In `arena`, or the table's own if they lie so. */
+/* These return the entries with dimension `dim` moved to the front (slices: one run of entries per
+ * index of `dim`) or to the back (rows: one run per tuple of the other dimensions). The result is
+ * in `arena`, or is the table's own array if that has the wanted order. */
 const int64_t *mw_table_slices(MwArena *arena, const MwTable *table, int dim);
 const int64_t *mw_table_rows(MwArena *arena, const MwTable *table, int dim);
 
-/* Product of the dimensions before (outer) and after (inner) `dim`. */
+/* These return the product of the dimensions before (outer) and after (inner) `dim`. */
 int64_t mw_table_outer(const MwTable *table, int dim);
 int64_t mw_table_inner(const MwTable *table, int dim);
 

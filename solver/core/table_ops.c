@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plain arithmetic on tables: add, permute, select, squeeze, lower. */
+/* Arithmetic on tables: add, sum, permute, select, squeeze, lower, subtract. */
 #include "solver/core/table.h"
 #include "solver/cost.h"
 
@@ -21,7 +21,8 @@ int64_t mw_table_inner(const MwTable *table, int dim)
     return product;
 }
 
-/* The results of this file are tables; a recalled one is shared, never written. */
+/* Interns the result of an operation and remembers it. A remembered table is shared, so nobody
+ * writes to it. */
 static const MwTable *remember_table(MwTables *tables, const int *key, int count, int arity,
                                      const int *dims, int64_t *values)
 {
@@ -43,7 +44,7 @@ const MwTable *mw_table_add(MwTables *tables, const MwTable *a, const MwTable *b
     if (known)
         return known;
     int64_t *values = mw_tables_scratch(tables, a->count);
-    /* Either may be negative (certify.c); what is forbidden stays so all the same. */
+    /* Finite costs may be negative (certify.c). A forbidden one stays forbidden even then. */
     for (int64_t i = 0; i < a->count; i++)
         values[i] = a->at[i] < MW_FORBIDDEN && b->at[i] < MW_FORBIDDEN
                         ? mw_cost_add(a->at[i], b->at[i])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks the lists of a problem file against each other and makes the problem of them. */
+/* Checks the lists of a problem file against each other and builds the problem. */
 #include "solver/file/problem_file.h"
 
 #include <limits.h>
@@ -11,9 +11,9 @@ typedef struct {
     MwDiags *diags;
 } Check;
 
-/* "PATH: problem.nodes.costs[3]: ..."; always false. */
+/* Reports "PATH: problem.nodes.costs[3]: ...". Always returns false. */
 static bool MW_PRINTF(4, 5)
-    refuse(const Check *check, MwProblemList list, int index, const char *format, ...)
+    report(const Check *check, MwProblemList list, int index, const char *format, ...)
 {
     MwArena *scratch = mw_arena_new();
     va_list args;
@@ -53,14 +53,14 @@ static bool load_node(const Check *check, int i, MwProblemNode *node)
     MwProblemRow costs = check->lists->lists[MW_LIST_COSTS].at[i];
     MwProblemRow usages = check->lists->lists[MW_LIST_USAGES].at[i];
     if (interval.count != 2)
-        return refuse(check, MW_LIST_INTERVALS, i, "expected [begin, end)");
+        return report(check, MW_LIST_INTERVALS, i, "expected [begin, end)");
     if (interval.at[0] > interval.at[1])
-        return refuse(check, MW_LIST_INTERVALS, i, "ends at %lld, before it begins at %lld",
+        return report(check, MW_LIST_INTERVALS, i, "ends at %lld, before it begins at %lld",
                       (long long)interval.at[1], (long long)interval.at[0]);
     if (costs.count < 1)
-        return refuse(check, MW_LIST_COSTS, i, "a node needs at least one strategy");
+        return report(check, MW_LIST_COSTS, i, "a node needs at least one strategy");
     if (usages.count != costs.count)
-        return refuse(check, MW_LIST_USAGES, i, "%lld usages, but the node has %lld costs",
+        return report(check, MW_LIST_USAGES, i, "%lld usages, but the node has %lld costs",
                       (long long)usages.count, (long long)costs.count);
     *node = (MwProblemNode){.strategy_count = (int)costs.count,
                             .cost = costs.at,
@@ -75,19 +75,19 @@ static bool load_edge(const Check *check, int i, const MwProblem *problem, MwPro
     MwProblemRow nodes = check->lists->lists[MW_LIST_EDGE_NODES].at[i];
     MwProblemRow costs = check->lists->lists[MW_LIST_EDGE_COSTS].at[i];
     if (nodes.count != 2)
-        return refuse(check, MW_LIST_EDGE_NODES, i, "expected two nodes");
+        return report(check, MW_LIST_EDGE_NODES, i, "expected two nodes");
     for (int k = 0; k < 2; k++)
         if (nodes.at[k] >= problem->node_count)
-            return refuse(check, MW_LIST_EDGE_NODES, i, "node %lld of %d", (long long)nodes.at[k],
+            return report(check, MW_LIST_EDGE_NODES, i, "node %lld of %d", (long long)nodes.at[k],
                           problem->node_count);
     if (nodes.at[0] == nodes.at[1])
-        return refuse(check, MW_LIST_EDGE_NODES, i, "joins node %lld to itself",
+        return report(check, MW_LIST_EDGE_NODES, i, "joins node %lld to itself",
                       (long long)nodes.at[0]);
     *edge = (MwProblemEdge){(int)nodes.at[0], (int)nodes.at[1], costs.at};
     int64_t rows = problem->nodes[edge->a].strategy_count;
     int64_t columns = problem->nodes[edge->b].strategy_count;
     if (costs.count != rows * columns)
-        return refuse(check, MW_LIST_EDGE_COSTS, i,
+        return report(check, MW_LIST_EDGE_COSTS, i,
                       "%lld costs, but nodes %d and %d have %lld and %lld strategies",
                       (long long)costs.count, edge->a, edge->b, (long long)rows,
                       (long long)columns);

@@ -2,13 +2,13 @@
 /* Streams the JSON of a problem, gzipped or plain, into its lists. The file is never in memory as a
  * whole, and equal rows of costs and usages are kept once, as models repeat their layers.
  *
- * Where we are is a path of keys and positions (problem.edges.costs[12][7]); it decides what a
- * number means, and messages show it. Keys that are not known are passed over with all they hold.
+ * The current position is a path of keys and indices (problem.edges.costs[12][7]). The path decides
+ * what a number means, and messages show it. Unknown keys are skipped with all that they hold.
  *
- * Yajl reads the structure. The numbers of a row are read beside it (scan.h): it sees the
- * brackets of the row and nothing between them. Where the scan stops at anything but the end of the
- * row, yajl is shown as much as puts it in the same state, and reads the rest of the row itself: so
- * what is legal, and what is wrong with what is not, is for yajl alone to say. */
+ * Yajl parses the structure. The integers of a row are scanned separately (scan.h): yajl is given
+ * the brackets of the row and nothing between them. If the scan stops before the end of the row,
+ * yajl is given a text that puts it into the same state and parses the rest of the row itself. Yajl
+ * alone thus decides what is legal JSON and reports what is not. */
 #include "solver/file/problem_file.h"
 #include "solver/file/scan.h"
 
@@ -23,16 +23,16 @@
 #include <zlib.h>
 
 enum {
-    LIST_DEPTH = 3, /* levels above a list of lists */
+    LIST_DEPTH = 3, /* nesting depth of a list of lists */
     DEPTH_LIMIT = 64,
-    LENGTH_LIMIT = 1 << 28, /* of a list */
-    CHUNK_BYTES = 1 << 20,  /* more than twice zlib's own buffer: then it fills ours directly */
+    LENGTH_LIMIT = 1 << 28, /* entries of a list, at most */
+    CHUNK_BYTES = 1 << 20,  /* more than twice zlib's own buffer: zlib then fills ours directly */
     ZLIB_BYTES = 1 << 18
 };
 
 typedef struct {
     const char *key; /* in an object: the key read last; NULL in an array */
-    int64_t index;   /* in an array: the position of the element to come */
+    int64_t index;   /* in an array: the index of the next element */
 } Level;
 
 typedef struct {
@@ -44,10 +44,10 @@ typedef struct {
     MwDiags *diags;
     Level level[DEPTH_LIMIT];
     int depth;
-    MwProblemList list; /* the list we are in */
-    MwIntegers row;     /* its row so far */
-    bool by_yajl;       /* which reads the rest of the row */
-    bool pretending;    /* what yajl sees is not of the file */
+    MwProblemList list;   /* the list of lists that contains the current position */
+    MwIntegers row;       /* the current row, as far as it is read */
+    bool yajl_reads_row;  /* yajl parses the rest of the row */
+    bool ignores_numbers; /* the text that yajl is given is not from the file */
     bool failed;
 } Parser;
 
@@ -63,8 +63,8 @@ const char *mw_problem_list_name(MwProblemList list)
     return names[list];
 }
 
-/* The path of the value being read. */
-static const char *here(const Parser *parser)
+/* Returns the path of the value being read. */
+static const char *current_path(const Parser *parser)
 {
     MwText text = {.arena = parser->scratch};
     mw_text_add(&text, "");
@@ -78,10 +78,11 @@ static const char *here(const Parser *parser)
     return text.bytes ? text.at : "the top";
 }
 
-/* Tells yajl to stop. */
+/* Reports an error at the current path. Returns 0, which tells yajl to stop. */
 static int fail(Parser *parser, const char *problem)
 {
-    mw_diag_error(parser->diags, mw_span_none(), "%s: %s: %s", parser->path, here(parser), problem);
+    mw_diag_error(parser->diags, mw_span_none(), "%s: %s: %s", parser->path, current_path(parser),
+                  problem);
     parser->failed = true;
     return 0;
 }
@@ -92,7 +93,7 @@ static bool at_scalar(const Parser *parser, const char *key)
            parser->level[0].key && !strcmp(parser->level[0].key, "problem");
 }
 
-/* In problem.nodes.labels. */
+/* Says whether the current value is an element of problem.nodes.labels. */
 static bool at_label(const Parser *parser)
 {
     static const char *const keys[LIST_DEPTH] = {"problem", "nodes", "labels"};
@@ -107,15 +108,15 @@ static MwProblemList list_here(const Parser *parser)
 {
     if (parser->depth != LIST_DEPTH)
         return MW_LIST_NONE;
-    const char *path = here(parser);
+    const char *path = current_path(parser);
     for (MwProblemList list = MW_LIST_NONE + 1; list < MW_LIST_COUNT; list++)
         if (!strcmp(path, mw_problem_list_name(list)))
             return list;
     return MW_LIST_NONE;
 }
 
-/* NULL if a value may stand here that is not what belongs here: a number, a list or a label;
- * otherwise what should. */
+/* Returns what must stand at the current position: a number, a list or a label; NULL if any value
+ * may stand there. */
 static const char *expected_here(const Parser *parser)
 {
     if (parser->list && parser->depth == LIST_DEPTH + 2)
@@ -178,7 +179,7 @@ static int on_string(void *context, const unsigned char *text, size_t length)
     return on_scalar(parser);
 }
 
-/* False after an error. */
+/* Returns false after an error. */
 static bool read_integer(Parser *parser, const char *text, size_t length, int64_t *value)
 {
     char digits[32];
@@ -212,7 +213,7 @@ static int on_entry(Parser *parser, const char *text, size_t length)
 static int on_number(void *context, const char *text, size_t length)
 {
     Parser *parser = context;
-    if (parser->pretending)
+    if (parser->ignores_numbers)
         return 1;
     if (parser->list && parser->depth == LIST_DEPTH + 2)
         return on_entry(parser, text, length);
@@ -266,11 +267,12 @@ static int on_start_array(void *context)
         return fail(parser, "too long a list");
     }
     parser->row.count = 0;
-    parser->by_yajl = false;
+    parser->yajl_reads_row = false;
     return open_level(parser, NULL);
 }
 
-/* Intervals and nodes of edges are used up in the making of the problem, and hardly ever equal. */
+/* Stores the row that has ended. Intervals and nodes of edges go to `scratch`: they are only needed
+ * to build the problem, and are hardly ever equal. */
 static void keep_row(Parser *parser)
 {
     MwProblemRow row = {.count = parser->row.count};
@@ -301,7 +303,8 @@ static const yajl_callbacks CALLBACKS = {.yajl_null = on_null,
                                          .yajl_start_array = on_start_array,
                                          .yajl_end_array = on_end_array};
 
-/* Yajl's message without its newlines, and the byte of the JSON (unzipped, from 1) it is about. */
+/* Reports Yajl's message without its newlines, and the byte of the unzipped JSON, counted from
+ * 1. */
 static void report_syntax(Parser *parser, yajl_handle handle, uint64_t byte)
 {
     if (parser->failed)
@@ -309,14 +312,14 @@ static void report_syntax(Parser *parser, yajl_handle handle, uint64_t byte)
     unsigned char *message = yajl_get_error(handle, 0, NULL, 0);
     int length = (int)strcspn((const char *)message, "\n");
     mw_diag_error(parser->diags, mw_span_none(), "%s: byte %llu, in %s: %.*s", parser->path,
-                  (unsigned long long)byte, here(parser), length, (const char *)message);
+                  (unsigned long long)byte, current_path(parser), length, (const char *)message);
     yajl_free_error(handle, message);
 }
 
-/* Shows yajl the text from `at` to `end`, of which `before` bytes of the file come before. False
+/* Gives yajl the text from `at` to `end`; `before` bytes of the file precede it. Returns false
  * after an error. */
-static bool show(Parser *parser, yajl_handle handle, const char *at, const char *end,
-                 uint64_t before)
+static bool give_yajl(Parser *parser, yajl_handle handle, const char *at, const char *end,
+                      uint64_t before)
 {
     if (yajl_parse(handle, (const unsigned char *)at, (size_t)(end - at)) == yajl_status_ok)
         return true;
@@ -324,34 +327,35 @@ static bool show(Parser *parser, yajl_handle handle, const char *at, const char 
     return false;
 }
 
-/* As far into the row as the scan has come. */
-static void pretend(Parser *parser, yajl_handle handle, bool value_next)
+/* Puts yajl into the state that the scan has reached within the row. */
+static void resume_in_yajl(Parser *parser, yajl_handle handle, bool value_next)
 {
-    parser->by_yajl = parser->pretending = true;
+    parser->yajl_reads_row = parser->ignores_numbers = true;
     if (!value_next)
         yajl_parse(handle, (const unsigned char *)"0 ", 2);
     else if (parser->row.count > 0)
         yajl_parse(handle, (const unsigned char *)"0,", 2);
-    parser->pretending = false;
+    parser->ignores_numbers = false;
 }
 
-static bool scans(const Parser *parser)
+static bool scans_row(const Parser *parser)
 {
-    return parser->list && parser->depth == LIST_DEPTH + 2 && !parser->by_yajl;
+    return parser->list && parser->depth == LIST_DEPTH + 2 && !parser->yajl_reads_row;
 }
 
-/* Of the file: what is being read. */
+/* The file being read. */
 typedef struct {
     gzFile file;
     yajl_handle handle;
     char *chunk;     /* [CHUNK_BYTES] */
-    char *at, *end;  /* what is left of it to be read */
+    char *at, *end;  /* the part of the chunk that is not yet read */
     uint64_t before; /* bytes of the file before `at` */
-    bool all;        /* nothing comes after `end` */
-    bool value_next; /* in a row that is scanned */
+    bool at_end;     /* the file has nothing after `end` */
+    bool value_next; /* in a scanned row: a value is expected next */
 } Stream;
 
-/* Reads the row as far as it is plain. False if more of the file is wanted first. */
+/* Scans the row as far as its integers are plain. Returns false if more of the file is needed
+ * first. */
 static bool scan_row(Parser *parser, Stream *stream)
 {
     MwScanStop why;
@@ -360,23 +364,23 @@ static bool scan_row(Parser *parser, Stream *stream)
     stream->before += (uint64_t)(at - stream->at);
     stream->at += at - stream->at;
     parser->level[parser->depth - 1].index = parser->row.count;
-    if (why == MW_SCAN_MORE && !stream->all)
+    if (why == MW_SCAN_MORE && !stream->at_end)
         return false;
     if (why != MW_SCAN_END)
-        pretend(parser, stream->handle, stream->value_next);
+        resume_in_yajl(parser, stream->handle, stream->value_next);
     return true;
 }
 
-/* Reads what is in the chunk, as far as it goes. False after an error. */
+/* Reads the chunk as far as possible. Returns false after an error. */
 static bool read_chunk(Parser *parser, Stream *stream)
 {
     while (stream->at < stream->end) {
-        if (scans(parser) && !scan_row(parser, stream))
+        if (scans_row(parser) && !scan_row(parser, stream))
             return true;
         /* A row may begin after any bracket. */
         char *bracket = memchr(stream->at, '[', (size_t)(stream->end - stream->at));
         char *next = bracket ? bracket + 1 : stream->end;
-        if (!show(parser, stream->handle, stream->at, next, stream->before))
+        if (!give_yajl(parser, stream->handle, stream->at, next, stream->before))
             return false;
         stream->before += (uint64_t)(next - stream->at);
         stream->at = next;
@@ -385,7 +389,7 @@ static bool read_chunk(Parser *parser, Stream *stream)
     return true;
 }
 
-/* Zlib puts the path before its messages. Always false. */
+/* Reports a read error. Zlib puts the path before its messages. Always returns false. */
 static bool cannot_read(const Parser *parser, const Stream *stream)
 {
     int code;
@@ -399,7 +403,8 @@ static bool cannot_read(const Parser *parser, const Stream *stream)
     return false;
 }
 
-/* Moves what is left to the front of the chunk and fills it up. False after an error. */
+/* Moves what is left to the front of the chunk and fills the chunk up. Returns false after an
+ * error. */
 static bool fill_chunk(Parser *parser, Stream *stream)
 {
     size_t left = (size_t)(stream->end - stream->at);
@@ -407,16 +412,16 @@ static bool fill_chunk(Parser *parser, Stream *stream)
     stream->at = stream->chunk;
     int got = gzread(stream->file, stream->chunk + left, (unsigned)(CHUNK_BYTES - left)), code;
     stream->end = stream->chunk + left + mw_max(got, 0);
-    stream->all = got == 0;
+    stream->at_end = got == 0;
     gzerror(stream->file, &code);
     return (got >= 0 && code != Z_BUF_ERROR) || cannot_read(parser, stream);
 }
 
-/* False after an error. */
+/* Returns false after an error. */
 static bool read_all(Parser *parser, Stream *stream)
 {
     stream->at = stream->end = stream->chunk = mw_arena_alloc(parser->scratch, CHUNK_BYTES);
-    while (!stream->all)
+    while (!stream->at_end)
         if (!fill_chunk(parser, stream) || !read_chunk(parser, stream))
             return false;
     if (yajl_complete_parse(stream->handle) == yajl_status_ok)
@@ -435,7 +440,7 @@ MwProblemLists *mw_problem_parse(MwArena *arena, MwArena *scratch, const char *p
     gzbuffer(file, ZLIB_BYTES);
     Parser parser = {.arena = arena,
                      .scratch = scratch,
-                     .rows = mw_tables_new_apart(scratch, arena),
+                     .rows = mw_tables_new_with_contents(scratch, arena),
                      .keys = mw_interner_new(scratch),
                      .lists = MW_NEW(scratch, MwProblemLists, 1),
                      .path = path,

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-bool mw_replace(const char *path, bool (*write)(int fd, const void *context), const void *context,
-                MwDiags *diags)
+bool mw_file_replace(const char *path, bool (*write)(int fd, const void *context),
+                     const void *context, MwDiags *diags)
 {
     MwNewFile file;
     bool good = mw_new_file_open(&file, path);

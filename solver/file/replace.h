@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Problem files are written whole or not at all. */
+/* Replacement of an output file: it is written whole or not at all. */
 #ifndef MW_SOLVER_FILE_REPLACE_H
 #define MW_SOLVER_FILE_REPLACE_H
 
 #include "base/diag.h"
 
-/* What `write` writes to `fd`, which it leaves open, takes the place of what is at `path`
- * (base/new_file.h); nothing does if it returns false, with errno set. False after an error. */
-bool mw_replace(const char *path, bool (*write)(int fd, const void *context), const void *context,
-                MwDiags *diags);
+/* Replaces the file at `path` by what `write` writes to `fd` (base/new_file.h). `write` leaves `fd`
+ * open; if it returns false, with errno set, the old file stays. Returns false after an error. */
+bool mw_file_replace(const char *path, bool (*write)(int fd, const void *context),
+                     const void *context, MwDiags *diags);
 
 #endif

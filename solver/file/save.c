@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Streams a problem out as JSON (the form stands in solver.h), gzipped if the name says so. */
+/* Streams a problem out as JSON (solver.h defines the form), gzipped if the path ends in .gz. */
 #include "solver/file/replace.h"
 #include "solver/solver.h"
 
@@ -27,7 +27,7 @@ static void text(Writer *writer, const char *value)
     yajl_gen_string(writer->json, (const unsigned char *)value, strlen(value));
 }
 
-/* NULL stands for zeros. */
+/* Writes an array of integers; NULL stands for zeros. */
 static void row(Writer *writer, const int64_t *values, int64_t count)
 {
     yajl_gen_array_open(writer->json);
@@ -36,7 +36,7 @@ static void row(Writer *writer, const int64_t *values, int64_t count)
     yajl_gen_array_close(writer->json);
 }
 
-/* Of which some may be missing; not if all are. */
+/* Writes the labels, unless no node has one. A missing label becomes an empty text. */
 static void write_labels(Writer *writer, const MwProblem *problem)
 {
     int labelled = 0;
@@ -121,7 +121,7 @@ typedef struct {
 static bool write_file(int fd, const void *context)
 {
     const Saving *saving = context;
-    int own = dup(fd); /* which gzclose closes */
+    int own = dup(fd); /* gzclose closes this duplicate */
     Writer writer = {.file = own < 0 ? NULL : gzdopen(own, saving->zipped ? "wb6" : "wbT")};
     if (!writer.file) {
         if (own >= 0)
@@ -144,5 +144,5 @@ bool mw_problem_save(const MwProblem *problem, const char *path, MwDiags *diags)
 {
     size_t length = strlen(path);
     const Saving saving = {problem, length > 3 && !strcmp(path + length - 3, ".gz")};
-    return mw_replace(path, write_file, &saving, diags);
+    return mw_file_replace(path, write_file, &saving, diags);
 }

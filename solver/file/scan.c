@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Eight digits at a time are made a number by three multiplications, which add pairs, then fours,
+/* Three multiplications turn eight digits at a time into a number: they combine pairs, then fours,
  * then eights (Lemire, Number parsing at a gigabyte per second, Software: Practice and Experience
  * 51, 2021, section 4). */
 #include "solver/file/scan.h"
@@ -35,7 +35,7 @@ static uint64_t eight_value(uint64_t text)
 }
 #endif
 
-/* The digits from `at` on, as far as `end` and no more than one too many. */
+/* Reads the digits from `at` on, up to `end`, and at most one digit more than DIGITS_MOST. */
 static const char *read_digits(const char *at, const char *end, uint64_t *value)
 {
     const char *begin = at;

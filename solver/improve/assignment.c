@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* change[row] and on: less room for the strategy's usage, times sign. */
+/* Subtracts the strategy's usage, times `sign`, from the slack, in difference form. */
 static void count_usage(const MwFlatNode *node, int strategy, int sign, int64_t *change)
 {
     for (int k = 0; k < node->term_count; k++) {
@@ -13,12 +13,12 @@ static void count_usage(const MwFlatNode *node, int strategy, int sign, int64_t 
     }
 }
 
-static void move_room(MwAssignment *assignment, const int64_t *change)
+static void add_to_slack(MwAssignment *assignment, const int64_t *change)
 {
     int64_t sum = 0;
     for (int row = 0; row < assignment->flat->row_count; row++) {
         sum += change[row];
-        assignment->room[row] += sum;
+        assignment->slack[row] += sum;
     }
 }
 
@@ -32,13 +32,13 @@ MwAssignment *mw_assignment_new(MwArena *arena, const MwFlatCore *flat, const in
     assignment->flat = flat;
     assignment->choice = mw_arena_dup(arena, choice, sizeof *choice * (size_t)flat->node_count);
     assignment->cost = mw_core_cost(core, core_choice);
-    assignment->room = MW_NEW(arena, int64_t, flat->row_count);
+    assignment->slack = MW_NEW(arena, int64_t, flat->row_count);
     for (int row = 0; row < flat->row_count; row++)
-        assignment->room[row] = (int64_t)core->limit[row];
+        assignment->slack[row] = (int64_t)core->limit[row];
     int64_t *change = MW_NEW(scratch, int64_t, flat->row_count + 1);
     for (int i = 0; i < flat->node_count; i++)
         count_usage(&flat->nodes[i], choice[i], 1, change);
-    move_room(assignment, change);
+    add_to_slack(assignment, change);
     mw_arena_free(&scratch);
     return assignment;
 }
@@ -46,7 +46,7 @@ MwAssignment *mw_assignment_new(MwArena *arena, const MwFlatCore *flat, const in
 void mw_assignment_copy(MwAssignment *to, const MwAssignment *from)
 {
     memcpy(to->choice, from->choice, sizeof *to->choice * (size_t)to->flat->node_count);
-    memcpy(to->room, from->room, sizeof *to->room * (size_t)to->flat->row_count);
+    memcpy(to->slack, from->slack, sizeof *to->slack * (size_t)to->flat->row_count);
     to->cost = from->cost;
 }
 
@@ -61,7 +61,7 @@ void mw_assignment_apply(MwAssignment *assignment, const MwMove *move)
         count_usage(node, made->strategy, 1, change);
         assignment->choice[made->node] = made->strategy;
     }
-    move_room(assignment, change);
+    add_to_slack(assignment, change);
     assignment->cost -= move->gain;
     mw_arena_free(&scratch);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The choice that a search stands at: its cost, and the room it leaves in every memory row; and
- * which of some wished changes to make.
+/* The choice at which a local search stands, with its cost and the slack of every memory row, and
+ * the selection among proposed changes.
  *
- * Invariant: no room is below 0. What is forbidden costs MW_FORBIDDEN. */
+ * Invariant: no slack is negative. A forbidden strategy or entry costs MW_FORBIDDEN. */
 #ifndef MW_SOLVER_IMPROVE_ASSIGNMENT_H
 #define MW_SOLVER_IMPROVE_ASSIGNMENT_H
 
@@ -10,12 +10,12 @@
 
 typedef struct {
     const MwFlatCore *flat;
-    int *choice;   /* [flat->node_count] */
-    MwCost cost;   /* in the core's scale, constant included */
-    int64_t *room; /* [flat->row_count] limit less usage */
+    int *choice;    /* [flat->node_count] */
+    MwCost cost;    /* in the core's scale, constant included */
+    int64_t *slack; /* [flat->row_count] limit less usage */
 } MwAssignment;
 
-/* The choice of the flat core must keep the rows. */
+/* Makes an assignment of a choice of the flat core, which must keep the rows. */
 MwAssignment *mw_assignment_new(MwArena *arena, const MwFlatCore *flat, const int *choice);
 void mw_assignment_copy(MwAssignment *to, const MwAssignment *from);
 
@@ -26,30 +26,30 @@ typedef struct {
 typedef struct {
     int count;
     const MwChange *changes;
-    MwCost gain; /* by how much the cost falls; below 0: rises */
+    MwCost gain; /* how much the cost falls; negative: it rises */
 } MwMove;
 
-/* Changes that hang together by cost functions. */
+/* Changes that are connected by cost functions. */
 typedef struct {
-    int first, count; /* among the changes */
-    MwCost gain;      /* by how much the cost falls if they alone are made; below 0: rises */
+    int first, count; /* range in MwChangeGroups.changes */
+    MwCost gain; /* how much the cost falls if only these changes are made; negative: it rises */
 } MwChangeGroup;
 
 typedef struct {
     int count;
     MwChangeGroup *groups;
-    const MwChange *changes; /* by group, in each by node */
+    const MwChange *changes; /* ordered by group, in a group by node */
 } MwChangeGroups;
 
-/* The groups of the changes ([count], of distinct nodes); they do not touch each other, so that
- * their gains add up. */
+/* Groups the changes ([count], of distinct nodes) into connected components. No cost function joins
+ * two groups, so their gains add. */
 MwChangeGroups mw_assignment_groups(MwArena *arena, const MwAssignment *assignment, int count,
                                     const MwChange *changes);
 
-/* Of the changes ([count], of distinct nodes), those that together lower the cost most and keep the
- * rows, as far as a greedy choice finds them; changes that share a cost function go together. With
- * `price_sum` ([row_count + 1], NULL: none), the sums of prices over the rows before, what is to be
- * lowered is the cost and the priced usage together: the cost alone may rise. */
+/* Selects among the changes ([count], of distinct nodes) those that together lower the cost most
+ * and keep the rows, by a greedy heuristic. Changes that share a cost function stay together. With
+ * `price_sum` ([row_count + 1], the prefix sums of prices; NULL: none) the objective is cost plus
+ * priced usage, and the cost alone may rise. */
 MwMove mw_assignment_select(MwArena *arena, const MwAssignment *assignment, const double *price_sum,
                             int count, const MwChange *changes);
 void mw_assignment_apply(MwAssignment *assignment, const MwMove *move);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which of some wished changes hang together, and what each such group gains: changed nodes that
- * share a cost function are in one group, so groups do not touch each other and their gains add
- * up. */
+/* Connected components of proposed changes. Changed nodes that share a cost function are in one
+ * group, so no cost function joins two groups, and gains of groups add. */
 #include "solver/improve/assignment.h"
 
 #include <stdlib.h>
 
 typedef struct {
     const MwAssignment *assignment;
-    MwArena *arena; /* of what is only needed here */
+    MwArena *arena; /* scratch */
     int change_count;
-    MwChange *changes; /* by node */
+    MwChange *changes; /* ordered by node */
 } Grouping;
 
 static int compare_changes(const void *a, const void *b)
@@ -19,7 +18,7 @@ static int compare_changes(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The change of `node`, or -1. */
+/* Returns the change of `node`, or -1. */
 static int find_change(const Grouping *grouping, int node)
 {
     const MwChange key = {node, 0};
@@ -35,7 +34,7 @@ static int find_root(int *parent, int i)
     return i;
 }
 
-/* The cost of a cost function, with the changes if `changed`. */
+/* Returns the cost of the function; with the changes if `changed`. */
 static MwCost function_cost(const Grouping *grouping, const MwFlatFunction *function, bool changed)
 {
     int64_t at = 0;
@@ -48,8 +47,8 @@ static MwCost function_cost(const Grouping *grouping, const MwFlatFunction *func
     return function->cost[at];
 }
 
-/* What the changes of the node and of the cost functions that it is the first changed node of gain;
- * joins it with the other changed nodes of its cost functions. */
+/* Returns the gain of the node's unary cost and of those cost functions whose first changed node it
+ * is. Joins the node with the other changed nodes of its cost functions. */
 static MwCost gain_of_change(const Grouping *grouping, int index, int *parent)
 {
     const MwAssignment *assignment = grouping->assignment;
@@ -75,7 +74,7 @@ static MwCost gain_of_change(const Grouping *grouping, int index, int *parent)
     return gain;
 }
 
-/* The changes in order of groups. `group` ([change]) is the group of each. */
+/* Returns the changes ordered by group. group[change] is the group of each. */
 static MwChange *sort_by_group(MwArena *arena, const Grouping *grouping, MwChangeGroups *groups,
                                const int *group)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "solver/improve/flat_core.h"
 
-/* Class lists as ints by the id of the table; most cost functions share one. */
+/* Returns room for class lists, indexed by the id of the table: most cost functions share their
+ * lists. */
 static int **new_lists(MwArena *scratch, const MwCore *core)
 {
     int most = 0;
@@ -24,14 +25,14 @@ static const int *class_list(MwArena *arena, int **lists, const MwTable *classes
     return *list;
 }
 
-static void lay_function(MwArena *arena, int **lists, const int *place, const MwCostFunction *from,
-                         MwFlatFunction *to)
+static void lay_function(MwArena *arena, int **lists, const int *position,
+                         const MwCostFunction *from, MwFlatFunction *to)
 {
     const MwTable *cost = from->cost;
     int *node = MW_NEW(arena, int, cost->arity);
     const int **classes = MW_NEW(arena, const int *, cost->arity);
     for (int i = 0; i < cost->arity; i++) {
-        node[i] = place[from->scope[i]];
+        node[i] = position[from->scope[i]];
         classes[i] = class_list(arena, lists, from->classes[i]);
     }
     *to = (MwFlatFunction){.arity = cost->arity,
@@ -41,16 +42,16 @@ static void lay_function(MwArena *arena, int **lists, const int *place, const Mw
                            .cost = cost->at};
 }
 
-static void lay_functions(MwArena *arena, MwFlatCore *flat, const int *place)
+static void lay_functions(MwArena *arena, MwFlatCore *flat, const int *position)
 {
     const MwCore *core = flat->core;
     MwArena *scratch = mw_arena_new();
     int **lists = new_lists(scratch, core);
-    int *place_of_function = MW_NEW(scratch, int, core->functions.count);
+    int *function_position = MW_NEW(scratch, int, core->functions.count);
     for (int i = 0; i < core->functions.count; i++)
         if (core->functions.at[i].cost) {
-            place_of_function[i] = flat->function_count;
-            lay_function(arena, lists, place, &core->functions.at[i],
+            function_position[i] = flat->function_count;
+            lay_function(arena, lists, position, &core->functions.at[i],
                          &flat->functions[flat->function_count++]);
         }
     for (int i = 0; i < flat->node_count; i++) {
@@ -60,7 +61,7 @@ static void lay_functions(MwArena *arena, MwFlatCore *flat, const int *place)
         for (int k = 0; k < functions->count; k++) {
             const MwCostFunction *function = &core->functions.at[functions->at[k]];
             int dim = mw_core_position(function, node->origin);
-            links[k] = (MwFlatLink){.function = place_of_function[functions->at[k]],
+            links[k] = (MwFlatLink){.function = function_position[functions->at[k]],
                                     .dim = dim,
                                     .stride = mw_table_inner(function->cost, dim)};
         }
@@ -74,7 +75,7 @@ MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core)
 {
     MwFlatCore *flat = MW_NEW(arena, MwFlatCore, 1);
     MwArena *scratch = mw_arena_new();
-    int *place = MW_NEW(scratch, int, core->node_count);
+    int *position = MW_NEW(scratch, int, core->node_count);
     flat->core = core;
     flat->row_count = core->row_count;
     flat->nodes = MW_NEW(arena, MwFlatNode, core->node_count);
@@ -83,7 +84,7 @@ MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core)
         const MwCoreNode *node = &core->nodes[i];
         if (!node->cost)
             continue;
-        place[i] = flat->node_count;
+        position[i] = flat->node_count;
         flat->nodes[flat->node_count++] = (MwFlatNode){.origin = i,
                                                        .strategies = (int)node->cost->count,
                                                        .cost = node->cost->at,
@@ -91,7 +92,7 @@ MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core)
                                                        .terms = node->terms.at};
         flat->most_strategies = (int)mw_max(flat->most_strategies, node->cost->count);
     }
-    lay_functions(arena, flat, place);
+    lay_functions(arena, flat, position);
     mw_arena_free(&scratch);
     return flat;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A core laid out flat for searching on it: the nodes left are numbered from 0 without gaps, tables
- * are plain arrays, and for each node its cost functions stand in a row.
+/* A core in a flat layout for local search: the nodes left are numbered from 0 without gaps, tables
+ * are plain arrays, and each node lists its cost functions.
  *
- * It is made once and never changed, so that threads may share it. The core must live as long and
- * must not change. */
+ * The flat core is never changed, so threads may share it. The core must live as long and must not
+ * change. */
 #ifndef MW_SOLVER_IMPROVE_FLAT_CORE_H
 #define MW_SOLVER_IMPROVE_FLAT_CORE_H
 
@@ -11,16 +11,16 @@
 
 typedef struct {
     int arity;
-    const int *node;           /* [arity] */
-    const int *dims;           /* [arity] classes of each */
-    const int *const *classes; /* [arity][strategy] */
+    const int *node;           /* [arity] nodes in scope */
+    const int *dims;           /* [arity] number of classes of each */
+    const int *const *classes; /* [arity][strategy] class */
     const int64_t *cost;       /* row-major */
 } MwFlatFunction;
 
-/* A node's place in one of its cost functions. */
+/* The incidence of a node and one of its cost functions. */
 typedef struct {
     int function, dim;
-    int64_t stride; /* of the dimension, in entries */
+    int64_t stride; /* stride of the dimension, in entries */
 } MwFlatLink;
 
 typedef struct {
@@ -42,7 +42,8 @@ typedef struct {
 
 MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core);
 
-/* From a choice of the core to one of the flat core, and back: entries of eliminated nodes are 0. */
+/* Convert a choice of the core to one of the flat core, and back. Entries of eliminated nodes
+ * become 0. */
 void mw_flat_core_enter(const MwFlatCore *flat, const int *core_choice, int *choice);
 void mw_flat_core_leave(const MwFlatCore *flat, const int *choice, int *core_choice);
 

@@ -6,51 +6,46 @@
 #include "solver/improve/attempt.h"
 #include "solver/improve/neighbourhood.h"
 #include "solver/improve/pool.h"
+#include "solver/tuning.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-enum {
-    SIZES = 8, /* of neighbourhoods: LEAST_SIZE, twice that, and so on */
-    LEAST_SIZE = 30,
-    TURNS = 2, /* attempts of a round for each thread */
-    PRICE_ROUNDS = 6,
-    LEAST_FAVOURED = 4,
-    FAVOURED_SIZES = 5,  /* each twice the one before */
-    PATIENCE = 40,       /* attempts in a row without gain after which to kick, */
-    PATIENCE_NODES = 40, /* and one for each so many nodes */
-    PACKING_TURN = 65,   /* attempts after which moves are gathered and packed, */
-    PACKING_NODES = 250, /* and one for each so many nodes: */
-    GATHERING = 60,      /* attempts, about, */
-    PROPOSALS = 4,       /* each with so many wishes */
-    TIGHT = 16,          /* rows that are fullest, where room may be wished for */
-};
+/* Attempts of a round for each thread: a thread that finishes early takes another one. */
+enum { TASKS_PER_THREAD = 2 };
 
-/* Prices at which moves are wished for lie between these powers of two of the present ones. */
-static const double CHEAP = -3, DEAR = 4;
+/* Number of rows of least slack that proposals try to free. */
+#define TIGHT_ROWS (4 * MW_TUNED_PROPOSALS)
 
-static const MwLocalLimits PART = {.table = 100000, .work = 4000000};
+/* The least multiple of the current prices at which proposals are made. */
+#define LEAST_MULTIPLE (2 / MW_TUNED_DEAREST)
+
+/* Limits of the local problem of a neighbourhood. */
+static MwLocalLimits local_limits(void)
+{
+    return (MwLocalLimits){.table = MW_TUNED_LOCAL_WORK / 40, .work = MW_TUNED_LOCAL_WORK};
+}
 
 typedef struct {
     MwNeighbourhoodKind kind;
-    int size; /* index */
-} Form;
+    int size; /* index of the size */
+} Shape;
 
-/* One attempt of a round; written by one thread. */
+/* An attempt of a round; one thread writes it. */
 typedef struct {
-    Form form;
+    Shape shape;
     MwDraws draws;
     MwArena *arena;
-    MwAttemptRoom room;
+    MwAttemptWorkspace workspace;
     bool *seen;
     int *nodes;
     MwAttempt result;
-    MwProposal proposals[PROPOSALS]; /* of gathering, */
-    double *proposal_sum;            /* [row + 1] at multiples of these prices */
-} Turn;
+    MwProposal *proposals; /* [MW_TUNED_PROPOSALS] results when moves are collected */
+    double *proposal_sum;  /* [row + 1] prefix sums of the prices whose multiples are tried */
+} Task;
 
-/* What neighbourhoods of a form have gained for their work, lately. */
+/* Gain and work of recent neighbourhoods of a shape, with exponential decay. */
 typedef struct {
     double gain, work;
 } Yield;
@@ -59,20 +54,20 @@ struct MwImprover {
     MwArena *arena;
     const MwCore *core;
     MwFlatCore *flat;
-    int threads, turn_count;
+    int threads, task_count;
     uint64_t seed, attempts;
-    MwCost reported;       /* the least cost that somebody was told of */
-    MwAssignment *best;    /* NULL: no choice yet */
-    MwAssignment *current; /* where the search is */
-    int stale;             /* attempts in a row that did not better it */
-    double *price_sum;     /* as given */
-    double *kick_sum;      /* raised */
-    Turn *turns;
+    MwCost reported;             /* the least cost that was reported */
+    MwAssignment *incumbent;     /* NULL: no choice yet */
+    MwAssignment *current;       /* where the search stands */
+    int failures;                /* attempts in a row without an improvement of `current` */
+    double *price_sum;           /* [row + 1] prefix sums of the prices given */
+    double *perturbed_price_sum; /* the same for the raised prices of a perturbation */
+    Task *tasks;
     MwPool *pool;
-    int tight[TIGHT], tight_count; /* fullest rows of the best choice, least room first */
-    int unpacked;                  /* attempts since moves were last packed */
-    Yield yield[MW_NEIGHBOURHOOD_KINDS][SIZES];
-    bool kicking;
+    int *tight, tight_count;    /* [TIGHT_ROWS] rows of the incumbent in order of rising slack */
+    int attempts_since_packing; /* attempts since moves were last packed */
+    Yield *yield[MW_NEIGHBOURHOOD_KINDS]; /* [MW_TUNED_SIZES] */
+    bool perturbing;
     const MwImproveLimits *limits;
 };
 
@@ -83,27 +78,31 @@ MwImprover *mw_improver_new(MwArena *arena, const MwCore *core, int threads, uin
                              .core = core,
                              .threads = threads,
                              .seed = seed,
-                             .reported = MW_CORE_NONE,
-                             .unpacked = INT_MAX / 2};
+                             .reported = MW_ABOVE_ANY_COST,
+                             .attempts_since_packing = INT_MAX / 2};
     improver->flat = mw_flat_core_new(arena, core);
     improver->pool = mw_pool_new(arena, improver->flat);
     improver->price_sum = MW_NEW(arena, double, core->row_count + 1);
-    improver->kick_sum = MW_NEW(arena, double, core->row_count + 1);
-    improver->turn_count = TURNS * threads;
-    improver->turns = MW_NEW(arena, Turn, improver->turn_count);
+    improver->perturbed_price_sum = MW_NEW(arena, double, core->row_count + 1);
+    improver->tight = MW_NEW(arena, int, TIGHT_ROWS);
+    for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
+        improver->yield[kind] = MW_NEW(arena, Yield, MW_TUNED_SIZES);
+    improver->task_count = TASKS_PER_THREAD * threads;
+    improver->tasks = MW_NEW(arena, Task, improver->task_count);
     int nodes = improver->flat->node_count;
-    for (int i = 0; i < improver->turn_count; i++)
-        improver->turns[i] = (Turn){.room = mw_attempt_room(arena, improver->flat),
+    for (int i = 0; i < improver->task_count; i++)
+        improver->tasks[i] = (Task){.workspace = mw_attempt_workspace(arena, improver->flat),
                                     .seen = MW_NEW(arena, bool, nodes),
                                     .nodes = MW_NEW(arena, int, nodes),
+                                    .proposals = MW_NEW(arena, MwProposal, MW_TUNED_PROPOSALS),
                                     .proposal_sum = MW_NEW(arena, double, core->row_count + 1)};
     return improver;
 }
 
 void mw_improver_free(MwImprover *improver)
 {
-    for (int i = 0; i < improver->turn_count; i++)
-        mw_attempt_room_free(&improver->turns[i].room);
+    for (int i = 0; i < improver->task_count; i++)
+        mw_attempt_workspace_free(&improver->tasks[i].workspace);
     mw_pool_free(improver->pool);
 }
 
@@ -112,19 +111,20 @@ const MwCore *mw_improver_core(const MwImprover *improver)
     return improver->core;
 }
 
-/* Takes over into the best choice what is better about the present one, and goes back to it. */
-static void merge(MwImprover *improver)
+/* Merges into the incumbent the changes of the current choice that improve it, and returns to
+ * it. */
+static void merge_into_incumbent(MwImprover *improver)
 {
     MwArena *scratch = mw_arena_new();
     int count = 0;
     MwChange *changes = MW_NEW(scratch, MwChange, improver->flat->node_count);
     for (int i = 0; i < improver->flat->node_count; i++)
-        if (improver->current->choice[i] != improver->best->choice[i])
+        if (improver->current->choice[i] != improver->incumbent->choice[i])
             changes[count++] = (MwChange){i, improver->current->choice[i]};
-    MwMove move = mw_assignment_select(scratch, improver->best, NULL, count, changes);
+    MwMove move = mw_assignment_select(scratch, improver->incumbent, NULL, count, changes);
     if (move.gain > 0)
-        mw_assignment_apply(improver->best, &move);
-    mw_assignment_copy(improver->current, improver->best);
+        mw_assignment_apply(improver->incumbent, &move);
+    mw_assignment_copy(improver->current, improver->incumbent);
     mw_arena_free(&scratch);
 }
 
@@ -133,27 +133,27 @@ void mw_improver_start(MwImprover *improver, const int *choice)
     MwArena *scratch = mw_arena_new();
     int *entered = MW_NEW(scratch, int, improver->flat->node_count);
     mw_flat_core_enter(improver->flat, choice, entered);
-    if (!improver->best) {
-        improver->best = mw_assignment_new(improver->arena, improver->flat, entered);
+    if (!improver->incumbent) {
+        improver->incumbent = mw_assignment_new(improver->arena, improver->flat, entered);
         improver->current = mw_assignment_new(improver->arena, improver->flat, entered);
     } else {
-        merge(improver);
+        merge_into_incumbent(improver);
         mw_assignment_copy(improver->current, mw_assignment_new(scratch, improver->flat, entered));
     }
-    if (improver->current->cost < improver->best->cost)
-        mw_assignment_copy(improver->best, improver->current);
+    if (improver->current->cost < improver->incumbent->cost)
+        mw_assignment_copy(improver->incumbent, improver->current);
     mw_arena_free(&scratch);
 }
 
 void mw_improver_offer(MwImprover *improver, const int *choice)
 {
-    if (improver->best && mw_core_cost(improver->core, choice) >= improver->best->cost)
+    if (improver->incumbent && mw_core_cost(improver->core, choice) >= improver->incumbent->cost)
         return;
     mw_improver_start(improver, choice);
-    improver->reported = improver->best->cost;
+    improver->reported = improver->incumbent->cost;
 }
 
-/* Both cores have their rows in order of time. */
+/* Rows of both cores are ordered by time. */
 void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const double *price)
 {
     const MwCore *core = improver->core;
@@ -167,96 +167,109 @@ void mw_improver_set_prices(MwImprover *improver, const MwCore *other, const dou
 
 static int size_of(const MwImprover *improver, int index)
 {
-    return (int)mw_min(LEAST_SIZE << index, improver->flat->node_count);
+    return (int)mw_min(MW_TUNED_LEAST_SIZE << index, improver->flat->node_count);
 }
 
-/* The sizes that differ. */
+/* Returns the number of distinct sizes. */
 static int size_count(const MwImprover *improver)
 {
     int count = 1;
-    while (count < SIZES && size_of(improver, count) > size_of(improver, count - 1))
+    while (count < MW_TUNED_SIZES && size_of(improver, count) > size_of(improver, count - 1))
         count++;
     return count;
 }
 
-static Form draw_any_form(const MwImprover *improver, MwDraws *draws)
+static Shape draw_any_shape(const MwImprover *improver, MwDraws *draws)
 {
-    return (Form){(MwNeighbourhoodKind)mw_draw_below(draws, MW_NEIGHBOURHOOD_KINDS),
-                  mw_draw_below(draws, size_count(improver))};
+    return (Shape){(MwNeighbourhoodKind)mw_draw_below(draws, MW_NEIGHBOURHOOD_KINDS),
+                   mw_draw_below(draws, size_count(improver))};
 }
 
-/* Half of the time any form, half of the time one that has paid, the more often the better. */
-static Form draw_form(const MwImprover *improver, MwDraws *draws)
+/* Draws a shape: with probability one half uniformly, otherwise in proportion to gain per work
+ * (roulette-wheel selection, as in adaptive large-neighbourhood search). */
+static Shape draw_shape(const MwImprover *improver, MwDraws *draws)
 {
     int sizes = size_count(improver);
     double total = 0;
     for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
         for (int size = 0; size < sizes; size++)
             total += improver->yield[kind][size].gain / (improver->yield[kind][size].work + 1);
-    double left = total * 2 * mw_draw_uniform(draws);
+    double left = total * mw_draw_uniform(draws) / (1 - MW_TUNED_DRAW_SHARE);
     for (int kind = 0; kind < MW_NEIGHBOURHOOD_KINDS; kind++)
         for (int size = 0; size < sizes; size++) {
             left -= improver->yield[kind][size].gain / (improver->yield[kind][size].work + 1);
             if (left < 0)
-                return (Form){(MwNeighbourhoodKind)kind, size};
+                return (Shape){(MwNeighbourhoodKind)kind, size};
         }
-    return draw_any_form(improver, draws);
+    return draw_any_shape(improver, draws);
 }
 
-static int draw_nodes(const MwImprover *improver, Turn *turn)
+static int draw_nodes(const MwImprover *improver, Task *task)
 {
-    return mw_neighbourhood_draw(improver->flat, turn->form.kind,
-                                 size_of(improver, turn->form.size), &turn->draws, turn->seen,
-                                 turn->nodes);
+    return mw_neighbourhood_draw(improver->flat, task->shape.kind,
+                                 size_of(improver, task->shape.size), &task->draws, task->seen,
+                                 task->nodes);
 }
 
-static void take_turn(void *context, int i)
+static MwAttemptRequest request_of(Task *task, const MwAssignment *assignment,
+                                   const double *price_sum, int count)
+{
+    return (MwAttemptRequest){.assignment = assignment,
+                              .price_sum = price_sum,
+                              .count = count,
+                              .nodes = task->nodes,
+                              .draws = &task->draws,
+                              .limits = local_limits()};
+}
+
+static void run_task(void *context, int i)
 {
     MwImprover *improver = context;
-    Turn *turn = &improver->turns[i];
+    Task *task = &improver->tasks[i];
     if (mw_stopped(&improver->limits->stop))
         return;
-    MwAttemptLimits limits = {
-        .local = PART, .rounds = improver->kicking ? 1 : PRICE_ROUNDS, .priced = improver->kicking};
-    if (!improver->kicking && mw_draw_below(&turn->draws, 3) == 0) {
-        limits.favoured = LEAST_FAVOURED << mw_draw_below(&turn->draws, FAVOURED_SIZES);
-        limits.share = mw_draw_uniform(&turn->draws);
+    MwAttemptOptions options = {.rounds = improver->perturbing ? 1 : MW_TUNED_FOLLOW_ROUNDS,
+                                .prices_usage = improver->perturbing};
+    if (!improver->perturbing && mw_draw_uniform(&task->draws) < MW_TUNED_DRAW_SHARE) {
+        options.discounted = mw_neighbourhood_group_size(&task->draws);
+        options.discount = mw_draw_uniform(&task->draws);
     }
-    int count = draw_nodes(improver, turn);
-    turn->result = mw_attempt(turn->arena, &turn->room, improver->current,
-                              improver->kicking ? improver->kick_sum : improver->price_sum, count,
-                              turn->nodes, &turn->draws, &limits);
+    const double *price_sum =
+        improver->perturbing ? improver->perturbed_price_sum : improver->price_sum;
+    const int count = draw_nodes(improver, task);
+    const MwAttemptRequest request = request_of(task, improver->current, price_sum, count);
+    task->result = mw_attempt(task->arena, &task->workspace, &request, &options);
 }
 
-static void note_yield(MwImprover *improver, const Turn *turn, double gain)
+static void note_yield(MwImprover *improver, const Task *task, double gain)
 {
-    Yield *yield = &improver->yield[turn->form.kind][turn->form.size];
-    yield->gain = 0.9 * yield->gain + gain;
-    yield->work = 0.9 * yield->work + (double)turn->result.work;
+    Yield *yield = &improver->yield[task->shape.kind][task->shape.size];
+    yield->gain = MW_TUNED_YIELD_KEPT * yield->gain + gain;
+    yield->work = MW_TUNED_YIELD_KEPT * yield->work + (double)task->result.work;
 }
 
-/* Takes what a turn found, as far as it still holds after what others have changed. */
-static MwCost take_result(MwImprover *improver, const Turn *turn, bool changed)
+/* Applies the move that a task found, as far as it still gains after the moves of other tasks. */
+static MwCost apply_result(MwImprover *improver, const Task *task, bool changed)
 {
-    MwMove move = turn->result.move;
+    MwMove move = task->result.move;
     if (move.count == 0)
         return 0;
     MwArena *scratch = mw_arena_new();
     if (changed)
         move = mw_assignment_select(scratch, improver->current,
-                                    improver->kicking ? improver->kick_sum : NULL, move.count,
-                                    move.changes);
-    if (move.gain > 0 || improver->kicking)
+                                    improver->perturbing ? improver->perturbed_price_sum : NULL,
+                                    move.count, move.changes);
+    if (move.gain > 0 || improver->perturbing)
         mw_assignment_apply(improver->current, &move);
     mw_arena_free(&scratch);
     return move.gain;
 }
 
-static void begin_turn(MwImprover *improver, Turn *turn)
+static void begin_task(MwImprover *improver, Task *task)
 {
-    turn->draws = (MwDraws){.seed = improver->seed, .stream = improver->attempts++};
-    turn->arena = mw_arena_new();
-    turn->result = (MwAttempt){0};
+    task->draws = (MwDraws){.seed = improver->seed, .stream = improver->attempts++};
+    task->arena = mw_arena_new();
+    task->result = (MwAttempt){0};
 }
 
 /* Returns the work done. */
@@ -264,150 +277,152 @@ static int64_t run_round(MwImprover *improver)
 {
     bool changed = false;
     int64_t work = 0;
-    for (int i = 0; i < improver->turn_count; i++) {
-        Turn *turn = &improver->turns[i];
-        begin_turn(improver, turn);
-        turn->form = draw_form(improver, &turn->draws);
+    for (int i = 0; i < improver->task_count; i++) {
+        Task *task = &improver->tasks[i];
+        begin_task(improver, task);
+        task->shape = draw_shape(improver, &task->draws);
     }
-    mw_parallel(improver->threads, improver->turn_count, take_turn, improver);
-    for (int i = 0; i < improver->turn_count; i++) {
-        Turn *turn = &improver->turns[i];
-        MwCost gain = take_result(improver, turn, changed);
-        changed |= turn->result.move.count > 0;
-        improver->stale = gain > 0 ? 0 : improver->stale + 1;
-        if (!improver->kicking)
-            note_yield(improver, turn, fmax(0, (double)gain));
-        work += turn->result.work;
-        mw_arena_free(&turn->arena);
+    mw_parallel(improver->threads, improver->task_count, run_task, improver);
+    for (int i = 0; i < improver->task_count; i++) {
+        Task *task = &improver->tasks[i];
+        MwCost gain = apply_result(improver, task, changed);
+        changed |= task->result.move.count > 0;
+        improver->failures = gain > 0 ? 0 : improver->failures + 1;
+        if (!improver->perturbing)
+            note_yield(improver, task, fmax(0, (double)gain));
+        work += task->result.work;
+        mw_arena_free(&task->arena);
     }
-    improver->unpacked += improver->turn_count;
+    improver->attempts_since_packing += improver->task_count;
     return work;
 }
 
-/* ---- Moves that fit only together ---- */
+/* ---- Moves that are feasible only together ---- */
 
-/* The rows that have least room, the least first. */
+/* Finds the rows of least slack, in order of rising slack. */
 static void find_tight(MwImprover *improver)
 {
-    const int64_t *room = improver->best->room;
+    const int64_t *slack = improver->incumbent->slack;
     const int rows = improver->core->row_count;
     improver->tight_count = 0;
     for (int row = 0; row < rows; row++) {
         int at = improver->tight_count;
-        for (; at > 0 && room[improver->tight[at - 1]] > room[row]; at--)
-            if (at < TIGHT)
+        for (; at > 0 && slack[improver->tight[at - 1]] > slack[row]; at--)
+            if (at < TIGHT_ROWS)
                 improver->tight[at] = improver->tight[at - 1];
-        if (at < TIGHT)
+        if (at < TIGHT_ROWS)
             improver->tight[at] = row;
-        improver->tight_count = (int)mw_min(improver->tight_count + 1, TIGHT);
+        improver->tight_count = (int)mw_min(improver->tight_count + 1, TIGHT_ROWS);
     }
 }
 
-/* Half of the time the prices, and nodes anywhere; else these and as much again for one of the
- * fullest rows, and nodes that weigh on it: it need not be one that has a price, and room in it may
- * be what all else waits for. Returns the number of nodes. */
-static int draw_proposal(const MwImprover *improver, Turn *turn)
+/* Draws the prices and nodes of a proposal. With probability one half: the prices, and any nodes.
+ * Otherwise: the prices plus their sum again for one of the tightest rows, and nodes that use that
+ * row. The row need not have a price; its slack may be what other moves wait for. Returns the
+ * number of nodes. */
+static int draw_proposal(const MwImprover *improver, Task *task)
 {
     const int rows = improver->core->row_count;
-    int spike = rows;
-    if (improver->tight_count > 0 && mw_draw_below(&turn->draws, 2) == 0)
-        spike = improver->tight[mw_draw_below(&turn->draws, improver->tight_count)];
+    int priced_row = rows;
+    if (improver->tight_count > 0 && mw_draw_uniform(&task->draws) < MW_TUNED_DRAW_SHARE)
+        priced_row = improver->tight[mw_draw_below(&task->draws, improver->tight_count)];
     for (int row = 0; row <= rows; row++)
-        turn->proposal_sum[row] =
-            improver->price_sum[row] + (row > spike ? improver->price_sum[rows] : 0);
-    turn->form = draw_any_form(improver, &turn->draws);
-    const int size = size_of(improver, turn->form.size);
-    const int count =
-        spike == rows ? 0 : mw_neighbourhood_of_row(improver->flat, spike, size, turn->nodes);
-    return count > 0 ? count : draw_nodes(improver, turn);
+        task->proposal_sum[row] =
+            improver->price_sum[row] + (row > priced_row ? improver->price_sum[rows] : 0);
+    task->shape = draw_any_shape(improver, &task->draws);
+    const int size = size_of(improver, task->shape.size);
+    const int count = priced_row == rows
+                          ? 0
+                          : mw_neighbourhood_of_row(improver->flat, priced_row, size, task->nodes);
+    return count > 0 ? count : draw_nodes(improver, task);
 }
 
-static void take_gathering_turn(void *context, int i)
+static void run_proposal_task(void *context, int i)
 {
     MwImprover *improver = context;
-    Turn *turn = &improver->turns[i];
-    double multiple[PROPOSALS];
-    memset(turn->proposals, 0, sizeof turn->proposals);
+    Task *task = &improver->tasks[i];
+    const double low = log2(LEAST_MULTIPLE), high = log2(MW_TUNED_DEAREST);
+    double *multiple = MW_NEW(task->arena, double, MW_TUNED_PROPOSALS);
+    memset(task->proposals, 0, sizeof *task->proposals * MW_TUNED_PROPOSALS);
     if (mw_stopped(&improver->limits->stop))
         return;
-    int count = draw_proposal(improver, turn);
-    for (int k = 0; k < PROPOSALS; k++)
+    int count = draw_proposal(improver, task);
+    for (int k = 0; k < MW_TUNED_PROPOSALS; k++)
         multiple[k] =
-            exp2(CHEAP + (DEAR - CHEAP) * (k + mw_draw_uniform(&turn->draws)) / PROPOSALS);
-    turn->result.work =
-        mw_attempt_propose(turn->arena, &turn->room, improver->best, turn->proposal_sum, count,
-                           turn->nodes, &turn->draws, &PART, PROPOSALS, multiple, turn->proposals);
+            exp2(low + (high - low) * (k + mw_draw_uniform(&task->draws)) / MW_TUNED_PROPOSALS);
+    const MwAttemptRequest request =
+        request_of(task, improver->incumbent, task->proposal_sum, count);
+    task->result.work = mw_attempt_propose(task->arena, &task->workspace, &request,
+                                           MW_TUNED_PROPOSALS, multiple, task->proposals);
 }
 
-/* Returns the work done. */
-static int64_t gather(MwImprover *improver)
+/* Collects proposals. Returns the work done. */
+static int64_t collect_moves(MwImprover *improver)
 {
     int64_t work = 0;
-    for (int i = 0; i < improver->turn_count; i++)
-        begin_turn(improver, &improver->turns[i]);
-    mw_parallel(improver->threads, improver->turn_count, take_gathering_turn, improver);
-    for (int i = 0; i < improver->turn_count; i++) {
-        Turn *turn = &improver->turns[i];
-        for (int k = 0; k < PROPOSALS; k++)
-            mw_pool_add(improver->pool, improver->best, turn->proposals[k].count,
-                        turn->proposals[k].changes);
-        work += turn->result.work;
-        mw_arena_free(&turn->arena);
+    for (int i = 0; i < improver->task_count; i++)
+        begin_task(improver, &improver->tasks[i]);
+    mw_parallel(improver->threads, improver->task_count, run_proposal_task, improver);
+    for (int i = 0; i < improver->task_count; i++) {
+        Task *task = &improver->tasks[i];
+        for (int k = 0; k < MW_TUNED_PROPOSALS; k++)
+            mw_pool_add(improver->pool, improver->incumbent, task->proposals[k].count,
+                        task->proposals[k].changes);
+        work += task->result.work;
+        mw_arena_free(&task->arena);
     }
     return work;
 }
 
-/* Betters the best choice by what fits together of what attempts wish for at other prices; then
- * the search goes on from there. Returns the work done. */
-static int64_t pack(MwImprover *improver)
+/* Improves the incumbent by a selection among the proposals of attempts at other prices; the search
+ * goes on from there. Returns the work done. */
+static int64_t pack_moves(MwImprover *improver)
 {
     int64_t work = 0;
     find_tight(improver);
-    for (int i = 0; i < GATHERING; i += improver->turn_count)
-        work += gather(improver);
+    for (int i = 0; i < MW_TUNED_PACKING_TURN; i += improver->task_count)
+        work += collect_moves(improver);
     MwArena *scratch = mw_arena_new();
     const MwPoolLimits limits = {.threads = improver->threads,
                                  .seed = improver->seed + improver->attempts++,
                                  .stop = improver->limits->stop};
     MwPoolPacked packed =
-        mw_pool_pack(scratch, improver->pool, improver->best, improver->price_sum, &limits);
+        mw_pool_pack(scratch, improver->pool, improver->incumbent, improver->price_sum, &limits);
     if (packed.move.count > 0) {
-        mw_assignment_apply(improver->best, &packed.move);
-        mw_assignment_copy(improver->current, improver->best);
-        improver->stale = 0;
+        mw_assignment_apply(improver->incumbent, &packed.move);
+        mw_assignment_copy(improver->current, improver->incumbent);
+        improver->failures = 0;
     }
-    improver->unpacked = 0;
+    improver->attempts_since_packing = 0;
     mw_arena_free(&scratch);
     return work + packed.work;
 }
 
-/* Rounds that lower cost and priced usage together, at prices that are too high. */
-static int64_t kick(MwImprover *improver)
+/* Perturbs: runs a round that minimises cost plus priced usage, at raised prices. Returns the work
+ * done. */
+static int64_t perturb(MwImprover *improver)
 {
     MwDraws draws = {.seed = improver->seed, .stream = improver->attempts++};
-    /* Mostly little, at times much. */
-    double strength = mw_draw_uniform(&draws), multiple = exp(0.8 * strength * strength);
-    int rounds = 1 + mw_draw_below(&draws, 3);
-    int64_t work = 0;
+    /* Mostly weak, sometimes strong. */
+    double strength = mw_draw_uniform(&draws), multiple = exp(strength * strength);
     for (int row = 0; row < improver->core->row_count; row++)
-        improver->kick_sum[row + 1] = multiple * improver->price_sum[row + 1];
-    improver->kicking = true;
-    for (int i = 0; i < rounds; i++)
-        work += run_round(improver);
-    improver->kicking = false;
-    improver->stale = 0;
+        improver->perturbed_price_sum[row + 1] = multiple * improver->price_sum[row + 1];
+    improver->perturbing = true;
+    const int64_t work = run_round(improver);
+    improver->perturbing = false;
+    improver->failures = 0;
     return work;
 }
 
-/* Tells of the best choice if it is better than what was told of. True if it is. */
+/* Reports the incumbent if it is better than what was reported. Returns whether it is. */
 static bool report(MwImprover *improver)
 {
-    if (improver->best->cost >= improver->reported)
+    if (improver->incumbent->cost >= improver->reported)
         return false;
-    improver->reported = improver->best->cost;
+    improver->reported = improver->incumbent->cost;
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, improver->core->node_count);
-    mw_flat_core_leave(improver->flat, improver->best->choice, choice);
+    mw_flat_core_leave(improver->flat, improver->incumbent->choice, choice);
     if (mw_core_allows(improver->core, choice))
         improver->limits->report(improver->limits->context, choice);
     mw_arena_free(&scratch);
@@ -417,29 +432,31 @@ static bool report(MwImprover *improver)
 bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
 {
     int64_t work = 0;
-    int kicks = 0, patience = PATIENCE + improver->flat->node_count / PATIENCE_NODES;
-    const int packing_turn = PACKING_TURN + improver->flat->node_count / PACKING_NODES;
-    if (!improver->best || improver->flat->node_count == 0)
+    int perturbations = 0,
+        patience = MW_TUNED_KICK_PATIENCE + improver->flat->node_count / MW_TUNED_KICK_PATIENCE;
+    const int packing_period =
+        MW_TUNED_PACKING_TURN + improver->flat->node_count / (4 * MW_TUNED_PACKING_TURN);
+    if (!improver->incumbent || improver->flat->node_count == 0)
         return false;
     MwCost first = improver->reported;
     improver->limits = limits;
-    improver->stale = 0;
+    improver->failures = 0;
     report(improver);
     while (!mw_stopped(&limits->stop) && (limits->work == 0 || work < limits->work)) {
         work += run_round(improver);
-        if (improver->stale >= patience)
-            merge(improver);
-        else if (improver->current->cost < improver->best->cost)
-            mw_assignment_copy(improver->best, improver->current);
-        if (improver->unpacked >= packing_turn && improver->core->row_count > 0)
-            work += pack(improver);
+        if (improver->failures >= patience)
+            merge_into_incumbent(improver);
+        else if (improver->current->cost < improver->incumbent->cost)
+            mw_assignment_copy(improver->incumbent, improver->current);
+        if (improver->attempts_since_packing >= packing_period && improver->core->row_count > 0)
+            work += pack_moves(improver);
         if (report(improver))
-            kicks = 0;
-        if (improver->stale < patience)
+            perturbations = 0;
+        if (improver->failures < patience)
             continue;
-        if (kicks++ >= limits->kicks)
+        if (perturbations++ >= limits->perturbations)
             break;
-        work += kick(improver);
+        work += perturb(improver);
     }
     return improver->reported < first;
 }

@@ -3,306 +3,305 @@
 
 #include "base/draws.h"
 #include "solver/cost.h"
+#include "solver/tuning.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    WATCHED = 96,      /* rooms, at most */
-    LANES = 16,        /* of them together */
-    PATIENCE = 1500,   /* steps without a gain, after which to begin anew */
-    MOST_REPLACED = 6, /* moves that one takes the place of */
-    TENURES = 4,       /* steps for which a move stays: LEAST_TENURE, twice that, and so on */
-    LEAST_TENURE = 3,
-    WEIGHT_RANGE = 30, /* times two, up and down from the first one */
+    ACTIVE_LIMIT = 96, /* greatest number of active constraints: bounds the memory per move */
+    LANES = 16,        /* active constraints that are processed together */
+    /* Least number of steps for which a move is tabu, and width of the range above it: seven steps
+     * and more (Glover, Tabu search, ORSA Journal on Computing 1, 1989). */
+    TENURE = 6,
+    WEIGHT_RANGE = 30, /* binary orders of magnitude by which a penalty may rise above or fall
+                          below the first one: limited by the range of floats */
 };
 
-/* What is said below of a move is said of putting it in, in the place of those it touches, or of
- * taking it out if it is in. */
+/* The state of the search. The change of a move is that of toggling it: adding it and removing the
+ * moves it conflicts with, or removing it if it is selected. */
 typedef struct {
     const MwKnapsack *knapsack;
     MwDraws draws;
     int64_t sums;
-    bool *in;
+    bool *selected;
     double gain;
-    double *excess;   /* [room] usage less room of what is in */
-    double *more;     /* [move] gain */
-    int *conflicting; /* [move] those in that it touches */
-    int *free_at;     /* [move] the step from which on it may be chosen */
-    int watched_count;
-    int *watch_of; /* [room] or -1 */
-    int watched[WATCHED];
-    float *change;         /* [move][WATCHED] of the excess */
-    float over[WATCHED];   /* excess */
-    float weight[WATCHED]; /* cost of it */
-    double first_weight;
-    double rise, fall; /* of weights, at a step */
-    int tenure;
-} Walk;
+    double *excess;      /* [constraint] usage of the selected moves less capacity */
+    double *gain_change; /* [move] change of the gain */
+    int *conflict_count; /* [move] number of selected moves it conflicts with */
+    int *tabu_until;     /* [move] first step at which the move is no longer tabu */
+    int active_count;
+    int *active_index; /* [constraint] index among the active ones, or -1 */
+    int active[ACTIVE_LIMIT];
+    float *change;                     /* [move][ACTIVE_LIMIT] change of the excess */
+    float active_excess[ACTIVE_LIMIT]; /* excess of the active constraints */
+    float penalty[ACTIVE_LIMIT];       /* penalty per unit of excess */
+    double first_penalty;
+} TabuSearch;
 
-static double usage_of(const MwKnapsack *knapsack, int move, int room)
+static double usage_of(const MwKnapsack *knapsack, int move, int constraint)
 {
-    return knapsack->usage[(int64_t)move * knapsack->room_count + room];
+    return knapsack->usage[(int64_t)move * knapsack->constraint_count + constraint];
 }
 
-static float *change_of(const Walk *walk, int move)
+static float *change_of(const TabuSearch *search, int move)
 {
-    return walk->change + (int64_t)move * WATCHED;
+    return search->change + (int64_t)move * ACTIVE_LIMIT;
 }
 
-/* What the excess of the watched rooms costs after the change. */
-MW_VECTORISED_PRODUCTS static float cost_of_excess(const float *over, const float *change,
-                                                   const float *weight, int count)
+/* Returns the penalty of the active constraints after the change. */
+MW_VECTORISED_PRODUCTS static float penalty_after(const float *active_excess, const float *change,
+                                                  const float *penalty, int count)
 {
     float lane[LANES] = {0}, sum = 0;
     for (int start = 0; start < count; start += LANES)
         for (int k = 0; k < LANES; k++) {
-            float after = over[start + k] + change[start + k];
+            float after = active_excess[start + k] + change[start + k];
             after = after > 0 ? after : 0;
-            lane[k] += after * weight[start + k];
+            lane[k] += after * penalty[start + k];
         }
     for (int k = 0; k < LANES; k++)
         sum += lane[k];
     return sum;
 }
 
-/* The sum of those that are in among the moves that one touches. */
-static double usage_in_place(const Walk *walk, int move, int room)
+/* Returns the usage in a constraint of the selected moves that conflict with `move`. */
+static double conflicting_usage(const TabuSearch *search, int move, int constraint)
 {
-    const MwKnapsack *knapsack = walk->knapsack;
+    const MwKnapsack *knapsack = search->knapsack;
     double sum = 0;
     for (int i = knapsack->conflict_first[move]; i < knapsack->conflict_first[move + 1]; i++)
-        if (walk->in[knapsack->conflicts[i]])
-            sum += usage_of(knapsack, knapsack->conflicts[i], room);
+        if (search->selected[knapsack->conflicts[i]])
+            sum += usage_of(knapsack, knapsack->conflicts[i], constraint);
     return sum;
 }
 
-/* Where to watch one room more: in the place of one that is not exceeded, and of little weight, if
- * there is no other; -1: nowhere. */
-static int find_watch(Walk *walk)
+/* Returns an index for one more active constraint, if necessary that of a constraint which is not
+ * exceeded and has the least penalty; -1: none is available. */
+static int free_active_index(TabuSearch *search)
 {
     int least = -1;
-    if (walk->watched_count < WATCHED)
-        return walk->watched_count++;
-    for (int at = 0; at < WATCHED; at++)
-        if (walk->over[at] <= 0 && (least < 0 || walk->weight[at] < walk->weight[least]))
+    if (search->active_count < ACTIVE_LIMIT)
+        return search->active_count++;
+    for (int at = 0; at < ACTIVE_LIMIT; at++)
+        if (search->active_excess[at] <= 0 &&
+            (least < 0 || search->penalty[at] < search->penalty[least]))
             least = at;
     if (least >= 0)
-        walk->watch_of[walk->watched[least]] = -1;
+        search->active_index[search->active[least]] = -1;
     return least;
 }
 
-static void watch(Walk *walk, int room)
+static void activate(TabuSearch *search, int constraint)
 {
-    int at = walk->watch_of[room] < 0 ? find_watch(walk) : -1;
+    int at = search->active_index[constraint] < 0 ? free_active_index(search) : -1;
     if (at < 0)
         return;
-    walk->watch_of[room] = at;
-    walk->watched[at] = room;
-    walk->over[at] = (float)walk->excess[room];
-    walk->weight[at] = (float)walk->first_weight;
-    for (int move = 0; move < walk->knapsack->count; move++) {
-        double usage = usage_of(walk->knapsack, move, room);
-        if (walk->in[move])
+    search->active_index[constraint] = at;
+    search->active[at] = constraint;
+    search->active_excess[at] = (float)search->excess[constraint];
+    search->penalty[at] = (float)search->first_penalty;
+    for (int move = 0; move < search->knapsack->count; move++) {
+        double usage = usage_of(search->knapsack, move, constraint);
+        if (search->selected[move])
             usage = -usage;
-        else if (walk->conflicting[move] > 0)
-            usage -= usage_in_place(walk, move, room);
-        change_of(walk, move)[at] = (float)usage;
+        else if (search->conflict_count[move] > 0)
+            usage -= conflicting_usage(search, move, constraint);
+        change_of(search, move)[at] = (float)usage;
     }
 }
 
-static void set_change(Walk *walk, int move)
+static void set_change(TabuSearch *search, int move)
 {
-    float *change = change_of(walk, move), sign = walk->in[move] ? -1 : 1;
-    walk->more[move] = sign * walk->knapsack->gain[move];
-    for (int at = 0; at < walk->watched_count; at++)
-        change[at] = sign * (float)usage_of(walk->knapsack, move, walk->watched[at]);
+    float *change = change_of(search, move), sign = search->selected[move] ? -1 : 1;
+    search->gain_change[move] = sign * search->knapsack->gain[move];
+    for (int at = 0; at < search->active_count; at++)
+        change[at] = sign * (float)usage_of(search->knapsack, move, search->active[at]);
 }
 
-/* Of a move, now that `other`, which it touches, has been put in or taken out. */
-static void follow_change(Walk *walk, int move, int other, const float *usage)
+/* Updates the change of `move` after `other`, with which it conflicts, was added or removed. */
+static void update_conflicting(TabuSearch *search, int move, int other, const float *usage)
 {
-    bool in = walk->in[other];
-    walk->conflicting[move] += in ? 1 : -1;
-    if (walk->conflicting[move] == 0) {
-        set_change(walk, move); /* what rounding has left is gone */
+    bool selected = search->selected[other];
+    search->conflict_count[move] += selected ? 1 : -1;
+    if (search->conflict_count[move] == 0) {
+        set_change(search, move); /* exact again: no rounding errors are left */
         return;
     }
-    float *change = change_of(walk, move), sign = in ? -1 : 1;
-    walk->more[move] += sign * walk->knapsack->gain[other];
-    for (int at = 0; at < walk->watched_count; at++)
+    float *change = change_of(search, move), sign = selected ? -1 : 1;
+    search->gain_change[move] += sign * search->knapsack->gain[other];
+    for (int at = 0; at < search->active_count; at++)
         change[at] += sign * usage[at];
 }
 
-/* Puts the move in, which touches none that is, or takes it out. */
-static void toggle(Walk *walk, int move)
+/* Adds the move, which conflicts with no selected one, or removes it. */
+static void toggle(TabuSearch *search, int move)
 {
-    const MwKnapsack *knapsack = walk->knapsack;
-    bool in = walk->in[move] = !walk->in[move];
-    double sign = in ? 1 : -1;
-    float usage[WATCHED];
-    walk->gain += sign * knapsack->gain[move];
-    for (int room = 0; room < knapsack->room_count; room++)
-        walk->excess[room] += sign * usage_of(knapsack, move, room);
-    for (int at = 0; at < walk->watched_count; at++) {
-        walk->over[at] = (float)walk->excess[walk->watched[at]];
-        usage[at] = (float)usage_of(knapsack, move, walk->watched[at]);
+    const MwKnapsack *knapsack = search->knapsack;
+    bool selected = search->selected[move] = !search->selected[move];
+    double sign = selected ? 1 : -1;
+    float usage[ACTIVE_LIMIT];
+    search->gain += sign * knapsack->gain[move];
+    for (int constraint = 0; constraint < knapsack->constraint_count; constraint++)
+        search->excess[constraint] += sign * usage_of(knapsack, move, constraint);
+    for (int at = 0; at < search->active_count; at++) {
+        search->active_excess[at] = (float)search->excess[search->active[at]];
+        usage[at] = (float)usage_of(knapsack, move, search->active[at]);
     }
-    set_change(walk, move);
+    set_change(search, move);
     for (int i = knapsack->conflict_first[move]; i < knapsack->conflict_first[move + 1]; i++)
-        follow_change(walk, knapsack->conflicts[i], move, usage);
-    walk->sums += knapsack->room_count +
-                  (int64_t)(knapsack->conflict_first[move + 1] - knapsack->conflict_first[move]) *
-                      walk->watched_count;
+        update_conflicting(search, knapsack->conflicts[i], move, usage);
+    search->sums += knapsack->constraint_count +
+                    (int64_t)(knapsack->conflict_first[move + 1] - knapsack->conflict_first[move]) *
+                        search->active_count;
 }
 
-static int draw_tenure(Walk *walk)
+static int draw_tenure(TabuSearch *search)
 {
-    return walk->tenure + mw_draw_below(&walk->draws, walk->tenure);
+    return TENURE + mw_draw_below(&search->draws, TENURE);
 }
 
-static void make(Walk *walk, int move, int step)
+static void apply(TabuSearch *search, int move, int step)
 {
-    const MwKnapsack *knapsack = walk->knapsack;
+    const MwKnapsack *knapsack = search->knapsack;
     for (int i = knapsack->conflict_first[move]; i < knapsack->conflict_first[move + 1]; i++) {
         int other = knapsack->conflicts[i];
-        if (!walk->in[other] || walk->in[move])
+        if (!search->selected[other] || search->selected[move])
             continue;
-        toggle(walk, other);
-        walk->free_at[other] = step + draw_tenure(walk);
+        toggle(search, other);
+        search->tabu_until[other] = step + draw_tenure(search);
     }
-    toggle(walk, move);
-    walk->free_at[move] = step + draw_tenure(walk);
+    toggle(search, move);
+    search->tabu_until[move] = step + draw_tenure(search);
 }
 
-/* The move that leads to the greatest gain less the cost of excess; -1: none may be made. */
-static int choose(Walk *walk, int step)
+/* Returns the move with the best gain less penalty that is not tabu; -1: all are tabu. */
+static int choose_move(TabuSearch *search, int step)
 {
     int best = -1;
     double most = 0;
-    int lanes = (walk->watched_count + LANES - 1) / LANES * LANES;
-    for (int move = 0; move < walk->knapsack->count; move++) {
-        if (walk->free_at[move] > step || walk->conflicting[move] > MOST_REPLACED)
+    int lanes = (search->active_count + LANES - 1) / LANES * LANES;
+    for (int move = 0; move < search->knapsack->count; move++) {
+        if (search->tabu_until[move] > step)
             continue;
-        double worth = walk->more[move] - (double)cost_of_excess(walk->over, change_of(walk, move),
-                                                                 walk->weight, lanes);
-        if (best < 0 || worth > most) {
+        double value = search->gain_change[move] - (double)penalty_after(search->active_excess,
+                                                                         change_of(search, move),
+                                                                         search->penalty, lanes);
+        if (best < 0 || value > most) {
             best = move;
-            most = worth;
+            most = value;
         }
     }
-    walk->sums += (int64_t)walk->knapsack->count * (lanes + 1) + walk->knapsack->room_count;
+    search->sums +=
+        (int64_t)search->knapsack->count * (lanes + 1) + search->knapsack->constraint_count;
     return best;
 }
 
-/* In each run of rooms that are exceeded the one that is most is watched. True if none is. */
-static bool watch_excess(Walk *walk)
+/* Activates, in each run of exceeded constraints, the one of greatest excess. Returns true if none
+ * is exceeded. */
+static bool activate_exceeded(TabuSearch *search)
 {
     int worst = -1;
     bool fits = true;
-    for (int room = 0; room < walk->knapsack->room_count; room++) {
-        double excess = walk->excess[room];
-        if (excess > 0 && (worst < 0 || excess > walk->excess[worst]))
-            worst = room;
+    for (int constraint = 0; constraint < search->knapsack->constraint_count; constraint++) {
+        double excess = search->excess[constraint];
+        if (excess > 0 && (worst < 0 || excess > search->excess[worst]))
+            worst = constraint;
         fits &= excess <= 0;
-        if (worst >= 0 && (excess <= 0 || room == walk->knapsack->room_count - 1)) {
-            watch(walk, worst);
+        if (worst >= 0 && (excess <= 0 || constraint == search->knapsack->constraint_count - 1)) {
+            activate(search, worst);
             worst = -1;
         }
     }
     return fits;
 }
 
-/* Within what floating point has room for. */
-static void move_weights(Walk *walk)
+/* Raises the penalties of exceeded constraints and lowers the others, within the range of
+ * floats. */
+static void update_penalties(TabuSearch *search)
 {
-    const float most = (float)ldexp(walk->first_weight, WEIGHT_RANGE);
-    const float least = (float)ldexp(walk->first_weight, -WEIGHT_RANGE);
-    for (int at = 0; at < walk->watched_count; at++) {
-        float weight = walk->weight[at] * (float)(walk->over[at] > 0 ? walk->rise : walk->fall);
-        walk->weight[at] = weight > most ? most : weight < least ? least : weight;
+    const float most = (float)ldexp(search->first_penalty, WEIGHT_RANGE);
+    const float least = (float)ldexp(search->first_penalty, -WEIGHT_RANGE);
+    for (int at = 0; at < search->active_count; at++) {
+        float penalty = search->penalty[at] * (float)(search->active_excess[at] > 0
+                                                          ? 1 + MW_TUNED_WEIGHT_RISE
+                                                          : 1 - MW_TUNED_WEIGHT_RISE / 6);
+        search->penalty[at] = penalty > most ? most : penalty < least ? least : penalty;
     }
 }
 
-/* A tenth of what gains are for usage. */
-static double find_first_weight(const MwKnapsack *knapsack)
+/* Returns a first penalty proportional to the total gain of all moves per total usage. */
+static double find_first_penalty(const MwKnapsack *knapsack)
 {
     double gains = 0, usages = 1;
     for (int move = 0; move < knapsack->count; move++) {
         double most = 0;
-        for (int room = 0; room < knapsack->room_count; room++)
-            most = fmax(most, fabs(usage_of(knapsack, move, room)));
+        for (int constraint = 0; constraint < knapsack->constraint_count; constraint++)
+            most = fmax(most, fabs(usage_of(knapsack, move, constraint)));
         gains += fabs(knapsack->gain[move]);
         usages += most;
     }
-    return 0.1 * gains / usages;
+    return MW_TUNED_FIRST_WEIGHT * gains / usages;
 }
 
-/* From the best set, or from none; and other ways of walking. */
-static void begin_anew(Walk *walk, const bool *best, int step)
+/* Restarts from the best set. */
+static void restart_from(TabuSearch *search, const bool *best, int step)
 {
-    bool empty = mw_draw_below(&walk->draws, 3) == 0;
-    for (int move = 0; move < walk->knapsack->count; move++) {
-        if (walk->in[move] && (empty || !best[move]))
-            toggle(walk, move);
-        walk->free_at[move] = step;
+    for (int move = 0; move < search->knapsack->count; move++) {
+        if (search->selected[move] && !best[move])
+            toggle(search, move);
+        search->tabu_until[move] = step;
     }
-    for (int move = 0; move < walk->knapsack->count; move++)
-        if (!walk->in[move] && !empty && best[move])
-            toggle(walk, move);
-    walk->rise = 1 + 0.01 * exp2(3 * mw_draw_uniform(&walk->draws));
-    walk->fall = 1 - 0.002 * exp2(3 * mw_draw_uniform(&walk->draws));
-    walk->tenure = LEAST_TENURE << mw_draw_below(&walk->draws, TENURES);
+    for (int move = 0; move < search->knapsack->count; move++)
+        if (!search->selected[move] && best[move])
+            toggle(search, move);
 }
 
-static Walk *walk_new(MwArena *arena, const MwKnapsack *knapsack, uint64_t seed)
+static TabuSearch *new_search(MwArena *arena, const MwKnapsack *knapsack, uint64_t seed)
 {
-    Walk *walk = MW_NEW(arena, Walk, 1);
-    *walk = (Walk){.knapsack = knapsack, .draws = {.seed = seed}};
-    walk->first_weight = find_first_weight(knapsack);
-    walk->rise = 1.03;
-    walk->fall = 0.995;
-    walk->tenure = 2 * LEAST_TENURE;
-    walk->in = MW_NEW(arena, bool, knapsack->count);
-    walk->excess = MW_NEW(arena, double, knapsack->room_count);
-    walk->more = MW_NEW(arena, double, knapsack->count);
-    walk->conflicting = MW_NEW(arena, int, knapsack->count);
-    walk->free_at = MW_NEW(arena, int, knapsack->count);
-    walk->watch_of = MW_NEW(arena, int, knapsack->room_count);
-    walk->change = MW_NEW(arena, float, (int64_t)knapsack->count *WATCHED);
-    for (int room = 0; room < knapsack->room_count; room++) {
-        walk->excess[room] = -knapsack->room[room];
-        walk->watch_of[room] = -1;
+    TabuSearch *search = MW_NEW(arena, TabuSearch, 1);
+    *search = (TabuSearch){.knapsack = knapsack, .draws = {.seed = seed}};
+    search->first_penalty = find_first_penalty(knapsack);
+    search->selected = MW_NEW(arena, bool, knapsack->count);
+    search->excess = MW_NEW(arena, double, knapsack->constraint_count);
+    search->gain_change = MW_NEW(arena, double, knapsack->count);
+    search->conflict_count = MW_NEW(arena, int, knapsack->count);
+    search->tabu_until = MW_NEW(arena, int, knapsack->count);
+    search->active_index = MW_NEW(arena, int, knapsack->constraint_count);
+    search->change = MW_NEW(arena, float, (int64_t)knapsack->count *ACTIVE_LIMIT);
+    for (int constraint = 0; constraint < knapsack->constraint_count; constraint++) {
+        search->excess[constraint] = -knapsack->capacity[constraint];
+        search->active_index[constraint] = -1;
     }
     for (int move = 0; move < knapsack->count; move++)
-        set_change(walk, move);
-    return walk;
+        set_change(search, move);
+    return search;
 }
 
 MwKnapsackAnswer mw_knapsack_solve(const MwKnapsack *knapsack, uint64_t seed, int steps,
                                    const MwStop *stop, bool *taken)
 {
     MwArena *scratch = mw_arena_new();
-    Walk *walk = walk_new(scratch, knapsack, seed);
+    TabuSearch *search = new_search(scratch, knapsack, seed);
     double best = 0;
     size_t bytes = sizeof *taken * (size_t)knapsack->count;
     memset(taken, 0, bytes);
     for (int step = 0, last = 0; step < steps && knapsack->count > 0 && !mw_stopped(stop); step++) {
-        if (watch_excess(walk) && walk->gain > best) {
-            best = walk->gain;
-            memcpy(taken, walk->in, bytes);
+        if (activate_exceeded(search) && search->gain > best) {
+            best = search->gain;
+            memcpy(taken, search->selected, bytes);
             last = step;
         }
-        move_weights(walk);
-        if (step - last > PATIENCE) {
-            begin_anew(walk, taken, step);
+        update_penalties(search);
+        if (step - last > steps * 3 / 10) {
+            restart_from(search, taken, step);
             last = step;
         }
-        int move = choose(walk, step);
+        int move = choose_move(search, step);
         if (move >= 0)
-            make(walk, move, step);
+            apply(search, move, step);
     }
-    const MwKnapsackAnswer packed = {best, walk->sums};
+    const MwKnapsackAnswer packed = {best, search->sums};
     mw_arena_free(&scratch);
     return packed;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The plan of a part: see local_problem.h. The order is greedy: next goes the node whose elimination makes
- * the smallest table. */
+/* The plan of a local problem (local_problem.h). The elimination order is greedy: the node whose
+ * elimination makes the smallest table is next (min-size heuristic). */
 #include "solver/improve/local_problem.h"
 
 #include "solver/reduce/candidates.h"
@@ -13,27 +13,28 @@ typedef MW_VEC(int) IntList;
 typedef struct {
     MwLocalProblem *local;
     MwArena *scratch;
-    const int *choice;            /* of the flat core */
-    int *index_of;                /* [node of the flat core] of the part, or -1 */
-    IntList *live;                /* [node] the tables it is in that are not used up */
-    MW_VEC(const int **) classes; /* [table][dimension][strategy] of cost functions */
-    MW_VEC(bool) gone;            /* [table] used up */
-    bool *done;                   /* [node] eliminated or held */
-    double *entries;              /* [node] as last computed */
-    MwCandidates heap;            /* one counts if `entries` says the same */
-    int *mark;                    /* [node] the round it was last met in */
+    const int *choice;            /* choice of the flat core */
+    int *index_of;                /* [node of the flat core] index among the free nodes, or -1 */
+    IntList *open_tables;         /* [node] tables with the node that no elimination has consumed */
+    MW_VEC(const int **) classes; /* [table][dimension][strategy] class, for cost functions */
+    MW_VEC(bool) consumed;        /* [table] an elimination has consumed it */
+    bool *decided;                /* [node] eliminated or held */
+    double *entries;   /* [node] entries of the table its elimination makes, as last computed */
+    MwCandidates heap; /* a candidate is valid if `entries` agrees with it */
+    int *last_round;   /* [node] round in which the node was last listed as a neighbour */
     int round;
-    double *width; /* [node] the most classes it has in the table, if met in this round */
-    int *met;      /* the nodes met in this round */
-    int met_count;
+    /* [node] upper bound on its classes in the table, for the neighbours listed in this round */
+    double *classes_bound;
+    int *neighbours; /* neighbours listed in this round */
+    int neighbour_count;
     MwDraws *draws;
-    int *class_at; /* scratch of split_classes */
-    int class_room;
+    int *class_map; /* scratch of split_classes */
+    int class_map_size;
 } Planner;
 
-/* ---- Cost functions once the others are held ---- */
+/* ---- Conditioning on the held nodes ---- */
 
-/* Adds the costs of the link's cost function, its other nodes held. */
+/* Adds the costs of the link's cost function, all of whose other nodes are held. */
 static void add_fixed(const Planner *planner, MwLocalNode *node, const MwFlatLink *link)
 {
     const MwFlatCore *flat = planner->local->flat;
@@ -51,7 +52,7 @@ static MwLocalTable *add_table(Planner *planner, int arity)
 {
     MwLocalProblem *local = planner->local;
     MwLocalTable *table = mw_vec_add(local->arena, &local->tables);
-    mw_vec_push(planner->scratch, &planner->gone, false);
+    mw_vec_push(planner->scratch, &planner->consumed, false);
     table->arity = arity;
     table->node = MW_NEW(local->arena, int, arity);
     table->class_of = MW_NEW(local->arena, int *, arity);
@@ -78,12 +79,13 @@ static void add_function_table(Planner *planner, const MwFlatFunction *function,
         table->node[k] = index_of;
         table->size[k] = function->dims[i];
         table->step[k--] = stride;
-        mw_vec_push(planner->scratch, &planner->live[index_of], index);
+        mw_vec_push(planner->scratch, &planner->open_tables[index_of], index);
     }
     mw_vec_push(planner->scratch, &planner->classes, classes);
 }
 
-/* Each cost function within the part becomes a table, at its first free node. */
+/* Computes the node's unary cost, and makes a table of each cost function whose first free node it
+ * is. */
 static void condition(Planner *planner, int index)
 {
     const MwFlatCore *flat = planner->local->flat;
@@ -108,20 +110,21 @@ static void condition(Planner *planner, int index)
 
 /* ---- Classes ---- */
 
-/* Splits the classes of `count` things, `size` so far, by `other` classes, `other_size` of them.
- * Returns how many there are then; they are numbered in order of first appearance. */
+/* Refines a partition of `count` elements into `size` classes by a second one, `other`, of
+ * `other_size` classes. Returns the new number of classes, which are numbered in order of first
+ * appearance. */
 static int split_classes(Planner *planner, int *class_of, int count, int size, const int *other,
                          int other_size)
 {
     int pairs = size * other_size, next = 0;
-    if (pairs > planner->class_room) {
-        planner->class_room = 2 * pairs;
-        planner->class_at = MW_NEW(planner->scratch, int, planner->class_room);
+    if (pairs > planner->class_map_size) {
+        planner->class_map_size = 2 * pairs;
+        planner->class_map = MW_NEW(planner->scratch, int, planner->class_map_size);
     }
     for (int i = 0; i < pairs; i++)
-        planner->class_at[i] = -1;
+        planner->class_map[i] = -1;
     for (int i = 0; i < count; i++) {
-        int *at = &planner->class_at[class_of[i] * other_size + other[i]];
+        int *at = &planner->class_map[class_of[i] * other_size + other[i]];
         if (*at < 0)
             *at = next++;
         class_of[i] = *at;
@@ -137,83 +140,85 @@ static int dimension(const MwLocalTable *table, int node)
     return dim;
 }
 
-/* One label for what all cost functions within the part have in one class. */
+/* Gives a label to each set of strategies that no cost function between free nodes
+ * distinguishes. */
 static void find_labels(Planner *planner, int index)
 {
     MwLocalProblem *local = planner->local;
     MwLocalNode *node = &local->nodes[index];
-    const IntList *live = &planner->live[index];
+    const IntList *open_tables = &planner->open_tables[index];
     int strategies = local->flat->nodes[node->origin].strategies;
     node->label_count = 1;
-    for (int i = 0; i < live->count && node->label_count < strategies; i++) {
-        const MwLocalTable *table = &local->tables.at[live->at[i]];
+    for (int i = 0; i < open_tables->count && node->label_count < strategies; i++) {
+        const MwLocalTable *table = &local->tables.at[open_tables->at[i]];
         int dim = dimension(table, index);
-        node->label_count = split_classes(planner, node->group, strategies, node->label_count,
-                                          planner->classes.at[live->at[i]][dim], table->size[dim]);
+        node->label_count =
+            split_classes(planner, node->label_of, strategies, node->label_count,
+                          planner->classes.at[open_tables->at[i]][dim], table->size[dim]);
     }
     node->cost = MW_NEW(local->arena, double, node->label_count);
     node->strategy = MW_NEW(local->arena, int, node->label_count);
-    for (int i = 0; i < live->count; i++) {
-        const MwLocalTable *table = &local->tables.at[live->at[i]];
+    for (int i = 0; i < open_tables->count; i++) {
+        const MwLocalTable *table = &local->tables.at[open_tables->at[i]];
         int dim = dimension(table, index);
         int *class_of = table->class_of[dim] = MW_NEW(local->arena, int, node->label_count);
         for (int s = 0; s < strategies; s++)
-            class_of[node->group[s]] = planner->classes.at[live->at[i]][dim][s];
+            class_of[node->label_of[s]] = planner->classes.at[open_tables->at[i]][dim][s];
     }
 }
 
-/* ---- Order ---- */
+/* ---- Elimination order ---- */
 
-/* Lists the neighbours of a node that are neither eliminated nor held, and bounds their classes in
- * the table that its elimination makes. Forgets tables that are used up. */
-static void meet_neighbours(Planner *planner, int index)
+/* Lists the neighbours of a node that are neither eliminated nor held, with upper bounds on their
+ * classes in the table that its elimination makes. Removes consumed tables from the node's list. */
+static void list_neighbours(Planner *planner, int index)
 {
     MwLocalProblem *local = planner->local;
-    IntList *live = &planner->live[index];
+    IntList *open_tables = &planner->open_tables[index];
     int kept = 0;
     planner->round++;
-    planner->met_count = 0;
-    for (int i = 0; i < live->count; i++) {
-        if (planner->gone.at[live->at[i]])
+    planner->neighbour_count = 0;
+    for (int i = 0; i < open_tables->count; i++) {
+        if (planner->consumed.at[open_tables->at[i]])
             continue;
-        live->at[kept++] = live->at[i];
-        const MwLocalTable *table = &local->tables.at[live->at[i]];
+        open_tables->at[kept++] = open_tables->at[i];
+        const MwLocalTable *table = &local->tables.at[open_tables->at[i]];
         for (int k = 0; k < table->arity; k++) {
             int other = table->node[k];
-            if (other == index || planner->done[other])
+            if (other == index || planner->decided[other])
                 continue;
-            if (planner->mark[other] != planner->round) {
-                planner->mark[other] = planner->round;
-                planner->met[planner->met_count++] = other;
-                planner->width[other] = table->size[k];
+            if (planner->last_round[other] != planner->round) {
+                planner->last_round[other] = planner->round;
+                planner->neighbours[planner->neighbour_count++] = other;
+                planner->classes_bound[other] = table->size[k];
             } else {
-                planner->width[other] =
-                    fmin(planner->width[other] * table->size[k], local->nodes[other].label_count);
+                planner->classes_bound[other] = fmin(planner->classes_bound[other] * table->size[k],
+                                                     local->nodes[other].label_count);
             }
         }
     }
-    live->count = kept;
+    open_tables->count = kept;
 }
 
-static void consider(Planner *planner, int index)
+static void update_candidate(Planner *planner, int index)
 {
-    meet_neighbours(planner, index);
+    list_neighbours(planner, index);
     double entries = 1;
-    for (int i = 0; i < planner->met_count; i++)
-        entries *= planner->width[planner->met[i]];
+    for (int i = 0; i < planner->neighbour_count; i++)
+        entries *= planner->classes_bound[planner->neighbours[i]];
     if (entries != planner->entries[index]) {
         planner->entries[index] = entries;
         mw_candidates_push(planner->scratch, &planner->heap, (MwCandidate){entries, index});
     }
 }
 
-static void consider_met(Planner *planner, const int *met, int count)
+static void update_candidates(Planner *planner, const int *neighbours, int count)
 {
     for (int i = 0; i < count; i++)
-        consider(planner, met[i]);
+        update_candidate(planner, neighbours[i]);
 }
 
-/* The classes of `other` that all tables of the step can do with. */
+/* Computes the coarsest classes of `other` that refine those of all tables of the step. */
 static void join_classes(Planner *planner, const MwLocalStep *step, int other, int *class_of,
                          int *size)
 {
@@ -232,86 +237,87 @@ static void join_classes(Planner *planner, const MwLocalStep *step, int other, i
 static void eliminate(Planner *planner, int index)
 {
     MwLocalProblem *local = planner->local;
-    meet_neighbours(planner, index);
-    const IntList *live = &planner->live[index];
+    list_neighbours(planner, index);
+    const IntList *open_tables = &planner->open_tables[index];
     MwLocalStep *step = mw_vec_add(local->arena, &local->steps);
-    *step = (MwLocalStep){.node = index, .input_count = live->count, .output = -1};
-    step->inputs = MW_NEW(local->arena, MwLocalInput, live->count);
+    *step = (MwLocalStep){.node = index, .input_count = open_tables->count, .output = -1};
+    step->inputs = MW_NEW(local->arena, MwLocalInput, open_tables->count);
     local->nodes[index].position = local->steps.count - 1;
-    planner->done[index] = true;
-    for (int i = 0; i < live->count; i++) {
-        step->inputs[i].table = live->at[i];
-        planner->gone.at[live->at[i]] = true;
+    planner->decided[index] = true;
+    for (int i = 0; i < open_tables->count; i++) {
+        step->inputs[i].table = open_tables->at[i];
+        planner->consumed.at[open_tables->at[i]] = true;
     }
-    int count = planner->met_count;
+    int count = planner->neighbour_count;
     if (count == 0)
         return;
-    int *met = mw_arena_dup(planner->scratch, planner->met, sizeof *met * (size_t)count);
+    int *neighbours =
+        mw_arena_dup(planner->scratch, planner->neighbours, sizeof *neighbours * (size_t)count);
     step->output = local->tables.count;
     MwLocalTable *output = add_table(planner, count);
     int64_t entries = 1;
     for (int i = 0; i < count; i++) {
-        output->node[i] = met[i];
-        output->class_of[i] = MW_NEW(local->arena, int, local->nodes[met[i]].label_count);
-        join_classes(planner, step, met[i], output->class_of[i], &output->size[i]);
+        output->node[i] = neighbours[i];
+        output->class_of[i] = MW_NEW(local->arena, int, local->nodes[neighbours[i]].label_count);
+        join_classes(planner, step, neighbours[i], output->class_of[i], &output->size[i]);
         entries *= output->size[i];
-        mw_vec_push(planner->scratch, &planner->live[met[i]], step->output);
+        mw_vec_push(planner->scratch, &planner->open_tables[neighbours[i]], step->output);
     }
     local->work += entries * local->nodes[index].label_count;
-    consider_met(planner, met, count);
+    update_candidates(planner, neighbours, count);
 }
 
-/* Of the node and its neighbours, holds one with many neighbours. */
-static void hold_near(Planner *planner, int index)
+/* Holds the node or one of its neighbours; drawn with a preference for nodes with many
+ * neighbours. */
+static void hold_one_nearby(Planner *planner, int index)
 {
     MwLocalProblem *local = planner->local;
-    meet_neighbours(planner, index);
-    int count = planner->met_count, held = index;
+    list_neighbours(planner, index);
+    int count = planner->neighbour_count, held = index;
     double most = count * mw_draw_uniform(planner->draws);
-    int *near = mw_arena_dup(planner->scratch, planner->met, sizeof *near * (size_t)count);
+    int *near = mw_arena_dup(planner->scratch, planner->neighbours, sizeof *near * (size_t)count);
     for (int i = 0; i < count; i++) {
-        meet_neighbours(planner, near[i]);
-        double weight = planner->met_count * mw_draw_uniform(planner->draws);
+        list_neighbours(planner, near[i]);
+        double weight = planner->neighbour_count * mw_draw_uniform(planner->draws);
         if (weight > most) {
             most = weight;
             held = near[i];
         }
     }
     local->nodes[held].held = true;
-    local->nodes[held].label = local->nodes[held].group[local->nodes[held].present];
+    local->nodes[held].label = local->nodes[held].label_of[local->nodes[held].current];
     local->held_count++;
-    meet_neighbours(planner, held);
-    planner->done[held] = true;
-    count = planner->met_count;
-    near = mw_arena_dup(planner->scratch, planner->met, sizeof *near * (size_t)count);
-    consider_met(planner, near, count);
+    list_neighbours(planner, held);
+    planner->decided[held] = true;
+    count = planner->neighbour_count;
+    near = mw_arena_dup(planner->scratch, planner->neighbours, sizeof *near * (size_t)count);
+    update_candidates(planner, near, count);
 }
 
-static void order(Planner *planner, const MwLocalLimits *limits)
+static void order_nodes(Planner *planner, const MwLocalLimits *limits)
 {
     for (int i = 0; i < planner->local->node_count; i++) {
         planner->entries[i] = -1;
-        consider(planner, i);
+        update_candidate(planner, i);
     }
     while (planner->heap.count > 0) {
         MwCandidate next = planner->heap.at[0];
-        if (planner->done[next.node] || planner->entries[next.node] != next.entries) {
+        if (planner->decided[next.node] || planner->entries[next.node] != next.entries) {
             mw_candidates_pop(&planner->heap);
             continue;
         }
         double labels = planner->local->nodes[next.node].label_count;
         if (next.entries > (double)limits->table ||
-            (next.entries * labels > 1000 &&
-             (double)planner->local->work + next.entries * labels > (double)limits->work))
-            hold_near(planner, next.node);
+            (double)planner->local->work + next.entries * labels > (double)limits->work)
+            hold_one_nearby(planner, next.node);
         else
             eliminate(planner, next.node);
     }
 }
 
-/* ---- Where entries lie ---- */
+/* ---- Layout of the tables ---- */
 
-/* A node that came to be held has one class in every table. */
+/* Removes the dimensions of nodes that came to be held: each has one class. */
 static void drop_held(MwLocalProblem *local, MwLocalTable *table)
 {
     int kept = 0;
@@ -332,9 +338,9 @@ static void drop_held(MwLocalProblem *local, MwLocalTable *table)
     table->arity = kept;
 }
 
-/* So that the loops of part_solve.c run along neighbouring entries: dimensions in the order of
- * elimination, the second one innermost, then the first, then the others. */
-static void lay_table(MwLocalProblem *local, MwLocalTable *table, int *rank)
+/* Chooses the strides of a table so that the loops of local_solve.c run along consecutive entries:
+ * dimensions in elimination order, the second one innermost, then the first, then the others. */
+static void assign_strides(MwLocalProblem *local, MwLocalTable *table, int *rank)
 {
     for (int i = 0; i < table->arity; i++) {
         int at = i;
@@ -351,7 +357,7 @@ static void lay_table(MwLocalProblem *local, MwLocalTable *table, int *rank)
     int64_t stride = 1;
     for (int i = 0; i < table->arity; stride *= table->size[rank[i++]])
         table->stride[rank[i]] = stride;
-    table->place = local->entries;
+    table->start = local->entries;
     local->entries += stride;
 }
 
@@ -375,9 +381,9 @@ static void find_offsets(MwLocalProblem *local, const MwLocalStep *step, MwLocal
 {
     const MwLocalTable *table = &local->tables.at[input->table];
     int own = dimension(table, step->node), labels = local->nodes[step->node].label_count;
-    input->own = MW_NEW(local->arena, int, labels);
+    input->node_offset = MW_NEW(local->arena, int, labels);
     for (int i = 0; i < labels; i++)
-        input->own[i] = (int)(table->class_of[own][i] * table->stride[own]);
+        input->node_offset[i] = (int)(table->class_of[own][i] * table->stride[own]);
     input->offset = MW_NEW(local->arena, int *, step->level_count);
     input->depth = -1;
     for (int level = 0; level < step->level_count; level++) {
@@ -393,9 +399,9 @@ static void find_offsets(MwLocalProblem *local, const MwLocalStep *step, MwLocal
         for (int i = 0; i < local->nodes[other].label_count; i++)
             input->offset[level][class_of[i]] = (int)(table->class_of[dim][i] * table->stride[dim]);
         input->depth = level;
-        input->adjoining = true;
+        input->contiguous = true;
         for (int i = 0; i < size; i++)
-            input->adjoining &= input->offset[level][i] == i;
+            input->contiguous &= input->offset[level][i] == i;
     }
 }
 
@@ -405,7 +411,7 @@ static void lay_out(MwLocalProblem *local)
     int *rank = MW_NEW(scratch, int, local->node_count);
     for (int i = 0; i < local->tables.count; i++) {
         drop_held(local, &local->tables.at[i]);
-        lay_table(local, &local->tables.at[i], rank);
+        assign_strides(local, &local->tables.at[i], rank);
     }
     local->work = 0;
     for (int i = 0; i < local->steps.count; i++) {
@@ -421,42 +427,51 @@ static void lay_out(MwLocalProblem *local)
     mw_arena_free(&scratch);
 }
 
-MwLocalProblem *mw_local_problem_new(MwArena *arena, const MwFlatCore *flat, const int *choice,
-                                     int count, const int *nodes, int *index_of, MwDraws *draws,
-                                     const MwLocalLimits *limits)
+static MwLocalProblem *new_problem(MwArena *arena, const MwLocalRequest *request)
 {
-    MwArena *scratch = mw_arena_new();
     MwLocalProblem *local = MW_NEW(arena, MwLocalProblem, 1);
-    Planner planner = {
-        .local = local, .scratch = scratch, .choice = choice, .index_of = index_of, .draws = draws};
     local->arena = arena;
-    local->flat = flat;
-    local->node_count = count;
-    local->nodes = MW_NEW(arena, MwLocalNode, count);
-    planner.live = MW_NEW(scratch, IntList, count);
-    planner.done = MW_NEW(scratch, bool, count);
-    planner.entries = MW_NEW(scratch, double, count);
-    planner.mark = MW_NEW(scratch, int, count);
-    planner.width = MW_NEW(scratch, double, count);
-    planner.met = MW_NEW(scratch, int, count);
-    for (int i = 0; i < count; i++) {
-        int strategies = flat->nodes[nodes[i]].strategies;
-        index_of[nodes[i]] = i;
-        local->nodes[i] = (MwLocalNode){.origin = nodes[i],
-                                        .group = MW_NEW(arena, int, strategies),
-                                        .present = choice[nodes[i]],
+    local->flat = request->flat;
+    local->node_count = request->count;
+    local->nodes = MW_NEW(arena, MwLocalNode, request->count);
+    for (int i = 0; i < request->count; i++) {
+        int origin = request->nodes[i], strategies = request->flat->nodes[origin].strategies;
+        local->nodes[i] = (MwLocalNode){.origin = origin,
+                                        .label_of = MW_NEW(arena, int, strategies),
+                                        .current = request->choice[origin],
                                         .position = INT32_MAX,
                                         .fixed = MW_NEW(arena, double, strategies),
                                         .added = MW_NEW(arena, double, strategies)};
     }
+    return local;
+}
+
+MwLocalProblem *mw_local_problem_new(MwArena *arena, const MwLocalRequest *request)
+{
+    MwArena *scratch = mw_arena_new();
+    MwLocalProblem *local = new_problem(arena, request);
+    const int count = request->count;
+    Planner planner = {.local = local,
+                       .scratch = scratch,
+                       .choice = request->choice,
+                       .index_of = request->index_of,
+                       .draws = request->draws};
+    planner.open_tables = MW_NEW(scratch, IntList, count);
+    planner.decided = MW_NEW(scratch, bool, count);
+    planner.entries = MW_NEW(scratch, double, count);
+    planner.last_round = MW_NEW(scratch, int, count);
+    planner.classes_bound = MW_NEW(scratch, double, count);
+    planner.neighbours = MW_NEW(scratch, int, count);
+    for (int i = 0; i < count; i++)
+        request->index_of[request->nodes[i]] = i;
     for (int i = 0; i < count; i++)
         condition(&planner, i);
     for (int i = 0; i < count; i++)
         find_labels(&planner, i);
-    order(&planner, limits);
+    order_nodes(&planner, &request->limits);
     lay_out(local);
     for (int i = 0; i < count; i++)
-        index_of[nodes[i]] = -1;
+        request->index_of[request->nodes[i]] = -1;
     mw_arena_free(&scratch);
     return local;
 }

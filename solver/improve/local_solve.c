@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Fills the tables of a part and reads the best labels off them, backwards. The loops over the
- * classes of the innermost neighbour are short; they run over whole lanes, and what is computed
- * beyond the end of a row is thrown away. */
+/* Solves a local problem: fills the tables forwards and reads the best labels off them backwards.
+ * The loops over the classes of the innermost neighbour are short; they run over whole lanes, and
+ * results beyond the end of a row are discarded. */
 #include "solver/improve/local_problem.h"
 
 #include <math.h>
@@ -11,9 +11,9 @@ typedef struct {
     const MwLocalProblem *local;
     const MwLocalStep *step;
     double *tables;
-    const double **at; /* [input] where the present classes are */
-    double **sum;      /* [level][label] costs known once the levels before are */
-    double *panel;     /* [label][class of the innermost level], whole lanes */
+    const double **at; /* [input] entry of the current classes */
+    double **sum;      /* [level][label] costs that are known before the level */
+    double *panel;     /* [label][class of the innermost level] in whole lanes */
     double *out;
 } Filler;
 
@@ -38,7 +38,7 @@ void mw_local_problem_fill(const MwLocalProblem *local, double *tables)
     for (int i = 0; i < local->tables.count; i++) {
         const MwLocalTable *table = &local->tables.at[i];
         if (table->cost)
-            fill_function(table, 0, table->cost, tables + table->place);
+            fill_function(table, 0, table->cost, tables + table->start);
     }
 }
 
@@ -47,16 +47,16 @@ static int whole_lanes(int size)
     return (size + MW_LANES - 1) / MW_LANES * MW_LANES;
 }
 
-/* out[j * stride]: the least over labels of sum[label] + at[own[label] + j]. */
+/* Sets out[j * stride] to the least over labels of sum[label] + at[own[label] + j]. */
 MW_VECTORISED static void least_of_sums(double *out, int64_t stride, int size, const double *sum,
-                                        const double *at, const int *own, int labels)
+                                        const double *at, const int *node_offset, int labels)
 {
     for (int start = 0; start < size; start += MW_LANES) {
         double lane[MW_LANES];
         for (int k = 0; k < MW_LANES; k++)
             lane[k] = INFINITY;
         for (int i = 0; i < labels; i++) {
-            const double *from = at + own[i] + start;
+            const double *from = at + node_offset[i] + start;
             for (int k = 0; k < MW_LANES; k++) {
                 double value = sum[i] + from[k];
                 lane[k] = value < lane[k] ? value : lane[k];
@@ -87,22 +87,22 @@ MW_VECTORISED static void least_of_panel(double *out, int64_t stride, int size, 
     }
 }
 
-MW_VECTORISED static void add_to_panel(double *panel, int size, const double *at, const int *own,
-                                       int labels)
+MW_VECTORISED static void add_to_panel(double *panel, int size, const double *at,
+                                       const int *node_offset, int labels)
 {
     int width = whole_lanes(size);
     for (int i = 0; i < labels; i++)
         for (int k = 0; k < width; k++)
-            panel[i * width + k] += at[own[i] + k];
+            panel[i * width + k] += at[node_offset[i] + k];
 }
 
-static void gather_to_panel(double *panel, int size, const double *at, const int *own, int labels,
-                            const int *offset)
+static void gather_to_panel(double *panel, int size, const double *at, const int *node_offset,
+                            int labels, const int *offset)
 {
     int width = whole_lanes(size);
     for (int i = 0; i < labels; i++)
         for (int k = 0; k < size; k++)
-            panel[i * width + k] += at[own[i] + offset[k]];
+            panel[i * width + k] += at[node_offset[i] + offset[k]];
 }
 
 static void fill_innermost(Filler *filler, int level, double *out)
@@ -117,9 +117,9 @@ static void fill_innermost(Filler *filler, int level, double *out)
             deep++;
         }
     const double *sum = filler->sum[level];
-    if (deep == 1 && step->inputs[only].adjoining) {
-        least_of_sums(out, output->stride[dim], size, sum, filler->at[only], step->inputs[only].own,
-                      labels);
+    if (deep == 1 && step->inputs[only].contiguous) {
+        least_of_sums(out, output->stride[dim], size, sum, filler->at[only],
+                      step->inputs[only].node_offset, labels);
         return;
     }
     int width = whole_lanes(size);
@@ -130,10 +130,10 @@ static void fill_innermost(Filler *filler, int level, double *out)
         const MwLocalInput *input = &step->inputs[i];
         if (input->depth != level)
             continue;
-        if (input->adjoining)
-            add_to_panel(filler->panel, size, filler->at[i], input->own, labels);
+        if (input->contiguous)
+            add_to_panel(filler->panel, size, filler->at[i], input->node_offset, labels);
         else
-            gather_to_panel(filler->panel, size, filler->at[i], input->own, labels,
+            gather_to_panel(filler->panel, size, filler->at[i], input->node_offset, labels,
                             input->offset[level]);
     }
     least_of_panel(out, output->stride[dim], size, filler->panel, labels);
@@ -159,7 +159,7 @@ static void fill(Filler *filler, int level, double *out)
             filler->at[i] += input->offset[level][c] - (c > 0 ? input->offset[level][c - 1] : 0);
             if (input->depth == level)
                 for (int k = 0; k < labels; k++)
-                    sum[k] += filler->at[i][input->own[k]];
+                    sum[k] += filler->at[i][input->node_offset[k]];
         }
         fill(filler, level + 1, out + c * output->stride[dim]);
     }
@@ -176,7 +176,7 @@ static double least(const double *values, int count)
     return least;
 }
 
-/* Returns what elimination of a node without neighbours costs, else 0. */
+/* Runs an elimination. Returns its cost if the node has no neighbours, else 0. */
 static double run_step(Filler *filler, const MwLocalStep *step)
 {
     const MwLocalProblem *local = filler->local;
@@ -185,18 +185,18 @@ static double run_step(Filler *filler, const MwLocalStep *step)
     memcpy(filler->sum[0], node->cost, sizeof(double) * (size_t)node->label_count);
     for (int i = 0; i < step->input_count; i++) {
         const MwLocalInput *input = &step->inputs[i];
-        filler->at[i] = filler->tables + local->tables.at[input->table].place;
+        filler->at[i] = filler->tables + local->tables.at[input->table].start;
         if (input->depth < 0)
             for (int k = 0; k < node->label_count; k++)
-                filler->sum[0][k] += filler->at[i][input->own[k]];
+                filler->sum[0][k] += filler->at[i][input->node_offset[k]];
     }
     if (step->level_count == 0)
         return least(filler->sum[0], node->label_count);
-    fill(filler, 0, filler->tables + local->tables.at[step->output].place);
+    fill(filler, 0, filler->tables + local->tables.at[step->output].start);
     return 0;
 }
 
-/* Given the labels of those that go later. */
+/* Chooses the label of a node, given the labels of the nodes eliminated later. */
 static void choose_label(Filler *filler, const MwLocalStep *step)
 {
     const MwLocalProblem *local = filler->local;
@@ -205,7 +205,7 @@ static void choose_label(Filler *filler, const MwLocalStep *step)
     memcpy(sum, node->cost, sizeof(double) * (size_t)node->label_count);
     for (int i = 0; i < step->input_count; i++) {
         const MwLocalInput *input = &step->inputs[i];
-        const double *at = filler->tables + local->tables.at[input->table].place;
+        const double *at = filler->tables + local->tables.at[input->table].start;
         for (int level = 0; level <= input->depth; level++)
             if (input->offset[level]) {
                 const MwLocalTable *output = &local->tables.at[step->output];
@@ -214,25 +214,25 @@ static void choose_label(Filler *filler, const MwLocalStep *step)
                 at += input->offset[level][output->class_of[dim][label]];
             }
         for (int k = 0; k < node->label_count; k++)
-            sum[k] += at[input->own[k]];
+            sum[k] += at[input->node_offset[k]];
     }
-    node->label = node->group[node->present];
+    node->label = node->label_of[node->current];
     for (int k = 0; k < node->label_count; k++)
         if (sum[k] < sum[node->label])
             node->label = k;
 }
 
-/* The best strategy of each label. */
+/* Finds the best strategy of each label. */
 static void choose_strategies(const MwLocalProblem *local, MwLocalNode *node)
 {
     int strategies = local->flat->nodes[node->origin].strategies;
     for (int k = 0; k < node->label_count; k++)
         node->strategy[k] = -1;
     for (int s = 0; s < strategies; s++) {
-        int label = node->group[s];
+        int label = node->label_of[s];
         double cost = node->fixed[s] + node->added[s];
         if (node->strategy[label] < 0 || cost < node->cost[label] ||
-            (cost == node->cost[label] && s == node->present)) {
+            (cost == node->cost[label] && s == node->current)) {
             node->cost[label] = cost;
             node->strategy[label] = s;
         }
@@ -270,27 +270,27 @@ double mw_local_problem_solve(MwLocalProblem *local, double *tables)
         cost += run_step(&filler, &local->steps.at[i]);
     for (int i = 0; i < local->tables.count; i++)
         if (local->tables.at[i].arity == 0 && local->tables.at[i].cost)
-            cost += tables[local->tables.at[i].place];
+            cost += tables[local->tables.at[i].start];
     for (int i = local->steps.count - 1; i >= 0; i--)
         choose_label(&filler, &local->steps.at[i]);
     mw_arena_free(&scratch);
     return cost;
 }
 
-double mw_local_problem_present_cost(const MwLocalProblem *local, const double *tables)
+double mw_local_problem_current_cost(const MwLocalProblem *local, const double *tables)
 {
     double cost = 0;
     for (int i = 0; i < local->node_count; i++)
-        cost += local->nodes[i].fixed[local->nodes[i].present] +
-                local->nodes[i].added[local->nodes[i].present];
+        cost += local->nodes[i].fixed[local->nodes[i].current] +
+                local->nodes[i].added[local->nodes[i].current];
     for (int i = 0; i < local->tables.count; i++) {
         const MwLocalTable *table = &local->tables.at[i];
         if (!table->cost)
             continue;
-        const double *at = tables + table->place;
+        const double *at = tables + table->start;
         for (int k = 0; k < table->arity; k++) {
             const MwLocalNode *node = &local->nodes[table->node[k]];
-            at += table->class_of[k][node->group[node->present]] * table->stride[k];
+            at += table->class_of[k][node->label_of[node->current]] * table->stride[k];
         }
         cost += *at;
     }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "solver/improve/neighbourhood.h"
 
+#include "solver/tuning.h"
+
 #include <stdlib.h>
 
-enum { LEAST_GROUP = 8, GROUP_SIZES = 4 /* each twice the one before */ };
+int mw_neighbourhood_group_size(MwDraws *draws)
+{
+    return MW_TUNED_LEAST_GROUP << mw_draw_below(draws, MW_TUNED_SIZES / 2);
+}
 
-/* Appends the nodes that share a cost function with `node` and are not there yet; returns the
- * count. */
+/* Appends the unseen nodes that share a cost function with `node`; returns the count. */
 static int append_neighbours(const MwFlatCore *flat, int node, int size, bool *seen, int *nodes,
                              int count)
 {
@@ -22,10 +26,10 @@ static int append_neighbours(const MwFlatCore *flat, int node, int size, bool *s
     return count;
 }
 
-/* Appends nodes breadth first from a random one, until there are `size`; on straying, any node that
- * was met and not gone to may be the next. */
-static int append_near(const MwFlatCore *flat, int size, bool strayed, MwDraws *draws, bool *seen,
-                       int *nodes, int count)
+/* Appends nodes from a random one on until there are `size`: breadth first, or, if `random`,
+ * continuing from any node seen so far. */
+static int grow(const MwFlatCore *flat, int size, bool random, MwDraws *draws, bool *seen,
+                int *nodes, int count)
 {
     int next = count, first = mw_draw_below(draws, flat->node_count);
     if (seen[first])
@@ -33,7 +37,7 @@ static int append_near(const MwFlatCore *flat, int size, bool strayed, MwDraws *
     seen[first] = true;
     nodes[count++] = first;
     for (; next < count && count < size; next++) {
-        if (strayed) {
+        if (random) {
             int other = next + mw_draw_below(draws, count - next), node = nodes[other];
             nodes[other] = nodes[next];
             nodes[next] = node;
@@ -45,14 +49,13 @@ static int append_near(const MwFlatCore *flat, int size, bool strayed, MwDraws *
 
 static int draw_scattered(const MwFlatCore *flat, int size, MwDraws *draws, bool *seen, int *nodes)
 {
-    int count = 0, group = LEAST_GROUP << mw_draw_below(draws, GROUP_SIZES);
+    int count = 0, group = mw_neighbourhood_group_size(draws);
     for (int i = 0; i * group < size; i++)
-        count =
-            append_near(flat, (int)mw_min(count + group, size), false, draws, seen, nodes, count);
+        count = grow(flat, (int)mw_min(count + group, size), false, draws, seen, nodes, count);
     return count;
 }
 
-static int draw_row(const MwFlatCore *flat, int size, MwDraws *draws, int *nodes)
+static int draw_consecutive(const MwFlatCore *flat, int size, MwDraws *draws, int *nodes)
 {
     int first = mw_draw_below(draws, flat->node_count), count = 0;
     for (int i = first; i < flat->node_count && count < size; i++)
@@ -63,13 +66,13 @@ static int draw_row(const MwFlatCore *flat, int size, MwDraws *draws, int *nodes
 int mw_neighbourhood_draw(const MwFlatCore *flat, MwNeighbourhoodKind kind, int size,
                           MwDraws *draws, bool *seen, int *nodes)
 {
-    if (kind == MW_NEIGHBOURHOOD_ROW)
-        return draw_row(flat, size, draws, nodes);
+    if (kind == MW_NEIGHBOURHOOD_CONSECUTIVE)
+        return draw_consecutive(flat, size, draws, nodes);
     int count;
     if (kind == MW_NEIGHBOURHOOD_SCATTERED)
         count = draw_scattered(flat, size, draws, seen, nodes);
     else
-        count = append_near(flat, size, kind == MW_NEIGHBOURHOOD_STRAYED, draws, seen, nodes, 0);
+        count = grow(flat, size, kind == MW_NEIGHBOURHOOD_RANDOM_GROWTH, draws, seen, nodes, 0);
     for (int i = 0; i < count; i++)
         seen[nodes[i]] = false;
     return count;
@@ -77,32 +80,32 @@ int mw_neighbourhood_draw(const MwFlatCore *flat, MwNeighbourhoodKind kind, int 
 
 typedef struct {
     int node, rows;
-} Weighing;
+} RowUser;
 
-static int compare_weighing(const void *a, const void *b)
+static int compare_users(const void *a, const void *b)
 {
-    const Weighing *x = a, *y = b;
+    const RowUser *x = a, *y = b;
     return x->rows != y->rows ? x->rows - y->rows : x->node - y->node;
 }
 
 int mw_neighbourhood_of_row(const MwFlatCore *flat, int row, int size, int *nodes)
 {
     MwArena *scratch = mw_arena_new();
-    Weighing *weighing = MW_NEW(scratch, Weighing, flat->node_count);
+    RowUser *users = MW_NEW(scratch, RowUser, flat->node_count);
     int count = 0;
     for (int i = 0; i < flat->node_count; i++)
         for (int k = 0; k < flat->nodes[i].term_count; k++) {
             const MwCoreTerm *term = &flat->nodes[i].terms[k];
             if (term->first <= row && row <= term->last) {
-                weighing[count++] = (Weighing){i, term->last - term->first};
+                users[count++] = (RowUser){i, term->last - term->first};
                 break;
             }
         }
     if (count > 1)
-        qsort(weighing, (size_t)count, sizeof *weighing, compare_weighing);
+        qsort(users, (size_t)count, sizeof *users, compare_users);
     count = (int)mw_min(count, size);
     for (int i = 0; i < count; i++)
-        nodes[i] = weighing[i].node;
+        nodes[i] = users[i].node;
     mw_arena_free(&scratch);
     return count;
 }

@@ -4,49 +4,49 @@
 #include "base/hash.h"
 #include "base/threads.h"
 #include "solver/improve/knapsack.h"
+#include "solver/improve/local_problem.h"
+#include "solver/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MOST_MOVES = 1500, /* that are packed */
-    MOST_PROPOSALS = 6000,
-    HASH_SIZE = 1 << 14, /* more than twice that */
-    STEPS = 5000,        /* of packing */
-    SUMS = 8,            /* of usage that take about as long as an entry of an attempt */
-};
+/* Greatest number of moves that are packed, and that a pool holds until then. */
+#define MOST_MOVES (MW_TUNED_PACKING_STEPS / 4)
+#define MOST_PROPOSALS MW_TUNED_PACKING_STEPS
+/* Size of the hash table: twice the greatest number of moves. */
+#define HASH_SIZE (2 * MOST_PROPOSALS)
 
-/* More usage from a row on. */
+/* A change of the usage from a row on. */
 typedef struct {
     int row;
     int64_t more;
-} Step;
+} UsageStep;
 
 typedef struct {
     int count;
-    const MwChange *changes; /* by node */
+    const MwChange *changes; /* ordered by node */
     uint64_t hash;
-    /* For the choice that they are packed for. */
+    /* The fields below refer to the assignment that the move is packed for. */
     MwCost gain;
-    double worth; /* gain less priced usage */
+    double value; /* gain less priced usage */
     int step_count;
-    const Step *steps; /* by row */
+    const UsageStep *steps; /* ordered by row */
 } Move;
 
 typedef MW_VEC(Move) Moves;
 
 struct MwPool {
-    MwArena *arena; /* of the moves; another one after each packing */
+    MwArena *arena; /* holds the moves; replaced at each packing */
     const MwFlatCore *flat;
     Moves moves;
-    int *place; /* [HASH_SIZE] 1 + that among the moves; 0: none */
+    int *slot; /* [HASH_SIZE] index of the move plus 1; 0: free */
 };
 
 MwPool *mw_pool_new(MwArena *arena, const MwFlatCore *flat)
 {
     MwPool *pool = MW_NEW(arena, MwPool, 1);
     *pool = (MwPool){.arena = mw_arena_new(), .flat = flat};
-    pool->place = MW_NEW(arena, int, HASH_SIZE);
+    pool->slot = MW_NEW(arena, int, HASH_SIZE);
     return pool;
 }
 
@@ -55,7 +55,7 @@ void mw_pool_free(MwPool *pool)
     mw_arena_free(&pool->arena);
 }
 
-/* ---- Gathering ---- */
+/* ---- Collecting ---- */
 
 static bool is_same(const Move *a, const Move *b)
 {
@@ -63,14 +63,14 @@ static bool is_same(const Move *a, const Move *b)
            memcmp(a->changes, b->changes, sizeof *a->changes * (size_t)a->count) == 0;
 }
 
-/* Puts the move in, unless it is there or there are too many; what it points to is copied. */
-static void put(MwPool *pool, const Move *move)
+/* Adds a copy of the move, unless the pool has it or is full. */
+static void insert(MwPool *pool, const Move *move)
 {
     if (pool->moves.count == MOST_PROPOSALS)
         return;
     int at = (int)(move->hash % HASH_SIZE);
-    for (; pool->place[at]; at = (at + 1) % HASH_SIZE)
-        if (is_same(&pool->moves.at[pool->place[at] - 1], move))
+    for (; pool->slot[at]; at = (at + 1) % HASH_SIZE)
+        if (is_same(&pool->moves.at[pool->slot[at] - 1], move))
             return;
     Move *copy = mw_vec_add(pool->arena, &pool->moves);
     *copy = *move;
@@ -78,7 +78,7 @@ static void put(MwPool *pool, const Move *move)
         mw_arena_dup(pool->arena, move->changes, sizeof *move->changes * (size_t)move->count);
     copy->steps =
         mw_arena_dup(pool->arena, move->steps, sizeof *move->steps * (size_t)move->step_count);
-    pool->place[at] = pool->moves.count;
+    pool->slot[at] = pool->moves.count;
 }
 
 static Move move_of(const MwChangeGroups *groups, int group)
@@ -95,21 +95,21 @@ void mw_pool_add(MwPool *pool, const MwAssignment *assignment, int count, const 
     MwChangeGroups groups = mw_assignment_groups(scratch, assignment, count, changes);
     for (int i = 0; i < groups.count; i++) {
         Move move = move_of(&groups, i);
-        put(pool, &move);
+        insert(pool, &move);
     }
     mw_arena_free(&scratch);
 }
 
-/* ---- What moves gain and use now ---- */
+/* ---- Gain and usage for an assignment ---- */
 
 static int compare_steps(const void *a, const void *b)
 {
-    const Step *x = a, *y = b;
+    const UsageStep *x = a, *y = b;
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* One step a row, none of nothing; returns their number. */
-static int join_steps(int count, Step *steps)
+/* Merges steps of the same row and drops steps of zero. Returns the number of steps left. */
+static int join_steps(int count, UsageStep *steps)
 {
     int kept = 0;
     if (count > 1)
@@ -126,23 +126,23 @@ static int join_steps(int count, Step *steps)
 
 static void find_usage(MwArena *arena, Move *move, const MwAssignment *assignment)
 {
-    MW_VEC(Step) steps = {0};
+    MW_VEC(UsageStep) steps = {0};
     for (int i = 0; i < move->count; i++) {
         const MwFlatNode *node = &assignment->flat->nodes[move->changes[i].node];
-        const int present = assignment->choice[move->changes[i].node];
+        const int current = assignment->choice[move->changes[i].node];
         for (int k = 0; k < node->term_count; k++) {
             const MwCoreTerm *term = &node->terms[k];
-            int64_t more = term->usage->at[move->changes[i].strategy] - term->usage->at[present];
-            mw_vec_push(arena, &steps, ((Step){term->first, more}));
-            mw_vec_push(arena, &steps, ((Step){term->last + 1, -more}));
+            int64_t more = term->usage->at[move->changes[i].strategy] - term->usage->at[current];
+            mw_vec_push(arena, &steps, ((UsageStep){term->first, more}));
+            mw_vec_push(arena, &steps, ((UsageStep){term->last + 1, -more}));
         }
     }
     move->step_count = join_steps(steps.count, steps.at);
     move->steps = steps.at;
 }
 
-/* Whether it can be part of what gains. */
-static bool is_of_use(const Move *move)
+/* Says whether the move can be part of a selection that gains. */
+static bool is_useful(const Move *move)
 {
     int64_t more = 0;
     bool gives = move->gain > 0;
@@ -151,9 +151,10 @@ static bool is_of_use(const Move *move)
     return gives && move->gain > -(MwCost)MW_FORBIDDEN / 2;
 }
 
-/* What of the move is not made yet, which may now be several. */
-static void renew(MwArena *arena, const Move *move, const MwAssignment *assignment,
-                  const double *price_sum, Moves *renewed)
+/* Recomputes a move for the assignment: drops the changes that are made already, which may split it
+ * into several. */
+static void refresh(MwArena *arena, const Move *move, const MwAssignment *assignment,
+                    const double *price_sum, Moves *refreshed)
 {
     int count = 0;
     MwChange *changes = MW_NEW(arena, MwChange, move->count);
@@ -164,69 +165,71 @@ static void renew(MwArena *arena, const Move *move, const MwAssignment *assignme
     for (int i = 0; i < groups.count; i++) {
         Move fresh = move_of(&groups, i);
         find_usage(arena, &fresh, assignment);
-        fresh.worth = (double)fresh.gain;
+        fresh.value = (double)fresh.gain;
         for (int k = 0; k < fresh.step_count; k++)
-            fresh.worth += (double)fresh.steps[k].more * price_sum[fresh.steps[k].row];
-        if (is_of_use(&fresh))
-            mw_vec_push(arena, renewed, fresh);
+            fresh.value += (double)fresh.steps[k].more * price_sum[fresh.steps[k].row];
+        if (is_useful(&fresh))
+            mw_vec_push(arena, refreshed, fresh);
     }
 }
 
 static int compare_moves(const void *a, const void *b)
 {
     const Move *x = a, *y = b;
-    if (x->worth != y->worth)
-        return x->worth > y->worth ? -1 : 1;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
 
-/* Brings the pool up to date. */
-static void renew_all(MwPool *pool, const MwAssignment *assignment, const double *price_sum)
+/* Recomputes all moves of the pool, and keeps the best. */
+static void refresh_all(MwPool *pool, const MwAssignment *assignment, const double *price_sum)
 {
     MwArena *scratch = mw_arena_new(), *old = pool->arena;
-    Moves renewed = {0};
+    Moves refreshed = {0};
     for (int i = 0; i < pool->moves.count; i++)
-        renew(scratch, &pool->moves.at[i], assignment, price_sum, &renewed);
-    if (renewed.count > 1)
-        qsort(renewed.at, (size_t)renewed.count, sizeof *renewed.at, compare_moves);
+        refresh(scratch, &pool->moves.at[i], assignment, price_sum, &refreshed);
+    if (refreshed.count > 1)
+        qsort(refreshed.at, (size_t)refreshed.count, sizeof *refreshed.at, compare_moves);
     pool->arena = mw_arena_new();
     pool->moves = (Moves){0};
-    memset(pool->place, 0, sizeof *pool->place * HASH_SIZE);
-    for (int i = 0; i < renewed.count && pool->moves.count < MOST_MOVES; i++)
-        put(pool, &renewed.at[i]);
+    memset(pool->slot, 0, sizeof *pool->slot * HASH_SIZE);
+    for (int i = 0; i < refreshed.count && pool->moves.count < MOST_MOVES; i++)
+        insert(pool, &refreshed.at[i]);
     mw_arena_free(&scratch);
     mw_arena_free(&old);
 }
 
 /* ---- Packing ---- */
 
-/* Rows between two steps are alike; what counts is the least room of them. */
-static void find_rooms(MwArena *arena, const MwPool *pool, const MwAssignment *assignment,
-                       MwKnapsack *knapsack)
+/* Makes a constraint of each run of rows between two steps; its capacity is the least slack of the
+ * rows. */
+static void find_constraints(MwArena *arena, const MwPool *pool, const MwAssignment *assignment,
+                             MwKnapsack *knapsack)
 {
     int rows = pool->flat->row_count, last = -1;
-    int *room_of = MW_NEW(arena, int, rows + 1);
-    double *room = MW_NEW(arena, double, rows + 1);
+    int *constraint_of = MW_NEW(arena, int, rows + 1);
+    double *capacity = MW_NEW(arena, double, rows + 1);
     for (int i = 0; i < pool->moves.count; i++)
         for (int k = 0; k < pool->moves.at[i].step_count; k++)
-            room_of[pool->moves.at[i].steps[k].row] = 1;
+            constraint_of[pool->moves.at[i].steps[k].row] = 1;
     for (int row = 0; row < rows; row++) {
-        double here = (double)assignment->room[row];
-        if (row == 0 || room_of[row])
-            room[++last] = here;
-        room[last] = here < room[last] ? here : room[last];
-        room_of[row] = last;
+        double here = (double)assignment->slack[row];
+        if (row == 0 || constraint_of[row])
+            capacity[++last] = here;
+        capacity[last] = here < capacity[last] ? here : capacity[last];
+        constraint_of[row] = last;
     }
-    room_of[rows] = knapsack->room_count = last + 1;
-    double *usage = MW_NEW(arena, double, (int64_t)pool->moves.count * knapsack->room_count);
-    knapsack->room = room;
+    constraint_of[rows] = knapsack->constraint_count = last + 1;
+    double *usage = MW_NEW(arena, double, (int64_t)pool->moves.count * knapsack->constraint_count);
+    knapsack->capacity = capacity;
     knapsack->usage = usage;
-    for (int i = 0; i < pool->moves.count; i++, usage += knapsack->room_count) {
+    for (int i = 0; i < pool->moves.count; i++, usage += knapsack->constraint_count) {
         const Move *move = &pool->moves.at[i];
         double more = 0;
         for (int k = 0; k + 1 < move->step_count; k++) {
             more += (double)move->steps[k].more;
-            for (int at = room_of[move->steps[k].row]; at < room_of[move->steps[k + 1].row]; at++)
+            for (int at = constraint_of[move->steps[k].row];
+                 at < constraint_of[move->steps[k + 1].row]; at++)
                 usage[at] = more;
         }
     }
@@ -234,7 +237,7 @@ static void find_rooms(MwArena *arena, const MwPool *pool, const MwAssignment *a
 
 typedef MW_VEC(int) List;
 
-/* Moves that change nodes that are the same or share a cost function. */
+/* Finds the conflicts: moves that change the same node, or nodes that share a cost function. */
 static void find_conflicts(MwArena *arena, const MwPool *pool, MwKnapsack *knapsack)
 {
     const MwFlatCore *flat = pool->flat;
@@ -273,12 +276,12 @@ static MwKnapsack knapsack_of(MwArena *arena, const MwPool *pool, const MwAssign
     for (int i = 0; i < knapsack.count; i++)
         gain[i] = (double)pool->moves.at[i].gain;
     knapsack.gain = gain;
-    find_rooms(arena, pool, assignment, &knapsack);
+    find_constraints(arena, pool, assignment, &knapsack);
     find_conflicts(arena, pool, &knapsack);
     return knapsack;
 }
 
-/* Several searches in one packing. */
+/* Several tabu searches on one knapsack problem. */
 typedef struct {
     const MwKnapsack *knapsack;
     const MwPoolLimits *limits;
@@ -289,12 +292,13 @@ typedef struct {
 static void search_once(void *context, int i)
 {
     Search *search = context;
-    search->packed[i] = mw_knapsack_solve(search->knapsack, search->limits->seed + (uint64_t)i,
-                                          STEPS, &search->limits->stop, search->taken[i]);
+    search->packed[i] =
+        mw_knapsack_solve(search->knapsack, search->limits->seed + (uint64_t)i,
+                          MW_TUNED_PACKING_STEPS, &search->limits->stop, search->taken[i]);
 }
 
-/* In whole numbers, and so that nothing is changed that gains nothing. */
-static MwMove move_of_taken(MwArena *arena, const MwPool *pool, const MwAssignment *assignment,
+/* Rechecks the selection in exact integers, and drops changes that gain nothing. */
+static MwMove selected_move(MwArena *arena, const MwPool *pool, const MwAssignment *assignment,
                             const bool *taken)
 {
     MwArena *scratch = mw_arena_new();
@@ -311,7 +315,7 @@ MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwAssignment *assi
                           const double *price_sum, const MwPoolLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
-    renew_all(pool, assignment, price_sum);
+    refresh_all(pool, assignment, price_sum);
     const MwKnapsack knapsack = knapsack_of(scratch, pool, assignment);
     Search search = {&knapsack, limits, MW_NEW(scratch, MwKnapsackAnswer, limits->threads),
                      MW_NEW(scratch, bool *, limits->threads)};
@@ -321,11 +325,11 @@ MwPoolPacked mw_pool_pack(MwArena *arena, MwPool *pool, const MwAssignment *assi
     int best = 0;
     MwPoolPacked packed = {0};
     for (int i = 0; i < limits->threads; i++) {
-        packed.work += search.packed[i].sums / SUMS;
+        packed.work += search.packed[i].sums / MW_LANES;
         best = search.packed[i].gain > search.packed[best].gain ? i : best;
     }
     if (search.packed[best].gain > 0)
-        packed.move = move_of_taken(arena, pool, assignment, search.taken[best]);
+        packed.move = selected_move(arena, pool, assignment, search.taken[best]);
     mw_arena_free(&scratch);
     return packed;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which node to eliminate next: the one whose table is smallest, of equals that of lowest index. */
+/* Priority queue of nodes to eliminate: the node whose elimination makes the smallest table comes
+ * first; of equal ones, that of lowest index (the min-size heuristic for elimination orders). */
 #ifndef MW_SOLVER_REDUCE_CANDIDATES_H
 #define MW_SOLVER_REDUCE_CANDIDATES_H
 
@@ -10,12 +11,13 @@ typedef struct {
     int node;
 } MwCandidate;
 
-/* A heap, the least first. A node is pushed again when its entries change; what was pushed before
- * is then out of date, which whoever takes it has to see. */
+/* A binary heap with the least candidate first. A node is pushed again when its number of
+ * entries changes; the older candidate is then stale, and the caller of mw_candidates_pop
+ * checks for that. */
 typedef MW_VEC(MwCandidate) MwCandidates;
 
 void mw_candidates_push(MwArena *arena, MwCandidates *candidates, MwCandidate candidate);
-/* Takes the first of at least one. */
+/* Removes and returns the first candidate; the queue must not be empty. */
 MwCandidate mw_candidates_pop(MwCandidates *candidates);
 
 #endif

@@ -1,55 +1,59 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dominated strategies.
  *
- * Strategy t dominates s of the same node if t uses no more memory in any row, and
- *     cost[t] - cost[s] + sum over cost functions F of max over the others of (F[t] - F[s]) <= 0
- * where the maximum is over the strategies of F's other nodes at which F[s] is allowed. Then in any
- * legal choice with s, putting t in its place costs no more and uses no more, so some best choice
- * does without s. Of equals the lower index stays. Dominance is transitive, so all pairs can be looked at in one pass as long as
- * what dominates has not itself been taken away.
+ * Strategy t dominates strategy s of the same node if t uses no more memory in any row and
+ *   cost[t] - cost[s] + sum over cost functions F of max over tuples (F[t] - F[s]) <= 0
+ * where the maximum is over the tuples of strategies of F's other nodes at which F[s] is allowed.
+ * Replacing s by t in a legal choice then increases neither cost nor usage, so some optimal choice
+ * does not take s. Of strategies that dominate each other the one of lower index stays. Dominance
+ * is transitive, so one pass over all pairs suffices, as long as the dominating strategy has not
+ * been removed itself.
  *
- * Several strategies can dominate s together: if there is a cost function G, such that for each
- * place of its other nodes at which s is allowed some t uses no more memory than s in any row, and
- *     cost[t] - cost[s] + G[t] - G[s] at that place + sum over the other functions as above <= 0,
- * then in any legal choice with s, the t of the place that G's others have costs no more.
+ * Several strategies can dominate s jointly. Let G be one of the cost functions. If for each tuple
+ * of G's other nodes at which s is allowed there is a t that uses no more memory than s in any row
+ * and has
+ *   cost[t] - cost[s] + G[t] - G[s] at that tuple + sum over the other functions as above <= 0,
+ * then in any legal choice with s, replacing s by the t of the tuple that the choice has costs no
+ * more.
  *
- * As every slice of a cost function has a least entry of zero (separable.c), each maximum is at
- * least zero, and the search stops as soon as the sum exceeds cost[s] - cost[t].
+ * Every slice of a cost function has a least entry of zero (separable.c), so each maximum is at
+ * least zero, and the sum is abandoned as soon as it exceeds cost[s] - cost[t].
  *
- * Source: Goldstein, Efficient rotamer elimination, Biophysical Journal 66, 1994 (dead-end
- * elimination); Hames and Scholz, Nearly optimal register allocation with PBQP, 2006; several
- * together: Pierce, Spriet, Desmet and Mayo, Conformational splitting, Journal of Computational
+ * Sources: Goldstein, Efficient rotamer elimination, Biophysical Journal 66, 1994 (dead-end
+ * elimination); Hames and Scholz, Nearly optimal register allocation with PBQP, 2006; joint
+ * dominance: Pierce, Spriet, Desmet and Mayo, Conformational splitting, Journal of Computational
  * Chemistry 21, 2000. */
 #include "solver/reduce/rules.h"
 
+#include "solver/tuning.h"
+
 #include <string.h>
 
-enum {
-    EFFORT_LIMIT = 1 << 28,    /* comparisons of entries for one node; above this it is not tried */
-    EFFORT_TOGETHER = 1 << 24, /* likewise, of several together */
-    HUB = 100                  /* a node of more cost functions is like no other: not remembered */
-};
+/* Comparisons of entries for one node, above which it is not tried; and with several together. */
+#define EFFORT (64 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+#define EFFORT_TOGETHER (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
-/* A cost function as the node sees it. */
+/* A cost function as the node at hand sees it. */
 typedef struct {
     const MwTable *cost;
-    int dim;                /* the node's */
-    const int64_t *classes; /* of the node's strategies */
-    int64_t width;          /* places of the other nodes */
-    const int64_t *view;    /* [class][width]; NULL: not yet needed */
-    /* Of several together: */
-    int64_t loss;    /* the most that t can cost more than s here */
-    bool *covered;   /* [width] where some t is no worse than s */
-    int64_t missing; /* places not covered, of those where s is allowed */
-} Side;
+    int dim;                /* dimension of the node */
+    const int64_t *classes; /* class of each of the node's strategies */
+    int64_t tuples;         /* number of tuples of classes of the other nodes */
+    const int64_t *slices;  /* [class][tuples] entries; NULL: not yet computed */
+    /* The fields below serve joint dominance. */
+    int64_t loss;      /* the most that t can cost more than s in this function */
+    bool *covered;     /* [tuples] some t is no worse than s there */
+    int64_t uncovered; /* tuples that are not covered although s is allowed there */
+} NodeFunction;
 
 typedef struct {
     MwArena *scratch;
     const MwCoreNode *node;
     int strategies;
-    int side_count;
-    Side *sides;
-    int64_t gain; /* for several together: the most that leaving s can save in one cost function */
+    int function_count;
+    NodeFunction *functions;
+    /* for joint dominance: the most that leaving s can save in one cost function */
+    int64_t greatest_saving;
 } Comparison;
 
 static int fill_key(const MwCore *core, int node, MwOperation operation, int *key)
@@ -79,11 +83,12 @@ static bool uses_no_more(const MwCoreNode *node, int t, int s)
     return true;
 }
 
-/* max over the others of F[t] - F[s], or something above `most` if it is. */
-static int64_t greatest_loss(const int64_t *t, const int64_t *s, int64_t width, int64_t most)
+/* Returns the maximum over tuples of t - s, or any value above `most` if the maximum exceeds
+ * `most`. */
+static int64_t greatest_loss(const int64_t *t, const int64_t *s, int64_t tuples, int64_t most)
 {
     int64_t greatest = 0;
-    for (int64_t i = 0; i < width; i++) {
+    for (int64_t i = 0; i < tuples; i++) {
         int64_t loss = s[i] < MW_FORBIDDEN ? t[i] - s[i] : 0;
         if (loss > greatest) {
             if (loss > most)
@@ -94,19 +99,22 @@ static int64_t greatest_loss(const int64_t *t, const int64_t *s, int64_t width, 
     return greatest;
 }
 
-static const int64_t *slice(const Comparison *with, Side *side, int strategy)
+static const int64_t *slice(const Comparison *with, NodeFunction *function, int strategy)
 {
-    if (!side->view)
-        side->view = mw_table_slices(with->scratch, side->cost, side->dim);
-    return side->view + side->classes[strategy] * side->width;
+    if (!function->slices)
+        function->slices = mw_table_slices(with->scratch, function->cost, function->dim);
+    return function->slices + function->classes[strategy] * function->tuples;
 }
 
-/* How much more t can cost than s in one cost function, as far as it is at most `most`. */
-static int64_t side_loss(const Comparison *with, Side *side, int t, int s, int64_t most)
+/* Returns how much more t can cost than s in one cost function; any value above `most` if it is
+ * more. */
+static int64_t function_loss(const Comparison *with, NodeFunction *function, int t, int s,
+                             int64_t most)
 {
-    if (side->classes[t] == side->classes[s])
+    if (function->classes[t] == function->classes[s])
         return 0;
-    return greatest_loss(slice(with, side, t), slice(with, side, s), side->width, most);
+    return greatest_loss(slice(with, function, t), slice(with, function, s), function->tuples,
+                         most);
 }
 
 static bool dominates(const Comparison *with, int t, int s)
@@ -114,8 +122,8 @@ static bool dominates(const Comparison *with, int t, int s)
     int64_t left = with->node->cost->at[s] - with->node->cost->at[t];
     if (left < 0 || !uses_no_more(with->node, t, s))
         return false;
-    for (int i = 0; i < with->side_count && left >= 0; i++)
-        left -= side_loss(with, &with->sides[i], t, s, left);
+    for (int i = 0; i < with->function_count && left >= 0; i++)
+        left -= function_loss(with, &with->functions[i], t, s, left);
     return left >= 0;
 }
 
@@ -124,50 +132,52 @@ static bool forbids(int64_t loss)
     return loss > MW_FORBIDDEN / 2;
 }
 
-/* Cost of t less that of s plus all losses, without those that forbid, of which there may be one:
- * it is in *only, or that is NULL. False if even without the greatest loss there is too much. */
-static bool sum_losses(Comparison *with, int t, int s, int64_t *sum, const Side **only)
+/* Sums cost[t] - cost[s] and all losses, except that of a function in which t can be forbidden.
+ * There may be one such function, which goes to *only (otherwise NULL). Returns false if t covers
+ * no tuple of any function: two functions can forbid t, or the sum without the greatest loss is too
+ * large. */
+static bool sum_losses(Comparison *with, int t, int s, int64_t *sum, const NodeFunction **only)
 {
     int64_t greatest = 0;
     *sum = with->node->cost->at[t] - with->node->cost->at[s];
     *only = NULL;
-    for (int i = 0; i < with->side_count; i++) {
-        Side *side = &with->sides[i];
-        side->loss = side_loss(with, side, t, s, INT64_MAX);
-        if (forbids(side->loss) && *only)
+    for (int i = 0; i < with->function_count; i++) {
+        NodeFunction *function = &with->functions[i];
+        function->loss = function_loss(with, function, t, s, INT64_MAX);
+        if (forbids(function->loss) && *only)
             return false;
-        if (forbids(side->loss)) {
-            *only = side;
+        if (forbids(function->loss)) {
+            *only = function;
         } else {
-            *sum += side->loss;
-            greatest = mw_max(greatest, side->loss);
+            *sum += function->loss;
+            greatest = mw_max(greatest, function->loss);
         }
-        if (*sum - (*only ? 0 : greatest) > with->gain)
+        if (*sum - (*only ? 0 : greatest) > with->greatest_saving)
             return false;
     }
     return true;
 }
 
-/* Notes where t is no worse than s if one cost function's others are where they are, and those of
- * all other cost functions anywhere. True if that leaves no place of some cost function. */
+/* Marks the tuples of each cost function at which t is no worse than s, whatever the other cost
+ * functions' nodes choose. Returns true if all tuples of some cost function are covered. */
 static bool cover(Comparison *with, int t, int s)
 {
     int64_t sum;
-    const Side *only;
+    const NodeFunction *only;
     if (!uses_no_more(with->node, t, s) || !sum_losses(with, t, s, &sum, &only))
         return false;
-    for (int i = 0; i < with->side_count; i++) {
-        Side *side = &with->sides[i];
-        if (only && only != side)
+    for (int i = 0; i < with->function_count; i++) {
+        NodeFunction *function = &with->functions[i];
+        if (only && only != function)
             continue;
-        int64_t rest = only ? sum : sum - side->loss;
-        const int64_t *of_t = slice(with, side, t), *of_s = slice(with, side, s);
-        for (int64_t k = 0; k < side->width; k++)
-            if (!side->covered[k] && of_s[k] < MW_FORBIDDEN && rest + of_t[k] - of_s[k] <= 0) {
-                side->covered[k] = true;
-                side->missing--;
+        int64_t rest = only ? sum : sum - function->loss;
+        const int64_t *of_t = slice(with, function, t), *of_s = slice(with, function, s);
+        for (int64_t k = 0; k < function->tuples; k++)
+            if (!function->covered[k] && of_s[k] < MW_FORBIDDEN && rest + of_t[k] - of_s[k] <= 0) {
+                function->covered[k] = true;
+                function->uncovered--;
             }
-        if (side->missing == 0)
+        if (function->uncovered == 0)
             return true;
     }
     return false;
@@ -175,72 +185,73 @@ static bool cover(Comparison *with, int t, int s)
 
 static void begin_covering(Comparison *with, int s)
 {
-    with->gain = 0;
-    for (int i = 0; i < with->side_count; i++) {
-        Side *side = &with->sides[i];
-        const int64_t *of_s = slice(with, side, s);
-        side->missing = 0;
-        for (int64_t k = 0; k < side->width; k++) {
-            side->covered[k] = false;
+    with->greatest_saving = 0;
+    for (int i = 0; i < with->function_count; i++) {
+        NodeFunction *function = &with->functions[i];
+        const int64_t *of_s = slice(with, function, s);
+        function->uncovered = 0;
+        for (int64_t k = 0; k < function->tuples; k++) {
+            function->covered[k] = false;
             if (of_s[k] < MW_FORBIDDEN) {
-                side->missing++;
-                with->gain = mw_max(with->gain, of_s[k]);
+                function->uncovered++;
+                with->greatest_saving = mw_max(with->greatest_saving, of_s[k]);
             }
         }
     }
 }
 
-static bool dominated(Comparison *with, bool together, const int64_t *gone, int s)
+static bool dominated(Comparison *with, bool jointly, const int64_t *removed, int s)
 {
-    if (together)
+    if (jointly)
         begin_covering(with, s);
     for (int t = 0; t < with->strategies; t++) {
-        if (t == s || gone[t])
+        if (t == s || removed[t])
             continue;
-        if (together ? cover(with, t, s) : dominates(with, t, s))
+        if (jointly ? cover(with, t, s) : dominates(with, t, s))
             return true;
     }
     return false;
 }
 
-/* Positions not dominated; the node's cost itself if none is. */
-static const MwTable *undominated(MwTables *tables, Comparison *with, bool together)
+/* Returns the strategies that are not dominated; the node's cost table itself if none is
+ * dominated. */
+static const MwTable *undominated(MwTables *tables, Comparison *with, bool jointly)
 {
     int n = with->strategies;
-    int64_t *keep = mw_tables_scratch(tables, 2 * n), *gone = keep + n;
-    memset(gone, 0, sizeof *gone * (size_t)n);
+    int64_t *keep = mw_tables_scratch(tables, 2 * n), *removed = keep + n;
+    memset(removed, 0, sizeof *removed * (size_t)n);
     for (int s = n - 1; s >= 0; s--)
-        gone[s] = dominated(with, together, gone, s);
+        removed[s] = dominated(with, jointly, removed, s);
     int count = 0;
     for (int s = 0; s < n; s++)
-        if (!gone[s])
+        if (!removed[s])
             keep[count++] = s;
     return count == n ? with->node->cost : mw_table_intern(tables, 1, &count, keep);
 }
 
-static const MwTable *compare_all(MwCore *core, int node, bool together)
+static const MwTable *compare_all(MwCore *core, int node, bool jointly)
 {
     const MwCoreNode *at = &core->nodes[node];
     MwArena *scratch = mw_arena_new();
     Comparison with = {.scratch = scratch,
                        .node = at,
                        .strategies = (int)at->cost->count,
-                       .side_count = at->functions.count,
-                       .sides = MW_NEW(scratch, Side, at->functions.count)};
+                       .function_count = at->functions.count,
+                       .functions = MW_NEW(scratch, NodeFunction, at->functions.count)};
     int64_t entries = 0;
-    for (int i = 0; i < with.side_count; i++) {
+    for (int i = 0; i < with.function_count; i++) {
         const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
         int dim = mw_core_position(function, node);
-        int64_t width = function->cost->count / function->cost->dims[dim];
-        with.sides[i] = (Side){function->cost, dim, function->classes[dim]->at, width};
-        if (together)
-            with.sides[i].covered = MW_NEW(scratch, bool, width);
-        entries += width;
+        int64_t tuples = function->cost->count / function->cost->dims[dim];
+        with.functions[i] = (NodeFunction){function->cost, dim, function->classes[dim]->at, tuples};
+        if (jointly)
+            with.functions[i].covered = MW_NEW(scratch, bool, tuples);
+        entries += tuples;
     }
-    int64_t most = together ? EFFORT_TOGETHER : EFFORT_LIMIT;
+    int64_t most = jointly ? EFFORT_TOGETHER : EFFORT;
     const MwTable *keep = at->cost;
     if (entries <= most / with.strategies / with.strategies)
-        keep = undominated(core->tables, &with, together);
+        keep = undominated(core->tables, &with, jointly);
     mw_arena_free(&scratch);
     return keep;
 }
@@ -251,21 +262,17 @@ static void restrict_to(MwCore *core, int node, const MwTable *keep)
         mw_core_restrict(core, node, keep);
 }
 
-static void reduce(MwCore *core, int node, bool together)
+static void reduce(MwCore *core, int node, bool jointly)
 {
     const MwCoreNode *at = &core->nodes[node];
     if (at->cost->count == 1)
         return;
-    if (at->functions.count > HUB) {
-        restrict_to(core, node, compare_all(core, node, together));
-        return;
-    }
     int *key = mw_tables_key(core->tables, 3 + at->terms.count + 3 * at->functions.count);
-    int count = fill_key(core, node,
-                         together ? MW_OPERATION_DOMINANCE_TOGETHER : MW_OPERATION_DOMINANCE, key);
+    int count =
+        fill_key(core, node, jointly ? MW_OPERATION_JOINT_DOMINANCE : MW_OPERATION_DOMINANCE, key);
     const MwTable *keep = mw_tables_recall(core->tables, key, count);
     if (!keep) {
-        keep = compare_all(core, node, together);
+        keep = compare_all(core, node, jointly);
         mw_tables_remember(core->tables, key, count, (void *)keep);
     }
     restrict_to(core, node, keep);
@@ -276,7 +283,7 @@ void mw_reduce_dominated(MwCore *core, int node)
     reduce(core, node, false);
 }
 
-void mw_reduce_dominated_together(MwCore *core, int node)
+void mw_reduce_jointly_dominated(MwCore *core, int node)
 {
     reduce(core, node, true);
 }

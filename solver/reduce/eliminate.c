@@ -1,53 +1,56 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Elimination of a node whose choice uses no memory.
+/* Elimination of a node without usage terms.
  *
  * The cost functions of a node v are replaced by one over its neighbours N: for each choice of N,
- * the least over the strategies of v of v's cost plus its cost functions. Any choice of the others
- * is then completed by the v that attains the minimum (the lowest index of equals), which the trail
- * keeps; so the least cost is unchanged. With no neighbour this is a constant, with one a cost,
- * with two a matrix (Scholz and Eckstein, LCTES 2002, reductions R0, RI, RII), with more a larger
- * table (bucket elimination: Dechter, Artificial Intelligence 113, 1999, section 3).
+ * the minimum over the strategies of v of v's cost plus its cost functions. A choice of the other
+ * nodes is completed by the strategy of v that attains the minimum (of equals, the lowest), which
+ * the trail stores; the least cost therefore does not change. Without neighbours the result is a
+ * constant, with one a unary cost, with two a matrix (Scholz and Eckstein, LCTES 2002, reductions
+ * R0, RI, RII), with more a larger table (bucket elimination: Dechter, Artificial Intelligence 113,
+ * 1999, section 3).
  *
- * The table is over joint classes: strategies of a neighbour that no cost function of v tells apart
- * share one. The result depends on the tables and class lists alone and on which neighbour each
- * dimension belongs to, so it is remembered under these. */
+ * The table is over joint classes: strategies of a neighbour that no cost function of v
+ * distinguishes share one. The result depends only on the tables, the class lists, and the
+ * neighbour that each dimension belongs to; it is remembered under these. */
 #include "solver/reduce/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The neighbours of v, each with the coarsest classes that all cost functions of v can do with. */
+/* The scope of the new cost function: the neighbours of v, each with the coarsest classes that
+ * refine those of all cost functions of v. */
 typedef struct {
     int count;
-    const int *nodes;                       /* [count], ascending */
-    const MwTable *classes[MW_TABLE_ARITY]; /* class lists */
-    int dims[MW_TABLE_ARITY];               /* numbers of classes */
-} Surroundings;
+    const int *nodes;                       /* [count] ascending */
+    const MwTable *classes[MW_TABLE_ARITY]; /* joint class list of each neighbour */
+    int dims[MW_TABLE_ARITY];               /* number of joint classes of each neighbour */
+} Scope;
 
-/* A cost function of v, laid out [classes of its other nodes][strategies of v]. */
+/* A cost function of v, with entries [classes of its other nodes][strategies of v]. */
 typedef struct {
     int arity;                               /* without v */
-    int neighbour[MW_TABLE_ARITY];           /* which neighbour each dimension is */
-    const int64_t *class_of[MW_TABLE_ARITY]; /* its class in the cost function, by joint class */
+    int neighbour[MW_TABLE_ARITY];           /* position in the scope of each dimension's node */
+    const int64_t *class_of[MW_TABLE_ARITY]; /* class in the cost function for each joint class */
     int64_t stride[MW_TABLE_ARITY];          /* in entries */
     const int64_t *at;
 } Input;
 
-/* The rows of an input along the last level, the other levels being fixed. */
+/* The rows of an input along the last level, with the other levels fixed. */
 typedef struct {
     const int64_t *at, *class_of;
     int64_t stride;
 } Column;
 
 typedef struct {
-    const Surroundings *around;
+    const Scope *scope;
     int strategies, input_count;
-    int index[MW_TABLE_ARITY]; /* joint class of each neighbour */
+    int index[MW_TABLE_ARITY]; /* current joint class of each neighbour */
     Input *inputs;
     Column *columns; /* [input_count] */
-    int64_t
-        *sum[MW_TABLE_ARITY + 1]; /* [level][strategy] costs known once `level` neighbours are */
-    int64_t *least;               /* where the next result goes */
+    /* [level][strategy] costs that are known once the first `level` neighbours are fixed */
+    /* [level][strategy] costs known once `level` neighbours are */
+    int64_t *sum[MW_TABLE_ARITY + 1];
+    int64_t *least; /* next entry of the result */
     int32_t *choice;
 } Work;
 
@@ -59,8 +62,8 @@ static const int64_t *input_row(const Work *work, const Input *input)
     return row;
 }
 
-/* The costs of v's strategies once neighbours 0 to `level` are fixed: those of the level before
- * plus the inputs whose last neighbour is `level`. */
+/* Computes the costs of v's strategies once neighbours 0 to `level` are fixed: `before` plus the
+ * inputs whose last neighbour is `level`. */
 static const int64_t *sum_level(Work *work, int level, const int64_t *before)
 {
     int64_t *sum = work->sum[level + 1];
@@ -90,7 +93,7 @@ static inline void store_least(Work *work, const int64_t *sum)
 
 static int find_columns(Work *work)
 {
-    const int level = work->around->count - 1;
+    const int level = work->scope->count - 1;
     int count = 0;
     work->index[level] = 0;
     for (int i = 0; i < work->input_count; i++) {
@@ -105,12 +108,12 @@ static int find_columns(Work *work)
     return count;
 }
 
-/* Nearly all of the work. */
+/* Fills the entries along the last level. Nearly all time is spent here. */
 MW_VECTORISED static void fill_last(Work *work, const int64_t *before, int count)
 {
-    const int level = work->around->count - 1, strategies = work->strategies;
+    const int level = work->scope->count - 1, strategies = work->strategies;
     int64_t *sum = work->sum[level + 1];
-    for (int i = 0; i < work->around->dims[level]; i++) {
+    for (int i = 0; i < work->scope->dims[level]; i++) {
         const int64_t *from = before;
         for (int k = 0; k < count; k++) {
             const int64_t *row =
@@ -125,21 +128,21 @@ MW_VECTORISED static void fill_last(Work *work, const int64_t *before, int count
 
 static void fill(Work *work, int level, const int64_t *sum)
 {
-    if (level == work->around->count) {
+    if (level == work->scope->count) {
         store_least(work, sum);
         return;
     }
-    if (level == work->around->count - 1) {
+    if (level == work->scope->count - 1) {
         fill_last(work, sum, find_columns(work));
         return;
     }
-    for (int i = 0; i < work->around->dims[level]; i++) {
+    for (int i = 0; i < work->scope->dims[level]; i++) {
         work->index[level] = i;
         fill(work, level + 1, sum_level(work, level, sum));
     }
 }
 
-/* Which class of `coarse` each class of `fine` lies in. */
+/* Returns the class of `coarse` that contains each class of `fine`. */
 static const int64_t *class_map(MwArena *scratch, const MwTable *fine, int fine_count,
                                 const MwTable *coarse)
 {
@@ -150,17 +153,17 @@ static const int64_t *class_map(MwArena *scratch, const MwTable *fine, int fine_
 }
 
 static Input make_input(MwArena *scratch, MwTables *tables, const MwCostFunction *function,
-                        int node, const Surroundings *around)
+                        int node, const Scope *scope)
 {
     Input input = {0};
     int dim = mw_core_position(function, node), arity = function->cost->arity;
     for (int i = 0, n = 0; i < arity; i++) {
         if (i == dim)
             continue;
-        while (around->nodes[n] != function->scope[i])
+        while (scope->nodes[n] != function->scope[i])
             n++;
         input.class_of[input.arity] =
-            class_map(scratch, around->classes[n], around->dims[n], function->classes[i]);
+            class_map(scratch, scope->classes[n], scope->dims[n], function->classes[i]);
         input.neighbour[input.arity++] = n;
     }
     const MwTable *cost = mw_table_select(tables, function->cost, dim, function->classes[dim]);
@@ -174,21 +177,21 @@ static Input make_input(MwArena *scratch, MwTables *tables, const MwCostFunction
     return input;
 }
 
-static const MwElimination *minimise(MwCore *core, int node, const Surroundings *around)
+static const MwElimination *minimise(MwCore *core, int node, const Scope *scope)
 {
     const MwCoreNode *at = &core->nodes[node];
     MwArena *scratch = mw_arena_new(), *arena = mw_tables_arena(core->tables);
     Work work = {
-        .around = around, .strategies = (int)at->cost->count, .input_count = at->functions.count};
+        .scope = scope, .strategies = (int)at->cost->count, .input_count = at->functions.count};
     work.inputs = MW_NEW(scratch, Input, work.input_count);
     work.columns = MW_NEW(scratch, Column, work.input_count);
     for (int i = 0; i < work.input_count; i++)
         work.inputs[i] = make_input(scratch, core->tables, &core->functions.at[at->functions.at[i]],
-                                    node, around);
+                                    node, scope);
     int64_t count = 1;
-    for (int i = 0; i < around->count; i++) {
+    for (int i = 0; i < scope->count; i++) {
         work.sum[i + 1] = MW_NEW(scratch, int64_t, work.strategies);
-        count *= around->dims[i];
+        count *= scope->dims[i];
     }
     int64_t *least = mw_tables_scratch(core->tables, count);
     int32_t *choice = MW_NEW(arena, int32_t, count);
@@ -198,16 +201,16 @@ static const MwElimination *minimise(MwCore *core, int node, const Surroundings 
     MwElimination *made = MW_NEW(arena, MwElimination, 1);
     made->choice = choice;
     made->classes =
-        mw_arena_dup(arena, around->classes, sizeof *around->classes * (size_t)around->count);
-    if (around->count == 0)
+        mw_arena_dup(arena, scope->classes, sizeof *scope->classes * (size_t)scope->count);
+    if (scope->count == 0)
         made->constant = least[0];
     else
-        made->cost = mw_table_intern(core->tables, around->count, around->dims, least);
+        made->cost = mw_table_intern(core->tables, scope->count, scope->dims, least);
     mw_arena_free(&scratch);
     return made;
 }
 
-/* The joint classes of one neighbour over the cost functions it shares with v. */
+/* Returns the joint classes of one neighbour over the cost functions it shares with v. */
 static const MwTable *joint_classes(const MwCore *core, int node, int neighbour)
 {
     const MwCoreNode *at = &core->nodes[node];
@@ -223,7 +226,7 @@ static const MwTable *joint_classes(const MwCore *core, int node, int neighbour)
     return joint;
 }
 
-int64_t mw_reduce_entries(const MwCore *core, int node, int arity, int64_t limit)
+int64_t mw_elimination_entries(const MwCore *core, int node, int arity, int64_t limit)
 {
     int neighbours[MW_TABLE_ARITY];
     int count = mw_core_neighbours(core, node, arity, neighbours);
@@ -238,8 +241,9 @@ int64_t mw_reduce_entries(const MwCore *core, int node, int arity, int64_t limit
     return entries;
 }
 
-/* For each cost function its table, and per dimension whose it is (-1: v's) and its classes. */
-static int fill_key(const MwCore *core, int node, const Surroundings *around, int *key)
+/* The key has for each cost function its table and, per dimension, the position of the node in the
+ * scope (-1: v) and its class list. */
+static int fill_key(const MwCore *core, int node, const Scope *scope, int *key)
 {
     const MwCoreNode *at = &core->nodes[node];
     int count = 0;
@@ -249,7 +253,7 @@ static int fill_key(const MwCore *core, int node, const Surroundings *around, in
         const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
         key[count++] = function->cost->id;
         for (int k = 0, n = 0; k < function->cost->arity; k++) {
-            while (n < around->count && around->nodes[n] < function->scope[k])
+            while (n < scope->count && scope->nodes[n] < function->scope[k])
                 n++;
             key[count++] = function->scope[k] == node ? -1 : n;
             key[count++] = function->classes[k]->id;
@@ -261,17 +265,17 @@ static int fill_key(const MwCore *core, int node, const Surroundings *around, in
 int64_t mw_reduce_eliminate(MwCore *core, int node, int neighbour_count, const int *neighbours)
 {
     const MwCoreNode *at = &core->nodes[node];
-    Surroundings around = {.count = neighbour_count, .nodes = neighbours};
+    Scope scope = {.count = neighbour_count, .nodes = neighbours};
     for (int i = 0; i < neighbour_count; i++) {
-        around.classes[i] = joint_classes(core, node, neighbours[i]);
-        around.dims[i] = mw_classes_count(around.classes[i]);
+        scope.classes[i] = joint_classes(core, node, neighbours[i]);
+        scope.dims[i] = mw_classes_count(scope.classes[i]);
     }
     int *key = mw_tables_key(core->tables, 2 + at->functions.count * (2 * MW_TABLE_ARITY + 1));
-    int count = fill_key(core, node, &around, key);
+    int count = fill_key(core, node, &scope, key);
     const MwElimination *result = mw_tables_recall(core->tables, key, count);
     int64_t computed = 0;
     if (!result) {
-        result = minimise(core, node, &around);
+        result = minimise(core, node, &scope);
         computed = result->cost ? result->cost->count : 1;
         mw_tables_remember(core->tables, key, count, (void *)result);
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Forbidden strategies, and the constant part of a node's cost.
  *
- * A strategy of forbidden cost is in no legal choice, so taking it away changes nothing; if none is
- * left there is no legal choice. What every strategy of a node costs is paid by every choice and
- * moves to the constant. Together with separable.c this makes the problem arc consistent:
- * Mackworth, Consistency in networks of relations, Artificial Intelligence 8, 1977. */
+ * A strategy of forbidden cost is in no legal choice, so it can be removed; if none is left, no
+ * legal choice exists. The least cost of a node is paid by every choice and moves to the constant.
+ * Together with separable.c this makes the problem arc consistent: Mackworth, Consistency in
+ * networks of relations, Artificial Intelligence 8, 1977. */
 #include "solver/reduce/rules.h"
 
-/* Positions of finite cost; the table itself if all are, NULL if none is. */
+/* Returns the strategies of finite cost; the cost table itself if all are, NULL if none is. */
 static const MwTable *allowed(MwTables *tables, const MwTable *cost)
 {
     if (cost->greatest < MW_FORBIDDEN)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order in which reductions are tried.
  *
- * First everything local, until nothing changes: separable parts, forbidden and dominated
- * strategies, usage. Then a round of eliminations: of the nodes whose elimination makes the
- * smallest table, in order of index, all that have no neighbour eliminated in this round. Then
- * again. Eliminating in rounds treats the same place of every repeated layer at the same time and
- * in the same surroundings, so that what is remembered of one layer serves the others.
+ * First all local reductions run until nothing changes: separation, forbidden and dominated
+ * strategies, usage. Then follows a round of eliminations: of the nodes whose elimination makes the
+ * smallest table, in order of index, all those that had no neighbour eliminated in this round. Then
+ * both are repeated. Rounds treat the corresponding nodes of all repeated layers at the same time
+ * and in the same context, so that the remembered results of one layer serve the others.
  *
- * Once time is up, only that is still done which others rely on: cost functions are separated and
- * strategies allowed. */
+ * Once time is up, only the reductions run on which other code relies: separation of cost
+ * functions, and removal of forbidden strategies. */
 #include "solver/reduce/reduce.h"
 
 #include "solver/reduce/candidates.h"
@@ -17,8 +17,8 @@
 typedef struct {
     MwCore *core;
     const MwReduceLimits *limits;
-    MwCandidates heap; /* an entry counts if `entries` says the same */
-    int64_t *entries;  /* [node] 0: not a candidate */
+    MwCandidates heap; /* a candidate is valid if `entries` agrees with it */
+    int64_t *entries;  /* [node] entries of the table its elimination makes; 0: not a candidate */
     int *round;        /* [node] the last round in which a neighbour was eliminated */
     int rounds;
     int64_t total;
@@ -32,24 +32,26 @@ static int64_t function_entries(const MwCore *core, int node)
     return entries;
 }
 
-/* Entries of the table that eliminating the node makes; 0 if it must not be. */
+/* Returns the entries of the table that eliminating the node makes; 0 if it must not be
+ * eliminated. */
 static int64_t candidate_entries(const Reducer *reducer, int node)
 {
     const MwCore *core = reducer->core;
     const MwReduceLimits *limits = reducer->limits;
     if (core->nodes[node].terms.count > 0)
         return 0;
-    int64_t entries = mw_reduce_entries(core, node, (int)mw_min(limits->arity, 2), limits->entries);
+    int64_t entries =
+        mw_elimination_entries(core, node, (int)mw_min(limits->arity, 2), limits->entries);
     if (entries > 0 || limits->arity <= 2)
         return entries;
     int64_t most = limits->entries;
     if (limits->shrinking)
         most = mw_min(most, function_entries(core, node));
-    return mw_reduce_entries(core, node, limits->arity, most);
+    return mw_elimination_entries(core, node, limits->arity, most);
 }
 
-/* Brings the heap up to date for the node. */
-static void consider(Reducer *reducer, int node)
+/* Updates the queue for the node. */
+static void update_candidate(Reducer *reducer, int node)
 {
     int64_t entries = candidate_entries(reducer, node);
     if (entries > 0 && entries != reducer->entries[node])
@@ -58,7 +60,7 @@ static void consider(Reducer *reducer, int node)
     reducer->entries[node] = entries;
 }
 
-static void settle_node(Reducer *reducer, int node)
+static void reduce_node(Reducer *reducer, int node)
 {
     MwCore *core = reducer->core;
     if (!core->nodes[node].cost)
@@ -69,12 +71,12 @@ static void settle_node(Reducer *reducer, int node)
     if (core->infeasible || mw_stopped(&reducer->limits->stop))
         return;
     mw_reduce_dominated(core, node);
-    mw_reduce_determined(core, node);
+    mw_reduce_substitute(core, node);
     if (core->nodes[node].cost)
-        consider(reducer, node);
+        update_candidate(reducer, node);
 }
 
-static void settle(Reducer *reducer)
+static void reduce_queued(Reducer *reducer)
 {
     MwCore *core = reducer->core;
     int node = 0, function = 0;
@@ -87,7 +89,7 @@ static void settle(Reducer *reducer)
         } else if (node < core->changed_nodes.count) {
             int index = core->changed_nodes.at[node++];
             core->nodes[index].queued = false;
-            settle_node(reducer, index);
+            reduce_node(reducer, index);
         } else {
             break;
         }
@@ -104,8 +106,9 @@ static void eliminate(Reducer *reducer, int node)
     reducer->total += mw_reduce_eliminate(reducer->core, node, count, neighbours);
 }
 
-/* False when there is nothing left to eliminate within the limits. A node passed over because of a
- * neighbour was changed by that neighbour's elimination, and comes back when it is settled. */
+/* Eliminates one round of nodes. Returns false if nothing can be eliminated within the limits. A
+ * node that is skipped because of a neighbour was changed by the elimination of that neighbour, so
+ * it becomes a candidate again when reduce_queued reaches it. */
 static bool eliminate_round(Reducer *reducer)
 {
     const MwReduceLimits *limits = reducer->limits;
@@ -130,18 +133,18 @@ static bool eliminate_round(Reducer *reducer)
 static void reduce_rows(MwCore *core, const MwReduceLimits *limits)
 {
     if (limits->quick)
-        mw_reduce_near_rows(core);
+        mw_reduce_adjacent_rows(core);
     else
         mw_reduce_rows(core);
 }
 
-/* Only when all else has come to rest. */
-static void reduce_dear(MwCore *core, const MwReduceLimits *limits)
+/* Applies the expensive reductions. They run only when nothing else applies. */
+static void reduce_expensive(MwCore *core, const MwReduceLimits *limits)
 {
     reduce_rows(core, limits);
     for (int i = 0; i < core->node_count && !core->infeasible && !limits->quick; i++)
         if (core->nodes[i].cost && !mw_stopped(&limits->stop))
-            mw_reduce_dominated_together(core, i);
+            mw_reduce_jointly_dominated(core, i);
 }
 
 void mw_reduce(MwCore *core, const MwReduceLimits *limits)
@@ -151,18 +154,18 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
     reducer.round = MW_NEW(core->arena, int, core->node_count);
     for (int i = 0; i < core->node_count; i++)
         if (core->nodes[i].cost && !core->nodes[i].queued)
-            consider(&reducer, i);
+            update_candidate(&reducer, i);
     int rows;
     reduce_rows(core, limits);
     do {
         rows = core->row_count;
         do {
-            settle(&reducer);
+            reduce_queued(&reducer);
         } while (!core->infeasible && eliminate_round(&reducer));
-        settle(&reducer);
+        reduce_queued(&reducer);
         if (mw_stopped(&limits->stop))
             break;
-        reduce_dear(core, limits);
+        reduce_expensive(core, limits);
     } while ((rows != core->row_count || core->changed_nodes.count > 0) && !core->infeasible);
-    settle(&reducer);
+    reduce_queued(&reducer);
 }

@@ -5,18 +5,36 @@
 
 #include "solver/core/core.h"
 #include "solver/stop.h"
+#include "solver/tuning.h"
 
 typedef struct {
-    int arity;       /* eliminate nodes of at most this many neighbours, at most MW_TABLE_ARITY */
-    int64_t entries; /* whose table would have at most this many entries; */
-    bool shrinking;  /* and, if of more than two dimensions, no more than what it replaces */
-    int64_t total;   /* stop when that many entries have been computed */
-    bool quick;      /* leave out what is dear: comparing rows that lie apart, and strategies with
-                        several others together */
+    int arity; /* greatest number of neighbours of a node to eliminate; at most MW_TABLE_ARITY */
+    int64_t entries; /* greatest number of entries of the table that an elimination makes */
+    bool shrinking;  /* a table of more than two dimensions must not be larger than the tables it
+                       replaces */
+    int64_t total;   /* stop once this many entries have been computed */
+    bool quick;      /* leave out the expensive reductions: comparison of distant rows, and joint
+                   dominance */
     MwStop stop;
 } MwReduceLimits;
 
-/* All of them, until none applies. Sets core->infeasible if no choice is left. */
+/* Says whether a core that a round shrank from `before` to `left` is worth another round. */
+static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
+{
+    return (double)left < (1 - MW_TUNED_ROUND_SHARE) * (double)before;
+}
+
+/* Returns the limits of eliminations that do not make the core larger. */
+static inline MwReduceLimits mw_reduce_shrinking(MwStop stop)
+{
+    return (MwReduceLimits){.arity = MW_TUNED_SHRINK_ARITY,
+                            .entries = MW_TUNED_TABLE_ENTRIES,
+                            .total = INT64_MAX,
+                            .shrinking = true,
+                            .stop = stop};
+}
+
+/* Applies all reductions until none applies. Sets core->infeasible if no choice is left. */
 void mw_reduce(MwCore *core, const MwReduceLimits *limits);
 
 #endif

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory rows that cannot bind.
+/* Redundant memory rows.
  *
- * A row whose limit is at least the sum of the greatest usages in it is kept by every choice. And
- * row r is kept by every choice that keeps row t if
- *     sum over nodes of max over strategies of (usage in r - usage in t)  <=  limit[r] - limit[t],
- * because any choice uses at most limit[t] in t, and at most the left side more in r. As that is
- * transitive, a row that goes may stand for others that went because of it.
+ * No choice exceeds a row whose limit is at least the sum of the greatest usages in it. And row t
+ * implies row r, that is, every choice that keeps t keeps r, if
+ *   sum over nodes of max over strategies of (usage in r - usage in t)  <=  limit[r] - limit[t],
+ * because any choice that keeps t uses at most limit[t] in t, and in r at most the left side more.
+ * Implication is transitive, so a row that is dropped may itself have implied other dropped rows.
  *
- * Here each row is compared, both ways, with the next one that is left. The rows left so far are a
- * stack: a new row first removes those at the top that it implies, then goes itself if the top
- * implies it. With each row of the stack are the nodes whose usage differs from the row below, so
- * that a comparison costs what changes, and what is begun and ended between the two costs nothing.
+ * compare_adjacent compares each row, both ways, with the next one that is left. The rows left so
+ * far form a stack: a new row first pops the rows at the top that it implies, and is then dropped
+ * itself if the top implies it. Each row of the stack keeps the nodes whose usage differs from the
+ * row below, so that a comparison costs as much as there are changes, and an interval that begins
+ * and ends between the two rows costs nothing.
  *
- * The price of a row that goes is paid in the row that implies it, which cannot lower a bound: by
- * the above usage - limit is no less there for any choice. The rows left are renumbered; a term
- * that counts in none of them goes with them, and its node may then be eliminated.
+ * The price of a dropped row is added to the row that implies it. This does not lower a bound,
+ * because by the above usage - limit is no less there for any choice. The rows left are renumbered.
+ * A term that counts in none of them is removed, and its node can then be eliminated.
  *
- * Source: redundant constraints by comparing activities (Brearley, Mitra and Williams, Mathematical
- * Programming 8, 1975), with the differences of two rows in the place of one row's sum. */
+ * Source: redundant constraints found by comparing activities (Brearley, Mitra and Williams,
+ * Mathematical Programming 8, 1975), applied to the difference of two rows instead of a single
+ * row. */
 #include "solver/reduce/rules.h"
 
 typedef MW_VEC(MwRowChange) ChangeList;
@@ -27,12 +29,12 @@ typedef struct {
     const MwCore *core;
     int *stack; /* rows left so far, ascending */
     int depth;
-    int *below;        /* [depth] where in `kept` the changes from the row below begin */
-    ChangeList kept;   /* those of all rows on the stack, end to end */
-    ChangeList newest; /* from the top of the stack to the row at hand, each node once */
-    int *place;        /* [node] in `newest`, or -1 */
-    __int128 falls;    /* the most by which usage falls along `newest`, */
-    __int128 rises;    /* and rises */
+    int *below;        /* [depth] index in `kept` of the first change from the row below */
+    ChangeList kept;   /* changes of all rows on the stack, concatenated */
+    ChangeList newest; /* changes from the top of the stack to the current row; each node once */
+    int *position;     /* [node] index in `newest`, or -1 */
+    __int128 falls;    /* the most by which usage can fall along `newest` */
+    __int128 rises;    /* the most by which usage can rise along `newest` */
 } Comparison;
 
 static void count_change(Comparison *with, const MwRowChange *change, int sign)
@@ -41,19 +43,20 @@ static void count_change(Comparison *with, const MwRowChange *change, int sign)
     with->rises += sign * (__int128)mw_usage_excess(change->after, change->before);
 }
 
-/* The entry of `change`'s node among the newest; made, without any difference, if there is none. */
+/* Returns the entry of `change`'s node in `newest`; adds one without a difference if there is
+ * none. */
 static MwRowChange *newest_of(Comparison *with, const MwRowChange *change, const MwTable *usage)
 {
-    int *place = &with->place[change->node];
-    if (*place < 0) {
-        *place = with->newest.count;
+    int *position = &with->position[change->node];
+    if (*position < 0) {
+        *position = with->newest.count;
         mw_vec_push(with->scratch, &with->newest,
                     ((MwRowChange){.node = change->node, .before = usage, .after = usage}));
     }
-    return &with->newest.at[*place];
+    return &with->newest.at[*position];
 }
 
-/* The row at hand is one further. */
+/* Extends `newest` at its end: the current row is the next one. */
 static void append_change(Comparison *with, const MwRowChange *change)
 {
     MwRowChange *of = newest_of(with, change, change->before);
@@ -62,7 +65,7 @@ static void append_change(Comparison *with, const MwRowChange *change)
     count_change(with, of, 1);
 }
 
-/* The row compared with is one earlier. */
+/* Extends `newest` at its beginning: the row compared with is one further back. */
 static void prepend_change(Comparison *with, const MwRowChange *change)
 {
     MwRowChange *of = newest_of(with, change, change->after);
@@ -85,7 +88,7 @@ static void push_row(Comparison *with, int row)
     with->stack[with->depth++] = row;
     for (int i = 0; i < with->newest.count; i++) {
         const MwRowChange *change = &with->newest.at[i];
-        with->place[change->node] = -1;
+        with->position[change->node] = -1;
         if (change->before != change->after)
             mw_vec_push(with->scratch, &with->kept, *change);
     }
@@ -93,7 +96,7 @@ static void push_row(Comparison *with, int row)
     with->falls = with->rises = 0;
 }
 
-static void compare_row(Comparison *with, int row, int *fate)
+static void compare_row(Comparison *with, int row, int *implied_by)
 {
     const __int128 *limit = with->core->limit;
     while (with->depth > 0) {
@@ -101,34 +104,34 @@ static void compare_row(Comparison *with, int row, int *fate)
         if (with->falls > limit[top] - limit[row]) {
             if (with->rises > limit[row] - limit[top])
                 break;
-            fate[row] = top;
+            implied_by[row] = top;
             return;
         }
-        fate[top] = row;
+        implied_by[top] = row;
         pop_row(with);
     }
     push_row(with, row);
 }
 
-static void compare_neighbours(MwArena *scratch, const MwCore *core, const MwRowChanges *changes,
-                               int *fate)
+static void compare_adjacent(MwArena *scratch, const MwCore *core, const MwRowChanges *changes,
+                             int *implied_by)
 {
     Comparison with = {.scratch = scratch, .core = core};
     with.stack = MW_NEW(scratch, int, core->row_count);
     with.below = MW_NEW(scratch, int, core->row_count);
-    with.place = MW_NEW(scratch, int, core->node_count);
+    with.position = MW_NEW(scratch, int, core->node_count);
     for (int i = 0; i < core->node_count; i++)
-        with.place[i] = -1;
+        with.position[i] = -1;
     for (int row = 0; row < core->row_count; row++) {
         for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
             append_change(&with, &changes->at[i]);
-        if (fate[row] == MW_ROW_NEEDED)
-            compare_row(&with, row, fate);
+        if (implied_by[row] == MW_ROW_NEEDED)
+            compare_row(&with, row, implied_by);
     }
 }
 
-/* Rows with room for the greatest usage of every node. */
-static void find_fitting(const MwCore *core, const MwRowChanges *changes, int *fate)
+/* Finds rows with room for the greatest usage of every node. */
+static void find_never_binding(const MwCore *core, const MwRowChanges *changes, int *implied_by)
 {
     __int128 most = 0;
     for (int row = 0; row < core->row_count; row++) {
@@ -137,11 +140,12 @@ static void find_fitting(const MwCore *core, const MwRowChanges *changes, int *f
             most += mw_usage_excess(change->after, NULL) - mw_usage_excess(change->before, NULL);
         }
         if (most <= core->limit[row])
-            fate[row] = MW_ROW_FITS;
+            implied_by[row] = MW_ROW_NEVER_BINDS;
     }
 }
 
-/* new_index[row]: how many rows before `row` are kept. */
+/* Renumbers the rows of the node's terms; new_index[row] is the number of needed rows before
+ * `row`. */
 static void renumber_terms(MwCore *core, int node, const int *new_index)
 {
     MwCoreNode *at = &core->nodes[node];
@@ -153,42 +157,42 @@ static void renumber_terms(MwCore *core, int node, const int *new_index)
         if (term.first <= term.last)
             at->terms.at[kept++] = term;
     }
-    /* Terms may now have equal rows, too. */
+    /* Terms that had different rows may now have the same. */
     if (at->terms.count > 0)
         mw_core_queue(core, node);
     at->terms.count = kept;
 }
 
-/* Along the chain to the row that is needed. */
-static void move_price(MwCore *core, const int *fate, int row)
+/* Adds the price of the row to the needed row at the end of its chain of implications. */
+static void move_price(MwCore *core, const int *implied_by, int row)
 {
-    int to = core->price[row] > 0 ? row : MW_ROW_FITS;
-    while (to >= 0 && fate[to] != MW_ROW_NEEDED)
-        to = fate[to];
+    int to = core->price[row] > 0 ? row : MW_ROW_NEVER_BINDS;
+    while (to >= 0 && implied_by[to] != MW_ROW_NEEDED)
+        to = implied_by[to];
     if (to >= 0)
         core->price[to] += core->price[row];
 }
 
-static void drop_rows(MwArena *scratch, MwCore *core, const int *fate)
+static void drop_rows(MwArena *scratch, MwCore *core, const int *implied_by)
 {
     int *new_index = MW_NEW(scratch, int, core->row_count + 1), kept = 0;
     for (int row = 0; row < core->row_count; row++) {
         new_index[row] = kept;
-        kept += fate[row] == MW_ROW_NEEDED;
-        if (fate[row] != MW_ROW_NEEDED)
-            move_price(core, fate, row);
+        kept += implied_by[row] == MW_ROW_NEEDED;
+        if (implied_by[row] != MW_ROW_NEEDED)
+            move_price(core, implied_by, row);
     }
     new_index[core->row_count] = kept;
     if (kept == core->row_count)
         return;
     for (int i = 0; i < core->node_count; i++)
         renumber_terms(core, i, new_index);
-    core->least = INT64_MAX;
+    core->least_limit = INT64_MAX;
     for (int row = 0; row < core->row_count; row++) {
-        if (fate[row] != MW_ROW_NEEDED)
+        if (implied_by[row] != MW_ROW_NEEDED)
             continue;
-        if (core->limit[row] < core->least)
-            core->least = core->limit[row];
+        if (core->limit[row] < core->least_limit)
+            core->least_limit = core->limit[row];
         core->limit[new_index[row]] = core->limit[row];
         core->time[new_index[row]] = core->time[row];
         core->price[new_index[row]] = core->price[row];
@@ -196,17 +200,17 @@ static void drop_rows(MwArena *scratch, MwCore *core, const int *fate)
     core->row_count = kept;
 }
 
-/* The terms in one form, and what is known of the rows: nothing. */
-static MwRowChanges look_at_rows(MwArena *scratch, MwCore *core, int *fate)
+/* Brings all terms into normal form, and marks every row as needed. */
+static MwRowChanges prepare_rows(MwArena *scratch, MwCore *core, int *implied_by)
 {
     for (int i = 0; i < core->node_count; i++)
         mw_reduce_terms(core, i);
     for (int row = 0; row < core->row_count; row++)
-        fate[row] = MW_ROW_NEEDED;
+        implied_by[row] = MW_ROW_NEEDED;
     return mw_row_changes(scratch, core);
 }
 
-static void reduce_rows(MwCore *core, bool near)
+static void reduce_rows(MwCore *core, bool adjacent_only)
 {
     for (int row = 0; row < core->row_count; row++)
         if (core->limit[row] < 0)
@@ -214,15 +218,16 @@ static void reduce_rows(MwCore *core, bool near)
     if (core->infeasible || core->row_count == 0)
         return;
     MwArena *scratch = mw_arena_new();
-    int *fate = MW_NEW(scratch, int, core->row_count);
-    MwRowChanges changes = look_at_rows(scratch, core, fate);
-    find_fitting(core, &changes, fate);
-    compare_neighbours(scratch, core, &changes, fate);
-    drop_rows(scratch, core, fate);
-    if (!near) { /* few are left, and comparing with all others is dearer */
-        changes = look_at_rows(scratch, core, fate);
-        mw_rows_compare_apart(scratch, core, &changes, fate);
-        drop_rows(scratch, core, fate);
+    int *implied_by = MW_NEW(scratch, int, core->row_count);
+    MwRowChanges changes = prepare_rows(scratch, core, implied_by);
+    find_never_binding(core, &changes, implied_by);
+    compare_adjacent(scratch, core, &changes, implied_by);
+    drop_rows(scratch, core, implied_by);
+    /* Comparing distant rows is expensive, so it follows once few rows are left. */
+    if (!adjacent_only) {
+        changes = prepare_rows(scratch, core, implied_by);
+        mw_rows_compare_distant(scratch, core, &changes, implied_by);
+        drop_rows(scratch, core, implied_by);
     }
     mw_arena_free(&scratch);
 }
@@ -232,7 +237,7 @@ void mw_reduce_rows(MwCore *core)
     reduce_rows(core, false);
 }
 
-void mw_reduce_near_rows(MwCore *core)
+void mw_reduce_adjacent_rows(MwCore *core)
 {
     reduce_rows(core, true);
 }

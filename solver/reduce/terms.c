@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One form for the usage of a node.
+/* Normal form of the usage terms of a node.
  *
- * A node that stands for several has several terms, and their rows overlap. They are cut at the
- * rows where one begins or ends, added up between the cuts, and joined again where two neighbouring
- * pieces are equal. The usage of every strategy in every row stays as it was; what is gained is
- * that equal usage looks equal, and that usages are compared in every row as a whole. */
+ * A node that stands for several nodes has several terms, whose rows may overlap. The terms are
+ * split at each row where one begins or ends, added up between these rows, and merged again where
+ * two adjacent pieces are equal. The usage of every strategy in every row stays the same. In this
+ * form equal usage has equal terms, and each term is the node's whole usage in its rows. */
 #include "solver/reduce/rules.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ static int compare_ints(const void *a, const void *b)
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* The rows at which a term begins or the row after which one ends, ascending, each once. */
+/* Lists the rows at which a term begins, and the rows that follow the last row of one; ascending
+ * and distinct. */
 static int find_cuts(const MwCoreNode *node, int *cuts)
 {
     int count = 0, distinct = 0;
@@ -35,7 +36,7 @@ static int cut_index(const int *cuts, int count, int row)
     return (int)(found - cuts);
 }
 
-/* usage[i]: of the rows from cut i to before cut i + 1; NULL: none. */
+/* Sums the terms: usage[i] is that of the rows from cuts[i] to cuts[i + 1] - 1; NULL: none. */
 static void add_up(MwCore *core, const MwCoreNode *node, const int *cuts, int count,
                    const MwTable **usage)
 {

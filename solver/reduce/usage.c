@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory use of one node.
+/* Memory usage of one node.
  *
- * What every strategy of a node uses in a row is used by every choice: it comes off the row's limit
- * and off the node's usage, so a usage that does not depend on the strategy disappears and the node
- * can be eliminated. As every usage left has a least value of zero, a strategy that alone exceeds
- * what is left of a row's limit is in no legal choice and is forbidden. */
+ * What every strategy of a node uses in a row is used by every choice. It is subtracted from the
+ * row's limit and from the node's usage; a usage that does not depend on the strategy thus
+ * disappears, and the node can be eliminated. Each usage that is left has a least value of zero, so
+ * a strategy that alone exceeds the remaining limit of a row is in no legal choice and is
+ * forbidden. */
 #include "solver/reduce/rules.h"
 
 static __int128 least_limit(const MwCore *core, const MwCoreTerm *term)
@@ -16,14 +17,14 @@ static __int128 least_limit(const MwCore *core, const MwCoreTerm *term)
     return least;
 }
 
-/* Takes the least usage out. Returns the greatest one left. */
+/* Subtracts the least usage from the term and its rows. Returns the greatest usage left. */
 static int64_t take_constant(MwCore *core, MwCoreTerm *term)
 {
     int64_t least = term->usage->least;
     for (int row = term->first; row <= term->last && least > 0; row++) {
         core->limit[row] -= least;
-        if (core->limit[row] < core->least)
-            core->least = core->limit[row];
+        if (core->limit[row] < core->least_limit)
+            core->least_limit = core->limit[row];
     }
     if (least > 0)
         term->usage = mw_table_subtract(core->tables, term->usage, least);
@@ -55,7 +56,7 @@ void mw_reduce_usage(MwCore *core, int node)
     for (int i = 0; i < at->terms.count; i++) {
         MwCoreTerm *term = &at->terms.at[i];
         int64_t greatest = take_constant(core, term);
-        if (greatest > core->least)
+        if (greatest > core->least_limit)
             forbid_excess(core, node, term);
         if (greatest > 0)
             at->terms.at[kept++] = *term;

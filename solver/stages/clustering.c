@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operator clustering by dynamic programming.
  *
- * In:  a row of items with their work, and the bytes that a cut before each of them costs. Out: the
- * cut into a given number of clusters that is first in order of: the sum of bytes over the
- *      cuts; the sum of squares of the clusters' work, which at a given mean is their variance; the
- *      lowest index. Work and bytes are integers, so equal is equal.
+ * In:  a sequence of items with their work, and the bytes that a cut before each of them costs.
  *
- * A cluster has at most (1 + DELTA) times the mean of the work. Where that leaves no answer (an
- * item is heavier, the number of clusters does not divide evenly, groups are in the way), the limit
- * is widened: to the heaviest item, then a tenth at a time. It has at least (1 - DELTA) times the
- * mean, or a cluster of next to nothing would be worth a cheap cut; where that leaves no answer,
- * the floor is lowered to a quarter, again and again.
+ * Out: the clustering into a given number of clusters that comes first in order of: the sum of
+ * bytes over the cuts; the sum of squares of the clusters' work, which for a given mean measures
+ * their variance; the lowest index. Work and bytes are integers, so comparisons are exact.
  *
- * How far a cluster may reach back does not depend on those before it, so one pass over the items
- * for each cluster is enough: as many steps as there are clusters, items, and items in the largest
- * cluster that the limit allows. If no item is heavy, that is about the square of the items.
+ * A cluster has at most (1 + DELTA) times the mean work. If no clustering keeps this limit (an item
+ * is heavier, the number of clusters does not divide evenly, or groups prevent it), the limit is
+ * raised: to the heaviest item, then by a tenth at a time. A cluster has at least (1 - DELTA) times
+ * the mean work; otherwise a cheap cut would justify an almost empty cluster. If no clustering
+ * keeps this floor, it is lowered to a quarter, repeatedly.
  *
- * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. There the greatest bytes into one layer
- * count; here their sum, because any of the borders may become one between stages. The upper limit
- * is Alpa's, DELTA that of its implementation. */
+ * The range of begins of a cluster depends only on its end, so one pass over the items for each
+ * cluster suffices. The number of steps is the product of the numbers of clusters, of items, and of
+ * items in the largest cluster that the limit allows. If no item is heavy, that is about the square
+ * of the number of items.
+ *
+ * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. Alpa minimises the greatest bytes into one
+ * layer; this function minimises their sum, because any border of clusters may become one of
+ * stages. The upper limit is Alpa's, DELTA that of its implementation. */
 #include "solver/stages/clustering.h"
 
 #define DELTA_TENTHS 6
@@ -29,31 +31,32 @@ typedef struct {
 
 typedef struct {
     const MwClustering *clustering;
-    int64_t *before; /* [count + 1] work of the items before i */
-    /* [count + 1] the first items of the largest and the smallest cluster that end before i */
+    int64_t *before; /* [count + 1] work of the items before item i */
+    /* [count + 1] the first items of the largest and of the smallest cluster that ends before item
+     * i */
     int *largest, *smallest;
 } Windows;
 
-/* Whether a cluster whose group is `*group` may have item `i` as well; notes what the group is
- * then. */
-static bool joins(const MwClustering *clustering, int i, int *group)
+/* Says whether item `i` can join a cluster whose group is `*group`, and updates the group if so. */
+static bool can_join(const MwClustering *clustering, int i, int *group)
 {
-    int own = clustering->group[i];
-    if (own >= 0 && *group >= 0 && own != *group)
+    int item_group = clustering->group[i];
+    if (item_group >= 0 && *group >= 0 && item_group != *group)
         return false;
-    if (own >= 0)
-        *group = own;
+    if (item_group >= 0)
+        *group = item_group;
     return true;
 }
 
-/* The fewest clusters of at most `limit`: each takes all that it can. */
-static int fewest(const MwClustering *clustering, int64_t limit)
+/* Returns the least number of clusters with work of at most `limit`: each takes as many items as it
+ * can. */
+static int least_clusters(const MwClustering *clustering, int64_t limit)
 {
     int clusters = 1, group = -1;
     int64_t work = 0;
     for (int i = 0; i < clustering->count; i++) {
         work += clustering->work[i];
-        if (joins(clustering, i, &group) && work <= limit)
+        if (can_join(clustering, i, &group) && work <= limit)
             continue;
         clusters++;
         work = clustering->work[i];
@@ -64,7 +67,7 @@ static int fewest(const MwClustering *clustering, int64_t limit)
 
 int mw_clustering_least(const MwClustering *clustering)
 {
-    return fewest(clustering, MW_CLUSTERING_WORK);
+    return least_clusters(clustering, MW_CLUSTERING_WORK);
 }
 
 int64_t mw_clustering_limit(const MwClustering *clustering, int clusters)
@@ -76,16 +79,16 @@ int64_t mw_clustering_limit(const MwClustering *clustering, int clusters)
     }
     int64_t limit = mw_ceil_div(total * (10 + DELTA_TENTHS), 10 * (int64_t)clusters);
     limit = mw_max(limit, heaviest);
-    while (fewest(clustering, limit) > clusters)
+    while (least_clusters(clustering, limit) > clusters)
         limit += mw_ceil_div(limit, 10);
     return limit;
 }
 
-/* The last item before `end` that a cluster which ends there cannot have. */
+/* Returns the last item before `end` that cannot be in a cluster which ends there. */
 static int last_outside(const MwClustering *clustering, int end)
 {
     int group = -1, i = end - 1;
-    while (i >= 0 && joins(clustering, i, &group))
+    while (i >= 0 && can_join(clustering, i, &group))
         i--;
     return i;
 }
@@ -99,7 +102,7 @@ static Windows find_windows(MwArena *arena, const MwClustering *clustering, int6
                        .smallest = MW_NEW(arena, int, count + 1)};
     for (int i = 0; i < count; i++) {
         windows.before[i + 1] = windows.before[i] + clustering->work[i];
-        if (!joins(clustering, i, &group)) {
+        if (!can_join(clustering, i, &group)) {
             barrier = last_outside(clustering, i + 1) + 1;
             group = clustering->group[i];
         }
@@ -111,7 +114,7 @@ static Windows find_windows(MwArena *arena, const MwClustering *clustering, int6
     return windows;
 }
 
-/* The smallest clusters have work of at least `floor`; -1 where there is none. */
+/* Sets the smallest clusters: those with work of at least `floor`; -1 where there is none. */
 static void set_floor(Windows *windows, int64_t floor)
 {
     for (int end = 1, begin = -1; end <= windows->clustering->count; end++) {
@@ -134,8 +137,8 @@ static Cost with_cluster(const Windows *windows, Cost cost, int begin, int end)
     return cost;
 }
 
-/* The least cost of the items before `end`, given the costs with one cluster less; where the last
- * cluster begins goes to `*begin`. */
+/* Returns the least cost of the items before `end`, given the costs with one cluster less; `*begin`
+ * gets the first item of the last cluster. */
 static Cost extend(const Windows *windows, const Cost *shorter, int end, int *begin)
 {
     Cost best = {INT64_MAX, INT64_MAX};
@@ -151,7 +154,7 @@ static Cost extend(const Windows *windows, const Cost *shorter, int end, int *be
     return best;
 }
 
-/* False if no cut keeps to the windows. */
+/* Returns false if no clustering keeps to the windows. */
 static bool cut(MwArena *arena, const Windows *windows, int clusters, int *begins)
 {
     int count = windows->clustering->count;
@@ -160,7 +163,7 @@ static bool cut(MwArena *arena, const Windows *windows, int clusters, int *begin
     for (int end = 1; end <= count; end++)
         costs[end].bytes = INT64_MAX;
     for (int c = 0; c < clusters; c++) {
-        /* From the end, so that costs of one cluster less still stand before `end`. */
+        /* Backwards, so that the costs before `end` are still those with one cluster less. */
         for (int end = count; end > c; end--)
             costs[end] = extend(windows, costs, end, &begin[c * (count + 1) + end]);
         costs[c].bytes = INT64_MAX;

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2): with F(q, l, u) the least
- * fill of the layers from l on in q stages that use u devices,
+/* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2). With F(q, l, u) the least
+ * fill of the layers from l on, cut into q stages that use u devices:
  *
- *     F(q, l, u) = min over end e, sub-mesh k:  base(l, e, k, q) + latency(e) + F(q-1, e, u - |k|)
+ *   F(q, l, u) = min over end e, sub-mesh k:  base(l, e, k, q) + latency(e) + F(q-1, e, u - |k|)
  *
  * where base is the fill of the best option within the limits whose memory fits with q - 1 stages
- * after it. u is a pair: a row of the packing (submesh.h) and a number of devices, the innermost
- * index, so that a move is the addition of a shifted vector. The same with `max` for `+` gives the
- * least memory.
+ * after it. u is a pair: a packing state (submesh.h) and a number of devices. The latter is the
+ * innermost index, so that a move is the addition of a shifted vector. The same with `max` in place
+ * of `+` gives the least memory.
  *
- * Outside of a state (q, l, u) is the least fill of what comes before it in a whole cut; it goes
- * the other way by the same moves. Outside + base + latency + F is the least fill of a cut with a
- * move. */
+ * The outside value of a state (q, l, u) is the least fill of all that precedes it in a whole cut;
+ * the same moves compute it in the opposite direction. Outside + base + latency + F is the least
+ * fill of a cut that contains a move (the inside-outside scheme). */
 #include "solver/stages/dp_pass.h"
 
 typedef struct {
-    int low, high; /* devices; low > high: no state */
+    int low, high; /* numbers of devices; low > high: no state */
 } Range;
 
 struct MwStagePass {
     const MwStageTable *table;
-    const MwStageLimits *limits; /* of this run */
-    int layers, rows, width;     /* width: devices + 1 */
-    int64_t *value;              /* [stages][layers + 1][rows][width] */
-    int64_t *outside;            /* likewise */
-    Range *range;                /* [stages][layers + 1]: where value is not forbidden */
-    /* What can be used in this run. */
-    int *live, *first_live; /* move indices, by begin; [layers + 1] */
-    bool *entry_live;
-    int *live_entries, live_entry_count;
-    int *devices_before; /* [layers + 1]: the least that the layers before l can use */
-    int *stages_before;  /* likewise stages */
-    int64_t *base;       /* [entry], for the q at hand */
+    const MwStageLimits *limits;       /* limits of the current run */
+    int layers, packing_states, width; /* width: devices + 1 */
+    int64_t *value;                    /* [stages][layers + 1][packing states][width] */
+    int64_t *outside;                  /* same shape as `value` */
+    Range *range; /* [stages][layers + 1] devices for which value is not forbidden */
+    /* The moves and entries that can be used in this run. */
+    int *viable,
+        *first_viable; /* viable: move indices, ordered by begin; first_viable: [layers + 1] */
+    bool *entry_viable;
+    int *viable_entries, viable_entry_count;
+    int *devices_before; /* [layers + 1] least devices that the layers before l can use */
+    int *stages_before;  /* [layers + 1] least stages that the layers before l can form */
+    int64_t *base;       /* [entry] for the current q */
     MwStageStep *steps;
 };
 
@@ -41,15 +42,17 @@ MwStagePass *mw_stage_pass_new(MwArena *arena, const MwStageTable *table)
     int64_t stages = mw_min(layers, table->device_count) + 1;
     MwStagePass *pass = MW_NEW(arena, MwStagePass, 1);
     *pass = (MwStagePass){.table = table, .layers = layers};
-    pass->rows = table->packing.row_count;
+    pass->packing_states = table->packing.state_count;
     pass->width = table->device_count + 1;
-    pass->value = MW_NEW(arena, int64_t, stages * (layers + 1) * pass->rows * pass->width);
-    pass->outside = MW_NEW(arena, int64_t, stages * (layers + 1) * pass->rows * pass->width);
+    pass->value =
+        MW_NEW(arena, int64_t, stages * (layers + 1) * pass->packing_states * pass->width);
+    pass->outside =
+        MW_NEW(arena, int64_t, stages * (layers + 1) * pass->packing_states * pass->width);
     pass->range = MW_NEW(arena, Range, stages * (layers + 1));
-    pass->live = MW_NEW(arena, int, table->first_move[layers]);
-    pass->first_live = MW_NEW(arena, int, layers + 1);
-    pass->entry_live = MW_NEW(arena, bool, table->entry_count);
-    pass->live_entries = MW_NEW(arena, int, table->entry_count);
+    pass->viable = MW_NEW(arena, int, table->first_move[layers]);
+    pass->first_viable = MW_NEW(arena, int, layers + 1);
+    pass->entry_viable = MW_NEW(arena, bool, table->entry_count);
+    pass->viable_entries = MW_NEW(arena, int, table->entry_count);
     pass->devices_before = MW_NEW(arena, int, layers + 1);
     pass->stages_before = MW_NEW(arena, int, layers + 1);
     pass->base = MW_NEW(arena, int64_t, table->entry_count);
@@ -57,20 +60,20 @@ MwStagePass *mw_stage_pass_new(MwArena *arena, const MwStageTable *table)
     return pass;
 }
 
-static int64_t place_of(const MwStagePass *pass, int stages, int layer, int row)
+static int64_t offset_of(const MwStagePass *pass, int stages, int layer, int packing_state)
 {
     int64_t at = (int64_t)stages * (pass->layers + 1) + layer;
-    return (at * pass->rows + row) * pass->width;
+    return (at * pass->packing_states + packing_state) * pass->width;
 }
 
-static int64_t *values(const MwStagePass *pass, int stages, int layer, int row)
+static int64_t *values(const MwStagePass *pass, int stages, int layer, int packing_state)
 {
-    return pass->value + place_of(pass, stages, layer, row);
+    return pass->value + offset_of(pass, stages, layer, packing_state);
 }
 
-static int64_t *outsides(const MwStagePass *pass, int stages, int layer, int row)
+static int64_t *outsides(const MwStagePass *pass, int stages, int layer, int packing_state)
 {
-    return pass->outside + place_of(pass, stages, layer, row);
+    return pass->outside + offset_of(pass, stages, layer, packing_state);
 }
 
 static Range *range_of(const MwStagePass *pass, int stages, int layer)
@@ -78,7 +81,7 @@ static Range *range_of(const MwStagePass *pass, int stages, int layer)
     return &pass->range[stages * (pass->layers + 1) + layer];
 }
 
-static int64_t in_flight(const MwStagePass *pass, int stages)
+static int64_t in_flight_of(const MwStagePass *pass, int stages)
 {
     const MwStageSchedule *schedule = &pass->table->problem->schedule;
     int64_t count = schedule->in_flight(schedule->context, pass->limits->most_stages, stages - 1);
@@ -86,20 +89,20 @@ static int64_t in_flight(const MwStagePass *pass, int stages)
     return count;
 }
 
-/* What `option` adds to the value; forbidden if it may not be taken. */
+/* Returns what `option` adds to the value; MW_FORBIDDEN if it may not be taken. */
 static int64_t option_value(const MwStageLimits *limits, const MwStageOption *option,
-                            int64_t flying)
+                            int64_t in_flight)
 {
     if (limits->least_bytes)
-        return mw_min(mw_stage_option_bytes(option, flying), MW_FORBIDDEN);
+        return mw_min(mw_stage_option_bytes(option, in_flight), MW_FORBIDDEN);
     if (option->steady > limits->steady || option->step > limits->step ||
-        flying > option->most_in_flight)
+        in_flight > option->most_in_flight)
         return MW_FORBIDDEN;
     return option->fill;
 }
 
-/* The least of an entry; the first such option goes to `best`. */
-static int64_t entry_value(const MwStagePass *pass, int entry, int64_t flying,
+/* Returns the least value of an entry; `best` gets the first option that has it. */
+static int64_t entry_value(const MwStagePass *pass, int entry, int64_t in_flight,
                            const MwStageOption **best)
 {
     static const MwStageOption nothing = {.candidate = -1};
@@ -109,13 +112,13 @@ static int64_t entry_value(const MwStagePass *pass, int entry, int64_t flying,
     if (pass->limits->ignore_answers)
         return 0;
     for (int i = 0; i < from->option_count; i++) {
-        int64_t value = option_value(pass->limits, &from->options[i], flying);
+        int64_t value = option_value(pass->limits, &from->options[i], in_flight);
         if (value < least) {
             least = value;
             *best = &from->options[i];
         }
         if (least < MW_FORBIDDEN && !pass->limits->least_bytes)
-            break; /* options rise in fill */
+            break; /* options are in order of rising fill */
     }
     return least;
 }
@@ -129,7 +132,7 @@ static int64_t latency(const MwStagePass *pass, int layer)
     return problem->cuts[layer].latency;
 }
 
-/* What a cut before `layer` holds the micro-batches up. */
+/* Returns the time for which a cut before `layer` delays the micro-batches. */
 static int64_t cut_steady(const MwStageProblem *problem, int layer)
 {
     if (!problem->cuts || layer == 0 || layer == problem->layer_count)
@@ -144,8 +147,9 @@ static bool cut_allowed(const MwStagePass *pass, int layer)
            cut_steady(pass->table->problem, layer) <= pass->limits->steady;
 }
 
-/* Whether some number of stages after it lets `move` be taken, as far as is seen quickly. */
-static bool is_live(const MwStagePass *pass, const MwStageMove *move)
+/* Says whether `move` may be taken for some number of stages after it, as far as a quick test
+ * shows. */
+static bool is_viable(const MwStagePass *pass, const MwStageMove *move)
 {
     const MwStageLimits *limits = pass->limits;
     const MwStageOption *option;
@@ -157,41 +161,41 @@ static bool is_live(const MwStagePass *pass, const MwStageMove *move)
            entry_value(pass, move->entry, 1, &option) < MW_FORBIDDEN;
 }
 
-static void add_live(MwStagePass *pass, int begin, int move_index, int *count)
+static void add_viable(MwStagePass *pass, int begin, int move_index, int *count)
 {
     const MwStageMove *move = &pass->table->moves[move_index];
     int devices =
         pass->devices_before[begin] + pass->table->packing.submeshes[move->submesh].devices;
-    pass->live[(*count)++] = move_index;
-    if (!pass->entry_live[move->entry]) {
-        pass->entry_live[move->entry] = true;
-        pass->live_entries[pass->live_entry_count++] = move->entry;
+    pass->viable[(*count)++] = move_index;
+    if (!pass->entry_viable[move->entry]) {
+        pass->entry_viable[move->entry] = true;
+        pass->viable_entries[pass->viable_entry_count++] = move->entry;
     }
     pass->devices_before[move->end] = (int)mw_min(pass->devices_before[move->end], devices);
     pass->stages_before[move->end] =
         (int)mw_min(pass->stages_before[move->end], pass->stages_before[begin] + 1);
 }
 
-/* Lists the moves that may be part of a cut within the limits, seen from the first layer. */
-static void list_live(MwStagePass *pass)
+/* Lists the moves that may be part of a cut within the limits, as seen from the first layer. */
+static void list_viable(MwStagePass *pass)
 {
     const MwStageTable *table = pass->table;
     int count = 0;
-    for (int i = 0; i < pass->live_entry_count; i++)
-        pass->entry_live[pass->live_entries[i]] = false;
-    pass->live_entry_count = 0;
+    for (int i = 0; i < pass->viable_entry_count; i++)
+        pass->entry_viable[pass->viable_entries[i]] = false;
+    pass->viable_entry_count = 0;
     for (int layer = 0; layer <= pass->layers; layer++)
         pass->devices_before[layer] = pass->stages_before[layer] = layer ? pass->width : 0;
     for (int begin = 0; begin < pass->layers; begin++) {
-        pass->first_live[begin] = count;
+        pass->first_viable[begin] = count;
         if (pass->devices_before[begin] >= table->device_count ||
             pass->stages_before[begin] >= pass->limits->most_stages)
             continue;
         for (int i = table->first_move[begin]; i < table->first_move[begin + 1]; i++)
-            if (is_live(pass, &table->moves[i]))
-                add_live(pass, begin, i, &count);
+            if (is_viable(pass, &table->moves[i]))
+                add_viable(pass, begin, i, &count);
     }
-    pass->first_live[pass->layers] = count;
+    pass->first_viable[pass->layers] = count;
 }
 
 MW_VECTORISED
@@ -212,13 +216,14 @@ static void relax_most(int64_t *to, const int64_t *from, int count, int64_t leas
     }
 }
 
-/* Whether `move` may begin a suffix of `stages` stages. */
+/* Says whether `move` may begin a suffix of `stages` stages. */
 static bool pin_allows(const MwStageLimits *limits, const MwStageMove *move, int stages)
 {
     return move->stage < 0 || limits->ignore_pins || limits->most_stages - stages == move->stage;
 }
 
-/* Widens `range`, within `within`, by what `move` makes of the states after it. */
+/* Updates the states before `move` with the states after it, for devices in `within`, and extends
+ * `range` to the states updated. */
 static void relax(MwStagePass *pass, int stages, int begin, const MwStageMove *move, Range within,
                   Range *range)
 {
@@ -230,35 +235,37 @@ static void relax(MwStagePass *pass, int stages, int begin, const MwStageMove *m
     if (low > high)
         return;
     int64_t add = pass->base[move->entry] + latency(pass, move->end);
-    for (int row = 0; row < pass->rows; row++) {
-        int to = packing->next[move->submesh * pass->rows + row];
+    for (int packing_state = 0; packing_state < pass->packing_states; packing_state++) {
+        int to = packing->next[move->submesh * pass->packing_states + packing_state];
         if (to >= 0)
             (pass->limits->least_bytes ? relax_most : relax_sum)(
                 values(pass, stages, begin, to) + low,
-                values(pass, stages - 1, move->end, row) + low - devices, high - low + 1, add);
+                values(pass, stages - 1, move->end, packing_state) + low - devices, high - low + 1,
+                add);
     }
     range->low = (int)mw_min(range->low, low);
     range->high = (int)mw_max(range->high, high);
 }
 
-/* The most that F(stages, ., .) may be: what is asked for, and Little's law. */
-static int64_t most_value(const MwStagePass *pass, int64_t flying)
+/* Returns the greatest value of F(stages, ., .) that is of interest: the fill limit, and what
+ * Little's law allows. */
+static int64_t most_value(const MwStagePass *pass, int64_t in_flight)
 {
     const MwStageSchedule *schedule = &pass->table->problem->schedule;
     if (pass->limits->least_bytes || pass->limits->ignore_answers)
         return MW_FORBIDDEN - 1;
-    if (!schedule->returns || flying >= schedule->micro_batches)
+    if (!schedule->returns || in_flight >= schedule->micro_batches)
         return pass->limits->fill;
-    __int128 most = (__int128)pass->limits->steady * flying / (schedule->micro_batches - 1);
+    __int128 most = (__int128)pass->limits->steady * in_flight / (schedule->micro_batches - 1);
     return most < pass->limits->fill ? (int64_t)most : pass->limits->fill;
 }
 
-/* Forbids what is over `most`, and narrows the range to what is left. */
+/* Forbids values above `most`, and narrows the range to what is left. */
 static void cut_off(MwStagePass *pass, int stages, int layer, Range *range, int64_t most)
 {
     Range left = {pass->width, -1};
-    for (int row = 0; row < pass->rows; row++) {
-        int64_t *value = values(pass, stages, layer, row);
+    for (int packing_state = 0; packing_state < pass->packing_states; packing_state++) {
+        int64_t *value = values(pass, stages, layer, packing_state);
         for (int i = range->low; i <= range->high; i++) {
             if (value[i] > most) {
                 value[i] = MW_FORBIDDEN;
@@ -271,8 +278,9 @@ static void cut_off(MwStagePass *pass, int stages, int layer, Range *range, int6
     *range = left;
 }
 
-/* The devices that a suffix from `layer` on in `stages` stages can use if a whole cut has it. */
-static Range useful(const MwStagePass *pass, int stages, int layer)
+/* Returns the numbers of devices that a suffix from `layer` on in `stages` stages can use if a
+ * whole cut contains it. */
+static Range useful_devices(const MwStagePass *pass, int stages, int layer)
 {
     const MwStageLimits *limits = pass->limits;
     int devices = pass->table->device_count, before = pass->stages_before[layer];
@@ -289,12 +297,12 @@ static Range useful(const MwStagePass *pass, int stages, int layer)
 
 static void fill_state(MwStagePass *pass, int stages, int layer, int64_t most)
 {
-    Range within = useful(pass, stages, layer), range = {pass->width, -1};
+    Range within = useful_devices(pass, stages, layer), range = {pass->width, -1};
     if (within.low <= within.high) {
-        for (int64_t i = 0; i < (int64_t)pass->rows * pass->width; i++)
+        for (int64_t i = 0; i < (int64_t)pass->packing_states * pass->width; i++)
             values(pass, stages, layer, 0)[i] = MW_FORBIDDEN;
-        for (int i = pass->first_live[layer]; i < pass->first_live[layer + 1]; i++) {
-            const MwStageMove *move = &pass->table->moves[pass->live[i]];
+        for (int i = pass->first_viable[layer]; i < pass->first_viable[layer + 1]; i++) {
+            const MwStageMove *move = &pass->table->moves[pass->viable[i]];
             if (pass->base[move->entry] < MW_FORBIDDEN && pin_allows(pass->limits, move, stages))
                 relax(pass, stages, layer, move, within, &range);
         }
@@ -303,36 +311,37 @@ static void fill_state(MwStagePass *pass, int stages, int layer, int64_t most)
     *range_of(pass, stages, layer) = range;
 }
 
-/* Suffixes of no stage: only that without layers, which uses nothing. */
+/* Fills the states of suffixes without a stage: only the suffix without layers exists, and it uses
+ * nothing. */
 static void fill_empty(MwStagePass *pass)
 {
     for (int layer = 0; layer < pass->layers; layer++)
         *range_of(pass, 0, layer) = (Range){pass->width, -1};
     *range_of(pass, 0, pass->layers) = (Range){0, 0};
-    for (int row = 0; row < pass->rows; row++)
-        values(pass, 0, pass->layers, row)[0] = row == 0 ? 0 : MW_FORBIDDEN;
+    for (int packing_state = 0; packing_state < pass->packing_states; packing_state++)
+        values(pass, 0, pass->layers, packing_state)[0] = packing_state == 0 ? 0 : MW_FORBIDDEN;
 }
 
-static void set_base(MwStagePass *pass, int64_t flying)
+static void set_base(MwStagePass *pass, int64_t in_flight)
 {
     const MwStageOption *option;
-    for (int i = 0; i < pass->live_entry_count; i++)
-        pass->base[pass->live_entries[i]] =
-            entry_value(pass, pass->live_entries[i], flying, &option);
+    for (int i = 0; i < pass->viable_entry_count; i++)
+        pass->base[pass->viable_entries[i]] =
+            entry_value(pass, pass->viable_entries[i], in_flight, &option);
 }
 
 static void fill_stages(MwStagePass *pass, int stages)
 {
-    int64_t flying = in_flight(pass, stages);
-    set_base(pass, flying);
+    int64_t in_flight = in_flight_of(pass, stages);
+    set_base(pass, in_flight);
     for (int layer = 0; layer < pass->layers; layer++)
-        fill_state(pass, stages, layer, most_value(pass, flying));
+        fill_state(pass, stages, layer, most_value(pass, in_flight));
     *range_of(pass, stages, pass->layers) = (Range){pass->width, -1};
 }
 
-/* A place in the table of values. */
+/* An index into the table of values. */
 typedef struct {
-    int stages, layer, row, devices;
+    int stages, layer, packing_state, devices;
 } State;
 
 static int64_t value_at(const MwStagePass *pass, State state)
@@ -340,49 +349,53 @@ static int64_t value_at(const MwStagePass *pass, State state)
     Range range = *range_of(pass, state.stages, state.layer);
     if (state.devices < range.low || state.devices > range.high)
         return MW_FORBIDDEN;
-    return values(pass, state.stages, state.layer, state.row)[state.devices];
+    return values(pass, state.stages, state.layer, state.packing_state)[state.devices];
 }
 
-/* The best state of a whole cut; its value is forbidden if there is none. */
+/* Returns the best state of a whole cut; its value is MW_FORBIDDEN if there is none. */
 static State best_whole(const MwStagePass *pass)
 {
     State best = {pass->limits->least_stages, 0, 0, pass->table->device_count};
     for (int stages = pass->limits->least_stages; stages <= pass->limits->most_stages; stages++)
-        for (int row = 0; row < pass->rows; row++) {
-            State state = {stages, 0, row, pass->table->device_count};
+        for (int packing_state = 0; packing_state < pass->packing_states; packing_state++) {
+            State state = {stages, 0, packing_state, pass->table->device_count};
             if (value_at(pass, state) < value_at(pass, best))
                 best = state;
         }
     return best;
 }
 
-/* Takes the first move that explains the value of `state`, and gives the state after it. */
+/* Stores the first move that attains the value of `state` in `step`, and returns the state after
+ * it. */
 static State step_from(const MwStagePass *pass, State state, MwStageStep *step)
 {
     int64_t value = value_at(pass, state);
-    int64_t flying = in_flight(pass, state.stages);
-    for (int i = pass->first_live[state.layer]; i < pass->first_live[state.layer + 1]; i++) {
-        const MwStageMove *move = &pass->table->moves[pass->live[i]];
+    int64_t in_flight = in_flight_of(pass, state.stages);
+    for (int i = pass->first_viable[state.layer]; i < pass->first_viable[state.layer + 1]; i++) {
+        const MwStageMove *move = &pass->table->moves[pass->viable[i]];
         const MwStageOption *option;
-        int64_t base = entry_value(pass, move->entry, flying, &option);
-        int row = pass->table->packing.previous[move->submesh * pass->rows + state.row];
+        int64_t base = entry_value(pass, move->entry, in_flight, &option);
+        int packing_state =
+            pass->table->packing
+                .previous[move->submesh * pass->packing_states + state.packing_state];
         int devices = state.devices - pass->table->packing.submeshes[move->submesh].devices;
-        if (base == MW_FORBIDDEN || row < 0 || devices < 0 ||
+        if (base == MW_FORBIDDEN || packing_state < 0 || devices < 0 ||
             !pin_allows(pass->limits, move, state.stages))
             continue;
-        State after = {state.stages - 1, move->end, row, devices};
+        State after = {state.stages - 1, move->end, packing_state, devices};
         int64_t rest = value_at(pass, after);
         int64_t sum =
             pass->limits->least_bytes ? mw_max(base, rest) : base + latency(pass, move->end) + rest;
         if (rest == MW_FORBIDDEN || sum != value)
             continue;
-        *step = (MwStageStep){state.layer, move->end, move->submesh, move->entry, option, flying};
+        *step =
+            (MwStageStep){state.layer, move->end, move->submesh, move->entry, option, in_flight};
         return after;
     }
     MW_UNREACHABLE();
 }
 
-/* The terms of the objective, from the stages alone. */
+/* Recomputes the terms of the objective from the stages. */
 static void measure(const MwStageProblem *problem, MwStagePath *path)
 {
     path->fill = path->steady = path->step = 0;
@@ -405,7 +418,7 @@ static void measure(const MwStageProblem *problem, MwStagePath *path)
 bool mw_stage_pass_run(MwStagePass *pass, const MwStageLimits *limits, MwStagePath *path)
 {
     pass->limits = limits;
-    list_live(pass);
+    list_viable(pass);
     fill_empty(pass);
     for (int stages = 1; stages <= limits->most_stages; stages++)
         fill_stages(pass, stages);
@@ -431,22 +444,23 @@ static int64_t least_sum(const int64_t *a, const int64_t *b, int count)
     return least;
 }
 
-/* Nothing is outside of whole cuts; all else is not known. */
+/* Sets the outside value of whole cuts to zero and all others to MW_FORBIDDEN. */
 static void clear_outside(MwStagePass *pass)
 {
     for (int stages = 0; stages <= pass->limits->most_stages; stages++)
         for (int layer = 0; layer <= pass->layers; layer++) {
             Range range = *range_of(pass, stages, layer);
             bool whole = layer == 0 && stages >= pass->limits->least_stages;
-            for (int row = 0; row < pass->rows; row++)
+            for (int packing_state = 0; packing_state < pass->packing_states; packing_state++)
                 for (int i = range.low; i <= range.high; i++)
-                    outsides(pass, stages, layer, row)[i] = whole ? 0 : MW_FORBIDDEN;
+                    outsides(pass, stages, layer, packing_state)[i] = whole ? 0 : MW_FORBIDDEN;
         }
 }
 
-/* Takes `move` from the states of `stages` stages from layer `begin` on. */
-static void spread(MwStagePass *pass, int stages, int begin, const MwStageMove *move,
-                   int64_t *least)
+/* Updates the outside values after `move`, and the least value of a cut that contains it, from the
+ * states of `stages` stages that begin at layer `begin`. */
+static void update_outside(MwStagePass *pass, int stages, int begin, const MwStageMove *move,
+                           int64_t *least)
 {
     const MwSubmeshPacking *packing = &pass->table->packing;
     int devices = packing->submeshes[move->submesh].devices;
@@ -454,35 +468,36 @@ static void spread(MwStagePass *pass, int stages, int begin, const MwStageMove *
     int low = (int)mw_max(range.low, after.low + devices);
     int count = (int)mw_min(range.high, after.high + devices) - low + 1;
     int64_t add = pass->base[move->entry] + latency(pass, move->end);
-    for (int row = 0; row < pass->rows && count > 0; row++) {
-        int to = packing->next[move->submesh * pass->rows + row];
+    for (int packing_state = 0; packing_state < pass->packing_states && count > 0;
+         packing_state++) {
+        int to = packing->next[move->submesh * pass->packing_states + packing_state];
         if (to < 0)
             continue;
         const int64_t *from = outsides(pass, stages, begin, to) + low;
         int at = low - devices;
-        relax_sum(outsides(pass, stages - 1, move->end, row) + at, from, count, add);
+        relax_sum(outsides(pass, stages - 1, move->end, packing_state) + at, from, count, add);
         if (!pass->table->entries[move->entry].asked) {
-            const int64_t *inside = values(pass, stages - 1, move->end, row) + at;
+            const int64_t *inside = values(pass, stages - 1, move->end, packing_state) + at;
             least[move->entry] =
                 mw_min(least[move->entry], mw_cost_add(add, least_sum(from, inside, count)));
         }
     }
 }
 
-void mw_stage_pass_through(MwStagePass *pass, int64_t *least)
+void mw_stage_pass_least_with(MwStagePass *pass, int64_t *least)
 {
     MW_ASSERT(!pass->limits->least_bytes);
     for (int i = 0; i < pass->table->entry_count; i++)
         least[i] = MW_FORBIDDEN;
     clear_outside(pass);
     for (int stages = pass->limits->most_stages; stages > 0; stages--) {
-        set_base(pass, in_flight(pass, stages));
+        set_base(pass, in_flight_of(pass, stages));
         for (int layer = 0; layer < pass->layers; layer++)
-            for (int i = pass->first_live[layer]; i < pass->first_live[layer + 1]; i++) {
-                const MwStageMove *move = &pass->table->moves[pass->live[i]];
+            for (int i = pass->first_viable[layer]; i < pass->first_viable[layer + 1]; i++) {
+                const MwStageMove *move = &pass->table->moves[pass->viable[i]];
                 if (pass->base[move->entry] < MW_FORBIDDEN &&
                     pin_allows(pass->limits, move, stages))
-                    spread(pass, stages, layer, move, least);
+                    update_outside(pass, stages, layer, move, least);
             }
     }
 }

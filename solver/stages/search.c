@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Alpa enumerates the greatest stage time and runs a dynamic program for each. Here the pairs of
- * greatest stage time and greatest step time are searched by branch and bound, which needs tens of
+/* Alpa enumerates the greatest stage time and runs a dynamic program for each. This search applies
+ * branch and bound to the pairs of greatest stage time and greatest step time, and needs tens of
  * programs where there are thousands of times.
  *
- * A box is a range of `steady` and one of `step`. The program at its upper corner gives the least
- * fill of all cuts in it, A, and one such cut, at (p, x). Any better cut in the box has steady < p
- * or step < x, and total >= A + the box's lower corner. Boxes are taken by that bound; the first
- * that is no better than the best cut ends the search.
+ * A box is a range of `steady` and a range of `step`. The program at its upper corner gives the
+ * least fill A of all cuts in the box, and a cut that attains it, at (p, x). Every better cut in
+ * the box has steady < p or step < x, and total >= A + the lower corner of the box. Boxes are
+ * visited in order of that bound; the first one whose bound does not improve on the incumbent ends
+ * the search.
  *
- * Answers are asked for when needed: programs take bounds for what is not known; if the best cut of
- * a box rests on bounds, those entries are asked and the box is looked at again. A grows with the
- * answers, so what it excluded stays excluded. */
+ * Answers are asked lazily: programs use bounds for entries that were not asked. If the best cut of
+ * a box uses bounds, promising entries are asked and the box is visited again. Answers can only
+ * raise A, so what A excluded stays excluded. */
 #include "solver/stages/search.h"
 
 #include "base/vec.h"
+#include "solver/tuning.h"
 
 #include <stdlib.h>
 
 typedef struct {
     int least_stages, most_stages;
-    int64_t fill; /* no cut of the box has less */
+    int64_t fill; /* lower bound on the fill of every cut in the box */
     int64_t least_steady, most_steady, least_step, most_step;
 } Box;
 
@@ -30,7 +32,7 @@ static int64_t bound_of(const Box *box)
     return box->fill + box->least_steady + box->least_step;
 }
 
-static bool one_by_one(const MwStageProblem *problem)
+static bool needs_fixed_stages(const MwStageProblem *problem)
 {
     return problem->layer_stage || problem->schedule.by_stages;
 }
@@ -46,7 +48,7 @@ static void add_box(MwStageSearch *search, Boxes *boxes, Box box)
 static void add_first_boxes(MwStageSearch *search, Boxes *boxes)
 {
     Box box = {.most_steady = MW_FORBIDDEN - 1, .most_step = MW_FORBIDDEN - 1};
-    int width = one_by_one(search->table->problem) ? 1 : search->most_stages;
+    int width = needs_fixed_stages(search->table->problem) ? 1 : search->most_stages;
     for (int stages = search->least_stages; stages <= search->most_stages; stages += width) {
         box.least_stages = stages;
         box.most_stages = (int)mw_min(stages + width - 1, search->most_stages);
@@ -54,7 +56,7 @@ static void add_first_boxes(MwStageSearch *search, Boxes *boxes)
     }
 }
 
-/* Takes out the box of least bound. */
+/* Removes and returns the box of least bound. */
 static Box take_box(Boxes *boxes)
 {
     int best = 0;
@@ -67,7 +69,7 @@ static Box take_box(Boxes *boxes)
     return box;
 }
 
-/* Only what is better than the best cut is of interest. */
+/* Shrinks the box to the cuts that can improve on the incumbent. */
 static void shrink(const MwStageSearch *search, Box *box)
 {
     if (!search->found)
@@ -104,41 +106,45 @@ static bool ask_path(MwStageSearch *search, const MwStagePath *path)
 }
 
 typedef struct {
-    int64_t through;
+    int64_t value;
     int entry;
-} Promise;
+} EntryBound;
 
-static int by_promise(const void *left, const void *right)
+static int by_bound(const void *left, const void *right)
 {
-    const Promise *a = left, *b = right;
-    if (a->through != b->through)
-        return a->through < b->through ? -1 : 1;
+    const EntryBound *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
     return a->entry - b->entry;
 }
 
-/* Asks those that promise the best cuts: a quarter more than were asked till now, so that many
- * questions take few programs, and few are in vain. */
+/* Number of questions asked at a time at the beginning. */
+enum { FEWEST_QUESTIONS = 16 };
+
+/* Asks the entries with the best bounds: a fraction of the number asked so far, so that many
+ * questions need few dynamic programs, and few questions are wasted. */
 static void ask_promising(MwStageSearch *search, const MwStageLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
     MwStageTable *table = search->table;
-    int64_t *through = MW_NEW(scratch, int64_t, table->entry_count);
-    Promise *promises = MW_NEW(scratch, Promise, table->entry_count);
-    int count = 0, most = (int)mw_max(16, table->asked / 4);
-    mw_stage_pass_through(search->pass, through);
+    int64_t *value = MW_NEW(scratch, int64_t, table->entry_count);
+    EntryBound *bounds = MW_NEW(scratch, EntryBound, table->entry_count);
+    int count = 0,
+        most = (int)mw_max(FEWEST_QUESTIONS, (int64_t)(MW_TUNED_STAGE_QUESTIONS * table->asked));
+    mw_stage_pass_least_with(search->pass, value);
     for (int i = 0; i < table->entry_count; i++)
-        if (through[i] <= limits->fill && !table->entries[i].asked)
-            promises[count++] = (Promise){through[i], i};
-    qsort(promises, (size_t)count, sizeof *promises, by_promise);
+        if (value[i] <= limits->fill && !table->entries[i].asked)
+            bounds[count++] = (EntryBound){value[i], i};
+    qsort(bounds, (size_t)count, sizeof *bounds, by_bound);
     int *entries = MW_NEW(scratch, int, count);
     for (int i = 0; i < count; i++)
-        entries[i] = promises[i].entry;
+        entries[i] = bounds[i].entry;
     bool asked = mw_stage_table_ask(table, entries, (int)mw_min(count, most));
-    MW_ASSERT(asked); /* those of the best cut are among them */
+    MW_ASSERT(asked); /* the entries of the best cut are among them */
     mw_arena_free(&scratch);
 }
 
-static bool rests_on_bounds(const MwStageTable *table, const MwStagePath *path)
+static bool uses_bounds(const MwStageTable *table, const MwStagePath *path)
 {
     for (int i = 0; i < path->stage_count; i++)
         if (!table->entries[path->stages[i].entry].asked)
@@ -146,19 +152,19 @@ static bool rests_on_bounds(const MwStageTable *table, const MwStagePath *path)
     return false;
 }
 
-static void offer(MwStageSearch *search, const MwStagePath *path)
+static void update_incumbent(MwStageSearch *search, const MwStagePath *path)
 {
     int64_t total = path->fill + path->steady + path->step;
     if (search->found && total >= search->total)
         return;
     search->found = true;
     search->total = total;
-    search->best = *path;
-    search->best.stages =
+    search->incumbent = *path;
+    search->incumbent.stages =
         mw_arena_dup(search->arena, path->stages, sizeof *path->stages * (size_t)path->stage_count);
 }
 
-/* What is left of `box` when its least fill is that of `path`. */
+/* Splits `box`, whose least fill is that of `path`, into boxes of possibly better cuts. */
 static void split(MwStageSearch *search, Boxes *boxes, Box box, const MwStagePath *path)
 {
     box.fill = path->fill;
@@ -186,7 +192,7 @@ static void log_box(const MwStageSearch *search, const Box *box, const char *res
                 (long long)box->fill, result, (long long)(search->found ? search->total : -1));
 }
 
-static void look_into(MwStageSearch *search, Boxes *boxes, Box box)
+static void explore(MwStageSearch *search, Boxes *boxes, Box box)
 {
     shrink(search, &box);
     MwStageLimits limits = limits_of(search, &box);
@@ -195,15 +201,15 @@ static void look_into(MwStageSearch *search, Boxes *boxes, Box box)
     search->passes++;
     if (!found) {
         log_box(search, &box, "nothing");
-    } else if (rests_on_bounds(search->table, &path)) {
+    } else if (uses_bounds(search->table, &path)) {
         ask_promising(search, &limits);
         box.fill = mw_max(box.fill, path.fill);
         add_box(search, boxes, box);
         log_box(search, &box, "asked");
     } else {
-        /* Or the boxes would not shrink. */
+        /* Otherwise the boxes would not shrink. */
         MW_ASSERT(path.steady <= limits.steady && path.step <= limits.step);
-        offer(search, &path);
+        update_incumbent(search, &path);
         split(search, boxes, box, &path);
         log_box(search, &box, "a cut");
     }
@@ -225,13 +231,13 @@ void mw_stage_search_run(MwStageSearch *search)
             search->lower_bound = mw_min(search->total, bound_of(&box));
             return;
         }
-        look_into(search, &boxes, box);
+        explore(search, &boxes, box);
     }
     search->lower_bound = search->found ? search->total : MW_FORBIDDEN;
 }
 
-/* The least memory with which there is a cut, asked until it rests on answers; MW_FORBIDDEN or
- * more: there is none with any memory. */
+/* Returns the least memory with which a cut exists; asks until the cut has no entry with a bound.
+ * MW_FORBIDDEN or more: no memory suffices. */
 static int64_t least_bytes(MwStageSearch *search, MwStageLimits limits)
 {
     MwStagePath path;
@@ -243,11 +249,11 @@ static int64_t least_bytes(MwStageSearch *search, MwStageLimits limits)
     return path.value;
 }
 
-/* The same over the whole range of stages. */
+/* Returns the same minimum over the whole range of stages. */
 static int64_t least_bytes_of_all(MwStageSearch *search, bool ignore_pins, bool ignore_answers)
 {
     int64_t least = MW_FORBIDDEN;
-    int width = one_by_one(search->table->problem) ? 1 : search->most_stages;
+    int width = needs_fixed_stages(search->table->problem) ? 1 : search->most_stages;
     for (int stages = search->least_stages; stages <= search->most_stages; stages += width) {
         MwStageLimits limits = {
             .least_stages = stages,

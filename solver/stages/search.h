@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search over the greatest stage time and the greatest step time, and the reasons when it finds
- * nothing. */
+/* The branch and bound over the greatest stage time and the greatest step time, and the reason if
+ * it finds nothing. */
 #ifndef MW_SOLVER_STAGES_SEARCH_H
 #define MW_SOLVER_STAGES_SEARCH_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef struct {
-    MwArena *arena; /* for the search and its answer */
+    MwArena *arena; /* holds the search and its solution */
     MwStageTable *table;
     MwStagePass *pass;
     int least_stages, most_stages, submesh; /* submesh -1: any */
@@ -17,16 +17,16 @@ typedef struct {
     FILE *log; /* may be NULL */
 
     bool found;
-    MwStagePath best; /* if found */
-    int64_t total;    /* likewise */
+    MwStagePath incumbent; /* the incumbent, if `found` */
+    int64_t total;         /* total of the incumbent, if `found` */
     int64_t lower_bound;
     int passes;
 } MwStageSearch;
 
-/* Finds the least total in the range of stages, to within `gap`. */
+/* Finds the least total within the range of stages, up to the relative `gap`. */
 void mw_stage_search_run(MwStageSearch *search);
 
-/* Why a search found nothing; the bytes that are needed, or 0, go to `needed_bytes`. */
+/* Returns why a search found nothing. `needed_bytes` gets the bytes that are needed, or 0. */
 MwStageReason mw_stage_search_explain(MwStageSearch *search, int64_t *needed_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mw_stages_solve: the search, and its answer in the caller's terms. */
+/* mw_stages_solve: runs the search and states its result in the caller's terms. */
 #include "solver/stages/stages.h"
 
 #include "solver/stages/search.h"
@@ -17,7 +17,7 @@ static MwStageChoice choice_of(const MwStageTable *table, const MwStageStep *ste
     };
 }
 
-static void place(MwArena *arena, const MwStageTable *table, MwStagePlan *plan)
+static void place_stages(MwArena *arena, const MwStageTable *table, MwStagePlan *plan)
 {
     int *submesh = MW_NEW(arena, int, plan->stage_count);
     int *first_device = MW_NEW(arena, int, plan->stage_count);
@@ -30,7 +30,7 @@ static void place(MwArena *arena, const MwStageTable *table, MwStagePlan *plan)
 
 static void take_best(MwArena *arena, const MwStageSearch *search, MwStagePlan *plan)
 {
-    const MwStagePath *best = &search->best;
+    const MwStagePath *best = &search->incumbent;
     plan->stage_count = best->stage_count;
     plan->stages = MW_NEW(arena, MwStageChoice, best->stage_count);
     for (int i = 0; i < best->stage_count; i++)
@@ -39,7 +39,7 @@ static void take_best(MwArena *arena, const MwStageSearch *search, MwStagePlan *
     plan->steady = best->steady;
     plan->step = best->step;
     plan->total = search->total;
-    place(arena, search->table, plan);
+    place_stages(arena, search->table, plan);
 }
 
 static void set_range(const MwStageProblem *problem, MwStageSearch *search)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sub-meshes that stages may have, and which of them fit a cluster together.
+/* The sub-meshes that stages may have, and which of them fit into a cluster together.
  *
- * A cluster is `nodes` times `devices_per_node` devices. A sub-mesh is 1, 2, 4 ... devices of one
- * node, fewer than all of it, or 1, 2, 3 ... whole nodes. Sub-meshes that use every device once do
- * not always fit: three of 4 devices are as many devices as two nodes of 6, and do not lie in them.
+ * A cluster has `nodes` times `devices_per_node` devices. A sub-mesh is either a fraction of a
+ * node, with 1, 2, 4 ... devices but fewer than all, or 1, 2, 3 ... whole nodes. Sub-meshes that
+ * use as many devices as the cluster has do not always fit: three of 4 devices have as many devices
+ * as two nodes of 6, and do not fit into them.
  *
- * Packing. Sizes divide each other, so stages taken by falling size fit if and only if, for every
- * 2^k below a node, what the parts of at least 2^k devices take is at most the nodes not given away
- * whole times (devices of a node rounded down to 2^k). With 2^a + 2^b + ..., a > b > ..., devices
- * in a node this says something new only where 2^k is twice one of 2^b, ...; none for a power of
- * two. The left sides of these conditions, each a sum over the stages, make a *row*: the state that
- * a dynamic program carries beside the number of devices used. */
+ * Packing. Sizes divide each other, so stages taken in order of falling size fit if and only if for
+ * every 2^k below a node: the devices taken by fractions of at least 2^k devices are at most the
+ * devices of nodes not given away whole, where the devices of each node are rounded down to a
+ * multiple of 2^k. If a node has 2^a + 2^b + ... devices, a > b > ..., the condition is only needed
+ * where 2^k is twice one of 2^b, ...; for a power of two no condition is needed. The left sides of
+ * the needed conditions, each a sum over the stages, form the *packing state* that a dynamic
+ * program carries along with the number of devices used. */
 #ifndef MW_SOLVER_STAGES_SUBMESH_H
 #define MW_SOLVER_STAGES_SUBMESH_H
 
@@ -21,25 +23,27 @@ typedef struct {
 } MwStageCluster;
 
 typedef struct {
-    int nodes;   /* whole nodes; 0: part of one */
-    int devices; /* in all */
+    int nodes;   /* whole nodes; 0: a fraction of one */
+    int devices; /* total number of devices */
 } MwStageSubmesh;
 
 typedef struct {
     MwStageCluster cluster;
-    int count; /* of sub-meshes, by rising size */
+    int count; /* number of sub-meshes, in order of rising size */
     MwStageSubmesh *submeshes;
-    int row_count; /* row 0: nothing is used */
-    int *next;     /* [count][row_count]: the row after one more of a sub-mesh; -1: does not fit */
-    int *previous; /* [count][row_count]: its inverse; -1: none */
+    int state_count; /* number of packing states; in state 0 nothing is used */
+    int *next;     /* [count][state_count] the state after one more sub-mesh; -1: it does not fit */
+    int *previous; /* [count][state_count] the inverse of `next`; -1: none */
 } MwSubmeshPacking;
 
-/* All sub-meshes of the cluster. Where the rows would be more than thousands (nodes of 15 devices,
- * many of them), parts of a node whose size does not divide it are left out: their `next` is -1. */
+/* Lists all sub-meshes of the cluster. If there would be thousands of packing states (many nodes of
+ * 15 devices, for example), fractions of a node whose size does not divide it are left out: their
+ * `next` is -1. */
 MwSubmeshPacking mw_submesh_packing_new(MwArena *arena, MwStageCluster cluster);
 
-/* The first device of each of `stage_count` sub-meshes (indices in `submesh`) that together fit and
- * use all devices: larger ones first, equal ones in order, each within its node. */
+/* Places `stage_count` sub-meshes (indices in `submesh`) that fit together and use all devices;
+ * returns the first device of each. Larger ones come first, equal ones in order, and a fraction
+ * stays within its node. */
 void mw_submesh_packing_place(const MwSubmeshPacking *packing, int stage_count, const int *submesh,
                               int *first_device);
 

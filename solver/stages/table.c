@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The nearest int64 below MW_FORBIDDEN, or that. */
+/* Returns the value, at most MW_FORBIDDEN. */
 static int64_t saturate(__int128 value)
 {
     return value < MW_FORBIDDEN ? (int64_t)value : MW_FORBIDDEN;
@@ -33,7 +33,8 @@ static MwStageOption option_of(const MwStageProblem *problem, const MwStageCandi
     const MwStageSchedule *schedule = &problem->schedule;
     __int128 deferred = (__int128)schedule->deferred * from->weight_time;
     __int128 fill = deferred < from->time ? (from->time - deferred) / schedule->chunks : 0;
-    /* A bound's weight_time is the most there may be, and the least is none. */
+    /* The weight_time of a bound is the greatest possible one; here the least, zero, gives the
+     * bound. */
     __int128 earliest = candidate < 0 ? from->time / schedule->chunks : fill;
     __int128 fixed_bytes = (__int128)from->kept_bytes + from->peak_bytes;
     MwStageOption option = {
@@ -54,7 +55,7 @@ static bool no_worse(const MwStageOption *a, const MwStageOption *b)
            a->fixed_bytes <= b->fixed_bytes && a->saved_bytes <= b->saved_bytes;
 }
 
-/* Of equal options the first dominates. */
+/* Says whether another option dominates. Of equal options the first dominates. */
 static bool dominated(const MwStageOption *options, int count, int which)
 {
     for (int i = 0; i < count; i++)
@@ -119,7 +120,7 @@ static int class_of(const MwStageProblem *problem, int begin, int end)
     return problem->interval_class ? problem->interval_class[interval] : interval;
 }
 
-/* The stage that layers [begin, end) are pinned to. */
+/* Returns the stage that layers [begin, end) are pinned to, MW_FREE or MW_CONFLICT. */
 static int pinned_stage(const MwStageProblem *problem, int begin, int end)
 {
     int stage = MW_FREE;
@@ -155,7 +156,7 @@ static void list_moves(MwStageTable *table)
     table->first_move[layers] = count;
 }
 
-/* Until it is asked, an entry's one option is its bound. */
+/* Gives each entry its bound as its only option until it is asked. */
 static void take_bounds(MwStageTable *table)
 {
     const MwStageProblem *problem = table->problem;
@@ -171,7 +172,7 @@ static void take_bounds(MwStageTable *table)
     }
 }
 
-/* Everything that may be part of an answer. */
+/* Asks every entry that may occur in a solution. */
 static void ask_all(MwStageTable *table)
 {
     int move_count = table->first_move[table->problem->layer_count], count = 0;

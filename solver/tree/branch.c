@@ -2,14 +2,16 @@
 /* The tree of branch and bound (Land and Doig, An automatic method of solving discrete programming
  * problems, Econometrica 28, 1960).
  *
- * What is open is a part of a core: the reduced core of the tree's node above with one node of it
- * held to some of its strategies. The open parts with the least bounds are taken, one for each
- * thread, bounded apart (subproblem.c) and put back as two parts each, in order, so that nothing
- * depends on which thread was first. No choice below the cutoff is lost: it is in an open part or
- * is the best one. Therefore the least bound of the open parts is one of the whole.
+ * An open node is a subproblem: the reduced core of its parent with one node of that core
+ * restricted to some of its strategies. Each round takes the open nodes of least bound, one for
+ * each thread, bounds them in parallel (subproblem.c), and replaces each by two children, in order,
+ * so that nothing depends on which thread is first. No choice below the cutoff is lost: it is in an
+ * open node or is the incumbent. The least bound of the open nodes is therefore a bound of the
+ * whole problem.
  *
- * The cores of inner nodes live as long as something below them is open. If they take too much
- * memory the part that was put back last is taken instead, which opens few new ones. */
+ * The core of an inner node lives as long as one of its descendants is open. If the cores take too
+ * much memory, the search takes the newest open node instead (depth first), which opens few new
+ * ones. */
 #include "solver/tree/branch.h"
 
 #include "base/threads.h"
@@ -17,65 +19,65 @@
 
 static const size_t DEFAULT_BYTES = (size_t)1 << 28;
 
-/* The reduced core of a node of the tree. */
-typedef struct Base Base;
-struct Base {
+/* An inner node of the tree, with its reduced core. */
+typedef struct InnerNode InnerNode;
+struct InnerNode {
     MwArena *arena;
     MwCore *core;
-    Base *above; /* whose core this one's is a copy of */
-    int users;   /* open parts and bases below */
+    InnerNode *parent; /* parent, of whose core this one's is a copy */
+    int references;    /* reference count: open nodes and inner nodes that are children */
 };
 
 typedef struct {
-    Base *base; /* NULL: the root */
-    int node;   /* held to `keep`; -1: none */
+    InnerNode *parent; /* parent; NULL: this is the root */
+    int node;          /* restricted to `keep`; -1: none */
     const MwTable *keep;
     MwCost bound;
-    int64_t order; /* the earlier first, of equal bounds */
+    int64_t order; /* order of creation; breaks ties between equal bounds */
 } OpenNode;
 
-/* Of one thread in one round. */
+/* The subproblem of one thread in one round. */
 typedef struct {
     MwArena *arena;
     OpenNode open;
     MwSubproblem subproblem;
-    MwSubanswer answer;
+    MwSubproblemAnswer answer;
 } Task;
 
 typedef struct {
     MwArena *arena;
-    const MwCore *core;  /* whose choices are looked for */
-    const MwCore *root;  /* what is left of it: */
-    const int *place;    /* node i is place[i] of the core */
-    MwArena *best_arena; /* the caller's */
-    MwCoreBest best;     /* of the core */
+    const MwCore *core;       /* the core whose choices are searched */
+    const MwCore *root;       /* the nodes left of it, as a core of their own */
+    const int *node_of;       /* node i of the root is node_of[i] of the core */
+    MwArena *incumbent_arena; /* arena of the caller */
+    MwIncumbent incumbent;    /* a choice of the core */
     const MwBranchLimits *limits;
     MwCost cutoff; /* only less is of interest */
-    MwCost bound;  /* as reported last */
+    MwCost bound;  /* bound at the last report */
     MW_VEC(OpenNode) open;
     Task *tasks; /* [threads] */
     int64_t order;
-    size_t bytes, most_bytes; /* of the cores of inner nodes */
+    size_t bytes, most_bytes; /* memory of the cores of inner nodes, and its limit */
     int nodes;
     int64_t work;
-    bool stuck; /* a part could not be bounded to the end, or divided */
+    bool stuck; /* a node could not be bounded to the end, or not be branched on */
 } Tree;
 
-static void release(Tree *tree, Base *base)
+static void release(Tree *tree, InnerNode *node)
 {
-    while (base && --base->users == 0) {
-        Base *above = base->above;
-        tree->bytes -= mw_arena_bytes(base->arena);
-        mw_arena_free(&base->arena);
-        base = above;
+    while (node && --node->references == 0) {
+        InnerNode *parent = node->parent;
+        tree->bytes -= mw_arena_bytes(node->arena);
+        mw_arena_free(&node->arena);
+        node = parent;
     }
 }
 
 static void add_open(Tree *tree, OpenNode open)
 {
     open.order = tree->order++;
-    if (open.base)
-        open.base->users++;
+    if (open.parent)
+        open.parent->references++;
     mw_vec_push(tree->arena, &tree->open, open);
 }
 
@@ -86,7 +88,7 @@ static bool comes_before(const Tree *tree, const OpenNode *a, const OpenNode *b)
     return a->bound != b->bound ? a->bound < b->bound : a->order < b->order;
 }
 
-static OpenNode take_open(Tree *tree)
+static OpenNode select_node(Tree *tree)
 {
     int first = 0;
     for (int i = 1; i < tree->open.count; i++)
@@ -98,14 +100,14 @@ static OpenNode take_open(Tree *tree)
     return open;
 }
 
-static void drop_hopeless(Tree *tree)
+static void prune(Tree *tree)
 {
     int kept = 0;
     for (int i = 0; i < tree->open.count; i++)
         if (tree->open.at[i].bound < tree->cutoff)
             tree->open.at[kept++] = tree->open.at[i];
         else
-            release(tree, tree->open.at[i].base);
+            release(tree, tree->open.at[i].parent);
     tree->open.count = kept;
 }
 
@@ -118,52 +120,52 @@ static void run_task(void *context, int i)
 static void start_task(Tree *tree, Task *task)
 {
     task->arena = mw_arena_new();
-    task->open = take_open(tree);
-    task->subproblem = (MwSubproblem){.root = tree->root,
-                                      .from = task->open.base ? task->open.base->core : tree->root,
-                                      .node = task->open.node,
-                                      .keep = task->open.keep,
-                                      .cutoff = tree->cutoff,
-                                      .divide = true,
-                                      .stop = tree->limits->stop};
+    task->open = select_node(tree);
+    task->subproblem =
+        (MwSubproblem){.root = tree->root,
+                       .from = task->open.parent ? task->open.parent->core : tree->root,
+                       .node = task->open.node,
+                       .keep = task->open.keep,
+                       .cutoff = tree->cutoff,
+                       .stop = tree->limits->stop};
 }
 
-static void take_best(Tree *tree, const MwCoreBest *found)
+static void update_incumbent(Tree *tree, const MwIncumbent *found)
 {
     if (!found->choice || found->cost >= tree->cutoff)
         return;
-    tree->best.cost = found->cost;
-    tree->best.choice = MW_NEW(tree->best_arena, int, tree->core->node_count);
+    tree->incumbent.cost = found->cost;
+    tree->incumbent.choice = MW_NEW(tree->incumbent_arena, int, tree->core->node_count);
     for (int i = 0; i < tree->root->node_count; i++)
-        tree->best.choice[tree->place[i]] = found->choice[i];
-    tree->cutoff = mw_core_below(tree->root, found->cost);
+        tree->incumbent.choice[tree->node_of[i]] = found->choice[i];
+    tree->cutoff = mw_core_improving_cutoff(tree->root, found->cost);
 }
 
-static void divide(Tree *tree, const Task *task)
+static void branch_on(Tree *tree, const Task *task)
 {
-    Base *base = MW_NEW(tree->arena, Base, 1);
-    base->arena = mw_arena_new();
-    base->core = mw_core_move(base->arena, task->answer.core);
-    base->above = task->open.base;
-    if (base->above)
-        base->above->users++;
+    InnerNode *inner = MW_NEW(tree->arena, InnerNode, 1);
+    inner->arena = mw_arena_new();
+    inner->core = mw_core_move(inner->arena, task->answer.core);
+    inner->parent = task->open.parent;
+    if (inner->parent)
+        inner->parent->references++;
     const MwSplit *split = &task->answer.split;
     for (int i = 0; i < 2; i++) {
         MwCost bound = split->bound[i];
         if (bound < task->answer.bound)
             bound = task->answer.bound;
-        const MwTable *half = split->half[i];
+        const MwTable *set = split->set[i];
         add_open(tree,
-                 (OpenNode){.base = base,
+                 (OpenNode){.parent = inner,
                             .node = split->node,
-                            .keep = mw_table_intern(base->core->tables, 1, half->dims, half->at),
+                            .keep = mw_table_intern(inner->core->tables, 1, set->dims, set->at),
                             .bound = bound});
     }
-    tree->bytes += mw_arena_bytes(base->arena);
+    tree->bytes += mw_arena_bytes(inner->arena);
 }
 
-/* As it was, but for what is known of it. */
-static void put_back(Tree *tree, const Task *task)
+/* Reopens the node as it was, with its new bound. */
+static void reopen(Tree *tree, const Task *task)
 {
     OpenNode open = task->open;
     if (open.bound < task->answer.bound)
@@ -174,13 +176,13 @@ static void put_back(Tree *tree, const Task *task)
 
 static void finish_task(Tree *tree, Task *task)
 {
-    const MwSubanswer *answer = &task->answer;
-    take_best(tree, &answer->best);
+    const MwSubproblemAnswer *answer = &task->answer;
+    update_incumbent(tree, &answer->best);
     if (answer->core && answer->split.node >= 0)
-        divide(tree, task);
+        branch_on(tree, task);
     else if (answer->core)
-        put_back(tree, task);
-    release(tree, task->open.base);
+        reopen(tree, task);
+    release(tree, task->open.parent);
     mw_arena_free(&task->arena);
     tree->nodes++;
     tree->work += answer->work;
@@ -195,7 +197,7 @@ static MwCost least_bound(const Tree *tree)
     return least;
 }
 
-/* Tells what is new; false if that is enough. */
+/* Reports what is new. Returns false if the search shall end. */
 static bool report(Tree *tree, MwCost cutoff_before)
 {
     const MwBranchLimits *limits = tree->limits;
@@ -203,7 +205,7 @@ static bool report(Tree *tree, MwCost cutoff_before)
     if (bound == tree->bound && tree->cutoff == cutoff_before)
         return true;
     tree->bound = bound;
-    return !limits->report || limits->report(limits->context, bound, &tree->best);
+    return !limits->report || limits->report(limits->context, bound, &tree->incumbent);
 }
 
 static bool within_limits(const Tree *tree)
@@ -225,28 +227,28 @@ static void search(Tree *tree)
         mw_parallel(count, count, run_task, tree);
         for (int i = 0; i < count; i++)
             finish_task(tree, &tree->tasks[i]);
-        drop_hopeless(tree);
+        prune(tree);
         go_on = report(tree, before);
     }
 }
 
-MwBranchAnswer mw_branch(MwArena *arena, const MwCore *core, MwCoreBest *best,
+MwBranchAnswer mw_branch(MwArena *arena, const MwCore *core, MwIncumbent *incumbent,
                          const MwBranchLimits *limits)
 {
     MwArena *scratch = mw_arena_new();
-    Tree tree = {.arena = scratch, .core = core, .best_arena = arena, .best = *best};
+    Tree tree = {.arena = scratch, .core = core, .incumbent_arena = arena, .incumbent = *incumbent};
     tree.limits = limits;
-    tree.root = mw_core_extract(scratch, core, &tree.place);
-    tree.cutoff = best->cost;
-    tree.bound = -MW_CORE_NONE;
+    tree.root = mw_core_extract(scratch, core, &tree.node_of);
+    tree.cutoff = incumbent->cost;
+    tree.bound = -MW_ABOVE_ANY_COST;
     tree.most_bytes = limits->bytes > 0 ? limits->bytes : DEFAULT_BYTES;
     tree.tasks = MW_NEW(scratch, Task, limits->threads);
-    add_open(&tree, (OpenNode){.node = -1, .bound = -MW_CORE_NONE});
+    add_open(&tree, (OpenNode){.node = -1, .bound = -MW_ABOVE_ANY_COST});
     search(&tree);
     MwBranchAnswer answer = {least_bound(&tree), tree.open.count == 0, tree.nodes, tree.work};
-    *best = tree.best;
-    tree.cutoff = -MW_CORE_NONE;
-    drop_hopeless(&tree);
+    *incumbent = tree.incumbent;
+    tree.cutoff = -MW_ABOVE_ANY_COST;
+    prune(&tree);
     mw_arena_free(&scratch);
     return answer;
 }

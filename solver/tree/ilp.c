@@ -22,14 +22,14 @@
 #include <math.h>
 #include <stdio.h>
 
-/* One sparse row being put together. */
+/* One sparse constraint under construction. */
 typedef struct {
     MwArena *arena;
     MW_VEC(int) column;
     MW_VEC(double) value;
-} Row;
+} SparseRow;
 
-static void clear_row(Row *row)
+static void clear_row(SparseRow *row)
 {
     row->column.count = row->value.count = 0;
     /* GLPK counts from 1. */
@@ -37,13 +37,13 @@ static void clear_row(Row *row)
     mw_vec_push(row->arena, &row->value, 0);
 }
 
-static void add_to_row(Row *row, int column, double value)
+static void add_to_row(SparseRow *row, int column, double value)
 {
     mw_vec_push(row->arena, &row->column, column);
     mw_vec_push(row->arena, &row->value, value);
 }
 
-static int emit_row(glp_prob *program, const Row *row, int type, double bound)
+static int emit_row(glp_prob *program, const SparseRow *row, int type, double bound)
 {
     int index = glp_add_rows(program, 1);
     glp_set_row_bnds(program, index, type, bound, bound);
@@ -51,7 +51,7 @@ static int emit_row(glp_prob *program, const Row *row, int type, double bound)
     return index;
 }
 
-static void build_node(MwIlp *ilp, const MwCore *core, int node, double scale, Row *row)
+static void build_node(MwIlp *ilp, const MwCore *core, int node, double scale, SparseRow *row)
 {
     const MwTable *cost = core->nodes[node].cost;
     char name[48];
@@ -73,7 +73,8 @@ static void build_node(MwIlp *ilp, const MwCore *core, int node, double scale, R
     glp_set_row_name(ilp->program, index, name);
 }
 
-/* Columns of the cost function's entries; 0 where forbidden. */
+/* Adds a column for each allowed entry of the cost function. Returns the columns; 0 for forbidden
+ * entries. */
 static const int *build_entries(MwIlp *ilp, MwArena *scratch, const MwCostFunction *function,
                                 int index, double scale)
 {
@@ -96,15 +97,15 @@ static const int *build_entries(MwIlp *ilp, MwArena *scratch, const MwCostFuncti
     return columns;
 }
 
-/* -x[v][s] for the strategies of one class. */
-static void add_class(Row *row, int column, const MwTable *classes, int class)
+/* Adds -x[v][s] for each strategy s of the class. */
+static void add_class(SparseRow *row, int column, const MwTable *classes, int class)
 {
     for (int s = 0; s < classes->count; s++)
         if (classes->at[s] == class)
             add_to_row(row, column + s, -1);
 }
 
-static void build_function(MwIlp *ilp, const MwCore *core, int index, double scale, Row *row)
+static void build_function(MwIlp *ilp, const MwCore *core, int index, double scale, SparseRow *row)
 {
     const MwCostFunction *function = &core->functions.at[index];
     MwArena *scratch = mw_arena_new();
@@ -125,7 +126,8 @@ static void build_function(MwIlp *ilp, const MwCore *core, int index, double sca
     mw_arena_free(&scratch);
 }
 
-/* Usage of the node in the row, by strategy; false if it has none. */
+/* Sets usage[strategy] of the node in the memory row. Returns false if the node uses nothing
+ * there. */
 static bool row_usage(const MwCoreNode *node, int memory_row, double *usage)
 {
     bool any = false;
@@ -140,7 +142,7 @@ static bool row_usage(const MwCoreNode *node, int memory_row, double *usage)
     return any;
 }
 
-static double *usage_room(MwArena *scratch, const MwCore *core)
+static double *new_usage_scratch(MwArena *scratch, const MwCore *core)
 {
     int64_t most = 1;
     for (int i = 0; i < core->node_count; i++)
@@ -149,11 +151,11 @@ static double *usage_room(MwArena *scratch, const MwCore *core)
     return MW_NEW(scratch, double, most);
 }
 
-static void build_memory(MwIlp *ilp, const MwCore *core, int memory_row, Row *row)
+static void build_memory(MwIlp *ilp, const MwCore *core, int memory_row, SparseRow *row)
 {
     clear_row(row);
     double limit = (double)core->limit[memory_row], scale = 1 / fmax(1, limit);
-    double *usage = usage_room(row->arena, core);
+    double *usage = new_usage_scratch(row->arena, core);
     for (int i = 0; i < core->node_count; i++) {
         if (!core->nodes[i].cost || !row_usage(&core->nodes[i], memory_row, usage))
             continue;
@@ -166,7 +168,7 @@ static void build_memory(MwIlp *ilp, const MwCore *core, int memory_row, Row *ro
     glp_set_row_name(ilp->program, emit_row(ilp->program, row, GLP_UP, limit * scale), name);
 }
 
-static MwIlp build_without_memory(MwArena *arena, const MwCore *core, double scale, Row *row)
+static MwIlp build_without_memory(MwArena *arena, const MwCore *core, double scale, SparseRow *row)
 {
     MwIlp ilp = {glp_create_prob(), MW_NEW(arena, int, core->node_count)};
     glp_set_obj_dir(ilp.program, GLP_MIN);
@@ -182,7 +184,7 @@ static MwIlp build_without_memory(MwArena *arena, const MwCore *core, double sca
 MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
 {
     MwArena *scratch = mw_arena_new();
-    Row row = {.arena = scratch};
+    SparseRow row = {.arena = scratch};
     MwIlp ilp = build_without_memory(arena, core, scale, &row);
     for (int i = 0; i < core->row_count; i++)
         build_memory(&ilp, core, i, &row);
@@ -194,22 +196,23 @@ MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
 
 enum {
     COLUMN_LIMIT = 30000,
-    /* Where there is no deadline, and so that answers do not depend on the machine's speed. */
+    /* simplex iterations between checks of the clock, and how often; without a deadline they bound
+     * the effort independently of the machine's speed */
     SIMPLEX_SLICE = 1000,
     SIMPLEX_SLICES = 200,
-    TREE_LIMIT = 20000,
-    TABLEAU_LIMIT = 1 << 24 /* entries that choosing where to branch may visit */
+    TREE_NODE_LIMIT = 20000,
+    TABLEAU_LIMIT = 1 << 24 /* entries that the choice of a branching variable may visit */
 };
 
-/* Costs are brought to at most this, well inside the tolerances of a double simplex. */
+/* Greatest cost in the program, well within the precision of a floating-point simplex method. */
 static const double GREATEST_COST = 1e4;
 
-/* GLPK's answer may be worse than the best by about this share of its value; its own tolerances,
- * set below, are a tenth of it or less. */
-static const double TRUST = 1e-6;
+/* Relative gap that GLPK's optimum may have. The tolerances set below are a tenth of it or less. */
+static const double OPTIMALITY_TOLERANCE = 1e-6;
 
-/* Of a row's limit; above what GLPK tolerates in a row that it has. */
-static const double EXCESS = 1e-6;
+/* Tolerated excess of a memory row, as a fraction of its limit; greater than GLPK's own
+ * tolerance. */
+static const double ROW_TOLERANCE = 1e-6;
 
 bool mw_ilp_manageable(const MwCore *core)
 {
@@ -230,7 +233,7 @@ static int64_t greatest_allowed(const MwTable *cost)
     return greatest;
 }
 
-static double good_scale(const MwCore *core)
+static double cost_scale(const MwCore *core)
 {
     int64_t greatest = 1;
     for (int i = 0; i < core->node_count; i++)
@@ -240,11 +243,12 @@ static double good_scale(const MwCore *core)
     return GREATEST_COST / (double)greatest;
 }
 
-/* Memory rows join the program when the solution of a relaxation exceeds them: few ever do. */
+/* The search with lazy constraints: a memory row joins the program when the solution of a
+ * relaxation exceeds it, because few rows ever bind. */
 typedef struct {
     const MwCore *core;
     MwIlp *ilp;
-    Row row;
+    SparseRow row;
     int nodes;
     const MwStop *stop;
 } Search;
@@ -265,15 +269,15 @@ static double relaxed_usage(const Search *search, glp_prob *program, int memory_
     return usage;
 }
 
-/* Within the tree, GLPK keeps them for the node of the tree and those below it. Returns their
- * number. */
+/* Adds the memory rows that the relaxation's solution exceeds. During the tree search, GLPK keeps
+ * them for the current node and its descendants. Returns their number. */
 static int add_exceeded_rows(Search *search, glp_prob *program)
 {
     MwIlp relaxed = {program, search->ilp->column};
     int added = 0;
     for (int i = 0; i < search->core->row_count && !mw_stopped(search->stop); i++) {
         double limit = (double)search->core->limit[i];
-        if (relaxed_usage(search, program, i) <= limit + EXCESS * fmax(1, limit))
+        if (relaxed_usage(search, program, i) <= limit + ROW_TOLERANCE * fmax(1, limit))
             continue;
         build_memory(&relaxed, search->core, i, &search->row);
         added++;
@@ -281,8 +285,9 @@ static int add_exceeded_rows(Search *search, glp_prob *program)
     return added;
 }
 
-/* GLPK's own way (Driebeek and Tomlin) looks at a row of the tableau for each fractional column,
- * and cannot be stopped in between. Where that is much, the most fractional one is taken. */
+/* Chooses the branching variable. GLPK's own rule (Driebeek and Tomlin) computes a row of the
+ * tableau for each fractional column and cannot be interrupted. If that is too much work, the most
+ * fractional column is taken. */
 static void choose_branch(glp_tree *tree)
 {
     glp_prob *program = glp_ios_get_prob(tree);
@@ -309,7 +314,7 @@ static void watch_tree(glp_tree *tree, void *context)
         add_exceeded_rows(search, glp_ios_get_prob(tree));
     else if (glp_ios_reason(tree) == GLP_IBRANCH)
         choose_branch(tree);
-    else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_LIMIT)
+    else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_NODE_LIMIT)
         glp_ios_terminate(tree);
     if (mw_stopped(search->stop))
         glp_ios_terminate(tree);
@@ -334,8 +339,9 @@ static int milliseconds_left(const MwStop *stop)
     return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
 }
 
-/* A relaxation, in slices, between which work can end: GLPK goes on from the basis that the last
- * one came to, which is why it has no presolver here. False if it was not finished. */
+/* Solves a relaxation in slices of iterations, between which the work can end. GLPK continues from
+ * the basis of the last slice, so its presolver is off. Returns false if the relaxation was not
+ * finished. */
 static bool relax(glp_prob *program, int method, const MwStop *stop, int *slices)
 {
     glp_smcp control;
@@ -353,9 +359,9 @@ static bool relax(glp_prob *program, int method, const MwStop *stop, int *slices
     return failure == 0;
 }
 
-/* The relaxation at the root, with the memory rows that join there: hundreds may, and in the tree
- * that could not be stopped. After rows have joined, the basis is still one for the dual simplex.
- * False if it was not finished. */
+/* Solves the relaxation at the root and adds the memory rows that it exceeds. There may be
+ * hundreds, and adding them inside the tree could not be interrupted. After rows are added, the
+ * basis is still dual feasible. Returns false if the work was not finished. */
 static bool solve_root(Search *search, bool *possible)
 {
     glp_prob *program = search->ilp->program;
@@ -380,7 +386,7 @@ static int solve_tree(Search *search)
     control.tol_int = 1e-7;
     control.tol_obj = 1e-9;
     control.tm_lim = milliseconds_left(search->stop);
-    control.sr_heur = GLP_OFF; /* it does not know of rows that joined later */
+    control.sr_heur = GLP_OFF; /* the heuristic ignores rows that are added later */
     control.cb_func = watch_tree;
     control.cb_info = search;
     int failure = glp_intopt(search->ilp->program, &control);
@@ -396,12 +402,12 @@ static MwIlpAnswer read_answer(MwArena *arena, const MwCore *core, const MwIlp *
     int *choice = read_choice(arena, core, ilp);
     mw_polish(core, choice);
     if (!mw_core_allows(core, choice) || !mw_core_fits(core, choice))
-        return answer; /* legal within the tolerances only */
+        return answer; /* legal only within the tolerances */
     answer.choice = choice;
     if (status == GLP_OPT) {
         answer.proven = true;
         MwCost cost = mw_core_cost(core, answer.choice);
-        answer.bound = cost - (MwCost)(TRUST * (double)(cost - core->constant));
+        answer.bound = cost - (MwCost)(OPTIMALITY_TOLERANCE * (double)(cost - core->constant));
     }
     return answer;
 }
@@ -409,8 +415,8 @@ static MwIlpAnswer read_answer(MwArena *arena, const MwCore *core, const MwIlp *
 MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, const MwStop *stop)
 {
     MwArena *scratch = mw_arena_new();
-    Row row = {.arena = scratch};
-    MwIlp ilp = build_without_memory(scratch, core, good_scale(core), &row);
+    SparseRow row = {.arena = scratch};
+    MwIlp ilp = build_without_memory(scratch, core, cost_scale(core), &row);
     Search search = {.core = core, .ilp = &ilp, .row = row, .stop = stop};
     glp_term_out(GLP_OFF);
     bool possible;

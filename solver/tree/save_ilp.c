@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Writes the whole problem, unreduced, as the integer linear program of ilp.c. */
+/* Writes the whole unreduced problem as the integer linear program of ilp.c. */
 #include "solver/file/replace.h"
 #include "solver/tree/ilp.h"
 
@@ -22,7 +22,8 @@ typedef struct {
     bool mps, zipped;
 } Saving;
 
-/* GLPK wants a name, and takes the form from it: one that only says which open file it is. */
+/* Writes the program uncompressed. GLPK takes only a file name, so the name refers to the open
+ * file. */
 static bool write_plain(const Saving *saving, int fd)
 {
     char name[40];
@@ -42,11 +43,11 @@ static bool write_plain(const Saving *saving, int fd)
     return good;
 }
 
-/* All of `from`, from its beginning, compressed. */
+/* Compresses all of `from`, from its beginning. */
 static bool zip(int from, int to)
 {
     char bytes[1 << 16];
-    int own = dup(to); /* which gzclose closes */
+    int own = dup(to); /* gzclose closes this duplicate */
     gzFile file = own < 0 ? NULL : gzdopen(own, "wb6");
     if (!file) {
         if (own >= 0)
@@ -81,5 +82,5 @@ bool mw_problem_save_ilp(const MwProblem *problem, const char *path, MwDiags *di
     const Saving saving = {.problem = problem,
                            .mps = ends_in(path, ".mps") || ends_in(path, ".mps.gz"),
                            .zipped = ends_in(path, ".gz")};
-    return mw_replace(path, write_program, &saving, diags);
+    return mw_file_replace(path, write_program, &saving, diags);
 }

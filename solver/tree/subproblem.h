@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One node of the branch and bound tree. */
+/* The subproblem at one node of the branch-and-bound tree. */
 #ifndef MW_SOLVER_TREE_SUBPROBLEM_H
 #define MW_SOLVER_TREE_SUBPROBLEM_H
 
@@ -7,25 +7,26 @@
 #include "solver/tree/split.h"
 
 typedef struct {
-    const MwCore *root; /* what choices are of */
-    const MwCore *from; /* the core of the node above */
-    int node;           /* held to `keep` of its strategies in `from`; -1: nothing is held */
+    const MwCore *root; /* the core whose choices are searched */
+    const MwCore *from; /* the core of the parent */
+    int node;           /* restricted to `keep`, strategies of it in `from`; -1: no restriction */
     const MwTable *keep;
     MwCost cutoff; /* only choices that cost less are of interest */
-    bool divide;   /* else it is the whole, and its bound is to be raised as far as it goes */
     MwStop stop;
 } MwSubproblem;
 
 typedef struct {
-    MwCost bound; /* no choice of it that costs less than the cutoff costs less than this */
-    MwCore *core; /* what is left, a copy of `from`; NULL: nothing below the cutoff or `best` */
-    MwSplit
-        split;    /* how to go on, if that was asked for; node -1: it is too large, or time is up */
-    int64_t work; /* entries of tables times visits */
-    MwCoreBest best; /* the best choice below the cutoff that was found, of the root */
-} MwSubanswer;
+    MwCost bound; /* no choice of the subproblem that costs less than the cutoff costs less than
+                     this */
+    MwCore *core; /* what is left, a copy of `from`; NULL: nothing is left below the cutoff or
+                     `best` */
+    /* The branching, if one was chosen; node -1: the core is too large, or time is up. */
+    MwSplit split;
+    int64_t work;     /* entries of tables times the number of their visits */
+    MwIncumbent best; /* the best choice of the root below the cutoff that was found */
+} MwSubproblemAnswer;
 
-/* In `arena`, which it has for itself. */
-MwSubanswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subproblem);
+/* Bounds the subproblem. `arena` serves this call alone. */
+MwSubproblemAnswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subproblem);
 
 #endif

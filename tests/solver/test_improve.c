@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The neighbourhood search on random problems: parts are solved exactly, answers are legal and
  * never worse than before, the best is found nearly always, and all that twice the same. */
+#include "solver/driver/search.h"
 #include "solver/improve/improve.h"
 #include "solver/improve/local_problem.h"
 #include "solver/improve/neighbourhood.h"
 #include "solver/reduce/reduce.h"
-#include "solver/road/search.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
@@ -96,13 +96,18 @@ static void check_part(const MwCore *core, int64_t table, uint64_t *state)
             nodes[count++] = i;
     }
     MwDraws draws = {0};
-    MwLocalProblem *local =
-        mw_local_problem_new(arena, flat, choice, count, nodes, index_of, &draws,
-                             &(MwLocalLimits){.table = table, .work = INT64_MAX});
+    const MwLocalRequest request = {.flat = flat,
+                                    .choice = choice,
+                                    .count = count,
+                                    .nodes = nodes,
+                                    .index_of = index_of,
+                                    .draws = &draws,
+                                    .limits = {.table = table, .work = INT64_MAX}};
+    MwLocalProblem *local = mw_local_problem_new(arena, &request);
     double *tables = MW_NEW(arena, double, local->entries + MW_LANES);
     mw_local_problem_fill(local, tables);
     double gained =
-        mw_local_problem_present_cost(local, tables) - mw_local_problem_solve(local, tables);
+        mw_local_problem_current_cost(local, tables) - mw_local_problem_solve(local, tables);
     int *core_choice = MW_NEW(arena, int, core->node_count);
     mw_flat_core_leave(flat, choice, core_choice);
     MwCost before = mw_core_cost(core, core_choice);
@@ -161,7 +166,8 @@ static MwCost improve(const MwCore *core, int threads, uint64_t seed, const doub
     MwImprover *improver = mw_improver_new(arena, core, threads, seed);
     mw_improver_offer(improver, choice);
     mw_improver_set_prices(improver, core, price);
-    const MwImproveLimits limits = {.kicks = 3, .report = take_report, .context = &reported};
+    const MwImproveLimits limits = {
+        .perturbations = 3, .report = take_report, .context = &reported};
     mw_improve(improver, &limits);
     mw_improver_free(improver);
     mw_arena_free(&arena);
@@ -252,7 +258,7 @@ START_TEST(what_is_forbidden_is_left_behind)
             MwImprover *improver = mw_improver_new(arena, core, 1, 0);
             mw_improver_start(improver, start);
             const MwImproveLimits limits = {
-                .kicks = 3, .report = note_allowed, .context = &reported};
+                .perturbations = 3, .report = note_allowed, .context = &reported};
             mw_improve(improver, &limits);
             mw_improver_free(improver);
             tried++;
@@ -330,7 +336,7 @@ START_TEST(what_is_restored_is_entered_again)
                 choice[i] = (int)draw(&state, copy->nodes[i].cost->count);
         memcpy(other, choice, sizeof *choice * (size_t)core->node_count);
         mw_core_restore(copy, other);
-        ck_assert(mw_core_enter(copy, other));
+        ck_assert(mw_core_reduce_choice(copy, other));
         for (int i = 0; i < core->node_count; i++)
             if (copy->nodes[i].cost) {
                 ck_assert_int_eq(other[i], choice[i]);
@@ -338,7 +344,7 @@ START_TEST(what_is_restored_is_entered_again)
             }
         for (int i = 0; i < core->node_count; i++)
             other[i] = (int)draw(&state, problem->nodes[i].strategy_count);
-        left_out += !mw_core_enter(copy, other);
+        left_out += !mw_core_reduce_choice(copy, other);
         mw_arena_free(&arena);
     }
     ck_assert_int_gt(entered, 100);
@@ -372,8 +378,9 @@ START_TEST(what_a_search_takes_is_improved)
                                .improver = mw_improver_new(arena, core, 1, 5)};
             mw_core_restore(core, choice);
             ck_assert(mw_search_offer(&search, choice));
-            mw_improve(search.improver,
-                       &(MwImproveLimits){.kicks = 1, .report = count_report, .context = &better});
+            mw_improve(
+                search.improver,
+                &(MwImproveLimits){.perturbations = 1, .report = count_report, .context = &better});
             mw_improver_free(search.improver);
         }
         mw_arena_free(&arena);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Least peaks, proofs that there is no answer, and relaxed answers, against enumeration: what a
  * proof says is recomputed from the problem alone. */
-#include "solver/answer/bare.h"
 #include "solver/answer/explain.h"
+#include "solver/answer/hard_constraints.h"
 #include "solver/answer/least_peak.h"
 #include "solver/answer/peak_levels.h"
 #include "tests/solver/random_problem.h"
@@ -70,7 +70,7 @@ static MwCost shared_usage(const Survey *survey, int node)
     for (int t = 0; t < survey->why->time_count; t++) {
         const MwInfeasibleTime *time = &survey->why->times[t];
         if (of->usage && of->begin <= time->time && time->time < of->end)
-            sum += (MwCost)time->share * of->usage[survey->choice[node]];
+            sum += (MwCost)time->weight * of->usage[survey->choice[node]];
     }
     return sum;
 }
@@ -151,7 +151,7 @@ static bool others_prove(MwArena *arena, const MwProblem *problem, const MwInfea
     for (int t = 0; t < why->time_count; t++)
         if (t != but) {
             times[fewer.time_count++] = why->times[t];
-            shares += why->times[t].share;
+            shares += why->times[t].weight;
         }
     return survey_all(arena, problem, &fewer).least_sum > shares * problem->usage_limit;
 }
@@ -193,9 +193,9 @@ static void check_times(MwArena *arena, const MwProblem *problem, const MwInfeas
     const Survey survey = survey_all(arena, problem, why);
     MwCost available = 0, all = 0;
     for (int t = 0; t < why->time_count; t++) {
-        ck_assert_int_ge(why->times[t].share, 1);
-        ck_assert(t == 0 || why->times[t].share <= why->times[t - 1].share);
-        available += (MwCost)why->times[t].share * problem->usage_limit;
+        ck_assert_int_ge(why->times[t].weight, 1);
+        ck_assert(t == 0 || why->times[t].weight <= why->times[t - 1].weight);
+        available += (MwCost)why->times[t].weight * problem->usage_limit;
     }
     ck_assert(available == why->available);
     ck_assert(survey.possible && why->needed <= survey.least_sum);
@@ -210,7 +210,7 @@ static void check_times(MwArena *arena, const MwProblem *problem, const MwInfeas
     ck_assert(proven == (why->needed > why->available));
     if (why->reason == MW_INFEASIBLE_TIME) {
         ck_assert_int_eq(why->time_count, 1);
-        ck_assert_int_eq(why->times[0].share, 1);
+        ck_assert_int_eq(why->times[0].weight, 1);
         ck_assert(why->needed == survey.least_sum);
     } else if (proven) {
         ck_assert_int_gt(why->time_count, 1);
@@ -236,14 +236,14 @@ static void check_reason(MwArena *arena, const MwProblem *problem, const MwSolut
 /* ---- Propagation ---- */
 
 /* Whether the strategy goes with one that is left at every neighbour. */
-static bool is_supported(const MwProblem *bare, int node, int s)
+static bool is_supported(const MwProblem *hard, int node, int s)
 {
-    for (int i = 0; i < bare->edge_count; i++) {
-        const MwProblemEdge *edge = &bare->edges[i];
+    for (int i = 0; i < hard->edge_count; i++) {
+        const MwProblemEdge *edge = &hard->edges[i];
         if (edge->a != node && edge->b != node)
             continue;
-        const MwProblemNode *other = &bare->nodes[node == edge->a ? edge->b : edge->a];
-        const int64_t columns = bare->nodes[edge->b].strategy_count;
+        const MwProblemNode *other = &hard->nodes[node == edge->a ? edge->b : edge->a];
+        const int64_t columns = hard->nodes[edge->b].strategy_count;
         bool any = false;
         for (int t = 0; t < other->strategy_count; t++) {
             int64_t at = node == edge->a ? s * columns + t : t * columns + s;
@@ -256,19 +256,19 @@ static bool is_supported(const MwProblem *bare, int node, int s)
 }
 
 /* Without costs the same is allowed; what propagation leaves is supported. */
-static void check_bare(MwArena *arena, const MwProblem *problem, const Survey *survey)
+static void check_hard(MwArena *arena, const MwProblem *problem, const Survey *survey)
 {
-    MwProblem *bare = mw_bare_problem(arena, problem);
-    ck_assert(survey_all(arena, bare, NULL).possible == survey->possible);
-    if (mw_bare_propagate(arena, bare, NULL) >= 0) {
+    MwProblem *hard = mw_hard_constraints(arena, problem);
+    ck_assert(survey_all(arena, hard, NULL).possible == survey->possible);
+    if (mw_hard_propagate(arena, hard, NULL) >= 0) {
         ck_assert(!survey->possible);
         return;
     }
-    const Survey left = survey_all(arena, bare, NULL);
+    const Survey left = survey_all(arena, hard, NULL);
     ck_assert(left.possible == survey->possible && left.least_peak == survey->least_peak);
-    for (int i = 0; i < bare->node_count; i++)
-        for (int s = 0; s < bare->nodes[i].strategy_count; s++)
-            ck_assert(bare->nodes[i].cost[s] != 0 || is_supported(bare, i, s));
+    for (int i = 0; i < hard->node_count; i++)
+        for (int s = 0; s < hard->nodes[i].strategy_count; s++)
+            ck_assert(hard->nodes[i].cost[s] != 0 || is_supported(hard, i, s));
 }
 
 /* ---- Levels ---- */
@@ -277,13 +277,13 @@ static void check_bare(MwArena *arena, const MwProblem *problem, const Survey *s
 static void check_levels(MwArena *arena, const MwProblem *problem, const Survey *survey,
                          uint64_t *state)
 {
-    const MwProblem *bare = mw_bare_problem(arena, problem);
+    const MwProblem *hard = mw_hard_constraints(arena, problem);
     int64_t low = draw(state, survey->least_peak + 1), high = survey->least_peak + draw(state, 200);
-    Enumerated within = enumerate(mw_peak_levels(arena, bare, low, high));
+    Enumerated within = enumerate(mw_peak_levels(arena, hard, low, high));
     ck_assert(within.possible && within.cost >= low && within.cost <= survey->least_peak);
     ck_assert_int_lt(survey->least_peak - (int64_t)within.cost, mw_ceil_div(high - low + 1, 32));
     if (low < survey->least_peak)
-        ck_assert(!enumerate(mw_peak_levels(arena, bare, low, survey->least_peak - 1)).possible);
+        ck_assert(!enumerate(mw_peak_levels(arena, hard, low, survey->least_peak - 1)).possible);
 }
 
 /* ---- Tests ---- */
@@ -339,7 +339,7 @@ START_TEST(agrees_with_enumeration)
         MwProblem *problem = kind->nodes ? random_problem(arena, kind, (uint64_t)seed)
                                          : traded_problem(arena, (uint64_t)seed);
         const Survey survey = survey_all(arena, problem, NULL);
-        check_bare(arena, problem, &survey);
+        check_hard(arena, problem, &survey);
         const MwLeastPeak least = mw_least_peak(arena, problem, NULL);
         check_least_peak(problem, &least, &survey);
         uint64_t state = (uint64_t)seed;

@@ -12,36 +12,37 @@ static const MwStop never = {0};
 
 /* ---- Numbers alone ---- */
 
-enum { MOST_MOVES = 12, FEW_MOVES = 9, MOST_ROOMS = 300, FEW_ROOMS = 30 };
+enum { MOST_MOVES = 12, FEW_MOVES = 9, MOST_CONSTRAINTS = 300, FEW_CONSTRAINTS = 30 };
 
 typedef struct {
     MwKnapsack knapsack;
-    double gain[MOST_MOVES], usage[MOST_MOVES * MOST_ROOMS], room[MOST_ROOMS];
+    double gain[MOST_MOVES], usage[MOST_MOVES * MOST_CONSTRAINTS], capacity[MOST_CONSTRAINTS];
     int first[MOST_MOVES + 1], conflicts[MOST_MOVES * MOST_MOVES];
     bool touches[MOST_MOVES][MOST_MOVES];
 } Packing;
 
-/* Each move uses more or less in a range of rooms; or, if `rough`, now more, now less. */
-static void draw_usage(Packing *made, uint64_t *state, int move, int rooms, bool rough)
+/* Each move uses more or less in a range of constraints; or, if `rough`, now more, now less. */
+static void draw_usage(Packing *made, uint64_t *state, int move, int constraints, bool rough)
 {
-    int from = (int)draw(state, rooms), to = from + (int)draw(state, rooms - from);
+    int from = (int)draw(state, constraints), to = from + (int)draw(state, constraints - from);
     int64_t more = 1 + draw(state, 20), sign = draw(state, 3) > 0 ? 1 : -1;
-    for (int room = from; room <= to; room++)
-        made->usage[move * rooms + room] = (double)(rough ? draw(state, 21) - 8 : sign * more);
+    for (int constraint = from; constraint <= to; constraint++)
+        made->usage[move * constraints + constraint] =
+            (double)(rough ? draw(state, 21) - 8 : sign * more);
     made->gain[move] = (double)(sign * more * (5 + draw(state, 10)) + draw(state, 10));
 }
 
 static void draw_packing(Packing *made, uint64_t *state)
 {
     *made = (Packing){0};
-    bool rough = draw(state, 4) == 0; /* more rooms are exceeded than are watched */
+    bool rough = draw(state, 4) == 0; /* more constraints are exceeded than are watched */
     int count = (int)draw(state, (rough ? FEW_MOVES : MOST_MOVES) + 1);
-    int rooms = 1 + (int)draw(state, rough ? MOST_ROOMS : FEW_ROOMS);
+    int constraints = 1 + (int)draw(state, rough ? MOST_CONSTRAINTS : FEW_CONSTRAINTS);
     int sparse = 1 + (int)draw(state, 8);
-    for (int room = 0; room < rooms; room++)
-        made->room[room] = (double)draw(state, 25);
+    for (int constraint = 0; constraint < constraints; constraint++)
+        made->capacity[constraint] = (double)draw(state, 25);
     for (int i = 0; i < count; i++) {
-        draw_usage(made, state, i, rooms, rough);
+        draw_usage(made, state, i, constraints, rough);
         for (int k = 0; k < i; k++)
             made->touches[i][k] = made->touches[k][i] = draw(state, sparse) == 0;
     }
@@ -52,8 +53,8 @@ static void draw_packing(Packing *made, uint64_t *state)
                 made->conflicts[next++] = k;
         made->first[i + 1] = next;
     }
-    made->knapsack = (MwKnapsack){count,      rooms,       made->gain,     made->usage,
-                                  made->room, made->first, made->conflicts};
+    made->knapsack = (MwKnapsack){count,          constraints, made->gain,     made->usage,
+                                  made->capacity, made->first, made->conflicts};
 }
 
 /* What the set gains; below 0 if it is not allowed. */
@@ -67,11 +68,11 @@ static double gain_of(const Packing *made, const bool *taken)
                 return -1;
         gain += taken[i] ? knapsack->gain[i] : 0;
     }
-    for (int room = 0; room < knapsack->room_count; room++) {
+    for (int constraint = 0; constraint < knapsack->constraint_count; constraint++) {
         double usage = 0;
         for (int i = 0; i < knapsack->count; i++)
-            usage += taken[i] ? knapsack->usage[i * knapsack->room_count + room] : 0;
-        if (usage > knapsack->room[room])
+            usage += taken[i] ? knapsack->usage[i * knapsack->constraint_count + constraint] : 0;
+        if (usage > knapsack->capacity[constraint])
             return -1;
     }
     return gain;

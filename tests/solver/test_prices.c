@@ -7,8 +7,8 @@
 #include "solver/bound/master.h"
 #include "solver/bound/pricing.h"
 #include "solver/core/fixed_price.h"
+#include "solver/driver/lagrange.h"
 #include "solver/reduce/reduce.h"
-#include "solver/road/lagrange.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
@@ -134,12 +134,12 @@ static int check_planes(MwArena *arena, const MwCore *core, uint64_t *state, int
         for (int row = 0; row < core->row_count; row++)
             ck_assert(price[row] >= 0 && (total == 0 || fabs(price[row] - box.price[row]) <=
                                                             box.radius * total + 1e-9));
-        ck_assert(sum <= planes.most * (1 + 1e-9));
+        ck_assert(sum <= planes.price_sum_limit * (1 + 1e-9));
         if (fabs(least - mw_bundle_value(&planes, price)) > 1e-9 * fabs(least) ||
             least > highest + 1e-9 * fabs(highest))
             ck_abort_msg("seed %d: planes at %g, not %g; promised %g", seed,
                          mw_bundle_value(&planes, price), least, highest);
-        box.promised = highest;
+        box.predicted = highest;
         if (k == 0)
             box.radius = 0.5;
         mw_trust_region_update(&box, core->row_count, price, least);
@@ -262,7 +262,7 @@ static Paid random_paid(MwArena *arena, int seed)
     const MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
     MwCore *paid = mw_core_copy(arena, core);
     const double *price = random_prices(arena, core, &state);
-    ck_assert(mw_core_pay(paid, price));
+    ck_assert(mw_core_relax_rows(paid, price));
     ck_assert_int_eq(paid->row_count, 0);
     return (Paid){core, paid, price};
 }
@@ -354,7 +354,7 @@ static bool check_prices(MwArena *arena, const MwProblem *problem, int seed)
                        .tables = mw_tables_new(arena),
                        .options = &options,
                        .solution = &solution,
-                       .pace = 1};
+                       .step_scale = 1};
     MwCore *core = mw_core_build(arena, search.tables, problem, true);
     const MwCore *part = mw_lagrange(&search, core, choice, NULL);
     const Enumerated expected = enumerate(problem);
@@ -428,7 +428,7 @@ static int tables_made(int layers)
     MwCore *core = mw_core_build(arena, tables, chain(arena, layers), true);
     double *price = MW_NEW(arena, double, core->row_count);
     price[core->row_count - 1] = ldexp(5, core->scale);
-    ck_assert(mw_core_pay(core, price));
+    ck_assert(mw_core_relax_rows(core, price));
     mw_reduce(core,
               &(MwReduceLimits){.arity = MW_TABLE_ARITY, .entries = 1 << 20, .total = INT64_MAX});
     for (int i = 0; i < core->node_count; i++)
@@ -452,7 +452,7 @@ static double dual_at(MwArena *arena, const MwProblem *problem, double price)
     MwCore *core = mw_core_build(arena, mw_tables_new(arena), problem, true);
     double *prices = MW_NEW(arena, double, core->row_count);
     prices[core->row_count - 1] = ldexp(price, core->scale);
-    ck_assert(mw_core_pay(core, prices));
+    ck_assert(mw_core_relax_rows(core, prices));
     mw_reduce(core,
               &(MwReduceLimits){.arity = MW_TABLE_ARITY, .entries = 1 << 20, .total = INT64_MAX});
     return ldexp((double)core->constant, -core->scale);

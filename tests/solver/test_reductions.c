@@ -101,13 +101,13 @@ static void dominated(MwCore *core)
 
 static void dominated_together(MwCore *core)
 {
-    each_node(core, mw_reduce_dominated_together);
+    each_node(core, mw_reduce_jointly_dominated);
 }
 
 static void determined(MwCore *core)
 {
     forbidden(core);
-    each_node(core, mw_reduce_determined);
+    each_node(core, mw_reduce_substitute);
 }
 
 /* Nodes with several terms arise from determined ones. */
@@ -360,7 +360,7 @@ START_TEST(a_moved_copy_needs_only_its_origin)
         usage(core);
         forbidden(core);
         if (!core->infeasible) {
-            MwCore *copy = mw_core_copy_apart(other, core);
+            MwCore *copy = mw_core_copy_independent(other, core);
             ck_assert_ptr_ne(copy->tables, core->tables);
             shrinking(copy);
             MwCore *moved = mw_core_move(arena, copy);

@@ -243,9 +243,9 @@ static void try_packings(const MwSubmeshPacking *packing, int *sizes, int count,
         ck_assert_int_eq(row >= 0, lies_in(packing->cluster, submeshes, count));
     for (int k = least; k < packing->count && packing->submeshes[k].devices <= devices; k++) {
         sizes[count] = k;
-        int next = row < 0 ? -1 : packing->next[k * packing->row_count + row];
+        int next = row < 0 ? -1 : packing->next[k * packing->state_count + row];
         if (next >= 0)
-            ck_assert_int_eq(packing->previous[k * packing->row_count + next], row);
+            ck_assert_int_eq(packing->previous[k * packing->state_count + next], row);
         try_packings(packing, sizes, count + 1, k, next, devices - packing->submeshes[k].devices);
     }
 }
@@ -262,8 +262,8 @@ START_TEST(packing_agrees_with_trying)
         }
     MwSubmeshPacking common = mw_submesh_packing_new(arena, (MwStageCluster){8, 8});
     ck_assert_int_eq(common.count, 11);
-    ck_assert_int_eq(common.row_count, 1);
-    ck_assert_int_eq(mw_submesh_packing_new(arena, (MwStageCluster){64, 15}).row_count, 1);
+    ck_assert_int_eq(common.state_count, 1);
+    ck_assert_int_eq(mw_submesh_packing_new(arena, (MwStageCluster){64, 15}).state_count, 1);
     mw_arena_free(&arena);
 }
 END_TEST

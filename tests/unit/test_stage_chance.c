@@ -90,7 +90,7 @@ static bool draw_meshes(Draw *d, const MwCluster *cluster, int *mesh_count, int 
         int drawn = random_below(&d->random, packing.count);
         bool is_equal = d->layout.chunks > 1 && *mesh_count > 0;
         submesh[*mesh_count] = is_equal ? submesh[0] : drawn;
-        row = packing.next[submesh[*mesh_count] * packing.row_count + row];
+        row = packing.next[submesh[*mesh_count] * packing.state_count + row];
         devices[*mesh_count] = packing.submeshes[submesh[*mesh_count]].devices;
         left -= devices[*mesh_count];
         if (row < 0 || left < 0)

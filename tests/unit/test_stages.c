@@ -141,7 +141,7 @@ static void enumerate(Enumeration *e, int count, int begin, int devices, int row
     }
     for (int end = begin + 1; end <= e->query->model->layer_count && count < 8; end++)
         for (int submesh = 0; submesh < e->packing.count; submesh++) {
-            int next = e->packing.next[submesh * e->packing.row_count + row];
+            int next = e->packing.next[submesh * e->packing.state_count + row];
             int more = e->packing.submeshes[submesh].devices;
             if (next < 0 || devices + more > all || (stages && more != all / stages))
                 continue;

@@ -16,7 +16,8 @@ static const char *status_name(MwSolveStatus status)
 
 static void add_peak(MwText *text, const MwProblem *problem, const MwSolution *solution)
 {
-    bool greatest = solution->peak_usage == INT64_MAX; /* stands for all that 64 bits cannot hold */
+    /* INT64_MAX stands for every peak beyond 64 bits */
+    bool greatest = solution->peak_usage == INT64_MAX;
     mw_text_printf(text, "peak       %lld%s", (long long)solution->peak_usage,
                    greatest ? " or more" : "");
     if (problem->usage_limit != MW_USAGE_UNLIMITED)

@@ -2,7 +2,7 @@
 /* `meshwright-solve PROBLEM.json[.gz]` solves any strategy-selection problem.
  *
  * Progress goes to standard error. The summary goes to standard output, and so do the strategies
- * unless they go to a file. An output file is there only if it is whole. */
+ * unless they go to a file. An output file is replaced only by a complete one. */
 #include "base/new_file.h"
 #include "solver/stop.h"
 #include "tools/argument.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Set by the first SIGINT or SIGTERM. A handler has no other way to tell the search. */
+/* Set by the first SIGINT or SIGTERM; a signal handler has no other way to stop the search. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -35,7 +35,7 @@ static void catch_signals(void)
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); /* whoever no longer reads the progress may still want the answer */
+    signal(SIGPIPE, SIG_IGN); /* who no longer reads the progress may still want the answer */
 }
 
 typedef struct {
@@ -59,7 +59,7 @@ static bool same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-/* Opens the output before the search, so that nothing is found in vain. */
+/* Opens the output before the search, so that a file that cannot be written is reported at once. */
 static bool open_output(Run *run)
 {
     const MwSolveToolOptions *options = &run->options;
@@ -108,7 +108,7 @@ static MwSolution solve(const Run *run, const MwProblem *problem)
     return solution;
 }
 
-/* False after an error. */
+/* Returns false after an error. */
 static bool write_output(Run *run, const MwProblem *problem, const MwSolution *solution)
 {
     MwText json = {.arena = run->arena};
@@ -145,7 +145,7 @@ static int exit_status(MwSolveStatus status)
     return statuses[status];
 }
 
-/* The exit status, if there are no errors. */
+/* Returns the exit status, provided that no error is reported. */
 static int run_all(Run *run)
 {
     if (!open_output(run))
@@ -159,7 +159,7 @@ static int run_all(Run *run)
         return mw_problem_save_ilp(problem, run->options.dump_ilp, run->diags)
                    ? MW_SOLVE_EXIT_ANSWER
                    : MW_SOLVE_EXIT_ERROR;
-    catch_signals(); /* only now: while reading there is no answer to be saved */
+    catch_signals(); /* not earlier: while the problem is read there is no answer to save */
     if (!run->options.quiet)
         show_size(run, problem);
     MwSolution solution = solve(run, problem);

@@ -21,23 +21,26 @@ enum {
 
 static const struct argp_option option_list[] = {
     {"time-limit", OPTION_TIME_LIMIT, "SECONDS", 0,
-     "Give the best answer there is by then, reading included (no limit: the search ends by "
-     "itself)",
+     "Stop after this time, which includes reading, with the best answer so far (no limit: the "
+     "search ends by itself)",
      0},
-    {"threads", OPTION_THREADS, "N", 0, "Threads that search (the cores there are)", 0},
-    {"seed", OPTION_SEED, "K", 0, "Of what is drawn at random (0)", 0},
-    {"gap", OPTION_GAP, "SHARE", 0,
-     "Stop at an answer proven to be within this share of the best, 0.01 or 1% say (0)", 0},
-    {"usage-limit", OPTION_USAGE_LIMIT, "USAGE", 0, "Instead of the limit in the file", 0},
+    {"threads", OPTION_THREADS, "N", 0, "Number of threads that search (number of cores)", 0},
+    {"seed", OPTION_SEED, "K", 0, "Seed of the pseudo-random decisions (0)", 0},
+    {"gap", OPTION_GAP, "FRACTION", 0,
+     "Stop when the answer is proven to be within this fraction of the optimum, such as 0.01 or 1% "
+     "(0)",
+     0},
+    {"usage-limit", OPTION_USAGE_LIMIT, "USAGE", 0, "Use this limit instead of that in the file",
+     0},
     {"relax", OPTION_RELAX, NULL, 0,
      "If no answer keeps the limit, give one that exceeds it by the least", 0},
     {"output", 'o', "FILE", 0, "Write the answer to FILE, as JSON, instead of standard output", 0},
     {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
-     "Instead of solving it write the problem as an integer program: CPLEX LP, or MPS if FILE ends "
+     "Write the problem as an integer program instead of solving it: CPLEX LP, or MPS if FILE ends "
      "in .mps",
      0},
-    {"quiet", 'q', NULL, 0, "No progress", 0},
-    {"verbose", 'v', NULL, 0, "The steps of the search too", 0},
+    {"quiet", 'q', NULL, 0, "Print no progress", 0},
+    {"verbose", 'v', NULL, 0, "Print the steps of the search, too", 0},
     {0}};
 
 static const char doc[] =
@@ -48,7 +51,7 @@ static const char doc[] =
     "2 if it is proven that there is no answer, 3 if none was found in time, 4 with an answer that "
     "exceeds the limit (--relax), 64 for wrong usage.";
 
-/* Parses a whole number without sign of at most 64 bits. */
+/* Parses an unsigned integer of at most 64 bits. */
 static uint64_t parse_whole(const struct argp_state *state, const char *what, const char *text)
 {
     char *end;

@@ -4,10 +4,9 @@
 #include "solver/stop.h"
 #include "tools/solve/text.h"
 
-/* Least seconds between lines, where the later overwrites the earlier. */
+/* Least seconds between lines that are not overwritten, on a terminal. */
 static const double IN_PLACE_S = 0.2;
-/* Where lines stay: least seconds between them, to which comes this fraction of the time gone
- * by. */
+/* In a file: least seconds between lines, plus this fraction of the time elapsed. */
 static const double FILE_S = 1, FILE_SHARE = 0.1;
 
 MwSolveProgress mw_solve_progress_new(FILE *out, bool in_place, double start_s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What meshwright-solve shows while it works: a line of time, incumbent, bound and gap whenever one
- * of these improves. A terminal shows all of them, those in quick succession in one place. A file
- * gets as many as can be read: the more time has gone by, the fewer. */
+/* The progress of meshwright-solve: a line of time, incumbent, bound and gap for each improvement.
+ * On a terminal, lines in quick succession overwrite each other. In a file, lines become rarer as
+ * time goes on. */
 #ifndef MW_TOOLS_SOLVE_PROGRESS_H
 #define MW_TOOLS_SOLVE_PROGRESS_H
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SHOWN = 10 /* nodes, or times, that are shown to people */ };
+enum { SHOWN = 10 /* greatest number of nodes, or times, that are printed */ };
 
 static void add_more(MwText *text, int count)
 {
@@ -13,7 +13,7 @@ static void add_more(MwText *text, int count)
         mw_text_printf(text, "           and %d more\n", count - SHOWN);
 }
 
-/* The label of a node; NULL if it has none. */
+/* Returns the label of a node; NULL if it has none. */
 static const char *label_of(const MwProblem *problem, int node)
 {
     const char *label = problem->nodes[node].label;
@@ -46,7 +46,7 @@ static void add_times(MwText *text, const MwProblem *problem, const MwInfeasibil
                    why->time_count, needed, mw_cost_text(why->available, available));
     for (int i = 0; i < mw_min(why->time_count, SHOWN); i++)
         mw_text_printf(text, "%-11s%lld x the usage at time %lld\n", i == 0 ? "  sum" : "",
-                       (long long)why->times[i].share, (long long)why->times[i].time);
+                       (long long)why->times[i].weight, (long long)why->times[i].time);
     add_more(text, why->time_count);
 }
 
@@ -91,7 +91,7 @@ static void write_usages(MwJson *json, const MwInfeasibility *why)
     mw_json_field_array(json, "times");
     for (int i = 0; i < why->time_count; i++) {
         open_entry(json, "time", why->times[i].time);
-        mw_json_field_int(json, "share", why->times[i].share);
+        mw_json_field_int(json, "share", why->times[i].weight);
         yajl_gen_map_close(json->gen);
     }
     yajl_gen_array_close(json->gen);

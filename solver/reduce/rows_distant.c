@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory rows that another one implies, however far away: as in rows.c, row r goes if
- *     sum over nodes of max over strategies of (usage in r - usage in t)  <=  limit[r] - limit[t]
- * for a row t that is left. Nodes that use nothing in r add nothing positive and are left out, so
- * that going away from r, row by row, only changes of nodes that count in r cost anything. What r
- * uses more than t never falls again for nodes that have ended for good; once these alone exceed
- * what any limit further on leaves, no row there implies r. Repeated layers have rows that imply
- * each other at a distance, and so do times before and after the fullest one.
+/* Memory rows that a distant row implies. As in rows.c, row t implies row r if
+ *   sum over nodes of max over strategies of (usage in r - usage in t)  <=  limit[r] - limit[t].
+ * Nodes that use nothing in r add nothing positive and are ignored. A walk away from r, row by row,
+ * therefore only pays for changes of nodes that count in r. The excess of r over t due to nodes
+ * that have ended for good never shrinks again; once it exceeds what any limit further on allows,
+ * no row further on implies r. The rows of repeated layers imply each other over a distance, and so
+ * do the times before and after the peak.
  *
- * The work is limited for each row: then rows are kept that could go, which is no loss of
+ * The work for each row is limited: some redundant rows may stay, which does not affect
  * exactness. */
 #include "solver/reduce/rules.h"
 
 #include <string.h>
 
-enum { EFFORT = 1024 }; /* changes looked at for a row, on either side */
+/* Changes of usage visited for a row, in each direction: the work of all rows stays linear. */
+enum { EFFORT_LIMIT = 1024 };
 
 typedef struct {
     const MwCore *core;
     const MwRowChanges *changes;
-    const MwTable **usage; /* [node] in the row at hand; NULL: none */
-    const __int128 *least; /* [row] of the limits of that row and those further on */
-    int64_t effort;        /* left for the row */
+    const MwTable **usage; /* [node] usage in the current row; NULL: none */
+    const __int128 *least; /* [row] least limit of that row and all rows further on */
+    int64_t effort;        /* changes that may still be visited for the row */
 } Walk;
 
-/* How much more the row at hand may use than the row walked to: in all, and for good. */
+/* How much more the current row may use than the row reached: in total, and by nodes that have
+ * ended for good. */
 typedef struct {
-    __int128 excess, lasting;
+    __int128 excess, permanent;
 } Distance;
 
 static void pass_change(Walk *walk, const MwRowChange *change, const MwTable *from,
@@ -37,11 +39,11 @@ static void pass_change(Walk *walk, const MwRowChange *change, const MwTable *fr
         return;
     distance->excess += (__int128)mw_usage_excess(usage, to) - mw_usage_excess(usage, from);
     if (change->outermost && !to)
-        distance->lasting += mw_usage_excess(usage, NULL);
+        distance->permanent += mw_usage_excess(usage, NULL);
 }
 
-/* The first row in this direction that implies `row`, or MW_ROW_NEEDED. */
-static int walk_up(Walk *walk, int row, const int *fate)
+/* Returns the first row upwards that implies `row`, or MW_ROW_NEEDED. */
+static int walk_up(Walk *walk, int row, const int *implied_by)
 {
     const __int128 *limit = walk->core->limit;
     Distance distance = {0};
@@ -50,15 +52,15 @@ static int walk_up(Walk *walk, int row, const int *fate)
             const MwRowChange *change = &walk->changes->at[i];
             pass_change(walk, change, change->before, change->after, &distance);
         }
-        if (fate[to] == MW_ROW_NEEDED && distance.excess <= limit[row] - limit[to])
+        if (implied_by[to] == MW_ROW_NEEDED && distance.excess <= limit[row] - limit[to])
             return to;
-        if (distance.lasting > limit[row] - walk->least[to])
+        if (distance.permanent > limit[row] - walk->least[to])
             break;
     }
     return MW_ROW_NEEDED;
 }
 
-static int walk_down(Walk *walk, int row, const int *fate)
+static int walk_down(Walk *walk, int row, const int *implied_by)
 {
     const __int128 *limit = walk->core->limit;
     Distance distance = {0};
@@ -67,15 +69,15 @@ static int walk_down(Walk *walk, int row, const int *fate)
             const MwRowChange *change = &walk->changes->at[i];
             pass_change(walk, change, change->after, change->before, &distance);
         }
-        if (fate[to] == MW_ROW_NEEDED && distance.excess <= limit[row] - limit[to])
+        if (implied_by[to] == MW_ROW_NEEDED && distance.excess <= limit[row] - limit[to])
             return to;
-        if (distance.lasting > limit[row] - walk->least[to])
+        if (distance.permanent > limit[row] - walk->least[to])
             break;
     }
     return MW_ROW_NEEDED;
 }
 
-/* The least limit from each row on, upwards or downwards. */
+/* Returns for each row the least limit from it on, upwards or downwards. */
 static __int128 *least_limits(MwArena *scratch, const MwCore *core, bool upwards)
 {
     int rows = core->row_count;
@@ -88,8 +90,8 @@ static __int128 *least_limits(MwArena *scratch, const MwCore *core, bool upwards
     return least;
 }
 
-void mw_rows_compare_apart(MwArena *scratch, const MwCore *core, const MwRowChanges *changes,
-                           int *fate)
+void mw_rows_compare_distant(MwArena *scratch, const MwCore *core, const MwRowChanges *changes,
+                             int *implied_by)
 {
     const __int128 *above = least_limits(scratch, core, true);
     const __int128 *below = least_limits(scratch, core, false);
@@ -98,13 +100,13 @@ void mw_rows_compare_apart(MwArena *scratch, const MwCore *core, const MwRowChan
     for (int row = 0; row < core->row_count; row++) {
         for (int i = changes->first[row]; i < changes->first[row + 1]; i++)
             walk.usage[changes->at[i].node] = changes->at[i].after;
-        walk.effort = EFFORT;
+        walk.effort = EFFORT_LIMIT;
         walk.least = above;
-        fate[row] = walk_up(&walk, row, fate);
-        if (fate[row] != MW_ROW_NEEDED)
+        implied_by[row] = walk_up(&walk, row, implied_by);
+        if (implied_by[row] != MW_ROW_NEEDED)
             continue;
-        walk.effort = EFFORT;
+        walk.effort = EFFORT_LIMIT;
         walk.least = below;
-        fate[row] = walk_down(&walk, row, fate);
+        implied_by[row] = walk_down(&walk, row, implied_by);
     }
 }

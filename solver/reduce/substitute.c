@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes whose strategy is determined by a neighbour's.
+/* Substitution of nodes whose strategy is a function of a neighbour's.
  *
- * If a cost function of two nodes v and u allows, with each strategy of u, exactly one of v, then
- * every legal choice has v = f(u) and v can be replaced by u everywhere: its cost and usage, seen
- * through f, join those of u, and its cost functions become cost functions of u with their classes
- * seen through f. No table grows, whatever the number of neighbours, and usage is kept, so this
- * works where elimination cannot.
+ * If a cost function of two nodes v and u allows, with each strategy of u, exactly one strategy of
+ * v, then every legal choice has v = f(u), and u can be substituted for v everywhere: the cost and
+ * usage of v, composed with f, are added to those of u, and the cost functions of v become cost
+ * functions of u whose classes are composed with f. No table grows, whatever the number of
+ * neighbours, and usage is kept, so the substitution is possible where elimination is not.
  *
  * Source: substitution in constraint networks (Freuder, Eliminating interchangeable values in
- * constraint satisfaction problems, AAAI 1991), for weighted constraints with resources. */
+ * constraint satisfaction problems, AAAI 1991), here for weighted constraints with resources. */
 #include "solver/reduce/rules.h"
 
 #include <string.h>
 
 typedef struct {
-    const MwTable *strategy; /* of v, by strategy of u; NULL: not determined */
+    const MwTable *strategy; /* strategy of v for each strategy of u; NULL: v is not a function
+                                of u */
 } Substitution;
 
-/* The strategy of v by class of u, into `by_class`; false if one class leaves none or several. */
-static bool determined(const MwTable *cost, int dim, const MwTable *classes_v, int64_t *by_class)
+/* Finds the strategy of v for each class of u. Returns false if some class of u allows none or
+ * several. */
+static bool find_function(const MwTable *cost, int dim, const MwTable *classes_v, int64_t *by_class)
 {
     int64_t *count = by_class + cost->dims[1 - dim];
     for (int c = 0; c < cost->dims[1 - dim]; c++)
@@ -38,12 +40,12 @@ static bool determined(const MwTable *cost, int dim, const MwTable *classes_v, i
     return true;
 }
 
-/* v is dimension `dim` of the cost function, which has two. */
+/* Returns the substitution for v, which is dimension `dim` of a cost function of two nodes. */
 static const Substitution *substitution_of(MwTables *tables, const MwCostFunction *function,
                                            int dim)
 {
     const MwTable *cost = function->cost;
-    int key[] = {MW_OPERATION_DETERMINED, cost->id, dim, function->classes[0]->id,
+    int key[] = {MW_OPERATION_SUBSTITUTE, cost->id, dim, function->classes[0]->id,
                  function->classes[1]->id};
     Substitution *known = mw_tables_recall(tables, key, MW_COUNT(key));
     if (known)
@@ -53,7 +55,7 @@ static const Substitution *substitution_of(MwTables *tables, const MwCostFunctio
     int size = (int)classes_u->count;
     int64_t *by_strategy = mw_tables_scratch(tables, size + 2 * cost->dims[1 - dim]);
     int64_t *by_class = by_strategy + size;
-    if (determined(cost, dim, function->classes[dim], by_class)) {
+    if (find_function(cost, dim, function->classes[dim], by_class)) {
         for (int s = 0; s < size; s++)
             by_strategy[s] = by_class[classes_u->at[s]];
         made->strategy = mw_table_intern(tables, 1, &size, by_strategy);
@@ -62,14 +64,15 @@ static const Substitution *substitution_of(MwTables *tables, const MwCostFunctio
     return made;
 }
 
-/* A cost function of v with u in its place. */
+/* A cost function of v after u is substituted for v. */
 typedef struct {
     int scope[MW_TABLE_ARITY];
     const MwTable *classes[MW_TABLE_ARITY];
     const MwTable *cost;
 } Moved;
 
-/* Entries where dimensions i and j, of one size, stand at the same position; as dimension i. */
+/* Returns the entries at which dimensions i and j, of equal size, have the same index. The common
+ * dimension takes the position of i. */
 static const MwTable *diagonal(MwTables *tables, const MwTable *table, int i, int j)
 {
     int order[MW_TABLE_ARITY], dims[MW_TABLE_ARITY], arity = 0;
@@ -87,35 +90,36 @@ static const MwTable *diagonal(MwTables *tables, const MwTable *table, int i, in
         for (int64_t s = 0; s < size; s++)
             values[o * size + s] = last->at[(o * size + s) * size + s];
     const MwTable *taken = mw_table_intern(tables, arity + 1, dims, values);
-    /* Dimension i back to its place among the others. */
-    int back[MW_TABLE_ARITY], place = i - (j < i);
+    /* Moves dimension i back to its position among the others. */
+    int back[MW_TABLE_ARITY], position = i - (j < i);
     for (int k = 0; k <= arity; k++)
-        back[k] = k == place ? arity : k - (k > place);
+        back[k] = k == position ? arity : k - (k > position);
     return mw_table_permute(tables, taken, back);
 }
 
-/* Puts dimension `dim`, whose node in the scope has become another, in its ascending place. */
+/* Moves dimension `dim`, whose node has been replaced, to the position that keeps the scope
+ * ascending. */
 static void sort_scope(MwTables *tables, Moved *moved, int dim)
 {
-    int order[MW_TABLE_ARITY], arity = moved->cost->arity, place = 0;
+    int order[MW_TABLE_ARITY], arity = moved->cost->arity, position = 0;
     int node = moved->scope[dim];
     const MwTable *classes = moved->classes[dim];
     for (int k = 0; k < arity; k++)
-        place += k != dim && moved->scope[k] < node;
+        position += k != dim && moved->scope[k] < node;
     for (int k = 0, from = 0; k < arity; k++) {
         if (from == dim)
             from++;
-        order[k] = k == place ? dim : from++;
+        order[k] = k == position ? dim : from++;
     }
     memmove(&moved->scope[dim], &moved->scope[dim + 1], sizeof(int) * (size_t)(arity - 1 - dim));
     memmove(&moved->classes[dim], &moved->classes[dim + 1],
             sizeof *moved->classes * (size_t)(arity - 1 - dim));
-    memmove(&moved->scope[place + 1], &moved->scope[place],
-            sizeof(int) * (size_t)(arity - 1 - place));
-    memmove(&moved->classes[place + 1], &moved->classes[place],
-            sizeof *moved->classes * (size_t)(arity - 1 - place));
-    moved->scope[place] = node;
-    moved->classes[place] = classes;
+    memmove(&moved->scope[position + 1], &moved->scope[position],
+            sizeof(int) * (size_t)(arity - 1 - position));
+    memmove(&moved->classes[position + 1], &moved->classes[position],
+            sizeof *moved->classes * (size_t)(arity - 1 - position));
+    moved->scope[position] = node;
+    moved->classes[position] = classes;
     moved->cost = mw_table_permute(tables, moved->cost, order);
 }
 
@@ -131,7 +135,7 @@ static void move_function(MwCore *core, const MwCostFunction *function, int v, i
         if (function->scope[i] == u)
             other = i;
     if (other < 0) {
-        /* Some classes of v may be out of use. */
+        /* Some classes of v may no longer occur. */
         const MwRenumbered *used = mw_classes_renumber(core->tables, classes);
         moved->scope[dim] = u;
         moved->classes[dim] = used->classes;
@@ -162,19 +166,19 @@ static void move_terms(MwCore *core, int v, int u, const MwTable *f)
     mw_core_queue(core, u);
 }
 
-static const MwElimination *trail_of(MwCore *core, int u, const MwTable *f)
+static const MwElimination *elimination_of(MwCore *core, int u, const MwTable *f)
 {
-    MwElimination *trail = MW_NEW(core->arena, MwElimination, 1);
+    MwElimination *elimination = MW_NEW(core->arena, MwElimination, 1);
     const MwTable **classes = MW_NEW(core->arena, const MwTable *, 1);
     int32_t *choice = MW_NEW(core->arena, int32_t, f->count);
     for (int64_t s = 0; s < f->count; s++)
         choice[s] = (int32_t)f->at[s];
     classes[0] = mw_classes_identity(core->tables, mw_core_strategies(core, u));
-    *trail = (MwElimination){.cost = f, .classes = classes, .choice = choice};
-    return trail;
+    *elimination = (MwElimination){.cost = f, .classes = classes, .choice = choice};
+    return elimination;
 }
 
-static void replace_by(MwCore *core, int v, int u, const MwTable *f)
+static void substitute(MwCore *core, int v, int u, const MwTable *f)
 {
     MwArena *scratch = mw_arena_new();
     const MwCoreNode *from = &core->nodes[v];
@@ -184,18 +188,18 @@ static void replace_by(MwCore *core, int v, int u, const MwTable *f)
         move_function(core, &core->functions.at[from->functions.at[i]], v, u, f, &moved[i]);
     move_terms(core, v, u, f);
     mw_core_add_cost(core, u, mw_table_select(core->tables, from->cost, 0, f));
-    mw_core_eliminate(core, v, trail_of(core, u, f), 1, &u);
+    mw_core_eliminate(core, v, elimination_of(core, u, f), 1, &u);
     for (int i = 0; i < count; i++)
         mw_core_add_function(core, moved[i].scope, moved[i].classes, moved[i].cost);
     mw_arena_free(&scratch);
 }
 
-void mw_reduce_determined(MwCore *core, int node)
+void mw_reduce_substitute(MwCore *core, int node)
 {
     const MwCoreNode *at = &core->nodes[node];
     for (int i = 0; i < at->functions.count; i++) {
         const MwCostFunction *function = &core->functions.at[at->functions.at[i]];
-        /* Where nothing is forbidden nothing is determined. */
+        /* A function that forbids nothing determines nothing. */
         if (function->cost->arity != 2 || function->cost->greatest < MW_FORBIDDEN)
             continue;
         int dim = mw_core_position(function, node);
@@ -206,11 +210,11 @@ void mw_reduce_determined(MwCore *core, int node)
         const MwTable *inverse = NULL;
         if (at->functions.count > core->nodes[other].functions.count)
             inverse = substitution_of(core->tables, function, 1 - dim)->strategy;
-        /* Where either could go, the one with fewer cost functions to move does. */
+        /* If each determines the other, the node with fewer cost functions is substituted. */
         if (inverse)
-            replace_by(core, other, node, inverse);
+            substitute(core, other, node, inverse);
         else
-            replace_by(core, node, other, f);
+            substitute(core, node, other, f);
         return;
     }
 }

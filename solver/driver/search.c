@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "solver/road/search.h"
+#include "solver/driver/search.h"
 
 #include <math.h>
 
@@ -7,7 +7,7 @@ bool mw_search_done(const MwSearch *search)
 {
     const MwSolution *solution = search->solution;
     const MwCost cutoff = search->options->cutoff;
-    if (search->whole && mw_search_done(search->whole))
+    if (search->parent && mw_search_done(search->parent))
         return true;
     if (cutoff > 0 && solution->lower_bound >= cutoff)
         return true;
@@ -27,7 +27,7 @@ static void report(const MwSearch *search)
 typedef struct {
     bool legal;
     MwCost cost;
-    int64_t peak, time; /* of a problem's */
+    int64_t peak, time; /* of a choice of the problem */
 } Measured;
 
 static Measured measure(const MwSearch *search, const int *choice)
@@ -55,13 +55,13 @@ bool mw_search_keeps_limit(const MwSearch *search, const int *choice)
     return mw_problem_peak(search->problem, choice, &time) <= search->problem->usage_limit;
 }
 
-/* If it is one of the improver's core. */
-static void offer_to_improve(const MwSearch *search, const int *choice)
+/* Offers the choice to the improver, if it is a choice of the improver's core. */
+static void offer_to_improver(const MwSearch *search, const int *choice)
 {
     MwArena *scratch = mw_arena_new();
     const MwCore *core = mw_improver_core(search->improver);
     int *entered = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);
-    if (mw_core_enter(core, entered))
+    if (mw_core_reduce_choice(core, entered))
         mw_improver_offer(search->improver, entered);
     mw_arena_free(&scratch);
 }
@@ -79,11 +79,11 @@ bool mw_search_offer(MwSearch *search, const int *choice)
     solution->peak_time = measured.time;
     report(search);
     if (search->improver)
-        offer_to_improve(search, choice);
+        offer_to_improver(search, choice);
     return true;
 }
 
-bool mw_search_offer_of_core(MwSearch *search, const MwCore *core, const int *choice)
+bool mw_search_offer_core_choice(MwSearch *search, const MwCore *core, const int *choice)
 {
     MwArena *scratch = mw_arena_new();
     int *restored = mw_arena_dup(scratch, choice, sizeof *choice * (size_t)core->node_count);

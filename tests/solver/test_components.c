@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Components of cores, and problems of several components, against enumeration of each. */
 #include "solver/core/components.h"
+#include "solver/driver/decompose.h"
+#include "solver/driver/solve.h"
 #include "solver/reduce/reduce.h"
 #include "solver/reduce/rules.h"
-#include "solver/road/apart.h"
-#include "solver/road/solve.h"
 #include "solver/tree/branch.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
@@ -170,7 +170,7 @@ static void check_partition(MwArena *arena, const MwCore *core, const MwComponen
         ck_assert_int_gt(part->node_count, 0);
         for (int i = 0; i < part->node_count; i++) {
             ck_assert_int_eq(component[part->nodes[i]], part->nodes[0]);
-            ck_assert_int_eq(part->node_place[part->nodes[i]], i);
+            ck_assert_int_eq(part->node_position[part->nodes[i]], i);
         }
         nodes += part->node_count;
         functions += part->function_count;
@@ -334,7 +334,7 @@ static bool solve(MwArena *arena, const Chain *chain, MwSolveOptions options, bo
     options.context = &watching;
     options.log = open_memstream(&text, &length);
     *found = looks_ahead ? mw_solve(arena, chain->problem, &options)
-                         : mw_solve_road(arena, chain->problem, &options, NULL);
+                         : mw_solve_plain(arena, chain->problem, &options, NULL);
     fclose(options.log);
     bool divided = strstr(text, "component") != NULL;
     free(text);
@@ -368,7 +368,7 @@ static void guess(MwSearch *search, MwCore *core)
         int choice[64] = {0};
         for (int i = 0; i < core->node_count; i++)
             choice[i] = core->nodes[i].cost ? (int)draw(&state, mw_core_strategies(core, i)) : 0;
-        found = mw_search_offer_of_core(search, core, choice);
+        found = mw_search_offer_core_choice(search, core, choice);
     }
 }
 
@@ -376,11 +376,11 @@ static void find_best(MwSearch *search, const MwCore *core, bool says_so)
 {
     MwArena *arena = mw_arena_new();
     const MwBranchLimits limits = {.nodes = INT_MAX, .threads = 1};
-    MwCoreBest best = {.cost = MW_CORE_NONE};
+    MwIncumbent best = {.cost = MW_ABOVE_ANY_COST};
     const MwBranchAnswer answer = mw_branch(arena, core, &best, &limits);
     ck_assert(answer.complete);
     if (best.choice) {
-        mw_search_offer_of_core(search, core, best.choice);
+        mw_search_offer_core_choice(search, core, best.choice);
         mw_search_raise_bound(search, core, says_so ? answer.bound : core->constant);
     } else {
         mw_search_exhaust(search);
@@ -401,7 +401,7 @@ static void branch_silently(MwSearch *search, MwCore *core)
 /* On cores that no look at the whole comes before; with what leaves all to the second stretch. */
 START_TEST(components_make_up_the_whole)
 {
-    static const MwStretch road[] = {{guess, .early = true}, {branch}};
+    static const MwDriverStep steps[] = {{guess, .skip_if_single = true}, {branch}};
     for (int seed = 0; seed < tried(groups[_i].count); seed++) {
         MwArena *arena = mw_arena_new();
         const Chain chain = draw_chain(arena, _i, seed);
@@ -415,7 +415,7 @@ START_TEST(components_make_up_the_whole)
                            .tables = core->tables,
                            .options = &options,
                            .solution = &found};
-        if (!core->infeasible && mw_solve_apart(&search, core, MW_COUNT(road), road)) {
+        if (!core->infeasible && mw_solve_components(&search, core, MW_COUNT(steps), steps)) {
             check(&chain, &found, is_rounded(_i));
             ck_assert(search.impossible == !chain.expected.possible);
             ck_assert(!found.choice || watching.cost == found.cost);
@@ -428,8 +428,8 @@ END_TEST
 /* So many that the whole is not told of each better choice; but of the best ones, proven or not. */
 START_TEST(many_components)
 {
-    static const MwStretch roads[][2] = {{{guess}, {branch}}, {{guess}, {branch_silently}}};
-    for (int i = 0; i < MW_COUNT(roads); i++) {
+    static const MwDriverStep step_lists[][2] = {{{guess}, {branch}}, {{guess}, {branch_silently}}};
+    for (int i = 0; i < MW_COUNT(step_lists); i++) {
         MwArena *arena = mw_arena_new();
         const Chain chain = draw_long_chain(arena, _i);
         Watch watching = {.chain = &chain};
@@ -438,8 +438,8 @@ START_TEST(many_components)
         MwSolution found = {0};
         MwSearch search = {
             .problem = chain.problem, .arena = arena, .options = &options, .solution = &found};
-        ck_assert(mw_solve_apart(&search, core, MW_COUNT(roads[i]), roads[i]));
-        if (roads[i][1].go == branch)
+        ck_assert(mw_solve_components(&search, core, MW_COUNT(step_lists[i]), step_lists[i]));
+        if (step_lists[i][1].run == branch)
             check(&chain, &found, is_rounded(_i));
         else if (!is_rounded(_i))
             ck_assert(found.cost == chain.expected.cost);
@@ -457,7 +457,7 @@ typedef struct {
 
 static void visit_first(MwSearch *search, MwCore *core)
 {
-    Visits *visits = (Visits *)search->whole;
+    Visits *visits = (Visits *)search->parent;
     (void)core;
     ck_assert_int_eq(visits->second, 0);
     ck_assert(search->stop.deadline_s <= visits->search.stop.deadline_s + 1e-6);
@@ -468,7 +468,7 @@ static void visit_first(MwSearch *search, MwCore *core)
 
 static void visit_second(MwSearch *search, MwCore *core)
 {
-    Visits *visits = (Visits *)search->whole;
+    Visits *visits = (Visits *)search->parent;
     (void)core;
     visits->second++;
 }
@@ -490,14 +490,15 @@ START_TEST(each_has_its_turn_and_time)
                                     .stop = mw_stop_of(&options),
                                     .solution = &found},
                          .least_s = INFINITY};
-        const MwStretch road[] = {{visit_first, .early = seed % 3 == 0}, {visit_second}};
-        bool divided = mw_solve_apart(&visits.search, core, MW_COUNT(road), road);
+        const MwDriverStep steps[] = {{visit_first, .skip_if_single = seed % 3 == 0},
+                                      {visit_second}};
+        bool divided = mw_solve_components(&visits.search, core, MW_COUNT(steps), steps);
         ck_assert(divided == (components.count > 1));
         int differ = 0;
         for (int c = 0; c < components.count; c++)
             differ += components.equal[c] == c;
         ck_assert_int_le(visits.first, differ);
-        bool left_out = road[0].early && visits.second == 1;
+        bool left_out = steps[0].skip_if_single && visits.second == 1;
         ck_assert_int_eq(visits.first, left_out ? 0 : visits.second);
         if (visits.first > 0)
             ck_assert(visits.given_s > 999 && visits.least_s > 190.0 / components.count);
@@ -508,7 +509,7 @@ END_TEST
 
 static void branch_but_at_first(MwSearch *search, MwCore *core)
 {
-    Visits *visits = (Visits *)search->whole;
+    Visits *visits = (Visits *)search->parent;
     if (visits->first++ > 0)
         branch(search, core);
 }
@@ -516,7 +517,7 @@ static void branch_but_at_first(MwSearch *search, MwCore *core)
 /* The first component, which takes no part in the first round, has its turn after the others. */
 START_TEST(left_over_time_is_for_what_is_open)
 {
-    static const MwStretch road[] = {{branch_but_at_first, .again = true}};
+    static const MwDriverStep steps[] = {{branch_but_at_first, .repeat = true}};
     int turns = 0, count = groups[_i].count / 2;
     for (int seed = 0; seed < tried(count) || (seed < count && turns == 0); seed++) {
         MwArena *arena = mw_arena_new();
@@ -530,7 +531,7 @@ START_TEST(left_over_time_is_for_what_is_open)
                                     .stop = mw_stop_of(&options),
                                     .solution = &found}};
         bool divided = !core->infeasible && chain.expected.possible &&
-                       mw_solve_apart(&visits.search, core, MW_COUNT(road), road);
+                       mw_solve_components(&visits.search, core, MW_COUNT(steps), steps);
         if (divided && visits.first > 3 && options.time_limit_s > 0) {
             check(&chain, &found, is_rounded(_i));
             turns++;
@@ -574,8 +575,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("solver_apart");
-    TCase *tests = tcase_create("apart");
+    Suite *suite = suite_create("solver_components");
+    TCase *tests = tcase_create("components");
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, components_share_nothing, 0, MW_COUNT(groups));
