@@ -137,7 +137,7 @@ static double products_s(const MwDeviceModel *device, const MwWork *work)
     }
     if (device->units == 0)
         return 2 * work->batch * m * n * k / gemm->rate_flops;
-    static const double tile = 128;
+    static const double tile = 128; /* the side of a tile that `units` counts (docs/clusters.md) */
     double tiles = work->batch * ceil(m / tile) * ceil(n / tile);
     double waves = ceil(tiles / device->units);
     return waves * 2 * tile * tile * k * device->units / gemm->rate_flops;

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tuned numbers of passes/tuning.def as constants MW_TUNED_<name>. */
+/* The tuned numbers of the passes as constants MW_TUNED_<name>: a count is an int, a ratio a
+ * double. passes/tuning.def says of each what it trades and what was measured. A build of
+ * bench/ablate-plans reads their values when it runs, by a header that it names. */
 #ifndef MW_PASSES_TUNING_H
 #define MW_PASSES_TUNING_H
+
+#ifdef MW_PASSES_TUNING_HEADER
+#include MW_PASSES_TUNING_HEADER
+#else
 
 enum {
 #define TUNED_COUNT(name, value, unit, trades, evidence) MW_TUNED_##name = (value),
@@ -17,5 +23,7 @@ enum {
 #include "passes/tuning.def"
 #undef TUNED_COUNT
 #undef TUNED_RATIO
+
+#endif
 
 #endif

@@ -188,9 +188,10 @@ static bool is_scalar(const MwUnit *unit)
     return unit->space.points == 1;
 }
 
-static int most_operands(const MwUnit *unit)
+/* Nodes of a unit, at most, and as many operands and results that come from or go to memory. */
+static int most_parts(const MwUnit *unit)
 {
-    return is_scalar(unit) ? MW_TUNED_UNIT_SCALARS : MW_TUNED_UNIT_OPERANDS;
+    return is_scalar(unit) ? MW_TUNED_UNIT_SCALARS : MW_TUNED_UNIT_PARTS;
 }
 
 /* Whether b takes what units other than a make: so a would wait for them. */
@@ -208,7 +209,8 @@ static bool waits_for_others(const MwFusion *f, int a, int b)
     return false;
 }
 
-/* What the points of one unit may be to another that it is merged with, in the order they are tried. */
+/* What the points of one unit may be to another that it is merged with, in the order they are
+ * tried. */
 static const MwLevel relations[] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN, MW_LEVEL_TOTAL};
 
 /* Merges b into a, b's nodes running at `level` of a; changes nothing where that does not work. */
@@ -226,7 +228,7 @@ static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
             return false;
     relevel(f, from, MW_LEVEL_POINT, level);
     if (!operands_allow(f, &merged, a, b) || !sums_allow(f, &merged) ||
-        outside_operands(f, &merged, a, b) > most_operands(&merged)) {
+        outside_operands(f, &merged, a, b) > most_parts(&merged)) {
         relevel(f, from, level, MW_LEVEL_POINT);
         return false;
     }
@@ -239,7 +241,7 @@ static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
 static bool can_merge_at_all(MwFusion *f, int a, int b)
 {
     const MwUnit *x = mw_fusion_unit(f, a), *y = mw_fusion_unit(f, b);
-    int most = is_scalar(x) && is_scalar(y) ? MW_TUNED_UNIT_SCALARS : MW_TUNED_UNIT_NODES;
+    int most = (int)mw_min(most_parts(x), most_parts(y));
     return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && !x->space.is_alone &&
            !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
 }

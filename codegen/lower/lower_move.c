@@ -160,7 +160,7 @@ static bool walks_together(const MwLower *l)
     for (int k = 1; k < count; k++)
         if (!mw_tensor_equal(mw_lower_operand_tensor(l, k), mw_lower_operand_tensor(l, 0)))
             return false;
-    return count <= MW_TUNED_UNIT_OPERANDS;
+    return count <= MW_TUNED_UNIT_PARTS;
 }
 
 void mw_lower_concat(MwLower *l)

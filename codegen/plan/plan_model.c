@@ -118,7 +118,7 @@ MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags
     Attempt *first = attempt_new(arena, request, 0), *last = first;
     MwPlanResult result = {.attempts = 1};
     MwMemoryTarget target =
-        mw_memory_target(mw_device_bytes(&first->compilation), MW_TUNED_PLAN_CORRECTIONS);
+        mw_memory_target(mw_device_bytes(&first->compilation), MW_TUNED_MEMORY_CORRECTIONS);
     while (!last->plan && correct(&target, last)) {
         if (last != first)
             attempt_free(&last);

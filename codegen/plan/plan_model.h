@@ -26,7 +26,7 @@ typedef struct {
 
 /* In `arena`. The passes run on a copy of the graph; where the arena of their plan exceeds the memory of a
  * device they run again on another, with a lower target (passes/memory_target.h), at most
- * 1 + MW_TUNED_PLAN_CORRECTIONS times in all. One attempt is delivered, the one that gives a plan or, where
+ * 1 + MW_TUNED_MEMORY_CORRECTIONS times in all. One attempt is delivered, the one that gives a plan or, where
  * none does, the first: diagnostics, dumps, times and saved problems are of that one alone. */
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels as C. In: the kernel IR. Out: a function for each kernel, in C that vectorises: no aliasing,
- * constant trip counts, no branches in the loops over columns.
+/* Kernels as C. In: the kernel IR. Out: a function for each kernel, in C that vectorises: no
+ * aliasing, constant trip counts, no branches in the loops over columns.
  *
- * A sum along a row runs in MW_SUM_LANES independent partial sums, which are added up as a tree every
- * MW_SUM_BLOCK columns and then in double. A sum over rows runs in float over MW_TUNED_FOLD_ROWS rows and is
- * added up in double. So sums are accurate to a few units in the last place, and their order depends on the
- * shape alone. */
+ * A sum along a row runs in MW_SUM_LANES independent partial sums, which are added up as a tree
+ * every MW_SUM_BLOCK columns and then in double. A sum over rows runs in float over
+ * MW_TUNED_FLOAT_ROWS rows and is added up in double. So sums are accurate to a few units in the
+ * last place, and their order depends on the shape alone. */
 #include "codegen/print/c_columns.h"
 #include "codegen/print/prelude_text.h"
 #include "codegen/print/printer.h"
@@ -82,7 +82,7 @@ static int64_t tile_columns(const MwPrinter *p)
 }
 
 /* What a loop over the columns does with the arrays of sums over rows: c has the sum of at most
- * MW_TUNED_FOLD_ROWS rows, s that of all. */
+ * MW_TUNED_FLOAT_ROWS rows, s that of all. */
 typedef enum { CLEAR_SOME, CLEAR_ALL, FOLD } SumStep;
 
 static void print_column_sums(MwPrinter *p, SumStep step)
@@ -166,14 +166,14 @@ static void print_rows(MwPrinter *p)
     for (int d = 0; d < last; d++)
         mw_print_open_dim(p, d);
     const int64_t rows = last >= 0 ? p->nest->space.size[last] : 1;
-    const bool folds = p->has_column_sums && rows > MW_TUNED_FOLD_ROWS;
+    const bool folds = p->has_column_sums && rows > MW_TUNED_FLOAT_ROWS;
     const int outside = p->indent + folds;
     if (folds)
         mw_print_text(p,
                       "for (int64_t fold = 0; fold < $rows; fold += $fold_rows) {\n"
                       "    const int64_t fold_end = mw_min(fold + $fold_rows, (int64_t)$rows);\n",
                       MW_HOLES({"rows", mw_print_number(p, rows)},
-                               {"fold_rows", mw_print_number(p, MW_TUNED_FOLD_ROWS)}));
+                               {"fold_rows", mw_print_number(p, MW_TUNED_FLOAT_ROWS)}));
     if (p->has_column_sums)
         print_column_sums(p, CLEAR_SOME);
     if (folds)

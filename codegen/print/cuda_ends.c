@@ -4,8 +4,8 @@
 #include "codegen/print/cuda_columns.h"
 #include "codegen/tuning.h"
 
-/* How the threads of a function add up what blocks left of a sum: each every `stride`-th of `count` parts from
- * `first` on, then all that share the sum together. */
+/* How the threads of a function add up what blocks left of a sum: each every `stride`-th of `count`
+ * parts from `first` on, then all that share the sum together. */
 typedef struct {
     const char *parts; /* letter of the array that holds the parts: "r", "t" */
     const char *place; /* index of the part of `block` there */
@@ -31,7 +31,7 @@ static void print_sum(MwCudaNest *n, int i, const Sum *sum)
         "const $type v$i = ($type)mw_${shared_by}_$how($sum, ($wide *)shared);\n",
         MW_HOLES({"wide", mw_cuda_exchanged_type(instr)}, {"sum", gathered},
                  {"zero", mw_print_first_value(instr)},
-                 {"unroll", mw_print_number(p, MW_TUNED_CUDA_SUM_UNROLL)}, {"first", sum->first},
+                 {"unroll", mw_print_number(p, MW_TUNED_CUDA_UNROLL)}, {"first", sum->first},
                  {"count", mw_print_number(p, sum->count)}, {"condition", sum->condition},
                  {"stride", sum->stride}, {"parts", sum->parts}, {"i", mw_print_number(p, i)},
                  {"place", sum->place}, {"joined", mw_cuda_joined(n, instr, gathered, "part")},

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Flat kernels as CUDA C: one launch for the elements of many sets of operands, however unequal.
  *
- * The addresses, arguments and sizes of the sets are passed by value, as many sets in one launch as the
- * parameters of a kernel hold. A set is cut into chunks, and a block takes one: `first` says which block of the
- * grid is the first of each set. Sums leave a number for each chunk, and another function adds up those of a
- * set. So that the order of a sum depends on its size alone, the chunks of sums (codegen/print/prelude_chunks.h)
- * depend on nothing else. */
+ * The addresses, arguments and sizes of the sets are passed by value, as many sets in one launch as
+ * the parameters of a kernel hold. A set is cut into chunks, and a block takes one: `first` says
+ * which block of the grid is the first of each set. Sums leave a number for each chunk, and another
+ * function adds up those of a set. So that the order of a sum depends on its size alone, the chunks
+ * of sums (codegen/print/prelude_chunks.h) depend on nothing else. */
 #include "codegen/print/cuda_flat.h"
 
 #include "codegen/print/cuda_columns.h"
@@ -13,8 +13,8 @@
 
 /* ---- What is passed ---- */
 
-/* Sets that one launch takes: their addresses and arguments, of 8 bytes each, and `first`, fit among the
- * parameters, beside a few more integers. */
+/* Sets that one launch takes: their addresses and arguments, of 8 bytes each, and `first`, fit
+ * among the parameters, beside a few more integers. */
 static int sets_at_once(const MwKernelDef *kernel)
 {
     int64_t bytes = 8 * (kernel->operands.count + kernel->args.count), first = sizeof(int32_t);
@@ -132,8 +132,8 @@ static void print_sum_places(MwCudaNest *n)
     }
 }
 
-/* How a value that is the same for all points is computed: by every thread; by one, which shares it; by every
- * thread, from values that are shared. */
+/* How a value that is the same for all points is computed: by every thread; by one, which shares
+ * it; by every thread, from values that are shared. */
 typedef enum { CHEAP, COSTLY, AFTER } Cost;
 
 static bool is_uniform(const MwKernelInstr *instr)
@@ -157,8 +157,8 @@ static Cost *find_costs(const MwCudaNest *n)
     return costs;
 }
 
-/* Values that are the same for all points. Costly ones that need no others are computed by the first thread of
- * a warp each, so that they are computed at the same time. */
+/* Values that are the same for all points. Costly ones that need no others are computed by the
+ * first thread of a warp each, so that they are computed at the same time. */
 static void print_uniform(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -198,7 +198,8 @@ static void begin_turn(MwCudaNest *n)
                   NULL, 0);
 }
 
-/* The elements of the chunk: neighbours at a time, and one by one what is left of them at the end of a set. */
+/* The elements of the chunk: neighbours at a time, and one by one what is left of them at the end
+ * of a set. */
 static void print_elements(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -362,7 +363,7 @@ static void print_sets(MwCudaNest *n)
     MwPrinter *p = &n->p;
     const bool sums = reduces(n);
     const int least = n->threads * n->width;
-    const int most = (int)mw_max(least * n->turns, MW_TUNED_CUDA_FLAT_POINTS);
+    const int most = (int)mw_max(least * n->turns, n->threads * MW_TUNED_CUDA_THREAD_ELEMENTS);
     const MwHole holes[] = {{"sets", mw_print_number(p, sets_at_once(p->kernel))},
                             {"points", mw_print_size(p, 0)},
                             {"least", mw_print_number(p, least)},

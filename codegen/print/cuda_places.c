@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows that are added to places, in an order that depends on the rows alone.
  *
- * Places are shared out to blocks by their remainders. A block goes through the places of all rows and lists
- * the rows whose places it owns, in order. When the list is full, or there are no more rows, its warps take
- * what is listed for one place, and some columns, each: a warp finds the place by the first of its rows in the
- * list, loads what is there, adds some rows at a time, in their order, and stores the sum. So no two threads of
- * a launch write to one element, a place that many rows are added to is spread over as many warps as it has
- * columns for, and nothing depends on which block or warp runs first. */
+ * Places are shared out to blocks by their remainders. A block goes through the places of all rows
+ * and lists the rows whose places it owns, in order. When the list is full, or there are no more
+ * rows, its warps take what is listed for one place, and some columns, each: a warp finds the place
+ * by the first of its rows in the list, loads what is there, adds some rows at a time, in their
+ * order, and stores the sum. So no two threads of a launch write to one element, a place that many
+ * rows are added to is spread over as many warps as it has columns for, and nothing depends on
+ * which block or warp runs first. */
 #include "codegen/print/cuda_places.h"
 
 #include "codegen/print/cuda_columns.h"
@@ -15,7 +16,7 @@
 /* Rows that a block looks at between two barriers. */
 static int round_rows(const MwCudaNest *n)
 {
-    return n->threads * MW_TUNED_CUDA_PLACE_ROW_TURNS;
+    return n->threads * MW_TUNED_CUDA_UNROLL;
 }
 
 /* The addition of the nest, its one effect. */
@@ -51,15 +52,15 @@ void mw_cuda_spread_places(MwCudaNest *n)
 
 /* ---- The list ---- */
 
-/* Finds which rows of the round go to places of the block: each thread has the places of its rows in `own`,
- * -1 for those of other blocks, and each warp counts its rows of every turn. */
+/* Finds which rows of the round go to places of the block: each thread has the places of its rows
+ * in `own`, -1 for those of other blocks, and each warp counts its rows of every turn. */
 static void print_own_places(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const MwHole holes[] = {{"place", mw_print_number(p, addition(p->nest)->inputs[1].index)},
                             {"blocks", mw_print_number(p, n->blocks)},
                             {"warps", mw_print_number(p, n->threads / MW_WARP)},
-                            {"row_turns", mw_print_number(p, MW_TUNED_CUDA_PLACE_ROW_TURNS)}};
+                            {"row_turns", mw_print_number(p, MW_TUNED_CUDA_UNROLL)}};
     mw_cuda_print(n,
                   "#pragma unroll\n"
                   "for (int turn = 0; turn < $row_turns; turn++) {\n"
@@ -85,7 +86,7 @@ static void print_own_places(MwCudaNest *n)
 /* Appends these rows and their places to the list, in order. */
 static void print_list(MwCudaNest *n)
 {
-    const int warps = n->threads / MW_WARP, turns = MW_TUNED_CUDA_PLACE_ROW_TURNS;
+    const int warps = n->threads / MW_WARP, turns = MW_TUNED_CUDA_UNROLL;
     mw_cuda_print(n,
                   "#pragma unroll\n"
                   "for (int turn = 0; turn < $row_turns; turn++) {\n"
@@ -149,8 +150,8 @@ static void print_move(MwCudaNest *n, bool stores)
     mw_print_close(p);
 }
 
-/* Adds up to `turns` rows among 32 entries of the list, those whose bits are set in `votes`. They are added to
- * each other before they go to the sum, which so rounds less often. */
+/* Adds up to `turns` rows among 32 entries of the list, those whose bits are set in `votes`. They
+ * are added to each other before they go to the sum, which so rounds less often. */
 static void print_add_some(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -217,7 +218,7 @@ void mw_cuda_print_places(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const int indent = p->indent;
-    const int turns = MW_TUNED_CUDA_PLACE_ROW_TURNS, round = round_rows(n);
+    const int turns = MW_TUNED_CUDA_UNROLL, round = round_rows(n);
     const int list = round * MW_TUNED_CUDA_PLACE_ROUNDS;
     const MwHole holes[] = {{"list", mw_print_number(p, list)},
                             {"counts", mw_print_number(p, turns * n->threads / MW_WARP)},

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The function of a nest whose rows are reduced: groups of threads take rows (cuda_nest.h).
  *
- * A group of several warps exchanges what its warps have of a reduction through shared memory; groups within
- * a warp exchange lanes. Sums over rows stand in registers, for the columns that the thread takes of every
- * row; at the end the groups of a block add theirs up. */
+ * A group of several warps exchanges what its warps have of a reduction through shared memory;
+ * groups within a warp exchange lanes. Sums over rows stand in registers, for the columns that the
+ * thread takes of every row; at the end the groups of a block add theirs up. */
 #include "codegen/print/cuda_rows.h"
 
 #include "codegen/print/cuda_columns.h"
 #include "codegen/tuning.h"
 
-/* Whether threads add up and exchange a sum along a row in its own type: where each has few columns. */
+/* Whether threads add up and exchange a sum along a row in its own type: where each has few
+ * columns. */
 static bool adds_floats(const MwCudaNest *n, const MwKernelInstr *instr)
 {
     return instr->type == MW_SCALAR_F32 && !mw_instr_is_max(instr) &&
@@ -52,8 +53,8 @@ static int places_of(const MwCudaNest *n, int end)
     return count;
 }
 
-/* Whether threads may still read the places when they are written again: from one row to the next, where no
- * other reducing phase stands between with a barrier of its own. */
+/* Whether threads may still read the places when they are written again: from one row to the next,
+ * where no other reducing phase stands between with a barrier of its own. */
 static bool is_only_reducing_phase(const MwCudaNest *n)
 {
     int phases = 0;
@@ -168,7 +169,8 @@ static bool writes_what_rows_read(const MwCudaNest *n)
     return false;
 }
 
-/* All turns are unrolled where arrays are to be registers; else so many that several loads are in flight. */
+/* All turns are unrolled where arrays are to be registers; else so many that several loads are in
+ * flight. */
 static void print_unroll(MwCudaNest *n, int phase)
 {
     int loads = 0;
@@ -183,7 +185,7 @@ static void print_unroll(MwCudaNest *n, int phase)
     else
         mw_print_line(&n->p, "#pragma unroll %d",
                       (int)mw_min(mw_max(MW_TUNED_CUDA_ROW_LOADS / mw_max(loads, 1), 1),
-                                  MW_TUNED_CUDA_ROW_UNROLL));
+                                  MW_TUNED_CUDA_UNROLL));
 }
 
 /* What a row without columns of its own has: one point. */
@@ -302,8 +304,8 @@ static void print_block_totals(MwCudaNest *n)
     }
 }
 
-/* The first group of a block takes over what the others have of a sum over rows, in their order. Threads
- * write and read neighbouring words, so that they meet in no bank. */
+/* The first group of a block takes over what the others have of a sum over rows, in their order.
+ * Threads write and read neighbouring words, so that they meet in no bank. */
 static void print_fold_groups(MwCudaNest *n, int i)
 {
     MwPrinter *p = &n->p;

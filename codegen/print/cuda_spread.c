@@ -76,9 +76,9 @@ static void spread_points(MwCudaNest *n)
     n->blocks = mw_min(mw_ceil_div(units, n->threads * n->turns), MW_TUNED_CUDA_GRID_BLOCKS);
 }
 
-/* Threads for the `units` of a row, whole warps of them, such that few are idle: the most units a thread, up to
- * `most_items`, that leave few places without a unit, or else the number that leaves the fewest. More units a
- * thread where a block has not threads enough. */
+/* The number of threads for the `units` of a row: whole warps, such that the fewest places are
+ * without a unit, and of such numbers the one with the most units a thread, up to `most_items`. A
+ * thread takes more units where a block has not threads enough. */
 static int choose_group(int64_t units, int most_items)
 {
     int64_t best = 0, least = INT64_MAX;
@@ -89,15 +89,13 @@ static int choose_group(int64_t units, int most_items)
             continue;
         best = threads;
         least = idle;
-        if (idle * MW_TUNED_CUDA_IDLE_SHARE <= units)
-            break;
     }
     int64_t items = mw_ceil_div(units, MW_CUDA_BLOCK_THREADS);
     return (int)(best ? best : mw_ceil_div(mw_ceil_div(units, items), MW_WARP) * MW_WARP);
 }
 
-/* Groups of several warps in one block wait at the same barriers, so each must have a row whenever another has
- * one: their number divides the rows. */
+/* Groups of several warps in one block wait at the same barriers, so each must have a row whenever
+ * another has one: their number divides the rows. */
 static int groups_of_warps(int64_t rows, int group)
 {
     int groups = (int)mw_max(MW_TUNED_CUDA_SUM_THREADS / group, 1);
@@ -114,7 +112,7 @@ static int choose_row_group(const MwCudaNest *n)
     const int share = mw_phases_most_kept(&n->p.phases, n->p.nest) ? 2 : 1;
     if (sums)
         return choose_group(units, 1);
-    if (n->columns <= MW_TUNED_CUDA_LONE_COLUMNS)
+    if (n->columns <= MW_TUNED_CUDA_THREAD_ELEMENTS)
         return 1;
     /* The lanes of a warp exchange together, so they have rows all at once, or none. */
     if (units < MW_WARP && n->rows % (MW_WARP / part) == 0)
@@ -130,21 +128,21 @@ static void choose_threads(MwCudaNest *n)
     int groups = 1;
     n->group = choose_row_group(n);
     if (n->group <= MW_WARP)
-        groups = MW_WARP * MW_TUNED_CUDA_ROW_WARPS / n->group;
+        groups = MW_TUNED_CUDA_POINT_THREADS / n->group;
     else if (n->p.has_column_sums)
         groups = groups_of_warps(n->rows, n->group);
     n->threads = n->group * groups;
     n->items = mw_ceil_div(mw_cuda_units(n), n->group);
 }
 
-/* Whether a thread has the registers for what is kept of its columns, and for their sums over rows. */
+/* Whether half of the registers of a thread hold what is kept of its columns and their sums over
+ * rows; the other half is for all else. */
 static bool has_registers(const MwCudaNest *n)
 {
     int64_t values = mw_phases_most_kept(&n->p.phases, n->p.nest);
     for (int i = 0; i < n->p.nest->instrs.count; i++)
         values += mw_instr_reduces_rows(&n->p.nest->instrs.at[i]);
-    return values * n->items * n->width + MW_TUNED_CUDA_OTHER_REGISTERS <=
-           MW_CUDA_REGISTERS / n->threads;
+    return values * n->items * n->width <= MW_CUDA_REGISTERS / n->threads / 2;
 }
 
 /* What a thread has no registers for is computed again instead of being kept. */
@@ -159,14 +157,14 @@ static void spread_rows(MwCudaNest *n)
     n->blocks = mw_ceil_div(n->rows, groups);
     if (n->p.has_column_sums)
         n->blocks = mw_max(mw_min(n->blocks, MW_TUNED_CUDA_SUM_BLOCKS),
-                           mw_ceil_div(n->rows, (int64_t)groups * MW_TUNED_CUDA_THREAD_ROWS));
+                           mw_ceil_div(n->rows, (int64_t)groups * MW_TUNED_FLOAT_ROWS));
     n->blocks = mw_min(n->blocks, MW_TUNED_CUDA_GRID_BLOCKS);
     n->sums = n->blocks;
     n->kept = n->width == 1 ? "item" : mw_arena_printf(n->p.out->arena, "item * %d + q", n->width);
 }
 
-/* Rows are shared out such that there are enough blocks for a large GPU, but no more parts of a sum than that;
- * a thread sums no more rows in the type of the elements than it may. */
+/* Rows are shared out such that there are enough blocks for a large GPU, but no more parts of a sum
+ * than that; a thread sums no more rows in the type of the elements than it may. */
 static void spread_columns(MwCudaNest *n)
 {
     int64_t units = mw_cuda_units(n);
@@ -177,9 +175,9 @@ static void spread_columns(MwCudaNest *n)
     n->turns = n->width > 1 ? mw_cuda_choose_turns(n) : 1;
     while (n->turns > 1 && n->rows < at_once * n->turns)
         n->turns /= 2;
-    int64_t parts = mw_min(mw_ceil_div(MW_TUNED_CUDA_FULL_BLOCKS, tiles),
-                           mw_ceil_div(n->rows, at_once * n->turns));
-    parts = mw_max(parts, mw_ceil_div(n->rows, at_once * MW_TUNED_CUDA_THREAD_ROWS));
+    int64_t parts =
+        mw_min(mw_ceil_div(MW_BLOCKS_WANTED, tiles), mw_ceil_div(n->rows, at_once * n->turns));
+    parts = mw_max(parts, mw_ceil_div(n->rows, at_once * MW_TUNED_FLOAT_ROWS));
     int64_t rounds = mw_ceil_div(mw_ceil_div(n->rows, parts), at_once * n->turns);
     n->block_rows = rounds * at_once * n->turns;
     n->sums = mw_ceil_div(n->rows, n->block_rows);
@@ -196,8 +194,8 @@ static void spread_flat(MwCudaNest *n)
     n->index = "int";
 }
 
-/* Where the scratch memory holds what blocks leave: a number for each column and each part of a sum over rows, one
- * (of 8 bytes at most) for each block of a sum over all points. */
+/* Where the scratch memory holds what blocks leave: a number for each column and each part of a sum
+ * over rows, one (of 8 bytes at most) for each block of a sum over all points. */
 static void place_sums(MwCudaNest *n)
 {
     const MwNest *nest = n->p.nest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The function of a nest that sums over rows and does nothing once per row: a block takes `group` neighbouring
- * units of columns of `block_rows` rows. Its threads form slots of `group` threads; a slot takes every
- * slots-th row, and at the end what the slots have is added up. */
+/* The function of a nest that sums over rows and does nothing once per row: a block takes `group`
+ * neighbouring units of columns of `block_rows` rows. Its threads form slots of `group` threads; a
+ * slot takes every slots-th row, and at the end what the slots have is added up. */
 #include "codegen/print/cuda_sums.h"
 
 #include "codegen/print/cuda_columns.h"
@@ -12,8 +12,9 @@ static int slots(const MwCudaNest *n)
     return n->threads / n->group;
 }
 
-/* Words from what one neighbour of the threads' columns has to the next: a few more than there are threads, so
- * that lanes meet in no bank, neither when threads write their columns nor when others read them. */
+/* Words from what one neighbour of the threads' columns has to the next: a few more than there are
+ * threads, so that lanes meet in no bank, neither when threads write their columns nor when others
+ * read them. */
 static int fold_pitch(const MwCudaNest *n)
 {
     return n->threads + MW_WARP / n->width;
@@ -60,7 +61,7 @@ static void print_rows(MwCudaNest *n)
     const MwSpace *space = &p->nest->space;
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, n->width);
     if (n->turns == 1)
-        mw_print_line(p, "#pragma unroll %d", MW_TUNED_CUDA_SUM_UNROLL);
+        mw_print_line(p, "#pragma unroll %d", MW_TUNED_CUDA_UNROLL);
     mw_cuda_print(n, "for ($index $at = begin + slot; $at < end; $at += $stride) {\n",
                   MW_HOLES({"at", n->turns > 1 ? "at" : "row"},
                            {"stride", mw_print_number(p, slots(n) * n->turns)}));
@@ -98,8 +99,8 @@ static void print_fold_slots(MwCudaNest *n, int i)
                            {"joined", mw_cuda_joined(n, instr, sum, "part")}));
 }
 
-/* The sums of the block, each column by one thread: as values where they are whole, else to the scratch
- * memory. */
+/* The sums of the block, each column by one thread: as values where they are whole, else to the
+ * scratch memory. */
 static void print_block_sums(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;

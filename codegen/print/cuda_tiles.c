@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Points some of whose loads have their neighbours along another dimension than the innermost, as where a
- * transpose is fused with the operators that take it. (Stores always go along the innermost dimension.) A
- * block takes a square tile of the two dimensions: x counts along the innermost, y along the other. What the
- * turned loads bring goes through an array b of shared memory each: lanes first go along y and fill the
- * arrays, then along x for everything else. So every access of a warp to memory is of neighbours; and since
- * the rows of b begin one bank further on than those before, lanes meet in no bank either way. */
+/* Points some of whose loads have their neighbours along another dimension than the innermost, as
+ * where a transpose is fused with the operators that take it. (Stores always go along the innermost
+ * dimension.) A block takes a square tile of the two dimensions: x counts along the innermost, y
+ * along the other. What the turned loads bring goes through an array b of shared memory each: lanes
+ * first go along y and fill the arrays, then along x for everything else. So every access of a warp
+ * to memory is of neighbours; and since the rows of b begin one bank further on than those before,
+ * lanes meet in no bank either way. */
 #include "codegen/print/cuda_tiles.h"
 
 #include "codegen/print/cuda_columns.h"
 #include "codegen/tuning.h"
 
+/* Elements along a dimension below which more than half of a warp would be idle in a tile. */
+enum { LEAST_SIDE = MW_WARP / 2 };
+
 /* ---- Which accesses, and which dimension ---- */
 
-/* The dimension that a load walks element by element, where it walks the innermost one in steps; -1: there is
- * none, or a tile is not worth it. */
+/* The dimension that a load walks element by element, where it walks the innermost one in steps;
+ * -1: there is none, or a tile is not worth it. */
 static int turned_dim(const MwNest *nest, const MwKernelInstr *instr)
 {
     int inner = nest->space.dim_count - 1;
@@ -21,21 +25,22 @@ static int turned_dim(const MwNest *nest, const MwKernelInstr *instr)
         !instr->at.stride[inner] || instr->at.stride[inner] == 1)
         return -1;
     for (int d = 0; d < inner; d++)
-        if (instr->at.stride[d] == 1 && nest->space.size[d] >= MW_TUNED_CUDA_TILE_LEAST)
+        if (instr->at.stride[d] == 1 && nest->space.size[d] >= LEAST_SIDE)
             return d;
     return -1;
 }
 
-/* The side of the tiles for dimension d. */
+/* The side of the tiles for dimension d: a row of its widest elements fills each bank once. Bytes
+ * have tiles of the side of those of halves. */
 static int choose_side(const MwCudaNest *n, int d)
 {
+    int64_t widest = MW_CUDA_BANK_BYTES / 2;
     for (int i = 0; i < n->p.nest->instrs.count; i++) {
         const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
-        if (turned_dim(n->p.nest, instr) == d &&
-            mw_cuda_element_bytes(n, instr) == MW_CUDA_BANK_BYTES)
-            return MW_TUNED_CUDA_TILE_SIDE;
+        if (turned_dim(n->p.nest, instr) == d)
+            widest = mw_max(widest, mw_cuda_element_bytes(n, instr));
     }
-    return MW_TUNED_CUDA_SHORT_TILE_SIDE;
+    return (int)(MW_WARP * MW_CUDA_BANK_BYTES / widest);
 }
 
 static int64_t tiles_along(const MwCudaNest *n, int d)
@@ -51,7 +56,7 @@ bool mw_cuda_choose_tiles(MwCudaNest *n)
         *pitch = MW_NEW(n->p.out->arena, int, nest->instrs.count);
     for (int i = 0; i < nest->instrs.count && other < 0; i++)
         other = turned_dim(nest, &nest->instrs.at[i]);
-    if (other < 0 || space->size[inner] < MW_TUNED_CUDA_TILE_LEAST)
+    if (other < 0 || space->size[inner] < LEAST_SIDE)
         return false;
     int side = choose_side(n, other);
     int64_t shared = 0;

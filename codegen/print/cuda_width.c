@@ -26,7 +26,8 @@ static bool is_wide_access(const MwNest *nest, const MwKernelInstr *instr, int w
     return !moves || by->level < MW_LEVEL_POINT;
 }
 
-/* Whether an access has an element of its own at every point, instead of elements that rows share. */
+/* Whether an access has an element of its own at every point, instead of elements that rows
+ * share. */
 static bool is_streamed(const MwNest *nest, const MwKernelInstr *instr)
 {
     for (int d = 0; d < nest->space.dim_count; d++)
@@ -35,8 +36,8 @@ static bool is_streamed(const MwNest *nest, const MwKernelInstr *instr)
     return true;
 }
 
-/* Whether a thread takes eight neighbours at a time: eight elements of two bytes are an access of 16 bytes.
- * Where elements of four bytes stream too, four neighbours are. */
+/* Whether a thread takes eight neighbours at a time: eight elements of two bytes are an access of
+ * 16 bytes. Where elements of four bytes stream too, four neighbours are. */
 static bool takes_eight(const MwCudaNest *n)
 {
     const MwNest *nest = n->p.nest;
@@ -94,6 +95,7 @@ int mw_cuda_choose_turns(const MwCudaNest *n)
             bytes[mw_instr_is_effect(instr)] += n->width * mw_cuda_element_bytes(n, instr);
     }
     int64_t of_turn = bytes[0] ? bytes[0] : bytes[1];
-    return of_turn ? (int)mw_min(mw_max(MW_TUNED_CUDA_TURN_BYTES / of_turn, 1), MW_TUNED_CUDA_TURNS)
-                   : 1;
+    return of_turn
+               ? (int)mw_min(mw_max(MW_TUNED_CUDA_TURN_BYTES / of_turn, 1), MW_TUNED_CUDA_UNROLL)
+               : 1;
 }

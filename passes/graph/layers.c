@@ -30,8 +30,7 @@
 
 #include "passes/graph/layer_items.h"
 #include "passes/pass.h"
-
-enum { MAX_UNREPEATED_SECTIONS = 16 };
+#include "passes/tuning.h"
 
 typedef struct {
     MwArena *arena; /* scratch, freed after the pass */
@@ -75,7 +74,7 @@ static int *find_segments(MwArena *arena, const MwLayerItems *items)
 static int64_t find_unit(const Clusterer *c)
 {
     const MwLayerItems *items = &c->items;
-    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MAX_UNREPEATED_SECTIONS), most = 0;
+    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MW_TUNED_MAX_UNREPEATED_SECTIONS), most = 0;
     for (int s = 0; s < items->segment_count; s++) {
         int64_t work = 0;
         int iterations = 0;
@@ -144,7 +143,7 @@ static int cut_segments(const Clusterer *c, int layers, int *begins)
     int *sections = MW_NEW(c->arena, int, c->items.segment_count), count = 0;
     int64_t divisor = 1;
     while (count_sections(c, c->unit / divisor, sections) < layers)
-        divisor += mw_max(1, divisor / 8);
+        divisor += mw_max(1, divisor / MW_TUNED_SECTION_STEPS);
     if (c->items.segment_count == 1)
         sections[0] = layers;
     for (int s = 0; s < c->items.segment_count; s++) {

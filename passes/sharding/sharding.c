@@ -13,14 +13,9 @@
 #include "passes/sharding/refuse.h"
 #include "passes/sharding/report.h"
 #include "passes/sharding/sharding_fit.h"
+#include "passes/tuning.h"
 
 #include <stdlib.h>
-
-/* The relative gap to the lower bound that is allowed for a graph of more than LARGE_NODES
- * nodes. No cost model is more exact, and the rest of the proof takes long where memory is
- * tight. */
-static const double LARGE_GAP = 0.0005;
-enum { LARGE_NODES = 300 };
 
 /* ---- Meshes ---- */
 
@@ -110,9 +105,9 @@ static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff)
     MwArena *arena = compilation->arena;
     MwIntraProblem *problem = attempt->problem;
     MwSolveOptions quick = MW_SHARDING_QUICK;
-    MwSolveOptions options = {.time_limit_s = compilation->options.solve_time_s /
-                                              compilation->staging.stage_count,
-                              .gap = problem->graph->nodes.count > LARGE_NODES ? LARGE_GAP : 0};
+    MwSolveOptions options = {
+        .time_limit_s = compilation->options.solve_time_s / compilation->staging.stage_count,
+        .gap = problem->graph->nodes.count > MW_TUNED_LARGE_NODES ? MW_TUNED_LARGE_GAP : 0};
     options.cutoff = quick.cutoff = cutoff;
     quick.time_limit_s = options.time_limit_s;
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);

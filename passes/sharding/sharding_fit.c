@@ -16,7 +16,6 @@
 #include "passes/memory_target.h"
 #include "passes/sharding/copies.h"
 #include "passes/sharding/footprint.h"
-#include "passes/tuning.h"
 
 static MwSharding *sharding_of(MwArena *arena, MwIntraProblem *problem, const MwSolution *solution)
 {
@@ -35,7 +34,7 @@ static bool add_copies(const MwSharding *sharding, int64_t memory_bytes, bool *m
 {
     MwIntraProblem *problem = sharding->problem;
     const int64_t *usage = mw_sharding_usage(problem->arena, sharding);
-    const double nearly_bytes = (1 - MW_TUNED_COPY_MARGIN) * (double)memory_bytes;
+    const double nearly_bytes = (1 - MW_TUNED_MEMORY_MARGIN) * (double)memory_bytes;
     bool more = false;
     for (int n = 0; n < problem->graph->nodes.count; n++)
         if (!modelled[n] && (double)usage[n] > nearly_bytes) {
@@ -52,11 +51,11 @@ MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t mem
 {
     MwShardingFit fit = {0};
     MwProblem *problem = &intra->problem;
-    MwMemoryTarget target = mw_memory_target(memory_bytes, MW_TUNED_SHARDING_CORRECTIONS);
+    MwMemoryTarget target = mw_memory_target(memory_bytes, MW_TUNED_MEMORY_CORRECTIONS);
     bool *modelled = MW_NEW(arena, bool, intra->graph->nodes.count), unfinished = true;
     MwCost bound = 0;
     mw_intra_problem_add_copies(intra, modelled);
-    for (int copy_rounds = MW_TUNED_SHARDING_COPY_ROUNDS; unfinished; options.time_limit_s /= 2) {
+    for (int copy_rounds = MW_TUNED_MEMORY_CORRECTIONS; unfinished; options.time_limit_s /= 2) {
         problem->usage_limit = target.target_bytes;
         fit.solution = mw_solve(arena, problem, &options);
         if (target.target_bytes == memory_bytes)

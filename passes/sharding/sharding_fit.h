@@ -4,6 +4,7 @@
 #define MW_PASSES_SHARDING_SHARDING_FIT_H
 
 #include "passes/sharding/result.h"
+#include "passes/tuning.h"
 
 typedef struct {
     MwSharding *sharding; /* NULL: none was found */
@@ -13,7 +14,7 @@ typedef struct {
 } MwShardingFit;
 
 /* Options for the solves within the search for stages. */
-#define MW_SHARDING_QUICK ((MwSolveOptions){.gap = 0.001, .quick = true})
+#define MW_SHARDING_QUICK ((MwSolveOptions){.gap = MW_TUNED_QUICK_GAP, .quick = true})
 
 /* The best sharding found whose peak is within `memory_bytes`; in `arena`. Afterwards the
  * problem has the copies that it was last solved with, and `memory_bytes` as its limit. */

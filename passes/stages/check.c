@@ -12,9 +12,6 @@
 
 #include <math.h>
 
-/* Share of the memory limit above which the estimate of a stage is checked. */
-static const double CHECK_ABOVE = 0.85;
-
 typedef struct {
     const MwCompilation *compilation; /* the lowered copy, with its stages */
     const MwStageLayout *layout;
@@ -34,8 +31,6 @@ static void check_stage(void *context, int i)
 {
     const LayoutCheck *check = context;
     const MwStaging *staging = &check->compilation->staging;
-    if (check->layout->stages[i].needed_bytes <= CHECK_ABOVE * (double)check->limit_bytes)
-        return;
     MwArena *arena = mw_arena_new();
     MwGraph graph = *check->compilation->stages[i].graph;
     graph.arena = arena;

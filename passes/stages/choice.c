@@ -12,10 +12,8 @@
 #include "cost/transfer.h"
 #include "cost/units.h"
 #include "passes/stages/terms.h"
+#include "passes/tuning.h"
 #include "schedule/generate.h"
-
-/* Relative gap to the best total of the stage problem at which the solver stops. */
-static const double GAP = 0.01;
 
 typedef struct {
     MwArena *arena;
@@ -95,7 +93,7 @@ static void answer_queries(void *context, MwStageQuery *queries, int count)
     mw_arena_free(&scratch);
 }
 
-/* The bound assumes that a smaller operand gains at most a tenth from caches. */
+/* The bound assumes that smaller operands gain at most MW_TUNED_CACHE_GAIN from caches. */
 static bool bound_candidate(void *context, int begin, int end, int submesh, MwStageCandidate *bound)
 {
     const ChoiceSearch *c = context;
@@ -104,7 +102,7 @@ static bool bound_candidate(void *context, int begin, int end, int submesh, MwSt
         return false;
     MwStageCost cost = mw_stage_costs_bound(c->query->costs, begin, end, devices);
     *bound = candidate_of(c->query, &cost);
-    bound->time -= bound->time / 10;
+    bound->time -= (int64_t)(MW_TUNED_CACHE_GAIN * (double)bound->time);
     bound->weight_time = bound->time;
     return true;
 }
@@ -239,7 +237,8 @@ static MwStageChoiceAnswer solve(ChoiceSearch *c)
                               .answer = answer_queries,
                               .bound = bound_candidate,
                               .context = c};
-    MwStagePlan plan = mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = GAP});
+    MwStagePlan plan =
+        mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = MW_TUNED_STAGE_GAP});
     MwStageChoiceAnswer result = {.reason = plan.reason, .needed_bytes = (double)plan.needed_bytes};
     if (plan.reason != MW_STAGES_POSSIBLE)
         return result;

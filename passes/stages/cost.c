@@ -17,16 +17,10 @@
 
 #include "base/threads.h"
 #include "ir/key_map.h"
+#include "passes/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* Number of meshes, the fastest, that are also solved at other prices and with recomputation. */
-enum { SHORTLIST_SIZE = 2 };
-
-/* Most candidates with recomputation per mesh and price; they differ in the number of layers
- * that recompute. */
-enum { MAX_RECOMPUTE_STEPS = 16 };
 
 typedef MW_VEC(MwStageSample *) Samples;
 
@@ -453,7 +447,7 @@ static void request_leaner(MwStageCosts *costs, const CandidateSearch *search,
  * fastest solution has memory enough. */
 static void request_shortlist(MwStageCosts *costs, CandidateSearch *search)
 {
-    for (int f = 0; f < SHORTLIST_SIZE; f++) {
+    for (int f = 0; f < MW_TUNED_SHORTLIST_SIZE; f++) {
         int best = find_fastest(costs, search);
         MwStageCost cost;
         if (best < 0 ||
@@ -476,7 +470,7 @@ static void list_recomputing(MwStageCosts *costs, const CandidateSearch *search,
     if (!sum_terms(costs, &search->terms, mesh, price, &none) ||
         !sum_terms(costs, &search->terms, &recomputing, price, &all))
         return;
-    int layers = all.recomputed, parts = (int)mw_min(layers, MAX_RECOMPUTE_STEPS);
+    int layers = all.recomputed, parts = (int)mw_min(layers, MW_TUNED_MAX_RECOMPUTE_STEPS);
     for (int part = 1; part < parts; part++)
         mw_vec_push(costs->arena, list,
                     recompute_some(&none, &all, gains, layers * part / parts, mesh->is_sequential));

@@ -6,13 +6,9 @@
 #include "cost/units.h"
 #include "passes/sharding/footprint.h"
 #include "passes/sharding/liveness.h"
+#include "passes/tuning.h"
 
 #include <math.h>
-
-static const double PRICES[MW_MEMORY_PRICES] = {0, 0.1, 2};
-
-/* Relative gap to the optimum at which the solver stops. */
-static const double GAP = 0.01;
 
 typedef struct {
     MwArena *arena; /* of the thread that solves */
@@ -142,9 +138,10 @@ static void measure_memory(const SampleSolve *s, int *choice, MwStageCost *cost)
 static void solve_at(const SampleSolve *s, int price)
 {
     MwStageSample *sample = s->sample;
-    MwProblem problem = add_memory_price(s, PRICES[price]);
+    const double prices[MW_MEMORY_PRICES] = {0, MW_TUNED_LOW_PRICE, MW_TUNED_HIGH_PRICE};
+    MwProblem problem = add_memory_price(s, prices[price]);
     MwSolution solution =
-        mw_solve(s->arena, &problem, &(MwSolveOptions){.gap = GAP, .quick = true});
+        mw_solve(s->arena, &problem, &(MwSolveOptions){.gap = MW_TUNED_STAGE_GAP, .quick = true});
     sample->possible[price] = solution.choice != NULL;
     if (!solution.choice)
         return;

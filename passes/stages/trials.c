@@ -18,18 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of micro-batches that are tried in any case, and the work (mw_stage_costs_work) after
- * which no others are tried. */
-enum { MIN_BATCHINGS_TRIED = 3, MAX_WORK_NODES = 200000 };
-
-enum { MAX_CHUNKS = 4 };
-
-/* Up to this many numbers of stages, all are tried for comparison. */
-enum { MAX_STAGE_COUNTS = 8 };
-
-/* Smallest bubble, as a share of the step time, for which other schedules are tried. */
-static const double MIN_BUBBLE_SHARE = 0.01;
-
 /* A number of micro-batches in the ranking by estimate. */
 typedef struct {
     MwStageBatching *batching;
@@ -275,7 +263,7 @@ static void try_schedule_kind(Trials *t, RankedBatching *ranked, MwPipelineKind 
     }
     if (wanted > 0)
         try_chunks(t, ranked, kind, wanted);
-    for (int chunks = 2; chunks <= MAX_CHUNKS && wanted == 0; chunks++)
+    for (int chunks = 2; chunks <= MW_TUNED_MAX_CHUNKS && wanted == 0; chunks++)
         try_chunks(t, ranked, kind, chunks);
 }
 
@@ -292,7 +280,7 @@ static bool bubble_is_worth_it(const Trials *t, const RankedBatching *ranked)
 {
     const MwStageLayout *best = incumbent(t);
     double best_s = best ? best->step_s : INFINITY;
-    return ranked->ideal_s < best_s && ranked->ideal_s < (1 - MIN_BUBBLE_SHARE) * ranked->step_s;
+    return ranked->ideal_s < best_s && ranked->ideal_s < (1 - MW_TUNED_STAGE_GAP) * ranked->step_s;
 }
 
 /* Tries the schedules after the first turn; those with turn 0 come last, and only if the user
@@ -351,7 +339,8 @@ static void try_pipelines(Trials *t)
     if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
     RankedBatching *ranking = rank_batchings(t, &count);
-    for (; tried < count && (tried < MIN_BATCHINGS_TRIED || work_done(t) < MAX_WORK_NODES);
+    for (; tried < count &&
+           (tried < MW_TUNED_MIN_BATCHINGS_TRIED || work_done(t) < MW_TUNED_MAX_WORK_NODES);
          tried++) {
         const MwStageLayout *best = incumbent(t);
         if (best && ranking[tried].estimate.least_s >= best->step_s)
@@ -379,7 +368,7 @@ static void try_other_stage_counts(Trials *t)
     for (int count = 2; count <= most; count++) {
         bool is_near = count == 2 * own || 2 * count == own;
         if (count == own || count * chunks < t->query->least_stages ||
-            (most > MAX_STAGE_COUNTS && !is_near))
+            (most > MW_TUNED_MAX_STAGE_COUNTS && !is_near))
             continue;
         try_schedule(t, &ranked, kind, chunks, count);
     }
@@ -395,7 +384,8 @@ static void search_layouts(Trials *t)
     int next = 0;
     try_single_stage(t, &next, 1);
     try_pipelines(t);
-    try_single_stage(t, &next, incumbent(t) && work_done(t) >= MAX_WORK_NODES ? 2 : INT_MAX);
+    try_single_stage(t, &next,
+                     incumbent(t) && work_done(t) >= MW_TUNED_MAX_WORK_NODES ? 2 : INT_MAX);
     try_other_stage_counts(t);
 }
 
@@ -456,7 +446,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                 .arena = compilation->arena,
                 .devices = mw_cluster_devices(compilation->cluster),
                 .target =
-                    mw_memory_target((int64_t)query->memory_bytes, MW_TUNED_LAYOUT_CORRECTIONS),
+                    mw_memory_target((int64_t)query->memory_bytes, MW_TUNED_MEMORY_CORRECTIONS),
                 .out = &out};
     t.batchings = mw_stage_batchings(compilation);
     MwStageBatching *first = &t.batchings.at[0];
