@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What follows a product is taken in where that saves a pass over memory:
+/* Makes what follows a product part of its unit, where that saves a pass over memory:
  *
- * - Bias, gelu_tanh and its gradient, where their result is stored in any case: somebody other than
- *   a kernel that they could be part of wants it. Then the pass that reads the product and writes the
- *   result falls away; what else its kernel did reads the result instead. Where such kernels alone
- *   want it, they would have kept it in registers, and read the product instead of it: nothing is
- *   gained.
- * - The sums of an operand, where no kernel that they could be part of makes that operand or reads it,
- *   so that they would have been a pass of their own.
+ * - Bias, gelu_tanh and its gradient, if their result is stored in any case, because a unit reads
+ *   it that is not a kernel. The pass that reads the product and writes the result is then saved,
+ *   and the rest of its kernel reads the result instead. If only kernels read the result, they
+ *   compute it in registers from the product, and nothing is gained.
+ * - The sums of an operand, if no kernel that could compute them writes or reads that operand, so
+ *   that they would need a pass of their own.
  *
- * The product must have one batch and lie as the result does, row by row, without gaps. What gelu is
- * taken of goes out and in by rows of a multiple of MW_GEMM_AUX_ROW elements. Values keep their types, so
- * that nothing is rounded that the graph does not round: sums are of the type of the product. */
+ * The product must have one batch and the layout of the result, row by row, without gaps. The input
+ * of gelu is stored in rows of a multiple of MW_GEMM_AUX_ROW elements. Values keep their types, so
+ * that nothing is rounded that the graph does not round: sums have the type of the product. */
 #include "codegen/fuse/gemm_absorb.h"
 
 #include "codegen/fuse/gemm_unit.h"
@@ -142,8 +141,8 @@ static bool maps(const Wants *w, MwValueId product, const MwNode *node, int k)
            mw_legal_takes_whole(legal, node, k, product);
 }
 
-/* Whether operand k of `node`, over `rows` times `columns` points, is one number a column, stored one
- * after another from the start of a value. */
+/* Whether operand k of `node`, over `rows` times `columns` points, is one number a column, stored
+ * one after another from the start of a value. */
 static bool is_bias(const Wants *w, const MwNode *node, int k, int64_t rows, int64_t columns)
 {
     const MwLegal *legal = w->f->legal;
@@ -260,7 +259,8 @@ static bool is_pass_of_its_own(const Wants *w, const MwNode *sum)
            w->kernels[root.index] == 1;
 }
 
-/* Whether the call of a unit, which makes a product and perhaps accumulates it, may make `sum` too. */
+/* Whether the call of a unit, which makes a product and perhaps accumulates it, may make `sum`
+ * too. */
 static bool may_sum(const Wants *w, const MwUnit *unit, const MwNode *sum)
 {
     const MwLegal *legal = w->f->legal;

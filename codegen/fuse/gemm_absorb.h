@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Units of contractions take in what one call makes besides the product (codegen/fuse/gemm_unit.h). */
+/* Units of contractions take in what one call makes besides the product
+ * (codegen/fuse/gemm_unit.h). */
 #ifndef MW_CODEGEN_FUSE_GEMM_ABSORB_H
 #define MW_CODEGEN_FUSE_GEMM_ABSORB_H
 

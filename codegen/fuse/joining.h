@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Units in the making: two are joined where neither would then wait for the other through a third. */
+/* Units in the making: two are joined where neither would then wait for the other through a
+ * third. */
 #ifndef MW_CODEGEN_FUSE_JOINING_H
 #define MW_CODEGEN_FUSE_JOINING_H
 
@@ -34,7 +35,8 @@ MwFusion mw_fusion_begin(const MwLegal *legal, MwUnits *out);
 bool mw_fusion_would_cycle(MwFusion *f, int a, int b);
 /* The nodes of b become nodes of `into`, in the order of the graph. */
 void mw_fusion_take_nodes(const MwFusion *f, MwUnit *into, const MwUnit *b);
-/* The nodes of unit b become nodes of a, whose other members stay as they are; b is left without nodes. */
+/* The nodes of unit b become nodes of a, whose other members stay as they are; b is left without
+ * nodes. */
 void mw_fusion_join(MwFusion *f, int a, int b);
 
 #endif

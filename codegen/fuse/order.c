@@ -296,8 +296,8 @@ static bool is_early_cast(const Dependencies *d, int u)
     return true;
 }
 
-/* Casts come next to each other, so that they are one call (codegen/plan/group.h): as many as make no more
- * than `budget` bytes come where the first of them was. */
+/* Casts come next to each other, so that they are one call (codegen/plan/group.h): as many as make
+ * no more than `budget` bytes come where the first of them was. */
 static void gather_casts(const Dependencies *d, MwOrder *order, int phase, int64_t budget)
 {
     int64_t bytes = INT64_MAX / 2; /* of those before `at` that belong together */

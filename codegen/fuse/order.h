@@ -13,8 +13,8 @@ typedef struct {
 } MwOrder;
 
 /* Of the topological orders tried, the one in which the fewest bytes are live at the worst moment;
- * the order of the graph wins ties. Then casts of weights move together, as far as that costs next to
- * nothing. */
+ * the order of the graph wins ties. Then casts of weights move together, as far as that costs next
+ * to nothing. */
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units);
 
 #endif

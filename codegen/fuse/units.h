@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Units of work: which nodes of a legal graph run together, as one instruction of the plan.
  *
- * A unit is a contraction with what one call makes besides (codegen/fuse/gemm_unit.h), a library operator,
- * a collective, a transfer, or a group of nodes that become one kernel. A value that only its own unit
- * uses is never stored. */
+ * A unit is a contraction with what one call makes besides (codegen/fuse/gemm_unit.h), a library
+ * operator, a collective, a transfer, or a group of nodes that become one kernel. A value that only
+ * its own unit uses is never stored. */
 #ifndef MW_CODEGEN_FUSE_UNITS_H
 #define MW_CODEGEN_FUSE_UNITS_H
 

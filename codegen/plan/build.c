@@ -126,8 +126,8 @@ static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
     return mw_program_group(b->arena, &grouping, program);
 }
 
-/* Calls of the update may wait for each other; in the other programs there is communication that wants to
- * begin early. */
+/* Calls of the update may wait for each other; in the other programs there is communication that
+ * wants to begin early. */
 static void build_programs(const Builder *b, MwStageBuilder *s, int first_operator)
 {
     MwEmitter emitter = {.arena = b->arena,
@@ -415,8 +415,8 @@ static int largest_mesh(const MwPlan *plan)
     return largest;
 }
 
-/* Whether the backend has the routine of a library operator. `told` [operators]: those whose routine was
- * missed already. */
+/* Whether the backend has the routine of a library operator. `told` [operators]: those whose
+ * routine was missed already. */
 static bool check_routine(const Builder *b, const MwNode *node, bool *told, MwDiags *diags)
 {
     const MwOpInfo *info = mw_op_info(node->op);

@@ -32,7 +32,8 @@ static int64_t lesser_bound(int64_t a, int64_t b)
     return a && (!b || a < b) ? a : b;
 }
 
-/* The least number of entries among the tables that the rows of `value` are looked up in; 0: none. */
+/* The least number of entries among the tables that the rows of `value` are looked up in; 0:
+ * none. */
 static int64_t index_bound(const MwGraph *graph, MwValueId value)
 {
     int64_t bound = 0;
@@ -55,7 +56,8 @@ static int64_t index_bound(const MwGraph *graph, MwValueId value)
     return bound;
 }
 
-/* The bound of an input by its uses in all stages: what it is fed must be the same on all of them. */
+/* The bound of an input by its uses in all stages: what it is fed must be the same on all of
+ * them. */
 static int64_t input_bound(const MwStageBuilder *s, const char *name)
 {
     int64_t bound = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* List scheduling: an instruction can run when those before it that use the same memory, one of them
- * writing, have run. What memory is used is known to the byte, since buffers have their places; so the
- * arena stays as it is. */
+/* List scheduling: an instruction can run when those before it that use the same memory, one of
+ * them writing, have run. What memory is used is known to the byte, since buffers have their
+ * places; so the arena stays as it is. */
 #include "codegen/plan/group.h"
 
 #include "base/vec.h"

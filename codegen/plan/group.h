@@ -12,14 +12,15 @@ typedef struct {
     int buffer_count;
     const MwPlanKernel *kernels; /* of the plan */
     double launch_s;             /* of one kernel, predicted: a group is launched once */
-    /* Calls that may be grouped wait until nothing else can run before them, so that groups are as large
-     * as can be; they do not wait for communication once they have work for longer than it takes to be
-     * worth a launch. Else calls are taken forward at most, and nothing runs later than before. */
+    /* Calls that may be grouped wait until nothing else can run before them, so that groups are as
+     * large as can be; they do not wait for communication once they have work for longer than it
+     * takes to be worth a launch. Else calls are taken forward at most, and nothing runs later than
+     * before. */
     bool waits;
 } MwGrouping;
 
-/* The instructions in another order, in which everything that uses the same memory keeps its order, and
- * so do messages; those that are one then have the sets of all. */
+/* The instructions in another order, in which everything that uses the same memory keeps its order,
+ * and so do messages; those that are one then have the sets of all. */
 MwPlanProgram mw_program_group(MwArena *arena, const MwGrouping *grouping,
                                const MwPlanProgram *program);
 

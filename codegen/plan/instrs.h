@@ -18,8 +18,8 @@ typedef struct {
     MwKernelPool *pool;
 } MwEmitter;
 
-/* The instruction of a unit, but for operator_index; false if there is nothing to do. The target of a send or
- * receive is the number of its transfer. */
+/* The instruction of a unit, but for operator_index; false if there is nothing to do. The target of
+ * a send or receive is the number of its transfer. */
 bool mw_instr_of_unit(MwEmitter *e, int unit, MwPlanInstr *instr);
 
 /* Copies a buffer to another. */

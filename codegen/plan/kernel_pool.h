@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The kernels of a plan as text. Kernels with equal bodies are one, whichever stage or mesh calls them. */
+/* The kernels of a plan as text. Kernels with equal bodies are one, whichever stage or mesh calls
+ * them. */
 #ifndef MW_CODEGEN_PLAN_KERNEL_POOL_H
 #define MW_CODEGEN_PLAN_KERNEL_POOL_H
 
@@ -22,8 +23,8 @@ typedef struct {
 
 MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer);
 
-/* Index of the kernel whose body `kernel` has, a new one if there is none; it is named after the operators of
- * `unit`, and its comment says where in the model they stand. */
+/* Index of the kernel whose body `kernel` has, a new one if there is none; it is named after the
+ * operators of `unit`, and its comment says where in the model they stand. */
 int mw_kernel_pool_add(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit,
                        const MwKernelDef *kernel);
 

@@ -55,8 +55,8 @@ void mw_live_note_use(MwLiveRanges *live, MwValueId value, int position)
     *last = (int32_t)mw_max(*last, position);
 }
 
-/* A value that leaves the step is read at the end of the step, or after the last program of its micro-batch;
- * where other tasks may run before that, after the program that makes it. */
+/* A value that leaves the step is read at the end of the step, or after the last program of its
+ * micro-batch; where other tasks may run before that, after the program that makes it. */
 static void note_leaving(MwLiveRanges *live, MwValueId value)
 {
     MwValueId root = mw_legal_root(live->legal, value);

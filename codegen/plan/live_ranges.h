@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When the stored values of a stage are live: from the position of the unit that makes a value to that of the last
- * unit that reads it. Positions count the units of the stage in the order in which they run. */
+/* When the stored values of a stage are live: from the position of the unit that makes a value to
+ * that of the last unit that reads it. Positions count the units of the stage in the order in which
+ * they run. */
 #ifndef MW_CODEGEN_PLAN_LIVE_RANGES_H
 #define MW_CODEGEN_PLAN_LIVE_RANGES_H
 

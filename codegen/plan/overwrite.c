@@ -3,8 +3,8 @@
 
 #include "codegen/fuse/gemm_unit.h"
 
-/* Whether node n reads the elements of `root` one by one at `level`, wherever it reads them; sets `reads` if it
- * does read any. */
+/* Whether node n reads the elements of `root` one by one at `level`, wherever it reads them; sets
+ * `reads` if it does read any. */
 static bool reads_in_place(const MwLiveRanges *live, int n, MwLevel level, MwValueId root,
                            bool *reads)
 {

@@ -9,7 +9,8 @@ static bool has_own_place(const MwStorageBuffer *buffer, bool overlaps)
     return buffer->persistent || buffer->spans || (overlaps && buffer->early_spans);
 }
 
-/* Buffers that are live through the step or over several tasks lie first; the others share what follows. */
+/* Buffers that are live through the step or over several tasks lie first; the others share what
+ * follows. */
 static void place(MwMeshStorage *mesh, bool overlaps)
 {
     int count = mesh->buffers.count, moving = 0;

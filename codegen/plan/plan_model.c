@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loop over attempts. Gaps between buffers are known only when the plan is built, so that what the
- * passes chose for the memory that there is may need more: then they choose again for less. Excesses that
- * the passes find themselves are final: for less memory there is no more to choose from. */
+/* The loop over attempts. Gaps between buffers are known only when the plan is built, so that what
+ * the passes chose for the memory that there is may need more: then they choose again for less.
+ * Excesses that the passes find themselves are final: for less memory there is no more to choose
+ * from. */
 #include "codegen/plan/plan_model.h"
 
 #include "codegen/plan/build.h"

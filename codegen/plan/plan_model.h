@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a parsed model to a plan that fits the memory of the cluster's devices: all that `meshwright plan`
- * does between reading and writing. */
+/* From a parsed model to a plan that fits the memory of the cluster's devices: all that `meshwright
+ * plan` does between reading and writing. */
 #ifndef MW_CODEGEN_PLAN_PLAN_MODEL_H
 #define MW_CODEGEN_PLAN_PLAN_MODEL_H
 
@@ -24,10 +24,11 @@ typedef struct {
         target_bytes; /* memory of a device that the delivered attempt planned for; 0: all of it */
 } MwPlanResult;
 
-/* In `arena`. The passes run on a copy of the graph; where the arena of their plan exceeds the memory of a
- * device they run again on another, with a lower target (passes/memory_target.h), at most
- * 1 + MW_TUNED_MEMORY_CORRECTIONS times in all. One attempt is delivered, the one that gives a plan or, where
- * none does, the first: diagnostics, dumps, times and saved problems are of that one alone. */
+/* In `arena`. The passes run on a copy of the graph; where the arena of their plan exceeds the
+ * memory of a device they run again on another, with a lower target (passes/memory_target.h), at
+ * most 1 + MW_TUNED_MEMORY_CORRECTIONS times in all. One attempt is delivered, the one that gives a
+ * plan or, where none does, the first: diagnostics, dumps, times and saved problems are of that one
+ * alone. */
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags);
 
 #endif

@@ -66,8 +66,9 @@ static bool is_collective(const Storage *s, int position)
     return mw_op_info(node->op)->lowering == MW_LOWER_COLLECTIVE;
 }
 
-/* The position at which a collective of the update could make `root`: when the programs before the update have
- * left its operand, or what collectives make its operand from. For other roots, the position where they begin. */
+/* The position at which a collective of the update could make `root`: when the programs before the
+ * update have left its operand, or what collectives make its operand from. For other roots, the
+ * position where they begin. */
 static int early_position(const Storage *s, MwValueId root)
 {
     const MwLiveRanges *live = s->live;
@@ -113,7 +114,8 @@ static void give_buffer(Storage *s, MwValueId root)
 
 /* ---- Sharing ---- */
 
-/* New values of weights and states are written over the old ones where nothing reads these later. */
+/* New values of weights and states are written over the old ones where nothing reads these
+ * later. */
 static void share_assigned(Storage *s)
 {
     const MwLiveRanges *live = s->live;
@@ -147,8 +149,8 @@ static void keep_copied_values(Storage *s)
     }
 }
 
-/* Whether the update may put the sum over ranks `value` into the buffer of `host`, a sum over micro-batches that
- * nothing reads later: it starts anew with the next step. */
+/* Whether the update may put the sum over ranks `value` into the buffer of `host`, a sum over
+ * micro-batches that nothing reads later: it starts anew with the next step. */
 static bool is_spent(const Storage *s, MwValueId value, MwValueId host, int position)
 {
     const MwLiveRanges *live = s->live;
@@ -166,7 +168,8 @@ static bool is_spent(const Storage *s, MwValueId value, MwValueId host, int posi
     return false;
 }
 
-/* Whether `host` is read last at `position`, where `value` is made, and its buffer may be taken over. */
+/* Whether `host` is read last at `position`, where `value` is made, and its buffer may be taken
+ * over. */
 static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int position)
 {
     const MwLiveRanges *live = s->live;
@@ -211,8 +214,8 @@ static int64_t scratch_bytes(const Storage *s, const MwUnit *unit)
                : 0;
 }
 
-/* Gives every stored result of the unit at `position` a buffer, its own or a shared one, and the unit its scratch
- * memory. */
+/* Gives every stored result of the unit at `position` a buffer, its own or a shared one, and the
+ * unit its scratch memory. */
 static void give_results(Storage *s, int position)
 {
     const MwLiveRanges *live = s->live;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Buffers: which stored values share one, how long each is live, and where it lies in the arena of the mesh.
+/* Buffers: which stored values share one, how long each is live, and where it lies in the arena of
+ * the mesh.
  *
- * Values share a buffer where one may be written over the other: a weight and its new value, the two sides of an
- * all-reduce, an element-wise result and an operand that is read there for the last time.
+ * Values share a buffer where one may be written over the other: a weight and its new value, the
+ * two sides of an all-reduce, an element-wise result and an operand that is read there for the last
+ * time.
  *
- * Where all tasks of a micro-batch run one after another (a chain), a value is live from one position to another.
- * Where tasks of other micro-batches run between, a value that is live from one task to another spans tasks: its
- * buffer has a place of its own, with a slot for each micro-batch in flight. So has the buffer of a value that is
- * sent or received, with one slot more, because it may be on its way while tasks run.
+ * Where all tasks of a micro-batch run one after another (a chain), a value is live from one
+ * position to another. Where tasks of other micro-batches run between, a value that is live from
+ * one task to another spans tasks: its buffer has a place of its own, with a slot for each
+ * micro-batch in flight. So has the buffer of a value that is sent or received, with one slot more,
+ * because it may be on its way while tasks run.
  *
- * A collective of the update may run before the backward ends, as soon as its operand is there, if the device
- * overlaps collectives with kernels (runtime/exec/commands.h). The memory of its result is reserved from then on, if
- * there is enough. */
+ * A collective of the update may run before the backward ends, as soon as its operand is there, if
+ * the device overlaps collectives with kernels (runtime/exec/commands.h). The memory of its result
+ * is reserved from then on, if there is enough. */
 #ifndef MW_CODEGEN_PLAN_STORAGE_H
 #define MW_CODEGEN_PLAN_STORAGE_H
 
@@ -54,13 +57,15 @@ typedef struct {
     bool *copies;       /* [assigns] the value is copied to its target at the end of its program */
 } MwStorage;
 
-/* Adds the buffers of one stage; offsets are not known yet. `live` is brought up to date with the copies. */
+/* Adds the buffers of one stage; offsets are not known yet. `live` is brought up to date with the
+ * copies. */
 MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live);
-/* Adds a buffer of `bytes` that the kernel of a unit works in and nothing else uses meanwhile. Where it `stays`, no
- * other unit of the program uses its memory, so that the order in which the unit runs stays free. */
+/* Adds a buffer of `bytes` that the kernel of a unit works in and nothing else uses meanwhile.
+ * Where it `stays`, no other unit of the program uses its memory, so that the order in which the
+ * unit runs stays free. */
 int mw_storage_add_scratch(MwStorage *storage, int unit, int64_t bytes, bool stays);
-/* Assigns offsets, when the buffers of all stages are there. `overlaps`: collectives run early, if the arena then
- * takes no more than `limit_bytes` (0: however much it takes). */
+/* Assigns offsets, when the buffers of all stages are there. `overlaps`: collectives run early, if
+ * the arena then takes no more than `limit_bytes` (0: however much it takes). */
 void mw_storage_place(MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes);
 
 #endif

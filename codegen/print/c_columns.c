@@ -104,8 +104,8 @@ static void print_lanes_end(MwPrinter *p, int phase)
     }
 }
 
-/* Columns of the innermost dimension from `base` ("b + ", or "") on, in lanes that are added up after:
- * `whole` columns, a multiple of LANES, then `rest`, fewer than LANES; NULL: none. */
+/* Columns of the innermost dimension from `base` ("b + ", or "") on, in lanes that are added up
+ * after: `whole` columns, a multiple of LANES, then `rest`, fewer than LANES; NULL: none. */
 static void print_lanes(MwPrinter *p, int phase, const char *base, const char *whole,
                         const char *rest)
 {
@@ -140,8 +140,8 @@ static const char *count_text(const MwPrinter *p, int64_t count)
     return count ? mw_print_number(p, count) : NULL;
 }
 
-/* The innermost column dimension where a row is reduced: in blocks of BLOCK columns, and the rest as one
- * more. */
+/* The innermost column dimension where a row is reduced: in blocks of BLOCK columns, and the rest
+ * as one more. */
 static void print_reduced_columns(MwPrinter *p, int phase)
 {
     int64_t size = p->nest->space.size[mw_print_inner_dim(p)];

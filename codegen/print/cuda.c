@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Kernels as CUDA C. In: the kernel IR. Out: for each nest a `__global__` function, or up to three where sums
- * over rows or over all points end in functions of their own; and for each kernel a function of the host that
- * launches them, whose name stands as "@" until it is known. The text is in the language that CUDA C++ and C11
- * share.
+/* Kernels as CUDA C. In: the kernel IR. Out: for each nest a `__global__` function, or up to three
+ * where sums over rows or over all points end in functions of their own; and for each kernel a
+ * function of the host that launches them, whose name stands as "@" until it is known. The text is
+ * in the language that CUDA C++ and C11 share.
  *
  * Threads add up in an order that depends on the shape alone. */
 #include "codegen/print/cuda_flat.h"
@@ -17,8 +17,9 @@
 
 /* ---- The unit ---- */
 
-/* The functions of expressions run on the device: `inline` says so, and stands for itself in the headers of the
- * system, which come before. nvcc is not to warn of functions and variables that no kernel uses. */
+/* The functions of expressions run on the device: `inline` says so, and stands for itself in the
+ * headers of the system, which come before. nvcc is not to warn of functions and variables that no
+ * kernel uses. */
 static void print_prelude(MwText *text)
 {
     mw_text_add(text, "#ifdef __NVCC__\n"

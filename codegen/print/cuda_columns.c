@@ -32,8 +32,8 @@ void mw_cuda_print_values(MwCudaNest *n, MwLevel level)
             mw_print_simple(&n->p, i, false);
 }
 
-/* An instruction of the points of a phase: an effect, a part of a reduction, a value that was kept, or one
- * that is computed and perhaps kept. */
+/* An instruction of the points of a phase: an effect, a part of a reduction, a value that was kept,
+ * or one that is computed and perhaps kept. */
 static void print_instr(MwCudaNest *n, int phase, int i)
 {
     MwPrinter *p = &n->p;
@@ -71,8 +71,8 @@ static bool runs_in(const MwCudaNest *n, int phase, int i)
     return phase < 0 || n->p.phases.runs[phase][i];
 }
 
-/* Whether instruction i is a load, or a store, of several neighbours in a phase. Additions to places are not
- * among the stores: their elements move when all rows of a place are there. */
+/* Whether instruction i is a load, or a store, of several neighbours in a phase. Additions to
+ * places are not among the stores: their elements move when all rows of a place are there. */
 static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
 {
     const MwPrinter *p = &n->p;
@@ -105,8 +105,8 @@ static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_tur
         mw_print_close(p);
 }
 
-/* Arrays for what wide loads bring, or wide stores take. A store converts as an assignment to an element
- * would. */
+/* Arrays for what wide loads bring, or wide stores take. A store converts as an assignment to an
+ * element would. */
 static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char *of_turns)
 {
     MwPrinter *p = &n->p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The functions that run after all rows of a nest: they add up what its blocks left of sums, and run the
- * code that takes these. */
+/* The functions that run after all rows of a nest: they add up what its blocks left of sums, and
+ * run the code that takes these. */
 #ifndef MW_CODEGEN_PRINT_CUDA_ENDS_H
 #define MW_CODEGEN_PRINT_CUDA_ENDS_H
 
@@ -9,7 +9,8 @@
 /* Adds up what blocks left of sums over rows, and runs COLUMN code. */
 void mw_cuda_print_column_end(MwCudaNest *n);
 int mw_cuda_column_end_threads(const MwCudaNest *n);
-/* Adds up what blocks left of sums over all points, and runs TOTAL code and effects of UNIFORM code. */
+/* Adds up what blocks left of sums over all points, and runs TOTAL code and effects of UNIFORM
+ * code. */
 void mw_cuda_print_total_end(MwCudaNest *n);
 int mw_cuda_total_end_threads(const MwCudaNest *n);
 

@@ -54,8 +54,8 @@ static void print_points(MwCudaNest *n)
 
 /* ---- Functions ---- */
 
-/* Names for where blocks leave their sums: those over rows in the type of the elements, those over all points in
- * the type that threads exchange. */
+/* Names for where blocks leave their sums: those over rows in the type of the elements, those over
+ * all points in the type that threads exchange. */
 static void print_sum_places(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -71,8 +71,8 @@ static void print_sum_places(MwCudaNest *n)
     }
 }
 
-/* The function that `print` prints the rest of. With the launch bound the compiler takes no more registers than
- * so many threads can have; without it a GPU may refuse a block of many threads. */
+/* The function that `print` prints the rest of. With the launch bound the compiler takes no more
+ * registers than so many threads can have; without it a GPU may refuse a block of many threads. */
 static void print_function(MwCudaNest *n, const char *what, int threads,
                            void (*print)(MwCudaNest *n))
 {

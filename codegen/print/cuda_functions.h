@@ -5,7 +5,8 @@
 
 #include "codegen/print/cuda_nest.h"
 
-/* The `__global__` functions of a nest, "@" standing for the name of the kernel, and their launches. */
+/* The `__global__` functions of a nest, "@" standing for the name of the kernel, and their
+ * launches. */
 void mw_cuda_print_nest(MwCudaNest *n);
 void mw_cuda_print_launches(MwCudaNest *n);
 

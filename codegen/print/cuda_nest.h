@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A nest of the kernel IR as functions of CUDA C: the plan of its blocks and threads, and facts that all of
- * its printers need. There are six ways of spreading a nest over threads:
+/* A nest of the kernel IR as functions of CUDA C: the plan of its blocks and threads, and facts
+ * that all of its printers need. There are six ways of spreading a nest over threads:
  *
- *     points    nothing is reduced: threads take points in turn, several neighbours at a time where
+ *     points    nothing is reduced: threads take points in turn, several neighbours at a time if
  *               possible
- *     tiles     points, some of whose loads have their neighbours along another dimension than the rest:
- *               a block takes a tile of both dimensions, and those loads go through shared memory
- *     rows      rows are reduced: a group of threads takes a row, and its threads take the columns of the
- *               row in turn. A group is one thread, a part of a warp, or some whole warps. Sums over rows
- *               or over all points are made by each block, and over the blocks by another function
- *     columns   rows are summed, and nothing else happens once per row: a block takes some columns of some
- *               rows, its warps the rows in turn; another function adds up the blocks, where several have
- *               the same columns
- *     places    rows are added to places: a block owns some places, finds the rows that go there, and its
- *               warps take places and columns in turn
- *     flat      a flat kernel (codegen/kernel/kernel.h): blocks take chunks of the points of all sets
+ *     tiles     points, some of whose loads are contiguous along another dimension than the
+ *               others: a block takes a tile of both dimensions, and those loads go through shared
+ *               memory
+ *     rows      rows are reduced: a group of threads takes a row, and its threads take the columns
+ *               of the row in turn. A group is one thread, a part of a warp, or some whole warps.
+ *               Each block sums over its rows or points, and another function over the blocks
+ *     columns   rows are summed, and nothing else happens once per row: a block takes some columns
+ *               of some rows, its warps take the rows in turn; another function adds up the blocks,
+ *               if several have the same columns
+ *     places    rows are added to places: a block owns some places and finds the rows that go
+ *               there; its warps take places and columns in turn
+ *     flat      a flat kernel (codegen/kernel/kernel.h): blocks take chunks of the points of all
+ *               sets
  *
  * Names in the printed text besides those of codegen/print/values.h; numbered like those:
  *
@@ -59,8 +61,8 @@ typedef struct {
     const char *kept;  /* the index of the column at hand in the arrays of a thread */
     bool has_totals;   /* TOTAL_SUM or TOTAL_MAX */
     bool has_end;      /* TOTAL code, or effects of UNIFORM code */
-    /* [instrs] Where the scratch memory of the kernel holds what blocks leave of a sum over rows or over all
-     * points, or of any reduction of a flat kernel: floats from its start. */
+    /* [instrs] Where the scratch memory of the kernel holds what blocks leave of a sum over rows or
+     * over all points, or of any reduction of a flat kernel: floats from its start. */
     int64_t *sums_at;
     int64_t scratch; /* floats of that memory */
 } MwCudaNest;
@@ -75,8 +77,8 @@ enum {
     MW_CUDA_PARAMETER_BYTES = 4096,  /* of the parameters of a kernel, before CUDA 12.1 */
 };
 
-/* Prints a template (mw_print_text). The holes "index", "width", "turns", "group", "threads", "rows" and
- * "columns" are members of the nest; others are given. */
+/* Prints a template (mw_print_text). The holes "index", "width", "turns", "group", "threads",
+ * "rows" and "columns" are members of the nest; others are given. */
 void mw_cuda_print(MwCudaNest *n, const char *text, const MwHole *holes, int count);
 
 /* Neighbours that a thread takes at a time, of a row. */
@@ -92,8 +94,8 @@ bool mw_cuda_sums_at_once(const MwCudaNest *n);
 const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr);
 int64_t mw_cuda_element_bytes(const MwCudaNest *n, const MwKernelInstr *instr);
 
-/* How the functions that reduce over threads are named, after "mw_block_": "sum_f64"; and the type that
- * threads exchange for it: "double". */
+/* How the functions that reduce over threads are named, after "mw_block_": "sum_f64"; and the type
+ * that threads exchange for it: "double". */
 const char *mw_cuda_reduction(const MwKernelInstr *instr);
 const char *mw_cuda_exchanged_type(const MwKernelInstr *instr);
 /* Two values of a reduction as one: "a + b", or "mw_max(a, b)". */

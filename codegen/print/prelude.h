@@ -5,8 +5,8 @@
  * All are straight-line code, with choices instead of branches, so that a loop that calls them
  * becomes vector code. Accuracy is 1 to 3 units in the last place of a float, less in the tails of
  * gelu (tests/unit/test_prelude.c has the figures); the polynomials are minimax fits (Remez) of the
- * functions named, on the ranges named. A device with a better way to one of them has a macro of its name
- * before this (codegen/print/prelude_device.h). */
+ * functions named, on the ranges named. A device with a better way to one of them has a macro of
+ * its name before this (codegen/print/prelude_device.h). */
 #ifndef MW_CODEGEN_PRINT_PRELUDE_H
 #define MW_CODEGEN_PRINT_PRELUDE_H
 

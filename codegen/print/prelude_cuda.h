@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Chunks of flat kernels, and accesses of several elements at once: the last part of the text that every unit
- * of generated CUDA C begins with (codegen/print/prelude_reduce.h). */
+/* Chunks of flat kernels, and accesses of several elements at once: the last part of the text that
+ * every unit of generated CUDA C begins with (codegen/print/prelude_reduce.h). */
 #ifndef MW_CODEGEN_PRINT_PRELUDE_CUDA_H
 #define MW_CODEGEN_PRINT_PRELUDE_CUDA_H
 
-/* Elements that a block takes, of `points` of all sets: from `most` down to `least`, halving, where there would
- * be too few blocks. `most` is `least` times a power of two. */
+/* Elements that a block takes, of `points` of all sets: from `most` down to `least`, halving, where
+ * there would be too few blocks. `most` is `least` times a power of two. */
 static __inline__ __host__ __device__ int mw_point_chunk(int64_t points, int least, int most)
 {
     int chunk = most;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Reductions over the threads of a warp or block: a part of the text that every unit of generated CUDA C
- * begins with (codegen/print/meson.build lists the parts in order). It comes after the functions of
- * codegen/print/prelude.h, and has no include guard, because it is embedded and never included.
+/* Reductions over the threads of a warp or block: a part of the text that every unit of generated
+ * CUDA C begins with (codegen/print/meson.build lists the parts in order). It comes after the
+ * functions of codegen/print/prelude.h, and has no include guard, because it is embedded and never
+ * included.
  *
- * The text is such that CUDA C++ and C11 both take it (runtime/cuda/launch.h). Sums over threads are trees, the
- * same for every thread and every run. */
+ * The text is such that CUDA C++ and C11 both take it (runtime/cuda/launch.h). Sums over threads
+ * are trees, the same for every thread and every run. */
 #define MW_DEVICE static __inline__ __device__
 
-/* By the exchange of lanes: every lane of a warp has the result; of parts of a warp of so many lanes
- * each, a power of two, every lane of the part. All lanes of the warp call it at once. */
+/* By the exchange of lanes: every lane of a warp has the result; of parts of a warp of so many
+ * lanes each, a power of two, every lane of the part. All lanes of the warp call it at once. */
 #define MW_WARP_REDUCE(of, type, combined)                                                         \
     MW_DEVICE type mw_part_##of(type v, int lanes)                                                 \
     {                                                                                              \
@@ -40,7 +41,8 @@ MW_DEVICE bool mw_warp_is_first(const int *places, int entry)
     return !found;
 }
 
-/* Of what `warps` warps left in `shared`, for every lane of a whole warp; `none` changes nothing. */
+/* Of what `warps` warps left in `shared`, for every lane of a whole warp; `none` changes
+ * nothing. */
 #define MW_WARPS_REDUCE(name, type, of_warp, none, combined)                                       \
     MW_DEVICE type name(const type *shared, int warps)                                             \
     {                                                                                              \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the printers share: lines and blocks of C, templates, and single instructions of a nest as C.
+/* What the printers share: lines and blocks of C, templates, and single instructions of a nest as
+ * C.
  *
  * Names in the printed text; each is followed by the number of its operand, argument, dimension or
  * instruction:
@@ -24,11 +25,11 @@ typedef struct {
     bool has_column_sums; /* COLUMN_SUM or COLUMN_MAX */
     int64_t tile;         /* columns of the innermost dimension that are walked at a time; 0: all */
     int indent;           /* of the next line: levels of 4 blanks */
-    /* [instrs] Loads and stores that move several elements at once, through the arrays x and y; NULL: there
-     * are none. */
+    /* [instrs] Loads and stores that move several elements at once, through the arrays x and y;
+     * NULL: there are none. */
     const bool *is_wide;
-    /* [instrs] Elements between the rows of the array b in shared memory that a load goes through; 0: the
-     * load is from its operand. NULL: all are. */
+    /* [instrs] Elements between the rows of the array b in shared memory that a load goes through;
+     * 0: the load is from its operand. NULL: all are. */
     const int *tile_pitch;
     const char *lane; /* index of the element of x that is at hand: "[q]" */
 } MwPrinter;
@@ -53,9 +54,10 @@ typedef struct {
 /* Two arguments: an array of holes, and their number. */
 #define MW_HOLES(...) (const MwHole[]){__VA_ARGS__}, MW_COUNT(((const MwHole[]){__VA_ARGS__}))
 
-/* Prints the lines of a template, each at the printer's indentation. "$name" or "${name}" is a hole:
- * the name is as many small letters and underscores as there are, and is among the holes given. Blocks that the template opens and
- * does not close stay open: what is printed next is inside. It may close blocks that were open before. */
+/* Prints the lines of a template, each at the printer's indentation. "$name" or "${name}" is a
+ * hole: the name is as many small letters and underscores as there are, and is among the holes
+ * given. Blocks that the template opens and does not close stay open: what is printed next is
+ * inside. It may close blocks that were open before. */
 void mw_print_text(MwPrinter *p, const char *text, const MwHole *holes, int count);
 /* "42", in the arena of the text. */
 const char *mw_print_number(const MwPrinter *p, int64_t number);
@@ -85,8 +87,9 @@ const char *mw_print_place(const MwPrinter *p, const MwKernelInstr *instr);
 void mw_print_value(MwPrinter *p, int i);
 /* "l7[l] += v6;", or the same for a maximum; `place` is where the reduction gathers. */
 void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place);
-/* Prints instruction i if it is a value and `effects` is false, or an effect and `effects` is true: effects
- * come after all values of their level, because one may write where a value is loaded from. */
+/* Prints instruction i if it is a value and `effects` is false, or an effect and `effects` is
+ * true: effects come after all values of their level, because one may write where a value is
+ * loaded from. */
 void mw_print_simple(MwPrinter *p, int i, bool effects);
 /* Values and effects of a level that has no phases. */
 void mw_print_level(MwPrinter *p, MwLevel level);
