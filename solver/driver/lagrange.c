@@ -155,7 +155,7 @@ static void keep_feasible(Lagrange *lagrange, const int *choice)
 
 /* Says whether the dual of the restricted core is known well enough: the less it differs from that
  * of the core, the more precisely. */
-static bool is_known(const Lagrange *lagrange, const MwTrustRegion *region, double highest)
+static bool is_converged(const Lagrange *lagrange, const MwTrustRegion *region, double highest)
 {
     return is_near(region->value, highest, MW_TUNED_BUNDLE_GAP) ||
            highest - region->value <=
@@ -169,10 +169,10 @@ static bool propose_for_restricted(const Lagrange *lagrange, MwTrustRegion *regi
     if (region->value == -INFINITY)
         next.radius = 0;
     region->predicted = mw_bundle_maximise(&lagrange->bundle, &next, price);
-    if (region->value == -INFINITY || !is_known(lagrange, region, region->predicted))
+    if (region->value == -INFINITY || !is_converged(lagrange, region, region->predicted))
         return true;
     next.radius = INFINITY;
-    if (is_known(lagrange, region, mw_bundle_maximise(&lagrange->bundle, &next, price)))
+    if (is_converged(lagrange, region, mw_bundle_maximise(&lagrange->bundle, &next, price)))
         return false;
     region->radius = 1;
     region->predicted = mw_bundle_maximise(&lagrange->bundle, region, price);
@@ -257,7 +257,8 @@ static MwPricingAnswer price_optimally(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const MwStop shorter = mw_stop_within(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
-    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price, MANY_ENTRIES, &shorter);
+    return mw_pricing_solve_optimally(lagrange->arena, lagrange->origin, price, MANY_ENTRIES,
+                                      &shorter);
 }
 
 /* Solves the pricing problem of the core. */
@@ -279,7 +280,7 @@ static MwPricingAnswer price_core(Lagrange *lagrange)
     return answer;
 }
 
-static void run_side(void *context, int task)
+static void run_task(void *context, int task)
 {
     PricingTask *pricing = context;
     Lagrange *lagrange = pricing->lagrange;
@@ -365,7 +366,7 @@ static bool improve_prices(Lagrange *lagrange)
         lagrange->has_equal_layers && lagrange->region.value > -INFINITY;
     PricingTask pricing = {.lagrange = lagrange};
     pricing.prices_restricted = propose(lagrange) && may_price_restricted;
-    mw_parallel(search->options->threads, 2, run_side, &pricing);
+    mw_parallel(search->options->threads, 2, run_task, &pricing);
     const MwPricingAnswer *answer = &pricing.answer;
     if (answer->infeasible)
         mw_search_exhaust(search);

@@ -7,8 +7,8 @@
 #include "solver/bound/master.h"
 #include "solver/bound/pricing.h"
 #include "solver/core/fixed_price.h"
-#include "solver/reduce/reduce.h"
 #include "solver/driver/lagrange.h"
+#include "solver/reduce/reduce.h"
 #include "tests/solver/random_problem.h"
 #include "tests/unit/support.h"
 
