@@ -14,7 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Of the time limit, which a reason may take where nothing is left of it. */
+/* The share of the time limit that a reason may take where nothing is left of it: what the user
+ * waits for beyond the limit. */
 static const double REASON_SHARE = 0.1;
 
 /* Whether even the leanest strategy of each node by itself is too much. */

@@ -22,7 +22,8 @@
 
 #include <string.h>
 
-/* Strategies and entries looked at, and questions asked, at most. */
+/* Limits of work where there is no deadline: strategies and entries looked at, and questions
+ * asked. A set that is not the smallest is a conflict, too. */
 static const int64_t EFFORT = (int64_t)1 << 28;
 enum { QUESTIONS = 2000 };
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Shares are for people to read: a bound by short numbers that is less by one in so many will
+ * do. */
 enum { NEARLY = 1000 };
 
 typedef struct {

@@ -32,9 +32,9 @@ static const double GREATEST_COST = 1e17;
 enum { SHARES = 1 << 20 };
 /* Questions, at most. */
 #define STEPS (4 * MW_TUNED_PEAK_STEPS)
-/* How much more share a time gets for having been full once, as an exponent: the greatest step for which
- * multiplicative weights are shown to converge (Arora, Hazan and Kale, The multiplicative weights update
- * method, Theory of Computing 8, 2012, section 2). */
+/* How much more share a time gets for having been full once, as an exponent: the greatest step
+ * for which multiplicative weights are shown to converge (Arora, Hazan and Kale, The
+ * multiplicative weights update method, Theory of Computing 8, 2012, section 2). */
 static const double BOLDNESS = 0.5;
 /* A share more than is proven that is worth another question. */
 static const double PROMISE = 1e-9;

@@ -14,9 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The greatest fraction of the gap that a step tries to close: beyond twice the gap, subgradient steps
- * need not come nearer to the best prices (Polyak, Minimization of unsmooth functionals, USSR
- * Computational Mathematics and Mathematical Physics 9, 1969). */
+/* The greatest fraction of the gap that a step tries to close: beyond twice the gap, subgradient
+ * steps need not come nearer to the best prices (Polyak, Minimization of unsmooth functionals,
+ * USSR Computational Mathematics and Mathematical Physics 9, 1969). */
 static const double LONGEST_PACE = 2;
 
 /* The least one: what it could gain is lost in rounding errors of the bound. */
@@ -169,9 +169,9 @@ static void step_prices(MwAscent *ascent)
     ascent->following = 0;
 }
 
-/* Lengthens the steps if the last one gained most of what it was to gain. Where it gained next to nothing,
- * shortens them to where the parabola through what was hoped and what came has its top; and if the
- * potentials have gone far astray, takes them back. */
+/* Lengthens the steps if the last one gained most of what it was to gain. Where it gained next
+ * to nothing, shortens them to where the parabola through what was hoped and what came has its
+ * top; and if the potentials have gone far astray, takes them back. */
 static void judge_step(MwAscent *ascent)
 {
     const double gained = ascent->last - ascent->base, hoped = ascent->hoped;

@@ -14,8 +14,8 @@
 
 #include <math.h>
 
-/* The greatest price: a number that the tableau of the restricted master problem (master.c) keeps apart
- * from rounding errors, far above any useful price. */
+/* The greatest price: a number that the tableau of the restricted master problem (master.c)
+ * keeps apart from rounding errors, far above any useful price. */
 static const double GREATEST = 100;
 
 MwBundle mw_bundle_new(MwArena *arena, const MwCore *core, MwCost cost, int64_t usage_limit)

@@ -9,13 +9,14 @@
 #include <string.h>
 
 enum {
-    WATCHED = 96, /* rooms, at most: bounds what a move takes of memory */
-    LANES = 16,   /* of them together */
-    TENURE =
-        6, /* steps that a move stays for, up to twice that: about seven (Glover, Tabu search, ORSA
-                   Journal on Computing 1, 1989) */
+    WATCHED = 96,      /* rooms, at most: bounds what a move takes of memory */
+    LANES = 16,        /* of them together */
     WEIGHT_RANGE = 30, /* times two, up and down from the first one: what floats have room for */
 };
+
+/* Steps that a move stays for, up to twice that: about seven, as Glover has it (Tabu search,
+ * part I, ORSA Journal on Computing 1, 1989). */
+enum { TENURE = 6 };
 
 /* What is said below of a move is said of putting it in, in the place of those it touches, or of
  * taking it out if it is in. */

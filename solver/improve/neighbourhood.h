@@ -14,11 +14,12 @@ typedef enum {
     MW_NEIGHBOURHOOD_KINDS,
 } MwNeighbourhoodKind;
 
-/* Draws a number of nodes that hang together, where a neighbourhood consists of several such groups. */
+/* Draws a number of nodes that hang together, where a neighbourhood consists of several such
+ * groups. */
 int mw_neighbourhood_group(MwDraws *draws);
 
-/* Writes at most `size` distinct nodes of the flat core and returns their number, at least 1. `seen`
- * ([flat->node_count]) is scratch, false throughout, before and after. */
+/* Writes at most `size` distinct nodes of the flat core and returns their number, at least 1.
+ * `seen` ([flat->node_count]) is scratch, false throughout, before and after. */
 int mw_neighbourhood_draw(const MwFlatCore *flat, MwNeighbourhoodKind kind, int size,
                           MwDraws *draws, bool *seen, int *nodes);
 

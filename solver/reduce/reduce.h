@@ -17,7 +17,11 @@ typedef struct {
     MwStop stop;
 } MwReduceLimits;
 
-/* Whether a core that has shrunk from `before` strategies to `left` may shrink visibly once more. */
+/* Entries that the elimination of a whole core may compute where it may come to nothing. */
+#define MW_MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+
+/* Whether a core that has shrunk from `before` strategies to `left` may shrink visibly once
+ * more. */
 static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
 {
     return (double)left < (1 - MW_TUNED_ROUND_SHARE) * (double)before;

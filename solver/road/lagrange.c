@@ -37,14 +37,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Limits of work where there is no deadline and the planes come near slowly: answers of the core, and
- * of the part for one of the core. */
+/* Limits of work where the planes come near slowly: answers of the core, and of its restriction
+ * for one of the core. */
 enum { MOST_ANSWERS = 40, MOST_OF_RESTRICTED = 40 };
-/* The limit of memory: numbers that the planes consist of, 64 MiB of them. */
+/* The limit of memory: numbers that the planes consist of, 64 MiB together. */
 enum { MOST_NUMBERS = 1 << 23 };
-
-/* Entries that elimination may compute for a best answer. */
-#define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 typedef struct {
     MwSearch *search;
@@ -186,7 +183,7 @@ static bool ask_restricted(Lagrange *lagrange, const MwCore *restricted, MwTrust
     MwArena *scratch = mw_arena_new();
     const MwPricingAnswer priced =
         mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price),
-                         MANY_ENTRIES, &lagrange->is_hard, &lagrange->search->stop);
+                         MW_MANY_ENTRIES, &lagrange->is_hard, &lagrange->search->stop);
     const bool is_answered =
         priced.choice && mw_core_restore_to(restricted, lagrange->origin, priced.choice);
     if (is_answered) {
@@ -257,7 +254,7 @@ static MwPricingAnswer ask_for_best(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const MwStop brief = mw_stop_part(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
-    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price, MANY_ENTRIES, &brief);
+    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price, MW_MANY_ENTRIES, &brief);
 }
 
 /* Asks the core at the prices. */

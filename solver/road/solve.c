@@ -28,8 +28,7 @@
  * limit in seconds would make answers depend on the machine. */
 static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 
-/* Entries that the elimination of a whole core may compute: on the way, and as the last resort. */
-#define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+/* Entries that the elimination of a whole core may compute as the last resort but search. */
 #define MOST_ENTRIES (16 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 /* Elimination of all of a core without rows, as long as no more than `total` entries have to be
@@ -203,7 +202,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     mw_core_lift_limit(core);
     if (look_at_relaxed(&relaxing, core, search) && !begin_unlimited(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
-        eliminate_all(&relaxing, core, MANY_ENTRIES);
+        eliminate_all(&relaxing, core, MW_MANY_ENTRIES);
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
@@ -299,7 +298,7 @@ static void look_at_component(MwSearch *search, MwCore *core)
 {
     MwCore *whole = mw_core_copy(search->scratch, core);
     if (core->row_count == 0) {
-        if (!begin_unlimited(search, core) && !eliminate_all(search, core, MANY_ENTRIES))
+        if (!begin_unlimited(search, core) && !eliminate_all(search, core, MW_MANY_ENTRIES))
             begin_improving(search, whole);
         return;
     }
@@ -346,7 +345,7 @@ static void solve_unlimited(MwSearch *search)
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
     mw_search_shrink(search, core);
     MwCore *whole = mw_core_copy(search->scratch, core);
-    if (begin_unlimited(search, core) || eliminate_all(search, core, MANY_ENTRIES) ||
+    if (begin_unlimited(search, core) || eliminate_all(search, core, MW_MANY_ENTRIES) ||
         solve_apart(search, whole))
         return;
     begin_improving(search, whole);

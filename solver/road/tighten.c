@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A core is tightened in turns: its bound is raised (ascent.c) while the best choice is improved
- * beside it (improve.c); what is then in no better choice is cut (certify.c), and the core is reduced
- * again. */
+ * beside it (improve.c); what is then in no better choice is cut (certify.c), and the core is
+ * reduced again. */
 #include "solver/road/tighten.h"
 
 #include "base/threads.h"

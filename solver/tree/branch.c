@@ -15,6 +15,7 @@
 #include "base/threads.h"
 #include "solver/tree/subproblem.h"
 
+/* The limit of memory. */
 static const size_t DEFAULT_BYTES = (size_t)1 << 28;
 
 /* The reduced core of a node of the tree. */

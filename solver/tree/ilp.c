@@ -192,14 +192,16 @@ MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
 
 /* ---- Solving ---- */
 
-enum {
-    COLUMN_LIMIT = 30000,
-    /* Where there is no deadline, and so that answers do not depend on the machine's speed. */
-    SIMPLEX_SLICE = 1000,
-    SIMPLEX_SLICES = 200,
-    TREE_LIMIT = 20000,
-    TABLEAU_LIMIT = 1 << 24 /* entries that choosing where to branch may visit */
-};
+/* Columns of a program, at most: one whose relaxation GLPK solves within the limits below. */
+enum { COLUMN_LIMIT = 30000 };
+
+/* Limits of work where there is no deadline, so that answers do not depend on the machine's speed:
+ * slices of the simplex method, between which it looks at the clock, iterations of a slice, and
+ * nodes of the tree. */
+enum { SIMPLEX_SLICES = 200, SIMPLEX_SLICE = 1000, TREE_LIMIT = 20000 };
+
+/* Entries that choosing where to branch visits without a look at the clock, at most. */
+enum { TABLEAU_LIMIT = 1 << 24 };
 
 /* Costs are brought to at most this, well inside the tolerances of a double simplex. */
 static const double GREATEST_COST = 1e4;

@@ -13,8 +13,8 @@ typedef struct {
     MwCost bound[2];        /* no choice of a part costs less */
 } MwSplit;
 
-/* How often that visits the entries of the core, at most: two halves each of so many candidates of two
- * rankings, for so many iterations. */
+/* How often that visits the entries of the core, at most: two halves each of so many candidates
+ * of two rankings, for so many iterations. */
 #define MW_SPLIT_VISITS (4 * MW_TUNED_SPLIT_TRIED * MW_TUNED_SPLIT_ITERATIONS)
 
 /* Chooses a split of the reduced core, of which only what costs less than `cutoff` is of interest.
