@@ -36,14 +36,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Limits of the work if there is no deadline and the planes converge slowly: answers of the core,
- * and answers of the restricted core for one of the core. */
+/* Limits of the work if the planes converge slowly: answers of the core, and answers of the
+ * restricted core for one of the core. */
 enum { MOST_ANSWERS = 40, MOST_RESTRICTED_ANSWERS = 40 };
 /* Limit of the memory: numbers in all planes, 64 MiB of them. */
 enum { MOST_NUMBERS = 1 << 23 };
-
-/* Entries that elimination may compute for an optimal answer. */
-#define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 typedef struct {
     MwSearch *search;
@@ -187,7 +184,7 @@ static bool price_restricted(Lagrange *lagrange, const MwCore *restricted, MwTru
     MwArena *scratch = mw_arena_new();
     const MwPricingAnswer answer =
         mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price),
-                         MANY_ENTRIES, &lagrange->restricted_is_hard, &lagrange->search->stop);
+                         MW_MANY_ENTRIES, &lagrange->restricted_is_hard, &lagrange->search->stop);
     const bool is_answered =
         answer.choice && mw_core_restore_to(restricted, lagrange->origin, answer.choice);
     if (is_answered) {
@@ -257,7 +254,7 @@ static MwPricingAnswer price_optimally(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const MwStop shorter = mw_stop_within(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
-    return mw_pricing_solve_optimally(lagrange->arena, lagrange->origin, price, MANY_ENTRIES,
+    return mw_pricing_solve_optimally(lagrange->arena, lagrange->origin, price, MW_MANY_ENTRIES,
                                       &shorter);
 }
 
