@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define ANY MW_ANY
-#define SOME MW_ASCENT_MEDIUM
+#define SOME MW_SOME
 static const MwOpInfo ops[MW_OP_COUNT] = {
 #define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
            lowering, flops, expression)                                                            \

@@ -73,12 +73,12 @@ typedef enum {
     MW_LOWER_TRANSFER
 } MwLowering;
 
-enum { MW_ANY = -1 /* one or more */, MW_ASCENT_MEDIUM = -2 /* any number */ };
+enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
 
 /* A row of ir/ops.def. */
 typedef struct {
     const char *name;
-    int operands, results; /* how many; MW_ANY or MW_ASCENT_MEDIUM if it varies */
+    int operands, results; /* how many; MW_ANY or MW_SOME if it varies */
     uint64_t attrs;        /* set of keys: bit k is attribute key k */
     MwCombine combine;
     MwLinear linear;

@@ -18,7 +18,7 @@ static bool check_operand_count(MwShapeContext *context)
     int wanted = mw_op_info(context->query->op)->operands, given = context->query->operand_count;
     if (wanted == MW_ANY)
         return given > 0 || mw_shape_fail(context, "needs at least one operand");
-    if (given == wanted || wanted == MW_ASCENT_MEDIUM)
+    if (given == wanted || wanted == MW_SOME)
         return true;
     return mw_shape_fail(context, "takes %d operand%s, not %d", wanted, wanted == 1 ? "" : "s",
                          given);

@@ -90,8 +90,8 @@ void mw_dual_load(MwDual *dual, const MwDualState *state);
  * certify.c makes it exact. */
 double mw_dual_bound(const MwDual *dual);
 
-/* Sets excess[row] to the usage of the best strategies less the limit: a subgradient with respect to the
- * prices. */
+/* Sets excess[row] to the usage of the best strategies less the limit: a subgradient with respect to
+ * the prices. */
 void mw_dual_excess(const MwDual *dual, double *excess);
 void mw_dual_set_prices(MwDual *dual, const double *price);
 /* Sets priced[strategy] to the price of the usage of nodes[index]. */
