@@ -15,9 +15,9 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-/* Blocks of MAPPED_BYTES and more are mapped one by one: so they go back to the system when they are
- * freed, where malloc would keep them once it has seen such, and zero them in full to use them
- * again. The sanitizers see leaks in what malloc gives. */
+/* Blocks of at least MAPPED_BYTES are mapped one by one, so that they go back to the system when
+ * they are freed. malloc would keep them after the first such block, and zero them in full to
+ * use them again. Under a sanitizer all blocks come from malloc, which reports leaks. */
 enum {
     ALIGNMENT = 16,
     FIRST_BLOCK_BYTES = 1 << 14,
@@ -31,7 +31,7 @@ enum {
 
 typedef struct Block {
     struct Block *next;
-    size_t bytes; /* of payload */
+    size_t bytes; /* of the payload */
     size_t used;
 } Block;
 
@@ -39,8 +39,10 @@ struct MwArena {
     Block *blocks; /* the newest first; only it has room */
     size_t next_block_bytes;
     size_t total_bytes;
-    MwArena *around, *within; /* the arena that this is in, or NULL; the newest one in this, */
-    MwArena *newer, *older;   /* and the others in the same */
+    /* around: the arena that this one is within, or NULL; within: the newest arena within this
+     * one */
+    MwArena *around, *within;
+    MwArena *newer, *older; /* other arenas within the same one */
 };
 
 enum { HEADER_BYTES = (sizeof(Block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
@@ -92,6 +94,7 @@ MwArena *mw_arena_new_within(MwArena *around)
     return arena;
 }
 
+/* Removes an arena from the list of the arena around it. */
 static void take_out(MwArena *arena)
 {
     if (arena->newer)

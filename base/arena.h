@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A region of memory that is freed as a whole: one per phase, passed explicitly.
+/* An arena: a region of memory that is freed as a whole. Each phase has one, passed explicitly.
  *
- * Invariant: memory handed out is zeroed, aligned to 16 bytes, never moves, and lives until
- * mw_arena_free of its arena, or of one that it is within. Running out of memory ends the process
+ * Invariant: allocated memory is zeroed, aligned to 16 bytes, never moves, and lives until
+ * mw_arena_free of its arena or of an arena around it. Running out of memory ends the process
  * with a message; callers never see NULL. */
 #ifndef MW_BASE_ARENA_H
 #define MW_BASE_ARENA_H
@@ -14,11 +14,12 @@
 typedef struct MwArena MwArena;
 
 MwArena *mw_arena_new(void);
-/* One that is freed with `around` unless it is before: for what is replaced while the rest stays. */
+/* An arena that may be freed earlier than `around`, and is freed with it at the latest: for data
+ * that is replaced while other data of the phase stays. */
 MwArena *mw_arena_new_within(MwArena *around);
 void mw_arena_free(MwArena **arena);
 
-/* `bytes` zeroed bytes; a valid pointer for 0 too. */
+/* `bytes` zeroed bytes; a valid pointer also for 0 bytes. */
 void *mw_arena_alloc(MwArena *arena, size_t bytes);
 void *mw_arena_dup(MwArena *arena, const void *data, size_t bytes);
 char *mw_arena_strdup(MwArena *arena, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts of base/backends.def as a table. */
+/* base/backends.def as a table; its head gives the meaning of the fields. */
 #ifndef MW_BASE_BACKEND_H
 #define MW_BASE_BACKEND_H
 
@@ -15,21 +15,23 @@ typedef enum {
 typedef struct {
     MwBackendId id;
     const char *name;     /* "cuda" */
-    const char *suffix;   /* of files with the source of its kernels: ".cu" */
-    const char *compiler; /* of its kernels, as messages call it: "nvcc" */
-    const char *variable; /* of the environment, that names another compiler: "NVCC" */
-    const char *archive;  /* of the runtime, besides the one that all link; "": none */
-    bool takes_bf16;      /* gemm and attention take operands in bf16 */
-    bool overlaps;        /* collectives run while kernels do */
-    bool has_epilogues;   /* gemm adds a bias and applies gelu_tanh or its gradient as it stores */
-    bool uses_nccl;       /* collectives are NCCL's */
-    bool keeps_objects;   /* compiled kernels are kept */
+    const char *suffix;   /* of kernel source files: ".cu" */
+    const char *compiler; /* of its kernels, as messages name it: "nvcc" */
+    const char *variable; /* environment variable that names another compiler: "NVCC" */
+    /* of the runtime, in addition to the one that all backends link; "": none */
+    const char *archive;
+    bool takes_bf16; /* gemm and attention accept operands in bf16 */
+    bool overlaps;   /* collectives run while kernels run */
+    /* gemm can add a bias and apply gelu_tanh or its gradient when it stores */
+    bool has_epilogues;
+    bool uses_nccl;     /* collectives are those of NCCL */
+    bool keeps_objects; /* compiled kernels are kept in a cache */
 } MwBackendInfo;
 
 const MwBackendInfo *mw_backend_info(MwBackendId id);
-/* The backend of that name; NULL if there is none. */
+/* The backend with that name; NULL if there is none. */
 const MwBackendInfo *mw_backend_named(const char *name);
-/* All names for a message: "cpu or cuda". Text that lasts as long as the program. */
+/* All names for a message: "cpu or cuda". Static text. */
 const char *mw_backend_choices(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What every part of meshwright may use without asking: attributes and assertions.
+/* Attributes, assertions and small arithmetic, for every part of meshwright.
  *
- * Three kinds of failure exist, and only the third is handled here: the user's (base/diag.h), the
- * environment's (base/diag.h without a span, or the runtime's fault handling), and our own, which
- * MW_ASSERT states and checks in release builds too. */
+ * There are three kinds of failure, and only the third is handled here: the user's
+ * (base/diag.h), the environment's (base/diag.h without a span, or the runtime's fault
+ * handling), and our own, which MW_ASSERT states and checks in release builds too. */
 #ifndef MW_BASE_BASE_H
 #define MW_BASE_BASE_H
 
@@ -50,9 +50,9 @@ static inline int64_t mw_round_up(int64_t value, int64_t unit)
 static inline int64_t mw_common_divisor(int64_t a, int64_t b)
 {
     while (b) {
-        int64_t rest = a % b;
+        int64_t remainder = a % b;
         a = b;
-        b = rest;
+        b = remainder;
     }
     return a;
 }

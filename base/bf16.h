@@ -23,7 +23,7 @@ static inline uint16_t mw_bf16_from_f32(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Rounded once: the f32 between is rounded to odd, which keeps what decides a tie. */
+/* Rounds once: the f32 in between is rounded to odd, which keeps the bits that decide a tie. */
 static inline uint16_t mw_bf16_from_f64(double value)
 {
     float near = (float)value;

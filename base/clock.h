@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one clock that time is measured with. */
+/* The clock of all time measurements. */
 #ifndef MW_BASE_CLOCK_H
 #define MW_BASE_CLOCK_H
 

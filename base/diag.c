@@ -28,23 +28,23 @@ MwSpan mw_span_join(MwSpan a, MwSpan b)
                     .end = a.end > b.end ? a.end : b.end};
 }
 
-/* Whether a byte is a later one of a character of UTF-8, which takes one column. */
+/* Whether a byte continues a UTF-8 character, which takes one column. */
 static bool continues_character(char byte)
 {
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-MwPlace mw_span_place(MwSpan span)
+MwSourcePosition mw_span_position(MwSpan span)
 {
     if (!span.source)
-        return (MwPlace){0};
-    MwPlace place = {.line = 1, .column = 1};
+        return (MwSourcePosition){0};
+    MwSourcePosition position = {.line = 1, .column = 1};
     for (uint32_t i = 0; i < span.begin && i < span.source->bytes; i++) {
-        place.column += !continues_character(span.source->text[i]);
+        position.column += !continues_character(span.source->text[i]);
         if (span.source->text[i] == '\n')
-            place = (MwPlace){.line = place.line + 1, .column = 1};
+            position = (MwSourcePosition){.line = position.line + 1, .column = 1};
     }
-    return place;
+    return position;
 }
 
 MwDiags *mw_diags_new(MwArena *arena)
@@ -103,7 +103,7 @@ static void print_repeated(FILE *out, char c, int count)
         fputc(c, out);
 }
 
-/* Where the character stands that comes `columns` after the one at `at`; at most `end`. */
+/* The character `columns` columns after the one at `at`; at most `end`. */
 static const char *skip_columns(const char *at, const char *end, int columns)
 {
     while (at < end && (continues_character(*at) || columns-- > 0))
@@ -111,15 +111,15 @@ static const char *skip_columns(const char *at, const char *end, int columns)
     return at;
 }
 
-/* What is shown of a source line: bytes [begin, end), which stand `skipped` columns after its first;
- * all of it, unless it is long. */
+/* The shown part of a source line: bytes [begin, end), which begin `skipped` columns after its
+ * start. It is the whole line unless that is long. */
 typedef struct {
     const char *begin, *end;
     int skipped;
-    bool is_cut; /* more of the line follows */
+    bool is_cut; /* the line continues */
 } Excerpt;
 
-static Excerpt excerpt_of(MwSpan span, MwPlace place)
+static Excerpt excerpt_of(MwSpan span, MwSourcePosition position)
 {
     enum { MOST_COLUMNS = 160, COLUMNS_BEFORE = 60 };
     const char *line = span.source->text + span.begin, *end = line;
@@ -129,7 +129,7 @@ static Excerpt excerpt_of(MwSpan span, MwPlace place)
     while (end < stop && *end != '\n')
         end++;
     bool is_long = skip_columns(line, end, MOST_COLUMNS) < end;
-    Excerpt out = {.skipped = is_long ? (int)mw_max(place.column - 1 - COLUMNS_BEFORE, 0) : 0};
+    Excerpt out = {.skipped = is_long ? (int)mw_max(position.column - 1 - COLUMNS_BEFORE, 0) : 0};
     out.begin = skip_columns(line, end, out.skipped);
     out.end = skip_columns(out.begin, end, MOST_COLUMNS);
     out.is_cut = out.end < end;
@@ -138,16 +138,16 @@ static Excerpt excerpt_of(MwSpan span, MwPlace place)
 
 static const char cut_mark[] = "...";
 
-/* The source line of the span and a caret line under it. Tabs and control characters become one
- * space in both, so that the caret stands under its column and the terminal is safe. */
-static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
+/* Prints the source line of the span and a caret line below it. Tabs and control characters
+ * become one space in both, so that the caret stands below its column and the terminal is safe. */
+static void print_excerpt(FILE *out, MwSpan span, MwSourcePosition position)
 {
-    const Excerpt shown = excerpt_of(span, place);
-    fprintf(out, "%5d | %s", place.line, shown.skipped ? cut_mark : "");
+    const Excerpt shown = excerpt_of(span, position);
+    fprintf(out, "%5d | %s", position.line, shown.skipped ? cut_mark : "");
     for (const char *c = shown.begin; c < shown.end; c++)
         fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
     fprintf(out, "%s\n      | ", shown.is_cut ? cut_mark : "");
-    print_repeated(out, ' ', place.column - 1 - shown.skipped);
+    print_repeated(out, ' ', position.column - 1 - shown.skipped);
     print_repeated(out, ' ', shown.skipped ? (int)strlen(cut_mark) : 0);
     fputc('^', out);
     const char *end = span.source->text + span.end;
@@ -160,16 +160,16 @@ static void print_excerpt(FILE *out, MwSpan span, MwPlace place)
 static void print_diag(FILE *out, const Diag *diag)
 {
     static const char *const names[] = {"error", "warning", "note"};
-    MwPlace place = mw_span_place(diag->span);
+    MwSourcePosition position = mw_span_position(diag->span);
     if (diag->severity == MW_SEVERITY_NOTE)
         fputs("  ", out);
-    if (place.line)
-        fprintf(out, "%s:%d:%d: ", diag->span.source->name, place.line, place.column);
+    if (position.line)
+        fprintf(out, "%s:%d:%d: ", diag->span.source->name, position.line, position.column);
     else if (diag->severity != MW_SEVERITY_NOTE)
         fputs("meshwright: ", out);
     fprintf(out, "%s: %s\n", names[diag->severity], diag->message);
-    if (place.line)
-        print_excerpt(out, diag->span, place);
+    if (position.line)
+        print_excerpt(out, diag->span, position);
 }
 
 void mw_diags_print(const MwDiags *diags, FILE *out)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What went wrong for the user, with the place in their source.
+/* Diagnostics: what is wrong for the user, with its place in their source.
  *
- * A diagnostic has a severity, a message and, where there is one, a span of source:
+ * A diagnostic has a severity, a message and, if known, a span of source:
  *
  *     models/gpt.graph:12:9: error: cannot multiply f32[8, 128] by f32[64, 32]
  *        12 |     h = x @ w1
  *           |         ^~~~~~
  *       note: dimension 1 of the left is 128, dimension 0 of the right is 64
  *
- * Of a long line what is around the caret is shown. Several are collected per run. Errors of the environment (files, memory, other programs) use the
- * same list with no span. Functions that can fail return false or NULL after adding an error. */
+ * A long line is shown only around the caret. A run collects several diagnostics. Errors of the
+ * environment (files, memory, other programs) use the same list, without a span. Functions that
+ * can fail return false or NULL after they add an error. */
 #ifndef MW_BASE_DIAG_H
 #define MW_BASE_DIAG_H
 
@@ -17,14 +18,14 @@
 
 #include <stdio.h>
 
-/* A text and its name as messages show it. The text is kept by whoever made it. */
+/* A text and its name for messages. The creator of the source owns the text. */
 typedef struct {
     const char *name;
     const char *text;
     size_t bytes;
 } MwSource;
 
-/* Bytes [begin, end) of `source`; source == NULL means no place is known. */
+/* Bytes [begin, end) of `source`; source NULL: no place is known. */
 typedef struct {
     const MwSource *source;
     uint32_t begin, end;
@@ -35,33 +36,34 @@ static inline MwSpan mw_span_none(void)
     return (MwSpan){0};
 }
 
-/* The least span that covers both (of one source). */
+/* The least span that covers both, which are of one source. */
 MwSpan mw_span_join(MwSpan a, MwSpan b);
 
 typedef struct {
     int line, column; /* from 1; columns count bytes */
-} MwPlace;
+} MwSourcePosition;
 
-/* Where the span begins. {0, 0} where it has no source. */
-MwPlace mw_span_place(MwSpan span);
+/* The beginning of the span; {0, 0} if it has no source. */
+MwSourcePosition mw_span_position(MwSpan span);
 
 typedef enum { MW_SEVERITY_ERROR, MW_SEVERITY_WARNING, MW_SEVERITY_NOTE } MwSeverity;
 
 typedef struct MwDiags MwDiags;
 
-/* The list and its messages live in `arena`. */
+/* The list and its messages lie in `arena`. */
 MwDiags *mw_diags_new(MwArena *arena);
 
 void mw_diag_error(MwDiags *diags, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
 void mw_diag_warning(MwDiags *diags, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
-/* Explains the diagnostic before it; shown indented under it, with its own place if it has one. */
+/* Explains the diagnostic before it. It is printed indented below that one, with its own place
+ * if it has one. */
 void mw_diag_note(MwDiags *diags, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
 
-/* Adds all that `more` holds. */
+/* Adds all diagnostics of `more`. */
 void mw_diags_append(MwDiags *diags, const MwDiags *more);
 
 int mw_diags_error_count(const MwDiags *diags);
-/* All diagnostics in the order they were added. */
+/* Prints all diagnostics in the order in which they were added. */
 void mw_diags_print(const MwDiags *diags, FILE *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers drawn at random from a stream: the same seed and stream give the same numbers, whatever
- * other streams are drawn from meanwhile. */
+/* Random numbers of a search, drawn from a stream. The same seed and stream give the same
+ * numbers, whatever is drawn from other streams. */
 #ifndef MW_BASE_DRAWS_H
 #define MW_BASE_DRAWS_H
 
@@ -17,13 +17,13 @@ static inline uint32_t mw_draw_word(MwDraws *draws)
     return words[0];
 }
 
-/* In [0, count). */
+/* A number in [0, count). */
 static inline int mw_draw_below(MwDraws *draws, int count)
 {
     return (int)((uint64_t)mw_draw_word(draws) * (uint64_t)count >> 32);
 }
 
-/* In (0, 1). */
+/* A number in (0, 1). */
 static inline double mw_draw_uniform(MwDraws *draws)
 {
     return mw_random_uniform(mw_draw_word(draws));

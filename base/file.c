@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Everything up to the end of `fd`, with a NUL after it: at once where `room` is more than that, as for
- * a file of known size; into ever more room for a pipe. NULL with errno set. */
+/* Reads everything up to the end of `fd`, with a NUL after it: in one go if `room` is large
+ * enough, as for a file of known size, or into a growing buffer, as for a pipe. NULL with errno
+ * set. */
 static char *read_to_end(MwArena *arena, int fd, size_t room, size_t *bytes)
 {
     char *text = mw_arena_alloc(arena, room);
@@ -34,8 +35,8 @@ static char *read_to_end(MwArena *arena, int fd, size_t room, size_t *bytes)
     return text;
 }
 
-/* Whether a file may have no end: devices, but for a terminal, on which someone types it. Sets
- * errno if so. */
+/* Whether a file may have no end: a device that is not a terminal, on which a person types it.
+ * Sets errno if so. */
 static bool is_endless(int fd, const struct stat *info)
 {
     bool is = S_ISBLK(info->st_mode) || (S_ISCHR(info->st_mode) && !isatty(fd));

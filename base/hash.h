@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* 64-bit content hashes (XXH3, from libxxhash): for hash tables, interning and the checksum of a
- * plan. The value depends on the bytes alone, so it is the same on every machine. */
+/* 64-bit content hashes (XXH3, from libxxhash), for hash tables, interning and the checksum of a
+ * plan. A hash depends on the bytes alone, so it is the same on every machine. */
 #ifndef MW_BASE_HASH_H
 #define MW_BASE_HASH_H
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* This much or more forbids. Every cost that can be paid is smaller. */
+/* A cost of at least this forbids; every cost that can be paid is smaller. */
 #define MW_COST_INFINITE ((int64_t)1000000000000000000)
 
 typedef __int128 MwCost; /* a sum of costs */

@@ -10,12 +10,12 @@ typedef struct {
     const char *text; /* NULL: empty slot */
     size_t length;
     uint64_t hash;
-} Slot;
+} InternSlot;
 
 /* Open addressing with linear probing; capacity is a power of two, at most half full. */
 struct MwInterner {
     MwArena *arena;
-    Slot *slots;
+    InternSlot *slots;
     size_t capacity, count;
 };
 
@@ -24,15 +24,16 @@ MwInterner *mw_interner_new(MwArena *arena)
     MwInterner *interner = MW_NEW(arena, MwInterner, 1);
     interner->arena = arena;
     interner->capacity = 256;
-    interner->slots = MW_NEW(arena, Slot, interner->capacity);
+    interner->slots = MW_NEW(arena, InternSlot, interner->capacity);
     return interner;
 }
 
-static Slot *find_slot(const MwInterner *interner, const char *text, size_t length, uint64_t hash)
+static InternSlot *find_slot(const MwInterner *interner, const char *text, size_t length,
+                             uint64_t hash)
 {
     size_t mask = interner->capacity - 1;
     for (size_t i = hash & mask;; i = (i + 1) & mask) {
-        Slot *slot = &interner->slots[i];
+        InternSlot *slot = &interner->slots[i];
         if (!slot->text)
             return slot;
         if (slot->hash == hash && slot->length == length && memcmp(slot->text, text, length) == 0)
@@ -42,10 +43,10 @@ static Slot *find_slot(const MwInterner *interner, const char *text, size_t leng
 
 static void grow(MwInterner *interner)
 {
-    Slot *old = interner->slots;
+    InternSlot *old = interner->slots;
     size_t old_capacity = interner->capacity;
     interner->capacity *= 2;
-    interner->slots = MW_NEW(interner->arena, Slot, interner->capacity);
+    interner->slots = MW_NEW(interner->arena, InternSlot, interner->capacity);
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].text)
             *find_slot(interner, old[i].text, old[i].length, old[i].hash) = old[i];
@@ -54,11 +55,11 @@ static void grow(MwInterner *interner)
 const char *mw_intern_n(MwInterner *interner, const char *text, size_t length)
 {
     uint64_t hash = mw_hash_bytes(text, length);
-    Slot *slot = find_slot(interner, text, length, hash);
+    InternSlot *slot = find_slot(interner, text, length, hash);
     if (slot->text)
         return slot->text;
     const char *copy = mw_arena_strndup(interner->arena, text, length);
-    *slot = (Slot){.text = copy, .length = length, .hash = hash};
+    *slot = (InternSlot){.text = copy, .length = length, .hash = hash};
     if (++interner->count * 2 > interner->capacity)
         grow(interner);
     return copy;

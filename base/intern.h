@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interned strings: one copy of each text, so that equality is equality of pointers. */
+/* Interned strings: one copy of each text, so that equality of texts is equality of pointers. */
 #ifndef MW_BASE_INTERN_H
 #define MW_BASE_INTERN_H
 
@@ -7,7 +7,7 @@
 
 typedef struct MwInterner MwInterner;
 
-/* The interner and its strings live in `arena`. */
+/* The interner and its strings lie in `arena`. */
 MwInterner *mw_interner_new(MwArena *arena);
 
 const char *mw_intern(MwInterner *interner, const char *text);

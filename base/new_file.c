@@ -11,14 +11,14 @@
 
 enum { FD_PATH_BYTES = 40 };
 
-/* By this path a file without a name can be given one. */
+/* The path by which a file without a name can be linked. */
 static const char *fd_path(int fd, char path[FD_PATH_BYTES])
 {
     snprintf(path, FD_PATH_BYTES, "/proc/self/fd/%d", fd);
     return path;
 }
 
-/* A file without a name in the folder of `target`; -1 where that cannot be. */
+/* A file without a name in the folder of `target`; -1 if there can be none. */
 static int open_nameless(const char *target)
 {
     char path[FD_PATH_BYTES];
@@ -56,7 +56,7 @@ bool mw_new_file_open(MwNewFile *file, const char *path)
     struct stat info;
     bool exists = stat(path, &info) == 0;
     *file = (MwNewFile){.fd = -1};
-    if (!*path) { /* which names nothing, not a file without a name in this folder */
+    if (!*path) { /* an empty path names nothing, not a file without a name in this folder */
         errno = ENOENT;
         return false;
     }
@@ -84,23 +84,24 @@ static bool rename_or_unlink(const char *from, const char *to)
     return false;
 }
 
-/* Gives the target's name to what has none. A link replaces nothing: if there is something, it is
- * by way of a name beside it. */
+/* Gives the target's name to a file without a name. A link cannot replace a file, so if the
+ * target exists, the file is linked beside it and renamed. */
 static bool link_nameless(const MwNewFile *file)
 {
-    char from[FD_PATH_BYTES], *beside = NULL;
+    char from[FD_PATH_BYTES], *temporary = NULL;
     fd_path(file->fd, from);
     if (linkat(AT_FDCWD, from, AT_FDCWD, file->target, AT_SYMLINK_FOLLOW) == 0)
         return true;
-    if (errno != EEXIST || asprintf(&beside, "%s.tmp%ld", file->target, (long)getpid()) < 0)
+    if (errno != EEXIST || asprintf(&temporary, "%s.tmp%ld", file->target, (long)getpid()) < 0)
         return false;
-    unlink(beside); /* of a process of this number that is no more */
-    bool good = linkat(AT_FDCWD, from, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0 &&
-                rename_or_unlink(beside, file->target);
-    free(beside);
+    unlink(temporary); /* left by an earlier process with this number */
+    bool good = linkat(AT_FDCWD, from, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0 &&
+                rename_or_unlink(temporary, file->target);
+    free(temporary);
     return good;
 }
 
+/* Syncs the file, sets its mode and gives it its final name. */
 static bool put_in_place(MwNewFile *file, unsigned mode)
 {
     bool good = fchmod(file->fd, mode) == 0 && fsync(file->fd) == 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A file in the making, which takes the place of what is at its path when it is complete. Until then
- * it has no name, so that nothing is left of it whatever ends the process; where the file system or
- * the system has no files without names, it has one beside its target. What is no regular file, as
- * /dev/stdout, is written to as it is. */
+/* A new file that replaces the file at its path when it is complete. Until then it has no name,
+ * so that nothing is left of it however the process ends. Where the file system or the operating
+ * system has no files without names, it has a temporary name beside its target. A path that is
+ * no regular file, such as /dev/stdout, is written directly. */
 #ifndef MW_BASE_NEW_FILE_H
 #define MW_BASE_NEW_FILE_H
 
@@ -10,18 +10,19 @@
 
 typedef struct {
     int fd;          /* to write to */
-    char *target;    /* what it becomes, links followed; NULL: written to as it is */
-    char *temporary; /* what it is called meanwhile; NULL: nothing */
+    char *target;    /* its final path, with links followed; NULL: the path is written directly */
+    char *temporary; /* its temporary path; NULL: it has no name */
 } MwNewFile;
 
-/* False with errno set. One that was opened ends by keep, drop or fill. */
+/* Opens the file. False with errno set. An open file ends by keep, drop or fill. */
 bool mw_new_file_open(MwNewFile *file, const char *path);
-/* Syncs it, gives it its permission bits, e.g. 0644, and puts it in place. False with errno set, and
- * what was there is then as it was. */
+/* Syncs the file, sets its permission bits, e.g. 0644, and moves it to its target. False with
+ * errno set; the file at the target is then unchanged. */
 bool mw_new_file_keep(MwNewFile *file, unsigned mode);
-/* Errno stays. */
+/* Discards the file; leaves errno unchanged. */
 void mw_new_file_drop(MwNewFile *file);
-/* Writes all that it is to hold, and keeps it; drops it if that fails: false with errno set. */
+/* Writes the whole contents and keeps the file. If that fails, drops it and returns false with
+ * errno set. */
 bool mw_new_file_fill(MwNewFile *file, const void *data, size_t bytes, unsigned mode);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers that depend on a position alone: the same seed gives the same weights and the same
- * dropout at every parallelism, because every device computes the numbers of its own elements.
+/* Random numbers that depend on a position alone. The same seed gives the same weights and
+ * dropout masks with any parallelism, because every device computes the numbers of its own
+ * elements.
  *
- * The generator is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
- * as 1, 2, 3", SC 2011): a bijection of a 128-bit counter under a 64-bit key, giving four 32-bit
- * words. Here
+ * The generator is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as
+ * easy as 1, 2, 3", SC 2011): a bijection of a 128-bit counter under a 64-bit key, which gives
+ * four 32-bit words. Here
  *
  *     key      the seed of the run                  (low word first)
  *     counter  words 0, 1: the block; words 2, 3: the stream   (low words first)
  *
- * Element i of a tensor, i its row-major index in the *global* tensor, uses block i / 4:
+ * Element i of a tensor, where i is its row-major index in the *global* tensor, uses block i /
+ * 4:
  *
  *     weights   stream = mw_hash_bytes(the weight's name), block i / 4
  *     dropout   stream = key << 32 | step, block i / 4 with bit 63 set; `key` is the node's
@@ -17,13 +19,15 @@
  *
  *     word      words[i % 4]
  *     uniform   (word + 0.5) * 2^-32, in (0, 1)
- *     normal    Box and Muller 1958, of pairs of words (0, 1) and (2, 3) of the block: with u, v
- *               their uniforms, the even element is sqrt(-2 ln u) cos(2 pi v), the odd one has sin
- *     dropout   keeps the element where word >= floor(rate * 2^32); kept elements are multiplied
- *               by the f32 nearest to 1 / (1 - rate)
+ *     normal    Box and Muller 1958, from pairs of words (0, 1) and (2, 3) of the block: with
+ *               their uniforms u, v, the even element is sqrt(-2 ln u) cos(2 pi v), the odd one
+ *               has sin
+ *     dropout   keeps the element if word >= floor(rate * 2^32); kept elements are multiplied by
+ *               the f32 nearest to 1 / (1 - rate)
  *
- * Uniforms and normals are computed in double and rounded once, to the weight's type. Dropout needs
- * integers only, so a generated kernel agrees bit for bit with this header on every machine. */
+ * Uniforms and normals are computed in double and rounded once, to the weight's type. Dropout
+ * needs integers only, so a generated kernel agrees bit for bit with this header on every
+ * machine. */
 #ifndef MW_BASE_PHILOX_H
 #define MW_BASE_PHILOX_H
 
@@ -51,7 +55,7 @@ static inline void mw_philox(uint64_t seed, uint64_t stream, uint64_t counter, u
     out[3] = c3;
 }
 
-/* In (0, 1). */
+/* A number in (0, 1). */
 static inline double mw_random_uniform(uint32_t word)
 {
     return ((double)word + 0.5) * 0x1p-32;
@@ -82,14 +86,14 @@ static inline uint64_t mw_dropout_stream(uint32_t key, uint32_t step)
     return (uint64_t)key << 32 | step;
 }
 
-/* Words below it are dropped; `rate` in [0, 1). */
+/* Words below the threshold are dropped; `rate` lies in [0, 1). */
 static inline uint32_t mw_dropout_threshold(double rate)
 {
     return (uint32_t)(rate * 0x1p32);
 }
 
-/* Chooses the word without an index into the block, so that loops over elements become vector
- * code. */
+/* Whether the element is kept. Selects the word without an index into the block, so that loops
+ * over elements can be vectorised. */
 static inline bool mw_dropout_keeps(uint64_t seed, uint64_t stream, uint64_t index,
                                     uint32_t threshold)
 {
@@ -99,7 +103,7 @@ static inline bool mw_dropout_keeps(uint64_t seed, uint64_t stream, uint64_t ind
     return (index & 2 ? high : low) >= threshold;
 }
 
-/* What kept elements are multiplied by. */
+/* The factor of kept elements. */
 static inline float mw_dropout_scale(double rate)
 {
     return (float)(1 / (1 - rate));

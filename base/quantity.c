@@ -6,10 +6,10 @@
 typedef struct {
     double unit;
     const char *name;
-} Unit;
+} QuantityUnit;
 
-/* `units` from the largest; the last is taken for whatever is smaller. */
-static const char *quantity_text(MwArena *arena, double value, const Unit *units, int count)
+/* `units` go from the largest to the smallest, which also serves smaller values. */
+static const char *quantity_text(MwArena *arena, double value, const QuantityUnit *units, int count)
 {
     int i = 0;
     while (i + 1 < count && fabs(value) < units[i].unit)
@@ -21,12 +21,12 @@ static const char *quantity_text(MwArena *arena, double value, const Unit *units
 
 const char *mw_seconds_text(MwArena *arena, double seconds)
 {
-    static const Unit units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    static const QuantityUnit units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
     return seconds == 0 ? "0" : quantity_text(arena, seconds, units, MW_COUNT(units));
 }
 
 const char *mw_bytes_text(MwArena *arena, double bytes)
 {
-    static const Unit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
+    static const QuantityUnit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
     return quantity_text(arena, bytes, units, MW_COUNT(units));
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Seconds and bytes as people read them. Texts are in `arena`. */
+/* Seconds and bytes as texts for people, in `arena`. */
 #ifndef MW_BASE_QUANTITY_H
 #define MW_BASE_QUANTITY_H
 
 #include "base/arena.h"
 
-/* "12.3 ms", "480 ns"; "0" for none. */
+/* "12.3 ms", "480 ns"; "0" for zero. */
 const char *mw_seconds_text(MwArena *arena, double seconds);
 /* "1.50 MB", "12 B"; powers of 1000. */
 const char *mw_bytes_text(MwArena *arena, double bytes);

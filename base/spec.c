@@ -191,7 +191,7 @@ static const char *skip_space(const char *text)
     return text;
 }
 
-/* Reads ascending axis digits after a letter; NULL if there are none. */
+/* Parses ascending axis digits after a letter; NULL if there are none. */
 static const char *parse_axes(const char *text, MwAxes *axes)
 {
     *axes = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Sharding specs: how one tensor lies on a mesh.
  *
- * For each dimension, the set of mesh axes it is split over; and the set of axes over which the
- * tensor is partial, that is, still to be combined (added, by default). A dimension split over
- * several axes is split over the lowest axis first: with S01 on a 2x4 mesh, device (i, j) holds
- * block 4i + j of 8. An axis appears at most once in a spec.
+ * A spec has, for each dimension, the set of mesh axes that it is split over, and the set of
+ * axes over which the tensor is partial: its parts are still to be combined (added, by default).
+ * A dimension split over several axes is split over the lowest axis first: with S01 on a 2x4
+ * mesh, device (i, j) holds block 4i + j of 8. An axis appears at most once in a spec.
  *
- * Text: "[S0, R]", "[S01, R, R]", "[R, S1] +P0", "[] +P01"; " +M0" is a partial maximum and " +L0"
- * a partial log-sum-exp. */
+ * Text: "[S0, R]", "[S01, R, R]", "[R, S1] +P0", "[] +P01"; " +M0" is a partial maximum and "
+ * +L0" a partial log-sum-exp. */
 #ifndef MW_BASE_SPEC_H
 #define MW_BASE_SPEC_H
 
@@ -32,9 +32,9 @@ typedef enum {
 
 typedef struct {
     const char *name; /* "all_reduce" */
-    bool splits;      /* a member's source is one block for each member */
-    bool joins;       /* a member's result is one block from each member */
-    bool combines;    /* what the members give for one place is combined */
+    bool splits;      /* the source of a member has one block for each member */
+    bool joins;       /* the result of a member has one block from each member */
+    bool combines;    /* the members' elements of one position are combined */
 } MwCollectiveInfo;
 
 const MwCollectiveInfo *mw_collective_info(MwCollective collective);
@@ -49,7 +49,8 @@ const char *mw_combine_name(MwCombine combine); /* "sum", "max", "logsumexp" */
 /* False if no combine has that name. */
 bool mw_combine_parse(const char *name, MwCombine *combine);
 
-/* Equal specs of one rank have equal bits. 4 bits a dimension, then partial axes and combine. */
+/* Equal specs of one rank have equal bits: 4 bits per dimension, then the partial axes and the
+ * combine. */
 typedef struct {
     uint64_t bits;
 } MwSpec;
@@ -87,41 +88,42 @@ static inline MwAxes mw_spec_partial(MwSpec spec)
     return (MwAxes)(spec.bits >> 32 & 7);
 }
 
-/* Meaningful where mw_spec_partial is not empty. */
+/* Meaningful if mw_spec_partial is not empty. */
 static inline MwCombine mw_spec_combine(MwSpec spec)
 {
     return (MwCombine)(spec.bits >> 36 & 3);
 }
 
 MwSpec mw_spec_with_dim(MwSpec spec, int dim, MwAxes axes);
-/* No axes clears the combine too. */
+/* Without axes, the combine is cleared too. */
 MwSpec mw_spec_with_partial(MwSpec spec, MwAxes axes, MwCombine combine);
-/* Every axis the spec uses, partial ones included. */
+/* Every axis that the spec uses, partial ones included. */
 MwAxes mw_spec_axes(MwSpec spec, int rank);
 
-/* Number of parts that `axes` split a dimension into. */
+/* Number of blocks that `axes` split a dimension into. */
 int mw_mesh_ways(const MwMeshShape *mesh, MwAxes axes);
 int mw_mesh_devices(const MwMeshShape *mesh);
 /* Coordinates of `device` (row-major: the last axis varies fastest). */
 void mw_mesh_coordinates(const MwMeshShape *mesh, int device, int coordinate[MW_MAX_AXES]);
-/* Index of the block, among mw_mesh_ways(axes), that the device at `coordinate` holds. */
+/* Index of the block, of mw_mesh_ways(axes), that the device at `coordinate` holds. */
 int mw_mesh_block(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_MAX_AXES]);
-/* True for one device among those that are equal on `axes`: the one at 0 on every other axis. */
+/* True for one device among those with equal coordinates on `axes`: the one at 0 on every other
+ * axis. */
 bool mw_mesh_is_first(const MwMeshShape *mesh, MwAxes axes, const int coordinate[MW_MAX_AXES]);
 /* "2x4" */
 enum { MW_MESH_TEXT_BYTES = 48 };
 const char *mw_mesh_text(const MwMeshShape *mesh, char buffer[MW_MESH_TEXT_BYTES]);
-/* Reads "4" or "2x4". False if it is no mesh. */
+/* Parses "4" or "2x4". False if the text is no mesh. */
 bool mw_mesh_parse(const char *text, MwMeshShape *mesh);
 
 /* True if every split dimension divides evenly and no axis is used twice or is outside the mesh. */
 bool mw_spec_is_valid(MwSpec spec, const MwTensor *tensor, const MwMeshShape *mesh);
-/* The part of `tensor` that one device holds. `spec` must be valid for it. */
+/* The block of `tensor` that one device holds. `spec` must be valid for it. */
 MwTensor mw_spec_local(MwSpec spec, const MwTensor *tensor, const MwMeshShape *mesh);
 
 enum { MW_SPEC_TEXT_BYTES = 96 };
 const char *mw_spec_text(MwSpec spec, int rank, char buffer[MW_SPEC_TEXT_BYTES]);
-/* Reads a spec up to the end of `text`; gives its rank. False if it is none. */
+/* Parses a spec that ends with `text`, and its rank. False if the text is no spec. */
 bool mw_spec_parse(const char *text, MwSpec *spec, int *rank);
 
 #endif

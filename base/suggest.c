@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimal string alignment distance (Damerau 1964; Wagner and Fischer 1974), on three rows of the
- * table. */
+/* The optimal string alignment distance (Damerau 1964; Wagner and Fischer 1974), on three rows
+ * of the table. */
 #include "base/suggest.h"
 
 #include <string.h>

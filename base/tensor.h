@@ -16,7 +16,7 @@ typedef struct {
 } MwTensor;
 
 const char *mw_type_name(MwType type); /* "f32", "bf16", "i32", "bool" */
-/* False if `name` is no type. */
+/* False if no type has that name. */
 bool mw_type_parse(const char *name, MwType *type);
 int mw_type_bytes(MwType type);
 bool mw_type_is_float(MwType type);

@@ -17,11 +17,11 @@ void mw_text_add(MwText *text, const char *more);
 void mw_text_add_n(MwText *text, const char *more, size_t bytes);
 void mw_text_printf(MwText *text, const char *format, ...) MW_PRINTF(2, 3);
 
-/* As a POSIX shell takes it for one word: quoted where it must be. */
+/* Adds `word` as one word of a POSIX shell, quoted if necessary. */
 void mw_text_add_word(MwText *text, const char *word);
 
-/* The shortest decimal that reads back as the same double; "inf", "-inf" and "nan" for those. An
- * integral value has no point: 2, not 2.0. */
+/* Adds the shortest decimal that reads back as the same double; "inf", "-inf" and "nan" for
+ * those. An integral value has no point: 2, not 2.0. */
 void mw_text_add_double(MwText *text, double value);
 
 #endif

@@ -14,6 +14,7 @@ typedef struct {
     atomic_int next;
 } Queue;
 
+/* Takes the next index until none is left. */
 static void *take_turns(void *argument)
 {
     Queue *queue = argument;
@@ -22,7 +23,7 @@ static void *take_turns(void *argument)
     return NULL;
 }
 
-/* The calling thread works too; threads that cannot be had are done without. */
+/* The calling thread works too. If a thread cannot be created, the others do its work. */
 void mw_parallel(int threads, int count, void (*work)(void *context, int i), void *context)
 {
     Queue queue = {.work = work, .context = context, .count = count};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A growable array in an arena: `MW_VEC(int) v = {0}; *mw_vec_add(arena, &v) = 7; v.at[0]`.
  *
- * Growing copies and leaves the old array behind in the arena, so pointers into `at` are valid
- * until the next add only. */
+ * Growing copies the array and leaves the old one in the arena, so pointers into `at` are valid
+ * only until the next element is added. */
 #ifndef MW_BASE_VEC_H
 #define MW_BASE_VEC_H
 

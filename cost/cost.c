@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Seconds of work and of collectives, from the figures of a cluster file.
  *
- * Units: seconds, bytes, FLOPs, and their quotients. Every formula of the cost model stands here;
- * how much work a node is, cost/work.c says.
+ * Units: seconds, bytes, FLOPs, and their quotients. All formulas of the cost model are here;
+ * cost/work.c computes how much work a node is.
  *
- * Work on one device: launch + max(arithmetic, bytes / bandwidth(bytes)), the roofline (Williams,
- * Waterman, Patterson: Roofline, CACM 52(4), 2009), where bandwidth depends on the bytes touched,
- * since small working sets stay in a cache. Arithmetic is
+ * Work on one device takes launch + max(arithmetic, bytes / bandwidth(bytes)), the roofline
+ * model (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009). Bandwidth depends on the
+ * bytes touched, because small working sets stay in a cache. Arithmetic is
  *   stream     flops / vector_flops
- *   product    flops / rate(m, n, k), the measured rates interpolated linearly in the logarithms of
- *              m, n and k, so that a power law between two sizes is met exactly; below the least
- *              size a product costs as much as one of that size (tiles are padded), above the
- *              largest the rate holds. A device without a table computes 128 x 128 tiles of the
- *              result on its `units` in waves: ceil(tiles / units) * tile_flops * units / rate
- *              (NVIDIA, Matrix Multiplication Background User's Guide, "Tile Quantization" and
- *              "Wave Quantization")
- *   attention  flops / rate(flops of one head); without a curve, half the rate of products of that
- *              shape (Dao: FlashAttention-2, 2023, section 4.1 measures 50-73 % of peak forward,
- *              up to 63 % backward, where products reach 80-90 %)
+ *   product    flops / rate(m, n, k). The measured rates are interpolated linearly in the
+ *              logarithms of m, n and k, so that a power law between two sizes is exact. Below
+ *              the least size a product costs as much as one of that size (tiles are padded);
+ *              above the largest the rate is constant. A device without a table computes 128 x
+ *              128 tiles of the result on its `units` in waves: ceil(tiles / units) * tile_flops
+ *              * units / rate (NVIDIA, Matrix Multiplication Background User's Guide, "Tile
+ *              Quantization" and "Wave Quantization")
+ *   attention  flops / rate(flops of one head); without a curve, half the rate of products of
+ *              that shape (Dao: FlashAttention-2, 2023, section 4.1 measures 50-73 % of peak
+ *              forward, up to 63 % backward, where products reach 80-90 %)
  *
- * A collective of n devices on b bytes (of the larger side): call + messages * latency
- * + volume * b / bandwidth, the least over the algorithms of the table below. Sources:
+ * A collective of n devices on b bytes (of the larger of operand and result) takes call +
+ * messages * latency + volume * b / bandwidth, the least over the algorithms of the table below.
+ * Sources:
  *   ring, recursive doubling and halving, Bruck, pairwise exchange, Rabenseifner's all-reduce:
  *     Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH,
- *     IJHPCA 19(1), 2005, section 4; the same costs as lower bounds in Chan, Heimlich, Purkayastha,
- *     van de Geijn: Collective communication: theory, practice, and experience, CCPE 19(13), 2007
- *   two trees, pipelined: Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth broadcast,
- *     reduction and scan, Parallel Computing 35(12), 2009; which of them NCCL has: its
+ *     IJHPCA 19(1), 2005, section 4; the same costs as lower bounds in Chan, Heimlich,
+ *     Purkayastha, van de Geijn: Collective communication: theory, practice, and experience,
+ *     CCPE 19(13), 2007
+ *   two trees, pipelined: Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth
+ *     broadcast, reduction and scan, Parallel Computing 35(12), 2009; which of them NCCL has: its
  *     src/graph/tuning.cc
- * An axis that spans nodes runs either one flat ring (tree) through all its devices, whose latency
- * is that of the network once per node and of the node's link elsewhere (NCCL, tuning.cc), or
- * level by level: within nodes, then between nodes on the share that is left, then within nodes.
- * The network of a node is shared by all groups that cross it.
+ * An axis that spans nodes runs either one flat ring (tree) through all its devices, whose
+ * latency is that of the network once per node and of the node's link elsewhere (NCCL,
+ * tuning.cc), or level by level: within nodes, then between nodes on the remaining share, then
+ * within nodes. All groups that cross the network of a node share it.
  *
- * Where a link has measured curves they replace the formula. Between sizes they are interpolated
- * in logarithms. A curve of another number of devices, or that of an all-reduce where there is
- * none of the kind asked for, is scaled: its latency, the time of its least size, by the ratio of
- * the formula's latencies, what is above that by the ratio of the formula's bytes. */
+ * Measured curves of a link replace the formula. Between sizes they are interpolated in
+ * logarithms. A curve of another number of devices, or that of an all-reduce if there is none of
+ * the kind, is scaled: its latency (the time of its least size) by the ratio of the formula's
+ * latencies, and the rest by the ratio of the formula's bytes. */
 #include "cost/cost.h"
 
 #include "base/backend.h"
@@ -46,7 +48,7 @@
 
 /* ---- Curves ---- */
 
-/* Index of the last point at or below `at`, such that a next one exists; needs two points. */
+/* Index of the last point at or below `at` that has a next point. The curve has at least two. */
 static int segment(const MwCurve *curve, double at)
 {
     int i = 0;
@@ -55,7 +57,7 @@ static int segment(const MwCurve *curve, double at)
     return i;
 }
 
-/* Linear in logarithms within the curve, constant outside. */
+/* Interpolates linearly in logarithms within the curve; constant outside. */
 static double curve_within(const MwCurve *curve, double at)
 {
     const MwCurvePoint *last = &curve->points[curve->count - 1];
@@ -68,7 +70,7 @@ static double curve_within(const MwCurve *curve, double at)
     return p[0].value * pow(p[1].value / p[0].value, t);
 }
 
-/* A curve of times: past the last point the rate holds. */
+/* The value of a curve of times. Beyond the last point the rate is constant. */
 static double curve_time_s(const MwCurve *curve, double bytes)
 {
     double last = curve->points[curve->count - 1].at;
@@ -77,28 +79,29 @@ static double curve_time_s(const MwCurve *curve, double bytes)
 
 /* ---- Work ---- */
 
-/* Where a size lies among the measured ones: between sizes[index] and the next, a fraction t of
- * the way in logarithms. */
+/* The position of a size among the measured ones: between sizes[index] and the next, at fraction
+ * t in logarithms. */
 typedef struct {
     int index;
     double t;
-} Place;
+} SizePosition;
 
-static Place place_of(const MwGemm *gemm, double size)
+static SizePosition position_of(const MwGemm *gemm, double size)
 {
     const double *sizes = gemm->sizes.at;
     int last = gemm->sizes.count - 1, i = 0;
     if (last == 0 || size <= sizes[0])
-        return (Place){0, 0};
+        return (SizePosition){0, 0};
     while (i + 1 < last && sizes[i + 1] <= size)
         i++;
-    return (Place){i, fmin(1, log(size / sizes[i]) / log(sizes[i + 1] / sizes[i]))};
+    return (SizePosition){i, fmin(1, log(size / sizes[i]) / log(sizes[i + 1] / sizes[i]))};
 }
 
+/* The rate interpolated between the eight measured sizes around m, n and k. */
 static double measured_rate(const MwGemm *gemm, double m, double n, double k)
 {
     int count = gemm->sizes.count;
-    Place at[3] = {place_of(gemm, m), place_of(gemm, n), place_of(gemm, k)};
+    SizePosition at[3] = {position_of(gemm, m), position_of(gemm, n), position_of(gemm, k)};
     double log_rate = 0;
     for (int corner = 0; corner < 8; corner++) {
         double weight = 1;
@@ -114,7 +117,7 @@ static double measured_rate(const MwGemm *gemm, double m, double n, double k)
     return exp(log_rate);
 }
 
-/* The products of a type the device has no figures for are done in f32. */
+/* A device without figures for a type computes its products in f32. */
 static const MwGemm *gemm_of(const MwDeviceModel *device, MwType type)
 {
     const MwGemm *gemm = &device->gemm[type];
@@ -175,10 +178,10 @@ double mw_cost_work_s(const MwCostModel *model, const MwWork *work)
     return device->launch_s + fmax(arithmetic_s(device, work), memory_s);
 }
 
-/* ---- The way an axis takes ---- */
+/* ---- The path of an axis ---- */
 
-/* Devices of the group that `first` begins (coordinate 0 along the axis) in the node of `first`,
- * and whether every node that it touches holds as many. */
+/* Number of devices in the node of `first` that belong to its group along the axis (`first` has
+ * coordinate 0); `even` tells whether every node of the group holds as many. */
 static int devices_in_node(int first, int stride, int ways, int per_node, bool *even)
 {
     int inner = 0, run = 0;
@@ -197,6 +200,7 @@ static int devices_in_node(int first, int stride, int ways, int per_node, bool *
     return inner;
 }
 
+/* The path of a mesh axis; the worst of its groups. */
 static MwAxisPath axis_path(const MwCluster *cluster, const MwMeshShape *mesh, int axis)
 {
     int ways = mesh->size[axis], devices = mw_mesh_devices(mesh), stride = 1;
@@ -274,11 +278,12 @@ static double half_log(double n)
 
 typedef struct {
     MwCollective kind;
-    double (*messages)(double n); /* one after another */
-    double (*volume)(double n);   /* sent by one device, as a multiple of the bytes */
-    bool in_nccl;                 /* else only MPI has it */
-    bool powers_only;             /* of two */
-    bool flat;                    /* crosses each node's boundary once, so suits uneven links */
+    double (*messages)(double n); /* messages one after another */
+    double (*volume)(double n);   /* bytes that one device sends, as a multiple of b */
+    bool in_nccl;                 /* false: only MPI has it */
+    bool powers_only;             /* needs a power of two of devices */
+    /* crosses each node's boundary once, so that it suits links of different speed */
+    bool flat;
 } Algorithm;
 
 /* clang-format off */
@@ -307,14 +312,14 @@ static bool has_algorithm(const MwCluster *cluster, const Algorithm *algorithm, 
 
 /* ---- Collectives: one level ---- */
 
-/* Groups of devices that all reach each other over one link; `flows` of them share it. */
+/* Groups of devices that reach each other over one link. */
 typedef struct {
     const MwCluster *cluster;
     const MwLink *link;
     int ways;
-    int flows;
-    int measured_flows; /* when the link's curves were measured */
-} Level;
+    int flows;          /* groups that share the link */
+    int measured_flows; /* groups that shared the link when its curves were measured */
+} LinkLevel;
 
 double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices)
 {
@@ -324,7 +329,8 @@ double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices)
     return share;
 }
 
-static double formula_s(const Level *level, MwCollective kind, double bytes)
+/* Seconds of a collective on one level by the fastest algorithm. */
+static double formula_s(const LinkLevel *level, MwCollective kind, double bytes)
 {
     double rate = mw_cost_link_share(level->link, level->ways, level->flows, 1), least = INFINITY;
     for (int i = 0; i < MW_COUNT(algorithms); i++) {
@@ -337,8 +343,8 @@ static double formula_s(const Level *level, MwCollective kind, double bytes)
     return level->link->call_s + least;
 }
 
-/* The curve of `kind` for the nearest number of devices, the smaller of equals; where the link has
- * none of that kind, of an all-reduce; NULL if none. */
+/* The curve of `kind` for the nearest number of devices, the smaller of two equally near; if
+ * there is none, that of an all-reduce; NULL if there is none of that either. */
 static const MwMeasuredCollective *nearest_curve(const MwLink *link, MwCollective kind, int ways)
 {
     const MwMeasuredCollective *nearest = NULL;
@@ -354,44 +360,46 @@ static const MwMeasuredCollective *nearest_curve(const MwLink *link, MwCollectiv
     return nearest || kind == MW_ALL_REDUCE ? nearest : nearest_curve(link, MW_ALL_REDUCE, ways);
 }
 
-/* Seconds a byte once latency does not count. */
-static double byte_s(const Level *level, MwCollective kind)
+/* Seconds per byte for large collectives. */
+static double byte_s(const LinkLevel *level, MwCollective kind)
 {
     double volume =
         kind == MW_ALL_REDUCE ? two_rings_volume(level->ways) : ring_volume(level->ways);
     return volume / mw_cost_link_share(level->link, level->ways, level->flows, 1);
 }
 
-static double level_s(const Level *level, MwCollective kind, double bytes)
+/* Seconds of a collective on one level, by a measured curve if there is one. */
+static double level_s(const LinkLevel *level, MwCollective kind, double bytes)
 {
     if (level->ways == 1)
         return 0;
     const MwMeasuredCollective *measured = nearest_curve(level->link, kind, level->ways);
     if (!measured)
         return formula_s(level, kind, bytes);
-    Level then = *level;
-    then.ways = measured->ways;
-    then.flows = level->measured_flows;
+    LinkLevel measured_level = *level;
+    measured_level.ways = measured->ways;
+    measured_level.flows = level->measured_flows;
     double latency_s = measured->time_s.points[0].value;
     double transfer_s = curve_time_s(&measured->time_s, bytes) - latency_s;
-    double latency_ratio = formula_s(level, kind, 0) / formula_s(&then, measured->kind, 0);
-    double byte_ratio = byte_s(level, kind) / byte_s(&then, measured->kind);
+    double latency_ratio =
+        formula_s(level, kind, 0) / formula_s(&measured_level, measured->kind, 0);
+    double byte_ratio = byte_s(level, kind) / byte_s(&measured_level, measured->kind);
     return latency_s * latency_ratio + transfer_s * byte_ratio;
 }
 
 /* ---- Collectives: both levels ---- */
 
-static Level node_level(const MwCluster *cluster, int ways)
+static LinkLevel node_level(const MwCluster *cluster, int ways)
 {
-    return (Level){cluster, &cluster->node_link, ways, .flows = 1, .measured_flows = 1};
+    return (LinkLevel){cluster, &cluster->node_link, ways, .flows = 1, .measured_flows = 1};
 }
 
-/* Groups of one device per node; every device of the axis' inner part is in one of them. */
-static Level network_level(const MwCluster *cluster, const MwAxisPath *path)
+/* Groups of one device per node; each device of the axis' inner part belongs to one. */
+static LinkLevel network_level(const MwCluster *cluster, const MwAxisPath *path)
 {
-    return (Level){cluster, &cluster->network_link, path->outer,
-                   .flows = path->sharers * path->inner,
-                   .measured_flows = cluster->devices_per_node};
+    return (LinkLevel){cluster, &cluster->network_link, path->outer,
+                       .flows = path->sharers * path->inner,
+                       .measured_flows = cluster->devices_per_node};
 }
 
 /* One ring or tree through all devices of the axis, node after node. */
@@ -417,7 +425,7 @@ static double flat_s(const MwCluster *cluster, const MwAxisPath *path, MwCollect
 static double by_level_s(const MwCluster *cluster, const MwAxisPath *path, MwCollective kind,
                          double bytes)
 {
-    Level near = node_level(cluster, path->inner), far = network_level(cluster, path);
+    LinkLevel near = node_level(cluster, path->inner), far = network_level(cluster, path);
     double part = bytes / path->inner;
     switch (kind) {
     case MW_ALL_REDUCE:
@@ -440,7 +448,7 @@ double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axi
     const MwCluster *cluster = model->cluster;
     const MwAxisPath *path = &model->path[axis];
     if (path->outer == 1) {
-        Level near = node_level(cluster, path->ways);
+        LinkLevel near = node_level(cluster, path->ways);
         return level_s(&near, kind, bytes);
     }
     double by_level = by_level_s(cluster, path, kind, bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The cost model: seconds on one logical mesh of a cluster. Every formula stands in cost/cost.c,
- * with its units and source at the top. */
+/* The cost model: seconds of work and of collectives on one logical mesh of a cluster.
+ * cost/cost.c has the formulas, with their units and sources at the top. */
 #ifndef MW_COST_COST_H
 #define MW_COST_COST_H
 
@@ -8,12 +8,12 @@
 #include "ir/ir.h"
 #include "ir/sharding/sharding.h"
 
-/* How the groups of one mesh axis lie on the nodes: ways = inner * outer. */
+/* How the groups of devices along one mesh axis lie on the nodes: ways = inner * outer. */
 typedef struct {
-    int ways;
-    int inner;   /* devices of one group in one node; 1 where that is uneven */
+    int ways;    /* devices of one group */
+    int inner;   /* devices of one group in one node; 1 if nodes hold different numbers */
     int outer;   /* nodes that one group spans */
-    int sharers; /* groups that share one node's network link */
+    int sharers; /* groups that share the network link of one node */
 } MwAxisPath;
 
 typedef struct {
@@ -22,14 +22,14 @@ typedef struct {
     MwAxisPath path[MW_MAX_AXES];
 } MwCostModel;
 
-/* Devices fill the mesh row-major, node after node. The mesh has at most the cluster's devices.
- * `cluster` must outlive the model. */
+/* The cost model of a mesh. Devices fill the mesh row-major, node after node. The mesh has at
+ * most the devices of the cluster. `cluster` must outlive the model. */
 MwCostModel mw_cost_model(const MwCluster *cluster, const MwMeshShape *mesh);
 
 typedef enum {
-    MW_WORK_NONE,   /* costs nothing: a view, a source */
-    MW_WORK_STREAM, /* element-wise work, reductions, rows, moves: arithmetic beside memory traffic
-                     */
+    MW_WORK_NONE, /* a view or a source, which costs nothing */
+    /* element-wise work, reductions, rows, moves: arithmetic overlaps memory traffic */
+    MW_WORK_STREAM,
     MW_WORK_GEMM,
     MW_WORK_ATTENTION,
     MW_WORK_ATTENTION_GRAD,
@@ -39,27 +39,28 @@ typedef enum {
 typedef struct {
     MwWorkKind kind;
     MwType type;  /* of the operands */
-    double flops; /* as counted by the `flops` of ir/ops.def */
-    double bytes; /* read plus written in device memory */
-    /* `batch` products [m,k] by [k,n]; for attention `batch` heads of m queries, n keys, k elements
-     * each. */
+    double flops; /* in the unit of the `flops` column of ir/ops.def */
+    double bytes; /* read from plus written to device memory */
+    /* `batch` products of [m, k] by [k, n]. For attention, `batch` heads of m queries, n keys
+     * and k elements each. */
     double m, n, k, batch;
 } MwWork;
 
+/* Seconds of `work` on one device. */
 double mw_cost_work_s(const MwCostModel *model, const MwWork *work);
 
-/* A collective along one axis on `bytes` per device: of the larger side (the whole for all_reduce,
- * the gathered result of all_gather, the source of reduce_scatter, either side of all_to_all). The
- * least over the algorithms known. 0 along an axis of one device. */
+/* Seconds of a collective along one axis, by the fastest known algorithm; 0 along an axis of one
+ * device. `bytes` are per device, of the larger of operand and result: the whole for all_reduce,
+ * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all. */
 double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes);
 
-/* Bytes/s that each of `flows` equal flows over the link gets, when one flow comes from `devices`
- * devices and joins `ways` of what the link joins. */
+/* Bytes/s of each of `flows` equal flows over the link, where one flow comes from `devices`
+ * devices and the link joins `ways` of them. */
 double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices);
 
-/* Work of `node` when each factor f of `rule` is split `ways[f]`-fold; reads every operand and
- * writes every result once (a gather reads only the rows that it gives). Collectives are no work.
- */
+/* Work of `node` on one device if each factor f of `rule` is split ways[f]-fold. Every operand
+ * is read and every result written once; a gather reads only the rows that it returns. A
+ * collective is no work. */
 MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId node, const MwShardingRule *rule,
                          const int ways[MW_MAX_FACTORS]);
 

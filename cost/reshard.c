@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Resharding as a shortest path.
  *
- * The nodes of the search are all specs of a tensor on a mesh: each mesh axis is unused, splits one
- * dimension, or is partial. Its edges are single collectives along one axis, and the local slice:
+ * The vertices are all specs of a tensor on a mesh: each mesh axis is unused, splits one
+ * dimension, or is partial. The edges are single collectives along one axis, and the local
+ * slice:
  *
  *     all_reduce      +Pa            -> (unused)
  *     reduce_scatter  +Pa            -> dimension d split over a
@@ -10,13 +11,13 @@
  *     all_to_all      e split over a -> d split over a
  *     shard           (unused)       -> d split over a
  *
- * A dimension split over several axes is blocked by its lowest axis first, so only its highest axis
- * can be gathered, and only an axis above all others it has can split it further. Lengths are the
- * cost model's seconds in picoseconds, so that sums are exact and ties are real; the search is
- * Dijkstra's, a row of the table at a time, when a row is first asked for.
+ * A dimension split over several axes is blocked by its lowest axis first. So only its highest
+ * axis can be gathered, and only a higher axis can split it further. Lengths are the cost
+ * model's seconds in picoseconds, so that sums are exact and ties are real. The search is
+ * Dijkstra's; it computes a row of the table at the first request for it.
  *
- * A collective whose dimension is not the outermost one moves blocks that are not contiguous, and
- * pays for a copy of its data on that side. */
+ * A collective along a dimension that is not the outermost moves blocks that are not contiguous,
+ * and pays for a copy of its data on that side. */
 #include "cost/reshard.h"
 
 #include "cost/units.h"
@@ -25,24 +26,24 @@
 #include <string.h>
 
 typedef struct {
-    int to; /* state */
+    int to; /* index of a state */
     int64_t cost;
-} Move;
+} ReshardEdge;
 
 typedef struct {
     bool valid;
     MwSpec spec;
-    int64_t bytes; /* per device */
-    Move *moves;   /* the single steps from here; NULL: not yet listed */
-    int move_count;
-} State;
+    int64_t bytes;      /* per device */
+    ReshardEdge *edges; /* to the states one step away; NULL: not listed yet */
+    int edge_count;
+} ReshardState;
 
-/* Shortest paths from one state. `before` is the state ahead of each on its path. */
+/* Shortest paths from one state. `previous` is the state before each on its path. */
 typedef struct {
     int64_t *cost;
-    int16_t *before;
+    int16_t *previous;
     int16_t *steps;
-} Row;
+} ReshardRow;
 
 struct MwReshardTable {
     MwArena *arena;
@@ -50,10 +51,10 @@ struct MwReshardTable {
     MwTensor tensor;
     MwCombine combine;
     int digit_count;         /* rank + 2: unused, a dimension, partial */
-    int weight[MW_MAX_AXES]; /* of an axis in a state's number; 0: the axis has one device */
+    int weight[MW_MAX_AXES]; /* of an axis in a state's index; 0: the axis has one device */
     int state_count;
-    State *states;
-    Row *rows; /* [state_count]; cost NULL: not yet searched */
+    ReshardState *states;
+    ReshardRow *rows; /* [state_count]; cost NULL: not searched yet */
 };
 
 struct MwResharder {
@@ -75,9 +76,10 @@ static int digit_of(const MwReshardTable *table, int state, int axis)
     return table->weight[axis] ? state / table->weight[axis] % table->digit_count : 0;
 }
 
+/* Fills the spec and size of a state from the digits of its index. */
 static void fill_state(MwReshardTable *table, int number)
 {
-    State *state = &table->states[number];
+    ReshardState *state = &table->states[number];
     MwAxes dims[MW_MAX_RANK] = {0}, partial = 0;
     for (int axis = 0; axis < table->model->mesh.axis_count; axis++) {
         int digit = digit_of(table, number, axis);
@@ -111,8 +113,8 @@ static MwReshardTable *table_new(MwResharder *resharder, const MwTensor *tensor,
         table->weight[axis] = table->state_count;
         table->state_count *= table->digit_count;
     }
-    table->states = MW_NEW(table->arena, State, table->state_count);
-    table->rows = MW_NEW(table->arena, Row, table->state_count);
+    table->states = MW_NEW(table->arena, ReshardState, table->state_count);
+    table->rows = MW_NEW(table->arena, ReshardRow, table->state_count);
     for (int i = 0; i < table->state_count; i++)
         fill_state(table, i);
     return table;
@@ -150,8 +152,8 @@ int mw_reshard_index(const MwReshardTable *table, MwSpec spec)
     return state;
 }
 
-/* Seconds to copy `bytes` once when the blocks of `dim` in a local part under `spec` are not
- * contiguous, that is, when a dimension before it is longer than 1. */
+/* Seconds to copy `bytes` once if the blocks of `dim` in a local tensor under `spec` are not
+ * contiguous, that is, if a dimension before it is longer than 1. */
 static double repack_s(const MwReshardTable *table, MwSpec spec, int dim, int64_t bytes)
 {
     for (int d = 0; d < dim; d++)
@@ -161,7 +163,7 @@ static double repack_s(const MwReshardTable *table, MwSpec spec, int dim, int64_
     return 0;
 }
 
-/* A partial log-sum-exp is completed by gathering the parts and combining them locally. */
+/* A partial log-sum-exp is completed by gathering all its parts and combining them locally. */
 static double complete_s(const MwReshardTable *table, int axis, double bytes)
 {
     if (table->combine != MW_COMBINE_LOGSUMEXP)
@@ -172,10 +174,10 @@ static double complete_s(const MwReshardTable *table, int axis, double bytes)
            mw_cost_work_s(table->model, &combine);
 }
 
-/* The collective itself, and the copies that bring the blocks it splits into order before, and those
- * that it joins after. */
+/* Seconds of the collective and of two copies: one before it that makes the blocks it splits
+ * contiguous, one after it for the blocks that it joins. */
 static double collective_s(const MwReshardTable *table, const MwReshardStep *step,
-                           MwCollective kind, const State *a, const State *b)
+                           MwCollective kind, const ReshardState *a, const ReshardState *b)
 {
     const MwCollectiveInfo *info = mw_collective_info(kind);
     const double bytes = (double)step->bytes;
@@ -189,7 +191,9 @@ static double collective_s(const MwReshardTable *table, const MwReshardStep *ste
     return seconds;
 }
 
-static void price(const MwReshardTable *table, MwReshardStep *step, const State *a, const State *b)
+/* Sets the bytes and the cost of a step. */
+static void set_cost(const MwReshardTable *table, MwReshardStep *step, const ReshardState *a,
+                     const ReshardState *b)
 {
     MwWork copy = {MW_WORK_STREAM, .bytes = 2.0 * (double)b->bytes};
     step->bytes = mw_max(a->bytes, b->bytes);
@@ -199,22 +203,20 @@ static void price(const MwReshardTable *table, MwReshardStep *step, const State 
     step->cost = mw_max(1, mw_picoseconds(seconds));
 }
 
-/* True if `axis` is above every other axis that `axes` holds. */
+/* True if `axis` is above every other axis in `axes`. */
 static bool is_highest(MwAxes axes, int axis)
 {
     return (axes & ~(1 << axis)) >> axis == 0;
 }
 
-/* Fills `step` with the change of `axis` from digit `from` to digit `to`, if one collective or
- * slice does it. */
-static bool move_between(const MwReshardTable *table, int state, int axis, int to,
-                         MwReshardStep *step)
+/* Fills `step` with the change of `axis` to digit `to`, if one collective or slice does it. */
+static bool find_step(const MwReshardTable *table, int state, int axis, int to, MwReshardStep *step)
 {
     int from = digit_of(table, state, axis), partial = table->digit_count - 1;
     if (from == to || to == partial)
         return false;
-    const State *a = &table->states[state];
-    const State *b = &table->states[state + (to - from) * table->weight[axis]];
+    const ReshardState *a = &table->states[state];
+    const ReshardState *b = &table->states[state + (to - from) * table->weight[axis]];
     bool leaves_dim = from && from != partial;
     if (!b->valid || (leaves_dim && !is_highest(mw_spec_dim(a->spec, from - 1), axis)) ||
         (to && !is_highest(mw_spec_dim(b->spec, to - 1), axis)))
@@ -238,12 +240,12 @@ static bool move_between(const MwReshardTable *table, int state, int axis, int t
     } else {
         step->op = MW_OP_SHARD;
     }
-    price(table, step, a, b);
+    set_cost(table, step, a, b);
     return true;
 }
 
-/* The state not yet done that is nearest, by cost, then steps, then number; -1 if none is left. */
-static int nearest(const MwReshardTable *table, const Row *row, const bool *done)
+/* The nearest state that is not done, by cost, then steps, then index; -1 if none is left. */
+static int nearest(const MwReshardTable *table, const ReshardRow *row, const bool *done)
 {
     int best = -1;
     for (int i = 0; i < table->state_count; i++) {
@@ -256,48 +258,52 @@ static int nearest(const MwReshardTable *table, const Row *row, const bool *done
     return best;
 }
 
-static void list_moves(MwReshardTable *table, int number)
+/* Lists the states one step away, with their costs. */
+static void list_edges(MwReshardTable *table, int number)
 {
-    State *state = &table->states[number];
+    ReshardState *state = &table->states[number];
     MwReshardStep step;
-    state->moves = MW_NEW(table->arena, Move, table->model->mesh.axis_count * table->digit_count);
+    state->edges =
+        MW_NEW(table->arena, ReshardEdge, table->model->mesh.axis_count * table->digit_count);
     for (int axis = 0; axis < table->model->mesh.axis_count; axis++)
         for (int to = 0; table->weight[axis] && to < table->digit_count; to++)
-            if (move_between(table, number, axis, to, &step))
-                state->moves[state->move_count++] = (Move){
+            if (find_step(table, number, axis, to, &step))
+                state->edges[state->edge_count++] = (ReshardEdge){
                     number + (to - digit_of(table, number, axis)) * table->weight[axis], step.cost};
 }
 
-static void relax(MwReshardTable *table, Row *row, int number)
+/* Relaxes the edges of a state, as in Dijkstra's algorithm. */
+static void relax(MwReshardTable *table, ReshardRow *row, int number)
 {
-    const State *state = &table->states[number];
-    if (!state->moves)
-        list_moves(table, number);
-    for (int i = 0; i < state->move_count; i++) {
-        int next = state->moves[i].to;
-        int64_t cost = row->cost[number] + state->moves[i].cost;
+    const ReshardState *state = &table->states[number];
+    if (!state->edges)
+        list_edges(table, number);
+    for (int i = 0; i < state->edge_count; i++) {
+        int next = state->edges[i].to;
+        int64_t cost = row->cost[number] + state->edges[i].cost;
         int16_t steps = (int16_t)(row->steps[number] + 1);
         if (cost > row->cost[next] || (cost == row->cost[next] && steps >= row->steps[next]))
             continue;
         row->cost[next] = cost;
         row->steps[next] = steps;
-        row->before[next] = (int16_t)number;
+        row->previous[next] = (int16_t)number;
     }
 }
 
-static const Row *search_from(MwReshardTable *table, int source)
+/* The shortest paths from a state, computed at the first call. */
+static const ReshardRow *search_from(MwReshardTable *table, int source)
 {
-    Row *row = &table->rows[source];
+    ReshardRow *row = &table->rows[source];
     if (row->cost)
         return row;
     int n = table->state_count;
     row->cost = MW_NEW(table->arena, int64_t, n);
-    row->before = MW_NEW(table->arena, int16_t, n);
+    row->previous = MW_NEW(table->arena, int16_t, n);
     row->steps = MW_NEW(table->arena, int16_t, n);
     for (int i = 0; i < n; i++)
         row->cost[i] = MW_COST_INFINITE;
     row->cost[source] = 0;
-    row->before[source] = -1;
+    row->previous[source] = -1;
     bool *done = MW_NEW(table->arena, bool, n);
     for (int state = source; state >= 0; state = nearest(table, row, done)) {
         done[state] = true;
@@ -313,13 +319,13 @@ int64_t mw_reshard_cost(MwReshardTable *table, int from, int to)
     return from == to ? 0 : search_from(table, from)->cost[to];
 }
 
-/* The step from one state to the next of a path: the one axis whose digit differs. */
+/* The step between two neighbouring states of a path: the one axis whose digit differs. */
 static MwReshardStep step_between(const MwReshardTable *table, int state, int next)
 {
     MwReshardStep step;
     for (int axis = 0; axis < table->model->mesh.axis_count; axis++)
         if (digit_of(table, state, axis) != digit_of(table, next, axis) &&
-            move_between(table, state, axis, digit_of(table, next, axis), &step))
+            find_step(table, state, axis, digit_of(table, next, axis), &step))
             return step;
     MW_UNREACHABLE();
 }
@@ -331,11 +337,11 @@ MwReshardPath mw_reshard_path(MwArena *arena, MwResharder *resharder, const MwTe
     MwReshardTable *table = mw_reshard_table(resharder, tensor, combine);
     int source = mw_reshard_index(table, from), target = mw_reshard_index(table, to);
     MW_ASSERT(source >= 0 && target >= 0);
-    const Row *row = search_from(table, source);
+    const ReshardRow *row = search_from(table, source);
     MW_ASSERT(row->cost[target] < MW_COST_INFINITE);
     MwReshardPath path = {.count = row->steps[target], .cost = row->cost[target]};
     path.steps = MW_NEW(arena, MwReshardStep, path.count);
-    for (int state = target, i = path.count - 1; i >= 0; state = row->before[state], i--)
-        path.steps[i] = step_between(table, row->before[state], state);
+    for (int state = target, i = path.count - 1; i >= 0; state = row->previous[state], i--)
+        path.steps[i] = step_between(table, row->previous[state], state);
     return path;
 }

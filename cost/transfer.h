@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Seconds to bring a tensor from one sub-mesh of a cluster to another (docs/resharding.md). Every
- * formula stands in cost/transfer.c, with its units and source at the top. */
+/* Seconds to bring a tensor from one sub-mesh of a cluster to another (docs/resharding.md).
+ * cost/transfer.c has the formulas, with their units and sources at the top. */
 #ifndef MW_COST_TRANSFER_H
 #define MW_COST_TRANSFER_H
 
@@ -10,20 +10,22 @@
 typedef struct {
     MwSpec spec; /* valid for the tensor on the mesh; not partial */
     MwMeshShape mesh;
-    int first_device; /* of the cluster, whose devices are numbered node after node; the mesh takes
-                         those that follow, row-major */
-} MwTransferPlace;
+    /* index in the cluster, whose devices are numbered node after node; the mesh takes the
+     * devices from this one on, row-major */
+    int first_device;
+} MwTensorPlacement;
 
 typedef struct {
     double crossing_s; /* from sub-mesh to sub-mesh, each element once */
-    double passing_s;  /* then among receiving devices that want the same block */
-    bool broadcast;    /* the quicker way: one of those gets the block and passes it on; else each
-                          gets a part and they gather */
+    double passing_s;  /* then among the receiving devices that want the same block */
+    /* how the receiving devices share a block: true, one of them receives it and broadcasts it;
+     * false, each receives a part and they gather */
+    bool broadcast;
 } MwTransferCost;
 
-/* The quicker of both ways, gathering where they are equal. The same time for any tensor of as many
- * bytes that the specs split alike. Takes time in the devices of a node at most. */
+/* The cost of a transfer by the faster way, gathering if both are equal. Tensors of equal size
+ * that the specs split alike have equal costs. Runs in time O(devices of a node). */
 MwTransferCost mw_transfer_cost(const MwCluster *cluster, const MwTensor *tensor,
-                                const MwTransferPlace *from, const MwTransferPlace *to);
+                                const MwTensorPlacement *from, const MwTensorPlacement *to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The unit of the solver's integer costs: picoseconds, so that the cheapest step (some nanoseconds)
+/* The unit of the solver's integer costs is the picosecond: the cheapest step (some nanoseconds)
  * keeps three digits, and a step of a week (6e17) stays below MW_COST_INFINITE. */
 #ifndef MW_COST_UNITS_H
 #define MW_COST_UNITS_H
@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+/* Rounded to the nearest picosecond; MW_COST_INFINITE at most. */
 static inline int64_t mw_picoseconds(double seconds)
 {
     double ps = seconds * 1e12;

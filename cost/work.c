@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How much work a node is on one device: FLOPs and bytes, from its sharding rule and the `flops`
- * and `lowering` of ir/ops.def. cost/cost.c makes seconds of it.
+/* The work of a node on one device: FLOPs and bytes, from its sharding rule and the columns
+ * `flops` and `lowering` of ir/ops.def. cost/cost.c turns it into seconds.
  *
- * Everything derives from the factors: a device loops over 1 / ways of each, and holds 1 / ways of
- * every dimension that runs over a split factor. */
+ * Everything follows from the factors: a device loops over 1 / ways of each factor, and holds 1
+ * / ways of every dimension that runs over a split factor. */
 #include "cost/cost.h"
 
 /* True if some dimension of `map` runs over `factor`. */
@@ -20,32 +20,32 @@ typedef struct {
     const MwNode *node;
     const MwShardingRule *rule;
     const int *ways;
-} Query;
+} WorkQuery;
 
-static const MwTensor *operand_tensor(const Query *query, int i)
+static const MwTensor *operand_tensor(const WorkQuery *query, int i)
 {
     return mw_value_tensor(query->graph, query->node->operands[i]);
 }
 
-static const MwTensor *result_tensor(const Query *query, int i)
+static const MwTensor *result_tensor(const WorkQuery *query, int i)
 {
     return mw_value_tensor(query->graph, (MwValueId){query->node->first_result + i});
 }
 
-/* A dimension that is looked up is not looped over: however it is split, every device goes through
- * all indices. */
+/* A looked-up dimension is not looped over: however it is split, every device goes through all
+ * indices. */
 static bool is_looked_up(const MwFactor *factor)
 {
     return factor->size < factor->divisor;
 }
 
-static double local_size(const Query *query, int f)
+static double local_size(const WorkQuery *query, int f)
 {
     const MwFactor *factor = &query->rule->factors[f];
     return is_looked_up(factor) ? 1 : (double)factor->size / query->ways[f];
 }
 
-static double local_bytes(const Query *query, const MwTensor *tensor, const MwFactorMap *map)
+static double local_bytes(const WorkQuery *query, const MwTensor *tensor, const MwFactorMap *map)
 {
     double bytes = (double)mw_tensor_bytes(tensor);
     for (int d = 0; d < tensor->rank; d++)
@@ -54,7 +54,8 @@ static double local_bytes(const Query *query, const MwTensor *tensor, const MwFa
     return bytes;
 }
 
-static double local_points(const Query *query)
+/* Points of the loop space on one device. */
+static double local_points(const WorkQuery *query)
 {
     double points = 1;
     for (int f = 0; f < query->rule->factor_count; f++)
@@ -62,7 +63,8 @@ static double local_points(const Query *query)
     return points;
 }
 
-static double operand_bytes(const Query *query, int i)
+/* Bytes that one device reads of operand `i`; of a looked-up table only the rows it returns. */
+static double operand_bytes(const WorkQuery *query, int i)
 {
     const MwTensor *tensor = operand_tensor(query, i);
     const MwFactorMap *map = &query->rule->operands[i];
@@ -72,8 +74,8 @@ static double operand_bytes(const Query *query, int i)
     return local_bytes(query, tensor, map);
 }
 
-/* What moves elements reads no more than it writes. */
-static double node_bytes(const Query *query)
+/* An operator that moves elements reads at most as much as it writes. */
+static double node_bytes(const WorkQuery *query)
 {
     double read = 0, written = 0;
     for (int i = 0; i < query->node->operand_count; i++)
@@ -85,9 +87,9 @@ static double node_bytes(const Query *query)
     return read + written;
 }
 
-/* A product of operands 0 and 1. Sorts its factors into m (left and result), n (right and result), k (both
- * operands) and batch (all three). */
-static void work_product(const Query *query, MwWork *work)
+/* A product of operands 0 and 1. Sorts its factors into m (left and result), n (right and
+ * result), k (both operands) and batch (all three). */
+static void work_product(const WorkQuery *query, MwWork *work)
 {
     work->kind = MW_WORK_GEMM;
     work->m = work->n = work->k = work->batch = 1;
@@ -101,16 +103,17 @@ static void work_product(const Query *query, MwWork *work)
     }
 }
 
-static double local_dim(const Query *query, const MwTensor *tensor, const MwFactorMap *map, int d)
+static double local_dim(const WorkQuery *query, const MwTensor *tensor, const MwFactorMap *map,
+                        int d)
 {
     double size = (double)tensor->dim[d];
     return map->factor[d] >= 0 ? size / query->ways[map->factor[d]] : size;
 }
 
 /* q is [batch, queries, heads, head], k is [batch, keys, groups, head]. With a causal mask the
- * device that holds the last queries has most to do: of `w` equal blocks of queries it meets the
- * keys but for half of its own block. */
-static void shape_attention(const Query *query, MwWork *work)
+ * device with the last queries has the most work: its block of queries attends to all keys
+ * except half of the block's own. */
+static void shape_attention(const WorkQuery *query, MwWork *work)
 {
     const MwTensor *q = operand_tensor(query, 0), *k = operand_tensor(query, 1);
     const MwFactorMap *q_map = &query->rule->operands[0], *k_map = &query->rule->operands[1];
@@ -124,32 +127,32 @@ static void shape_attention(const Query *query, MwWork *work)
         work->flops *= 1 - work->m / (2 * (double)q->dim[1]);
 }
 
-static void work_attention(const Query *query, MwWork *work)
+static void work_attention(const WorkQuery *query, MwWork *work)
 {
     work->kind = MW_WORK_ATTENTION;
     shape_attention(query, work);
 }
 
-static void work_attention_grad(const Query *query, MwWork *work)
+static void work_attention_grad(const WorkQuery *query, MwWork *work)
 {
     work->kind = MW_WORK_ATTENTION_GRAD;
     shape_attention(query, work);
 }
 
-/* What distinguishes the work of a library operator from that of a stream of elements: column `work` of
- * its LIBRARY line. */
-static void work_library(const Query *query, MwWork *work)
+/* Sets what distinguishes a library operator from a stream of elements, by the column `work` of
+ * its LIBRARY row. */
+static void work_library(const WorkQuery *query, MwWork *work)
 {
-    static void (*const rules[MW_OP_COUNT])(const Query *query, MwWork *work) = {
+    static void (*const rules[MW_OP_COUNT])(const WorkQuery *query, MwWork *work) = {
 #define LIBRARY(id, routine, work, legal, arguments) [MW_OP_##id] = work_##work,
 #include "ir/ops.def"
     };
     rules[query->node->op](query, work);
 }
 
-/* Bytes that every operand and result moves once, FLOPs of every point; what else there is to know of the
- * operator follows from its lowering. */
-static MwWork stream_work(const Query *query)
+/* The work of a stream of elements: every operand and result moves once, and every point takes
+ * its FLOPs. */
+static MwWork stream_work(const WorkQuery *query)
 {
     const MwTensor *first =
         query->node->operand_count ? operand_tensor(query, 0) : result_tensor(query, 0);
@@ -163,7 +166,7 @@ MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule
                          const int ways[MW_MAX_FACTORS])
 {
     const MwNode *node = mw_node(graph, id);
-    const Query query = {graph, node, rule, ways};
+    const WorkQuery query = {graph, node, rule, ways};
     MwWork work = {.kind = MW_WORK_NONE};
     switch (mw_op_info(node->op)->lowering) {
     case MW_LOWER_SOURCE:

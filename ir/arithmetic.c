@@ -14,9 +14,9 @@ static double gelu_tanh(double x)
     return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-/* ROW(operator, kind, value for operands a and b). The values are those of the `expression` column
- * of ir/ops.def, for NaN and infinities too. An operator with an expression has no row if only the
- * compiler writes it, or if it chooses or converts instead of computing. */
+/* ROW(operator, kind, value for operands a and b). The values are those of the `expression`
+ * column of ir/ops.def, for NaN and infinities too. Operators with an expression have no row if
+ * only the compiler writes them, or if they select or convert. */
 #define OPERATORS(ROW)                                                                             \
     ROW(ADD, NUMBER, a + b)                                                                        \
     ROW(SUB, NUMBER, a - b)                                                                        \

@@ -117,7 +117,7 @@ MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like)
     return mw_build_reshape(graph, build_sum(graph, x, stretched, false, type), like);
 }
 
-void mw_build_name_rest(MwGraph *graph, int first, int end, const char *name)
+void mw_build_name_temporaries(MwGraph *graph, int first, int end, const char *name)
 {
     for (int v = first; v < end; v++)
         if (graph->values.at[v].name[0] == '_')

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Adding nodes that the compiler itself wants. They are well formed by construction: if a shape
- * rule refuses one, that is a mistake of the compiler and ends the process. Nodes get graph->origin
- * and graph->phase. */
+/* Adding nodes that the compiler itself needs. A shape rule that refuses such a node is a
+ * mistake of the compiler and ends the process. Nodes get graph->origin and graph->phase. */
 #ifndef MW_IR_BUILD_H
 #define MW_IR_BUILD_H
 
@@ -9,30 +8,30 @@
 
 MwNodeId mw_build_node(MwGraph *graph, const MwNodeSpec *spec);
 
-/* Each gives the first result; `name` may be NULL. */
+/* Each function below adds one node and returns its first result. `name` may be NULL. */
 MwValueId mw_build(MwGraph *graph, const char *name, MwOp op, const MwValueId *operands, int count,
                    const MwAttr *attrs, int attr_count);
 MwValueId mw_build_unary(MwGraph *graph, MwOp op, MwValueId x);
 MwValueId mw_build_binary(MwGraph *graph, MwOp op, MwValueId a, MwValueId b);
 MwValueId mw_build_select(MwGraph *graph, MwValueId condition, MwValueId a, MwValueId b);
-/* A constant of that type and shape whose elements all equal `value`. */
+/* A constant with the type and shape of `tensor` whose elements all equal `value`. */
 MwValueId mw_build_constant(MwGraph *graph, const MwTensor *tensor, double value);
 /* A constant f32[]. */
 MwValueId mw_build_scalar(MwGraph *graph, double value);
 
-/* Each of these three gives `x` itself where it has that type or shape already. */
+/* The next three return `x` itself if it has the type or shape already. */
 MwValueId mw_build_cast(MwGraph *graph, MwValueId x, MwType type);
 MwValueId mw_build_reshape(MwGraph *graph, MwValueId x, const MwTensor *shape);
 MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape);
-/* The sum over the dimensions whose bit is in `dims`; they stay with size 1 if `keep`. */
+/* The sum over the dimensions whose bit is set in `dims`; with `keep` they stay with size 1. */
 MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
-/* The sum of `x` over the dimensions along which a tensor of the shape of `like` was stretched to
- * the shape of `x`. A sum of bf16 is f32 if `like` is. */
+/* The sum of `x` over the dimensions in which the shape of `like` is broadcast to the shape of
+ * `x`. The sum of a bf16 tensor is f32 if `like` is. */
 MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like);
 
-/* Gives the values from index `first` to before `end` whose names are made up the name `name`, with
- * suffixes. So the names of values of identical layers differ in the layer alone. */
-void mw_build_name_rest(MwGraph *graph, int first, int end, const char *name);
+/* Names the values [first, end) that have generated names: `name`, with suffixes. So the names
+ * of values of identical layers differ in the layer only. */
+void mw_build_name_temporaries(MwGraph *graph, int first, int end, const char *name);
 
 /* An attribute that lists the sizes of `tensor`. */
 MwAttr mw_attr_shape(MwArena *arena, const MwTensor *tensor);

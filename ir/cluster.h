@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the model is compiled for: devices and the links between them.
+/* The cluster that a model is compiled for: devices and the links between them.
  *
- * A cluster is `nodes` nodes of `devices_per_node` equal devices. Devices of one node reach each
- * other over the node's link, devices of different nodes over the network, which all devices of a
- * node share. Rates are of useful work, as measured or published; the .cluster file says where each
- * figure is from (docs/clusters.md). The front end reads and prints such files
- * (frontend/cluster/cluster.h); cost/cost.c makes seconds of them. */
+ * A cluster is `nodes` nodes of `devices_per_node` equal devices. Devices of one node
+ * communicate over the node's link, devices of different nodes over the network, which all
+ * devices of a node share. Rates are those of useful work, as measured or published; the
+ * .cluster file names the source of each figure (docs/clusters.md). The front end reads and
+ * prints such files (frontend/cluster/cluster.h); cost/cost.c computes seconds from them. */
 #ifndef MW_IR_CLUSTER_H
 #define MW_IR_CLUSTER_H
 
@@ -30,54 +30,57 @@ typedef struct {
 } MwNumbers;
 
 /* Matrix products c[m,n] += a[m,k] b[k,n] of one element type. Without a rate and without sizes
- * the device has none for this type. */
+ * the device cannot compute products of this type. */
 typedef struct {
     double peak_flops; /* FLOP/s by the datasheet; 0: not known */
     double rate_flops; /* FLOP/s achieved on large products */
     MwNumbers sizes;   /* sizes of m, n and k that were measured, ascending; may be empty */
-    MwNumbers rates;   /* FLOP/s achieved where m, n and k take each of `sizes`, k fastest */
+    MwNumbers rates;   /* FLOP/s achieved for each combination of `sizes`: [m][n][k] */
 } MwGemm;
 
 typedef struct {
     int64_t memory_bytes;
     MwCurve bandwidth; /* bytes/s read and written, by the bytes that a kernel touches */
     MwGemm gemm[MW_TYPE_COUNT];
-    /* FLOP/s achieved by attention, by the FLOPs of one head of one sequence; empty: half the rate
-     * of products */
+    /* FLOP/s achieved by attention, by the FLOPs of one head of one sequence; empty: half the
+     * rate of products */
     MwCurve attention_flops;      /* forward */
     MwCurve attention_grad_flops; /* backward */
     double
-        vector_flops; /* FLOP/s of element-wise arithmetic in f32, in the `flops` of ir/ops.def */
+        vector_flops; /* FLOP/s of element-wise f32 arithmetic, as `flops` of ir/ops.def counts */
     double launch_s;  /* fixed cost of one kernel, seconds */
-    int units;        /* parts (SMs) that each compute one tile of a product at a time; 0: one */
+    /* processors (SMs) that each compute one tile of a product at a time; 0: one */
+    int units;
 } MwDeviceModel;
 
-/* Seconds of one collective on a group of `ways` devices, all groups of that size busy at once. */
+/* Seconds of a collective in a group of `ways` devices, with all groups of that size busy at
+ * once. */
 typedef struct {
     MwCollective kind;
     int ways;
-    MwCurve time_s; /* seconds by bytes, as mw_cost_collective_s counts them */
+    MwCurve time_s; /* seconds by bytes, which count as in mw_cost_collective_s */
 } MwMeasuredCollective;
 
 typedef struct {
     double call_s;    /* fixed cost of one collective, seconds */
     double latency_s; /* alpha: cost of one message, seconds */
-    /* 1 / beta: bytes/s each way, by the devices (on the network: nodes) of a group. Within a node
-     * it is the rate of one device; on the network that of one node, which its devices share. */
+    /* 1 / beta: bytes/s in each direction, by the number of devices (network: nodes) of a group.
+     * On a node link it is the rate of one device; on the network that of one node, which its
+     * devices share. */
     MwCurve bandwidth;
-    double device_bytes_per_s; /* the most that one device gets of the network; 0: all of it */
-    /* [measured_count] on the network: between nodes, every device taking part */
+    double device_bytes_per_s; /* the most that one device can use of the network; 0: all of it */
+    /* [measured_count] on the network: between nodes, with every device taking part */
     MwMeasuredCollective *measured;
     int measured_count;
 } MwLink;
 
 typedef struct {
     const char *name;
-    const char *backend; /* "cpu" or "cuda" */
+    const char *backend; /* name of a row of base/backends.def */
     int nodes, devices_per_node;
     MwDeviceModel device;
-    MwLink node_link;    /* zeros where a node is one device */
-    MwLink network_link; /* zeros where the cluster is one node */
+    MwLink node_link;    /* zeros if a node is one device */
+    MwLink network_link; /* zeros if the cluster is one node */
 } MwCluster;
 
 static inline int mw_cluster_devices(const MwCluster *cluster)

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The index of `letter`; a new one is added if `may_add`, else it gives -1. */
+/* The index of `letter`. A new letter is added if `may_add`; otherwise the result is -1. */
 static int letter_index(MwEinsum *einsum, char letter, bool may_add)
 {
     for (int i = 0; i < einsum->letter_count; i++)
@@ -16,7 +16,7 @@ static int letter_index(MwEinsum *einsum, char letter, bool may_add)
     return einsum->letter_count++;
 }
 
-/* Reads the letters of one term and moves `*text` past them. NULL, or what is wrong. */
+/* Parses the letters of one term and moves `*text` past them. NULL, or what is wrong. */
 static const char *parse_term(const char **text, MwEinsum *einsum, bool is_result, int8_t *dims,
                               int *rank)
 {

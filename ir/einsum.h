@@ -7,20 +7,21 @@
 
 enum { MW_EINSUM_MAX_OPERANDS = 16, MW_EINSUM_MAX_LETTERS = 52 };
 
-/* An einsum equation, "ab,bc->ac", parsed: letters become indices in order of first appearance. */
+/* A parsed einsum equation, such as "ab,bc->ac". Letters become indices in order of first
+ * appearance. */
 typedef struct {
     int letter_count;
     char letter[MW_EINSUM_MAX_LETTERS];
-    int operand_count; /* 1 or 2 in a graph; the language takes more */
+    int operand_count; /* 1 or 2 in a graph; the language accepts more */
     int rank[MW_EINSUM_MAX_OPERANDS];
-    /* [operand][dimension] index of the letter that the dimension runs over */
+    /* [operand][dimension] index of the letter of the dimension */
     int8_t operand[MW_EINSUM_MAX_OPERANDS][MW_MAX_RANK];
     int result_rank;
-    int8_t result[MW_MAX_RANK]; /* the same of the result */
+    int8_t result[MW_MAX_RANK]; /* [dimension] index of the letter */
 } MwEinsum;
 
-/* NULL if `equation` is well formed, else what is wrong with it (static text). A letter may not
- * repeat within one term; the result's letters must occur in an operand. */
+/* Parses `equation`. NULL if it is well formed, else what is wrong with it (static text). A
+ * letter may not repeat within a term; the result's letters must occur in an operand. */
 const char *mw_einsum_parse(const char *equation, MwEinsum *einsum);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building a graph: a node is added at the end, with its attributes completed, its result types
- * inferred and its results named. */
+/* Building a graph: adding a node completes its attributes, infers its result types and names
+ * its results. */
 #include "ir/ir.h"
 
 #include "base/hash.h"
@@ -31,8 +31,7 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
     return graph;
 }
 
-/* The value of an attribute that was not given: 0, false, "", the empty list, no type or no
- * spec. */
+/* The default of an attribute: 0, false, "", the empty list, no type or no spec. */
 static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
 {
     MwAttr attr = {.key = key};
@@ -45,7 +44,7 @@ static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
     return attr;
 }
 
-/* All attributes of the operator, in its order: those given, and the defaults of the others. */
+/* All attributes of the operator in its order: those given, and defaults for the others. */
 static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int *count)
 {
     uint64_t wanted = mw_op_info(spec->op)->attrs;
@@ -72,7 +71,7 @@ static bool name_is_taken(const MwGraph *graph, const char *interned)
     return mw_graph_find(graph, interned).index >= 0;
 }
 
-/* `wanted`, or if that is taken `wanted` with the least suffix of .1, .2, ... that is free. */
+/* `wanted`, or if that is taken `wanted` with the least free suffix of .1, .2, ... */
 static const char *unique_name(MwGraph *graph, const char *wanted)
 {
     const char *name = mw_intern(graph->interner, wanted);
@@ -118,7 +117,7 @@ MwValueId mw_graph_find(const MwGraph *graph, const char *interned)
     return slot->name ? slot->value : mw_no_value();
 }
 
-/* Takes `name` out, and moves names that linear probing had put behind the gap into it. */
+/* Removes `name`, and moves entries that linear probing placed after the gap into it. */
 static void names_remove(MwNameTable *table, const char *name)
 {
     size_t mask = table->capacity - 1, gap = pointer_slot(table, name);
@@ -142,6 +141,7 @@ void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted)
     names_add(graph, name, value);
 }
 
+/* Adds a value for a result of a node. */
 static void add_result(MwGraph *graph, MwNodeId node, const MwTensor *tensor, const char *name)
 {
     MwValueId id = {graph->values.count};

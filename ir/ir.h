@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The operator graph: one model, from the front end to partition.
  *
- * A graph is an array of nodes and an array of values. A node applies one operator of ir/ops.def to
- * values and gives one or more new values; sources (inputs, weights, states, constants) are nodes
- * without operands. Invariant: operands are results of earlier nodes, so a plain loop over nodes is
- * in topological order. Nodes are only ever added at the end; a pass that removes or replaces
- * builds a new graph. What a pass learns stands in side tables of its own, indexed by node or
- * value.
+ * A graph is an array of nodes and an array of values. A node applies one operator of ir/ops.def
+ * to values and makes one or more new values; sources (inputs, weights, states, constants) are
+ * nodes without operands. Invariant: operands are results of earlier nodes, so a plain loop over
+ * nodes is in topological order. Nodes are only added at the end; a pass that removes or
+ * replaces nodes builds a new graph. What a pass learns is in side tables of its own, indexed by
+ * node or value.
  *
  * A graph dumps to a flat .graph text that parses back to the same graph (ir/print.h). */
 #ifndef MW_IR_IR_H
@@ -46,8 +46,8 @@ static inline bool mw_value_equal(MwValueId a, MwValueId b)
 typedef enum {
     MW_PHASE_FORWARD,  /* once per micro-batch */
     MW_PHASE_BACKWARD, /* once per micro-batch, after forward */
-    /* once per micro-batch, after backward: gradients of weights, where the schedule runs them
-     * apart from what earlier stages wait for */
+    /* once per micro-batch, after backward: gradients of weights, if the schedule runs them
+     * apart from those that earlier stages wait for */
     MW_PHASE_BACKWARD_WEIGHT,
     MW_PHASE_UPDATE, /* once per step, after all micro-batches */
     MW_PHASE_COUNT
@@ -56,11 +56,12 @@ typedef enum {
 /* Where a node comes from. Every pass keeps it. */
 typedef struct {
     MwSpan span;
-    const char *scope; /* interned path of blocks and repeats: "layers.3.attention"; "" on top */
-    int repeat;        /* index into MwGraph.repeats of the innermost repeat; -1: none */
-    int iteration;     /* iteration of that repeat */
-    /* Layer of the model as passes/graph/layers.c clusters it; 0 before. A gradient has the layer of
-     * what it is the gradient of, an update that of its weight. */
+    /* interned path of blocks and repeats: "layers.3.attention"; "" at the top */
+    const char *scope;
+    int repeat;    /* index into MwGraph.repeats of the innermost repeat; -1: none */
+    int iteration; /* iteration of that repeat */
+    /* Layer of the model as passes/graph/layers.c clusters it; 0 before. A gradient has the
+     * layer of the node that it differentiates, an update that of its weight. */
     int layer;
 } MwOrigin;
 
@@ -71,7 +72,7 @@ typedef struct {
     int operand_count;
     int32_t first_result; /* results are values first_result .. first_result + result_count - 1 */
     int result_count;
-    const MwAttr *attrs; /* in the op's order; defaults are filled in */
+    const MwAttr *attrs; /* in the operator's order, with defaults filled in */
     int attr_count;
     MwOrigin origin;
 } MwNode;
@@ -82,12 +83,11 @@ typedef struct {
     const char *name; /* interned and unique in the graph; never NULL */
 } MwValue;
 
-/* What the user demands of a value: `with spec = …, stage = …, remat = …`, or `--pin`. */
+/* What the user pins for a value: `with spec = …, stage = …, remat = …`, or `--pin`. */
 typedef struct {
     MwValueId value;
     MwSpan span;
-    const char
-        *text; /* text of the option that demands it, "w=[R, S0]"; NULL: an annotation does */
+    const char *text; /* of the option `--pin`, "w=[R, S0]"; NULL: the pin is an annotation */
     bool has_spec;
     MwSpec spec;
     int stage; /* -1: not pinned */
@@ -105,13 +105,13 @@ typedef enum {
 #include "ir/optimizers.def"
 #undef OPTIMIZER
     MW_OPTIMIZER_COUNT
-} MwOptimizer; /* ir/optimizer.h has their facts */
+} MwOptimizer; /* facts: ir/optimizer.h */
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
 
-/* The `train` statement. Passes lower it into nodes of the update phase. */
+/* The `train` statement. The pass update expresses it as nodes. */
 typedef struct {
-    /* f32[]; no value: an inference model. Forward, or in the update phase where it is known only
-     * after the last micro-batch. */
+    /* f32[]; no value: a model for inference. Its node runs in the forward phase, or in the
+     * update if the loss is known only after the last micro-batch. */
     MwValueId loss;
     MwSpan span;
     MwOptimizer optimizer;
@@ -131,14 +131,15 @@ typedef struct {
     MwValueId value;
 } MwOutput;
 
-/* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value` comes
- * from an earlier phase than update, `target` is an accumulator instead: it becomes `value` after
+/* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value`
+ * comes from an earlier phase than update, `target` is an accumulator: it becomes `value` after
  * every micro-batch, and has its initial value again when the next step begins. */
 typedef struct {
     MwValueId target, value;
 } MwAssign;
 
-/* Values by interned name: open addressing, linear probing, at most half full. */
+/* Values by interned name: a hash table with open addressing and linear probing, at most half
+ * full. */
 typedef struct {
     MwOutput *slots; /* name NULL: empty */
     size_t capacity, count;
@@ -156,12 +157,12 @@ typedef struct {
     MW_VEC(MwPin) pins;
     MW_VEC(MwRepeat) repeats;
     MwTrain train;
-    MwType
-        precision; /* that contractions are still to be given; F32: their types stay as they are */
-    MwOrigin origin; /* of the nodes added next; set by whoever adds them */
-    MwPhase phase;   /* of the nodes added next; set by whoever adds them */
+    MwType precision; /* for the pass precision: type of contractions; F32: all types stay */
+    MwOrigin origin;  /* of the nodes added next; the code that adds them sets it */
+    MwPhase phase;    /* of the nodes added next; the code that adds them sets it */
 } MwGraph;
 
+/* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
 /* A new graph with the name, repeats, precision and train statement of `like`, without its loss. */
 MwGraph *mw_graph_new_like(const MwGraph *like);
@@ -171,19 +172,20 @@ typedef struct {
     MwOp op;
     const MwValueId *operands;
     int operand_count;
-    const MwAttr *attrs; /* in any order; those that are missing take their default */
+    const MwAttr *attrs; /* in any order; missing ones take their default */
     int attr_count;
-    const MwTensor *given; /* result type, for INPUT, WEIGHT, STATE and STEP; else ignored */
-    const char *name;      /* of the result; several results get name.0, name.1; NULL: made up.
-                         A name that is taken gets a suffix. */
-    const char *const *result_names; /* instead of `name`: one for each result; may be NULL */
+    const MwTensor *given; /* result type of INPUT, WEIGHT, STATE and STEP; others ignore it */
+    /* name of the result; several results get name.0, name.1; NULL: generated. A name that is
+     * taken gets a suffix */
+    const char *name;
+    const char *const *result_names; /* instead of `name`: a name for each result; may be NULL */
 } MwNodeSpec;
 
-/* Adds a node, inferring its result types. If its shape rule refuses it, adds errors at
- * graph->origin.span and gives a node with index -1. */
+/* Adds a node and infers its result types. If its shape rule refuses it, adds errors at
+ * graph->origin.span and returns a node with index -1. */
 MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags);
 
-/* Gives `value` the name `wanted`, or if that is taken `wanted` with a suffix. */
+/* Names `value` `wanted`, with a suffix if that name is taken. */
 void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted);
 
 /* The value with that interned name; no value if there is none. */
@@ -222,11 +224,11 @@ static inline bool mw_assign_accumulates(const MwGraph *graph, const MwAssign *a
     return mw_value_node(graph, assign->value)->phase != MW_PHASE_UPDATE;
 }
 
-/* Attribute `key` of a node. But for mw_node_attr the node must have it. */
-const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if it has none */
+/* Attribute `key` of a node. The node must have it, except for mw_node_attr. */
+const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if the node has none */
 int64_t mw_node_int(const MwNode *node, MwAttrKey key);
 double mw_node_float(const MwNode *node, MwAttrKey key);
 const char *mw_node_text(const MwNode *node, MwAttrKey key);
-MwSpec mw_node_spec(const MwNode *node, MwAttrKey key); /* which must be given */
+MwSpec mw_node_spec(const MwNode *node, MwAttrKey key); /* the attribute must be given */
 
 #endif

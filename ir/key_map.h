@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A hash table from a key of bytes to a pointer, for interning what is equal by structure. */
+/* A hash table from a key of bytes to a pointer, for interning by structure. */
 #ifndef MW_IR_KEY_MAP_H
 #define MW_IR_KEY_MAP_H
 
@@ -12,17 +12,17 @@ typedef struct {
     void *value;
 } MwKeySlot;
 
-/* Zeroed: empty. Open addressing, linear probing, at most half full. */
+/* Empty if zeroed. Open addressing and linear probing, at most half full. */
 typedef struct {
     MwKeySlot *slots;
     int capacity, count;
 } MwKeyMap;
 
-/* Where the value of the key stands; NULL stands there if the key is new, for the caller to fill
- * in. Valid until the next call. The key is copied. */
+/* The slot of the key's value, which is NULL if the key is new; the caller fills it. Valid until
+ * the next call. The key is copied to `arena`. */
 void **mw_key_map_at(MwArena *arena, MwKeyMap *map, const void *key, size_t bytes);
 
-/* A key made of integers. */
+/* A key of integers. */
 typedef MW_VEC(int64_t) MwKeyWords;
 
 static inline void **mw_key_map_at_words(MwArena *arena, MwKeyMap *map, const MwKeyWords *words)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The facts of ir/ops.def and ir/attrs.def as tables. */
+/* ir/ops.def and ir/attrs.def as tables. */
 #include "ir/op.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static const MwOpInfo ops[MW_OP_COUNT] = {
 #undef ANY
 #undef SOME
 
-/* Every operator whose lowering is LIBRARY has a LIBRARY line, and no other operator has. */
+/* Compiles only if exactly the operators whose lowering is LIBRARY have a LIBRARY row. */
 enum {
 #define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
            lowering, ...)                                                                          \

@@ -31,7 +31,7 @@ typedef enum {
     MW_KIND_SPEC
 } MwAttrKind;
 
-/* The type of an attribute of kind TYPE, and the rank of one of kind SPEC, that was not given. */
+/* Values of attributes that were not given: the type of kind TYPE, the rank of kind SPEC. */
 enum { MW_TYPE_NOT_GIVEN = -1, MW_SPEC_NOT_GIVEN = -1 };
 
 typedef struct {
@@ -46,7 +46,7 @@ typedef struct {
         } ints;
         struct {
             MwSpec spec;
-            int spec_rank; /* of the tensor that it is for, or MW_SPEC_NOT_GIVEN */
+            int spec_rank; /* rank of the tensor of the spec, or MW_SPEC_NOT_GIVEN */
         };
     };
 } MwAttr;
@@ -78,7 +78,7 @@ enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
 /* A row of ir/ops.def. */
 typedef struct {
     const char *name;
-    int operands, results; /* how many; MW_ANY or MW_SOME if it varies */
+    int operands, results; /* numbers; MW_ANY or MW_SOME if they vary */
     uint64_t attrs;        /* set of keys: bit k is attribute key k */
     MwCombine combine;
     MwLinear linear;
@@ -91,23 +91,23 @@ const MwOpInfo *mw_op_info(MwOp op);
 /* False if no operator has that name. */
 bool mw_op_parse(const char *name, MwOp *op);
 
-/* The collective whose operator it is; its lowering must be MW_LOWER_COLLECTIVE. */
+/* The collective that the operator is; its lowering must be MW_LOWER_COLLECTIVE. */
 MwCollective mw_op_collective(MwOp op);
 
-/* The operand in whose positions the operator, which has `origin` and `split`, counts; -1 for its
- * first result. */
+/* The operand whose positions the operator counts (it has attributes `origin` and `split`); -1
+ * for its first result. */
 int mw_op_counted_operand(MwOp op);
 
 const char *mw_attr_name(MwAttrKey key);
 MwAttrKind mw_attr_kind(MwAttrKey key);
 bool mw_attr_parse(const char *name, MwAttrKey *key);
-/* A set of one attribute key. */
+/* The set of one attribute key. */
 #define MW_ATTR_BIT(id) (UINT64_C(1) << MW_ATTR_##id)
 
 /* Attribute `key` among `attrs`; NULL if absent. */
 const MwAttr *mw_attrs_find(const MwAttr *attrs, int count, MwAttrKey key);
 
-/* Makers of attributes. */
+/* Constructors of attributes. */
 static inline MwAttr mw_attr_int(MwAttrKey key, int64_t value)
 {
     return (MwAttr){.key = key, .i = value};

@@ -68,7 +68,7 @@ MwOptimizer mw_optimizer_choose(const MwTrain *train)
         if (strcmp(optimizers[i].source, source) == 0 &&
             (optimizers[i].needs < 0 || train->option[optimizers[i].needs] != 0))
             return (MwOptimizer)i;
-    MW_UNREACHABLE(); /* the last of a name is ALWAYS taken */
+    MW_UNREACHABLE(); /* the last row of a name is ALWAYS taken */
 }
 
 const char *mw_optimizer_state(MwArena *arena, const MwOptimizerInfo *info, int k)

@@ -7,37 +7,37 @@
 
 typedef struct {
     MwAttrKey key;
-    double fallback; /* the value where the train statement says nothing */
+    double fallback; /* default, if the train statement does not give it */
 } MwOptimizerOption;
 
 typedef struct {
     MwOp op;
-    const char *source;      /* its name in a train statement; several may share it */
+    const char *source;      /* its name in a train statement; several optimizers may share it */
     int needs;               /* the attribute that must not be zero; -1: none */
-    int state_count;         /* tensors of the weight's shape, f32, zeros at first */
-    const char *state_names; /* "m v" */
+    int state_count;         /* tensors in the shape of the weight, f32, zeros at first */
+    const char *state_names; /* separated by spaces: "m v" */
     bool takes_step;         /* the last operand of `op` is the number of the step */
     int option_count;
     const MwOptimizerOption *options;
-    const char *program; /* the step of one element (ir/optimizers.def) */
+    const char *program; /* code of the step of one element (ir/optimizers.def) */
 } MwOptimizerInfo;
 
 const MwOptimizerInfo *mw_optimizer_info(MwOptimizer optimizer);
 
-/* The first optimizer of that name in a train statement; false if there is none. */
+/* The first optimizer with that name in a train statement; false if there is none. */
 bool mw_optimizer_parse(const char *source, MwOptimizer *optimizer);
-/* The one whose operator `op` is; NULL if `op` is no optimizer's. */
+/* The optimizer with operator `op`; NULL if there is none. */
 const MwOptimizerInfo *mw_optimizer_of(MwOp op);
-/* Of the optimizers with the name of train->optimizer, the one that train->option asks for. */
+/* The optimizer that train->option selects among those with the name of train->optimizer. */
 MwOptimizer mw_optimizer_choose(const MwTrain *train);
 
-/* Name k, below state_count, of its states. In `arena`. */
+/* Name of state k < state_count, in `arena`. */
 const char *mw_optimizer_state(MwArena *arena, const MwOptimizerInfo *info, int k);
 
 typedef enum {
     MW_HYPERPARAMETER_NUMBER,
     MW_HYPERPARAMETER_FLAG,
-    MW_HYPERPARAMETER_FIRST, /* of a list of two; the next row is its SECOND */
+    MW_HYPERPARAMETER_FIRST, /* the first of a list of two; the next row is SECOND */
     MW_HYPERPARAMETER_SECOND
 } MwHyperparameterKind;
 
@@ -45,7 +45,7 @@ typedef struct {
     MwAttrKey key;
     const char *name; /* in a train statement */
     MwHyperparameterKind kind;
-    double least, below; /* a number is in [least, below) */
+    double least, below; /* a number lies in [least, below) */
 } MwHyperparameter;
 
 enum {
@@ -55,10 +55,10 @@ enum {
 #undef HYPERPARAMETER
 };
 
-/* [MW_HYPERPARAMETER_COUNT] in the order in which they print. */
+/* [MW_HYPERPARAMETER_COUNT] in the order in which they print */
 extern const MwHyperparameter mw_hyperparameters[];
 
-/* The option of the optimizer for a hyperparameter; NULL if it takes none. */
+/* The option of the optimizer for a hyperparameter; NULL if it does not take it. */
 const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
                                              const MwHyperparameter *hyperparameter);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Printing a graph; the syntax is described in ir/print.h. */
+/* Prints a graph; ir/print.h describes the syntax. */
 #include "ir/print.h"
 
 #include "ir/optimizer.h"
@@ -16,7 +16,7 @@ static const char *const schedule_names[] = {[MW_SCHEDULE_CONSTANT] = "constant"
                                              [MW_SCHEDULE_LINEAR] = "linear",
                                              [MW_SCHEDULE_COSINE] = "cosine"};
 
-/* Index of `name`; -1 if it is not among them. */
+/* Index of `name`; -1 if it is not in `names`. */
 static int find_name(const char *const *names, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
@@ -160,7 +160,7 @@ static void print_declaration(MwText *text, const MwGraph *graph, const MwNode *
     mw_text_add(text, ")");
 }
 
-/* Adds "with " before the first annotation and ", " before the others. */
+/* Prints "with " before the first annotation and ", " before the others. */
 static void begin_annotation(MwText *text, bool *any)
 {
     mw_text_add(text, *any ? ", " : " with ");
@@ -203,7 +203,7 @@ static void print_pin(MwText *text, const MwGraph *graph, const MwPin *pin, bool
     }
 }
 
-/* The pin of each value; NULL where it has none. */
+/* [values] the pin of each value; NULL: none. */
 static const MwPin **pins_by_value(MwArena *arena, const MwGraph *graph)
 {
     const MwPin **pins = MW_NEW(arena, const MwPin *, graph->values.count);

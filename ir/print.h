@@ -4,19 +4,14 @@
  * A dump is a flat .graph file, without blocks, which parses back to the same graph.
  *
  *     model gpt {
- *       repeat layers = 4
- *       input tokens: i32[8, 128]
- *       weight wte: f32[256, 128] = normal(0.02)
+ *       repeat layers = 4 input tokens: i32[8, 128] weight wte: f32[256, 128] = normal(0.02)
  *       weight layers.0.mlp.w1: f32[128, 512] = zeros with scope = layers.0.mlp, repeat = [0, 0]
- *       state layers.0.mlp.w1.m: f32[128, 512] = zeros with phase = update
- *       x = embedding(tokens, wte)
- *       _12 = einsum(x, layers.0.mlp.w1, equation = "abc,cd->abd") with spec = [S0, R, S1]
- *       out, lse = sdpa(q, k, v, causal = true, scale = 0.125) with spec.0 = [S0, R, S1, R]
- *       dx = mul(d, x) with phase = backward, scope = layers.0.mlp, repeat = [0, 0]
- *       output logits
- *       output score = _40
- *       assign layers.0.mlp.w1 = _99
- *       train loss with adamw(lr = 0.0003, betas = [0.9, 0.95], eps = 1e-08), clip_norm = 1
+ *       state layers.0.mlp.w1.m: f32[128, 512] = zeros with phase = update x = embedding(tokens,
+ *       wte) _12 = einsum(x, layers.0.mlp.w1, equation = "abc,cd->abd") with spec = [S0, R, S1]
+ *       out, lse = sdpa(q, k, v, causal = true, scale = 0.125) with spec.0 = [S0, R, S1, R] dx =
+ *       mul(d, x) with phase = backward, scope = layers.0.mlp, repeat = [0, 0] output logits
+ *       output score = _40 assign layers.0.mlp.w1 = _99 train loss with adamw(lr = 0.0003, betas
+ *       = [0.9, 0.95], eps = 1e-08), clip_norm = 1
  *     }
  *
  * One statement a line, in this order: precision, repeats, nodes, outputs, assigns, train.
@@ -26,27 +21,29 @@
  *   repeat NAME = COUNT [with repeat = [R, I]]
  *       the entries of MwGraph.repeats, in order; `repeat` gives the parent and its iteration
  *   RESULTS = OP(OPERANDS, ATTRIBUTES)
- *       one node: OP is a name of ir/ops.def, operands are value names by position, attributes are
- *       given by their names of ir/attrs.def in their order. Integers and floats are always
+ *       one node: OP is a name of ir/ops.def, operands are value names by position, attributes
+ *       are given by their names of ir/attrs.def in their order. Integers and floats are always
  *       written; a bool, text or list only where it is not false, "" or [], a type or spec only
  *       where there is one. Names of types stand bare (type = bf16), specs in quotes. Floats are
  *       the shortest that read back, or inf, -inf, nan.
  *   input, weight, state NAME: TYPE [= INITIALISER]
- *       the sources; the initialiser is zeros, ones, normal(V), uniform(V) or constant(V), V being
- *       the attribute `value` (0 for zeros and ones)
+ *       the sources; the initialiser is zeros, ones, normal(V), uniform(V) or constant(V), V
+ *       being the attribute `value` (0 for zeros and ones)
  *
  * Annotations of a node, after `with`, each only where it is not the default:
  *
  *   phase = backward | backward_weight | update     (else forward)
  *   scope = PATH                  origin.scope (else "")
- *   repeat = [R, I]               origin.repeat, a place in the list of repeats, and its iteration
+ *   repeat = [R, I]               origin.repeat, a place in the list of repeats, and its
+ *                                 iteration
  *   layer = L                     origin.layer (else 0)
- *   spec, stage, remat            the pin of its result; spec.K, stage.K, remat.K for result K of a
- *                                 node with several
+ *   spec, stage, remat            the pin of its result; spec.K, stage.K, remat.K for result K
+ *                                 of a node with several
  *
- * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); no_decay = ["GLOB", ...],
- * clip_norm, schedule = linear | cosine, warmup_steps, total_steps, final_rate and micro_batches follow
- * it. Numbers that are zero are left out, except lr and the members of lists.
+ * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); no_decay = ["GLOB",
+ * ...], clip_norm, schedule = linear | cosine, warmup_steps, total_steps, final_rate and
+ * micro_batches follow it. Numbers that are zero are left out, except lr and the members of
+ * lists.
  *
  * Source spans do not survive: those of a graph read from a dump point into the dump. */
 #ifndef MW_IR_PRINT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rebuilding a graph: a pass walks the old one and adds to the new one what it wants to keep. */
+/* Rebuilding a graph: a pass walks the old graph and adds to the new one what it keeps. */
 #ifndef MW_IR_REWRITE_H
 #define MW_IR_REWRITE_H
 
@@ -8,28 +8,29 @@
 typedef struct {
     const MwGraph *from;
     MwGraph *to;
-    MwValueId *value; /* [values of from] its form in `to`; no value: not there (yet) */
+    MwValueId *value; /* [values of from] its form in `to`; no value: none yet */
 } MwRewrite;
 
+/* Begins a new graph like `from`, without nodes, in the arena of `from`. */
 MwRewrite mw_rewrite_begin(const MwGraph *from);
 
-/* New nodes get the place and phase of `node`, a node of `from`. */
+/* Sets the origin and phase of the next nodes to those of `node`, a node of `from`. */
 void mw_rewrite_at(MwRewrite *rewrite, const MwNode *node);
 
-/* The operands of `node` in `to`; all must be there. In the arena. */
+/* The operands of `node` as values of `to`; all must exist. In the arena of `to`. */
 MwValueId *mw_rewrite_operands(const MwRewrite *rewrite, const MwNode *node);
 
-/* A copy of `node`, its place, phase and names included; notes the forms of its results. */
+/* Copies `node` with its origin, phase and names, and records the forms of its results. */
 MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node);
 
-/* The same on other operands, values of `to`. */
+/* Copies `node` on other operands, which are values of `to`. */
 MwNodeId mw_rewrite_copy_on(MwRewrite *rewrite, const MwNode *node, const MwValueId *operands);
 
-/* Gives `to` the outputs, loss, assignments and pins of `from`. Pins of values that are not there
- * go; the others must be there. */
+/* Copies the outputs, loss, assigns and pins of `from`. Pins of values without a form are
+ * dropped; all other values must have one. */
 void mw_rewrite_finish(MwRewrite *rewrite);
 
-/* The same graph, in `arena`; names and attributes are shared. */
+/* A copy of the graph in `arena`; names and attributes are shared. */
 MwGraph *mw_graph_copy(MwArena *arena, const MwGraph *graph);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The checker of graphs. It stops at the first thing that is wrong, because what it checks later
- * may rest on it, and it reads nothing through an index that it has not checked. */
+/* The checker of graphs. It stops at the first error, because later checks rely on earlier ones,
+ * and it never uses an index that it has not checked. */
 #include "ir/verify.h"
 
 #include "ir/print.h"
@@ -13,12 +13,12 @@ typedef struct {
     const MwGraph *graph;
     const char *pass;
     MwDiags *diags;
-    MwArena *arena; /* for the time of the check */
-} Check;
+    MwArena *arena; /* freed after the check */
+} GraphCheck;
 
-static bool fail(Check *check, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
+static bool fail(GraphCheck *check, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
 
-static bool fail(Check *check, MwSpan span, const char *format, ...)
+static bool fail(GraphCheck *check, MwSpan span, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -28,18 +28,18 @@ static bool fail(Check *check, MwSpan span, const char *format, ...)
     return false;
 }
 
-static bool value_exists(const Check *check, MwValueId value)
+static bool value_exists(const GraphCheck *check, MwValueId value)
 {
     return value.index >= 0 && value.index < check->graph->values.count;
 }
 
-static const char *name_of(const Check *check, MwValueId value)
+static const char *name_of(const GraphCheck *check, MwValueId value)
 {
     return mw_value(check->graph, value)->name;
 }
 
-/* Whether the lexer reads it as one name: letters, digits and '_' in parts joined by '.', the first
- * not beginning with a digit. */
+/* Whether the lexer reads it as one name: words of letters, digits and '_', joined by '.', of
+ * which the first does not begin with a digit. */
 static bool is_name(const char *name)
 {
     if (!name || isdigit((unsigned char)*name))
@@ -52,7 +52,7 @@ static bool is_name(const char *name)
 }
 
 /* Checks that the results of nodes are the values in order, each once. */
-static bool check_results(Check *check, int n, int *next_value)
+static bool check_results(GraphCheck *check, int n, int *next_value)
 {
     const MwNode *node = &check->graph->nodes.at[n];
     if (node->result_count < 1 || node->first_result != *next_value ||
@@ -75,7 +75,7 @@ static bool check_results(Check *check, int n, int *next_value)
     return true;
 }
 
-static const char *node_name(const Check *check, const MwNode *node)
+static const char *node_name(const GraphCheck *check, const MwNode *node)
 {
     return check->graph->values.at[node->first_result].name;
 }
@@ -87,7 +87,7 @@ static bool flows_back(const MwNode *maker, const MwNode *user)
            maker->origin.layer > user->origin.layer;
 }
 
-static bool check_operands(Check *check, const MwNode *node)
+static bool check_operands(GraphCheck *check, const MwNode *node)
 {
     for (int i = 0; i < node->operand_count; i++) {
         MwValueId operand = node->operands[i];
@@ -109,7 +109,7 @@ static bool check_operands(Check *check, const MwNode *node)
 }
 
 /* Checks that the node has exactly the attributes of its operator, in order. */
-static bool check_attrs(Check *check, const MwNode *node)
+static bool check_attrs(GraphCheck *check, const MwNode *node)
 {
     uint64_t wanted = mw_op_info(node->op)->attrs;
     int at = 0;
@@ -124,7 +124,7 @@ static bool check_attrs(Check *check, const MwNode *node)
     return true;
 }
 
-static bool check_types(Check *check, const MwNode *node)
+static bool check_types(GraphCheck *check, const MwNode *node)
 {
     MwTensor *operands = MW_NEW(check->arena, MwTensor, node->operand_count);
     for (int i = 0; i < node->operand_count; i++)
@@ -153,13 +153,13 @@ static bool check_types(Check *check, const MwNode *node)
     return true;
 }
 
-static bool repeat_place_exists(const Check *check, int repeat, int iteration, int before)
+static bool repeat_place_exists(const GraphCheck *check, int repeat, int iteration, int before)
 {
     return repeat == -1 || (repeat >= 0 && repeat < before && iteration >= 0 &&
                             iteration < check->graph->repeats.at[repeat].count);
 }
 
-static bool check_origin(Check *check, const MwNode *node)
+static bool check_origin(GraphCheck *check, const MwNode *node)
 {
     const MwOrigin *origin = &node->origin;
     if (!origin->scope || (*origin->scope && !is_name(origin->scope)))
@@ -175,7 +175,7 @@ static bool check_origin(Check *check, const MwNode *node)
     return true;
 }
 
-static bool check_nodes(Check *check)
+static bool check_nodes(GraphCheck *check)
 {
     int next_value = 0;
     for (int n = 0; n < check->graph->nodes.count; n++) {
@@ -191,7 +191,7 @@ static bool check_nodes(Check *check)
     return true;
 }
 
-static bool check_repeats(Check *check)
+static bool check_repeats(GraphCheck *check)
 {
     for (int i = 0; i < check->graph->repeats.count; i++) {
         const MwRepeat *repeat = &check->graph->repeats.at[i];
@@ -202,7 +202,7 @@ static bool check_repeats(Check *check)
     return true;
 }
 
-static bool check_outputs(Check *check)
+static bool check_outputs(GraphCheck *check)
 {
     for (int i = 0; i < check->graph->outputs.count; i++) {
         const MwOutput *output = &check->graph->outputs.at[i];
@@ -217,7 +217,7 @@ static bool check_outputs(Check *check)
     return true;
 }
 
-static bool check_assign(Check *check, const MwAssign *assign, bool *is_assigned)
+static bool check_assign(GraphCheck *check, const MwAssign *assign, bool *is_assigned)
 {
     const MwGraph *graph = check->graph;
     if (!value_exists(check, assign->target) || !value_exists(check, assign->value))
@@ -236,7 +236,7 @@ static bool check_assign(Check *check, const MwAssign *assign, bool *is_assigned
     return true;
 }
 
-static bool check_assigns(Check *check)
+static bool check_assigns(GraphCheck *check)
 {
     bool *is_assigned = MW_NEW(check->arena, bool, check->graph->values.count);
     for (int i = 0; i < check->graph->assigns.count; i++)
@@ -258,7 +258,7 @@ static bool spec_fits(MwSpec spec, int rank)
     return true;
 }
 
-static bool check_pins(Check *check)
+static bool check_pins(GraphCheck *check)
 {
     bool *is_pinned = MW_NEW(check->arena, bool, check->graph->values.count);
     for (int i = 0; i < check->graph->pins.count; i++) {
@@ -278,14 +278,14 @@ static bool check_pins(Check *check)
     return true;
 }
 
-static bool check_precision(Check *check)
+static bool check_precision(GraphCheck *check)
 {
     MwType precision = check->graph->precision;
     return mw_type_is_float(precision) ||
            fail(check, mw_span_none(), "the precision is %s", mw_type_name(precision));
 }
 
-static bool check_train(Check *check)
+static bool check_train(GraphCheck *check)
 {
     MwValueId loss = check->graph->train.loss;
     if (!mw_has_value(loss))
@@ -306,7 +306,7 @@ static bool check_train(Check *check)
 
 bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
 {
-    Check check = {.graph = graph, .pass = pass, .diags = diags, .arena = mw_arena_new()};
+    GraphCheck check = {.graph = graph, .pass = pass, .diags = diags, .arena = mw_arena_new()};
     bool good = check_repeats(&check) && check_nodes(&check) && check_outputs(&check) &&
                 check_assigns(&check) && check_pins(&check) && check_precision(&check) &&
                 check_train(&check);

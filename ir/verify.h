@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The checker of graphs, run after every pass in every build.
+/* The checker of graphs, which runs after every pass in every build.
  *
- * It proves what every pass may rely on: operands precede their users; phases never flow backwards,
- * nor layers in the forward phase; types are those that the shape rules infer; attributes are
- * complete; names are unique and can be read back; repeats, outputs, assigns, pins and the loss
- * refer to what they should. */
+ * It verifies what every pass relies on: operands precede their users; phases never flow
+ * backwards, nor layers in the forward phase; types are those that the shape rules infer;
+ * attributes are complete; names are unique and can be read back; the indices in repeats,
+ * outputs, assigns, pins and the loss are valid. */
 #ifndef MW_IR_VERIFY_H
 #define MW_IR_VERIFY_H
 
 #include "ir/ir.h"
 
-/* False after errors, which name `pass`, the pass (or part) that the graph comes from. */
+/* False after errors, which name `pass`, the pass or part that made the graph. */
 bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags);
 
 #endif

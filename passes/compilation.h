@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One compilation: the graph, and what the passes have found out about it so far.
+/* One compilation: the graph, and what the passes have found out about it.
  *
- * Every field says which pass fills it and how it is indexed. A pass that replaces the graph by
- * another makes what was indexed by the old one's ids void; it stands before the passes that fill
- * such tables. */
+ * Every field says which pass fills it and how it is indexed. A pass that replaces the graph
+ * invalidates tables that are indexed by ids of the old one, so it runs before the passes that
+ * fill such tables. */
 #ifndef MW_PASSES_COMPILATION_H
 #define MW_PASSES_COMPILATION_H
 
@@ -12,108 +12,113 @@
 #include "passes/staging.h"
 #include "schedule/schedule.h"
 
-/* Which layers make their values again in the backward. */
+/* Which layers recompute their values in the backward. */
 typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
 
-/* What the user asked for on the command line. Nothing changes it. */
+/* What the user asks for on the command line. No pass changes it. */
 typedef struct {
-    int layers;        /* 0: as the model suggests */
+    int layers;        /* number of layers; 0: as the model suggests */
     int micro_batches; /* 0: as the train statement says */
-    int stages;        /* meshes that the pipeline goes through; 0: as the search finds best */
+    int stages;        /* number of meshes of the pipeline; 0: the search chooses */
     int chunks;        /* stages on each mesh; 0: 1 */
-    bool has_schedule; /* else as the search finds best */
+    bool has_schedule; /* false: the search chooses */
     MwPipelineKind schedule;
     MwRemat remat;
-    MwMeshShape mesh;        /* axis_count 0: the best of all */
+    MwMeshShape mesh;        /* logical mesh of every stage; axis_count 0: the best one */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
     const char *const *pins; /* texts of `--pin`: "layers.*.mlp.w1=[R, S1]" */
     int pin_count;
-    double solve_time_s;      /* limit of the intra-op solver for one mesh; 0: none */
-    const char *save_problem; /* path for the intra-op problems as JSON; NULL: not wanted */
-    const char *save_ilp;     /* path for them as integer linear programs; NULL: not wanted */
+    double solve_time_s;      /* limit of the intra-operator solver for one mesh; 0: none */
+    const char *save_problem; /* path for the intra-operator problems as JSON; NULL: not wanted */
+    /* path for the problems as integer linear programs; NULL: not wanted */
+    const char *save_ilp;
 } MwCompileOptions;
 
-/* The SPMD program of one mesh: the global graph rewritten to local shapes. All devices of the mesh run
- * it. */
+/* The SPMD program of one mesh: the global graph rewritten to local shapes, which all devices of
+ * the mesh run. */
 typedef struct {
     const MwGraph *global;
     MwGraph *graph; /* local shapes */
     MwMeshShape mesh;
     MwSpec *value_spec;      /* [local values] how the value lies on the mesh */
-    MwValueId *value_global; /* [local values] the global value it is a form of */
-    MwNodeId *node_global; /* [local nodes] the global node it computes; for a collective or shard,
-                              the global node whose operand it prepares */
+    MwValueId *value_global; /* [local values] the global value that the local value is a form of */
+    /* [local nodes] the global node that it computes; for a collective or shard, the global node
+     * whose operand or result it reshards */
+    MwNodeId *node_global;
 } MwLocalGraph;
 
-/* One stage of the pipeline: layers of the model that run one after another on one mesh. */
+/* One stage of the pipeline: consecutive layers of the model that run on one mesh. */
 typedef struct {
-    MwGraph *graph; /* by split, then share: its part of the model; global shapes */
-    /* By sharding: the choice of strategies as numbers (passes/sharding/intra_problem.h), also where
-     * it found none. */
+    MwGraph *graph; /* by split, then share: the nodes of the stage; global shapes */
+    /* by sharding: the intra-operator problem (passes/sharding/intra_problem.h), kept also if it
+     * has no solution */
     struct MwIntraProblem *problem;
-    struct MwSharding
-        *sharding;           /* by sharding: a strategy for each node (passes/sharding/result.h) */
-    struct MwReport *report; /* by sharding: what it reckoned (passes/sharding/report.h) */
-    MwLocalGraph *local;     /* by partition: what each device of its mesh runs */
+    /* by sharding: a strategy for each node (passes/sharding/result.h) */
+    struct MwSharding *sharding;
+    /* by sharding: its decisions and predicted costs (passes/sharding/report.h) */
+    struct MwReport *report;
+    MwLocalGraph *local; /* by partition: what each device of the mesh runs */
 } MwStage;
 
 /* A value that one stage makes and another uses. */
 typedef struct {
     const char *name;
-    MwTensor tensor; /* global; of one micro-batch, unless it crosses in the update phase */
-    MwPhase phase;   /* in which it is sent and received */
+    /* global; of one micro-batch, or of a step if it crosses in the update phase */
+    MwTensor tensor;
+    MwPhase phase; /* the phase in which it is sent and received */
     int from_stage, to_stage;
 } MwCrossing;
 
-/* Which step of planning ran out of memory. */
+/* The step of planning that ran out of memory. */
 typedef enum {
     MW_EXCESS_NONE,
     MW_EXCESS_LAYOUT,   /* stages: no layout of the whole model fits */
-    MW_EXCESS_SHARDING, /* sharding: no strategies for the stages of a mesh do */
-    MW_EXCESS_ARENA, /* the plan builder: the buffers of a mesh do not, with the gaps between them */
+    MW_EXCESS_SHARDING, /* sharding: no strategies fit for the stages of a mesh */
+    /* the plan builder: the buffers of a mesh do not fit, with the gaps between them */
+    MW_EXCESS_ARENA,
 } MwExcessKind;
 
-/* What was exceeded: the memory of a device. */
+/* How the memory of a device is exceeded. */
 typedef struct {
     MwExcessKind kind;
     int mesh;                          /* -1: no mesh in particular */
-    int64_t needed_bytes, limit_bytes; /* needed 0: it is not known how much */
+    int64_t needed_bytes, limit_bytes; /* needed 0: not known */
 } MwExcess;
 
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
-    const MwCluster *cluster; /* what is compiled for; NULL where no pass asks */
+    const MwCluster *cluster; /* what is compiled for; NULL if no pass needs it */
     MwGraph *graph;           /* the model; global shapes */
-    /* By differentiate, for update: [values of graph] the gradient of the loss by each weight; no
-     * value where there is none. */
+    /* by differentiate, for update: [values of graph] the gradient of the loss by each weight;
+     * no value where there is none */
     const MwValueId *gradient;
-    MwStaging staging;     /* by stages */
-    MwStage *stages;       /* by split, from where on they stand for `graph`: [staging.stage_count];
-                          NULL before */
-    MwCrossing *crossings; /* by split: [transfer attribute of send and receive] */
+    MwStaging staging; /* by stages */
+    /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */
+    MwStage *stages;
+    MwCrossing *crossings; /* by split: [the attribute `transfer` of a send and its receive] */
     int crossing_count;
-    int64_t
-        memory_target_bytes; /* of a device, that the passes plan for, in place of all it has; 0: all */
-    MwExcess excess;         /* by stages, sharding or the plan builder */
+    /* memory of a device that the passes plan for (passes/memory_target.h); 0: all of it */
+    int64_t memory_target_bytes;
+    MwExcess excess; /* by stages, sharding or the plan builder */
 } MwCompilation;
 
-/* The graphs that the last pass made: the model, or that of each stage, and once it is partitioned what
- * each device of the stage runs. */
+/* The graphs that the last pass made: the model, or after split that of each stage, or after
+ * partition what each device of the stage runs. */
 int mw_compilation_graph_count(const MwCompilation *compilation);
 const MwGraph *mw_compilation_graph(const MwCompilation *compilation, int index);
 
-/* Checks all of them; false after errors, which name `pass` as the culprit. */
+/* Verifies all graphs. False after errors, which name `pass` as the cause. */
 bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags);
 
-/* Memory of one device: what the user says, else the cluster; 0: not known. */
+/* Memory of one device: as the user says, else as the cluster says; 0: not known. */
 static inline int64_t mw_device_bytes(const MwCompilation *compilation)
 {
     int64_t wanted = compilation->options.memory_bytes;
     return wanted ? wanted : compilation->cluster->device.memory_bytes;
 }
 
-/* The part of it that values may take at once; 0: not known. */
+/* The memory of one device that planning may use: the target if there is one; 0: not known. */
 static inline int64_t mw_memory_bytes(const MwCompilation *compilation)
 {
     int64_t target = compilation->memory_target_bytes;
@@ -125,14 +130,14 @@ static inline bool mw_trains(const MwCompilation *compilation)
     return mw_has_value(compilation->graph->train.loss);
 }
 
-/* What is asked for, on the command line or else in the source; 0: nothing. */
+/* The number that the user asks for, on the command line or else in the source; 0: none. */
 static inline int mw_wanted_micro_batches(const MwCompilation *compilation)
 {
     int wanted = compilation->options.micro_batches;
     return wanted ? wanted : compilation->graph->train.micro_batches;
 }
 
-/* Stages on each mesh: a schedule with chunks has two at least. */
+/* Stages on each mesh. A chunked schedule that the user names has at least two. */
 static inline int mw_wanted_chunks(const MwCompileOptions *options)
 {
     if (options->chunks > 0)
@@ -140,19 +145,20 @@ static inline int mw_wanted_chunks(const MwCompileOptions *options)
     return options->has_schedule && mw_pipeline_info(options->schedule)->chunked ? 2 : 1;
 }
 
-/* Whether a schedule is asked for: by its name, or by several chunks, which one schedule has. */
+/* Whether the user asks for a schedule: by its name, or by several chunks, which only one
+ * schedule has. */
 static inline bool mw_wants_schedule(const MwCompileOptions *options)
 {
     return options->has_schedule || options->chunks > 1;
 }
 
-/* The schedule that is asked for, if one is. */
+/* The schedule that the user asks for, if any. */
 static inline MwPipelineKind mw_wanted_schedule(const MwCompileOptions *options)
 {
     return options->has_schedule ? options->schedule : mw_pipeline_chunked();
 }
 
-/* The schedule that is asked for, or else usual. */
+/* The schedule that the user asks for, or the one that is tried first. */
 static inline MwPipelineKind mw_usual_schedule(const MwCompilation *compilation)
 {
     bool trains = mw_trains(compilation);

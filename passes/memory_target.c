@@ -11,8 +11,8 @@ MwMemoryTarget mw_memory_target(int64_t limit_bytes, int most_corrections)
                             .corrections_left = most_corrections};
 }
 
-/* `bytes`, or what is halfway between the targets known to be too small and too large, if it does not
- * lie between them. */
+/* Sets the target to `bytes`, or to the middle of both bounds if `bytes` does not lie between
+ * them. */
 static bool move_to(MwMemoryTarget *target, int64_t bytes)
 {
     int64_t low = target->most_empty_bytes, high = target->least_exceeded_bytes;

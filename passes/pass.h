@@ -14,24 +14,25 @@ typedef enum {
     MW_PASS_COUNT
 } MwPass;
 
-/* Each takes the compilation one step on; false after an error of the user's. */
+/* Each pass brings the compilation one step further; false after an error of the user's. */
 #define PASS(name, again, what) bool mw_pass_##name(MwCompilation *compilation, MwDiags *diags);
 #include "passes/passes.def"
 #undef PASS
 
 const char *mw_pass_name(MwPass pass);
+/* What the pass does, for help texts. */
 const char *mw_pass_what(MwPass pass);
 /* False if no pass has that name. */
 bool mw_pass_parse(const char *name, MwPass *pass);
 
 typedef struct {
-    MwPass stop_after; /* MW_PASS_COUNT: run all */
+    MwPass stop_after; /* MW_PASS_COUNT: run all passes */
     MwPass dump_after; /* MW_PASS_COUNT: no dump */
-    FILE *dump;        /* where the text of the graph after `dump_after` goes */
-    FILE *times;       /* where the time of each pass goes; NULL: not wanted */
+    FILE *dump;        /* receives the text of the graph after `dump_after` */
+    FILE *times;       /* receives the time of each pass; NULL: not wanted */
 } MwPipelineOptions;
 
-/* Runs the passes on `compilation`, and the checker after each. False after errors. */
+/* Runs the passes on `compilation` and verifies the graph after each. False after errors. */
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags);
 
 #endif

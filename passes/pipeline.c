@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the passes of passes.def in order; after each, the graph is checked, and dumped or timed if
- * that is wanted. */
+/* Runs the passes of passes.def in order; after each, the graph is verified, and dumped or timed
+ * on request. */
 #include "passes/pass.h"
 
 #include "base/clock.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What follows from a schedule for the memory of a stage. */
+/* What a schedule implies for the memory of a stage. */
 #include "passes/staging.h"
 
-/* True if no task of another micro-batch runs between those of one. */
-static bool is_chain(const MwMeshSchedule *mesh)
+/* Whether no task of another micro-batch runs between the tasks of one. */
+static bool is_sequential(const MwMeshSchedule *mesh)
 {
     int most = -1;
     for (int i = 0; i < mesh->task_count; i++) {
@@ -35,8 +35,8 @@ MwFlight mw_staging_flight(const MwStaging *staging, int stage)
     int mesh = mw_staging_mesh(staging, stage), chunk = stage / staging->mesh_count;
     MwFlight flight = {.micro_batches = staging->micro_batches,
                        .shares_update = staging->schedule->chunks > 1,
-                       .is_chain = staging->schedule->chunks == 1 &&
-                                   is_chain(&staging->schedule->meshes[mesh])};
+                       .is_sequential = staging->schedule->chunks == 1 &&
+                                        is_sequential(&staging->schedule->meshes[mesh])};
     for (int from = 0; from < MW_PHASE_COUNT; from++)
         for (int to = 0; to < MW_PHASE_COUNT; to++) {
             bool waits =

@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a model is laid out over devices and time: the answer of the inter-operator pass. */
+/* The staging: how a model is laid out over devices and time. The result of the inter-operator
+ * pass. */
 #ifndef MW_PASSES_STAGING_H
 #define MW_PASSES_STAGING_H
 
 #include "ir/ir.h"
 #include "schedule/schedule.h"
 
-/* Devices first_device .. first_device + device_count - 1 of the cluster, which are also the ranks. */
+/* Devices first_device .. first_device + device_count - 1 of the cluster; their numbers are also
+ * their ranks. */
 typedef struct {
     int first_device, device_count;
-    MwMeshShape shape; /* its logical mesh; axis_count 0: as sharding finds best */
+    MwMeshShape shape; /* its logical mesh; axis_count 0: sharding chooses */
 } MwSubmesh;
 
 /* A layout that was considered and not taken. */
 typedef struct {
     const char *name;     /* "4 stages, 1f1b, 16 micro-batches" */
-    const char *reason;   /* "time" or "memory" */
+    const char *reason;   /* why not: "time" or "memory" */
     double step_s;        /* predicted, or a lower bound; 0: not known */
-    int64_t needed_bytes; /* of a device, where memory is the reason; 0: not known */
+    int64_t needed_bytes; /* of a device, if memory is the reason; 0: not known */
 } MwStagingAlternative;
 
 typedef struct {
     int stage_count;
     int mesh_count; /* stage s runs on mesh s % mesh_count */
     const MwSubmesh *meshes;
-    const int *layer_stage;  /* [layers] ascending; the first is 0, the last stage_count - 1 */
-    const bool *layer_remat; /* [layers] its values are made again in the backward; NULL: none is */
+    const int *layer_stage; /* [layers] the stage of each, ascending from 0 to stage_count - 1 */
+    /* [layers] the layer recomputes its values in the backward; NULL: none does */
+    const bool *layer_remat;
     int layer_count;
     int micro_batches;
-    const MwPipelineSchedule *schedule; /* of one mesh, too: one micro-batch after another */
+    const MwPipelineSchedule *schedule; /* also with one mesh: one micro-batch after another */
     const MwStagingAlternative *alternatives;
     int alternative_count;
 } MwStaging;
@@ -43,7 +46,7 @@ static inline int mw_staging_stage(const MwStaging *staging, const MwNode *node)
     return staging->layer_stage ? staging->layer_stage[node->origin.layer] : 0;
 }
 
-/* Gradients of weights run apart from the backward, in the phase backward_weight. */
+/* Whether gradients of weights run apart from the backward, in the phase backward_weight. */
 static inline bool mw_staging_splits_backward(const MwStaging *staging)
 {
     return mw_pipeline_info(staging->schedule->kind)->splits;
@@ -62,17 +65,18 @@ static inline bool mw_staging_remat(const MwStaging *staging, const MwNode *node
     return staging->layer_remat && staging->layer_remat[node->origin.layer];
 }
 
-/* For how many micro-batches at once the values of one stage are alive. */
+/* For how many micro-batches at once the values of one stage are live. */
 typedef struct {
     int micro_batches;
-    /* The update of other stages of the mesh runs among that of this one. */
+    /* Updates of other stages of the mesh run between nodes of this stage's update. */
     bool shares_update;
-    /* No other task runs between those of one micro-batch: then one slot is enough for all. */
-    bool is_chain;
-    /* Of a value made in phase a and last used in phase b. */
+    /* No other task runs between the tasks of one micro-batch, so that one slot serves all. */
+    bool is_sequential;
+    /* [from][to] slots of a value that is made in phase `from` and last used in phase `to`. */
     int slots[MW_PHASE_COUNT][MW_PHASE_COUNT];
 } MwFlight;
 
+/* The flight of one stage, from the order of the tasks of its mesh. */
 MwFlight mw_staging_flight(const MwStaging *staging, int stage);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks of schedules and timelines. Uses nothing of what makes them but the types; what a task needs
- * is stated here once more:
+/* Checks of schedules and timelines. They use only the types of the generators; the dependencies
+ * of a task are stated here again:
  *
- *     forward         the forward of the stage before
- *     backward        its own forward; the backward of the stage after
- *     backward_input  the same
+ *     forward         the forward of the previous stage
+ *     backward        its own forward; the backward of the next stage
+ *     backward_input  its own forward; the backward_input of the next stage
  *     weight          its own backward_input
  *
- * and so is what is in flight: a micro-batch in a chunk, from its forward to its last task. */
+ * and so is the time in flight of a micro-batch in a chunk: from its forward to its last task. */
 #include "schedule/check.h"
 
 typedef struct {
@@ -15,31 +15,31 @@ typedef struct {
     MwArena *arena;
     MwDiags *diags;
     int stage_count;
-    bool *ran[MW_TASK_KIND_COUNT]; /* [stage_count * micro_batches] each */
-} Check;
+    bool *ran[MW_TASK_KIND_COUNT]; /* [stage_count * micro_batches] each: the task has run */
+} ScheduleCheck;
 
-/* Of one task of the schedule, in the arrays indexed by stage and micro-batch. */
-static int64_t place(const MwPipelineSchedule *schedule, int stage, int micro_batch)
+/* Index of a task in the arrays by stage and micro-batch. */
+static int64_t task_index(const MwPipelineSchedule *schedule, int stage, int micro_batch)
 {
     return (int64_t)stage * schedule->micro_batches + micro_batch;
 }
 
-static Check check_new(MwArena *arena, const MwPipelineSchedule *schedule, MwDiags *diags)
+static ScheduleCheck check_new(MwArena *arena, const MwPipelineSchedule *schedule, MwDiags *diags)
 {
-    Check check = {schedule, arena, diags, schedule->mesh_count * schedule->chunks};
+    ScheduleCheck check = {schedule, arena, diags, schedule->mesh_count * schedule->chunks};
     for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
-        check.ran[kind] = MW_NEW(arena, bool, place(schedule, check.stage_count, 0));
+        check.ran[kind] = MW_NEW(arena, bool, task_index(schedule, check.stage_count, 0));
     return check;
 }
 
-static bool refuse(const Check *check, int mesh, const char *what)
+static bool refuse(const ScheduleCheck *check, int mesh, const char *what)
 {
     mw_diag_error(check->diags, mw_span_none(), "%s: mesh %d: %s",
                   mw_pipeline_info(check->schedule->kind)->name, mesh, what);
     return false;
 }
 
-static bool refuse_task(const Check *check, int mesh, MwTask task, const char *what)
+static bool refuse_task(const ScheduleCheck *check, int mesh, MwTask task, const char *what)
 {
     return refuse(check, mesh,
                   mw_arena_printf(check->arena, "%s of micro-batch %d in chunk %d: %s",
@@ -76,7 +76,7 @@ static bool has_kind(const MwPipelineInfo *info, MwTaskKind kind)
     return false;
 }
 
-/* What a task needs of its own mesh; MW_TASK_KIND_COUNT if nothing. */
+/* The kind of task of its own mesh that a task needs; MW_TASK_KIND_COUNT if none. */
 static MwTaskKind needed_here(MwTaskKind kind)
 {
     switch (kind) {
@@ -90,8 +90,8 @@ static MwTaskKind needed_here(MwTaskKind kind)
     }
 }
 
-/* Which stage's task of the same kind and micro-batch a task needs; -1 if none. */
-static int stage_needed(const Check *check, MwTaskKind kind, int stage)
+/* The stage whose task of the same kind and micro-batch a task needs; -1 if none. */
+static int stage_needed(const ScheduleCheck *check, MwTaskKind kind, int stage)
 {
     if (kind == MW_TASK_FORWARD)
         return stage - 1;
@@ -100,9 +100,9 @@ static int stage_needed(const Check *check, MwTaskKind kind, int stage)
     return stage + 1;
 }
 
-/* One task of a mesh's list: that it is one, not run before, and not before its time. `latest` is the
- * last micro-batch so far, by kind and chunk. */
-static bool task_is_good(Check *check, int mesh, MwTask task, int *latest)
+/* Checks one task of a mesh: it exists, has not run before, and its inputs on this mesh have.
+ * latest: [kinds * chunks] the last micro-batch so far. */
+static bool task_is_good(ScheduleCheck *check, int mesh, MwTask task, int *latest)
 {
     const MwPipelineSchedule *schedule = check->schedule;
     if (!has_kind(mw_pipeline_info(schedule->kind), task.kind))
@@ -110,7 +110,7 @@ static bool task_is_good(Check *check, int mesh, MwTask task, int *latest)
     if (task.micro_batch < 0 || task.micro_batch >= schedule->micro_batches || task.chunk < 0 ||
         task.chunk >= schedule->chunks)
         return refuse_task(check, mesh, task, "out of range");
-    int64_t at = place(schedule, task.chunk * schedule->mesh_count + mesh, task.micro_batch);
+    int64_t at = task_index(schedule, task.chunk * schedule->mesh_count + mesh, task.micro_batch);
     MwTaskKind needed = needed_here(task.kind);
     if (check->ran[task.kind][at])
         return refuse_task(check, mesh, task, "runs twice");
@@ -132,8 +132,8 @@ static int64_t tasks_of_mesh(const MwPipelineSchedule *schedule)
     return kinds * schedule->chunks * schedule->micro_batches;
 }
 
-/* Every task once, and in an order that is good on this mesh alone. */
-static bool list_is_good(Check *check, int mesh_index)
+/* Checks that a mesh runs every task once, in an order that is valid on this mesh alone. */
+static bool list_is_good(ScheduleCheck *check, int mesh_index)
 {
     const MwPipelineSchedule *schedule = check->schedule;
     const MwMeshSchedule *mesh = &schedule->meshes[mesh_index];
@@ -147,8 +147,9 @@ static bool list_is_good(Check *check, int mesh_index)
                   mw_arena_printf(check->arena, "tasks are missing: %lld", (long long)missing));
 }
 
-/* Runs the lists of all meshes without times, each as far as it can go, until none can. */
-static bool ends(Check *check)
+/* Checks for deadlock: runs the tasks of all meshes without times, each mesh as far as it can,
+ * until none can continue. */
+static bool runs_to_end(ScheduleCheck *check)
 {
     const MwPipelineSchedule *schedule = check->schedule;
     int *next = MW_NEW(check->arena, int, schedule->mesh_count);
@@ -161,9 +162,9 @@ static bool ends(Check *check)
                 int stage = task.chunk * schedule->mesh_count + i;
                 int needed = stage_needed(check, task.kind, stage);
                 if (needed >= 0 &&
-                    !check->ran[task.kind][place(schedule, needed, task.micro_batch)])
+                    !check->ran[task.kind][task_index(schedule, needed, task.micro_batch)])
                     break;
-                check->ran[task.kind][place(schedule, stage, task.micro_batch)] = true;
+                check->ran[task.kind][task_index(schedule, stage, task.micro_batch)] = true;
             }
         }
     }
@@ -174,8 +175,9 @@ static bool ends(Check *check)
     return good;
 }
 
-/* Counts what is in flight after each task begins. */
-static bool memory_is_kept(const Check *check, int mesh_index)
+/* Counts the micro-batches in flight after each task begins, and compares with the stated
+ * numbers. */
+static bool in_flight_is_as_stated(const ScheduleCheck *check, int mesh_index)
 {
     const MwPipelineSchedule *schedule = check->schedule;
     const MwMeshSchedule *mesh = &schedule->meshes[mesh_index];
@@ -203,19 +205,19 @@ bool mw_pipeline_schedule_check(MwArena *arena, const MwPipelineSchedule *schedu
 {
     if (!numbers_are_good(schedule, diags))
         return false;
-    Check check = check_new(arena, schedule, diags);
+    ScheduleCheck check = check_new(arena, schedule, diags);
     bool good = true;
     for (int i = 0; i < schedule->mesh_count; i++)
         good &= list_is_good(&check, i);
     if (!good)
         return false;
     for (int i = 0; i < schedule->mesh_count; i++)
-        good &= memory_is_kept(&check, i);
-    Check run = check_new(arena, schedule, diags);
-    return ends(&run) && good;
+        good &= in_flight_is_as_stated(&check, i);
+    ScheduleCheck run = check_new(arena, schedule, diags);
+    return runs_to_end(&run) && good;
 }
 
-/* When each stage's task of a kind has ended, by micro-batch. */
+/* Fills end[kind][stage and micro-batch] with the end of each task. */
 static void fill_ends(const MwPipelineSchedule *schedule, const MwTimeline *timeline,
                       double *const *end)
 {
@@ -223,27 +225,28 @@ static void fill_ends(const MwPipelineSchedule *schedule, const MwTimeline *time
         for (int k = 0; k < schedule->meshes[i].task_count; k++) {
             MwTask task = schedule->meshes[i].tasks[k];
             int stage = task.chunk * schedule->mesh_count + i;
-            end[task.kind][place(schedule, stage, task.micro_batch)] =
+            end[task.kind][task_index(schedule, stage, task.micro_batch)] =
                 timeline->meshes[i].tasks[k].end;
         }
     }
 }
 
-/* The earliest that a task may begin, for all that it needs of other tasks. */
-static double earliest(const Check *check, const MwStageTimes *times, double *const *end,
+/* The earliest start of a task, given the ends of the tasks that it needs. */
+static double earliest(const ScheduleCheck *check, const MwStageTimes *times, double *const *end,
                        MwTask task, int stage)
 {
     const MwPipelineSchedule *schedule = check->schedule;
     double from = 0;
     int other = stage_needed(check, task.kind, stage);
     if (other >= 0) {
-        from = end[task.kind][place(schedule, other, task.micro_batch)];
+        from = end[task.kind][task_index(schedule, other, task.micro_batch)];
         if (schedule->mesh_count > 1)
             from += other < stage ? times[other].to_next : times[other].to_previous;
     }
     MwTaskKind here = needed_here(task.kind);
-    if (here != MW_TASK_KIND_COUNT && end[here][place(schedule, stage, task.micro_batch)] > from)
-        from = end[here][place(schedule, stage, task.micro_batch)];
+    if (here != MW_TASK_KIND_COUNT &&
+        end[here][task_index(schedule, stage, task.micro_batch)] > from)
+        from = end[here][task_index(schedule, stage, task.micro_batch)];
     return from;
 }
 
@@ -262,10 +265,10 @@ static const char *wrong_time(MwTaskTime time, double length, double mesh_free, 
 bool mw_timeline_check(MwArena *arena, const MwPipelineSchedule *schedule,
                        const MwStageTimes *times, const MwTimeline *timeline, MwDiags *diags)
 {
-    Check check = check_new(arena, schedule, diags);
+    ScheduleCheck check = check_new(arena, schedule, diags);
     double *end[MW_TASK_KIND_COUNT];
     for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
-        end[kind] = MW_NEW(arena, double, place(schedule, check.stage_count, 0));
+        end[kind] = MW_NEW(arena, double, task_index(schedule, check.stage_count, 0));
     fill_ends(schedule, timeline, end);
     bool good = true;
     for (int i = 0; i < schedule->mesh_count; i++) {

@@ -15,7 +15,7 @@ static const struct {
 #undef SCHEDULE
 };
 
-/* Tasks of one micro-batch in one chunk. */
+/* Number of tasks of one micro-batch in one chunk. */
 static int task_kinds(MwPipelineKind kind)
 {
     int count = 0;

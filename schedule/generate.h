@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Schedules from their kind and their size, by the generators of schedule.def. */
+/* Makes schedules from their kind and size, with the generators of schedule.def. */
 #ifndef MW_SCHEDULE_GENERATE_H
 #define MW_SCHEDULE_GENERATE_H
 
 #include "schedule/schedule.h"
 
-/* The schedule of a kind, in `arena`, for any numbers of at least 1; `chunks` is 1 unless the kind is
- * chunked, and there are less than 2^31 tasks in all. */
+/* The schedule of a kind, in `arena`, for any numbers from 1 on. `chunks` is 1 unless the kind
+ * is chunked. There are fewer than 2^31 tasks in all. */
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks);
 
-/* Micro-batches in flight on a mesh, at most, where meshes have one chunk: by formula. */
+/* The most micro-batches in flight on a mesh, if meshes have one chunk: by formula. */
 int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches);
 
 #endif

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The interleaved schedule: 1f1b over several chunks of the model on each mesh, so that the first
- * micro-batch reaches the last mesh after a chunk of each mesh and the bubble shrinks by the number of
- * chunks (Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters",
- * section 2.2). With one chunk it is 1f1b.
+/* The interleaved schedule: 1f1b over several chunks of the model on each mesh. The first
+ * micro-batch reaches the last mesh after one chunk of each mesh, so the bubble shrinks by the
+ * number of chunks (Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU
+ * Clusters", section 2.2). With one chunk it is 1f1b.
  *
- * Micro-batches go in rounds. Within a round the forwards run chunk by chunk, each for all of the
- * round's micro-batches, and the backwards likewise from the last chunk to the first; mesh i runs
- * 2(p - 1 - i) + (v - 1) r forwards ahead of its backwards, r being the size of the longest round.
- * (With p - 1 - i for 2(p - 1 - i) the bubble would be the same if transfers took no time; they do.)
+ * Micro-batches go in rounds. Within a round the forwards run chunk by chunk, each for all
+ * micro-batches of the round, and the backwards in the same way from the last chunk to the
+ * first. Mesh i runs 2(p - 1 - i) + (v - 1) r forwards ahead of its backwards, where r is the
+ * size of the longest round. (With p - 1 - i instead of 2(p - 1 - i) the bubble would be the
+ * same if transfers took no time; they do take time.)
  *
- * There the rounds are of p micro-batches, which must divide m. Here any m will do: the m
- * micro-batches make floor(m / p) rounds (one if m < p) whose sizes differ by at most one, the longer
- * ones first. With no round shorter than p, no mesh waits in the middle: the bubble is (p - 1) / (v m)
- * of the ideal for every m from p. (A short last round would save memory, but where p is large the
- * forwards ahead no longer reach what its backwards need, and the meshes wait for one another.) */
+ * In the source the rounds have p micro-batches, and p must divide m. Here m is any number: the
+ * m micro-batches make floor(m / p) rounds (one if m < p) whose sizes differ by at most one, the
+ * longer ones first. As no round is shorter than p, no mesh waits in the middle: the bubble is
+ * (p - 1) / (v m) of the ideal time for every m from p on. (A short last round would save
+ * memory, but where p is large the forwards ahead no longer provide what the backwards need, and
+ * the meshes wait for one another.) */
 #include "schedule/order.h"
 
 /* The first `longer` rounds have size + 1 micro-batches, the others `size`. */
@@ -27,8 +29,7 @@ static Rounds rounds_of(const MwPipelineSchedule *schedule)
     return (Rounds){schedule->micro_batches / rounds, schedule->micro_batches % rounds};
 }
 
-/* The task with number `k` of the sequence of forwards or of backwards, which is the same on all
- * meshes. */
+/* Task number `k` in the sequence of forwards or of backwards, which is the same on all meshes. */
 static MwTask task_at(const MwPipelineSchedule *schedule, MwTaskKind kind, int k)
 {
     const int chunks = schedule->chunks;
@@ -51,7 +52,7 @@ static void add(MwPipelineSchedule *schedule, MwMeshSchedule *mesh, MwTaskKind k
     mw_mesh_schedule_add(mesh, task.kind, task.micro_batch, task.chunk);
 }
 
-/* How many forwards mesh `i` runs before its first pair of a forward and a backward. */
+/* Number of forwards that mesh `i` runs before its first pair of a forward and a backward. */
 static int64_t forwards_ahead(const MwPipelineSchedule *schedule, int i)
 {
     const Rounds rounds = rounds_of(schedule);
@@ -78,7 +79,7 @@ void mw_pipeline_order_interleaved(MwPipelineSchedule *schedule)
     }
 }
 
-/* With one chunk: 1f1b. */
+/* With one chunk the schedule is 1f1b. */
 int64_t mw_pipeline_in_flight_interleaved(int meshes, int mesh, int micro_batches)
 {
     (void)micro_batches;

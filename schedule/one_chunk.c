@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The schedules with one chunk on each mesh. They are one order with two numbers for each mesh: how many
- * forwards run ahead of the backwards, and how many micro-batches the weight gradients trail behind
- * those of the inputs.
+/* The schedules with one chunk on each mesh. All have one form with two numbers for each mesh:
+ * how many forwards run ahead of the backwards, and how many micro-batches the weight gradients
+ * are behind those of the inputs.
  *
- *     ahead forwards; then for each micro-batch: forward (of the one `ahead` later), backward,
- *     weight (of the one `behind` earlier); then the weights that are left
+ *     `ahead` forwards; then for each micro-batch: a forward (of the one `ahead` later), its
+ *     backward, a weight task (of the one `behind` earlier); then the remaining weight tasks
  *
  * With p meshes and m micro-batches, on mesh i:
  *
@@ -15,21 +15,23 @@
  *     zb-h2     2(p - 1 - i)  2i       2p - 1
  *     inference 0             0        1
  *
- * In flight are at most ahead + 1 + behind. A backward that waits for the mesh after it then finds
- * weight gradients to do meanwhile, and since every mesh keeps back as many as it ran fewer forwards
- * ahead, what is left of them fills the time in which the backwards drain. zb-h1 keeps 1f1b's memory:
- * its p in flight on every mesh are those of 1f1b's first.
+ * At most ahead + 1 + behind micro-batches are in flight. A mesh whose backward waits for the
+ * next mesh then has weight gradients to compute. Every mesh holds back as many weight tasks as
+ * it runs fewer forwards ahead, so the remaining ones fill the time in which the backwards
+ * drain. zb-h1 has the memory of 1f1b: on every mesh it has p in flight, as 1f1b has on its
+ * first.
  *
  * Sources: GPipe (Huang et al. 2019, section 2.2; there backwards run in reverse order); 1F1B of
- * PipeDream-Flush (Narayanan et al. 2021, "Memory-Efficient Pipeline-Parallel DNN Training"); ZB-H1
- * and ZB-H2 of "Zero Bubble Pipeline Parallelism" (Qi et al. 2023, sections 2.1 and 2.2, figure 3). */
+ * PipeDream-Flush (Narayanan et al. 2021, "Memory-Efficient Pipeline-Parallel DNN Training");
+ * ZB-H1 and ZB-H2 of "Zero Bubble Pipeline Parallelism" (Qi et al. 2023, sections 2.1 and 2.2,
+ * figure 3). */
 #include "schedule/order.h"
 
 typedef struct {
     int64_t ahead, behind;
 } Lead;
 
-/* What there is for a mesh with `mesh` others before it and `after` behind it. */
+/* The two numbers for a mesh with `mesh` meshes before it and `after` meshes after it. */
 typedef Lead LeadOf(int64_t mesh, int64_t after, int64_t micro_batches);
 
 static Lead lead_gpipe(int64_t mesh, int64_t after, int64_t micro_batches)
@@ -62,6 +64,7 @@ static Lead lead_inference(int64_t mesh, int64_t after, int64_t micro_batches)
     return (Lead){0, 0};
 }
 
+/* Adds the tasks of a mesh in the order at the head of the file. */
 static void add_training(const MwPipelineSchedule *schedule, MwMeshSchedule *mesh, Lead lead)
 {
     const int m = schedule->micro_batches;
@@ -100,7 +103,7 @@ static void add_all(MwPipelineSchedule *schedule, LeadOf *lead_of)
     }
 }
 
-/* Both functions of a generator (order.h). */
+/* Defines both functions of a generator (order.h). */
 #define ONE_CHUNK(name)                                                                            \
     void mw_pipeline_order_##name(MwPipelineSchedule *schedule)                                    \
     {                                                                                              \

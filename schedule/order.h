@@ -5,18 +5,18 @@
 
 #include "schedule/schedule.h"
 
-/* mw_pipeline_order_NAME is given a schedule with its numbers and empty meshes. It adds the tasks of each
- * mesh in their order and states how many micro-batches are in flight, from a formula.
+/* mw_pipeline_order_NAME receives a schedule with its sizes and empty meshes. It adds the tasks
+ * of each mesh in order, and sets the numbers of micro-batches in flight by a formula.
  *
- * mw_pipeline_in_flight_NAME is that formula where meshes have one chunk: micro-batches in flight on mesh
- * `mesh` of `meshes`, of which there may be fewer in the step. */
+ * mw_pipeline_in_flight_NAME is that formula for meshes with one chunk: micro-batches in flight
+ * on mesh `mesh` of `meshes`. The step may have fewer micro-batches than the result. */
 #define SCHEDULE(id, name, ...)                                                                    \
     void mw_pipeline_order_##name(MwPipelineSchedule *schedule);                                   \
     int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches);
 #include "schedule/schedule.def"
 #undef SCHEDULE
 
-/* Adds a task at the end. The arrays of a mesh are as long as its tasks will be. */
+/* Appends a task. The array of a mesh has room for all its tasks. */
 static inline void mw_mesh_schedule_add(MwMeshSchedule *mesh, MwTaskKind kind, int micro_batch,
                                         int chunk)
 {

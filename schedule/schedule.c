@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of schedules, and what can be counted in one from the order of its tasks. */
+/* The table of schedules, and counts that follow from the order of tasks. */
 #include "schedule/schedule.h"
 
 #include "base/suggest.h"

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs a schedule: sweeps over the meshes, each of which goes on as far as what it needs is known.
- * Times are known in no order of time; that of a task depends on those before it alone, so the order
- * of the sweeps does not matter. */
+/* Computes the timeline in sweeps over the meshes; each sweep advances every mesh until an input
+ * is unknown. The time of a task depends only on the tasks before it, so the order of the sweeps
+ * does not matter. */
 #include "schedule/timeline.h"
 
 typedef struct {
     const MwPipelineSchedule *schedule;
     const MwStageTimes *times;
     MwTimeline *timeline;
-    int *next; /* [mesh_count]: tasks of each mesh that have been placed */
-    /* [stage_count * micro_batches]: when a stage's result is at the stage that needs it; negative
-     * while that is unknown. */
+    int *next; /* [mesh_count]: number of tasks of each mesh with known times */
+    /* [stage_count * micro_batches]: arrival of a stage's result at the stage that needs it;
+     * negative while unknown. */
     double *activations, *gradients;
-} Run;
+} TimelineRun;
 
 static bool is_backward(MwTaskKind kind)
 {
     return kind == MW_TASK_BACKWARD || kind == MW_TASK_BACKWARD_INPUT;
 }
 
-/* When what `task` needs of another stage is there: 0 if it needs nothing, negative if unknown. */
-static double arrival(const Run *run, MwTask task, int stage)
+/* Arrival of the input of `task` from another stage: 0 if it needs none, negative if unknown. */
+static double arrival(const TimelineRun *run, MwTask task, int stage)
 {
     const int m = run->schedule->micro_batches;
     const int last = run->schedule->mesh_count * run->schedule->chunks - 1;
@@ -31,7 +31,8 @@ static double arrival(const Run *run, MwTask task, int stage)
     return 0;
 }
 
-static void send(Run *run, MwTask task, int stage, double end)
+/* Records when the result of a task arrives at the next stage. */
+static void send(TimelineRun *run, MwTask task, int stage, double end)
 {
     const bool crosses = run->schedule->mesh_count > 1;
     const int at = stage * run->schedule->micro_batches + task.micro_batch;
@@ -41,8 +42,8 @@ static void send(Run *run, MwTask task, int stage, double end)
         run->gradients[at] = end + (crosses ? run->times[stage].to_previous : 0);
 }
 
-/* Places as many tasks of a mesh as can be; true if any. */
-static bool advance(Run *run, int mesh_index)
+/* Computes the times of as many tasks of a mesh as possible; true if any. */
+static bool advance(TimelineRun *run, int mesh_index)
 {
     const MwMeshSchedule *mesh = &run->schedule->meshes[mesh_index];
     MwMeshTimeline *placed = &run->timeline->meshes[mesh_index];
@@ -73,7 +74,7 @@ static void sum_up(MwTimeline *timeline, const MwPipelineSchedule *schedule)
         timeline->cost = mesh->span > timeline->cost ? mesh->span : timeline->cost;
         timeline->ideal = mesh->busy > timeline->ideal ? mesh->busy : timeline->ideal;
     }
-    if (timeline->cost > timeline->ideal) /* else they differ by rounding at most */
+    if (timeline->cost > timeline->ideal) /* otherwise they differ by rounding at most */
         timeline->bubble_rate = (timeline->cost - timeline->ideal) / timeline->cost;
 }
 
@@ -94,12 +95,12 @@ MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
     timeline->meshes = MW_NEW(arena, MwMeshTimeline, meshes);
     for (int i = 0; i < meshes; i++)
         timeline->meshes[i].tasks = MW_NEW(arena, MwTaskTime, schedule->meshes[i].task_count);
-    Run run = {schedule,
-               times,
-               timeline,
-               MW_NEW(arena, int, meshes),
-               unknown(arena, results),
-               unknown(arena, results)};
+    TimelineRun run = {schedule,
+                       times,
+                       timeline,
+                       MW_NEW(arena, int, meshes),
+                       unknown(arena, results),
+                       unknown(arena, results)};
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < meshes; i++)

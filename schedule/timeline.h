@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When each task of a pipeline schedule runs, given how long tasks and transfers take.
+/* When each task of a pipeline schedule runs, given the times of tasks and transfers.
  *
- * A task begins as soon as the one before it on its mesh has ended and what it needs has arrived:
- * the activations of the stage before it, the gradients of the stage after it. A transfer takes no
- * time of the meshes, and between two chunks of one mesh there is none. Times are in any one unit. */
+ * A task begins as soon as the previous task of its mesh has ended and its inputs have arrived:
+ * the activations of the previous stage, or the gradients of the next stage. A transfer takes no
+ * time of the meshes, and between two chunks of one mesh there is none. All times have one unit,
+ * any. */
 #ifndef MW_SCHEDULE_TIMELINE_H
 #define MW_SCHEDULE_TIMELINE_H
 
 #include "schedule/schedule.h"
 
-/* Of one stage and one micro-batch. */
+/* The times of one stage for one micro-batch. */
 typedef struct {
     double task[MW_TASK_KIND_COUNT];
-    double to_next;     /* from the end of a forward to its activations at the next stage */
-    double to_previous; /* from the end of a backward to its gradients at the stage before */
+    /* from the end of a forward to the arrival of its activations at the next stage */
+    double to_next;
+    /* from the end of a backward to the arrival of its gradients at the previous stage */
+    double to_previous;
 } MwStageTimes;
 
 typedef struct {
@@ -21,25 +24,25 @@ typedef struct {
 } MwTaskTime;
 
 typedef struct {
-    MwTaskTime *tasks; /* [task_count], as in the schedule */
-    double busy;       /* sum of the tasks' times */
-    double span;       /* from the start of the first task to the end of the last */
+    MwTaskTime *tasks; /* [task_count], in the order of the schedule */
+    double busy;       /* sum of the times of its tasks */
+    double span;       /* from the start of its first task to the end of its last */
 } MwMeshTimeline;
 
 typedef struct {
     MwMeshTimeline *meshes; /* [mesh_count] */
-    double total;           /* the end of the last task; the first starts at 0 */
+    double total;           /* end of the last task; the first starts at 0 */
     double cost;            /* the longest span of a mesh */
-    double ideal;           /* the busiest mesh's time; m (F + B + W) where all meshes are alike */
-    double bubble_rate;     /* (cost - ideal) / cost; 0 where nothing takes time */
+    double ideal;           /* the largest `busy`; m (F + B + W) if all meshes are alike */
+    double bubble_rate;     /* (cost - ideal) / cost; 0 if nothing takes time */
 } MwTimeline;
 
-/* `times` has an entry for each stage (mw_pipeline_stage). The schedule is one that
- * mw_pipeline_schedule_check passes. */
+/* The timeline, in `arena`. `times` has an entry for each stage (mw_pipeline_stage). The
+ * schedule is one that mw_pipeline_schedule_check accepts. */
 MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
                             const MwStageTimes *times);
 
-/* The same with tasks that take 1 and transfers that take nothing: the start of a task is its clock,
+/* The timeline if every task takes 1 and transfers take 0: the start of a task is its clock,
  * `total` the number of clocks. */
 MwTimeline *mw_timeline_new_clocks(MwArena *arena, const MwPipelineSchedule *schedule);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Flat kernels (codegen/kernel/kernel.h): which are, and their last argument. */
+/* Which kernels are flat (codegen/kernel/kernel.h), and their last argument. */
 #include "codegen/kernel/kernel.h"
 
 static bool is_access(const MwKernelInstr *instr)
@@ -7,13 +7,14 @@ static bool is_access(const MwKernelInstr *instr)
     return instr->op == MW_KERNEL_LOAD || instr->op == MW_KERNEL_STORE;
 }
 
-/* Element i of the operand at point i. */
+/* Whether the instruction accesses element i of its operand at point i. */
 static bool is_in_step(const MwKernelInstr *instr)
 {
     return instr->at.stride[0] == 1 && instr->at.offset == 0 && instr->at.arg_count == 0;
 }
 
-/* Whether every access of an operand is in step, or none depends on the point. */
+/* Whether all accesses of an operand are at the element of the point, or none depends on the
+ * point. */
 static bool accesses_allow(const MwNest *nest, int operand)
 {
     int in_step = 0, fixed = 0, others = 0;
@@ -79,7 +80,7 @@ static bool is_flat(const MwKernelDef *kernel)
     return true;
 }
 
-/* There is one row, and so nothing else to sum. */
+/* Turns totals into rows: with one row they are the same. */
 static void make_totals_rows(MwNest *nest)
 {
     for (int i = 0; i < nest->instrs.count; i++) {

@@ -113,7 +113,7 @@ int64_t mw_space_columns(const MwSpace *space)
     return product(space, space->row_dims, space->dim_count);
 }
 
-/* Whether every access of the nest walks dimensions d and d + 1 as one. */
+/* Whether dimensions d and d + 1 have one stride together in every access of the nest. */
 static bool can_merge(const MwNest *nest, int d)
 {
     if (d + 1 == nest->space.row_dims)
@@ -126,7 +126,7 @@ static bool can_merge(const MwNest *nest, int d)
     return true;
 }
 
-/* Dimension d + 1 takes in d, or, where it has size 1, leaves. */
+/* Merges dimension d into dimension d + 1. */
 static void merge(MwNest *nest, int d)
 {
     MwSpace *space = &nest->space;
@@ -143,7 +143,7 @@ static void merge(MwNest *nest, int d)
     space->row_dims -= d < space->row_dims;
 }
 
-/* Whether it matters what is a row. */
+/* Whether the nest depends on what a row is. */
 static bool nest_has_rows(const MwNest *nest)
 {
     for (int i = 0; i < nest->instrs.count; i++)
@@ -226,7 +226,8 @@ double mw_kernel_flops(const MwKernelDef *kernel)
     return flops;
 }
 
-/* Distinct elements that an access touches, supposing that no two strides meet. */
+/* The number of distinct elements that an access touches, if no two points with different
+ * indices share one. */
 static double elements_touched(const MwNest *nest, const MwKernelInstr *instr)
 {
     double elements = 1;
@@ -254,7 +255,7 @@ double mw_kernel_bytes(const MwKernelDef *kernel)
     return bytes;
 }
 
-/* The instruction whose value `ref` is, unchanged. */
+/* The instruction that computes the value `ref`, where copies are skipped. */
 static const MwKernelInstr *source_of(const MwNest *nest, MwRef ref)
 {
     const MwKernelInstr *instr = mw_nest_instr(nest, ref);

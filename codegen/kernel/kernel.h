@@ -51,12 +51,12 @@ typedef enum {
     MW_SCALAR_BOOL
 } MwScalar;
 
-/* A number that changes evenly with the point: offset + sum of stride[d] * index[d] + the value of
- * integer argument `arg`. */
+/* An affine function of the point: offset + sum of stride[d] * index[d] + the values of the
+ * integer arguments `args`. */
 typedef struct {
     int64_t offset;
     int64_t stride[MW_SPACE_MAX_DIMS];
-    int args[MW_MAX_RANK]; /* indices of arguments that are added */
+    int args[MW_MAX_RANK]; /* indices of the arguments that are added */
     int arg_count;
 } MwAffine;
 
@@ -66,10 +66,10 @@ typedef struct {
 } MwRef;
 
 typedef enum {
-    MW_KERNEL_LOAD,  /* operand at `at`; with an input, at inputs[0] * gather_stride further */
-    MW_KERNEL_STORE, /* of inputs[0] */
-    /* Operand at `at` + inputs[1] * gather_stride: += inputs[0], of every row; nothing where inputs[1],
-     * of the row, is negative. The one effect of its nest, which reduces nothing. */
+    MW_KERNEL_LOAD,  /* reads the operand at `at`, plus any inputs[0] * gather_stride */
+    MW_KERNEL_STORE, /* writes inputs[0] to the operand at `at` */
+    /* Adds inputs[0] to the operand at `at` + inputs[1] * gather_stride, row after row, where
+     * inputs[1], a ROW, is not negative. Its nest has no other effect and no reduction. */
     MW_KERNEL_ADD,
     MW_KERNEL_INDEX, /* the value of `at` itself */
     MW_KERNEL_ARG,   /* scalar argument `arg` */
@@ -89,7 +89,7 @@ typedef struct {
     MwRef inputs[MW_KERNEL_MAX_INPUTS];
     int input_count;
     const char *text; /* EXPR */
-    int flops;        /* EXPR: roughly */
+    int flops;        /* EXPR: operations of one evaluation, roughly */
     int operand, arg;
     MwAffine at;
     int64_t gather_stride;
@@ -100,38 +100,38 @@ typedef struct {
     MW_VEC(MwKernelInstr) instrs;
 } MwNest;
 
-/* A buffer that the kernel gets. Two values in one buffer are one operand: no two operands overlap.
- */
+/* An operand of the kernel: a buffer. Two values in one buffer are one operand, so that no two
+ * operands overlap. */
 typedef struct {
     int buffer; /* the caller's name for it */
     MwType type;
-    bool reads, writes; /* writes alone: every element, whatever was there */
+    bool reads, writes; /* `writes` without `reads`: every element is written */
 } MwKernelOperand;
 
 typedef struct {
     MwArena *arena;
     MW_VEC(MwKernelOperand) operands;
-    /* Of the last operand, which is memory that the printed kernel works in; 0: there is none. How much
-     * that is the printer says. */
+    /* The size of the scratch operand, which is the last operand; 0: there is none. The printer
+     * sets it. */
     int64_t scratch_bytes;
     MW_VEC(MwPlanArg) args;
     MW_VEC(MwNest) nests;
-    /* It has one nest, of one dimension that all operands are walked along in step, and it makes either
-     * elements of elements or sums and maxima of all of them. The number of points is then its last
-     * argument instead of being in its text: so one text serves operands of every size, and several
-     * sets of them at once. */
+    /* The kernel has one nest with one dimension, along which all operands have stride 1, and
+     * computes either elements from elements or sums and maxima of all elements. The number of
+     * points is then its last argument and not in its text, so that one text serves operands of
+     * every size, and several sets of operands in one call. */
     bool is_flat;
 } MwKernelDef;
 
-/* Operand for `buffer`, a new one if it is not there yet. */
+/* The index of the operand for `buffer`; adds the operand if it is new. */
 int mw_kernel_operand(MwKernelDef *kernel, int buffer, MwType type);
-/* Gives a kernel that is complete `bytes` of `buffer` to work in. */
+/* Adds the scratch operand, `bytes` of `buffer`, to a kernel that is complete. */
 void mw_kernel_add_scratch(MwKernelDef *kernel, int buffer, int64_t bytes);
-/* Index of an argument equal to `arg`, a new one if there is none. */
+/* The index of an argument equal to `arg`; adds the argument if it is new. */
 int mw_kernel_arg(MwKernelDef *kernel, const MwPlanArg *arg);
 
-/* Adds `instr` to the last nest, its level the highest of its inputs' and of its own; gives an
- * equal instruction that is already there instead, if there is one. */
+/* Adds `instr` to the last nest, at the highest level among its own and its inputs'. If the nest
+ * has an equal instruction, returns that one instead. */
 MwRef mw_kernel_add(MwKernelDef *kernel, const MwKernelInstr *instr);
 
 static inline const MwKernelInstr *mw_nest_instr(const MwNest *nest, MwRef ref)
@@ -155,43 +155,45 @@ static inline bool mw_instr_is_max(const MwKernelInstr *instr)
            instr->op == MW_KERNEL_TOTAL_MAX;
 }
 
-/* Gives a ROW. */
+/* Whether the instruction reduces POINTs to a ROW. */
 static inline bool mw_instr_reduces_row(const MwKernelInstr *instr)
 {
     return instr->op == MW_KERNEL_ROW_SUM || instr->op == MW_KERNEL_ROW_MAX;
 }
 
-/* Gives a COLUMN. */
+/* Whether the instruction reduces POINTs to a COLUMN. */
 static inline bool mw_instr_reduces_rows(const MwKernelInstr *instr)
 {
     return instr->op == MW_KERNEL_COLUMN_SUM || instr->op == MW_KERNEL_COLUMN_MAX;
 }
 
-/* Gives a TOTAL. */
+/* Whether the instruction reduces ROWs to a TOTAL. */
 static inline bool mw_instr_reduces_all(const MwKernelInstr *instr)
 {
     return instr->op == MW_KERNEL_TOTAL_SUM || instr->op == MW_KERNEL_TOTAL_MAX;
 }
 
-/* The level at which `at` changes. */
+/* The level of `at`: UNIFORM if it is constant, ROW if it depends on the row only, otherwise
+ * POINT. */
 MwLevel mw_affine_level(const MwAffine *at, const MwSpace *space);
 int64_t mw_space_columns(const MwSpace *space);
 
-/* To be called when a nest is complete: merges dimensions of the space that every access walks with
- * one stride; where nothing is reduced and rows mean nothing, makes all but the last dimension
- * rows; then gives every instruction its lowest level. */
+/* Completes a nest: merges dimensions of the space that have one stride in every access; makes
+ * all dimensions but the last rows, if no reduction depends on what a row is; then gives every
+ * instruction its lowest level. */
 void mw_nest_finish(MwNest *nest);
 
-/* To be called when a kernel is complete: finds out whether it is flat. */
+/* Completes a kernel: decides whether it is flat, and if so adds the argument with the number of
+ * points. */
 void mw_kernel_flatten(MwKernelDef *kernel);
 
-/* Whether all that a kernel does is to store what it loads from the same place. */
+/* Whether the kernel only stores what it loads from the same place. */
 bool mw_kernel_is_idle(const MwKernelDef *kernel);
 
 MwScalar mw_scalar_of(MwType type);
 
-/* What the kernel does, for the cost model: floating-point operations, and bytes that every access
- * moves once (re-reading through the cache is free). */
+/* The work of a kernel for the cost model: floating-point operations, and the bytes of all
+ * accesses, each element counted once (a cache serves it again). */
 double mw_kernel_flops(const MwKernelDef *kernel);
 double mw_kernel_bytes(const MwKernelDef *kernel);
 

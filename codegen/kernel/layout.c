@@ -40,7 +40,7 @@ bool mw_layout_is_dense(const MwLayout *layout)
     return layout->offset == 0 && layout->shard_axes == 0;
 }
 
-/* The layout without its dimensions. */
+/* The offset and the shard of a layout, without dimensions. */
 static MwLayout place_of(const MwLayout *layout)
 {
     return (MwLayout){.offset = layout->offset,
@@ -158,7 +158,7 @@ bool mw_layout_stride(const MwLayout *layout, const MwTensor *tensor, int axis, 
     return true;
 }
 
-/* The layout with `axis` made `size` positions, one stride apart. */
+/* The layout with `axis` replaced by `size` positions with one stride. */
 static MwLayout with_axis(const MwLayout *layout, const MwTensor *tensor, int axis, int64_t size,
                           int64_t stride)
 {

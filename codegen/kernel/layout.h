@@ -18,46 +18,45 @@ enum { MW_LAYOUT_MAX_DIMS = 16 };
 
 typedef struct {
     int64_t offset; /* elements */
-    /* On top of `offset`: the block this device holds of a dimension split over `shard_axes`, times
-     * shard_stride. No axes: nothing. */
+    /* Added to `offset`: shard_stride times the index of the block that this device holds of a
+     * dimension split over `shard_axes`. No axes: 0. */
     MwAxes shard_axes;
     int64_t shard_stride;
     int dim_count;
-    int64_t size[MW_LAYOUT_MAX_DIMS]; /* outer to inner */
+    int64_t size[MW_LAYOUT_MAX_DIMS]; /* from outer to inner */
     int64_t stride[MW_LAYOUT_MAX_DIMS];
 } MwLayout;
 
 MwLayout mw_layout_dense(const MwTensor *tensor);
 int64_t mw_layout_elements(const MwLayout *layout);
-/* Elements stand one after another, from the start of the storage. */
+/* Whether the elements are contiguous from the start of the storage. */
 bool mw_layout_is_dense(const MwLayout *layout);
 
-/* Merges neighbours that one stride covers. */
+/* Merges neighbouring dimensions that have one stride together. */
 void mw_layout_collapse(MwLayout *layout);
-/* Makes a boundary between dimensions such that `inner` elements lie inside it. False where a
- * dimension would have to be cut at a place that does not divide it; the layout is then as before
- * but collapsed. */
+/* Makes a boundary between dimensions such that the dimensions inside it have `inner` elements.
+ * False if that would cut a dimension at a number that does not divide it; the layout is then
+ * only collapsed. */
 bool mw_layout_cut(MwLayout *layout, int64_t inner);
-/* Makes a boundary at every dimension of `tensor`, which has as many elements. */
+/* Makes a boundary at every dimension of `tensor`, which has as many elements as the layout. */
 bool mw_layout_cut_shape(MwLayout *layout, const MwTensor *tensor);
 
 /* The views. Each takes the layout of a value of type `tensor`, cut at its dimensions, and gives
  * that of the result. Preconditions are those of the operator of that name in ir/ops.def. */
 MwLayout mw_layout_transpose(const MwLayout *layout, const MwTensor *tensor, const int64_t *perm);
-/* False where no single stride covers `axis`; the layout is then as before. */
+/* False, without a change, if `axis` does not have one stride. */
 bool mw_layout_slice(MwLayout *layout, const MwTensor *tensor, int axis, int64_t begin,
                      int64_t size);
-/* The block of `axis` that this device holds of `ways` over `mesh_axis`. False as for slice, or
- * where the layout is a shard already. */
+/* The block of `axis` that this device holds, of `ways` along `mesh_axis`. False if `axis` does
+ * not have one stride, or if the layout is a shard already. */
 bool mw_layout_shard(MwLayout *layout, const MwTensor *tensor, int axis, int ways, int mesh_axis);
-/* `to` aligned from the right, size 1 stretching. */
+/* Dimensions are aligned from the right; those of size 1 are stretched. */
 MwLayout mw_layout_broadcast(const MwLayout *layout, const MwTensor *from, const MwTensor *to);
 /* Repeats the value: `count` times each element, or the whole `count` times. */
 void mw_layout_repeat_inside(MwLayout *layout, int64_t count);
 void mw_layout_repeat_outside(MwLayout *layout, int64_t count);
 
-/* True, and the stride (0 for size 1), if one covers dimension `axis` of a value of type `tensor`.
- */
+/* Whether dimension `axis` of a value of type `tensor` has one stride; stores it (0 for size 1). */
 bool mw_layout_stride(const MwLayout *layout, const MwTensor *tensor, int axis, int64_t *stride);
 
 #endif

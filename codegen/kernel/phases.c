@@ -3,7 +3,7 @@
 
 #include "codegen/tuning.h"
 
-/* What the columns of a phase are walked for. */
+/* Whether the instruction is one that a phase walks the columns for: a store or a reduction. */
 static bool is_root(const MwKernelInstr *instr)
 {
     return mw_instr_reduces_row(instr) || mw_instr_reduces_rows(instr) ||
@@ -24,7 +24,8 @@ static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases 
         int ends = phase + 1 + mw_instr_reduces_row(instr);
         phases->count = (int)mw_max(phases->count, ends);
     }
-    /* A place that is read and written is written when nothing reads it any more. */
+    /* An operand that is read, too, is written in the last phase, when nothing reads it any
+     * more. */
     for (int i = 0; i < nest->instrs.count; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
         if (instr->op == MW_KERNEL_STORE && instr->level == MW_LEVEL_POINT &&
@@ -33,7 +34,7 @@ static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases 
     }
 }
 
-/* Operations to find a value again from what is loaded. */
+/* The floating-point operations that compute a value again from loaded values. */
 static int recompute_flops(const MwNest *nest, int i)
 {
     const MwKernelInstr *instr = &nest->instrs.at[i];
@@ -85,7 +86,7 @@ bool mw_phases_reads_back(const MwPhases *phases, int p, int i)
     return false;
 }
 
-/* Marks what the roots of phase p need and no earlier phase kept. */
+/* Marks the instructions that the roots of phase p need and that no earlier phase kept. */
 static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
 {
     bool *runs = phases->runs[p];
@@ -107,7 +108,7 @@ static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
     }
 }
 
-/* What no phase reads back need not be kept. */
+/* Drops kept values that no phase reads back. */
 static void drop_idle(const MwNest *nest, MwPhases *phases)
 {
     for (int i = 0; i < nest->instrs.count; i++) {

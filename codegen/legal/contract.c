@@ -4,10 +4,9 @@
 enum { LEFT = 0, RIGHT = 1, RESULT = 2, TENSORS = 3, MAX_ATOMS = MW_LAYOUT_MAX_DIMS * 2 };
 enum { IN_BATCH = 7, IN_M = 5, IN_N = 6, IN_K = 3 };
 
-/* A loop of the contraction: a letter, or a part of one, that every tensor walks with one stride.
- */
+/* A loop of the contraction: a letter, or a factor of one, that has one stride in every tensor. */
 typedef struct {
-    unsigned uses; /* of IN_BATCH, IN_M, IN_N, IN_K */
+    unsigned uses; /* one of IN_BATCH, IN_M, IN_N, IN_K */
     int64_t size;
     int64_t stride[TENSORS];
 } Atom;
@@ -28,7 +27,7 @@ unsigned mw_contract_uses(const MwEinsum *einsum, int l)
     return uses;
 }
 
-/* Dimension of letter `l` in tensor `which`; -1: none. */
+/* The dimension of tensor `which` that letter `l` names; -1: none. */
 static int dim_of(const MwEinsum *einsum, int which, int l)
 {
     const int8_t *dims = which == RESULT ? einsum->result : einsum->operand[which];
@@ -78,7 +77,8 @@ static MwLayout dim_layout(const MwContractOperand *operand, int axis)
     return part;
 }
 
-/* The layouts of letter `l` in each tensor, cut alike. False if they do not cut alike. */
+/* The layouts of letter `l` in each tensor, with the same boundaries. False if they cannot have
+ * the same. */
 static bool letter_layouts(const MwEinsum *einsum, const MwContractOperand tensors[TENSORS], int l,
                            MwLayout parts[TENSORS])
 {
@@ -116,7 +116,7 @@ static bool add_atoms(const MwEinsum *einsum, const MwContractOperand tensors[TE
     return true;
 }
 
-/* Outer to inner as the result (or, of k, the left operand) has them. */
+/* Sorts loops from outer to inner, as they are in the result, or for k in the left operand. */
 static void sort_atoms(Atoms *atoms)
 {
     for (int i = 1; i < atoms->count; i++) {
@@ -140,7 +140,7 @@ static bool atoms_join(const Atom *outer, const Atom *inner)
     return true;
 }
 
-/* The atoms of one class, joined where all tensors walk them as one. */
+/* Collects the loops of one class, and merges neighbours that have one stride in every tensor. */
 static int class_atoms(const Atoms *atoms, unsigned uses, Atom joined[MAX_ATOMS])
 {
     Atoms class = {0};
@@ -167,7 +167,8 @@ typedef struct {
     int batch_count;
 } Loops;
 
-/* The largest atom of a class becomes the GEMM's dimension, the others loops around it. */
+/* Makes the largest loop of a class the dimension of the GEMM, and the others loops around the
+ * GEMM. */
 static bool take_class(const Atoms *atoms, unsigned uses, Atom *dim, Loops *loops)
 {
     Atom joined[MAX_ATOMS];
@@ -200,8 +201,8 @@ static bool find_loops(const Atoms *atoms, Loops *loops)
     return take_class(atoms, IN_M, &loops->m, loops) && take_class(atoms, IN_N, &loops->n, loops);
 }
 
-/* A matrix of rows x columns as BLAS wants it: one of the two strides is 1, the other at least as
- * long as the dimension of the first. */
+/* The leading dimension of a matrix of rows x columns. BLAS requires that one of the two strides
+ * is 1 and that the other is at least the size of the first's dimension; false if they are not. */
 static bool leading_dimension(int64_t rows, int64_t row_stride, int64_t columns,
                               int64_t column_stride, int64_t *transposed, int64_t *leading)
 {

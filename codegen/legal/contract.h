@@ -20,22 +20,24 @@ typedef struct {
 } MwGemmCall;
 
 typedef struct {
-    MwLayout layout; /* cut at the dimensions of the tensor */
+    MwLayout layout; /* has a boundary at every dimension of the tensor */
     MwTensor tensor;
 } MwContractOperand;
 
-/* The types are those of operand 0 and of the result. False if the operands' layouts or the order of the result's letters do not allow it. Letters that
- * are in one operand alone are not allowed at all. With operands dense in the order of
- * mw_contract_order it always succeeds. */
+/* Fills the arguments of the GEMM and the loops around it; the types are those of operand 0 and
+ * of the result. False if the layouts of the operands or the order of the result's letters do
+ * not allow it, or if a letter is in one operand only. It always succeeds with operands that are
+ * dense in the order of mw_contract_order. */
 bool mw_contract_plan(const MwEinsum *einsum, const MwContractOperand operands[2],
                       const MwTensor *result, MwGemmCall *gemm);
 
-/* The order of letters in which a GEMM can always take its tensors: of operand 0 batch m k, of
- * operand 1 batch k n, of the result (which 2) batch m n, each class in the order of the result, k
- * in the order of operand 0. Gives the number of letters. */
+/* Stores the order of letters in which a GEMM can always take a tensor, and returns their
+ * number: batch m k for operand 0, batch k n for operand 1, batch m n for the result (`which` is
+ * 2). Within a class the letters have the order of the result, within k that of operand 0. */
 int mw_contract_order(const MwEinsum *einsum, int which, int8_t order[MW_MAX_RANK * 2]);
 
-/* Whether letter `l` occurs in operand 0, operand 1, the result (bits 0, 1, 2). */
+/* The tensors in which letter `l` occurs: bits 0 and 1 are operands 0 and 1, bit 2 is the
+ * result. */
 unsigned mw_contract_uses(const MwEinsum *einsum, int l);
 
 #endif

@@ -3,12 +3,12 @@
  * (codegen/legal/legalize.h makes it).
  *
  * It is a graph again, in which
- *   - views (reshape, transpose, slice, split, broadcast, shard) move no data: `views` says in which
- *     value's storage each value lies, and with which strides;
- *   - a contraction has two operands that a GEMM can take as they lie, a library operator has operands
- *     that its routine can take, both of f32, or of bf16 where the target takes that; a collective works
- *     on dense blocks of its first dimension. Where that was not so, copies and casts stand before or
- *     after these nodes;
+ *   - views (reshape, transpose, slice, split, broadcast, shard) move no data: `views` says in
+ *     which value's storage each value lies, and with which strides;
+ *   - a contraction has two operands that a GEMM can take as they lie, a library operator has
+ *     operands that its routine can take, both in f32, or in bf16 if the backend takes that; a
+ *     collective works on dense blocks of its first dimension. Where the local graph is different,
+ *     copies and casts stand before or after these nodes;
  *   - one-operand contractions are reductions of transposes, and a combination of partial
  *     log-sum-exps is written out as exponentials, a sum and a logarithm.
  * A copy is a cast to the type that the value already has. */
@@ -20,16 +20,16 @@
 #include "ir/ir.h"
 
 typedef struct {
-    MwValueId root;  /* the value in whose storage it lies; itself, unless it is a view */
-    MwLayout layout; /* over that storage; of an iota, the number itself instead of its place */
+    MwValueId root;  /* the value whose storage holds it: the value itself unless it is a view */
+    MwLayout layout; /* within that storage; the layout of an iota gives the number itself */
 } MwView;
 
 typedef struct {
     MwGraph *graph;
-    const MwBackendInfo *backend; /* what will run it */
+    const MwBackendInfo *backend; /* the devices that run it */
     MW_VEC(MwView) views;         /* [values] */
-    MwValueId *form;        /* [values of the local graph] the value that stands for it here */
-    MW_VEC(int32_t) source; /* [nodes] index of the local node that it is made from */
+    MwValueId *form;              /* [values of the local graph] the legal value that replaces it */
+    MW_VEC(int32_t) source;       /* [nodes] index of the local node that the node is made from */
 } MwLegal;
 
 static inline const MwNode *mw_legal_at(const MwLegal *legal, int node)
@@ -37,7 +37,7 @@ static inline const MwNode *mw_legal_at(const MwLegal *legal, int node)
     return &legal->graph->nodes.at[node];
 }
 
-/* The value in whose storage `value` lies. */
+/* The value whose storage holds `value`. */
 static inline MwValueId mw_legal_root(const MwLegal *legal, MwValueId value)
 {
     return legal->views.at[value.index].root;
@@ -65,11 +65,12 @@ static inline const MwTensor *mw_legal_result_tensor(const MwLegal *legal, const
     return mw_value_tensor(legal->graph, mw_legal_result(node));
 }
 
-/* Whether operand k of `node` is all of the stored value `root`, in the order in which it is stored. */
+/* Whether operand k of `node` covers the stored value `root` whole, in the order in which it is
+ * stored. */
 bool mw_legal_takes_whole(const MwLegal *legal, const MwNode *node, int k, MwValueId root);
 
-/* Constants, iotas and the step number are generators: they are never stored, and a kernel that needs
- * one computes it. */
+/* Constants, iotas and the step number are generators: they are never stored, and a kernel that
+ * needs one computes it. */
 static inline bool mw_op_is_generator(MwOp op)
 {
     return op == MW_OP_CONSTANT || op == MW_OP_IOTA || op == MW_OP_STEP;

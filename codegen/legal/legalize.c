@@ -3,7 +3,7 @@
 
 #include "codegen/legal/library.h"
 
-/* What the legal form of a node takes. */
+/* The node whose operands the legal form of `node` takes. */
 static const MwNode *node_of_operands(const MwGraph *local, const MwNode *node)
 {
     const MwNode *concat = mw_legal_added_elements(local, node);
@@ -47,7 +47,8 @@ static void legalize_node(MwLegalizer *l, const MwNode *node)
     rule_of(node)(l, node, operands, results);
 }
 
-/* What leaves the program is stored dense. An update of the target itself (`x = x`) stays. */
+/* Stores every value that leaves the program dense, save the update of a target by itself (`x =
+ * x`). */
 static void store_ends(MwLegalizer *l)
 {
     MwGraph *graph = l->legal->graph;
@@ -74,7 +75,7 @@ static void need(const MwGraph *graph, bool *needed, MwValueId value)
         needed[mw_value(graph, value)->node.index] = true;
 }
 
-/* [nodes] whether anything that leaves the program depends on the node. */
+/* [nodes] whether a result of the program depends on the node. */
 static bool *find_needed(const MwGraph *graph)
 {
     bool *needed = MW_NEW(graph->arena, bool, graph->nodes.count);

@@ -5,7 +5,8 @@
 
 #include "codegen/legal/legal.h"
 
-/* In the arena of `local`. Nodes that nothing which leaves the program depends on are left out. */
+/* The legal graph lies in the arena of `local`. Nodes that no result of the program depends on
+ * are left out. */
 MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Collectives on dense blocks of the first dimension. What they gather or scatter along another
- * dimension is packed before by a copy, and unpacked after by a view. */
+/* Collectives on dense blocks of the first dimension. If a collective gathers or scatters along
+ * another dimension, a copy packs its operand and a view unpacks its result. */
 #include "codegen/legal/legalize_rules.h"
 
 #include <string.h>
 
-/* A tensor around one of its dimensions, as three: what is before, it and what is after. */
+/* The shape of a tensor as three sizes: the dimensions before one, that one, and the dimensions
+ * after it. */
 typedef struct {
     int64_t before, after;
 } Around;
@@ -20,7 +21,7 @@ static Around around(const MwTensor *tensor, int axis)
     return sizes;
 }
 
-/* The collective `node` with `axis` (and `from_axis`) as given instead of its own. */
+/* Adds the collective `node` with the attributes `axis` and `from_axis` replaced. */
 static MwValueId add_collective(MwLegalizer *l, const MwNode *node, MwValueId x, int axis,
                                 int from_axis)
 {
@@ -68,7 +69,7 @@ static MwValueId reduce_scatter(MwLegalizer *l, const MwNode *node, MwValueId x)
     return reshape_like(l, add_collective(l, node, x, 0, 0), &result);
 }
 
-/* Moves dimension `from` of `x` to place `to`. */
+/* A transpose that moves dimension `from` of `x` to position `to`. */
 static MwValueId move_dim(MwLegalizer *l, MwValueId x, int from, int to)
 {
     int rank = mw_legal_tensor(l, x)->rank;
@@ -84,8 +85,8 @@ static MwValueId move_dim(MwLegalizer *l, MwValueId x, int from, int to)
     return mw_legal_transpose(l, x, perm);
 }
 
-/* Packs the parts of dimension `axis` as blocks; what arrives, a block from each device, is put
- * together along `from_axis`. */
+/* Packs the shards of dimension `axis` as blocks, and joins the blocks that arrive, one from
+ * each device, along `from_axis`. */
 static MwValueId all_to_all(MwLegalizer *l, const MwNode *node, MwValueId x, const MwTensor *result)
 {
     int axis = (int)mw_node_int(node, MW_ATTR_AXIS);
@@ -111,7 +112,7 @@ static MwValueId all_reduce(MwLegalizer *l, const MwNode *node, MwValueId x, con
     return mw_legal_add(l, MW_OP_ALL_REDUCE, &x, 1, attrs, 3);
 }
 
-/* The part of `x` that a reduce_scatter would leave on this device. */
+/* The shard of `x` that a reduce_scatter would leave on this device. */
 static MwValueId shard_like(MwLegalizer *l, const MwNode *node, MwValueId x)
 {
     MwAttr attrs[] = {*mw_node_attr(node, MW_ATTR_AXIS), *mw_node_attr(node, MW_ATTR_MESH_AXIS),

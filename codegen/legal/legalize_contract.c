@@ -7,12 +7,12 @@
 typedef struct {
     MwEinsum einsum;
     MwValueId operands[2];
-    MwType taken;    /* of the operands of a GEMM */
-    MwTensor result; /* of a GEMM */
-    MwType type;     /* that is wanted */
+    MwType taken;    /* the type in which the GEMM takes its operands */
+    MwTensor result; /* the type and shape of the GEMM's result */
+    MwType type;     /* the type that the node's result has */
 } Contraction;
 
-/* The equation over the letters listed. */
+/* The einsum equation of the letters that each tensor lists. */
 static const char *equation_text(MwLegalizer *l, const Contraction *c)
 {
     MwText text = {.arena = l->legal->graph->arena};
@@ -27,7 +27,7 @@ static const char *equation_text(MwLegalizer *l, const Contraction *c)
     return mw_intern(l->legal->graph->interner, text.at);
 }
 
-/* Operand k with its dimensions in the order of `order`, a permutation of its letters. */
+/* Transposes operand k so that its letters are in the order of `order`. */
 static void permute_operand(MwLegalizer *l, Contraction *c, int k, const int8_t *order)
 {
     int64_t perm[MW_MAX_RANK];
@@ -70,7 +70,7 @@ static void sum_lone_letters(MwLegalizer *l, Contraction *c, int k)
     c->operands[k] = sum_over(l, c->operands[k], axes, count, c->type);
 }
 
-/* One operand: a sum, and its dimensions in the order of the result. */
+/* A contraction of one operand: a sum, then a transpose into the order of the result. */
 static MwValueId reduce_and_permute(MwLegalizer *l, Contraction *c)
 {
     sum_lone_letters(l, c, 0);
@@ -78,7 +78,8 @@ static MwValueId reduce_and_permute(MwLegalizer *l, Contraction *c)
     return c->operands[0];
 }
 
-/* Operand k with a dimension for every letter of `order`, of size 1 where it has not the letter. */
+/* Operand k with one dimension for each letter of `order`, of size 1 if the operand lacks the
+ * letter. */
 static MwValueId spread_operand(MwLegalizer *l, Contraction *c, int k, const int8_t *order,
                                 int count)
 {
@@ -96,8 +97,9 @@ static MwValueId spread_operand(MwLegalizer *l, Contraction *c, int k, const int
     return mw_legal_reshape(l, c->operands[k], count, dim);
 }
 
-/* Where nothing or only batches of single numbers would be left to a GEMM: a product of elements in
- * the type of the result, summed over the letters that the result has not. */
+/* The contraction as an element-wise product in the type of the result, summed over the letters
+ * that the result lacks; for contractions that would leave a GEMM only products of single
+ * numbers. */
 static MwValueId multiply_and_sum(MwLegalizer *l, Contraction *c)
 {
     int8_t order[MW_MAX_RANK * 3];
@@ -141,7 +143,7 @@ static bool fits_gemm(const MwLegalizer *l, const Contraction *c)
     return mw_contract_plan(&c->einsum, operands, &c->result, &gemm);
 }
 
-/* Makes operand k dense; tells whether that changed anything. */
+/* Makes operand k dense. Returns whether that changed it. */
 static bool densify(MwLegalizer *l, Contraction *c, int k)
 {
     MwValueId dense = mw_legal_dense(l, c->operands[k], c->taken);
@@ -157,7 +159,7 @@ static MwValueId add_einsum(MwLegalizer *l, const Contraction *c)
     return mw_legal_add(l, MW_OP_EINSUM, c->operands, 2, attrs, MW_COUNT(attrs));
 }
 
-/* Every tensor in the order that a GEMM can always take. */
+/* Adds the einsum with every tensor in the order that a GEMM can always take. */
 static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
 {
     int8_t order[MW_MAX_RANK * 2], wanted[MW_MAX_RANK];
@@ -179,7 +181,8 @@ static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
     return mw_legal_transpose(l, add_einsum(l, c), perm);
 }
 
-/* A GEMM of bf16 gives bf16 or f32, one of f32 gives f32. */
+/* Chooses the types of the GEMM: with operands in bf16 the result is bf16 or f32, with operands
+ * in f32 it is f32. */
 static void choose_types(const MwLegalizer *l, Contraction *c)
 {
     bool is_narrow = l->legal->backend->takes_bf16;

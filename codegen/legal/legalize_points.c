@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operators that become kernel code: their operands in forms that the loops of a kernel can walk.
  *
- * A loop walks a dimension of an operand with one stride. Operands that are views may have boundaries
- * inside a dimension instead (a reshape of a transpose, say); the loop is then cut there, which works as
- * long as all operands have their boundaries at the same places. */
+ * A loop walks a dimension of an operand with one stride. Operands that are views may have
+ * boundaries inside a dimension instead (a reshape of a transpose, say); the loop is then cut
+ * there, which works as long as all operands have their boundaries at the same places. */
 #include "codegen/legal/legalize_rules.h"
 #include "codegen/legal/loops.h"
 
 #include <string.h>
 
-/* Whether one stride covers dimension `axis` of a value. */
+/* Whether dimension `axis` of a value has one stride. */
 static bool has_stride(const MwLegalizer *l, MwValueId x, int axis)
 {
     int64_t stride;
@@ -30,7 +30,8 @@ static bool has_same_sizes(const MwLayout *a, const MwLayout *b)
     return a->dim_count == b->dim_count && memcmp(a->size, b->size, bytes) == 0;
 }
 
-/* Copies operands whose boundaries inside dimensions differ from those of the first that has any. */
+/* Copies operands whose boundaries inside dimensions differ from those of the first operand with
+ * such boundaries. */
 static void agree_on_boundaries(MwLegalizer *l, const MwNode *node, MwValueId *operands)
 {
     MwLayout first = {0};
@@ -45,7 +46,7 @@ static void agree_on_boundaries(MwLegalizer *l, const MwNode *node, MwValueId *o
     }
 }
 
-/* A table is stored, and one stride leads from entry to entry. */
+/* Stores the table of a lookup such that its entries have one stride. */
 static void store_table(MwLegalizer *l, const MwLookup *lookup, MwValueId *table)
 {
     const MwTensor tensor = *mw_legal_tensor(l, *table);
@@ -54,7 +55,8 @@ static void store_table(MwLegalizer *l, const MwLookup *lookup, MwValueId *table
         *table = mw_legal_dense(l, *table, tensor.type);
 }
 
-/* Operands of an operator with loops of its own are stored, and each of their dimensions has a stride. */
+/* Stores an operand of an operator with loops of its own such that each dimension has one
+ * stride. */
 static void store_strided(MwLegalizer *l, MwValueId *x)
 {
     *x = mw_legal_cast(l, *x, mw_legal_tensor(l, *x)->type);
@@ -73,8 +75,8 @@ static void add_points(MwLegalizer *l, const MwNode *node, MwValueId *operands, 
     mw_legal_copy(l, node, operands, results);
 }
 
-/* Elements picked of a cast of bf16 to f32 are picked of what is cast, and cast then: the same numbers,
- * and the cast need not be stored for this. */
+/* If elements are picked from a cast of bf16 to f32, picks them before the cast and casts them:
+ * the numbers are the same, and the cast need not be stored. */
 static bool pick_before_cast(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                              MwValueId *results)
 {

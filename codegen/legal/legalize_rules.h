@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rules of legalization. Each adds to the legal graph what stands for `node` of the local graph, whose
- * operands are `operands` in the legal graph, and gives the values of its results. */
+/* The rules of legalization. A rule adds to the legal graph the nodes that replace `node` of the
+ * local graph, whose operands are `operands` in the legal graph, and stores the values of its
+ * results. */
 #ifndef MW_CODEGEN_LEGAL_LEGALIZE_RULES_H
 #define MW_CODEGEN_LEGAL_LEGALIZE_RULES_H
 
@@ -18,9 +19,10 @@ MwLegalRule mw_legal_transfer;
 
 MwLegalRule mw_legal_points; /* operators that become kernel code, views and sources */
 
-/* The CONCAT of single elements that a REDUCE_SUM of the local graph adds up; NULL where it does not. */
+/* The CONCAT of single elements whose sum `node`, a REDUCE_SUM of the local graph, is; NULL if
+ * its operand is something else. */
 const MwNode *mw_legal_added_elements(const MwGraph *local, const MwNode *node);
-/* The rule of such a sum: the operands are those of the CONCAT, `count` of them. */
+/* The rule of such a sum; `operands` are the `count` operands of the CONCAT. */
 void mw_legal_add_elements(MwLegalizer *l, const MwNode *node, const MwValueId *elements, int count,
                            MwValueId *results);
 

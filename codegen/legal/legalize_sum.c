@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sum of a concatenation of single elements, as additions: one kernel then takes the elements from
- * where they are made, and what makes them need not wait for each other. */
+/* The sum of a concatenation of single elements, as additions: one kernel then reads the
+ * elements from where they are, and the kernels that compute them need not wait for each other. */
 #include "codegen/kernel/sums.h"
 #include "codegen/legal/legalize_rules.h"
 
-/* The elements are added in the order in which a row of them would be, of one block at most. */
+/* The elements are added in the order in which the elements of a row are added
+ * (codegen/kernel/sums.h), so that the sum has the same bits; at most one block of them. */
 enum { LANES = MW_SUM_LANES, MOST = MW_SUM_BLOCK };
 
 const MwNode *mw_legal_added_elements(const MwGraph *local, const MwNode *node)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Transfers between meshes.
  *
- * In: SEND and RECEIVE nodes, in the order of the model. Out: the same; what is sent is dense, and a
- * receive has the transfers of its phase before it as operands, so that no order of units has it wait
- * for another mesh with a send still to do. */
+ * In: SEND and RECEIVE nodes, in the order of the model. Out: the same; what is sent is dense, and
+ * a receive has the transfers of its phase before it as operands, so that no order of units has it
+ * wait for another mesh with a send still to do. */
 #include "codegen/legal/legalize_rules.h"
 
 void mw_legal_transfer(MwLegalizer *l, const MwNode *node, const MwValueId *operands,

@@ -17,7 +17,8 @@ const MwView *mw_legal_view(const MwLegalizer *l, MwValueId x)
 
 /* ---- Views ---- */
 
-/* The view of a value that is computed where it stands; a generator's layout gives its number. */
+/* The view of a value that has storage of its own, or of a generator, whose layout gives its
+ * number. */
 static MwView own_view(const MwGraph *graph, const MwNode *node, MwValueId value)
 {
     const MwTensor *tensor = mw_value_tensor(graph, value);
@@ -31,8 +32,8 @@ static MwView own_view(const MwGraph *graph, const MwNode *node, MwValueId value
     return (MwView){.root = value, .layout = layout};
 }
 
-/* The layout of result k of a view of a value of type `from`, whose layout `layout` is on entry;
- * false if strides cannot express it. */
+/* Turns the layout of an operand of type `from` into that of result k of the view operator
+ * `spec`. False if strides cannot express it. */
 static bool view_layout(const MwNodeSpec *spec, const MwTensor *from, const MwTensor *to, int k,
                         MwLayout *layout)
 {
@@ -83,7 +84,8 @@ static void note_result(MwLegalizer *l, const MwView *view)
     memset(mw_vec_add(arena, &l->forms), -1, sizeof(MwLegalForms));
 }
 
-/* The views that `spec`, a view, gives of its operand; false if strides cannot express one. */
+/* Finds the views that the results of the view operator `spec` are. False if strides cannot
+ * express one. */
 static bool find_views(const MwLegalizer *l, const MwNodeSpec *spec, MwView **views, int *count)
 {
     MwArena *arena = l->legal->graph->arena;
@@ -160,7 +162,7 @@ MwValueId mw_legal_transpose(MwLegalizer *l, MwValueId x, const int64_t *perm)
     return mw_legal_add(l, MW_OP_TRANSPOSE, &x, 1, &attr, 1);
 }
 
-/* A cast that stores; cached, because several contractions often want the same. */
+/* A cast whose result is stored; cached, because several contractions often need the same one. */
 static MwValueId stored_form(MwLegalizer *l, MwValueId x, MwType type)
 {
     MwPhase phase = l->legal->graph->phase;

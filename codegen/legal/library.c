@@ -41,7 +41,8 @@ MwPlanArg *mw_library_args(MwArena *arena, const MwLegal *legal, const MwNode *n
     return args;
 }
 
-/* The memory does not depend on the position of the device in the mesh: such arguments are 0 here. */
+/* The size does not depend on the position of the device in the mesh: arguments that do are 0
+ * here. */
 int64_t mw_library_scratch_bytes(MwArena *arena, const MwLegal *legal, const MwNode *node)
 {
     const MwRoutine routine = mw_library_routine(node->op);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Library operators (the LIBRARY lines of ir/ops.def): the routine that a node calls, what its operands must be for that,
- * and the arguments of the call. */
+/* Library operators (the LIBRARY lines of ir/ops.def): the routine that a node calls, the form
+ * that its operands need, and the arguments of the call. */
 #ifndef MW_CODEGEN_LEGAL_LIBRARY_H
 #define MW_CODEGEN_LEGAL_LIBRARY_H
 
@@ -14,11 +14,11 @@ MwRoutine mw_library_routine(MwOp op);
 /* The rule of legalization of a library operator. */
 MwLegalRule *mw_library_rule(MwOp op);
 
-/* The arguments of the call of `node`, a library operator of the legal graph: as many as the routine has,
- * in `arena`. */
+/* The arguments of the call of `node`, a library operator of the legal graph; [arguments of the
+ * routine] in `arena`. */
 MwPlanArg *mw_library_args(MwArena *arena, const MwLegal *legal, const MwNode *node);
 
-/* The bytes of memory that the call works in; 0: none. */
+/* The size of the scratch operand of the call, in bytes; 0: it has none. */
 int64_t mw_library_scratch_bytes(MwArena *arena, const MwLegal *legal, const MwNode *node);
 
 #endif

@@ -7,8 +7,8 @@
 #include "codegen/legal/legal.h"
 #include "runtime/plan/plan.h"
 
-/* `node` is in the form that the rule of legalization gives it. The arguments are zero, and integers or
- * floats as the routine wants them. */
+/* Fills the arguments of the call of `node`, which is in the form that its rule of legalization
+ * gives it. On entry every argument is zero and has its kind, integer or float. */
 typedef void MwLibraryArguments(const MwLegal *legal, const MwNode *node, MwPlanArg *args);
 
 #define LIBRARY(id, routine, work, legal, arguments) MwLibraryArguments mw_arguments_##arguments;

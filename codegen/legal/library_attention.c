@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention and its gradient: operands in the form that the routines take, and the arguments of a call.
+/* Attention and its gradient: operands in the form that the routines take, and the arguments of a
+ * call.
  *
- * The routines walk q, k and v by rows: element (b, s, h, d) of a value [B, S, H, D] lies at
- * offset + (b * S + s) * row + h * D + d. So slices of one projection are taken in place. Other operands
+ * The routines walk q, k and v by rows: element (b, s, h, d) of a value [B, S, H, D] lies at offset
+ * + (b * S + s) * row + h * D + d. So slices of one projection are taken in place. Other operands
  * are dense. */
 #include "codegen/legal/legalize_rules.h"
 #include "codegen/legal/library_args.h"
@@ -10,7 +11,7 @@
 
 enum { WALKED = 3 /* operands: q, k, v */, LSE = 4 /* operand of the gradient */ };
 
-/* Whether a value lies in rows; gives the elements from one row to the next. */
+/* Whether the rows of a value have one stride; stores it, in elements. */
 static bool find_row(const MwLayout *layout, const MwTensor *tensor, int64_t *row)
 {
     int64_t inner = tensor->dim[2] * tensor->dim[3], rows = tensor->dim[0] * tensor->dim[1];
@@ -29,7 +30,8 @@ static bool find_row(const MwLayout *layout, const MwTensor *tensor, int64_t *ro
 
 /* ---- Operands ---- */
 
-/* All operands have the type of q, but for the log-sum-exp, which is always f32. */
+/* The type that the routine takes operand k in: that of q, save that the log-sum-exp is always
+ * f32. */
 static MwType type_of_operand(const MwLegalizer *l, const MwNode *node, MwValueId q, int k)
 {
     const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == LSE;
@@ -53,7 +55,8 @@ void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *ope
 
 /* ---- Arguments ---- */
 
-/* Where query 0 of this device stands among the keys: the queries may be split over mesh axes. */
+/* The position of query 0 of this device among the keys; the queries may be split over mesh
+ * axes. */
 static MwPlanArg query_position(const MwNode *node, int64_t queries)
 {
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);

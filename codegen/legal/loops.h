@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The loops that operators have by their names: which operators look elements up, and which share their
- * loops with no other operator. */
+/* Facts of operators that their loops depend on: which look elements up in a table, and which
+ * cannot share their loops with other operators. */
 #ifndef MW_CODEGEN_LEGAL_LOOPS_H
 #define MW_CODEGEN_LEGAL_LOOPS_H
 
 #include "ir/ir.h"
 
-/* An operator that takes entries of a table, whose numbers are the elements of an index. */
+/* An operator that reads entries of a table; the elements of `index` are the numbers of the
+ * entries. */
 typedef struct {
     int table, index; /* operands */
-    bool along_last;  /* entries lie along the last dimension of the table; else along the first */
+    bool along_last;  /* entries are along the last dimension of the table, else the first */
 } MwLookup;
 
 /* NULL: the operator looks nothing up. */
@@ -21,8 +22,8 @@ static inline int mw_lookup_axis(const MwLookup *lookup, const MwTensor *table)
     return lookup->along_last ? table->rank - 1 : 0;
 }
 
-/* Whether the operator walks its operands in loops of its own, so that no other operator runs in its
- * kernel. */
+/* Whether the operator needs loops of its own, so that it shares its kernel with no other
+ * operator. */
 bool mw_op_has_own_loops(MwOp op);
 
 #endif

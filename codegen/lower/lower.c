@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Operators that are lowered by functions of their own; the others by their expression. */
+/* The operators that have a rule; others are lowered by their expression. */
 static MwLowerRule *const rules[MW_OP_COUNT] = {
     [MW_OP_DROPOUT] = mw_lower_dropout,
     [MW_OP_CAST] = mw_lower_cast,
@@ -36,7 +36,7 @@ static MwLowerRule *const rules[MW_OP_COUNT] = {
 
 /* ---- Element-wise operators ---- */
 
-/* The expression of an operator with its attributes written in. */
+/* The expression of an operator, with its attributes as literals. */
 static const char *fill_attrs(MwLower *l, const MwNode *node, const char *expression)
 {
     MwText text = {.arena = l->kernel->arena};

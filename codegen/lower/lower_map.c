@@ -19,7 +19,7 @@ void mw_lower_cast(MwLower *l)
     mw_lower_result(l, 0, mw_lower_expr(l, mw_scalar_of(type), rounds ? 4 : 0, text, 1, x));
 }
 
-/* An element's row-major place in the global tensor. */
+/* The row-major index of an element in the global tensor. */
 static MwRef global_place(MwLower *l)
 {
     const MwNode *node = mw_lower_node(l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Operators that find elements by index or put them elsewhere. */
+/* Operators that move elements: lookups, concatenation, rotary embedding. */
 #include "codegen/lower/lower_rules.h"
 #include "codegen/tuning.h"
 
@@ -15,7 +15,7 @@ void mw_lower_pick(MwLower *l)
     mw_lower_result(l, 0, mw_lower_operand(l, 0));
 }
 
-/* d where the column is the row's index, else 0 */
+/* d in the column that is the row's index, otherwise 0 */
 void mw_lower_pick_grad(MwLower *l)
 {
     const MwTensor *result = mw_lower_result_tensor(l, 0);
@@ -42,7 +42,7 @@ static MwValueId result_of(const MwLower *l)
     return (MwValueId){mw_lower_node(l)->first_result};
 }
 
-/* A value that is computed, not loaded, where it is a generator's. */
+/* The element of an operand: loaded, or computed if the operand is a generator. */
 static MwRef load_from(MwLower *l, int k, const MwLayout *layout)
 {
     MwAffine at = mw_lower_affine(l, layout);
@@ -68,7 +68,7 @@ static void fill(MwLower *l, const MwTensor *part, const MwLayout *to, double va
     store_to(l, to, mw_lower_constant(l, mw_scalar_of(part->type), value));
 }
 
-/* Zeroes, then adds row after row, so that the order of sums is that of the rows. */
+/* Zeroes the result, then adds row after row, so that sums have the order of the rows. */
 void mw_lower_embedding_grad(MwLower *l)
 {
     const MwTensor *table = mw_lower_result_tensor(l, 0);
@@ -89,7 +89,7 @@ void mw_lower_embedding_grad(MwLower *l)
     mw_lower_add_at(l, result_of(l), &at, table->dim[1], row, value);
 }
 
-/* The halves of the last dimension rotate together: one point per pair. */
+/* A point is a pair: an element of the first half of the last dimension and one of the second. */
 void mw_lower_rope(MwLower *l)
 {
     const MwNode *node = mw_lower_node(l);
@@ -153,7 +153,7 @@ void mw_lower_pad(MwLower *l)
     store_to(l, &to, load_from(l, 0, layout_of(l, 0)));
 }
 
-/* Whether the operands of a concatenation are walked together, which is one nest instead of many. */
+/* Whether the operands of a concatenation can be in one nest, instead of one nest each. */
 static bool walks_together(const MwLower *l)
 {
     const int count = mw_lower_node(l)->operand_count;

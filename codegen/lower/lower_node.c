@@ -213,7 +213,7 @@ void mw_lower_add_at(MwLower *l, MwValueId root, const MwAffine *at, int64_t str
                                .gather_stride = stride});
 }
 
-/* A generator is computed where it is needed. */
+/* Computes the number of a generator at the point. */
 static MwRef generate(MwLower *l, const MwNode *generator, const MwLayout *access)
 {
     const MwTensor *tensor = &l->legal->graph->values.at[generator->first_result].tensor;
@@ -229,7 +229,7 @@ static MwRef generate(MwLower *l, const MwNode *generator, const MwLayout *acces
     return mw_lower_expr(l, type, 0, type == MW_SCALAR_F32 ? "(float)$0" : "(int32_t)$0", 1, index);
 }
 
-/* An index outside the part of the table that is here gives 0. */
+/* A load by an index; 0 if the index is outside the part of the table that this device holds. */
 static MwRef gathered_load(MwLower *l, MwValueId root, const MwAffine *at, int64_t stride,
                            int64_t entries)
 {

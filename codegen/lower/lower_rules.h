@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rules of lowering: the operators that are more than an expression of ir/ops.def. A rule adds to the
- * kernel what the node at hand computes, and gives its results. */
+/* The rules of lowering, for operators that are more than an expression of ir/ops.def. A rule
+ * adds to the kernel the instructions of the node being lowered, and sets its results. */
 #ifndef MW_CODEGEN_LOWER_LOWER_RULES_H
 #define MW_CODEGEN_LOWER_LOWER_RULES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The steps of optimizers: a program of ir/optimizers.def becomes an instruction for each assignment.
- * Its names are scalars of the kernel; an attribute is a scalar too, made once. */
+/* The steps of optimizers: a program of ir/optimizers.def becomes an instruction for each
+ * assignment. Its names are scalars of the kernel; an attribute is a scalar too, made once. */
 #include "base/text.h"
 #include "codegen/lower/lower_rules.h"
 #include "ir/optimizer.h"
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NAMES = 32 }; /* of one program: operands, locals and attributes */
+enum { MOST_NAMES = 32 }; /* names of one program: operands, locals and attributes */
 
 typedef struct {
-    const char *name; /* as the program has it: "w", "@beta1", "@~beta1" */
-    MwRef ref;        /* its present value */
+    const char *name; /* as in the program: "w", "@beta1", "@~beta1" */
+    MwRef ref;        /* the scalar that is its value now */
 } Name;
 
 typedef struct {
@@ -54,8 +54,8 @@ static double attribute(const Program *program, const char *name)
     return is_complement ? 1 - value : value;
 }
 
-/* The scalar that a name stands for, made where it is first read: a state is loaded, an attribute is a
- * constant. */
+/* The scalar that a name stands for, made where it is first read: a state is loaded, an attribute
+ * is a constant. */
 static MwRef read(Program *program, const char *name)
 {
     MwLower *l = program->l;
@@ -68,7 +68,8 @@ static MwRef read(Program *program, const char *name)
     return ref;
 }
 
-/* The length of the name or attribute that begins here; 0: none does. A call is none. */
+/* The length of the name or attribute that begins at `at`; 0 if none does. The name of a called
+ * function is not counted. */
 static size_t name_length(const char *at)
 {
     size_t sigils = at[0] == '@' ? 1 + (at[1] == '@' || at[1] == '~') : 0;
@@ -83,7 +84,7 @@ static bool is_cast(const char *word)
     return strcmp(word, "float") == 0 || strcmp(word, "double") == 0;
 }
 
-/* The length of what is no name there: a literal such as 1.0f, else one character. */
+/* The length of the literal that begins at `at`, such as 1.0f, or 1 for any other character. */
 static size_t other_length(const char *at)
 {
     return isdigit((unsigned char)*at) ? strspn(at, "0123456789.f") : 1;
@@ -149,14 +150,14 @@ static MwRef evaluate(Program *program, const char *expression, size_t bytes, in
             mw_text_printf(&text, "$%d", k);
         }
     }
-    if (strcmp(text.at, "$0") == 0) /* another name for what is known */
+    if (strcmp(text.at, "$0") == 0) /* an assignment of one name to another */
         return instr.inputs[0];
     instr.text = text.at;
     instr.flops = flops;
     return mw_kernel_add(program->l->kernel, &instr);
 }
 
-/* All operands but the states, which are loaded where they are first read. */
+/* Gives a scalar to every operand but the states, which are loaded where they are first read. */
 static void take_operands(Program *program)
 {
     MwLower *l = program->l;

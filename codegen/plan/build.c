@@ -310,16 +310,16 @@ static void build_transfer_ends(const Builder *b, const MwStageBuilder *s)
     }
 }
 
-static MwTransferPlace place_of(const Builder *b, int mesh, MwSpec spec)
+static MwTensorPlacement place_of(const Builder *b, int mesh, MwSpec spec)
 {
-    return (MwTransferPlace){spec, b->plan->meshes[mesh].shape,
-                             staging_of(b)->meshes[mesh].first_device};
+    return (MwTensorPlacement){spec, b->plan->meshes[mesh].shape,
+                               staging_of(b)->meshes[mesh].first_device};
 }
 
 static void price_transfer(const Builder *b, MwPlanTransfer *transfer)
 {
-    MwTransferPlace from = place_of(b, transfer->from_mesh, transfer->from_spec);
-    MwTransferPlace to = place_of(b, transfer->to_mesh, transfer->to_spec);
+    MwTensorPlacement from = place_of(b, transfer->from_mesh, transfer->from_spec);
+    MwTensorPlacement to = place_of(b, transfer->to_mesh, transfer->to_spec);
     MwTransferCost cost = mw_transfer_cost(b->compilation->cluster, &transfer->tensor, &from, &to);
     transfer->broadcast = cost.broadcast;
     transfer->time_s = cost.crossing_s + cost.passing_s;

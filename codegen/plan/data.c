@@ -94,7 +94,7 @@ static int output_program(const MwStageBuilder *s, MwValueId legal_value)
 {
     MwValueId root = mw_legal_root(s->legal, legal_value);
     const MwNode *node = mw_value_node(mw_stage_builder_graph(s), root);
-    for (int phase = MW_PHASE_UPDATE - 1; phase > 0 && s->flight.is_chain; phase--)
+    for (int phase = MW_PHASE_UPDATE - 1; phase > 0 && s->flight.is_sequential; phase--)
         if (s->program[phase] >= 0)
             return s->program[phase];
     return s->program[node->op == MW_OP_INPUT ? mw_live_input_phase(s->legal, s->units, root)

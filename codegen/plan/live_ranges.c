@@ -65,7 +65,7 @@ static void note_leaving(MwLiveRanges *live, MwValueId value)
         mw_live_note_use(live, value, live->order->count);
     else
         mw_live_note_use(live, value,
-                         live->flight->is_chain ? end : mw_live_program_end(live, begin));
+                         live->flight->is_sequential ? end : mw_live_program_end(live, begin));
 }
 
 static void note_moving(MwLiveRanges *live, const MwNode *node)

@@ -26,7 +26,7 @@ const char *mw_plan_report_source(MwArena *arena, const MwNode *node)
 {
     if (!node->origin.span.source)
         return "";
-    MwPlace place = mw_span_place(node->origin.span);
+    MwSourcePosition place = mw_span_position(node->origin.span);
     return mw_arena_printf(arena, "%s:%d:%d", node->origin.span.source->name, place.line,
                            place.column);
 }
@@ -38,7 +38,7 @@ static void fill_operands(MwArena *arena, const MwReport *report, const MwReport
     to->operands = MW_NEW(arena, MwPlanOperatorOperand, from->operand_count);
     for (int k = 0; k < from->operand_count; k++)
         to->operands[k] = (MwPlanOperatorOperand){
-            .operator_index = first + report->index[from->operands[k].giver.index],
+            .operator_index = first + report->index[from->operands[k].producer.index],
             .rank = from->operands[k].rank,
             .spec = from->operands[k].spec};
     to->collective_count = from->collective_count;

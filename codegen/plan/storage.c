@@ -50,7 +50,7 @@ static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
         return false;
     if (from == MW_PHASE_UPDATE)
         return live->is_moving[root.index] || live->flight->shares_update;
-    if (!live->is_moving[root.index] && (live->flight->is_chain || from == to))
+    if (!live->is_moving[root.index] && (live->flight->is_sequential || from == to))
         return false;
     if (to != MW_PHASE_UPDATE)
         *slots = (int)mw_min(live->flight->slots[from][to] + live->is_moving[root.index],
@@ -101,7 +101,7 @@ static void give_buffer(Storage *s, MwValueId root)
                               .begin = begin,
                               .early = early,
                               .early_spans =
-                                  !live->flight->is_chain &&
+                                  !live->flight->is_sequential &&
                                   mw_live_phase_at(live, early) != mw_live_phase_at(live, begin),
                               .end = (int)mw_max(begin, live->last_use[root.index]),
                               .written = mw_live_made_at(live, root)};

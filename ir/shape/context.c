@@ -157,7 +157,7 @@ bool mw_shape_sum_type(MwShapeContext *context, MwType *type)
     return true;
 }
 
-/* Widens `result` to the shape that it and operand `k`, aligned from the right, broadcast to. */
+/* Broadcasts `result` with operand `k`, aligned from the right. */
 static bool broadcast_one(MwShapeContext *context, int from, int k, MwTensor *result)
 {
     const MwTensor *operand = mw_shape_operand(context, k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the shape rules share: the context that a rule works in, and its helpers. */
+/* The context that a shape rule works in, and helpers of the rules. */
 #ifndef MW_IR_SHAPE_CONTEXT_H
 #define MW_IR_SHAPE_CONTEXT_H
 
@@ -13,16 +13,16 @@ typedef struct {
     int result_count;
 } MwShapeContext;
 
-/* Adds an error at the node's place, after the operator's name; returns false. */
+/* Adds an error at the node's span, after the operator's name; returns false. */
 bool mw_shape_fail(MwShapeContext *context, const char *format, ...) MW_PRINTF(2, 3);
-/* Explains the error just added; returns false. */
+/* Adds a note to the error just added; returns false. */
 bool mw_shape_note(MwShapeContext *context, const char *format, ...) MW_PRINTF(2, 3);
 
 /* Sets the results; returns true. */
 bool mw_shape_give(MwShapeContext *context, const MwTensor *result);
 bool mw_shape_give_all(MwShapeContext *context, const MwTensor *results, int count);
 
-/* Operand `k`, and its text ("f32[8, 128]", in the arena). */
+/* The type of operand `k`, and its text ("f32[8, 128]", in the arena). */
 const MwTensor *mw_shape_operand(const MwShapeContext *context, int k);
 const char *mw_shape_text(MwShapeContext *context, const MwTensor *tensor);
 /* "the left" or "the right" of two operands; else "operand 0", "operand 1", ... */
@@ -32,20 +32,21 @@ const MwAttr *mw_shape_attr(const MwShapeContext *context, MwAttrKey key);
 int64_t mw_shape_int(const MwShapeContext *context, MwAttrKey key);
 double mw_shape_float(const MwShapeContext *context, MwAttrKey key);
 
-/* Checks: false after an error. This one also gives the axis that attribute `key` names. */
+/* Checks, each false after an error. This one also returns the axis that attribute `key` names. */
 bool mw_shape_want_axis(MwShapeContext *context, MwAttrKey key, const MwTensor *tensor, int *axis);
 bool mw_shape_want_rank(MwShapeContext *context, int k, int rank, const char *dims);
 bool mw_shape_want_float(MwShapeContext *context, int k);
 bool mw_shape_want_same_types(MwShapeContext *context, int from, int to);
-/* Operand `k` must have the shape (and if `typed` the type) of operand `like`. */
+/* Operand `k` must have the shape of operand `like`, and if `typed` its type. */
 bool mw_shape_want_like(MwShapeContext *context, int k, int like, bool typed);
-/* The sizes of dimension `a` of operand `i` and `b` of operand `j`, both called `what`, agree. */
+/* Dimension `a` of operand `i` and dimension `b` of operand `j`, both called `what`, must have
+ * equal sizes. */
 bool mw_shape_want_equal(MwShapeContext *context, int i, int a, int j, int b, const char *what);
 
-/* Replaces the type of the operands of a sum by that of the result, which attribute `type` may
- * give: the same type, or f32 for operands of bf16. */
+/* Replaces `type`, that of the operands of a sum, by that of its result. Attribute `type` may
+ * give it: the same type, or f32 for operands of bf16. */
 bool mw_shape_sum_type(MwShapeContext *context, MwType *type);
-/* Gives attribute `type`, which must be there. */
+/* Returns attribute `type`, which must be given. */
 bool mw_shape_want_type(MwShapeContext *context, MwType *type);
 
 /* The shape that operands [from, to) broadcast to, with the type of operand `from`. */

@@ -95,7 +95,7 @@ bool mw_shape_broadcast(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
-/* (w, g, m..., lr[, step]): all operands have the shape of w but the scalars at the end. */
+/* (w, g, m..., lr[, step]): all operands have the shape of w, except the scalars at the end. */
 bool mw_shape_update(MwShapeContext *context)
 {
     int results = mw_op_info(context->query->op)->results;

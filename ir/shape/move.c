@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shape rules of operators that move elements: views, slices, and what changes a sharding. */
+/* Shape rules of operators that move elements: views, slices, and those that change a sharding. */
 #include "ir/shape/rules.h"
 
 bool mw_shape_reshape(MwShapeContext *context)
@@ -134,7 +134,7 @@ static bool divide(MwShapeContext *context, MwTensor *result, int axis)
     return true;
 }
 
-/* The result of a collective, from what it does (base/collectives.def). */
+/* The result type of a collective, from its row of base/collectives.def. */
 bool mw_shape_collective(MwShapeContext *context)
 {
     MwTensor result = *mw_shape_operand(context, 0);

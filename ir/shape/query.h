@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The question to a shape rule: an operator on operands of some types, with attributes. */
+/* The query to a shape rule: an operator, the types of its operands, and its attributes. */
 #ifndef MW_IR_SHAPE_QUERY_H
 #define MW_IR_SHAPE_QUERY_H
 
@@ -11,10 +11,10 @@ typedef struct {
     MwOp op;
     const MwTensor *operands;
     int operand_count;
-    const MwAttr *attrs; /* complete, in the op's order */
+    const MwAttr *attrs; /* complete, in the operator's order */
     int attr_count;
-    const MwTensor *given; /* the result type of operators whose shape is given; else ignored */
-    MwSpan span;           /* where errors point */
+    const MwTensor *given; /* the result type of operators whose type is given; others ignore it */
+    MwSpan span;           /* the place of errors */
 } MwShapeQuery;
 
 #endif

@@ -104,8 +104,8 @@ static bool check_attention(MwShapeContext *context)
     return true;
 }
 
-/* Query i sees keys 0 to i, so a causal mask needs as many queries as keys. Of a node that has a
- * part of the queries, the origin says how many there are. */
+/* Query i attends to keys 0 to i, so a causal mask needs as many queries as keys. For a node
+ * with a part of the queries, the origin gives their number. */
 static bool check_causal(MwShapeContext *context)
 {
     if (!mw_shape_int(context, MW_ATTR_CAUSAL))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The shape rules, by family in the files beside this one.
+/* The shape rules, by family in the .c files of this folder.
  *
- * A rule looks at the operands and attributes of its context and gives result types, or adds an
- * error and returns false. Before a rule runs, shape.c has checked the operand count and what
- * holds for the attributes of every operator; after it, that the results have a size that can be
- * counted. */
+ * A rule inspects the operands and attributes of its context and sets the result types, or adds
+ * an error and returns false. Before a rule runs, shape.c checks the operand count and the
+ * bounds of attributes; after it, that the number of elements of the results is representable. */
 #ifndef MW_IR_SHAPE_RULES_H
 #define MW_IR_SHAPE_RULES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What holds for every operator is checked here; the rule that the `shape` column of ir/ops.def
- * names checks the rest. */
+/* Checks what holds for every operator; the rule in the `shape` column of ir/ops.def checks the
+ * rest. */
 #include "ir/shape/shape.h"
 
 #include "base/spec.h"
@@ -24,11 +24,11 @@ static bool check_operand_count(MwShapeContext *context)
                          given);
 }
 
-/* Bounds of the attributes that mean the same in every operator that has them. */
+/* Bounds of the attributes that have the same meaning in every operator. */
 static const struct {
     MwAttrKey key;
     double least, most;
-    bool open_least, open_most; /* the bound itself is outside */
+    bool open_least, open_most; /* the bound itself is not allowed */
 } bounds[] = {
     {MW_ATTR_RATE, 0, 1, false, true},
     {MW_ATTR_EPS, 0, INFINITY, false, true},
@@ -91,7 +91,7 @@ static bool check_shape_attr(MwShapeContext *context)
            check_sizes(context, MW_ATTR_ORIGIN);
 }
 
-/* Checks that `origin` and `split`, of a node that counts positions, come together and agree. */
+/* Checks that `origin` and `split` of a node that counts positions are given together and agree. */
 static bool check_origin(MwShapeContext *context)
 {
     const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
@@ -105,8 +105,8 @@ static bool check_origin(MwShapeContext *context)
                          origin->ints.count);
 }
 
-/* Checks that the elements of a result can be counted: products of sizes are taken in 64 bits and
- * in doubles, and beyond this limit the latter are not exact. */
+/* Checks that the elements of a result can be counted: products of sizes are computed in 64 bits
+ * and in doubles, and doubles are not exact beyond this limit. */
 static bool check_result_sizes(MwShapeContext *context)
 {
     for (int k = 0; k < context->result_count; k++) {

@@ -5,9 +5,9 @@
 
 #include "ir/shape/query.h"
 
-/* Fills `results`, allocated in `arena`, and their count. False after an error that names the sizes
- * that disagree. Every operator and attribute value is checked here, so that what is in a graph is
- * well formed. */
+/* Fills `results`, allocated in `arena`, and their count. False after an error that names the
+ * sizes that disagree. All operands and attribute values are checked, so that every node of a
+ * graph is well formed. */
 bool mw_shape_infer(MwArena *arena, const MwShapeQuery *query, MwTensor **results,
                     int *result_count, MwDiags *diags);
 

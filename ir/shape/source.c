@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shape rules of nodes without operands: their type is given or stands in their attributes. */
+/* Shape rules of nodes without operands: their type is given or follows from their attributes. */
 #include "ir/shape/rules.h"
 
 #include <string.h>

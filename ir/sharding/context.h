@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the sharding rules share: the context that a rule works in, and its helpers. */
+/* The context that a sharding rule works in, and helpers of the rules. */
 #ifndef MW_IR_SHARDING_CONTEXT_H
 #define MW_IR_SHARDING_CONTEXT_H
 
@@ -15,12 +15,13 @@ typedef struct {
 const MwTensor *mw_sharding_operand(const MwShardingContext *context, int k);
 const MwTensor *mw_sharding_result(const MwShardingContext *context, int k);
 
-/* Each adds a factor and gives its index. */
+/* Adds a factor of `size` iterations and returns its index. The first may be split into any
+ * divisor of its size, the second not at all, the third into any divisor of `divisor`. */
 int mw_sharding_add(MwShardingContext *context, int64_t size);
 int mw_sharding_add_fixed(MwShardingContext *context, int64_t size);
 int mw_sharding_add_divided(MwShardingContext *context, int64_t size, int64_t divisor);
 
-/* Dimension `dim` of operand or result `k` runs over `factor`. */
+/* Sets the factor that dimension `dim` of operand or result `k` runs over. */
 void mw_sharding_operand_runs(MwShardingContext *context, int k, int dim, int factor);
 void mw_sharding_result_runs(MwShardingContext *context, int k, int dim, int factor);
 

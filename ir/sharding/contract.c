@@ -22,14 +22,14 @@ void mw_factors_einsum(MwShardingContext *context)
         mw_sharding_result_runs(context, 0, d, einsum.result[d]);
 }
 
-/* Adds a factor for a dimension that is looked up: it may be split, but is not looped over. */
+/* Adds a factor for a looked-up dimension: it may be split, but is not looped over. */
 static int add_looked_up(MwShardingContext *context, int64_t size)
 {
     return mw_sharding_add_divided(context, 1, size);
 }
 
 /* (ids, table) -> rows: an index outside the local part of the table gives zero, so the sum over
- * parts is the row. */
+ * devices is the row. */
 void mw_factors_embedding(MwShardingContext *context)
 {
     const MwTensor *ids = mw_sharding_operand(context, 0), *table = mw_sharding_operand(context, 1);
@@ -44,7 +44,7 @@ void mw_factors_embedding(MwShardingContext *context)
     mw_sharding_result_runs(context, 0, ids->rank, width);
 }
 
-/* (ids, d) -> table: what each id adds is summed over ids. */
+/* (ids, d) -> table: the contributions of all ids are summed. */
 void mw_factors_embedding_grad(MwShardingContext *context)
 {
     const MwTensor *ids = mw_sharding_operand(context, 0), *d = mw_sharding_operand(context, 1);
@@ -107,8 +107,8 @@ static AttentionFactors add_attention(MwShardingContext *context)
 
 typedef void RunsOver(MwShardingContext *context, int k, int dim, int factor);
 
-/* Says what the dimensions [batch, sequence, heads, width] of tensor k run over; a log-sum-exp has
- * no width. */
+/* Sets the factors of the dimensions [batch, sequence, heads, width] of tensor k; a log-sum-exp
+ * has no width. */
 static void attention_dims(MwShardingContext *context, RunsOver *runs, int k,
                            const AttentionFactors *f, int sequence, bool has_width)
 {

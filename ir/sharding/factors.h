@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sharding rule of a node, in factors (Shardy's term; einsum letters generalised).
+/* The sharding rule of a node, in factors (the term of Shardy; a generalisation of einsum
+ * letters).
  *
- * A factor is a loop dimension of the operator. Each dimension of each operand and result runs over
- * at most one factor that may be split; splitting a factor over mesh axes splits every dimension
- * that runs over it. A factor that a result does not have is summed away there (or combined as
- * `combine` says), so splitting it leaves that result partial. From this one rule come strategies,
- * local shapes, FLOPs, the collectives that complete a result, and the SPMD rewriting. */
+ * A factor is a loop dimension of the operator. Each dimension of each operand and result runs
+ * over at most one splittable factor; splitting a factor over mesh axes splits every dimension
+ * that runs over it. A factor that a result lacks is reduced there as `combine` says, so
+ * splitting it leaves that result partial. Strategies, local shapes, FLOPs, the collectives that
+ * complete a result, and the SPMD rewriting follow from this rule. */
 #ifndef MW_IR_SHARDING_FACTORS_H
 #define MW_IR_SHARDING_FACTORS_H
 
@@ -20,17 +21,18 @@ typedef enum {
 
 typedef struct {
     MwFactorKind kind;
-    /* A split of this factor must divide `divisor`, which divides every dimension that runs over
-     * it. For most factors it is the size; for reshape and grouped heads it is smaller; for a fixed
-     * factor it is 1. */
+    /* The number of ways that a factor is split must divide `divisor`, which divides every
+     * dimension that runs over the factor. For most factors it is the size; for reshape and
+     * grouped heads it is smaller; for a fixed factor it is 1. */
     int64_t divisor;
-    /* Iterations of the loop. 1 for a dimension that is only looked up (the entries of an embedding
-     * table), since splitting it spares memory and not work. */
+    /* Iterations of the loop. It is 1 for a looked-up dimension (the entries of an embedding
+     * table), because splitting it saves memory but no work. */
     int64_t size;
 } MwFactor;
 
 typedef struct {
-    int8_t factor[MW_MAX_RANK]; /* per dimension; -1: runs over none that may be split */
+    /* [dimension] factor that it runs over; -1: none that may be split */
+    int8_t factor[MW_MAX_RANK];
 } MwFactorMap;
 
 typedef struct {

@@ -2,8 +2,8 @@
 /* Sharding rules of sources, element-wise operators and operators along whole dimensions. */
 #include "ir/sharding/rules.h"
 
-/* Each dimension of the first result has a factor, in order; the other results run over the
- * same. */
+/* Each dimension of the first result has a factor, in order; the other results run over the same
+ * factors. */
 void mw_factors_points(MwShardingContext *context)
 {
     const MwTensor *result = mw_sharding_result(context, 0);
@@ -14,8 +14,8 @@ void mw_factors_points(MwShardingContext *context)
     }
 }
 
-/* Operand `k` broadcasts to the first result: its dimensions, aligned from the right, run over the
- * result's factors, but those that stretch run over none. */
+/* Operand `k` is broadcast to the first result: its dimensions, aligned from the right, run over
+ * the result's factors, except those that stretch. */
 static void broadcast_operand(MwShardingContext *context, int k)
 {
     const MwTensor *operand = mw_sharding_operand(context, k);
@@ -66,21 +66,21 @@ static void leading_dims(MwShardingContext *context, bool last_is_fixed)
     }
 }
 
-/* Each dimension of operand 0 has a factor. The leading dimensions of the other operands and of the
- * results run over the same factors. */
+/* Each dimension of operand 0 has a factor. The leading dimensions of the other operands and of
+ * the results run over the same factors. */
 void mw_factors_leading(MwShardingContext *context)
 {
     leading_dims(context, false);
 }
 
-/* The same as mw_factors_leading, but the last dimension stays whole: it is worked on row by
- * row. */
+/* Like mw_factors_leading, but the last dimension is fixed, because the operator needs whole
+ * rows. */
 void mw_factors_rows(MwShardingContext *context)
 {
     leading_dims(context, true);
 }
 
-/* A node on local shapes has no factors, so that nothing of it is split again. */
+/* A node on local shapes has no factors, so that nothing splits it again. */
 void mw_factors_local(MwShardingContext *context)
 {
     MW_ASSERT(context->rule->factor_count == 0);

@@ -2,12 +2,13 @@
 /* Sharding rules of operators that move elements. */
 #include "ir/sharding/rules.h"
 
-/* The dimensions [begin, end) of a shape, with the product of their sizes. */
+/* Dimensions [begin, end) of a shape, with the product of their sizes. */
 typedef struct {
     int begin, end;
     int64_t product;
 } DimRun;
 
+/* Adds the next dimension of a shape to a run. */
 static void take_dim(DimRun *run, const MwTensor *tensor)
 {
     run->product *= tensor->dim[run->end++];
@@ -22,9 +23,9 @@ static int major_dim(const DimRun *run, const MwTensor *tensor)
     return -1;
 }
 
-/* Dimensions `in` of the operand and `out` of the result hold the same elements in the same order.
- * Cutting the major dimension of both into as many equal parts cuts the elements alike; no other
- * dimension of the group may be cut. */
+/* Dimensions `in` of the operand and `out` of the result hold the same elements in the same
+ * order. Cutting the major dimension of both into equally many parts cuts the elements alike; no
+ * other dimension of the group may be cut. */
 static void add_group(MwShardingContext *context, const DimRun *in, const DimRun *out)
 {
     const MwTensor *operand = mw_sharding_operand(context, 0);
@@ -42,7 +43,8 @@ static void add_group(MwShardingContext *context, const DimRun *in, const DimRun
         mw_sharding_add_fixed(context, in->product / parts);
 }
 
-/* Walks both shapes, closing a group wherever the products of the dimensions taken are equal. */
+/* Walks both shapes, and closes a group wherever the products of the dimensions so far are
+ * equal. */
 void mw_factors_reshape(MwShardingContext *context)
 {
     const MwTensor *operand = mw_sharding_operand(context, 0);
@@ -70,8 +72,7 @@ void mw_factors_transpose(MwShardingContext *context)
         mw_sharding_operand_runs(context, 0, (int)perm->ints.at[d], d);
 }
 
-/* Every operand and result has the same dimensions but for the size of `axis`, which stays whole.
- */
+/* All operands and results have equal dimensions, except `axis`, which is fixed. */
 static void all_but_axis(MwShardingContext *context, int64_t axis_size)
 {
     int axis = (int)mw_node_int(context->node, MW_ATTR_AXIS);
@@ -86,14 +87,14 @@ static void all_but_axis(MwShardingContext *context, int64_t axis_size)
     }
 }
 
-/* Slice and pad: their loops run over what they write. */
+/* The loops of slice and pad run over what they write. */
 void mw_factors_slice(MwShardingContext *context)
 {
     int64_t axis = mw_node_int(context->node, MW_ATTR_AXIS);
     all_but_axis(context, mw_sharding_result(context, 0)->dim[axis]);
 }
 
-/* Split and concat: the axis is whole on one side, and the sum of the parts on the other. */
+/* Split and concat: `axis` is whole on one side, and the sum of several on the other. */
 void mw_factors_split(MwShardingContext *context)
 {
     int64_t axis = mw_node_int(context->node, MW_ATTR_AXIS), whole = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sharding rules, by family in the files beside this one.
+/* The sharding rules, by family in the .c files of this folder.
  *
- * A rule adds factors and says which of them each dimension runs over. All dimensions begin at -1,
- * running over none. */
+ * A rule adds factors and sets the factor of each dimension. All dimensions are -1 at first:
+ * they run over none. */
 #ifndef MW_IR_SHARDING_RULES_H
 #define MW_IR_SHARDING_RULES_H
 

@@ -6,7 +6,7 @@
 #include "ir/ir.h"
 #include "ir/sharding/factors.h"
 
-/* The rule of `node` as it stands (global shapes). Allocates in `arena`. */
+/* The rule of `node` with its current (global or cut) shapes. Allocates in `arena`. */
 MwShardingRule mw_sharding_rule(MwArena *arena, const MwGraph *graph, MwNodeId node);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Clean: simplify once more. Gradients leave products by one and sums nobody asked for, the cut
- * into micro-batches leaves the whole of what is used in parts only. */
+/* Clean: simplifies once more. Differentiation leaves products by one and unused sums; the cut
+ * into micro-batches leaves whole values of which only slices are used. */
 #include "passes/graph/simplify.h"
 #include "passes/pass.h"
 

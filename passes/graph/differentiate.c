@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Differentiate: reverse mode, graph to graph. In: a model with a `train` statement. Out: the same
- * with nodes of the backward phase behind it, and compilation->gradient. A model for inference
- * stays as it is.
+/* Differentiate: reverse mode, graph to graph.
  *
- * Nodes are visited from the last to the first; when one is visited, all users of its results have
- * been, so the gradients by its results are complete. Contributions to one gradient are added in
- * the order in which they come, last user first, at the place of the user, so that a value used
- * twice by one part of the model gets one sum from there. The nodes of a gradient have the origin
- * of the node that is differentiated. The gradient of the loss by x is named grad.x; what else it
- * takes to differentiate y is named y.grad, y.grad.1 and so on.
+ * In:  a model with a `train` statement. A model for inference stays as it is.
+ * Out: the same graph with nodes of the backward phase after it, and compilation->gradient.
  *
- * The gradient by a bf16 value that is the same for the whole batch, a weight or its cast, is in f32
- * from where it is summed over the batch on (passes/graph/gradients.h).
+ * Nodes are visited from last to first. When a node is visited, all users of its results have
+ * been, so the gradients by its results are complete. Contributions to a gradient are added in
+ * the order in which they come, last user first, in the layer of the user, so that a value used
+ * twice by one layer gets one sum from there. The nodes of a gradient have the origin of the
+ * node that is differentiated. The gradient of the loss by x is named grad.x; other nodes of the
+ * differentiation of y are named y.grad, y.grad.1 and so on.
+ *
+ * The gradient by a bf16 value that is the same for the whole batch (a weight or its cast) is
+ * f32 from where it is summed over the batch on (passes/graph/gradients.h).
  *
  * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
 #include "ir/build.h"
@@ -29,10 +30,10 @@ static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
 
 typedef struct {
     MwGraph *graph;
-    int values;          /* of the model itself; what follows are gradients */
-    bool *active;        /* [values] is changed by a weight and changes the loss */
-    const bool *wide;    /* [values] in bf16, but its gradient in f32 */
-    MwValueId *gradient; /* [values] the sum so far; no value: zero so far */
+    int values;                   /* number of values of the model; gradients follow */
+    bool *active;                 /* [values] depends on a weight and affects the loss */
+    const bool *has_f32_gradient; /* [values] bf16 values with a gradient in f32 */
+    MwValueId *gradient;          /* [values] partial sum of contributions; no value: zero */
     MwDiags *diags;
 } Differentiator;
 
@@ -47,7 +48,7 @@ static bool is_float(const MwGraph *graph, MwValueId value)
     return mw_type_is_float(mw_value_tensor(graph, value)->type);
 }
 
-/* Whether each value is a function of a weight, through floating-point values alone. */
+/* [values] whether a value is a function of a weight, through floating-point values alone. */
 static bool *find_dependent(const MwGraph *graph)
 {
     bool *dependent = MW_NEW(graph->arena, bool, graph->values.count);
@@ -64,30 +65,32 @@ static bool *find_dependent(const MwGraph *graph)
     return dependent;
 }
 
-/* Whether a bf16 result of `node`, which is the same for the whole batch, has a gradient in f32: what
- * is stored, cast or moved, whose gradient rule does nothing with numbers. */
-static bool keeps_numbers(const MwNode *node)
+/* Whether the gradient rule of `node` does no arithmetic on numbers (sources, casts, moves), so
+ * that a bf16 result that is the same for the whole batch may have a gradient in f32. */
+static bool only_moves_gradient(const MwNode *node)
 {
     MwLowering lowering = mw_op_info(node->op)->lowering;
     return lowering == MW_LOWER_SOURCE || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE ||
            node->op == MW_OP_CAST || node->op == MW_OP_BROADCAST;
 }
 
-static bool *find_wide(const MwGraph *graph)
+/* [values] bf16 values whose gradients are f32. */
+static bool *find_f32_gradients(const MwGraph *graph)
 {
     bool *wide = MW_NEW(graph->arena, bool, graph->values.count);
     const bool *varies = mw_find_varying(graph->arena, graph);
     for (int v = 0; v < graph->values.count; v++)
         wide[v] = mw_value_tensor(graph, (MwValueId){v})->type == MW_BF16 && !varies[v] &&
-                  keeps_numbers(mw_value_node(graph, (MwValueId){v}));
+                  only_moves_gradient(mw_value_node(graph, (MwValueId){v}));
     return wide;
 }
 
 static MwType gradient_type(const Differentiator *d, MwValueId value)
 {
-    return d->wide[value.index] ? MW_F32 : mw_value_tensor(d->graph, value)->type;
+    return d->has_f32_gradient[value.index] ? MW_F32 : mw_value_tensor(d->graph, value)->type;
 }
 
+/* [values] whether a value depends on a weight and affects the loss. */
 static bool *find_active(const MwGraph *graph)
 {
     const bool *dependent = find_dependent(graph);
@@ -104,7 +107,8 @@ static bool *find_active(const MwGraph *graph)
     return active;
 }
 
-static void contribute(Differentiator *d, MwValueId value, MwValueId contribution)
+/* Adds a term to the gradient by `value`. */
+static void add_contribution(Differentiator *d, MwValueId value, MwValueId contribution)
 {
     MwValueId *sum = &d->gradient[value.index];
     MW_ASSERT(mw_tensor_same_shape(mw_value_tensor(d->graph, value),
@@ -114,32 +118,34 @@ static void contribute(Differentiator *d, MwValueId value, MwValueId contributio
                               : contribution;
 }
 
-/* A complete gradient is named after its value, unless it is another's gradient as well; or will be,
- * as that of a weight's cast is the weight's. */
+/* Names a complete gradient after its value, unless it is also the gradient of another value;
+ * the gradient by the cast of a weight becomes that of the weight. */
 static void name_gradient(Differentiator *d, MwValueId value)
 {
     MwValueId gradient = d->gradient[value.index];
     if (!mw_has_value(gradient) || mw_value(d->graph, gradient)->name[0] != '_')
         return;
-    if (d->wide[value.index] && mw_value_node(d->graph, value)->op == MW_OP_CAST)
+    if (d->has_f32_gradient[value.index] && mw_value_node(d->graph, value)->op == MW_OP_CAST)
         return;
     const char *name = mw_value(d->graph, value)->name;
     mw_graph_rename(d->graph, gradient, mw_arena_printf(d->graph->arena, "grad.%s", name));
 }
 
-/* `made`: [nodes + 1] how many values there were once a node was differentiated, and first those
- * before the last node was. */
-static void name_rest(const Differentiator *d, const int *made, int nodes)
+/* Names the unnamed nodes of the differentiation of each node. value_counts: [nodes + 1] the
+ * number of values after the node was differentiated; the last element is the number before the
+ * first one was. */
+static void name_rest(const Differentiator *d, const int *value_counts, int nodes)
 {
     MwGraph *graph = d->graph;
     for (int n = nodes - 1; n >= 0; n--) {
         MwValueId result = mw_node_result(graph, (MwNodeId){n}, 0);
         const char *name = mw_value(graph, result)->name;
-        mw_build_name_rest(graph, made[n + 1], made[n],
-                           mw_arena_printf(graph->arena, "%s.grad", name));
+        mw_build_name_temporaries(graph, value_counts[n + 1], value_counts[n],
+                                  mw_arena_printf(graph->arena, "%s.grad", name));
     }
 }
 
+/* Applies the gradient rule of a node and adds its results to the gradients by the operands. */
 static void differentiate_node(Differentiator *d, MwNodeId id)
 {
     MwGraph *graph = d->graph;
@@ -169,10 +175,10 @@ static void differentiate_node(Differentiator *d, MwNodeId id)
     gradients[node.op](&g);
     for (int k = 0; k < node.operand_count; k++)
         if (wanted[k] && mw_has_value(g.operands[k]))
-            contribute(d, node.operands[k], g.operands[k]);
+            add_contribution(d, node.operands[k], g.operands[k]);
 }
 
-/* The gradients by weights, as a table over all values of the graph as it is now. */
+/* [values of the graph as it is now] the gradients by weights. */
 static const MwValueId *weight_gradients(const Differentiator *d)
 {
     const MwGraph *graph = d->graph;
@@ -196,10 +202,10 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     MwGraph *graph = compilation->graph;
     MwValueId loss = graph->train.loss;
     if (!mw_has_value(loss) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD))
-        return true; /* inference, or a dump that was differentiated before */
+        return true; /* inference, or a dump after this pass */
     Differentiator d = {.graph = graph, .values = graph->values.count, .diags = diags};
     d.active = find_active(graph);
-    d.wide = find_wide(graph);
+    d.has_f32_gradient = find_f32_gradients(graph);
     if (!d.active[loss.index]) {
         mw_diag_error(diags, graph->train.span, "the loss does not depend on any weight");
         return false;
@@ -210,15 +216,15 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     graph->phase = MW_PHASE_BACKWARD;
     graph->origin = mw_value_node(graph, loss)->origin;
     d.gradient[loss.index] = mw_build_scalar(graph, 1);
-    int *made = MW_NEW(graph->arena, int, nodes + 1);
-    made[nodes] = graph->values.count;
+    int *value_counts = MW_NEW(graph->arena, int, nodes + 1);
+    value_counts[nodes] = graph->values.count;
     for (int n = nodes - 1; n >= 0; n--) {
         differentiate_node(&d, (MwNodeId){n});
-        made[n] = graph->values.count;
+        value_counts[n] = graph->values.count;
     }
     if (mw_diags_error_count(diags) > 0)
         return false;
-    name_rest(&d, made, nodes);
+    name_rest(&d, value_counts, nodes);
     compilation->gradient = weight_gradients(&d);
     return true;
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gradients of single operators: the `gradient` column of ir/ops.def. Included by
- * passes/graph/differentiate.c and passes/gradients_*.c alone. */
+/* Gradients of single operators: the `gradient` column of ir/ops.def. For
+ * passes/graph/differentiate.c and passes/graph/gradients_*.c only. */
 #ifndef MW_PASSES_GRAPH_GRADIENTS_H
 #define MW_PASSES_GRAPH_GRADIENTS_H
 
 #include "ir/ir.h"
 
-/* One node y = f(x), differentiated: given the gradient of the loss by each result, the rule adds
- * nodes for the gradient by each operand that is wanted. A gradient has the type of its value, but
- * that by a bf16 weight, or by a cast or another form of a weight, has f32: it is a sum over the
- * batch, to which more is added. `types` says which; a rule that sums gives it at once, what others
- * give is cast. */
+/* The differentiation of one node y = f(x). Given the gradients of the loss by the results, the
+ * rule adds nodes for the gradient by each operand that is wanted. A gradient has the type of
+ * its value, with one exception: the gradient by a bf16 weight, or by a cast or another form of
+ * a weight, is f32, because it is a sum over the batch to which more is added. `types` holds the
+ * types. A rule that sums makes that type at once; the results of other rules are cast. */
 typedef struct {
     MwGraph *graph;
-    MwNode node;              /* a copy: the graph grows meanwhile */
-    const MwValueId *results; /* [result_count] gradients; no value: zero. Not all are */
-    const bool *wanted;       /* [operand_count] */
-    const MwType *types;      /* [operand_count] of the gradients by operands */
-    MwValueId *operands;      /* [operand_count], to be filled; no value: zero */
-    MwDiags *diags;           /* a rule that cannot adds an error */
+    MwNode node; /* a copy, because the graph grows meanwhile */
+    /* [result_count] gradients by results; no value: zero. At least one is not zero */
+    const MwValueId *results;
+    const bool *wanted;  /* [operand_count] whether the gradient by the operand is needed */
+    const MwType *types; /* [operand_count] types of the gradients by operands */
+    /* [operand_count] gradients by operands, filled by the rule; no value: zero */
+    MwValueId *operands;
+    MwDiags *diags; /* takes an error if the node cannot be differentiated */
 } MwGradient;
 
 /* One rule for each name in the column. */
@@ -36,13 +38,14 @@ static inline MwValueId mw_gradient_result(const MwGradient *g, int k)
     return (MwValueId){g->node.first_result + k};
 }
 
-/* A copy of the type of operand `k`; pointers into the graph do not last. */
+/* A copy of the type of operand `k`; pointers into the graph do not last while nodes are added. */
 static inline MwTensor mw_gradient_tensor(const MwGradient *g, int k)
 {
     return *mw_value_tensor(g->graph, g->node.operands[k]);
 }
 
-/* Operand `k` was broadcast to the shape of `gradient`: sums back over what was stretched. */
+/* Sets the gradient by operand `k`, which was broadcast to the shape of `gradient`: sums over
+ * the dimensions that were broadcast. */
 void mw_gradient_unbroadcast(MwGradient *g, int k, MwValueId gradient);
 
 #endif

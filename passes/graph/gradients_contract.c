@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gradients of contractions, look-ups and rotary positions: linear maps, so each gradient is the
- * transposed map. */
+/* Gradients of contractions, look-ups and rotary positions. These are linear maps, so each
+ * gradient is the transposed map. */
 #include "passes/graph/gradients.h"
 
 #include "ir/build.h"
@@ -8,23 +8,24 @@
 
 #include <string.h>
 
-/* The letters of one term, e.g. "bsw". */
+/* The letters of one term of an einsum, e.g. "bsw". */
 typedef struct {
     char letters[MW_MAX_RANK + 1];
-} Term;
+} EinsumTerm;
 
-static Term term_of(const MwEinsum *einsum, const int8_t *dims, int rank)
+/* The letters of a tensor whose dimensions run over the letters `dims` of the einsum. */
+static EinsumTerm term_of(const MwEinsum *einsum, const int8_t *dims, int rank)
 {
-    Term term = {0};
+    EinsumTerm term = {0};
     for (int d = 0; d < rank; d++)
         term.letters[d] = einsum->letter[dims[d]];
     return term;
 }
 
 /* The letters of `of` that occur in `a` or `b`. */
-static Term known_letters(const Term *of, const Term *a, const Term *b)
+static EinsumTerm known_letters(const EinsumTerm *of, const EinsumTerm *a, const EinsumTerm *b)
 {
-    Term known = {0};
+    EinsumTerm known = {0};
     int at = 0;
     for (const char *c = of->letters; *c; c++)
         if (strchr(a->letters, *c) || strchr(b->letters, *c))
@@ -32,8 +33,8 @@ static Term known_letters(const Term *of, const Term *a, const Term *b)
     return known;
 }
 
-/* `x`, whose dimensions are `from`, with its dimensions in the order of `to`. */
-static MwValueId permute(MwGraph *graph, MwValueId x, const Term *from, const Term *to)
+/* Transposes `x`, whose dimensions are `from`, to the order of `to`. */
+static MwValueId permute(MwGraph *graph, MwValueId x, const EinsumTerm *from, const EinsumTerm *to)
 {
     if (strcmp(from->letters, to->letters) == 0)
         return x;
@@ -45,22 +46,28 @@ static MwValueId permute(MwGraph *graph, MwValueId x, const Term *from, const Te
     return mw_build(graph, NULL, MW_OP_TRANSPOSE, &x, 1, &attr, 1);
 }
 
-/* `type`: of the result. */
-static MwValueId contract(MwGraph *graph, MwValueId a, const Term *a_term, MwValueId b,
-                          const Term *b_term, const Term *result, MwType type)
+/* An operand of a contraction and the letters of its dimensions. */
+typedef struct {
+    MwValueId value;
+    const EinsumTerm *term;
+} EinsumOperand;
+
+/* The contraction of `a` and `b` with letters `result` and element type `type`. */
+static MwValueId contract(MwGraph *graph, EinsumOperand a, EinsumOperand b,
+                          const EinsumTerm *result, MwType type)
 {
-    bool widens = mw_value_tensor(graph, a)->type != type;
-    const char *equation = mw_intern_printf(graph->interner, "%s,%s->%s", a_term->letters,
-                                            b_term->letters, result->letters);
+    bool widens = mw_value_tensor(graph, a.value)->type != type;
+    const char *equation = mw_intern_printf(graph->interner, "%s,%s->%s", a.term->letters,
+                                            b.term->letters, result->letters);
     MwAttr attrs[] = {mw_attr_text(MW_ATTR_EQUATION, equation),
                       mw_attr_int(MW_ATTR_TYPE, widens ? (int)type : MW_TYPE_NOT_GIVEN)};
-    return mw_build(graph, NULL, MW_OP_EINSUM, (MwValueId[]){a, b}, 2, attrs, MW_COUNT(attrs));
+    MwValueId operands[] = {a.value, b.value};
+    return mw_build(graph, NULL, MW_OP_EINSUM, operands, 2, attrs, MW_COUNT(attrs));
 }
 
-/* `x` has the letters of `whole` that were not summed out of it alone; along the others it is
- * stretched to `shape`. */
-static MwValueId stretch(MwGraph *graph, MwValueId x, const Term *known, const Term *whole,
-                         const MwTensor *shape)
+/* Broadcasts `x`, which has the letters `known`, to `shape`, which has the letters `whole`. */
+static MwValueId stretch(MwGraph *graph, MwValueId x, const EinsumTerm *known,
+                         const EinsumTerm *whole, const MwTensor *shape)
 {
     if (strcmp(known->letters, whole->letters) == 0)
         return x;
@@ -71,39 +78,39 @@ static MwValueId stretch(MwGraph *graph, MwValueId x, const Term *known, const T
     return mw_build_broadcast(graph, mw_build_reshape(graph, x, &kept), shape);
 }
 
-/* y = sum over the letters not in it of a b. The gradient of a is d b, summed over the letters that
- * a has not; a letter that only a has was summed out of a alone, and every element along it gets
- * the same. */
+/* y is the sum of a b over the letters that y lacks. The gradient by a is d b, summed over the
+ * letters that a lacks. A letter that only a has is summed out of a alone, so all elements along it
+ * have the same gradient. */
 void mw_gradient_einsum(MwGradient *g)
 {
     MwEinsum einsum;
     const char *wrong = mw_einsum_parse(mw_node_text(&g->node, MW_ATTR_EQUATION), &einsum);
     MW_ASSERT(!wrong);
-    Term result = term_of(&einsum, einsum.result, einsum.result_rank), none = {0};
+    EinsumTerm result = term_of(&einsum, einsum.result, einsum.result_rank), none = {0};
     for (int k = 0; k < einsum.operand_count; k++) {
         if (!g->wanted[k])
             continue;
-        Term own = term_of(&einsum, einsum.operand[k], einsum.rank[k]);
-        Term other = none;
+        EinsumTerm own = term_of(&einsum, einsum.operand[k], einsum.rank[k]);
+        EinsumTerm other = none;
         if (einsum.operand_count == 2)
             other = term_of(&einsum, einsum.operand[1 - k], einsum.rank[1 - k]);
-        Term known = known_letters(&own, &result, &other);
+        EinsumTerm known = known_letters(&own, &result, &other);
         MwType type = g->types[k];
         MwTensor shape = mw_gradient_tensor(g, k);
         MwValueId d = g->results[0], x;
-        if (einsum.operand_count == 2)
-            d = mw_build_cast(g->graph, d, shape.type);
-        if (einsum.operand_count == 1)
+        if (einsum.operand_count == 1) {
             x = permute(g->graph, d, &result, &known);
-        else if (k == 0)
-            x = contract(g->graph, d, &result, mw_gradient_operand(g, 1), &other, &known, type);
-        else
-            x = contract(g->graph, mw_gradient_operand(g, 0), &other, d, &result, &known, type);
+        } else {
+            EinsumOperand by_d = {mw_build_cast(g->graph, d, shape.type), &result};
+            EinsumOperand by_other = {mw_gradient_operand(g, 1 - k), &other};
+            x = k == 0 ? contract(g->graph, by_d, by_other, &known, type)
+                       : contract(g->graph, by_other, by_d, &known, type);
+        }
         g->operands[k] = stretch(g->graph, x, &known, &own, &shape);
     }
 }
 
-/* Gradient of what is looked up in, from (indices, d). */
+/* The gradient by a table that is looked up in, from (indices, d). */
 static void gradient_of_table(MwGradient *g, MwOp op, int table, int ids)
 {
     if (!g->wanted[table])
@@ -125,7 +132,7 @@ void mw_gradient_pick(MwGradient *g)
     gradient_of_table(g, MW_OP_PICK_GRAD, 0, 1);
 }
 
-/* A rotation: its transpose turns the other way. */
+/* The transpose of a rotation is the inverse rotation. */
 void mw_gradient_rope(MwGradient *g)
 {
     MwAttr attrs[] = {

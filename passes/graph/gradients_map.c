@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gradients of element-wise operators: d is the gradient of the result y. Where the derivative does
- * not exist (relu and abs at 0, ties of maximum and minimum), it is as in PyTorch: 0, and half to
- * each. */
+/* Gradients of element-wise operators: d is the gradient by the result y. Where the derivative
+ * does not exist (relu and abs at 0, ties of maximum and minimum), it is that of PyTorch: 0, and
+ * half for each operand. */
 #include "passes/graph/gradients.h"
 
 #include "ir/build.h"
@@ -69,7 +69,8 @@ void mw_gradient_div(MwGradient *g)
         mw_gradient_unbroadcast(g, 1, neg(g, mul(g, quotient, mw_gradient_result(g, 0))));
 }
 
-/* To operand k goes d where `wins` says that it beats the other, half of d at ties. */
+/* Gives operand k the gradient d where `wins` holds between it and the other operand, and d / 2
+ * at ties. */
 static void gradient_of_choice(MwGradient *g, MwOp wins)
 {
     MwValueId d = g->results[0];
@@ -78,9 +79,9 @@ static void gradient_of_choice(MwGradient *g, MwOp wins)
             continue;
         MwValueId own = mw_gradient_operand(g, k), other = mw_gradient_operand(g, 1 - k);
         MwValueId tie = mw_build_binary(g->graph, MW_OP_EQ, own, other);
-        MwValueId rest = mw_build_select(g->graph, tie, scaled(g, d, 0.5), scalar_like(g, 0));
+        MwValueId otherwise = mw_build_select(g->graph, tie, scaled(g, d, 0.5), scalar_like(g, 0));
         MwValueId won = mw_build_binary(g->graph, wins, own, other);
-        mw_gradient_unbroadcast(g, k, mw_build_select(g->graph, won, d, rest));
+        mw_gradient_unbroadcast(g, k, mw_build_select(g->graph, won, d, otherwise));
     }
 }
 
@@ -134,8 +135,8 @@ void mw_gradient_abs(MwGradient *g)
     MwValueId x = mw_gradient_operand(g, 0), d = g->results[0], zero = scalar_like(g, 0);
     MwValueId below = mw_build_binary(g->graph, MW_OP_LT, x, zero);
     MwValueId above = mw_build_binary(g->graph, MW_OP_GT, x, zero);
-    MwValueId rest = mw_build_select(g->graph, below, neg(g, d), zero);
-    g->operands[0] = mw_build_select(g->graph, above, d, rest);
+    MwValueId otherwise = mw_build_select(g->graph, below, neg(g, d), zero);
+    g->operands[0] = mw_build_select(g->graph, above, d, otherwise);
 }
 
 void mw_gradient_exp(MwGradient *g)
@@ -201,7 +202,7 @@ void mw_gradient_sigmoid(MwGradient *g)
     g->operands[0] = mul(g, g->results[0], mul(g, y, one_minus(g, y)));
 }
 
-/* By y rather than x: y is needed by its users' gradients in any case. */
+/* Uses y, not x: the gradients of its users need y in any case. */
 void mw_gradient_relu(MwGradient *g)
 {
     MwValueId zero = scalar_like(g, 0);
@@ -246,7 +247,7 @@ void mw_gradient_identity(MwGradient *g)
     g->operands[0] = g->results[0];
 }
 
-/* The same operator with the same attributes: a linear map that equals its transpose. */
+/* Dropout with the same attributes: a linear map that equals its transpose. */
 void mw_gradient_dropout(MwGradient *g)
 {
     g->operands[0] = mw_build(g->graph, NULL, MW_OP_DROPOUT, &g->results[0], 1, g->node.attrs,

@@ -46,7 +46,7 @@ void mw_gradient_pad(MwGradient *g)
     g->operands[0] = along_axis(g, MW_OP_SLICE, g->results[0], begin, begin + size);
 }
 
-/* Of the gradients by results, of which at least one is not zero. */
+/* The type of a gradient by a result that is not zero. */
 static MwType known_type(const MwGradient *g)
 {
     int k = 0;
@@ -82,7 +82,7 @@ static void split_into_operands(MwGradient *g, int64_t axis)
         g->operands[k] = (MwValueId){first.index + k};
 }
 
-/* One split where all parts are wanted, else a slice for each that is. */
+/* One split if all operands are wanted, else a slice for each that is. */
 void mw_gradient_concat(MwGradient *g)
 {
     int64_t axis = mw_node_int(&g->node, MW_ATTR_AXIS);

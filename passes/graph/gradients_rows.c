@@ -4,7 +4,7 @@
 
 #include "ir/build.h"
 
-/* The operand's shape with size 1 in the dimensions that a reduction takes away. */
+/* The operand's shape with size 1 in the reduced dimensions. */
 static MwTensor kept_shape(const MwGradient *g)
 {
     MwTensor kept = mw_gradient_tensor(g, 0);
@@ -21,7 +21,7 @@ void mw_gradient_reduce_sum(MwGradient *g)
     g->operands[0] = mw_build_broadcast(g->graph, mw_build_reshape(g->graph, d, &kept), &whole);
 }
 
-/* Equal parts to all that share the maximum. */
+/* All elements equal to the maximum get equal shares. */
 void mw_gradient_reduce_max(MwGradient *g)
 {
     MwGraph *graph = g->graph;
@@ -46,7 +46,7 @@ void mw_gradient_logsumexp(MwGradient *g)
     g->operands[0] = mw_build(g->graph, NULL, MW_OP_LOGSUMEXP_GRAD, operands, 3, NULL, 0);
 }
 
-/* An operator (x or y, d) of its own, which has the attributes of the node. */
+/* Adds a gradient operator with operands (x or y, d) and the attributes of the node. */
 static void gradient_by(MwGradient *g, MwOp op, MwValueId from)
 {
     g->operands[0] = mw_build(g->graph, NULL, op, (MwValueId[]){from, g->results[0]}, 2,
@@ -73,7 +73,7 @@ void mw_gradient_rms_norm(MwGradient *g)
     gradient_by(g, MW_OP_RMS_NORM_GRAD, mw_gradient_operand(g, 0));
 }
 
-/* The log-sum-exp is a by-product for this gradient; it has none itself. */
+/* The log-sum-exp is an auxiliary result for this gradient and has no gradient itself. */
 void mw_gradient_sdpa(MwGradient *g)
 {
     if (mw_has_value(g->results[1])) {

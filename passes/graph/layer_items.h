@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The forward phase of a model as a row of items, which layers are made of; shared by layers.c and
- * layer_items.c.
+/* The forward phase of a model as a row of items, which layers consist of; shared by layers.c
+ * and layer_items.c.
  *
- * An item is one operator that computes, with what is for free beside it (views, moves). Sources,
- * which are nodes without operands, belong to none. */
+ * An item is one operator that computes, with neighbours that do not (views, moves). Sources,
+ * which are nodes without operands, belong to no item. */
 #ifndef MW_PASSES_GRAPH_LAYER_ITEMS_H
 #define MW_PASSES_GRAPH_LAYER_ITEMS_H
 
@@ -11,24 +11,27 @@
 #include "solver/stages/clustering.h"
 
 typedef struct {
-    /* Work in FLOPs, scaled to MW_CLUSTERING_WORK in all; the bytes of values that flow over a cut;
-     * groups are the stages that values are pinned to. */
-    int count; /* at least 1, if need be of an item that computes nothing */
+    /* The fields of the clustering problem (solver/stages/clustering.h): work in FLOPs, scaled
+     * to MW_CLUSTERING_WORK in total; the bytes of values that cross a cut before the item; the
+     * stage that values of the item are pinned to. */
+    int count; /* at least 1: a model that computes nothing has one item without work */
     int64_t *work, *border_bytes;
     int *group;
-    int *begin;   /* [count] index of its first node; 0 of item 0 */
-    int *segment; /* [count] ascending from 0: items of one segment are neighbours of one place */
+    int *begin; /* [count] index of the first node; 0 for item 0 */
+    /* [count] ascending from 0; a segment is an iteration of a repeat, or what stands between
+     * repeats */
+    int *segment;
     int segment_count;
-    /* [segment_count] the outermost repeat of more than one iteration, of which the segment is an
-     * iteration; -1: what stands between repeats. */
+    /* [segment_count] the outermost repeat of more than one iteration that the segment is an
+     * iteration of; -1: none. */
     int *repeat;
 } MwLayerItems;
 
-/* All in `arena`. */
+/* The items of a graph; all fields in `arena`. */
 MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph);
 
-/* True of the nodes that items consist of. */
-static inline bool mw_layer_is_laid(const MwNode *node)
+/* Whether an item may contain the node. */
+static inline bool mw_layer_has_node(const MwNode *node)
 {
     return node->phase == MW_PHASE_FORWARD && node->operand_count > 0;
 }

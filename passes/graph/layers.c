@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layers: operators that stay together, the units that stages are made of.
+/* Layers: groups of operators that stay together, of which stages are made.
  *
  * In:  the graph of a model, before differentiation.
- * Out: origin.layer of every node of the forward phase, from 0. A source has the layer of its first
- *      user. What later passes make of a node inherits its layer, so that gradients and updates lie
- *      with what they belong to. A dump that has layers, or that was differentiated without, stays
- *      as it is.
+ * Out: origin.layer of every node of the forward phase, from 0. A source has the layer of its
+ *      first user. Nodes that later passes derive from a node inherit its layer, so that
+ *      gradients and updates lie with their operators and weights. A dump with layers, or one
+ *      that was differentiated without them, stays as it is.
  * Invariant: along an edge from an operator to an operator the layer never decreases.
  *
- * The nodes, in their order, are cut in two steps; both are the dynamic program of
+ * The nodes, in their order, are cut in two steps; both use the dynamic program of
  * solver/stages/clustering.c.
  *
- * 1. The segments of the model, which are the iterations of its outermost repeats and what stands
- *    between these, are each cut into parts. The unit of size is an iteration of the repeat that has
- *    most of the work. An iteration is thus one part, and identical ones stay identical; what is
- *    lighter than half of it (an embedding) is no reason for a layer; what is heavier (the product
- *    with a large vocabulary) is a layer of its own, as a pipeline could not be balanced with it
- *    beside others. Without repeats the unit is a sixteenth of the model. A part has at least half
- *    a unit of work: what is finer gives recomputation nothing to forget. If more layers than
- *    that are wanted, the unit shrinks until there are enough parts.
- * 2. The parts are joined to layers, by default as many as there are of at least half a unit, and at
- *    least as many as stages are wanted.
+ * 1. Each segment of the model (an iteration of an outermost repeat, or what stands between
+ * repeats)
+ *    is cut into sections. The unit of size is an iteration of the repeat that has most of the
+ *    work. So an iteration is one section, and identical iterations stay identical. A segment
+ *    lighter than half a unit (an embedding) is no reason for a layer; a heavier one (the
+ *    product with a large vocabulary) is a layer of its own, because no pipeline could be
+ *    balanced if it shared one. Without repeats the unit is a sixteenth of the model. A section
+ *    has at least half a unit of work: in a smaller one recomputation would save nothing. If the
+ *    user wants more layers than that, the unit shrinks until there are enough sections.
+ * 2. Sections are joined to layers. The default number of layers is the number of sections with
+ * at least
+ *    half a unit, but no less than the number of stages that the user wants.
  *
- * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. The repeats, and therefore the number of
- * layers, are this compiler's. */
+ * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. The use of repeats, and with it the
+ * default number of layers, is specific to this compiler. */
 #include "passes/graph/layers.h"
 
 #include "passes/graph/layer_items.h"
 #include "passes/pass.h"
 
-enum { MOST_UNREPEATED_PARTS = 16 };
+enum { MAX_UNREPEATED_SECTIONS = 16 };
 
 typedef struct {
-    MwArena *arena; /* of this pass alone */
+    MwArena *arena; /* scratch, freed after the pass */
     MwLayerItems items;
-    int *segment_begin; /* [segment_count + 1] its first item */
-    int64_t unit;       /* work of one layer, more or less; at least 1 */
+    int *segment_begin; /* [segment_count + 1] first item of each segment */
+    int64_t unit;       /* work of about one layer; at least 1 */
 } Clusterer;
 
 static MwClustering clustering_of(const MwLayerItems *items, int begin, int end)
@@ -59,6 +61,7 @@ static int64_t segment_work(const Clusterer *c, int segment)
     return work;
 }
 
+/* [segment_count + 1] the first item of each segment. */
 static int *find_segments(MwArena *arena, const MwLayerItems *items)
 {
     int *begin = MW_NEW(arena, int, items->segment_count + 1);
@@ -68,11 +71,11 @@ static int *find_segments(MwArena *arena, const MwLayerItems *items)
     return begin;
 }
 
-/* The mean work of an iteration of the repeat that has most. */
+/* The mean work of an iteration of the repeat with the most work. */
 static int64_t find_unit(const Clusterer *c)
 {
     const MwLayerItems *items = &c->items;
-    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MOST_UNREPEATED_PARTS), most = 0;
+    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MAX_UNREPEATED_SECTIONS), most = 0;
     for (int s = 0; s < items->segment_count; s++) {
         int64_t work = 0;
         int iterations = 0;
@@ -90,8 +93,8 @@ static int64_t find_unit(const Clusterer *c)
     return mw_max(unit, 1);
 }
 
-/* How often the segment gathers half a unit. */
-static int count_substantial(const Clusterer *c, int segment, int64_t unit)
+/* How many times the segment accumulates half a unit of work. */
+static int count_half_units(const Clusterer *c, int segment, int64_t unit)
 {
     int64_t gathered = 0;
     int count = 0;
@@ -109,9 +112,10 @@ static int count_substantial(const Clusterer *c, int segment, int64_t unit)
 static int worth_layers(const Clusterer *c, int segment, int64_t unit)
 {
     int64_t units = (2 * segment_work(c, segment) + unit) / (2 * unit);
-    return (int)mw_min(units, count_substantial(c, segment, unit));
+    return (int)mw_min(units, count_half_units(c, segment, unit));
 }
 
+/* The number of layers if the user does not give one. */
 static int default_layers(const Clusterer *c)
 {
     int layers = 0;
@@ -121,46 +125,46 @@ static int default_layers(const Clusterer *c)
     return (int)mw_max(mw_max(layers, 1), mw_clustering_least(&all));
 }
 
-/* Fills parts[segment] for a unit; gives the sum. */
-static int count_parts(const Clusterer *c, int64_t unit, int *parts)
+/* Fills sections[segment] for a unit and returns the sum. */
+static int count_sections(const Clusterer *c, int64_t unit, int *sections)
 {
     int sum = 0;
     for (int s = 0; s < c->items.segment_count; s++) {
         MwClustering segment = segment_clustering(c, s);
         int least = mw_clustering_least(&segment);
-        parts[s] = unit > 0 ? (int)mw_max(worth_layers(c, s, unit), least) : segment.count;
-        sum += parts[s];
+        sections[s] = unit > 0 ? (int)mw_max(worth_layers(c, s, unit), least) : segment.count;
+        sum += sections[s];
     }
     return sum;
 }
 
-/* The first items of the parts, at least `layers` of them; gives their number. */
+/* Finds the first items of the sections, at least `layers` of them; returns their number. */
 static int cut_segments(const Clusterer *c, int layers, int *begins)
 {
-    int *parts = MW_NEW(c->arena, int, c->items.segment_count), count = 0;
+    int *sections = MW_NEW(c->arena, int, c->items.segment_count), count = 0;
     int64_t divisor = 1;
-    while (count_parts(c, c->unit / divisor, parts) < layers)
+    while (count_sections(c, c->unit / divisor, sections) < layers)
         divisor += mw_max(1, divisor / 8);
     if (c->items.segment_count == 1)
-        parts[0] = layers;
+        sections[0] = layers;
     for (int s = 0; s < c->items.segment_count; s++) {
         MwClustering segment = segment_clustering(c, s);
-        mw_clustering_cut(&segment, parts[s], &begins[count]);
-        for (int p = 0; p < parts[s]; p++)
+        mw_clustering_cut(&segment, sections[s], &begins[count]);
+        for (int p = 0; p < sections[s]; p++)
             begins[count++] += c->segment_begin[s];
     }
     return count;
 }
 
-/* The parts as a row of items themselves. */
-static MwClustering parts_clustering(const Clusterer *c, const int *begins, int parts)
+/* The sections as items of a clustering problem. */
+static MwClustering section_clustering(const Clusterer *c, const int *begins, int sections)
 {
     const MwLayerItems *items = &c->items;
-    int64_t *work = MW_NEW(c->arena, int64_t, parts);
-    int64_t *border_bytes = MW_NEW(c->arena, int64_t, parts);
-    int *group = MW_NEW(c->arena, int, parts);
-    for (int p = 0; p < parts; p++) {
-        int end = p + 1 < parts ? begins[p + 1] : items->count;
+    int64_t *work = MW_NEW(c->arena, int64_t, sections);
+    int64_t *border_bytes = MW_NEW(c->arena, int64_t, sections);
+    int *group = MW_NEW(c->arena, int, sections);
+    for (int p = 0; p < sections; p++) {
+        int end = p + 1 < sections ? begins[p + 1] : items->count;
         border_bytes[p] = items->border_bytes[begins[p]];
         group[p] = -1;
         for (int i = begins[p]; i < end; i++) {
@@ -169,20 +173,21 @@ static MwClustering parts_clustering(const Clusterer *c, const int *begins, int 
         }
     }
     return (MwClustering){
-        .count = parts, .work = work, .border_bytes = border_bytes, .group = group};
+        .count = sections, .work = work, .border_bytes = border_bytes, .group = group};
 }
 
 /* Fills layer_begin[layer] with the first node of each layer. */
 static void cut_layers(const Clusterer *c, int layers, int *layer_begin)
 {
-    int *part_begin = MW_NEW(c->arena, int, c->items.count);
-    int parts = cut_segments(c, layers, part_begin);
-    MwClustering clustering = parts_clustering(c, part_begin, parts);
+    int *section_begin = MW_NEW(c->arena, int, c->items.count);
+    int sections = cut_segments(c, layers, section_begin);
+    MwClustering clustering = section_clustering(c, section_begin, sections);
     mw_clustering_cut(&clustering, layers, layer_begin);
     for (int l = 0; l < layers; l++)
-        layer_begin[l] = c->items.begin[part_begin[layer_begin[l]]];
+        layer_begin[l] = c->items.begin[section_begin[layer_begin[l]]];
 }
 
+/* Sets origin.layer of every node of the forward phase, and of sources that they use. */
 static void mark_nodes(MwArena *arena, MwGraph *graph, const int *layer_begin, int layers)
 {
     bool *is_marked = MW_NEW(arena, bool, graph->nodes.count);
@@ -190,7 +195,7 @@ static void mark_nodes(MwArena *arena, MwGraph *graph, const int *layer_begin, i
         MwNode *node = &graph->nodes.at[n];
         while (layer + 1 < layers && n >= layer_begin[layer + 1])
             layer++;
-        if (!mw_layer_is_laid(node))
+        if (!mw_layer_has_node(node))
             continue;
         node->origin.layer = layer;
         for (int k = 0; k < node->operand_count; k++) {
@@ -202,13 +207,13 @@ static void mark_nodes(MwArena *arena, MwGraph *graph, const int *layer_begin, i
     }
 }
 
-/* The stages that the user wants; 0: as it comes. */
+/* The number of stages that the user wants; 0: any. */
 static int wanted_stages(const MwCompileOptions *options)
 {
     return options->stages * mw_wanted_chunks(options);
 }
 
-/* Whether the user can have the layers and stages that are wanted; an error if not. */
+/* Whether the layers and stages that the user wants are possible; reports an error if not. */
 static bool check_wanted(const MwLayerItems *items, const MwCompileOptions *options, MwDiags *diags)
 {
     MwClustering all = clustering_of(items, 0, items->count);
@@ -235,6 +240,7 @@ static bool check_wanted(const MwLayerItems *items, const MwCompileOptions *opti
     return false;
 }
 
+/* Clusters the nodes into layers; false after an error. */
 static bool cluster(MwArena *arena, MwCompilation *compilation, MwDiags *diags)
 {
     Clusterer c = {.arena = arena, .items = mw_layer_items(arena, compilation->graph)};
@@ -259,13 +265,14 @@ int mw_layer_count(const MwGraph *graph)
     return layers;
 }
 
-/* Of a dump: whether this pass was done. */
+/* Whether the graph is a dump after this pass. */
 static bool is_clustered(const MwGraph *graph)
 {
     return mw_layer_count(graph) > 1 || mw_graph_has_phase(graph, MW_PHASE_BACKWARD) ||
            mw_graph_has_phase(graph, MW_PHASE_UPDATE);
 }
 
+/* For a dump with layers: an error if the user wants another number of them. */
 static bool keep_layers(const MwCompilation *compilation, MwDiags *diags)
 {
     int wanted = compilation->options.layers, layers = mw_layer_count(compilation->graph);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Micro-batches: the forward and backward phases on a part of the batch, run for each part.
+/* Micro-batches: cuts the forward and backward phases to one micro-batch; they run once for
+ * each.
  *
- * In:  a graph on the whole batch, and into how many micro-batches it is cut.
- * Out: the same sums by smaller nodes. What depends on the batch is of one micro-batch, its size a
- *      fraction of what it was; operators that count positions are told in which whole. A sum over
- *      the batch that is used once a step (a gradient, the loss, an output) is accumulated: a state
- *      NAME.so_far, zero when the step begins, takes NAME.total = NAME.so_far + NAME after every
- *      micro-batch, and the update phase uses the total. What depends on such a total moves to the
- *      update phase. Outputs that are no part of the batch leave the model there: all that changes
- *      where there is one micro-batch.
+ * In:  a graph on the whole batch, and the number of micro-batches.
+ * Out: the same sums by smaller nodes. Values that depend on the batch are those of one
+ *      micro-batch; operators that count positions get the shape of the whole. A sum over the
+ *      batch that is used once per step (a gradient, the loss, an output) is accumulated: a
+ *      state NAME.so_far, zero when the step begins, takes NAME.total = NAME.so_far + NAME after
+ *      every micro-batch, and the update phase uses the total. Nodes that depend on such a total
+ *      move to the update phase. Outputs that are not split leave the model in the update phase;
+ *      with one micro-batch this is the only change.
  * Invariant: losses and gradients are those of the whole batch, up to the order of sums. The
- *      divisor of a mean is a constant made from the whole batch, so terms of means add up to the
- *      mean as terms of sums do to the sum. */
+ * divisor of
+ *      a mean is a constant of the whole batch, so terms of means add up to the mean as terms of
+ *      sums do to the sum. */
 #include "passes/graph/micro_state.h"
 
 #include "ir/build.h"
@@ -22,12 +24,13 @@
 
 typedef struct {
     MwRewrite rewrite;
-    int count;                 /* of micro-batches */
+    int count;                 /* number of micro-batches */
     const MwMicroState *state; /* [values of from] */
-    bool *is_used_late;        /* [values of from] in the update phase, or outside */
-    MwValueId *part;           /* [values of from] of a whole value: a part of it, once made */
-    int *part_dim;             /* [values of from] along which dimension */
-    MwValueId *total;          /* [values of from] of a partial value that is used late */
+    /* [values of from] used in the update phase or outside of the graph */
+    bool *is_used_late;
+    MwValueId *slice; /* [values of from] the slice of a whole value, once made */
+    int *slice_dim;   /* [values of from] the dimension of that slice */
+    MwValueId *total; /* [values of from] the total of a partial value that is used late */
 } MicroBatch;
 
 static MwTensor cut_tensor(const MicroBatch *m, MwTensor tensor, int dim)
@@ -37,7 +40,7 @@ static MwTensor cut_tensor(const MicroBatch *m, MwTensor tensor, int dim)
     return tensor;
 }
 
-/* The global type of a result, cut along the dimension that runs over `factor`, if one does. */
+/* The type of a result of `node`, cut along the dimension that runs over `factor`, if any. */
 static MwTensor result_type(const MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
                             int k, int factor)
 {
@@ -46,7 +49,7 @@ static MwTensor result_type(const MicroBatch *m, const MwNode *node, const MwSha
     return dim < 0 ? type : cut_tensor(m, type, dim);
 }
 
-/* Whether the tensor in whose positions `node` counts is cut. */
+/* Whether the tensor whose positions `node` counts is cut; `whole` is its type before the cut. */
 static bool counts_in_parts(const MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
                             int factor, MwTensor *whole)
 {
@@ -56,6 +59,8 @@ static bool counts_in_parts(const MicroBatch *m, const MwNode *node, const MwSha
     return mw_micro_dim(k < 0 ? &rule->results[0] : &rule->operands[k], whole->rank, factor) >= 0;
 }
 
+/* The attributes of `node` on operands that are cut along `factor`: local shape, and origin and
+ * split. */
 static const MwAttr *cut_attrs(MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
                                int factor)
 {
@@ -75,7 +80,7 @@ static const MwAttr *cut_attrs(MicroBatch *m, const MwNode *node, const MwShardi
     return attrs;
 }
 
-/* `node` on operands whose dimensions that run over `factor` are cut. */
+/* Emits `node` on operands that are cut along `factor`. */
 static MwNodeId emit_cut(MicroBatch *m, const MwNode *node, const MwShardingRule *rule, int factor,
                          const MwValueId *operands)
 {
@@ -99,9 +104,9 @@ static MwNodeId emit_cut(MicroBatch *m, const MwNode *node, const MwShardingRule
     return id;
 }
 
-static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim);
+static MwValueId slice_of_whole(MicroBatch *m, MwValueId value, int dim);
 
-/* The operands of `node`, in parts where they run over `factor`. */
+/* The operands of `node`, in slices where they run over `factor`. */
 static MwValueId *cut_operands(MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
                                int factor)
 {
@@ -112,52 +117,52 @@ static MwValueId *cut_operands(MicroBatch *m, const MwNode *node, const MwShardi
         int dim = mw_micro_dim(&rule->operands[k], rank, factor);
         bool is_cut = m->state[old.index].kind == MW_MICRO_SPLIT;
         operands[k] =
-            dim >= 0 && !is_cut ? part_of_whole(m, old, dim) : m->rewrite.value[old.index];
+            dim >= 0 && !is_cut ? slice_of_whole(m, old, dim) : m->rewrite.value[old.index];
         MW_ASSERT(mw_has_value(operands[k]));
     }
     return operands;
 }
 
-/* The part of a whole value, cut along `dim`, that belongs to the micro-batch: made anew, from
- * parts, in the phase in which it is first wanted. */
-static MwValueId part_of_whole(MicroBatch *m, MwValueId value, int dim)
+/* The slice of a whole value along `dim` for the current micro-batch, computed from slices in
+ * the phase of its first use. */
+static MwValueId slice_of_whole(MicroBatch *m, MwValueId value, int dim)
 {
     const MwGraph *from = m->rewrite.from;
     const MwNode *node = mw_value_node(from, value);
-    if (mw_has_value(m->part[value.index]) && m->part_dim[value.index] == dim)
-        return m->part[value.index];
+    if (mw_has_value(m->slice[value.index]) && m->slice_dim[value.index] == dim)
+        return m->slice[value.index];
     MwShardingRule rule = mw_sharding_rule(from->arena, from, mw_value(from, value)->node);
     int k = value.index - node->first_result;
     int factor = rule.results[k].factor[dim];
     MwNodeId id = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
-    m->part[value.index] = mw_node_result(m->rewrite.to, id, k);
-    m->part_dim[value.index] = dim;
-    return m->part[value.index];
+    m->slice[value.index] = mw_node_result(m->rewrite.to, id, k);
+    m->slice_dim[value.index] = dim;
+    return m->slice[value.index];
 }
 
-static void emit_on_parts(MicroBatch *m, MwNodeId id)
+static void emit_on_slices(MicroBatch *m, MwNodeId id)
 {
     const MwGraph *from = m->rewrite.from;
     const MwNode *node = mw_node(from, id);
     MwShardingRule rule = mw_sharding_rule(from->arena, from, id);
     int factor = mw_micro_factor(&rule, node, m->state);
     m->rewrite.to->phase = node->phase;
-    MwNodeId part = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
+    MwNodeId cut = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
     for (int k = 0; k < node->result_count; k++)
-        m->rewrite.value[node->first_result + k] = mw_node_result(m->rewrite.to, part, k);
+        m->rewrite.value[node->first_result + k] = mw_node_result(m->rewrite.to, cut, k);
 }
 
 static void emit_input(MicroBatch *m, const MwNode *node)
 {
     const MwValue *value = &m->rewrite.from->values.at[node->first_result];
-    MwTensor part = cut_tensor(m, value->tensor, 0);
+    MwTensor tensor = cut_tensor(m, value->tensor, 0);
     mw_rewrite_at(&m->rewrite, node);
-    MwNodeSpec spec = {.op = MW_OP_INPUT, .given = &part, .name = value->name};
+    MwNodeSpec spec = {.op = MW_OP_INPUT, .given = &tensor, .name = value->name};
     m->rewrite.value[node->first_result] =
         mw_node_result(m->rewrite.to, mw_build_node(m->rewrite.to, &spec), 0);
 }
 
-/* The sum of `value` over all micro-batches, in f32 where it is bf16. */
+/* The sum of `value` over all micro-batches, in f32 if the value is bf16. */
 static MwValueId accumulate(MicroBatch *m, MwValueId value)
 {
     MwGraph *to = m->rewrite.to;
@@ -171,15 +176,15 @@ static MwValueId accumulate(MicroBatch *m, MwValueId value)
                         .attr_count = 1,
                         .given = &tensor,
                         .name = mw_arena_printf(to->arena, "%s.so_far", name)};
-    MwValueId so_far = mw_node_result(to, mw_build_node(to, &state), 0);
-    MwValueId more = mw_build_cast(to, value, tensor.type);
+    MwValueId accumulator = mw_node_result(to, mw_build_node(to, &state), 0);
+    MwValueId addend = mw_build_cast(to, value, tensor.type);
     MwValueId total = mw_build(to, mw_arena_printf(to->arena, "%s.total", name), MW_OP_ACCUMULATE,
-                               (MwValueId[]){so_far, more}, 2, NULL, 0);
-    mw_vec_push(to->arena, &to->assigns, ((MwAssign){so_far, total}));
+                               (MwValueId[]){accumulator, addend}, 2, NULL, 0);
+    mw_vec_push(to->arena, &to->assigns, ((MwAssign){accumulator, total}));
     return total;
 }
 
-static bool works_on_parts(const MicroBatch *m, const MwNode *node)
+static bool works_on_slices(const MicroBatch *m, const MwNode *node)
 {
     for (int k = 0; k < node->operand_count; k++)
         if (m->state[node->operands[k].index].kind == MW_MICRO_SPLIT)
@@ -194,8 +199,8 @@ static void emit_early(MicroBatch *m, MwNodeId id)
     MwMicroKind kind = m->state[node->first_result].kind;
     if (kind == MW_MICRO_LATE)
         return;
-    if (works_on_parts(m, node))
-        emit_on_parts(m, id);
+    if (works_on_slices(m, node))
+        emit_on_slices(m, id);
     else if (kind == MW_MICRO_SPLIT)
         emit_input(m, node);
     else
@@ -205,8 +210,8 @@ static void emit_early(MicroBatch *m, MwNodeId id)
             m->total[v] = accumulate(m, m->rewrite.value[v]);
 }
 
-/* From here on a term that is used late stands for the total. */
-static void take_totals(MicroBatch *m)
+/* Makes every later use of an accumulated term use its total. */
+static void use_totals(MicroBatch *m)
 {
     const MwGraph *from = m->rewrite.from;
     m->rewrite.to->phase = MW_PHASE_UPDATE;
@@ -219,6 +224,7 @@ static void take_totals(MicroBatch *m)
     }
 }
 
+/* Emits a node that waits for a total, in the update phase. */
 static void emit_late(MicroBatch *m, const MwNode *node)
 {
     if (m->state[node->first_result].kind != MW_MICRO_LATE)
@@ -228,6 +234,7 @@ static void emit_late(MicroBatch *m, const MwNode *node)
     mw_rewrite_copy(&m->rewrite, &late);
 }
 
+/* [values] used by a node that waits for a total, by an output, an assign or the loss. */
 static bool *find_used_late(const MwGraph *graph, const MwMicroState *state)
 {
     bool *used = MW_NEW(graph->arena, bool, graph->values.count);
@@ -245,7 +252,8 @@ static bool *find_used_late(const MwGraph *graph, const MwMicroState *state)
     return used;
 }
 
-/* The batch of an output is its dimension 0, so that its parts are blocks of the whole. */
+/* Checks that the batch of every split output is its dimension 0, so that its slices are blocks
+ * of the whole. */
 static bool check_outputs(const MwGraph *graph, const MwMicroState *state, int count,
                           MwDiags *diags)
 {
@@ -262,16 +270,17 @@ static bool check_outputs(const MwGraph *graph, const MwMicroState *state, int c
     return true;
 }
 
-/* What is no part of the batch leaves the model once a step, by a node of the update phase, so that
- * weights and states do as this step had them. `state` is that of the outputs of `from`. */
-static void let_out_late(MwGraph *graph, const MwGraph *from, const MwMicroState *state)
+/* Makes every output that is not split leave the model once a step, by a node of the update
+ * phase, so that it uses the weights and states of this step. `state` is that of the values of
+ * `from`. */
+static void emit_outputs_late(MwGraph *graph, const MwGraph *from, const MwMicroState *state)
 {
     graph->phase = MW_PHASE_UPDATE;
     for (int i = 0; i < graph->outputs.count; i++) {
         MwOutput *output = &graph->outputs.at[i];
         const MwNode *maker = mw_value_node(graph, output->value);
-        bool is_part = state[from->outputs.at[i].value.index].kind == MW_MICRO_SPLIT;
-        if (is_part || maker->phase == MW_PHASE_UPDATE)
+        bool is_split = state[from->outputs.at[i].value.index].kind == MW_MICRO_SPLIT;
+        if (is_split || maker->phase == MW_PHASE_UPDATE)
             continue;
         MwAttr type = mw_attr_int(MW_ATTR_TYPE, mw_value_tensor(graph, output->value)->type);
         graph->origin = maker->origin;
@@ -280,13 +289,13 @@ static void let_out_late(MwGraph *graph, const MwGraph *from, const MwMicroState
     }
 }
 
-/* One micro-batch: outputs leave as they do where there are more, if there can be. */
-static void keep_whole(MwGraph *graph)
+/* With one micro-batch only the outputs change, and only if the graph could be cut. */
+static void cut_into_one(MwGraph *graph)
 {
     MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);
-    MwDiags *aside = mw_diags_new(graph->arena);
-    if (mw_micro_states(graph, 1, state, aside) && check_outputs(graph, state, 1, aside))
-        let_out_late(graph, graph, state);
+    MwDiags *ignored = mw_diags_new(graph->arena);
+    if (mw_micro_states(graph, 1, state, ignored) && check_outputs(graph, state, 1, ignored))
+        emit_outputs_late(graph, graph, state);
 }
 
 static MwValueId *no_values(const MwGraph *graph)
@@ -296,7 +305,7 @@ static MwValueId *no_values(const MwGraph *graph)
     return values;
 }
 
-static bool cut(MwCompilation *compilation, int count, MwDiags *diags)
+static bool cut_into_many(MwCompilation *compilation, int count, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;
     MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);
@@ -306,21 +315,21 @@ static bool cut(MwCompilation *compilation, int count, MwDiags *diags)
                     .count = count,
                     .state = state,
                     .is_used_late = find_used_late(graph, state),
-                    .part = no_values(graph),
-                    .part_dim = MW_NEW(graph->arena, int, graph->values.count),
+                    .slice = no_values(graph),
+                    .slice_dim = MW_NEW(graph->arena, int, graph->values.count),
                     .total = no_values(graph)};
     for (int n = 0; n < graph->nodes.count; n++)
         emit_early(&m, (MwNodeId){n});
-    take_totals(&m);
+    use_totals(&m);
     for (int n = 0; n < graph->nodes.count; n++)
         emit_late(&m, &graph->nodes.at[n]);
     mw_rewrite_finish(&m.rewrite);
-    let_out_late(m.rewrite.to, graph, state);
+    emit_outputs_late(m.rewrite.to, graph, state);
     compilation->graph = m.rewrite.to;
     return true;
 }
 
-/* True of a dump that was cut before. */
+/* Whether the graph is a dump after this pass. */
 static bool is_cut(const MwGraph *graph)
 {
     for (int i = 0; i < graph->assigns.count; i++)
@@ -335,7 +344,7 @@ bool mw_pass_micro_batch(MwCompilation *compilation, MwDiags *diags)
     if (is_cut(compilation->graph))
         return true;
     if (count > 1)
-        return cut(compilation, count, diags);
-    keep_whole(compilation->graph);
+        return cut_into_many(compilation, count, diags);
+    cut_into_one(compilation->graph);
     return true;
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What cutting the batch into micro-batches does to every value. In: the graph for the whole batch.
+/* How cutting the batch into micro-batches affects every value.
+ *
+ * In:  the graph for the whole batch.
  * Out: a state for each value.
  *
- * An operator on parts of the batch gives parts, or if it sums over the batch, a term of a sum. A
- * linear operator on terms gives terms (the `linear` column of ir/ops.def). Anything else on terms
- * needs their sum, and so waits until all micro-batches are done; what depends on it waits too. An
- * operator that would have to wait and yet works on parts of the batch cannot be had. */
+ * An operator on slices of the batch gives slices, or if it sums over the batch, a term of a
+ * sum. A linear operator on terms gives terms (the `linear` column of ir/ops.def). Any other
+ * operator on terms needs their sum, so it waits until all micro-batches are done, and so do its
+ * users. An operator that would have to wait but also works on slices is an error. */
 #include "passes/graph/micro_state.h"
 
 #include <stdarg.h>
 
 typedef struct {
     const MwGraph *graph;
-    MwArena *arena; /* of the rules */
+    MwArena *arena; /* scratch for sharding rules */
     int micro_batches;
     MwMicroState *state;
     MwDiags *diags;
 } Analysis;
 
-/* Adds the error at `node` that the batch cannot be cut because of `reason`; gives false. */
+/* Reports at `node` that the batch cannot be cut because of `reason`; returns false. */
 static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...) MW_PRINTF(3, 4);
 
 static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...)
@@ -68,6 +70,7 @@ static int count_operands(const Analysis *a, const MwNode *node, MwMicroKind kin
     return count;
 }
 
+/* Sets the state of all results of `node`; returns true. */
 static bool set_results(const Analysis *a, const MwNode *node, MwMicroKind kind)
 {
     for (int k = 0; k < node->result_count; k++)
@@ -92,26 +95,26 @@ static bool may_cut(const Analysis *a, const MwFactor *factor)
     return factor->kind == MW_FACTOR_SPLITTABLE && factor->divisor % a->micro_batches == 0;
 }
 
-/* Whether a whole value can be made in parts along `dim`: by its node on parts of the operands that
- * run over the same factor. What is given from outside comes as a whole. */
-static bool has_parts(const Analysis *a, MwValueId value, int dim)
+/* Whether a whole value can be computed in slices along `dim`, by its node on slices of the
+ * operands that run over the same factor. Sources come as a whole. */
+static bool can_be_sliced(const Analysis *a, MwValueId value, int dim)
 {
     const MwNode *node = mw_value_node(a->graph, value);
     if (mw_op_info(node->op)->lowering == MW_LOWER_SOURCE)
         return false;
     MwShardingRule rule = mw_sharding_rule(a->arena, a->graph, mw_value(a->graph, value)->node);
     int factor = rule.results[value.index - node->first_result].factor[dim];
-    bool has = factor >= 0 && may_cut(a, &rule.factors[factor]);
-    for (int k = 0; k < node->operand_count && has; k++) {
+    bool can = factor >= 0 && may_cut(a, &rule.factors[factor]);
+    for (int k = 0; k < node->operand_count && can; k++) {
         int rank = mw_value_tensor(a->graph, node->operands[k])->rank;
         int own = mw_micro_dim(&rule.operands[k], rank, factor);
-        has = own < 0 || has_parts(a, node->operands[k], own);
+        can = own < 0 || can_be_sliced(a, node->operands[k], own);
     }
-    return has;
+    return can;
 }
 
-/* Every operand that runs over the one factor is cut or can be made in parts; the others are whole.
- */
+/* Whether every operand that runs over `factor` is split or can be computed in slices, and the
+ * others are whole; reports an error if not. */
 static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwShardingRule *rule,
                                int factor)
 {
@@ -125,7 +128,7 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
             MwValueId operand = node->operands[k];
             int dim =
                 mw_micro_dim(&rule->operands[k], mw_value_tensor(a->graph, operand)->rank, factor);
-            if (dim >= 0 && !has_parts(a, operand, dim))
+            if (dim >= 0 && !can_be_sliced(a, operand, dim))
                 return fail(a, node, "needs parts of '%s', whose dimension %d is the batch", name,
                             dim);
             continue;
@@ -145,7 +148,7 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
     return true;
 }
 
-/* Some operands are parts of the batch. */
+/* For a node with split operands. */
 static bool analyse_cut(const Analysis *a, const MwNode *node, const MwShardingRule *rule)
 {
     int factor = mw_micro_factor(rule, node, a->state);
@@ -162,7 +165,7 @@ static bool analyse_cut(const Analysis *a, const MwNode *node, const MwShardingR
     return true;
 }
 
-/* Whether terms, of `partial` operands, the others whole, go through as terms. */
+/* Whether the node gives terms, if `partial` of its operands are terms and the others are whole. */
 static bool carries_terms(const Analysis *a, const MwNode *node, int partial)
 {
     int last = node->operand_count - 1;
@@ -181,6 +184,7 @@ static bool carries_terms(const Analysis *a, const MwNode *node, int partial)
     MW_UNREACHABLE();
 }
 
+/* Derives the states of a node's results from those of its operands; false after an error. */
 static bool analyse_node(const Analysis *a, MwNodeId id)
 {
     const MwNode *node = mw_node(a->graph, id);

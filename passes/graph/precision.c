@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Precision: `precision bf16` as types of values.
+/* Precision: applies `precision bf16` to the types of values.
  *
- * In:  a model, not differentiated, and graph->precision, what its contractions are to run in.
- * Out: where that is bf16, the same model with casts, and nothing left to be applied.
+ * In:  a model that is not differentiated, and graph->precision, the type of its contractions.
+ * Out: if that is bf16, the same model with casts; graph->precision is f32, so nothing remains
+ *      to apply.
  *
- * Of what depends on an input,
- *   - contractions and attention run in bf16;
- *   - reductions, norms, softmax, what grows or falls without bound (exp, log, pow, rsqrt) and parts of
- *     losses run in f32;
- *   - all other operators follow their operands: in bf16 where every operand is bf16 that depends on
- *     an input or counts positions, and at least one does; else in f32. Weights and constants are
- *     cast to what the others have.
- * What depends on no input stays in f32: weights, which the update changes by less than bf16 can
- * express, positions, what is made of them. So do operators that the model itself has given bf16
- * anywhere, and a cast gives the type that it names, also where the model has that type already: so a
- * model says where f32 is to be kept. The loss, and what is assigned to weights and states, have the
- * types that they had.
- * Invariant: the model computes the same function, but for rounding to bf16.
+ * Operators that depend on an input have one of three classes:
+ * - contractions and attention run in bf16;
+ * - reductions, norms, softmax, functions that grow or fall without bound (exp, log, pow, rsqrt)
+ *   and terms of losses run in f32;
+ * - all other operators follow their operands: they run in bf16 if all operands that depend on
+ *   an input or count positions are bf16, and there is at least one; else in f32. Weights and
+ *   constants are cast to the type of the others.
+ * Operators that depend on no input stay in f32: weights, whose updates are smaller than bf16
+ * resolves, positions, and functions of these. So do operators with a type bf16 that the model
+ * itself names. A cast gives the type that it names even if it changes nothing, so that a model
+ * can keep f32. The loss, and the values assigned to weights and states, keep their types.
+ * Invariant: the model computes the same function up to rounding to bf16.
  *
- * The classes are those of automatic mixed precision in PyTorch (torch.amp, "autocast op reference")
- * and TensorFlow (auto_mixed_precision_lists.h); that weights follow is TensorFlow's way, and gives
- * activations between contractions in bf16. Micikevicius et al., "Mixed Precision Training", 2018,
- * have the reasons. */
+ * The classes are those of automatic mixed precision in PyTorch (torch.amp, "autocast op
+ * reference") and TensorFlow (auto_mixed_precision_lists.h). That weights follow is TensorFlow's
+ * rule; it makes activations between contractions bf16. Micikevicius et al., "Mixed Precision
+ * Training", 2018, give the reasons. */
 #include "passes/graph/precision.h"
 
 #include "ir/build.h"
@@ -30,15 +30,15 @@
 #include "passes/pass.h"
 
 typedef enum {
-    NARROW,  /* in bf16 */
-    FOLLOWS, /* as the operands that decide */
-    WIDE,    /* in f32 */
+    NARROW,  /* runs in bf16 */
+    FOLLOWS, /* has the type of the operands that decide */
+    WIDE,    /* runs in f32 */
 } Class;
 
 typedef struct {
     MwRewrite rewrite;
-    const bool *varies;  /* [values of from] depends on an input */
-    const bool *decides; /* [values of from] what follows it goes by its type */
+    const bool *varies;       /* [values of from] depends on an input */
+    const bool *decides_type; /* [values of from] users that follow take their type from it */
 } Precision;
 
 static bool is_input(const MwNode *node)
@@ -51,13 +51,13 @@ static bool is_input_or_counts(const MwNode *node)
     return node->op == MW_OP_INPUT || node->op == MW_OP_IOTA || node->op == MW_OP_STEP;
 }
 
-/* [values] Which are results of such nodes, or depend on one. */
-static bool *find_dependent(MwArena *arena, const MwGraph *graph, bool (*is_such)(const MwNode *))
+/* [values] whether a value is a result of a node for which `is_origin` holds, or depends on one. */
+static bool *find_dependent(MwArena *arena, const MwGraph *graph, bool (*is_origin)(const MwNode *))
 {
     bool *dependent = MW_NEW(arena, bool, graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        bool any = is_such(node);
+        bool any = is_origin(node);
         for (int k = 0; k < node->operand_count && !any; k++)
             any = dependent[node->operands[k].index];
         for (int k = 0; k < node->result_count; k++)
@@ -78,7 +78,8 @@ static bool is_sensitive(MwOp op)
     return op == MW_OP_EXP || op == MW_OP_LOG || op == MW_OP_POW || op == MW_OP_RSQRT;
 }
 
-/* Of one operand it is no contraction, but a sum or, where no letter goes, a transposition. */
+/* An einsum of one operand is not a contraction. It is a sum or, if all letters remain, a
+ * transposition. */
 static Class class_of_einsum(const MwGraph *graph, const MwNode *node)
 {
     if (node->operand_count == 2)
@@ -89,6 +90,7 @@ static Class class_of_einsum(const MwGraph *graph, const MwNode *node)
     return sums ? WIDE : FOLLOWS;
 }
 
+/* The class of a node; see the head of the file. */
 static Class class_of(const MwGraph *graph, const MwNode *node)
 {
     switch (mw_op_info(node->op)->lowering) {
@@ -115,43 +117,43 @@ static Class class_of(const MwGraph *graph, const MwNode *node)
 
 /* ---- Types ---- */
 
-static MwType type_before(const Precision *p, MwValueId value)
+static MwType model_type(const Precision *p, MwValueId value)
 {
     return mw_value_tensor(p->rewrite.from, value)->type;
 }
 
-static MwType type_now(const Precision *p, MwValueId value)
+static MwType current_type(const Precision *p, MwValueId value)
 {
     return mw_value_tensor(p->rewrite.to, p->rewrite.value[value.index])->type;
 }
 
-/* What an operator that follows runs in. */
+/* The type in which an operator that follows its operands runs. */
 static MwType followed_type(const Precision *p, const MwNode *node)
 {
     bool any = false;
     for (int k = 0; k < node->operand_count; k++) {
         MwValueId operand = node->operands[k];
-        if (!p->decides[operand.index] || type_before(p, operand) != MW_F32)
+        if (!p->decides_type[operand.index] || model_type(p, operand) != MW_F32)
             continue;
-        if (type_now(p, operand) != MW_BF16)
+        if (current_type(p, operand) != MW_BF16)
             return MW_F32;
         any = true;
     }
     return any ? MW_BF16 : MW_F32;
 }
 
-/* Whether the model itself has given something of the node bf16. */
+/* Whether the model itself gives an operand or result of the node the type bf16. */
 static bool is_typed(const Precision *p, const MwNode *node)
 {
     bool typed = false;
     for (int k = 0; k < node->operand_count; k++)
-        typed |= type_before(p, node->operands[k]) == MW_BF16;
+        typed |= model_type(p, node->operands[k]) == MW_BF16;
     for (int k = 0; k < node->result_count; k++)
-        typed |= type_before(p, (MwValueId){node->first_result + k}) == MW_BF16;
+        typed |= model_type(p, (MwValueId){node->first_result + k}) == MW_BF16;
     return typed;
 }
 
-/* What the operands of `node` that were f32 are to be. */
+/* The type of the operands of `node` that are f32 in the model. */
 static MwType operand_type(const Precision *p, const MwNode *node)
 {
     if (!p->varies[node->first_result] || is_typed(p, node))
@@ -169,8 +171,8 @@ static MwType operand_type(const Precision *p, const MwNode *node)
 
 /* ---- The graph ---- */
 
-/* `x` as another floating-point type. A constant of that type is no rounded one: it is never
- * stored. */
+/* `x` as another floating-point type. A constant of that type has the exact value, because it is
+ * never stored. */
 static MwValueId cast_to(Precision *p, MwValueId x, MwType type)
 {
     MwGraph *to = p->rewrite.to;
@@ -185,10 +187,11 @@ static MwValueId cast_to(Precision *p, MwValueId x, MwType type)
     MwValueId made = mw_value_is_constant(to, x, &constant)
                          ? mw_build_constant(to, &tensor, constant)
                          : mw_build_cast(to, x, type);
-    mw_build_name_rest(to, first, to->values.count, name);
+    mw_build_name_temporaries(to, first, to->values.count, name);
     return made;
 }
 
+/* Copies a node with its operands cast to the type that it runs in. */
 static void type_node(Precision *p, const MwNode *node)
 {
     if (node->op == MW_OP_CAST) {
@@ -199,7 +202,7 @@ static void type_node(Precision *p, const MwNode *node)
     MwType type = operand_type(p, node);
     mw_rewrite_at(&p->rewrite, node);
     for (int k = 0; k < node->operand_count; k++)
-        if (type_before(p, node->operands[k]) == MW_F32)
+        if (model_type(p, node->operands[k]) == MW_F32)
             operands[k] = cast_to(p, operands[k], type);
     mw_rewrite_copy_on(&p->rewrite, node, operands);
 }
@@ -210,8 +213,8 @@ static MwValueId cast_at_maker(Precision *p, MwValueId value, MwType type)
     return cast_to(p, value, type);
 }
 
-/* The loss and what is assigned. */
-static void restore_ends(Precision *p)
+/* Restores the types of the loss and of assigned values. */
+static void restore_types(Precision *p)
 {
     MwGraph *to = p->rewrite.to;
     if (mw_has_value(to->train.loss))
@@ -224,15 +227,16 @@ static void restore_ends(Precision *p)
     }
 }
 
+/* The model in mixed precision. */
 static MwGraph *in_bf16(const MwGraph *graph)
 {
     Precision p = {.rewrite = mw_rewrite_begin(graph),
                    .varies = find_dependent(graph->arena, graph, is_input),
-                   .decides = find_dependent(graph->arena, graph, is_input_or_counts)};
+                   .decides_type = find_dependent(graph->arena, graph, is_input_or_counts)};
     for (int n = 0; n < graph->nodes.count; n++)
         type_node(&p, &graph->nodes.at[n]);
     mw_rewrite_finish(&p.rewrite);
-    restore_ends(&p);
+    restore_types(&p);
     p.rewrite.to->precision = MW_F32;
     return mw_simplify(p.rewrite.to);
 }

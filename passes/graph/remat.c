@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recomputation: the backward makes again what it needs of the forward, instead of keeping it
- * (Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016).
+/* Recomputation: the backward computes values of the forward again instead of keeping them (Chen
+ * et al., "Training Deep Nets with Sublinear Memory Cost", 2016).
  *
- * In:  the cut graph, the layers that recompute, and the pins `remat = true` and `false` of single
- *      values, which go before.
- * Out: the same graph in which such a value has no use in the backward: a node V.again of the
- *      backward gives it, made of what is kept, as late as it can be. What a layer takes from others
- *      is kept, and so are weights and inputs. But norms are made again in any layer, unless the
- *      user wants none: their gradient reads their operand and goes over its rows as they do, so that
- *      one kernel does both, and there is less to store and to read. And a cast of bf16 to f32 is made
- *      wherever f32 is wanted, so that what is stored is bf16.
- * Invariant: the numbers do not change. V.again is the same operator on the same operands; random
- *      masks are functions of position and key. */
+ * In:  the cut graph, the layers that recompute, and the pins `remat = true` and `remat = false`
+ *      of single values, which take precedence.
+ * Out: the same graph in which a recomputed value V has no use in the backward: a backward node
+ *      V.again computes it from values that are kept, as late as possible. The values that a
+ *      layer takes from other layers are kept, and so are weights and inputs.
+ * Two kinds of values are recomputed in any layer:
+ * - norms, unless the user forbids recomputation: the gradient of a norm reads its operand row
+ *   by row as the norm does, so one kernel computes both, with less to store and to read;
+ * - casts of bf16 to f32, so that the stored value is bf16.
+ * Invariant: the numbers do not change. V.again is the same operator on the same operands, and
+ * random masks are functions of position and key. */
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "passes/pass.h"
@@ -20,11 +21,11 @@
 
 typedef struct {
     MwRewrite rewrite;
-    const bool *dropped; /* [values of from] not kept for the backward */
-    MwValueId *again;    /* [values of from] made again; no value: not yet */
+    const bool *recomputed; /* [values of from] not kept for the backward */
+    MwValueId *copy;        /* [values of from] the copy in the backward; no value: not made yet */
 } Remat;
 
-/* ---- Which values are not kept ---- */
+/* ---- Which values are recomputed ---- */
 
 static bool is_norm(MwOp op)
 {
@@ -36,15 +37,15 @@ static bool is_norm_gradient(MwOp op)
     return op == MW_OP_LAYER_NORM_GRAD || op == MW_OP_RMS_NORM_GRAD;
 }
 
-/* What can be in one kernel with the gradient of a norm. */
-static bool goes_by_rows(const MwNode *node)
+/* Whether one kernel can compute the node and the gradient of a norm. */
+static bool fuses_with_norm_gradient(const MwNode *node)
 {
     MwLowering lowering = mw_op_info(node->op)->lowering;
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_REDUCE || lowering == MW_LOWER_ROWS;
 }
 
-/* [values] norms whose operand the backward reads by the gradient of the norm, and that it uses in
- * nothing but such kernels. */
+/* [values] norms whose operand the backward reads for the gradient of the norm, and which it
+ * uses only in nodes that fuse with that gradient. */
 static bool *find_norms(const MwGraph *graph)
 {
     bool *has_gradient = MW_NEW(graph->arena, bool, graph->values.count); /* [operands of norms] */
@@ -56,7 +57,7 @@ static bool *find_norms(const MwGraph *graph)
         if (is_norm_gradient(node->op))
             has_gradient[node->operands[0].index] = true;
         for (int k = 0; k < node->operand_count; k++)
-            is_stored[node->operands[k].index] |= !goes_by_rows(node);
+            is_stored[node->operands[k].index] |= !fuses_with_norm_gradient(node);
     }
     bool *norms = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++) {
@@ -66,64 +67,66 @@ static bool *find_norms(const MwGraph *graph)
     return norms;
 }
 
+/* Whether the node casts bf16 to f32. */
 static bool widens(const MwGraph *graph, const MwNode *node)
 {
     return node->op == MW_OP_CAST && mw_value_tensor(graph, node->operands[0])->type == MW_BF16 &&
            mw_node_int(node, MW_ATTR_TYPE) == MW_F32;
 }
 
-/* Values that a node of another layer takes, in the forward, or that leave the model. */
-static bool *find_borders(const MwGraph *graph)
+/* [values] values that a node of another layer uses in the forward phase. */
+static bool *find_layer_inputs(const MwGraph *graph)
 {
-    bool *border = MW_NEW(graph->arena, bool, graph->values.count);
+    bool *layer_input = MW_NEW(graph->arena, bool, graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         for (int k = 0; k < node->operand_count; k++)
             if (node->phase == MW_PHASE_FORWARD &&
                 mw_value_node(graph, node->operands[k])->origin.layer != node->origin.layer)
-                border[node->operands[k].index] = true;
+                layer_input[node->operands[k].index] = true;
     }
-    return border;
+    return layer_input;
 }
 
-static bool *find_dropped(const MwCompilation *compilation)
+/* [values] not kept for the backward. */
+static bool *find_recomputed(const MwCompilation *compilation)
 {
     const MwGraph *graph = compilation->graph;
-    const bool *border = find_borders(graph), *norms = find_norms(graph);
+    const bool *layer_input = find_layer_inputs(graph), *norms = find_norms(graph);
     const bool splits = mw_staging_splits_backward(&compilation->staging);
     const bool none = splits || compilation->options.remat == MW_REMAT_NONE;
-    bool *dropped = MW_NEW(graph->arena, bool, graph->values.count);
+    bool *recomputed = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++) {
         const MwNode *node = mw_value_node(graph, (MwValueId){v});
-        bool can = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
+        bool may = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
                    mw_op_info(node->op)->lowering != MW_LOWER_SOURCE;
-        bool is_quick = (!none && norms[v]) || (!splits && widens(graph, node));
-        dropped[v] =
-            can && !border[v] && (is_quick || mw_staging_remat(&compilation->staging, node));
+        bool is_cheap = (!none && norms[v]) || (!splits && widens(graph, node));
+        recomputed[v] =
+            may && !layer_input[v] && (is_cheap || mw_staging_remat(&compilation->staging, node));
     }
     for (int i = 0; i < graph->pins.count; i++) {
         const MwPin *pin = &graph->pins.at[i];
         const MwNode *node = mw_value_node(graph, pin->value);
         if (pin->remat >= 0 && node->phase == MW_PHASE_FORWARD &&
             mw_op_info(node->op)->lowering != MW_LOWER_SOURCE)
-            dropped[pin->value.index] = pin->remat;
+            recomputed[pin->value.index] = pin->remat;
     }
-    return dropped;
+    return recomputed;
 }
 
 /* ---- The graph ---- */
 
-static MwValueId form_for_backward(Remat *r, MwValueId value);
+static MwValueId value_for_backward(Remat *r, MwValueId value);
 
-/* A copy of `node` in the backward, on operands as the backward has them. */
-static void make_again(Remat *r, const MwNode *node)
+/* Copies `node` to the backward, on operands as the backward has them. */
+static void recompute(Remat *r, const MwNode *node)
 {
     const MwGraph *from = r->rewrite.from;
     MwGraph *to = r->rewrite.to;
     MwValueId *operands = MW_NEW(to->arena, MwValueId, node->operand_count);
     const char **names = MW_NEW(to->arena, const char *, node->result_count);
     for (int k = 0; k < node->operand_count; k++)
-        operands[k] = form_for_backward(r, node->operands[k]);
+        operands[k] = value_for_backward(r, node->operands[k]);
     for (int k = 0; k < node->result_count; k++)
         names[k] =
             mw_arena_printf(to->arena, "%s.again", from->values.at[node->first_result + k].name);
@@ -136,16 +139,17 @@ static void make_again(Remat *r, const MwNode *node)
                                                   .attr_count = node->attr_count,
                                                   .result_names = names});
     for (int k = 0; k < node->result_count; k++)
-        r->again[node->first_result + k] = mw_node_result(to, id, k);
+        r->copy[node->first_result + k] = mw_node_result(to, id, k);
 }
 
-static MwValueId form_for_backward(Remat *r, MwValueId value)
+/* The form of a value that the backward uses: kept, or recomputed at its first use. */
+static MwValueId value_for_backward(Remat *r, MwValueId value)
 {
-    if (!r->dropped[value.index])
+    if (!r->recomputed[value.index])
         return r->rewrite.value[value.index];
-    if (!mw_has_value(r->again[value.index]))
-        make_again(r, mw_value_node(r->rewrite.from, value));
-    return r->again[value.index];
+    if (!mw_has_value(r->copy[value.index]))
+        recompute(r, mw_value_node(r->rewrite.from, value));
+    return r->copy[value.index];
 }
 
 static void copy_node(Remat *r, const MwNode *node)
@@ -153,7 +157,7 @@ static void copy_node(Remat *r, const MwNode *node)
     MwValueId *operands = mw_rewrite_operands(&r->rewrite, node);
     bool is_backward = node->phase == MW_PHASE_BACKWARD || node->phase == MW_PHASE_BACKWARD_WEIGHT;
     for (int k = 0; k < node->operand_count && is_backward; k++)
-        operands[k] = form_for_backward(r, node->operands[k]);
+        operands[k] = value_for_backward(r, node->operands[k]);
     mw_rewrite_copy_on(&r->rewrite, node, operands);
 }
 
@@ -161,9 +165,9 @@ bool mw_pass_remat(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
     const MwGraph *from = compilation->graph;
-    Remat r = {.rewrite = mw_rewrite_begin(from), .dropped = find_dropped(compilation)};
-    r.again = MW_NEW(from->arena, MwValueId, from->values.count);
-    memset(r.again, -1, sizeof(MwValueId) * (size_t)from->values.count);
+    Remat r = {.rewrite = mw_rewrite_begin(from), .recomputed = find_recomputed(compilation)};
+    r.copy = MW_NEW(from->arena, MwValueId, from->values.count);
+    memset(r.copy, -1, sizeof(MwValueId) * (size_t)from->values.count);
     for (int n = 0; n < from->nodes.count; n++)
         copy_node(&r, &from->nodes.at[n]);
     mw_rewrite_finish(&r.rewrite);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Simplify: a graph that computes the same numbers with fewer nodes. In: any graph. Out: no node
- * that is unused, that repeats another, or that the rules of simplify_constant.c and
- * simplify_identity.c can do without. Operators on constants are done in double precision; nothing
- * else changes a number.
+/* Simplify: a graph that computes the same numbers with fewer nodes.
  *
- * Kept whatever they do: inputs and weights, because the user names them; what is pinned, because
- * the pin is about that very value; what is assigned or leaves the model in the update, because
- * its phase says when. Other outputs and the loss stay, but may be given by another node.
+ * In:  any graph.
+ * Out: the graph without nodes that are unused, repeat another node, or can be simplified by the
+ *      rules of simplify_constant.c and simplify_identity.c. Operators on constants are computed
+ *      in double precision; no other number changes.
+ *
+ * Some nodes always stay: inputs and weights, because the user names them; pinned nodes, because
+ * the pin is on that very value; and values that are assigned or output in the update, because
+ * their phase matters. Other outputs and the loss stay, but another node may compute them.
  *
  * Source: value numbering as in Cocke and Schwartz, "Programming Languages and Their Compilers",
- * 1970; on a graph without control flow one table does it. */
+ * 1970. A graph without control flow needs one table. */
 #include "passes/graph/simplify.h"
 
 #include "base/hash.h"
@@ -18,7 +20,8 @@
 
 #include <string.h>
 
-/* Nodes of rewrite.to by what they compute; open addressing, at most half full. */
+/* A hash table of the nodes of rewrite.to by what they compute: open addressing, at most half
+ * full. */
 typedef struct {
     int32_t *slots; /* node index, or -1 */
     size_t capacity, count;
@@ -90,7 +93,7 @@ static uint64_t attr_hash(const MwAttr *attr)
     MW_UNREACHABLE();
 }
 
-/* Operand `k` of a node in an order that does not depend on how a commutative one was written. */
+/* Operand `k` in an order that is the same for both ways of writing a commutative operator. */
 static MwValueId ordered_operand(MwOp op, const MwValueId *operands, int k)
 {
     if (is_commutative(op) && operands[0].index > operands[1].index)
@@ -122,7 +125,7 @@ static bool node_equal(const MwNode *node, const MwValueId *operands, const MwNo
     return true;
 }
 
-/* The slot of a node that computes what `node` computes from `operands`, or a free one. */
+/* The slot of the node that computes what `node` computes from `operands`, or a free slot. */
 static int32_t *table_slot(const NodeTable *table, const MwGraph *graph, const MwNode *node,
                            const MwValueId *operands)
 {
@@ -148,8 +151,8 @@ static void table_grow(MwArena *arena, NodeTable *table, const MwGraph *graph)
     }
 }
 
-/* The first node that computes what node `id` does: `id` itself, which is then added, or another.
- */
+/* The first node that computes what node `id` computes. If there is none, `id` is added and
+ * returned. */
 static MwNodeId table_add(NodeTable *table, const MwGraph *graph, MwNodeId id)
 {
     if ((table->count + 1) * 2 > table->capacity)
@@ -171,13 +174,15 @@ static bool is_kept(const Simplifier *simplifier, const MwNode *node)
     return false;
 }
 
-/* A source stands for something outside of the graph; no two are the same. */
+/* Whether the node stands for something outside of the graph, so that no two such nodes are the
+ * same. */
 static bool is_outside(const MwNode *node)
 {
     return mw_op_info(node->op)->lowering == MW_LOWER_SOURCE && node->op != MW_OP_STEP;
 }
 
-/* True if an earlier node gives what `node` would; notes its results as those of `node`. */
+/* If an earlier node computes what `node` would, uses its results for those of `node`; false if
+ * there is none. */
 static bool reuse(Simplifier *simplifier, const MwNode *node, const MwValueId *operands)
 {
     MwRewrite *rewrite = &simplifier->rewrite;
@@ -191,6 +196,7 @@ static bool reuse(Simplifier *simplifier, const MwNode *node, const MwValueId *o
     return true;
 }
 
+/* Adds the simplest equivalent of a node to the new graph. */
 static void simplify_node(Simplifier *simplifier, const MwNode *node)
 {
     MwRewrite *rewrite = &simplifier->rewrite;
@@ -223,7 +229,7 @@ static void mark(bool *live, const MwGraph *graph, MwValueId value)
         live[mw_value(graph, value)->node.index] = true;
 }
 
-/* Which nodes something outside of the graph depends on. */
+/* [nodes] whether something outside of the graph depends on the node. */
 static bool *find_live(const MwGraph *graph)
 {
     bool *live = MW_NEW(graph->arena, bool, graph->nodes.count);
@@ -243,6 +249,7 @@ static bool *find_live(const MwGraph *graph)
     return live;
 }
 
+/* Copies the graph without nodes on which nothing outside of it depends. */
 static MwGraph *without_dead_nodes(const MwGraph *graph)
 {
     const bool *live = find_live(graph);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rules of simplify: operators whose operands are constants. A constant has one value in all its
- * elements, so the result has too, and whatever only moves elements leaves it as it is. Values are
- * worked out in double precision; an i32 result that overflows, or one that is not finite, is left
- * to run time, and so is bf16, which rounds at every operator. */
+/* Rules of simplify for operators whose operands are constants. A constant has one value in all
+ * its elements, so the result has too, and an operator that only moves elements leaves it as it
+ * is. Values are computed in double precision. Three cases are left to run time: an i32 result
+ * that overflows, a result that is not finite, and bf16, which rounds at every operator. */
 #include "passes/graph/simplify_rules.h"
 
 #include "ir/arithmetic.h"
@@ -10,14 +10,14 @@
 
 #include <math.h>
 
-/* Whether the operator gives its operand's elements, and no others. */
+/* Whether the elements of the result are elements of the operand. */
 static bool moves_elements(MwOp op)
 {
     return op == MW_OP_RESHAPE || op == MW_OP_BROADCAST || op == MW_OP_TRANSPOSE ||
            op == MW_OP_SLICE || op == MW_OP_IDENTITY;
 }
 
-/* To i32 a cast drops the fraction, to bool it asks for not zero. */
+/* A cast to i32 drops the fraction; a cast to bool compares with zero. */
 static double cast(MwType to, double x)
 {
     if (to == MW_I32)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rules of simplify: identities that hold for every number, infinities and NaN included, up to the
- * sign of zero. */
+/* Rules of simplify: identities that hold for every number, infinities and NaN included, up to
+ * the sign of zero. */
 #include "passes/graph/simplify_rules.h"
 
 #include "ir/build.h"
@@ -15,7 +15,8 @@ static const MwTensor *operand_tensor(const MwSimplifyContext *context, int k)
     return mw_value_tensor(context->rewrite->to, context->operands[k]);
 }
 
-/* `value` if it has the type of the node's result (nothing stretched on the way). */
+/* `value` if it has the type of the node's result, that is, if nothing is broadcast; else no
+ * value. */
 static MwValueId if_same_type(const MwSimplifyContext *context, MwValueId value)
 {
     bool same =
@@ -106,7 +107,7 @@ static MwValueId simplify_not(const MwSimplifyContext *context)
     return inner->op == MW_OP_NOT ? inner->operands[0] : mw_no_value();
 }
 
-/* Of x and x: x. */
+/* Simplifies an operator for which f(x, x) = x. */
 static MwValueId simplify_idempotent(const MwSimplifyContext *context)
 {
     bool same = mw_value_equal(context->operands[0], context->operands[1]);
@@ -124,7 +125,8 @@ static MwValueId simplify_select(const MwSimplifyContext *context)
     return mw_no_value();
 }
 
-/* To the type it has, unless types are still to change; to bf16 what was bf16 before it became f32. */
+/* A cast to the type that the operand has, unless types still change; a cast to bf16 of a value
+ * that was cast from bf16 to f32. */
 static MwValueId simplify_cast(const MwSimplifyContext *context)
 {
     MwType to = mw_simplify_tensor(context)->type;
@@ -136,7 +138,7 @@ static MwValueId simplify_cast(const MwSimplifyContext *context)
     return mw_no_value();
 }
 
-/* What gives its operand where nothing about the type changes. */
+/* An operator that returns its operand if it does not change the type. */
 static MwValueId simplify_if_same_type(const MwSimplifyContext *context)
 {
     return if_same_type(context, context->operands[0]);
@@ -147,7 +149,7 @@ static MwValueId simplify_dropout(const MwSimplifyContext *context)
     return mw_node_float(context->node, MW_ATTR_RATE) == 0 ? context->operands[0] : mw_no_value();
 }
 
-/* `x` in the shape of the result by `op`, RESHAPE or BROADCAST, without detours. */
+/* `x` in the shape of the result by `op`, RESHAPE or BROADCAST, with nested ones removed. */
 static MwValueId shaped(const MwSimplifyContext *context, MwOp op, MwValueId x)
 {
     MwGraph *graph = context->rewrite->to;
@@ -160,7 +162,7 @@ static MwValueId shaped(const MwSimplifyContext *context, MwOp op, MwValueId x)
     return mw_has_value(same) ? same : mw_simplify_emit(context, op, &x, 1, &shape, 1);
 }
 
-/* To the shape it has; a reshape of a reshape, a broadcast of a broadcast. */
+/* A change to the same shape; a reshape of a reshape, a broadcast of a broadcast. */
 static MwValueId simplify_shaped(const MwSimplifyContext *context)
 {
     MwValueId x = context->operands[0];
@@ -168,7 +170,7 @@ static MwValueId simplify_shaped(const MwSimplifyContext *context)
     return may ? shaped(context, context->node->op, x) : mw_no_value();
 }
 
-/* True if the dimensions that are not 1 stay in order, so that no element moves. */
+/* True if the dimensions other than 1 keep their order, so that no element moves. */
 static bool moves_nothing(const int64_t *perm, const MwTensor *operand)
 {
     int64_t last = -1;
@@ -208,7 +210,7 @@ static MwValueId simplify_transpose(const MwSimplifyContext *context)
     return mw_simplify_emit(context, MW_OP_TRANSPOSE, &inner->operands[0], 1, &attr, 1);
 }
 
-/* Over dimensions of size 1 alone. */
+/* A reduction over dimensions of size 1 only. */
 static MwValueId simplify_reduce(const MwSimplifyContext *context)
 {
     const MwTensor *from = operand_tensor(context, 0), *to = mw_simplify_tensor(context);
@@ -217,7 +219,7 @@ static MwValueId simplify_reduce(const MwSimplifyContext *context)
     return shaped(context, MW_OP_RESHAPE, context->operands[0]);
 }
 
-/* Of one operand; of all results of a split, in order. */
+/* A concatenation of one operand, or of all results of a split in order. */
 static MwValueId simplify_concat(const MwSimplifyContext *context)
 {
     int count = context->node->operand_count;

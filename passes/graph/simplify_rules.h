@@ -5,25 +5,25 @@
 
 #include "ir/rewrite.h"
 
-/* One node of rewrite->from, its operands already in rewrite->to. */
+/* One node of rewrite->from, with its operands already in rewrite->to. */
 typedef struct {
     MwRewrite *rewrite;
     const MwNode *node;
     const MwValueId *operands; /* in rewrite->to */
 } MwSimplifyContext;
 
-/* A family of rules: a value of rewrite->to that equals the first result of the node, perhaps by new
- * nodes; no value if there is nothing to simplify. */
+/* Families of rules. Each returns a value of rewrite->to that equals the first result of the
+ * node, for which it may add nodes; no value if it cannot simplify the node. */
 MwValueId mw_simplify_constant(const MwSimplifyContext *context); /* simplify_constant.c */
 MwValueId mw_simplify_identity(const MwSimplifyContext *context); /* simplify_identity.c */
 
-/* What the families call, in simplify_rules.c. */
+/* Helpers of the families, in simplify_rules.c. */
 
-/* True if every element of `value` is known to be `*constant`. */
+/* True if every element of `value` is known to be `*constant`, which is then set. */
 bool mw_value_is_constant(const MwGraph *graph, MwValueId value, double *constant);
 /* The type of the first result. */
 const MwTensor *mw_simplify_tensor(const MwSimplifyContext *context);
-/* A new node with the name of the first result. */
+/* Adds a node with the name of the first result. */
 MwValueId mw_simplify_emit(const MwSimplifyContext *context, MwOp op, const MwValueId *operands,
                            int operand_count, const MwAttr *attrs, int attr_count);
 

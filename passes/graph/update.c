@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Update: the `train` statement as nodes. In: a graph with gradients (compilation->gradient). Out:
- * nodes of the update phase that make new weights and optimizer states, and an assignment for each.
- * What a step computes, and which states it keeps, is a row of ir/optimizers.def.
+/* Update: expresses the `train` statement as nodes.
  *
- * What the model assigns itself has its value from the next step on, so that is stored by the update
- * phase as well, also where nothing is trained: forward and backward of every micro-batch see the old.
+ * In:  a graph with gradients (compilation->gradient).
+ * Out: nodes of the update phase that compute new weights and optimizer states, and an
+ *      assignment for each. The step of each optimizer and its states are a row of
+ *      ir/optimizers.def.
  *
- * Formulas, as in PyTorch; t is the step, 1 first. The weight decay is 0 for the weights that a
- * no_decay pattern matches.
+ * An assignment of the model itself takes effect in the next step, so the update phase stores
+ * its value, in inference too: forward and backward of every micro-batch see the old value.
+ *
+ * Formulas, as in PyTorch; t is the step, which starts at 1. The weight decay is 0 for weights
+ * that a no_decay pattern matches.
  *
  *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up;
- *              p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1)
- *              constant: decay = 1
+ *              p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1) constant:
+ *              decay = 1
  *              linear:   decay = 1 - (1 - final_rate) p
  *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
  *   clipping   norm = sqrt(sum of squares of all gradients)
@@ -28,11 +31,11 @@
 typedef struct {
     MwGraph *graph;
     const MwTrain *train;
-    const MwValueId *gradient; /* [values of the model] */
+    const MwValueId *gradient; /* [values of the model] gradient by a weight */
     int values;
     MwValueId step; /* i32[] */
-    MwValueId rate; /* f32[] */
-    MwValueId clip; /* f32[] what gradients are multiplied by; no value: nothing */
+    MwValueId rate; /* f32[] learning rate */
+    MwValueId clip; /* f32[] factor of all gradients; no value: none */
 } Updater;
 
 static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
@@ -40,21 +43,22 @@ static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
     return mw_build_binary(u->graph, op, a, mw_build_scalar(u->graph, b));
 }
 
-/* 1 - (1 - final_rate) * `part` */
-static MwValueId fall(const Updater *u, MwValueId part)
+/* 1 - (1 - final_rate) * `progress` */
+static MwValueId decay_factor(const Updater *u, MwValueId progress)
 {
-    MwValueId fallen = scalar_op(u, MW_OP_MUL, part, 1 - u->train->final_rate);
-    return mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), fallen);
+    MwValueId decrease = scalar_op(u, MW_OP_MUL, progress, 1 - u->train->final_rate);
+    return mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), decrease);
 }
 
 /* (1 - cos(pi p)) / 2 */
-static MwValueId half_wave(const Updater *u, MwValueId p)
+static MwValueId raised_cosine(const Updater *u, MwValueId p)
 {
     MwValueId wave = mw_build_unary(u->graph, MW_OP_COS, scalar_op(u, MW_OP_MUL, p, M_PI));
-    MwValueId risen = mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), wave);
-    return scalar_op(u, MW_OP_MUL, risen, 0.5);
+    MwValueId factor = mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), wave);
+    return scalar_op(u, MW_OP_MUL, factor, 0.5);
 }
 
+/* The learning rate at the current step. */
 static MwValueId build_rate(const Updater *u)
 {
     const MwTrain *train = u->train;
@@ -62,8 +66,8 @@ static MwValueId build_rate(const Updater *u)
     MwValueId t = mw_build_cast(u->graph, u->step, MW_F32);
     double warmup = (double)train->warmup_steps;
     if (train->warmup_steps > 0) {
-        MwValueId risen = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_DIV, t, warmup), 1);
-        rate = mw_build_binary(u->graph, MW_OP_MUL, rate, risen);
+        MwValueId factor = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_DIV, t, warmup), 1);
+        rate = mw_build_binary(u->graph, MW_OP_MUL, rate, factor);
     }
     if (train->schedule == MW_SCHEDULE_CONSTANT)
         return rate;
@@ -72,8 +76,8 @@ static MwValueId build_rate(const Updater *u)
                             (double)train->total_steps - warmup);
     p = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_MAXIMUM, p, 0), 1);
     if (train->schedule == MW_SCHEDULE_COSINE)
-        p = half_wave(u, p);
-    return mw_build_binary(u->graph, MW_OP_MUL, rate, fall(u, p));
+        p = raised_cosine(u, p);
+    return mw_build_binary(u->graph, MW_OP_MUL, rate, decay_factor(u, p));
 }
 
 static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
@@ -85,13 +89,13 @@ static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
     unsigned all = (1u << mw_value_tensor(u->graph, squares)->rank) - 1;
     MwValueId sum = mw_build_sum(graph, squares, all, false);
     const char *name = mw_value(graph, gradient)->name;
-    mw_build_name_rest(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%s.squares", name));
+    mw_build_name_temporaries(graph, first, graph->values.count,
+                              mw_arena_printf(graph->arena, "%s.squares", name));
     return sum;
 }
 
-/* The sum of scalars, by one concatenation rather than a chain of additions: what decides how they
- * are sharded is then one node, and no chain ties the choices of one layer to those of the next. */
+/* The sum of scalars by one concatenation, not a chain of additions: its sharding is the choice
+ * of one node, and no chain ties the choices of one layer to those of the next. */
 static MwValueId sum_scalars(const Updater *u, const MwValueId *scalars, int count)
 {
     if (count == 1)
@@ -106,14 +110,14 @@ static MwValueId sum_scalars(const Updater *u, const MwValueId *scalars, int cou
     return mw_build_sum(u->graph, all, 1, false);
 }
 
-typedef MW_VEC(MwValueId) Scalars;
+typedef MW_VEC(MwValueId) ScalarList;
 
-static bool is_same_part(const MwOrigin *a, const MwOrigin *b)
+static bool is_same_layer(const MwOrigin *a, const MwOrigin *b)
 {
     return a->layer == b->layer && a->repeat == b->repeat && a->iteration == b->iteration;
 }
 
-/* "layers.3." for what lies in iteration 3 of repeat layers. */
+/* "layers.3." for iteration 3 of repeat layers. */
 static const char *layer_prefix(const MwGraph *graph, int repeat, int iteration)
 {
     if (repeat < 0)
@@ -130,22 +134,22 @@ static MwValueId sum_layer(const Updater *u, const MwValueId *squares, int count
     int first = graph->values.count;
     MwValueId sum = sum_scalars(u, squares, count);
     const char *prefix = layer_prefix(graph, graph->origin.repeat, graph->origin.iteration);
-    mw_build_name_rest(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%ssquares", prefix));
+    mw_build_name_temporaries(graph, first, graph->values.count,
+                              mw_arena_printf(graph->arena, "%ssquares", prefix));
     return sum;
 }
 
 /* A sum of squares for each run of weights of one layer and one iteration of a repeat, so that
- * identical layers stay identical, and no stage has to add what is another's. */
-static Scalars squares_by_layer(const Updater *u)
+ * identical layers stay identical and no stage adds terms of another. */
+static ScalarList squares_by_layer(const Updater *u)
 {
     MwArena *arena = u->graph->arena;
-    Scalars layers = {0}, layer = {0};
+    ScalarList layers = {0}, layer = {0};
     for (int v = 0; v < u->values; v++) {
         if (!mw_has_value(u->gradient[v]))
             continue;
         MwOrigin origin = mw_value_node(u->graph, (MwValueId){v})->origin;
-        if (layer.count > 0 && !is_same_part(&origin, &u->graph->origin)) {
+        if (layer.count > 0 && !is_same_layer(&origin, &u->graph->origin)) {
             mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
             layer.count = 0;
         }
@@ -156,10 +160,11 @@ static Scalars squares_by_layer(const Updater *u)
     return layers;
 }
 
+/* The factor that clips the norm of all gradients to clip_norm. */
 static MwValueId build_clip(const Updater *u)
 {
     MwOrigin origin = u->graph->origin;
-    Scalars layers = squares_by_layer(u);
+    ScalarList layers = squares_by_layer(u);
     u->graph->origin = origin;
     int first = u->graph->values.count;
     MwValueId sum = sum_scalars(u, layers.at, layers.count);
@@ -169,7 +174,7 @@ static MwValueId build_clip(const Updater *u)
         mw_build_binary(u->graph, MW_OP_DIV, clip, scalar_op(u, MW_OP_ADD, norm, CLIP_EPSILON));
     scale = scalar_op(u, MW_OP_MINIMUM, scale, 1);
     mw_graph_rename(u->graph, scale, "clip");
-    mw_build_name_rest(u->graph, first, u->graph->values.count, "clip");
+    mw_build_name_temporaries(u->graph, first, u->graph->values.count, "clip");
     return scale;
 }
 
@@ -181,6 +186,7 @@ static MwValueId clipped(const Updater *u, MwValueId gradient)
     return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
 }
 
+/* The weight decay of a weight: 0 if a no_decay pattern matches its name. */
 static double decay_of(const Updater *u, const char *weight)
 {
     for (int i = 0; i < u->train->no_decay_count; i++)
@@ -194,7 +200,7 @@ static void assign(const Updater *u, MwValueId target, MwValueId value)
     mw_vec_push(u->graph->arena, &u->graph->assigns, ((MwAssign){target, value}));
 }
 
-/* f32 zeros like `weight`, to begin with. */
+/* A state of f32 zeros in the shape of `weight`. */
 static MwValueId build_state(const Updater *u, MwValueId weight, const char *suffix)
 {
     MwTensor tensor = *mw_value_tensor(u->graph, weight);
@@ -215,7 +221,8 @@ static const char *new_name(const Updater *u, MwValueId target)
     return mw_arena_printf(u->graph->arena, "%s.new", mw_value(u->graph, target)->name);
 }
 
-/* The attributes of the operator: what the train statement gives, but for this weight's decay. */
+/* Fills the attributes of the optimizer's operator from the train statement and this weight's
+ * decay; returns their number. */
 static int attributes(const Updater *u, const MwOptimizerInfo *info, double decay, MwAttr *attrs)
 {
     for (int i = 0; i < info->option_count; i++) {
@@ -227,7 +234,7 @@ static int attributes(const Updater *u, const MwOptimizerInfo *info, double deca
     return info->option_count;
 }
 
-/* One operator makes the new weight and its new states. */
+/* Adds the operator that computes the new weight and its new states. */
 static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(u->train->optimizer);
@@ -267,11 +274,11 @@ static void update_weight(const Updater *u, MwValueId weight)
     graph->origin = mw_value_node(graph, weight)->origin;
     step_weight(u, weight, clipped(u, u->gradient[weight.index]));
     const char *name = mw_value(graph, weight)->name;
-    mw_build_name_rest(graph, first, graph->values.count,
-                       mw_arena_printf(graph->arena, "%s.update", name));
+    mw_build_name_temporaries(graph, first, graph->values.count,
+                              mw_arena_printf(graph->arena, "%s.update", name));
 }
 
-static void warn_of_idle_patterns(const Updater *u, MwDiags *diags)
+static void warn_unused_patterns(const Updater *u, MwDiags *diags)
 {
     for (int i = 0; i < u->train->no_decay_count; i++) {
         bool used = false;
@@ -284,7 +291,7 @@ static void warn_of_idle_patterns(const Updater *u, MwDiags *diags)
     }
 }
 
-/* A weight that the model assigns itself must not be trained too. */
+/* Checks that no trained weight is assigned by the model itself. */
 static bool check_assigns(const Updater *u, MwDiags *diags)
 {
     bool ok = true;
@@ -300,8 +307,8 @@ static bool check_assigns(const Updater *u, MwDiags *diags)
     return ok;
 }
 
-/* The value of an assignment of the model, as one of the update phase. It goes with its target. */
-static MwValueId build_late(MwGraph *graph, const MwAssign *assign)
+/* A node of the update phase for the value of an assignment, in the layer of its target. */
+static MwValueId build_update_value(MwGraph *graph, const MwAssign *assign)
 {
     const MwNode *maker = mw_value_node(graph, assign->value);
     const MwValue *target = mw_value(graph, assign->target);
@@ -313,14 +320,15 @@ static MwValueId build_late(MwGraph *graph, const MwAssign *assign)
     return mw_build(graph, name, MW_OP_CAST, &assign->value, 1, &type, 1);
 }
 
-/* In a dump, accumulators have been added, and what is assigned late has its node. */
-static void assign_late(MwGraph *graph)
+/* Moves the assignments of the model to the update phase. In a dump they are there already, and
+ * accumulators must stay. */
+static void assign_in_update(MwGraph *graph)
 {
     for (int i = 0; i < graph->assigns.count; i++) {
         MwAssign *assign = &graph->assigns.at[i];
         const MwNode *maker = mw_value_node(graph, assign->value);
         if (maker->phase != MW_PHASE_UPDATE && maker->op != MW_OP_ACCUMULATE)
-            assign->value = build_late(graph, assign);
+            assign->value = build_update_value(graph, assign);
     }
 }
 
@@ -348,23 +356,23 @@ static bool update_weights(MwCompilation *compilation, MwDiags *diags)
     int first = graph->values.count;
     u.rate = build_rate(&u);
     mw_graph_rename(graph, u.rate, "learning_rate");
-    mw_build_name_rest(graph, first, graph->values.count, "learning_rate");
+    mw_build_name_temporaries(graph, first, graph->values.count, "learning_rate");
     if (train->clip_norm > 0)
         u.clip = build_clip(&u);
     for (int v = 0; v < u.values; v++)
         if (mw_has_value(u.gradient[v]))
             update_weight(&u, (MwValueId){v});
-    warn_of_idle_patterns(&u, diags);
+    warn_unused_patterns(&u, diags);
     return true;
 }
 
 bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
-    /* Else inference, or a dump that had its update before. */
+    /* Otherwise the graph is for inference, or is a dump after this pass. */
     bool is_due = mw_has_value(graph->train.loss) && !mw_graph_has_phase(graph, MW_PHASE_UPDATE);
     if (is_due && !update_weights(compilation, diags))
         return false;
-    assign_late(graph);
+    assign_in_update(graph);
     return true;
 }

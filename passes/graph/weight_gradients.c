@@ -1,60 +1,62 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The backward split in two, for schedules that run the gradients of weights apart from those that
- * earlier stages wait for (Qi et al., "Zero Bubble Pipeline Parallelism", 2023, section 2).
+/* Splits the backward in two, for schedules that run the gradients of weights apart from those
+ * that earlier stages wait for (Qi et al., "Zero Bubble Pipeline Parallelism", 2023, section 2).
  *
- * In:  the cut graph, and a schedule that splits the backward or does not.
- * Out: where it does, gradients of weights and what adds them up run in the phase backward_weight:
- *      the last operator before the sum that is no more than element-wise (a product, a reduction, a
- *      scattering), and around it element-wise work and changes of shape that nothing else needs.
- *      What leads to gradients of activations stays in the backward, on the first stage too. */
+ * In:  the cut graph, and a schedule that may split the backward.
+ * Out: if it does, gradients of weights and their accumulation run in the phase backward_weight:
+ *      the last operator before the sum over micro-batches that is more than element-wise (a
+ *      product, a reduction, a scatter), and element-wise operators and changes of shape around
+ *      it that have no other use. Nodes that gradients of activations depend on stay in the
+ *      backward, on the first stage too. */
 #include "passes/pass.h"
 
-/* How far a node is from the sum over micro-batches. */
+/* The relation of a node to the sum over micro-batches. */
 typedef enum {
-    OTHER,  /* gives something that the backward needs */
-    SUMMED, /* gives, perhaps after element-wise work, what is summed or used by the update */
-    BEFORE, /* element-wise, only for the operator that gives it */
-} Part;
+    ROLE_OTHER, /* the backward needs it */
+    /* it gives the summed value, or the update uses it, perhaps after element-wise operators */
+    ROLE_SUMMED,
+    ROLE_OPERAND, /* element-wise, and used only by the operator that gives the summed value */
+} GradientRole;
 
-static bool is_light(const MwNode *node)
+static bool is_element_wise(const MwNode *node)
 {
     MwLowering lowering = mw_op_info(node->op)->lowering;
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE;
 }
 
-/* What a node must be if one of its users is `user`. */
-static Part part_for(const MwNode *user, Part part)
+/* The role of a node for one of its users, which has role `role`. */
+static GradientRole role_for(const MwNode *user, GradientRole role)
 {
     if (user->phase == MW_PHASE_UPDATE)
-        return SUMMED;
-    if (user->phase != MW_PHASE_BACKWARD || part == OTHER)
-        return OTHER;
-    return part == SUMMED && is_light(user) ? SUMMED : BEFORE;
+        return ROLE_SUMMED;
+    if (user->phase != MW_PHASE_BACKWARD || role == ROLE_OTHER)
+        return ROLE_OTHER;
+    return role == ROLE_SUMMED && is_element_wise(user) ? ROLE_SUMMED : ROLE_OPERAND;
 }
 
-/* Users decide: all must be of the weights' part. A node that is only before another's operator must
- * be light to be taken along. */
-static void find_parts(const MwGraph *graph, Part *part)
+/* Finds the role of each node from its users: it has a role other than ROLE_OTHER only if all
+ * users allow it. An operand of the operator that gives the summed value must be element-wise. */
+static void find_roles(const MwGraph *graph, GradientRole *role)
 {
     bool *is_used = MW_NEW(graph->arena, bool, graph->nodes.count);
     for (int n = 0; n < graph->nodes.count; n++)
-        part[n] = SUMMED;
+        role[n] = ROLE_SUMMED;
     for (int i = 0; i < graph->outputs.count; i++)
-        part[mw_value(graph, graph->outputs.at[i].value)->node.index] = OTHER;
+        role[mw_value(graph, graph->outputs.at[i].value)->node.index] = ROLE_OTHER;
     for (int n = graph->nodes.count - 1; n >= 0; n--) {
         const MwNode *node = &graph->nodes.at[n];
-        if (part[n] == BEFORE && !is_light(node))
-            part[n] = OTHER;
+        if (role[n] == ROLE_OPERAND && !is_element_wise(node))
+            role[n] = ROLE_OTHER;
         if (!is_used[n] && node->op != MW_OP_ACCUMULATE)
-            part[n] = OTHER;
+            role[n] = ROLE_OTHER;
         for (int k = 0; k < node->operand_count; k++) {
             int maker = mw_value(graph, node->operands[k])->node.index;
-            Part wanted = part_for(node, part[n]);
+            GradientRole wanted = role_for(node, role[n]);
             is_used[maker] = true;
-            if (part[maker] == OTHER || wanted == OTHER)
-                part[maker] = OTHER;
+            if (role[maker] == ROLE_OTHER || wanted == ROLE_OTHER)
+                role[maker] = ROLE_OTHER;
             else
-                part[maker] = wanted == BEFORE ? BEFORE : part[maker];
+                role[maker] = wanted == ROLE_OPERAND ? ROLE_OPERAND : role[maker];
         }
     }
 }
@@ -65,10 +67,10 @@ bool mw_pass_weight_gradients(MwCompilation *compilation, MwDiags *diags)
     MwGraph *graph = compilation->graph;
     if (!mw_staging_splits_backward(&compilation->staging))
         return true;
-    Part *part = MW_NEW(graph->arena, Part, graph->nodes.count);
-    find_parts(graph, part);
+    GradientRole *role = MW_NEW(graph->arena, GradientRole, graph->nodes.count);
+    find_roles(graph, role);
     for (int n = 0; n < graph->nodes.count; n++)
-        if (graph->nodes.at[n].phase == MW_PHASE_BACKWARD && part[n] != OTHER)
+        if (graph->nodes.at[n].phase == MW_PHASE_BACKWARD && role[n] != ROLE_OTHER)
             graph->nodes.at[n].phase = MW_PHASE_BACKWARD_WEIGHT;
     return true;
 }

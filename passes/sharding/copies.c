@@ -1,44 +1,43 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/sharding/copies.h"
 
-static MwCopyPlace place_of(const MwGraph *graph, MwValueId value, MwNodeId taker, int operand,
-                            int64_t begin, int64_t end)
+static MwCopySite site_of(const MwGraph *graph, MwValueId value, MwNodeId consumer, int operand,
+                          int64_t begin, int64_t end)
 {
-    MwNodeId giver = mw_value(graph, value)->node;
-    return (MwCopyPlace){.value = value,
-                         .giver = giver,
-                         .taker = taker,
-                         .result = value.index - mw_node(graph, giver)->first_result,
-                         .operand = operand,
-                         .begin = begin,
-                         .end = end};
+    MwNodeId producer = mw_value(graph, value)->node;
+    return (MwCopySite){.value = value,
+                        .producer = producer,
+                        .consumer = consumer,
+                        .result = value.index - mw_node(graph, producer)->first_result,
+                        .operand = operand,
+                        .begin = begin,
+                        .end = end};
 }
 
-MwCopyPlaces mw_copy_places(MwArena *arena, const MwGraph *graph, const MwLife *lives)
+MwCopySites mw_copy_sites(MwArena *arena, const MwGraph *graph, const MwLife *lives)
 {
-    MwCopyPlaces places = {0};
+    MwCopySites sites = {0};
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         bool is_view = mw_op_info(node->op)->lowering == MW_LOWER_VIEW;
         int64_t end = is_view ? lives[node->first_result].end : n + 1;
         for (int k = 0; k < node->operand_count; k++)
-            mw_vec_push(arena, &places,
-                        place_of(graph, node->operands[k], (MwNodeId){n}, k, n, end));
+            mw_vec_push(arena, &sites, site_of(graph, node->operands[k], (MwNodeId){n}, k, n, end));
     }
     for (int i = 0; i < graph->assigns.count; i++) {
         const MwAssign *assign = &graph->assigns.at[i];
         int64_t begin = mw_value(graph, assign->value)->node.index;
-        MwNodeId taker = mw_value(graph, assign->target)->node;
-        if (taker.index != begin)
-            mw_vec_push(arena, &places,
-                        place_of(graph, assign->value, taker, -1, begin, begin + 1));
+        MwNodeId consumer = mw_value(graph, assign->target)->node;
+        if (consumer.index != begin)
+            mw_vec_push(arena, &sites,
+                        site_of(graph, assign->value, consumer, -1, begin, begin + 1));
     }
-    return places;
+    return sites;
 }
 
-MwSpec mw_copy_spec(const MwCopyPlace *place, const MwStrategy *taker)
+MwSpec mw_copy_spec(const MwCopySite *site, const MwStrategy *consumer)
 {
-    return place->operand < 0 ? taker->results[0] : taker->operands[place->operand];
+    return site->operand < 0 ? consumer->results[0] : consumer->operands[site->operand];
 }
 
 MwCopyBytes mw_copy_bytes(const MwIntraProblem *intra, MwValueId value, MwSpec from, MwSpec to)
@@ -51,8 +50,8 @@ MwCopyBytes mw_copy_bytes(const MwIntraProblem *intra, MwValueId value, MwSpec f
     MwTensor result = mw_spec_local(to, tensor, &intra->model.mesh);
     MwCopyBytes bytes = {.kept = mw_tensor_bytes(&result)};
     for (int i = 1; i < path.count; i++)
-        bytes.made = mw_max(bytes.made, path.steps[i].bytes);
-    bytes.made += bytes.kept;
+        bytes.peak = mw_max(bytes.peak, path.steps[i].bytes);
+    bytes.peak += bytes.kept;
     mw_arena_free(&scratch);
     return bytes;
 }

@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The copies that resharding makes: where there may be one, and how large it is. */
+/* The copies that resharding makes: where and when one may exist, and how large it is. */
 #ifndef MW_PASSES_SHARDING_COPIES_H
 #define MW_PASSES_SHARDING_COPIES_H
 
 #include "passes/sharding/intra_problem.h"
 #include "passes/sharding/liveness.h"
 
-/* A value that one node gives and another takes, in another spec perhaps. */
+/* A place where a copy may exist: a value whose producer and consumer may want different specs. */
 typedef struct {
     MwValueId value;
-    MwNodeId giver, taker;
-    int result;         /* of the giver */
-    int operand;        /* of the taker; -1: its result 0, which the value is assigned to */
-    int64_t begin, end; /* when a copy is there */
-} MwCopyPlace;
+    MwNodeId producer, consumer;
+    int result;         /* index of the value among the producer's results */
+    int operand;        /* index among the consumer's operands; -1: the value is assigned to the
+                           consumer's result 0 */
+    int64_t begin, end; /* the copy is live in [begin, end), in node indices */
+} MwCopySite;
 
-typedef MW_VEC(MwCopyPlace) MwCopyPlaces;
+typedef MW_VEC(MwCopySite) MwCopySites;
 
-MwCopyPlaces mw_copy_places(MwArena *arena, const MwGraph *graph, const MwLife *lives);
+/* All sites of a graph, in `arena`. */
+MwCopySites mw_copy_sites(MwArena *arena, const MwGraph *graph, const MwLife *lives);
 
-/* The spec in which a strategy of the taker takes the value. */
-MwSpec mw_copy_spec(const MwCopyPlace *place, const MwStrategy *taker);
+/* The spec in which strategy `consumer` of the consumer uses the value. */
+MwSpec mw_copy_spec(const MwCopySite *site, const MwStrategy *consumer);
 
-/* Bytes beside the source: while it is made, when both sides of the greatest step before the last one
- * are there too, and afterwards. Both 0 if the specs are equal. */
+/* Bytes of a device in addition to the source. Both are 0 if the specs are equal. */
 typedef struct {
-    int64_t made, kept;
+    int64_t peak; /* at `begin`: the copy and both sides of the largest step before the last one */
+    int64_t kept; /* from then on: the copy */
 } MwCopyBytes;
 
 /* `from` can be resharded to `to`. */
 MwCopyBytes mw_copy_bytes(const MwIntraProblem *intra, MwValueId value, MwSpec from, MwSpec to);
 
-/* Puts the copies that may be there at the times `watched` ([nodes of the graph]) into the problem, and
- * no others: each is a node more, after those of the graph, whose usage is that of the copy and whose
- * strategy follows from those of giver and taker. */
-void mw_copies_watch(MwIntraProblem *intra, const bool *watched);
+/* Adds to the problem a node for each copy that may be live at a time in `modelled` ([nodes of
+ * the graph]), and removes those of an earlier call. The nodes stand after those of the graph.
+ * The usage of such a node is that of the copy; its strategy follows from those of producer and
+ * consumer. */
+void mw_intra_problem_add_copies(MwIntraProblem *intra, const bool *modelled);
 
 #endif

@@ -8,9 +8,10 @@ typedef struct {
     const MwSharding *sharding;
     const MwGraph *graph;
     const MwLife *lives;
-    int64_t *change; /* [nodes + 1] bytes more at a time than at the one before */
+    int64_t *change; /* [nodes + 1] bytes at a time minus the bytes at the time before */
 } Footprint;
 
+/* Adds `bytes` to the usage at times [begin, end). */
 static void add(Footprint *f, int64_t begin, int64_t end, int64_t bytes)
 {
     if (begin >= end)
@@ -32,14 +33,14 @@ static void add_nodes(Footprint *f)
 static void add_copies(Footprint *f)
 {
     const MwSharding *sharding = f->sharding;
-    const MwCopyPlaces places = mw_copy_places(f->scratch, f->graph, f->lives);
-    for (int i = 0; i < places.count; i++) {
-        const MwCopyPlace *place = &places.at[i];
-        MwSpec from = mw_sharding_value_spec(sharding, place->value);
-        MwSpec to = mw_copy_spec(place, mw_sharding_strategy(sharding, place->taker));
-        MwCopyBytes bytes = mw_copy_bytes(sharding->problem, place->value, from, to);
-        add(f, place->begin, place->begin + 1, bytes.made);
-        add(f, place->begin + 1, place->end, bytes.kept);
+    const MwCopySites sites = mw_copy_sites(f->scratch, f->graph, f->lives);
+    for (int i = 0; i < sites.count; i++) {
+        const MwCopySite *site = &sites.at[i];
+        MwSpec from = mw_sharding_value_spec(sharding, site->value);
+        MwSpec to = mw_copy_spec(site, mw_sharding_strategy(sharding, site->consumer));
+        MwCopyBytes bytes = mw_copy_bytes(sharding->problem, site->value, from, to);
+        add(f, site->begin, site->begin + 1, bytes.peak);
+        add(f, site->begin + 1, site->end, bytes.kept);
     }
 }
 

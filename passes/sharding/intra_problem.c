@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Building the intra-op problem (Zheng et al., "Alpa", OSDI 2022, section 4.2, over forward,
- * backward and update together). */
+/* Builds the intra-operator problem (Zheng et al., "Alpa", OSDI 2022, section 4.2), over
+ * forward, backward and update together. */
 #include "passes/sharding/intra_problem.h"
 
 #include "cost/units.h"
@@ -17,24 +17,24 @@ typedef struct {
     const MwLife *lives; /* [values] */
     MwKeyMap costs, usages, matrices;
     MW_VEC(MwProblemEdge) edges;
-} Builder;
+} ProblemBuilder;
 
 int mw_phase_runs(MwPhase phase, int micro_batches)
 {
     return phase == MW_PHASE_UPDATE ? 1 : micro_batches;
 }
 
-static int runs_of(const Builder *b, const MwNode *node)
+static int runs_of(const ProblemBuilder *b, const MwNode *node)
 {
     return mw_phase_runs(node->phase, b->query->micro_batches);
 }
 
-static bool is_fused(const Builder *b, MwValueId value)
+static bool is_fused(const ProblemBuilder *b, MwValueId value)
 {
     return b->lives[value.index].storage == MW_STORE_FUSED;
 }
 
-static double local_bytes(const Builder *b, MwValueId value, MwSpec spec)
+static double local_bytes(const ProblemBuilder *b, MwValueId value, MwSpec spec)
 {
     MwTensor local = mw_spec_local(spec, mw_value_tensor(b->graph, value), &b->query->mesh);
     return (double)mw_tensor_bytes(&local);
@@ -42,7 +42,8 @@ static double local_bytes(const Builder *b, MwValueId value, MwSpec spec)
 
 /* ---- Strategies ---- */
 
-static MwStrategyRole *roles_of(const Builder *b)
+/* [nodes] results that leave the graph are whole; accumulators may be partial. */
+static MwStrategyRole *roles_of(const ProblemBuilder *b)
 {
     MwStrategyRole *roles = MW_NEW(b->arena, MwStrategyRole, b->graph->nodes.count);
     for (int i = 0; i < b->graph->assigns.count; i++) {
@@ -57,7 +58,7 @@ static MwStrategyRole *roles_of(const Builder *b)
     return roles;
 }
 
-static void list_strategies(Builder *b)
+static void list_strategies(ProblemBuilder *b)
 {
     const MwStrategyRole *roles = roles_of(b);
     b->intra->lists = MW_NEW(b->arena, const MwStrategyList *, b->graph->nodes.count);
@@ -67,8 +68,8 @@ static void list_strategies(Builder *b)
 
 /* ---- Node costs ---- */
 
-/* Bit k: operand k comes from the same kernel. Operands from the 63rd on count as not fused. */
-static uint64_t fused_operands(const Builder *b, const MwNode *node)
+/* Bit k: operand k comes from the same kernel. Operands from index 63 on count as not fused. */
+static uint64_t fused_operands(const ProblemBuilder *b, const MwNode *node)
 {
     uint64_t fused = 0;
     for (int k = 0; k < node->operand_count && k < 63; k++)
@@ -77,10 +78,10 @@ static uint64_t fused_operands(const Builder *b, const MwNode *node)
     return fused;
 }
 
-/* Seconds of one run. What a fused kernel holds in registers is neither written nor read, and has
- * no launch of its own. */
-static double run_s(const Builder *b, MwNodeId id, const MwStrategy *strategy, uint64_t fused,
-                    bool is_fused_away)
+/* Seconds of one run. A value that a fused kernel holds in registers is neither written nor
+ * read, and a node that is fused away has no launch of its own. */
+static double run_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy,
+                    uint64_t fused, bool is_fused_away)
 {
     const MwNode *node = mw_node(b->graph, id);
     MwWork work = strategy->work;
@@ -94,9 +95,9 @@ static double run_s(const Builder *b, MwNodeId id, const MwStrategy *strategy, u
     return is_fused_away ? fmax(seconds - b->query->cluster->device.launch_s, 0) : seconds;
 }
 
-/* Seconds in which the devices that are to have the same part of what is received pass it on to each
- * other: what comes across comes once. What that takes is the same for every spec. */
-static double passing_s(const Builder *b, MwNodeId id, const MwStrategy *strategy)
+/* Seconds in which the devices that want the same block of a received value gather it: each
+ * block crosses between the meshes once. The time of the crossing is the same for every spec. */
+static double gather_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy)
 {
     MwValueId result = mw_node_result(b->graph, id, 0);
     MwAxes split = mw_spec_axes(strategy->results[0], mw_value_tensor(b->graph, result)->rank);
@@ -110,15 +111,17 @@ static double passing_s(const Builder *b, MwNodeId id, const MwStrategy *strateg
     return seconds;
 }
 
-static double node_s(const Builder *b, MwNodeId id, const MwStrategy *strategy, uint64_t fused,
-                     bool is_fused_away)
+/* Seconds of one run of a node in a strategy. */
+static double node_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy,
+                     uint64_t fused, bool is_fused_away)
 {
     if (mw_node(b->graph, id)->op == MW_OP_RECEIVE)
-        return passing_s(b, id, strategy);
+        return gather_s(b, id, strategy);
     return run_s(b, id, strategy, fused, is_fused_away);
 }
 
-static const int64_t *node_costs(Builder *b, MwNodeId id)
+/* [strategies] picoseconds of the node in a step; interned. */
+static const int64_t *node_costs(ProblemBuilder *b, MwNodeId id)
 {
     const MwNode *node = mw_node(b->graph, id);
     const MwStrategyList *list = b->intra->lists[id.index];
@@ -132,14 +135,14 @@ static const int64_t *node_costs(Builder *b, MwNodeId id)
     int64_t *costs = *at = MW_NEW(b->arena, int64_t, list->count);
     for (int s = 0; s < list->count; s++)
         costs[s] = mw_picoseconds(runs * node_s(b, id, &list->at[s], fused, is_fused_away)) +
-                   list->at[s].idle_axes;
+                   list->at[s].replicated_axes;
     return costs;
 }
 
 /* ---- Usage ---- */
 
-/* Bit k: result k has storage of its own. Results from the 63rd on have. */
-static uint64_t stored_results(const Builder *b, const MwNode *node)
+/* Bit k: result k has storage of its own. Results from index 63 on count as stored. */
+static uint64_t stored_results(const ProblemBuilder *b, const MwNode *node)
 {
     uint64_t stored = 0;
     for (int k = 0; k < node->result_count && k < 63; k++)
@@ -148,7 +151,8 @@ static uint64_t stored_results(const Builder *b, const MwNode *node)
     return stored;
 }
 
-static const int64_t *node_usages(Builder *b, MwNodeId id, uint64_t stored)
+/* [strategies] bytes of the stored results; interned. */
+static const int64_t *node_usages(ProblemBuilder *b, MwNodeId id, uint64_t stored)
 {
     const MwNode *node = mw_node(b->graph, id);
     const MwStrategyList *list = b->intra->lists[id.index];
@@ -170,7 +174,7 @@ static const int64_t *node_usages(Builder *b, MwNodeId id, uint64_t stored)
     return usages;
 }
 
-static void fill_node(Builder *b, MwNodeId id)
+static void fill_node(ProblemBuilder *b, MwNodeId id)
 {
     const MwNode *node = mw_node(b->graph, id);
     MwProblemNode *out = &b->intra->problem.nodes[id.index];
@@ -193,77 +197,83 @@ static void fill_node(Builder *b, MwNodeId id)
 
 /* ---- Edges ---- */
 
-/* One value on its way from the node that gives it to a place that takes it. */
+/* A value between its producer and one consumer. */
 typedef struct {
     MwValueId value;
-    const MwStrategyList *giver, *taker;
-    int result;  /* of the giver */
-    int operand; /* of the taker; -1: its result 0, which the value is assigned to */
+    const MwStrategyList *producer, *consumer;
+    int result; /* index among the producer's results */
+    /* index among the consumer's operands; -1: the value is assigned to the consumer's result 0 */
+    int operand;
     int runs;
-    bool fused; /* resharding breaks a fused kernel: the value is written and read after all */
-} Passage;
+    bool fused; /* resharding breaks a fused kernel, so that the value is written and read */
+} ValueEdge;
 
-static MwSpec taken_spec(const Passage *passage, int strategy)
+static MwSpec consumed_spec(const ValueEdge *edge, int strategy)
 {
-    const MwStrategy *taker = &passage->taker->at[strategy];
-    return passage->operand < 0 ? taker->results[0] : taker->operands[passage->operand];
+    const MwStrategy *consumer = &edge->consumer->at[strategy];
+    return edge->operand < 0 ? consumer->results[0] : consumer->operands[edge->operand];
 }
 
-/* Seconds of writing and reading what a kernel would have kept in registers. */
-static double unfused_s(const Builder *b, const Passage *passage, MwSpec from, MwSpec to)
+/* Seconds of writing and reading a value that a fused kernel would keep in registers. */
+static double unfused_s(const ProblemBuilder *b, const ValueEdge *edge, MwSpec from, MwSpec to)
 {
-    double bytes = local_bytes(b, passage->value, from) + local_bytes(b, passage->value, to);
+    double bytes = local_bytes(b, edge->value, from) + local_bytes(b, edge->value, to);
     return mw_cost_work_s(&b->intra->model, &(MwWork){MW_WORK_STREAM, .bytes = bytes});
 }
 
-static int64_t passage_cost(const Builder *b, const Passage *passage, MwReshardTable *table,
-                            MwSpec from, MwSpec to)
+static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
+                               MwReshardTable *table, MwSpec from, MwSpec to)
 {
     int64_t cost =
         mw_reshard_cost(table, mw_reshard_index(table, from), mw_reshard_index(table, to));
     if (cost == 0 || cost >= MW_COST_INFINITE)
         return cost;
-    if (passage->fused)
-        cost += mw_picoseconds(unfused_s(b, passage, from, to));
-    return mw_min(cost * passage->runs, MW_COST_INFINITE);
+    if (edge->fused)
+        cost += mw_picoseconds(unfused_s(b, edge, from, to));
+    return mw_min(cost * edge->runs, MW_COST_INFINITE);
 }
 
-static const int64_t *edge_costs(Builder *b, const Passage *passage)
+/* [producer strategy][consumer strategy] picoseconds of resharding in a step; interned. */
+static const int64_t *edge_costs(ProblemBuilder *b, const ValueEdge *edge)
 {
-    int64_t key[] = {passage->giver->index, passage->taker->index, passage->result,
-                     passage->operand,      passage->runs,         passage->fused};
+    int64_t key[] = {edge->producer->index,
+                     edge->consumer->index,
+                     edge->result,
+                     edge->operand,
+                     edge->runs,
+                     edge->fused};
     void **at = mw_key_map_at(b->arena, &b->matrices, key, sizeof key);
     if (*at)
         return *at;
     MwReshardTable *table = mw_reshard_table(
-        b->intra->resharder, mw_value_tensor(b->graph, passage->value), passage->giver->combine);
-    int columns = passage->taker->count;
-    int64_t *costs = *at = MW_NEW(b->arena, int64_t, passage->giver->count * columns);
-    for (int g = 0; g < passage->giver->count; g++)
+        b->intra->resharder, mw_value_tensor(b->graph, edge->value), edge->producer->combine);
+    int columns = edge->consumer->count;
+    int64_t *costs = *at = MW_NEW(b->arena, int64_t, edge->producer->count * columns);
+    for (int g = 0; g < edge->producer->count; g++)
         for (int t = 0; t < columns; t++)
             costs[g * columns + t] =
-                passage_cost(b, passage, table, passage->giver->at[g].results[passage->result],
-                             taken_spec(passage, t));
+                value_edge_cost(b, edge, table, edge->producer->at[g].results[edge->result],
+                                consumed_spec(edge, t));
     return costs;
 }
 
-static void add_edge(Builder *b, MwValueId value, MwNodeId taker, int operand, int runs)
+static void add_edge(ProblemBuilder *b, MwValueId value, MwNodeId consumer, int operand, int runs)
 {
-    MwNodeId giver = mw_value(b->graph, value)->node;
-    if (giver.index == taker.index)
-        return; /* assigned to itself */
-    Passage passage = {.value = value,
-                       .giver = b->intra->lists[giver.index],
-                       .taker = b->intra->lists[taker.index],
-                       .result = value.index - mw_node(b->graph, giver)->first_result,
-                       .operand = operand,
-                       .runs = runs,
-                       .fused = is_fused(b, value)};
+    MwNodeId producer = mw_value(b->graph, value)->node;
+    if (producer.index == consumer.index)
+        return; /* an assignment of a value to itself */
+    ValueEdge edge = {.value = value,
+                      .producer = b->intra->lists[producer.index],
+                      .consumer = b->intra->lists[consumer.index],
+                      .result = value.index - mw_node(b->graph, producer)->first_result,
+                      .operand = operand,
+                      .runs = runs,
+                      .fused = is_fused(b, value)};
     mw_vec_push(b->arena, &b->edges,
-                ((MwProblemEdge){giver.index, taker.index, edge_costs(b, &passage)}));
+                ((MwProblemEdge){producer.index, consumer.index, edge_costs(b, &edge)}));
 }
 
-static void add_edges(Builder *b)
+static void add_edges(ProblemBuilder *b)
 {
     for (int n = 0; n < b->graph->nodes.count; n++) {
         const MwNode *node = &b->graph->nodes.at[n];
@@ -287,12 +297,12 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
     intra->micro_batches = query->micro_batches;
     intra->flight = query->flight;
     intra->resharder = mw_resharder_new(arena, &intra->model);
-    Builder b = {.arena = arena,
-                 .query = query,
-                 .graph = graph,
-                 .intra = intra,
-                 .strategies = mw_strategy_table_new(arena, &intra->model),
-                 .lives = mw_liveness(arena, graph, query->flight)};
+    ProblemBuilder b = {.arena = arena,
+                        .query = query,
+                        .graph = graph,
+                        .intra = intra,
+                        .strategies = mw_strategy_table_new(arena, &intra->model),
+                        .lives = mw_liveness(arena, graph, query->flight)};
     list_strategies(&b);
     intra->pinned = MW_NEW(arena, bool, graph->nodes.count);
     if (!mw_pins_apply(graph, b.strategies, &query->mesh, intra->lists, intra->pinned, diags))
@@ -306,6 +316,6 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
         fill_node(&b, (MwNodeId){n});
     add_edges(&b);
     problem->edges = b.edges.at;
-    problem->edge_count = intra->passage_count = b.edges.count;
+    problem->edge_count = intra->value_edge_count = b.edges.count;
     return intra;
 }

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The intra-op problem of one graph on one mesh: which strategy each node runs in, as numbers.
+/* The intra-operator problem of one graph on one mesh: the choice of a strategy for each node,
+ * as numbers for the solver.
  *
- * Node i of the problem is node i of the graph. Costs are picoseconds (cost/units.h) of one step:
- * what runs once per micro-batch counts that many times. Usages are bytes of one device.
+ * Node i of the problem is node i of the graph. Costs are picoseconds (cost/units.h) of one
+ * step: work of every micro-batch counts micro_batches times. Usages are bytes of one device.
  *
- *   node cost   the node's own work, fusion taken into account, and one picosecond for each mesh
- *               axis along which it is repeated, so that needless repetition never ties; of what is
- *               received, passing it on among the devices that want the same of it
- *   edge cost   resharding a value from the spec its node gives to the spec its user takes; of an
- *               assignment, from the spec of the new value to the spec of the stored one
- *   usage       the local bytes of a node's results from definition to last use; weights, states
- *               and inputs always; what waits between tasks of a pipeline always, for each of the
- *               micro-batches that are there at once. A value that lives in a fused kernel only
- *               uses nothing, nor does a view beyond the life it gives to what it views, nor a result
- *               that is assigned
+ *   node cost   the node's own work, with fusion taken into account. It includes one picosecond
+ *               for each mesh axis along which the work is replicated, so that needless
+ *               replication never ties. The cost of a receive is the gathering among devices
+ *               that want the same block of the value.
+ *   edge cost   resharding a value from the spec of its producer to the spec of its consumer;
+ *               for an assignment, from the spec of the new value to that of the target.
+ *   usage       the local bytes of a node's results from definition to last use. Weights, states
+ *               and inputs count at all times, and so does a value that waits between tasks of a
+ *               pipeline, once for each micro-batch in flight. Three kinds of results use
+ *               nothing: values that live within a fused kernel; views, which prolong the life
+ *               of what they view; and results that are assigned, which overwrite their target.
  *
- * After the nodes of the graph there may be some for copies that resharding makes (passes/sharding/copies.h).
+ * Nodes for copies that resharding makes may follow the nodes of the graph (copies.h).
  *
- * All tables are interned by structure, so that what repeats is shared by pointer. */
+ * All tables are interned by structure, so that equal tables are one pointer. */
 #ifndef MW_PASSES_SHARDING_INTRA_PROBLEM_H
 #define MW_PASSES_SHARDING_INTRA_PROBLEM_H
 
@@ -26,14 +28,14 @@
 #include "passes/staging.h"
 #include "solver/solver.h"
 
-/* What to plan for. Pins are those of the graph. */
+/* The graph, with its pins, and what it is planned for. */
 typedef struct {
     const MwGraph *graph;
     const MwCluster *cluster;
     MwMeshShape mesh;
     int micro_batches;
-    const MwFlight *flight; /* how many of them are there at once; NULL: one */
-    int64_t memory_bytes;   /* usage limit; MW_USAGE_UNLIMITED: none */
+    const MwFlight *flight; /* micro-batches in flight; NULL: one after another */
+    int64_t memory_bytes;   /* usage limit of a device; MW_USAGE_UNLIMITED: none */
 } MwIntraQuery;
 
 struct MwIntraProblem {
@@ -43,17 +45,18 @@ struct MwIntraProblem {
     int micro_batches;
     const MwFlight *flight; /* of the query */
     MwResharder *resharder;
-    const MwStrategyList **lists; /* [nodes] */
-    bool *pinned;                 /* [nodes] */
-    int passage_count;            /* edges of values on their way: the first ones */
+    const MwStrategyList **lists; /* [nodes] strategies */
+    bool *pinned;                 /* [nodes] a pin restricts the strategies */
+    int value_edge_count;         /* the first edges, which stand for values of the graph */
     MwProblem problem;
 };
 typedef struct MwIntraProblem MwIntraProblem;
 
-/* NULL after errors: a pin that no strategy of its node meets on this mesh. */
+/* Builds the problem in `arena`. NULL after errors: no strategy of a node meets its pin on this
+ * mesh. */
 MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDiags *diags);
 
-/* How many times a step runs the nodes of a phase. */
+/* How many times in a step the nodes of a phase run. */
 int mw_phase_runs(MwPhase phase, int micro_batches);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One backward walk over the nodes for last uses, views passing theirs on to what they view.
+/* One backward walk over the nodes finds last uses; views pass theirs on to what they view.
  *
- * What spans tasks does so by the rules of codegen/plan/storage.c: made in a task of one kind and last used
- * in one of another, or sent or received, which takes one slot more.
+ * A value spans tasks by the rules of codegen/plan/storage.c: it is made in a task of one kind
+ * and last used in one of another, or it is sent or received, which takes one more slot.
  *
- * A value is taken to be fused away if an element-wise operator makes it and one node alone uses
- * it, once, in the same phase, in a kernel of the kind that element-wise work is fused into. */
+ * A value counts as fused if an element-wise operator makes it and a single node uses it, once,
+ * in the same phase, in a kernel of the kind that element-wise work is fused into. */
 #include "passes/sharding/liveness.h"
 
 typedef struct {
     const MwGraph *graph;
-    const MwFlight *flight; /* NULL: a chain */
+    const MwFlight *flight; /* NULL: one micro-batch after another */
     MwLife *lives;
-    MwPhase *last_phase; /* [values] of the uses */
+    MwPhase *last_phase; /* [values] of the last use so far */
     bool *is_moving;     /* [values] sent or received */
     int *uses;           /* [values] operand slots, outputs, assignments */
-    int *fusable_uses;   /* [values] those in its phase by nodes that take fused operands */
-} Walk;
+    int *fusable_uses;   /* [values] uses in its phase by nodes that fuse their operands */
+} LivenessWalk;
 
 static bool is_view(const MwNode *node)
 {
@@ -28,14 +28,15 @@ static bool is_source(const MwNode *node)
     return mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
 }
 
-/* Element-wise work is fused into such kernels. */
-static bool takes_fused_operands(MwLowering lowering)
+/* Whether element-wise work is fused into kernels of this kind. */
+static bool fuses_operands(MwLowering lowering)
 {
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_ROWS || lowering == MW_LOWER_REDUCE;
 }
 
-/* What comes from nothing (a constant, an iota) is made anew in every kernel that uses it. */
-static bool is_fused(const Walk *walk, int value)
+/* Whether a value is fused. A node without operands (a constant, an iota) is computed again in
+ * every kernel that uses it. */
+static bool is_fused(const LivenessWalk *walk, int value)
 {
     const MwNode *maker = mw_node(walk->graph, walk->graph->values.at[value].node);
     return mw_op_info(maker->op)->lowering == MW_LOWER_MAP &&
@@ -43,12 +44,12 @@ static bool is_fused(const Walk *walk, int value)
            (walk->uses[value] == 1 || maker->operand_count == 0);
 }
 
-static void count_uses(Walk *walk)
+static void count_uses(LivenessWalk *walk)
 {
     const MwGraph *graph = walk->graph;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        bool fuses = takes_fused_operands(mw_op_info(node->op)->lowering);
+        bool fuses = fuses_operands(mw_op_info(node->op)->lowering);
         for (int k = 0; k < node->operand_count; k++) {
             const MwNode *maker = mw_value_node(graph, node->operands[k]);
             bool is_near = node->phase == maker->phase || maker->operand_count == 0;
@@ -64,13 +65,14 @@ static void count_uses(Walk *walk)
         walk->uses[graph->train.loss.index]++;
 }
 
-static void live_until(Walk *walk, MwValueId value, int64_t end, MwPhase phase)
+static void live_until(LivenessWalk *walk, MwValueId value, int64_t end, MwPhase phase)
 {
     walk->lives[value.index].end = mw_max(walk->lives[value.index].end, end);
     walk->last_phase[value.index] = mw_max(walk->last_phase[value.index], phase);
 }
 
-static void set_storage(Walk *walk, MwNodeId id)
+/* Sets the kind of storage of a node's results, and their life up to their definition. */
+static void set_storage(LivenessWalk *walk, MwNodeId id)
 {
     const MwNode *node = mw_node(walk->graph, id);
     for (int k = 0; k < node->result_count; k++) {
@@ -89,19 +91,20 @@ static void set_storage(Walk *walk, MwNodeId id)
     }
 }
 
-/* What leaves the graph is there until the step ends; but where tasks of other micro-batches come
- * in between, only until the program that makes it does. */
-static void set_leaving(Walk *walk, MwValueId value)
+/* An output is live until the step ends; but where tasks of other micro-batches come between,
+ * only until the program that makes it ends. */
+static void keep_output(LivenessWalk *walk, MwValueId value)
 {
     MwPhase phase = mw_value_node(walk->graph, value)->phase;
-    bool is_taken_early = walk->flight && !walk->flight->is_chain && phase != MW_PHASE_UPDATE;
+    bool is_taken_early = walk->flight && !walk->flight->is_sequential && phase != MW_PHASE_UPDATE;
     int end = walk->graph->nodes.count;
     while (is_taken_early && walk->graph->nodes.at[end - 1].phase != phase)
         end--;
     live_until(walk, value, end, is_taken_early ? phase : MW_PHASE_UPDATE);
 }
 
-static void walk_uses(Walk *walk, int n)
+/* Prolongs the lives of a node's operands to this use; a view passes on the uses of its result. */
+static void walk_uses(LivenessWalk *walk, int n)
 {
     const MwNode *node = &walk->graph->nodes.at[n];
     int64_t end = n + 1;
@@ -118,8 +121,8 @@ static void walk_uses(Walk *walk, int n)
     }
 }
 
-/* An input is there from its first use on; that is in the forward, if it is not in the backward. */
-static MwPhase first_phase(const Walk *walk, const MwNode *node)
+/* The phase from which a value is live. An input is live from its first use on. */
+static MwPhase first_phase(const LivenessWalk *walk, const MwNode *node)
 {
     if (node->op != MW_OP_INPUT || walk->last_phase[node->first_result] == MW_PHASE_FORWARD)
         return node->phase;
@@ -131,7 +134,8 @@ static MwPhase first_phase(const Walk *walk, const MwNode *node)
     return first;
 }
 
-static void set_slots(const Walk *walk, int value)
+/* Decides whether a value spans tasks, and for how many micro-batches it is live at once. */
+static void set_slots(const LivenessWalk *walk, int value)
 {
     const MwFlight *flight = walk->flight;
     const MwNode *node = mw_node(walk->graph, walk->graph->values.at[value].node);
@@ -142,9 +146,10 @@ static void set_slots(const Walk *walk, int value)
     life->from = from;
     life->to = to;
     life->slots = 1;
-    life->spans = flight && !is_stored && life->storage == MW_STORE_OWN &&
-                  (moves || (from != MW_PHASE_UPDATE && !flight->is_chain && from != to));
-    if (!life->spans)
+    life->spans_tasks =
+        flight && !is_stored && life->storage == MW_STORE_OWN &&
+        (moves || (from != MW_PHASE_UPDATE && !flight->is_sequential && from != to));
+    if (!life->spans_tasks)
         return;
     life->begin = 0;
     life->end = walk->graph->nodes.count;
@@ -154,20 +159,20 @@ static void set_slots(const Walk *walk, int value)
 
 MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight)
 {
-    Walk walk = {.graph = graph,
-                 .flight = flight,
-                 .lives = MW_NEW(arena, MwLife, graph->values.count),
-                 .last_phase = MW_NEW(arena, MwPhase, graph->values.count),
-                 .is_moving = MW_NEW(arena, bool, graph->values.count),
-                 .uses = MW_NEW(arena, int, graph->values.count),
-                 .fusable_uses = MW_NEW(arena, int, graph->values.count)};
+    LivenessWalk walk = {.graph = graph,
+                         .flight = flight,
+                         .lives = MW_NEW(arena, MwLife, graph->values.count),
+                         .last_phase = MW_NEW(arena, MwPhase, graph->values.count),
+                         .is_moving = MW_NEW(arena, bool, graph->values.count),
+                         .uses = MW_NEW(arena, int, graph->values.count),
+                         .fusable_uses = MW_NEW(arena, int, graph->values.count)};
     count_uses(&walk);
     for (int n = 0; n < graph->nodes.count; n++)
         set_storage(&walk, (MwNodeId){n});
     for (int i = 0; i < graph->assigns.count; i++)
         walk.lives[graph->assigns.at[i].value.index].storage = MW_STORE_IN_PLACE;
     for (int i = 0; i < graph->outputs.count; i++)
-        set_leaving(&walk, graph->outputs.at[i].value);
+        keep_output(&walk, graph->outputs.at[i].value);
     if (mw_has_value(graph->train.loss))
         live_until(&walk, graph->train.loss, graph->nodes.count, MW_PHASE_UPDATE);
     for (int n = graph->nodes.count - 1; n >= 0; n--)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* When the values of a graph need storage, as far as the graph alone tells, and for how many
- * micro-batches at once. Time is the index of the node that runs. */
+/* Liveness: when each value of a graph needs storage, as far as the graph alone tells, and for
+ * how many micro-batches at once. Time is the index of the node that runs. */
 #ifndef MW_PASSES_SHARDING_LIVENESS_H
 #define MW_PASSES_SHARDING_LIVENESS_H
 
@@ -8,23 +8,24 @@
 
 typedef enum {
     MW_STORE_OWN,     /* storage from definition to last use */
-    MW_STORE_VIEW,    /* the storage of what it views, whose life it prolongs */
-    MW_STORE_FUSED,   /* lives within one kernel: no storage */
-    MW_STORE_IN_PLACE /* overwrites what it is assigned to: no storage of its own */
+    MW_STORE_VIEW,    /* shares the storage of its operand, whose life it prolongs */
+    MW_STORE_FUSED,   /* lives within one fused kernel: no storage */
+    MW_STORE_IN_PLACE /* overwrites the target of its assignment: no storage of its own */
 } MwStoreKind;
 
 typedef struct {
     MwStoreKind storage;
     int64_t begin, end; /* live in [begin, end), views included */
-    MwPhase from, to;   /* of its first and its last use, or definition */
-    /* It waits from one task of a micro-batch to another while tasks of others run: throughout, that
-     * is, and for as many micro-batches. */
-    bool spans;
-    int slots; /* micro-batches for which it is there at once; 1 if it does not span tasks */
+    MwPhase from, to;   /* phases of definition (for an input: of the first use) and last use */
+    /* The value waits from one task of a micro-batch to another while tasks of other
+     * micro-batches run. Its storage is then live at all times, with a slot for each micro-batch
+     * in flight. */
+    bool spans_tasks;
+    int slots; /* micro-batches for which it is live at once; 1 unless spans_tasks */
 } MwLife;
 
-/* One per value, in `arena`. Sources and what they hold live throughout, and so do outputs. `flight`
- * NULL: one micro-batch after another. */
+/* [values] in `arena`. Sources live at all times; outputs live until the step ends. `flight`
+ * NULL: one micro-batch runs after another. */
 MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight);
 
 #endif

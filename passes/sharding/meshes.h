@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The logical meshes that devices are tried as. */
+/* The logical meshes that a set of devices may form. */
 #ifndef MW_PASSES_SHARDING_MESHES_H
 #define MW_PASSES_SHARDING_MESHES_H
 
@@ -8,8 +8,8 @@
 
 typedef MW_VEC(MwMeshShape) MwMeshList;
 
-/* All shapes of one and two axes, in `arena`, the longest inner axis first: it is the least
- * fragmented. */
+/* All shapes of one and two axes of `devices` devices, in `arena`. The shape with the longest
+ * inner axis comes first, because it splits a node least. */
 MwMeshList mw_mesh_shapes(MwArena *arena, int devices);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rewriting the global graph to what each device runs.
+/* Rewrites the global graph to what each device runs.
  *
  * In:  the graph and a strategy for every node.
- * Out: MwLocalGraph: every node on local shapes, and before it the collectives and slices that
- * bring its operands from the specs they were given in to the specs it takes; after it those that
- *      bring a result to the spec of the weight or state it is assigned to. They are the paths that
- *      the intra-op problem was priced with, one by one. Identities are gone.
- * Invariant: value_spec and value_global tell, for every local value, which part of which global
- *      value each device holds.
+ * Out: MwLocalGraph. Every node has local shapes. Before a node stand the collectives and slices
+ *      that reshard its operands from the specs of their producers to those that the node wants;
+ *      after it those that reshard a result to the spec of the weight or state it is assigned
+ *      to. They are the paths that priced the edges of the intra-operator problem. Identities
+ *      are removed.
+ * Invariant: value_spec and value_global say, for every local value, which block of which global
+ * value
+ *      each device holds.
  *
  * The construction is that of GSPMD (Xu et al. 2021, section 4), with partial as a state. */
 #include "passes/sharding/partition.h"
@@ -25,7 +27,7 @@ typedef struct {
     MwLocalGraph *local;
     MwGraph *graph; /* local->graph */
     MwArena *arena;
-    MwValueId *form; /* [global values] in the spec that its node gives it in */
+    MwValueId *form; /* [global values] the local value in the spec of its producer */
     MW_VEC(MwSpec) value_spec;
     MW_VEC(MwValueId) value_global;
     MW_VEC(MwNodeId) node_global;
@@ -41,7 +43,8 @@ static MwTensor local_type(const Partition *p, MwValueId global, MwSpec spec)
     return mw_spec_local(spec, mw_value_tensor(p->global, global), &p->local->mesh);
 }
 
-/* Notes what the newest local node is; its results are forms of global values `first` on. */
+/* Records the global node of the newest local node; its results are forms of the global values
+ * from `first` on. */
 static void note_node(Partition *p, MwNodeId local, MwNodeId global, MwValueId first,
                       const MwSpec *specs)
 {
@@ -98,12 +101,13 @@ static MwValueId reshard(Partition *p, MwValueId value, MwValueId global, MwSpec
 
 /* ---- Nodes ---- */
 
-/* The tensor in whose global positions a node counts, and its spec; see the head of ir/ops.def. */
+/* The tensor whose global positions a node counts in, and its spec; see the head of ir/ops.def. */
 typedef struct {
     MwValueId value;
     MwSpec spec;
 } Counted;
 
+/* The tensor whose positions node `id` counts. */
 static Counted counted_tensor(const Partition *p, MwNodeId id)
 {
     const MwNode *node = mw_node(p->global, id);
@@ -114,7 +118,8 @@ static Counted counted_tensor(const Partition *p, MwNodeId id)
     return (Counted){mw_node_result(p->global, id, 0), strategy->results[0]};
 }
 
-/* A node that does not know yet in which whole it counts, counts in its global tensor. */
+/* Sets the split of the counted tensor, and its global shape as the origin unless the node has
+ * one. */
 static void localise_origin(const Partition *p, MwNodeId id, MwAttr *origin, MwAttr *split)
 {
     Counted counted = counted_tensor(p, id);
@@ -171,6 +176,7 @@ static void add_local_node(Partition *p, MwNodeId id, const MwValueId *operands)
         p->form[first.index + k] = mw_node_result(p->graph, local, k);
 }
 
+/* Reshards the operands of a global node and adds its local node. */
 static void partition_node(Partition *p, MwNodeId id)
 {
     const MwNode *node = mw_node(p->global, id);
@@ -189,7 +195,8 @@ static void partition_node(Partition *p, MwNodeId id)
 
 /* ---- Assignments ---- */
 
-/* [values] index + 1 of the first assignment that takes the value, and of the next one. */
+/* The assignments of each value, as linked lists: index + 1 of the first assignment and of the
+ * next one. */
 typedef struct {
     int *first; /* [global values] */
     int *next;  /* [assigns] */
@@ -207,7 +214,7 @@ static AssignIndex index_assigns(const Partition *p)
     return index;
 }
 
-/* Brings the results of `id` to the specs in which they are stored. */
+/* Reshards the results of `id` to the specs of the targets they are assigned to. */
 static void store_results(Partition *p, MwNodeId id, const AssignIndex *index, MwAssign *assigns)
 {
     const MwNode *node = mw_node(p->global, id);

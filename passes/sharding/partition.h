@@ -6,8 +6,9 @@
 
 #include "passes/compilation.h"
 
-/* Rewrites the graph that `sharding` (passes/sharding/result.h) is about. */
 struct MwSharding;
+
+/* Rewrites the graph of `sharding` (passes/sharding/result.h) to local shapes; in `arena`. */
 MwLocalGraph *mw_partition(MwArena *arena, const struct MwSharding *sharding);
 
 #endif

@@ -56,9 +56,9 @@ static bool add_pin(MwGraph *graph, MwValueId id, MwSpec spec, int rank, const c
     return true;
 }
 
-/* Adds a pin for every value whose name matches the glob of `text`, "layers.*.mlp.w1=[R, S1]" (`*`
- * matches dots too). False after an error: the text cannot be read, no value matches, the rank
- * differs, or another pin wants another spec for the value. */
+/* Adds a pin for every value whose name matches the glob of `text`, "layers.*.mlp.w1=[R, S1]";
+ * `*` matches dots too. False after an error: the text cannot be parsed, no value matches, the
+ * rank differs, or another pin gives the value another spec. */
 static bool parse_pin(MwGraph *graph, const char *text, MwDiags *diags)
 {
     const char *equals = strrchr(text, '=');
@@ -96,27 +96,27 @@ bool mw_pass_pins(MwCompilation *compilation, MwDiags *diags)
     return ok;
 }
 
-/* ---- Imposing ---- */
+/* ---- Application ---- */
 
 typedef struct {
     const MwGraph *graph;
     const MwPin *pin;
     const MwMeshShape *mesh;
     MwDiags *diags;
-} Demand;
+} PinCheck;
 
 MW_PRINTF(2, 3)
-static bool refuse(const Demand *demand, const char *format, ...)
+static bool refuse(const PinCheck *check, const char *format, ...)
 {
-    const MwValue *value = mw_value(demand->graph, demand->pin->value);
+    const MwValue *value = mw_value(check->graph, check->pin->value);
     char spec[MW_SPEC_TEXT_BYTES], mesh[MW_MESH_TEXT_BYTES], why[200];
     va_list args;
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    mw_diag_error(demand->diags, demand->pin->span, "cannot pin %s to %s on a mesh of %s: %s",
-                  value->name, mw_spec_text(demand->pin->spec, value->tensor.rank, spec),
-                  mw_mesh_text(demand->mesh, mesh), why);
+    mw_diag_error(check->diags, check->pin->span, "cannot pin %s to %s on a mesh of %s: %s",
+                  value->name, mw_spec_text(check->pin->spec, value->tensor.rank, spec),
+                  mw_mesh_text(check->mesh, mesh), why);
     return false;
 }
 
@@ -134,28 +134,28 @@ static MwSpec drop_trivial_axes(MwSpec spec, int rank, const MwMeshShape *mesh)
     return dropped;
 }
 
-static bool spec_fits(const Demand *demand)
+static bool spec_fits(const PinCheck *check)
 {
-    const MwTensor *tensor = mw_value_tensor(demand->graph, demand->pin->value);
-    MwSpec spec = demand->pin->spec;
-    MwAxes outside = mw_spec_axes(spec, tensor->rank) >> demand->mesh->axis_count;
+    const MwTensor *tensor = mw_value_tensor(check->graph, check->pin->value);
+    MwSpec spec = check->pin->spec;
+    MwAxes outside = mw_spec_axes(spec, tensor->rank) >> check->mesh->axis_count;
     if (outside)
-        return refuse(demand, "axis %d is not in the mesh",
-                      demand->mesh->axis_count + __builtin_ctz(outside));
+        return refuse(check, "axis %d is not in the mesh",
+                      check->mesh->axis_count + __builtin_ctz(outside));
     for (int d = 0; d < tensor->rank; d++) {
-        int ways = mw_mesh_ways(demand->mesh, mw_spec_dim(spec, d));
+        int ways = mw_mesh_ways(check->mesh, mw_spec_dim(spec, d));
         if (tensor->dim[d] % ways != 0)
-            return refuse(demand, "dimension %d has size %lld, which does not divide by %d", d,
+            return refuse(check, "dimension %d has size %lld, which does not divide by %d", d,
                           (long long)tensor->dim[d], ways);
     }
     return true;
 }
 
 /* Lists the specs that the node can give. */
-static void note_possible(const Demand *demand, const MwStrategyList *list, int result)
+static void note_possible(const PinCheck *check, const MwStrategyList *list, int result)
 {
-    int rank = mw_value_tensor(demand->graph, demand->pin->value)->rank;
-    MwText text = {.arena = demand->graph->arena};
+    int rank = mw_value_tensor(check->graph, check->pin->value)->rank;
+    MwText text = {.arena = check->graph->arena};
     char buffer[MW_SPEC_TEXT_BYTES];
     for (int s = 0; s < list->count; s++) {
         bool is_new = true;
@@ -165,23 +165,24 @@ static void note_possible(const Demand *demand, const MwStrategyList *list, int 
             mw_text_printf(&text, "%s%s", s ? ", " : "",
                            mw_spec_text(list->at[s].results[result], rank, buffer));
     }
-    mw_diag_note(demand->diags, mw_span_none(), "it can give %s", text.at);
+    mw_diag_note(check->diags, mw_span_none(), "it can give %s", text.at);
 }
 
-static bool impose(const Demand *demand, MwStrategyTable *table, const MwStrategyList **lists,
-                   bool *pinned)
+/* Restricts the strategies of the pinned value's producer to those with the pinned spec. */
+static bool apply_pin(const PinCheck *check, MwStrategyTable *table, const MwStrategyList **lists,
+                      bool *pinned)
 {
-    if (!spec_fits(demand))
+    if (!spec_fits(check))
         return false;
-    const MwValue *value = mw_value(demand->graph, demand->pin->value);
-    const MwNode *node = mw_node(demand->graph, value->node);
-    int n = value->node.index, result = demand->pin->value.index - node->first_result;
-    MwSpec spec = drop_trivial_axes(demand->pin->spec, value->tensor.rank, demand->mesh);
+    const MwValue *value = mw_value(check->graph, check->pin->value);
+    const MwNode *node = mw_node(check->graph, value->node);
+    int n = value->node.index, result = check->pin->value.index - node->first_result;
+    MwSpec spec = drop_trivial_axes(check->pin->spec, value->tensor.rank, check->mesh);
     const MwStrategyList *kept = mw_strategies_with_result(table, lists[n], result, spec);
     if (!kept) {
-        refuse(demand, "operator %s cannot give that spec%s", mw_op_info(node->op)->name,
+        refuse(check, "operator %s cannot give that spec%s", mw_op_info(node->op)->name,
                pinned[n] ? " beside what its other results are pinned to" : "");
-        note_possible(demand, lists[n], result);
+        note_possible(check, lists[n], result);
         return false;
     }
     lists[n] = kept;
@@ -194,9 +195,9 @@ bool mw_pins_apply(const MwGraph *graph, MwStrategyTable *table, const MwMeshSha
 {
     bool ok = true;
     for (int i = 0; i < graph->pins.count; i++) {
-        Demand demand = {graph, &graph->pins.at[i], mesh, diags};
-        if (demand.pin->has_spec)
-            ok = impose(&demand, table, lists, pinned) && ok;
+        PinCheck check = {graph, &graph->pins.at[i], mesh, diags};
+        if (check.pin->has_spec)
+            ok = apply_pin(&check, table, lists, pinned) && ok;
     }
     return ok;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Specs that the user demands: `with spec = …` in the source, `--pin 'GLOB=SPEC'` on the command
- * line. Both stand in graph->pins; here they are read, matched and imposed. */
+/* Pinned specs: `with spec = …` in the source and `--pin 'GLOB=SPEC'` on the command line. Both
+ * are in graph->pins; these functions parse, match and apply them. */
 #ifndef MW_PASSES_SHARDING_PINS_H
 #define MW_PASSES_SHARDING_PINS_H
 
 #include "passes/sharding/strategies.h"
 
-/* Restricts the strategies of every pinned value's node to those that give the spec; axes of one
- * device split nothing. Sets `pinned` for these nodes. False after errors that say why a pin cannot
- * be met on this mesh. */
+/* Restricts the strategies of the producer of every pinned value to those with the pinned spec,
+ * and sets `pinned` for these nodes. An axis of one device splits nothing. lists, pinned:
+ * [nodes]. False after errors that say why a pin cannot be met on this mesh. */
 bool mw_pins_apply(const MwGraph *graph, MwStrategyTable *table, const MwMeshShape *mesh,
                    const MwStrategyList **lists, bool *pinned, MwDiags *diags);
 

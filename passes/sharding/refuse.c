@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is said where the intra-op problem has no answer.
+/* Error messages for an intra-operator problem without a solution.
  *
- * Memory is judged by lower bounds: at every time, the least bytes of each node that is live then,
- * over its strategies. What more micro-batches make smaller depends on an input or on what another
- * stage sends in forward or backward, so that the bound of all else stands at any number of them. */
+ * Memory is judged by a lower bound: at every time, the least bytes of each live node over its
+ * strategies. A node shrinks with more micro-batches if it depends on an input, or on a value
+ * that another stage sends in forward or backward; the bound of all other nodes holds for any
+ * number of micro-batches. */
 #include "passes/sharding/refuse.h"
 
 #include "base/quantity.h"
@@ -18,10 +19,10 @@ typedef struct {
     MwArena *arena;
     const MwIntraProblem *intra;
     const MwGraph *graph;
-    int64_t *least; /* [nodes] bytes that its results take at least */
-    bool *shrinks;  /* [nodes] with more micro-batches */
+    int64_t *least; /* [nodes] fewest bytes of its results over all strategies */
+    bool *shrinks;  /* [nodes] smaller with more micro-batches */
     double memory, needed;
-    const MwInfeasibility *why; /* the proof, if there is one */
+    const MwInfeasibility *why; /* the proof of infeasibility; NULL: none */
     MwDiags *diags;
 } Shortage;
 
@@ -33,7 +34,7 @@ static int64_t least_usage(const MwProblemNode *node)
     return node->usage && node->begin < node->end ? least : 0;
 }
 
-static void survey(Shortage *shortage)
+static void find_least_usages(Shortage *shortage)
 {
     const MwGraph *graph = shortage->graph;
     shortage->least = MW_NEW(shortage->arena, int64_t, graph->nodes.count);
@@ -49,7 +50,7 @@ static void survey(Shortage *shortage)
     }
 }
 
-/* The most of the least bytes at any time, of all nodes or of those that do not shrink. */
+/* The largest sum of least bytes at any time, of all nodes or of those that do not shrink. */
 static int64_t least_peak(const Shortage *shortage, bool only_fixed, int64_t *time)
 {
     const int count = shortage->graph->nodes.count;
@@ -71,8 +72,8 @@ static int64_t least_peak(const Shortage *shortage, bool only_fixed, int64_t *ti
     return peak;
 }
 
-/* The least bytes of what is there at the end of the last micro-batch. Gradients are states where
- * there are several micro-batches; where there is one, each weight has one all the same. */
+/* The least bytes that are live at the end of the last micro-batch. With several micro-batches
+ * gradients are states; with one, each weight has a gradient too. */
 static int64_t least_kept(const Shortage *shortage)
 {
     bool has_gradients =
@@ -86,7 +87,7 @@ static int64_t least_kept(const Shortage *shortage)
     return bytes;
 }
 
-/* As many micro-batches as the batch can be cut into. */
+/* The most micro-batches that the batch can be cut into. */
 static int64_t most_micro_batches(const Shortage *shortage)
 {
     int64_t rows = INT32_MAX;
@@ -99,8 +100,8 @@ static int64_t most_micro_batches(const Shortage *shortage)
     return rows * shortage->intra->micro_batches;
 }
 
-/* When the most is there. Where it is proven that one time has too much, that, with the least bytes
- * that its proof gives each node. */
+/* The time with the largest sum. If the proof names one time, that one, with the least bytes of
+ * each node in the proof. */
 static int64_t fullest_time(Shortage *shortage)
 {
     const MwInfeasibility *why = shortage->why;
@@ -111,12 +112,12 @@ static int64_t fullest_time(Shortage *shortage)
     }
     memset(shortage->least, 0, sizeof *shortage->least * (size_t)shortage->graph->nodes.count);
     for (int i = 0; i < why->node_count; i++)
-        if (why->nodes[i].node < shortage->graph->nodes.count) /* else a copy */
+        if (why->nodes[i].node < shortage->graph->nodes.count) /* otherwise a copy */
             shortage->least[why->nodes[i].node] = (int64_t)why->nodes[i].least;
     return why->times[0].time;
 }
 
-/* The largest of what is there when the most is. */
+/* Names the largest values at the time with the largest sum. */
 static void note_largest(Shortage *shortage)
 {
     enum { SHOWN = 3 };
@@ -135,7 +136,7 @@ static void note_largest(Shortage *shortage)
         mw_text_printf(&text, "%s%s %s", shown ? ", " : "",
                        shortage->intra->problem.nodes[largest].label,
                        mw_bytes_text(shortage->arena, (double)shortage->least[largest]));
-        shortage->least[largest] = 0; /* named */
+        shortage->least[largest] = 0; /* do not name it again */
     }
     if (text.at)
         mw_diag_note(shortage->diags, mw_span_none(),
@@ -143,8 +144,8 @@ static void note_largest(Shortage *shortage)
                      shortage->intra->problem.nodes[time].label, text.at);
 }
 
-/* What is kept over micro-batches, and what does not depend on them, shrinks with more devices only;
- * the rest with more micro-batches too, in proportion at best. */
+/* Says what would fit. Values that are kept over micro-batches or do not depend on them shrink
+ * with more devices only; the others shrink with more micro-batches too, at best in proportion. */
 static void note_what_would_fit(const Shortage *shortage)
 {
     int64_t time;
@@ -185,28 +186,29 @@ void mw_refuse_memory(const MwIntraProblem *problem, int64_t memory_bytes, int64
                   mw_bytes_text(shortage.arena, shortage.needed),
                   mw_bytes_text(shortage.arena, shortage.needed - shortage.memory),
                   mw_bytes_text(shortage.arena, shortage.memory));
-    survey(&shortage);
+    find_least_usages(&shortage);
     note_what_would_fit(&shortage);
     note_largest(&shortage);
 }
 
 /* ---- Pins ---- */
 
-/* What the user wrote once, which may pin several values: an annotation in a block, an option. */
+/* A pin that the user wrote once and that may hold for several values: an annotation in a block,
+ * an option. */
 typedef struct {
     const MwPin *first;
     int count;
-} Demand;
+} UserPin;
 
-typedef MW_VEC(Demand) Demands;
+typedef MW_VEC(UserPin) UserPins;
 
-static bool is_same_demand(const MwPin *a, const MwPin *b)
+static bool is_same_user_pin(const MwPin *a, const MwPin *b)
 {
     return a->text == b->text && a->span.source == b->span.source &&
            a->span.begin == b->span.begin && (a->text || a->span.source);
 }
 
-/* named[node]: those that have no shardings that go together. */
+/* [nodes] whether the proof names the node. */
 static bool *name_nodes(const MwIntraProblem *problem, const MwInfeasibility *why)
 {
     bool *named = MW_NEW(problem->arena, bool, problem->graph->nodes.count);
@@ -228,37 +230,39 @@ static void note_nodes(const MwIntraProblem *problem, const MwInfeasibility *why
         mw_diag_note(diags, mw_span_none(), "the shardings of %s exclude one another", text.at);
 }
 
-/* What pins a value of the nodes named (NULL: of any). */
-static Demands list_demands(MwArena *arena, const MwGraph *graph, const bool *named)
+/* The pins on values of the nodes in `named` (NULL: all nodes). */
+static UserPins list_user_pins(MwArena *arena, const MwGraph *graph, const bool *named)
 {
-    Demands demands = {0};
+    UserPins user_pins = {0};
     for (int i = 0; i < graph->pins.count; i++) {
         const MwPin *pin = &graph->pins.at[i];
         if (named && !named[mw_value(graph, pin->value)->node.index])
             continue;
         int k = 0;
-        while (k < demands.count && !is_same_demand(demands.at[k].first, pin))
+        while (k < user_pins.count && !is_same_user_pin(user_pins.at[k].first, pin))
             k++;
-        if (pin->has_spec && k == demands.count)
-            mw_vec_push(arena, &demands, ((Demand){pin, 0}));
+        if (pin->has_spec && k == user_pins.count)
+            mw_vec_push(arena, &user_pins, ((UserPin){pin, 0}));
         if (pin->has_spec)
-            demands.at[k].count++;
+            user_pins.at[k].count++;
     }
-    return demands;
+    return user_pins;
 }
 
-static const char *demand_name(MwArena *arena, const MwGraph *graph, const Demand *demand)
+static const char *user_pin_name(MwArena *arena, const MwGraph *graph, const UserPin *user_pin)
 {
-    const char *name = mw_value(graph, demand->first->value)->name;
-    return demand->count == 1 ? mw_arena_printf(arena, "'%s'", name)
-                              : mw_arena_printf(arena, "'%s' and %d more", name, demand->count - 1);
+    const char *name = mw_value(graph, user_pin->first->value)->name;
+    return user_pin->count == 1
+               ? mw_arena_printf(arena, "'%s'", name)
+               : mw_arena_printf(arena, "'%s' and %d more", name, user_pin->count - 1);
 }
 
-static void note_demand(MwArena *arena, const MwGraph *graph, const Demand *demand, MwDiags *diags)
+static void note_user_pin(MwArena *arena, const MwGraph *graph, const UserPin *user_pin,
+                          MwDiags *diags)
 {
-    const MwPin *pin = demand->first;
-    const char *name = demand_name(arena, graph, demand);
-    const char *verb = demand->count == 1 ? "is" : "are";
+    const MwPin *pin = user_pin->first;
+    const char *name = user_pin_name(arena, graph, user_pin);
+    const char *verb = user_pin->count == 1 ? "is" : "are";
     char spec[MW_SPEC_TEXT_BYTES];
     if (pin->text)
         mw_diag_note(diags, mw_span_none(), "%s %s pinned by --pin %s", name, verb, pin->text);
@@ -267,15 +271,15 @@ static void note_demand(MwArena *arena, const MwGraph *graph, const Demand *dema
                      mw_spec_text(pin->spec, mw_value_tensor(graph, pin->value)->rank, spec));
 }
 
-/* Whether there is a sharding, of whatever memory, if `demand` is dropped. */
+/* Whether there is a sharding, with any memory, if `user_pin` is dropped. */
 static bool is_possible_without(const MwIntraProblem *problem, const MwCluster *cluster,
-                                const Demand *demand)
+                                const UserPin *user_pin)
 {
     MwArena *arena = mw_arena_new();
     MwGraph graph = *problem->graph;
     memset(&graph.pins, 0, sizeof graph.pins);
     for (int i = 0; i < problem->graph->pins.count; i++)
-        if (!is_same_demand(&problem->graph->pins.at[i], demand->first))
+        if (!is_same_user_pin(&problem->graph->pins.at[i], user_pin->first))
             mw_vec_push(arena, &graph.pins, problem->graph->pins.at[i]);
     const MwIntraQuery query = {.graph = &graph,
                                 .cluster = cluster,
@@ -295,22 +299,22 @@ void mw_refuse_pins(const MwIntraProblem *problem, const MwCluster *cluster,
 {
     enum { SHOWN = 8 };
     MwArena *arena = problem->arena;
-    const Demands demands = list_demands(arena, problem->graph, name_nodes(problem, why));
-    const int shown = (int)mw_min(demands.count, SHOWN);
+    const UserPins user_pins = list_user_pins(arena, problem->graph, name_nodes(problem, why));
+    const int shown = (int)mw_min(user_pins.count, SHOWN);
     char mesh[MW_MESH_TEXT_BYTES];
     mw_diag_error(diags, mw_span_none(), "on a mesh of %s no sharding meets all the pins",
                   mw_mesh_text(&problem->model.mesh, mesh));
     for (int i = 0; i < shown; i++)
-        note_demand(arena, problem->graph, &demands.at[i], diags);
-    if (demands.count > shown)
-        mw_diag_note(diags, mw_span_none(), "and %d more pins", demands.count - shown);
+        note_user_pin(arena, problem->graph, &user_pins.at[i], diags);
+    if (user_pins.count > shown)
+        mw_diag_note(diags, mw_span_none(), "and %d more pins", user_pins.count - shown);
     note_nodes(problem, why, diags);
-    const int all = list_demands(arena, problem->graph, NULL).count;
+    const int all = list_user_pins(arena, problem->graph, NULL).count;
     for (int i = 0; all > 1 && i < shown; i++) {
-        if (!is_possible_without(problem, cluster, &demands.at[i]))
+        if (!is_possible_without(problem, cluster, &user_pins.at[i]))
             continue;
         mw_diag_note(diags, mw_span_none(), "without the pin of %s there would be one",
-                     demand_name(arena, problem->graph, &demands.at[i]));
+                     user_pin_name(arena, problem->graph, &user_pins.at[i]));
         return;
     }
 }

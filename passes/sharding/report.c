@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the report off the intra-op problem and its answer. Communication is attributed to whoever
- * needs it: to the node that takes the operand; of an assignment, to the node whose result is
- * stored; of an identity, to the first node that takes its copy, or if that leaves the graph, to
- * the node that gives the value. */
+/* Derives the report from the intra-operator problem and its solution. The cost of resharding
+ * belongs to the node that needs it: to the consumer of the operand; for an assignment, to the
+ * node whose result is stored; for an identity, to the first node that uses its copy, or if the
+ * copy leaves the graph, to the producer of the value. */
 #include "passes/sharding/report.h"
 
 #include "cost/units.h"
 
-/* The edges of one node: edge[begin[n]] .. edge[begin[n + 1] - 1]. */
+/* The edges of node n are edge[begin[n]] .. edge[begin[n + 1] - 1]. */
 typedef struct {
     int *begin; /* [nodes + 1] */
     int *edge;
@@ -20,12 +20,12 @@ typedef struct {
     const MwProblem *problem;
     MwReport *report;
     EdgeIndex edges;
-    int64_t *usage;                           /* [time] of the answer */
+    int64_t *usage;                           /* [time] of the solution */
     int32_t *first_user;                      /* [nodes] -1: none */
     MW_VEC(MwReportCollective) * collectives; /* [report nodes] */
 } Reporter;
 
-/* Of the first `count` edges. */
+/* Indexes the first `count` edges. */
 static EdgeIndex index_edges(MwArena *arena, const MwProblem *problem, int count)
 {
     EdgeIndex index = {MW_NEW(arena, int, problem->node_count + 2), MW_NEW(arena, int, 2 * count)};
@@ -58,8 +58,8 @@ static void find_first_users(Reporter *r)
     }
 }
 
-/* The node that gives `value`, identities passed over. */
-static int giver_of(const Reporter *r, MwValueId value)
+/* The node that makes `value`, with identities passed over. */
+static int producer_of(const Reporter *r, MwValueId value)
 {
     int node = mw_value(r->graph, value)->node.index;
     while (is_identity(r, node))
@@ -67,14 +67,14 @@ static int giver_of(const Reporter *r, MwValueId value)
     return node;
 }
 
-/* The index in the report of the node to whom the operands of `node` are attributed. */
+/* The index in the report of the node that pays for the operands of `node`. */
 static int owner_of(const Reporter *r, int node)
 {
     int owner = node;
     while (owner >= 0 && is_identity(r, owner))
         owner = r->first_user[owner];
     if (owner < 0)
-        owner = giver_of(r, r->graph->nodes.at[node].operands[0]);
+        owner = producer_of(r, r->graph->nodes.at[node].operands[0]);
     return r->report->index[owner];
 }
 
@@ -92,7 +92,9 @@ static void add_collectives(Reporter *r, int owner, const MwReshardPath *path, i
     }
 }
 
-static void report_passage(Reporter *r, int edge, int owner, MwValueId value, MwSpec to, int runs)
+/* Adds the cost and the collectives of one edge to the node that pays for it. */
+static void report_value_edge(Reporter *r, int edge, int owner, MwValueId value, MwSpec to,
+                              int runs)
 {
     const MwProblemEdge *e = &r->problem->edges[edge];
     const int *choice = r->sharding->choice;
@@ -106,7 +108,7 @@ static void report_passage(Reporter *r, int edge, int owner, MwValueId value, Mw
     r->report->nodes[owner].communication_s += mw_seconds(cost);
 }
 
-/* Edges stand in the order in which the problem was built: operands node by node, then
+/* Edges stand in the order in which the problem is built: operands node by node, then
  * assignments. */
 static void report_communication(Reporter *r)
 {
@@ -115,19 +117,19 @@ static void report_communication(Reporter *r)
         const MwNode *node = &r->graph->nodes.at[n];
         const MwStrategy *strategy = mw_sharding_strategy(r->sharding, (MwNodeId){n});
         for (int k = 0; k < node->operand_count; k++)
-            report_passage(r, edge++, owner_of(r, n), node->operands[k], strategy->operands[k],
-                           mw_phase_runs(node->phase, micro_batches));
+            report_value_edge(r, edge++, owner_of(r, n), node->operands[k], strategy->operands[k],
+                              mw_phase_runs(node->phase, micro_batches));
     }
     for (int i = 0; i < r->graph->assigns.count; i++) {
         const MwAssign *assign = &r->graph->assigns.at[i];
         const MwNode *node = mw_value_node(r->graph, assign->value);
         if (mw_value_equal(assign->value, assign->target))
             continue;
-        report_passage(r, edge++, r->report->index[giver_of(r, assign->value)], assign->value,
-                       mw_sharding_value_spec(r->sharding, assign->target),
-                       mw_phase_runs(node->phase, micro_batches));
+        report_value_edge(r, edge++, r->report->index[producer_of(r, assign->value)], assign->value,
+                          mw_sharding_value_spec(r->sharding, assign->target),
+                          mw_phase_runs(node->phase, micro_batches));
     }
-    MW_ASSERT(edge == r->sharding->problem->passage_count);
+    MW_ASSERT(edge == r->sharding->problem->value_edge_count);
 }
 
 /* ---- Runners-up ---- */
@@ -142,7 +144,7 @@ static void sum_usage(Reporter *r)
     }
 }
 
-/* How much more than now the results of node `n` may take while they live. */
+/* The bytes that the results of node `n` may take in addition while they live. */
 static int64_t room_of(const Reporter *r, int n)
 {
     const MwProblemNode *node = &r->problem->nodes[n];
@@ -159,7 +161,7 @@ static bool has_room(const Reporter *r, int n, int s, int64_t room)
     return more <= 0 || more <= room;
 }
 
-/* Cost of node `n` in strategy `s` with its edges, all other nodes as chosen. */
+/* The cost of node `n` in strategy `s` with its edges, with all other nodes as chosen. */
 static MwCost cost_with(const Reporter *r, int n, int s)
 {
     const int *choice = r->sharding->choice;
@@ -172,6 +174,8 @@ static MwCost cost_with(const Reporter *r, int n, int s)
     return cost;
 }
 
+/* Finds the best strategy of node `n` that is not chosen and fits the memory, with all other
+ * nodes as chosen. */
 static void find_runner_up(const Reporter *r, int n, MwReportNode *out)
 {
     MwCost chosen = cost_with(r, n, r->sharding->choice[n]), best = MW_COST_INFINITE;
@@ -201,12 +205,12 @@ static void report_node(Reporter *r, int n, MwReportNode *out)
                           .pinned = r->sharding->problem->pinned[n]};
     out->operands = MW_NEW(r->arena, MwReportOperand, node->operand_count);
     for (int k = 0; k < node->operand_count; k++)
-        out->operands[k] = (MwReportOperand){{giver_of(r, node->operands[k])},
+        out->operands[k] = (MwReportOperand){{producer_of(r, node->operands[k])},
                                              mw_value_tensor(r->graph, node->operands[k])->rank,
                                              strategy->operands[k]};
     int64_t cost = r->problem->nodes[n].cost[r->sharding->choice[n]];
     double *seconds = node->op == MW_OP_RECEIVE ? &out->communication_s : &out->compute_s;
-    *seconds = mw_seconds(cost - strategy->idle_axes);
+    *seconds = mw_seconds(cost - strategy->replicated_axes);
     find_runner_up(r, n, out);
 }
 
@@ -246,7 +250,7 @@ MwReport *mw_report(MwArena *arena, const MwSharding *sharding)
                   .graph = sharding->problem->graph,
                   .problem = &sharding->problem->problem,
                   .report = report};
-    r.edges = index_edges(arena, r.problem, sharding->problem->passage_count);
+    r.edges = index_edges(arena, r.problem, sharding->problem->value_edge_count);
     sum_usage(&r);
     find_first_users(&r);
     report_nodes(&r);

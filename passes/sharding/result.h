@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The outcome of the intra-op pass: a mesh and a strategy for every node. */
+/* The result of the intra-operator pass: a mesh and a strategy for every node. */
 #ifndef MW_PASSES_SHARDING_RESULT_H
 #define MW_PASSES_SHARDING_RESULT_H
 
@@ -7,12 +7,12 @@
 #include "solver/solver.h"
 
 struct MwSharding {
-    MwIntraProblem *problem; /* of the mesh that was chosen */
+    MwIntraProblem *problem; /* on the chosen mesh */
     const int *choice;       /* [nodes] index into problem->lists[node] */
     MwSolution solution;
-    double objective_s;   /* of a step */
-    double lower_bound_s; /* no plan on this mesh costs less, by the cost model */
-    int64_t peak_bytes;   /* estimate of the memory a device needs, resharded copies included */
+    double objective_s;   /* seconds of a step */
+    double lower_bound_s; /* proven: no sharding on this mesh costs less by the cost model */
+    int64_t peak_bytes;   /* estimated memory of a device, with resharded copies */
 };
 typedef struct MwSharding MwSharding;
 
@@ -21,7 +21,7 @@ static inline const MwStrategy *mw_sharding_strategy(const MwSharding *sharding,
     return &sharding->problem->lists[node.index]->at[sharding->choice[node.index]];
 }
 
-/* The spec in which the node of `value` gives it. */
+/* The spec in which the producer of `value` makes it. */
 MwSpec mw_sharding_value_spec(const MwSharding *sharding, MwValueId value);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Where the ending of a file name begins that says what is in it; at its end, if none does. */
+/* The length of a path without its file name extension; the whole length if it has none that is
+ * known. */
 static size_t stem_length(const char *path)
 {
     static const char *const endings[] = {".json.gz", ".json", ".gz", ".lp", ".mps"};
@@ -29,7 +30,8 @@ static const char *path_of_stage(const MwCompilation *compilation, const char *p
 
 typedef bool Writer(const MwProblem *problem, const char *path, MwDiags *diags);
 
-/* As `path` (NULL: not wanted); says where, unless it is as it was asked for. */
+/* Writes one problem to its path (NULL: not asked for), and names the path in a note if it
+ * differs from `path`. */
 static bool save(const MwCompilation *compilation, const char *path, int stage,
                  const MwProblem *problem, Writer *writer, MwDiags *diags)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The intra-op pass: every logical mesh of a stage's devices is tried, and the one with the least
- * step time, the first of equals, is kept. What cannot be better, by its bound, is not solved.
+/* The intra-operator pass: tries every logical mesh of a stage's devices and keeps the one with
+ * the least step time, the first of equals. A mesh whose lower bound is no better than the best
+ * so far is not solved.
  *
- * In:  the shared graph of each stage (passes/sharding/share.c), the devices that it has, and the user's mesh
- *      and pins.
- * Out: the sharding of each stage. Stages on the same devices have the same logical mesh, that with
- *      the least time for all of them. */
+ * In:  the shared graph of each stage (passes/sharding/share.c), its devices, and the user's
+ *      mesh and pins.
+ * Out: the sharding of each stage. Stages on the same devices have the same logical mesh: the
+ *      one with the least time for all of them. */
 #include "cost/units.h"
 #include "passes/pass.h"
 #include "passes/sharding/meshes.h"
@@ -15,14 +16,15 @@
 
 #include <stdlib.h>
 
-/* With many nodes, where memory binds, an answer that near the bound, as a share of its cost, will do:
- * no cost model is that exact, and the rest of the proof takes long. */
-static const double NEAR = 0.0005;
-enum { MANY_NODES = 300 };
+/* The relative gap to the lower bound that is allowed for a graph of more than LARGE_NODES
+ * nodes. No cost model is more exact, and the rest of the proof takes long where memory is
+ * tight. */
+static const double LARGE_GAP = 0.0005;
+enum { LARGE_NODES = 300 };
 
 /* ---- Meshes ---- */
 
-/* Those that the devices of mesh `index` are tried as. */
+/* The logical meshes to try for mesh `index` of the staging. */
 static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
 {
     const MwSubmesh *submesh = &compilation->staging.meshes[index];
@@ -40,6 +42,7 @@ static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
 
 /* ---- One mesh ---- */
 
+/* One stage on one logical mesh. */
 typedef struct {
     const MwCompilation *compilation;
     int stage;
@@ -47,21 +50,21 @@ typedef struct {
     MwMeshShape mesh;
     const MwFlight *flight;
     int64_t memory_bytes;
-    MwIntraProblem *problem; /* what is solved; NULL: pins do not allow it */
-    MwCost bound;            /* of what it costs */
-    /* Why it cannot be this mesh: */
-    int64_t needed_bytes; /* more than the memory; 0: that is not the reason */
-    MwDiags *diags;
-} Attempt;
+    MwIntraProblem *problem; /* NULL: its pins cannot be met */
+    MwCost bound;            /* lower bound of the cost, without a memory limit */
+    int64_t needed_bytes;    /* of a device, if the mesh lacks memory; otherwise 0 */
+    MwDiags *diags;          /* why the mesh is not possible */
+} StageAttempt;
 
-static void refuse_memory(Attempt *attempt, const MwIntraProblem *problem, const MwShardingFit *fit)
+static void refuse_memory(StageAttempt *attempt, const MwIntraProblem *problem,
+                          const MwShardingFit *fit)
 {
     attempt->needed_bytes = mw_max(fit->needed_bytes, fit->solution.peak_usage);
     mw_refuse_memory(problem, attempt->memory_bytes, attempt->needed_bytes,
                      fit->solution.infeasibility, attempt->diags);
 }
 
-static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwShardingFit *fit)
+static void refuse(StageAttempt *attempt, const MwIntraProblem *problem, const MwShardingFit *fit)
 {
     char mesh[MW_MESH_TEXT_BYTES];
     const MwSolution *solution = &fit->solution;
@@ -76,7 +79,7 @@ static void refuse(Attempt *attempt, const MwIntraProblem *problem, const MwShar
                        attempt->diags);
 }
 
-static void pose(Attempt *attempt)
+static void build_problem(StageAttempt *attempt)
 {
     const MwCompilation *compilation = attempt->compilation;
     MwIntraQuery query = {.graph = attempt->graph,
@@ -88,8 +91,8 @@ static void pose(Attempt *attempt)
     attempt->problem = mw_intra_problem(compilation->arena, &query, attempt->diags);
 }
 
-/* A bound that is quickly found: as if memory had no limit. */
-static void find_bound(Attempt *attempt)
+/* A lower bound that is cheap to compute: that of the problem without a memory limit. */
+static void find_bound(StageAttempt *attempt)
 {
     MwArena *scratch = mw_arena_new();
     MwProblem problem = attempt->problem->problem;
@@ -98,9 +101,10 @@ static void find_bound(Attempt *attempt)
     mw_arena_free(&scratch);
 }
 
-/* The best sharding on one mesh; NULL if there is none, or none that costs less than `cutoff`, as far
- * as is seen. Quick answers, which the choice of stages rests on, may fit where better ones do not. */
-static MwSharding *try_mesh(Attempt *attempt, MwCost cutoff)
+/* The best sharding of the stage on the mesh; NULL if none is found that costs less than
+ * `cutoff` (0: no cutoff). If the exact solve finds none that fits the memory, the quick solve
+ * is tried, because the search for stages accepted the stage by a quick solve. */
+static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff)
 {
     const MwCompilation *compilation = attempt->compilation;
     MwArena *arena = compilation->arena;
@@ -108,7 +112,7 @@ static MwSharding *try_mesh(Attempt *attempt, MwCost cutoff)
     MwSolveOptions quick = MW_SHARDING_QUICK;
     MwSolveOptions options = {.time_limit_s = compilation->options.solve_time_s /
                                               compilation->staging.stage_count,
-                              .gap = problem->graph->nodes.count > MANY_NODES ? NEAR : 0};
+                              .gap = problem->graph->nodes.count > LARGE_NODES ? LARGE_GAP : 0};
     options.cutoff = quick.cutoff = cutoff;
     quick.time_limit_s = options.time_limit_s;
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
@@ -124,8 +128,8 @@ static MwSharding *try_mesh(Attempt *attempt, MwCost cutoff)
 
 /* ---- The pass ---- */
 
-/* Writes the chosen spec of every value into the graph as its pin, so that a dump says what was
- * chosen, and compiling the dump chooses the same. */
+/* Writes the chosen spec of every value into the graph as its pin, so that a dump shows the
+ * choice and compiling the dump makes the same choice. */
 static void record_specs(MwGraph *graph, const MwSharding *sharding)
 {
     int *pin_of = MW_NEW(graph->arena, int, graph->values.count); /* index plus 1; 0: none */
@@ -144,11 +148,12 @@ static void record_specs(MwGraph *graph, const MwSharding *sharding)
     }
 }
 
-/* Says why it is no mesh: where all lack memory, of the one that lacks the least. */
-static void refuse_all(MwCompilation *compilation, const Attempt *attempts, int count,
+/* Reports why no mesh is possible: for all meshes, or if all lack memory, for the one that lacks
+ * the least. */
+static void refuse_all(MwCompilation *compilation, const StageAttempt *attempts, int count,
                        MwDiags *diags)
 {
-    const Attempt *least = &attempts[0];
+    const StageAttempt *least = &attempts[0];
     for (int i = 0; i < count; i++)
         if (attempts[i].needed_bytes < least->needed_bytes)
             least = &attempts[i];
@@ -164,44 +169,45 @@ static void refuse_all(MwCompilation *compilation, const Attempt *attempts, int 
                        .limit_bytes = least->memory_bytes};
 }
 
-/* All stages of one mesh, as one of its logical shapes. */
+/* All stages of one mesh of the staging, on one logical mesh. */
 typedef struct {
     int index;
-    Attempt *attempts;     /* [stages of the mesh] */
-    const Attempt *failed; /* why it is not possible; NULL: it is, as far as is known */
+    StageAttempt *attempts;     /* [stages of the mesh] */
+    const StageAttempt *failed; /* the stage that makes it impossible; NULL: none so far */
     MwSharding **shardings;
-    MwCost bound; /* of what all cost */
-    MwCost cost;  /* of all, once they are solved */
-} Shape;
+    MwCost bound; /* lower bound of the cost of all stages */
+    MwCost cost;  /* of all stages, once they are solved */
+} MeshAttempt;
 
 /* Stages on one mesh share its memory in equal parts. */
-static Attempt attempt_of(const MwCompilation *compilation, int stage, MwMeshShape mesh)
+static StageAttempt attempt_of(const MwCompilation *compilation, int stage, MwMeshShape mesh)
 {
     const MwStaging *staging = &compilation->staging;
     MwFlight *flight = MW_NEW(compilation->arena, MwFlight, 1);
     *flight = mw_staging_flight(staging, stage);
-    return (Attempt){.compilation = compilation,
-                     .stage = stage,
-                     .graph = compilation->stages[stage].graph,
-                     .mesh = mesh,
-                     .flight = flight,
-                     .memory_bytes =
-                         mw_memory_bytes(compilation) * staging->mesh_count / staging->stage_count,
-                     .diags = mw_diags_new(compilation->arena)};
+    return (StageAttempt){.compilation = compilation,
+                          .stage = stage,
+                          .graph = compilation->stages[stage].graph,
+                          .mesh = mesh,
+                          .flight = flight,
+                          .memory_bytes = mw_memory_bytes(compilation) * staging->mesh_count /
+                                          staging->stage_count,
+                          .diags = mw_diags_new(compilation->arena)};
 }
 
-/* Its problems, and their bounds if it is not the only one. */
-static Shape open_shape(const MwCompilation *compilation, int mesh, int stages,
-                        const MwMeshList *meshes, int index)
+/* Builds the problems of all stages, and their lower bounds if there is more than one logical
+ * mesh. */
+static MeshAttempt start_mesh(const MwCompilation *compilation, int mesh, int stages,
+                              const MwMeshList *meshes, int index)
 {
-    Shape out = {.index = index,
-                 .attempts = MW_NEW(compilation->arena, Attempt, stages),
-                 .shardings = MW_NEW(compilation->arena, MwSharding *, stages)};
+    MeshAttempt out = {.index = index,
+                       .attempts = MW_NEW(compilation->arena, StageAttempt, stages),
+                       .shardings = MW_NEW(compilation->arena, MwSharding *, stages)};
     for (int i = 0; i < stages && !out.failed; i++) {
-        Attempt *attempt = &out.attempts[i];
+        StageAttempt *attempt = &out.attempts[i];
         int stage = mesh + i * compilation->staging.mesh_count;
         *attempt = attempt_of(compilation, stage, meshes->at[index]);
-        pose(attempt);
+        build_problem(attempt);
         if (!attempt->problem)
             out.failed = attempt;
         else if (meshes->count > 1)
@@ -211,33 +217,34 @@ static Shape open_shape(const MwCompilation *compilation, int mesh, int stages,
     return out;
 }
 
-/* What a shape must cost less than to be better than `best`; 0: there is none. Of equals the first
- * is. */
-static MwCost cutoff_of(const Shape *shape, const Shape *best)
+/* The cost below which a candidate beats `best`, 0 if there is no best yet. Of candidates with
+ * equal costs the first in mesh order wins. */
+static MwCost cutoff_of(const MeshAttempt *candidate, const MeshAttempt *best)
 {
-    return best ? best->cost + (shape->index < best->index) : 0;
+    return best ? best->cost + (candidate->index < best->index) : 0;
 }
 
-static void try_shape(Shape *shape, int stages, MwCost cutoff)
+/* Solves all stages of a candidate; stops at the first that has no sharding within the cutoff. */
+static void solve_stages(MeshAttempt *candidate, int stages, MwCost cutoff)
 {
-    MwCost bound = shape->bound;
-    for (int i = 0; i < stages && !shape->failed; i++) {
-        Attempt *attempt = &shape->attempts[i];
+    MwCost bound = candidate->bound;
+    for (int i = 0; i < stages && !candidate->failed; i++) {
+        StageAttempt *attempt = &candidate->attempts[i];
         MwCost others = bound - attempt->bound;
-        shape->shardings[i] = try_mesh(attempt, cutoff ? mw_max(cutoff - others, 1) : 0);
-        if (!shape->shardings[i]) {
-            shape->failed = attempt;
+        candidate->shardings[i] = solve_stage(attempt, cutoff ? mw_max(cutoff - others, 1) : 0);
+        if (!candidate->shardings[i]) {
+            candidate->failed = attempt;
             return;
         }
-        shape->cost += shape->shardings[i]->solution.cost;
-        bound = others + shape->shardings[i]->solution.cost;
+        candidate->cost += candidate->shardings[i]->solution.cost;
+        bound = others + candidate->shardings[i]->solution.cost;
     }
 }
 
-/* The most promising first: the sooner a good one is found, the less is to be done on the others. */
-static int compare_shapes(const void *a, const void *b)
+/* By lower bound: the sooner a good mesh is found, the more others the cutoff rules out. */
+static int by_bound(const void *a, const void *b)
 {
-    const Shape *x = a, *y = b;
+    const MeshAttempt *x = a, *y = b;
     if (x->bound != y->bound)
         return x->bound < y->bound ? -1 : 1;
     return x->index - y->index;
@@ -252,42 +259,43 @@ static void keep_sharding(MwCompilation *compilation, int index, MwSharding *sha
     record_specs(stage->graph, sharding);
 }
 
-/* The attempts that failed: one for each shape. */
-static void refuse_shapes(MwCompilation *compilation, const Shape *shapes, int count,
+/* Reports the stage that failed on each logical mesh. */
+static void refuse_meshes(MwCompilation *compilation, const MeshAttempt *candidates, int count,
                           MwDiags *diags)
 {
-    Attempt *failed = MW_NEW(compilation->arena, Attempt, count);
+    StageAttempt *failed = MW_NEW(compilation->arena, StageAttempt, count);
     for (int i = 0; i < count; i++)
-        failed[shapes[i].index] = *shapes[i].failed;
+        failed[candidates[i].index] = *candidates[i].failed;
     refuse_all(compilation, failed, count, diags);
 }
 
-static bool shard_mesh(MwCompilation *compilation, int mesh, MwDiags *diags)
+/* Finds the best logical mesh for all stages on mesh `mesh` of the staging; false after errors. */
+static bool shard_submesh(MwCompilation *compilation, int mesh, MwDiags *diags)
 {
     const MwStaging *staging = &compilation->staging;
     int stages = staging->stage_count / staging->mesh_count;
     MwMeshList meshes = choose_meshes(compilation, mesh);
-    Shape *shapes = MW_NEW(compilation->arena, Shape, meshes.count);
-    const Shape *best = NULL;
+    MeshAttempt *candidates = MW_NEW(compilation->arena, MeshAttempt, meshes.count);
+    const MeshAttempt *best = NULL;
     for (int i = 0; i < meshes.count; i++)
-        shapes[i] = open_shape(compilation, mesh, stages, &meshes, i);
-    qsort(shapes, (size_t)meshes.count, sizeof *shapes, compare_shapes);
+        candidates[i] = start_mesh(compilation, mesh, stages, &meshes, i);
+    qsort(candidates, (size_t)meshes.count, sizeof *candidates, by_bound);
     for (int i = 0; i < meshes.count; i++) {
-        MwCost cutoff = cutoff_of(&shapes[i], best);
-        if (cutoff > 0 && shapes[i].bound >= cutoff)
+        MwCost cutoff = cutoff_of(&candidates[i], best);
+        if (cutoff > 0 && candidates[i].bound >= cutoff)
             continue;
-        try_shape(&shapes[i], stages, cutoff);
-        if (!shapes[i].failed && (!best || shapes[i].cost < cutoff))
-            best = &shapes[i];
+        solve_stages(&candidates[i], stages, cutoff);
+        if (!candidates[i].failed && (!best || candidates[i].cost < cutoff))
+            best = &candidates[i];
     }
     if (!best)
-        refuse_shapes(compilation, shapes, meshes.count, diags);
+        refuse_meshes(compilation, candidates, meshes.count, diags);
     for (int i = 0; i < stages && best; i++)
         keep_sharding(compilation, mesh + i * staging->mesh_count, best->shardings[i]);
     return best != NULL;
 }
 
-/* Operators on local shapes are what partition makes of a plan; a plan of them would be of nothing. */
+/* Reports operators on local shapes, which only partition makes. */
 static bool check_global(const MwGraph *graph, MwDiags *diags)
 {
     for (int n = 0; n < graph->nodes.count; n++) {
@@ -308,7 +316,7 @@ bool mw_pass_sharding(MwCompilation *compilation, MwDiags *diags)
     if (!check_global(compilation->graph, diags))
         return false;
     for (int mesh = 0; mesh < compilation->staging.mesh_count; mesh++)
-        if (!shard_mesh(compilation, mesh, diags))
+        if (!shard_submesh(compilation, mesh, diags))
             return false;
     return true;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In:  the intra-op problem of a mesh, and the memory of a device.
- * Out: the best sharding found whose peak, with the copies that resharding makes, is within it.
+/* In:  the intra-operator problem of a mesh, and the memory of a device.
+ * Out: the best sharding found whose peak, with the copies that resharding makes, is within the
+ *      memory.
  *
- * The problem does not see these copies at first: there may be one on every edge, and few matter.
- * Where they are too much, those at times when memory is nearly full are put into it, and it is
- * solved again. A problem with some of the copies asks for less than all of them together do, so that
- * every bound holds. Only where that does not lead to an end, the limit is lowered: by what was too
- * much, and from the second time on by a margin too; but the bound stays that of the whole memory.
- * Each time in half the time, so that all take twice the first. */
+ * The problem has no nodes for these copies at first: every edge may have one, and few matter.
+ * Where the copies exceed the memory, nodes for the copies at times when memory is nearly full
+ * are added, and the problem is solved again. A problem with some of the copies is a relaxation
+ * of that with all of them, so every lower bound holds. If no time is left to add, the memory
+ * target is lowered (passes/memory_target.h), while the lower bound remains that of the whole
+ * memory. Each solve has half the time limit of the one before, so that all together take at
+ * most twice the first. */
 #include "passes/sharding/sharding_fit.h"
 
 #include "cost/units.h"
@@ -27,21 +29,21 @@ static MwSharding *sharding_of(MwArena *arena, MwIntraProblem *problem, const Mw
     return sharding;
 }
 
-/* Watches the copies at the times when the sharding nearly fills the memory; false if none of the times
- * when it needs too much is new. */
-static bool watch_more(const MwSharding *sharding, int64_t memory_bytes, bool *watched)
+/* Adds nodes for the copies at the times when the sharding nearly fills the memory. False if all
+ * times that exceed the memory are modelled already. */
+static bool add_copies(const MwSharding *sharding, int64_t memory_bytes, bool *modelled)
 {
     MwIntraProblem *problem = sharding->problem;
     const int64_t *usage = mw_sharding_usage(problem->arena, sharding);
-    const double nearly_bytes = (1 - MW_TUNED_WATCH_MARGIN) * (double)memory_bytes;
+    const double nearly_bytes = (1 - MW_TUNED_COPY_MARGIN) * (double)memory_bytes;
     bool more = false;
     for (int n = 0; n < problem->graph->nodes.count; n++)
-        if (!watched[n] && (double)usage[n] > nearly_bytes) {
+        if (!modelled[n] && (double)usage[n] > nearly_bytes) {
             more |= usage[n] > memory_bytes;
-            watched[n] = true;
+            modelled[n] = true;
         }
     if (more)
-        mw_copies_watch(problem, watched);
+        mw_intra_problem_add_copies(problem, modelled);
     return more;
 }
 
@@ -51,17 +53,17 @@ MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t mem
     MwShardingFit fit = {0};
     MwProblem *problem = &intra->problem;
     MwMemoryTarget target = mw_memory_target(memory_bytes, MW_TUNED_SHARDING_CORRECTIONS);
-    bool *watched = MW_NEW(arena, bool, intra->graph->nodes.count), goes_on = true;
+    bool *modelled = MW_NEW(arena, bool, intra->graph->nodes.count), unfinished = true;
     MwCost bound = 0;
-    mw_copies_watch(intra, watched);
-    for (int watches = MW_TUNED_SHARDING_WATCHES; goes_on; options.time_limit_s /= 2) {
+    mw_intra_problem_add_copies(intra, modelled);
+    for (int copy_rounds = MW_TUNED_SHARDING_COPY_ROUNDS; unfinished; options.time_limit_s /= 2) {
         problem->usage_limit = target.target_bytes;
         fit.solution = mw_solve(arena, problem, &options);
         if (target.target_bytes == memory_bytes)
             bound = mw_max(bound, fit.solution.lower_bound);
         fit.lower_bound_s = mw_seconds(bound);
         if (!fit.solution.choice) {
-            goes_on = mw_memory_target_empty(&target);
+            unfinished = mw_memory_target_empty(&target);
             continue;
         }
         MwSharding *sharding = sharding_of(arena, intra, &fit.solution);
@@ -71,10 +73,10 @@ MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t mem
             break;
         }
         fit.needed_bytes = sharding->peak_bytes;
-        if (watches > 0 && watch_more(sharding, memory_bytes, watched))
-            watches--;
+        if (copy_rounds > 0 && add_copies(sharding, memory_bytes, modelled))
+            copy_rounds--;
         else
-            goes_on = mw_memory_target_exceeded(&target, fit.needed_bytes);
+            unfinished = mw_memory_target_exceeded(&target, fit.needed_bytes);
     }
     problem->usage_limit = memory_bytes;
     return fit;

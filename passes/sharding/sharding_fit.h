@@ -8,15 +8,15 @@
 typedef struct {
     MwSharding *sharding; /* NULL: none was found */
     MwSolution solution;  /* of the last problem that was solved */
-    int64_t needed_bytes; /* of what was found last and did not fit; 0: all did, or nothing was */
-    double lower_bound_s; /* of a step, whatever is found */
+    int64_t needed_bytes; /* peak of the last sharding that did not fit; 0: there was none */
+    double lower_bound_s; /* proven lower bound of a step within the whole memory */
 } MwShardingFit;
 
-/* How the stages that are chosen are solved while they are. */
+/* Options for the solves within the search for stages. */
 #define MW_SHARDING_QUICK ((MwSolveOptions){.gap = 0.001, .quick = true})
 
-/* In `arena`. The problem has the limit and the copies that it was last solved with; where the limit
- * had to be lowered for that, it is the memory again. */
+/* The best sharding found whose peak is within `memory_bytes`; in `arena`. Afterwards the
+ * problem has the copies that it was last solved with, and `memory_bytes` as its limit. */
 MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t memory_bytes,
                               MwSolveOptions options);
 

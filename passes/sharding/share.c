@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Places where a resharded copy of a value can be shared, or must be whole, become nodes.
+/* Adds a node wherever a resharded copy of a value can be shared or must be whole.
  *
  * In:  any graph.
- * Out: the same with IDENTITY nodes: one between a value and its uses in a phase wherever there are
- *      two or more of them, so that resharding the value for all of them is one edge of the
- * intra-op problem, paid once, and one sequence of collectives in the plan; and one before every
- * output and the loss, which leave the graph whole. Values of operators without operands that cost
- *      nothing to make again (constants, iotas) are made once per use instead. Partition drops the
- *      identities again.
+ * Out: the same graph with IDENTITY nodes. One stands between a value and its uses in a phase if
+ *      there are at least two, so that resharding the value for all of them is one edge of the
+ *      intra-operator problem, paid once, and one sequence of collectives in the plan. One
+ *      stands before every output and the loss, which leave the graph whole. Constants and
+ *      iotas, which cost nothing to compute, are computed once per use instead. Partition
+ *      removes the identities again.
  * Invariant: uses in different phases never share a copy, so no copy outlives its phase. */
 #include "passes/sharding/share.h"
 
@@ -23,7 +23,7 @@ typedef struct {
     int (*uses)[MW_PHASE_COUNT]; /* [values of from] operand slots by the phase of the user */
     MwValueId (
         *shared)[MW_PHASE_COUNT]; /* [values of from] the identity of a phase, once it is made */
-    int *made;                    /* [values of from] forms of a constant given out */
+    int *copies;                  /* [values of from] copies of a constant in use */
 } Share;
 
 static const MwNode *maker_of(const Share *share, MwValueId value)
@@ -31,13 +31,13 @@ static const MwNode *maker_of(const Share *share, MwValueId value)
     return mw_value_node(share->rewrite.from, value);
 }
 
-static bool is_remade(const Share *share, MwValueId value)
+static bool is_recomputed(const Share *share, MwValueId value)
 {
     const MwNode *node = maker_of(share, value);
     return node->op == MW_OP_CONSTANT || node->op == MW_OP_IOTA;
 }
 
-/* A scalar that comes from nowhere has one spec only. */
+/* Whether a value has one spec only: a scalar from a node without operands. */
 static bool has_one_spec(const Share *share, MwValueId value)
 {
     return maker_of(share, value)->operand_count == 0 &&
@@ -52,29 +52,29 @@ static MwValueId add_identity(Share *share, MwValueId value, const char *suffix)
     return mw_build(to, name, MW_OP_IDENTITY, &share->rewrite.value[value.index], 1, NULL, 0);
 }
 
-static MwValueId remake(Share *share, MwValueId value)
+static MwValueId recompute(Share *share, MwValueId value)
 {
     MwRewrite *rewrite = &share->rewrite;
-    if (share->made[value.index]++ == 0)
+    if (share->copies[value.index]++ == 0)
         return rewrite->value[value.index];
     MwOrigin origin = rewrite->to->origin;
     MwPhase phase = rewrite->to->phase;
     MwValueId first = rewrite->value[value.index];
     mw_rewrite_copy(rewrite, maker_of(share, value));
-    MwValueId made = rewrite->value[value.index];
+    MwValueId copy = rewrite->value[value.index];
     rewrite->value[value.index] = first;
     rewrite->to->origin = origin;
     rewrite->to->phase = phase;
-    return made;
+    return copy;
 }
 
-/* What a use in `phase` takes. */
-static MwValueId form_for(Share *share, MwValueId value, MwPhase phase)
+/* The value that a use in `phase` takes. */
+static MwValueId operand_for(Share *share, MwValueId value, MwPhase phase)
 {
     if (has_one_spec(share, value))
         return share->rewrite.value[value.index];
-    if (is_remade(share, value))
-        return remake(share, value);
+    if (is_recomputed(share, value))
+        return recompute(share, value);
     if (share->uses[value.index][phase] < 2)
         return share->rewrite.value[value.index];
     MwValueId *shared = &share->shared[value.index][phase];
@@ -83,18 +83,18 @@ static MwValueId form_for(Share *share, MwValueId value, MwPhase phase)
     return *shared;
 }
 
-/* Copies `node`, its operands taken in their forms for its phase. */
+/* Copies `node` with the operands for its phase. */
 static void copy_node(Share *share, const MwNode *node)
 {
     MwRewrite *rewrite = &share->rewrite;
     MwValueId *before = MW_NEW(rewrite->to->arena, MwValueId, node->operand_count);
-    MwValueId *forms = MW_NEW(rewrite->to->arena, MwValueId, node->operand_count);
+    MwValueId *operands = MW_NEW(rewrite->to->arena, MwValueId, node->operand_count);
     mw_rewrite_at(rewrite, node);
     for (int k = 0; k < node->operand_count; k++)
-        forms[k] = form_for(share, node->operands[k], node->phase);
+        operands[k] = operand_for(share, node->operands[k], node->phase);
     for (int k = 0; k < node->operand_count; k++) {
         before[k] = rewrite->value[node->operands[k].index];
-        rewrite->value[node->operands[k].index] = forms[k];
+        rewrite->value[node->operands[k].index] = operands[k];
     }
     mw_rewrite_copy(rewrite, node);
     for (int k = node->operand_count - 1; k >= 0; k--)
@@ -111,27 +111,27 @@ static void count_uses(Share *share)
     }
 }
 
-/* Marks the values that leave the graph. */
-static bool *find_leaving(const MwGraph *graph)
+/* [values] whether a value is an output or the loss. */
+static bool *find_outputs(const MwGraph *graph)
 {
-    bool *leaves = MW_NEW(graph->arena, bool, graph->values.count);
+    bool *is_output = MW_NEW(graph->arena, bool, graph->values.count);
     for (int i = 0; i < graph->outputs.count; i++)
-        leaves[graph->outputs.at[i].value.index] = true;
+        is_output[graph->outputs.at[i].value.index] = true;
     if (mw_has_value(graph->train.loss))
-        leaves[graph->train.loss.index] = true;
-    return leaves;
+        is_output[graph->train.loss.index] = true;
+    return is_output;
 }
 
-/* Outputs and loss are the identities in `leaving`. */
-static void finish(Share *share, const MwValueId *leaving)
+/* Replaces outputs and loss by the identities in `output_copy`. */
+static void finish(Share *share, const MwValueId *output_copy)
 {
     mw_rewrite_finish(&share->rewrite);
     const MwGraph *from = share->rewrite.from;
     MwGraph *to = share->rewrite.to;
     for (int i = 0; i < from->outputs.count; i++)
-        to->outputs.at[i].value = leaving[from->outputs.at[i].value.index];
+        to->outputs.at[i].value = output_copy[from->outputs.at[i].value.index];
     if (mw_has_value(from->train.loss))
-        to->train.loss = leaving[from->train.loss.index];
+        to->train.loss = output_copy[from->train.loss.index];
 }
 
 MwGraph *mw_share(const MwGraph *from)
@@ -140,21 +140,21 @@ MwGraph *mw_share(const MwGraph *from)
     Share share = {.rewrite = mw_rewrite_begin(from)};
     share.uses = mw_arena_alloc(from->arena, sizeof *share.uses * values);
     share.shared = mw_arena_alloc(from->arena, sizeof *share.shared * values);
-    share.made = MW_NEW(from->arena, int, values);
+    share.copies = MW_NEW(from->arena, int, values);
     memset(share.shared, -1, sizeof *share.shared * values);
-    MwValueId *leaving = MW_NEW(from->arena, MwValueId, values);
-    const bool *leaves = find_leaving(from);
+    MwValueId *output_copy = MW_NEW(from->arena, MwValueId, values);
+    const bool *is_output = find_outputs(from);
     count_uses(&share);
     for (int n = 0; n < from->nodes.count; n++) {
         const MwNode *node = &from->nodes.at[n];
         copy_node(&share, node);
         for (int k = 0; k < node->result_count; k++) {
             MwValueId value = {node->first_result + k};
-            if (leaves[value.index])
-                leaving[value.index] = add_identity(&share, value, "whole");
+            if (is_output[value.index])
+                output_copy[value.index] = add_identity(&share, value, "whole");
         }
     }
-    finish(&share, leaving);
+    finish(&share, output_copy);
     return share.rewrite.to;
 }
 

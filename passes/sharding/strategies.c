@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Enumerating strategies from the sharding rule.
+/* Enumerates strategies from the sharding rule.
  *
- * Every mesh axis independently takes one of the options of the node: nothing, a splittable factor,
- * or a way to carry partial sums (the `linear` column of ir/ops.def). An assignment counts if every
- * factor's divisor is a multiple of the ways it is split. Of assignments with the same operand and
- * result specs the one with the least work stays: the others are dominated, since nothing outside
- * the node can tell them apart. */
+ * Every mesh axis independently takes one of the roles that the node offers: replication, a
+ * splittable factor, or a way to carry partial sums (the `linear` column of ir/ops.def). An
+ * assignment of roles is valid if the divisor of every factor is a multiple of the number of
+ * ways it is split. Among assignments with the same specs of operands and results, the one with
+ * the least work stays: it dominates the others, because nothing outside the node can tell them
+ * apart. */
 #include "passes/sharding/strategies.h"
 
 #include "ir/key_map.h"
 
 #include <string.h>
 
-/* What one mesh axis does. */
+/* A role of one mesh axis. */
 typedef struct {
-    int factor;       /* split; -1: none */
+    int factor;       /* the factor that the axis splits; -1: none */
     uint32_t carries; /* bit k: operand k is partial along the axis, and so are the results */
     bool carries_sum; /* partial sums pass through, even where there is no operand */
-} Option;
+} AxisOption;
 
 enum { MAX_OPTIONS = 1 + MW_MAX_FACTORS + 32 };
 
@@ -26,7 +27,7 @@ struct MwStrategyTable {
     MwCostModel model;
     MwKeyMap lists;    /* by structure */
     MwKeyMap filtered; /* by list, result and spec */
-    MwKeyWords key;    /* of the node in hand */
+    MwKeyWords key;    /* scratch key of the current node */
     int list_count;
 };
 
@@ -40,7 +41,7 @@ MwStrategyTable *mw_strategy_table_new(MwArena *arena, const MwCostModel *model)
 
 /* ---- Structure: what two nodes must agree in to share a list ---- */
 
-static void put_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
+static void push_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
 {
     switch (attr->key) {
     case MW_ATTR_KEY:
@@ -67,34 +68,34 @@ static void put_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
     case MW_KIND_INT:
     case MW_KIND_BOOL:
     case MW_KIND_TYPE:
-    case MW_KIND_FLOAT: /* its bits */
+    case MW_KIND_FLOAT: /* the bits of the number */
         mw_vec_push(arena, key, attr->i);
         break;
     }
 }
 
-static void put_tensor(MwArena *arena, MwKeyWords *key, const MwTensor *tensor)
+static void push_tensor(MwArena *arena, MwKeyWords *key, const MwTensor *tensor)
 {
     mw_vec_push(arena, key, (int64_t)tensor->type << 8 | tensor->rank);
     for (int d = 0; d < tensor->rank; d++)
         mw_vec_push(arena, key, tensor->dim[d]);
 }
 
-/* Operators fix the order of their attributes, so the words of equal keys mean the same. */
+/* Operators fix the order of their attributes, so equal keys mean equal nodes. */
 void mw_node_structure(MwArena *arena, MwKeyWords *key, const MwGraph *graph, MwNodeId id)
 {
     const MwNode *node = mw_node(graph, id);
     mw_vec_push(arena, key, node->op);
     mw_vec_push(arena, key, (int64_t)node->operand_count << 32 | node->result_count);
     for (int i = 0; i < node->attr_count; i++)
-        put_attr(arena, key, &node->attrs[i]);
+        push_attr(arena, key, &node->attrs[i]);
     for (int k = 0; k < node->operand_count; k++)
-        put_tensor(arena, key, mw_value_tensor(graph, node->operands[k]));
+        push_tensor(arena, key, mw_value_tensor(graph, node->operands[k]));
     for (int k = 0; k < node->result_count; k++)
-        put_tensor(arena, key, mw_value_tensor(graph, mw_node_result(graph, id, k)));
+        push_tensor(arena, key, mw_value_tensor(graph, mw_node_result(graph, id, k)));
 }
 
-/* ---- Enumeration ---- */
+/* ---- StrategyEnumeration ---- */
 
 typedef struct {
     MwArena *arena;
@@ -104,33 +105,33 @@ typedef struct {
     const MwNode *node;
     MwStrategyRole role;
     MwShardingRule rule;
-    Option options[MAX_OPTIONS];
+    AxisOption options[MAX_OPTIONS];
     int option_count;
     MwStrategy *found;
     int count;
     MwKeyMap by_specs;
     MwKeyWords key;
-} Enumeration;
+} StrategyEnumeration;
 
-static bool operand_is_float(const Enumeration *e, int k)
+static bool operand_is_float(const StrategyEnumeration *e, int k)
 {
     return mw_type_is_float(mw_value_tensor(e->graph, e->node->operands[k])->type);
 }
 
-static void add_carry(Enumeration *e, uint32_t operands)
+static void add_carry(StrategyEnumeration *e, uint32_t operands)
 {
     MW_ASSERT(e->option_count < MAX_OPTIONS);
     e->options[e->option_count++] =
-        (Option){.factor = -1, .carries = operands, .carries_sum = true};
+        (AxisOption){.factor = -1, .carries = operands, .carries_sum = true};
 }
 
-static void add_carry_one(Enumeration *e, int k)
+static void add_carry_one(StrategyEnumeration *e, int k)
 {
     if (operand_is_float(e, k))
         add_carry(e, UINT32_C(1) << k);
 }
 
-static void add_carry_joint(Enumeration *e)
+static void add_carry_joint(StrategyEnumeration *e)
 {
     for (int k = 0; k < e->node->operand_count; k++)
         if (!operand_is_float(e, k))
@@ -139,7 +140,8 @@ static void add_carry_joint(Enumeration *e)
         add_carry(e, (UINT32_C(1) << e->node->operand_count) - 1);
 }
 
-static void add_carries(Enumeration *e)
+/* Lists the ways in which partial sums pass through the node. */
+static void add_carries(StrategyEnumeration *e)
 {
     if (e->role == MW_STRATEGY_WHOLE)
         return;
@@ -164,13 +166,14 @@ static void add_carries(Enumeration *e)
     }
 }
 
-static void add_options(Enumeration *e)
+/* Lists the roles that a mesh axis may have for the node. */
+static void add_options(StrategyEnumeration *e)
 {
     for (int f = 0; f < e->rule.factor_count; f++)
         if (e->rule.factors[f].kind == MW_FACTOR_SPLITTABLE && e->rule.factors[f].divisor > 1)
-            e->options[e->option_count++] = (Option){.factor = f};
+            e->options[e->option_count++] = (AxisOption){.factor = f};
     add_carries(e);
-    e->options[e->option_count++] = (Option){.factor = -1};
+    e->options[e->option_count++] = (AxisOption){.factor = -1};
 }
 
 static MwSpec split_dims(const MwFactorMap *map, int rank, const MwAxes *factor_axes)
@@ -182,25 +185,25 @@ static MwSpec split_dims(const MwFactorMap *map, int rank, const MwAxes *factor_
     return spec;
 }
 
-/* How the axes are assigned. */
+/* The roles of all axes. */
 typedef struct {
-    const Option *option[MW_MAX_AXES]; /* NULL: an axis of one device */
+    const AxisOption *option[MW_MAX_AXES]; /* NULL: an axis of one device */
     MwAxes factor_axes[MW_MAX_FACTORS];
     int ways[MW_MAX_FACTORS];
-    int idle_axes;
+    int replicated_axes;
 } Assignment;
 
-/* False if a factor does not divide. */
-static bool fill_factors(const Enumeration *e, Assignment *a)
+/* Computes the split of each factor. False if a factor does not divide. */
+static bool fill_factors(const StrategyEnumeration *e, Assignment *a)
 {
     memset(a->factor_axes, 0, sizeof a->factor_axes);
-    a->idle_axes = 0;
+    a->replicated_axes = 0;
     for (int axis = 0; axis < e->model->mesh.axis_count; axis++) {
-        const Option *option = a->option[axis];
+        const AxisOption *option = a->option[axis];
         if (option && option->factor >= 0)
             a->factor_axes[option->factor] |= (MwAxes)(1 << axis);
         else if (option && !option->carries_sum)
-            a->idle_axes++;
+            a->replicated_axes++;
     }
     for (int f = 0; f < e->rule.factor_count; f++) {
         a->ways[f] = mw_mesh_ways(&e->model->mesh, a->factor_axes[f]);
@@ -210,7 +213,8 @@ static bool fill_factors(const Enumeration *e, Assignment *a)
     return true;
 }
 
-static MwSpec operand_spec(const Enumeration *e, const Assignment *a, int k)
+/* The spec of operand `k` under an assignment. */
+static MwSpec operand_spec(const StrategyEnumeration *e, const Assignment *a, int k)
 {
     int rank = mw_value_tensor(e->graph, e->node->operands[k])->rank;
     MwAxes carried = 0;
@@ -221,21 +225,23 @@ static MwSpec operand_spec(const Enumeration *e, const Assignment *a, int k)
                                 MW_COMBINE_SUM);
 }
 
-static MwSpec result_spec(const Enumeration *e, const Assignment *a, int k)
+/* The spec of result `k`: partial over axes that carry sums or split a factor that the result
+ * lacks. */
+static MwSpec result_spec(const StrategyEnumeration *e, const Assignment *a, int k)
 {
     int rank = mw_value_tensor(e->graph, mw_node_result(e->graph, e->id, k))->rank;
     MwSpec spec = split_dims(&e->rule.results[k], rank, a->factor_axes);
     MwAxes whole = mw_spec_axes(spec, rank), partial = 0;
     for (int axis = 0; axis < e->model->mesh.axis_count; axis++) {
-        const Option *option = a->option[axis];
+        const AxisOption *option = a->option[axis];
         if (option && (option->carries_sum || (option->factor >= 0 && !(whole >> axis & 1))))
             partial |= (MwAxes)(1 << axis);
     }
     return mw_spec_with_partial(spec, partial, mw_op_info(e->node->op)->combine);
 }
 
-/* Keeps `strategy` unless one found before it with the same specs does as little work. */
-static void keep(Enumeration *e, const MwStrategy *strategy)
+/* Keeps `strategy` unless an earlier one with the same specs does no more work. */
+static void keep(StrategyEnumeration *e, const MwStrategy *strategy)
 {
     e->key.count = 0;
     for (int k = 0; k < e->node->operand_count; k++)
@@ -251,7 +257,7 @@ static void keep(Enumeration *e, const MwStrategy *strategy)
     *other = *strategy;
 }
 
-static bool has_partial_result(const Enumeration *e, const MwSpec *results)
+static bool has_partial_result(const StrategyEnumeration *e, const MwSpec *results)
 {
     for (int k = 0; k < e->node->result_count; k++)
         if (mw_spec_partial(results[k]))
@@ -259,7 +265,8 @@ static bool has_partial_result(const Enumeration *e, const MwSpec *results)
     return false;
 }
 
-static void try_assignment(Enumeration *e, Assignment *a)
+/* Adds the strategy of an assignment, if it is valid. */
+static void try_assignment(StrategyEnumeration *e, Assignment *a)
 {
     if (!fill_factors(e, a))
         return;
@@ -271,13 +278,14 @@ static void try_assignment(Enumeration *e, Assignment *a)
         results[k] = result_spec(e, a, k);
     if (e->role == MW_STRATEGY_WHOLE && has_partial_result(e, results))
         return;
-    MwStrategy strategy = {.operands = operands, .results = results, .idle_axes = a->idle_axes};
+    MwStrategy strategy = {
+        .operands = operands, .results = results, .replicated_axes = a->replicated_axes};
     strategy.work = mw_cost_node_work(e->graph, e->id, &e->rule, a->ways);
     keep(e, &strategy);
 }
 
-/* All assignments of the axes from `axis` on, the first axis varying slowest. */
-static void assign_axes(Enumeration *e, Assignment *a, int axis)
+/* Tries all roles of the axes from `axis` on; the first axis varies slowest. */
+static void assign_axes(StrategyEnumeration *e, Assignment *a, int axis)
 {
     if (axis == e->model->mesh.axis_count) {
         try_assignment(e, a);
@@ -294,7 +302,7 @@ static void assign_axes(Enumeration *e, Assignment *a, int axis)
     }
 }
 
-static int assignment_count(const Enumeration *e)
+static int assignment_count(const StrategyEnumeration *e)
 {
     int count = 1;
     for (int axis = 0; axis < e->model->mesh.axis_count; axis++)
@@ -302,15 +310,16 @@ static int assignment_count(const Enumeration *e)
     return count;
 }
 
+/* All strategies of a node, without dominated ones. */
 static MwStrategyList *enumerate(MwStrategyTable *table, const MwGraph *graph, MwNodeId id,
                                  MwStrategyRole role)
 {
-    Enumeration e = {.arena = table->arena,
-                     .model = &table->model,
-                     .graph = graph,
-                     .id = id,
-                     .node = mw_node(graph, id),
-                     .role = role};
+    StrategyEnumeration e = {.arena = table->arena,
+                             .model = &table->model,
+                             .graph = graph,
+                             .id = id,
+                             .node = mw_node(graph, id),
+                             .role = role};
     e.rule = mw_sharding_rule(table->arena, graph, id);
     add_options(&e);
     e.found = MW_NEW(table->arena, MwStrategy, assignment_count(&e));
@@ -339,8 +348,8 @@ const MwStrategyList *mw_strategies(MwStrategyTable *table, const MwGraph *graph
     return *list;
 }
 
-/* The strategies of `list` that give result `k` the spec `spec`, in order; NULL if there are none.
- */
+/* The strategies of `list` that give result `k` the spec `spec`, in order; NULL if there are
+ * none. */
 static MwStrategyList *filter(MwStrategyTable *table, const MwStrategyList *list, int k,
                               MwSpec spec)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  the model before `stages`.
- * Out: models cut into micro-batches (model.h), made when they are asked for. */
+ * Out: models cut into micro-batches (model.h), each made at the first request. */
 #include "passes/stages/batching.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 
 /* ---- Numbers of micro-batches ---- */
 
-/* Which divides the batch of every input; 1 without inputs. */
+/* The greatest divisor of the batch dimension of every input; 1 without inputs. */
 static int64_t batch_of(const MwGraph *graph)
 {
     int64_t batch = 0;
@@ -59,9 +59,10 @@ bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *comp
 
 static const MwCompilation *compilation_of(const MwStageBatching *batching)
 {
-    return &batching->model->cut[false];
+    return &batching->model->lowered[false];
 }
 
+/* Whether all devices together can hold the model with so many micro-batches in flight. */
 static bool is_enough(const MwStageBatching *batching, const MwStageCost *all, double memory_bytes,
                       int in_flight)
 {
@@ -76,6 +77,7 @@ bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes
     return is_enough(batching, &all, memory_bytes, in_flight);
 }
 
+/* Seconds of `rounds` rounds of micro-batches and the update, shared evenly by all devices. */
 static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost *all, int rounds)
 {
     int devices = mw_cluster_devices(compilation_of(batching)->cluster);

@@ -1,37 +1,41 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The model in each number of micro-batches that may be chosen, and how good that can be. */
+/* The numbers of micro-batches that the search may choose, each with the model cut into that many,
+ * and an estimate of the best step time with each. */
 #ifndef MW_PASSES_STAGES_BATCHING_H
 #define MW_PASSES_STAGES_BATCHING_H
 
 #include "passes/stages/cost.h"
 
+/* One number of micro-batches. */
 typedef struct {
     int micro_batches;
-    bool is_made;        /* the rest is known */
-    MwStageModel *model; /* NULL: the batch cannot be cut so */
-    MwStageCosts *costs;
+    bool is_made;        /* the fields below are set */
+    MwStageModel *model; /* NULL: the batch cannot be cut into so many */
+    MwStageCosts *costs; /* in the model's arena */
 } MwStageBatching;
 
 typedef MW_VEC(MwStageBatching) MwStageBatchings;
 
-/* The number that is wanted, else all that divide the batch, the least first; none is made. In the
- * compilation's arena. */
+/* The number that the user asks for, or else every divisor of the batch in ascending order. No
+ * model is made yet. The list lies in the compilation's arena; mw_stage_batchings_free frees the
+ * models. */
 MwStageBatchings mw_stage_batchings(const MwCompilation *compilation);
 void mw_stage_batchings_free(MwStageBatchings *batchings);
 
-/* Makes it unless it is made; false if the batch cannot be cut so. */
+/* Makes the model and its costs at the first call. False if the batch cannot be cut into so
+ * many. */
 bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
                             int threads);
 
-/* Whether all devices of the cluster together have memory enough, `memory_bytes` each, for
- * `in_flight` micro-batches; with recomputation if it may be. */
+/* Whether the devices of the cluster, with `memory_bytes` each, have memory enough in total for
+ * `in_flight` micro-batches; with recomputation unless the user forbids it. */
 bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes, int in_flight);
 
-/* Of a step: the time of a pipeline whose stages share the work of one device evenly, the best of all
- * lengths for which there is memory; INFINITY if there is none. */
+/* Step times of a pipeline whose stages share the work of one device evenly: the least over all
+ * numbers of stages that have memory enough. INFINITY if none has. */
 typedef struct {
-    double usual_s; /* by 1f1b */
-    double least_s; /* without a bubble */
+    double usual_s; /* with the bubble of 1F1B */
+    double least_s; /* without a bubble: a lower bound */
 } MwStageEstimate;
 
 MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes);

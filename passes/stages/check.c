@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  a layout whose costs are estimates (cost.h).
- * Out: whether its stages have memory enough. The passes between `stages` and `sharding` are run on a
- *      copy of the model, and each stage is solved as it will be. */
+ * Out: the memory that its stages need when they are solved. The passes between `stages` and
+ *      `sharding` run on a copy of the model, and each stage is solved as the pass sharding
+ *      solves it, quickly. */
 #include "passes/stages/check.h"
 
 #include "base/threads.h"
@@ -11,15 +12,15 @@
 
 #include <math.h>
 
-/* The share of the memory above which an estimate is looked into. */
-static const double CLOSE = 0.85;
+/* Share of the memory limit above which the estimate of a stage is checked. */
+static const double CHECK_ABOVE = 0.85;
 
 typedef struct {
-    const MwCompilation *compilation; /* with its stages */
+    const MwCompilation *compilation; /* the lowered copy, with its stages */
     const MwStageLayout *layout;
-    int64_t limit_bytes; /* of a stage */
+    int64_t limit_bytes; /* of a device for one stage */
     double *needed;
-} Check;
+} LayoutCheck;
 
 static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
 {
@@ -28,11 +29,12 @@ static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
     return (double)mw_max(limit_bytes + 1, mw_max(fit->needed_bytes, fit->solution.peak_usage));
 }
 
+/* Solves stage `i` within the limit, unless its estimate is far below it. */
 static void check_stage(void *context, int i)
 {
-    const Check *check = context;
+    const LayoutCheck *check = context;
     const MwStaging *staging = &check->compilation->staging;
-    if (check->layout->stages[i].needed_bytes <= CLOSE * (double)check->limit_bytes)
+    if (check->layout->stages[i].needed_bytes <= CHECK_ABOVE * (double)check->limit_bytes)
         return;
     MwArena *arena = mw_arena_new();
     MwGraph graph = *check->compilation->stages[i].graph;
@@ -53,19 +55,19 @@ static void check_stage(void *context, int i)
     mw_arena_free(&arena);
 }
 
-double mw_stage_check(MwArena *arena, const MwCompilation *compilation, const MwStaging *staging,
-                      const MwStageLayout *layout, double memory_bytes, int threads, double *needed)
+double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double *needed)
 {
-    MwCompilation copy = *compilation;
+    const MwStageLayout *layout = request->layout;
+    MwCompilation copy = *request->compilation;
     copy.arena = arena;
-    copy.graph = mw_graph_copy(arena, compilation->graph);
-    copy.staging = *staging;
+    copy.graph = mw_graph_copy(arena, request->compilation->graph);
+    copy.staging = *request->staging;
     MwDiags *diags = mw_diags_new(arena);
     bool done = mw_stage_lower_batching(&copy, diags) && mw_stage_lower_remat(&copy, diags) &&
                 mw_stage_lower_layout(&copy, diags);
-    MW_ASSERT(done); /* as it was when the layers were asked for */
-    Check check = {&copy, layout, (int64_t)memory_bytes / layout->chunks, needed};
-    mw_parallel(threads, layout->stage_count, check_stage, &check);
+    MW_ASSERT(done); /* the same passes succeeded when the costs were computed */
+    LayoutCheck check = {&copy, layout, (int64_t)request->memory_bytes / layout->chunks, needed};
+    mw_parallel(request->threads, layout->stage_count, check_stage, &check);
     double most = 0;
     for (int i = 0; i < layout->stage_count; i++)
         most = fmax(most, needed[i] * layout->chunks);

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whether a layout that was reckoned from estimates has the memory it was said to need. */
+/* Whether a layout whose costs are estimates fits the memory when its stages are solved. */
 #ifndef MW_PASSES_STAGES_CHECK_H
 #define MW_PASSES_STAGES_CHECK_H
 
 #include "passes/stages/layout.h"
 
-/* The bytes that a device needs for a layout when its stages are not estimated but solved, quickly, as
- * `sharding` will: no more than `memory_bytes` if there is a way. Stages that are estimated to need far
- * less are taken to be right. needed: [stages] what each needs alone, 0 if it was not solved.
- * `compilation` is as it was before the pass `stages`. */
-double mw_stage_check(MwArena *arena, const MwCompilation *compilation, const MwStaging *staging,
-                      const MwStageLayout *layout, double memory_bytes, int threads,
-                      double *needed);
+typedef struct {
+    const MwCompilation *compilation; /* as it is before the pass `stages`; stays unchanged */
+    const MwStageLayout *layout;
+    const MwStaging *staging; /* that of the layout */
+    double memory_bytes;      /* of a device */
+    int threads;
+} MwStageCheckRequest;
+
+/* Solves the stages of the layout as the pass `sharding` does, quickly, and returns the bytes
+ * that a device needs: at most `memory_bytes` if a solution that fits is found. A stage whose
+ * estimate lies far below the limit is not solved. needed: [stages] bytes that each stage needs
+ * alone; stays as it is where the stage is not solved. Scratch data and a copy of the model go
+ * to `arena`. */
+double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double *needed);
 
 #endif

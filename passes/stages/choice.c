@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In:  the costs of layers as stages (cost.h).
- * Out: the layout that the stage problem (solver/stages/problem.h) finds best, priced by its timeline.
+/* In:  the costs of intervals of layers (cost.h).
+ * Out: the layout that the stage problem (solver/stages/problem.h) finds best, priced by its
+ *      timeline.
  *
- * Where meshes have several chunks they are of one size, and every chunk is a stage of a cluster that
- * has as many times more devices. A chunk's mesh has as many times its work and memory to do with; its
- * chunks are taken to be alike. As they share a logical mesh, each is tried for all stages in turn. */
+ * With several chunks per mesh all meshes have one size. Each chunk becomes a stage of a cluster
+ * with `chunks` times the devices, and counts with `chunks` times its work and memory: the
+ * chunks of a mesh are assumed to be alike. As they share a logical mesh, the problem is solved
+ * once for each logical mesh. */
 #include "passes/stages/choice.h"
 
 #include "cost/transfer.h"
@@ -12,34 +14,34 @@
 #include "passes/stages/terms.h"
 #include "schedule/generate.h"
 
-/* How near the best total, in the terms of the stage problem, a layout must be. */
+/* Relative gap to the best total of the stage problem at which the solver stops. */
 static const double GAP = 0.01;
 
 typedef struct {
     MwArena *arena;
     const MwStageChoiceQuery *query;
     MwSubmeshPacking packing;
-    int submesh; /* index of the one that all have; -1: any */
+    int submesh; /* index that all stages must have; -1: any */
     MwScheduleTerms terms;
-    const MwMeshShape *mesh; /* the logical one of all meshes, where these have several chunks */
-} Choice;
+    const MwMeshShape *mesh; /* logical mesh of all stages, with several chunks; NULL: any */
+} ChoiceSearch;
 
-/* Whether stages may have so many devices. */
+/* Whether the user's options allow a stage of so many devices. */
 static bool is_allowed(const MwStageChoiceQuery *query, int devices)
 {
     return devices >= query->least_devices &&
            (query->most_devices == 0 || devices <= query->most_devices);
 }
 
-/* ---- Answers for the stage problem ---- */
+/* ---- Callbacks of the stage problem ---- */
 
 static int64_t to_bytes(double bytes)
 {
     return (int64_t)ceil(fmin(bytes, 9e18));
 }
 
-/* With zero-bubble schedules as many micro-batches together wait for their backward and for their
- * gradients of weights as there are in flight. */
+/* With schedules that split the backward, as many micro-batches wait for their backward and
+ * their gradients of weights together as are in flight, so the larger of the two counts. */
 static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwStageCost *cost)
 {
     bool splits = mw_pipeline_info(query->kind)->splits;
@@ -53,16 +55,17 @@ static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwSt
                               .peak_bytes = to_bytes(cost->peak_bytes)};
 }
 
-static MwStageQuestion question_of(const Choice *c, int begin, int end, int submesh)
+static MwStageCostQuery cost_query_of(const ChoiceSearch *c, int begin, int end, int submesh)
 {
-    return (MwStageQuestion){begin, end, c->packing.submeshes[submesh].devices, false};
+    return (MwStageCostQuery){begin, end, c->packing.submeshes[submesh].devices, false};
 }
 
-/* The ways that may be taken, in an order that depends on the questions alone. */
-static void ask(const Choice *c, const MwStageQuestion *questions, int count,
-                MwStageCostList *lists)
+/* Lists the costs with the logical mesh that is asked for, in an order that depends on each
+ * query alone. */
+static void list_costs(const ChoiceSearch *c, const MwStageCostQuery *cost_queries, int count,
+                       MwStageCostList *lists)
 {
-    mw_stage_costs_ask(c->query->costs, questions, count, lists);
+    mw_stage_costs_query(c->query->costs, cost_queries, count, lists);
     for (int i = 0; i < count && c->mesh; i++) {
         int kept = 0;
         for (int k = 0; k < lists[i].count; k++)
@@ -72,15 +75,16 @@ static void ask(const Choice *c, const MwStageQuestion *questions, int count,
     }
 }
 
-static void answer(void *context, MwStageQuery *queries, int count)
+/* The callback that lists the candidates of layers on sub-meshes. */
+static void answer_queries(void *context, MwStageQuery *queries, int count)
 {
-    const Choice *c = context;
+    const ChoiceSearch *c = context;
     MwArena *scratch = mw_arena_new();
-    MwStageQuestion *questions = MW_NEW(scratch, MwStageQuestion, count);
+    MwStageCostQuery *cost_queries = MW_NEW(scratch, MwStageCostQuery, count);
     MwStageCostList *lists = MW_NEW(scratch, MwStageCostList, count);
     for (int i = 0; i < count; i++)
-        questions[i] = question_of(c, queries[i].begin, queries[i].end, queries[i].submesh);
-    ask(c, questions, count, lists);
+        cost_queries[i] = cost_query_of(c, queries[i].begin, queries[i].end, queries[i].submesh);
+    list_costs(c, cost_queries, count, lists);
     for (int i = 0; i < count; i++) {
         MwStageCandidate *candidates = MW_NEW(c->arena, MwStageCandidate, lists[i].count);
         for (int k = 0; k < lists[i].count; k++)
@@ -91,10 +95,10 @@ static void answer(void *context, MwStageQuery *queries, int count)
     mw_arena_free(&scratch);
 }
 
-/* What caches gain is a tenth at most. */
-static bool bound(void *context, int begin, int end, int submesh, MwStageCandidate *bound)
+/* The bound assumes that a smaller operand gains at most a tenth from caches. */
+static bool bound_candidate(void *context, int begin, int end, int submesh, MwStageCandidate *bound)
 {
-    const Choice *c = context;
+    const ChoiceSearch *c = context;
     int devices = c->packing.submeshes[submesh].devices;
     if (!is_allowed(c->query, devices))
         return false;
@@ -107,21 +111,21 @@ static bool bound(void *context, int begin, int end, int submesh, MwStageCandida
 
 /* ---- Cuts ---- */
 
-/* Cuts are priced before it is known where they lie: over the slowest link, between whole nodes or,
- * within one, single devices. */
+/* Prices each cut before its position in the cluster is known, over the slowest link: between
+ * whole nodes, or between single devices if there is one node. */
 static MwStageCut *cuts_of(MwArena *arena, const MwStageChoiceQuery *query)
 {
     const MwStageModel *model = query->model;
-    const MwCluster *cluster = model->cut[0].cluster;
+    const MwCluster *cluster = model->lowered[0].cluster;
     int devices = cluster->nodes > 1 ? cluster->devices_per_node : 1;
-    MwTransferPlace from = {mw_spec_replicated(), {1, {devices}}, 0};
-    MwTransferPlace to = {mw_spec_replicated(), {1, {devices}}, devices};
+    MwTensorPlacement from = {mw_spec_replicated(), {1, {devices}}, 0};
+    MwTensorPlacement to = {mw_spec_replicated(), {1, {devices}}, devices};
     MwStageCut *cuts = MW_NEW(arena, MwStageCut, model->layer_count);
     for (int l = 1; l < model->layer_count; l++) {
         double time_s[MW_PHASE_COUNT] = {0};
         for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)
-            for (int i = 0; i < model->borders[l][phase].count; i++) {
-                const MwTensor *tensor = &model->borders[l][phase].at[i];
+            for (int i = 0; i < model->boundaries[l][phase].count; i++) {
+                const MwTensor *tensor = &model->boundaries[l][phase].at[i];
                 MwTransferCost cost = mw_transfer_cost(cluster, tensor, &from, &to);
                 time_s[phase] += cost.crossing_s + cost.passing_s;
             }
@@ -134,18 +138,19 @@ static MwStageCut *cuts_of(MwArena *arena, const MwStageChoiceQuery *query)
 
 /* ---- The layout ---- */
 
-/* The way that the answer to the question of one choice stands for. */
-static MwLayoutStage stage_of(const Choice *c, const MwStageChoice *choice)
+/* The stage of the layout for a choice of the stage problem. */
+static MwLayoutStage stage_of(const ChoiceSearch *c, const MwStageChoice *choice)
 {
     MwStageCostList list;
-    MwStageQuestion question = question_of(c, choice->begin, choice->end, choice->submesh);
-    ask(c, &question, 1, &list);
+    MwStageCostQuery cost_query = cost_query_of(c, choice->begin, choice->end, choice->submesh);
+    list_costs(c, &cost_query, 1, &list);
     return (MwLayoutStage){choice->begin, choice->end, choice->first_device,
                            list.at[choice->candidate], 0};
 }
 
-/* Stages lie in their order if no part of a node, and no whole nodes, lie across a border then. */
-static void place_in_order(const Choice *c, MwStageLayout *layout)
+/* Moves the stages to consecutive devices in stage order, unless a part of a node or a run of
+ * whole nodes would then straddle a node boundary. */
+static void place_in_order(const ChoiceSearch *c, MwStageLayout *layout)
 {
     int node = c->packing.cluster.devices_per_node, first = 0;
     for (int s = 0; s < layout->stage_count; s++) {
@@ -160,7 +165,7 @@ static void place_in_order(const Choice *c, MwStageLayout *layout)
     }
 }
 
-static MwStageLayout layout_of(const Choice *c, const MwStagePlan *plan)
+static MwStageLayout layout_of(const ChoiceSearch *c, const MwStagePlan *plan)
 {
     MwStageLayout layout = {.kind = c->query->kind,
                             .micro_batches = c->query->model->micro_batches,
@@ -180,7 +185,7 @@ static MwStageLayout layout_of(const Choice *c, const MwStagePlan *plan)
 
 /* ---- Several chunks ---- */
 
-/* -1: no sub-mesh has so many devices. */
+/* Index of a sub-mesh with so many devices; -1: none. */
 static int find_submesh(const MwSubmeshPacking *packing, int devices)
 {
     for (int i = 0; i < packing->count; i++)
@@ -189,7 +194,7 @@ static int find_submesh(const MwSubmeshPacking *packing, int devices)
     return -1;
 }
 
-/* The devices of each of equal meshes that together are the cluster; 0: they cannot be. */
+/* Devices of each mesh if `meshes` equal meshes fill the cluster; 0: they cannot. */
 static int equal_devices(MwStageCluster cluster, int meshes)
 {
     int node = cluster.devices_per_node, devices = cluster.nodes * node / meshes;
@@ -197,8 +202,8 @@ static int equal_devices(MwStageCluster cluster, int meshes)
     return are_equal && (node % devices == 0 || devices % node == 0) ? devices : 0;
 }
 
-/* A cluster that has one device for each chunk on a device. False if meshes cannot be equal. */
-static bool unroll(Choice *c, MwStageCluster cluster)
+/* Sets up a cluster with one device for each chunk of a device. False if meshes cannot be equal. */
+static bool unroll(ChoiceSearch *c, MwStageCluster cluster)
 {
     const MwStageChoiceQuery *query = c->query;
     int devices = equal_devices(cluster, query->meshes);
@@ -214,7 +219,8 @@ static bool unroll(Choice *c, MwStageCluster cluster)
 
 /* ---- The choice ---- */
 
-static MwStageChoiceAnswer solve(Choice *c)
+/* Solves the stage problem for the current logical mesh, and prices the layout. */
+static MwStageChoiceAnswer solve(ChoiceSearch *c)
 {
     const MwStageChoiceQuery *query = c->query;
     const MwStageModel *model = query->model;
@@ -230,8 +236,8 @@ static MwStageChoiceAnswer solve(Choice *c)
                               .most_stages = stages,
                               .submesh = c->submesh,
                               .layer_stage = query->layer_stage,
-                              .answer = answer,
-                              .bound = bound,
+                              .answer = answer_queries,
+                              .bound = bound_candidate,
                               .context = c};
     MwStagePlan plan = mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = GAP});
     MwStageChoiceAnswer result = {.reason = plan.reason, .needed_bytes = (double)plan.needed_bytes};
@@ -242,7 +248,7 @@ static MwStageChoiceAnswer solve(Choice *c)
     return result;
 }
 
-static bool is_better(const MwStageChoiceAnswer *a, const MwStageChoiceAnswer *b)
+static bool is_better_answer(const MwStageChoiceAnswer *a, const MwStageChoiceAnswer *b)
 {
     if (a->reason != b->reason)
         return a->reason < b->reason;
@@ -251,7 +257,8 @@ static bool is_better(const MwStageChoiceAnswer *a, const MwStageChoiceAnswer *b
     return a->needed_bytes < b->needed_bytes;
 }
 
-static MwStageChoiceAnswer solve_chunks(Choice *c)
+/* Solves the stage problem for each logical mesh that all stages may share, and keeps the best. */
+static MwStageChoiceAnswer solve_chunked(ChoiceSearch *c)
 {
     int devices = c->packing.submeshes[c->submesh].devices;
     MwMeshList meshes = mw_stage_costs_meshes(c->query->costs, c->arena, devices);
@@ -259,7 +266,7 @@ static MwStageChoiceAnswer solve_chunks(Choice *c)
     for (int i = 0; i < meshes.count; i++) {
         c->mesh = &meshes.at[i];
         MwStageChoiceAnswer answer = solve(c);
-        if (i == 0 || is_better(&answer, &best))
+        if (i == 0 || is_better_answer(&answer, &best))
             best = answer;
     }
     return best;
@@ -267,14 +274,14 @@ static MwStageChoiceAnswer solve_chunks(Choice *c)
 
 MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query)
 {
-    const MwCluster *cluster = query->model->cut[0].cluster;
+    const MwCluster *cluster = query->model->lowered[0].cluster;
     MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
-    Choice c = {.arena = arena,
-                .query = query,
-                .packing = mw_submesh_packing_new(arena, size),
-                .submesh = -1,
-                .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches}};
+    ChoiceSearch c = {.arena = arena,
+                      .query = query,
+                      .packing = mw_submesh_packing_new(arena, size),
+                      .submesh = -1,
+                      .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches}};
     if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, size)))
         return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES};
-    return c.terms.unrolled ? solve_chunks(&c) : solve(&c);
+    return c.terms.unrolled ? solve_chunked(&c) : solve(&c);
 }

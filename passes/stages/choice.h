@@ -11,20 +11,23 @@ typedef struct {
     const MwStageModel *model;
     MwStageCosts *costs; /* of the model */
     MwPipelineKind kind;
-    int chunks;       /* of each mesh; more than 1: of meshes of one size, whose number */
-    int meshes;       /* is given; else 0: any number from 2, */
-    int least_stages; /* and from this */
-    int least_devices, most_devices; /* of a stage; most 0: any number */
-    const int *layer_stage;          /* [layers] -1: free; NULL: all are */
-    double memory_bytes;             /* of a device */
+    int chunks;             /* stages on each mesh; with more than 1 all meshes have one size */
+    int meshes;             /* number of meshes; 0: any from 2 on (allowed with 1 chunk only) */
+    int least_stages;       /* lower bound of the number of stages */
+    int least_devices;      /* fewest devices of a stage */
+    int most_devices;       /* most devices of a stage; 0: no limit */
+    const int *layer_stage; /* [layers] pinned stage, -1: free; NULL: all are free */
+    double memory_bytes;    /* of a device */
 } MwStageChoiceQuery;
 
 typedef struct {
     MwStageReason reason;
-    MwStageLayout layout; /* if POSSIBLE; priced */
-    double needed_bytes;  /* if MEMORY: of a device, at least; 0: not known */
+    /* if reason is POSSIBLE; with its time and memory (mw_stage_layout_price) */
+    MwStageLayout layout;
+    double needed_bytes; /* if reason is MEMORY: a device needs at least this; 0: not known */
 } MwStageChoiceAnswer;
 
+/* The answer lies in `arena`. */
 MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query);
 
 #endif

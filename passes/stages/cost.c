@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In:  the model with its layers, and which of them on how many devices.
- * Out: their costs (cost.h), from those of cells (cell.h).
+/* In:  the model with its layers; queries for intervals of layers on numbers of devices.
+ * Out: their costs (cost.h), extrapolated from samples (sample.h).
  *
- * Where a run of n >= 2 layers i .. j - 1 in [b, e) is alike, with C for any of the costs but the
- * peak, which is the greatest,
+ * For a run of n >= 2 layers i .. j - 1 of one class in [b, e), each cost C except the peak
+ * satisfies
  *
  *     C[b, e) = C[b, i + 1) + C[j - 1, e) - C(one) + (n - 1) (C(two) - C(one))
  *
- * so that a layer's border with its like counts as often as there is one. The layers themselves are
- * asked as one and as two.
+ * so that the boundary between two layers of the class counts n - 1 times. C(one) and C(two) are
+ * samples of one and two such layers. The peak of the whole is the largest of the samples.
  *
- * Between no layer that recomputes and all of them lie ways in which some do, those first whose
- * recomputation saves the most memory for its time. A layer's share of what all together save and
- * take is reckoned from layers as stages of their own. */
+ * Between no recomputation and recomputation of all layers lie candidates in which some layers
+ * recompute: those first that save the most memory per second. The gain of a layer is estimated
+ * from samples of single layers. */
 #include "passes/stages/cost.h"
 
 #include "base/threads.h"
@@ -21,23 +21,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Meshes that are tried at other prices and with recomputation: the quickest. */
-enum { FINALISTS = 2 };
+/* Number of meshes, the fastest, that are also solved at other prices and with recomputation. */
+enum { SHORTLIST_SIZE = 2 };
 
-/* Parts of the layers, at most, of which each more is a way of its own. */
-enum { MOST_PARTS = 16 };
+/* Most candidates with recomputation per mesh and price; they differ in the number of layers
+ * that recompute. */
+enum { MAX_RECOMPUTE_STEPS = 16 };
 
-typedef MW_VEC(MwStageCell *) Cells;
+typedef MW_VEC(MwStageSample *) Samples;
 
 struct MwStageCosts {
     MwArena *arena;
     const MwStageModel *model;
     int threads;
-    MwKeyMap cells;  /* by interval class, mesh, recomputation and chain */
-    MwKeyMap graphs; /* by interval class and recomputation */
-    Cells queue;     /* that are to be solved next */
-    MwStageMarket market;
-    int64_t work; /* nodes of what was solved */
+    MwKeyMap samples; /* by interval class, mesh, recomputation and sequence */
+    MwKeyMap graphs;  /* by interval class and recomputation */
+    Samples queue;    /* samples to solve next */
+    MwStagePricing pricing;
+    int64_t work; /* nodes of all problems solved */
     double memory_bytes;
 };
 
@@ -45,15 +46,15 @@ struct MwStageCosts {
 typedef struct {
     int begin, end;
     double weight;
-} Term;
+} IntervalTerm;
 
-typedef MW_VEC(Term) Terms;
+typedef MW_VEC(IntervalTerm) IntervalTerms;
 
-/* ---- Cells ---- */
+/* ---- Samples ---- */
 
 static const MwCluster *cluster_of(const MwStageCosts *costs)
 {
-    return costs->model->cut[0].cluster;
+    return costs->model->lowered[0].cluster;
 }
 
 static int class_of(const MwStageCosts *costs, int begin, int end)
@@ -70,35 +71,38 @@ static const MwGraph *graph_of(MwStageCosts *costs, int begin, int end, bool rec
     return *at;
 }
 
-static MwStageCell *cell_of(MwStageCosts *costs, const Term *term, const MwStageCell *like)
+/* The sample of the layers of `term`, with mesh, recomputation and sequence as in `like`. */
+static MwStageSample *sample_of(MwStageCosts *costs, const IntervalTerm *term,
+                                const MwStageSample *like)
 {
     int key[4 + MW_MAX_AXES] = {class_of(costs, term->begin, term->end), like->recomputes,
-                                like->is_chain, like->mesh.axis_count};
+                                like->is_sequential, like->mesh.axis_count};
     for (int a = 0; a < like->mesh.axis_count; a++)
         key[4 + a] = like->mesh.size[a];
-    void **at = mw_key_map_at(costs->arena, &costs->cells, key, sizeof key);
+    void **at = mw_key_map_at(costs->arena, &costs->samples, key, sizeof key);
     if (*at)
         return *at;
-    MwStageCell *cell = *at = MW_NEW(costs->arena, MwStageCell, 1);
-    *cell = *like;
-    cell->begin = term->begin;
-    cell->end = term->end;
-    return cell;
+    MwStageSample *sample = *at = MW_NEW(costs->arena, MwStageSample, 1);
+    *sample = *like;
+    sample->begin = term->begin;
+    sample->end = term->end;
+    return sample;
 }
 
-static void want(MwStageCosts *costs, MwStageCell *cell, int price)
+/* Queues a sample to be solved at a price, unless it is solved. */
+static void request(MwStageCosts *costs, MwStageSample *sample, int price)
 {
-    if (cell->solved[price] || cell->wanted[price])
+    if (sample->solved[price] || sample->wanted[price])
         return;
     bool is_queued = false;
     for (int i = 0; i < MW_MEMORY_PRICES; i++)
-        is_queued |= cell->wanted[i];
-    cell->wanted[price] = true;
-    cell->graph = graph_of(costs, cell->begin, cell->end, cell->recomputes);
-    costs->work += cell->graph->nodes.count;
+        is_queued |= sample->wanted[i];
+    sample->wanted[price] = true;
+    sample->graph = graph_of(costs, sample->begin, sample->end, sample->recomputes);
+    costs->work += sample->graph->nodes.count;
     if (is_queued)
         return;
-    mw_vec_push(costs->arena, &costs->queue, cell);
+    mw_vec_push(costs->arena, &costs->queue, sample);
 }
 
 int64_t mw_stage_costs_work(const MwStageCosts *costs)
@@ -109,16 +113,16 @@ int64_t mw_stage_costs_work(const MwStageCosts *costs)
 static void solve_queued(void *context, int i)
 {
     const MwStageCosts *costs = context;
-    mw_stage_cell_solve(costs->queue.at[i], &costs->market);
+    mw_stage_sample_solve(costs->queue.at[i], &costs->pricing);
 }
 
-static void solve_wanted(MwStageCosts *costs)
+static void solve_requested(MwStageCosts *costs)
 {
     mw_parallel(costs->threads, costs->queue.count, solve_queued, costs);
     costs->queue.count = 0;
 }
 
-/* ---- Layers by their parts ---- */
+/* ---- Extrapolation ---- */
 
 /* The longest run of two or more layers of one class; false if there is none. */
 static bool find_run(const MwStageCosts *costs, int begin, int end, int *first, int *last)
@@ -137,40 +141,41 @@ static bool find_run(const MwStageCosts *costs, int begin, int end, int *first, 
     return longest > 1;
 }
 
-static void add_term(MwStageCosts *costs, Terms *terms, int begin, int end, double weight)
+static void add_term(MwStageCosts *costs, IntervalTerms *terms, int begin, int end, double weight)
 {
     for (int i = 0; i < terms->count; i++)
         if (class_of(costs, terms->at[i].begin, terms->at[i].end) == class_of(costs, begin, end)) {
             terms->at[i].weight += weight;
             return;
         }
-    mw_vec_push(costs->arena, terms, ((Term){begin, end, weight}));
+    mw_vec_push(costs->arena, terms, ((IntervalTerm){begin, end, weight}));
 }
 
-static void decompose(MwStageCosts *costs, Terms *terms, int begin, int end)
+/* Lists the samples, with weights, whose costs add up to that of layers [begin, end). */
+static void decompose(MwStageCosts *costs, IntervalTerms *terms, int begin, int end)
 {
     int first, last;
     if (!find_run(costs, begin, end, &first, &last) || (end - begin == 2 && first == begin)) {
         add_term(costs, terms, begin, end, 1);
         return;
     }
-    double borders = last - first;
+    double boundaries = last - first;
     decompose(costs, terms, begin, first + 1);
     decompose(costs, terms, last, end);
-    add_term(costs, terms, first, first + 1, -1 - borders);
-    add_term(costs, terms, first, first + 2, borders);
+    add_term(costs, terms, first, first + 1, -1 - boundaries);
+    add_term(costs, terms, first, first + 2, boundaries);
 }
 
-/* The costs of layers from those of their parts; false if some part cannot be. */
-static bool add_up(MwStageCosts *costs, const Terms *terms, const MwStageCell *like, int price,
-                   MwStageCost *sum)
+/* Sums the weighted costs of the terms; false if some sample has no solution. */
+static bool sum_terms(MwStageCosts *costs, const IntervalTerms *terms, const MwStageSample *like,
+                      int price, MwStageCost *sum)
 {
     *sum = (MwStageCost){.mesh = like->mesh, .price = price};
     for (int i = 0; i < terms->count; i++) {
-        const MwStageCell *cell = cell_of(costs, &terms->at[i], like);
-        const MwStageCost *cost = &cell->cost[price];
+        const MwStageSample *sample = sample_of(costs, &terms->at[i], like);
+        const MwStageCost *cost = &sample->cost[price];
         double weight = terms->at[i].weight;
-        if (!cell->possible[price])
+        if (!sample->possible[price])
             return false;
         sum->recomputed += (int)weight * cost->recomputed;
         sum->forward_s += weight * cost->forward_s;
@@ -181,8 +186,8 @@ static bool add_up(MwStageCosts *costs, const Terms *terms, const MwStageCell *l
         sum->saved_bytes += weight * cost->saved_bytes;
         sum->late_bytes += weight * cost->late_bytes;
         sum->weight_bytes += weight * cost->weight_bytes;
-        sum->peak_bytes = like->is_chain ? sum->peak_bytes + weight * cost->peak_bytes
-                                         : fmax(sum->peak_bytes, cost->peak_bytes);
+        sum->peak_bytes = like->is_sequential ? sum->peak_bytes + weight * cost->peak_bytes
+                                              : fmax(sum->peak_bytes, cost->peak_bytes);
     }
     double *const parts[] = {&sum->forward_s,  &sum->backward_s,   &sum->weight_s,
                              &sum->step_s,     &sum->kept_bytes,   &sum->saved_bytes,
@@ -192,46 +197,51 @@ static bool add_up(MwStageCosts *costs, const Terms *terms, const MwStageCell *l
     return true;
 }
 
-static void want_all(MwStageCosts *costs, const Terms *terms, const MwStageCell *like, int price)
+static void request_terms(MwStageCosts *costs, const IntervalTerms *terms,
+                          const MwStageSample *like, int price)
 {
     for (int i = 0; i < terms->count; i++)
-        want(costs, cell_of(costs, &terms->at[i], like), price);
+        request(costs, sample_of(costs, &terms->at[i], like), price);
 }
 
 /* ---- Recomputation of some layers ---- */
 
-/* What the recomputation of one layer saves and takes. */
+/* What recomputing one layer saves and takes. */
 typedef struct {
     int layer;
     double bytes, time_s;
-} Gain;
+} RecomputeGain;
 
-static double waiting_bytes(const MwStageCell *cell)
+/* Bytes of a micro-batch that a sample holds between tasks. */
+static double bytes_between_tasks(const MwStageSample *sample)
 {
-    const MwStageCost *cost = &cell->cost[0];
+    const MwStageCost *cost = &sample->cost[0];
     double bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
-    return cell->is_chain ? bytes + cost->peak_bytes : bytes;
+    return sample->is_sequential ? bytes + cost->peak_bytes : bytes;
 }
 
-static const MwStageCell *layer_alone(MwStageCosts *costs, int layer, MwStageCell like,
-                                      bool recomputes)
+static const MwStageSample *single_layer(MwStageCosts *costs, int layer, MwStageSample like,
+                                         bool recomputes)
 {
     like.recomputes = recomputes;
-    return cell_of(costs, &(Term){layer, layer + 1, 1}, &like);
+    return sample_of(costs, &(IntervalTerm){layer, layer + 1, 1}, &like);
 }
 
-static Gain gain_of(MwStageCosts *costs, int layer, const MwStageCell *like)
+/* The gain of recomputing a layer, from samples of that layer alone. */
+static RecomputeGain gain_of(MwStageCosts *costs, int layer, const MwStageSample *like)
 {
-    const MwStageCell *keeps = layer_alone(costs, layer, *like, false);
-    const MwStageCell *again = layer_alone(costs, layer, *like, true);
-    if (!keeps->possible[0] || !again->possible[0])
-        return (Gain){.layer = layer};
-    double time_s = mw_stage_cost_time_s(&again->cost[0]) - mw_stage_cost_time_s(&keeps->cost[0]);
-    double bytes = waiting_bytes(keeps) - waiting_bytes(again);
-    return (Gain){layer, fmax(0, bytes), fmax(0, time_s)};
+    const MwStageSample *keeps = single_layer(costs, layer, *like, false);
+    const MwStageSample *recomputing = single_layer(costs, layer, *like, true);
+    if (!keeps->possible[0] || !recomputing->possible[0])
+        return (RecomputeGain){.layer = layer};
+    double time_s =
+        mw_stage_cost_time_s(&recomputing->cost[0]) - mw_stage_cost_time_s(&keeps->cost[0]);
+    double bytes = bytes_between_tasks(keeps) - bytes_between_tasks(recomputing);
+    return (RecomputeGain){layer, fmax(0, bytes), fmax(0, time_s)};
 }
 
-static double rate_of(const Gain *gain)
+/* Bytes saved per second of recomputation. */
+static double rate_of(const RecomputeGain *gain)
 {
     if (gain->bytes == 0)
         return 0;
@@ -240,40 +250,42 @@ static double rate_of(const Gain *gain)
 
 static int by_rate(const void *a, const void *b)
 {
-    const Gain *x = a, *y = b;
+    const RecomputeGain *x = a, *y = b;
     double p = rate_of(x), q = rate_of(y);
     return p != q ? (p > q ? -1 : 1) : x->layer - y->layer;
 }
 
-/* Of layers [begin, end), the best first. */
-static Gain *rank_gains(MwStageCosts *costs, MwArena *arena, int begin, int end,
-                        const MwStageCell *like)
+/* Gains of layers [begin, end), best first. */
+static RecomputeGain *rank_gains(MwStageCosts *costs, MwArena *arena, int begin, int end,
+                                 const MwStageSample *like)
 {
-    Gain *gains = MW_NEW(arena, Gain, end - begin);
+    RecomputeGain *gains = MW_NEW(arena, RecomputeGain, end - begin);
     for (int l = begin; l < end; l++)
         gains[l - begin] = gain_of(costs, l, like);
     qsort(gains, (size_t)(end - begin), sizeof *gains, by_rate);
     return gains;
 }
 
-static void want_gains(MwStageCosts *costs, int begin, int end, const MwStageCell *like)
+static void request_gains(MwStageCosts *costs, int begin, int end, const MwStageSample *like)
 {
     for (int l = begin; l < end; l++)
         for (int recomputes = 0; recomputes < 2; recomputes++) {
-            MwStageCell wanted = *like;
+            MwStageSample wanted = *like;
             wanted.recomputes = recomputes;
-            want(costs, cell_of(costs, &(Term){l, l + 1, 1}, &wanted), 0);
+            request(costs, sample_of(costs, &(IntervalTerm){l, l + 1, 1}, &wanted), 0);
         }
 }
 
-static double mix(double none, double all, double share)
+static double interpolate(double none, double all, double share)
 {
     return none + share * (all - none);
 }
 
-/* The best `count` of `gains` recompute. While one of these does, it needs what it needs where all do. */
-static MwStageCost between(const MwStageCost *none, const MwStageCost *all, const Gain *gains,
-                           int count, bool is_chain)
+/* The cost with the first `count` of `gains` recomputed, interpolated by their shares of the
+ * total gain. The peak is not interpolated: a task of a layer that recomputes needs what it
+ * needs where all do. */
+static MwStageCost recompute_some(const MwStageCost *none, const MwStageCost *all,
+                                  const RecomputeGain *gains, int count, bool is_sequential)
 {
     double bytes = 0, time_s = 0, all_bytes = 0, all_time_s = 0;
     for (int i = 0; i < all->recomputed; i++) {
@@ -289,48 +301,49 @@ static MwStageCost between(const MwStageCost *none, const MwStageCost *all, cons
         .mesh = all->mesh,
         .price = all->price,
         .recomputed = count,
-        .forward_s = mix(none->forward_s, all->forward_s, of_time),
-        .backward_s = mix(none->backward_s, all->backward_s, of_time),
-        .weight_s = mix(none->weight_s, all->weight_s, of_time),
-        .step_s = mix(none->step_s, all->step_s, of_time),
-        .kept_bytes = mix(none->kept_bytes, all->kept_bytes, of_bytes),
-        .saved_bytes = mix(none->saved_bytes, all->saved_bytes, of_bytes),
-        .late_bytes = mix(none->late_bytes, all->late_bytes, of_bytes),
-        .weight_bytes = mix(none->weight_bytes, all->weight_bytes, of_bytes),
-        .peak_bytes = is_chain ? mix(none->peak_bytes, all->peak_bytes, of_bytes)
-                               : fmax(none->peak_bytes, all->peak_bytes),
+        .forward_s = interpolate(none->forward_s, all->forward_s, of_time),
+        .backward_s = interpolate(none->backward_s, all->backward_s, of_time),
+        .weight_s = interpolate(none->weight_s, all->weight_s, of_time),
+        .step_s = interpolate(none->step_s, all->step_s, of_time),
+        .kept_bytes = interpolate(none->kept_bytes, all->kept_bytes, of_bytes),
+        .saved_bytes = interpolate(none->saved_bytes, all->saved_bytes, of_bytes),
+        .late_bytes = interpolate(none->late_bytes, all->late_bytes, of_bytes),
+        .weight_bytes = interpolate(none->weight_bytes, all->weight_bytes, of_bytes),
+        .peak_bytes = is_sequential ? interpolate(none->peak_bytes, all->peak_bytes, of_bytes)
+                                    : fmax(none->peak_bytes, all->peak_bytes),
     };
 }
 
-void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageQuestion *question,
+void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageCostQuery *cost_query,
                                const MwStageCost *cost, bool *layers)
 {
     MwArena *scratch = mw_arena_new();
-    int count = question->end - question->begin;
-    MwStageCell like = {.mesh = cost->mesh, .is_chain = question->is_chain};
+    int count = cost_query->end - cost_query->begin;
+    MwStageSample like = {.mesh = cost->mesh, .is_sequential = cost_query->is_sequential};
     for (int i = 0; i < count; i++)
         layers[i] = cost->recomputed == count;
     if (cost->recomputed > 0 && cost->recomputed < count) {
-        const Gain *gains = rank_gains(costs, scratch, question->begin, question->end, &like);
+        const RecomputeGain *gains =
+            rank_gains(costs, scratch, cost_query->begin, cost_query->end, &like);
         for (int i = 0; i < cost->recomputed; i++)
-            layers[gains[i].layer - question->begin] = true;
+            layers[gains[i].layer - cost_query->begin] = true;
     }
     mw_arena_free(&scratch);
 }
 
-/* ---- Questions ---- */
+/* ---- Candidates ---- */
 
-/* One question while it is being answered. */
+/* One query while it is being answered. */
 typedef struct {
-    const MwStageQuestion *question;
-    Terms terms;
+    const MwStageCostQuery *cost_query;
+    IntervalTerms terms;
     int mesh_count;
-    MwStageCell *meshes; /* [mesh_count] what to ask, but for the layers */
-    bool *is_finalist;
-} Ways;
+    MwStageSample *meshes; /* [mesh_count] samples to solve, without their layers */
+    bool *is_shortlisted;
+} CandidateSearch;
 
-/* Meshes whose inner axis lies evenly in nodes, or spans whole ones. */
-static bool lies_well(const MwCluster *cluster, const MwMeshShape *mesh)
+/* Whether the inner axis divides a node evenly or spans whole nodes. */
+static bool aligns_with_nodes(const MwCluster *cluster, const MwMeshShape *mesh)
 {
     int inner = mesh->size[mesh->axis_count - 1], node = cluster->devices_per_node;
     return mw_mesh_devices(mesh) <= node || node % inner == 0 || inner % node == 0;
@@ -338,7 +351,7 @@ static bool lies_well(const MwCluster *cluster, const MwMeshShape *mesh)
 
 MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int devices)
 {
-    const MwMeshShape *wanted = &costs->model->cut[0].options.mesh;
+    const MwMeshShape *wanted = &costs->model->lowered[0].options.mesh;
     MwMeshList list = {0};
     if (wanted->axis_count > 0) {
         if (mw_mesh_devices(wanted) == devices)
@@ -347,30 +360,34 @@ MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int 
     }
     MwMeshList all = mw_mesh_shapes(arena, devices);
     for (int i = 0; i < all.count; i++)
-        if (lies_well(cluster_of(costs), &all.at[i]))
+        if (aligns_with_nodes(cluster_of(costs), &all.at[i]))
             mw_vec_push(arena, &list, all.at[i]);
     return list;
 }
 
-static void list_meshes(MwStageCosts *costs, const MwStageQuestion *question, Ways *ways)
+static void list_mesh_candidates(MwStageCosts *costs, const MwStageCostQuery *cost_query,
+                                 CandidateSearch *search)
 {
-    bool recomputes = costs->model->cut[0].options.remat == MW_REMAT_ALL;
-    MwMeshList all = mw_stage_costs_meshes(costs, costs->arena, question->devices);
-    ways->mesh_count = all.count;
-    ways->meshes = MW_NEW(costs->arena, MwStageCell, all.count);
-    ways->is_finalist = MW_NEW(costs->arena, bool, all.count);
+    bool recomputes = costs->model->lowered[0].options.remat == MW_REMAT_ALL;
+    MwMeshList all = mw_stage_costs_meshes(costs, costs->arena, cost_query->devices);
+    search->mesh_count = all.count;
+    search->meshes = MW_NEW(costs->arena, MwStageSample, all.count);
+    search->is_shortlisted = MW_NEW(costs->arena, bool, all.count);
     for (int i = 0; i < all.count; i++)
-        ways->meshes[i] = (MwStageCell){
-            .mesh = all.at[i], .is_chain = question->is_chain, .recomputes = recomputes};
+        search->meshes[i] = (MwStageSample){.mesh = all.at[i],
+                                            .is_sequential = cost_query->is_sequential,
+                                            .recomputes = recomputes};
 }
 
-static void begin(MwStageCosts *costs, const MwStageQuestion *question, Ways *ways)
+/* Requests the samples of all meshes at price 0. */
+static void start_search(MwStageCosts *costs, const MwStageCostQuery *cost_query,
+                         CandidateSearch *search)
 {
-    ways->question = question;
-    decompose(costs, &ways->terms, question->begin, question->end);
-    list_meshes(costs, question, ways);
-    for (int i = 0; i < ways->mesh_count; i++)
-        want_all(costs, &ways->terms, &ways->meshes[i], 0);
+    search->cost_query = cost_query;
+    decompose(costs, &search->terms, cost_query->begin, cost_query->end);
+    list_mesh_candidates(costs, cost_query, search);
+    for (int i = 0; i < search->mesh_count; i++)
+        request_terms(costs, &search->terms, &search->meshes[i], 0);
 }
 
 static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
@@ -378,14 +395,15 @@ static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
     return costs->model->micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
 }
 
-/* The quickest mesh that is no finalist yet; -1 if there is none. */
-static int find_quickest(MwStageCosts *costs, const Ways *ways)
+/* Index of the fastest mesh that is not shortlisted yet; -1: none. */
+static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
 {
     int best = -1;
     double least_s = INFINITY;
-    for (int i = 0; i < ways->mesh_count; i++) {
+    for (int i = 0; i < search->mesh_count; i++) {
         MwStageCost cost;
-        if (ways->is_finalist[i] || !add_up(costs, &ways->terms, &ways->meshes[i], 0, &cost) ||
+        if (search->is_shortlisted[i] ||
+            !sum_terms(costs, &search->terms, &search->meshes[i], 0, &cost) ||
             step_s(costs, &cost) >= least_s)
             continue;
         least_s = step_s(costs, &cost);
@@ -394,13 +412,13 @@ static int find_quickest(MwStageCosts *costs, const Ways *ways)
     return best;
 }
 
-/* With as many micro-batches in flight as there are on the first of as many stages as there can be; all
- * of them, if the user wants that. */
-static bool fits(const MwStageCosts *costs, const MwStageCost *cost)
+/* Whether memory suffices for the most micro-batches in flight: those of the first of as many
+ * stages as there can be, or all if the schedule that the user names keeps all. */
+static bool fits_most_in_flight(const MwStageCosts *costs, const MwStageCost *cost)
 {
     int devices = mw_cluster_devices(cluster_of(costs));
     int stages = (int)mw_min(devices / mw_mesh_devices(&cost->mesh), costs->model->layer_count);
-    const MwCompileOptions *options = &costs->model->cut[0].options;
+    const MwCompileOptions *options = &costs->model->lowered[0].options;
     bool all =
         mw_wants_schedule(options) && mw_pipeline_info(mw_wanted_schedule(options))->held == 0;
     int micro_batches = costs->model->micro_batches;
@@ -409,105 +427,113 @@ static bool fits(const MwStageCosts *costs, const MwStageCost *cost)
     return cost->kept_bytes + cost->peak_bytes + in_flight * saved_bytes <= costs->memory_bytes;
 }
 
-/* Whether there is a choice. */
+/* Whether the search may choose recomputation. */
 static bool may_recompute(const MwStageCosts *costs)
 {
-    const MwCompilation *compilation = &costs->model->cut[0];
+    const MwCompilation *compilation = &costs->model->lowered[0];
     return compilation->options.remat == MW_REMAT_SEARCH && mw_trains(compilation);
 }
 
-static void want_leaner(MwStageCosts *costs, const Ways *ways, const MwStageCell *mesh)
+/* Requests samples at all prices, with and without recomputation. */
+static void request_leaner(MwStageCosts *costs, const CandidateSearch *search,
+                           const MwStageSample *mesh)
 {
-    MwStageCell again = *mesh;
-    again.recomputes = true;
+    MwStageSample recomputing = *mesh;
+    recomputing.recomputes = true;
     for (int price = 0; price < MW_MEMORY_PRICES; price++) {
-        want_all(costs, &ways->terms, mesh, price);
+        request_terms(costs, &search->terms, mesh, price);
         if (may_recompute(costs))
-            want_all(costs, &ways->terms, &again, price);
+            request_terms(costs, &search->terms, &recomputing, price);
     }
     if (may_recompute(costs))
-        want_gains(costs, ways->question->begin, ways->question->end, mesh);
+        request_gains(costs, search->cost_query->begin, search->cost_query->end, mesh);
 }
 
-/* Wants leaner ways, unless the quickest has memory enough. */
-static void seek_leaner(MwStageCosts *costs, Ways *ways)
+/* Shortlists the fastest meshes and requests solutions that need less memory on them, unless the
+ * fastest solution has memory enough. */
+static void request_shortlist(MwStageCosts *costs, CandidateSearch *search)
 {
-    for (int f = 0; f < FINALISTS; f++) {
-        int best = find_quickest(costs, ways);
+    for (int f = 0; f < SHORTLIST_SIZE; f++) {
+        int best = find_fastest(costs, search);
         MwStageCost cost;
-        if (best < 0 || (f == 0 && add_up(costs, &ways->terms, &ways->meshes[best], 0, &cost) &&
-                         fits(costs, &cost)))
+        if (best < 0 ||
+            (f == 0 && sum_terms(costs, &search->terms, &search->meshes[best], 0, &cost) &&
+             fits_most_in_flight(costs, &cost)))
             return;
-        ways->is_finalist[best] = true;
-        want_leaner(costs, ways, &ways->meshes[best]);
+        search->is_shortlisted[best] = true;
+        request_leaner(costs, search, &search->meshes[best]);
     }
 }
 
-/* Without recomputation and with it, and what lies between. */
-static void list_recomputing(MwStageCosts *costs, const Ways *ways, const MwStageCell *mesh,
-                             const Gain *gains, int price, MwStageCostList *list)
+/* Lists the candidates with recomputation of all layers and of some. */
+static void list_recomputing(MwStageCosts *costs, const CandidateSearch *search,
+                             const MwStageSample *mesh, const RecomputeGain *gains, int price,
+                             MwStageCostList *list)
 {
-    MwStageCell again = *mesh;
+    MwStageSample recomputing = *mesh;
     MwStageCost none, all;
-    again.recomputes = true;
-    if (!add_up(costs, &ways->terms, mesh, price, &none) ||
-        !add_up(costs, &ways->terms, &again, price, &all))
+    recomputing.recomputes = true;
+    if (!sum_terms(costs, &search->terms, mesh, price, &none) ||
+        !sum_terms(costs, &search->terms, &recomputing, price, &all))
         return;
-    int layers = all.recomputed, parts = (int)mw_min(layers, MOST_PARTS);
+    int layers = all.recomputed, parts = (int)mw_min(layers, MAX_RECOMPUTE_STEPS);
     for (int part = 1; part < parts; part++)
         mw_vec_push(costs->arena, list,
-                    between(&none, &all, gains, layers * part / parts, mesh->is_chain));
+                    recompute_some(&none, &all, gains, layers * part / parts, mesh->is_sequential));
     mw_vec_push(costs->arena, list, all);
 }
 
-static MwStageCostList list_ways(MwStageCosts *costs, const Ways *ways)
+/* Lists the costs of all meshes, and for shortlisted ones those at all prices and with
+ * recomputation. */
+static MwStageCostList list_candidates(MwStageCosts *costs, const CandidateSearch *search)
 {
     MwArena *scratch = mw_arena_new();
-    const MwStageQuestion *question = ways->question;
+    const MwStageCostQuery *cost_query = search->cost_query;
     MwStageCostList list = {0};
-    for (int i = 0; i < ways->mesh_count; i++) {
-        const MwStageCell *mesh = &ways->meshes[i];
-        bool recomputes = ways->is_finalist[i] && may_recompute(costs);
-        const Gain *gains =
-            recomputes ? rank_gains(costs, scratch, question->begin, question->end, mesh) : NULL;
-        for (int price = 0; price < (ways->is_finalist[i] ? MW_MEMORY_PRICES : 1); price++) {
+    for (int i = 0; i < search->mesh_count; i++) {
+        const MwStageSample *mesh = &search->meshes[i];
+        bool recomputes = search->is_shortlisted[i] && may_recompute(costs);
+        const RecomputeGain *gains =
+            recomputes ? rank_gains(costs, scratch, cost_query->begin, cost_query->end, mesh)
+                       : NULL;
+        for (int price = 0; price < (search->is_shortlisted[i] ? MW_MEMORY_PRICES : 1); price++) {
             MwStageCost cost;
-            if (add_up(costs, &ways->terms, mesh, price, &cost))
+            if (sum_terms(costs, &search->terms, mesh, price, &cost))
                 mw_vec_push(costs->arena, &list, cost);
             if (recomputes)
-                list_recomputing(costs, ways, mesh, gains, price, &list);
+                list_recomputing(costs, search, mesh, gains, price, &list);
         }
     }
     mw_arena_free(&scratch);
     return list;
 }
 
-void mw_stage_costs_ask(MwStageCosts *costs, const MwStageQuestion *questions, int count,
-                        MwStageCostList *lists)
+void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_queries, int count,
+                          MwStageCostList *lists)
 {
-    Ways *ways = MW_NEW(costs->arena, Ways, count);
+    CandidateSearch *search = MW_NEW(costs->arena, CandidateSearch, count);
     for (int i = 0; i < count; i++)
-        begin(costs, &questions[i], &ways[i]);
-    solve_wanted(costs);
+        start_search(costs, &cost_queries[i], &search[i]);
+    solve_requested(costs);
     for (int i = 0; i < count; i++)
-        seek_leaner(costs, &ways[i]);
-    solve_wanted(costs);
+        request_shortlist(costs, &search[i]);
+    solve_requested(costs);
     for (int i = 0; i < count; i++)
-        lists[i] = list_ways(costs, &ways[i]);
+        lists[i] = list_candidates(costs, &search[i]);
 }
 
 /* ---- Bounds ---- */
 
-/* On one device there is one way; without memory limit. */
+/* The cost on one device, where there is one strategy; without a memory limit. */
 static MwStageCost on_one_device(MwStageCosts *costs, int begin, int end, bool recomputes)
 {
-    MwStageCell like = {.mesh = {1, {1}}, .recomputes = recomputes};
-    Terms terms = {0};
+    MwStageSample like = {.mesh = {1, {1}}, .recomputes = recomputes};
+    IntervalTerms terms = {0};
     MwStageCost cost;
     decompose(costs, &terms, begin, end);
-    want_all(costs, &terms, &like, 0);
-    solve_wanted(costs);
-    return add_up(costs, &terms, &like, 0, &cost) ? cost : (MwStageCost){0};
+    request_terms(costs, &terms, &like, 0);
+    solve_requested(costs);
+    return sum_terms(costs, &terms, &like, 0, &cost) ? cost : (MwStageCost){0};
 }
 
 MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes)
@@ -517,7 +543,7 @@ MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes)
 
 MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int devices)
 {
-    MwRemat remat = costs->model->cut[0].options.remat;
+    MwRemat remat = costs->model->lowered[0].options.remat;
     MwStageCost cost = on_one_device(costs, begin, end, remat == MW_REMAT_ALL);
     MwStageCost lean = on_one_device(costs, begin, end, remat != MW_REMAT_NONE);
     return (MwStageCost){.mesh = {1, {devices}},
@@ -531,13 +557,13 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
 
 MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int threads)
 {
-    const MwCompilation *compilation = &model->cut[0];
+    const MwCompilation *compilation = &model->lowered[0];
     MwStageCosts *costs = MW_NEW(arena, MwStageCosts, 1);
     *costs = (MwStageCosts){
-        .arena = arena, .model = model, .threads = threads, .market = {.model = model}};
+        .arena = arena, .model = model, .threads = threads, .pricing = {.model = model}};
     costs->memory_bytes = (double)mw_memory_bytes(compilation);
     MwStageCost all = mw_stage_costs_bound(costs, 0, model->layer_count,
                                            mw_cluster_devices(compilation->cluster));
-    costs->market.ps_per_byte = step_s(costs, &all) * 1e12 / costs->memory_bytes;
+    costs->pricing.ps_per_byte = step_s(costs, &all) * 1e12 / costs->memory_bytes;
     return costs;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In:  a layout with the costs of its stages, estimated (cost.h) or not.
- * Out: its time by the timeline of its schedule, its memory, its name, and the staging it stands for. */
+/* In:  a layout with the costs of its stages, estimated (cost.h) or solved. Out: its step time
+ * and memory, its name, and its staging. */
 #include "passes/stages/layout.h"
 
 #include "cost/transfer.h"
@@ -9,25 +9,26 @@
 
 #include <math.h>
 
-static MwTransferPlace place_of(const MwLayoutStage *stage)
+static MwTensorPlacement place_of(const MwLayoutStage *stage)
 {
-    return (MwTransferPlace){mw_spec_replicated(), stage->cost.mesh, stage->first_device};
+    return (MwTensorPlacement){mw_spec_replicated(), stage->cost.mesh, stage->first_device};
 }
 
-/* Seconds of what goes between two stages in one phase, one after another. */
-static double border_s(const MwStageModel *model, const MwLayoutStage *from,
-                       const MwLayoutStage *to, MwPhase phase)
+/* Seconds of the transfers between two stages in one phase, one after another. */
+static double boundary_s(const MwStageModel *model, const MwLayoutStage *from,
+                         const MwLayoutStage *to, MwPhase phase)
 {
-    const MwStageBorder *border = &model->borders[mw_max(from->begin, to->begin)][phase];
-    MwTransferPlace a = place_of(from), b = place_of(to);
+    const MwStageBoundary *boundary = &model->boundaries[mw_max(from->begin, to->begin)][phase];
+    MwTensorPlacement a = place_of(from), b = place_of(to);
     double time_s = 0;
-    for (int i = 0; i < border->count && from->first_device != to->first_device; i++) {
-        MwTransferCost cost = mw_transfer_cost(model->cut[0].cluster, &border->at[i], &a, &b);
+    for (int i = 0; i < boundary->count && from->first_device != to->first_device; i++) {
+        MwTransferCost cost = mw_transfer_cost(model->lowered[0].cluster, &boundary->at[i], &a, &b);
         time_s += cost.crossing_s + cost.passing_s;
     }
     return time_s;
 }
 
+/* The times of the tasks of stage `s` and of its transfers to both neighbours. */
 static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *layout, int s)
 {
     const MwLayoutStage *stage = &layout->stages[s];
@@ -37,26 +38,26 @@ static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *lay
     times.task[MW_TASK_BACKWARD_INPUT] = stage->cost.backward_s;
     times.task[MW_TASK_WEIGHT] = stage->cost.weight_s;
     if (s + 1 < layout->stage_count)
-        times.to_next = border_s(model, stage, stage + 1, MW_PHASE_FORWARD);
+        times.to_next = boundary_s(model, stage, stage + 1, MW_PHASE_FORWARD);
     if (s > 0)
-        times.to_previous = border_s(model, stage, stage - 1, MW_PHASE_BACKWARD);
+        times.to_previous = boundary_s(model, stage, stage - 1, MW_PHASE_BACKWARD);
     return times;
 }
 
-/* After the last task: the update, and before it what it needs of other stages. */
+/* Seconds after the last task: transfers between stages that the update needs, then the update. */
 static double update_s(const MwStageModel *model, const MwStageLayout *layout)
 {
     double most_s = 0, crossing_s = 0;
     for (int s = 0; s < layout->stage_count; s++) {
         most_s = fmax(most_s, layout->stages[s].cost.step_s);
         if (s > 0)
-            crossing_s = fmax(crossing_s, border_s(model, &layout->stages[s],
-                                                   &layout->stages[s - 1], MW_PHASE_UPDATE));
+            crossing_s = fmax(crossing_s, boundary_s(model, &layout->stages[s],
+                                                     &layout->stages[s - 1], MW_PHASE_UPDATE));
     }
     return most_s + crossing_s;
 }
 
-/* What stage `s` keeps and saves; the peak is shared by the stages of a mesh. */
+/* Bytes that stage `s` holds between tasks, without its peak, which the stages of a mesh share. */
 static double held_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule, int s)
 {
     const MwPipelineInfo *info = mw_pipeline_info(layout->kind);
@@ -76,6 +77,7 @@ static double held_bytes(const MwStageLayout *layout, const MwPipelineSchedule *
     return bytes;
 }
 
+/* The memory of the device that needs most; sets that of each stage too. */
 static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule)
 {
     double most = 0;
@@ -120,14 +122,14 @@ void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
     mw_arena_free(&scratch);
 }
 
-MwStageQuestion mw_stage_layout_question(const MwStageLayout *layout, int stage)
+MwStageCostQuery mw_stage_layout_cost_query(const MwStageLayout *layout, int stage)
 {
     const MwLayoutStage *asked = &layout->stages[stage];
-    return (MwStageQuestion){asked->begin, asked->end, mw_mesh_devices(&asked->cost.mesh),
-                             layout->stage_count == 1};
+    return (MwStageCostQuery){asked->begin, asked->end, mw_mesh_devices(&asked->cost.mesh),
+                              layout->stage_count == 1};
 }
 
-/* The logical mesh of one stage is left to sharding. */
+/* A layout of one stage leaves the logical mesh to the pass sharding. */
 MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout)
 {
     int mesh_count = layout->stage_count / layout->chunks;
@@ -137,11 +139,11 @@ MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwS
     bool *remat = MW_NEW(arena, bool, layers);
     for (int s = 0; s < layout->stage_count; s++) {
         const MwLayoutStage *stage = &layout->stages[s];
-        MwStageQuestion question = mw_stage_layout_question(layout, s);
-        mw_stage_costs_recomputed(costs, &question, &stage->cost, remat + stage->begin);
+        MwStageCostQuery cost_query = mw_stage_layout_cost_query(layout, s);
+        mw_stage_costs_recomputed(costs, &cost_query, &stage->cost, remat + stage->begin);
         meshes[s % mesh_count] =
             (MwSubmesh){.first_device = stage->first_device,
-                        .device_count = question.devices,
+                        .device_count = cost_query.devices,
                         .shape = mesh_count > 1 ? stage->cost.mesh : (MwMeshShape){0}};
         for (int l = stage->begin; l < stage->end; l++)
             layer_stage[l] = s;

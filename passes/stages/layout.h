@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A way to lay out a model: which layers on which devices, by which schedule; and what it takes. */
+/* A layout: which layers run on which devices, by which schedule; its step time and memory. */
 #ifndef MW_PASSES_STAGES_LAYOUT_H
 #define MW_PASSES_STAGES_LAYOUT_H
 
 #include "passes/stages/cost.h"
 
 typedef struct {
-    int begin, end; /* layers */
+    int begin, end; /* layers [begin, end) */
     int first_device;
     MwStageCost cost;
-    double needed_bytes; /* by mw_stage_layout_price: of a device, for this stage alone */
+    double needed_bytes; /* of a device for this stage alone; set by mw_stage_layout_price */
 } MwLayoutStage;
 
 typedef struct {
     MwPipelineKind kind;
-    int micro_batches, chunks;
+    int micro_batches;
+    int chunks;      /* stages on each mesh */
     int stage_count; /* a multiple of `chunks`; stage s is on mesh s % (stage_count / chunks) */
-    MwLayoutStage *stages; /* in order; those of one mesh have the same logical mesh */
-    double step_s;         /* by mw_stage_layout_price: */
-    double ideal_s;        /* if no mesh ever waited */
-    double needed_bytes;   /* of the device that needs most */
+    MwLayoutStage *stages; /* in order; stages of one mesh have the same logical mesh */
+    double step_s;         /* step time; set by mw_stage_layout_price */
+    double ideal_s;        /* step time if no mesh ever waited; set by mw_stage_layout_price */
+    double needed_bytes;   /* of the device that needs most; set by mw_stage_layout_price */
 } MwStageLayout;
 
-/* Reckons the time of a step, by the timeline of the schedule and then the update, and the memory that
- * it needs. Transfers are priced as if every device of a mesh had all of what crosses. */
+/* Computes the step time, from the timeline of the schedule and the update after it, and the
+ * memory of the layout. A transfer is priced as if every device of a mesh held the whole tensor. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
 
-/* As the passes take it, in `arena`; without alternatives. `costs` is where those of its stages are
- * from. */
+/* The staging of the layout for the passes after `stages`, in `arena` and without alternatives.
+ * `costs` are those that the costs of its stages come from. */
 MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout);
 
-/* What a device needs for one stage alone. */
+/* Bytes that a device needs for one stage alone. */
 double mw_stage_layout_bytes(const MwStageLayout *layout, int stage);
 
-/* What was asked for a stage. */
-MwStageQuestion mw_stage_layout_question(const MwStageLayout *layout, int stage);
+/* The query whose results the cost of a stage is one of. */
+MwStageCostQuery mw_stage_layout_cost_query(const MwStageLayout *layout, int stage);
 
-/* "4 stages, 1f1b, 16 micro-batches"; without stages "several stages, ..." */
+/* "4 stages, 1f1b, 16 micro-batches"; "several stages, ..." if the layout has no stages. */
 const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout);
 
 #endif

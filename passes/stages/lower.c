@@ -6,17 +6,17 @@
 typedef struct {
     const char *name;
     bool (*run)(MwCompilation *compilation, MwDiags *diags);
-} Step;
+} LowerPass;
 
-/* Of passes.def, the rows with one word in the column `again`. */
+/* Each table lists the rows of passes.def with one word in the column `again`. */
 #define PASS(name, again, what) AGAIN_##again(name)
-#define STEP(name) {#name, mw_pass_##name},
+#define LOWER_PASS(name) {#name, mw_pass_##name},
 #define AGAIN_NEVER(name)
 
-#define AGAIN_BATCHING(name) STEP(name)
+#define AGAIN_BATCHING(name) LOWER_PASS(name)
 #define AGAIN_REMAT(name)
 #define AGAIN_LAYOUT(name)
-static const Step batching[] = {
+static const LowerPass batching[] = {
 #include "passes/passes.def"
 };
 #undef AGAIN_BATCHING
@@ -24,26 +24,26 @@ static const Step batching[] = {
 #undef AGAIN_LAYOUT
 
 #define AGAIN_BATCHING(name)
-#define AGAIN_REMAT(name) STEP(name)
+#define AGAIN_REMAT(name) LOWER_PASS(name)
 #define AGAIN_LAYOUT(name)
-static const Step remat[] = {
+static const LowerPass remat[] = {
 #include "passes/passes.def"
 };
 #undef AGAIN_REMAT
 #undef AGAIN_LAYOUT
 
 #define AGAIN_REMAT(name)
-#define AGAIN_LAYOUT(name) STEP(name)
-static const Step layout[] = {
+#define AGAIN_LAYOUT(name) LOWER_PASS(name)
+static const LowerPass layout[] = {
 #include "passes/passes.def"
 };
 
-static bool run(const Step *steps, int count, MwCompilation *compilation, MwDiags *diags)
+static bool run(const LowerPass *passs, int count, MwCompilation *compilation, MwDiags *diags)
 {
     bool good = true;
     for (int i = 0; i < count && good; i++)
-        good = steps[i].run(compilation, diags) &&
-               mw_compilation_verify(compilation, steps[i].name, diags);
+        good = passs[i].run(compilation, diags) &&
+               mw_compilation_verify(compilation, passs[i].name, diags);
     return good;
 }
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The passes that the search for stages runs on copies of the model (the column `again` of
- * passes/passes.def), in their order. */
+ * passes/passes.def), in their order and in three steps. The graph is verified after every pass. */
 #ifndef MW_PASSES_STAGES_LOWER_H
 #define MW_PASSES_STAGES_LOWER_H
 
 #include "passes/compilation.h"
 
-/* False after errors: the batch cannot be cut so. The graph is checked after every pass. */
+/* Step BATCHING. False after errors: the batch cannot be cut into so many micro-batches. */
 bool mw_stage_lower_batching(MwCompilation *compilation, MwDiags *diags);
-/* After these. */
+/* Step REMAT, after BATCHING. False after errors. */
 bool mw_stage_lower_remat(MwCompilation *compilation, MwDiags *diags);
-/* And after these: compilation->stages have their graphs, ready for the intra-op problem. */
+/* Step LAYOUT, after REMAT: makes the graphs of compilation->stages, which the intra-operator
+ * problem can be built from. False after errors. */
 bool mw_stage_lower_layout(MwCompilation *compilation, MwDiags *diags);
 
 #endif

@@ -1,61 +1,68 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From the graph of the whole model to one for each stage.
+/* Cuts the graph of the whole model into a graph for each stage.
  *
  * In:  compilation->graph and staging.
  * Out: compilation->stages, each with the nodes of its layers, forward, backward and update; and
- *      compilation->crossings. A value that one stage makes and another uses is sent by the one as
- *      soon as it is made and received by the other, in the same phase; or in the update, if the other
- *      uses it only there.
+ *      compilation->crossings. A stage sends a value that another stage uses as soon as it is
+ *      made, and the other receives it in the same phase; in the update phase if it uses the
+ *      value only there.
  *
- * Some nodes run in every stage that uses them instead: sources (an input is fed to each, a weight
- * that two stages use is kept by both), and what is made of constants alone or, element by element,
- * of inputs alone or of weights alone; and of the update phase what leads, element by element, to the new value of a
- * weight that several stages keep. So the copies of a weight stay equal, and its gradient crosses
- * rather than its new value. A node that the user pins to a stage runs there alone.
+ * Some nodes run in every stage that uses them instead of crossing:
+ * - sources: an input is fed to each stage, and each stage keeps a weight that it uses;
+ * - nodes that depend on constants alone;
+ * - element-wise nodes that depend on inputs alone or on weights alone;
+ * - in the update phase, nodes that lead element by element to the new value of a weight that
+ *   several stages keep. So the copies of a weight stay equal, and its gradient crosses, not its
+ *   new value.
+ * A node that the user pins to a stage runs in that stage alone.
  *
- * A pin of a spec is in the graphs of the stages that make the value, not where it is received.
+ * A pin of a spec holds in the stages that make the value, not where the value is received.
  *
- * Invariant: sends and receives stand in the order of the whole graph in every stage's. */
+ * Invariant: in the graph of every stage, sends and receives stand in the order of the whole
+ * graph. */
 #include "passes/stages/split.h"
 
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "passes/pass.h"
 
-enum { ALL = -1, NONE = -2 };
+enum { ALL_STAGES = -1, NO_STAGE = -2 };
 
 typedef struct {
     const MwCompilation *compilation;
     const MwGraph *graph;
-    int stages, words;     /* words of a set of stages */
-    int only;              /* stage that gets a graph, or ALL, or NONE */
-    uint64_t *runs;        /* [nodes] sets of the stages that run each */
-    uint64_t *takers;      /* [values] sets of the stages that use each, */
-    uint64_t *early;       /* and of those that do before the update */
-    const bool *is_staged; /* [nodes] held to one stage by a pin */
-    const bool *is_free;   /* [nodes] made of constants and the step number alone */
-    bool *is_light;        /* [nodes] or, before the update, element by element of weights */
-    bool *is_fed;          /* [nodes] an input, or element by element of such and constants */
+    int stages, words; /* words: 64-bit words in a set of stages */
+    int wanted_stage;  /* the stage that gets a graph, ALL_STAGES or NO_STAGE */
+    uint64_t *runs;    /* [nodes] set of the stages that run the node */
+    uint64_t *users;   /* [values] set of the stages that use the value */
+    /* [values] set of the stages that use the value before the update */
+    uint64_t *early_users;
+    const bool *is_pinned_here; /* [nodes] runs in the stage of its layer alone, because of a pin */
+    const bool *is_constant;    /* [nodes] depends on constants and the step number alone */
+    /* [nodes] constant, a weight, or before the update element-wise of these */
+    bool *is_from_weights;
+    /* [nodes] constant, an input, or before the update element-wise of these */
+    bool *is_from_inputs;
     MwRewrite *rewrites;
     MW_VEC(MwCrossing) crossings;
-} Split;
+} StageSplit;
 
-static uint64_t *runs_of(const Split *s, int node)
+static uint64_t *runs_of(const StageSplit *s, int node)
 {
     return &s->runs[(int64_t)node * s->words];
 }
 
-static uint64_t *takers_of(const Split *s, int value)
+static uint64_t *users_of(const StageSplit *s, int value)
 {
-    return &s->takers[(int64_t)value * s->words];
+    return &s->users[(int64_t)value * s->words];
 }
 
-static uint64_t *early_of(const Split *s, int value)
+static uint64_t *early_users_of(const StageSplit *s, int value)
 {
-    return &s->early[(int64_t)value * s->words];
+    return &s->early_users[(int64_t)value * s->words];
 }
 
-static bool has(const uint64_t *set, int stage)
+static bool contains(const uint64_t *set, int stage)
 {
     return set[stage / 64] >> (stage % 64) & 1;
 }
@@ -65,13 +72,13 @@ static void add(uint64_t *set, int stage)
     set[stage / 64] |= UINT64_C(1) << (stage % 64);
 }
 
-static void add_all(const Split *s, uint64_t *set, const uint64_t *more)
+static void add_set(const StageSplit *s, uint64_t *set, const uint64_t *more)
 {
     for (int w = 0; w < s->words; w++)
         set[w] |= more[w];
 }
 
-static bool is_empty(const Split *s, const uint64_t *set)
+static bool is_empty(const StageSplit *s, const uint64_t *set)
 {
     for (int w = 0; w < s->words; w++)
         if (set[w])
@@ -79,15 +86,15 @@ static bool is_empty(const Split *s, const uint64_t *set)
     return true;
 }
 
-static int first_of(const Split *s, const uint64_t *set)
+static int first_of(const StageSplit *s, const uint64_t *set)
 {
     for (int stage = 0; stage < s->stages; stage++)
-        if (has(set, stage))
+        if (contains(set, stage))
             return stage;
     MW_UNREACHABLE();
 }
 
-static int home_of(const Split *s, const MwNode *node)
+static int home_of(const StageSplit *s, const MwNode *node)
 {
     return mw_staging_stage(&s->compilation->staging, node);
 }
@@ -107,11 +114,11 @@ static bool is_made_of(const MwGraph *graph, const MwNode *node, const bool *set
     return true;
 }
 
-/* [nodes] Which are to run in the stage of their layer alone: those whose result is pinned to a stage,
- * and the users of a pinned source in its own layer. */
-static bool *find_staged(MwArena *arena, const MwGraph *graph)
+/* [nodes] whether a node runs in the stage of its layer alone: a node with a result pinned to a
+ * stage, and a user of a pinned source in the layer of the source. */
+static bool *find_pinned(MwArena *arena, const MwGraph *graph)
 {
-    bool *is_staged = MW_NEW(arena, bool, graph->nodes.count);
+    bool *is_pinned_here = MW_NEW(arena, bool, graph->nodes.count);
     bool *is_pinned = MW_NEW(arena, bool, graph->values.count);
     for (int i = 0; i < graph->pins.count; i++)
         if (graph->pins.at[i].stage >= 0)
@@ -119,31 +126,32 @@ static bool *find_staged(MwArena *arena, const MwGraph *graph)
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         for (int v = node->first_result; v < node->first_result + node->result_count; v++)
-            is_staged[n] |= is_pinned[v] && node->operand_count > 0;
+            is_pinned_here[n] |= is_pinned[v] && node->operand_count > 0;
         for (int k = 0; k < node->operand_count && node->phase == MW_PHASE_FORWARD; k++) {
             const MwNode *maker = mw_value_node(graph, node->operands[k]);
-            is_staged[n] |= is_pinned[node->operands[k].index] && maker->operand_count == 0 &&
-                            maker->origin.layer == node->origin.layer;
+            is_pinned_here[n] |= is_pinned[node->operands[k].index] && maker->operand_count == 0 &&
+                                 maker->origin.layer == node->origin.layer;
         }
     }
-    return is_staged;
+    return is_pinned_here;
 }
 
-static bool *find_free(MwArena *arena, const MwGraph *graph, const bool *is_staged)
+/* [nodes] whether a node depends on constants and the step number alone, and is not pinned. */
+static bool *find_constant(MwArena *arena, const MwGraph *graph, const bool *is_pinned_here)
 {
-    bool *is_free = MW_NEW(arena, bool, graph->nodes.count);
+    bool *is_constant = MW_NEW(arena, bool, graph->nodes.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         bool is_data =
             node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
-        is_free[n] = !is_data && !is_staged[n] && is_made_of(graph, node, is_free);
+        is_constant[n] = !is_data && !is_pinned_here[n] && is_made_of(graph, node, is_constant);
     }
-    return is_free;
+    return is_constant;
 }
 
-bool *mw_find_free_nodes(MwArena *arena, const MwGraph *graph)
+bool *mw_find_constant_nodes(MwArena *arena, const MwGraph *graph)
 {
-    return find_free(arena, graph, find_staged(arena, graph));
+    return find_constant(arena, graph, find_pinned(arena, graph));
 }
 
 static bool is_element_wise(const MwNode *node)
@@ -152,54 +160,58 @@ static bool is_element_wise(const MwNode *node)
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE;
 }
 
-static void find_light(Split *s)
+/* Finds the nodes that may run in every stage that uses them. */
+static void find_replicable(StageSplit *s)
 {
     for (int n = 0; n < s->graph->nodes.count; n++) {
         const MwNode *node = &s->graph->nodes.at[n];
         bool is_simple = node->phase != MW_PHASE_UPDATE && node->operand_count > 0 &&
-                         !s->is_staged[n] && is_element_wise(node);
-        s->is_light[n] = s->is_free[n] || node->op == MW_OP_WEIGHT ||
-                         (is_simple && is_made_of(s->graph, node, s->is_light));
-        s->is_fed[n] = s->is_free[n] || node->op == MW_OP_INPUT ||
-                       (is_simple && is_made_of(s->graph, node, s->is_fed));
+                         !s->is_pinned_here[n] && is_element_wise(node);
+        s->is_from_weights[n] = s->is_constant[n] || node->op == MW_OP_WEIGHT ||
+                                (is_simple && is_made_of(s->graph, node, s->is_from_weights));
+        s->is_from_inputs[n] = s->is_constant[n] || node->op == MW_OP_INPUT ||
+                               (is_simple && is_made_of(s->graph, node, s->is_from_inputs));
     }
 }
 
-static void take(Split *s, const MwNode *node, const uint64_t *set)
+/* Adds the stages in `set` to the users of the operands of `node`. */
+static void add_operand_users(StageSplit *s, const MwNode *node, const uint64_t *set)
 {
     for (int k = 0; k < node->operand_count; k++) {
-        add_all(s, takers_of(s, node->operands[k].index), set);
+        add_set(s, users_of(s, node->operands[k].index), set);
         if (node->phase != MW_PHASE_UPDATE)
-            add_all(s, early_of(s, node->operands[k].index), set);
+            add_set(s, early_users_of(s, node->operands[k].index), set);
     }
 }
 
-/* The stages that use any result of `node`. */
-static void add_takers(Split *s, const MwNode *node, uint64_t *set)
+/* Adds the stages that use any result of `node` to `set`. */
+static void add_users(StageSplit *s, const MwNode *node, uint64_t *set)
 {
     for (int v = node->first_result; v < node->first_result + node->result_count; v++)
-        add_all(s, set, takers_of(s, v));
+        add_set(s, set, users_of(s, v));
 }
 
-static void run_at_home(Split *s, int n)
+static void run_at_home(StageSplit *s, int n)
 {
     const MwNode *node = &s->graph->nodes.at[n];
     add(runs_of(s, n), home_of(s, node));
 }
 
-/* Forward and backward: what is light, or fed, runs wherever it is used. */
-static void place_early(Split *s, int n)
+/* Assigns a node of forward or backward: it runs where it is used if it may, else in the stage
+ * of its layer. */
+static void assign_early(StageSplit *s, int n)
 {
     const MwNode *node = &s->graph->nodes.at[n];
-    if (s->is_light[n] || s->is_fed[n])
-        add_takers(s, node, runs_of(s, n));
+    if (s->is_from_weights[n] || s->is_from_inputs[n])
+        add_users(s, node, runs_of(s, n));
     if (is_empty(s, runs_of(s, n)))
         run_at_home(s, n);
-    take(s, node, runs_of(s, n));
+    add_operand_users(s, node, runs_of(s, n));
 }
 
-/* Marks what `node`, which goes with a weight, takes element by element in the update phase. */
-static void mark_followers(const Split *s, const MwNode *node, bool *follows)
+/* `node` runs wherever a weight is kept: marks the operands in the update phase that it uses
+ * element by element, which run there too. */
+static void mark_followers(const StageSplit *s, const MwNode *node, bool *follows)
 {
     const MwTensor *result = &s->graph->values.at[node->first_result].tensor;
     for (int k = 0; k < node->operand_count; k++) {
@@ -210,15 +222,15 @@ static void mark_followers(const Split *s, const MwNode *node, bool *follows)
     }
 }
 
-/* The stages that keep what the results of `node` are assigned to. */
-static void add_keepers(Split *s, const MwNode *node, const int *target_of, uint64_t *set)
+/* Adds the stages that keep the weights or states to which results of `node` are assigned. */
+static void add_keepers(StageSplit *s, const MwNode *node, const int *target_of, uint64_t *set)
 {
     for (int v = node->first_result; v < node->first_result + node->result_count; v++)
         if (target_of[v] >= 0)
-            add_all(s, set, runs_of(s, s->graph->values.at[target_of[v]].node.index));
+            add_set(s, set, runs_of(s, s->graph->values.at[target_of[v]].node.index));
 }
 
-/* [values] the target that each is assigned to; -1: none. */
+/* [values] the target that a value is assigned to; -1: none. */
 static int *targets(const MwGraph *graph)
 {
     int *target = MW_NEW(graph->arena, int, graph->values.count);
@@ -237,8 +249,9 @@ static bool follows_any(const MwNode *node, const bool *follows)
     return false;
 }
 
-/* The weights have their places; states, and what makes new values of them, go with them. */
-static void place_updates(Split *s)
+/* Assigns the nodes of the update phase. Weights have their stages already; states, and the
+ * nodes that compute new values of both, follow them. */
+static void assign_updates(StageSplit *s)
 {
     const MwGraph *graph = s->graph;
     const int *target_of = targets(graph);
@@ -249,179 +262,186 @@ static void place_updates(Split *s)
         if (node->phase != MW_PHASE_UPDATE)
             continue;
         add_keepers(s, node, target_of, runs);
-        if (s->is_free[n] || is_source(node) || follows_any(node, follows))
-            add_takers(s, node, runs);
+        if (s->is_constant[n] || is_source(node) || follows_any(node, follows))
+            add_users(s, node, runs);
         if (is_empty(s, runs))
             run_at_home(s, n);
         else
             mark_followers(s, node, follows);
-        take(s, node, runs);
+        add_operand_users(s, node, runs);
     }
 }
 
-static void place_all_early(Split *s)
+static void assign_all_early(StageSplit *s)
 {
     for (int n = s->graph->nodes.count - 1; n >= 0; n--)
         if (s->graph->nodes.at[n].phase != MW_PHASE_UPDATE)
-            place_early(s, n);
+            assign_early(s, n);
 }
 
-/* What the update takes that is light comes to it, so the early nodes are placed once more. */
-static void place_nodes(Split *s)
+/* The nodes before the update are assigned twice, because the update adds users of nodes that
+ * run wherever they are used. */
+static void assign_nodes(StageSplit *s)
 {
-    find_light(s);
-    place_all_early(s);
-    place_updates(s);
-    place_all_early(s);
+    find_replicable(s);
+    assign_all_early(s);
+    assign_updates(s);
+    assign_all_early(s);
 }
 
 /* ---- The graphs ---- */
 
-static bool is_wanted(const Split *s, int stage)
+static bool is_wanted(const StageSplit *s, int stage)
 {
-    return s->only == ALL || s->only == stage;
+    return s->wanted_stage == ALL_STAGES || s->wanted_stage == stage;
 }
 
-/* New nodes are where `node` is, but in `phase`. */
-static void place_at(MwRewrite *rewrite, const MwNode *node, MwPhase phase)
+/* New nodes take the origin of `node`, but run in `phase`. */
+static void set_origin(MwRewrite *rewrite, const MwNode *node, MwPhase phase)
 {
     mw_rewrite_at(rewrite, node);
     rewrite->to->phase = phase;
 }
 
-static void send(Split *s, MwValueId v, int from, int to, MwPhase phase)
+static void add_send(StageSplit *s, MwValueId v, int from, int to, MwPhase phase)
 {
     MwRewrite *sender = &s->rewrites[from];
     const MwValue *value = mw_value(s->graph, v);
     MwAttr transfer = mw_attr_int(MW_ATTR_TRANSFER, s->crossings.count);
     const char *name = mw_arena_printf(s->graph->arena, "%s.to_%d", value->name, to);
-    place_at(sender, mw_node(s->graph, value->node), phase);
+    set_origin(sender, mw_node(s->graph, value->node), phase);
     mw_build(sender->to, name, MW_OP_SEND, &sender->value[v.index], 1, &transfer, 1);
 }
 
-static void receive(Split *s, MwValueId v, int to, MwPhase phase)
+static void add_receive(StageSplit *s, MwValueId v, int to, MwPhase phase)
 {
     MwRewrite *receiver = &s->rewrites[to];
     const MwValue *value = mw_value(s->graph, v);
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, value->tensor.type),
                       mw_attr_shape(s->graph->arena, &value->tensor),
                       mw_attr_int(MW_ATTR_TRANSFER, s->crossings.count)};
-    place_at(receiver, mw_node(s->graph, value->node), phase);
+    set_origin(receiver, mw_node(s->graph, value->node), phase);
     receiver->value[v.index] =
         mw_build(receiver->to, value->name, MW_OP_RECEIVE, NULL, 0, attrs, MW_COUNT(attrs));
 }
 
 /* Sends value `v` from stage `from` to stage `to`, which is on another mesh. */
-static void cross_directly(Split *s, MwValueId v, int from, int to, MwPhase phase)
+static void send_directly(StageSplit *s, MwValueId v, int from, int to, MwPhase phase)
 {
     const MwValue *value = mw_value(s->graph, v);
     if (is_wanted(s, from))
-        send(s, v, from, to, phase);
+        add_send(s, v, from, to, phase);
     if (is_wanted(s, to))
-        receive(s, v, to, phase);
+        add_receive(s, v, to, phase);
     mw_vec_push(s->graph->arena, &s->crossings,
                 ((MwCrossing){value->name, value->tensor, phase, from, to}));
 }
 
-/* The phase in which `v` reaches `stage`: that which makes it, or where only the update wants it
- * there, the update. */
-static MwPhase crossing_phase(const Split *s, MwValueId v, int stage)
+/* The phase in which `v` reaches `stage`: the phase that makes it, or the update if the stage
+ * uses it only there. */
+static MwPhase crossing_phase(const StageSplit *s, MwValueId v, int stage)
 {
-    return has(early_of(s, v.index), stage) ? mw_value_node(s->graph, v)->phase : MW_PHASE_UPDATE;
+    return contains(early_users_of(s, v.index), stage) ? mw_value_node(s->graph, v)->phase
+                                                       : MW_PHASE_UPDATE;
 }
 
-/* Between stages on one mesh by way of the stage next to the first. */
-static void cross(Split *s, MwValueId v, int from, int to)
+/* Sends a value from one stage to another. Between stages of one mesh it passes through the
+ * stage next to `from`. */
+static void send_value(StageSplit *s, MwValueId v, int from, int to)
 {
     const MwStaging *staging = &s->compilation->staging;
     if (mw_staging_mesh(staging, from) == mw_staging_mesh(staging, to)) {
         int between = from < to ? from + 1 : from - 1;
-        if (has(early_of(s, v.index), to))
-            add(early_of(s, v.index), between);
+        if (contains(early_users_of(s, v.index), to))
+            add(early_users_of(s, v.index), between);
         if (!mw_has_value(s->rewrites[between].value[v.index]))
-            cross_directly(s, v, from, between, crossing_phase(s, v, between));
+            send_directly(s, v, from, between, crossing_phase(s, v, between));
         from = between;
     }
-    cross_directly(s, v, from, to, crossing_phase(s, v, to));
+    send_directly(s, v, from, to, crossing_phase(s, v, to));
 }
 
-static void emit_node(Split *s, int n)
+/* Copies a node to the stages that run it, and sends its results to the other stages that use
+ * them. */
+static void emit_node(StageSplit *s, int n)
 {
     const MwNode *node = &s->graph->nodes.at[n];
     const uint64_t *runs = runs_of(s, n);
     for (int stage = 0; stage < s->stages; stage++)
-        if (has(runs, stage) && is_wanted(s, stage))
+        if (contains(runs, stage) && is_wanted(s, stage))
             mw_rewrite_copy(&s->rewrites[stage], node);
     int home = first_of(s, runs);
     for (int v = node->first_result; v < node->first_result + node->result_count; v++)
         for (int stage = 0; stage < s->stages; stage++)
-            if (has(takers_of(s, v), stage) && !has(runs, stage) &&
+            if (contains(users_of(s, v), stage) && !contains(runs, stage) &&
                 !mw_has_value(s->rewrites[stage].value[v]))
-                cross(s, (MwValueId){v}, home, stage);
+                send_value(s, (MwValueId){v}, home, stage);
 }
 
-static int maker_of(const Split *s, MwValueId value)
+static int maker_of(const StageSplit *s, MwValueId value)
 {
     return mw_value(s->graph, value)->node.index;
 }
 
-static bool makes(const Split *s, int stage, MwValueId value)
+/* Whether `stage` is the first stage that makes `value`. */
+static bool is_first_maker(const StageSplit *s, int stage, MwValueId value)
 {
     return first_of(s, runs_of(s, maker_of(s, value))) == stage;
 }
 
-/* What leaves the model, from one stage each; what is kept, in all that keep it. */
-static MwGraph *finish_stage(Split *s, int stage)
+/* Adds outputs, assigns, pins and loss to the graph of a stage. An output leaves from one stage;
+ * an assign stands in every stage that keeps its target. */
+static MwGraph *finish_stage(StageSplit *s, int stage)
 {
     const MwGraph *from = s->graph;
     const MwRewrite *rewrite = &s->rewrites[stage];
     MwGraph *to = rewrite->to;
     for (int i = 0; i < from->outputs.count; i++) {
         MwOutput output = from->outputs.at[i];
-        bool made = makes(s, stage, output.value);
+        bool made = is_first_maker(s, stage, output.value);
         output.value = rewrite->value[output.value.index];
         if (made)
             mw_vec_push(to->arena, &to->outputs, output);
     }
     for (int i = 0; i < from->assigns.count; i++) {
         const MwAssign *assign = &from->assigns.at[i];
-        if (has(runs_of(s, maker_of(s, assign->target)), stage))
+        if (contains(runs_of(s, maker_of(s, assign->target)), stage))
             mw_vec_push(to->arena, &to->assigns,
                         ((MwAssign){rewrite->value[assign->target.index],
                                     rewrite->value[assign->value.index]}));
     }
     for (int i = 0; i < from->pins.count; i++) {
         MwPin pin = from->pins.at[i];
-        bool is_made = has(runs_of(s, maker_of(s, pin.value)), stage);
+        bool is_made = contains(runs_of(s, maker_of(s, pin.value)), stage);
         pin.value = rewrite->value[pin.value.index];
         if (is_made && mw_has_value(pin.value))
             mw_vec_push(to->arena, &to->pins, pin);
     }
-    if (mw_has_value(from->train.loss) && makes(s, stage, from->train.loss))
+    if (mw_has_value(from->train.loss) && is_first_maker(s, stage, from->train.loss))
         to->train.loss = rewrite->value[from->train.loss.index];
     return to;
 }
 
-/* Places all nodes, and makes the graphs of `only` those stages. */
-static Split split(const MwCompilation *compilation, int only)
+/* Assigns all nodes to stages, and makes the graphs that `wanted_stage` asks for. */
+static StageSplit split(const MwCompilation *compilation, int wanted_stage)
 {
     const MwGraph *graph = compilation->graph;
-    Split s = {.compilation = compilation,
-               .graph = graph,
-               .stages = compilation->staging.stage_count,
-               .words = (compilation->staging.stage_count + 63) / 64,
-               .only = only};
+    StageSplit s = {.compilation = compilation,
+                    .graph = graph,
+                    .stages = compilation->staging.stage_count,
+                    .words = (compilation->staging.stage_count + 63) / 64,
+                    .wanted_stage = wanted_stage};
     s.runs = MW_NEW(graph->arena, uint64_t, (int64_t)graph->nodes.count * s.words);
-    s.takers = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
-    s.early = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
-    s.is_staged = find_staged(graph->arena, graph);
-    s.is_free = find_free(graph->arena, graph, s.is_staged);
-    s.is_light = MW_NEW(graph->arena, bool, graph->nodes.count);
-    s.is_fed = MW_NEW(graph->arena, bool, graph->nodes.count);
+    s.users = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
+    s.early_users = MW_NEW(graph->arena, uint64_t, (int64_t)graph->values.count * s.words);
+    s.is_pinned_here = find_pinned(graph->arena, graph);
+    s.is_constant = find_constant(graph->arena, graph, s.is_pinned_here);
+    s.is_from_weights = MW_NEW(graph->arena, bool, graph->nodes.count);
+    s.is_from_inputs = MW_NEW(graph->arena, bool, graph->nodes.count);
     s.rewrites = MW_NEW(graph->arena, MwRewrite, s.stages);
     for (int stage = 0; stage < s.stages; stage++)
         s.rewrites[stage] = mw_rewrite_begin(graph);
-    place_nodes(&s);
+    assign_nodes(&s);
     for (int n = 0; n < graph->nodes.count; n++)
         emit_node(&s, n);
     return s;
@@ -429,13 +449,13 @@ static Split split(const MwCompilation *compilation, int only)
 
 MwGraph *mw_split_stage(const MwCompilation *compilation, int stage)
 {
-    Split s = split(compilation, stage);
+    StageSplit s = split(compilation, stage);
     return finish_stage(&s, stage);
 }
 
 MwCrossing *mw_split_crossings(const MwCompilation *compilation, int *count)
 {
-    Split s = split(compilation, NONE);
+    StageSplit s = split(compilation, NO_STAGE);
     *count = s.crossings.count;
     return s.crossings.at;
 }
@@ -449,7 +469,7 @@ bool mw_pass_split(MwCompilation *compilation, MwDiags *diags)
         compilation->stages[0].graph = compilation->graph;
         return true;
     }
-    Split s = split(compilation, ALL);
+    StageSplit s = split(compilation, ALL_STAGES);
     for (int stage = 0; stage < stages; stage++)
         compilation->stages[stage].graph = finish_stage(&s, stage);
     compilation->crossings = s.crossings.at;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The inter-op pass: which layers form a stage, on which devices, with how many micro-batches, by which
- * schedule, and which of them are computed again (docs/pipelines.md).
+/* The inter-operator pass: which layers form a stage, on which devices, with how many
+ * micro-batches, by which schedule, and which of them recompute (docs/pipelines.md).
  *
- * In:  the model with its layers, the cluster if there is one, the user's wishes.
- * Out: compilation->staging. Without a cluster, and for a graph that passes have made, the layers are cut
- *      evenly, one stage being the default.
- * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2, with more in the objective: transfers,
- *      what is done once a step, micro-batches, schedules, recomputation, memory in flight. */
+ * In:  the model with its layers, the cluster if there is one, the user's options and pins.
+ * Out: compilation->staging. Without a cluster, or for a graph that later passes have rewritten,
+ *      the layers are cut evenly into the stages that the options name, or one.
+ * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. The objective is extended by transfers,
+ *         work
+ *      once per step, micro-batches, schedules, recomputation and the memory of micro-batches in
+ *      flight. */
 #include "base/threads.h"
 #include "passes/graph/layers.h"
 #include "passes/pass.h"
@@ -44,6 +46,7 @@ static const int *cut_layers(MwArena *arena, int layers, int stages)
     return stage;
 }
 
+/* Makes a staging of equal cuts of layers and devices. */
 static void cut_evenly(MwCompilation *compilation)
 {
     MwArena *arena = compilation->arena;
@@ -66,8 +69,8 @@ static void cut_evenly(MwCompilation *compilation)
                                                          meshes, micro_batches, chunks)};
 }
 
-/* Whether the graph is that of a model still, and not what later passes made of one. */
-static bool is_whole(const MwGraph *graph)
+/* Whether the graph is a model as a user writes it, not the result of later passes. */
+static bool is_model_graph(const MwGraph *graph)
 {
     for (int n = 0; n < graph->nodes.count; n++) {
         MwLowering lowering = mw_op_info(graph->nodes.at[n].op)->lowering;
@@ -84,10 +87,10 @@ static bool is_whole(const MwGraph *graph)
 /* ---- Pins ---- */
 
 typedef struct {
-    int *stage;       /* [layers] -1: free */
-    const MwPin **of; /* [layers] the pin that says so */
+    int *stage;           /* [layers] pinned stage; -1: free */
+    const MwPin **pin_of; /* [layers] the pin that gives the stage */
     int least_stages;
-} Pins;
+} StagePins;
 
 static const char *name_of(const MwGraph *graph, const MwPin *pin)
 {
@@ -111,7 +114,7 @@ static bool is_used_forward(const MwGraph *graph, MwValueId value)
     return false;
 }
 
-/* `pin` wants another stage than `other`, which is on a value of the same layer. */
+/* Reports that `pin` names another stage than `other`, a pin on a value of the same layer. */
 static void refuse_layer(const MwGraph *graph, const MwPin *pin, const MwPin *other, MwDiags *diags)
 {
     mw_diag_error(diags, pin->span,
@@ -126,7 +129,8 @@ static void refuse_layer(const MwGraph *graph, const MwPin *pin, const MwPin *ot
                      "layers are never cut; --layers makes more and smaller ones");
 }
 
-static bool take_pin(const MwGraph *graph, Pins *pins, const MwPin *pin, MwDiags *diags)
+/* Records the stage that a pin gives to its layer; false after an error. */
+static bool add_pin(const MwGraph *graph, StagePins *pins, const MwPin *pin, MwDiags *diags)
 {
     int layer = mw_value_node(graph, pin->value)->origin.layer;
     if (is_source(graph, pin->value) && !is_used_forward(graph, pin->value)) {
@@ -135,30 +139,31 @@ static bool take_pin(const MwGraph *graph, Pins *pins, const MwPin *pin, MwDiags
                       name_of(graph, pin), pin->stage);
         return false;
     }
-    if (pins->of[layer] && pins->stage[layer] != pin->stage) {
-        refuse_layer(graph, pin, pins->of[layer], diags);
+    if (pins->pin_of[layer] && pins->stage[layer] != pin->stage) {
+        refuse_layer(graph, pin, pins->pin_of[layer], diags);
         return false;
     }
-    pins->of[layer] = pin;
+    pins->pin_of[layer] = pin;
     pins->stage[layer] = pin->stage;
     pins->least_stages = (int)mw_max(pins->least_stages, pin->stage + 1);
     return true;
 }
 
-/* Stages, `stages` of them (0: any number), follow the order of the layers, and none is empty. */
-static bool check_order(const MwGraph *graph, const Pins *pins, int layers, int stages,
+/* Whether the pinned stages ascend with the layers and leave each of the `stages` stages (0: any
+ * number) at least one layer. Reports an error if not. */
+static bool check_order(const MwGraph *graph, const StagePins *pins, int layers, int stages,
                         MwDiags *diags)
 {
     int last = -1;
     for (int l = 0; l < layers; l++) {
-        if (!pins->of[l])
+        if (!pins->pin_of[l])
             continue;
-        const MwPin *pin = pins->of[l];
+        const MwPin *pin = pins->pin_of[l];
         if (last >= 0 && pin->stage < pins->stage[last]) {
             mw_diag_error(diags, pin->span,
                           "'%s' cannot be in stage %d: it comes after '%s', which is pinned to "
                           "stage %d",
-                          name_of(graph, pin), pin->stage, name_of(graph, pins->of[last]),
+                          name_of(graph, pin), pin->stage, name_of(graph, pins->pin_of[last]),
                           pins->stage[last]);
             mw_diag_note(diags, mw_span_none(),
                          "stages follow the order of the statements: what is to be in an earlier "
@@ -178,15 +183,15 @@ static bool check_order(const MwGraph *graph, const Pins *pins, int layers, int 
     if (last < 0 || stages - 1 - pins->stage[last] <= layers - 1 - last)
         return true;
     mw_diag_error(
-        diags, pins->of[last]->span,
+        diags, pins->pin_of[last]->span,
         "'%s' cannot be in stage %d of %d: it is in layer %d of %d, and every stage needs "
         "a layer",
-        name_of(graph, pins->of[last]), pins->stage[last], stages, last, layers);
+        name_of(graph, pins->pin_of[last]), pins->stage[last], stages, last, layers);
     return false;
 }
 
-/* Why there are no more than `stages` stages (0: any number). */
-static const char *why_so_few(const MwCompilation *compilation, int stages)
+/* The reason why there are at most `stages` stages (0: any number), as the end of a message. */
+static const char *stage_limit_text(const MwCompilation *compilation, int stages)
 {
     int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
     int count = stages ? stages : devices;
@@ -198,6 +203,7 @@ static const char *why_so_few(const MwCompilation *compilation, int stages)
                            count, what, count > 1 ? "s" : "", each);
 }
 
+/* Checks that no pin names a stage beyond the number of stages or devices. */
 static bool check_count(const MwCompilation *compilation, int stages, MwDiags *diags)
 {
     int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
@@ -208,23 +214,24 @@ static bool check_count(const MwCompilation *compilation, int stages, MwDiags *d
             continue;
         mw_diag_error(diags, pin->span, "'%s' cannot be in stage %d: %s",
                       name_of(compilation->graph, pin), pin->stage,
-                      why_so_few(compilation, stages));
+                      stage_limit_text(compilation, stages));
         return false;
     }
     return true;
 }
 
-static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *diags)
+/* Reads the pinned stages and checks that they are possible; false after an error. */
+static bool read_pins(const MwCompilation *compilation, StagePins *pins, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;
     int layers = mw_layer_count(graph);
-    *pins = (Pins){.stage = MW_NEW(compilation->arena, int, layers),
-                   .of = MW_NEW(compilation->arena, const MwPin *, layers),
-                   .least_stages = 1};
+    *pins = (StagePins){.stage = MW_NEW(compilation->arena, int, layers),
+                        .pin_of = MW_NEW(compilation->arena, const MwPin *, layers),
+                        .least_stages = 1};
     for (int l = 0; l < layers; l++)
         pins->stage[l] = -1;
     for (int i = 0; i < graph->pins.count; i++)
-        if (graph->pins.at[i].stage >= 0 && !take_pin(graph, pins, &graph->pins.at[i], diags))
+        if (graph->pins.at[i].stage >= 0 && !add_pin(graph, pins, &graph->pins.at[i], diags))
             return false;
     int stages = compilation->options.stages * mw_wanted_chunks(&compilation->options);
     return check_order(graph, pins, layers, stages, diags) &&
@@ -233,7 +240,8 @@ static bool read_pins(const MwCompilation *compilation, Pins *pins, MwDiags *dia
 
 /* ---- What was not chosen ---- */
 
-/* What was tried and not taken; not the same layout in a way of its stages that turned out too large. */
+/* Lists the trials that were not taken, except those whose name is that of the taken one: the
+ * same layout with stages that needed too much memory. */
 static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageTrials *trials)
 {
     int taken = trials->chosen >= 0 ? trials->chosen : trials->leanest, count = 0;
@@ -254,6 +262,7 @@ static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageT
 
 /* ---- The pass ---- */
 
+/* Reports that the model does not fit the memory; returns false. */
 static bool refuse_memory(MwCompilation *compilation, const MwStageTrials *trials, MwDiags *diags)
 {
     MwArena *arena = compilation->arena;
@@ -292,6 +301,7 @@ static void note_pins(const MwGraph *graph, MwDiags *diags)
     mw_diag_note(diags, mw_span_none(), "pinned are %s", text.at);
 }
 
+/* Reports that no cut meets the options and pins; returns false. */
 static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason, int least_stages,
                           MwDiags *diags)
 {
@@ -316,7 +326,8 @@ static bool refuse_stages(const MwCompilation *compilation, MwStageReason reason
     return false;
 }
 
-/* As many meshes as there are stages (0: as it takes) use all devices. */
+/* Whether the mesh that the user asks for, times `stages` (0: any number), uses all devices.
+ * Reports an error if not. */
 static bool check_mesh(const MwCompilation *compilation, int stages, MwDiags *diags)
 {
     const MwMeshShape *wanted = &compilation->options.mesh;
@@ -336,7 +347,7 @@ static bool check_mesh(const MwCompilation *compilation, int stages, MwDiags *di
     return false;
 }
 
-/* Whether all that is asked for can be had by cutting evenly. */
+/* Whether an even cut satisfies the options. */
 static bool may_cut_evenly(const MwCompilation *compilation)
 {
     const MwCompileOptions *options = &compilation->options;
@@ -347,10 +358,11 @@ static bool may_cut_evenly(const MwCompilation *compilation)
            (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);
 }
 
-/* What pins of specs make impossible, and one stage where there can be no others, is left to sharding
- * to judge. */
-static bool take(MwCompilation *compilation, const MwStageTrials *trials, int least_stages,
-                 MwDiags *diags)
+/* Takes the result of the search into the staging. Two failures are left for the pass sharding
+ * to report: pins of specs that cannot be met, and a lack of memory where one stage is the only
+ * possible layout. */
+static bool adopt_trials(MwCompilation *compilation, const MwStageTrials *trials, int least_stages,
+                         MwDiags *diags)
 {
     int stages = compilation->options.stages;
     bool has_layout = trials->leanest >= 0;
@@ -371,7 +383,7 @@ static bool take(MwCompilation *compilation, const MwStageTrials *trials, int le
     return true;
 }
 
-/* ---- Wishes ---- */
+/* ---- Options ---- */
 
 static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
 {
@@ -396,12 +408,12 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
 
 bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
 {
-    Pins pins;
+    StagePins pins;
     if (!check_schedule(compilation, diags))
         return false;
     if (!read_pins(compilation, &pins, diags))
         return false;
-    if (!compilation->cluster || !is_whole(compilation->graph)) {
+    if (!compilation->cluster || !is_model_graph(compilation->graph)) {
         cut_evenly(compilation);
         return true;
     }
@@ -417,5 +429,5 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
                                 .memory_bytes = (double)mw_memory_bytes(compilation),
                                 .threads = mw_parallel_threads()};
     MwStageTrials trials = mw_stage_trials(&query);
-    return take(compilation, &trials, pins.least_stages, diags);
+    return adopt_trials(compilation, &trials, pins.least_stages, diags);
 }

@@ -3,6 +3,7 @@
 
 #include "schedule/generate.h"
 
+/* Micro-batches in flight in the stage with `remaining` stages after it. */
 static int64_t in_flight(const void *context, int stages, int remaining)
 {
     const MwScheduleTerms *terms = context;
@@ -13,7 +14,8 @@ static int64_t in_flight(const void *context, int stages, int remaining)
     return unrolled->meshes[stage % unrolled->mesh_count].slots[stage / unrolled->mesh_count];
 }
 
-/* Stages that are chunks of their mesh share what one waits to begin with. */
+/* The chunks of a mesh share the time for which the first of them waits, which is why `chunks`
+ * is a square: see MwStageSchedule. */
 MwStageSchedule mw_schedule_terms(const MwScheduleTerms *terms)
 {
     const MwPipelineInfo *info = mw_pipeline_info(terms->kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A pipeline schedule in the terms of the stage problem (solver/stages/stages.h). */
+/* A pipeline schedule as the coefficients of the stage problem (solver/stages/problem.h). */
 #ifndef MW_PASSES_STAGES_TERMS_H
 #define MW_PASSES_STAGES_TERMS_H
 
@@ -9,8 +9,8 @@
 typedef struct {
     MwPipelineKind kind;
     int micro_batches;
-    /* Where meshes have several chunks, each of which is a stage of the problem: the schedule itself;
-     * NULL: meshes have one. */
+    /* The schedule, where meshes have several chunks and each chunk is a stage of the problem.
+     * NULL: each mesh has one chunk. */
     const MwPipelineSchedule *unrolled;
 } MwScheduleTerms;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  the model with its layers, and what is pinned.
- * Out: the layout with the least step time that has memory enough, and what else was tried.
+ * Out: the layout with the least step time that fits the memory, and the others that were tried.
  *
- * Numbers of micro-batches are tried in the order of an estimate: the time of a pipeline whose stages
- * share the work of one device evenly, the best of all lengths for which there is memory. Those
- * that even without a bubble are no better than the best layout so far are left out, and so are all
- * after the first few once much has been solved. Other schedules than 1f1b are tried where its
- * bubble is worth it. One stage has one micro-batch, unless memory or the user wants more. */
+ * Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate).
+ * The search skips those whose lower bound is no better than the incumbent, the best layout so
+ * far, and stops after the first few once it has done much work. Schedules other than 1F1B are
+ * tried where the bubble of 1F1B is worth removing. A single stage has one micro-batch, unless
+ * memory or the user demands more. */
 #include "passes/stages/trials.h"
 
 #include "passes/memory_target.h"
@@ -18,34 +18,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of micro-batches that are tried in any case, and how many nodes are solved
- * (mw_stage_costs_work) before no more are. */
-enum { FEW_CUTS = 3, MUCH_WORK = 200000 };
+/* Numbers of micro-batches that are tried in any case, and the work (mw_stage_costs_work) after
+ * which no others are tried. */
+enum { MIN_BATCHINGS_TRIED = 3, MAX_WORK_NODES = 200000 };
 
-enum { MOST_CHUNKS = 4 };
+enum { MAX_CHUNKS = 4 };
 
-/* Numbers of stages that are all tried. */
-enum { FEW_COUNTS = 8 };
+/* Up to this many numbers of stages, all are tried for comparison. */
+enum { MAX_STAGE_COUNTS = 8 };
 
-/* The share of a step that a bubble must be for other schedules to be tried. */
-static const double WORTHWHILE = 0.01;
+/* Smallest bubble, as a share of the step time, for which other schedules are tried. */
+static const double MIN_BUBBLE_SHARE = 0.01;
 
-/* The model in one number of micro-batches. */
+/* A number of micro-batches in the ranking by estimate. */
 typedef struct {
     MwStageBatching *batching;
     MwStageEstimate estimate;
-    double step_s, ideal_s;        /* of the best layout in it; INFINITY: none yet */
-    bool lacks[MW_PIPELINE_COUNT]; /* there is not the memory for that schedule */
-} Cut;
+    double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
+    bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
+} RankedBatching;
 
 typedef struct {
     const MwStageTrialsQuery *query;
     const MwCompilation *compilation;
     MwArena *arena;
     int devices;
-    MwMemoryTarget target; /* the memory of a device that layouts are sought for */
+    MwMemoryTarget target; /* of the memory of a device */
     MwStageBatchings batchings;
-    double one_stage_s; /* that one stage took at least, whatever its memory, when tried last */
+    /* least step time of one stage in the last trial of it, whatever its memory */
+    double one_stage_s;
     MW_VEC(MwStageTrial) trials;
     MwStageTrials *out;
 } Trials;
@@ -55,14 +56,14 @@ static double target_bytes(const Trials *t)
     return (double)t->target.target_bytes;
 }
 
-static bool make(const Trials *t, MwStageBatching *batching)
+static bool make_batching(const Trials *t, MwStageBatching *batching)
 {
     return mw_stage_batching_make(batching, t->compilation, t->query->threads);
 }
 
 /* ---- Trying ---- */
 
-/* In the arena of the compilation, which outlives the models. */
+/* Copies the stages to the arena of the compilation, which outlives the models. */
 static MwStageLayout keep_layout(const Trials *t, MwStageLayout layout)
 {
     layout.stages =
@@ -70,8 +71,8 @@ static MwStageLayout keep_layout(const Trials *t, MwStageLayout layout)
     return layout;
 }
 
-/* The best so far; NULL: none fits. */
-static const MwStageLayout *best_of(const Trials *t)
+/* The best layout so far that fits; NULL: none does. */
+static const MwStageLayout *incumbent(const Trials *t)
 {
     int best = mw_stage_trials_best(t->trials.at, t->trials.count);
     return best < 0 ? NULL : &t->trials.at[best].layout;
@@ -85,7 +86,8 @@ static bool has_layout(const Trials *t)
     return false;
 }
 
-/* The same may be asked again, to be told of or with less memory. */
+/* Adds a trial. It replaces an unsolved trial of the same name that does not fit: the search
+ * asks again for comparison, and with a smaller memory target. */
 static void add_trial(Trials *t, MwStageTrial trial)
 {
     for (int i = 0; i < t->trials.count; i++) {
@@ -99,7 +101,7 @@ static void add_trial(Trials *t, MwStageTrial trial)
     mw_vec_push(t->arena, &t->trials, trial);
 }
 
-static void offer(Trials *t, const MwStageLayout *layout)
+static void add_layout(Trials *t, const MwStageLayout *layout)
 {
     add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
                                 .layout = keep_layout(t, *layout),
@@ -117,13 +119,14 @@ static bool is_better(const Trials *t, const MwStageLayout *a, const MwStageLayo
     return fits ? a->step_s < b->step_s : a->needed_bytes < b->needed_bytes;
 }
 
-/* The best way of the whole model on all devices; without stages if there is none. */
-static MwStageLayout best_of_one(Trials *t, const MwStageBatching *batching)
+/* The best way to run the whole model as one stage on all devices; a layout without stages if
+ * there is none. */
+static MwStageLayout best_single_stage(Trials *t, const MwStageBatching *batching)
 {
     int layers = batching->model->layer_count;
-    MwStageQuestion question = {0, layers, t->devices, true};
+    MwStageCostQuery cost_query = {0, layers, t->devices, true};
     MwStageCostList list;
-    mw_stage_costs_ask(batching->costs, &question, 1, &list);
+    mw_stage_costs_query(batching->costs, &cost_query, 1, &list);
     MwStageLayout best = {0};
     for (int i = 0; i < list.count; i++) {
         MwLayoutStage stage = {0, layers, 0, list.at[i], 0};
@@ -140,41 +143,44 @@ static MwStageLayout best_of_one(Trials *t, const MwStageBatching *batching)
     return best;
 }
 
-/* More micro-batches do not make one stage quicker: they are of no use once its quickest way fits, or
- * several stages are quicker than that. */
-static bool is_slow(const Trials *t)
+/* Whether more micro-batches cannot help: they make one stage no faster, so they are of no use
+ * if its fastest way fits the memory or a pipeline is faster than that. */
+static bool one_stage_is_no_faster(const Trials *t)
 {
-    const MwStageLayout *best = best_of(t);
+    const MwStageLayout *best = incumbent(t);
     return best && t->one_stage_s >= best->step_s;
 }
 
-/* Tries `most` more numbers of micro-batches, from `next` on, for which there may be memory. */
-static void try_one(Trials *t, int *next, int most)
+/* Tries one stage with up to `most` more numbers of micro-batches, from index `next` on, for
+ * which memory may suffice. */
+static void try_single_stage(Trials *t, int *next, int most)
 {
     if (t->compilation->options.stages > 1 || t->query->least_stages > 1)
         return;
-    for (int left = most; *next < t->batchings.count && left > 0 && !is_slow(t); (*next)++) {
+    for (int left = most; *next < t->batchings.count && left > 0 && !one_stage_is_no_faster(t);
+         (*next)++) {
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
-        if (!make(t, batching) ||
+        if (!make_batching(t, batching) ||
             (!mw_stage_batching_fits(batching, target_bytes(t), 1) && (has_layout(t) || !is_last)))
             continue;
         left--;
-        MwStageLayout best = best_of_one(t, batching);
+        MwStageLayout best = best_single_stage(t, batching);
         if (best.stage_count)
-            offer(t, &best);
+            add_layout(t, &best);
     }
 }
 
-/* ---- Several ---- */
+/* ---- Pipelines ---- */
 
-/* Of stages: those of the user's mesh; else once there is a layout of several stages in another number
- * of micro-batches, up to twice as many and down to half as many as its stages have. */
+/* Bounds the number of devices of a stage: those of the mesh that the user asks for. Otherwise,
+ * if the incumbent is a pipeline with another number of micro-batches, from half its smallest
+ * stage to twice its largest; or any number. */
 static void set_devices(const Trials *t, MwStageChoiceQuery *query)
 {
     const MwMeshShape *wanted = &t->compilation->options.mesh;
     query->least_devices = query->most_devices = wanted->axis_count ? mw_mesh_devices(wanted) : 0;
-    const MwStageLayout *best = best_of(t);
+    const MwStageLayout *best = incumbent(t);
     if (wanted->axis_count || !best || best->stage_count == 1 ||
         best->micro_batches == query->model->micro_batches)
         return;
@@ -186,7 +192,7 @@ static void set_devices(const Trials *t, MwStageChoiceQuery *query)
     }
 }
 
-/* The first in the order of MwStageReason tells most. */
+/* Keeps the first reason in the order of MwStageReason, which is the most informative. */
 static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
 {
     MwStageTrials *out = t->out;
@@ -195,10 +201,11 @@ static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
 }
 
 /* `meshes` 0: any number. */
-static MwStageReason try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int chunks, int meshes)
+static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineKind kind,
+                                  int chunks, int meshes)
 {
-    MwStageChoiceQuery query = {.model = cut->batching->model,
-                                .costs = cut->batching->costs,
+    MwStageChoiceQuery query = {.model = ranked->batching->model,
+                                .costs = ranked->batching->costs,
                                 .kind = kind,
                                 .chunks = chunks,
                                 .meshes = meshes,
@@ -209,17 +216,17 @@ static MwStageReason try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int 
     MwArena *scratch = mw_arena_new();
     MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
     if (answer.reason == MW_STAGES_POSSIBLE) {
-        if (answer.layout.step_s < cut->step_s) {
-            cut->step_s = answer.layout.step_s;
-            cut->ideal_s = answer.layout.ideal_s;
+        if (answer.layout.step_s < ranked->step_s) {
+            ranked->step_s = answer.layout.step_s;
+            ranked->ideal_s = answer.layout.ideal_s;
         }
-        offer(t, &answer.layout);
+        add_layout(t, &answer.layout);
     } else {
         note_reason(t, &answer);
     }
     if (answer.reason == MW_STAGES_MEMORY) {
         MwStageLayout asked = {.kind = kind,
-                               .micro_batches = cut->batching->micro_batches,
+                               .micro_batches = ranked->batching->micro_batches,
                                .chunks = chunks,
                                .stage_count = meshes * chunks};
         add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, &asked),
@@ -229,96 +236,102 @@ static MwStageReason try_schedule(Trials *t, Cut *cut, MwPipelineKind kind, int 
     return answer.reason;
 }
 
-static bool is_wanted(const Trials *t, const Cut *cut, MwPipelineKind kind)
+/* Whether to try a schedule: options, memory of a leaner schedule, memory for what it keeps. */
+static bool is_schedule_wanted(const Trials *t, const RankedBatching *ranked, MwPipelineKind kind)
 {
     const MwCompileOptions *options = &t->compilation->options;
     if (mw_trains(t->compilation) != mw_pipeline_info(kind)->trains)
         return false;
     if (mw_wants_schedule(options) && mw_pipeline_info(kind)->trains)
         return mw_wanted_schedule(options) == kind;
-    if (mw_pipeline_info(kind)->turn == 0 || cut->lacks[mw_pipeline_info(kind)->leaner])
+    if (mw_pipeline_info(kind)->turn == 0 || ranked->lacks_memory[mw_pipeline_info(kind)->leaner])
         return false;
     return mw_pipeline_info(kind)->held > 0 ||
-           mw_stage_batching_fits(cut->batching, target_bytes(t), cut->batching->micro_batches);
+           mw_stage_batching_fits(ranked->batching, target_bytes(t),
+                                  ranked->batching->micro_batches);
 }
 
-static void try_chunks(Trials *t, Cut *cut, MwPipelineKind kind, int chunks)
+/* Tries a schedule with so many chunks, for all numbers of meshes that are allowed. */
+static void try_chunks(Trials *t, RankedBatching *ranked, MwPipelineKind kind, int chunks)
 {
     int wanted = t->compilation->options.stages;
-    int most = (int)mw_min(t->devices, cut->batching->model->layer_count / chunks);
+    int most = (int)mw_min(t->devices, ranked->batching->model->layer_count / chunks);
     if (wanted > 0 || chunks == 1)
-        try_schedule(t, cut, kind, chunks, wanted);
+        try_schedule(t, ranked, kind, chunks, wanted);
     for (int meshes = 2; meshes <= most && wanted == 0 && chunks > 1; meshes++)
         if (t->devices % meshes == 0 && meshes * chunks >= t->query->least_stages)
-            try_schedule(t, cut, kind, chunks, meshes);
+            try_schedule(t, ranked, kind, chunks, meshes);
 }
 
-static void try_kind(Trials *t, Cut *cut, MwPipelineKind kind)
+/* Tries a schedule, for all numbers of chunks that are allowed. */
+static void try_schedule_kind(Trials *t, RankedBatching *ranked, MwPipelineKind kind)
 {
     int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
-    if (!is_wanted(t, cut, kind))
+    if (!is_schedule_wanted(t, ranked, kind))
         return;
     if (!mw_pipeline_info(kind)->chunked) {
-        cut->lacks[kind] = try_schedule(t, cut, kind, 1, meshes) == MW_STAGES_MEMORY;
+        ranked->lacks_memory[kind] = try_schedule(t, ranked, kind, 1, meshes) == MW_STAGES_MEMORY;
         return;
     }
     if (wanted > 0)
-        try_chunks(t, cut, kind, wanted);
-    for (int chunks = 2; chunks <= MOST_CHUNKS && wanted == 0; chunks++)
-        try_chunks(t, cut, kind, chunks);
+        try_chunks(t, ranked, kind, wanted);
+    for (int chunks = 2; chunks <= MAX_CHUNKS && wanted == 0; chunks++)
+        try_chunks(t, ranked, kind, chunks);
 }
 
-/* The schedules whose turn it is. */
-static void try_turn(Trials *t, Cut *cut, int turn)
+/* Tries the schedules whose column `turn` is `turn`. */
+static void try_turn(Trials *t, RankedBatching *ranked, int turn)
 {
     for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
         if (mw_pipeline_info((MwPipelineKind)kind)->turn == turn)
-            try_kind(t, cut, (MwPipelineKind)kind);
+            try_schedule_kind(t, ranked, (MwPipelineKind)kind);
 }
 
-/* What shortens the bubble is tried where that matters. */
-static bool may_gain(const Trials *t, const Cut *cut)
+/* Whether a shorter bubble can yield a better layout, and is worth trying. */
+static bool bubble_is_worth_it(const Trials *t, const RankedBatching *ranked)
 {
-    const MwStageLayout *best = best_of(t);
+    const MwStageLayout *best = incumbent(t);
     double best_s = best ? best->step_s : INFINITY;
-    return cut->ideal_s < best_s && cut->ideal_s < (1 - WORTHWHILE) * cut->step_s;
+    return ranked->ideal_s < best_s && ranked->ideal_s < (1 - MIN_BUBBLE_SHARE) * ranked->step_s;
 }
 
-/* Those without a turn come last, where the user asks for one. */
-static void try_others(Trials *t, Cut *cut)
+/* Tries the schedules after the first turn; those with turn 0 come last, and only if the user
+ * names a schedule. */
+static void try_later_schedules(Trials *t, RankedBatching *ranked)
 {
     bool is_asked = mw_wants_schedule(&t->compilation->options);
     for (int turn = 2; turn <= MW_PIPELINE_COUNT; turn++)
-        if (is_asked || may_gain(t, cut))
-            try_turn(t, cut, turn);
+        if (is_asked || bubble_is_worth_it(t, ranked))
+            try_turn(t, ranked, turn);
     if (is_asked)
-        try_turn(t, cut, 0);
+        try_turn(t, ranked, 0);
 }
 
+/* By estimate, then by number of micro-batches. */
 static int by_estimate(const void *a, const void *b)
 {
-    const Cut *x = a, *y = b;
+    const RankedBatching *x = a, *y = b;
     if (x->estimate.usual_s != y->estimate.usual_s)
         return x->estimate.usual_s < y->estimate.usual_s ? -1 : 1;
     return x->batching->micro_batches - y->batching->micro_batches;
 }
 
-/* Numbers of micro-batches by their estimates. */
-static Cut *rank_cuts(Trials *t, int *count)
+/* Ranks the numbers of micro-batches by their estimates. */
+static RankedBatching *rank_batchings(Trials *t, int *count)
 {
-    Cut *cuts = MW_NEW(t->arena, Cut, t->batchings.count);
+    RankedBatching *ranking = MW_NEW(t->arena, RankedBatching, t->batchings.count);
     *count = 0;
     for (int i = 0; i < t->batchings.count; i++) {
         MwStageBatching *batching = &t->batchings.at[i];
-        if (make(t, batching))
-            cuts[(*count)++] =
-                (Cut){.batching = batching,
-                      .estimate = mw_stage_batching_estimate(batching, target_bytes(t)),
-                      .step_s = INFINITY,
-                      .ideal_s = INFINITY};
+        if (make_batching(t, batching))
+            ranking[(*count)++] =
+                (RankedBatching){.batching = batching,
+                                 .estimate = mw_stage_batching_estimate(batching, target_bytes(t)),
+                                 .step_s = INFINITY,
+                                 .ideal_s = INFINITY};
     }
-    qsort(cuts, (size_t)*count, sizeof *cuts, by_estimate);
-    return cuts;
+    qsort(ranking, (size_t)*count, sizeof *ranking, by_estimate);
+    return ranking;
 }
 
 static int64_t work_done(const Trials *t)
@@ -330,57 +343,60 @@ static int64_t work_done(const Trials *t)
     return work;
 }
 
-/* The first schedule needs no more memory than any other. */
-static void try_several(Trials *t)
+/* Tries pipelines: the schedule of turn 1, which needs no more memory than any other, with each
+ * number of micro-batches; then the other schedules. */
+static void try_pipelines(Trials *t)
 {
     int wanted = t->compilation->options.stages, count, tried = 0;
     if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
-    Cut *cuts = rank_cuts(t, &count);
-    for (; tried < count && (tried < FEW_CUTS || work_done(t) < MUCH_WORK); tried++) {
-        const MwStageLayout *best = best_of(t);
-        if (best && cuts[tried].estimate.least_s >= best->step_s)
+    RankedBatching *ranking = rank_batchings(t, &count);
+    for (; tried < count && (tried < MIN_BATCHINGS_TRIED || work_done(t) < MAX_WORK_NODES);
+         tried++) {
+        const MwStageLayout *best = incumbent(t);
+        if (best && ranking[tried].estimate.least_s >= best->step_s)
             continue;
-        try_turn(t, &cuts[tried], 1);
+        try_turn(t, &ranking[tried], 1);
     }
     for (int i = 0; i < tried; i++)
-        try_others(t, &cuts[i]);
+        try_later_schedules(t, &ranking[i]);
 }
 
-/* The best layout with other numbers of stages, so that it can be told what they would take: all of
- * them where they are few, else half as many and twice as many. */
-static void try_other_counts(Trials *t)
+/* Tries the best layout with other numbers of stages, to report what they would take: all
+ * numbers if there are few, else half and twice as many. */
+static void try_other_stage_counts(Trials *t)
 {
-    const MwStageLayout *best = best_of(t);
+    const MwStageLayout *best = incumbent(t);
     if (t->compilation->options.stages > 0 || !best || t->devices == 1)
         return;
-    int own = best->stage_count / best->chunks, cut_count;
-    Cut cut = rank_cuts(t, &cut_count)[0];
+    int own = best->stage_count / best->chunks, ranking_count;
+    RankedBatching ranked = rank_batchings(t, &ranking_count)[0];
     if (own > 1)
-        cut.batching = mw_stage_batching_of(&t->batchings, best);
-    int most = (int)mw_min(cut.batching->model->layer_count, t->devices);
+        ranked.batching = mw_stage_batching_of(&t->batchings, best);
+    int most = (int)mw_min(ranked.batching->model->layer_count, t->devices);
     MwPipelineKind kind = mw_usual_schedule(t->compilation);
     int chunks = mw_wanted_chunks(&t->compilation->options);
     for (int count = 2; count <= most; count++) {
         bool is_near = count == 2 * own || 2 * count == own;
         if (count == own || count * chunks < t->query->least_stages ||
-            (most > FEW_COUNTS && !is_near))
+            (most > MAX_STAGE_COUNTS && !is_near))
             continue;
-        try_schedule(t, &cut, kind, chunks, count);
+        try_schedule(t, &ranked, kind, chunks, count);
     }
 }
 
-/* ---- All of it ---- */
+/* ---- The search ---- */
 
-/* One stage first: what several must be better than. Then it is tried with more micro-batches; with two
- * more numbers if several stages fit too and much has been solved. */
-static void try_all(Trials *t)
+/* One stage comes first, as the incumbent that pipelines must improve on. After the pipelines,
+ * one stage is tried with more micro-batches: with two more numbers if a layout fits and much
+ * work is done, else all. */
+static void search_layouts(Trials *t)
 {
     int next = 0;
-    try_one(t, &next, 1);
-    try_several(t);
-    try_one(t, &next, best_of(t) && work_done(t) >= MUCH_WORK ? 2 : INT_MAX);
-    try_other_counts(t);
+    try_single_stage(t, &next, 1);
+    try_pipelines(t);
+    try_single_stage(t, &next, incumbent(t) && work_done(t) >= MAX_WORK_NODES ? 2 : INT_MAX);
+    try_other_stage_counts(t);
 }
 
 static int leanest(const Trials *t)
@@ -395,7 +411,7 @@ static int leanest(const Trials *t)
     return best;
 }
 
-/* The least that a device needs of what is more than it has; INFINITY: that is not known. */
+/* The least memory of a device that a trial needs beyond the limit; INFINITY: not known. */
 static double least_excessive_bytes(const Trials *t)
 {
     double least = INFINITY;
@@ -405,8 +421,8 @@ static double least_excessive_bytes(const Trials *t)
     return least;
 }
 
-/* Sets the target after trials of which none turned out to fit; false if there is to be no other. */
-static bool correct(Trials *t, bool may_fit)
+/* Sets the memory target after no trial was validated. False if there is no other target to try. */
+static bool correct_target(Trials *t, bool may_fit)
 {
     double needed = least_excessive_bytes(t);
     return may_fit && isfinite(needed)
@@ -414,19 +430,20 @@ static bool correct(Trials *t, bool may_fit)
                : mw_memory_target_empty(&t->target);
 }
 
-/* Where nothing fits that was estimated to, layouts are sought for another target. */
-static int settle(Trials *t)
+/* Validates the trials; while none that fits by estimate does fit, searches again with another
+ * memory target. */
+static int validate(Trials *t)
 {
-    MwSettling settling = {t->compilation, &t->batchings, t->query->memory_bytes,
-                           t->query->threads};
+    MwStageValidation validation = {t->compilation, &t->batchings, t->query->memory_bytes,
+                                    t->query->threads};
     for (;;) {
-        bool may_fit = best_of(t) != NULL;
-        int chosen = mw_stage_settle(&settling, t->trials.at, t->trials.count);
-        if (chosen >= 0 || !correct(t, may_fit))
+        bool may_fit = incumbent(t) != NULL;
+        int chosen = mw_stage_trials_validate(&validation, t->trials.at, t->trials.count);
+        if (chosen >= 0 || !correct_target(t, may_fit))
             return chosen;
         for (int k = 0; k < t->trials.count; k++)
             t->trials.at[k].fits = false;
-        try_all(t);
+        search_layouts(t);
     }
 }
 
@@ -443,10 +460,10 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                 .out = &out};
     t.batchings = mw_stage_batchings(compilation);
     MwStageBatching *first = &t.batchings.at[0];
-    if (make(&t, first)) {
+    if (make_batching(&t, first)) {
         out.kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
-        try_all(&t);
-        out.chosen = settle(&t);
+        search_layouts(&t);
+        out.chosen = validate(&t);
         out.leanest = leanest(&t);
     }
     out.needed_bytes = least_excessive_bytes(&t);

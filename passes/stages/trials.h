@@ -4,11 +4,11 @@
 #define MW_PASSES_STAGES_TRIALS_H
 
 #include "passes/stages/choice.h"
-#include "passes/stages/settle.h"
+#include "passes/stages/validate.h"
 
 typedef struct {
-    const MwCompilation *compilation; /* its options pin what they say */
-    const int *layer_stage;           /* [layers] the stage of each; -1: free */
+    const MwCompilation *compilation; /* its options restrict the search */
+    const int *layer_stage;           /* [layers] pinned stage; -1: free */
     int least_stages;                 /* 1, or more where stages are pinned */
     double memory_bytes;              /* of a device */
     int threads;
@@ -17,15 +17,15 @@ typedef struct {
 typedef struct {
     int trial_count;
     MwStageTrial *trials;
-    int chosen;           /* of the trials; -1: none fits */
-    int leanest;          /* the layout that needs the least memory as far as is known; -1: none */
-    MwStaging staging;    /* that of the one, else of the other */
-    MwStageReason reason; /* why several stages cannot be, if they cannot */
-    double needed_bytes;  /* if none fits: of a device, as far as is known; INFINITY: it is not */
-    double kept_bytes;    /* of the whole model: weights, states and the like */
+    int chosen;           /* index of the best trial that fits; -1: none fits */
+    int leanest;          /* index of the layout that needs the least memory; -1: no layout */
+    MwStaging staging;    /* of the chosen trial; of the leanest if none fits */
+    MwStageReason reason; /* why there cannot be several stages; POSSIBLE: there can */
+    double needed_bytes;  /* if none fits: the least that a device needs; INFINITY: not known */
+    double kept_bytes;    /* of the whole model: weights, gradients, states */
 } MwStageTrials;
 
-/* In the arena of the compilation. */
+/* The result lies in the compilation's arena. */
 MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tools/probe: the plans that profiling runs are good plans, and a machine whose times follow the
- * cost model gives that model back. */
+/* tools/profile/probe.h: the plans that profiling runs are good plans, and a machine whose times
+ * follow the cost model gives that model back. */
 #include "cost/cost.h"
 #include "frontend/cluster/print.h"
 #include "frontend/cluster/read.h"

@@ -174,9 +174,9 @@ START_TEST(operands_are_named_by_their_givers)
         ck_assert_int_eq(report->index[node->node.index], i);
         ck_assert_int_ne(mw_node(graph, node->node)->op, MW_OP_IDENTITY);
         for (int k = 0; k < node->operand_count; k++) {
-            int giver = report->index[node->operands[k].giver.index];
-            ck_assert_int_ge(giver, 0);
-            ck_assert_int_lt(giver, i);
+            int producer = report->index[node->operands[k].producer.index];
+            ck_assert_int_ge(producer, 0);
+            ck_assert_int_lt(producer, i);
         }
     }
     finish(p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* passes/reshard: every path between two specs, run on simulated devices, gives the right parts;
+/* cost/reshard.h: every path between two specs, run on simulated devices, gives the right parts;
  * and it is the cheapest. */
 #include "cost/reshard.h"
 #include "cost/units.h"

@@ -116,10 +116,10 @@ static void draw_cuts(Draw *d, int layers, int stages)
  * logical mesh than the stage `first` of the same mesh. */
 static bool draw_way(Draw *d, int s, int first, int devices)
 {
-    MwStageQuestion question = {d->stages[s].begin, d->stages[s].end, devices,
-                                d->layout.stage_count == 1};
+    MwStageCostQuery cost_query = {d->stages[s].begin, d->stages[s].end, devices,
+                                   d->layout.stage_count == 1};
     MwStageCostList list;
-    mw_stage_costs_ask(d->batching->costs, &question, 1, &list);
+    mw_stage_costs_query(d->batching->costs, &cost_query, 1, &list);
     if (list.count == 0)
         return false;
     for (int tries = 1 << random_below(&d->random, 4), i = 0; i < tries; i++) {

@@ -145,9 +145,9 @@ static void enumerate(Enumeration *e, int count, int begin, int devices, int row
             int more = e->packing.submeshes[submesh].devices;
             if (next < 0 || devices + more > all || (stages && more != all / stages))
                 continue;
-            MwStageQuestion question = {begin, end, more, false};
+            MwStageCostQuery cost_query = {begin, end, more, false};
             MwStageCostList list;
-            mw_stage_costs_ask(e->query->costs, &question, 1, &list);
+            mw_stage_costs_query(e->query->costs, &cost_query, 1, &list);
             for (int i = 0; i < list.count; i++) {
                 if (!may_be_mesh(e, count, &list.at[i].mesh))
                     continue;
@@ -237,9 +237,9 @@ START_TEST(like_layers_are_reckoned_right)
         ck_assert_int_eq(model->layer_class[l], model->layer_class[begin]);
     ck_assert_int_ne(model->layer_class[0], model->layer_class[1]);
     MwStageCosts *costs = mw_stage_costs_new(c.arena, model, 1);
-    MwStageQuestion question = {begin, end, DEVICES, false};
+    MwStageCostQuery cost_query = {begin, end, DEVICES, false};
     MwStageCostList list;
-    mw_stage_costs_ask(costs, &question, 1, &list);
+    mw_stage_costs_query(costs, &cost_query, 1, &list);
     ck_assert_int_gt(list.count, 0);
     MwIntraQuery query = {.graph = mw_stage_model_graph(model, begin, end, false),
                           .cluster = &cluster,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* passes/strategies: the strategies of typical nodes, written out. */
+/* passes/sharding/strategies.h: the strategies of typical nodes, written out. */
 #include "base/text.h"
 #include "passes/sharding/strategies.h"
 #include "tests/unit/clusters.h"

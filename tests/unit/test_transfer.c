@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* runtime/transfer: for every pair of specs on every pair of small meshes the messages bring every
- * receiver its block, each element crosses once, the work is shared, and the checker agrees; and
- * the checker finds what is wrong with other lists. */
+/* runtime/plan/transfer.h: for every pair of specs on every pair of small meshes the messages bring
+ * every receiver its block, each element crosses once, the work is shared, and the checker agrees;
+ * and the checker finds what is wrong with other lists. */
 #include "runtime/check/transfer.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/specs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* passes/transfer_cost: its formulas against times worked out by hand, and against the messages of
- * runtime/transfer, sent hop by hop over the links of small clusters. */
+/* cost/transfer.c: its formulas against times worked out by hand, and against the messages of
+ * runtime/plan/messages.h, sent hop by hop over the links of small clusters. */
 #include "cost/cost.h"
 #include "cost/transfer.h"
 #include "runtime/plan/messages.h"
@@ -81,8 +81,8 @@ typedef struct {
     double choice;                      /* greatest time of the way taken to the other's */
 } Comparison;
 
-static double simulated_way_s(MwArena *arena, const Comparison *c, const MwTransferPlace *from,
-                              const MwTransferPlace *to, bool broadcast)
+static double simulated_way_s(MwArena *arena, const Comparison *c, const MwTensorPlacement *from,
+                              const MwTensorPlacement *to, bool broadcast)
 {
     MwTransfer t = {.global = c->tensor,
                     .from = {from->spec, from->mesh, from->first_device},
@@ -92,7 +92,7 @@ static double simulated_way_s(MwArena *arena, const Comparison *c, const MwTrans
     return simulated_s(c->cluster, &messages);
 }
 
-static void compare(Comparison *c, const MwTransferPlace *from, const MwTransferPlace *to)
+static void compare(Comparison *c, const MwTensorPlacement *from, const MwTensorPlacement *to)
 {
     MwArena *arena = mw_arena_new();
     MwTransferCost cost = mw_transfer_cost(c->cluster, &c->tensor, from, to);
@@ -113,8 +113,8 @@ static void compare_all(Comparison *c, const MwMeshShape *from_mesh, const MwMes
     Specs wants = complete_specs(arena, &c->tensor, to_mesh);
     for (int i = 0; i < sends.count; i++)
         for (int k = 0; k < wants.count; k++) {
-            MwTransferPlace from = {sends.at[i], *from_mesh, 0};
-            MwTransferPlace to = {wants.at[k], *to_mesh, to_device};
+            MwTensorPlacement from = {sends.at[i], *from_mesh, 0};
+            MwTensorPlacement to = {wants.at[k], *to_mesh, to_device};
             compare(c, &from, &to);
         }
     mw_arena_free(&arena);
@@ -202,9 +202,9 @@ END_TEST
 
 /* ---- By hand ---- */
 
-static MwTransferPlace place_of(const char *spec, const char *mesh, int first_device)
+static MwTensorPlacement place_of(const char *spec, const char *mesh, int first_device)
 {
-    MwTransferPlace place = {.first_device = first_device};
+    MwTensorPlacement place = {.first_device = first_device};
     int rank;
     ck_assert(mw_spec_parse(spec, &place.spec, &rank) && mw_mesh_parse(mesh, &place.mesh));
     return place;
@@ -236,8 +236,8 @@ START_TEST(transfers_cost_what_the_formulas_say)
     MwCluster cluster = test_cluster_of_nodes(4, 4);
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwTensor tensor = {MW_F32, 1, {cases[i].elements}};
-        MwTransferPlace from = place_of(cases[i].from, cases[i].from_mesh, 0);
-        MwTransferPlace to = place_of(cases[i].to, cases[i].to_mesh, cases[i].to_device);
+        MwTensorPlacement from = place_of(cases[i].from, cases[i].from_mesh, 0);
+        MwTensorPlacement to = place_of(cases[i].to, cases[i].to_mesh, cases[i].to_device);
         MwTransferCost cost = mw_transfer_cost(&cluster, &tensor, &from, &to);
         if (fabs(cost.crossing_s - cases[i].crossing_s) > 1e-9 * cases[i].crossing_s ||
             fabs(cost.passing_s - cases[i].passing_s) > 1e-9 * cases[i].passing_s ||
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(more_bytes_never_cost_less)
 {
     MwCluster cluster = test_cluster_of_nodes(4, 4);
-    MwTransferPlace from = place_of("[S0]", "2", 0), to = place_of("[R]", "2x4", 8);
+    MwTensorPlacement from = place_of("[S0]", "2", 0), to = place_of("[R]", "2x4", 8);
     double before = 0;
     for (int64_t elements = 2; elements < (int64_t)1 << 32; elements *= 2) {
         MwTensor tensor = {MW_F32, 1, {elements}};

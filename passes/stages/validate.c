@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* In:  trials, by estimate (cost.h).
- * Out: the one that is best when stages are solved as they will be (check.h).
+/* In:  trials with estimated costs (cost.h).
+ * Out: the best trial whose stages fit the memory when they are solved (check.h).
  *
- * Stages that turn out to need more than was estimated get ways that are estimated to need as much
- * less; the layout then has the time of these, and another may be better. Where no trial is estimated
- * to fit, those are solved that do not by little. */
-#include "passes/stages/settle.h"
+ * Stages that turn out to need more than was estimated get solutions whose estimates are smaller
+ * by the excess. The layout then has the time of these, and another trial may become the best.
+ * Where no trial fits by estimate, those whose estimates exceed the limit by little are solved. */
+#include "passes/stages/validate.h"
 
 #include "passes/stages/check.h"
 
-/* How far above the memory an estimate must be for it to be beyond doubt. */
-static const double DOUBT = 1.2;
+/* Largest ratio of an estimate to the memory limit for which a layout may still fit. */
+static const double MAX_DOUBTFUL_RATIO = 1.2;
 
-/* Layouts that are solved, at most. */
-enum { MOST_SOLVED = 6 };
+/* Most layouts that are solved. */
+enum { MAX_SOLVED = 6 };
 
 MwStageBatching *mw_stage_batching_of(const MwStageBatchings *batchings,
                                       const MwStageLayout *layout)
@@ -33,30 +33,31 @@ int mw_stage_trials_best(const MwStageTrial *trials, int count)
     return best;
 }
 
-/* The leanest of those that may fit in spite of their estimate. */
-static int find_doubtful(const MwSettling *s, const MwStageTrial *trials, int count)
+/* The trial with the smallest estimate among those that may fit although their estimates do not. */
+static int find_near_miss(const MwStageValidation *s, const MwStageTrial *trials, int count)
 {
     int best = -1;
     for (int i = 0; i < count; i++)
         if (trials[i].layout.stage_count > 0 && !trials[i].is_solved &&
-            trials[i].needed_bytes <= DOUBT * s->memory_bytes &&
+            trials[i].needed_bytes <= MAX_DOUBTFUL_RATIO * s->memory_bytes &&
             (best < 0 || trials[i].needed_bytes < trials[best].needed_bytes))
             best = i;
     return best;
 }
 
-/* Of a stage in a step of so many micro-batches. */
+/* Step time of a stage alone. */
 static double step_time_s(const MwStageCost *cost, int micro_batches)
 {
     return micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
 }
 
-/* The quickest way of a stage that needs no more than `most_bytes` by the estimate. */
+/* Gives a stage the fastest solution that needs no more than `most_bytes` by estimate; false if
+ * there is none. */
 static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, double most_bytes)
 {
-    MwStageQuestion question = mw_stage_layout_question(layout, stage);
+    MwStageCostQuery cost_query = mw_stage_layout_cost_query(layout, stage);
     MwStageCostList list;
-    mw_stage_costs_ask(costs, &question, 1, &list);
+    mw_stage_costs_query(costs, &cost_query, 1, &list);
     const MwStageCost *best = NULL;
     for (int i = 0; i < list.count; i++) {
         layout->stages[stage].cost = list.at[i];
@@ -70,8 +71,9 @@ static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, d
     return best != NULL;
 }
 
-/* False, and the trial stays as it is, if some stage that needs too much has no leaner way. */
-static bool repair(const MwSettling *s, MwStageTrial *trial, const double *needed)
+/* Gives every stage that needs too much a solution that needs less. False, and the trial stays
+ * as it is, if some stage has none. */
+static bool reduce_memory(const MwStageValidation *s, MwStageTrial *trial, const double *needed)
 {
     MwStageLayout layout = trial->layout;
     MwStageBatching *batching = mw_stage_batching_of(s->batchings, &layout);
@@ -89,36 +91,41 @@ static bool repair(const MwSettling *s, MwStageTrial *trial, const double *neede
     return true;
 }
 
-/* Whether the trial fits, or may after a repair. */
-static void solve(const MwSettling *s, MwStageTrial *trial)
+/* Solves the stages of a trial and updates it. A trial that still fits by estimate after
+ * reduce_memory remains unsolved. */
+static void solve_trial(const MwStageValidation *s, MwStageTrial *trial)
 {
     MwArena *scratch = mw_arena_new();
     double *needed = MW_NEW(scratch, double, trial->layout.stage_count);
     MwStaging staging = mw_stage_layout_staging(
         scratch, mw_stage_batching_of(s->batchings, &trial->layout)->costs, &trial->layout);
-    double most = mw_stage_check(scratch, s->compilation, &staging, &trial->layout, s->memory_bytes,
-                                 s->threads, needed);
+    MwStageCheckRequest check = {.compilation = s->compilation,
+                                 .layout = &trial->layout,
+                                 .staging = &staging,
+                                 .memory_bytes = s->memory_bytes,
+                                 .threads = s->threads};
+    double most = mw_stage_check(scratch, &check, needed);
     bool was_thought_to_fit = trial->fits;
     trial->is_solved = true;
     trial->fits = most <= s->memory_bytes;
     if (most > 0)
         trial->needed_bytes = most;
-    if (!trial->fits && was_thought_to_fit && repair(s, trial, needed)) {
+    if (!trial->fits && was_thought_to_fit && reduce_memory(s, trial, needed)) {
         trial->fits = true;
         trial->is_solved = false;
     }
     mw_arena_free(&scratch);
 }
 
-int mw_stage_settle(const MwSettling *settling, MwStageTrial *trials, int count)
+int mw_stage_trials_validate(const MwStageValidation *validation, MwStageTrial *trials, int count)
 {
-    for (int i = 0; i < MOST_SOLVED; i++) {
+    for (int i = 0; i < MAX_SOLVED; i++) {
         int best = mw_stage_trials_best(trials, count);
         if (best < 0)
-            best = find_doubtful(settling, trials, count);
+            best = find_near_miss(validation, trials, count);
         if (best < 0 || trials[best].is_solved)
             return best;
-        solve(settling, &trials[best]);
+        solve_trial(validation, &trials[best]);
     }
     int best = mw_stage_trials_best(trials, count);
     return best >= 0 && trials[best].is_solved ? best : -1;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A sample: an interval of layers as a stage of its own on one logical mesh, solved. cost.h
+ * extrapolates the costs of longer intervals from samples.
+ *
+ * The intra-operator problem of the layers is solved to within about a hundredth, without a
+ * memory limit. Memory enters the objective with a price instead (a Lagrange multiplier of the
+ * memory limit):
+ *
+ *     time + price * (kept bytes + in flight * saved bytes)
+ *
+ * The unit of the price is picoseconds per byte. It is a multiple (PRICES in sample.c) of
+ * `ps_per_byte`, at which all the memory of a device costs the least time that a step can take. */
+#ifndef MW_PASSES_STAGES_SAMPLE_H
+#define MW_PASSES_STAGES_SAMPLE_H
+
+#include "passes/stages/model.h"
+
+enum { MW_MEMORY_PRICES = 3 }; /* price levels; level 0 is the price zero */
+
+/* What a stage costs on one logical mesh. Times are seconds; bytes are of one device. */
+typedef struct {
+    MwMeshShape mesh;
+    int price;          /* level at which this is the best solution; 0: memory is free */
+    int recomputed;     /* number of layers that recompute (mw_stage_costs_recomputed says which) */
+    double forward_s;   /* of a micro-batch */
+    double backward_s;  /* of a micro-batch, without the gradients of weights */
+    double weight_s;    /* of a micro-batch: gradients of weights */
+    double step_s;      /* once per step: synchronisation of gradients, update of weights */
+    double kept_bytes;  /* all through the step */
+    double saved_bytes; /* of each micro-batch, from forward to backward */
+    double late_bytes;  /* of each micro-batch, from forward to the gradients of weights */
+    double weight_bytes; /* of each micro-batch, from backward to the gradients of weights */
+    double peak_bytes;   /* in addition to all of these, while a task runs */
+} MwStageCost;
+
+/* What price level 1 means for a model. */
+typedef struct {
+    const MwStageModel *model;
+    double ps_per_byte; /* picoseconds that a byte costs at price 1 */
+} MwStagePricing;
+
+typedef struct {
+    int begin, end;  /* layers [begin, end) */
+    bool recomputes; /* all layers recompute, or none does */
+    bool
+        /* no other task runs between the tasks of a micro-batch: what is saved counts in
+         * `peak_bytes` */
+        is_sequential;
+    MwMeshShape mesh;
+    const MwGraph *graph;
+    bool wanted[MW_MEMORY_PRICES];   /* price levels to solve next */
+    bool solved[MW_MEMORY_PRICES];   /* price levels that are solved */
+    bool possible[MW_MEMORY_PRICES]; /* solved, and the pins can be met */
+    MwStageCost cost[MW_MEMORY_PRICES];
+} MwStageSample;
+
+/* Solves the sample at the price levels in `wanted` and clears them. Works in an arena of its
+ * own, so that different samples may be solved on different threads. */
+void mw_stage_sample_solve(MwStageSample *sample, const MwStagePricing *pricing);
+
+#endif
