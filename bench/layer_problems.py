@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The compiler's own problems: models of many equal layers on a mesh, saved by `meshwright plan`.
 
-A case is MODEL-LAYERS-WIDTH-MESH, gpt-48-2048-8x8 say; with -forward at its end, without training."""
+A case is MODEL-LAYERS-WIDTH-MESH, gpt-48-2048-8x8 say; with -forward at its end, without
+training."""
 import json
 import pathlib
 import re
@@ -11,7 +12,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = {"gpt": "seq=1024 vocab=50304 batch=64", "bert": "seq=512 vocab=30522 batch=128",
-         "llama": "seq=2048 vocab=32000 batch=64", "vit": "image=224 patch=16 classes=1000 batch=256"}
+         "llama": "seq=2048 vocab=32000 batch=64",
+         "vit": "image=224 patch=16 classes=1000 batch=256"}
 UNLIMITED = "1000000GB"
 
 
@@ -41,9 +43,9 @@ class Case:
         (folder / "one.cluster").write_text(node.read_text())
         (folder / "nodes.cluster").write_text(
             f"cluster nodes like one.cluster {{\n  nodes = {nodes}\n}}\n")
-        self.words = [folder / f"{self.model}.graph", *(f"-D{size}" for size in sizes.split()), "--mesh",
-                      f"{nodes}x{devices}", "--cluster", folder / "nodes.cluster", "--stages", "1",
-                      "--remat", "none", "--micro-batches", "1", "--stop-after", "sharding"]
+        self.words = [folder / f"{self.model}.graph", *(f"-D{size}" for size in sizes.split()),
+                      "--mesh", f"{nodes}x{devices}", "--cluster", folder / "nodes.cluster",
+                      "--stages", "1", "--remat", "none", "--micro-batches", "1", "--stop-after", "sharding"]
         self.problem = folder / "problem.json"
 
     def shard(self, memory, *words):
@@ -56,15 +58,16 @@ class Case:
     def solve(self, *words):
         """The answer, and seconds; exits where there is none."""
         out = self.folder / "answer.json"
-        done, seconds = run([self.build / "tools/meshwright-solve", self.problem, "--quiet", "-o", out,
-                             *words])
+        done, seconds = run([self.build / "tools/meshwright-solve", self.problem, "--quiet",
+                             "-o", out, *words])
         if done.returncode not in (0, 4):
             sys.exit(f"bench: {self.name}: {done.stderr or done.stdout}")
         return json.loads(out.read_text()), seconds
 
     def save(self):
-        """Its sharding problem without a limit: the number of nodes, and the least possible peak."""
+        """Its sharding problem without a limit: the number of nodes, and the least peak."""
         if self.shard(UNLIMITED, "--save-problem", self.problem) is None:
             sys.exit(f"bench: {self.name}: its problem was not made")
         nodes = len(json.loads(self.problem.read_text())["problem"]["nodes"]["costs"])
-        return nodes, self.solve("--usage-limit", "1", "--relax", "--time-limit", "20")[0]["peak_usage"]
+        least = self.solve("--usage-limit", "1", "--relax", "--time-limit", "20")[0]
+        return nodes, least["peak_usage"]

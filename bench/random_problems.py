@@ -17,7 +17,8 @@ class Problem:
     def json(self, name):
         """As bench/solver and meshwright-solve read it."""
         problem = {"name": name,
-                   "nodes": {"intervals": self.intervals, "costs": self.costs, "usages": self.usages},
+                   "nodes": {"intervals": self.intervals, "costs": self.costs,
+                             "usages": self.usages},
                    "edges": {"nodes": self.pairs, "costs": self.edge_costs}}
         return {"problem": problem if self.limit is None else problem | {"usage_limit": self.limit}}
 
@@ -31,14 +32,16 @@ class Problem:
 
 
 def thrift(draw, nodes, edges, span, share, forbidden=0.0, begin=0):
-    """Costs fall as usages rise, nodes near in index share edges, and a node lives for at most `span`
-    times. The limit is `share` of the way from the least peak of the nodes one by one to the greatest:
-    no prices of memory make a bound tight, so it takes branch and bound to close the gap."""
+    """Costs fall as usages rise, nodes near in index share edges, and a node lives for at most
+    `span` times. The limit is `share` of the way from the least peak of the nodes one by one to the
+    greatest: no prices of memory make a bound tight, so it takes branch and bound to close the
+    gap."""
     problem, times = Problem(), max(2, nodes // 3)
     for node in range(nodes):
         first = node * times // nodes
         usages = sorted(draw.randrange(1, 1000) for _ in range(draw.randint(2, 6)))
-        problem.intervals.append([begin + first, begin + min(times, first + 1 + draw.randrange(span))])
+        end = min(times, first + 1 + draw.randrange(span))
+        problem.intervals.append([begin + first, begin + end])
         problem.usages.append(usages)
         problem.costs.append([3 * (1000 - usage) + draw.randrange(400) for usage in usages])
     for _ in range(edges):
@@ -55,8 +58,8 @@ def thrift(draw, nodes, edges, span, share, forbidden=0.0, begin=0):
 
 
 def apart(problems):
-    """The problems as one, in as many components: without a common edge, and, if they begin late enough
-    after one another, without a common time."""
+    """The problems as one, in as many components: without a common edge, and, if they begin late
+    enough after one another, without a common time."""
     joined = Problem(limit=max(problem.limit for problem in problems))
     for problem in problems:
         first = len(joined.costs)
@@ -75,7 +78,9 @@ def grid(draw, side):
         problem.intervals.append([0, 0])
         problem.costs.append([draw.randrange(100) for _ in range(strategies)])
         problem.usages.append([0] * strategies)
-        for other in [node + 1] * ((node + 1) % side > 0) + [node + side] * (node + side < side * side):
+        right = [node + 1] * ((node + 1) % side > 0)
+        below = [node + side] * (node + side < side * side)
+        for other in right + below:
             problem.pairs.append([node, other])
             problem.edge_costs.append([draw.randrange(200) for _ in range(strategies**2)])
     return problem

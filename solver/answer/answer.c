@@ -14,7 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Fraction of the time limit that finding the reason may take even if no time is left */
+/* Fraction of the time limit that finding the reason may take even if no time is left: what the
+ * user waits for beyond the limit. */
 static const double REASON_SHARE = 0.1;
 
 /* Says whether the peak exceeds the limit even if each node takes a strategy of least usage. */

@@ -21,7 +21,8 @@
 
 #include <string.h>
 
-/* Greatest numbers of strategies and entries visited, and of checks. */
+/* Limits of the work without a deadline: strategies and entries visited, and checks. A conflict
+ * that is not minimal is a conflict, too. */
 static const int64_t EFFORT = (int64_t)1 << 28;
 enum { QUESTIONS = 2000 };
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Weights are for people to read: a bound with short weights may be lower by one part in NEARLY. */
 enum { NEARLY = 1000 };
 
 typedef struct {

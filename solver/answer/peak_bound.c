@@ -153,7 +153,7 @@ static void keep_if_lower(MwPeakBound *bound, int *choice)
     bound->peak = peak;
 }
 
-/* ---- Shares that are best for the answers so far ---- */
+/* ---- The best weights for the solutions so far ---- */
 
 static void keep_solution(MwPeakBound *bound, const int *choice)
 {

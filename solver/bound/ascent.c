@@ -177,7 +177,7 @@ static void step_prices(MwAscent *ascent)
  * aimed for is followed by a longer one. After a step that gained almost nothing, the next one is
  * shortened to the maximum of the parabola through the aimed and the actual gain. If the bound has
  * fallen by more than the gap, the best state is restored. */
-static void judge_step(MwAscent *ascent)
+static void adapt_step_scale(MwAscent *ascent)
 {
     const double gained = ascent->current_bound - ascent->bound_before_step,
                  aimed_gain = ascent->aimed_gain;
@@ -198,11 +198,11 @@ static void move_prices(MwAscent *ascent)
     if (++ascent->following < MW_TUNED_FOLLOW_ROUNDS &&
         ascent->rise > MW_TUNED_ROUND_SHARE * gap(ascent))
         return;
-    judge_step(ascent);
+    adapt_step_scale(ascent);
     step_prices(ascent);
 }
 
-static void note_bound(MwAscent *ascent)
+static void update_bound(MwAscent *ascent)
 {
     double bound = mw_dual_bound(ascent->dual);
     ascent->rise = bound - ascent->current_bound;
@@ -215,7 +215,7 @@ static void note_bound(MwAscent *ascent)
 
 /* Says whether another iteration is worth its time: the bound still rises, and fixing would not
  * remove most strategies. */
-static bool rising(MwAscent *ascent)
+static bool is_rising(MwAscent *ascent)
 {
     if (ascent->dual->fixable_count > MW_TUNED_CUT_SHARE * (double)ascent->dual->strategy_count ||
         (ascent->best->cost < MW_ABOVE_ANY_COST &&
@@ -251,10 +251,10 @@ bool mw_ascent_run(MwAscent *ascent, MwIncumbent *best, const MwAscentLimits *li
         ascent->dual->fixing_gap = best->cost < MW_ABOVE_ANY_COST ? gap(ascent) : INFINITY;
         mw_dual_sweep(ascent->dual, true);
         mw_dual_sweep(ascent->dual, false);
-        note_bound(ascent);
+        update_bound(ascent);
         if (ascent->iteration % MW_TUNED_DECODE_EVERY == 0)
             try_choice(ascent);
-        if (!rising(ascent) || mw_stopped(&limits->stop))
+        if (!is_rising(ascent) || mw_stopped(&limits->stop))
             return false;
         if (ascent->core->row_count > 0) {
             move_prices(ascent);

@@ -50,7 +50,7 @@ static void round_potentials(Proof *proof, int index)
     }
 }
 
-static MwCost take_least(MwCost *values, int64_t count)
+static MwCost subtract_least(MwCost *values, int64_t count)
 {
     MwCost least = values[0];
     for (int64_t i = 1; i < count; i++)
@@ -82,7 +82,7 @@ static MwCost find_entries(const Proof *proof, int index)
         proof->entry[e] = cost->at[e] < MW_FORBIDDEN ? cost->at[e] : ABOVE_ALL;
     for (int i = 0; i < cost->arity; i++)
         subtract_each(cost, i, proof->potential[index][i], proof->entry);
-    return take_least(proof->entry, cost->count);
+    return subtract_least(proof->entry, cost->count);
 }
 
 static void prove_node(Proof *proof, int index)
@@ -101,7 +101,7 @@ static void prove_node(Proof *proof, int index)
             cost[s] += potential[link->classes[s]];
     }
     proof->cost[index] = cost;
-    proof->bound += take_least(cost, of->cost->count);
+    proof->bound += subtract_least(cost, of->cost->count);
 }
 
 static void make_scratch(Proof *proof)

@@ -40,7 +40,7 @@ static inline double least_of(const double *value, const double *potential, int6
 }
 
 /* Sets least[i] to the minimum of least[i] and value[i] - potential. */
-static inline void lower_to(double *least, const double *value, double potential, int64_t count)
+static inline void lower_each(double *least, const double *value, double potential, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         double left = value[i] - potential;
@@ -63,7 +63,7 @@ MW_VECTORISED static void marginals_of_second(const MwMarginalTable *table, cons
     for (int64_t k = 0; k < table->row; k++)
         marginal[k] = INFINITY;
     for (int c = 0; c < table->table->dims[0]; c++)
-        lower_to(marginal, table->value + c * table->row, first[c], table->row);
+        lower_each(marginal, table->value + c * table->row, first[c], table->row);
     for (int64_t k = 0; k < table->row; k++)
         marginal[k] -= second[k];
 }
@@ -88,7 +88,7 @@ static bool range(const Walk *walk, int level, int *from, int *to)
 /* Visits a row of the last dimension. `given` is the sum of the potentials of the other dimensions'
  * classes, and `class` is the class of `dim` among them. If `dim` is the last dimension,
  * mw_marginals subtracts its potential later. */
-MW_VECTORISED static void walk_row(const Walk *walk, int64_t row, double given, int class)
+MW_VECTORISED static void visit_row(const Walk *walk, int64_t row, double given, int class)
 {
     const int level = walk->table->table->arity - 1;
     const int64_t count = walk->table->row;
@@ -96,25 +96,25 @@ MW_VECTORISED static void walk_row(const Walk *walk, int64_t row, double given, 
     int from, to;
     bool holds = range(walk, level, &from, &to);
     if (walk->dim == level) {
-        lower_to(walk->marginal, value, given, count);
+        lower_each(walk->marginal, value, given, count);
     } else {
         double least = holds ? value[from] - potential[from] : least_of(value, potential, count);
-        lower_to(&walk->marginal[class], &least, given, 1);
+        lower_each(&walk->marginal[class], &least, given, 1);
     }
 }
 
-static void walk_level(const Walk *walk, int level, int64_t index, double given, int class)
+static void visit_level(const Walk *walk, int level, int64_t index, double given, int class)
 {
     const MwTable *table = walk->table->table;
     if (level == table->arity - 1) {
-        walk_row(walk, index, given, class);
+        visit_row(walk, index, given, class);
         return;
     }
     int from, to;
     range(walk, level, &from, &to);
     for (int c = from; c < to; c++)
-        walk_level(walk, level + 1, index * table->dims[level] + c,
-                   given + walk->potential[level][c], level == walk->dim ? c : class);
+        visit_level(walk, level + 1, index * table->dims[level] + c,
+                    given + walk->potential[level][c], level == walk->dim ? c : class);
 }
 
 void mw_marginals(const MwMarginalTable *table, double *const *potential, int dim, const int *held,
@@ -130,7 +130,7 @@ void mw_marginals(const MwMarginalTable *table, double *const *potential, int di
     for (int64_t c = 0; c < room; c++)
         marginal[c] = INFINITY;
     const Walk walk = {table, potential, dim, held, marginal};
-    walk_level(&walk, 0, 0, 0, 0);
+    visit_level(&walk, 0, 0, 0, 0);
     for (int c = 0; c < table->table->dims[dim] && dim == last; c++)
         marginal[c] -= potential[dim][c];
 }

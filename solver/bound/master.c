@@ -70,7 +70,7 @@ static Tableau first_tableau(MwArena *arena, const MwMaster *master)
 
 /* Returns the column of least reduced cost, or the first one of negative reduced cost; -1: there is
  * none. */
-static int entering(const Tableau *tableau, bool first)
+static int entering_column(const Tableau *tableau, bool first)
 {
     const double *cost = row_of(tableau, tableau->rows);
     int best = -1;
@@ -85,7 +85,7 @@ static int entering(const Tableau *tableau, bool first)
 
 /* Returns the row of least ratio, among equals that of the lowest basic column; -1: there is
  * none. */
-static int leaving(const Tableau *tableau, int column)
+static int leaving_row(const Tableau *tableau, int column)
 {
     int best = -1;
     double least = INFINITY;
@@ -108,8 +108,8 @@ double mw_master_solve(const MwMaster *master, double *price)
     Tableau tableau = first_tableau(scratch, master);
     const int patience = 2 * (tableau.rows + tableau.columns);
     for (int i = 0; i < 8 * patience; i++) {
-        int column = entering(&tableau, i > patience);
-        int row = column < 0 ? -1 : leaving(&tableau, column);
+        int column = entering_column(&tableau, i > patience);
+        int row = column < 0 ? -1 : leaving_row(&tableau, column);
         if (row < 0)
             break;
         pivot(&tableau, row, column);

@@ -102,8 +102,8 @@ static bool solve_copy(Pricing *pricing, const double *price, int64_t total, boo
     return solved;
 }
 
-MwPricingAnswer mw_pricing_solve_best(MwArena *arena, const MwCore *core, const double *price,
-                                      int64_t total, const MwStop *stop)
+MwPricingAnswer mw_pricing_solve_optimally(MwArena *arena, const MwCore *core, const double *price,
+                                           int64_t total, const MwStop *stop)
 {
     MwPricingAnswer answer = {.bound = -MW_ABOVE_ANY_COST};
     Pricing pricing = {.arena = arena, .core = core, .stop = stop, .answer = &answer};
@@ -116,7 +116,7 @@ MwPricingAnswer mw_pricing_solve(MwArena *arena, const MwCore *core, const doubl
 {
     MwPricingAnswer answer = {.bound = -MW_ABOVE_ANY_COST};
     if (!*uses_fixing)
-        answer = mw_pricing_solve_best(arena, core, price, total, stop);
+        answer = mw_pricing_solve_optimally(arena, core, price, total, stop);
     if (answer.choice || answer.infeasible)
         return answer;
     *uses_fixing = true;

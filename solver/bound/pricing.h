@@ -17,8 +17,8 @@ typedef struct {
 /* Finds the optimal choice at the prices by elimination. `price` ([row_count]) is at least 0. The
  * choice is NULL if elimination would compute more than `total` entries, or is stopped. The core
  * does not change; the choice is in `arena`. */
-MwPricingAnswer mw_pricing_solve_best(MwArena *arena, const MwCore *core, const double *price,
-                                      int64_t total, const MwStop *stop);
+MwPricingAnswer mw_pricing_solve_optimally(MwArena *arena, const MwCore *core, const double *price,
+                                           int64_t total, const MwStop *stop);
 
 /* Finds a good choice and a bound in any case. As long as *uses_fixing is false, by elimination
  * alone with at most `total` entries. If that does not suffice, *uses_fixing becomes true, and

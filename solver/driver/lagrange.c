@@ -36,14 +36,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Limits of the work if there is no deadline and the planes converge slowly: answers of the core,
- * and answers of the restricted core for one of the core. */
+/* Limits of the work if the planes converge slowly: answers of the core, and answers of the
+ * restricted core for one of the core. */
 enum { MOST_ANSWERS = 40, MOST_RESTRICTED_ANSWERS = 40 };
 /* Limit of the memory: numbers in all planes, 64 MiB of them. */
 enum { MOST_NUMBERS = 1 << 23 };
-
-/* Entries that elimination may compute for an optimal answer. */
-#define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 typedef struct {
     MwSearch *search;
@@ -155,7 +152,7 @@ static void keep_feasible(Lagrange *lagrange, const int *choice)
 
 /* Says whether the dual of the restricted core is known well enough: the less it differs from that
  * of the core, the more precisely. */
-static bool is_known(const Lagrange *lagrange, const MwTrustRegion *region, double highest)
+static bool is_converged(const Lagrange *lagrange, const MwTrustRegion *region, double highest)
 {
     return is_near(region->value, highest, MW_TUNED_BUNDLE_GAP) ||
            highest - region->value <=
@@ -169,10 +166,10 @@ static bool propose_for_restricted(const Lagrange *lagrange, MwTrustRegion *regi
     if (region->value == -INFINITY)
         next.radius = 0;
     region->predicted = mw_bundle_maximise(&lagrange->bundle, &next, price);
-    if (region->value == -INFINITY || !is_known(lagrange, region, region->predicted))
+    if (region->value == -INFINITY || !is_converged(lagrange, region, region->predicted))
         return true;
     next.radius = INFINITY;
-    if (is_known(lagrange, region, mw_bundle_maximise(&lagrange->bundle, &next, price)))
+    if (is_converged(lagrange, region, mw_bundle_maximise(&lagrange->bundle, &next, price)))
         return false;
     region->radius = 1;
     region->predicted = mw_bundle_maximise(&lagrange->bundle, region, price);
@@ -187,7 +184,7 @@ static bool price_restricted(Lagrange *lagrange, const MwCore *restricted, MwTru
     MwArena *scratch = mw_arena_new();
     const MwPricingAnswer answer =
         mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price),
-                         MANY_ENTRIES, &lagrange->restricted_is_hard, &lagrange->search->stop);
+                         MW_MANY_ENTRIES, &lagrange->restricted_is_hard, &lagrange->search->stop);
     const bool is_answered =
         answer.choice && mw_core_restore_to(restricted, lagrange->origin, answer.choice);
     if (is_answered) {
@@ -257,7 +254,8 @@ static MwPricingAnswer price_optimally(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const MwStop shorter = mw_stop_within(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
-    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price, MANY_ENTRIES, &shorter);
+    return mw_pricing_solve_optimally(lagrange->arena, lagrange->origin, price, MW_MANY_ENTRIES,
+                                      &shorter);
 }
 
 /* Solves the pricing problem of the core. */
@@ -279,7 +277,7 @@ static MwPricingAnswer price_core(Lagrange *lagrange)
     return answer;
 }
 
-static void run_side(void *context, int task)
+static void run_task(void *context, int task)
 {
     PricingTask *pricing = context;
     Lagrange *lagrange = pricing->lagrange;
@@ -365,7 +363,7 @@ static bool improve_prices(Lagrange *lagrange)
         lagrange->has_equal_layers && lagrange->region.value > -INFINITY;
     PricingTask pricing = {.lagrange = lagrange};
     pricing.prices_restricted = propose(lagrange) && may_price_restricted;
-    mw_parallel(search->options->threads, 2, run_side, &pricing);
+    mw_parallel(search->options->threads, 2, run_task, &pricing);
     const MwPricingAnswer *answer = &pricing.answer;
     if (answer->infeasible)
         mw_search_exhaust(search);

@@ -31,9 +31,7 @@
  * minutes. A limit in seconds would make answers depend on the machine. */
 static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 
-/* Entries that the elimination of a whole core may compute: as an intermediate step, and as the
- * last resort. */
-#define MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+/* Entries that the elimination of a whole core may compute as the last resort before search. */
 #define MOST_ENTRIES (16 * (int64_t)MW_TUNED_TABLE_ENTRIES)
 
 /* Eliminates all nodes of a copy of the core, which has no rows. Returns false if that takes more
@@ -208,7 +206,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     mw_core_drop_rows(core);
     if (is_worth_relaxing(&relaxing, core, search) && !solve_quickly(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
-        eliminate_all(&relaxing, core, MANY_ENTRIES);
+        eliminate_all(&relaxing, core, MW_MANY_ENTRIES);
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
@@ -306,7 +304,7 @@ static void begin_component(MwSearch *search, MwCore *core)
 {
     MwCore *whole = mw_core_copy(search->scratch, core);
     if (core->row_count == 0) {
-        if (!solve_quickly(search, core) && !eliminate_all(search, core, MANY_ENTRIES))
+        if (!solve_quickly(search, core) && !eliminate_all(search, core, MW_MANY_ENTRIES))
             start_improver(search, whole);
         return;
     }
@@ -354,7 +352,7 @@ static void solve_unlimited(MwSearch *search)
     MwCore *core = mw_core_build(search->scratch, search->tables, search->problem, false);
     mw_search_shrink(search, core);
     MwCore *whole = mw_core_copy(search->scratch, core);
-    if (solve_quickly(search, core) || eliminate_all(search, core, MANY_ENTRIES) ||
+    if (solve_quickly(search, core) || eliminate_all(search, core, MW_MANY_ENTRIES) ||
         solve_components(search, whole))
         return;
     start_improver(search, whole);

@@ -74,7 +74,7 @@ typedef struct {
 } AscentRun;
 
 /* Runs one of the two. Only the improvement may touch the search. */
-static void run_side(void *context, int task)
+static void run_task(void *context, int task)
 {
     AscentRun *run = context;
     if (task == 0)
@@ -118,7 +118,7 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
             (int)mw_min(mw_min(mw_max(done, MW_ASCENT_QUICK), MW_ASCENT_MEDIUM), iterations - done);
         run.found = mw_search_incumbent(search, core);
         run.work = done > 0 || guides ? sweep * run.limits.iterations : 0;
-        mw_parallel(search->options->threads, 2, run_side, &run);
+        mw_parallel(search->options->threads, 2, run_task, &run);
         if (run.found.choice)
             mw_search_offer_core_choice(search, core, run.found.choice);
         if (mw_stopped(&search->stop))

@@ -28,7 +28,7 @@ MwAssignment *mw_assignment_new(MwArena *arena, const MwFlatCore *flat, const in
     MwArena *scratch = mw_arena_new();
     const MwCore *core = flat->core;
     int *core_choice = MW_NEW(scratch, int, core->node_count);
-    mw_flat_core_leave(flat, choice, core_choice);
+    mw_flat_choice_to_core(flat, choice, core_choice);
     assignment->flat = flat;
     assignment->choice = mw_arena_dup(arena, choice, sizeof *choice * (size_t)flat->node_count);
     assignment->cost = mw_core_cost(core, core_choice);

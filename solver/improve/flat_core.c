@@ -25,8 +25,8 @@ static const int *class_list(MwArena *arena, int **lists, const MwTable *classes
     return *list;
 }
 
-static void lay_function(MwArena *arena, int **lists, const int *position,
-                         const MwCostFunction *from, MwFlatFunction *to)
+static void flatten_function(MwArena *arena, int **lists, const int *position,
+                             const MwCostFunction *from, MwFlatFunction *to)
 {
     const MwTable *cost = from->cost;
     int *node = MW_NEW(arena, int, cost->arity);
@@ -42,7 +42,7 @@ static void lay_function(MwArena *arena, int **lists, const int *position,
                            .cost = cost->at};
 }
 
-static void lay_functions(MwArena *arena, MwFlatCore *flat, const int *position)
+static void flatten_functions(MwArena *arena, MwFlatCore *flat, const int *position)
 {
     const MwCore *core = flat->core;
     MwArena *scratch = mw_arena_new();
@@ -51,8 +51,8 @@ static void lay_functions(MwArena *arena, MwFlatCore *flat, const int *position)
     for (int i = 0; i < core->functions.count; i++)
         if (core->functions.at[i].cost) {
             function_position[i] = flat->function_count;
-            lay_function(arena, lists, position, &core->functions.at[i],
-                         &flat->functions[flat->function_count++]);
+            flatten_function(arena, lists, position, &core->functions.at[i],
+                             &flat->functions[flat->function_count++]);
         }
     for (int i = 0; i < flat->node_count; i++) {
         MwFlatNode *node = &flat->nodes[i];
@@ -92,18 +92,18 @@ MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core)
                                                        .terms = node->terms.at};
         flat->most_strategies = (int)mw_max(flat->most_strategies, node->cost->count);
     }
-    lay_functions(arena, flat, position);
+    flatten_functions(arena, flat, position);
     mw_arena_free(&scratch);
     return flat;
 }
 
-void mw_flat_core_enter(const MwFlatCore *flat, const int *core_choice, int *choice)
+void mw_flat_choice_from_core(const MwFlatCore *flat, const int *core_choice, int *choice)
 {
     for (int i = 0; i < flat->node_count; i++)
         choice[i] = core_choice[flat->nodes[i].origin];
 }
 
-void mw_flat_core_leave(const MwFlatCore *flat, const int *choice, int *core_choice)
+void mw_flat_choice_to_core(const MwFlatCore *flat, const int *choice, int *core_choice)
 {
     for (int i = 0; i < flat->core->node_count; i++)
         core_choice[i] = 0;

@@ -44,7 +44,7 @@ MwFlatCore *mw_flat_core_new(MwArena *arena, const MwCore *core);
 
 /* Convert a choice of the core to one of the flat core, and back. Entries of eliminated nodes
  * become 0. */
-void mw_flat_core_enter(const MwFlatCore *flat, const int *core_choice, int *choice);
-void mw_flat_core_leave(const MwFlatCore *flat, const int *choice, int *core_choice);
+void mw_flat_choice_from_core(const MwFlatCore *flat, const int *core_choice, int *choice);
+void mw_flat_choice_to_core(const MwFlatCore *flat, const int *choice, int *core_choice);
 
 #endif

@@ -132,7 +132,7 @@ void mw_improver_start(MwImprover *improver, const int *choice)
 {
     MwArena *scratch = mw_arena_new();
     int *entered = MW_NEW(scratch, int, improver->flat->node_count);
-    mw_flat_core_enter(improver->flat, choice, entered);
+    mw_flat_choice_from_core(improver->flat, choice, entered);
     if (!improver->incumbent) {
         improver->incumbent = mw_assignment_new(improver->arena, improver->flat, entered);
         improver->current = mw_assignment_new(improver->arena, improver->flat, entered);
@@ -241,7 +241,7 @@ static void run_task(void *context, int i)
     task->result = mw_attempt(task->arena, &task->workspace, &request, &options);
 }
 
-static void note_yield(MwImprover *improver, const Task *task, double gain)
+static void update_yield(MwImprover *improver, const Task *task, double gain)
 {
     Yield *yield = &improver->yield[task->shape.kind][task->shape.size];
     yield->gain = MW_TUNED_YIELD_KEPT * yield->gain + gain;
@@ -289,7 +289,7 @@ static int64_t run_round(MwImprover *improver)
         changed |= task->result.move.count > 0;
         improver->failures = gain > 0 ? 0 : improver->failures + 1;
         if (!improver->perturbing)
-            note_yield(improver, task, fmax(0, (double)gain));
+            update_yield(improver, task, fmax(0, (double)gain));
         work += task->result.work;
         mw_arena_free(&task->arena);
     }
@@ -422,7 +422,7 @@ static bool report(MwImprover *improver)
     improver->reported = improver->incumbent->cost;
     MwArena *scratch = mw_arena_new();
     int *choice = MW_NEW(scratch, int, improver->core->node_count);
-    mw_flat_core_leave(improver->flat, improver->incumbent->choice, choice);
+    mw_flat_choice_to_core(improver->flat, improver->incumbent->choice, choice);
     if (mw_core_allows(improver->core, choice))
         improver->limits->report(improver->limits->context, choice);
     mw_arena_free(&scratch);

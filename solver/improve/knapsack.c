@@ -11,12 +11,13 @@
 enum {
     ACTIVE_LIMIT = 96, /* greatest number of active constraints: bounds the memory per move */
     LANES = 16,        /* active constraints that are processed together */
-    /* Least number of steps for which a move is tabu, and width of the range above it: seven steps
-     * and more (Glover, Tabu search, ORSA Journal on Computing 1, 1989). */
-    TENURE = 6,
     WEIGHT_RANGE = 30, /* binary orders of magnitude by which a penalty may rise above or fall
                           below the first one: limited by the range of floats */
 };
+
+/* Least number of steps for which a move is tabu, and width of the range above it: about seven
+ * steps, after Glover (Tabu search, part I, ORSA Journal on Computing 1, 1989). */
+enum { TENURE = 6 };
 
 /* The state of the search. The change of a move is that of toggling it: adding it and removing the
  * moves it conflicts with, or removing it if it is selected. */

@@ -18,6 +18,9 @@ typedef struct {
     MwStop stop;
 } MwReduceLimits;
 
+/* Entries that the elimination of a whole core may compute where it may fail. */
+#define MW_MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+
 /* Says whether a core that a round shrank from `before` to `left` is worth another round. */
 static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
 {

@@ -18,7 +18,7 @@ static __int128 least_limit(const MwCore *core, const MwCoreTerm *term)
 }
 
 /* Subtracts the least usage from the term and its rows. Returns the greatest usage left. */
-static int64_t take_constant(MwCore *core, MwCoreTerm *term)
+static int64_t subtract_constant(MwCore *core, MwCoreTerm *term)
 {
     int64_t least = term->usage->least;
     for (int row = term->first; row <= term->last && least > 0; row++) {
@@ -55,7 +55,7 @@ void mw_reduce_usage(MwCore *core, int node)
     int kept = 0;
     for (int i = 0; i < at->terms.count; i++) {
         MwCoreTerm *term = &at->terms.at[i];
-        int64_t greatest = take_constant(core, term);
+        int64_t greatest = subtract_constant(core, term);
         if (greatest > core->least_limit)
             forbid_excess(core, node, term);
         if (greatest > 0)

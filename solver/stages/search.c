@@ -57,7 +57,7 @@ static void add_first_boxes(MwStageSearch *search, Boxes *boxes)
 }
 
 /* Removes and returns the box of least bound. */
-static Box take_box(Boxes *boxes)
+static Box pop_box(Boxes *boxes)
 {
     int best = 0;
     for (int i = 1; i < boxes->count; i++)
@@ -226,7 +226,7 @@ void mw_stage_search_run(MwStageSearch *search)
     search->found = false;
     add_first_boxes(search, &boxes);
     while (boxes.count > 0) {
-        Box box = take_box(&boxes);
+        Box box = pop_box(&boxes);
         if (good_enough(search, bound_of(&box))) {
             search->lower_bound = mw_min(search->total, bound_of(&box));
             return;

@@ -28,7 +28,7 @@ static void place_stages(MwArena *arena, const MwStageTable *table, MwStagePlan 
         plan->stages[i].first_device = first_device[i];
 }
 
-static void take_best(MwArena *arena, const MwStageSearch *search, MwStagePlan *plan)
+static void store_plan(MwArena *arena, const MwStageSearch *search, MwStagePlan *plan)
 {
     const MwStagePath *best = &search->incumbent;
     plan->stage_count = best->stage_count;
@@ -68,7 +68,7 @@ MwStagePlan mw_stages_solve(MwArena *arena, const MwStageProblem *problem,
         mw_stage_search_run(&search);
         plan.reason = MW_STAGES_POSSIBLE;
         if (search.found)
-            take_best(arena, &search, &plan);
+            store_plan(arena, &search, &plan);
         else
             plan.reason = mw_stage_search_explain(&search, &plan.needed_bytes);
         plan.lower_bound = search.lower_bound;

@@ -73,7 +73,7 @@ static int by_fill(const void *left, const void *right)
     return a->candidate - b->candidate;
 }
 
-static void take_answer(MwStageTable *table, MwStageEntry *entry, const MwStageQuery *answer)
+static void read_answer(MwStageTable *table, MwStageEntry *entry, const MwStageQuery *answer)
 {
     MwArena *scratch = mw_arena_new();
     MwStageOption *all = MW_NEW(scratch, MwStageOption, answer->count);
@@ -108,7 +108,7 @@ bool mw_stage_table_ask(MwStageTable *table, const int *entries, int count)
     if (query_count > 0)
         table->problem->answer(table->problem->context, queries, query_count);
     for (int i = 0; i < query_count; i++)
-        take_answer(table, asked[i], &queries[i]);
+        read_answer(table, asked[i], &queries[i]);
     table->asked += query_count;
     mw_arena_free(&scratch);
     return query_count > 0;
@@ -157,7 +157,7 @@ static void list_moves(MwStageTable *table)
 }
 
 /* Gives each entry its bound as its only option until it is asked. */
-static void take_bounds(MwStageTable *table)
+static void read_bounds(MwStageTable *table)
 {
     const MwStageProblem *problem = table->problem;
     for (int i = 0; i < table->entry_count; i++) {
@@ -208,7 +208,7 @@ MwStageTable *mw_stage_table_new(MwArena *arena, const MwStageProblem *problem)
         (problem->interval_class ? problem->class_count : intervals) * table->packing.count;
     table->entries = MW_NEW(arena, MwStageEntry, table->entry_count);
     list_moves(table);
-    take_bounds(table);
+    read_bounds(table);
     if (!problem->bound)
         ask_all(table);
     return table;

@@ -17,6 +17,7 @@
 #include "base/threads.h"
 #include "solver/tree/subproblem.h"
 
+/* Memory limit of the cores of inner nodes, by default. */
 static const size_t DEFAULT_BYTES = (size_t)1 << 28;
 
 /* An inner node of the tree, with its reduced core. */

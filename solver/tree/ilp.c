@@ -194,15 +194,17 @@ MwIlp mw_ilp_build(MwArena *arena, const MwCore *core, double scale)
 
 /* ---- Solving ---- */
 
-enum {
-    COLUMN_LIMIT = 30000,
-    /* simplex iterations between checks of the clock, and how often; without a deadline they bound
-     * the effort independently of the machine's speed */
-    SIMPLEX_SLICE = 1000,
-    SIMPLEX_SLICES = 200,
-    TREE_NODE_LIMIT = 20000,
-    TABLEAU_LIMIT = 1 << 24 /* entries that the choice of a branching variable may visit */
-};
+/* Greatest number of columns of a program whose relaxation GLPK solves within the limits below. */
+enum { COLUMN_LIMIT = 30000 };
+
+/* Limits of the work without a deadline, so that answers do not depend on the machine's speed:
+ * slices of the simplex method, between which it checks the clock, iterations of a slice, and nodes
+ * of the tree. */
+enum { SIMPLEX_SLICES = 200, SIMPLEX_SLICE = 1000, TREE_NODE_LIMIT = 20000 };
+
+/* Greatest number of entries that the choice of a branching variable visits without a check of the
+ * clock. */
+enum { TABLEAU_LIMIT = 1 << 24 };
 
 /* Greatest cost in the program, well within the precision of a floating-point simplex method. */
 static const double GREATEST_COST = 1e4;

@@ -62,7 +62,7 @@ static bool finished(Work *work, const MwCore *core)
 }
 
 /* Tries to eliminate all nodes, if there are no rows and the tables stay small. */
-static bool eliminated(Work *work)
+static bool eliminate_all(Work *work)
 {
     if (work->core->row_count > 0)
         return false;
@@ -105,7 +105,7 @@ static bool tighten_all(Work *work)
         rise = (double)(bound - work->answer.bound);
         if (bound > work->answer.bound)
             work->answer.bound = bound;
-        if (bound >= cutoff(work) || finished(work, work->core) || eliminated(work))
+        if (bound >= cutoff(work) || finished(work, work->core) || eliminate_all(work))
             return true;
         gap = (double)(cutoff(work) - bound);
         left = mw_core_strategies_left(work->core);
@@ -127,7 +127,7 @@ MwSubproblemAnswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subpr
     if (subproblem->node >= 0)
         restrict_to(work.core, subproblem->node, subproblem->keep);
     reduce(&work);
-    if (finished(&work, work.core) || eliminated(&work) || tighten_all(&work)) {
+    if (finished(&work, work.core) || eliminate_all(&work) || tighten_all(&work)) {
         work.answer.bound = cutoff(&work);
         return work.answer;
     }

@@ -55,7 +55,7 @@ static MwCost cost_with_local(const MwCore *core, const MwFlatCore *flat, const 
     int *core_choice = MW_NEW(scratch, int, core->node_count);
     for (int i = 0; i < local->node_count; i++)
         changed[local->nodes[i].origin] = local->nodes[i].strategy[local->nodes[i].label];
-    mw_flat_core_leave(flat, changed, core_choice);
+    mw_flat_choice_to_core(flat, changed, core_choice);
     MwCost cost = mw_core_cost(core, core_choice);
     mw_arena_free(&scratch);
     return cost;
@@ -72,7 +72,7 @@ static MwCost least_of_part(const MwCore *core, const MwFlatCore *flat, const in
     for (int i = 0; i < count; i++)
         tried[nodes[i]] = 0;
     for (int i = 0; i < count;) {
-        mw_flat_core_leave(flat, tried, core_choice);
+        mw_flat_choice_to_core(flat, tried, core_choice);
         MwCost cost = mw_core_cost(core, core_choice);
         least = cost < least ? cost : least;
         for (i = 0; i < count && ++tried[nodes[i]] == flat->nodes[nodes[i]].strategies; i++)
@@ -109,7 +109,7 @@ static void check_part(const MwCore *core, int64_t table, uint64_t *state)
     double gained =
         mw_local_problem_current_cost(local, tables) - mw_local_problem_solve(local, tables);
     int *core_choice = MW_NEW(arena, int, core->node_count);
-    mw_flat_core_leave(flat, choice, core_choice);
+    mw_flat_choice_to_core(flat, choice, core_choice);
     MwCost before = mw_core_cost(core, core_choice);
     MwCost after = cost_with_local(core, flat, choice, local);
     double size = fabs((double)before) + fabs((double)after);

@@ -225,14 +225,14 @@ static int check_pool(MwArena *arena, const Wishes *proposals, const int *presen
     ck_assert((packed.move.gain > 0) == (packed.move.count > 0));
     mw_assignment_apply(assignment, &packed.move);
     int *choice = MW_NEW(arena, int, proposals->core->node_count);
-    mw_flat_core_leave(flat, assignment->choice, choice);
+    mw_flat_choice_to_core(flat, assignment->choice, choice);
     ck_assert(mw_core_allows(proposals->core, choice) && mw_core_fits(proposals->core, choice));
     ck_assert(mw_core_cost(proposals->core, choice) == assignment->cost);
     ck_assert(assignment->cost == before - packed.move.gain);
     MwCost first = assignment->cost;
     MwPoolPacked rest = mw_pool_pack(arena, pool, assignment, price_sum, &limits);
     mw_assignment_apply(assignment, &rest.move);
-    mw_flat_core_leave(flat, assignment->choice, choice);
+    mw_flat_choice_to_core(flat, assignment->choice, choice);
     ck_assert(mw_core_fits(proposals->core, choice));
     ck_assert(mw_core_cost(proposals->core, choice) == assignment->cost);
     mw_pool_free(pool);
@@ -253,7 +253,7 @@ START_TEST(changes_are_packed)
         if (!core->infeasible && core->row_count > 0 && draw_legal(core, &state, choice)) {
             Wishes proposals = {core, mw_flat_core_new(arena, core), choice, 0, {{{0}}}, {0}};
             int *present = MW_NEW(arena, int, proposals.flat->node_count);
-            mw_flat_core_enter(proposals.flat, choice, present);
+            mw_flat_choice_from_core(proposals.flat, choice, present);
             int most = proposals.flat->most_strategies;
             if (most > 1)
                 draw_wishes(&proposals, present, &state);
