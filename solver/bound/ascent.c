@@ -217,7 +217,7 @@ static bool rising(MwAscent *ascent)
         return false;
     if (ascent->iteration % MW_TUNED_ASCENT_PATIENCE != 0)
         return true;
-    bool rises = ascent->bound > ascent->mark + MW_TUNED_VISIBLE_RISE * gap(ascent);
+    bool rises = ascent->bound > ascent->mark + MW_VISIBLE_RISE * gap(ascent);
     ascent->mark = ascent->bound;
     return rises;
 }

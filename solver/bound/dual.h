@@ -19,6 +19,10 @@
 
 #include <math.h>
 
+/* The least rise of a bound that counts, as a share of the gap: a hundredth of what is worth another
+ * round. */
+#define MW_VISIBLE_RISE (MW_TUNED_ROUND_SHARE / 100)
+
 /* What a bound may rise by where no choice is known, and in any one step of the prices. */
 static inline double mw_dual_step_gap(double bound)
 {

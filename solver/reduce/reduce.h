@@ -17,8 +17,16 @@ typedef struct {
     MwStop stop;
 } MwReduceLimits;
 
-/* Entries that the elimination of a whole core may compute where it may come to nothing. */
-#define MW_MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+/* Limit of memory: the entries of a table that elimination makes, 32 MiB of them. */
+#define MW_TABLE_ENTRIES ((int64_t)1 << 22)
+
+/* Limit of time: the entries that the elimination of a whole core may compute where it may come to
+ * nothing. */
+#define MW_MANY_ENTRIES (4 * MW_TABLE_ENTRIES)
+
+/* Limit of time: the entries of a core that is searched by branch and bound, of which each node of
+ * the tree visits all many times. */
+#define MW_SEARCH_ENTRIES (MW_TABLE_ENTRIES / 16)
 
 /* Whether a core that has shrunk from `before` strategies to `left` may shrink visibly once
  * more. */
@@ -31,7 +39,7 @@ static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
 static inline MwReduceLimits mw_reduce_shrinking(MwStop stop)
 {
     return (MwReduceLimits){.arity = MW_TUNED_SHRINK_ARITY,
-                            .entries = MW_TUNED_TABLE_ENTRIES,
+                            .entries = MW_TABLE_ENTRIES,
                             .total = INT64_MAX,
                             .shrinking = true,
                             .stop = stop};
