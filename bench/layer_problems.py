@@ -45,7 +45,8 @@ class Case:
             f"cluster nodes like one.cluster {{\n  nodes = {nodes}\n}}\n")
         self.words = [folder / f"{self.model}.graph", *(f"-D{size}" for size in sizes.split()),
                       "--mesh", f"{nodes}x{devices}", "--cluster", folder / "nodes.cluster",
-                      "--stages", "1", "--remat", "none", "--micro-batches", "1", "--stop-after", "sharding"]
+                      "--stages", "1", "--remat", "none", "--micro-batches", "1",
+                      "--stop-after", "sharding"]
         self.problem = folder / "problem.json"
 
     def shard(self, memory, *words):

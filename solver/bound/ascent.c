@@ -223,7 +223,7 @@ static bool is_rising(MwAscent *ascent)
         return false;
     if (ascent->iteration % MW_TUNED_ASCENT_PATIENCE != 0)
         return true;
-    bool rises = ascent->bound > ascent->earlier_bound + MW_TUNED_VISIBLE_RISE * gap(ascent);
+    bool rises = ascent->bound > ascent->earlier_bound + MW_VISIBLE_RISE * gap(ascent);
     ascent->earlier_bound = ascent->bound;
     return rises;
 }

@@ -21,6 +21,10 @@
 
 #include <math.h>
 
+/* The least rise of a bound that counts, as a fraction of the gap: a hundredth of what is worth
+ * another round. */
+#define MW_VISIBLE_RISE (MW_TUNED_ROUND_SHARE / 100)
+
 /* Returns an estimate of how much a bound can rise while no choice is known; it also limits the
  * gain that one step of the prices aims for. */
 static inline double mw_dual_step_gap(double bound)

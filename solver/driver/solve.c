@@ -32,14 +32,14 @@
 static const int64_t BRANCH_WORK = (int64_t)1 << 32;
 
 /* Entries that the elimination of a whole core may compute as the last resort before search. */
-#define MOST_ENTRIES (16 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+#define MOST_ENTRIES (16 * MW_TABLE_ENTRIES)
 
 /* Eliminates all nodes of a copy of the core, which has no rows. Returns false if that takes more
  * than `total` entries. */
 static bool eliminate_all(MwSearch *search, const MwCore *core, int64_t total)
 {
     const MwReduceLimits limits = {
-        .arity = MW_TABLE_ARITY, .entries = MW_TUNED_TABLE_ENTRIES, .total = total};
+        .arity = MW_TABLE_ARITY, .entries = MW_TABLE_ENTRIES, .total = total};
     MwCore *copy = mw_core_copy(search->scratch, core);
     mw_search_reduce(search, copy, &limits);
     if (mw_core_nodes_left(copy) > 0 && !copy->infeasible)
@@ -105,7 +105,7 @@ static void finish_by_ilp(MwSearch *search, const MwCore *core)
 
 static void finish_by_search(MwSearch *search, const MwCore *core)
 {
-    if (search->options->quick || mw_core_entries_left(core) > MW_TUNED_SEARCH_ENTRIES)
+    if (search->options->quick || mw_core_entries_left(core) > MW_SEARCH_ENTRIES)
         return;
     branch(search, core);
     if (!mw_search_done(search) && !mw_stopped(&search->stop))
@@ -280,7 +280,7 @@ static void solve_restricted(MwSearch *search, MwCore *restricted)
 static void price_rows(MwSearch *search, MwCore *core, const int *unlimited)
 {
     if (!unlimited || keeps_limit(search, unlimited) ||
-        mw_core_distinct_entries(core) > MW_TUNED_TABLE_ENTRIES)
+        mw_core_distinct_entries(core) > MW_TABLE_ENTRIES)
         return;
     MwCore *restricted = mw_lagrange(search, core, unlimited, improve_in_background);
     if (restricted)
@@ -365,7 +365,7 @@ static void solve_limited(MwSearch *search)
     MwCore *core = build_and_reduce(search);
     if (mw_search_settle(search, core))
         return;
-    const bool is_large = mw_core_entries_left(core) > MW_TUNED_TABLE_ENTRIES;
+    const bool is_large = mw_core_entries_left(core) > MW_TABLE_ENTRIES;
     if (is_large)
         find_any_feasible(search, EFFORT_QUICK);
     const int *unlimited = mw_search_done(search) ? NULL : solve_relaxed(search, core);

@@ -23,15 +23,14 @@
  * elimination); Hames and Scholz, Nearly optimal register allocation with PBQP, 2006; joint
  * dominance: Pierce, Spriet, Desmet and Mayo, Conformational splitting, Journal of Computational
  * Chemistry 21, 2000. */
+#include "solver/reduce/reduce.h"
 #include "solver/reduce/rules.h"
-
-#include "solver/tuning.h"
 
 #include <string.h>
 
 /* Comparisons of entries for one node, above which it is not tried; and with several together. */
-#define EFFORT (64 * (int64_t)MW_TUNED_TABLE_ENTRIES)
-#define EFFORT_TOGETHER (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+#define EFFORT (64 * MW_TABLE_ENTRIES)
+#define EFFORT_TOGETHER (4 * MW_TABLE_ENTRIES)
 
 /* A cost function as the node at hand sees it. */
 typedef struct {

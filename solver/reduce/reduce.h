@@ -18,8 +18,15 @@ typedef struct {
     MwStop stop;
 } MwReduceLimits;
 
-/* Entries that the elimination of a whole core may compute where it may fail. */
-#define MW_MANY_ENTRIES (4 * (int64_t)MW_TUNED_TABLE_ENTRIES)
+/* Limit of memory: entries of a table that elimination makes, 32 MiB of them. */
+#define MW_TABLE_ENTRIES ((int64_t)1 << 22)
+
+/* Limit of time: entries that the elimination of a whole core may compute where it may fail. */
+#define MW_MANY_ENTRIES (4 * MW_TABLE_ENTRIES)
+
+/* Limit of time: entries of a core that is searched by branch and bound, because each node of the
+ * tree visits all of them many times. */
+#define MW_SEARCH_ENTRIES (MW_TABLE_ENTRIES / 16)
 
 /* Says whether a core that a round shrank from `before` to `left` is worth another round. */
 static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
@@ -31,7 +38,7 @@ static inline bool mw_reduce_goes_on(int64_t before, int64_t left)
 static inline MwReduceLimits mw_reduce_shrinking(MwStop stop)
 {
     return (MwReduceLimits){.arity = MW_TUNED_SHRINK_ARITY,
-                            .entries = MW_TUNED_TABLE_ENTRIES,
+                            .entries = MW_TABLE_ENTRIES,
                             .total = INT64_MAX,
                             .shrinking = true,
                             .stop = stop};

@@ -183,7 +183,7 @@ static double score_of(const Chooser *chooser, const MwSplit *split, double from
     double product = 1;
     for (int i = 0; i < 2; i++) {
         double rise = ((double)split->bound[i] - from) / chooser->gap;
-        product *= fmax(MW_TUNED_VISIBLE_RISE, fmin(rise, 1));
+        product *= fmax(MW_VISIBLE_RISE, fmin(rise, 1));
     }
     return product;
 }

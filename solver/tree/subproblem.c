@@ -67,8 +67,8 @@ static bool eliminate_all(Work *work)
     if (work->core->row_count > 0)
         return false;
     const MwReduceLimits limits = {.arity = MW_TABLE_ARITY,
-                                   .entries = MW_TUNED_SEARCH_ENTRIES,
-                                   .total = MW_TUNED_SEARCH_ENTRIES,
+                                   .entries = MW_SEARCH_ENTRIES,
+                                   .total = MW_SEARCH_ENTRIES,
                                    .stop = work->of->stop};
     MwCore *copy = mw_core_copy(work->arena, work->core);
     mw_reduce(copy, &limits);
@@ -133,7 +133,7 @@ MwSubproblemAnswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subpr
     }
     work.answer.core = work.core;
     work.answer.split.node = -1;
-    if (size(work.core) <= MW_TUNED_SEARCH_ENTRIES && !mw_stopped(&subproblem->stop)) {
+    if (size(work.core) <= MW_SEARCH_ENTRIES && !mw_stopped(&subproblem->stop)) {
         work.answer.split = mw_split_choose(work.core, cutoff(&work), &subproblem->stop);
         work.answer.work += MW_SPLIT_VISITS * size(work.core);
     }
