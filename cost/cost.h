@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The cost model: seconds of work and of collectives on one logical mesh of a cluster.
- * cost/cost.c has the formulas, with their units and sources at the top. */
+ * cost/work_time.c and cost/collective.c have the formulas, with their sources at the top. Units:
+ * seconds, bytes, FLOPs, and their quotients. */
 #ifndef MW_COST_COST_H
 #define MW_COST_COST_H
 

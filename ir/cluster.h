@@ -5,7 +5,7 @@
  * communicate over the node's link, devices of different nodes over the network, which all
  * devices of a node share. Rates are those of useful work, as measured or published; the
  * .cluster file names the source of each figure (docs/clusters.md). The front end reads and
- * prints such files (frontend/cluster/cluster.h); cost/cost.c computes seconds from them. */
+ * prints such files (frontend/cluster/cluster.h); cost/ computes seconds from them. */
 #ifndef MW_IR_CLUSTER_H
 #define MW_IR_CLUSTER_H
 

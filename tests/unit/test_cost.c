@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cost/cost.c: values computed by hand, and what must hold of every cluster. */
+/* cost/cost.h: values computed by hand, and what must hold of every cluster. */
 #include "cost/cost.h"
 #include "frontend/cluster/cluster.h"
 #include "tests/unit/support.h"

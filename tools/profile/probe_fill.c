@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Measured times become the figures of a cluster, such that cost/cost.c gives the times back. Where
+/* Measured times become the figures of a cluster, such that cost/ gives the times back. Where
  * by noise more work took less time, the longer time counts. */
 #include "tools/profile/probe.h"
 

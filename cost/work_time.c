@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Seconds of work, from the figures of a cluster file. cost/work.c computes how much work a node
+ * is.
+ *
+ * Work on one device takes launch + max(arithmetic, bytes / bandwidth(bytes)), the roofline
+ * model (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009). Bandwidth depends on the
+ * bytes touched, because small working sets stay in a cache. Arithmetic is
+ *   stream     flops / vector_flops
+ *   product    flops / rate(m, n, k). The measured rates are interpolated linearly in the
+ *              logarithms of m, n and k, so that a power law between two sizes is exact. Below
+ *              the least size a product costs as much as one of that size (tiles are padded);
+ *              above the largest the rate is constant. A device without a table computes 128 x
+ *              128 tiles of the result on its `units` in waves: ceil(tiles / units) * tile_flops
+ *              * units / rate (NVIDIA, Matrix Multiplication Background User's Guide, "Tile
+ *              Quantization" and "Wave Quantization")
+ *   attention  flops / rate(flops of one head); without a curve, half the rate of products of
+ *              that shape (Dao: FlashAttention-2, 2023, section 4.1 measures 50-73 % of peak
+ *              forward, up to 63 % backward, where products reach 80-90 %)
+ */
+#include "cost/cost.h"
+#include "cost/curve.h"
+
+#include <math.h>
+
+/* The position of a size among the measured ones: between sizes[index] and the next, at fraction
+ * t in logarithms. */
+typedef struct {
+    int index;
+    double t;
+} SizePosition;
+
+static SizePosition position_of(const MwGemm *gemm, double size)
+{
+    const double *sizes = gemm->sizes.at;
+    int last = gemm->sizes.count - 1, i = 0;
+    if (last == 0 || size <= sizes[0])
+        return (SizePosition){0, 0};
+    while (i + 1 < last && sizes[i + 1] <= size)
+        i++;
+    return (SizePosition){i, fmin(1, log(size / sizes[i]) / log(sizes[i + 1] / sizes[i]))};
+}
+
+/* The rate interpolated between the eight measured sizes around m, n and k. */
+static double measured_rate(const MwGemm *gemm, double m, double n, double k)
+{
+    int count = gemm->sizes.count;
+    SizePosition at[3] = {position_of(gemm, m), position_of(gemm, n), position_of(gemm, k)};
+    double log_rate = 0;
+    for (int corner = 0; corner < 8; corner++) {
+        double weight = 1;
+        int index = 0;
+        for (int d = 0; d < 3; d++) {
+            int upper = corner >> d & 1;
+            weight *= upper ? at[d].t : 1 - at[d].t;
+            index = index * count + (int)mw_min(at[d].index + upper, count - 1);
+        }
+        if (weight > 0)
+            log_rate += weight * log(gemm->rates.at[index]);
+    }
+    return exp(log_rate);
+}
+
+/* A device without figures for a type computes its products in f32. */
+static const MwGemm *gemm_of(const MwDeviceModel *device, MwType type)
+{
+    const MwGemm *gemm = &device->gemm[type];
+    return gemm->rate_flops > 0 || gemm->sizes.count ? gemm : &device->gemm[MW_F32];
+}
+
+static double products_s(const MwDeviceModel *device, const MwWork *work)
+{
+    const MwGemm *gemm = gemm_of(device, work->type);
+    double m = work->m, n = work->n, k = work->k;
+    if (gemm->sizes.count) {
+        double floor = gemm->sizes.at[0];
+        m = fmax(m, floor);
+        n = fmax(n, floor);
+        k = fmax(k, floor);
+        return 2 * work->batch * m * n * k / measured_rate(gemm, m, n, k);
+    }
+    if (device->units == 0)
+        return 2 * work->batch * m * n * k / gemm->rate_flops;
+    static const double tile = 128; /* the side of a tile that `units` counts (docs/clusters.md) */
+    double tiles = work->batch * ceil(m / tile) * ceil(n / tile);
+    double waves = ceil(tiles / device->units);
+    return waves * 2 * tile * tile * k * device->units / gemm->rate_flops;
+}
+
+static double attention_s(const MwDeviceModel *device, const MwWork *work)
+{
+    const MwCurve *curve =
+        work->kind == MW_WORK_ATTENTION ? &device->attention_flops : &device->attention_grad_flops;
+    if (curve->count)
+        return work->flops / mw_curve_value(curve, work->flops / work->batch);
+    double product_flops = 2 * work->batch * work->m * work->n * work->k;
+    return 2 * products_s(device, work) * (work->flops / product_flops);
+}
+
+static double arithmetic_s(const MwDeviceModel *device, const MwWork *work)
+{
+    switch (work->kind) {
+    case MW_WORK_NONE:
+        return 0;
+    case MW_WORK_STREAM:
+        return work->flops / device->vector_flops;
+    case MW_WORK_GEMM:
+        return products_s(device, work);
+    case MW_WORK_ATTENTION:
+    case MW_WORK_ATTENTION_GRAD:
+        return attention_s(device, work);
+    }
+    MW_UNREACHABLE();
+}
+
+double mw_cost_work_s(const MwCostModel *model, const MwWork *work)
+{
+    const MwDeviceModel *device = &model->cluster->device;
+    if (work->kind == MW_WORK_NONE)
+        return 0;
+    double memory_s = work->bytes / mw_curve_value(&device->bandwidth, work->bytes);
+    return device->launch_s + fmax(arithmetic_s(device, work), memory_s);
+}
