@@ -228,7 +228,7 @@ START_TEST(components_share_nothing)
 }
 END_TEST
 
-/* The same, but less room: somebody else is there all the time. */
+/* The same with less slack: another node is live all the time. */
 static MwProblem *with_a_guest(MwArena *arena, const MwProblem *problem)
 {
     static const int64_t cost[] = {0}, usage[] = {1};
@@ -278,7 +278,7 @@ START_TEST(equal_components_are_told)
 }
 END_TEST
 
-/* ---- The road ---- */
+/* ---- The steps of the driver ---- */
 
 /* Of what is reported: bounds never above the least cost, costs never below it. */
 typedef struct {
@@ -398,7 +398,7 @@ static void branch_silently(MwSearch *search, MwCore *core)
     find_best(search, core, false);
 }
 
-/* On cores that no look at the whole comes before; with what leaves all to the second stretch. */
+/* On cores that no look at the whole comes before; with a first step that leaves all to the second one. */
 START_TEST(components_make_up_the_whole)
 {
     static const MwDriverStep steps[] = {{guess, .skip_if_single = true}, {branch}};
@@ -448,10 +448,10 @@ START_TEST(many_components)
 }
 END_TEST
 
-/* What stretches are given; the search that they are parts of comes first. */
+/* What the steps receive; the search of the whole comes first. */
 typedef struct {
     MwSearch search;
-    int first, second;       /* calls of the stretches */
+    int first, second;       /* calls of the steps */
     double given_s, least_s; /* to the last call of the first, and to any */
 } Visits;
 

@@ -46,7 +46,7 @@ static MwCore *build(MwArena *arena, const MwProblem *problem, bool reduced)
 
 /* ---- Parts ---- */
 
-/* The cost of the core once the part's labels are taken. */
+/* The cost of the core with the labels of the local problem. */
 static MwCost cost_with_local(const MwCore *core, const MwFlatCore *flat, const int *choice,
                               const MwLocalProblem *local)
 {
@@ -61,7 +61,7 @@ static MwCost cost_with_local(const MwCore *core, const MwFlatCore *flat, const 
     return cost;
 }
 
-/* The least cost of the core with the nodes of the part free, by trying all. */
+/* The least cost of the core with the nodes of the local problem free, by enumeration. */
 static MwCost least_of_part(const MwCore *core, const MwFlatCore *flat, const int *choice,
                             int count, const int *nodes)
 {
@@ -82,7 +82,7 @@ static MwCost least_of_part(const MwCore *core, const MwFlatCore *flat, const in
     return least;
 }
 
-static void check_part(const MwCore *core, int64_t table, uint64_t *state)
+static void check_local_problem(const MwCore *core, int64_t table, uint64_t *state)
 {
     MwArena *arena = mw_arena_new();
     const MwFlatCore *flat = mw_flat_core_new(arena, core);
@@ -133,7 +133,7 @@ START_TEST(parts_are_solved_exactly)
         const MwProblem *problem = random_problem(arena, &kinds[_i], (uint64_t)seed);
         MwCore *core = build(arena, problem, seed % 2);
         if (!core->infeasible)
-            check_part(core, seed % 3 ? INT64_MAX : 20, &state);
+            check_local_problem(core, seed % 3 ? INT64_MAX : 20, &state);
         mw_arena_free(&arena);
     }
 }
