@@ -398,7 +398,8 @@ static void branch_silently(MwSearch *search, MwCore *core)
     find_best(search, core, false);
 }
 
-/* On cores that no look at the whole comes before; with a first step that leaves all to the second one. */
+/* On cores that no look at the whole comes before; with a first step that leaves all to the second
+ * one. */
 START_TEST(components_make_up_the_whole)
 {
     static const MwDriverStep steps[] = {{guess, .skip_if_single = true}, {branch}};
