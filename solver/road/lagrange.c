@@ -295,8 +295,7 @@ static void take_side(void *context, int side)
 /* Whether an answer says no more than how hard it is to find a good one. */
 static bool is_vague(const MwPricingAnswer *priced)
 {
-    return (double)(priced->cost - priced->bound) >
-           MW_TUNED_NEAR_OPTIMAL * fabs((double)priced->cost);
+    return (double)(priced->cost - priced->bound) > MW_NEAR_OPTIMAL * fabs((double)priced->cost);
 }
 
 /* False if it was nothing new. */

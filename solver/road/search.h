@@ -7,11 +7,15 @@
 #include "solver/core/core.h"
 #include "solver/improve/improve.h"
 #include "solver/stop.h"
+#include "solver/tuning.h"
 
 /* Any choice whose peak is at most `limit`, whatever it costs, or a proof that there is none
  * (mw_least_peak_for). Without `by_search` only what is quick is tried. */
 typedef MwLeastPeak (*MwLookAhead)(MwArena *arena, const MwProblem *problem, int64_t limit,
                                    bool by_search, const MwSolveOptions *options);
+
+/* An answer is good, if not the best, at so large a gap: share of its cost. */
+#define MW_NEAR_OPTIMAL (100 * MW_TUNED_BUNDLE_GAP)
 
 typedef struct MwSearch MwSearch;
 struct MwSearch {

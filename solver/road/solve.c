@@ -154,7 +154,7 @@ static bool is_near(const MwSearch *search)
 {
     const MwSolution *solution = search->solution;
     return solution->choice && (double)(solution->cost - solution->lower_bound) <
-                                   MW_TUNED_NEAR_OPTIMAL * (double)solution->cost;
+                                   MW_NEAR_OPTIMAL * (double)solution->cost;
 }
 
 static bool keeps_limit(const MwSearch *search, const int *choice)
@@ -202,7 +202,9 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     mw_core_lift_limit(core);
     if (look_at_relaxed(&relaxing, core, search) && !begin_unlimited(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
-        eliminate_all(&relaxing, core, MW_MANY_ENTRIES);
+        eliminate_all(&relaxing, core,
+                      is_near(&relaxing) ? MW_MANY_ENTRIES
+                                         : MW_TUNED_REPEATS * mw_core_entries_left(core));
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
