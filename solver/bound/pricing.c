@@ -94,7 +94,8 @@ static bool attempt(Pricing *pricing, const double *price, int64_t total, bool s
     if (solved) {
         if (sharpens)
             sharpen_all(pricing);
-        solved = eliminate(pricing, total);
+        /* What sharpening has taken away need not be eliminated. */
+        solved = eliminate(pricing, sharpens ? total / 4 : total);
     }
     if (solved)
         finish(pricing);

@@ -181,9 +181,11 @@ static bool ask_restricted(Lagrange *lagrange, const MwCore *restricted, MwTrust
                            const double *price)
 {
     MwArena *scratch = mw_arena_new();
+    const int64_t total =
+        MW_TUNED_REPEATS * (mw_core_entries_left(restricted) + mw_core_strategies_left(restricted));
     const MwPricingAnswer priced =
-        mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price),
-                         MW_MANY_ENTRIES, &lagrange->is_hard, &lagrange->search->stop);
+        mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price), total,
+                         &lagrange->is_hard, &lagrange->search->stop);
     const bool is_answered =
         priced.choice && mw_core_restore_to(restricted, lagrange->origin, priced.choice);
     if (is_answered) {
@@ -254,7 +256,9 @@ static MwPricingAnswer ask_for_best(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const MwStop brief = mw_stop_part(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
-    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price, MW_MANY_ENTRIES, &brief);
+    const int64_t entries = mw_core_entries_left(lagrange->core);
+    return mw_pricing_solve_best(lagrange->arena, lagrange->origin, price,
+                                 mw_min(MW_TUNED_REPEATS * entries, MW_MANY_ENTRIES), &brief);
 }
 
 /* Asks the core at the prices. */
@@ -269,8 +273,9 @@ static MwPricingAnswer ask_core(Lagrange *lagrange)
         return priced;
     lagrange->is_too_dear |= lagrange->needs_best;
     lagrange->needs_best = false;
+    /* A good answer is worth half of a visit of all tables. */
     priced = mw_pricing_solve(lagrange->arena, lagrange->origin, price,
-                              mw_core_entries_left(lagrange->core), &lagrange->sharpens,
+                              mw_core_entries_left(lagrange->core) / 2, &lagrange->sharpens,
                               &lagrange->search->stop);
     lagrange->is_inexact = lagrange->sharpens;
     return priced;
