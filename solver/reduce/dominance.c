@@ -23,7 +23,6 @@
 #include "solver/reduce/reduce.h"
 #include "solver/reduce/rules.h"
 
-
 #include <string.h>
 
 /* Comparisons of entries for one node, above which it is not tried; and with several together. */
