@@ -15,10 +15,10 @@ typedef enum {
 typedef struct {
     MwBackendId id;
     const char *name;     /* "cuda" */
-    const char *suffix;   /* of kernel source files: ".cu" */
-    const char *compiler; /* of its kernels, as messages name it: "nvcc" */
+    const char *suffix;   /* suffix of kernel source files: ".cu" */
+    const char *compiler; /* name of the compiler of kernels, in messages: "nvcc" */
     const char *variable; /* environment variable that names another compiler: "NVCC" */
-    /* of the runtime, in addition to the one that all backends link; "": none */
+    /* library of the runtime in addition to the one that all backends link; "": none */
     const char *archive;
     bool takes_bf16; /* gemm and attention accept operands in bf16 */
     bool overlaps;   /* collectives run while kernels run */

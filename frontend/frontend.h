@@ -11,13 +11,13 @@
 #include "frontend/define.h"
 #include "ir/ir.h"
 
-/* The graph of the model in file `path`, or NULL after errors. The graph and the sources its spans
- * point into live in `arena`. */
+/* Reads the model in file `path`. Returns its graph, or NULL after errors. The graph and the
+ * sources its spans point into live in `arena`. */
 MwGraph *mw_graph_load(MwArena *arena, MwInterner *interner, const char *path,
                        const MwDefine *defines, int define_count, MwDiags *diags);
 
-/* The same from a text in memory, which must outlive the graph. Imports are relative to the folder
- * of source->name. */
+/* Reads the model in a text in memory, which must outlive the graph. Imports are relative to the
+ * folder of source->name. */
 MwGraph *mw_graph_parse(MwArena *arena, MwInterner *interner, const MwSource *source,
                         const MwDefine *defines, int define_count, MwDiags *diags);
 

@@ -11,7 +11,7 @@
  * a fault or a loss that is not finite; 2 for wrong arguments; 130 when interrupted. */
 int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels,
                 const MwBackend *const *backends);
-/* The same on a plan's text, as an executable holds it, and on the plan file argv[1]. */
+/* These run the plan given as a text, which an executable holds, or as the plan file argv[1]. */
 int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels,
                 const MwBackend *const *backends);
 int mw_run_file(int argc, char **argv, const MwBackend *const *backends);

@@ -13,15 +13,16 @@ typedef struct {
     MwRunTexts feeds, outputs;
     int64_t steps;
     int64_t seed; /* -1: not given */
-    int threads;  /* per rank */
+    int threads;  /* of each rank */
     const char *log, *trace, *checkpoint, *resume;
-    const char *transport;    /* of devices; NULL: as they can */
-    int64_t timeout_s;        /* that ranks wait for each other's devices */
-    int64_t checkpoint_every; /* steps; 0: at the end alone */
+    const char *transport;    /* transport between devices; NULL: the best that they support */
+    int64_t timeout_s;        /* how long a rank waits for the devices of others */
+    int64_t checkpoint_every; /* steps between checkpoints; 0: only one at the end */
     bool no_shared_memory, no_graphs, print_plan, check, help;
 } MwRunOptions;
 
-/* Sets defaults, then reads the arguments. NULL, or what is wrong with them, in `arena`. */
+/* Sets defaults, then reads the arguments. Returns NULL, or a message, in `arena`, that says what
+ * is wrong with them. */
 const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *options);
 void mw_run_help(FILE *out, const char *program);
 

@@ -10,13 +10,13 @@
 
 typedef struct {
     int64_t points;
-    /* Points of a row, of an operator that reduces along rows or down columns; 0: rows mean nothing
-     * to it. */
+    /* Points of a row, if the operator reduces along rows or down columns; 0: the points are not
+     * divided into rows. */
     int64_t columns;
-    /* The level of its results when its points run at POINT: POINT, ROW, COLUMN or TOTAL. */
+    /* The level of the results if the points run at POINT: POINT, ROW, COLUMN or TOTAL. */
     MwLevel result_level;
-    /* Its results fit no space that other operators share (rope, concat, ...): a kernel of its own.
-     */
+    /* The operator cannot share its space with others (rope, concat, ...), so it is a kernel by
+     * itself. */
     bool is_alone;
 } MwNodeSpace;
 
@@ -25,16 +25,16 @@ bool mw_node_is_kernel(const MwNode *node);
 
 MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node);
 
-/* The layout of operand k over the points of the node. Of a looked-up operand (mw_node_gathers) it
- * is that of entry 0. */
+/* Returns the layout of operand k over the points of the node; for a looked-up operand
+ * (mw_node_gathers), the layout of entry 0. */
 MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k);
 
-/* Whether the node needs to know where in its global tensor each of its points lies (dropout);
- * gives the layout of those places, row-major, from place 0 of the local part. */
+/* Says whether the node needs the place of each of its points in the global tensor (dropout). Sets
+ * `*places` to the layout of the places, which are row-major and relative to the local part. */
 bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places);
 
-/* Whether operand k is looked up by an index; gives the stride from one entry to the next, and
- * their number. */
+/* Says whether operand k is looked up by an index. Sets `*stride` to the stride from one entry to
+ * the next and `*entries` to the number of entries. */
 bool mw_node_gathers(const MwLegal *legal, const MwNode *node, int k, int64_t *stride,
                      int64_t *entries);
 

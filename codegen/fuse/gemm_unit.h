@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A contraction, and what one call of the routines of products makes besides
+/* A contraction, and the nodes that one call of a routine of matrix products computes too
  * (runtime/plan/routines.def): the accumulation of its result in place; where the target has
  * epilogues, a bias along the last dimension of the product, gelu_tanh, the gradient of gelu_tanh,
  * or the sums of an operand over the dimension that is summed away (which are the gradient of a
@@ -12,8 +12,8 @@
 
 typedef struct {
     const MwNode *einsum;
-    const MwNode *result;     /* whose result the routine's c is */
-    const MwNode *accumulate; /* NULL: there is none; and so on */
+    const MwNode *result;     /* the node whose result is the routine's operand c */
+    const MwNode *accumulate; /* this and the following nodes: NULL if there is none */
     const MwNode *add;        /* of the bias, its operand `bias` */
     int bias;
     const MwNode *gelu, *gelu_grad;
@@ -21,7 +21,7 @@ typedef struct {
     MwGemmCall call;
 } MwGemmUnit;
 
-/* Whether `unit` is one of these. */
+/* Says whether `unit` is a contraction. */
 bool mw_unit_is_gemm(const MwLegal *legal, const MwUnit *unit);
 MwGemmUnit mw_gemm_unit(const MwLegal *legal, const MwUnit *unit);
 /* The call that makes the product of `einsum`. */
@@ -31,10 +31,11 @@ MwGemmCall mw_gemm_call(const MwLegal *legal, const MwNode *einsum);
 int mw_gemm_summed_operand(const MwLegal *legal, const MwNode *einsum, const MwGemmCall *call,
                            const MwNode *sum);
 
-/* Its routine. gelu's operand is put out where it is stored. */
+/* Returns the routine that computes the unit. It also outputs the operand of gelu if that is
+ * stored. */
 MwRoutine mw_gemm_unit_routine(const MwGemmUnit *gemm, const MwLegal *legal, const MwUnits *units);
 
-/* What the operands of that routine are besides a, b and c; no value: it has none such. */
+/* The operands of the routine besides a, b and c; no value: the routine has no such operand. */
 typedef struct {
     MwValueId bias, aux, sums;
 } MwGemmOperands;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What a value of `level` looks like over the points of its unit. */
+/* Returns the layout of a value of `level` over the points of its unit. */
 static MwLayout layout_of_level(const MwUnit *unit, MwLevel level)
 {
     const int64_t counts[] = {[MW_LEVEL_UNIFORM] = 1,
@@ -51,7 +51,8 @@ static bool operand_fits(const MwFusion *f, const MwUnit *unit, int n, int k, in
 
 /* ---- Cuts ---- */
 
-/* Adds a boundary; false where it is at odds with those there are. */
+/* Adds a boundary between dimensions, with `inner` points inside of it. Returns false if it does
+ * not fit the other boundaries. */
 static bool add_cut(MwUnit *unit, int64_t inner)
 {
     int at = 0;
@@ -68,7 +69,8 @@ static bool add_cut(MwUnit *unit, int64_t inner)
     return true;
 }
 
-/* The boundaries of what node n of the unit walks as `layout`. */
+/* Adds the boundaries between the dimensions of `layout`, an access of node n of the unit. Returns
+ * false if one does not fit. */
 static bool add_layout_cuts(const MwFusion *f, MwUnit *unit, int n, const MwLayout *layout)
 {
     MwLayout spread = mw_units_spread(unit, f->out->level[n], layout);
@@ -209,11 +211,12 @@ static bool waits_for_others(const MwFusion *f, int a, int b)
     return false;
 }
 
-/* What the points of one unit may be to another that it is merged with, in the order they are
- * tried. */
+/* The levels at which the points of a unit may run in another unit that it is merged into, in the
+ * order in which they are tried. */
 static const MwLevel relations[] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN, MW_LEVEL_TOTAL};
 
-/* Merges b into a, b's nodes running at `level` of a; changes nothing where that does not work. */
+/* Merges unit b into unit a, where the points of b run at `level`. Returns false, and changes
+ * nothing, if that is impossible. */
 static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
 {
     MwUnit *into = mw_fusion_unit(f, a), *from = mw_fusion_unit(f, b);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* List scheduling by several rules, of which the one that needs the least memory is kept.
+/* Orders the units by list scheduling, by several rules, and keeps the order that needs the least
+ * memory.
  *
- * Ready units wait in a heap for each phase. A unit's key only falls while it waits, and when it
- * does the unit is put into the heap again; the entry with the old key is passed over. */
+ * Each phase has a heap of its ready units. The key of a ready unit can only fall. When it falls,
+ * the unit is pushed again, and the entry with the old key is skipped later. */
 #include "codegen/fuse/order.h"
 
 #include "codegen/tuning.h"
 
 #include <string.h>
 
-/* Which of several ready units runs first. */
+/* Says which of several ready units runs first. */
 typedef enum {
     BY_LAST_NODE,  /* the one whose last node is first in the graph */
-    BY_FIRST_NODE, /* the one whose first node is */
+    BY_FIRST_NODE, /* the one whose first node is first in the graph */
     BY_MEMORY,     /* the one that frees most and allocates least; BY_LAST_NODE among equals */
     RULE_COUNT
 } Rule;
@@ -27,9 +28,9 @@ typedef struct {
     MwArena *arena;
     const MwLegal *legal;
     const MwUnits *units;
-    Lists reads;   /* [units] roots that another unit makes */
-    Lists readers; /* [values] units that read a root made by another */
-    int64_t *made; /* [units] bytes that it stores */
+    Lists reads;         /* [units] roots that another unit makes */
+    Lists readers;       /* [values] units that read a root made by another */
+    int64_t *made_bytes; /* [units] bytes that the unit stores */
 } Dependencies;
 
 static const MwUnit *unit_at(const Dependencies *d, int u)
@@ -59,17 +60,18 @@ static int64_t made_bytes(const Dependencies *d, int u)
     return bytes;
 }
 
-/* Each root once, in order of first use. `seen` [values] is the last unit that was asked for. */
-static void list_reads(Dependencies *d, int u, int *count, int *seen)
+/* Lists the roots that unit u reads and another unit makes, each once, in order of first use.
+ * `listed_by` [values] holds the last unit that listed the root. */
+static void list_reads(Dependencies *d, int u, int *count, int *listed_by)
 {
     for (int i = 0; i < unit_at(d, u)->nodes.count; i++) {
         const MwNode *node = mw_legal_at(d->legal, unit_at(d, u)->nodes.at[i]);
         for (int k = 0; k < node->operand_count; k++) {
             MwValueId root = mw_legal_root(d->legal, node->operands[k]);
             int maker = maker_of(d, root);
-            if (maker < 0 || maker == u || seen[root.index] == u)
+            if (maker < 0 || maker == u || listed_by[root.index] == u)
                 continue;
-            seen[root.index] = u;
+            listed_by[root.index] = u;
             d->reads.at[(*count)++] = root.index;
         }
     }
@@ -86,17 +88,19 @@ static int operand_total(const Dependencies *d)
 static void find_reads(Dependencies *d)
 {
     int units = d->units->units.count, values = d->legal->graph->values.count, count = 0;
-    int *seen = MW_NEW(d->arena, int, values);
-    memset(seen, -1, sizeof(int) * (size_t)values);
+    int *listed_by = MW_NEW(d->arena, int, values);
+    memset(listed_by, -1, sizeof(int) * (size_t)values);
     d->reads.at = MW_NEW(d->arena, int32_t, operand_total(d));
     d->reads.begin = MW_NEW(d->arena, int32_t, units + 1);
     for (int u = 0; u < units; u++) {
         d->reads.begin[u] = count;
-        list_reads(d, u, &count, seen);
+        list_reads(d, u, &count, listed_by);
     }
     d->reads.begin[units] = count;
 }
 
+/* Inverts `reads` by counting sort. While the lists are filled, begin[v + 1] is the end of the list
+ * of value v so far. */
 static void find_readers(Dependencies *d)
 {
     int units = d->units->units.count, values = d->legal->graph->values.count;
@@ -117,9 +121,9 @@ static Dependencies find_dependencies(const MwLegal *legal, const MwUnits *units
     Dependencies d = {.arena = legal->graph->arena, .legal = legal, .units = units};
     find_reads(&d);
     find_readers(&d);
-    d.made = MW_NEW(d.arena, int64_t, units->units.count);
+    d.made_bytes = MW_NEW(d.arena, int64_t, units->units.count);
     for (int u = 0; u < units->units.count; u++)
-        d.made[u] = made_bytes(&d, u);
+        d.made_bytes[u] = made_bytes(&d, u);
     return d;
 }
 
@@ -136,7 +140,7 @@ typedef MW_VEC(Entry) Heap;
 typedef struct {
     const Dependencies *d;
     Rule rule;
-    int32_t *waits; /* [units] roots it reads that are not made yet */
+    int32_t *waits; /* [units] roots that the unit reads and that are not made yet */
     int32_t *uses; /* [values] units that have yet to read a root; one more if it leaves the step */
     int64_t *key;  /* [units] */
     bool *done;    /* [units] */
@@ -174,6 +178,7 @@ static Entry pop(Heap *heap)
     return least;
 }
 
+/* Returns the key of a unit by the rule of the attempt. */
 static int64_t key_of(const Attempt *a, int u)
 {
     const Dependencies *d = a->d;
@@ -181,7 +186,7 @@ static int64_t key_of(const Attempt *a, int u)
         return unit_at(d, u)->nodes.at[0];
     if (a->rule == BY_LAST_NODE)
         return mw_vec_last(&unit_at(d, u)->nodes);
-    int64_t change = d->made[u];
+    int64_t change = d->made_bytes[u]; /* of the bytes live */
     for (int i = d->reads.begin[u]; i < d->reads.begin[u + 1]; i++)
         if (a->uses[d->reads.at[i]] == 1)
             change -= stored_bytes(d, d->reads.at[i]);
@@ -195,8 +200,9 @@ static void make_ready(Attempt *a, int u)
          (Entry){a->key[u], mw_vec_last(&unit_at(a->d, u)->nodes), u});
 }
 
-/* The one unit that is left to read `root` frees it. */
-static void tell_last_reader(Attempt *a, int root)
+/* Only one unit has yet to read `root`, and its run frees `root`, so its key falls. Pushes the unit
+ * again if it is ready. */
+static void push_last_reader(Attempt *a, int root)
 {
     const Dependencies *d = a->d;
     for (int i = d->readers.begin[root]; i < d->readers.begin[root + 1]; i++) {
@@ -206,7 +212,7 @@ static void tell_last_reader(Attempt *a, int root)
     }
 }
 
-/* What unit u reads is read; gives the bytes that nobody needs any more. */
+/* Counts the reads of unit u as done. Returns the bytes of the roots that are no longer needed. */
 static int64_t finish_reads(Attempt *a, int u)
 {
     const Dependencies *d = a->d;
@@ -217,12 +223,13 @@ static int64_t finish_reads(Attempt *a, int u)
         if (a->uses[root] == 0)
             bytes += stored_bytes(d, root);
         if (a->uses[root] == 1 && a->rule == BY_MEMORY)
-            tell_last_reader(a, root);
+            push_last_reader(a, root);
     }
     return bytes;
 }
 
-static void release_results(Attempt *a, int u)
+/* Makes those units ready that waited only for results of unit u. */
+static void make_readers_ready(Attempt *a, int u)
 {
     const Dependencies *d = a->d;
     for (int n = 0; n < unit_at(d, u)->nodes.count; n++) {
@@ -259,7 +266,8 @@ static Attempt begin_attempt(const Dependencies *d, Rule rule)
     return a;
 }
 
-/* Fills the order; gives the greatest number of bytes live at once, weights apart. */
+/* Fills the order. Returns the greatest number of bytes that are live at once, not counting
+ * weights. */
 static int64_t run_attempt(Attempt *a)
 {
     int64_t live = 0, peak = 0;
@@ -271,10 +279,10 @@ static int64_t run_attempt(Attempt *a)
                 continue;
             a->done[next.unit] = true;
             a->order.unit[a->order.count++] = next.unit;
-            live += a->d->made[next.unit];
+            live += a->d->made_bytes[next.unit];
             peak = mw_max(peak, live);
             live -= finish_reads(a, next.unit);
-            release_results(a, next.unit);
+            make_readers_ready(a, next.unit);
         }
     }
     a->order.begin[MW_PHASE_COUNT] = a->order.count;
@@ -284,8 +292,8 @@ static int64_t run_attempt(Attempt *a)
 
 /* ---- Casts of weights ---- */
 
-/* Whether a unit does nothing but cast what is there before the program. */
-static bool is_early_cast(const Dependencies *d, int u)
+/* Says whether a unit only casts values that no unit makes, such as weights. */
+static bool casts_only_sources(const Dependencies *d, int u)
 {
     const MwUnit *unit = unit_at(d, u);
     if (!unit->is_kernel || d->reads.begin[u] < d->reads.begin[u + 1])
@@ -296,27 +304,29 @@ static bool is_early_cast(const Dependencies *d, int u)
     return true;
 }
 
-/* Casts come next to each other, so that they are one call (codegen/plan/group.h): as many as make
- * no more than `budget` bytes come where the first of them was. */
+/* Moves casts of weights next to each other, so that they become one call (codegen/plan/group.h).
+ * Casts that together make at most `budget` bytes move to the place of the first of them. */
 static void gather_casts(const Dependencies *d, MwOrder *order, int phase, int64_t budget)
 {
-    int64_t bytes = INT64_MAX / 2; /* of those before `at` that belong together */
+    int64_t bytes =
+        INT64_MAX / 2; /* that the group of casts before `at` makes; at first no group */
     for (int p = order->begin[phase], at = p; p < order->begin[phase + 1]; p++) {
         const int32_t unit = order->unit[p];
-        if (!is_early_cast(d, unit))
+        if (!casts_only_sources(d, unit))
             continue;
-        if (bytes + d->made[unit] > budget) {
+        if (bytes + d->made_bytes[unit] > budget) {
             at = p;
             bytes = 0;
         }
-        bytes += d->made[unit];
+        bytes += d->made_bytes[unit];
         memmove(&order->unit[at + 1], &order->unit[at], sizeof unit * (size_t)(p - at));
         order->unit[at++] = unit;
     }
 }
 
-/* Bytes that another order must save, and that casts which move together may cost. */
-static int64_t saving(int64_t peak_bytes)
+/* Returns the bytes by which the peak must differ to matter: a later rule must save more, and casts
+ * that move together may cost as many. */
+static int64_t significant_bytes(int64_t peak_bytes)
 {
     return (int64_t)((double)peak_bytes * MW_TUNED_ORDER_SAVING_PERCENT / 100);
 }
@@ -329,13 +339,13 @@ MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         Attempt attempt = begin_attempt(&d, (Rule)rule);
         int64_t peak = run_attempt(&attempt);
-        if (peak < best_peak - saving(best_peak)) {
+        if (peak < best_peak - significant_bytes(best_peak)) {
             best_peak = peak;
             best = attempt.order;
         }
     }
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
-        gather_casts(&d, &best, phase, saving(best_peak));
+        gather_casts(&d, &best, phase, significant_bytes(best_peak));
     best.position = MW_NEW(d.arena, int32_t, units->units.count);
     for (int i = 0; i < best.count; i++)
         best.position[best.unit[i]] = i;

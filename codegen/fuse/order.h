@@ -12,9 +12,9 @@ typedef struct {
     int begin[MW_PHASE_COUNT + 1]; /* position of the first unit of each phase */
 } MwOrder;
 
-/* Of the topological orders tried, the one in which the fewest bytes are live at the worst moment;
- * the order of the graph wins ties. Then casts of weights move together, as far as that costs next
- * to nothing. */
+/* Tries several topological orders and returns the one with the least peak of live bytes; the order
+ * of the graph wins ties. Casts of weights are then moved next to each other, as far as that costs
+ * next to no memory. */
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units);
 
 #endif

@@ -3,13 +3,15 @@
 
 #include "codegen/tuning.h"
 
-/* Whether the instruction is one that a phase walks the columns for: a store or a reduction. */
+/* Says whether the columns are walked for the sake of the instruction: it is a store or a
+ * reduction. */
 static bool is_root(const MwKernelInstr *instr)
 {
     return mw_instr_reduces_row(instr) || mw_instr_reduces_rows(instr) ||
            (mw_instr_is_effect(instr) && instr->level == MW_LEVEL_POINT);
 }
 
+/* Finds the first phase in which each instruction can run, and the number of phases. */
 static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases *phases)
 {
     for (int i = 0; i < nest->instrs.count; i++) {
@@ -24,8 +26,7 @@ static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases 
         int ends = phase + 1 + mw_instr_reduces_row(instr);
         phases->count = (int)mw_max(phases->count, ends);
     }
-    /* An operand that is read, too, is written in the last phase, when nothing reads it any
-     * more. */
+    /* An operand that is both read and written is written in the last phase, after all reads. */
     for (int i = 0; i < nest->instrs.count; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
         if (instr->op == MW_KERNEL_STORE && instr->level == MW_LEVEL_POINT &&
@@ -34,7 +35,7 @@ static void find_phases(const MwKernelDef *kernel, const MwNest *nest, MwPhases 
     }
 }
 
-/* The floating-point operations that compute a value again from loaded values. */
+/* Returns the floating-point operations that compute value i again from loaded values. */
 static int recompute_flops(const MwNest *nest, int i)
 {
     const MwKernelInstr *instr = &nest->instrs.at[i];
@@ -46,7 +47,8 @@ static int recompute_flops(const MwNest *nest, int i)
     return flops;
 }
 
-static bool takes_loads(const MwNest *nest, int i)
+/* Says whether value i depends on an element that is loaded at its point. */
+static bool depends_on_load(const MwNest *nest, int i)
 {
     const MwKernelInstr *instr = &nest->instrs.at[i];
     if (instr->level != MW_LEVEL_POINT || mw_instr_reduces_row(instr))
@@ -54,11 +56,13 @@ static bool takes_loads(const MwNest *nest, int i)
     if (instr->op == MW_KERNEL_LOAD)
         return true;
     for (int k = 0; k < instr->input_count; k++)
-        if (takes_loads(nest, instr->inputs[k].index))
+        if (depends_on_load(nest, instr->inputs[k].index))
             return true;
     return false;
 }
 
+/* Chooses the values that are kept: several phases need them, and computing them again costs
+ * more. */
 static void choose_kept(const MwNest *nest, MwPhases *phases, int64_t most_columns,
                         bool keeps_loads)
 {
@@ -67,12 +71,11 @@ static void choose_kept(const MwNest *nest, MwPhases *phases, int64_t most_colum
         bool is_expr = nest->instrs.at[i].op == MW_KERNEL_EXPR;
         if (!is_expr && nest->instrs.at[i].op != MW_KERNEL_LOAD)
             continue;
-        int phases_that_need = 0;
+        int users = 0; /* phases */
         for (int p = 0; p < phases->count; p++)
-            phases_that_need += phases->runs[p][i];
-        phases->kept[i] =
-            phases_that_need > 1 && (recompute_flops(nest, i) > MW_TUNED_RECOMPUTE_FLOPS ||
-                                     (keeps_loads && takes_loads(nest, i)));
+            users += phases->runs[p][i];
+        phases->kept[i] = users > 1 && (recompute_flops(nest, i) > MW_TUNED_RECOMPUTE_FLOPS ||
+                                        (keeps_loads && depends_on_load(nest, i)));
     }
 }
 

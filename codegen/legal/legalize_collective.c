@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Collectives on dense blocks of the first dimension. If a collective gathers or scatters along
- * another dimension, a copy packs its operand and a view unpacks its result. */
+/* Legalizes collectives: they run on dense blocks of the first dimension. If a collective gathers
+ * or scatters along another dimension, a copy packs its operand and a view unpacks its result. */
 #include "codegen/legal/legalize_rules.h"
 
 #include <string.h>
 
-/* The shape of a tensor as three sizes: the dimensions before one, that one, and the dimensions
- * after it. */
+/* The number of elements of the dimensions before an axis, and of the axis with those after it. */
 typedef struct {
-    int64_t before, after;
-} Around;
+    int64_t before, from;
+} AxisSizes;
 
-static Around around(const MwTensor *tensor, int axis)
+static AxisSizes sizes_around(const MwTensor *tensor, int axis)
 {
-    Around sizes = {1, 1};
+    AxisSizes sizes = {1, 1};
     for (int d = 0; d < axis; d++)
         sizes.before *= tensor->dim[d];
     for (int d = axis; d < tensor->rank; d++)
-        sizes.after *= tensor->dim[d];
+        sizes.from *= tensor->dim[d];
     return sizes;
 }
 
@@ -46,16 +45,19 @@ static MwValueId dense(MwLegalizer *l, MwValueId x)
     return mw_legal_dense(l, x, mw_legal_tensor(l, x)->type);
 }
 
+/* Gathers the blocks of all devices along a new first dimension, and moves it to the axis by a
+ * view. */
 static MwValueId all_gather(MwLegalizer *l, const MwNode *node, MwValueId x, const MwTensor *result)
 {
     static const int64_t swap[] = {1, 0, 2};
-    Around sizes = around(mw_legal_tensor(l, x), (int)mw_node_int(node, MW_ATTR_AXIS));
-    int64_t dim[] = {1, sizes.before, sizes.after};
+    AxisSizes sizes = sizes_around(mw_legal_tensor(l, x), (int)mw_node_int(node, MW_ATTR_AXIS));
+    int64_t dim[] = {1, sizes.before, sizes.from};
     x = mw_legal_reshape(l, dense(l, x), 3, dim);
     x = add_collective(l, node, x, 0, 0);
     return reshape_like(l, mw_legal_transpose(l, x, swap), result);
 }
 
+/* Packs the shards of the axis as blocks, and scatters the blocks. */
 static MwValueId reduce_scatter(MwLegalizer *l, const MwNode *node, MwValueId x)
 {
     static const int64_t swap[] = {1, 0, 2};
@@ -63,13 +65,13 @@ static MwValueId reduce_scatter(MwLegalizer *l, const MwNode *node, MwValueId x)
     int64_t ways = mw_node_int(node, MW_ATTR_WAYS);
     MwTensor result = *mw_legal_tensor(l, x);
     result.dim[axis] /= ways;
-    Around sizes = around(mw_legal_tensor(l, x), axis);
-    int64_t dim[] = {sizes.before, ways, sizes.after / ways};
+    AxisSizes sizes = sizes_around(mw_legal_tensor(l, x), axis);
+    int64_t dim[] = {sizes.before, ways, sizes.from / ways};
     x = dense(l, mw_legal_transpose(l, mw_legal_reshape(l, x, 3, dim), swap));
     return reshape_like(l, add_collective(l, node, x, 0, 0), &result);
 }
 
-/* A transpose that moves dimension `from` of `x` to position `to`. */
+/* Transposes `x` so that dimension `from` moves to position `to`. */
 static MwValueId move_dim(MwLegalizer *l, MwValueId x, int from, int to)
 {
     int rank = mw_legal_tensor(l, x)->rank;
@@ -112,7 +114,7 @@ static MwValueId all_reduce(MwLegalizer *l, const MwNode *node, MwValueId x, con
     return mw_legal_add(l, MW_OP_ALL_REDUCE, &x, 1, attrs, 3);
 }
 
-/* The shard of `x` that a reduce_scatter would leave on this device. */
+/* Returns the shard of `x` that a reduce_scatter would give this device. */
 static MwValueId shard_like(MwLegalizer *l, const MwNode *node, MwValueId x)
 {
     MwAttr attrs[] = {*mw_node_attr(node, MW_ATTR_AXIS), *mw_node_attr(node, MW_ATTR_MESH_AXIS),
@@ -120,7 +122,8 @@ static MwValueId shard_like(MwLegalizer *l, const MwNode *node, MwValueId x)
     return mw_legal_add(l, MW_OP_SHARD, &x, 1, attrs, 3);
 }
 
-/* log(sum of exp(x)) = m + log(sum of exp(x - m)), m the greatest x. */
+/* Combines by log-sum-exp: log(sum of exp(x)) = m + log(sum of exp(x - m)), where m is the greatest
+ * x. */
 static MwValueId combine_logsumexp(MwLegalizer *l, const MwNode *node, MwValueId x)
 {
     MwInterner *interner = l->legal->graph->interner;

@@ -12,7 +12,7 @@
 #include "codegen/tuning.h"
 #include "runtime/plan/kernel.h"
 
-/* The type of a variable that a reduction gathers in. */
+/* Returns the type of the variable in which a reduction gathers. */
 static const char *gathered_type(const MwKernelInstr *instr)
 {
     return mw_instr_is_max(instr) ? mw_print_scalar_type(instr->type)
@@ -21,7 +21,7 @@ static const char *gathered_type(const MwKernelInstr *instr)
 
 /* ---- Rows ---- */
 
-/* What a row does before its columns are walked in a phase. */
+/* Prints the values, or the effects, of a row that a phase computes before it walks the columns. */
 static void print_row_values(MwPrinter *p, int phase, bool effects)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -37,7 +37,8 @@ static void print_row_values(MwPrinter *p, int phase, bool effects)
     }
 }
 
-/* The row reductions of a phase: as variables before its columns, as values after them. */
+/* Prints the row reductions of a phase: declares their variables before the columns (`declare`),
+ * and turns them into values after. */
 static void print_row_sums(MwPrinter *p, int phase, bool declare)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -64,7 +65,7 @@ static void print_row(MwPrinter *p)
     }
 }
 
-/* Arrays that keep values of a row from one phase to the next. */
+/* Declares the arrays that keep values of a row from one phase to the next. */
 static void print_kept(MwPrinter *p)
 {
     for (int i = 0; i < p->nest->instrs.count; i++)
@@ -81,9 +82,13 @@ static int64_t tile_columns(const MwPrinter *p)
     return p->tile ? p->tile : mw_space_columns(&p->nest->space);
 }
 
-/* What a loop over the columns does with the arrays of sums over rows: c has the sum of at most
- * MW_TUNED_FLOAT_ROWS rows, s that of all. */
-typedef enum { CLEAR_SOME, CLEAR_ALL, FOLD } SumStep;
+/* Steps on the arrays of sums over rows. Array c holds the sums of at most MW_TUNED_FLOAT_ROWS
+ * rows, array s those of all rows. */
+typedef enum {
+    CLEAR_SOME, /* clears c */
+    CLEAR_ALL,  /* clears s */
+    FOLD        /* adds c to s */
+} SumStep;
 
 static void print_column_sums(MwPrinter *p, SumStep step)
 {
@@ -118,7 +123,7 @@ static void print_column_sum_arrays(MwPrinter *p)
     }
 }
 
-/* COLUMN code, after all rows. */
+/* Prints the COLUMN code, which runs after all rows. */
 static void print_column_end(MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
@@ -146,8 +151,9 @@ static bool nest_has(const MwPrinter *p, bool (*is)(const MwKernelInstr *))
     return false;
 }
 
-/* What must happen once per row, so that rows cannot be walked once per tile of columns. */
-static bool binds_to_rows(const MwKernelInstr *instr)
+/* Says whether the instruction must run once per row, so that the rows cannot be walked once per
+ * tile of columns. */
+static bool runs_once_per_row(const MwKernelInstr *instr)
 {
     return mw_instr_reduces_row(instr) ||
            (mw_instr_is_effect(instr) && instr->level == MW_LEVEL_ROW) ||
@@ -159,7 +165,8 @@ static bool is_column_code(const MwKernelInstr *instr)
     return instr->level == MW_LEVEL_COLUMN;
 }
 
-/* All rows, once; sums over rows are folded every so many rows of the innermost row dimension. */
+/* Prints a loop over all rows. Sums over rows are folded every MW_TUNED_FLOAT_ROWS rows of the
+ * innermost row dimension. */
 static void print_rows(MwPrinter *p)
 {
     const int last = p->nest->space.row_dims - 1, indent = p->indent;
@@ -187,7 +194,8 @@ static void print_rows(MwPrinter *p)
     mw_print_close_to(p, indent);
 }
 
-/* Where only sums over rows want the rows, the columns are walked by tiles, each with all rows. */
+/* Prints the loops over rows and columns. If the rows are needed for sums over rows only, the loop
+ * over tiles of columns is the outer one, with all rows in each tile. */
 static void print_rows_and_columns(MwPrinter *p)
 {
     const MwSpace *space = &p->nest->space;
@@ -210,7 +218,8 @@ static void print_rows_and_columns(MwPrinter *p)
     mw_print_close_to(p, indent);
 }
 
-/* The reductions over all points: as variables before the rows, as values after them. */
+/* Prints the reductions over all points: declares their variables before the rows (`declare`), and
+ * turns them into values after. */
 static void print_totals(MwPrinter *p, bool declare)
 {
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -230,7 +239,7 @@ static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nes
     MwPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = indent};
     p.phases = mw_phases_plan(out->arena, kernel, nest, MW_TUNED_KEPT_COLUMNS, false);
     p.has_column_sums = nest_has(&p, mw_instr_reduces_rows);
-    if (p.has_column_sums && !nest_has(&p, binds_to_rows) &&
+    if (p.has_column_sums && !nest_has(&p, runs_once_per_row) &&
         mw_space_columns(&nest->space) > MW_TUNED_TILE_COLUMNS)
         p.tile = mw_min(MW_TUNED_TILE_COLUMNS, nest->space.size[mw_print_inner_dim(&p)]);
     mw_print_open_scope(&p);
@@ -271,7 +280,7 @@ static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
     return 0;
 }
 
-/* A flat kernel takes its sets of operands in turn. */
+/* Prints the body of a kernel. A flat kernel takes its sets of operands in turn. */
 static void print_body(MwText *text, const MwKernelDef *kernel)
 {
     MwPrinter p = {.out = text, .kernel = kernel};

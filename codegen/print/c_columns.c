@@ -52,7 +52,7 @@ static void print_point(MwPrinter *p, int phase, int i)
     }
 }
 
-/* Effects last, as everywhere. */
+/* Prints the instructions of the points of a phase; effects come last, as in all printers. */
 static void print_points(MwPrinter *p, int phase)
 {
     for (int effects = 0; effects < 2; effects++)
@@ -104,8 +104,9 @@ static void print_lanes_end(MwPrinter *p, int phase)
     }
 }
 
-/* Columns of the innermost dimension from `base` ("b + ", or "") on, in lanes that are added up
- * after: `whole` columns, a multiple of LANES, then `rest`, fewer than LANES; NULL: none. */
+/* Prints loops over columns of the innermost dimension, from `base` ("b + ", or "") on. Reductions
+ * gather in lanes, which are combined after the loops. `whole` is a number of columns that is a
+ * multiple of LANES, `rest` one less than LANES; NULL: no such columns. */
 static void print_lanes(MwPrinter *p, int phase, const char *base, const char *whole,
                         const char *rest)
 {
@@ -140,8 +141,8 @@ static const char *count_text(const MwPrinter *p, int64_t count)
     return count ? mw_print_number(p, count) : NULL;
 }
 
-/* The innermost column dimension where a row is reduced: in blocks of BLOCK columns, and the rest
- * as one more. */
+/* Prints the loop over the innermost column dimension if a row is reduced: by blocks of BLOCK
+ * columns, and one block of the rest. */
 static void print_reduced_columns(MwPrinter *p, int phase)
 {
     int64_t size = p->nest->space.size[mw_print_inner_dim(p)];
@@ -161,7 +162,8 @@ static void print_reduced_columns(MwPrinter *p, int phase)
     }
 }
 
-/* The same columns in the same order, where their number is known when the kernel is called. */
+/* Prints the loop that print_reduced_columns prints, for a flat kernel, whose number of columns is
+ * known only when it is called. */
 static void print_flat_columns(MwPrinter *p, int phase)
 {
     mw_print_text(p,

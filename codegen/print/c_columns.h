@@ -9,7 +9,7 @@
 const char *mw_c_column_index(const MwPrinter *p);
 /* Opens the loop over column dimension d: over all of it, or, of the innermost one, over a tile. */
 void mw_c_open_column_dim(MwPrinter *p, int d);
-/* What the columns of a row do in a phase. */
+/* Prints the loops over the columns of a row in a phase. */
 void mw_c_print_columns(MwPrinter *p, int phase);
 
 #endif

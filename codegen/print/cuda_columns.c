@@ -32,8 +32,8 @@ void mw_cuda_print_values(MwCudaNest *n, MwLevel level)
             mw_print_simple(&n->p, i, false);
 }
 
-/* An instruction of the points of a phase: an effect, a part of a reduction, a value that was kept,
- * or one that is computed and perhaps kept. */
+/* Prints an instruction of the points of a phase: an effect, a part of a reduction, a value that
+ * was kept, or a value that is computed and perhaps kept. */
 static void print_instr(MwCudaNest *n, int phase, int i)
 {
     MwPrinter *p = &n->p;
@@ -72,7 +72,7 @@ static bool runs_in(const MwCudaNest *n, int phase, int i)
 }
 
 /* Whether instruction i is a load, or a store, of several neighbours in a phase. Additions to
- * places are not among the stores: their elements move when all rows of a place are there. */
+ * places do not count as stores: their elements move when all rows of a place are added up. */
 static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
 {
     const MwPrinter *p = &n->p;
@@ -81,7 +81,8 @@ static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
            (phase < 0 || !mw_phases_reads_back(&p->phases, phase, i));
 }
 
-/* The wide loads, or stores, of a phase; `of_turn` is the index of the turn, "[turn]" or "". */
+/* Prints the wide loads, or stores, of a phase; `of_turn` is the index of the turn, "[turn]" or
+ * "". */
 static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_turn)
 {
     MwPrinter *p = &n->p;
@@ -105,8 +106,8 @@ static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_tur
         mw_print_close(p);
 }
 
-/* Arrays for what wide loads bring, or wide stores take. A store converts as an assignment to an
- * element would. */
+/* Declares the arrays that wide loads fill, or wide stores read. A store converts as an assignment
+ * to an element would. */
 static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char *of_turns)
 {
     MwPrinter *p = &n->p;
@@ -124,7 +125,7 @@ static void print_wide_arrays(MwCudaNest *n, int phase, bool stores, const char 
     }
 }
 
-/* What follows the loads: neighbour after neighbour, then the stores. */
+/* Prints the code after the loads: the loop over the neighbours, then the stores. */
 static void print_lanes(MwCudaNest *n, int phase, MwCudaPoint *print)
 {
     MwPrinter *p = &n->p;

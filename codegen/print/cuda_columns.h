@@ -11,23 +11,23 @@
  * columns, -1 where a nest has none. */
 typedef void MwCudaPoint(MwCudaNest *n, int phase);
 
-/* The indices of dimensions `first` to `end` - 1 as variables, from `count`, the name of their
- * common count. Where `width` is more than 1, `count` counts groups of so many neighbours of the
- * last dimension, whose index is j for the first of them. */
+/* Prints the indices of dimensions `first` to `end` - 1 as variables, computed from `count`, the
+ * name of the index over all of them. If `width` is more than 1, `count` counts groups of as many
+ * neighbours along the last dimension, and j is the index of the first neighbour. */
 void mw_cuda_print_indices(MwCudaNest *n, const char *count, int first, int end, int width);
-/* Values of a level, without reductions. */
+/* Prints the values of a level, without reductions. */
 void mw_cuda_print_values(MwCudaNest *n, MwLevel level);
 
-/* A point where nothing is reduced; values of its row are there, and effects of its row happen at
- * the row's first column. */
+/* Prints a point of a nest that reduces nothing. Values of its row are printed before; effects of
+ * the row happen at its first column. */
 MwCudaPoint mw_cuda_print_point;
-/* What a phase does at one column. */
+/* Prints the code of a phase at one column. */
 MwCudaPoint mw_cuda_print_phase_points;
 
-/* What `print` prints, for the column at hand, or for columns j to j + width - 1. */
+/* Prints by `print` the current column, or columns j to j + width - 1. */
 void mw_cuda_print_columns_at(MwCudaNest *n, int phase, MwCudaPoint *print);
-/* The same for `turns` turns, the loads of all before the rest. `begin` prints the lines that give
- * a turn (`turn` in the text) its indices, and opens the block that they hold in. */
+/* Prints the columns of `turns` turns by `print`, with the loads of all turns first. `begin` prints
+ * the lines that compute the indices of a turn (`turn` in the text), and opens their block. */
 void mw_cuda_print_turns(MwCudaNest *n, int phase, void (*begin)(MwCudaNest *n),
                          MwCudaPoint *print);
 

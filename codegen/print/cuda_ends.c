@@ -4,8 +4,9 @@
 #include "codegen/print/cuda_columns.h"
 #include "codegen/tuning.h"
 
-/* How the threads of a function add up what blocks left of a sum: each every `stride`-th of `count`
- * parts from `first` on, then all that share the sum together. */
+/* Describes how the threads of a function add up the parts of a sum that blocks stored: each thread
+ * adds every `stride`-th of `count` parts, from `first` on; then the threads that share the sum
+ * combine theirs. */
 typedef struct {
     const char *parts; /* letter of the array that holds the parts: "r", "t" */
     const char *place; /* index of the part of `block` there */
@@ -46,7 +47,8 @@ int mw_cuda_column_end_threads(const MwCudaNest *n)
     return n->sums > MW_TUNED_CUDA_MANY_SUMS ? MW_CUDA_BLOCK_THREADS : MW_TUNED_CUDA_POINT_THREADS;
 }
 
-/* A block has 32 columns; the threads that are the same lane of their warps share one. */
+/* Prints the sums over rows and the code that uses them. A block takes 32 columns; the threads with
+ * the same lane in their warps share a column. */
 void mw_cuda_print_column_end(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -83,7 +85,7 @@ int mw_cuda_total_end_threads(const MwCudaNest *n)
     return n->has_totals ? MW_TUNED_CUDA_POINT_THREADS : MW_WARP;
 }
 
-/* One block. */
+/* Prints the sums over all points and the code that uses them, which one block runs. */
 void mw_cuda_print_total_end(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Flat kernels as CUDA C: one launch for the elements of many sets of operands, however unequal.
+/* Prints flat kernels as CUDA C: one launch computes the elements of many sets of operands, whose
+ * sizes may differ.
  *
  * The addresses, arguments and sizes of the sets are passed by value, as many sets in one launch as
  * the parameters of a kernel hold. A set is cut into chunks, and a block takes one: `first` says
- * which block of the grid is the first of each set. Sums leave a number for each chunk, and another
- * function adds up those of a set. So that the order of a sum depends on its size alone, the chunks
- * of sums (codegen/print/prelude_chunks.h) depend on nothing else. */
+ * which block of the grid is the first of each set. A reduction stores a number for each chunk, and
+ * another function combines the numbers of each set. The size of such a chunk depends on the size
+ * of the set alone (codegen/print/prelude_chunks.h), so that the order of a sum does too. */
 #include "codegen/print/cuda_flat.h"
 
 #include "codegen/print/cuda_columns.h"
@@ -13,8 +14,8 @@
 
 /* ---- What is passed ---- */
 
-/* Sets that one launch takes: their addresses and arguments, of 8 bytes each, and `first`, fit
- * among the parameters, beside a few more integers. */
+/* Returns the number of sets that one launch takes: as many as fit among the parameters of a kernel
+ * with their addresses and arguments, of 8 bytes each, with `first`, and with a few integers. */
 static int sets_at_once(const MwKernelDef *kernel)
 {
     int64_t bytes = 8 * (kernel->operands.count + kernel->args.count), first = sizeof(int32_t);
@@ -39,7 +40,7 @@ static const char *arg_type(const MwPlanArg *arg)
                                        : "int64_t ";
 }
 
-/* The structs of one set, and of the sets of a launch. */
+/* Prints the struct of one set, and the struct of the sets of a launch. */
 static void print_types(MwPrinter *p, bool sums)
 {
     const MwKernelDef *kernel = p->kernel;
@@ -72,7 +73,8 @@ static bool reduces(const MwCudaNest *n)
     return false;
 }
 
-/* Whether points walk along an operand, so that a chunk has a part of its own of it. */
+/* Says whether every point accesses another element of the operand, so that each chunk has its own
+ * part of the operand. */
 static bool is_walked(const MwNest *nest, int operand)
 {
     for (int i = 0; i < nest->instrs.count; i++) {
@@ -84,7 +86,8 @@ static bool is_walked(const MwNest *nest, int operand)
     return false;
 }
 
-/* The set that the block belongs to: the last that begins at or before it. */
+/* Prints the binary search for the set that the block belongs to: the last set whose first block is
+ * this block or an earlier one. */
 static void print_set_of_block(MwPrinter *p)
 {
     int step = 1;
@@ -109,17 +112,18 @@ static void print_args(MwPrinter *p)
     }
 }
 
-/* The operands of the set; those that points walk along begin `begin` further. */
-static void print_operands(MwPrinter *p, const char *begin)
+/* Prints the pointers to the operands of the set. `offset` (" + begin", or "") is added to those
+ * that points walk along. */
+static void print_operands(MwPrinter *p, const char *offset)
 {
     for (int i = 0; i < p->kernel->operands.count; i++)
         mw_print_line(p, "%s *__restrict__ p%d = sets.at[set].p%d%s;",
                       operand_type(&p->kernel->operands.at[i], p->out->arena), i, i,
-                      is_walked(p->nest, i) ? begin : "");
+                      is_walked(p->nest, i) ? offset : "");
 }
 
-/* Names for where chunks leave what they sum. */
-static void print_sum_places(MwCudaNest *n)
+/* Prints a pointer for each reduction to the array in which every chunk stores its part. */
+static void print_chunk_arrays(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -132,44 +136,47 @@ static void print_sum_places(MwCudaNest *n)
     }
 }
 
-/* How a value that is the same for all points is computed: by every thread; by one, which shares
- * it; by every thread, from values that are shared. */
-typedef enum { CHEAP, COSTLY, AFTER } Cost;
+/* Who computes a value that is the same for all points. */
+typedef enum {
+    EVERY_THREAD,
+    ONE_THREAD, /* the value is costly: one thread computes and shares it */
+    FROM_SHARED /* every thread computes it from shared values */
+} Computer;
 
 static bool is_uniform(const MwKernelInstr *instr)
 {
     return instr->level == MW_LEVEL_UNIFORM && !mw_instr_reduces_row(instr);
 }
 
-static Cost *find_costs(const MwCudaNest *n)
+static Computer *find_computers(const MwCudaNest *n)
 {
     const MwNest *nest = n->p.nest;
-    Cost *costs = MW_NEW(n->p.out->arena, Cost, nest->instrs.count);
+    Computer *computers = MW_NEW(n->p.out->arena, Computer, nest->instrs.count);
     for (int i = 0; i < nest->instrs.count; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
-        bool waits = false;
+        bool uses_shared = false;
         for (int k = 0; k < instr->input_count; k++)
-            waits |= costs[instr->inputs[k].index] != CHEAP;
+            uses_shared |= computers[instr->inputs[k].index] != EVERY_THREAD;
         bool is_costly = is_uniform(instr) && instr->op == MW_KERNEL_EXPR &&
                          instr->flops >= MW_TUNED_CUDA_COSTLY_FLOPS;
-        costs[i] = waits ? AFTER : is_costly ? COSTLY : CHEAP;
+        computers[i] = uses_shared ? FROM_SHARED : is_costly ? ONE_THREAD : EVERY_THREAD;
     }
-    return costs;
+    return computers;
 }
 
-/* Values that are the same for all points. Costly ones that need no others are computed by the
- * first thread of a warp each, so that they are computed at the same time. */
+/* Prints the values that are the same for all points. Each costly value is computed by the first
+ * thread of another warp, so that they are computed at the same time. */
 static void print_uniform(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const MwNest *nest = p->nest;
-    const Cost *costs = find_costs(n);
+    const Computer *computers = find_computers(n);
     int shared = 0;
     for (int i = 0; i < nest->instrs.count; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
-        if (is_uniform(instr) && costs[i] == CHEAP)
+        if (is_uniform(instr) && computers[i] == EVERY_THREAD)
             mw_print_value(p, i);
-        if (costs[i] != COSTLY)
+        if (computers[i] != ONE_THREAD)
             continue;
         mw_print_line(p, "__shared__ %s shared%d;", mw_print_scalar_type(instr->type), i);
         mw_print_open(p, "if (threadIdx.x == %d)",
@@ -182,13 +189,14 @@ static void print_uniform(MwCudaNest *n)
         mw_print_line(p, "__syncthreads();");
     for (int i = 0; i < nest->instrs.count; i++) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
-        if (costs[i] == COSTLY)
+        if (computers[i] == ONE_THREAD)
             mw_print_line(p, "const %s v%d = shared%d;", mw_print_scalar_type(instr->type), i, i);
-        else if (is_uniform(instr) && costs[i] == AFTER)
+        else if (is_uniform(instr) && computers[i] == FROM_SHARED)
             mw_print_value(p, i);
     }
 }
 
+/* Opens the block of one turn, and prints the index of the first neighbour that it takes. */
 static void begin_turn(MwCudaNest *n)
 {
     mw_cuda_print(n,
@@ -198,8 +206,8 @@ static void begin_turn(MwCudaNest *n)
                   NULL, 0);
 }
 
-/* The elements of the chunk: neighbours at a time, and one by one what is left of them at the end
- * of a set. */
+/* Prints the loops over the elements of the chunk: one over groups of neighbours, and one over the
+ * elements that are left at the end of a set. */
 static void print_elements(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -227,8 +235,8 @@ static void print_elements(MwCudaNest *n)
     mw_print_close(p);
 }
 
-/* What each thread starts a reduction from. */
-static void print_sums_begin(MwCudaNest *n)
+/* Declares the variables in which each thread gathers its part of a reduction. */
+static void print_reductions_begin(MwCudaNest *n)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++) {
         const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
@@ -238,8 +246,8 @@ static void print_sums_begin(MwCudaNest *n)
     }
 }
 
-/* What the block has of a reduction, for its chunk. */
-static void print_sums_end(MwCudaNest *n)
+/* Combines the parts of the threads of a block, and stores the result for its chunk. */
+static void print_reductions_end(MwCudaNest *n)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++) {
         const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
@@ -259,6 +267,7 @@ static const char *block_warps(const MwCudaNest *n)
     return mw_print_number(&n->p, MW_TUNED_CUDA_POINT_THREADS / MW_WARP);
 }
 
+/* Prints the function that computes the points; a block takes a chunk. */
 static void print_points_function(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -282,15 +291,15 @@ static void print_points_function(MwCudaNest *n)
                   "const int size = (int)mw_min($points - begin, chunk);\n",
                   holes, MW_COUNT(holes));
     print_operands(p, " + begin");
-    print_sum_places(n);
+    print_chunk_arrays(n);
     print_uniform(n);
-    print_sums_begin(n);
+    print_reductions_begin(n);
     print_elements(n);
-    print_sums_end(n);
+    print_reductions_end(n);
     mw_print_close(p);
 }
 
-/* Adds up what the chunks of the set left of a reduction. */
+/* Combines what the chunks of the set stored, for each reduction. */
 static void print_chunk_sums(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -313,7 +322,7 @@ static void print_chunk_sums(MwCudaNest *n)
     }
 }
 
-/* A block for each set. */
+/* Prints the function that combines the chunks; a block takes a set. */
 static void print_end_function(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -326,7 +335,7 @@ static void print_end_function(MwCudaNest *n)
                   MW_HOLES({"warps", block_warps(n)}));
     print_args(p);
     print_operands(p, "");
-    print_sum_places(n);
+    print_chunk_arrays(n);
     print_chunk_sums(n);
     mw_cuda_print(n,
                   "if (threadIdx.x > 0)\n"
@@ -339,6 +348,7 @@ static void print_end_function(MwCudaNest *n)
 
 /* ---- On the host ---- */
 
+/* Fills in the operands and arguments of set `s` of a launch. */
 static void print_set(MwPrinter *p)
 {
     const MwKernelDef *kernel = p->kernel;
@@ -357,7 +367,8 @@ static void print_set(MwPrinter *p)
     }
 }
 
-/* The sets of a launch, `from` on, and where the chunks of each begin. */
+/* Fills in the sets of one launch, the first of which is set `from`, and the first block of
+ * each. */
 static void print_sets(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;

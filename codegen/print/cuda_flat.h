@@ -5,7 +5,7 @@
 
 #include "codegen/print/cuda_nest.h"
 
-/* All functions of a flat kernel, "@" standing for its name. */
+/* Prints all functions of a flat kernel; "@" stands for its name. */
 void mw_cuda_print_flat(MwCudaNest *n);
 
 #endif

@@ -54,9 +54,10 @@ static void print_points(MwCudaNest *n)
 
 /* ---- Functions ---- */
 
-/* Names for where blocks leave their sums: those over rows in the type of the elements, those over
- * all points in the type that threads exchange. */
-static void print_sum_places(MwCudaNest *n)
+/* Prints a pointer for each sum to the array in which blocks store their parts: the parts of sums
+ * over rows have the type of the elements, those of sums over all points the type that threads
+ * exchange. */
+static void print_part_arrays(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
@@ -71,7 +72,7 @@ static void print_sum_places(MwCudaNest *n)
     }
 }
 
-/* The function that `print` prints the rest of. With the launch bound the compiler takes no more
+/* Prints a function, whose body `print` prints. With the launch bound the compiler takes no more
  * registers than so many threads can have; without it a GPU may refuse a block of many threads. */
 static void print_function(MwCudaNest *n, const char *what, int threads,
                            void (*print)(MwCudaNest *n))
@@ -81,12 +82,12 @@ static void print_function(MwCudaNest *n, const char *what, int threads,
                    n->nest, what, mw_cuda_parameters(p->out->arena, p->kernel));
     mw_cuda_print_loaded_args(p->out, p->kernel);
     print_uniform(n);
-    print_sum_places(n);
+    print_part_arrays(n);
     print(n);
     mw_text_add(p->out, "}\n");
 }
 
-/* Whether nothing happens before the end: no rows, points or columns. */
+/* Says whether the nest has code for its end alone: none for rows, points or columns. */
 static bool is_only_end(const MwCudaNest *n)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++)

@@ -21,10 +21,10 @@
  * Names in the printed text besides those of codegen/print/values.h; numbered like those:
  *
  *     s   the address of an argument that changes from step to step
- *     x   neighbouring elements that one load brings, y those that one store takes; q counts them
- *     b   what a load brings through shared memory, by tiles
- *     f   what the warps of a row have of its reduction
- *     r   what all blocks leave of a sum over rows; t what they leave of a sum over all points
+ *     x   neighbouring elements that one load reads, y those that one store writes; q counts them
+ *     b   elements that a load reads through shared memory, by tiles
+ *     f   parts of a row's reduction, one of each warp
+ *     r   parts of a sum over rows that all blocks store; t those of a sum over all points
  *     u   the sum over all points of one block
  *
  * `row` and `column` count rows, and columns by groups of neighbours. */
@@ -44,25 +44,25 @@ typedef enum {
 
 typedef struct {
     MwPrinter p;
-    int nest; /* its number in the kernel */
+    int nest; /* number of the nest in the kernel */
     MwSpread spread;
     int64_t rows, columns;
     int width;          /* neighbouring columns that a thread takes at a time: 1, 4 or 8 */
     int turns;          /* turns whose loads a thread begins before it goes on */
     int group;          /* ROWS: threads that share a row; COLUMNS: threads along the columns */
     int threads;        /* of a block */
-    int64_t items;      /* ROWS: times `width` columns of a row that a thread takes */
+    int64_t items;      /* ROWS: groups of `width` columns that a thread takes in a row */
     int64_t blocks;     /* of the grid */
     int64_t block_rows; /* COLUMNS: rows that a block takes */
-    int64_t sums;       /* ROWS, COLUMNS: parts of a sum over rows that blocks leave */
+    int64_t sums;       /* ROWS, COLUMNS: parts of a sum over rows that blocks store */
     int tile,
         tile_dim;      /* TILES: the side of a tile; the dimension along it besides the innermost */
     const char *index; /* the C type that holds every index */
     const char *kept;  /* the index of the column at hand in the arrays of a thread */
     bool has_totals;   /* TOTAL_SUM or TOTAL_MAX */
     bool has_end;      /* TOTAL code, or effects of UNIFORM code */
-    /* [instrs] Where the scratch memory of the kernel holds what blocks leave of a sum over rows or
-     * over all points, or of any reduction of a flat kernel: floats from its start. */
+    /* [instrs] Position, in floats, in the scratch memory of the kernel at which the blocks store
+     * their parts of a sum over rows or over all points, or of any reduction of a flat kernel. */
     int64_t *sums_at;
     int64_t scratch; /* floats of that memory */
 } MwCudaNest;
@@ -81,14 +81,14 @@ enum {
  * "rows" and "columns" are members of the nest; others are given. */
 void mw_cuda_print(MwCudaNest *n, const char *text, const MwHole *holes, int count);
 
-/* Neighbours that a thread takes at a time, of a row. */
+/* Returns the number of groups of neighbours in a row; a thread takes one at a time. */
 static inline int64_t mw_cuda_units(const MwCudaNest *n)
 {
     return n->columns / n->width;
 }
 
 bool mw_cuda_has_columns(const MwCudaNest *n);
-/* Whether a block has sums over rows whole, so that nothing is left to add up. */
+/* Says whether each block computes whole sums over rows, so that no parts are left to add up. */
 bool mw_cuda_sums_at_once(const MwCudaNest *n);
 /* The type of the element that an access moves, as the functions for it are named: "f32". */
 const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr);

@@ -5,9 +5,9 @@
 
 #include "codegen/print/cuda_nest.h"
 
-/* The rest of the plan. */
+/* Completes the plan of the nest: blocks, threads and turns. */
 void mw_cuda_spread_places(MwCudaNest *n);
-/* The function, from after its first lines on. */
+/* Prints the body of the kernel's function, after the lines that all ways of spreading share. */
 void mw_cuda_print_places(MwCudaNest *n);
 
 #endif

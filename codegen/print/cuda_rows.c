@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The function of a nest whose rows are reduced: groups of threads take rows (cuda_nest.h).
  *
- * A group of several warps exchanges what its warps have of a reduction through shared memory;
- * groups within a warp exchange lanes. Sums over rows stand in registers, for the columns that the
+ * The warps of a group exchange their parts of a reduction through shared memory; groups within a
+ * warp exchange lanes. Sums over rows stand in registers, for the columns that the
  * thread takes of every row; at the end the groups of a block add theirs up. */
 #include "codegen/print/cuda_rows.h"
 
 #include "codegen/print/cuda_columns.h"
 #include "codegen/tuning.h"
 
-/* Whether threads add up and exchange a sum along a row in its own type: where each has few
- * columns. */
+/* Says whether threads add up and exchange a sum along a row in its own type, which they do if each
+ * has few columns. */
 static bool adds_floats(const MwCudaNest *n, const MwKernelInstr *instr)
 {
     return instr->type == MW_SCALAR_F32 && !mw_instr_is_max(instr) &&
@@ -42,10 +42,11 @@ static void print_sums_begin(MwCudaNest *n, int phase)
     }
 }
 
-/* ---- What several warps add up ---- */
+/* ---- Reductions over several warps ---- */
 
-/* Every reduction of a row has places of its own for what the warps of the block have. */
-static int places_of(const MwCudaNest *n, int end)
+/* Counts the row reductions before instruction `end`. Each has a row of its own in `shared`, with a
+ * place for the part of every warp. */
+static int reductions_before(const MwCudaNest *n, int end)
 {
     int count = 0;
     for (int i = 0; i < end; i++)
@@ -53,8 +54,8 @@ static int places_of(const MwCudaNest *n, int end)
     return count;
 }
 
-/* Whether threads may still read the places when they are written again: from one row to the next,
- * where no other reducing phase stands between with a barrier of its own. */
+/* Says whether only one phase reduces. Threads may then still read the places of one row when they
+ * are written for the next, because no barrier of another reducing phase stands between. */
 static bool is_only_reducing_phase(const MwCudaNest *n)
 {
     int phases = 0;
@@ -67,14 +68,15 @@ static bool is_only_reducing_phase(const MwCudaNest *n)
     return phases == 1;
 }
 
-/* Names for the places, and what each warp has of a reduction into its place. */
-static void print_warps_leave(MwCudaNest *n, int phase)
+/* Prints a pointer to the places of each reduction, and stores the part of each warp there. */
+static void print_warps_store(MwCudaNest *n, int phase)
 {
     MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const char *type = row_type(n, &p->nest->instrs.at[i]);
         if (is_reduced_in(n, phase, i))
-            mw_print_line(p, "%s *const f%d = (%s *)shared[%d];", type, i, type, places_of(n, i));
+            mw_print_line(p, "%s *const f%d = (%s *)shared[%d];", type, i, type,
+                          reductions_before(n, i));
     }
     if (is_only_reducing_phase(n))
         mw_print_line(p, "__syncthreads();");
@@ -86,7 +88,8 @@ static void print_warps_leave(MwCudaNest *n, int phase)
     mw_print_line(p, "__syncthreads();");
 }
 
-/* The reductions of a phase over the lanes of a warp, or of a part of it. */
+/* Prints the reductions of a phase over the lanes of a warp, or of a part of it. Returns whether
+ * the phase has any. */
 static bool print_lanes_reduce(MwCudaNest *n, int phase)
 {
     bool any = false;
@@ -103,12 +106,13 @@ static bool print_lanes_reduce(MwCudaNest *n, int phase)
     return any;
 }
 
-/* The reductions of a phase as values that all threads of the row have. */
+/* Prints the rest of the reductions of a phase: they become values that all threads of the row
+ * have. */
 static void print_sums_end(MwCudaNest *n, int phase)
 {
     MwPrinter *p = &n->p;
     if (print_lanes_reduce(n, phase) && n->group > MW_WARP)
-        print_warps_leave(n, phase);
+        print_warps_store(n, phase);
     for (int i = 0; i < p->nest->instrs.count; i++) {
         if (!is_reduced_in(n, phase, i))
             continue;
@@ -157,7 +161,7 @@ static void print_row_effects(MwCudaNest *n, int phase)
     }
 }
 
-/* Whether what all threads of a row read may be written by one of them. */
+/* Says whether one thread of a row may write elements that all threads of the row read. */
 static bool writes_what_rows_read(const MwCudaNest *n)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++) {
@@ -169,8 +173,8 @@ static bool writes_what_rows_read(const MwCudaNest *n)
     return false;
 }
 
-/* All turns are unrolled where arrays are to be registers; else so many that several loads are in
- * flight. */
+/* Prints the pragma that unrolls the loop over turns: completely if arrays must become registers,
+ * otherwise so far that several loads are in flight. */
 static void print_unroll(MwCudaNest *n, int phase)
 {
     int loads = 0;
@@ -188,7 +192,7 @@ static void print_unroll(MwCudaNest *n, int phase)
                                   MW_TUNED_CUDA_UNROLL));
 }
 
-/* What a row without columns of its own has: one point. */
+/* Prints the only point of a row that has no columns. */
 static void print_lone_column(MwCudaNest *n, int phase)
 {
     MwPrinter *p = &n->p;
@@ -204,7 +208,7 @@ static void print_lone_column(MwCudaNest *n, int phase)
     mw_print_close(p);
 }
 
-/* The columns of the thread, in turn. */
+/* Prints the loop over the columns of a thread. */
 static void print_row_columns(MwCudaNest *n, int phase)
 {
     MwPrinter *p = &n->p;
@@ -248,7 +252,7 @@ static const char *own_columns(const MwCudaNest *n)
     return mw_print_number(&n->p, n->items * n->width);
 }
 
-/* Arrays of what a thread keeps of its columns from phase to phase. */
+/* Declares the arrays of the values that a thread keeps from phase to phase. */
 static void print_kept_arrays(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -258,7 +262,7 @@ static void print_kept_arrays(MwCudaNest *n)
                           own_columns(n));
 }
 
-/* Arrays of what a thread has of sums over rows, for its columns. */
+/* Declares the arrays of a thread's parts of sums over rows, for its columns. */
 static void print_sum_arrays(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -304,8 +308,8 @@ static void print_block_totals(MwCudaNest *n)
     }
 }
 
-/* The first group of a block takes over what the others have of a sum over rows, in their order.
- * Threads write and read neighbouring words, so that they meet in no bank. */
+/* Prints how the first group of a block adds the other groups' parts of a sum over rows, in the
+ * order of the groups. Threads write and read neighbouring words, so that no two use one bank. */
 static void print_fold_groups(MwCudaNest *n, int i)
 {
     MwPrinter *p = &n->p;
@@ -330,7 +334,7 @@ static void print_fold_groups(MwCudaNest *n, int i)
                            {"joined", mw_cuda_joined(n, instr, sum, "more")}));
 }
 
-/* What the block has of sums over rows goes to the scratch memory. */
+/* Stores the block's parts of sums over rows in the scratch memory. */
 static void print_block_sums(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -356,7 +360,7 @@ static void print_block_sums(MwCudaNest *n)
 static void print_shared(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    int places = n->group > MW_WARP ? places_of(n, p->nest->instrs.count) : 0;
+    int places = n->group > MW_WARP ? reductions_before(n, p->nest->instrs.count) : 0;
     if (places || n->has_totals)
         mw_print_line(p, "__shared__ double shared[%d][%d];", (int)mw_max(places, 1),
                       n->threads / MW_WARP);

@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-enum { SUMS_ALIGNED = 64 /* floats: where what blocks leave of a sum begins */ };
+enum { SUMS_ALIGNED = 64 /* floats: alignment of the blocks' parts of a sum */ };
 
-/* ---- What a nest is ---- */
+/* ---- Properties of a nest ---- */
 
 static bool any_instr(const MwNest *nest, bool (*is)(const MwKernelInstr *))
 {
@@ -37,7 +37,7 @@ static bool is_end(const MwKernelInstr *instr)
            (mw_instr_is_effect(instr) && instr->level == MW_LEVEL_UNIFORM);
 }
 
-/* Whether 32 bits hold every index and the place of every access. */
+/* Says whether 32 bits hold every index and the position of every access. */
 static bool is_small(const MwNest *nest)
 {
     int64_t points = 1;
@@ -76,9 +76,9 @@ static void spread_points(MwCudaNest *n)
     n->blocks = mw_min(mw_ceil_div(units, n->threads * n->turns), MW_TUNED_CUDA_GRID_BLOCKS);
 }
 
-/* The number of threads for the `units` of a row: whole warps, such that the fewest places are
- * without a unit, and of such numbers the one with the most units a thread, up to `most_items`. A
- * thread takes more units where a block has not threads enough. */
+/* Returns the number of threads for the `units` of a row: whole warps that leave the fewest threads
+ * idle, and among these the number with the most units per thread, up to `most_items`. A thread
+ * takes more units if a block has too few threads. */
 static int choose_group(int64_t units, int most_items)
 {
     int64_t best = 0, least = INT64_MAX;
@@ -94,8 +94,8 @@ static int choose_group(int64_t units, int most_items)
     return (int)(best ? best : mw_ceil_div(mw_ceil_div(units, items), MW_WARP) * MW_WARP);
 }
 
-/* Groups of several warps in one block wait at the same barriers, so each must have a row whenever
- * another has one: their number divides the rows. */
+/* Returns the number of groups in a block. Groups of several warps in one block wait at the same
+ * barriers, so each must have a row whenever another has one: their number divides the rows. */
 static int groups_of_warps(int64_t rows, int group)
 {
     int groups = (int)mw_max(MW_TUNED_CUDA_SUM_THREADS / group, 1);
@@ -104,7 +104,7 @@ static int groups_of_warps(int64_t rows, int group)
     return groups;
 }
 
-/* Threads that share a row. */
+/* Returns the number of threads that share a row. */
 static int choose_row_group(const MwCudaNest *n)
 {
     const int64_t units = mw_cuda_units(n), part = power_of_two(units);
@@ -122,7 +122,7 @@ static int choose_row_group(const MwCudaNest *n)
     return choose_group(units, MW_TUNED_CUDA_THREAD_ELEMENTS / share / n->width);
 }
 
-/* How the threads of a block share rows. */
+/* Chooses how the threads of a block share rows. */
 static void choose_threads(MwCudaNest *n)
 {
     int groups = 1;
@@ -135,8 +135,8 @@ static void choose_threads(MwCudaNest *n)
     n->items = mw_ceil_div(mw_cuda_units(n), n->group);
 }
 
-/* Whether half of the registers of a thread hold what is kept of its columns and their sums over
- * rows; the other half is for all else. */
+/* Says whether half of the registers of a thread hold the values that it keeps of its columns and
+ * their sums over rows; the other half is for everything else. */
 static bool has_registers(const MwCudaNest *n)
 {
     int64_t values = mw_phases_most_kept(&n->p.phases, n->p.nest);
@@ -145,7 +145,8 @@ static bool has_registers(const MwCudaNest *n)
     return values * n->items * n->width <= MW_CUDA_REGISTERS / n->threads / 2;
 }
 
-/* What a thread has no registers for is computed again instead of being kept. */
+/* Plans groups of threads that take rows. Values for which a thread has no registers are computed
+ * again instead of being kept. */
 static void spread_rows(MwCudaNest *n)
 {
     choose_threads(n);
@@ -163,8 +164,9 @@ static void spread_rows(MwCudaNest *n)
     n->kept = n->width == 1 ? "item" : mw_arena_printf(n->p.out->arena, "item * %d + q", n->width);
 }
 
-/* Rows are shared out such that there are enough blocks for a large GPU, but no more parts of a sum
- * than that; a thread sums no more rows in the type of the elements than it may. */
+/* Plans blocks that take some columns of some rows. There are enough blocks for a large GPU, but no
+ * more, since each makes a part of a sum; and a thread adds up at most MW_TUNED_FLOAT_ROWS rows in
+ * the type of the elements. */
 static void spread_columns(MwCudaNest *n)
 {
     int64_t units = mw_cuda_units(n);
@@ -194,8 +196,9 @@ static void spread_flat(MwCudaNest *n)
     n->index = "int";
 }
 
-/* Where the scratch memory holds what blocks leave: a number for each column and each part of a sum
- * over rows, one (of 8 bytes at most) for each block of a sum over all points. */
+/* Assigns each sum a place in the scratch memory for the parts that blocks store: a number for each
+ * column and each part of a sum over rows, and a number (of at most 8 bytes) for each block of a
+ * sum over all points. */
 static void place_sums(MwCudaNest *n)
 {
     const MwNest *nest = n->p.nest;
@@ -213,7 +216,8 @@ static void place_sums(MwCudaNest *n)
 
 /* ---- The plan of a nest ---- */
 
-/* Blocks that take some columns of some rows cannot do what happens once per row. */
+/* Chooses how the nest is spread over threads. Blocks cannot take some columns of some rows if
+ * something happens once per row. */
 static MwSpread choose_spread(const MwCudaNest *n)
 {
     const MwNest *nest = n->p.nest;

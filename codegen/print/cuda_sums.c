@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The function of a nest that sums over rows and does nothing once per row: a block takes `group`
- * neighbouring units of columns of `block_rows` rows. Its threads form slots of `group` threads; a
- * slot takes every slots-th row, and at the end what the slots have is added up. */
+ * neighbouring units of columns of `block_rows` rows. Its threads form slots of `group` threads. A
+ * slot takes every slots-th row, and at the end the sums of the slots are added up. */
 #include "codegen/print/cuda_sums.h"
 
 #include "codegen/print/cuda_columns.h"
@@ -12,9 +12,9 @@ static int slots(const MwCudaNest *n)
     return n->threads / n->group;
 }
 
-/* Words from what one neighbour of the threads' columns has to the next: a few more than there are
- * threads, so that lanes meet in no bank, neither when threads write their columns nor when others
- * read them. */
+/* Returns the distance, in words of shared memory, between the values of neighbouring columns of a
+ * thread: a few more than there are threads, so that no two lanes use one bank, neither when
+ * threads write their columns nor when others read them. */
 static int fold_pitch(const MwCudaNest *n)
 {
     return n->threads + MW_WARP / n->width;
@@ -36,7 +36,7 @@ static void print_sums_begin(MwCudaNest *n)
     }
 }
 
-/* The indices of row `row` and the values of its level. */
+/* Prints the indices of row `row` and the values that are computed once per row. */
 static void print_row_begin(MwCudaNest *n)
 {
     mw_cuda_print_indices(n, "row", 0, n->p.nest->space.row_dims, 1);
@@ -54,7 +54,7 @@ static void begin_turn(MwCudaNest *n)
     print_row_begin(n);
 }
 
-/* The rows of a thread. */
+/* Prints the loop over the rows of a thread. */
 static void print_rows(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
@@ -74,7 +74,7 @@ static void print_rows(MwCudaNest *n)
     mw_print_close(p);
 }
 
-/* Adds up what the slots have of reduction i, each column by one thread. */
+/* Adds up the sums of the slots for reduction i; one thread does so for each column. */
 static void print_fold_slots(MwCudaNest *n, int i)
 {
     MwPrinter *p = &n->p;
@@ -99,8 +99,8 @@ static void print_fold_slots(MwCudaNest *n, int i)
                            {"joined", mw_cuda_joined(n, instr, sum, "part")}));
 }
 
-/* The sums of the block, each column by one thread: as values where they are whole, else to the
- * scratch memory. */
+/* Prints the sums of the block; one thread takes a column. Whole sums become values, parts of sums
+ * are stored in the scratch memory. */
 static void print_block_sums(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;

@@ -5,7 +5,7 @@
 
 #include "codegen/print/cuda_nest.h"
 
-/* The function, from after its first lines on. */
+/* Prints the body of the kernel's function, after the lines that all ways of spreading share. */
 void mw_cuda_print_columns(MwCudaNest *n);
 
 #endif

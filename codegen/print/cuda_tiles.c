@@ -2,7 +2,7 @@
 /* Points some of whose loads have their neighbours along another dimension than the innermost, as
  * where a transpose is fused with the operators that take it. (Stores always go along the innermost
  * dimension.) A block takes a square tile of the two dimensions: x counts along the innermost, y
- * along the other. What the turned loads bring goes through an array b of shared memory each: lanes
+ * along the other. Each turned load goes through an array b of shared memory: lanes
  * first go along y and fill the arrays, then along x for everything else. So every access of a warp
  * to memory is of neighbours; and since the rows of b begin one bank further on than those before,
  * lanes meet in no bank either way. */
@@ -16,8 +16,8 @@ enum { LEAST_SIDE = MW_WARP / 2 };
 
 /* ---- Which accesses, and which dimension ---- */
 
-/* The dimension that a load walks element by element, where it walks the innermost one in steps;
- * -1: there is none, or a tile is not worth it. */
+/* Returns the dimension along which a load reads neighbouring elements, if that is not the
+ * innermost one; -1: there is none, or a tile does not pay. */
 static int turned_dim(const MwNest *nest, const MwKernelInstr *instr)
 {
     int inner = nest->space.dim_count - 1;
@@ -30,8 +30,8 @@ static int turned_dim(const MwNest *nest, const MwKernelInstr *instr)
     return -1;
 }
 
-/* The side of the tiles for dimension d: a row of its widest elements fills each bank once. Bytes
- * have tiles of the side of those of halves. */
+/* Returns the side of the tiles for dimension d: a row of the widest elements fills each bank once.
+ * Elements of one byte have the same tiles as elements of two. */
 static int choose_side(const MwCudaNest *n, int d)
 {
     int64_t widest = MW_CUDA_BANK_BYTES / 2;
@@ -94,7 +94,7 @@ static void print_arrays(MwCudaNest *n)
     }
 }
 
-/* Where the tile of the block begins, and the indices of the other dimensions. */
+/* Prints where the tile of the block begins, and the indices of the other dimensions. */
 static void print_tile(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;

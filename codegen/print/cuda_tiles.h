@@ -5,9 +5,9 @@
 
 #include "codegen/print/cuda_nest.h"
 
-/* Plans tiles for a nest of points that is better off with them; false: it is not. */
+/* Plans tiles for a nest of points. Returns false if the nest is not better off with tiles. */
 bool mw_cuda_choose_tiles(MwCudaNest *n);
-/* The function, from after its first lines on. */
+/* Prints the body of the kernel's function, after the lines that all ways of spreading share. */
 void mw_cuda_print_tiles(MwCudaNest *n);
 
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many neighbouring columns a thread takes at a time, and in how many turns: so that accesses
- * are of 16 bytes where possible, and enough bytes are in flight. */
+/* Chooses how many neighbouring columns a thread takes at a time, and in how many turns, so that
+ * accesses have 16 bytes if possible and enough bytes are in flight. */
 #ifndef MW_CODEGEN_PRINT_CUDA_WIDTH_H
 #define MW_CODEGEN_PRINT_CUDA_WIDTH_H
 
 #include "codegen/print/cuda_nest.h"
 
-/* Sets the width to 8 or 4, and which accesses are of so many elements: where that makes every
- * access of columns wide, or the same for all neighbours. Else to 1. */
+/* Sets the width to 8 or 4, and marks the accesses that then move as many elements at once. Sets it
+ * to 1 if there is no such access, if MW_KERNEL_ADD is not one, or if the columns are not divisible
+ * into groups of neighbours. */
 void mw_cuda_choose_width(MwCudaNest *n);
-/* The same for a flat kernel, all of whose accesses of points are wide: every buffer begins at a
- * multiple of 16 bytes, and every access of points with its buffer. */
+/* Sets the width of a flat kernel to 8 or 4, and marks all its accesses of points: every buffer
+ * begins at a multiple of 16 bytes, and every access of points at the start of its buffer. */
 void mw_cuda_choose_flat_width(MwCudaNest *n);
-/* Turns whose loads a thread begins at once, such that enough bytes are in flight; bytes of stores
- * count where nothing is loaded. */
+/* Returns the number of turns whose loads a thread begins at once, so that enough bytes are in
+ * flight. If the kernel loads nothing, the bytes of stores count. */
 int mw_cuda_choose_turns(const MwCudaNest *n);
 
 #endif

@@ -8,13 +8,13 @@
 #include "codegen/kernel/kernel.h"
 
 typedef struct {
-    /* What every unit begins with: types, the functions of the expression language. */
+    /* The text that every unit begins with: types, the functions of the expression language. */
     void (*prelude)(MwText *text);
     /* Bytes of memory that a kernel needs as its last operand, and gets before its body is printed;
      * 0: none. */
     int64_t (*scratch_bytes)(MwArena *arena, const MwKernelDef *kernel);
-    /* What follows the name of a kernel. It names nothing outside the prelude and itself, so equal
-     * bodies are equal kernels. */
+    /* The text after the name of a kernel. It names nothing outside the prelude and itself, so
+     * equal bodies are equal kernels. */
     void (*body)(MwText *text, const MwKernelDef *kernel);
     /* The kernel `name`, a function of runtime/plan/kernel.h; `comment` may hold several lines. */
     void (*function)(MwText *text, const char *name, const char *comment, const char *body);

@@ -37,10 +37,10 @@ typedef struct {
 /* ---- Lines, blocks, templates ---- */
 
 void mw_print_line(MwPrinter *p, const char *format, ...) MW_PRINTF(2, 3);
-/* A line that opens a block: " {" is added. */
+/* Prints a line that opens a block; adds " {". */
 void mw_print_open(MwPrinter *p, const char *format, ...) MW_PRINTF(2, 3);
 void mw_print_open_scope(MwPrinter *p);
-/* The loop over dimension d. */
+/* Opens the loop over dimension d. */
 void mw_print_open_dim(MwPrinter *p, int d);
 void mw_print_close(MwPrinter *p);
 /* Closes blocks until lines begin at `indent` again. */
@@ -66,32 +66,34 @@ const char *mw_print_number(const MwPrinter *p, int64_t number);
 
 const char *mw_print_storage_type(MwType type);
 const char *mw_print_scalar_type(MwScalar type);
-/* The type in which parts of a sum are added up. */
+/* Returns the type in which parts of a sum are added up. */
 const char *mw_print_wide_type(MwScalar type);
-/* What a reduction starts from. */
+/* Returns the text of the value that a reduction starts from. */
 const char *mw_print_first_value(const MwKernelInstr *instr);
 
 /* ---- Indices and places ---- */
 
 int mw_print_inner_dim(const MwPrinter *p);
-/* How many points dimension d of the nest has: a number, or for a flat kernel its last argument. */
+/* Returns the text of the size of dimension d of the nest: a number, or the last argument of a flat
+ * kernel. */
 const char *mw_print_size(const MwPrinter *p, int d);
-/* "128 + a0 + i0 * 384 + i1" */
+/* Returns an affine function as text: "128 + a0 + i0 * 384 + i1". */
 const char *mw_print_affine(const MwPrinter *p, const MwAffine *at);
-/* The element that a load, store or add accesses: "p0[...]". */
+/* Returns the text of the element that a load, store or add accesses: "p0[...]". */
 const char *mw_print_place(const MwPrinter *p, const MwKernelInstr *instr);
 
 /* ---- Instructions ---- */
 
-/* "const float v7 = ...;" */
+/* Prints value i: "const float v7 = ...;". */
 void mw_print_value(MwPrinter *p, int i);
-/* "l7[l] += v6;", or the same for a maximum; `place` is where the reduction gathers. */
+/* Prints a step of a reduction: "l7[l] += v6;", or the line for a maximum. `place` is the variable
+ * in which the reduction gathers. */
 void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place);
 /* Prints instruction i if it is a value and `effects` is false, or an effect and `effects` is
  * true: effects come after all values of their level, because one may write where a value is
  * loaded from. */
 void mw_print_simple(MwPrinter *p, int i, bool effects);
-/* Values and effects of a level that has no phases. */
+/* Prints the values and effects of a level that has no phases. */
 void mw_print_level(MwPrinter *p, MwLevel level);
 
 #endif

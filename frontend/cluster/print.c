@@ -13,7 +13,8 @@ static void indent(MwText *text, int depth)
     mw_text_printf(text, "%*s", depth * INDENT, "");
 }
 
-/* Adds what stands before element `index` of a list: a new line where the last one is full. */
+/* Adds the separator before element `index` of a list: a comma, and a new line if the last one is
+ * full. */
 static void separate(MwText *text, int depth, int index)
 {
     if (index == 0)
@@ -42,7 +43,8 @@ static void print_curve(MwText *text, const MwCurve *curve, MwQuantity quantity,
     mw_text_add(text, "]");
 }
 
-/* A list has one unit. Only rates of matrix products are lists with a unit, so it is theirs. */
+/* Prints a list, with one unit for all of its elements. The only lists with a unit are rates of
+ * matrix products, so the unit is GFLOP/s. */
 static void print_list(MwText *text, const MwNumbers *list, MwQuantity quantity, int depth)
 {
     bool has_unit = quantity != MW_QUANTITY_NUMBER;
@@ -83,6 +85,7 @@ static void print_value(MwText *text, const MwClusterKey *key, const void *membe
     MW_UNREACHABLE();
 }
 
+/* Prints the times of the collectives that were measured on the link. */
 static void print_measured(MwText *text, const MwLink *link, int depth)
 {
     for (int i = 0; i < link->measured_count; i++) {

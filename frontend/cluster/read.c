@@ -230,7 +230,8 @@ static bool read_item(MwClusterReader *reader, Section *in)
 
 /* ---- What a section must have ---- */
 
-/* The place of figure `name`, if it is given in this file; else that of the section. */
+/* Returns the place of figure `name`, or that of the section if this file does not give the
+ * figure. */
 static MwSpan where(const Section *in, const char *name)
 {
     for (int i = 0; i < MW_CLUSTER_KEY_COUNT; i++)

@@ -14,14 +14,15 @@ typedef struct {
     MwCluster *cluster;
     int depth;                       /* of files each like the next; 1: no file is like this one */
     MwSpan opened[MW_SECTION_COUNT]; /* where a section was opened; no source: not yet */
-    MwSpan opened_gemm[MW_TYPE_COUNT]; /* the same of `gemm TYPE`, a section for each type */
+    MwSpan opened_gemm[MW_TYPE_COUNT]; /* where the section `gemm TYPE` of each type was opened */
 } MwClusterReader;
 
 void mw_cluster_advance(MwClusterReader *reader);
 bool mw_cluster_at_sign(const MwClusterReader *reader, char sign);
 /* Reads the sign if it comes next. */
 bool mw_cluster_accept(MwClusterReader *reader, char sign);
-/* The same; an error if it does not come next. `where` says where that is, in the message. */
+/* Reads the sign, or adds an error if it does not come next; `where` names the place in the
+ * message. */
 bool mw_cluster_expect(MwClusterReader *reader, char sign, const char *where);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `with key = value, …` on a statement. Some keys pin what the compiler would else decide: spec,
- * stage, remat. The others are facts about nodes that a dump keeps: phase, scope, repeat, layer
- * (see ir/print.h). */
+/* Reads `with key = value, …` on a statement. Some keys pin what the compiler would otherwise
+ * decide: spec, stage, remat. The others are facts about nodes that a dump keeps: phase, scope,
+ * repeat, layer (see ir/print.h). */
 #include "frontend/expand/annotate.h"
 
 #include "base/text.h"
@@ -11,40 +11,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The pins stand first. */
+/* All keys; the first PIN_KEYS are pins. */
 static const char *const keys[] = {"spec", "stage", "remat", "phase", "scope", "repeat", "layer"};
 enum { PIN_KEYS = 3 };
 
-/* The number of the result that "spec.2" is for; -1: every result ("spec"); -2: `text` is no pin
- * on `key`. */
+enum { EVERY_RESULT = -1, NOT_A_PIN = -2 };
+
+/* Parses `text` as a pin with the key `key`. Returns the number of the result that it pins, as 2
+ * for "spec.2"; EVERY_RESULT for "spec"; NOT_A_PIN for other texts. */
 static int pinned_result(const char *text, const char *key)
 {
     size_t length = strlen(key);
     if (strncmp(text, key, length) != 0)
-        return -2;
+        return NOT_A_PIN;
     if (!text[length])
-        return -1;
+        return EVERY_RESULT;
     const char *number = text + length + 1;
     size_t digits = strspn(number, "0123456789");
     bool is_number = text[length] == '.' && digits > 0 && digits < 9 && !number[digits];
-    return is_number ? atoi(number) : -2;
+    return is_number ? atoi(number) : NOT_A_PIN;
 }
 
-/* Whether the annotation is `key` of result k: `key.k`, or `key`, which is for every result. */
+/* Says whether the annotation is `key` for result k: `key.k`, or `key`, which is for every
+ * result. */
 static bool is_pin_key(const MwArg *annotation, const char *key, int k)
 {
     int result = pinned_result(annotation->key.text, key);
-    return result == -1 || result == k;
+    return result == EVERY_RESULT || result == k;
 }
 
 static bool is_pin(const MwArg *annotation)
 {
     for (int i = 0; i < PIN_KEYS; i++)
-        if (pinned_result(annotation->key.text, keys[i]) != -2)
+        if (pinned_result(annotation->key.text, keys[i]) != NOT_A_PIN)
             return true;
     return false;
 }
 
+/* Checks that the key is known; adds an error if it is not. */
 static bool check_key(MwExpander *ex, const MwArg *annotation)
 {
     MwKnown known = {0};
@@ -64,13 +68,14 @@ static bool is_key(const MwArg *annotation, const char *key)
     return strcmp(annotation->key.text, key) == 0;
 }
 
+/* Returns how messages name the value of an annotation, and where it stands. */
 static MwWant want_of(MwExpander *ex, const MwArg *annotation)
 {
     return (MwWant){mw_arena_printf(ex->arena, "'%s'", annotation->key.text),
                     annotation->value->span};
 }
 
-/* ---- facts about nodes ---- */
+/* ---- Facts about nodes ---- */
 
 static bool read_phase(MwExpander *ex, const MwExpr *value)
 {
@@ -80,7 +85,8 @@ static bool read_phase(MwExpander *ex, const MwExpr *value)
     return false;
 }
 
-/* A path is a name to the grammar, since dots join the parts of names. */
+/* Reads a scope, which is a path. The grammar takes a path for a name, since dots join the parts of
+ * names. */
 static bool read_scope(MwExpander *ex, const MwExpr *value)
 {
     if (value->kind != MW_EXPR_NAME)
@@ -110,7 +116,8 @@ bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *it
     return false;
 }
 
-/* Reads a number from 0; `kind` says in the message what it is the number of. */
+/* Reads the number of a layer or stage, which is at least 0. `kind` is the word for it in
+ * messages. */
 static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind, int *index)
 {
     int64_t value;
@@ -126,6 +133,7 @@ static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind
     return true;
 }
 
+/* Reads an annotation that is not a pin into the graph's phase and origin. */
 static bool read_fact(MwExpander *ex, const MwArg *annotation)
 {
     MwOrigin *origin = &ex->graph->origin;
@@ -138,7 +146,8 @@ static bool read_fact(MwExpander *ex, const MwArg *annotation)
     return mw_annotate_repeat(ex, annotation->value, &origin->repeat, &origin->iteration);
 }
 
-static bool is_first(MwExpander *ex, const MwArgs *annotations, int i)
+/* Checks that no earlier annotation has the key of annotation i. */
+static bool check_once(MwExpander *ex, const MwArgs *annotations, int i)
 {
     const MwName *key = &annotations->at[i].key;
     for (int k = 0; k < i; k++) {
@@ -155,7 +164,7 @@ bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations)
     bool ok = true;
     for (int i = 0; i < annotations->count; i++) {
         const MwArg *annotation = &annotations->at[i];
-        if (!check_key(ex, annotation) || !is_first(ex, annotations, i))
+        if (!check_key(ex, annotation) || !check_once(ex, annotations, i))
             ok = false;
         else if (!is_pin(annotation))
             ok &= read_fact(ex, annotation);
@@ -167,7 +176,7 @@ bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations)
 {
     for (int i = 0; i < annotations->count; i++) {
         const MwArg *annotation = &annotations->at[i];
-        if (!check_key(ex, annotation) || !is_first(ex, annotations, i))
+        if (!check_key(ex, annotation) || !check_once(ex, annotations, i))
             return false;
         if (is_pin(annotation))
             continue;
@@ -179,10 +188,10 @@ bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations)
     return true;
 }
 
-/* ---- pins ---- */
+/* ---- Pins ---- */
 
-/* Adds the text of the spec that an expression such as [S0, R] + P1 spells. False if it spells
- * none. */
+/* Adds the text of a spec for an expression such as [S0, R] + P1. Returns false if the expression
+ * is not a spec. */
 static bool write_spec(MwText *text, const MwExpr *expr)
 {
     if (expr->kind == MW_EXPR_BINARY && expr->binary.op == MW_BINARY_ADD &&
@@ -204,7 +213,8 @@ static bool write_spec(MwText *text, const MwExpr *expr)
     return true;
 }
 
-/* Whether no mesh axis splits two dimensions, or splits one and is partial. */
+/* Says whether each mesh axis splits at most one dimension, and none if the tensor is partial over
+ * it. */
 static bool uses_axes_once(MwSpec spec, int rank)
 {
     MwAxes used = mw_spec_partial(spec);
@@ -216,8 +226,8 @@ static bool uses_axes_once(MwSpec spec, int rank)
     return once;
 }
 
-/* The place of what is wrong in an expression that spells no spec. */
-static MwSpan wrong_part(MwExpander *ex, const MwExpr *expr)
+/* Returns the place of the part of an expression that is not a spec. */
+static MwSpan find_wrong_part(MwExpander *ex, const MwExpr *expr)
 {
     MwSpec spec;
     int rank;
@@ -239,7 +249,7 @@ static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
     MwSpan span = annotation->value->span;
     int rank;
     if (!write_spec(&text, annotation->value) || !mw_spec_parse(text.at, &pin->spec, &rank)) {
-        mw_expand_error(ex, wrong_part(ex, annotation->value),
+        mw_expand_error(ex, find_wrong_part(ex, annotation->value),
                         "this is no sharding spec: [S0, R] splits dimension 0 over mesh "
                         "axis 0, [R, R] +P1 is partial over axis 1");
         return false;
@@ -279,12 +289,14 @@ static bool read_pin(MwExpander *ex, const MwArg *annotation, int k, MwPin *pin)
     return read_remat(ex, annotation, pin);
 }
 
+/* Says whether the annotation pins result k. */
 static bool is_pin_of(const MwArg *annotation, int k)
 {
     return is_pin_key(annotation, "spec", k) || is_pin_key(annotation, "stage", k) ||
            is_pin_key(annotation, "remat", k);
 }
 
+/* Adds a pin to the graph with all annotations that pin `value`, result k of the statement. */
 static void pin_value(MwExpander *ex, const MwArgs *annotations, MwValueId value, int k)
 {
     MwPin pin = {.value = value, .stage = -1, .remat = -1};
@@ -302,7 +314,8 @@ static void pin_value(MwExpander *ex, const MwArgs *annotations, MwValueId value
         mw_vec_push(ex->arena, &ex->graph->pins, pin);
 }
 
-/* Refuses pins of terms that are no tensors, and of results that are not there. */
+/* Checks that every pin pins a tensor: not another term, and not a result that the statement does
+ * not have. */
 static bool check_pins(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count)
 {
     for (int i = 0; i < annotations->count; i++) {

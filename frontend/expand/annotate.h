@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `with key = value, …` on a statement. */
+/* Reads `with key = value, …` on a statement. */
 #ifndef MW_FRONTEND_EXPAND_ANNOTATE_H
 #define MW_FRONTEND_EXPAND_ANNOTATE_H
 
 #include "frontend/terms/expander.h"
 
-/* Sets phase and origin of the nodes that the statement adds. False after an error. */
+/* Sets phase and origin of the nodes that the statement adds. Returns false after an error. */
 bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations);
-/* The same for a statement that adds no nodes: its annotations can only be pins. */
+/* Checks the annotations of a statement that adds no nodes: they can only be pins. Returns false
+ * after an error. */
 bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations);
 /* Pins the values that the statement names. */
 void mw_annotate_values(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count);

@@ -82,7 +82,8 @@ MwTerm mw_function_rope(MwExpander *ex, const MwCall *call)
     return with_number(ex, call, MW_OP_ROPE, MW_ATTR_BASE, 10000);
 }
 
-/* The call gives both results only where it is assigned to two names; else the first alone. */
+/* Adds the node. The call gives both results only if it is assigned to two names, otherwise only
+ * the first. */
 static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId *operands,
                              const MwAttr *attrs)
 {

@@ -7,7 +7,8 @@
 #include "ir/arithmetic.h"
 #include "ir/print.h"
 
-/* Operators whose name is a word of the language, which no value may have. */
+/* Returns the name of an operator as the base of value names. Appends "_" to words of the language,
+ * which no value may be called. */
 static const char *operator_name(MwExpander *ex, MwOp op)
 {
     const char *name = mw_op_info(op)->name;
@@ -15,7 +16,7 @@ static const char *operator_name(MwExpander *ex, MwOp op)
     return is_word ? mw_arena_printf(ex->arena, "%s_", name) : name;
 }
 
-/* The number of results that the node will have, if its attributes allow a node at all. */
+/* Returns the number of results that the node will have if its attributes are valid. */
 static int result_count(const MwNodeSpec *spec)
 {
     int count = mw_op_info(spec->op)->results;
@@ -25,6 +26,8 @@ static int result_count(const MwNodeSpec *spec)
     return sizes ? sizes->ints.count : 0;
 }
 
+/* Names the results after the targets of the site if their numbers agree, otherwise after the
+ * operator. */
 static void name_results(MwExpander *ex, MwSite site, MwNodeSpec *spec)
 {
     int count = result_count(spec);
@@ -39,8 +42,8 @@ static void name_results(MwExpander *ex, MwSite site, MwNodeSpec *spec)
     spec->result_names = names;
 }
 
-/* Phases do not flow backwards: what runs once per micro-batch cannot use what runs after them
- * all. */
+/* Checks that no operand comes from a later phase than the node: a node that runs in every
+ * micro-batch cannot use a value that is made after all of them. */
 static bool check_phases(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
 {
     MwPhase phase = ex->graph->phase;
@@ -156,6 +159,7 @@ MwValueId mw_emit_source(MwExpander *ex, MwSpan span, const char *name, MwOp op,
     return id.index < 0 ? mw_no_value() : mw_node_result(ex->graph, id, 0);
 }
 
+/* Gets the number that a constant term stands for. Returns false for other terms. */
 static bool term_value(MwTerm term, double *value)
 {
     if (term.kind == MW_TERM_BOOL)

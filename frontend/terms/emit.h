@@ -5,8 +5,8 @@
 
 #include "frontend/terms/expander.h"
 
-/* How many values the context of an expression takes, and the full names that its outermost
- * operator gives to them. */
+/* The number of values that the context of an expression takes, and the full names that its
+ * outermost operator gives them. */
 typedef struct {
     const char *const *names; /* [count]; NULL: made up */
     int count;
@@ -23,28 +23,30 @@ typedef struct {
     MwTargets targets;
 } MwSite;
 
-/* The site of a node that the one at `site` is made of. */
+/* Returns the site of a node that is a part of the operator at `site`. */
 static inline MwSite mw_site_inner(MwSite site)
 {
     return (MwSite){site.span, mw_one_value()};
 }
 
-/* The site of value k of the `count` that the one at `site` gives. */
+/* Returns the site of a node that computes value k of the `count` results of the operator at
+ * `site`. */
 static inline MwSite mw_site_part(MwSite site, int k, int count)
 {
     bool named = site.targets.names && site.targets.count == count;
     return (MwSite){site.span, {named ? site.targets.names + k : NULL, 1}};
 }
 
-/* Adds a node. No value if an operand has none, or after an error. */
+/* Adds a node and returns its first result. Returns no value if an operand is no value, or after an
+ * error. */
 MwValueId mw_emit(MwExpander *ex, MwSite site, MwOp op, const MwValueId *operands,
                   int operand_count, const MwAttr *attrs, int attr_count);
-/* The same for an operator of any number of results: a tensor, or a list of them. */
+/* Adds a node with any number of results. Returns its result, or the list of its results. */
 MwTerm mw_emit_all(MwExpander *ex, MwSite site, MwOp op, const MwValueId *operands,
                    int operand_count, const MwAttr *attrs, int attr_count);
 MwValueId mw_emit_unary(MwExpander *ex, MwSite site, MwOp op, MwValueId x);
 MwValueId mw_emit_binary(MwExpander *ex, MwSite site, MwOp op, MwValueId a, MwValueId b);
-/* A scalar. */
+/* Adds a scalar constant. */
 MwValueId mw_emit_constant(MwExpander *ex, MwSite site, MwType type, double value);
 MwValueId mw_emit_transpose(MwExpander *ex, MwSite site, MwValueId x, const int64_t *perm);
 MwValueId mw_emit_reshape(MwExpander *ex, MwSite site, MwValueId x, const MwTensor *shape);
@@ -54,7 +56,8 @@ MwValueId mw_emit_einsum(MwExpander *ex, MwSite site, const char *equation, MwVa
 MwValueId mw_emit_source(MwExpander *ex, MwSpan span, const char *name, MwOp op,
                          const MwTensor *type, const MwAttr *attrs, int attr_count);
 
-/* `op` on terms: constants are folded; beside a tensor they become nodes of its type. */
+/* Applies `op` to terms. If all are constants, the result is folded; beside a tensor, constants
+ * become nodes of its type. */
 MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int count);
 /* Turns the constants among `terms`, of which at least one is a tensor, into nodes. */
 bool mw_promote(MwExpander *ex, MwSpan span, const MwTerm *terms, int count, MwValueId *values);

@@ -25,7 +25,8 @@ bool mw_shape_give_all(MwShapeContext *context, const MwTensor *results, int cou
 /* The type of operand `k`, and its text ("f32[8, 128]", in the arena). */
 const MwTensor *mw_shape_operand(const MwShapeContext *context, int k);
 const char *mw_shape_text(MwShapeContext *context, const MwTensor *tensor);
-/* "the left" or "the right" of two operands; else "operand 0", "operand 1", ... */
+/* Returns how messages call operand `k`: "the left" or "the right" of two operands, otherwise
+ * "operand 0", "operand 1", ... */
 const char *mw_shape_operand_name(MwShapeContext *context, int k);
 
 const MwAttr *mw_shape_attr(const MwShapeContext *context, MwAttrKey key);

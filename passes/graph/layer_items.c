@@ -33,7 +33,8 @@ typedef struct {
     int repeat, iteration;
 } IterationId;
 
-/* A repeat of one iteration does not count as a repeat. */
+/* Returns the iteration of the outermost repeat that the node is in. A repeat of one iteration does
+ * not count as a repeat. */
 static IterationId iteration_of(const MwGraph *graph, const MwNode *node)
 {
     IterationId iteration = {-1, 0};
@@ -110,7 +111,8 @@ static void find_stages(ItemFacts *facts)
     }
 }
 
-/* Fills crossing_bytes, from the first cut to the last. */
+/* Fills crossing_bytes, from the first cut to the last: the bytes of a value are added after its
+ * producer and subtracted after its last use. */
 static void find_crossing_bytes(ItemFacts *facts)
 {
     const MwGraph *graph = facts->graph;
@@ -129,6 +131,7 @@ static void find_crossing_bytes(ItemFacts *facts)
         facts->crossing_bytes[n + 1] = facts->crossing_bytes[n] + change[n + 1];
 }
 
+/* Fills `flops`, for the nodes that items may contain. */
 static void find_flops(ItemFacts *facts)
 {
     int ways[MW_MAX_FACTORS];
@@ -143,7 +146,8 @@ static void find_flops(ItemFacts *facts)
     }
 }
 
-/* Begins an item just before node `n`, for node `computing` and in its iteration. */
+/* Begins an item whose first node is `n`. `computing` is the operator of the item that computes;
+ * the item has its iteration and stage. */
 static void begin_item(MwLayerItems *items, int n, const ItemFacts *facts, int computing)
 {
     const MwGraph *graph = facts->graph;
@@ -156,7 +160,8 @@ static void begin_item(MwLayerItems *items, int n, const ItemFacts *facts, int c
     items->repeat[items->segment_count] = iteration.repeat;
 }
 
-/* The node to cut before, between `earlier` and `later`, two neighbouring nodes that compute. */
+/* Returns the first node after the cut between `earlier` and `later`, which are neighbouring nodes
+ * that compute. */
 static int find_cut(const ItemFacts *facts, int earlier, int later)
 {
     const MwGraph *graph = facts->graph;

@@ -15,8 +15,8 @@ static const MwTensor *operand_tensor(const MwSimplifyContext *context, int k)
     return mw_value_tensor(context->rewrite->to, context->operands[k]);
 }
 
-/* `value` if it has the type of the node's result, that is, if nothing is broadcast; else no
- * value. */
+/* Returns `value` if it has the type of the node's result, that is, if nothing is broadcast;
+ * otherwise no value. */
 static MwValueId if_same_type(const MwSimplifyContext *context, MwValueId value)
 {
     bool same =

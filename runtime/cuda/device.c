@@ -41,9 +41,9 @@ typedef struct {
     MwKernel **kernels; /* [MwPlan.kernels] */
     cudaStream_t streams[MW_QUEUE_COUNT];
     cudaStream_t stream; /* streams[MW_QUEUE_COMPUTE] */
-    cudaEvent_t *events; /* [event_count] of make_events */
+    cudaEvent_t *events; /* [event_count] the events that make_events made */
     int event_count;
-    cudaEvent_t reached; /* for synchronize: the end of the stream */
+    cudaEvent_t reached; /* synchronize records it at the end of the stream */
     Pinned pinned[PINNED_BUFFERS];
     int next;              /* the pinned buffer for the next copy to the device */
     void *host_memory;     /* of alloc_host; NULL: not called */
@@ -134,17 +134,19 @@ static bool cuda_copy_in_async(MwDevice *device, void *to, const void *host, int
     return CALL(cudaMemcpyAsync, to, host, (size_t)bytes, cudaMemcpyHostToDevice, cuda->stream);
 }
 
-/* The stream orders the copy after earlier ones that read the buffer. */
-static bool begin_out(const Cuda *cuda, const Pinned *pinned, const char *from, int64_t bytes,
-                      MwFault *fault)
+/* Begins to copy to a pinned buffer. The stream orders the copy after earlier copies from that
+ * buffer. */
+static bool begin_copy_out(const Cuda *cuda, const Pinned *pinned, const char *from, int64_t bytes,
+                           MwFault *fault)
 {
     return CALL(cudaMemcpyAsync, pinned->memory, from, (size_t)bytes, cudaMemcpyDeviceToHost,
                 cuda->stream) &&
            CALL(cudaEventRecord, pinned->done, cuda->stream);
 }
 
-static bool end_out(const Cuda *cuda, const Pinned *pinned, char *host, int64_t bytes,
-                    MwFault *fault)
+/* Waits for a copy to a pinned buffer, and copies from there to `host`. */
+static bool end_copy_out(const Cuda *cuda, const Pinned *pinned, char *host, int64_t bytes,
+                         MwFault *fault)
 {
     if (!wait_for(cuda, pinned->done, fault))
         return false;
@@ -152,6 +154,7 @@ static bool end_out(const Cuda *cuda, const Pinned *pinned, char *host, int64_t 
     return true;
 }
 
+/* Copies piece by piece: while the GPU copies a piece, the process copies the piece before it. */
 static bool cuda_copy_out(MwDevice *device, void *host, const void *from, int64_t bytes,
                           MwFault *fault)
 {
@@ -159,11 +162,11 @@ static bool cuda_copy_out(MwDevice *device, void *host, const void *from, int64_
     for (int64_t begin = 0, end = -PINNED_BYTES; end < bytes;
          begin += PINNED_BYTES, end += PINNED_BYTES) {
         if (begin < bytes &&
-            !begin_out(cuda, &cuda->pinned[begin / PINNED_BYTES % PINNED_BUFFERS],
-                       (const char *)from + begin, mw_min(PINNED_BYTES, bytes - begin), fault))
+            !begin_copy_out(cuda, &cuda->pinned[begin / PINNED_BYTES % PINNED_BUFFERS],
+                            (const char *)from + begin, mw_min(PINNED_BYTES, bytes - begin), fault))
             return false;
-        if (end >= 0 && !end_out(cuda, &cuda->pinned[end / PINNED_BYTES % PINNED_BUFFERS],
-                                 (char *)host + end, mw_min(PINNED_BYTES, bytes - end), fault))
+        if (end >= 0 && !end_copy_out(cuda, &cuda->pinned[end / PINNED_BYTES % PINNED_BUFFERS],
+                                      (char *)host + end, mw_min(PINNED_BYTES, bytes - end), fault))
             return false;
     }
     return true;
@@ -190,7 +193,7 @@ static bool cuda_synchronize(MwDevice *device, MwFault *fault)
 
 /* ---- Queues ---- */
 
-static bool cuda_make_marks(MwDevice *device, MwArena *arena, int count, MwFault *fault)
+static bool cuda_make_events(MwDevice *device, MwArena *arena, int count, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
     cuda->events = MW_NEW(arena, cudaEvent_t, count);
@@ -213,7 +216,8 @@ static bool cuda_wait_event(MwDevice *device, MwQueue queue, int event, MwFault 
     return CALL(cudaStreamWaitEvent, cuda->streams[queue], cuda->events[event], 0);
 }
 
-/* The copy reads the pinned number when the stream reaches it. */
+/* Copies the number of the step to the GPU. The copy reads the pinned number when the stream
+ * reaches the copy. */
 static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
@@ -225,9 +229,9 @@ static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
 
 /* ---- Capture and replay ---- */
 
-/* The relaxed mode: NCCL makes calls that the other modes forbid during a capture, from threads of
- * its own too. The communication stream joins the capture at its first wait for the compute stream
- * and leaves it when the compute stream waits for it. */
+/* Begins a capture in relaxed mode, because NCCL makes calls during a capture, also from its own
+ * threads, that the other modes forbid. The communication stream joins the capture at its first
+ * wait for the compute stream and leaves it when the compute stream waits for it. */
 static bool cuda_begin_capture(MwDevice *device, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
@@ -284,7 +288,7 @@ static bool run_copy(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
     return cuda_copy(device, call->operands[1], call->operands[0], call->args[0].i, fault);
 }
 
-/* cudaGetLastError may also report an error that the GPU met in an earlier call. */
+/* Launches a kernel. cudaGetLastError may also report an error of an earlier call. */
 static bool run_kernel(const Cuda *cuda, const MwDeviceCall *call, MwFault *fault)
 {
     const int target = call->instr->target;
@@ -320,18 +324,18 @@ static Routine *const routines[] = {
 #undef ROUTINE
 };
 
-/* CUDA loads the code of a kernel at its first launch, and may block the host until the GPU is
- * idle: for ever, if work on the GPU waits for another rank that waits for this host. So in the
- * first step, which launches all code, no work that depends on other ranks is on the GPU during a
- * launch (CUDA Programming Guide, "Lazy Loading", on concurrent execution). */
+/* In the first step, waits until no work on the GPU depends on another rank. CUDA loads the code of
+ * a kernel at its first launch, and may block the host until the GPU is idle: for ever, if work on
+ * the GPU waits for another rank that waits for this host. The first step launches all code (CUDA
+ * Programming Guide, "Lazy Loading", on concurrent execution). */
 static bool quiesce(const Cuda *cuda, MwFault *fault)
 {
     const MwDevice *device = &cuda->base;
     return cuda->steps > 1 || !device->quiesce || device->quiesce(device->idle_context, fault);
 }
 
-/* Lets the host wait here, where it lets messages make progress, and not for room in the queue of
- * the stream. */
+/* Limits how far the host is ahead of the GPU. The host waits here, where messages make progress
+ * meanwhile, so that it never blocks on a full queue of the stream. */
 static bool limit_lead(Cuda *cuda, MwFault *fault)
 {
     if (!cuda->base.idle || cuda->base.is_capturing || ++cuda->run_calls % RUN_CALLS != 0)
@@ -401,7 +405,7 @@ static const MwDeviceTable cuda_table = {
     .run = cuda_run,
     .set_step = cuda_set_step,
     .synchronize = cuda_synchronize,
-    .make_events = cuda_make_marks,
+    .make_events = cuda_make_events,
     .record_event = cuda_record_event,
     .wait_event = cuda_wait_event,
     .begin_capture = cuda_begin_capture,
@@ -411,28 +415,29 @@ static const MwDeviceTable cuda_table = {
     .destroy = cuda_destroy,
 };
 
-/* This rank's index among the ranks of its machine. */
-static bool find_place(int *place, MwFault *fault)
+/* Finds the index of this rank among the ranks of its machine. */
+static bool find_local_rank(int *local_rank, MwFault *fault)
 {
     int is_started;
     MPI_Comm node;
-    *place = 0;
+    *local_rank = 0;
     MPI_Initialized(&is_started);
     if (!is_started)
         return true;
     return mw_mpi_check(
                MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
                "MPI_Comm_split_type", fault) &&
-           mw_mpi_check(MPI_Comm_rank(node, place), "MPI_Comm_rank", fault) &&
+           mw_mpi_check(MPI_Comm_rank(node, local_rank), "MPI_Comm_rank", fault) &&
            mw_mpi_check(MPI_Comm_free(&node), "MPI_Comm_free", fault);
 }
 
+/* Assigns the GPUs of a machine to its ranks in turn. */
 static bool choose_gpu(MwFault *fault)
 {
-    int place, count;
-    if (!find_place(&place, fault) || !mw_cuda_count(&count, fault))
+    int local_rank, count;
+    if (!find_local_rank(&local_rank, fault) || !mw_cuda_count(&count, fault))
         return false;
-    return CALL(cudaSetDevice, place % count);
+    return CALL(cudaSetDevice, local_rank % count);
 }
 
 static bool make_pinned(Cuda *cuda, MwFault *fault)
@@ -453,9 +458,9 @@ static bool make_step(Cuda *cuda, MwFault *fault)
     return good;
 }
 
-/* Communication has a higher priority than computing. Streams of one priority may share a hardware
- * queue of the GPU, where work that waits holds up work that does not: the streams of messages
- * (nccl_p2p.c) have the greatest priority to themselves. */
+/* Makes the streams of both queues. Communication has a higher priority than computing. Streams of
+ * one priority may share a hardware queue of the GPU, where work that waits holds up work that does
+ * not: the streams of messages (nccl_p2p.c) have the greatest priority to themselves. */
 static bool make_streams(Cuda *cuda, MwFault *fault)
 {
     int least, greatest;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Appends the option that compiles for this GPU. Always false. */
+/* Appends to the fault how to compile for this GPU. Returns false, for the caller to return. */
 static bool add_capability(int gpu, MwFault *fault)
 {
     int major = 0, minor = 0;

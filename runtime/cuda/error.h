@@ -7,12 +7,14 @@
 
 #include <cuda_runtime_api.h>
 
-/* False, after a fault that names the GPU, the call and the cause, if `status` is an error. */
+/* Returns false, after a fault that names the GPU, the call and the cause, if `status` is an
+ * error. */
 bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault);
 /* Calls NAME(...) and checks its status. */
 #define MW_CUDA_CALL(fault, name, ...) mw_cuda_check(name(__VA_ARGS__), #name, (fault))
 
-/* The number of GPUs that this process can use: at least 1, or false after a fault. */
+/* Sets `*count` to the number of GPUs that this process can use. Returns false after a fault, also
+ * if there is no such GPU. */
 bool mw_cuda_count(int *count, MwFault *fault);
 
 #endif

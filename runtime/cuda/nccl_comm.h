@@ -98,8 +98,8 @@ bool mw_nccl_is_done(MwNccl *nccl, cudaEvent_t event, bool *done, MwFault *fault
 
 /* Called in every iteration of a wait. */
 bool mw_nccl_idle(MwNccl *nccl, MwFault *fault);
-/* The same for a wait for other ranks that began at `since_s`: false, after a fault that names
- * `what` and `label`, if that is more than the time-out ago. */
+/* Is called in every iteration of a wait for other ranks that began at `since_s`. Returns false,
+ * after a fault that names `what` and `label`, if the wait takes longer than the time-out. */
 bool mw_nccl_idle_since(MwNccl *nccl, double since_s, const char *what, const char *label,
                         MwFault *fault);
 

@@ -9,11 +9,11 @@
  * and dP, seven products instead of five, so that every sum is in one block and has a fixed order;
  * FlashAttention-2 sums dq up with atomics.
  *
- * In both kernels a warp sums up 16 M rows, and takes N rows of the other side at a time. It
- * computes S and dP (in the second kernel their transposes) with its own rows as rows, so that P
- * and dS, rounded to bf16, are the factors of the next products without leaving registers, and
- * warps share only what they read. The next N rows are copied meanwhile to the other half of the
- * stage.
+ * In the second and third kernel a warp sums up 16 M rows (of keys, or of queries), and takes N
+ * rows of the other side at a time. It computes S and dP (in the second kernel their transposes)
+ * with its own rows as rows, so that P and dS, rounded to bf16, are the factors of the next
+ * products without leaving registers, and warps share only what they read. The next N rows are
+ * copied meanwhile to the other half of a double buffer.
  *
  * Registers, shared memory in KiB and blocks on a multiprocessor, for 8.0 and 9.0 (nvcc -Xptxas
  * -v); nothing is spilled:
@@ -39,7 +39,8 @@ static __device__ __forceinline__ float pairs_product(float a, float b)
            __uint_as_float(x & 0xffff0000u) * __uint_as_float(y & 0xffff0000u);
 }
 
-/* W / 8 lanes do one of `rows` rows of d elements, 16 bytes each. */
+/* Computes delta for `rows` rows of d elements. W / PIECE lanes share a row; each lane reads PIECE
+ * elements, 16 bytes. */
 static __device__ __forceinline__ void add_delta(const void *out, const void *dout, float *delta,
                                                  int64_t rows, int d, unsigned W)
 {
@@ -60,14 +61,15 @@ static __device__ __forceinline__ void add_delta(const void *out, const void *do
 
 /* ---- Both kernels ---- */
 
-/* Element j of the lane in row i and the columns from 8 n on, in the fragments of a product. */
+/* Returns a pointer to element j of this lane in the fragments of a product: in the i-th of the
+ * rows of the lane, among columns 8 n to 8 n + 7. */
 static __device__ __forceinline__ float *element(float (*fragments)[4], unsigned i, unsigned n,
                                                  unsigned j, unsigned N)
 {
     return &fragments[i / 2 * (N / 8) + n][i % 2 * 2 + j];
 }
 
-/* The exponents of two adjacent elements, for powers of 2: element * scale - lse. */
+/* Gives the exponents, for powers of 2, of two adjacent elements: element * scale - lse. */
 typedef struct {
     float scale, left_lse, right_lse;
 } Exponents;
@@ -94,35 +96,36 @@ static __device__ __forceinline__ void differentiate(unsigned (*p)[2], unsigned 
 
 /* ---- dk and dv ---- */
 
-/* Half of the stage: N rows of q and of dout, and lse and delta of their queries. */
+/* One half of the double buffer: N rows of q and of dout, with lse and delta of these queries. */
 typedef struct {
     char *q, *dout;
     float *lse, *delta;
-} Stage;
+} Half;
 
-static inline __host__ __device__ unsigned stage_bytes(unsigned N, unsigned W)
+static inline __host__ __device__ unsigned half_bytes(unsigned N, unsigned W)
 {
     return 2 * tile_bytes(N, W) + 2 * N * (unsigned)sizeof(float);
 }
 
-static __device__ __forceinline__ Stage stage_at(char *shared, unsigned N, unsigned W)
+static __device__ __forceinline__ Half half_at(char *shared, unsigned N, unsigned W)
 {
-    Stage stage;
-    stage.q = shared;
-    stage.dout = stage.q + tile_bytes(N, W);
-    stage.lse = (float *)(stage.dout + tile_bytes(N, W));
-    stage.delta = stage.lse + N;
-    return stage;
+    Half half;
+    half.q = shared;
+    half.dout = half.q + tile_bytes(N, W);
+    half.lse = (float *)(half.dout + tile_bytes(N, W));
+    half.delta = half.lse + N;
+    return half;
 }
 
-/* An iteration of a block of keys: N queries, from `query` on, of one of the heads that share the
- * keys. */
+/* An iteration of a block of keys, which takes N queries of one head. */
 typedef struct {
-    int head; /* counted from the first one */
-    int query;
+    int head;  /* counted from the first of the heads that share the keys */
+    int query; /* the first of the N queries */
 } Turn;
 
-static __device__ __forceinline__ int first_turn(const Sizes *z, int key, unsigned N)
+/* Returns the query at which the iterations over a head begin: the first one that sees `key`,
+ * rounded down to a multiple of N. */
+static __device__ __forceinline__ int first_turn_query(const Sizes *z, int key, unsigned N)
 {
     return first_query(z, key) / (int)N * (int)N;
 }
@@ -132,13 +135,13 @@ static __device__ __forceinline__ void next_turn(Turn *turn, const Sizes *z, int
     turn->query += (int)N;
     if (turn->query < z->s)
         return;
-    turn->query = first_turn(z, key, N);
+    turn->query = first_turn_query(z, key, N);
     turn->head++;
 }
 
-/* Begins to copy the data of an iteration. Queries beyond the last one become 0, with a dout, lse
- * and delta of 0, so that they add nothing. */
-static __device__ __forceinline__ void begin_queries(const Stage *stage, const GradientCall *call,
+/* Begins to copy the queries of an iteration to a half of the buffer. Queries beyond the last one
+ * become 0, with a dout, lse and delta of 0, so that they add nothing. */
+static __device__ __forceinline__ void begin_queries(const Half *half, const GradientCall *call,
                                                      Turn turn, Tiling t)
 {
     const Sizes *const z = call->z;
@@ -151,19 +154,19 @@ static __device__ __forceinline__ void begin_queries(const Stage *stage, const G
     const unsigned thread = (unsigned)mw_anew((int)threadIdx.x), i = thread % N;
     const int is_there = turn.query + (int)i < z->s;
     const int64_t row = ((int64_t)at.b * z->s + turn.query + (int)i) * z->h + head;
-    begin_tile(stage->q, &q, turn.query, N, W, threads);
-    begin_tile(stage->dout, &dout, turn.query, N, W, threads);
+    begin_tile(half->q, &q, turn.query, N, W, threads);
+    begin_tile(half->dout, &dout, turn.query, N, W, threads);
     if (thread < N)
-        mw_copy_begin_float(stage->lse + i, grad->lse + row, is_there);
+        mw_copy_begin_float(half->lse + i, grad->lse + row, is_there);
     else if (thread < 2 * N)
-        mw_copy_begin_float(stage->delta + i, grad->delta + row, is_there);
+        mw_copy_begin_float(half->delta + i, grad->delta + row, is_there);
     mw_copies_commit();
 }
 
-/* Sets the scores of keys, from the block's first one on, that a query, from `query` on, does not
- * see to -infinity. */
-static __device__ __forceinline__ void hide_keys(float (*s)[4], const Sizes *z, int key, int query,
-                                                 unsigned M, unsigned N)
+/* Sets the scores of keys that a query does not see to -infinity. Rows are keys, of which `key` is
+ * the first of the block; columns are queries, from `query` on. */
+static __device__ __forceinline__ void hide_unseen_of_keys(float (*s)[4], const Sizes *z, int key,
+                                                           int query, unsigned M, unsigned N)
 {
     const int thread = mw_anew((int)threadIdx.x);
     const int64_t row = key + thread / 32 * (int)(M * 16) + thread % 32 / 4;
@@ -186,8 +189,8 @@ typedef struct {
 
 /* Adds the terms of N queries to dk and dv. */
 static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4], const Sizes *z,
-                                                   const KeyTile *tile, const Stage *stage,
-                                                   int query, Tiling tiling)
+                                                   const KeyTile *tile, const Half *half, int query,
+                                                   Tiling tiling)
 {
     const unsigned M = tiling.M, N = tiling.N, W = tiling.W;
     const int key = tile->first, last_key = key + (int)(tiling.warps * M * 16) - 1;
@@ -196,30 +199,31 @@ static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4
     float s[MOST_M * MOST_N / 8][4], dp[MOST_M * MOST_N / 8][4];
     unsigned p[MOST_M * MOST_N / 8][2], ds[MOST_M * MOST_N / 8][2];
     clear(s, M * N / 8);
-    add_rows_by_rows(s, tile->k, row, stage->q, M, N, W);
+    add_rows_by_rows(s, tile->k, row, half->q, M, N, W);
     if (z->causal && last_key > z->position + query)
-        hide_keys(s, z, key, query, M, N);
+        hide_unseen_of_keys(s, z, key, query, M, N);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
         MW_UNROLL
     for (unsigned n = 0; n < N / 8; n++)
         MW_UNROLL
     for (unsigned j = 0; j < 2; j++)
-        *element(dp, i, n, j, N) = -stage->delta[8 * n + 2 * t + j];
-    add_rows_by_rows(dp, tile->v, row, stage->dout, M, N, W);
+        *element(dp, i, n, j, N) = -half->delta[8 * n + 2 * t + j];
+    add_rows_by_rows(dp, tile->v, row, half->dout, M, N, W);
     MW_UNROLL
     for (unsigned n = 0; n < N / 8; n++) {
-        const float *const lse = stage->lse + 8 * n + 2 * t;
+        const float *const lse = half->lse + 8 * n + 2 * t;
         const float left = lse[0] * LOG2_E, right = lse[1] * LOG2_E;
         MW_UNROLL
         for (unsigned i = 0; i < 2 * M; i++)
             differentiate(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N),
                           element(dp, i, n, 0, N), exponents(scale, left, right));
     }
-    add_product(dv, p, stage->dout, M, N, W);
-    add_product(dk, ds, stage->q, M, N, W);
+    add_product(dv, p, half->dout, M, N, W);
+    add_product(dk, ds, half->q, M, N, W);
 }
 
+/* Stores dk, which is scaled here, and dv of the block's keys. */
 static __device__ __forceinline__ void store_keys(const Sizes *z, const Gradient *grad,
                                                   const KeyTile *tile, const float (*dk)[4],
                                                   const float (*dv)[4], Tiling t)
@@ -241,6 +245,7 @@ static __device__ __forceinline__ void store_keys(const Sizes *z, const Gradient
     store_rows(&dv_to, at.first, row, tile->v, dv, as_is, t);
 }
 
+/* Computes dk and dv for the tile of keys of a block. */
 static __device__ __forceinline__ void key_block(const GradientCall *call, char *shared, Tiling t)
 {
     const Sizes *const z = call->z;
@@ -252,15 +257,15 @@ static __device__ __forceinline__ void key_block(const GradientCall *call, char 
     keys.k = shared;
     keys.v = keys.k + tile_bytes(tile, W);
     keys.first = at.first;
-    char *const stages = keys.v + tile_bytes(tile, W);
+    char *const halves = keys.v + tile_bytes(tile, W);
     const int heads = z->h / z->g;
     float dk[MOST_M * MOST_WIDTH / 8][4], dv[MOST_M * MOST_WIDTH / 8][4];
-    Turn turn = {0, first_turn(z, at.first, N)};
+    Turn turn = {0, first_turn_query(z, at.first, N)};
     unsigned which = 0;
     clear(dk, M * W / 8);
     clear(dv, M * W / 8);
     if (turn.query < z->s) {
-        const Stage first = stage_at(stages, N, W);
+        const Half first = half_at(halves, N, W);
         begin_tile(keys.k, &k, at.first, tile, W, threads);
         begin_tile(keys.v, &v, at.first, tile, W, threads);
         begin_queries(&first, call, turn, t);
@@ -268,30 +273,32 @@ static __device__ __forceinline__ void key_block(const GradientCall *call, char 
         turn.head = heads; /* no query sees these keys */
     }
     while (turn.head < heads) {
-        const Stage stage = stage_at(stages + which * stage_bytes(N, W), N, W);
+        const Half half = half_at(halves + which * half_bytes(N, W), N, W);
         const int query = turn.query;
         which ^= 1;
         next_turn(&turn, z, at.first, N);
         mw_copies_wait(0);
         __syncthreads();
         if (turn.head < heads) {
-            const Stage next = stage_at(stages + which * stage_bytes(N, W), N, W);
+            const Half next = half_at(halves + which * half_bytes(N, W), N, W);
             begin_queries(&next, call, turn, t);
         }
-        add_queries(dk, dv, z, &keys, &stage, query, t);
+        add_queries(dk, dv, z, &keys, &half, query, t);
     }
     store_keys(z, call->grad, &keys, dk, dv, t);
 }
 
 /* ---- dq ---- */
 
-/* The values of the lane's queries; lse is for powers of 2. */
+/* lse, for powers of 2, and delta of the lane's queries. */
 typedef struct {
     float lse[2 * MOST_M], delta[2 * MOST_M];
 } Queries;
 
-static __device__ __forceinline__ void hide(float (*s)[4], const Sizes *z, int query, int key,
-                                            unsigned M, unsigned N)
+/* Sets the scores of keys that a query does not see to -infinity. Rows are queries, of which
+ * `query` is the first of the block; columns are keys, from `key` on. */
+static __device__ __forceinline__ void
+hide_unseen_of_queries(float (*s)[4], const Sizes *z, int query, int key, unsigned M, unsigned N)
 {
     const int thread = mw_anew((int)threadIdx.x);
     const int row = query + thread / 32 * (int)(M * 16) + thread % 32 / 4;
@@ -315,7 +322,7 @@ typedef struct {
     int seen_by_all; /* number of keys that all of them see */
 } QueryTile;
 
-/* N keys in one half of the stage. */
+/* One half of the double buffer: N keys with their values. */
 typedef struct {
     char *k, *v;
     int first; /* key */
@@ -334,7 +341,7 @@ static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *q
     clear(s, M * N / 8);
     add_rows_by_rows(s, tile->q, row, keys->k, M, N, W);
     if (keys->first + (int)N > tile->seen_by_all)
-        hide(s, z, tile->first, keys->first, M, N);
+        hide_unseen_of_queries(s, z, tile->first, keys->first, M, N);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
         MW_UNROLL
@@ -348,12 +355,11 @@ static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *q
         MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
         differentiate(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N),
-                      element(dp, i, n, 0, N),
-                      exponents(scale, queries->lse[i], queries->lse[i]));
+                      element(dp, i, n, 0, N), exponents(scale, queries->lse[i], queries->lse[i]));
     add_product(dq, ds, keys->k, M, N, W);
 }
 
-/* Begins to copy N keys, from `key` on, and their values to one half of the stage. */
+/* Begins to copy N keys, from `key` on, and their values to one half of the double buffer. */
 static __device__ __forceinline__ void begin_keys(char *half, const Matrix *k, const Matrix *v,
                                                   int key, Tiling t)
 {
@@ -362,6 +368,7 @@ static __device__ __forceinline__ void begin_keys(char *half, const Matrix *k, c
     mw_copies_commit();
 }
 
+/* Computes dq for the tile of queries of a block. */
 static __device__ __forceinline__ void query_block(const GradientCall *call, char *shared, Tiling t)
 {
     const Sizes *const z = call->z;
@@ -379,13 +386,13 @@ static __device__ __forceinline__ void query_block(const GradientCall *call, cha
     own.dout = own.q + tile_bytes(tile, W);
     own.first = at.first;
     own.seen_by_all = keys_seen(z, at.first);
-    char *const stages = own.dout + tile_bytes(tile, W);
+    char *const halves = own.dout + tile_bytes(tile, W);
     float dq[MOST_M * MOST_WIDTH / 8][4], scaled[2 * MOST_M];
     Queries queries;
     clear(dq, M * W / 8);
     begin_tile(own.q, &q, at.first, tile, W, threads);
     begin_tile(own.dout, &dout, at.first, tile, W, threads);
-    begin_keys(stages, &k, &v, 0, t);
+    begin_keys(halves, &k, &v, 0, t);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++) {
         const int query = at.first + (int)(row + row_of(i)), last = z->s - 1;
@@ -397,14 +404,14 @@ static __device__ __forceinline__ void query_block(const GradientCall *call, cha
     unsigned which = 0;
     for (int key = 0; key < end; key += (int)N) {
         Keys keys;
-        keys.k = stages + which * 2 * tile_bytes(N, W);
+        keys.k = halves + which * 2 * tile_bytes(N, W);
         keys.v = keys.k + tile_bytes(N, W);
         keys.first = key;
         which ^= 1;
         mw_copies_wait(0);
         __syncthreads();
         if (key + (int)N < end) {
-            begin_keys(stages + which * 2 * tile_bytes(N, W), &k, &v, key + (int)N, t);
+            begin_keys(halves + which * 2 * tile_bytes(N, W), &k, &v, key + (int)N, t);
         }
         add_keys(dq, &queries, z, &own, &keys, t);
     }
@@ -413,9 +420,9 @@ static __device__ __forceinline__ void query_block(const GradientCall *call, cha
     store_rows(&to, place.first, row, own.q, dq, scaled, t);
 }
 
-/* ---- The kernels: for heads up to 64, and for other heads ---- */
+/* ---- The kernels: for heads of up to 64 elements, and for longer heads ---- */
 
-/* The tiling of each. */
+/* The tilings of the kernels for keys (K) and for queries (Q). */
 enum { K64_M = 2, K64_N = 32, K64_WARPS = 4 };
 enum { K128_M = 1, K128_N = 64, K128_WARPS = 8 };
 enum { Q64_M = 2, Q64_N = 32, Q64_WARPS = 4 };
@@ -455,7 +462,7 @@ KERNEL(sdpa_bf16_queries_128, query_block, MOST_WIDTH, 2, Q128_M, Q128_N, Q128_W
 #undef KERNEL
 
 #define KEYS_BYTES(m, n, width, warps)                                                             \
-    (2 * tile_bytes(16 * m * warps, width) + 2 * stage_bytes(n, width))
+    (2 * tile_bytes(16 * m * warps, width) + 2 * half_bytes(n, width))
 #define KEYS(kernel, m, n, width, warps)                                                           \
     MW_LAUNCH_SHARED(kernel, z->b * z->g * tiles_of(z->t, 16 * m * warps), 32 * warps,             \
                      KEYS_BYTES(m, n, width, warps), stream, (*z, *in, *grad))

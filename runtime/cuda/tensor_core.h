@@ -39,7 +39,7 @@ static __device__ __forceinline__ float mw_exp2(float x)
     return power;
 }
 
-/* c += a b. All lanes of the warp execute it together, and also the next two functions. */
+/* c += a b. All lanes of the warp call this and the next two functions together. */
 static __device__ __forceinline__ void mw_mma(float c[4], const unsigned a[4], const unsigned b[2])
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
@@ -58,7 +58,8 @@ static __device__ __forceinline__ void mw_load_matrices(unsigned to[4], const vo
                  : "memory");
 }
 
-/* The same, transposed: to[i] is (2t, g) and (2t + 1, g). */
+/* Loads four matrices as mw_load_matrices does, but transposed: to[i] is (2t, g) and (2t + 1,
+ * g). */
 static __device__ __forceinline__ void mw_load_turned(unsigned to[4], const void *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -87,7 +88,7 @@ static __device__ __forceinline__ void mw_copy_begin(void *shared, const void *g
                  : "memory");
 }
 
-/* The same for one float, both addresses aligned to 4. */
+/* Begins a copy of one float, as mw_copy_begin does; both addresses are aligned to 4. */
 static __device__ __forceinline__ void mw_copy_begin_float(float *shared, const float *global,
                                                            int is_there)
 {

@@ -28,8 +28,8 @@ static void *solo_alloc_arena(MwTransport *transport, MwDevice *device, int64_t 
     return solo->arena = device->table->alloc(device, bytes, fault);
 }
 
-/* Zeros stand for the result of a group of several members; an all-reduce in place leaves its
- * buffer as it is. A group of one member copies. */
+/* Sets the result of a collective. A group of one member copies its operand; a group of several
+ * gives zeros, except that an all-reduce in place leaves its buffer as it is. */
 static bool solo_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
                           MwFault *fault)
 {
@@ -47,7 +47,7 @@ static bool solo_exchange(MwTransport *transport, MwDevice *device, const MwExch
 
 struct MwRequest {
     char *buffer;
-    int64_t bytes; /* of the whole buffer; 0: the set has no message */
+    int64_t bytes; /* bytes of the whole buffer; 0: the message set is empty */
     bool sends;
 };
 

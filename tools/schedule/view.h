@@ -24,10 +24,11 @@ typedef struct {
 const char *mw_schedule_view_label(MwTask task, char buffer[MW_SCHEDULE_LABEL_BYTES]);
 /* The legend of a kind of task, "F forward"; NULL if the schedule has no such task. */
 const char *mw_schedule_view_meaning(const MwPipelineSchedule *schedule, MwTaskKind kind);
-/* Adds the figures of the whole, "clocks 22, total 33, ...", without an end of line. */
+/* Adds the figures of the whole schedule, "clocks 22, total 33, ...", without an end of line. */
 void mw_schedule_view_figures(MwText *text, const MwScheduleView *view);
 
-/* The text of a time, in `arena`; a time without unit has that many digits. */
+/* Returns the text of a time, in `arena`. `digits` is the number of digits of a time without
+ * unit. */
 const char *mw_schedule_view_time(const MwScheduleView *view, MwArena *arena, double time,
                                   int digits);
 
@@ -35,8 +36,8 @@ const char *mw_schedule_view_time(const MwScheduleView *view, MwArena *arena, do
 void mw_schedule_view_meshes(MwText *text, const MwScheduleView *view);
 /* Adds the rows of tasks and their legend. `columns` is the width to fill, at least 40. */
 void mw_schedule_view_rows(MwText *text, const MwScheduleView *view, int columns);
-/* The same; but where tasks would be too short for their labels, only the first and last of
- * them. */
+/* Adds the rows of tasks as mw_schedule_view_rows does, but only the first and the last tasks if
+ * all would be too short for their labels. */
 void mw_schedule_view_ends(MwText *text, const MwScheduleView *view, int columns);
 
 void mw_schedule_view_text(MwText *text, const MwScheduleView *view, int columns);
