@@ -182,9 +182,11 @@ static bool price_restricted(Lagrange *lagrange, const MwCore *restricted, MwTru
                              const double *price)
 {
     MwArena *scratch = mw_arena_new();
+    const int64_t total =
+        MW_TUNED_REPEATS * (mw_core_entries_left(restricted) + mw_core_strategies_left(restricted));
     const MwPricingAnswer answer =
-        mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price),
-                         MW_MANY_ENTRIES, &lagrange->restricted_is_hard, &lagrange->search->stop);
+        mw_pricing_solve(scratch, restricted, unscaled(scratch, lagrange, restricted, price), total,
+                         &lagrange->restricted_is_hard, &lagrange->search->stop);
     const bool is_answered =
         answer.choice && mw_core_restore_to(restricted, lagrange->origin, answer.choice);
     if (is_answered) {
@@ -254,8 +256,9 @@ static MwPricingAnswer price_optimally(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const MwStop shorter = mw_stop_within(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
-    return mw_pricing_solve_optimally(lagrange->arena, lagrange->origin, price, MW_MANY_ENTRIES,
-                                      &shorter);
+    const int64_t total = MW_TUNED_REPEATS * mw_core_entries_left(lagrange->core);
+    return mw_pricing_solve_optimally(lagrange->arena, lagrange->origin, price,
+                                      mw_min(total, MW_MANY_ENTRIES), &shorter);
 }
 
 /* Solves the pricing problem of the core. */
@@ -270,8 +273,9 @@ static MwPricingAnswer price_core(Lagrange *lagrange)
         return answer;
     lagrange->optimal_is_too_expensive |= lagrange->wants_optimal;
     lagrange->wants_optimal = false;
+    /* A good answer is worth half of a visit of all tables. */
     answer = mw_pricing_solve(lagrange->arena, lagrange->origin, price,
-                              mw_core_entries_left(lagrange->core), &lagrange->uses_fixing,
+                              mw_core_entries_left(lagrange->core) / 2, &lagrange->uses_fixing,
                               &lagrange->search->stop);
     lagrange->is_inexact = lagrange->uses_fixing;
     return answer;
@@ -296,8 +300,7 @@ static void run_task(void *context, int task)
 /* Says whether the gap of an answer is too large for its plane to be informative. */
 static bool is_uninformative(const MwPricingAnswer *answer)
 {
-    return (double)(answer->cost - answer->bound) >
-           MW_TUNED_NEAR_OPTIMAL * fabs((double)answer->cost);
+    return (double)(answer->cost - answer->bound) > MW_NEAR_OPTIMAL * fabs((double)answer->cost);
 }
 
 /* Adds an answer. Returns false if it is nothing new. */

@@ -7,11 +7,15 @@
 #include "solver/core/core.h"
 #include "solver/improve/improve.h"
 #include "solver/stop.h"
+#include "solver/tuning.h"
 
 /* Finds a choice whose peak is at most `limit`, whatever its cost, or proves that there is none
  * (mw_least_peak_for). Unless `by_search`, only quick methods are used. */
 typedef MwLeastPeak (*MwFindFeasible)(MwArena *arena, const MwProblem *problem, int64_t limit,
                                       bool by_search, const MwSolveOptions *options);
+
+/* The gap, as a fraction of the cost, below which a choice counts as near-optimal. */
+#define MW_NEAR_OPTIMAL (100 * MW_TUNED_BUNDLE_GAP)
 
 typedef struct MwSearch MwSearch;
 struct MwSearch {

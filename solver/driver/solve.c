@@ -157,7 +157,7 @@ static bool is_near_optimal(const MwSearch *search)
 {
     const MwSolution *solution = search->solution;
     return solution->choice && (double)(solution->cost - solution->lower_bound) <
-                                   MW_TUNED_NEAR_OPTIMAL * (double)solution->cost;
+                                   MW_NEAR_OPTIMAL * (double)solution->cost;
 }
 
 static bool keeps_limit(const MwSearch *search, const int *choice)
@@ -206,7 +206,9 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     mw_core_drop_rows(core);
     if (is_worth_relaxing(&relaxing, core, search) && !solve_quickly(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
-        eliminate_all(&relaxing, core, MW_MANY_ENTRIES);
+        eliminate_all(&relaxing, core,
+                      is_near_optimal(&relaxing) ? MW_MANY_ENTRIES
+                                                 : MW_TUNED_REPEATS * mw_core_entries_left(core));
     search->impossible = relaxing.impossible;
     search->solution->lower_bound = relaxed.lower_bound;
     if (relaxed.choice)
