@@ -94,7 +94,7 @@ static bool solve_copy(Pricing *pricing, const double *price, int64_t total, boo
     if (solved) {
         if (uses_fixing)
             fix_repeatedly(pricing);
-        /* What fixing has removed need not be eliminated. */
+        /* What fixing has removed is not eliminated: a quarter of the work is enough. */
         solved = eliminate(pricing, uses_fixing ? total / 4 : total);
     }
     if (solved)

@@ -256,10 +256,9 @@ static MwPricingAnswer price_optimally(Lagrange *lagrange, const double *price)
 {
     const MwStop *stop = &lagrange->search->stop;
     const MwStop shorter = mw_stop_within(stop, MW_TUNED_TIME_SHARE * MW_TUNED_TIME_SHARE);
-    const int64_t entries = mw_core_entries_left(lagrange->core);
+    const int64_t total = MW_TUNED_REPEATS * mw_core_entries_left(lagrange->core);
     return mw_pricing_solve_optimally(lagrange->arena, lagrange->origin, price,
-                                      mw_min(MW_TUNED_REPEATS * entries, MW_MANY_ENTRIES),
-                                      &shorter);
+                                      mw_min(total, MW_MANY_ENTRIES), &shorter);
 }
 
 /* Solves the pricing problem of the core. */
@@ -274,7 +273,7 @@ static MwPricingAnswer price_core(Lagrange *lagrange)
         return answer;
     lagrange->optimal_is_too_expensive |= lagrange->wants_optimal;
     lagrange->wants_optimal = false;
-    /* A good answer is worth half of the work of visiting all tables once. */
+    /* A good answer is worth half of a visit of all tables. */
     answer = mw_pricing_solve(lagrange->arena, lagrange->origin, price,
                               mw_core_entries_left(lagrange->core) / 2, &lagrange->uses_fixing,
                               &lagrange->search->stop);

@@ -14,7 +14,7 @@
 typedef MwLeastPeak (*MwFindFeasible)(MwArena *arena, const MwProblem *problem, int64_t limit,
                                       bool by_search, const MwSolveOptions *options);
 
-/* The gap, as a share of the cost, below which an answer is good though it may not be optimal. */
+/* The gap, as a fraction of the cost, below which a choice counts as near-optimal. */
 #define MW_NEAR_OPTIMAL (100 * MW_TUNED_BUNDLE_GAP)
 
 typedef struct MwSearch MwSearch;
