@@ -255,7 +255,7 @@ static void check_transfer(const MwCheck *check, const MwPlanInstr *instr)
 
 /* ---- All of them ---- */
 
-/* What a target may be, and the check of such instructions. */
+/* The number of targets of a kind of instructions, and the check of such instructions. */
 typedef struct {
     int targets;
     void (*check)(const MwCheck *check, const MwPlanInstr *instr);
