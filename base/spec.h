@@ -95,7 +95,7 @@ static inline MwCombine mw_spec_combine(MwSpec spec)
 }
 
 MwSpec mw_spec_with_dim(MwSpec spec, int dim, MwAxes axes);
-/* Without axes, the combine is cleared too. */
+/* Makes the spec partial over `axes`, by `combine`; without axes, clears the combine too. */
 MwSpec mw_spec_with_partial(MwSpec spec, MwAxes axes, MwCombine combine);
 /* Every axis that the spec uses, partial ones included. */
 MwAxes mw_spec_axes(MwSpec spec, int rank);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the ranks of one machine find out from the one that compiles. */
+/* The message from the rank that compiles to the other ranks of its machine. */
 typedef struct {
     char host[64];
     char folder
@@ -19,7 +19,7 @@ typedef struct {
     MwFault fault;
 } Offer;
 
-/* Of the kernels; `suffix` says which. */
+/* Writes the path of the kernels' file with this suffix to `path`. */
 static void file_path(const Offer *offer, const char *suffix, char path[192])
 {
     snprintf(path, 192, "%s/kernels%s", offer->folder, suffix);

@@ -58,14 +58,14 @@ enum { STATUS_FAULT = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
 
 /* ---- Ranks and messages ---- */
 
-/* Where every rank has the same to say, one does. */
+/* Says whether this rank prints the messages that are the same on all ranks. */
 static bool is_speaker(void)
 {
     return mw_launcher_rank() <= 0;
 }
 
-/* The status of a rank that ends before it is connected. When one rank fails launchers end all, so
- * that the others let the speaker be the first. */
+/* Returns the status of a rank that ends before it is connected. Launchers end all ranks when one
+ * fails, so the other ranks wait until the speaker has ended. */
 static int fail_alike(int status)
 {
     enum { PATIENCE_S = 5 };
@@ -145,24 +145,25 @@ static void on_interrupt(int signal_number)
 /* Why a run ends after a step. */
 enum { SIGN_INTERRUPTED = 1, SIGN_DATA = 2 };
 
-/* What a rank says after a step. */
+/* The message from a rank to all others after a step. */
 typedef struct {
     double loss; /* of ranks whose mesh has it */
     int signs;
-} Word;
+} StepMessage;
 
-/* The signs that any rank has, and the loss that one has; `words` has room for one of each rank. */
-static Word share_word(Run *run, Word own, Word *words)
+/* Exchanges the messages of all ranks. Returns the signs that any rank has set, and the loss of a
+ * rank that has it. `messages` has room for a message of each rank. */
+static StepMessage share_messages(Run *run, StepMessage own, StepMessage *messages)
 {
     MwFault fault;
     const MwPlanMesh *mesh = mw_plan_loss_mesh(run->plan);
     own.signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0);
-    if (!run->transport->table->allgather(run->transport, &own, sizeof own, words, &fault))
+    if (!run->transport->table->allgather(run->transport, &own, sizeof own, messages, &fault))
         end_all(run, run->step + 1, &fault);
     for (int r = 0; r < run->transport->size; r++)
-        own.signs |= words[r].signs;
+        own.signs |= messages[r].signs;
     if (mesh)
-        own.loss = words[mesh->first_rank].loss;
+        own.loss = messages[mesh->first_rank].loss;
     return own;
 }
 
@@ -395,22 +396,22 @@ static bool take_output(void *context, int output, int64_t step, const MwBox *bo
     return mw_outputs_take(((Run *)context)->outputs, output, box, from, fault);
 }
 
-/* What is known after a step. */
+/* The results of a step. */
 typedef struct {
     double loss, time_s;
     int signs;
 } Outcome;
 
-static Outcome run_step(Run *run, const MwExecutorData *data, Word *words)
+static Outcome run_step(Run *run, const MwExecutorData *data, StepMessage *messages)
 {
     MwFault fault;
-    Word own = {0};
+    StepMessage own = {0};
     double begin_s = mw_clock_s();
     if (!mw_executor_step(run->executor, run->step + 1, data, &own.loss, &fault) ||
         !mw_outputs_end_step(run->outputs, &fault))
         end_all(run, run->step + 1, &fault);
-    const Word word = share_word(run, own, words);
-    return (Outcome){word.loss, mw_clock_s() - begin_s, word.signs};
+    const StepMessage shared = share_messages(run, own, messages);
+    return (Outcome){shared.loss, mw_clock_s() - begin_s, shared.signs};
 }
 
 /* Counts the step and prints its line; false where no other may follow. */
@@ -452,14 +453,14 @@ static int run_steps(Run *run)
     const MwExecutorData data = {.context = run,
                                  .input = give_input,
                                  .output = run->options.outputs.count ? take_output : NULL};
-    Word *words = MW_NEW(run->arena, Word, run->transport->size);
+    StepMessage *messages = MW_NEW(run->arena, StepMessage, run->transport->size);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
     if (run->step >= run->options.steps && run->transport->rank == 0)
         printf("nothing to do up to step %lld: %lld are done\n", (long long)run->options.steps,
                (long long)run->step);
     while (run->step < run->options.steps) {
-        Outcome outcome = run_step(run, &data, words);
+        Outcome outcome = run_step(run, &data, messages);
         if (!finish_step(run, &outcome))
             return STATUS_FAULT;
         bool stops = outcome.signs & SIGN_INTERRUPTED;

@@ -79,7 +79,8 @@ void mw_pipeline_order_interleaved(MwPipelineSchedule *schedule)
     }
 }
 
-/* With one chunk the schedule is 1f1b. */
+/* Returns the number of micro-batches in flight on a mesh with one chunk; the schedule is then
+ * 1f1b. */
 int64_t mw_pipeline_in_flight_interleaved(int meshes, int mesh, int micro_batches)
 {
     (void)micro_batches;

@@ -282,7 +282,7 @@ static char *list_schedules(void)
     return names;
 }
 
-/* For argp: fills in SCHEDULES. */
+/* Fills in SCHEDULES in a help text; argp calls it. */
 static char *filter_help(int key, const char *text, void *input)
 {
     (void)key, (void)input;

@@ -29,7 +29,7 @@ typedef struct {
 
 /* Adds a node and the views of its results. A view that strides cannot express is one of a copy. */
 MwNodeId mw_legal_node(MwLegalizer *l, MwNodeSpec spec);
-/* As mw_legal_node, for a node with one result, which it returns. */
+/* Adds a node with one result, as mw_legal_node does, and returns the result. */
 MwValueId mw_legal_add(MwLegalizer *l, MwOp op, const MwValueId *operands, int count,
                        const MwAttr *attrs, int attr_count);
 MwValueId mw_legal_reshape(MwLegalizer *l, MwValueId x, int rank, const int64_t *dim);

@@ -131,7 +131,7 @@ static void add_word(const Build *b, Words *words, const char *word)
     mw_vec_push(b->arena, words, word);
 }
 
-/* Those of a text, between blanks. */
+/* Adds the words of a text, which blanks separate. */
 static void add_words(const Build *b, Words *words, const char *text)
 {
     char *rest = mw_arena_strdup(b->arena, text), *word;
@@ -152,7 +152,8 @@ static void add_cpu_flags(const Build *b, Words *words)
     add_flags(b, words, flags, MW_COUNT(flags));
 }
 
-/* Code for each of the GPUs that are wanted, and for the last what later ones make theirs of. */
+/* Adds flags for code for each wanted kind of GPU, and for PTX for the last, from which later GPUs
+ * make their code. */
 static void add_cuda_flags(const Build *b, Words *words)
 {
     static const char *const flags[] = {MW_KERNEL_CUDA_FLAGS, "--threads", "0"};

@@ -85,7 +85,7 @@ static void drop_oldest(MwArena *arena, const char *folder)
         unlink(oldest);
 }
 
-/* With the folder around it, as far as these can be made. */
+/* Makes the folder and the folder around it, as far as that is possible. */
 static void make_folder(MwArena *arena, const char *folder)
 {
     char *parent = mw_arena_strdup(arena, folder);

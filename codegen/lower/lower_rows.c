@@ -132,7 +132,7 @@ void mw_lower_layer_norm(MwLower *l)
     mw_lower_result(l, 0, f32(l, 1, "$0 * $1", centered, inverse));
 }
 
-/* With y the normalised x: (dy - mean(dy) - y mean(dy y)) / deviation */
+/* Computes (dy - mean(dy) - y mean(dy y)) / deviation, where y is the normalised x. */
 void mw_lower_layer_norm_grad(MwLower *l)
 {
     MwRef inverse, dy = mw_lower_operand(l, 1);
@@ -151,7 +151,7 @@ void mw_lower_rms_norm(MwLower *l)
     mw_lower_result(l, 0, f32(l, 1, "$0 * $1", x, inverse));
 }
 
-/* With y the normalised x: (dy - y mean(dy y)) / root mean square */
+/* Computes (dy - y mean(dy y)) / root mean square, where y is the normalised x. */
 void mw_lower_rms_norm_grad(MwLower *l)
 {
     MwRef x = mw_lower_operand(l, 0), dy = mw_lower_operand(l, 1);

@@ -97,7 +97,7 @@ static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_
     emit_copies(s, emitter, phase, program);
 }
 
-/* "forward", or of one of several stages on the mesh "forward.1". */
+/* Returns the name of a program: "forward", or "forward.1" if the mesh has several stages. */
 static const char *program_name(const MwStageBuilder *s, MwPhase phase)
 {
     const MwStaging *staging = &s->compilation->staging;
@@ -106,13 +106,15 @@ static const char *program_name(const MwStageBuilder *s, MwPhase phase)
     return mw_arena_printf(s->arena, "%s.%d", mw_phase_name(phase), s->index / staging->mesh_count);
 }
 
-/* A micro-batch has a task, even where all that leaves the model is there without one. */
+/* Says whether a program is needed. Every micro-batch has a forward task, even if all outputs of
+ * the model are known without one. */
 static bool is_needed(MwPhase phase, const MwPlanProgram *program)
 {
     return program->instr_count > 0 || phase == MW_PHASE_FORWARD;
 }
 
-/* Of a program of the mesh whose buffers are known: the same with fewer calls. */
+/* Returns the program with its calls of one kernel grouped. The buffers of the mesh must have their
+ * places. */
 static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
                                  const MwPlanProgram *program, bool waits)
 {

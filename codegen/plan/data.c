@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What goes into a stage and comes out of it: inputs, outputs, weights and states. */
+/* Adds the data of a stage to the plan: inputs, outputs, weights and states. */
 #include "codegen/plan/stage.h"
 
 #include "codegen/legal/loops.h"
@@ -17,7 +17,7 @@ static const MwTensor *global_tensor(const MwStageBuilder *s, MwValueId local_va
                            s->stage->local->value_global[local_value.index]);
 }
 
-/* The whole batch of something of which a micro-batch is a part. */
+/* Returns the tensor of the whole batch, given that of a micro-batch. */
 static MwTensor whole_batch(const MwStageBuilder *s, const MwTensor *tensor)
 {
     MwTensor whole = *tensor;
@@ -26,7 +26,7 @@ static MwTensor whole_batch(const MwStageBuilder *s, const MwTensor *tensor)
     return whole;
 }
 
-/* Of two bounds of which 0 is none. */
+/* Returns the lesser of two bounds, where 0 means no bound. */
 static int64_t lesser_bound(int64_t a, int64_t b)
 {
     return a && (!b || a < b) ? a : b;

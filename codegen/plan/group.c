@@ -17,13 +17,14 @@ typedef struct {
     MwArena *arena;
     const MwGrouping *grouping;
     const MwPlanProgram *program;
-    Ints *overlaps;  /* [buffers] those of the program that lie over each, itself included */
-    Ints *followers; /* [instrs] that cannot run before it */
-    int *waits;      /* [instrs] of how many it is a follower that have not run */
+    Ints
+        *overlaps; /* [buffers] buffers of the program that share memory with it, itself included */
+    Ints *followers; /* [instrs] instructions that cannot run before it */
+    int *waits;      /* [instrs] number of instructions that must run before it and have not run */
     bool *done;      /* [instrs] */
     bool *held;      /* [instrs] it could run, and waits for others of its kernel */
-    int first;       /* all before have run */
-    int messages;    /* and collectives, that have not run */
+    int first;       /* all instructions before this one have run */
+    int messages;    /* messages and collectives that have not run */
     MwPlanProgram out;
 } Grouper;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls of one kernel that do not depend on each other as one instruction with several sets of
- * operands, in the programs of a mesh whose buffers have their places. */
+/* Groups calls of one kernel that do not depend on each other into one instruction with several
+ * sets of operands, in the programs of a mesh whose buffers have their places. */
 #ifndef MW_CODEGEN_PLAN_GROUP_H
 #define MW_CODEGEN_PLAN_GROUP_H
 
@@ -14,13 +14,14 @@ typedef struct {
     double launch_s;             /* of one kernel, predicted: a group is launched once */
     /* Calls that may be grouped wait until nothing else can run before them, so that groups are as
      * large as can be; they do not wait for communication once they have work for longer than it
-     * takes to be worth a launch. Else calls are taken forward at most, and nothing runs later than
+     * takes to be worth a launch. If false, calls only move forward, and nothing runs later than
      * before. */
     bool waits;
 } MwGrouping;
 
-/* The instructions in another order, in which everything that uses the same memory keeps its order,
- * and so do messages; those that are one then have the sets of all. */
+/* Returns the program in another order, in which instructions that use the same memory keep their
+ * order, and messages keep theirs. A group is one instruction with the operand sets of all of its
+ * calls. */
 MwPlanProgram mw_program_group(MwArena *arena, const MwGrouping *grouping,
                                const MwPlanProgram *program);
 

@@ -87,7 +87,8 @@ static MwPlanInstr emit_routine(MwEmitter *e, MwRoutine routine, const int *buff
     return instr;
 }
 
-/* What a call computes and moves: matrices once each, and what it makes besides. */
+/* Returns the work of a call: its FLOPs, and its bytes, with each matrix and each further operand
+ * read or written once. */
 static MwWork gemm_work(const MwEmitter *e, const MwGemmUnit *gemm, MwRoutine routine)
 {
     const MwGemmExtras *x = mw_gemm_extras(routine);

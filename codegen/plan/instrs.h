@@ -7,7 +7,7 @@
 #include "codegen/plan/storage.h"
 #include "cost/cost.h"
 
-/* What the instructions of a stage are made from. */
+/* The data from which the instructions of a stage are made. */
 typedef struct {
     MwArena *arena;
     const MwLegal *legal;

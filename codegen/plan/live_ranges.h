@@ -17,10 +17,10 @@ typedef struct {
     bool *is_moving;   /* [values] a root that is sent or received */
 } MwLiveRanges;
 
-/* In the arena of the graph. */
+/* Finds the live ranges of all stored values; the result is in the arena of the graph. */
 MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const MwOrder *order,
                             const MwFlight *flight);
-/* `value` is read at `position` too. */
+/* Notes that `value` is also read at `position`. */
 void mw_live_note_use(MwLiveRanges *live, MwValueId value, int position);
 
 /* Weights and states. */

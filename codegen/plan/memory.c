@@ -115,8 +115,9 @@ static bool move_highest_first(const Placement *p, int32_t *order, int count)
     return at > 0 && count > 1;
 }
 
-/* From each of several orders, again and again with the buffer first that stood out, as long as the
- * bound is not reached and it is cheap: a placement costs count^2 steps. */
+/* Places the buffers in each of several orders. Then moves the buffer that ends highest to the
+ * front of the order and places them again, until the bound is reached or the number of rounds,
+ * which is limited because a placement costs count^2 steps. */
 int64_t mw_memory_assign(MwArena *arena, MwLifetime *lifetimes, int count, int64_t alignment)
 {
     static int64_t (*const keys[])(const MwLifetime *) = {by_size, by_area, by_duration, by_begin};

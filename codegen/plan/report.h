@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was decided and reckoned (passes/sharding/report.h) as the report of the plan. */
+/* Turns the report of the intra-operator pass (passes/sharding/report.h) into that of the plan. */
 #ifndef MW_CODEGEN_PLAN_REPORT_H
 #define MW_CODEGEN_PLAN_REPORT_H
 

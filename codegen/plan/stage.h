@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files that build a plan share: one stage on its way into the section of its mesh. */
+/* The state of building the part of a plan for one stage; the files that build a plan share it. */
 #ifndef MW_CODEGEN_PLAN_STAGE_H
 #define MW_CODEGEN_PLAN_STAGE_H
 
@@ -18,8 +18,8 @@ typedef struct {
     MwStorage storage;
     MwKernelDef **kernels; /* [units] NULL: not a kernel */
     MwPlanMesh *mesh;
-    int program[MW_PHASE_COUNT]; /* its programs, among those of the mesh; -1: none */
-    MwPlanProgram update;        /* its part of that of the mesh, which is one for all stages */
+    int program[MW_PHASE_COUNT]; /* index of the stage's programs in those of the mesh; -1: none */
+    MwPlanProgram update;        /* part of the update, which is one program for all stages */
 } MwStageBuilder;
 
 static inline const MwGraph *mw_stage_builder_graph(const MwStageBuilder *s)
@@ -34,7 +34,8 @@ static inline int mw_stage_builder_buffer(const MwStageBuilder *s, MwValueId leg
     return buffer;
 }
 
-/* Add to the mesh, whose arrays have room, what goes into the stage and comes out of it. */
+/* These add the inputs, the outputs and the weights of the stage to the mesh, whose arrays have
+ * room. */
 void mw_stage_builder_inputs(const MwStageBuilder *s);
 void mw_stage_builder_outputs(const MwStageBuilder *s);
 void mw_stage_builder_weights(const MwStageBuilder *s);

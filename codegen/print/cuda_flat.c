@@ -139,8 +139,8 @@ static void print_chunk_arrays(MwCudaNest *n)
 /* Who computes a value that is the same for all points. */
 typedef enum {
     EVERY_THREAD,
-    ONE_THREAD, /* the value is costly: one thread computes and shares it */
-    FROM_SHARED /* every thread computes it from shared values */
+    ONE_THREAD, /* the value is costly, and uses no shared one: one thread computes and shares it */
+    FROM_SHARED /* every thread computes it, from shared values */
 } Computer;
 
 static bool is_uniform(const MwKernelInstr *instr)

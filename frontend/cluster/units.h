@@ -21,7 +21,8 @@ const char *mw_quantity_name(MwQuantity quantity);
 /* Its units in words: "ns, us, ms or s". Nothing for MW_QUANTITY_NUMBER. */
 void mw_text_add_units(MwText *text, MwQuantity quantity);
 
-/* How many bytes, seconds, ... one `unit` is; 0 if it is no unit of that quantity. */
+/* Returns the number of bytes, seconds, ... in one `unit`; 0 if it is not a unit of the
+ * quantity. */
 double mw_unit_scale(MwQuantity quantity, const char *unit);
 /* The unit nearest to a mistyped one; NULL if none is near. */
 const char *mw_unit_suggest(MwQuantity quantity, const char *typed);

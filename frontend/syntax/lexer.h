@@ -40,7 +40,7 @@ typedef struct {
     int depth; /* brackets open */
 } MwLexer;
 
-/* In the arena of the parse, but for the memory of Flex: to be freed with mw_lexer_free. */
+/* Makes a lexer in the arena of the parse. mw_lexer_free frees the memory of Flex. */
 MwLexer *mw_lexer_new(MwParse *parse);
 void mw_lexer_free(MwLexer *lexer);
 

@@ -92,7 +92,7 @@ static int64_t find_unit(const Clusterer *c)
     return mw_max(unit, 1);
 }
 
-/* How many times the segment accumulates half a unit of work. */
+/* Counts how many times the items of the segment accumulate half a unit of work. */
 static int count_half_units(const Clusterer *c, int segment, int64_t unit)
 {
     int64_t gathered = 0;
@@ -107,8 +107,8 @@ static int count_half_units(const Clusterer *c, int segment, int64_t unit)
     return count;
 }
 
-/* How many layers of about `unit` the segment is worth; may be 0. */
-static int worth_layers(const Clusterer *c, int segment, int64_t unit)
+/* Returns the number of layers of about `unit` work that the segment makes; may be 0. */
+static int segment_layers(const Clusterer *c, int segment, int64_t unit)
 {
     int64_t units = (2 * segment_work(c, segment) + unit) / (2 * unit);
     return (int)mw_min(units, count_half_units(c, segment, unit));
@@ -119,7 +119,7 @@ static int default_layers(const Clusterer *c)
 {
     int layers = 0;
     for (int s = 0; s < c->items.segment_count; s++)
-        layers += worth_layers(c, s, c->unit);
+        layers += segment_layers(c, s, c->unit);
     MwClustering all = clustering_of(&c->items, 0, c->items.count);
     return (int)mw_max(mw_max(layers, 1), mw_clustering_least(&all));
 }
@@ -131,7 +131,7 @@ static int count_sections(const Clusterer *c, int64_t unit, int *sections)
     for (int s = 0; s < c->items.segment_count; s++) {
         MwClustering segment = segment_clustering(c, s);
         int least = mw_clustering_least(&segment);
-        sections[s] = unit > 0 ? (int)mw_max(worth_layers(c, s, unit), least) : segment.count;
+        sections[s] = unit > 0 ? (int)mw_max(segment_layers(c, s, unit), least) : segment.count;
         sum += sections[s];
     }
     return sum;
@@ -271,8 +271,8 @@ static bool is_clustered(const MwGraph *graph)
            mw_graph_has_phase(graph, MW_PHASE_UPDATE);
 }
 
-/* For a dump with layers: an error if the user wants another number of them. */
-static bool keep_layers(const MwCompilation *compilation, MwDiags *diags)
+/* Checks that the user does not want another number of layers than the dump has. */
+static bool check_layer_count(const MwCompilation *compilation, MwDiags *diags)
 {
     int wanted = compilation->options.layers, layers = mw_layer_count(compilation->graph);
     if (wanted && wanted != layers)
@@ -284,7 +284,7 @@ static bool keep_layers(const MwCompilation *compilation, MwDiags *diags)
 bool mw_pass_layers(MwCompilation *compilation, MwDiags *diags)
 {
     if (is_clustered(compilation->graph))
-        return keep_layers(compilation, diags);
+        return check_layer_count(compilation, diags);
     MwArena *arena = mw_arena_new();
     bool done = cluster(arena, compilation, diags);
     mw_arena_free(&arena);

@@ -289,7 +289,8 @@ static void emit_outputs_late(MwGraph *graph, const MwGraph *from, const MwMicro
     }
 }
 
-/* With one micro-batch only the outputs change, and only if the graph could be cut. */
+/* Rewrites the graph for one micro-batch: only the outputs change, and only if the graph could be
+ * cut. */
 static void cut_into_one(MwGraph *graph)
 {
     MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);

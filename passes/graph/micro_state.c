@@ -148,7 +148,8 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
     return true;
 }
 
-/* For a node with split operands. */
+/* Analyses a node with operands that are cut by micro-batches. Returns false if it cannot be
+ * cut. */
 static bool analyse_cut(const Analysis *a, const MwNode *node, const MwShardingRule *rule)
 {
     int factor = mw_micro_factor(rule, node, a->state);

@@ -236,7 +236,8 @@ static void solve_stages(MeshAttempt *candidate, int stages, MwCost cutoff)
     }
 }
 
-/* By lower bound: the sooner a good mesh is found, the more others the cutoff rules out. */
+/* Orders mesh attempts by lower bound: the sooner a good mesh is found, the more others the cutoff
+ * rules out. */
 static int by_bound(const void *a, const void *b)
 {
     const MeshAttempt *x = a, *y = b;

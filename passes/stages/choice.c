@@ -38,8 +38,9 @@ static int64_t to_bytes(double bytes)
     return (int64_t)ceil(fmin(bytes, 9e18));
 }
 
-/* With schedules that split the backward, as many micro-batches wait for their backward and
- * their gradients of weights together as are in flight, so the larger of the two counts. */
+/* Returns the candidate for a stage with this cost. If the schedule splits the backward, the
+ * micro-batches in flight wait either for their backward or for their gradients of weights, so the
+ * larger of the two counts. */
 static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwStageCost *cost)
 {
     bool splits = mw_pipeline_info(query->kind)->splits;

@@ -295,7 +295,7 @@ static void try_later_schedules(Trials *t, RankedBatching *ranked)
         try_turn(t, ranked, 0);
 }
 
-/* By estimate, then by number of micro-batches. */
+/* Orders batchings by estimate, then by number of micro-batches. */
 static int by_estimate(const void *a, const void *b)
 {
     const RankedBatching *x = a, *y = b;

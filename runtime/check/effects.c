@@ -153,7 +153,9 @@ static void write_buffer(Follow *follow, int place)
               piece_at(&follow->writes, to->offset + mw_plan_buffer_bytes(to)), place);
 }
 
-/* Of reads of what was there before, the first counts; one that comes too late counts more. */
+/* Notes a read of a buffer. If the activity has not written the buffer before, the effect on the
+ * buffer keeps the first such read, or the first one after its bytes were overwritten, if there is
+ * one. Otherwise reports the read if the bytes were overwritten since. */
 static void read_buffer(Follow *follow, int place)
 {
     const int buffer = follow->effects.places.at[place].buffer;

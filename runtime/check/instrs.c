@@ -153,7 +153,8 @@ static MwKernelArg largest_value(const MwCheck *check, const MwPlanArg *arg)
                               (check->plan->micro_batches - 1) * arg->micro_stride};
 }
 
-/* How far a routine reaches grows with every argument, so the largest values decide. */
+/* Checks that a routine stays within its buffers. Its extents grow with every argument, so the
+ * largest values decide. */
 static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
 {
     enum { MOST_ARGS = 32 };
@@ -255,7 +256,7 @@ static void check_transfer(const MwCheck *check, const MwPlanInstr *instr)
 
 /* ---- All of them ---- */
 
-/* What a target may be, and the check of such instructions. */
+/* The number of targets of a kind of instructions, and the check of such instructions. */
 typedef struct {
     int targets;
     void (*check)(const MwCheck *check, const MwPlanInstr *instr);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What a mesh holds: its buffers and the data that goes into them, and the operators of its
- * report. */
+/* Checks the contents of a mesh: its buffers, the data in them, and the operators of its report. */
 #include "runtime/check/rules.h"
 
 #include <string.h>
 
-/* No plan is larger; sums of two such sizes do not overflow. */
+/* Limit of every size in a plan; sums of two such sizes do not overflow. */
 static const int64_t largest_bytes = (int64_t)1 << 60;
 
 /* ---- Buffers ---- */
 
-/* Bytes of a tensor; -1 if it is none, or too large. */
+/* Returns the bytes of a tensor; -1 if the tensor is invalid or too large. */
 static int64_t tensor_bytes(const MwTensor *tensor)
 {
     if ((unsigned)tensor->type >= MW_TYPE_COUNT || tensor->rank < 0 || tensor->rank > MW_MAX_RANK)
@@ -83,7 +82,7 @@ void mw_check_data(const MwCheck *check, const MwCheckData *data)
                        data->buffer);
 }
 
-/* The same for the part of the data that one micro-batch has: block m of dimension 0. */
+/* Checks data of which each micro-batch has a part: micro-batch m has block m of dimension 0. */
 static void check_micro_batch(const MwCheck *check, MwCheckData data)
 {
     const int micros = check->plan->micro_batches;

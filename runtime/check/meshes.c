@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What meshes have to do with each other: every transfer has two ends that fit, and what stands on
- * several meshes under one name is the same there. */
+/* Checks that meshes agree: every transfer has two ends that fit, and data with one name on several
+ * meshes is the same there. */
 #include "base/vec.h"
 #include "runtime/check/rules.h"
 #include "runtime/check/transfer.h"
@@ -10,10 +10,10 @@
 
 /* ---- Ends of transfers ---- */
 
-/* What the plan has of one end. */
+/* The instructions of one end of a transfer. */
 typedef struct {
-    int count;   /* instructions */
-    int program; /* of the last of them */
+    int count;   /* number of instructions */
+    int program; /* program of the last one */
 } End;
 
 static void check_end_data(const MwCheck *check, const MwPlanTransfer *transfer, bool sends)
@@ -69,8 +69,8 @@ static void find_ends(const MwPlanMesh *mesh, End *sends, End *receives)
     }
 }
 
-/* The micro-batch of the first task of `program` from task `*task` on, which moves past it; -2:
- * there is none. */
+/* Returns the micro-batch of the next task of `program`, from `*task` on, and moves `*task` past
+ * it; -2 if there is none. */
 static int next_micro(const MwPlanMesh *mesh, int program, int *task)
 {
     while (*task < mesh->task_count)
@@ -119,7 +119,8 @@ void mw_check_ends(const MwCheck *check)
     }
 }
 
-/* They follow from the plan, but by a way that is long enough to be wrong. */
+/* Checks the messages of all transfers. They follow from the plan, but by a computation that is
+ * long enough to be wrong. */
 void mw_check_messages(const MwCheck *check)
 {
     for (int t = 0; t < check->plan->transfer_count; t++) {
@@ -134,9 +135,9 @@ void mw_check_messages(const MwCheck *check)
     }
 }
 
-/* ---- What stands on several meshes ---- */
+/* ---- Data with one name on several meshes ---- */
 
-/* Something with a name, and where it stands. */
+/* An input, output or weight, with its name and its mesh. */
 typedef struct {
     const char *name;
     int mesh;
@@ -152,7 +153,7 @@ static int compare_names(const void *a, const void *b)
 
 typedef MW_VEC(Named) NamedList;
 
-/* Calls `differ` on neighbours of one name. */
+/* Compares data of one name by `differ`, which returns the difference or NULL. */
 static void check_alike(const MwCheck *check, NamedList *list, const char *kind,
                         const char *(*differ)(const void *a, const void *b))
 {
@@ -181,7 +182,7 @@ static const char *outputs_differ(const void *a, const void *b)
     return "are two outputs of one name";
 }
 
-/* Accumulators are of their mesh alone. */
+/* Accumulators with one name may differ, because each belongs to its mesh alone. */
 static const char *weights_differ(const void *a, const void *b)
 {
     const MwPlanWeight *x = a, *y = b;

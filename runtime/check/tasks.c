@@ -50,7 +50,7 @@ static void check_runs(const MwCheck *check, int program, const Runs *runs)
         check_each_once(check, program);
 }
 
-/* What is read or written when no micro-batch is at hand has one slot. */
+/* Checks that a buffer that is used without a micro-batch has one slot. */
 static void check_slots(const MwCheck *check, const char *user, int buffer)
 {
     const MwPlanBuffer *used = &check->mesh->buffers[buffer];
@@ -67,7 +67,7 @@ static void check_program_slots(const MwCheck *check, const MwPlanProgram *progr
             check_slots(check, user, program->instrs[i].operands[k].buffer);
 }
 
-/* Data of micro-batches is put and taken with the tasks of a program that has them. */
+/* Checks that data of micro-batches belongs to a program that runs on micro-batches. */
 static void check_data_program(const MwCheck *check, const Runs *runs, const char *kind,
                                const char *name, int program)
 {

@@ -263,7 +263,8 @@ static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
            (known->has_epilogue || choose_plain(gemm, known, fault));
 }
 
-/* For an algorithm that the heuristics returned and that cublasLtMatmul refuses. */
+/* Removes the epilogue from a call whose algorithm the heuristics returned but cublasLtMatmul
+ * refuses. */
 static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *fault)
 {
     known->has_epilogue = false;

@@ -13,8 +13,8 @@
 
 typedef struct MwCudaGemm MwCudaGemm;
 
-/* For the products of `plan`, queued on `stream` of the current GPU. Allocates
- * MW_CUDA_GEMM_WORKSPACE bytes on it. NULL after a fault. */
+/* Prepares the matrix products of `plan`, which are queued on `stream` of the current GPU.
+ * Allocates MW_CUDA_GEMM_WORKSPACE bytes on the GPU. Returns NULL after a fault. */
 MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t stream,
                              MwFault *fault);
 /* `routine` is a product routine, with operands and arguments as in routines.def. */

@@ -52,7 +52,7 @@ MwNcclRootId mw_nccl_root_id(MwNccl *nccl, const MwNcclComm *comm)
     return root;
 }
 
-/* What one rank tells all others. */
+/* The message from one rank to all others. */
 typedef struct {
     bool failed;
     MwFault fault;

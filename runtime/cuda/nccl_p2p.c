@@ -187,8 +187,8 @@ MwRequest *mw_nccl_p2p_request_new(MwNcclP2p *p2p, cudaStream_t compute, const M
 
 /* ---- Connecting ---- */
 
-/* By sender, then receiver: ranks that open their links in this order do not wait for each other in
- * a cycle. */
+/* Orders links by sender, then by receiver: ranks that open their links in this order do not wait
+ * for each other in a cycle. */
 static int compare_links(int self, const Link *a, const Link *b)
 {
     const int a_from = a->sends ? self : a->peer, b_from = b->sends ? self : b->peer;
@@ -288,7 +288,8 @@ static bool set_ready(MwNcclP2p *p2p, const MwRequest *request, MwFault *fault)
     return true;
 }
 
-/* In the order of the starts, which is that of the events on the stream. */
+/* Finds the started messages that are ready, in the order of the starts, which is that of the
+ * events on the stream. */
 static bool find_ready(MwNcclP2p *p2p, MwFault *fault)
 {
     bool done = true;

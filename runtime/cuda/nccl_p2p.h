@@ -34,8 +34,8 @@ typedef struct MwNcclP2p MwNcclP2p;
 
 /* `hosts` connects the hosts. NULL after a fault. */
 MwNcclP2p *mw_nccl_p2p_new(MwArena *arena, MwNccl *nccl, MwTransport *hosts, MwFault *fault);
-/* As init_request, connect, start, test and wait of MwTransportTable. `compute` is the stream of
- * the device's kernels. */
+/* These do what init_request, connect, start, test and wait of MwTransportTable do. `compute` is
+ * the stream of the device's kernels. */
 MwRequest *mw_nccl_p2p_request_new(MwNcclP2p *p2p, cudaStream_t compute, const MwMessageSet *set,
                                    MwFault *fault);
 bool mw_nccl_p2p_connect(MwNcclP2p *p2p, MwFault *fault);

@@ -193,7 +193,7 @@ static bool nccl_replayed(MwTransport *transport, MwDevice *device, MwFault *fau
     return true;
 }
 
-/* What goes to and from one member, in bytes; 0: nothing. */
+/* The data that is sent to and received from one member, with sizes in bytes; 0: none. */
 typedef struct {
     const void *from;
     void *to;
@@ -209,10 +209,10 @@ static bool call_pair(Nccl *nccl, const Group *group, int member, Pair pair, MwF
                                    member, comm, nccl->stream));
 }
 
-/* What goes between this member and member `m`. */
+/* Returns the data that this member exchanges with member `m`. */
 typedef Pair PairOf(const void *context, int m);
 
-/* Sends to and receives from all members at once. */
+/* Exchanges data with all members at once. */
 static bool call_pairs(Nccl *nccl, const Group *group, PairOf *pair, const void *context,
                        MwFault *fault)
 {
@@ -269,7 +269,8 @@ static bool reduce_block(Nccl *nccl, const Group *group, const MwExchange *excha
     return true;
 }
 
-/* This member's block goes to every other member, and theirs arrive at their places in `to`. */
+/* Exchanges blocks with member `m`: sends this member's block, and receives the other at its place
+ * in `to`. */
 static Pair gather_pair(const void *context, int m)
 {
     const Piece *piece = context;
@@ -282,8 +283,8 @@ static Pair gather_pair(const void *context, int m)
                   .received = piece_count(piece, m) * bytes};
 }
 
-/* Source and destination may be one buffer: a member overwrites its own block of the source when no
- * other member needs it any more. */
+/* Performs an all-reduce. Source and destination may be one buffer: a member overwrites its own
+ * block of the source when no other member needs it any more. */
 static bool combine_all(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
 {
     const int64_t block = mw_ceil_div(exchange->count, group->members);

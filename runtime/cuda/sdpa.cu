@@ -29,7 +29,7 @@ typedef struct {
 /* Updates the state by the scores of keys from `key` on, which become exponentials. `query` is the
  * thread's first row. */
 static __device__ __forceinline__ void update(Online *so_far, float scores[MOST_ROWS][4],
-                                             const Sizes *z, int query, int key, unsigned W)
+                                              const Sizes *z, int query, int key, unsigned W)
 {
     MW_UNROLL
     for (int i = 0; i < ROWS; i++) {
@@ -94,8 +94,8 @@ static __device__ __forceinline__ void finish(const Online *so_far, const Sizes 
 
 /* Computes W columns of the tile's output, from `column` on. */
 static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, const Place *at,
-                                              int column, const Results *to,
-                                              const Shared *shared, unsigned W)
+                                              int column, const Results *to, const Shared *shared,
+                                              unsigned W)
 {
     const Matrix q = queries_of(z, in->q, at->b, at->head);
     const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
@@ -128,7 +128,7 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
         attend(z, in, &at, column, &to, &shared, W);
 }
 
-/* For heads up to 64, for other heads, and for rows without alignment. */
+/* The kernels: for heads of up to 64 elements, for longer heads, and for rows without alignment. */
 #define KERNEL(name, kind, width, blocks)                                                          \
     static __global__ void __launch_bounds__(THREADS, blocks)                                      \
         name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \

@@ -119,7 +119,7 @@ static __device__ __forceinline__ void exponentials(unsigned (*factors)[2], floa
 
 /* Updates the state and the output by the keys whose scores and values are given. */
 static __device__ __forceinline__ void update(Online *so_far, float (*out)[4], float (*scores)[4],
-                                             const char *v_tile, float scale, unsigned W)
+                                              const char *v_tile, float scale, unsigned W)
 {
     float most[2 * M], sum[2 * M];
     unsigned factors[M * KEYS / 8][2];
@@ -198,7 +198,7 @@ static inline unsigned shared_bytes(unsigned W)
     return tile_bytes(QUERIES + 2 * KEYS, W) + (unsigned)sizeof(Online);
 }
 
-/* For heads up to 64, and for other heads. */
+/* The kernels: for heads of up to 64 elements, and for longer heads. */
 #define KERNEL(name, width, blocks)                                                                \
     static __global__ void __launch_bounds__(THREADS, blocks)                                      \
         name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \

@@ -21,7 +21,7 @@ typedef struct MwFeeds MwFeeds;
  * after a fault. */
 MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
                        const char *const *texts, int count, uint64_t seed, MwFault *fault);
-/* As MwExecutorData.input. */
+/* Gives the executor an input (MwExecutorData.input). */
 bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault);
 void mw_feeds_close(MwFeeds **feeds);

@@ -22,7 +22,8 @@ typedef struct {
 /* NULL after a fault. */
 MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
                            MwTransport *transport, const MwOutputsWanted *wanted, MwFault *fault);
-/* As MwExecutorData.output. Collective over the ranks of the mesh. */
+/* Takes an output of the executor (MwExecutorData.output). Collective over the ranks of the
+ * mesh. */
 bool mw_outputs_take(MwOutputs *outputs, int output, const MwBox *box, const void *from,
                      MwFault *fault);
 /* Writes what was taken in a step. Collective over all ranks. */

@@ -8,7 +8,7 @@
 
 #include "runtime/exec/transport.h"
 
-/* As init_request, start, test and wait of MwTransportTable. */
+/* These do what init_request, start, test and wait of MwTransportTable do. */
 MwRequest *mw_mpi_request_new(MwArena *arena, MwDevice *device, const MwMessageSet *set,
                               MwFault *fault);
 bool mw_mpi_request_start(MwRequest *request, MwFault *fault);

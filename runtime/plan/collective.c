@@ -84,7 +84,7 @@ static void combine_floats(MwType type, MwCombine combine, const void *const *fr
     store_floats(type, sum, begin, count, to);
 }
 
-/* Of one element; sums wrap. */
+/* Combines one element of all members; sums wrap. */
 static int32_t combine_ints(MwCombine combine, const void *const *from, int members, int64_t at)
 {
     uint32_t sum = ((const uint32_t *)from[0])[at];

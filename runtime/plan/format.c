@@ -100,7 +100,7 @@ static const MwPlanRecord operator_record =
 #undef OWNER
 
 #define OWNER MwPlanInstr
-/* What every instruction has after its target. */
+/* The fields of every instruction after its target. */
 #define INSTR_FIELDS                                                                               \
     FIELD("operands", operands, operands, MORE(operand_count)),                                    \
         FIELD("args", args, args, MORE(arg_count)), FIELD("operator", index, operator_index),      \

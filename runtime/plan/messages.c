@@ -74,7 +74,7 @@ static bool intersect(const MwBox *a, const MwBox *b, MwBox *common)
     return true;
 }
 
-/* What `device` of its own side sends to, or receives from, the other side. */
+/* Lists the messages that `device` of one side sends to, or receives from, the other side. */
 static void list_crossing(const Listing *listing, bool sends, int device, MwMessages *messages)
 {
     const MwTransfer *transfer = listing->transfer;

@@ -19,7 +19,7 @@ typedef struct {
     MwBox box; /* of the global tensor; never empty */
 } MwMessage;
 
-/* In order of hop, then sender, then receiver, with at most one message for each such triple. */
+/* Messages in order of hop, then sender, then receiver; at most one for each such triple. */
 typedef MW_VEC(MwMessage) MwMessages;
 
 /* All messages, in `arena`. */

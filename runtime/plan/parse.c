@@ -291,7 +291,7 @@ static bool check_hash(Parser *parser)
     return false;
 }
 
-/* What is read must be what would be printed. */
+/* Checks that printing the plan gives the text that was read. */
 static bool check_identity(Parser *parser, const MwPlan *plan)
 {
     MwText text = {.arena = parser->arena};

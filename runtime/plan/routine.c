@@ -73,7 +73,7 @@ static int64_t plus(int64_t a, int64_t b)
     return a < 0 || b < 0 || a > largest || b > largest || a + b > largest ? -1 : a + b;
 }
 
-/* Elements up to the end of the last one of a strided array: `count` rows of `row` elements,
+/* Returns the number of elements up to the end of a strided array: `count` rows of `row` elements,
  * `stride` apart, from `offset`. */
 static int64_t rows_end(int64_t offset, int64_t count, int64_t stride, int64_t row)
 {
@@ -86,7 +86,8 @@ typedef struct {
     int trans, rows, columns, ld, stride0, stride1, type, offset;
 } GemmOperand;
 
-/* Of a matrix stored by rows: the last row of the last batch ends last. */
+/* Returns the bytes up to the end of a batch of matrices stored by rows: the last row of the last
+ * matrix ends last. */
 static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
 {
     bool turned = operand->trans >= 0 && args[operand->trans].i;

@@ -48,22 +48,22 @@ bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
  * this backend". NULL: they can. */
 const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackendId backend);
 
-/* What a routine of products makes besides the product. The product itself goes to c; or, where it
- * is put out before gelu is taken, to aux. */
+/* The results and operands of a routine of matrix products besides the product. The product goes to
+ * c, or to aux if gelu is applied to it and it is a result too. */
 typedef struct {
     int bias, aux, sums; /* operands; 0: none */
     int summed;          /* 0: sums are of a, 1: of b */
-    bool has_gelu;       /* c is gelu of the rest, and aux is put out */
+    bool has_gelu;       /* c is gelu of the product, and aux is a result */
     bool has_gelu_grad;  /* c is the product times the derivative of gelu at aux */
 } MwGemmExtras;
 
-/* Rows of aux are a multiple of so many elements where the product and gelu are one call of
+/* Rows of aux are a multiple of this number of elements if the product and gelu are one call of
  * cuBLASLt (CUBLASLT_EPILOGUE_GELU_AUX). */
 enum { MW_GEMM_AUX_ROW = 8 };
 
 /* NULL: the routine makes no product. */
 const MwGemmExtras *mw_gemm_extras(MwRoutine routine);
-/* Whether it makes a product and more. */
+/* Says whether the routine makes a product and further results. */
 bool mw_gemm_has_extras(MwRoutine routine);
 
 /* The places of the arguments of gemm and what goes with it, and of sdpa and sdpa_grad. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which part of a tensor each device of one side of a transfer sends or gets across: the blocks of
- * the spec, cut further among the devices that hold equal blocks. */
+/* Computes which part of a tensor each device of one side of a transfer sends or receives: the
+ * blocks of the spec, divided further among the devices that hold equal blocks. */
 #ifndef MW_RUNTIME_PLAN_TRANSFER_LAYOUT_H
 #define MW_RUNTIME_PLAN_TRANSFER_LAYOUT_H
 
@@ -30,16 +30,17 @@ typedef struct {
  * the fewest messages follow. */
 void mw_transfer_layouts(const MwTransfer *transfer, MwTransferLayout *from, MwTransferLayout *to);
 
-/* What `device` of the side has once the devices that differ in the first `gathered` digits alone
- * have put their parts together. False if it has nothing. */
+/* Gets the part that `device` of the side has after the devices that differ only in the first
+ * `gathered` digits have exchanged their parts. Returns false if it has none. */
 bool mw_transfer_part(const MwTransferLayout *layout, int device, int gathered, MwBox *part);
 
-/* The device whose digits are those of `device` but for one of `value`, taken modulo its ways. */
+/* Returns the device with the digits of `device`, except that `digit` has `value` modulo its
+ * ways. */
 int mw_transfer_neighbour(const MwTransferDigit *digit, int device, int value);
 
-/* The piece of dimension `dim` in which position `at` of it lies. */
+/* Returns the piece of dimension `dim` that contains position `at`. */
 int64_t mw_transfer_piece(const MwTransferLayout *layout, int dim, int64_t at);
-/* The device that has piece `piece[d]` of every dimension d. */
+/* Returns the device that has piece `piece[d]` of every dimension d. */
 int mw_transfer_holder(const MwTransferLayout *layout, const int64_t piece[MW_MAX_RANK]);
 
 #endif

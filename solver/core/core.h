@@ -90,7 +90,7 @@ MwCore *mw_core_build(MwArena *arena, MwTables *tables, const MwProblem *problem
 /* Makes a copy that can be reduced further by itself. `core` may be reduced further too, and must
  * live as long as the copy. */
 MwCore *mw_core_copy(MwArena *arena, const MwCore *core);
-/* The same, with separate tables, so that another thread can reduce the copy. */
+/* Makes such a copy with separate tables, so that another thread can reduce it. */
 MwCore *mw_core_copy_independent(MwArena *arena, const MwCore *core);
 /* Copies the core with its trail into `arena`, with separate tables. The arena in which the core
  * was reduced may then be freed, but not the core's origin. */

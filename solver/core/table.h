@@ -28,8 +28,8 @@ typedef struct {
 typedef struct MwTables MwTables;
 
 MwTables *mw_tables_new(MwArena *arena);
-/* The same, except that the entries of the tables (`at`) lie in the arena `contents`, which may
- * outlive the rest. */
+/* Makes tables in `arena`, with their entries (`at`) in the arena `contents`, which may outlive the
+ * rest. */
 MwTables *mw_tables_new_with_contents(MwArena *arena, MwArena *contents);
 MwArena *mw_tables_arena(MwTables *tables);
 

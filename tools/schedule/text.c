@@ -137,7 +137,7 @@ static int head_digits(const MwScheduleView *view)
     return snprintf(NULL, 0, "%d", view->schedule->mesh_count - 1);
 }
 
-/* How many of the columns the tasks get. */
+/* Returns the number of columns for tasks. */
 static int row_columns(const MwScheduleView *view, int columns)
 {
     return columns - (int)strlen("mesh   ") - head_digits(view);
