@@ -165,9 +165,9 @@ static bool keeps_limit(const MwSearch *search, const int *choice)
     return choice && mw_search_keeps_limit(search, choice);
 }
 
-/* Says whether more work on the core without rows is justified: its best choice keeps the limits of
- * `limited`. */
-static bool is_worth_relaxing(MwSearch *relaxing, MwCore *core, const MwSearch *limited)
+/* Shrinks and tightens the core without rows. Returns true if more work on it is justified: it is
+ * not solved, and its best choice keeps the limits of `limited`. */
+static bool tighten_relaxed(MwSearch *relaxing, MwCore *core, const MwSearch *limited)
 {
     if (relaxing->options->quick)
         return true;
@@ -204,7 +204,7 @@ static const int *solve_relaxed(MwSearch *search, const MwCore *limited)
     MwCore *core = mw_core_copy_independent(relaxing.scratch, limited);
     relaxing.tables = core->tables;
     mw_core_drop_rows(core);
-    if (is_worth_relaxing(&relaxing, core, search) && !solve_quickly(&relaxing, core) &&
+    if (tighten_relaxed(&relaxing, core, search) && !solve_quickly(&relaxing, core) &&
         keeps_limit(search, relaxed.choice))
         eliminate_all(&relaxing, core,
                       is_near_optimal(&relaxing) ? MW_MANY_ENTRIES
@@ -227,8 +227,8 @@ static void polish(const MwProblem *problem, int *choice)
     mw_arena_free(&scratch);
 }
 
-/* Effort for finding any feasible choice: quick methods; bounds from weighted times and levels of
- * the peak; search, when everything else has failed. */
+/* How much is done to find any feasible choice: EFFORT_QUICK runs the quick methods, EFFORT_BOUNDS
+ * adds bounds from weighted times and levels of the peak, EFFORT_SEARCH adds branch and bound. */
 typedef enum { EFFORT_QUICK, EFFORT_BOUNDS, EFFORT_SEARCH } Effort;
 
 /* Finds a choice that keeps the limit, whatever its cost, and improves it; or proves that there is
@@ -301,7 +301,8 @@ static MwCore *build_and_reduce(MwSearch *search)
     return core;
 }
 
-/* First step: solves the component without rows, and finds prices of its rows. */
+/* The first step of solve_components: solves the component without rows, and finds prices of its
+ * rows. */
 static void begin_component(MwSearch *search, MwCore *core)
 {
     MwCore *whole = mw_core_copy(search->scratch, core);
@@ -322,7 +323,8 @@ static void find_first_choice(MwSearch *search, MwCore *core)
         mw_tighten(search, core, MW_ASCENT_QUICK);
 }
 
-/* Third step: tightens and searches. Near the optimum, short ascents suffice to fix strategies. */
+/* The last step of solve_components, and the way of a connected core: tightens and searches. Near
+ * the optimum, short ascents suffice to fix strategies. */
 static void solve_core(MwSearch *search, MwCore *core)
 {
     const bool limited = core->row_count > 0;

@@ -73,7 +73,8 @@ typedef struct {
     int64_t work; /* limit of the improvement; 0: none */
 } AscentRun;
 
-/* Runs one of the two. Only the improvement may touch the search. */
+/* Runs task 0, the ascent, or task 1, the improvement. Only the improvement may access the search,
+ * because both run at the same time. */
 static void run_task(void *context, int task)
 {
     AscentRun *run = context;
