@@ -323,8 +323,8 @@ static void find_first_choice(MwSearch *search, MwCore *core)
         mw_tighten(search, core, MW_ASCENT_QUICK);
 }
 
-/* The last step of solve_components, and the way of a connected core: tightens and searches. Near
- * the optimum, short ascents suffice to fix strategies. */
+/* The third step of solve_components, and the only one of a connected core: tightens and searches.
+ * Near the optimum, short ascents suffice to fix strategies. */
 static void solve_core(MwSearch *search, MwCore *core)
 {
     const bool limited = core->row_count > 0;
