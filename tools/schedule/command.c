@@ -208,8 +208,11 @@ int mw_command_schedule(int argc, char **argv)
         option_list,
         parse_option,
         "NAME",
-        "Draws the timeline of a pipeline schedule (gpipe, 1f1b, interleaved, zb-h1, zb-h2 or "
-        "inference) and computes its bubble and the micro-batches in flight.\v"
+        "Draws the timeline of a pipeline schedule and computes its bubble and the micro-batches "
+        "in flight.\vSchedules:\n"
+#define SCHEDULE(id, name, text, what, ...) "  " text ": " what "\n"
+#include "schedule/schedule.def"
+#undef SCHEDULE
         "docs/schedules.md explains what is shown.",
         NULL,
         NULL,
