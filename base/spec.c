@@ -6,7 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char combine_letter[MW_COMBINE_COUNT] = {'P', 'M', 'L'};
+static const struct {
+    const char *name;
+    char letter; /* of the axes that a value is partial over, in the text of a spec */
+} combines[] = {
+    [MW_COMBINE_SUM] = {"sum", 'P'},
+    [MW_COMBINE_MAX] = {"max", 'M'},
+    [MW_COMBINE_LOGSUMEXP] = {"logsumexp", 'L'},
+};
+_Static_assert(MW_COUNT(combines) == MW_COMBINE_COUNT, "every combine has a name and a letter");
+_Static_assert(MW_COMBINE_COUNT <= 4, "a spec has two bits for the combine");
 
 const MwCollectiveInfo *mw_collective_info(MwCollective collective)
 {
@@ -26,9 +35,7 @@ const char *mw_collective_name(MwCollective collective)
 
 const char *mw_combine_name(MwCombine combine)
 {
-    static const char *const names[MW_COMBINE_COUNT] = {
-        [MW_COMBINE_SUM] = "sum", [MW_COMBINE_MAX] = "max", [MW_COMBINE_LOGSUMEXP] = "logsumexp"};
-    return names[combine];
+    return combines[combine].name;
 }
 
 bool mw_combine_parse(const char *name, MwCombine *combine)
@@ -178,7 +185,7 @@ const char *mw_spec_text(MwSpec spec, int rank, char buffer[MW_SPEC_TEXT_BYTES])
     *at++ = ']';
     if (mw_spec_partial(spec)) {
         at = stpcpy(at, " +");
-        at = put_axes(at, combine_letter[mw_spec_combine(spec)], mw_spec_partial(spec));
+        at = put_axes(at, combines[mw_spec_combine(spec)].letter, mw_spec_partial(spec));
     }
     *at = '\0';
     return buffer;
@@ -233,11 +240,13 @@ static const char *parse_dims(const char *text, MwSpec *spec, int *rank)
 static const char *parse_partial(const char *text, MwSpec *spec)
 {
     text = skip_space(text + 1);
-    const char *letter = *text ? memchr(combine_letter, *text, MW_COMBINE_COUNT) : NULL;
+    int combine = 0;
+    while (combine < MW_COMBINE_COUNT && combines[combine].letter != *text)
+        combine++;
     MwAxes axes;
-    if (!letter || !(text = parse_axes(text + 1, &axes)))
+    if (combine == MW_COMBINE_COUNT || !(text = parse_axes(text + 1, &axes)))
         return NULL;
-    *spec = mw_spec_with_partial(*spec, axes, (MwCombine)(letter - combine_letter));
+    *spec = mw_spec_with_partial(*spec, axes, (MwCombine)combine);
     return skip_space(text);
 }
 
