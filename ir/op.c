@@ -8,7 +8,7 @@
 #define SOME MW_SOME
 static const MwOpInfo ops[MW_OP_COUNT] = {
 #define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
-           lowering, flops, expression)                                                            \
+           lowering, precision, flops, expression)                                                 \
     [MW_OP_##id] = {name,                                                                          \
                     operands,                                                                      \
                     results,                                                                       \
@@ -16,6 +16,7 @@ static const MwOpInfo ops[MW_OP_COUNT] = {
                     MW_COMBINE_##combine,                                                          \
                     MW_LINEAR_##linear,                                                            \
                     MW_LOWER_##lowering,                                                           \
+                    MW_PRECISION_##precision,                                                      \
                     flops,                                                                         \
                     expression},
 #include "ir/ops.def"

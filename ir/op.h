@@ -51,7 +51,7 @@ typedef struct {
     };
 } MwAttr;
 
-/* The columns `linear` and `lowering` of ir/ops.def. */
+/* The columns `linear`, `lowering` and `precision` of ir/ops.def. */
 typedef enum {
     MW_LINEAR_NONE,
     MW_LINEAR_JOINT,
@@ -72,6 +72,11 @@ typedef enum {
     MW_LOWER_COLLECTIVE,
     MW_LOWER_TRANSFER
 } MwLowering;
+typedef enum {
+    MW_PRECISION_BF16,
+    MW_PRECISION_FOLLOWS,
+    MW_PRECISION_F32
+} MwOpPrecision;
 
 enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
 
@@ -83,6 +88,7 @@ typedef struct {
     MwCombine combine;
     MwLinear linear;
     MwLowering lowering;
+    MwOpPrecision precision;
     int flops_per_point;
     const char *expression; /* NULL: none */
 } MwOpInfo;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tuned numbers of the solver as constants MW_TUNED_<name>; solver/tuning.def says of each what it
- * trades and what was measured. */
+/* The tuned numbers of the solver as constants MW_TUNED_<name>; solver/tuning.def says of each
+ * what it trades and what was measured. */
 #ifndef MW_SOLVER_TUNING_H
 #define MW_SOLVER_TUNING_H
 

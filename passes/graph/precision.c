@@ -5,12 +5,12 @@
  * Out: if that is bf16, the same model with casts; graph->precision is f32, so nothing remains
  *      to apply.
  *
- * Operators that depend on an input have one of three classes:
- * - contractions and attention run in bf16;
- * - reductions, norms, softmax, functions that grow or fall without bound (exp, log, pow, rsqrt)
- *   and terms of losses run in f32;
- * - all other operators follow their operands: they run in bf16 if all operands that depend on
- *   an input or count positions are bf16, and there is at least one; else in f32. Weights and
+ * Operators that depend on an input have one of three classes, the column `precision` of ir/ops.def:
+ * - BF16: contractions and attention run in bf16;
+ * - F32: reductions, norms, softmax, functions that grow or fall without bound (exp, log) and
+ *   terms of losses run in f32;
+ * - FOLLOWS: all other operators follow their operands. They run in bf16 if all operands that depend
+ *   on an input or count positions are bf16, and there is at least one; else in f32. Weights and
  *   constants are cast to the type of the others.
  * Operators that depend on no input stay in f32: weights, whose updates are smaller than bf16
  * resolves, positions, and functions of these. So do operators with a type bf16 that the model
@@ -28,12 +28,6 @@
 #include "passes/graph/simplify.h"
 #include "passes/graph/simplify_rules.h"
 #include "passes/pass.h"
-
-typedef enum {
-    NARROW,  /* runs in bf16 */
-    FOLLOWS, /* has the type of the operands that decide */
-    WIDE,    /* runs in f32 */
-} Class;
 
 typedef struct {
     MwRewrite rewrite;
@@ -71,51 +65,19 @@ bool *mw_find_varying(MwArena *arena, const MwGraph *graph)
     return find_dependent(arena, graph, is_input);
 }
 
-/* ---- Classes ---- */
+/* ---- Types ---- */
 
-static bool is_sensitive(MwOp op)
+/* The class of a node: that of its operator, but an einsum of one operand is not a contraction. It
+ * is a sum or, if all letters remain, a transposition. */
+static MwOpPrecision class_of(const MwGraph *graph, const MwNode *node)
 {
-    return op == MW_OP_EXP || op == MW_OP_LOG || op == MW_OP_POW || op == MW_OP_RSQRT;
-}
-
-/* An einsum of one operand is not a contraction. It is a sum or, if all letters remain, a
- * transposition. */
-static Class class_of_einsum(const MwGraph *graph, const MwNode *node)
-{
-    if (node->operand_count == 2)
-        return NARROW;
+    if (node->op != MW_OP_EINSUM || node->operand_count == 2)
+        return mw_op_info(node->op)->precision;
     MwValueId result = {node->first_result};
     bool sums = mw_tensor_elements(mw_value_tensor(graph, node->operands[0])) !=
                 mw_tensor_elements(mw_value_tensor(graph, result));
-    return sums ? WIDE : FOLLOWS;
+    return sums ? MW_PRECISION_F32 : MW_PRECISION_FOLLOWS;
 }
-
-/* The class of a node; see the head of the file. */
-static Class class_of(const MwGraph *graph, const MwNode *node)
-{
-    switch (mw_op_info(node->op)->lowering) {
-    case MW_LOWER_CONTRACT:
-        return class_of_einsum(graph, node);
-    case MW_LOWER_LIBRARY:
-        return NARROW;
-    case MW_LOWER_REDUCE:
-    case MW_LOWER_ROWS:
-        return WIDE;
-    case MW_LOWER_GATHER: /* `pick` gives the terms of a loss */
-        return node->op == MW_OP_PICK ? WIDE : FOLLOWS;
-    case MW_LOWER_MAP:
-        return is_sensitive(node->op) ? WIDE : FOLLOWS;
-    case MW_LOWER_SOURCE:
-    case MW_LOWER_VIEW:
-    case MW_LOWER_MOVE:
-    case MW_LOWER_COLLECTIVE:
-    case MW_LOWER_TRANSFER:
-        return FOLLOWS;
-    }
-    MW_UNREACHABLE();
-}
-
-/* ---- Types ---- */
 
 static MwType model_type(const Precision *p, MwValueId value)
 {
@@ -159,11 +121,11 @@ static MwType operand_type(const Precision *p, const MwNode *node)
     if (!p->varies[node->first_result] || is_typed(p, node))
         return MW_F32;
     switch (class_of(p->rewrite.from, node)) {
-    case NARROW:
+    case MW_PRECISION_BF16:
         return MW_BF16;
-    case FOLLOWS:
+    case MW_PRECISION_FOLLOWS:
         return followed_type(p, node);
-    case WIDE:
+    case MW_PRECISION_F32:
         return MW_F32;
     }
     MW_UNREACHABLE();

@@ -50,7 +50,6 @@ static MwCpuRoutine *const routines[MW_ROUTINE_COUNT] = {
 #define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
     [MW_ROUTINE_##id] = mw_cpu_##cpu,
 #include "runtime/plan/routines.def"
-#undef ROUTINE
 };
 
 /* No call of it gets past mw_routine_off. */

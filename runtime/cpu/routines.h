@@ -11,6 +11,5 @@ typedef void MwCpuRoutine(void *const *operands, const MwKernelArg *args);
 #define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
     MwCpuRoutine mw_cpu_##cpu;
 #include "runtime/plan/routines.def"
-#undef ROUTINE
 
 #endif

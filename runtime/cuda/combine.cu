@@ -11,17 +11,28 @@
  * collective does several elements. Chosen, not measured. */
 enum { THREADS = 256, MOST_BLOCKS = 1024 };
 
-static __device__ __forceinline__ float add(int combine, float sum, float more)
+static __device__ __forceinline__ float log_sum_exp(float a, float b)
 {
-    if (combine == MW_COMBINE_SUM)
-        return sum + more;
-    if (combine == MW_COMBINE_MAX)
-        return more > sum || more != more ? more : sum; /* NaN is passed on */
-    const float most = sum > more ? sum : more, least = sum > more ? more : sum;
+    const float most = a > b ? a : b, least = a > b ? b : a;
     return isinf(most) ? most : most + log1pf(expf(least - most));
 }
 
-static __global__ void combine_floats(int is_bf16, int combine, const void *__restrict__ from,
+static __device__ __forceinline__ float add(MwCombine combine, float sum, float more)
+{
+    switch (combine) {
+    case MW_COMBINE_SUM:
+        return sum + more;
+    case MW_COMBINE_MAX:
+        return more > sum || more != more ? more : sum; /* NaN is passed on */
+    case MW_COMBINE_LOGSUMEXP:
+        return log_sum_exp(sum, more);
+    case MW_COMBINE_COUNT:
+        break;
+    }
+    return sum; /* there is no other */
+}
+
+static __global__ void combine_floats(int is_bf16, MwCombine combine, const void *__restrict__ from,
                                       int members, int64_t count, void *__restrict__ to)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -40,6 +51,6 @@ void mw_cuda_combine(MwType type, MwCombine combine, const void *from, int membe
     const int blocks = (int)mw_min(mw_ceil_div(count, THREADS), MOST_BLOCKS);
     if (count > 0)
         MW_LAUNCH(combine_floats, blocks, THREADS, stream,
-                  (type == MW_BF16, (int)combine, from, members, count, to));
+                  (type == MW_BF16, combine, from, members, count, to));
 }
 MW_C_END

@@ -321,7 +321,6 @@ static Routine *const routines[] = {
 #define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
     [MW_ROUTINE_##id] = run_##cuda,
 #include "runtime/plan/routines.def"
-#undef ROUTINE
 };
 
 /* In the first step, waits until no work on the GPU depends on another rank. CUDA loads the code of

@@ -145,10 +145,21 @@ static void *nccl_alloc_arena(MwTransport *transport, MwDevice *device, int64_t 
 /* True if NCCL combines as mw_combine does, up to the order of sums. */
 static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation)
 {
-    *operation = type == MW_BOOL || combine == MW_COMBINE_MAX ? ncclMax : ncclSum;
-    return type == MW_BOOL ||
-           (combine == MW_COMBINE_SUM ? type != MW_BF16
-                                      : combine == MW_COMBINE_MAX && !mw_type_is_float(type));
+    *operation = ncclMax;
+    if (type == MW_BOOL)
+        return true;
+    switch (combine) {
+    case MW_COMBINE_SUM:
+        *operation = ncclSum;
+        return type != MW_BF16;
+    case MW_COMBINE_MAX: /* that of NCCL may lose NaN */
+        return !mw_type_is_float(type);
+    case MW_COMBINE_LOGSUMEXP:
+        return false;
+    case MW_COMBINE_COUNT:
+        break;
+    }
+    MW_UNREACHABLE();
 }
 
 static ncclDataType_t element_type(MwType type)

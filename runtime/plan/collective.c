@@ -90,10 +90,17 @@ static int32_t combine_ints(MwCombine combine, const void *const *from, int memb
     uint32_t sum = ((const uint32_t *)from[0])[at];
     for (int m = 1; m < members; m++) {
         uint32_t more = ((const uint32_t *)from[m])[at];
-        if (combine == MW_COMBINE_SUM)
+        switch (combine) {
+        case MW_COMBINE_SUM:
             sum += more;
-        else if ((int32_t)more > (int32_t)sum)
-            sum = more;
+            break;
+        case MW_COMBINE_MAX:
+            sum = (int32_t)more > (int32_t)sum ? more : sum;
+            break;
+        case MW_COMBINE_LOGSUMEXP: /* of floats alone */
+        case MW_COMBINE_COUNT:
+            MW_UNREACHABLE();
+        }
     }
     return (int32_t)sum;
 }

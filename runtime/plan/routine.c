@@ -8,13 +8,11 @@
 #define ROUTINE(id, name, accesses, ...)                                                           \
     _Static_assert(sizeof(accesses) - 1 <= MW_ROUTINE_MAX_OPERANDS, "operands of " name);
 #include "runtime/plan/routines.def"
-#undef ROUTINE
 
 static const MwRoutineInfo routines[MW_ROUTINE_COUNT] = {
 #define ROUTINE(id, name, accesses, ints, floats, type, ...)                                       \
     [MW_ROUTINE_##id] = {name, accesses, sizeof(accesses) - 1, ints, floats, type},
 #include "runtime/plan/routines.def"
-#undef ROUTINE
 };
 
 const MwRoutineInfo *mw_routine_info(MwRoutine routine)
@@ -35,7 +33,6 @@ static const char *const functions[MW_BACKEND_COUNT][MW_ROUTINE_COUNT] = {
 #define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
     [MW_BACKEND_cpu][MW_ROUTINE_##id] = #cpu, [MW_BACKEND_cuda][MW_ROUTINE_##id] = #cuda,
 #include "runtime/plan/routines.def"
-#undef ROUTINE
 };
 
 bool mw_routine_is_on(MwRoutine routine, MwBackendId backend)
@@ -243,7 +240,6 @@ bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
 #define ROUTINE(id, name, accesses, ints, floats, type, extents, ...)                              \
     [MW_ROUTINE_##id] = extents##_extents,
 #include "runtime/plan/routines.def"
-#undef ROUTINE
     };
     bool good = rules[routine](routine, args, bytes);
     for (int i = 0; good && i < routines[routine].operand_count; i++)

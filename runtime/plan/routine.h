@@ -16,7 +16,6 @@ extern "C" {
 typedef enum {
 #define ROUTINE(id, ...) MW_ROUTINE_##id,
 #include "runtime/plan/routines.def"
-#undef ROUTINE
     MW_ROUTINE_COUNT
 } MwRoutine;
 
@@ -66,52 +65,9 @@ const MwGemmExtras *mw_gemm_extras(MwRoutine routine);
 /* Says whether the routine makes a product and further results. */
 bool mw_gemm_has_extras(MwRoutine routine);
 
-/* The places of the arguments of gemm and what goes with it, and of sdpa and sdpa_grad. */
-enum {
-    MW_GEMM_TRANS_A,
-    MW_GEMM_TRANS_B,
-    MW_GEMM_M,
-    MW_GEMM_N,
-    MW_GEMM_K,
-    MW_GEMM_LDA,
-    MW_GEMM_LDB,
-    MW_GEMM_LDC,
-    MW_GEMM_BATCH0,
-    MW_GEMM_BATCH1,
-    MW_GEMM_A_STRIDE0,
-    MW_GEMM_A_STRIDE1,
-    MW_GEMM_B_STRIDE0,
-    MW_GEMM_B_STRIDE1,
-    MW_GEMM_C_STRIDE0,
-    MW_GEMM_C_STRIDE1,
-    MW_GEMM_TYPE,
-    MW_GEMM_C_TYPE,
-    MW_GEMM_A_OFFSET,
-    MW_GEMM_B_OFFSET,
-    MW_GEMM_C_OFFSET,
-    MW_GEMM_ALPHA,
-    MW_GEMM_BETA,
-    MW_GEMM_ARGS
-};
-enum {
-    MW_SDPA_B,
-    MW_SDPA_S,
-    MW_SDPA_T,
-    MW_SDPA_H,
-    MW_SDPA_G,
-    MW_SDPA_D,
-    MW_SDPA_CAUSAL,
-    MW_SDPA_Q_ROW,
-    MW_SDPA_K_ROW,
-    MW_SDPA_V_ROW,
-    MW_SDPA_Q_OFFSET,
-    MW_SDPA_K_OFFSET,
-    MW_SDPA_V_OFFSET,
-    MW_SDPA_POSITION,
-    MW_SDPA_TYPE,
-    MW_SDPA_SCALE,
-    MW_SDPA_ARGS
-};
+/* The places of the arguments: MW_GEMM_M, MW_SDPA_SCALE, and so on. */
+#define ARGUMENTS(id, ...) enum { __VA_ARGS__, MW_##id##_ARGS };
+#include "runtime/plan/routines.def"
 
 /* Queries of one head that sdpa and sdpa_grad work on at a time on a CPU; the scratch holds their
  * scores. On a GPU the scratch of sdpa_grad holds a float for every row of q. */

@@ -182,7 +182,7 @@ static void adapt_step_scale(MwAscent *ascent)
     const double gained = ascent->current_bound - ascent->bound_before_step,
                  aimed_gain = ascent->aimed_gain;
     if (2 * gained > aimed_gain)
-        ascent->step_scale *= MW_TUNED_PACE_RISE;
+        ascent->step_scale *= MW_TUNED_STEP_RISE;
     else if (gained < MW_TUNED_ROUND_SHARE * aimed_gain)
         ascent->step_scale *= fmax(MW_TUNED_ROUND_SHARE, aimed_gain / (2 * (aimed_gain - gained)));
     ascent->step_scale = fmax(LEAST_STEP_SCALE, fmin(ascent->step_scale, GREATEST_STEP_SCALE));

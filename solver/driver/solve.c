@@ -134,7 +134,7 @@ static void start_improver(MwSearch *search, MwCore *whole)
 
 static void finish_improver(MwSearch *search)
 {
-    mw_search_improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : MW_TUNED_KICKS);
+    mw_search_improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : MW_TUNED_PERTURBATIONS);
     if (search->improver)
         mw_improver_free(search->improver);
     search->improver = NULL;
@@ -270,7 +270,7 @@ static void solve_restricted(MwSearch *search, MwCore *restricted)
     mw_search_shrink(&searching, restricted);
     start_improver(&searching, mw_core_copy(search->scratch, restricted));
     mw_tighten_all(&searching, restricted, MW_ASCENT_LONG);
-    mw_search_improve(&searching, 0, MW_TUNED_KICKS);
+    mw_search_improve(&searching, 0, MW_TUNED_PERTURBATIONS);
     if (!options.quick)
         mw_improver_free(searching.improver);
     if (found.choice)

@@ -19,7 +19,7 @@ enum { TASKS_PER_THREAD = 2 };
 #define TIGHT_ROWS (4 * MW_TUNED_PROPOSALS)
 
 /* The least multiple of the current prices at which proposals are made. */
-#define LEAST_MULTIPLE (2 / MW_TUNED_DEAREST)
+#define LEAST_MULTIPLE (2 / MW_TUNED_MAX_PRICE_MULTIPLE)
 
 /* Limits of the local problem of a neighbourhood. */
 static MwLocalLimits local_limits(void)
@@ -341,7 +341,7 @@ static void run_proposal_task(void *context, int i)
 {
     MwImprover *improver = context;
     Task *task = &improver->tasks[i];
-    const double low = log2(LEAST_MULTIPLE), high = log2(MW_TUNED_DEAREST);
+    const double low = log2(LEAST_MULTIPLE), high = log2(MW_TUNED_MAX_PRICE_MULTIPLE);
     double *multiple = MW_NEW(task->arena, double, MW_TUNED_PROPOSALS);
     memset(task->proposals, 0, sizeof *task->proposals * MW_TUNED_PROPOSALS);
     if (mw_stopped(&improver->limits->stop))
@@ -380,7 +380,7 @@ static int64_t pack_moves(MwImprover *improver)
 {
     int64_t work = 0;
     find_tight(improver);
-    for (int i = 0; i < MW_TUNED_PACKING_TURN; i += improver->task_count)
+    for (int i = 0; i < MW_TUNED_PACKING_PERIOD; i += improver->task_count)
         work += collect_moves(improver);
     MwArena *scratch = mw_arena_new();
     const MwPoolLimits limits = {.threads = improver->threads,
@@ -433,9 +433,9 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
 {
     int64_t work = 0;
     int perturbations = 0,
-        patience = MW_TUNED_KICK_PATIENCE + improver->flat->node_count / MW_TUNED_KICK_PATIENCE;
+        patience = MW_TUNED_PERTURB_PATIENCE + improver->flat->node_count / MW_TUNED_PERTURB_PATIENCE;
     const int packing_period =
-        MW_TUNED_PACKING_TURN + improver->flat->node_count / (4 * MW_TUNED_PACKING_TURN);
+        MW_TUNED_PACKING_PERIOD + improver->flat->node_count / (4 * MW_TUNED_PACKING_PERIOD);
     if (!improver->incumbent || improver->flat->node_count == 0)
         return false;
     MwCost first = improver->reported;

@@ -11,7 +11,7 @@
 enum {
     ACTIVE_LIMIT = 96, /* greatest number of active constraints: bounds the memory per move */
     LANES = 16,        /* active constraints that are processed together */
-    WEIGHT_RANGE = 30, /* binary orders of magnitude by which a penalty may rise above or fall
+    PENALTY_RANGE = 30, /* binary orders of magnitude by which a penalty may rise above or fall
                           below the first one: limited by the range of floats */
 };
 
@@ -221,12 +221,12 @@ static bool activate_exceeded(TabuSearch *search)
  * floats. */
 static void update_penalties(TabuSearch *search)
 {
-    const float most = (float)ldexp(search->first_penalty, WEIGHT_RANGE);
-    const float least = (float)ldexp(search->first_penalty, -WEIGHT_RANGE);
+    const float most = (float)ldexp(search->first_penalty, PENALTY_RANGE);
+    const float least = (float)ldexp(search->first_penalty, -PENALTY_RANGE);
     for (int at = 0; at < search->active_count; at++) {
         float penalty = search->penalty[at] * (float)(search->active_excess[at] > 0
-                                                          ? 1 + MW_TUNED_WEIGHT_RISE
-                                                          : 1 - MW_TUNED_WEIGHT_RISE / 6);
+                                                          ? 1 + MW_TUNED_PENALTY_RISE
+                                                          : 1 - MW_TUNED_PENALTY_RISE / 6);
         search->penalty[at] = penalty > most ? most : penalty < least ? least : penalty;
     }
 }
@@ -242,7 +242,7 @@ static double find_first_penalty(const MwKnapsack *knapsack)
         gains += fabs(knapsack->gain[move]);
         usages += most;
     }
-    return MW_TUNED_FIRST_WEIGHT * gains / usages;
+    return MW_TUNED_FIRST_PENALTY * gains / usages;
 }
 
 /* Restarts from the best set. */

@@ -234,6 +234,12 @@ static void start_op(Batch *batch, Op *op)
     }
 }
 
+static MwCombine combine_of(ncclRedOp_t operation)
+{
+    MW_ASSERT(operation == ncclSum || operation == ncclMax);
+    return operation == ncclSum ? MW_COMBINE_SUM : MW_COMBINE_MAX;
+}
+
 static void finish_op(const Batch *batch, Op *op)
 {
     const void *parts[MOST_RANKS];
@@ -245,8 +251,7 @@ static void finish_op(const Batch *batch, Op *op)
         return;
     for (int r = 0; r < batch->comm->ranks; r++)
         parts[r] = op->parts + r * op->count * type_bytes(op->type);
-    mw_combine(type, op->operation == ncclSum ? MW_COMBINE_SUM : MW_COMBINE_MAX, parts,
-               batch->comm->ranks, op->count, op->to);
+    mw_combine(type, combine_of(op->operation), parts, batch->comm->ranks, op->count, op->to);
     free(op->parts);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/reference/spread.h"
 
+#include "tests/reference/combine.h"
+
 #include <math.h>
 
 uint64_t random_next(uint64_t *state)
@@ -79,33 +81,25 @@ static int coordinate_of(const MwMeshShape *mesh, int device, int axis)
 
 /* ---- Partial values ---- */
 
-static double combine_two(MwCombine combine, double a, double b)
-{
-    switch (combine) {
-    case MW_COMBINE_SUM:
-        return a + b;
-    case MW_COMBINE_MAX:
-        return fmax(a, b);
-    default:
-        return fmax(a, b) + log1p(exp(-fabs(a - b)));
-    }
-}
-
 /* A part of `value` that `rest` combines with to `value`; small integers for a sum, so that sums
  * of integers stay exact. */
 static double draw_part(MwCombine combine, double value, double *rest, uint64_t *random)
 {
     double drawn = random_below(random, 9) - 4;
-    if (combine == MW_COMBINE_SUM) {
+    switch (combine) {
+    case MW_COMBINE_SUM:
         *rest = value - drawn;
         return drawn;
-    }
-    if (combine == MW_COMBINE_MAX) {
+    case MW_COMBINE_MAX:
         *rest = value;
         return value - fabs(drawn);
+    case MW_COMBINE_LOGSUMEXP:
+        *rest = value + log(0.25);
+        return value + log(0.75);
+    case MW_COMBINE_COUNT:
+        break;
     }
-    *rest = value + log(0.25);
-    return value + log(0.75);
+    MW_UNREACHABLE();
 }
 
 /* Splits the parts of the devices along `axis`, which are equal, so that they combine to what they

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every collective on every axis of a mesh, in every type, exactly: sources are small integers, so
  * that the results are known to the bit. Run under mpirun: test_exchange MESH WAY (ways.h). */
+#include "tests/reference/combine.h"
 #include "tests/reference/element.h"
 #include "tests/runtime/ways.h"
 
@@ -46,14 +47,8 @@ static double combined(const Test *test, const MwExchange *exchange, int64_t ind
         double value = source_value(exchange->type, member_rank(test, exchange->axis, m), index);
         if (exchange->type == MW_BOOL)
             result = result != 0 || value != 0;
-        else if (m == 0)
-            result = value;
-        else if (exchange->combine == MW_COMBINE_SUM)
-            result += value;
-        else if (exchange->combine == MW_COMBINE_MAX)
-            result = fmax(result, value);
         else
-            result = log(exp(result) + exp(value));
+            result = m == 0 ? value : combine_two(exchange->combine, result, value);
     }
     return result;
 }

@@ -3,6 +3,7 @@
  * factor is evaluated part by part, and the parts must make up what the whole node gives. */
 #include "base/text.h"
 #include "ir/sharding/sharding.h"
+#include "tests/reference/combine.h"
 #include "tests/reference/evaluate.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/diags_text.h"
@@ -319,18 +320,6 @@ static int64_t element_in_whole(const Split *split, const MwFactorMap *map, cons
     return at;
 }
 
-static double combine(MwCombine combine, double a, double b)
-{
-    switch (combine) {
-    case MW_COMBINE_MAX:
-        return fmax(a, b);
-    case MW_COMBINE_LOGSUMEXP:
-        return log(exp(a) + exp(b));
-    default:
-        return a + b;
-    }
-}
-
 static bool runs_over(const MwFactorMap *map, int factor)
 {
     return memchr(map->factor, factor, sizeof map->factor) != NULL;
@@ -347,7 +336,7 @@ static void gather_result(const Split *split, const Evaluated *local, int c, int
     for (int64_t i = 0; i < mw_tensor_elements(part); i++) {
         int64_t to = element_in_whole(split, map, part, whole, c, i);
         bool first = c == 0 || runs_over(map, split->factor);
-        total[to] = first ? local->out[k][i] : combine(how, total[to], local->out[k][i]);
+        total[to] = first ? local->out[k][i] : combine_two(how, total[to], local->out[k][i]);
     }
 }
 
