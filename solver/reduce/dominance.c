@@ -40,9 +40,10 @@ typedef struct {
     int64_t tuples;         /* number of tuples of classes of the other nodes */
     const int64_t *slices;  /* [class][tuples] entries; NULL: not yet computed */
     /* The fields below serve joint dominance. */
-    int64_t loss;      /* the most that t can cost more than s in this function */
-    bool *covered;     /* [tuples] some t is no worse than s there */
-    int64_t uncovered; /* tuples that are not covered although s is allowed there */
+    int64_t loss; /* the most that t can cost more than s in this function */
+    /* [tuples] the entry of s; INT64_MIN where s is forbidden, or covered: some t is no worse */
+    int64_t *open;
+    int64_t open_count; /* tuples that are neither */
 } NodeFunction;
 
 typedef struct {
@@ -83,16 +84,17 @@ static bool uses_no_more(const MwCoreNode *node, int t, int s)
 }
 
 /* Returns the maximum over tuples of t - s, or any value above `most` if the maximum exceeds
- * `most`. */
-static int64_t greatest_loss(const int64_t *t, const int64_t *s, int64_t tuples, int64_t most)
+ * `most`. It looks whether that is so once a block. */
+MW_VECTORISED static int64_t greatest_loss(const int64_t *t, const int64_t *s, int64_t tuples,
+                                           int64_t most)
 {
+    enum { BLOCK = 64 };
     int64_t greatest = 0;
-    for (int64_t i = 0; i < tuples; i++) {
-        int64_t loss = s[i] < MW_FORBIDDEN ? t[i] - s[i] : 0;
-        if (loss > greatest) {
-            if (loss > most)
-                return loss;
-            greatest = loss;
+    for (int64_t begin = 0; begin < tuples && greatest <= most; begin += BLOCK) {
+        const int64_t end = mw_min(begin + BLOCK, tuples);
+        for (int64_t i = begin; i < end; i++) {
+            const int64_t loss = s[i] < MW_FORBIDDEN ? t[i] - s[i] : 0;
+            greatest = loss > greatest ? loss : greatest;
         }
     }
     return greatest;
@@ -157,6 +159,19 @@ static bool sum_losses(Comparison *with, int t, int s, int64_t *sum, const NodeF
     return true;
 }
 
+/* Closes the tuples at which t, with `rest` besides, costs no more than s. Returns their number. */
+MW_VECTORISED static int64_t cover_function(const int64_t *t, int64_t rest, int64_t tuples,
+                                            int64_t *open)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < tuples; k++) {
+        const bool is_covered = rest + t[k] <= open[k];
+        count += is_covered;
+        open[k] = is_covered ? INT64_MIN : open[k];
+    }
+    return count;
+}
+
 /* Marks the tuples of each cost function at which t is no worse than s, whatever the other cost
  * functions' nodes choose. Returns true if all tuples of some cost function are covered. */
 static bool cover(Comparison *with, int t, int s)
@@ -169,14 +184,10 @@ static bool cover(Comparison *with, int t, int s)
         NodeFunction *function = &with->functions[i];
         if (only && only != function)
             continue;
-        int64_t rest = only ? sum : sum - function->loss;
-        const int64_t *of_t = slice(with, function, t), *of_s = slice(with, function, s);
-        for (int64_t k = 0; k < function->tuples; k++)
-            if (!function->covered[k] && of_s[k] < MW_FORBIDDEN && rest + of_t[k] - of_s[k] <= 0) {
-                function->covered[k] = true;
-                function->uncovered--;
-            }
-        if (function->uncovered == 0)
+        function->open_count -=
+            cover_function(slice(with, function, t), only ? sum : sum - function->loss,
+                           function->tuples, function->open);
+        if (function->open_count == 0)
             return true;
     }
     return false;
@@ -188,13 +199,12 @@ static void begin_covering(Comparison *with, int s)
     for (int i = 0; i < with->function_count; i++) {
         NodeFunction *function = &with->functions[i];
         const int64_t *of_s = slice(with, function, s);
-        function->uncovered = 0;
+        function->open_count = 0;
         for (int64_t k = 0; k < function->tuples; k++) {
-            function->covered[k] = false;
-            if (of_s[k] < MW_FORBIDDEN) {
-                function->uncovered++;
-                with->greatest_saving = mw_max(with->greatest_saving, of_s[k]);
-            }
+            const bool is_allowed = of_s[k] < MW_FORBIDDEN;
+            function->open[k] = is_allowed ? of_s[k] : INT64_MIN;
+            function->open_count += is_allowed;
+            with->greatest_saving = mw_max(with->greatest_saving, is_allowed ? of_s[k] : 0);
         }
     }
 }
@@ -244,7 +254,7 @@ static const MwTable *compare_all(MwCore *core, int node, bool jointly)
         int64_t tuples = function->cost->count / function->cost->dims[dim];
         with.functions[i] = (NodeFunction){function->cost, dim, function->classes[dim]->at, tuples};
         if (jointly)
-            with.functions[i].covered = MW_NEW(scratch, bool, tuples);
+            with.functions[i].open = MW_NEW(scratch, int64_t, tuples);
         entries += tuples;
     }
     int64_t most = jointly ? EFFORT_TOGETHER : EFFORT;
