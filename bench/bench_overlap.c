@@ -147,7 +147,7 @@ static bool make_ready(Bench *bench, const MwPlan *plan, MwFault *fault)
     return bench->feeds != NULL;
 }
 
-/* Of all ranks. */
+/* Runs a step on all ranks. */
 static bool run_step(Bench *bench, Way way, double *seconds, double *loss, MwFault *fault)
 {
     const MwExecutorData data = {.context = bench->feeds, .input = fill};

@@ -129,7 +129,7 @@ static void begin_recording(const Side *side)
 
 /* ---- A step ---- */
 
-/* Of a file with compiled kernels, which is made where there is none; NULL as path: of no file. */
+/* Loads the kernels of a file, which is made if it is not there; NULL as path: keeps no file. */
 static const MwKernelEntry *load_kernels(const Side *side, const char *path, MwFault *fault)
 {
     static const MwKernelEntry none[] = {{NULL, NULL}};

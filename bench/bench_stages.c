@@ -13,7 +13,7 @@
 
 enum { LAYERS = 48, MOST_CANDIDATES = 32, ROUNDS = 5 };
 
-/* Of a layer and a micro-batch of one sequence. */
+/* Work and bytes of a layer for a micro-batch of one sequence. */
 static const double FLOPS = 5.5e12, PEAK_FLOPS = 100e12; /* forward and backward; of a device */
 static const double WEIGHTS = 0.8e9, STATE_BYTES = 12;   /* per weight */
 static const double SAVED_BYTES = 0.6e9, BORDER_BYTES = 16e6;

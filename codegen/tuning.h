@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tuned numbers of code generation as constants MW_TUNED_<name>; codegen/tuning.def says of each
- * what it trades and what was measured. */
+/* The tuned numbers of code generation as constants MW_TUNED_<name>; codegen/tuning.def says of
+ * each what it trades and what was measured. */
 #ifndef MW_CODEGEN_TUNING_H
 #define MW_CODEGEN_TUNING_H
 

@@ -5,8 +5,8 @@
  * All are straight-line code, with choices instead of branches, so that a loop that calls them
  * becomes vector code. Accuracy is 1 to 3 units in the last place of a float, less in the tails of
  * gelu (tests/unit/test_prelude.c has the figures); the polynomials are minimax fits (Remez) of the
- * functions named, on the ranges named. A device with a better way to one of them has a macro of
- * its name before this (codegen/print/prelude_device.h). */
+ * functions named, on the ranges named. Where a device has a faster instruction for a function, a
+ * macro with its name comes before this text (codegen/print/prelude_device.h). */
 #ifndef MW_CODEGEN_PRINT_PRELUDE_H
 #define MW_CODEGEN_PRINT_PRELUDE_H
 
@@ -38,7 +38,7 @@ static inline float mw_from_bf16(uint16_t half)
     return mw_bits_f32((uint32_t)half << 16);
 }
 
-/* To nearest, ties to even; NaN stays NaN. */
+/* Rounds to nearest, ties to even; NaN stays NaN. */
 #ifndef mw_to_bf16
 static inline uint16_t mw_to_bf16(float value)
 {
@@ -196,7 +196,7 @@ static inline float mw_erf(float x)
     return a < 1.0f ? p * x : (x != x ? x : large);
 }
 
-/* In double: only the frequencies of rotary positions need it. |x| < 700. */
+/* exp in double, which only the frequencies of rotary positions need. |x| < 700. */
 static inline double mw_exp_f64(double x)
 {
     double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p+52;
@@ -268,7 +268,7 @@ static inline float mw_silu(float x)
     return x * mw_sigmoid(x);
 }
 
-/* sigmoid(x), and sigmoid(-x) in `*complement`, which a difference from 1 would lose. */
+/* Returns sigmoid(x); *complement is sigmoid(-x), which 1 - sigmoid(x) would round away. */
 static inline float mw_sigmoid_both(float x, float *complement)
 {
     float e = mw_exp(-(x < -80.0f ? -80.0f : x));

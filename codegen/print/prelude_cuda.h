@@ -4,8 +4,8 @@
 #ifndef MW_CODEGEN_PRINT_PRELUDE_CUDA_H
 #define MW_CODEGEN_PRINT_PRELUDE_CUDA_H
 
-/* Elements that a block takes, of `points` of all sets: from `most` down to `least`, halving, where
- * there would be too few blocks. `most` is `least` times a power of two. */
+/* Returns how many of the `points` of all sets a block takes: `most`, or as often halved, down to
+ * `least`, as there would be too few blocks. `most` is `least` times a power of two. */
 static __inline__ __host__ __device__ int mw_point_chunk(int64_t points, int least, int most)
 {
     int chunk = most;
@@ -13,14 +13,15 @@ static __inline__ __host__ __device__ int mw_point_chunk(int64_t points, int lea
         chunk /= 2;
     return chunk;
 }
-/* Elements of a set that a block adds up: by their number alone, at least 4096, a multiple of 8. */
+/* Returns how many elements of a set a block adds up. It depends on their number alone, and is a
+ * multiple of 8, at least 4096. */
 static __inline__ __host__ __device__ int64_t mw_sum_chunk(int64_t points)
 {
     const int64_t eights = (points + 8 * MW_MOST_SUM_CHUNKS - 1) / (8 * MW_MOST_SUM_CHUNKS);
     return mw_max((int64_t)4096, eights * 8);
 }
 
-/* Neighbours that are one access, the first at a multiple of their number. */
+/* Neighbours that one access loads or stores; the first lies at a multiple of their number. */
 typedef struct __attribute__((aligned(16))) {
     float at[4];
 } MwFour;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of codegen/print/prelude.h that a GPU does better by units of its own: as macros of
- * their names, before it. Where 24 instructions a point are what memory leaves time for (halves in
- * and out, on an H200), an exponential of 20 and a rounding of 7 are too long. */
+/* Functions of codegen/print/prelude.h for which a GPU has instructions, as macros with their names
+ * that come before it. With halves in and out, the memory of an H200 leaves time for 24
+ * instructions a point: too few for an exponential of 20 and a rounding of 7. */
 #ifndef MW_CODEGEN_PRINT_PRELUDE_DEVICE_H
 #define MW_CODEGEN_PRINT_PRELUDE_DEVICE_H
 

@@ -8,8 +8,8 @@
  * are trees, the same for every thread and every run. */
 #define MW_DEVICE static __inline__ __device__
 
-/* By the exchange of lanes: every lane of a warp has the result; of parts of a warp of so many
- * lanes each, a power of two, every lane of the part. All lanes of the warp call it at once. */
+/* Reduces over the lanes of each part of a warp by exchange; a part has a power of two lanes, at
+ * most all 32. Every lane of a part gets its result. All lanes of the warp call it at once. */
 #define MW_WARP_REDUCE(of, type, combined)                                                         \
     MW_DEVICE type mw_part_##of(type v, int lanes)                                                 \
     {                                                                                              \
@@ -30,7 +30,7 @@ MW_WARP_REDUCE(sum_i64, long long, v + other)
 MW_WARP_REDUCE(max_f32, float, mw_max(v, other))
 MW_WARP_REDUCE(max_i32, int, mw_max(v, other))
 
-/* Whether no entry of `places` before this one is the same; for all lanes of a warp. */
+/* Says whether no entry of `places` before this one is the same; for all lanes of a warp. */
 MW_DEVICE bool mw_warp_is_first(const int *places, int entry)
 {
     const int lane = (int)(threadIdx.x % 32);
@@ -41,8 +41,8 @@ MW_DEVICE bool mw_warp_is_first(const int *places, int entry)
     return !found;
 }
 
-/* Of what `warps` warps left in `shared`, for every lane of a whole warp; `none` changes
- * nothing. */
+/* Reduces what `warps` warps left in `shared`; every lane of a whole warp gets the result. `none`
+ * is the neutral element. */
 #define MW_WARPS_REDUCE(name, type, of_warp, none, combined)                                       \
     MW_DEVICE type name(const type *shared, int warps)                                             \
     {                                                                                              \
@@ -63,7 +63,7 @@ MW_WARPS_REDUCE(mw_warps_sum_i64, long long, mw_warp_sum_i64, 0, v + other)
 MW_WARPS_REDUCE(mw_warps_max_f32, float, mw_warp_max_f32, -INFINITY, mw_max(v, other))
 MW_WARPS_REDUCE(mw_warps_max_i32, int, mw_warp_max_i32, INT32_MIN, mw_max(v, other))
 
-/* Of all threads of a block of whole warps; `shared` has a place for each warp. */
+/* Reduces over all threads of a block of whole warps; `shared` has a place for each warp. */
 #define MW_BLOCK_REDUCE(name, type, of_warp, of_warps)                                             \
     MW_DEVICE type name(type v, type *shared)                                                      \
     {                                                                                              \
@@ -80,8 +80,8 @@ MW_BLOCK_REDUCE(mw_block_sum_i64, long long, mw_warp_sum_i64, mw_warps_sum_i64)
 MW_BLOCK_REDUCE(mw_block_max_f32, float, mw_warp_max_f32, mw_warps_max_f32)
 MW_BLOCK_REDUCE(mw_block_max_i32, int, mw_warp_max_i32, mw_warps_max_i32)
 
-/* Of the threads of a block that are the same lane of their warps; `shared` has a place for each
- * thread. */
+/* Reduces over the threads of a block that are the same lane of their warps; `shared` has a place
+ * for each thread. */
 #define MW_LANES_REDUCE(name, type, combined)                                                      \
     MW_DEVICE type name(type v, type *shared)                                                      \
     {                                                                                              \

@@ -5,13 +5,14 @@
  * Out: if that is bf16, the same model with casts; graph->precision is f32, so nothing remains
  *      to apply.
  *
- * Operators that depend on an input have one of three classes, the column `precision` of ir/ops.def:
+ * Operators that depend on an input have one of three classes, which the column `precision` of
+ * ir/ops.def gives:
  * - BF16: contractions and attention run in bf16;
  * - F32: reductions, norms, softmax, functions that grow or fall without bound (exp, log) and
  *   terms of losses run in f32;
- * - FOLLOWS: all other operators follow their operands. They run in bf16 if all operands that depend
- *   on an input or count positions are bf16, and there is at least one; else in f32. Weights and
- *   constants are cast to the type of the others.
+ * - FOLLOWS: all other operators follow their operands. They run in bf16 if all operands that
+ *   depend on an input or count positions are bf16, and there is at least one; else in f32. Weights
+ *   and constants are cast to the type of the others.
  * Operators that depend on no input stay in f32: weights, whose updates are smaller than bf16
  * resolves, positions, and functions of these. So do operators with a type bf16 that the model
  * itself names. A cast gives the type that it names even if it changes nothing, so that a model

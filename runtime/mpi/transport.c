@@ -464,8 +464,8 @@ static bool mpi_wait(MwTransport *transport, MwDevice *device, MwRequest *reques
 
 /* ---- Messages between hosts ---- */
 
-/* What another host does in the meantime can take as long as a compiler, and MPI waits in a loop. These
- * waits leave the core to others: each sleeps for a share of the time that it has lasted. */
+/* What another host does in the meantime can take as long as a compiler, and MPI waits in a loop.
+ * These waits leave the core to others: each sleeps for a share of the time that it has lasted. */
 
 /* Sleeps if the wait that began at `begin_s` is not a short one. */
 static void wait_more(double begin_s)

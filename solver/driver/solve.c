@@ -134,7 +134,8 @@ static void start_improver(MwSearch *search, MwCore *whole)
 
 static void finish_improver(MwSearch *search)
 {
-    mw_search_improve(search, 0, search->options->time_limit_s > 0 ? INT_MAX : MW_TUNED_PERTURBATIONS);
+    mw_search_improve(search, 0,
+                      search->options->time_limit_s > 0 ? INT_MAX : MW_TUNED_PERTURBATIONS);
     if (search->improver)
         mw_improver_free(search->improver);
     search->improver = NULL;

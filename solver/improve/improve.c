@@ -432,8 +432,8 @@ static bool report(MwImprover *improver)
 bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
 {
     int64_t work = 0;
-    int perturbations = 0,
-        patience = MW_TUNED_PERTURB_PATIENCE + improver->flat->node_count / MW_TUNED_PERTURB_PATIENCE;
+    int perturbations = 0, patience = MW_TUNED_PERTURB_PATIENCE +
+                                      improver->flat->node_count / MW_TUNED_PERTURB_PATIENCE;
     const int packing_period =
         MW_TUNED_PACKING_PERIOD + improver->flat->node_count / (4 * MW_TUNED_PACKING_PERIOD);
     if (!improver->incumbent || improver->flat->node_count == 0)

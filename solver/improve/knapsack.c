@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    ACTIVE_LIMIT = 96, /* greatest number of active constraints: bounds the memory per move */
-    LANES = 16,        /* active constraints that are processed together */
+    ACTIVE_LIMIT = 96,  /* greatest number of active constraints: bounds the memory per move */
+    LANES = 16,         /* active constraints that are processed together */
     PENALTY_RANGE = 30, /* binary orders of magnitude by which a penalty may rise above or fall
                           below the first one: limited by the range of floats */
 };

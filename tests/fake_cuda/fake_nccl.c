@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of each communicator, above the runtime's. */
+/* The tags of each communicator, above those of the runtime. */
 enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2 };
 enum { MOST_BLOCKS = 32 /* of a kernel */, GPU_BLOCKS = 108 };
 enum { MOST_RANKS = 64, MOST_COMMS = 1024, MOST_OPS = 2 * MOST_RANKS };

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Of so many turns one is everybody's, and of so many questions whether something is done one lets
- * it go on, where streams are late. */
+/* Where streams are late, every stream works in one of SLOWLY turns, and one of RELUCTANTLY
+ * questions whether something is done lets it go on. */
 enum { SLOWLY = 16, RELUCTANTLY = 2 };
 
 typedef struct Name Name;

@@ -22,7 +22,7 @@ typedef struct {
     double **want; /* [outputs] */
 } GraphRun;
 
-/* By graph_backends[backend]. */
+/* A run by graph_backends[backend]. */
 GraphRun graph_run_new(int backend);
 void graph_run_free(GraphRun *run);
 

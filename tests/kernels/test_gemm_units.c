@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the error relative to the greater of the value and 1; halves are rounded at places that
- * differ. */
+/* Limits of the error, relative to the greater of the value and 1; halves are rounded at places
+ * that differ. */
 #define TOLERANCE 2e-5
 #define BF16_TOLERANCE 1e-2
 

@@ -16,8 +16,8 @@
 
 #define F32 1e-5    /* results in f32 */
 #define BF16 4.1e-3 /* rounded to 8 bits: half a unit in the last place, 2^-8, and a little */
-/* Of single elements of the gradient of attention, where the output that it takes is rounded: of
- * the norms tests/kernels/test_cuda_sdpa.c has 1e-2. */
+/* For single elements of the gradient of attention, where the output that it takes is rounded;
+ * tests/kernels/test_cuda_sdpa.c has 1e-2 for their norms. */
 #define BF16_SUMS 2e-2
 #define EXACT 0.0
 
@@ -216,8 +216,8 @@ static const char *optimizer_attrs(MwArena *arena, const MwOptimizerInfo *info, 
     return are_zero ? "" : text.at;
 }
 
-/* The steps of every optimizer: weights in f32 and bf16, with hyperparameters and without. Weights and
- * gradients have both signs; states are positive, because some are squares. */
+/* The steps of every optimizer: weights in f32 and bf16, with hyperparameters and without. Weights
+ * and gradients have both signs; states are positive, because some are squares. */
 static Case optimizer_case(MwArena *arena, int i)
 {
     const MwOptimizerInfo *info = mw_optimizer_info((MwOptimizer)(i / 4));
@@ -278,7 +278,8 @@ static int add_case(GraphRun *run, const Case *c)
     ck_assert_msg(id.index >= 0, "%s: %s", c->op, diags_text(run->test.arena, run->test.diags));
     for (int n = before, operand = 0; n < graph->nodes.count; n++)
         if (graph->nodes.at[n].op == MW_OP_INPUT)
-            mw_vec_push(graph->arena, &run->draw, operand++ < c->signed_operands ? DRAW_ANY : c->draw);
+            mw_vec_push(graph->arena, &run->draw,
+                        operand++ < c->signed_operands ? DRAW_ANY : c->draw);
     for (int k = 0; k < mw_node(graph, id)->result_count; k++)
         graph_run_output(run, mw_node_result(graph, id, k));
     return mw_node(graph, id)->result_count;

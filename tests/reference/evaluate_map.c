@@ -3,7 +3,8 @@
 #include "base/philox.h"
 #include "tests/reference/evaluate_rules.h"
 
-/* Of element `i` of the result (index `at`), the element of operand `k` that broadcasts to it. */
+/* Returns the element of operand `k` that broadcasts to the element of the result with index `at`.
+ * */
 static double broadcast_element(const Eval *e, int k, const int64_t at[MW_MAX_RANK])
 {
     const MwTensor *operand = eval_in(e, k), *result = eval_out(e, 0);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* A tensor is larger than what MPI sends at once. */
-enum { MICROS = 6, STEPS = 3, ROWS = 72, COLUMNS = 60, REDUCED = 500 };
+enum { MICROS = 4, STEPS = 3, ROWS = 72, COLUMNS = 60, REDUCED = 500 };
 
 typedef struct {
     MwArena *arena;

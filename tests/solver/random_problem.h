@@ -4,6 +4,7 @@
 #define MW_TESTS_SOLVER_RANDOM_PROBLEM_H
 
 #include "solver/solver.h"
+#include "tests/unit/support.h"
 
 typedef struct {
     int nodes, edges, strategies; /* the most there may be */
@@ -31,17 +32,6 @@ typedef struct {
 
 /* Tries all choices, except those that already cost as much as the best known. */
 Enumerated enumerate(const MwProblem *problem);
-
-/* How many of `count` random cases to try: under the sanitizers, which watch every access and take
- * ten times as long, a fifth. */
-static inline int tried(int count)
-{
-#ifdef __SANITIZE_ADDRESS__
-    return (count + 4) / 5;
-#else
-    return count;
-#endif
-}
 
 /* The next of a sequence that `state` determines, in [0, bound). */
 int64_t draw(uint64_t *state, int64_t bound);

@@ -70,7 +70,7 @@ static Chain draw_chain(MwArena *arena, int group, int seed)
     return make_chain(arena, count, parts);
 }
 
-/* Of many parts, each of which is possible. */
+/* Draws a chain of many parts, each of which is possible. */
 static Chain draw_long_chain(MwArena *arena, int group)
 {
     MwProblem *parts[MANY];
@@ -280,7 +280,7 @@ END_TEST
 
 /* ---- The steps of the driver ---- */
 
-/* Of what is reported: bounds never above the least cost, costs never below it. */
+/* Watches reports: bounds are never above the least cost, costs never below it. */
 typedef struct {
     const Chain *chain;
     MwCost bound, cost; /* last reported; cost 0: none */

@@ -272,7 +272,7 @@ START_TEST(what_is_forbidden_is_left_behind)
 }
 END_TEST
 
-/* For how many rows the node weighs on `row`; 0: it does not. */
+/* Returns the number of rows of the term by which the node weighs on `row`; 0: it has none. */
 static int rows_weighed(const MwFlatNode *node, int row)
 {
     for (int k = 0; k < node->term_count; k++)

@@ -24,9 +24,9 @@ double call_value(const Call *call, int operand, int64_t element);
 /* What call_allocate puts into an operand that the call reads: small numbers that repeat nowhere
  * near. What it only writes is NaN. */
 float call_sample(int64_t element, int operand);
-/* With the arguments given, the operands. */
+/* Allocates the operands for the arguments. */
 void call_allocate(Call *call);
-/* The values of an operand, to be freed. */
+/* Returns the values of an operand, to be freed. */
 float *call_floats(const Call *call, int operand);
 /* Checks that nothing was written behind the operands, and frees them. */
 void call_release(Call *call);

@@ -10,7 +10,7 @@
 
 enum { SEED = 5, IDS = 5, MOST_DEFINES = 16 };
 
-/* Of "NAME.graph SIZE=VALUE ... [in bf16]". */
+/* Loads "NAME.graph SIZE=VALUE ... [in bf16]". */
 static MwGraph *load_file(TestModel *model, MwInterner *interner, const char *text)
 {
     MwDefine defines[MOST_DEFINES];

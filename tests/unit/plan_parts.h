@@ -22,7 +22,7 @@ typedef struct {
 } Gemm;
 
 MwPlanInstr plan_gemm(MwArena *arena, const MwPlanOperand operands[3], const Gemm *gemm);
-/* Of `count` f32 over axis 0. */
+/* An all-reduce of `count` f32 over axis 0. */
 MwPlanInstr plan_all_reduce(MwArena *arena, const MwPlanOperand operands[2], int64_t count);
 
 /* Code as the text that a plan holds. */

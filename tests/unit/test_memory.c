@@ -77,7 +77,7 @@ int main(void)
     Suite *suite = suite_create("memory");
     TCase *tests = tcase_create("memory");
     suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, random_lifetimes_never_overlap, 0, ROUNDS);
+    tcase_add_loop_test(tests, random_lifetimes_never_overlap, 0, tried(ROUNDS));
     tcase_add_test(tests, the_bound_is_reached_where_that_is_easy);
     return run_suite(suite);
 }

@@ -144,11 +144,11 @@ START_TEST(a_dump_is_of_the_plan_that_is_delivered)
 {
     Case c;
     open_case(&c);
-    MwPlanResult result = plan_of(&c, tight_bytes);
     c.pipeline.dump_after = MW_PASS_partition;
     c.pipeline.dump = open_memstream(&c.dump, &c.dump_bytes);
-    ck_assert_int_eq(plan_of(&c, c.options.memory_bytes).attempts, result.attempts);
+    MwPlanResult result = plan_of(&c, tight_bytes);
     fclose(c.pipeline.dump);
+    ck_assert_int_gt(result.attempts, 1);
     ck_assert_str_eq(c.dump, dump_for(&c, result.target_bytes));
     ck_assert_str_ne(c.dump, dump_for(&c, 0));
     close_case(&c);
@@ -159,14 +159,14 @@ START_TEST(what_the_user_gave_stays_as_it_was)
 {
     Case c;
     open_case(&c);
-    plan_of(&c, tight_bytes);
+    c.options.memory_bytes = tight_bytes;
     c.options.chunks = 2; /* which asks for a schedule */
     MwCompileOptions options = c.options;
     MwPipelineOptions pipeline = c.pipeline;
     MwCluster cluster = c.cluster;
     int nodes = c.graph->nodes.count, pins = c.graph->pins.count;
     for (int i = 0; i < 2; i++) {
-        plan_of(&c, options.memory_bytes);
+        plan_of(&c, tight_bytes);
         ck_assert_mem_eq(&c.options, &options, sizeof options);
         ck_assert_mem_eq(&c.pipeline, &pipeline, sizeof pipeline);
         ck_assert_mem_eq(&c.cluster, &cluster, sizeof cluster);

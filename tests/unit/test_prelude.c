@@ -110,8 +110,8 @@ START_TEST(functions_are_accurate)
 }
 END_TEST
 
-/* Says whether an expression that begins with a call of one operand, "mw_exp($0)", has a case for the
- * function. */
+/* Says whether an expression that begins with a call of one operand, "mw_exp($0)", has a case for
+ * the function. */
 static bool is_covered(const char *expression)
 {
     const char *open = expression ? strchr(expression, '(') : NULL;

@@ -160,7 +160,7 @@ START_TEST(every_operator_has_a_value_or_a_slope)
     for (int op = 0; op < MW_OP_COUNT; op++) {
         const char *name = mw_op_info((MwOp)op)->name;
         size_t length = strlen(name);
-        /* Of optimizers tests/unit/test_update.c has steps by hand. */
+        /* tests/unit/test_update.c has steps of optimizers by hand. */
         bool found = !evaluate_can((MwOp)op) || mw_optimizer_of((MwOp)op) ||
                      (length > 5 && strcmp(name + length - 5, "_grad") == 0);
         for (int i = 0; i < MW_COUNT(cases); i++)

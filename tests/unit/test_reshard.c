@@ -79,11 +79,11 @@ static void check_tensor(const MwMeshShape *mesh, const MwTensor *tensor, MwComb
     Specs specs = all_specs(arena, tensor, mesh, combine);
     for (int from = 0; from < specs.count; from++) {
         MwArena *scratch = mw_arena_new();
-        for (int to = 0; to < specs.count; to++)
+        for (int to = from % CASE_STRIDE; to < specs.count; to += CASE_STRIDE)
             check_pair(scratch, &c, specs.at[from], specs.at[to]);
         mw_arena_free(&scratch);
     }
-    ck_assert_int_ge(c.pairs, specs.count);
+    ck_assert_int_ge(c.pairs, specs.count / CASE_STRIDE);
     mw_arena_free(&arena);
 }
 

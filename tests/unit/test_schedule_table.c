@@ -185,8 +185,9 @@ START_TEST(the_bubble_is_filled_as_is_said)
 }
 END_TEST
 
-/* Where the stage problem can say that a stage waits for returns. They are there before the stage is
- * free, and after; each transfer is shorter than the work, so that it does not limit the rate. */
+/* Where the stage problem can say that a stage waits for returns. They are there before the stage
+ * is free, and after; each transfer is shorter than the work, so that it does not limit the rate.
+ * */
 START_TEST(transfers_take_the_time_that_is_said)
 {
     static const Times times[] = {{50, 80, 60, 40}, {50, 80, 60, 120}};

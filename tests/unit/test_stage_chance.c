@@ -21,7 +21,7 @@ typedef struct {
     const char *model;
     MwDefine sizes[7];
     int nodes, devices;
-    /* Of the memory that the choice needs when there is no limit; 0: there is none. */
+    /* share of the memory that the choice needs without a limit; 0: there is no limit */
     double memory_share;
 } Problem;
 

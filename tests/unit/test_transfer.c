@@ -195,16 +195,17 @@ static void check_pair(const MwTensor *tensor, const MwMeshShape *from, const Mw
 {
     MwArena *arena = mw_arena_new();
     Specs sends = complete_specs(arena, tensor, from), wants = complete_specs(arena, tensor, to);
-    for (int i = 0; i < sends.count * wants.count; i++) {
-        MwArena *scratch = mw_arena_new();
-        MwTransfer t = {.global = *tensor,
-                        .from = {sends.at[i / wants.count], *from, 1},
-                        .to = {wants.at[i % wants.count], *to, 1 + mw_mesh_devices(from)}};
-        check_transfer(scratch, &t);
-        t.broadcast = true;
-        check_transfer(scratch, &t);
-        mw_arena_free(&scratch);
-    }
+    for (int s = 0; s < sends.count; s++)
+        for (int w = s % CASE_STRIDE; w < wants.count; w += CASE_STRIDE) {
+            MwArena *scratch = mw_arena_new();
+            MwTransfer t = {.global = *tensor,
+                            .from = {sends.at[s], *from, 1},
+                            .to = {wants.at[w], *to, 1 + mw_mesh_devices(from)}};
+            check_transfer(scratch, &t);
+            t.broadcast = true;
+            check_transfer(scratch, &t);
+            mw_arena_free(&scratch);
+        }
     mw_arena_free(&arena);
 }
 
@@ -305,7 +306,7 @@ static void swap_order(MwMessages *messages)
     messages->at[1] = first;
 }
 
-/* Of four receivers: their two hops of passing on, four messages each, in the other order. */
+/* Swaps the two hops in which four receivers pass on, four messages each. */
 static void swap_hops(MwMessages *messages)
 {
     for (int i = 4; i < 8; i++) {
@@ -323,7 +324,7 @@ static int by_sender(const void *a, const void *b)
     return x->from != y->from ? x->from - y->from : x->to - y->to;
 }
 
-/* Of four receivers: all passing on in one hop, where some send what only that hop brings. */
+/* Makes four receivers pass on in one hop, in which some send what only that hop brings. */
 static void merge_hops(MwMessages *messages)
 {
     for (int i = 8; i < 12; i++)
