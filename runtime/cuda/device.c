@@ -297,31 +297,35 @@ static bool run_kernel(const Cuda *cuda, const MwDeviceCall *call, MwFault *faul
     return mw_cuda_check(cudaGetLastError(), cuda->plan->kernels[target].name, fault);
 }
 
-static bool launch(const Cuda *cuda, MwCudaRoutine *routine, const char *name,
-                   const MwDeviceCall *call, MwFault *fault)
+/* A routine has one of both; neither: a GPU does not have it. */
+typedef struct {
+    bool (*run)(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
+    MwCudaRoutine *kernel;
+} Routine;
+
+static const Routine routines[] = {
+#define KERNEL(name) .kernel = mw_cuda_##name
+#define DEVICE(name) .run = run_##name
+#define none
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
+    [MW_ROUTINE_##id] = {cuda},
+#include "runtime/plan/routines.def"
+#undef KERNEL
+#undef DEVICE
+#undef none
+};
+
+static bool run_routine(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
-    routine(call->operands, call->args, cuda->stream);
+    const Routine *routine = &routines[call->instr->target];
+    const char *name = mw_routine_info((MwRoutine)call->instr->target)->name;
+    if (routine->run)
+        return routine->run(device, call, fault);
+    if (!routine->kernel)
+        return mw_fault_set(fault, "%s is for CPUs alone", name);
+    routine->kernel(call->operands, call->args, ((Cuda *)device)->stream);
     return mw_cuda_check(cudaGetLastError(), name, fault);
 }
-
-static bool run_sdpa(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
-{
-    return launch((Cuda *)device, mw_cuda_sdpa, "sdpa", call, fault);
-}
-
-static bool run_sdpa_grad(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
-{
-    return launch((Cuda *)device, mw_cuda_sdpa_grad, "sdpa_grad", call, fault);
-}
-
-typedef bool Routine(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
-
-#define run_none NULL /* in the place of a routine that a GPU does not have */
-static Routine *const routines[] = {
-#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda)                        \
-    [MW_ROUTINE_##id] = run_##cuda,
-#include "runtime/plan/routines.def"
-};
 
 /* In the first step, waits until no work on the GPU depends on another rank. CUDA loads the code of
  * a kernel at its first launch, and may block the host until the GPU is idle: for ever, if work on
@@ -341,14 +345,6 @@ static bool limit_lead(Cuda *cuda, MwFault *fault)
         return true;
     const cudaEvent_t event = cuda->ran[cuda->run_calls / RUN_CALLS % RUN_EVENTS];
     return wait_for(cuda, event, fault) && CALL(cudaEventRecord, event, cuda->stream);
-}
-
-static bool run_routine(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
-{
-    const int target = call->instr->target;
-    return routines[target] ? routines[target](device, call, fault)
-                            : mw_fault_set(fault, "%s is for CPUs alone",
-                                           mw_routine_info((MwRoutine)target)->name);
 }
 
 static bool cuda_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)

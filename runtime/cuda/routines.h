@@ -13,8 +13,14 @@ extern "C" {
 
 typedef void MwCudaRoutine(void *const *operands, const MwKernelArg *args, void *stream);
 
-MwCudaRoutine mw_cuda_sdpa;
-MwCudaRoutine mw_cuda_sdpa_grad;
+#define KERNEL(name) MwCudaRoutine mw_cuda_##name;
+#define DEVICE(name)
+#define none
+#define ROUTINE(id, name, accesses, ints, floats, type, extents, cpu, cuda) cuda
+#include "runtime/plan/routines.def"
+#undef KERNEL
+#undef DEVICE
+#undef none
 
 #ifdef __cplusplus
 }
