@@ -12,17 +12,15 @@
  * solver/stages/clustering.c.
  *
  * 1. Each segment of the model (an iteration of an outermost repeat, or what stands between
- * repeats)
- *    is cut into sections. The unit of size is an iteration of the repeat that has most of the
- *    work. So an iteration is one section, and identical iterations stay identical. A segment
- *    lighter than half a unit (an embedding) is no reason for a layer; a heavier one (the
+ *    repeats) is cut into sections. The unit of size is an iteration of the repeat that has most
+ *    of the work. So an iteration is one section, and identical iterations stay identical. A
+ *    segment lighter than half a unit (an embedding) is no reason for a layer; a heavier one (the
  *    product with a large vocabulary) is a layer of its own, because no pipeline could be
- *    balanced if it shared one. Without repeats the unit is a sixteenth of the model. A section
- *    has at least half a unit of work: in a smaller one recomputation would save nothing. If the
- *    user wants more layers than that, the unit shrinks until there are enough sections.
+ *    balanced if it shared one. Without repeats the model has MW_TUNED_GRANULARITY units. A
+ *    section has at least half a unit of work: in a smaller one recomputation would save nothing.
+ *    If the user wants more layers than that, the unit shrinks until there are enough sections.
  * 2. Sections are joined to layers. The default number of layers is the number of sections with
- * at least
- *    half a unit, but no less than the number of stages that the user wants.
+ *    at least half a unit, but no less than the number of stages that the user wants.
  *
  * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. The use of repeats, and with it the
  * default number of layers, is specific to this compiler. */
@@ -74,7 +72,7 @@ static int *find_segments(MwArena *arena, const MwLayerItems *items)
 static int64_t find_unit(const Clusterer *c)
 {
     const MwLayerItems *items = &c->items;
-    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MW_TUNED_MAX_UNREPEATED_SECTIONS), most = 0;
+    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MW_TUNED_GRANULARITY), most = 0;
     for (int s = 0; s < items->segment_count; s++) {
         int64_t work = 0;
         int iterations = 0;
@@ -143,7 +141,7 @@ static int cut_segments(const Clusterer *c, int layers, int *begins)
     int *sections = MW_NEW(c->arena, int, c->items.segment_count), count = 0;
     int64_t divisor = 1;
     while (count_sections(c, c->unit / divisor, sections) < layers)
-        divisor += mw_max(1, divisor / MW_TUNED_SECTION_STEPS);
+        divisor += mw_max(1, 2 * divisor / MW_TUNED_GRANULARITY);
     if (c->items.segment_count == 1)
         sections[0] = layers;
     for (int s = 0; s < c->items.segment_count; s++) {

@@ -14,7 +14,7 @@ typedef struct {
 } MwShardingFit;
 
 /* Options for the solves within the search for stages. */
-#define MW_SHARDING_QUICK ((MwSolveOptions){.gap = MW_TUNED_QUICK_GAP, .quick = true})
+#define MW_SHARDING_QUICK ((MwSolveOptions){.gap = 2 * MW_TUNED_LARGE_GAP, .quick = true})
 
 /* The best sharding found whose peak is within `memory_bytes`; in `arena`. Afterwards the
  * problem has the copies that it was last solved with, and `memory_bytes` as its limit. */

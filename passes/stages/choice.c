@@ -94,7 +94,7 @@ static void answer_queries(void *context, MwStageQuery *queries, int count)
     mw_arena_free(&scratch);
 }
 
-/* The bound assumes that smaller operands gain at most MW_TUNED_CACHE_GAIN from caches. */
+/* The bound assumes that smaller operands gain at most MW_TUNED_ESTIMATE_MARGIN from caches. */
 static bool bound_candidate(void *context, int begin, int end, int submesh, MwStageCandidate *bound)
 {
     const ChoiceSearch *c = context;
@@ -103,7 +103,7 @@ static bool bound_candidate(void *context, int begin, int end, int submesh, MwSt
         return false;
     MwStageCost cost = mw_stage_costs_bound(c->query->costs, begin, end, devices);
     *bound = candidate_of(c->query, &cost);
-    bound->time -= (int64_t)(MW_TUNED_CACHE_GAIN * (double)bound->time);
+    bound->time -= (int64_t)(MW_TUNED_ESTIMATE_MARGIN * (double)bound->time);
     bound->weight_time = bound->time;
     return true;
 }

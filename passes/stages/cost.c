@@ -470,7 +470,7 @@ static void list_recomputing(MwStageCosts *costs, const CandidateSearch *search,
     if (!sum_terms(costs, &search->terms, mesh, price, &none) ||
         !sum_terms(costs, &search->terms, &recomputing, price, &all))
         return;
-    int layers = all.recomputed, parts = (int)mw_min(layers, MW_TUNED_MAX_RECOMPUTE_STEPS);
+    int layers = all.recomputed, parts = (int)mw_min(layers, MW_TUNED_GRANULARITY);
     for (int part = 1; part < parts; part++)
         mw_vec_push(costs->arena, list,
                     recompute_some(&none, &all, gains, layers * part / parts, mesh->is_sequential));

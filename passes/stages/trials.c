@@ -340,7 +340,7 @@ static void try_pipelines(Trials *t)
         return;
     RankedBatching *ranking = rank_batchings(t, &count);
     for (; tried < count &&
-           (tried < MW_TUNED_MIN_BATCHINGS_TRIED || work_done(t) < MW_TUNED_MAX_WORK_NODES);
+           (tried <= MW_TUNED_SHORTLIST_SIZE || work_done(t) < MW_TUNED_MAX_WORK_NODES);
          tried++) {
         const MwStageLayout *best = incumbent(t);
         if (best && ranking[tried].estimate.least_s >= best->step_s)

@@ -34,7 +34,7 @@ static int find_near_miss(const MwStageValidation *s, const MwStageTrial *trials
     int best = -1;
     for (int i = 0; i < count; i++)
         if (trials[i].layout.stage_count > 0 && !trials[i].is_solved &&
-            trials[i].needed_bytes <= (1 + MW_TUNED_DOUBTFUL_EXCESS) * s->memory_bytes &&
+            trials[i].needed_bytes <= (1 + MW_TUNED_ESTIMATE_MARGIN) * s->memory_bytes &&
             (best < 0 || trials[i].needed_bytes < trials[best].needed_bytes))
             best = i;
     return best;
@@ -114,7 +114,7 @@ static void solve_trial(const MwStageValidation *s, MwStageTrial *trial)
 
 int mw_stage_trials_validate(const MwStageValidation *validation, MwStageTrial *trials, int count)
 {
-    for (int i = 0; i < MW_TUNED_MAX_SOLVED; i++) {
+    for (int i = 0; i < 1 + MW_TUNED_MEMORY_CORRECTIONS; i++) {
         int best = mw_stage_trials_best(trials, count);
         if (best < 0)
             best = find_near_miss(validation, trials, count);
