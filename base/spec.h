@@ -43,7 +43,7 @@ const char *mw_collective_name(MwCollective collective);
 static inline bool mw_collective_in_place(MwCollective collective)
 {
     const MwCollectiveInfo *info = mw_collective_info(collective);
-    return !info->splits && !info->joins;
+    return info->combines && !info->splits && !info->joins;
 }
 const char *mw_combine_name(MwCombine combine); /* "sum", "max", "logsumexp" */
 /* False if no combine has that name. */

@@ -81,6 +81,7 @@ typedef struct {
     bool flat;
 } Algorithm;
 
+/* The first row of a kind has its least volume. */
 /* clang-format off */
 static const Algorithm algorithms[] = {
     {MW_ALL_GATHER, ring_messages, ring_volume, true, false, true},
@@ -135,6 +136,7 @@ static double formula_s(const LinkLevel *level, MwCollective kind, double bytes)
         least = fmin(least, a->messages(level->ways) * level->link->latency_s +
                                 a->volume(level->ways) * bytes / rate);
     }
+    MW_ASSERT(isfinite(least)); /* else the collective has no row */
     return level->link->call_s + least;
 }
 
@@ -158,9 +160,12 @@ static const MwMeasuredCollective *nearest_curve(const MwLink *link, MwCollectiv
 /* Seconds per byte for large collectives. */
 static double byte_s(const LinkLevel *level, MwCollective kind)
 {
-    double volume =
-        kind == MW_ALL_REDUCE ? two_rings_volume(level->ways) : ring_volume(level->ways);
-    return volume / mw_cost_link_share(level->link, level->ways, level->flows, 1);
+    int i = 0;
+    while (i < MW_COUNT(algorithms) && algorithms[i].kind != kind)
+        i++;
+    MW_ASSERT(i < MW_COUNT(algorithms));
+    return algorithms[i].volume(level->ways) /
+           mw_cost_link_share(level->link, level->ways, level->flows, 1);
 }
 
 /* Seconds of a collective on one level, by a measured curve if there is one. */

@@ -20,8 +20,8 @@ static bool overlap(const MwPlanBuffer *a, const MwPlanBuffer *b)
            b->offset < a->offset + mw_plan_buffer_bytes(a);
 }
 
-/* Only a collective that neither splits nor joins may have its source and destination in one
- * buffer; a kernel that works in place has one operand that it reads and writes. */
+/* Only collectives that work in place may have their source and destination in one buffer; a kernel
+ * that works in place has one operand that it reads and writes. */
 static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
 {
     for (int i = 0; i < instr->operand_count; i++) {

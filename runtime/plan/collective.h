@@ -16,7 +16,7 @@ typedef struct {
     MwCombine combine;
     int64_t count; /* elements of the source */
     const void *source;
-    void *destination; /* may be the source for all_reduce, else apart from it */
+    void *destination; /* may be the source if mw_collective_in_place(kind), else apart */
 } MwExchange;
 
 /* Elements of the destination. False if `count` does not divide as the collective needs, or is too

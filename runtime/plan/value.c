@@ -322,7 +322,7 @@ static const char *read_name(const char *(*name)(int), const char *word, int *va
 
 NAMED_KIND(init, "zeros, ones, normal, uniform or constant")
 NAMED_KIND(combine, "sum, max or logsumexp")
-NAMED_KIND(collective, "all_reduce, all_gather, reduce_scatter or all_to_all")
+NAMED_KIND(collective, "a collective such as all_reduce")
 NAMED_KIND(routine, "a routine such as gemm")
 
 /* ---- Names that the plan itself gives ---- */

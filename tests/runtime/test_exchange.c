@@ -166,7 +166,7 @@ static void run_counts(Test *test, MwExchange exchange)
     for (int i = 0; i < MW_COUNT(counts); i++) {
         exchange.count = counts[i] * test->mesh.size[exchange.axis];
         run_case(test, exchange, false);
-        if (exchange.kind != MW_ALL_REDUCE)
+        if (!mw_collective_in_place(exchange.kind))
             continue;
         run_case(test, exchange, true);
         exchange.count = counts[i]; /* need not divide */
@@ -181,7 +181,7 @@ static void run_all(Test *test)
             for (int type = 0; type < MW_TYPE_COUNT; type++)
                 for (int combine = 0; combine < MW_COMBINE_COUNT; combine++)
                     if (mw_combine_is_valid((MwType)type, (MwCombine)combine) &&
-                        (combine == 0 || kind == MW_ALL_REDUCE || kind == MW_REDUCE_SCATTER))
+                        (combine == 0 || mw_collective_info((MwCollective)kind)->combines))
                         run_counts(test, (MwExchange){.kind = (MwCollective)kind,
                                                       .axis = axis,
                                                       .type = (MwType)type,

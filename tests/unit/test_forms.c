@@ -113,7 +113,10 @@ static void check_collectives(const Form *form, MwPhase phase, int axis, int64_t
 }
 
 #define COUNTS(all_reduce, all_gather, reduce_scatter, all_to_all)                                 \
-    ((int[MW_COLLECTIVE_COUNT]){all_reduce, all_gather, reduce_scatter, all_to_all})
+    ((int[MW_COLLECTIVE_COUNT]){[MW_ALL_REDUCE] = all_reduce,                                      \
+                                [MW_ALL_GATHER] = all_gather,                                      \
+                                [MW_REDUCE_SCATTER] = reduce_scatter,                              \
+                                [MW_ALL_TO_ALL] = all_to_all})
 
 /* ---- Data parallel ---- */
 
