@@ -20,8 +20,7 @@ QUICK_CC = {"CC": str(ROOT / "tests" / "dist" / "quick-cc")}
 FAKE_NVCC = {"NVCC": str(ROOT / "tests" / "fake_cuda" / "nvcc")}
 # What plan files are run by, and in which environment: real devices, and the fakes of GPUs.
 REAL = ("tools/meshwright-run", QUICK_CC)
-# (The fakes multiply on one thread; others would only spin.)
-FAKE = ("tests/fake_cuda/run_on_fakes", {**QUICK_CC, **FAKE_NVCC, "OPENBLAS_NUM_THREADS": "1"})
+FAKE = ("tests/fake_cuda/run_on_fakes", {**QUICK_CC, **FAKE_NVCC})
 
 
 class Model:

@@ -9,15 +9,14 @@
  * device whose memory is not the host's, and the host copies of requests.h. */
 #include "runtime/mpi/transport.h"
 
-#include "base/clock.h"
 #include "base/vec.h"
 #include "runtime/mpi/error.h"
+#include "runtime/mpi/host.h"
 #include "runtime/mpi/requests.h"
 #include "runtime/mpi/shared.h"
 #include "runtime/mpi/tags.h"
 
 #include <limits.h>
-#include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -462,97 +461,6 @@ static bool mpi_wait(MwTransport *transport, MwDevice *device, MwRequest *reques
     return mw_mpi_request_wait(request, fault);
 }
 
-/* ---- Messages between hosts ---- */
-
-/* What another host does in the meantime can take as long as a compiler, and MPI waits in a loop.
- * These waits leave the core to others: each sleeps for a share of the time that it has lasted. */
-
-/* Sleeps if the wait that began at `begin_s` is not a short one. */
-static void wait_more(double begin_s)
-{
-    enum { SHARE = 8, MOST_US = 2000 };
-    const double waited_us = 1e6 * (mw_clock_s() - begin_s);
-    if (waited_us > SHARE * 10)
-        usleep((useconds_t)fmin(waited_us / SHARE, MOST_US));
-}
-
-static bool wait_for(MPI_Request *request, MwFault *fault)
-{
-    const double begin_s = mw_clock_s();
-    for (int done = 0;;) {
-        if (!CALL(MPI_Test, request, &done, MPI_STATUS_IGNORE))
-            return false;
-        if (done)
-            return true;
-        wait_more(begin_s);
-    }
-}
-
-/* Waits until a message of the peer can be received. */
-static bool wait_for_message(int peer, MwFault *fault)
-{
-    const double begin_s = mw_clock_s();
-    for (int is_there = 0;;) {
-        if (!CALL(MPI_Iprobe, peer, MW_TAG_HOST, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE))
-            return false;
-        if (is_there)
-            return true;
-        wait_more(begin_s);
-    }
-}
-
-/* Sends or receives in pieces whose size an int holds, as MPI counts. */
-static bool each_piece(bool (*move)(int peer, char *data, int bytes, MwFault *fault), int peer,
-                       char *data, int64_t bytes, MwFault *fault)
-{
-    for (int64_t at = 0; at < bytes; at += INT_MAX / 2)
-        if (!move(peer, data + at, (int)mw_min(INT_MAX / 2, bytes - at), fault))
-            return false;
-    return true;
-}
-
-static bool send_piece(int peer, char *data, int bytes, MwFault *fault)
-{
-    return CALL(MPI_Send, data, bytes, MPI_BYTE, peer, MW_TAG_HOST, MPI_COMM_WORLD);
-}
-
-static bool receive_piece(int peer, char *data, int bytes, MwFault *fault)
-{
-    return wait_for_message(peer, fault) && CALL(MPI_Recv, data, bytes, MPI_BYTE, peer, MW_TAG_HOST,
-                                                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static bool mpi_send(MwTransport *transport, int peer, const void *data, int64_t bytes,
-                     MwFault *fault)
-{
-    (void)transport;
-    return each_piece(send_piece, peer, (char *)(uintptr_t)data, bytes, fault);
-}
-
-static bool mpi_receive(MwTransport *transport, int peer, void *data, int64_t bytes, MwFault *fault)
-{
-    (void)transport;
-    return each_piece(receive_piece, peer, data, bytes, fault);
-}
-
-static bool mpi_allgather(MwTransport *transport, const void *mine, int64_t bytes, void *all,
-                          MwFault *fault)
-{
-    (void)transport;
-    MW_ASSERT(bytes <= INT_MAX);
-    MPI_Request request;
-    return CALL(MPI_Iallgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
-                MPI_COMM_WORLD, &request) &&
-           wait_for(&request, fault);
-}
-
-static bool mpi_barrier(MwTransport *transport, MwFault *fault)
-{
-    (void)transport;
-    MPI_Request request;
-    return CALL(MPI_Ibarrier, MPI_COMM_WORLD, &request) && wait_for(&request, fault);
-}
-
 static MW_NORETURN void mpi_abort(MwTransport *transport, int status)
 {
     (void)transport;
@@ -582,10 +490,10 @@ static const MwTransportTable mpi_table = {
     .start = mpi_start,
     .test = mpi_test,
     .wait = mpi_wait,
-    .send = mpi_send,
-    .receive = mpi_receive,
-    .allgather = mpi_allgather,
-    .barrier = mpi_barrier,
+    .send = mw_mpi_host_send,
+    .receive = mw_mpi_host_receive,
+    .allgather = mw_mpi_host_allgather,
+    .barrier = mw_mpi_host_barrier,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };

@@ -95,7 +95,6 @@ static cublasStatus_t set(void *to, size_t wanted, const void *value, size_t byt
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
     MAY_FAIL(CUBLAS_STATUS_NOT_INITIALIZED);
-    openblas_set_num_threads(1); /* more of them spin while kernels run */
     *handle = made(&(struct cublasLtContext){0}, sizeof **handle);
     return CUBLAS_STATUS_SUCCESS;
 }

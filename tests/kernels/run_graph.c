@@ -163,7 +163,7 @@ void graph_run_step(GraphRun *run)
         const MwTensor *tensor = mw_value_tensor(graph, mw_node_result(graph, (MwNodeId){n}, 0));
         int64_t elements = mw_tensor_elements(tensor);
         Draw draw = inputs < run->draw.count ? run->draw.at[inputs] : DRAW_ANY;
-        uint64_t random = 12345 + (uint64_t)inputs; /* a new input changes no other */
+        uint64_t random = 12345 + (uint64_t)inputs; /* a new input changes none before it */
         data.inputs[inputs] = MW_NEW(graph->arena, double, elements);
         for (int64_t i = 0; i < elements; i++)
             data.inputs[inputs][i] = draw_element(tensor->type, draw, &random);
