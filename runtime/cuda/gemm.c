@@ -11,10 +11,10 @@
 #include "runtime/cuda/gemm.h"
 
 #include "base/hash.h"
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/epilogue.h"
 #include "runtime/cuda/error.h"
 
-#include <cublasLt.h>
 #include <string.h>
 
 /* Everything that the algorithm depends on. */
@@ -64,10 +64,10 @@ static bool check(cublasStatus_t status, const char *call, MwFault *fault)
         return true;
     cudaGetDevice(&gpu);
     return mw_fault_set(fault, "device %d: %s failed: %s", gpu, call,
-                        cublasLtGetStatusString(status));
+                        mw_cublaslt.cublasLtGetStatusName(status));
 }
 
-#define CALL(name, ...) check(name(__VA_ARGS__), #name, fault)
+#define CALL(name, ...) check(mw_cublaslt.name(__VA_ARGS__), #name, fault)
 
 /* ---- Shapes ---- */
 
@@ -180,10 +180,10 @@ static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, cublasStatus_
     if (!CALL(cublasLtMatmulPreferenceCreate, &preference))
         return false;
     const bool good = set_preference(preference, known, fault);
-    *status = cublasLtMatmulAlgoGetHeuristic(gemm->handle, known->product, known->layout[1],
-                                             known->layout[0], known->layout[2], known->layout[2],
-                                             preference, 1, &found, &count);
-    cublasLtMatmulPreferenceDestroy(preference);
+    *status = mw_cublaslt.cublasLtMatmulAlgoGetHeuristic(
+        gemm->handle, known->product, known->layout[1], known->layout[0], known->layout[2],
+        known->layout[2], preference, 1, &found, &count);
+    mw_cublaslt.cublasLtMatmulPreferenceDestroy(preference);
     known->algorithm = found.algo;
     if (*status == CUBLAS_STATUS_SUCCESS && (count == 0 || found.state != CUBLAS_STATUS_SUCCESS))
         *status = CUBLAS_STATUS_NOT_SUPPORTED;
@@ -277,10 +277,10 @@ static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *f
 static void drop(Known *known)
 {
     if (known->product)
-        cublasLtMatmulDescDestroy(known->product);
+        mw_cublaslt.cublasLtMatmulDescDestroy(known->product);
     for (int i = 0; i < 3; i++)
         if (known->layout[i])
-            cublasLtMatrixLayoutDestroy(known->layout[i]);
+            mw_cublaslt.cublasLtMatrixLayoutDestroy(known->layout[i]);
     *known = (Known){0};
 }
 
@@ -347,9 +347,10 @@ static cublasStatus_t multiply(const MwCudaGemm *gemm, const Known *known, void 
         at[o] = (char *)operands[o == 2 && goes_to_aux ? x->aux : o] +
                 (args[MW_GEMM_A_OFFSET + o].i + i * known->outer.step[o]) *
                     mw_type_bytes(type_of(known->shape.ints, o));
-    return cublasLtMatmul(gemm->handle, known->product, &alpha, at[1], known->layout[1], at[0],
-                          known->layout[0], &beta, at[2], known->layout[2], at[2], known->layout[2],
-                          &known->algorithm, gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+    return mw_cublaslt.cublasLtMatmul(gemm->handle, known->product, &alpha, at[1], known->layout[1],
+                                      at[0], known->layout[0], &beta, at[2], known->layout[2],
+                                      at[2], known->layout[2], &known->algorithm, gemm->workspace,
+                                      MW_CUDA_GEMM_WORKSPACE, gemm->stream);
 }
 
 /* Does product and epilogue by cuBLASLt; clears `has_epilogue` if it refuses. */
@@ -440,7 +441,7 @@ MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t st
     gemm->stream = stream;
     gemm->capacity = (int)mw_max(LEAST, 4 * (int64_t)count_products(plan));
     gemm->known = MW_NEW(arena, Known, gemm->capacity);
-    if (!CALL(cublasLtCreate, &gemm->handle) ||
+    if (!mw_cublaslt_load(fault) || !CALL(cublasLtCreate, &gemm->handle) ||
         !MW_CUDA_CALL(fault, cudaMalloc, &gemm->workspace, MW_CUDA_GEMM_WORKSPACE))
         mw_cuda_gemm_free(&gemm);
     return gemm;
@@ -454,6 +455,6 @@ void mw_cuda_gemm_free(MwCudaGemm **gemm)
     if ((*gemm)->workspace)
         cudaFree((*gemm)->workspace);
     if ((*gemm)->handle)
-        cublasLtDestroy((*gemm)->handle);
+        mw_cublaslt.cublasLtDestroy((*gemm)->handle);
     *gemm = NULL;
 }

@@ -2,9 +2,8 @@
 /* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes or
  * types that do not go together, an algorithm that was found for others, memory aligned worse than
  * it was found for, too little to work in. */
-#include "tests/fake_cuda/cublasLt.h"
-
 #include "base/bf16.h"
+#include "runtime/cuda/cublaslt.h"
 #include "tests/fake_cuda/fake.h"
 
 #include <cblas.h>
@@ -55,7 +54,7 @@ static const uint64_t magic = 0x6d65737368;
             return error;                                                                          \
     } while (0)
 
-const char *cublasLtGetStatusString(cublasStatus_t status)
+const char *cublasLtGetStatusName(cublasStatus_t status)
 {
     switch (status) {
     case CUBLAS_STATUS_SUCCESS:
@@ -445,4 +444,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
         return CUBLAS_STATUS_INVALID_VALUE;
     fake_queue(stream, multiply, &work, sizeof work);
     return CUBLAS_STATUS_SUCCESS;
+}
+
+/* ---- Loading ---- */
+
+#define ADDRESS(name) name,
+MwCublasLt mw_cublaslt = {MW_CUBLASLT_FUNCTIONS(ADDRESS)};
+
+bool mw_cublaslt_load(MwFault *fault)
+{
+    (void)fault;
+    return true;
 }
