@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +40,14 @@ void mw_text_printf(MwText *text, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    const size_t room = text->capacity - text->bytes;
+    const int length = vsnprintf(room ? text->at + text->bytes : NULL, room, format, args);
     va_end(args);
     MW_ASSERT(length >= 0);
-    reserve(text, (size_t)length);
-    vsnprintf(text->at + text->bytes, (size_t)length + 1, format, again);
+    if ((size_t)length >= room) {
+        reserve(text, (size_t)length);
+        vsnprintf(text->at + text->bytes, (size_t)length + 1, format, again);
+    }
     va_end(again);
     text->bytes += (size_t)length;
 }
@@ -75,7 +80,9 @@ void mw_text_add_double(MwText *text, double value)
         mw_text_add(text, "nan"); /* never "-nan" */
         return;
     }
-    for (int precision = 1; precision <= 17; precision++) {
+    /* What needs fewer digits than DBL_DIG is printed without more, unless it is subnormal. */
+    for (int precision = fabs(value) < DBL_MIN ? 1 : DBL_DIG; precision <= DBL_DECIMAL_DIG;
+         precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)
             break;
