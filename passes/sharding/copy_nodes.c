@@ -47,10 +47,10 @@ static int64_t *bytes_to(const CopyNodes *copies, const MwCopySite *site,
     MwReshardTable *table = mw_reshard_table(
         intra->resharder, mw_value_tensor(intra->graph, site->value), producers->combine);
     int64_t *bytes = MW_NEW(copies->arena, int64_t, producers->count);
+    const int target = mw_reshard_index(table, to);
     for (int g = 0; g < producers->count; g++) {
         MwSpec from = producers->at[g].results[site->result];
-        int source = mw_reshard_index(table, from), target = mw_reshard_index(table, to);
-        if (mw_reshard_cost(table, source, target) >= MW_COST_INFINITE)
+        if (mw_reshard_cost(table, mw_reshard_index(table, from), target) >= MW_COST_INFINITE)
             continue;
         MwCopyBytes copy = mw_copy_bytes(intra, site->value, from, to);
         bytes[g] = is_first_step ? copy.peak : copy.kept;

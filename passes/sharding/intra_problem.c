@@ -221,15 +221,25 @@ static double unfused_s(const ProblemBuilder *b, const ValueEdge *edge, MwSpec f
     return mw_cost_work_s(&b->intra->model, &(MwWork){MW_WORK_STREAM, .bytes = bytes});
 }
 
-static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
-                               MwReshardTable *table, MwSpec from, MwSpec to)
+/* A spec on an edge, and its index in the table of resharding. */
+typedef struct {
+    MwSpec spec;
+    int index;
+} EdgeSpec;
+
+static EdgeSpec edge_spec(const MwReshardTable *table, MwSpec spec)
 {
-    int64_t cost =
-        mw_reshard_cost(table, mw_reshard_index(table, from), mw_reshard_index(table, to));
+    return (EdgeSpec){spec, mw_reshard_index(table, spec)};
+}
+
+static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
+                               MwReshardTable *table, EdgeSpec from, EdgeSpec to)
+{
+    int64_t cost = mw_reshard_cost(table, from.index, to.index);
     if (cost == 0 || cost >= MW_COST_INFINITE)
         return cost;
     if (edge->fused)
-        cost += mw_picoseconds(unfused_s(b, edge, from, to));
+        cost += mw_picoseconds(unfused_s(b, edge, from.spec, to.spec));
     return mw_min(cost * edge->runs, MW_COST_INFINITE);
 }
 
@@ -249,11 +259,14 @@ static const int64_t *edge_costs(ProblemBuilder *b, const ValueEdge *edge)
         b->intra->resharder, mw_value_tensor(b->graph, edge->value), edge->producer->combine);
     int columns = edge->consumer->count;
     int64_t *costs = *at = MW_NEW(b->arena, int64_t, edge->producer->count * columns);
-    for (int g = 0; g < edge->producer->count; g++)
+    EdgeSpec *to = MW_NEW(b->arena, EdgeSpec, columns);
+    for (int t = 0; t < columns; t++)
+        to[t] = edge_spec(table, consumed_spec(edge, t));
+    for (int g = 0; g < edge->producer->count; g++) {
+        const EdgeSpec from = edge_spec(table, edge->producer->at[g].results[edge->result]);
         for (int t = 0; t < columns; t++)
-            costs[g * columns + t] =
-                value_edge_cost(b, edge, table, edge->producer->at[g].results[edge->result],
-                                consumed_spec(edge, t));
+            costs[g * columns + t] = value_edge_cost(b, edge, table, from, to[t]);
+    }
     return costs;
 }
 

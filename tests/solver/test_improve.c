@@ -207,21 +207,22 @@ static bool check_search(const MwProblem *problem, const MwCore *core, const int
 START_TEST(choices_become_better)
 {
     uint64_t state = (uint64_t)_i;
-    int tried = 0, best = 0;
-    for (int seed = 0; seed < 100; seed++) {
+    int searches = 0, best = 0;
+    for (int seed = 0; seed < tried(100); seed++) {
         MwArena *arena = mw_arena_new();
         const MwProblem *problem = random_problem(arena, &kinds[_i], (uint64_t)seed);
         MwCore *core = build(arena, problem, seed % 2);
         int *start = MW_NEW(arena, int, core->node_count);
         if (!core->infeasible && core->scale >= 0 && draw_legal(core, &state, start)) {
-            tried++;
+            searches++;
             best += check_search(problem, core, start, &state);
         }
         mw_arena_free(&arena);
     }
-    printf("# kind %d: best found in %d of %d\n", _i, best, tried);
-    ck_assert_int_ge(tried, 20);
-    ck_assert_int_ge(100 * best, 95 * tried);
+    printf("# kind %d: best found in %d of %d\n", _i, best, searches);
+    ck_assert_int_ge(searches, tried(20));
+    /* One search in twenty may miss the best; of fewer than twenty, one. */
+    ck_assert_int_le(searches - best, searches < 20 ? 1 : searches / 20);
 }
 END_TEST
 

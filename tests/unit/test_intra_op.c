@@ -178,7 +178,7 @@ START_TEST(what_fits_is_the_best_of_what_does)
     for (int i = 0; i < s.tried.count; i++)
         least = mw_min(least, s.tried.at[i].peak_bytes);
     ck_assert_int_lt(least, most);
-    for (int i = 0; i <= AMOUNTS; i++) {
+    for (int i = 0; i <= AMOUNTS; i += CASE_STRIDE) {
         int64_t bytes = least - 1 + (most - least + 1) * i / AMOUNTS;
         check_fit(t.arena, problem, bytes, least_within(&s, bytes),
                   1e-12 * compilation.stages[0].graph->nodes.count);
@@ -219,7 +219,7 @@ START_TEST(equal_layers_nearly_fill_the_memory)
     const MwSolveOptions quick = MW_SHARDING_QUICK;
     const MwLeastPeak least = mw_least_peak(arena, &problem->problem, &quick);
     ck_assert_ptr_nonnull(least.choice);
-    for (int i = 0; i < MW_COUNT(factors); i++) {
+    for (int i = 0; i < MW_COUNT(factors); i += CASE_STRIDE) {
         const int64_t memory = (int64_t)(factors[i] * (double)least.peak);
         const MwShardingFit fit = mw_sharding_fit(arena, problem, memory, quick);
         ck_assert_ptr_nonnull(fit.sharding);
