@@ -88,7 +88,8 @@ static double node_bytes(const WorkQuery *query)
 }
 
 /* A product of operands 0 and 1. Sorts its factors into m (left and result), n (right and
- * result), k (both operands) and batch (all three). */
+ * result), batch (all three) and k (those that the result lacks). A factor of the result alone, a
+ * tap of a filter whose gradient it is, counts to m. */
 static void work_product(const WorkQuery *query, MwWork *work)
 {
     work->kind = MW_WORK_GEMM;
@@ -97,10 +98,18 @@ static void work_product(const WorkQuery *query, MwWork *work)
         bool left = has_factor(&query->rule->operands[0], operand_tensor(query, 0)->rank, f);
         bool right = has_factor(&query->rule->operands[1], operand_tensor(query, 1)->rank, f);
         bool result = has_factor(&query->rule->results[0], result_tensor(query, 0)->rank, f);
-        double *side =
-            left && right ? (result ? &work->batch : &work->k) : (left ? &work->m : &work->n);
+        double *side = !result         ? &work->k
+                       : left && right ? &work->batch
+                       : right         ? &work->n
+                                       : &work->m;
         *side *= local_size(query, f);
     }
+}
+
+/* A stream of elements has no shape. */
+static void work_stream(const WorkQuery *query, MwWork *work)
+{
+    (void)query, (void)work;
 }
 
 static double local_dim(const WorkQuery *query, const MwTensor *tensor, const MwFactorMap *map,
@@ -139,8 +148,8 @@ static void work_attention_grad(const WorkQuery *query, MwWork *work)
     shape_attention(query, work);
 }
 
-/* Sets what distinguishes a library operator from a stream of elements, by the column `work` of
- * its LIBRARY row. */
+/* Sets what distinguishes a library operator from a stream of elements, if anything does, by the
+ * column `work` of its LIBRARY row. */
 static void work_library(const WorkQuery *query, MwWork *work)
 {
     static void (*const rules[MW_OP_COUNT])(const WorkQuery *query, MwWork *work) = {

@@ -9,6 +9,24 @@ typedef struct {
     MwLibraryArguments *fill_args;
 } Library;
 
+void mw_legal_dense_operands(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                             MwValueId *results)
+{
+    MwArena *arena = l->legal->graph->arena;
+    const MwType type =
+        l->legal->backend->takes_bf16 ? mw_legal_tensor(l, operands[0])->type : MW_F32;
+    MwValueId *taken = MW_NEW(arena, MwValueId, node->operand_count);
+    MwNode call = *node;
+    MwAttr *attrs = mw_arena_dup(arena, node->attrs, sizeof(MwAttr) * (size_t)node->attr_count);
+    for (int k = 0; k < node->operand_count; k++)
+        taken[k] = mw_legal_dense(l, operands[k], type);
+    for (int i = 0; i < node->attr_count && type == MW_F32; i++)
+        if (attrs[i].key == MW_ATTR_TYPE)
+            attrs[i].i = MW_TYPE_NOT_GIVEN;
+    call.attrs = attrs;
+    mw_legal_call(l, &call, taken, results);
+}
+
 static const Library libraries[MW_OP_COUNT] = {
 #define LIBRARY(id, routine, work, legal, arguments)                                               \
     [MW_OP_##id] = {MW_ROUTINE_##routine, mw_legal_##legal, mw_arguments_##arguments},

@@ -7,6 +7,7 @@
 
 #include <cblas.h>
 #include <errno.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,9 +54,9 @@ static MwCpuRoutine *const routines[MW_ROUTINE_COUNT] = {
 };
 
 /* No call of it gets past mw_routine_off. */
-void mw_cpu_none(void *const *operands, const MwKernelArg *args)
+bool mw_cpu_none(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
-    (void)operands, (void)args;
+    (void)operands, (void)args, (void)fault;
     MW_UNREACHABLE();
 }
 
@@ -67,7 +68,7 @@ static bool cpu_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
         cpu->kernels[target](call->operands, call->args, mw_plan_instr_sets(cpu->plan, call->instr),
                              NULL);
     else if (!mw_routine_off((MwRoutine)target, call->args, MW_BACKEND_cpu))
-        routines[target](call->operands, call->args);
+        return routines[target](call->operands, call->args, fault);
     else
         return mw_fault_set(fault, "%s %s", mw_routine_info((MwRoutine)target)->name,
                             mw_routine_off((MwRoutine)target, call->args, MW_BACKEND_cpu));
@@ -108,5 +109,6 @@ MwDevice *mw_device_cpu_new(MwArena *arena, const MwPlan *plan, const MwKernelEn
     if (!cpu->kernels)
         return NULL;
     openblas_set_num_threads(threads);
+    omp_set_num_threads(threads); /* of oneDNN */
     return &cpu->base;
 }

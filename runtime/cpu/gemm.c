@@ -6,7 +6,7 @@
 #include <cblas.h>
 #include <string.h>
 
-void mw_cpu_gemm(void *const *operands, const MwKernelArg *args)
+bool mw_cpu_gemm(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
 #define ARG(name) args[MW_GEMM_##name].i
     const float *a = (const float *)operands[0] + ARG(A_OFFSET);
@@ -22,14 +22,20 @@ void mw_cpu_gemm(void *const *operands, const MwKernelArg *args)
                         (float)args[MW_GEMM_BETA].f, c + i * ARG(C_STRIDE0) + j * ARG(C_STRIDE1),
                         (blasint)ARG(LDC));
 #undef ARG
+    (void)fault;
+    return true;
 }
 
-void mw_cpu_zero(void *const *operands, const MwKernelArg *args)
+bool mw_cpu_zero(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
+    (void)fault;
     memset(operands[0], 0, (size_t)args[0].i);
+    return true;
 }
 
-void mw_cpu_copy(void *const *operands, const MwKernelArg *args)
+bool mw_cpu_copy(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
+    (void)fault;
     memcpy(operands[1], operands[0], (size_t)args[0].i);
+    return true;
 }

@@ -219,7 +219,7 @@ static void forward_tile(const Sizes *z, const Head *head, int64_t s, int64_t ro
             out[r * head->query_row + i] /= sum[r];
 }
 
-void mw_cpu_sdpa(void *const *operands, const MwKernelArg *args)
+bool mw_cpu_sdpa(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
     const Sizes z = sizes_of(args);
     float *out = operands[3], *lse = operands[4], *scratch = operands[5];
@@ -230,6 +230,8 @@ void mw_cpu_sdpa(void *const *operands, const MwKernelArg *args)
                 forward_tile(&z, &head, s, mw_min(MW_SDPA_QUERY_TILE, z.s - s), out, lse, scratch);
         }
     }
+    (void)fault;
+    return true;
 }
 
 typedef struct {
@@ -269,7 +271,7 @@ static void gradient_tile(const Sizes *z, const Head *head, const Gradient *grad
                        grad->dk + head->key_dense, key_row});
 }
 
-void mw_cpu_sdpa_grad(void *const *operands, const MwKernelArg *args)
+bool mw_cpu_sdpa_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
     const Sizes z = sizes_of(args);
     const int64_t tile = mw_min(z.s, MW_SDPA_QUERY_TILE) * z.t;
@@ -292,4 +294,6 @@ void mw_cpu_sdpa_grad(void *const *operands, const MwKernelArg *args)
                 gradient_tile(&z, &head, &grad, s, mw_min(MW_SDPA_QUERY_TILE, z.s - s));
         }
     }
+    (void)fault;
+    return true;
 }

@@ -221,6 +221,78 @@ static bool sdpa_grad_extents(MwRoutine routine, const MwKernelArg *args, int64_
     return true;
 }
 
+/* ---- Windows ---- */
+
+/* Bytes of the tensors of a convolution or of pooling. */
+typedef struct {
+    int64_t x, y, filter;
+} WindowSizes;
+
+/* Whether all windows of dimension i lie where they may: at least partly inside, and no more than
+ * a window's size outside. */
+static bool windows_fit(const MwKernelArg *args, int i)
+{
+    const int64_t in = args[MW_WINDOW_IN + i].i, out = args[MW_WINDOW_OUT + i].i;
+    const int64_t size = args[MW_WINDOW_SIZE + i].i, stride = args[MW_WINDOW_STRIDE + i].i;
+    const int64_t dilation = args[MW_WINDOW_DILATION + i].i, before = args[MW_WINDOW_BEFORE + i].i;
+    return in >= 1 && out >= 1 && size >= 1 && stride >= 1 && dilation >= 1 && before >= 0 &&
+           before <= INT32_MAX && plus(times(out, stride), times(dilation, size)) >= 0;
+}
+
+static bool window_sizes(const MwKernelArg *args, int64_t features, WindowSizes *sizes)
+{
+    const int64_t type = args[MW_WINDOW_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
+    int64_t in = args[MW_WINDOW_BATCH].i, out = in, taps = 1;
+    if (type != MW_F32 && type != MW_BF16)
+        return false;
+    for (int i = 0; i < MW_WINDOW_DIMS; i++) {
+        if (!windows_fit(args, i))
+            return false;
+        in = times(in, args[MW_WINDOW_IN + i].i);
+        out = times(out, args[MW_WINDOW_OUT + i].i);
+        taps = times(taps, args[MW_WINDOW_SIZE + i].i);
+    }
+    *sizes = (WindowSizes){.x = times(bytes, times(in, args[MW_WINDOW_CHANNELS].i)),
+                           .y = times(bytes, times(out, features)),
+                           .filter = taps};
+    return true;
+}
+
+static bool conv_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    WindowSizes z;
+    const int64_t groups = args[MW_CONV_GROUPS].i, features = args[MW_CONV_FEATURES].i;
+    const int64_t channels = args[MW_WINDOW_CHANNELS].i, type = args[MW_WINDOW_TYPE].i;
+    const int64_t filter_type = args[MW_CONV_FILTER_TYPE].i;
+    if (groups < 1 || channels % groups != 0 || features % groups != 0 ||
+        !window_sizes(args, features, &z) ||
+        (filter_type != type && (routine != MW_ROUTINE_CONV_FILTER_GRAD || filter_type != MW_F32)))
+        return false;
+    z.filter =
+        times(filter_type == MW_F32 ? 4 : 2, times(z.filter, times(channels / groups, features)));
+    const int64_t all[][3] = {[MW_ROUTINE_CONV] = {z.x, z.filter, z.y},
+                              [MW_ROUTINE_CONV_TRANSPOSE] = {z.y, z.filter, z.x},
+                              [MW_ROUTINE_CONV_FILTER_GRAD] = {z.x, z.y, z.filter}};
+    memcpy(bytes, all[routine], sizeof all[routine]);
+    return true;
+}
+
+static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    WindowSizes z;
+    if (!window_sizes(args, args[MW_WINDOW_CHANNELS].i, &z))
+        return false;
+    for (int i = 0; i < MW_WINDOW_DIMS; i++)
+        if (args[MW_WINDOW_BEFORE + i].i >= args[MW_WINDOW_SIZE + i].i)
+            return false;
+    const int64_t all[][3] = {[MW_ROUTINE_MAX_POOL] = {z.x, z.y},
+                              [MW_ROUTINE_MAX_POOL_GRAD] = {z.x, z.y, z.x},
+                              [MW_ROUTINE_SUM_POOL] = {z.x, z.y},
+                              [MW_ROUTINE_SUM_POOL_GRAD] = {z.y, z.x}};
+    memcpy(bytes, all[routine], sizeof(int64_t) * (size_t)routines[routine].operand_count);
+    return true;
+}
+
 /* ---- Bytes ---- */
 
 /* Every operand, as many bytes as argument 0 says. */

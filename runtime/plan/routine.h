@@ -69,6 +69,9 @@ bool mw_gemm_has_extras(MwRoutine routine);
 #define ARGUMENTS(id, ...) enum { __VA_ARGS__, MW_##id##_ARGS };
 #include "runtime/plan/routines.def"
 
+/* Spatial dimensions of convolutions and pooling. */
+enum { MW_WINDOW_DIMS = 3 };
+
 /* Queries of one head that sdpa and sdpa_grad work on at a time on a CPU; the scratch holds their
  * scores. On a GPU the scratch of sdpa_grad holds a float for every row of q. */
 enum { MW_SDPA_QUERY_TILE = 64 };

@@ -54,6 +54,6 @@ void evaluate_node(const MwGraph *graph, const MwNode *node, const Place *place,
 {
     Eval e = {graph, node, place, operands, results};
     if (!eval_source(&e) && !eval_map(&e) && !eval_rows(&e) && !eval_contract(&e) &&
-        !eval_attention(&e) && !eval_move(&e) && !eval_update(&e))
+        !eval_attention(&e) && !eval_windows(&e) && !eval_move(&e) && !eval_update(&e))
         mw_internal_error(__FILE__, __LINE__, "no meaning of %s", mw_op_info(node->op)->name);
 }

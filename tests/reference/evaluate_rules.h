@@ -50,6 +50,7 @@ bool eval_source(const Eval *e);
 bool eval_rows(const Eval *e);
 bool eval_contract(const Eval *e);
 bool eval_attention(const Eval *e);
+bool eval_windows(const Eval *e);
 bool eval_move(const Eval *e);
 bool eval_update(const Eval *e);
 

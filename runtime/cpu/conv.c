@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions on oneDNN.
+ *
+ * Images stay as they are, [batch, in.., channels]; filters are copied to the layout that oneDNN
+ * chooses for the convolution, and gradients of filters from it: at most as many elements as a
+ * filter has. A convolution is prepared at its first call and kept for the process: one entry for
+ * each distinct set of arguments, of which a plan has at most as many as it has calls. The copies
+ * of filters and what oneDNN works in are its own memory, outside the arena of the plan. */
+#include "runtime/cpu/routines.h"
+#include "runtime/plan/routine.h"
+
+#include <dnnl.h>
+#include <dnnl_debug.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RANK = MW_WINDOW_DIMS + 3 /* batch and channels; a filter with groups has one more */ };
+
+typedef struct Prepared Prepared;
+struct Prepared {
+    Prepared *next;
+    MwRoutine routine;
+    MwKernelArg args[MW_CONV_ARGS];
+    dnnl_primitive_t conv, reorder; /* no reorder: filters are in the layout that oneDNN chose */
+    dnnl_memory_t operands[3];      /* in the order of the routine's operands */
+    dnnl_memory_t packed;           /* the filter in oneDNN's layout; or operands[filter] */
+};
+
+static struct {
+    pthread_mutex_t lock; /* held through a call: memory objects are set to its operands */
+    Prepared *first;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+} library = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What the operands are to oneDNN, and which of them is the filter. */
+typedef struct {
+    int role[3], filter;
+} Form;
+
+static const Form *form_of(MwRoutine routine)
+{
+    static const Form forms[] = {
+        [MW_ROUTINE_CONV] = {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, 1},
+        [MW_ROUTINE_CONV_TRANSPOSE] = {{DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, 1},
+        [MW_ROUTINE_CONV_FILTER_GRAD] = {{DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS},
+                                         2},
+    };
+    return &forms[routine];
+}
+
+static bool succeeded(dnnl_status_t status, MwFault *fault)
+{
+    return status == dnnl_success ||
+           mw_fault_set(fault, "convolution: oneDNN: %s", dnnl_status2str(status));
+}
+
+/* ---- Descriptions ---- */
+
+/* The spatial dimensions from the first one that is more than a point on; at least one. */
+typedef struct {
+    int count;
+    dnnl_dims_t in, out, size, stride, dilation, before, after;
+} Space;
+
+static Space space_of(const MwKernelArg *args)
+{
+    Space space = {0};
+    int i = 0;
+    while (i < MW_WINDOW_DIMS - 1 && args[MW_WINDOW_IN + i].i == 1 &&
+           args[MW_WINDOW_OUT + i].i == 1 && args[MW_WINDOW_SIZE + i].i == 1)
+        i++;
+    for (; i < MW_WINDOW_DIMS; i++) {
+        const int d = space.count++;
+        space.in[d] = args[MW_WINDOW_IN + i].i;
+        space.out[d] = args[MW_WINDOW_OUT + i].i;
+        space.size[d] = args[MW_WINDOW_SIZE + i].i;
+        space.stride[d] = args[MW_WINDOW_STRIDE + i].i;
+        space.dilation[d] = args[MW_WINDOW_DILATION + i].i - 1; /* elements that are left out */
+        space.before[d] = args[MW_WINDOW_BEFORE + i].i;
+        space.after[d] = (space.out[d] - 1) * space.stride[d] +
+                         (space.size[d] - 1) * (space.dilation[d] + 1) + 1 - space.in[d] -
+                         space.before[d];
+    }
+    return space;
+}
+
+/* oneDNN names the dimensions of an image batch, channels, space.. whatever their strides. */
+static dnnl_status_t describe_image(const Space *space, const int64_t *spatial, int64_t batch,
+                                    int64_t channels, dnnl_memory_desc_t *image)
+{
+    dnnl_dims_t dims = {batch, channels}, strides;
+    int64_t stride = channels;
+    strides[1] = 1;
+    for (int d = space->count - 1; d >= 0; d--) {
+        dims[d + 2] = spatial[d];
+        strides[d + 2] = stride;
+        stride *= spatial[d];
+    }
+    strides[0] = stride;
+    return dnnl_memory_desc_init_by_strides(image, space->count + 2, dims, dnnl_f32, strides);
+}
+
+/* And those of a filter groups, features, channels, space... */
+static dnnl_status_t describe_filter(const Space *space, const MwKernelArg *args,
+                                     dnnl_memory_desc_t *stored, dnnl_memory_desc_t *chosen)
+{
+    const int64_t groups = args[MW_CONV_GROUPS].i;
+    const int64_t channels = args[MW_WINDOW_CHANNELS].i / groups;
+    const int64_t features = args[MW_CONV_FEATURES].i;
+    dnnl_dims_t dims, strides;
+    int rank = 0;
+    if (groups > 1) {
+        dims[rank] = groups;
+        strides[rank++] = features / groups;
+    }
+    dims[rank] = features / groups;
+    strides[rank++] = 1;
+    dims[rank] = channels;
+    strides[rank++] = features;
+    int64_t stride = features * channels;
+    for (int d = space->count - 1; d >= 0; d--) {
+        dims[rank + d] = space->size[d];
+        strides[rank + d] = stride;
+        stride *= space->size[d];
+    }
+    rank += space->count;
+    MW_ASSERT(rank <= MAX_RANK);
+    const dnnl_status_t status =
+        dnnl_memory_desc_init_by_tag(chosen, rank, dims, dnnl_f32, dnnl_format_tag_any);
+    return status != dnnl_success
+               ? status
+               : dnnl_memory_desc_init_by_strides(stored, rank, dims, dnnl_f32, strides);
+}
+
+typedef struct {
+    dnnl_memory_desc_t x, y, filter; /* as the operands are stored */
+    dnnl_memory_desc_t chosen;       /* the filter, in a layout of oneDNN's choice */
+    dnnl_primitive_desc_t desc;
+} Plan;
+
+/* Stores the description of the convolution. That of a gradient is made with the help of the
+ * forward's. */
+static dnnl_status_t describe_conv(MwRoutine routine, const Space *s, Plan *plan)
+{
+    dnnl_convolution_desc_t conv;
+    dnnl_primitive_desc_t forward;
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
+        &conv, dnnl_forward_training, direct, &plan->x, &plan->chosen, NULL, &plan->y, s->stride,
+        s->dilation, s->before, s->after);
+    if (status == dnnl_success)
+        status = dnnl_primitive_desc_create(&forward, &conv, NULL, library.engine, NULL);
+    if (status != dnnl_success || routine == MW_ROUTINE_CONV) {
+        plan->desc = forward;
+        return status;
+    }
+    status = routine == MW_ROUTINE_CONV_TRANSPOSE
+                 ? dnnl_dilated_convolution_backward_data_desc_init(
+                       &conv, direct, &plan->x, &plan->chosen, &plan->y, s->stride, s->dilation,
+                       s->before, s->after)
+                 : dnnl_dilated_convolution_backward_weights_desc_init(
+                       &conv, direct, &plan->x, &plan->chosen, NULL, &plan->y, s->stride,
+                       s->dilation, s->before, s->after);
+    if (status == dnnl_success)
+        status = dnnl_primitive_desc_create(&plan->desc, &conv, NULL, library.engine, forward);
+    dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+/* ---- Preparation ---- */
+
+static dnnl_status_t make_reorder(Prepared *p, const dnnl_memory_desc_t *from,
+                                  const dnnl_memory_desc_t *to)
+{
+    dnnl_primitive_desc_t desc;
+    dnnl_status_t status =
+        dnnl_reorder_primitive_desc_create(&desc, from, library.engine, to, library.engine, NULL);
+    if (status != dnnl_success)
+        return status;
+    status = dnnl_primitive_create(&p->reorder, desc);
+    dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+static dnnl_status_t make_packed(Prepared *p, const Form *form, const Plan *plan)
+{
+    const bool is_result = form->role[form->filter] == DNNL_ARG_DIFF_WEIGHTS;
+    const dnnl_memory_desc_t *packed = dnnl_primitive_desc_query_md(
+        plan->desc, is_result ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+    p->packed = p->operands[form->filter];
+    if (dnnl_memory_desc_equal(packed, &plan->filter))
+        return dnnl_success;
+    const dnnl_status_t status =
+        dnnl_memory_create(&p->packed, packed, library.engine, DNNL_MEMORY_ALLOCATE);
+    if (status != dnnl_success)
+        return status;
+    return is_result ? make_reorder(p, packed, &plan->filter)
+                     : make_reorder(p, &plan->filter, packed);
+}
+
+static dnnl_status_t make_operands(Prepared *p, const Form *form, const Plan *plan)
+{
+    for (int k = 0; k < 3; k++) {
+        const int role = form->role[k];
+        const dnnl_memory_desc_t *operand = k == form->filter ? &plan->filter
+                                            : role == DNNL_ARG_SRC || role == DNNL_ARG_DIFF_SRC
+                                                ? &plan->x
+                                                : &plan->y;
+        const dnnl_status_t status =
+            dnnl_memory_create(&p->operands[k], operand, library.engine, DNNL_MEMORY_NONE);
+        if (status != dnnl_success)
+            return status;
+    }
+    return dnnl_success;
+}
+
+/* What a failure leaves behind is lost: the run ends. */
+static dnnl_status_t prepare(Prepared *p)
+{
+    const Form *form = form_of(p->routine);
+    const Space space = space_of(p->args);
+    const int64_t batch = p->args[MW_WINDOW_BATCH].i;
+    Plan plan;
+    dnnl_status_t status =
+        library.engine ? dnnl_success : dnnl_engine_create(&library.engine, dnnl_cpu, 0);
+    if (status == dnnl_success && !library.stream)
+        status = dnnl_stream_create(&library.stream, library.engine, dnnl_stream_default_flags);
+    if (status == dnnl_success)
+        status = describe_image(&space, space.in, batch, p->args[MW_WINDOW_CHANNELS].i, &plan.x);
+    if (status == dnnl_success)
+        status = describe_image(&space, space.out, batch, p->args[MW_CONV_FEATURES].i, &plan.y);
+    if (status == dnnl_success)
+        status = describe_filter(&space, p->args, &plan.filter, &plan.chosen);
+    if (status == dnnl_success)
+        status = describe_conv(p->routine, &space, &plan);
+    if (status != dnnl_success)
+        return status;
+    status = make_operands(p, form, &plan);
+    if (status == dnnl_success)
+        status = make_packed(p, form, &plan);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&p->conv, plan.desc);
+    dnnl_primitive_desc_destroy(plan.desc);
+    return status;
+}
+
+static bool same_args(const MwKernelArg *a, const MwKernelArg *b)
+{
+    for (int i = 0; i < MW_CONV_ARGS; i++)
+        if (a[i].i != b[i].i)
+            return false;
+    return true;
+}
+
+/* The prepared convolution of a call; NULL after a fault. */
+static Prepared *prepared(MwRoutine routine, const MwKernelArg *args, MwFault *fault)
+{
+    for (Prepared *p = library.first; p; p = p->next)
+        if (p->routine == routine && same_args(p->args, args))
+            return p;
+    Prepared *p = calloc(1, sizeof *p);
+    if (!p) {
+        mw_fault_set(fault, "convolution: no memory");
+        return NULL;
+    }
+    p->routine = routine;
+    memcpy(p->args, args, sizeof p->args);
+    if (!succeeded(prepare(p), fault)) {
+        free(p);
+        return NULL;
+    }
+    p->next = library.first;
+    library.first = p;
+    return p;
+}
+
+/* ---- Calls ---- */
+
+static dnnl_status_t reorder(const Prepared *p, dnnl_memory_t from, dnnl_memory_t to)
+{
+    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    return p->reorder ? dnnl_primitive_execute(p->reorder, library.stream, 2, args) : dnnl_success;
+}
+
+static dnnl_status_t execute(const Prepared *p, void *const *operands)
+{
+    const Form *form = form_of(p->routine);
+    const dnnl_memory_t filter = p->operands[form->filter];
+    const bool is_result = form->role[form->filter] == DNNL_ARG_DIFF_WEIGHTS;
+    dnnl_exec_arg_t args[3];
+    dnnl_status_t status = dnnl_success;
+    for (int k = 0; k < 3 && status == dnnl_success; k++) {
+        args[k] = (dnnl_exec_arg_t){form->role[k], k == form->filter ? p->packed : p->operands[k]};
+        status = dnnl_memory_set_data_handle(p->operands[k], operands[k]);
+    }
+    if (status == dnnl_success && !is_result)
+        status = reorder(p, filter, p->packed);
+    if (status == dnnl_success)
+        status = dnnl_primitive_execute(p->conv, library.stream, 3, args);
+    if (status == dnnl_success && is_result)
+        status = reorder(p, p->packed, filter);
+    return status == dnnl_success ? dnnl_stream_wait(library.stream) : status;
+}
+
+static bool run(MwRoutine routine, void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    pthread_mutex_lock(&library.lock);
+    const Prepared *p = prepared(routine, args, fault);
+    const bool good = p && succeeded(execute(p, operands), fault);
+    pthread_mutex_unlock(&library.lock);
+    return good;
+}
+
+bool mw_cpu_conv(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    return run(MW_ROUTINE_CONV, operands, args, fault);
+}
+
+bool mw_cpu_conv_transpose(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    return run(MW_ROUTINE_CONV_TRANSPOSE, operands, args, fault);
+}
+
+bool mw_cpu_conv_filter_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    return run(MW_ROUTINE_CONV_FILTER_GRAD, operands, args, fault);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Pooling on the CPU: loops over windows and their elements, and inside over channels, which lie
+ * side by side. They move as many bytes as the tensors have, times the windows that overlap. */
+#include "runtime/cpu/routines.h"
+#include "runtime/plan/routine.h"
+
+#include <math.h>
+
+/* The windows of one call, and one of them at a time. */
+typedef struct {
+    const MwKernelArg *args;
+    int64_t channels;
+    int64_t batch, at[MW_WINDOW_DIMS]; /* the window */
+    int64_t y;                         /* its element 0 of y */
+} Window;
+
+/* Goes on to the next window; false after the last one. */
+static bool next_window(Window *w)
+{
+    w->y += w->channels;
+    for (int d = MW_WINDOW_DIMS - 1; d >= 0; d--) {
+        if (++w->at[d] < w->args[MW_WINDOW_OUT + d].i)
+            return true;
+        w->at[d] = 0;
+    }
+    return ++w->batch < w->args[MW_WINDOW_BATCH].i;
+}
+
+static Window first_window(const MwKernelArg *args)
+{
+    return (Window){.args = args, .channels = args[MW_WINDOW_CHANNELS].i};
+}
+
+/* The part of a window inside x along dimension d: [*begin, *end). */
+static void inside(const Window *w, int d, int64_t *begin, int64_t *end)
+{
+    const int64_t from =
+        w->at[d] * w->args[MW_WINDOW_STRIDE + d].i - w->args[MW_WINDOW_BEFORE + d].i;
+    *begin = mw_max(from, 0);
+    *end = mw_min(from + w->args[MW_WINDOW_SIZE + d].i, w->args[MW_WINDOW_IN + d].i);
+}
+
+static int64_t point(const Window *w, int64_t i, int64_t j, int64_t k)
+{
+    const MwKernelArg *in = &w->args[MW_WINDOW_IN];
+    return (((w->batch * in[0].i + i) * in[1].i + j) * in[2].i + k) * w->channels;
+}
+
+/* One call: for each window, in order, and each point of it inside x, in order, `visit` gets the
+ * first elements of the window in y and of the point in x. */
+typedef struct Pool Pool;
+struct Pool {
+    void (*visit)(const Pool *pool, int64_t y, int64_t x);
+    const MwKernelArg *args;
+    int64_t channels;
+    const float *x, *d;
+    float *out;
+};
+
+static void visit_points(const Pool *pool, const Window *w)
+{
+    int64_t begin[MW_WINDOW_DIMS], end[MW_WINDOW_DIMS];
+    for (int d = 0; d < MW_WINDOW_DIMS; d++)
+        inside(w, d, &begin[d], &end[d]);
+    for (int64_t i = begin[0]; i < end[0]; i++)
+        for (int64_t j = begin[1]; j < end[1]; j++)
+            for (int64_t k = begin[2]; k < end[2]; k++)
+                pool->visit(pool, w->y, point(w, i, j, k));
+}
+
+/* Sets all elements of the result, an image like x or like y, to `value`. */
+static void fill(const Pool *pool, int first_size, float value)
+{
+    int64_t elements = pool->args[MW_WINDOW_BATCH].i * pool->channels;
+    for (int d = 0; d < MW_WINDOW_DIMS; d++)
+        elements *= pool->args[first_size + d].i;
+    for (int64_t i = 0; i < elements; i++)
+        pool->out[i] = value;
+}
+
+static bool run(const Pool *pool, int first_size, float value)
+{
+    Window w = first_window(pool->args);
+    fill(pool, first_size, value);
+    do
+        visit_points(pool, &w);
+    while (next_window(&w));
+    return true;
+}
+
+/* ---- Maxima ---- */
+
+/* A NaN stays. */
+static void most(const Pool *pool, int64_t y, int64_t x)
+{
+    const float *restrict from = pool->x + x;
+    float *restrict to = pool->out + y;
+    for (int64_t c = 0; c < pool->channels; c++)
+        to[c] = from[c] <= to[c] || to[c] != to[c] ? to[c] : from[c];
+}
+
+bool mw_cpu_max_pool(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const Pool pool = {most, args, args[MW_WINDOW_CHANNELS].i, .x = operands[0],
+                       .out = operands[1]};
+    (void)fault;
+    return run(&pool, MW_WINDOW_OUT, -INFINITY);
+}
+
+/* The greatest elements of a window so far, of some channels: the first NaN, or else the first of
+ * equal ones. */
+enum { CHANNELS_AT_ONCE = 64 };
+
+typedef struct {
+    float most[CHANNELS_AT_ONCE];
+    int64_t at[CHANNELS_AT_ONCE];
+} Greatest;
+
+static void add_to_greatest(const Pool *pool, const Window *w, int64_t channel)
+{
+    const int64_t count = mw_min(pool->channels - channel, CHANNELS_AT_ONCE);
+    Greatest greatest;
+    int64_t begin[MW_WINDOW_DIMS], end[MW_WINDOW_DIMS];
+    for (int d = 0; d < MW_WINDOW_DIMS; d++)
+        inside(w, d, &begin[d], &end[d]);
+    for (int64_t c = 0; c < count; c++)
+        greatest.at[c] = -1;
+    for (int64_t i = begin[0]; i < end[0]; i++)
+        for (int64_t j = begin[1]; j < end[1]; j++)
+            for (int64_t k = begin[2]; k < end[2]; k++) {
+                const int64_t first = point(w, i, j, k) + channel;
+                for (int64_t c = 0; c < count; c++) {
+                    const float x = pool->x[first + c], most_yet = greatest.most[c];
+                    const bool stays =
+                        greatest.at[c] >= 0 && (x <= most_yet || most_yet != most_yet);
+                    greatest.most[c] = stays ? most_yet : x;
+                    greatest.at[c] = stays ? greatest.at[c] : first + c;
+                }
+            }
+    for (int64_t c = 0; c < count; c++)
+        pool->out[greatest.at[c]] += pool->d[w->y + channel + c];
+}
+
+bool mw_cpu_max_pool_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const Pool pool = {.args = args,
+                       .channels = args[MW_WINDOW_CHANNELS].i,
+                       .x = operands[0],
+                       .d = operands[1],
+                       .out = operands[2]};
+    Window w = first_window(args);
+    (void)fault;
+    fill(&pool, MW_WINDOW_IN, 0);
+    do
+        for (int64_t c = 0; c < pool.channels; c += CHANNELS_AT_ONCE)
+            add_to_greatest(&pool, &w, c);
+    while (next_window(&w));
+    return true;
+}
+
+/* ---- Sums ---- */
+
+static void add(float *restrict to, const float *restrict from, int64_t count)
+{
+    for (int64_t c = 0; c < count; c++)
+        to[c] += from[c];
+}
+
+static void add_point(const Pool *pool, int64_t y, int64_t x)
+{
+    add(pool->out + y, pool->x + x, pool->channels);
+}
+
+bool mw_cpu_sum_pool(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const Pool pool = {add_point, args, args[MW_WINDOW_CHANNELS].i, .x = operands[0],
+                       .out = operands[1]};
+    (void)fault;
+    return run(&pool, MW_WINDOW_OUT, 0);
+}
+
+static void add_window(const Pool *pool, int64_t y, int64_t x)
+{
+    add(pool->out + x, pool->d + y, pool->channels);
+}
+
+bool mw_cpu_sum_pool_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const Pool pool = {add_window, args, args[MW_WINDOW_CHANNELS].i, .d = operands[0],
+                       .out = operands[1]};
+    (void)fault;
+    return run(&pool, MW_WINDOW_IN, 0);
+}
