@@ -243,7 +243,8 @@ static bool window_sizes(const MwKernelArg *args, int64_t features, WindowSizes 
 {
     const int64_t type = args[MW_WINDOW_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
     int64_t in = args[MW_WINDOW_BATCH].i, out = in, taps = 1;
-    if (type != MW_F32 && type != MW_BF16)
+    if ((type != MW_F32 && type != MW_BF16) || in < 1 || args[MW_WINDOW_CHANNELS].i < 1 ||
+        features < 1)
         return false;
     for (int i = 0; i < MW_WINDOW_DIMS; i++) {
         if (!windows_fit(args, i))

@@ -1,35 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls of routines with operands of just the size they reach; attention and its gradient against
- * plain loops in double precision, over a table of shapes. */
+/* Attention and its gradient against plain loops in double precision, over a table of shapes. */
 #ifndef MW_TESTS_UNIT_ATTENTION_H
 #define MW_TESTS_UNIT_ATTENTION_H
 
-#include "base/tensor.h"
-#include "runtime/plan/routine.h"
-
-/* Operands with exactly the bytes that a call reaches; the ends are checked by sanitizers and by
- * what stands behind them. */
-typedef struct {
-    MwRoutine routine;
-    MwKernelArg args[32];
-    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
-    void *operands[MW_ROUTINE_MAX_OPERANDS];
-} Call;
-
-enum { CALL_GUARD_BYTES = 64 }; /* behind every operand */
-
-/* The type of an operand's elements, and one of them. */
-MwType call_type(const Call *call, int operand);
-double call_value(const Call *call, int operand, int64_t element);
-/* What call_allocate puts into an operand that the call reads: small numbers that repeat nowhere
- * near. What it only writes is NaN. */
-float call_sample(int64_t element, int operand);
-/* Allocates the operands for the arguments. */
-void call_allocate(Call *call);
-/* Returns the values of an operand, to be freed. */
-float *call_floats(const Call *call, int operand);
-/* Checks that nothing was written behind the operands, and frees them. */
-void call_release(Call *call);
+#include "tests/unit/call.h"
 
 /* Sizes as in runtime/plan/routines.def; `pad` elements between rows and before the first. */
 typedef struct {
@@ -43,9 +17,6 @@ enum { ATTENTIONS = 25 };
 extern const Attention attentions[ATTENTIONS];
 
 Call attention_call(MwRoutine routine, const Attention *z, MwType type);
-
-/* Runs a call on the device that is tested. */
-typedef void RunCall(Call *call);
 
 /* Runs sdpa and sdpa_grad on a shape, and compares all they give: of every tensor the norm of the
  * error, relative to that of the tensor, and of f32 the error of every element, relative to the

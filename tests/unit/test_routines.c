@@ -5,6 +5,7 @@
 #include "tests/unit/attention.h"
 #include "tests/unit/support.h"
 #include "tests/unit/tested_device.h"
+#include "tests/unit/windows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -415,6 +416,43 @@ static const struct {
                         {MW_SDPA_K_OFFSET, -4}, {MW_SDPA_T, (int64_t)1 << 61},
                         {MW_SDPA_POSITION, -1}, {MW_SDPA_TYPE, MW_I32}};
 
+/* ---- Windows ---- */
+
+START_TEST(windows_are_convolved_and_pooled)
+{
+    windows_check(&windows[_i], MW_F32, run);
+}
+END_TEST
+
+static const struct {
+    int arg;
+    int64_t value;
+} wrong_windows[] = {{MW_WINDOW_BATCH, 0},          {MW_WINDOW_CHANNELS, 3},
+                     {MW_CONV_FEATURES, 3},         {MW_CONV_GROUPS, 0},
+                     {MW_CONV_FILTER_TYPE, MW_I32}, {MW_WINDOW_TYPE, MW_I32},
+                     {MW_WINDOW_BEFORE, -1},        {MW_WINDOW_STRIDE + 2, 0},
+                     {MW_WINDOW_OUT + 1, -1},       {MW_WINDOW_IN + 1, (int64_t)1 << 61}};
+
+START_TEST(extents_refuse_nonsense_of_windows)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = window_call(MW_ROUTINE_CONV_FILTER_GRAD, &windows[3], MW_F32);
+    call.args[wrong_windows[_i].arg].i = wrong_windows[_i].value;
+    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
+START_TEST(extents_refuse_windows_of_padding)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = window_call(MW_ROUTINE_MAX_POOL, &windows[9], MW_F32);
+    call.args[MW_WINDOW_BEFORE + 2].i = 3;
+    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
 START_TEST(extents_refuse_nonsense)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
@@ -457,6 +495,9 @@ int main(void)
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_gemm, 0, MW_COUNT(wrong_gemms));
     tcase_add_loop_test(tests, extents_refuse_batches_of_more_than_products, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
+    tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
+    tcase_add_loop_test(tests, extents_refuse_nonsense_of_windows, 0, MW_COUNT(wrong_windows));
+    tcase_add_test(tests, extents_refuse_windows_of_padding);
     tcase_add_test(tests, zero_and_copy_move_bytes);
     return run_suite(suite);
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/unit/call.h"
+
+#include "base/bf16.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 0x5a };
+
+float call_sample(int64_t element, int operand)
+{
+    uint32_t hash = (uint32_t)element * 2654435761u + (uint32_t)operand * 40503u;
+    hash ^= hash >> 15;
+    hash *= 2246822519u;
+    return (float)(hash >> 8) / (float)(1 << 23) - 1;
+}
+
+static bool is_windows(MwRoutine routine)
+{
+    return routine >= MW_ROUTINE_CONV && routine <= MW_ROUTINE_SUM_POOL_GRAD;
+}
+
+static bool is_filter(MwRoutine routine, int operand)
+{
+    return routine <= MW_ROUTINE_CONV_FILTER_GRAD &&
+           operand == (routine == MW_ROUTINE_CONV_FILTER_GRAD ? 2 : 1);
+}
+
+MwType call_type(const Call *call, int operand)
+{
+    const bool is_attention =
+        call->routine == MW_ROUTINE_SDPA || call->routine == MW_ROUTINE_SDPA_GRAD;
+    const bool is_lse = operand == 4;
+    const bool is_scratch = mw_routine_info(call->routine)->accesses[operand] == 's';
+    if (is_windows(call->routine))
+        return (MwType)call
+            ->args[is_filter(call->routine, operand) ? MW_CONV_FILTER_TYPE : MW_WINDOW_TYPE]
+            .i;
+    if (mw_gemm_extras(call->routine))
+        return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
+    return is_attention && !is_lse && !is_scratch ? (MwType)call->args[MW_SDPA_TYPE].i : MW_F32;
+}
+
+double call_value(const Call *call, int operand, int64_t element)
+{
+    const void *at = call->operands[operand];
+    return call_type(call, operand) == MW_BF16 ? mw_bf16_to_f32(((const uint16_t *)at)[element])
+                                               : ((const float *)at)[element];
+}
+
+void call_allocate(Call *call)
+{
+    const MwRoutineInfo *info = mw_routine_info(call->routine);
+    ck_assert(mw_routine_extents(call->routine, call->args, call->bytes));
+    for (int i = 0; i < info->operand_count; i++) {
+        char *values = malloc((size_t)call->bytes[i] + CALL_GUARD_BYTES);
+        const bool is_filled = !strchr("ws", info->accesses[i]);
+        memset(values, 0xff, (size_t)call->bytes[i]);
+        if (is_filled && call_type(call, i) == MW_BF16)
+            for (int64_t k = 0; k < call->bytes[i] / 2; k++)
+                ((uint16_t *)values)[k] = mw_bf16_from_f32(call_sample(k, i));
+        else if (is_filled)
+            for (int64_t k = 0; k < call->bytes[i] / 4; k++)
+                ((float *)values)[k] = call_sample(k, i);
+        memset(values + call->bytes[i], GUARD, CALL_GUARD_BYTES);
+        call->operands[i] = values;
+    }
+}
+
+float *call_floats(const Call *call, int operand)
+{
+    const bool is_half = call_type(call, operand) == MW_BF16;
+    const int64_t count = call->bytes[operand] / (is_half ? 2 : 4);
+    const void *from = call->operands[operand];
+    float *values = malloc(sizeof *values * (size_t)count);
+    for (int64_t k = 0; k < count; k++)
+        values[k] =
+            is_half ? mw_bf16_to_f32(((const uint16_t *)from)[k]) : ((const float *)from)[k];
+    return values;
+}
+
+void call_release(Call *call)
+{
+    for (int i = 0; i < mw_routine_info(call->routine)->operand_count; i++) {
+        const char *end = (const char *)call->operands[i] + call->bytes[i];
+        for (int k = 0; k < CALL_GUARD_BYTES; k++)
+            ck_assert_msg(end[k] == GUARD, "operand %d was written behind its end", i);
+        free(call->operands[i]);
+    }
+}
