@@ -24,7 +24,8 @@ static const char *list_formals(MwExpander *ex, const MwCall *call)
 {
     const char *text = "";
     for (int k = 0; k < call->formal_count; k++)
-        text = mw_arena_printf(ex->arena, "%s%s%s", text, k ? ", " : "", call->formals[k].name);
+        if (!call->formals[k].quiet)
+            text = mw_arena_printf(ex->arena, "%s%s%s", text, k ? ", " : "", call->formals[k].name);
     return text;
 }
 
@@ -40,7 +41,8 @@ static void unknown_key(MwExpander *ex, const MwCall *call, const MwArg *arg)
 {
     MwKnown known = {0};
     for (int k = 0; k < call->formal_count; k++)
-        mw_vec_push(ex->arena, &known, call->formals[k].name);
+        if (!call->formals[k].quiet)
+            mw_vec_push(ex->arena, &known, call->formals[k].name);
     if (call->formal_count)
         mw_expand_note(ex, mw_span_none(), "its parameters are %s", list_formals(ex, call));
     mw_expand_error(ex, arg->key.span, "%s has no parameter '%s'%s", call->callee, arg->key.text,

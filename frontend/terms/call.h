@@ -13,6 +13,7 @@ typedef struct {
     const char *name; /* interned */
     bool required;
     bool rest; /* takes all positional arguments; those after it are given by name only */
+    bool quiet; /* messages do not list it: only dumps give it */
 } MwFormal;
 
 /* An argument, evaluated. */
