@@ -7,13 +7,14 @@ int mw_signature_parse(MwExpander *ex, const char *signature, MwFormal *formals)
 {
     int count = 0;
     for (const char *at = signature; *at;) {
-        size_t length = strcspn(at, " ?*");
+        size_t length = strcspn(at, " ?*!");
         char mark = at[length];
         MW_ASSERT(count < MW_MAX_FORMALS);
         formals[count++] = (MwFormal){.name = mw_intern_n(ex->interner, at, length),
                                       .required = mark != '?',
-                                      .rest = mark == '*'};
-        at += length + (mark == '?' || mark == '*');
+                                      .rest = mark == '*',
+                                      .chooses = mark == '!'};
+        at += length + (mark == '?' || mark == '*' || mark == '!');
         at += strspn(at, " ");
     }
     return count;
