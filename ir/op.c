@@ -72,6 +72,12 @@ bool mw_op_parse(const char *name, MwOp *op)
     return false;
 }
 
+bool mw_op_is_distributed(MwOp op)
+{
+    MwLowering lowering = mw_op_info(op)->lowering;
+    return lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER || op == MW_OP_SHARD;
+}
+
 static const MwOp collective_ops[MW_COLLECTIVE_COUNT] = {
 #define COLLECTIVE(id, name, splits, joins, combines) [MW_##id] = MW_OP_##id,
 #include "base/collectives.def"

@@ -93,6 +93,10 @@ const MwOpInfo *mw_op_info(MwOp op);
 /* False if no operator has that name. */
 bool mw_op_parse(const char *name, MwOp *op);
 
+/* Whether the operator moves values between devices or keeps the part of one: split and partition
+ * write it, and a model cannot have it. */
+bool mw_op_is_distributed(MwOp op);
+
 /* The collective that the operator is; its lowering must be MW_LOWER_COLLECTIVE. */
 MwCollective mw_op_collective(MwOp op);
 
@@ -103,6 +107,12 @@ int mw_op_counted_operand(MwOp op);
 const char *mw_attr_name(MwAttrKey key);
 MwAttrKind mw_attr_kind(MwAttrKey key);
 bool mw_attr_parse(const char *name, MwAttrKey *key);
+/* Whether the attribute says where the positions lie that a node counts, in a part of a tensor:
+ * micro_batch and partition write it, and a model cannot have it. */
+static inline bool mw_attr_is_position(MwAttrKey key)
+{
+    return key == MW_ATTR_ORIGIN || key == MW_ATTR_SPLIT;
+}
 /* The set of one attribute key. */
 #define MW_ATTR_BIT(id) (UINT64_C(1) << MW_ATTR_##id)
 

@@ -5,6 +5,7 @@
 #include "ir/optimizer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static const char *const phase_names[MW_PHASE_COUNT] = {[MW_PHASE_FORWARD] = "forward",
@@ -70,6 +71,14 @@ static void print_ints(MwText *text, const int64_t *at, int count)
     mw_text_add(text, "]");
 }
 
+/* Negative zero needs a point to read back: -0 is the whole number 0. */
+static void print_float(MwText *text, double value)
+{
+    mw_text_add_double(text, value);
+    if (value == 0 && signbit(value))
+        mw_text_add(text, ".0");
+}
+
 static void print_attr_value(MwText *text, const MwAttr *attr)
 {
     char spec[MW_SPEC_TEXT_BYTES];
@@ -81,7 +90,7 @@ static void print_attr_value(MwText *text, const MwAttr *attr)
         mw_text_add(text, attr->i ? "true" : "false");
         break;
     case MW_KIND_FLOAT:
-        mw_text_add_double(text, attr->f);
+        print_float(text, attr->f);
         break;
     case MW_KIND_TEXT:
         print_quoted(text, attr->text);
@@ -156,7 +165,7 @@ static void print_declaration(MwText *text, const MwGraph *graph, const MwNode *
     if (strcmp(init, "zeros") == 0 || strcmp(init, "ones") == 0)
         return;
     mw_text_add(text, "(");
-    mw_text_add_double(text, init_value);
+    print_float(text, init_value);
     mw_text_add(text, ")");
 }
 

@@ -313,3 +313,33 @@ bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
     mw_arena_free(&check.arena);
     return good;
 }
+
+/* Whether a node counts the positions of a part of a tensor. */
+static bool has_position(const MwNode *node)
+{
+    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
+    return origin && origin->ints.count > 0;
+}
+
+bool mw_graph_check_model(const MwGraph *graph, MwDiags *diags)
+{
+    int errors = mw_diags_error_count(diags);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        const char *name = mw_op_info(node->op)->name;
+        if (mw_op_is_distributed(node->op))
+            mw_diag_error(diags, node->origin.span,
+                          "%s belongs to what one device runs: only the compiler writes it", name);
+        else if (has_position(node))
+            mw_diag_error(diags, node->origin.span,
+                          "this %s counts positions in a part of a tensor: only the compiler "
+                          "writes that",
+                          name);
+        else
+            continue;
+        mw_diag_note(diags, mw_span_none(),
+                     "dumps cannot be compiled once they are cut for micro-batches or devices");
+        break;
+    }
+    return mw_diags_error_count(diags) == errors;
+}

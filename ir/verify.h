@@ -13,4 +13,9 @@
 /* False after errors, which name `pass`, the pass or part that made the graph. */
 bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags);
 
+/* False after errors about what models cannot have, because only passes on parts of a batch, stages
+ * and devices write it: operators between devices, positions in a part of a tensor. A graph that is
+ * to be compiled passes this once, before the first pass. */
+bool mw_graph_check_model(const MwGraph *graph, MwDiags *diags);
+
 #endif

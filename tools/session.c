@@ -3,6 +3,7 @@
 
 #include "codegen/plan/plan_model.h"
 #include "frontend/cluster/cluster.h"
+#include "ir/verify.h"
 #include "runtime/check/check.h"
 
 void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv)
@@ -31,7 +32,8 @@ bool mw_session_load_model(MwSession *session)
                       options->defines.count, session->diags);
     if (session->compilation.graph && options->has_precision)
         session->compilation.graph->precision = options->precision;
-    return session->compilation.graph != NULL;
+    return session->compilation.graph &&
+           mw_graph_check_model(session->compilation.graph, session->diags);
 }
 
 bool mw_session_load_cluster(MwSession *session)

@@ -74,8 +74,11 @@ MwTerm mw_block_call(MwExpander *ex, MwBlockState *state, const MwExpr *expr)
                        .call = expr->span,
                        .scope = mw_scope_enter_block(ex, block->name.text),
                        .names = {.arena = ex->arena}};
+    const MwLocal *local = ex->local;
+    ex->local = NULL; /* the names of comprehensions are the caller's */
     if (bind_params(ex, block, &call, frame))
         run_block(ex, state, frame);
+    ex->local = local;
     return frame->result;
 }
 
@@ -169,6 +172,35 @@ static void run_repeated(MwExpander *ex, const MwStatement *statement)
     mw_vec_push(ex->arena, &ex->graph->repeats, repeat);
 }
 
+/* ---- choices ---- */
+
+/* Gives the names that a body defines no meaning, after an error. */
+static void bind_nothing(MwExpander *ex, const MwBody *body)
+{
+    for (int i = 0; i < body->count; i++) {
+        const MwStatement *statement = body->at[i];
+        if (statement->kind == MW_STATEMENT_LET)
+            for (int k = 0; k < statement->let.targets.count; k++)
+                mw_name_bind(ex, statement->let.targets.at[k], mw_term_none());
+    }
+}
+
+/* Runs the branch that the condition chooses, in the frame and scope around it. */
+static void run_choice(MwExpander *ex, const MwStatement *statement)
+{
+    const MwExpr *condition = statement->choice.condition;
+    MwTerm term = mw_eval(ex, condition, mw_one_value());
+    bool yes;
+    if (term.kind == MW_TERM_TENSOR)
+        mw_expand_note(ex, mw_span_none(), "where(condition, a, b) chooses between elements");
+    if (mw_want_bool(ex, term, (MwWant){"the condition of 'if'", condition->span}, &yes)) {
+        mw_body_run(ex, yes ? &statement->choice.yes : &statement->choice.no);
+    } else {
+        bind_nothing(ex, &statement->choice.yes);
+        bind_nothing(ex, &statement->choice.no);
+    }
+}
+
 /* ---- statements ---- */
 
 static void run_statement(MwExpander *ex, const MwStatement *statement)
@@ -188,6 +220,9 @@ static void run_statement(MwExpander *ex, const MwStatement *statement)
     case MW_STATEMENT_REPEATED:
         run_repeated(ex, statement);
         break;
+    case MW_STATEMENT_IF:
+        run_choice(ex, statement);
+        break;
     case MW_STATEMENT_RETURN:
         run_return(ex, statement);
         break;
@@ -206,13 +241,20 @@ static void run_statement(MwExpander *ex, const MwStatement *statement)
     }
 }
 
-/* Keeps the names that the statements of a body declare, whose scope begins. */
+/* Keeps the names that the statements of a body declare, whose scope begins. Those of both branches
+ * of a choice are kept, so that names do not depend on which is taken. The nesting of brackets and
+ * the grammar's stack bound the recursion. */
 static void reserve_names(MwExpander *ex, const MwBody *body)
 {
     for (int i = 0; i < body->count; i++) {
-        MwStatementKind kind = body->at[i]->kind;
+        const MwStatement *statement = body->at[i];
+        MwStatementKind kind = statement->kind;
         if (kind == MW_STATEMENT_WEIGHT || kind == MW_STATEMENT_INPUT || kind == MW_STATEMENT_STATE)
-            mw_name_reserve(ex, body->at[i]->declare.name.text);
+            mw_name_reserve(ex, statement->declare.name.text);
+        if (kind != MW_STATEMENT_IF)
+            continue;
+        reserve_names(ex, &statement->choice.yes);
+        reserve_names(ex, &statement->choice.no);
     }
 }
 

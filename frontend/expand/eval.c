@@ -43,6 +43,74 @@ static MwTerm eval_list(MwExpander *ex, const MwExpr *expr)
     return whole ? mw_term_list(at, expr->list.count) : mw_term_none();
 }
 
+/* The elements of a list; those of a whole number n are 0 to n - 1. */
+static bool read_elements(MwExpander *ex, const MwExpr *expr, MwTerm *list)
+{
+    MwTerm over = mw_eval(ex, expr, mw_one_value());
+    *list = over;
+    if (over.kind == MW_TERM_LIST || over.kind == MW_TERM_NONE)
+        return over.kind == MW_TERM_LIST;
+    if (over.kind != MW_TERM_INT || over.i < 0) {
+        if (over.kind == MW_TERM_TENSOR)
+            mw_expand_note(ex, mw_span_none(), "unstack(x) makes a list of a tensor");
+        mw_expand_error(ex, expr->span, "'for' runs over a list or a count, not over %s",
+                        mw_term_describe(ex, over));
+        return false;
+    }
+    if (!mw_expand_charge(ex, expr->span, over.i))
+        return false;
+    *list = mw_term_list(MW_NEW(ex->arena, MwTerm, over.i), (int)over.i);
+    for (int i = 0; i < list->list.count; i++)
+        list->list.at[i] = mw_term_int(i);
+    return true;
+}
+
+/* `[for name in over: value]`: the value with each element of `over` as `name`. */
+static MwTerm eval_each(MwExpander *ex, const MwExpr *expr)
+{
+    MwTerm over;
+    if (!mw_name_check(ex, expr->each.name) || !read_elements(ex, expr->each.over, &over))
+        return mw_term_none();
+    MwLocal local = {.outer = ex->local, .name = expr->each.name.text};
+    MwTerm *at = MW_NEW(ex->arena, MwTerm, over.list.count);
+    bool whole = true;
+    ex->local = &local;
+    for (int i = 0; i < over.list.count && whole; i++) {
+        local.term = over.list.at[i];
+        at[i] = mw_eval(ex, expr->each.value, mw_one_value());
+        whole = at[i].kind != MW_TERM_NONE;
+    }
+    ex->local = local.outer;
+    return whole ? mw_term_list(at, over.list.count) : mw_term_none();
+}
+
+/* `list[at]`: an element, counted from 0, or backwards from -1, the last. */
+static MwTerm eval_index(MwExpander *ex, const MwExpr *expr)
+{
+    MwTerm list = mw_eval(ex, expr->index.list, mw_one_value());
+    MwTerm index = mw_eval(ex, expr->index.at, mw_one_value());
+    int64_t at;
+    if (list.kind == MW_TERM_NONE || index.kind == MW_TERM_NONE)
+        return mw_term_none();
+    if (list.kind != MW_TERM_LIST) {
+        if (list.kind == MW_TERM_TENSOR)
+            mw_expand_note(ex, mw_span_none(),
+                           "of a tensor, slice(x, axis, begin, end) takes a part, and unstack(x) "
+                           "makes a list");
+        mw_expand_error(ex, expr->span, "[ ] takes an element of a list, not of %s",
+                        mw_term_describe(ex, list));
+        return mw_term_none();
+    }
+    if (!mw_want_int(ex, index, (MwWant){"the place in a list", expr->index.at->span}, &at))
+        return mw_term_none();
+    int count = list.list.count;
+    if (at >= -count && at < count)
+        return list.list.at[at < 0 ? at + count : at];
+    mw_expand_error(ex, expr->index.at->span, "a list of %d has no element %lld", count,
+                    (long long)at);
+    return mw_term_none();
+}
+
 /* x ** 2, x ** 0.5 and x ** -0.5 have cheaper operators than the general power. */
 static MwTerm eval_power(MwExpander *ex, MwSite site, const MwTerm *terms)
 {
@@ -74,10 +142,19 @@ static MwOp binary_op(MwBinary op)
     return ops[op];
 }
 
+/* Whether the left of `and` or `or` is a constant that decides alone. */
+static bool decides(MwBinary op, MwTerm left)
+{
+    return left.kind == MW_TERM_BOOL &&
+           ((op == MW_BINARY_AND && !left.b) || (op == MW_BINARY_OR && left.b));
+}
+
 static MwTerm eval_binary(MwExpander *ex, const MwExpr *expr, MwTargets targets)
 {
-    MwTerm terms[] = {mw_eval(ex, expr->binary.left, mw_one_value()),
-                      mw_eval(ex, expr->binary.right, mw_one_value())};
+    MwTerm terms[2] = {mw_eval(ex, expr->binary.left, mw_one_value())};
+    if (decides(expr->binary.op, terms[0]))
+        return terms[0];
+    terms[1] = mw_eval(ex, expr->binary.right, mw_one_value());
     if (terms[0].kind == MW_TERM_NONE || terms[1].kind == MW_TERM_NONE)
         return mw_term_none();
     MwSite site = {expr->span, targets};
@@ -93,18 +170,35 @@ static MwTerm eval_binary(MwExpander *ex, const MwExpr *expr, MwTargets targets)
     }
 }
 
-bool mw_eval_call(MwExpander *ex, MwCall *call, const MwArgs *args)
+/* Evaluates the arguments that are for formals `first` up to, not including, `end`. */
+static bool eval_args(MwExpander *ex, MwCall *call, const MwArgs *args, const int *formal,
+                      int first, int end)
 {
-    int *formal = MW_NEW(ex->arena, int, args->count);
-    bool ok = mw_call_match(ex, call, args, formal);
+    bool ok = true;
     for (int i = 0; i < args->count; i++) {
-        if (formal[i] < 0)
+        if (formal[i] < first || formal[i] >= end)
             continue;
         MwTerm term = mw_eval(ex, args->at[i].value, mw_one_value());
         mw_call_give(call, formal[i], &args->at[i], term);
         ok &= term.kind != MW_TERM_NONE;
     }
     return ok;
+}
+
+bool mw_eval_call(MwExpander *ex, MwCall *call, const MwArgs *args)
+{
+    int *formal = MW_NEW(ex->arena, int, args->count);
+    bool ok = mw_call_match(ex, call, args, formal);
+    int count = call->formal_count, chosen = 1;
+    if (!count || !call->formals[0].chooses)
+        return eval_args(ex, call, args, formal, 0, count) && ok;
+    if (!eval_args(ex, call, args, formal, 0, 1) || !ok)
+        return false;
+    MwTerm condition = call->given[0].term;
+    if (condition.kind != MW_TERM_BOOL)
+        return eval_args(ex, call, args, formal, 1, count);
+    chosen += !condition.b;
+    return eval_args(ex, call, args, formal, chosen, chosen + 1);
 }
 
 static MwTerm eval_call(MwExpander *ex, const MwExpr *expr, MwTargets targets)
@@ -133,6 +227,10 @@ static MwTerm eval(MwExpander *ex, const MwExpr *expr, MwTargets targets)
         return eval_name(ex, expr);
     case MW_EXPR_LIST:
         return eval_list(ex, expr);
+    case MW_EXPR_EACH:
+        return eval_each(ex, expr);
+    case MW_EXPR_INDEX:
+        return eval_index(ex, expr);
     case MW_EXPR_UNARY: {
         MwTerm operand = mw_eval(ex, expr->unary.operand, mw_one_value());
         MwOp op = expr->unary.op == MW_UNARY_MINUS ? MW_OP_NEG : MW_OP_NOT;

@@ -27,6 +27,7 @@ static const char *statement_word(MwStatementKind kind)
     }
 }
 
+/* `is_last`: nothing of the block follows the statement. */
 static void check_statement(const Place *place, const MwStatement *statement, bool in_repeat,
                             bool is_last)
 {
@@ -45,13 +46,19 @@ static void check_statement(const Place *place, const MwStatement *statement, bo
         mw_diag_error(place->diags, statement->span, "what follows this 'return' is never reached");
 }
 
-/* The nesting of brackets (MW_MAX_NESTING) bounds the recursion. */
-static void check_body(const Place *place, const MwBody *body, bool in_repeat)
+/* The nesting of brackets (MW_MAX_NESTING) and the grammar's stack bound the recursion. */
+static void check_body(const Place *place, const MwBody *body, bool in_repeat, bool is_end)
 {
     for (int i = 0; i < body->count; i++) {
-        check_statement(place, body->at[i], in_repeat, i == body->count - 1);
-        if (body->at[i]->kind == MW_STATEMENT_REPEAT)
-            check_body(place, &body->at[i]->repeat.body, true);
+        const MwStatement *statement = body->at[i];
+        bool is_last = is_end && i == body->count - 1;
+        check_statement(place, statement, in_repeat, is_last);
+        if (statement->kind == MW_STATEMENT_REPEAT)
+            check_body(place, &statement->repeat.body, true, false);
+        if (statement->kind != MW_STATEMENT_IF)
+            continue;
+        check_body(place, &statement->choice.yes, in_repeat, is_last);
+        check_body(place, &statement->choice.no, in_repeat, is_last);
     }
 }
 
@@ -67,12 +74,22 @@ static void check_params(const Place *place)
             }
 }
 
-static bool returns(const MwBlock *block)
+/* Whether the body returns in the end, by every branch of a choice that ends it. */
+static bool returns(const MwBody *body)
 {
-    for (int i = 0; i < block->body.count; i++)
-        if (block->body.at[i]->kind == MW_STATEMENT_RETURN)
+    for (int i = 0; i < body->count; i++) {
+        const MwStatement *statement = body->at[i];
+        if (statement->kind == MW_STATEMENT_RETURN ||
+            (statement->kind == MW_STATEMENT_IF && returns(&statement->choice.yes) &&
+             returns(&statement->choice.no)))
             return true;
+    }
     return false;
+}
+
+static bool ends_in_choice(const MwBody *body)
+{
+    return body->count && mw_vec_last(body)->kind == MW_STATEMENT_IF;
 }
 
 bool mw_placement_check(const MwItems *items, MwDiags *diags)
@@ -83,10 +100,11 @@ bool mw_placement_check(const MwItems *items, MwDiags *diags)
         if (!item->block)
             continue;
         Place place = {diags, item->block, item->kind == MW_ITEM_MODEL};
-        check_body(&place, &item->block->body, false);
+        check_body(&place, &item->block->body, false, true);
         check_params(&place);
-        if (!place.is_model && !returns(item->block))
-            mw_diag_error(diags, item->span, "block '%s' has no 'return'", item->name.text);
+        if (!place.is_model && !returns(&item->block->body))
+            mw_diag_error(diags, item->span, "block '%s' has no 'return'%s", item->name.text,
+                          ends_in_choice(&item->block->body) ? " in every branch" : "");
     }
     return mw_diags_error_count(diags) == errors;
 }

@@ -46,7 +46,7 @@ static void add_names(MwExpander *ex, MwKnown *known)
     for (int i = 0; i < MW_COUNT(functions); i++)
         mw_vec_push(ex->arena, known, functions[i].name);
     for (int op = 0; op < MW_OP_COUNT; op++)
-        if (is_callable((MwOp)op))
+        if (is_callable((MwOp)op) && !mw_op_is_distributed((MwOp)op))
             mw_vec_push(ex->arena, known, mw_op_info((MwOp)op)->name);
 }
 
@@ -65,7 +65,8 @@ static int add_attr_formals(MwExpander *ex, MwOp op, MwFormal *formals, int coun
     for (int key = 0; key < MW_ATTR_COUNT; key++) {
         const char *name = mw_attr_name((MwAttrKey)key);
         if ((attrs >> key & 1) && !has_formal(formals, count, name))
-            formals[count++] = (MwFormal){.name = mw_intern(ex->interner, name)};
+            formals[count++] = (MwFormal){.name = mw_intern(ex->interner, name),
+                                          .quiet = mw_attr_is_position((MwAttrKey)key)};
     }
     return count;
 }

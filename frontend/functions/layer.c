@@ -6,10 +6,18 @@
 #include <math.h>
 #include <string.h>
 
+/* Of a constant condition the branch that is not taken has no term. */
 MwTerm mw_function_where(MwExpander *ex, const MwCall *call)
 {
     MwTerm terms[] = {call->given[0].term, call->given[1].term, call->given[2].term};
+    if (terms[0].kind == MW_TERM_BOOL)
+        return terms[0].b ? terms[1] : terms[2];
     return mw_apply(ex, call->site, MW_OP_SELECT, terms, 3);
+}
+
+MwTerm mw_function_select(MwExpander *ex, const MwCall *call)
+{
+    return mw_function_where(ex, call);
 }
 
 /* A text argument that must be one of `names`; its index, `fallback` if not given, -1 after an

@@ -270,3 +270,13 @@ MwTerm mw_function_concat(MwExpander *ex, const MwCall *call)
     MwAttr attr = mw_attr_int(MW_ATTR_AXIS, axis);
     return mw_call_emit(ex, call, MW_OP_CONCAT, values.at, values.count, &attr, 1);
 }
+
+MwTerm mw_function_len(MwExpander *ex, const MwCall *call)
+{
+    MwTerm list = call->given[0].term;
+    if (list.kind == MW_TERM_LIST)
+        return mw_term_int(list.list.count);
+    mw_expand_error(ex, call->given[0].span, "len counts the elements of a list, not of %s",
+                    mw_term_describe(ex, list));
+    return mw_term_none();
+}

@@ -37,6 +37,8 @@ typedef enum {
     MW_EXPR_BOOL,
     MW_EXPR_NAME,
     MW_EXPR_LIST,
+    MW_EXPR_EACH,
+    MW_EXPR_INDEX,
     MW_EXPR_UNARY,
     MW_EXPR_BINARY,
     MW_EXPR_CALL
@@ -74,6 +76,13 @@ struct MwExpr {
         bool b;
         const char *text; /* TEXT, NAME: interned */
         MwExprs list;
+        struct { /* EACH: [for name in over: value] */
+            MwName name;
+            MwExpr *over, *value;
+        } each;
+        struct { /* INDEX: list[at] */
+            MwExpr *list, *at;
+        } index;
         struct {
             MwUnary op;
             MwExpr *operand;
@@ -103,6 +112,7 @@ typedef enum {
     MW_STATEMENT_LET,
     MW_STATEMENT_REPEAT,
     MW_STATEMENT_REPEATED,
+    MW_STATEMENT_IF,
     MW_STATEMENT_RETURN,
     MW_STATEMENT_OUTPUT,
     MW_STATEMENT_ASSIGN,
@@ -134,6 +144,10 @@ struct MwStatement {
             MwExpr *count;
             MwExpr *parent; /* [R, I], the iteration around it; NULL: none */
         } repeated;
+        struct { /* IF */
+            MwExpr *condition;
+            MwBody yes, no; /* `else if` is an IF alone in `no` */
+        } choice;
         MwExprs results; /* RETURN */
         struct {         /* ASSIGN: target becomes value at the end of a step */
             MwName target;

@@ -35,10 +35,14 @@ static MwExpr *new_expr(MwParse *parse, MwExprKind kind, MwSpan span);
 static MwExpr *new_unary(MwParse *parse, MwUnary op, MwExpr *operand, MwSpan span);
 static MwExpr *new_binary(MwParse *parse, MwBinary op, MwExpr *left, MwExpr *right);
 static MwExpr *new_name(MwParse *parse, MwExprKind kind, MwName name);
+static MwExpr *new_each(MwParse *parse, MwName name, MwExpr *over, MwExpr *value, MwSpan span);
+static MwExpr *new_index(MwParse *parse, MwExpr *list, MwExpr *at, MwSpan span);
 static MwExpr *new_call(MwParse *parse, MwName callee, const MwArgs *args, MwSpan span);
 static MwStatement *new_statement(MwParse *parse, MwStatementKind kind, MwSpan span);
 static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type,
                                 MwExpr *init);
+static MwStatement *new_choice(MwParse *parse, MwExpr *condition, const MwBody *yes,
+                               const MwBody *no);
 static MwItem *add_item(MwParse *parse);
 static void add_block(MwParse *parse, MwItemKind kind, MwName name, const MwParams *params,
                       const MwBody *body);
@@ -72,12 +76,16 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %token <name> STATE   "state"
 %token <name> REPEAT  "repeat"
 %token <name> AS      "as"
+%token <name> IF      "if"
 %token <name> RETURN  "return"
 %token <name> OUTPUT  "output"
 %token <name> ASSIGN  "assign"
 %token <name> PRECISION "precision"
 %token <name> TRAIN   "train"
 %token <name> WITH    "with"
+%token <name> ELSE    "else"
+%token <name> FOR     "for"
+%token <name> IN      "in"
 %token <name> AND     "and"
 %token <name> OR      "or"
 %token <name> NOT     "not"
@@ -104,6 +112,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %left "*" "/" "%" "@"
 %precedence MINUS
 %right "**"
+%precedence "["
 
 %type <expr> expr
 %type <type> type
@@ -115,7 +124,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %type <args> args args_or_none annotations with options
 %type <params> params params_or_none
 %type <body> body statements
-%type <statement> statement line declaration
+%type <statement> statement choice line declaration
 
 %%
 
@@ -184,8 +193,20 @@ statement:
         $$->repeat.index = $4;
         $$->repeat.body = $5;
     }
+  | choice
   | "repeat" error body               { $$ = NULL; yyerrok; }
+  | "if" error body                   { $$ = NULL; yyerrok; }
   | error NEWLINE                     { $$ = NULL; yyerrok; }
+  ;
+
+choice:
+    "if" expr body                    { $$ = new_choice(parse, $2, &$3, &(MwBody){0}); }
+  | "if" expr body "else" body        { $$ = new_choice(parse, $2, &$3, &$5); }
+  | "if" expr body "else" choice {
+        MwBody no = {0};
+        mw_vec_push(parse->arena, &no, $5);
+        $$ = new_choice(parse, $2, &$3, &no);
+    }
   ;
 
 line:
@@ -349,6 +370,8 @@ expr:
   | "false"                           { $$ = new_expr(parse, MW_EXPR_BOOL, @$); $$->b = false; }
   | NAME                              { $$ = new_name(parse, MW_EXPR_NAME, $1); }
   | "[" exprs_or_none "]"             { $$ = new_expr(parse, MW_EXPR_LIST, @$); $$->list = $2; }
+  | "[" "for" NAME "in" expr ":" expr "]" { $$ = new_each(parse, $3, $5, $7, @$); }
+  | expr "[" expr "]"                 { $$ = new_index(parse, $1, $3, @$); }
   | "(" expr ")"                      { $$ = $2; $$->span = @$; }
   | NAME "(" args_or_none ")"         { $$ = new_call(parse, $1, &$3, @$); }
   | "and" "(" args_or_none ")"        { $$ = new_call(parse, $1, &$3, @$); }
@@ -406,6 +429,23 @@ static MwExpr *new_name(MwParse *parse, MwExprKind kind, MwName name)
     return expr;
 }
 
+static MwExpr *new_each(MwParse *parse, MwName name, MwExpr *over, MwExpr *value, MwSpan span)
+{
+    MwExpr *expr = new_expr(parse, MW_EXPR_EACH, span);
+    expr->each.name = name;
+    expr->each.over = over;
+    expr->each.value = value;
+    return expr;
+}
+
+static MwExpr *new_index(MwParse *parse, MwExpr *list, MwExpr *at, MwSpan span)
+{
+    MwExpr *expr = new_expr(parse, MW_EXPR_INDEX, span);
+    expr->index.list = list;
+    expr->index.at = at;
+    return expr;
+}
+
 static MwExpr *new_call(MwParse *parse, MwName callee, const MwArgs *args, MwSpan span)
 {
     MwExpr *expr = new_expr(parse, MW_EXPR_CALL, span);
@@ -430,6 +470,16 @@ static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName nam
     statement->declare.name = name;
     statement->declare.type = type;
     statement->declare.init = init;
+    return statement;
+}
+
+static MwStatement *new_choice(MwParse *parse, MwExpr *condition, const MwBody *yes,
+                               const MwBody *no)
+{
+    MwStatement *statement = new_statement(parse, MW_STATEMENT_IF, condition->span);
+    statement->choice.condition = condition;
+    statement->choice.yes = *yes;
+    statement->choice.no = *no;
     return statement;
 }
 
@@ -476,7 +526,8 @@ static bool is_implied(const Expected *e, int kind)
         return true;
     if (e->expected[YYSYMBOL_RETURN] && kind >= YYSYMBOL_INPUT && kind <= YYSYMBOL_TRAIN)
         return true;
-    return e->expected[YYSYMBOL_POWER] && (is_operator(kind) || kind == YYSYMBOL_PAREN);
+    return e->expected[YYSYMBOL_POWER] &&
+           (is_operator(kind) || kind == YYSYMBOL_PAREN || kind == YYSYMBOL_SQUARE);
 }
 
 static void add_word(Expected *e, const char *word)

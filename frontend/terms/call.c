@@ -7,13 +7,14 @@ int mw_signature_parse(MwExpander *ex, const char *signature, MwFormal *formals)
 {
     int count = 0;
     for (const char *at = signature; *at;) {
-        size_t length = strcspn(at, " ?*");
+        size_t length = strcspn(at, " ?*!");
         char mark = at[length];
         MW_ASSERT(count < MW_MAX_FORMALS);
         formals[count++] = (MwFormal){.name = mw_intern_n(ex->interner, at, length),
                                       .required = mark != '?',
-                                      .rest = mark == '*'};
-        at += length + (mark == '?' || mark == '*');
+                                      .rest = mark == '*',
+                                      .chooses = mark == '!'};
+        at += length + (mark == '?' || mark == '*' || mark == '!');
         at += strspn(at, " ");
     }
     return count;
@@ -24,7 +25,8 @@ static const char *list_formals(MwExpander *ex, const MwCall *call)
 {
     const char *text = "";
     for (int k = 0; k < call->formal_count; k++)
-        text = mw_arena_printf(ex->arena, "%s%s%s", text, k ? ", " : "", call->formals[k].name);
+        if (!call->formals[k].quiet)
+            text = mw_arena_printf(ex->arena, "%s%s%s", text, k ? ", " : "", call->formals[k].name);
     return text;
 }
 
@@ -40,7 +42,8 @@ static void unknown_key(MwExpander *ex, const MwCall *call, const MwArg *arg)
 {
     MwKnown known = {0};
     for (int k = 0; k < call->formal_count; k++)
-        mw_vec_push(ex->arena, &known, call->formals[k].name);
+        if (!call->formals[k].quiet)
+            mw_vec_push(ex->arena, &known, call->formals[k].name);
     if (call->formal_count)
         mw_expand_note(ex, mw_span_none(), "its parameters are %s", list_formals(ex, call));
     mw_expand_error(ex, arg->key.span, "%s has no parameter '%s'%s", call->callee, arg->key.text,

@@ -12,7 +12,9 @@ enum { MW_MAX_FORMALS = 24 }; /* of a function; a block may have any number */
 typedef struct {
     const char *name; /* interned */
     bool required;
-    bool rest; /* takes all positional arguments; those after it are given by name only */
+    bool rest;    /* takes all positional arguments; those after it are given by name only */
+    bool chooses; /* the first: if it is true only the second is evaluated, if false the third */
+    bool quiet;   /* messages do not list it: only dumps give it */
 } MwFormal;
 
 /* An argument, evaluated. */

@@ -206,8 +206,6 @@ MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int c
             return mw_term_none();
         any_tensor |= terms[i].kind == MW_TERM_TENSOR;
     }
-    if (op == MW_OP_SELECT && terms[0].kind == MW_TERM_BOOL)
-        return terms[0].b ? terms[1] : terms[2];
     if (!any_tensor && mw_arithmetic_kind(op) != MW_ARITHMETIC_NONE)
         return mw_fold(ex, site.span, op, terms, count);
     if (!any_tensor) {

@@ -28,6 +28,14 @@ struct MwFrame {
     MwTerm result;
 };
 
+/* A name of a comprehension, which hides those of the frame. */
+typedef struct MwLocal MwLocal;
+struct MwLocal {
+    const MwLocal *outer; /* that of the comprehension around it; NULL: none */
+    const char *name;
+    MwTerm term;
+};
+
 typedef struct {
     const MwBlock *block;
     MwSpan span;
@@ -46,14 +54,15 @@ struct MwExpander {
     MwInterner *interner;
     MwDiags *diags;
     MwGraph *graph;
-    MwNameMap sizes;    /* -> MwSize */
-    MwNameMap blocks;   /* -> MwBlockState */
-    MwNameMap values;   /* full names of values -> last suffix tried, as intptr_t */
-    MwNameMap scopes;   /* paths of scopes -> last suffix tried, as intptr_t */
-    MwNameMap outputs;  /* names of outputs -> MwSpan */
-    MwNameMap assigned; /* full names of what is assigned -> MwSpan */
-    MwNameMap pinned;   /* full names of values with a pin -> MwSpan */
-    MwFrame *frame;     /* NULL while sizes are computed */
+    MwNameMap sizes;      /* -> MwSize */
+    MwNameMap blocks;     /* -> MwBlockState */
+    MwNameMap values;     /* full names of values -> last suffix tried, as intptr_t */
+    MwNameMap scopes;     /* paths of scopes -> last suffix tried, as intptr_t */
+    MwNameMap outputs;    /* names of outputs -> MwSpan */
+    MwNameMap assigned;   /* full names of what is assigned -> MwSpan */
+    MwNameMap pinned;     /* full names of values with a pin -> MwSpan */
+    MwFrame *frame;       /* NULL while sizes are computed */
+    const MwLocal *local; /* the innermost; NULL: none */
     /* Expands the call of a block. Evaluation, which stands below statements, reaches them through
      * this alone; expand/body.c sets it. */
     MwTerm (*call_block)(MwExpander *ex, MwBlockState *state, const MwExpr *expr);

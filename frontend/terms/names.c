@@ -27,14 +27,19 @@ static const MwTerm *find_predefined(const char *name)
     return NULL;
 }
 
-bool mw_name_is_predefined(const char *name)
+static const MwTerm *find_local(const MwExpander *ex, const char *name)
 {
-    return find_predefined(name) != NULL;
+    const MwLocal *local = ex->local;
+    while (local && local->name != name)
+        local = local->outer;
+    return local ? &local->term : NULL;
 }
 
 bool mw_name_find(const MwExpander *ex, const char *name, MwTerm *term)
 {
-    const MwTerm *found = ex->frame ? mw_name_map_get(&ex->frame->names, name) : NULL;
+    const MwTerm *found = find_local(ex, name);
+    if (!found && ex->frame)
+        found = mw_name_map_get(&ex->frame->names, name);
     const MwSize *size = found ? NULL : mw_name_map_get(&ex->sizes, name);
     if (size)
         found = &size->term;
@@ -45,13 +50,19 @@ bool mw_name_find(const MwExpander *ex, const char *name, MwTerm *term)
     return found != NULL;
 }
 
+bool mw_name_check(MwExpander *ex, MwName name)
+{
+    if (!find_predefined(name.text))
+        return true;
+    mw_expand_error(ex, name.span, "'%s' has a meaning of its own and cannot be defined",
+                    name.text);
+    return false;
+}
+
 void mw_name_bind(MwExpander *ex, MwName name, MwTerm term)
 {
-    if (mw_name_is_predefined(name.text)) {
-        mw_expand_error(ex, name.span, "'%s' has a meaning of its own and cannot be defined",
-                        name.text);
+    if (!mw_name_check(ex, name))
         return;
-    }
     void **slot = mw_name_map_add(&ex->frame->names, name.text);
     if (!*slot)
         *slot = MW_NEW(ex->arena, MwTerm, 1);

@@ -10,11 +10,12 @@
 
 #include "frontend/terms/expander.h"
 
-/* What `name` means in the current frame: the term bound to it, a size, or a word of the language
+/* What `name` means: that of a comprehension, the term bound to it in the current frame, a size, or a word of the language
  * (f32, pi). False if it means nothing. */
 bool mw_name_find(const MwExpander *ex, const char *name, MwTerm *term);
-/* Whether the language gives `name` a meaning that no statement may change. */
-bool mw_name_is_predefined(const char *name);
+/* Checks that the language gives `name` no meaning that nothing may change; adds an error if it
+ * does. */
+bool mw_name_check(MwExpander *ex, MwName name);
 /* Gives `name` a meaning in the current frame; an error if it is predefined. */
 void mw_name_bind(MwExpander *ex, MwName name, MwTerm term);
 

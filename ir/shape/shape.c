@@ -87,11 +87,11 @@ static bool check_shape_attr(MwShapeContext *context)
     if (shape && shape->ints.count > MW_MAX_RANK)
         return mw_shape_fail(context, "has a shape of %d dimensions; at most %d are possible",
                              shape->ints.count, MW_MAX_RANK);
-    return check_sizes(context, MW_ATTR_SHAPE) && check_sizes(context, MW_ATTR_SIZES) &&
-           check_sizes(context, MW_ATTR_ORIGIN);
+    return check_sizes(context, MW_ATTR_SHAPE) && check_sizes(context, MW_ATTR_SIZES);
 }
 
-/* Checks that `origin` and `split` of a node that counts positions are given together and agree. */
+/* Checks that `origin` and `split` of a node that counts positions are given together and agree.
+ * Only the compiler writes them, so messages do not name them. */
 static bool check_origin(MwShapeContext *context)
 {
     const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
@@ -99,10 +99,11 @@ static bool check_origin(MwShapeContext *context)
     if (!origin || (!origin->ints.count && split->spec_rank == MW_SPEC_NOT_GIVEN))
         return true;
     int rank = (int)mw_max(split->spec_rank, 0);
-    if (rank == origin->ints.count)
-        return true;
-    return mw_shape_fail(context, "has a split of %d dimensions and an origin of %d", rank,
-                         origin->ints.count);
+    bool fits = rank == origin->ints.count && rank <= MW_MAX_RANK;
+    for (int i = 0; i < origin->ints.count; i++)
+        fits &= origin->ints.at[i] >= 1;
+    return fits || mw_shape_fail(context, "cannot count positions in a part of a tensor that is "
+                                          "given so: only the compiler writes that");
 }
 
 /* Checks that the elements of a result can be counted: products of sizes are computed in 64 bits

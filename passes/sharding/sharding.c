@@ -291,26 +291,8 @@ static bool shard_submesh(MwCompilation *compilation, int mesh, MwDiags *diags)
     return best != NULL;
 }
 
-/* Reports operators on local shapes, which only partition makes. */
-static bool check_global(const MwGraph *graph, MwDiags *diags)
-{
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        if (node->op != MW_OP_SHARD && mw_op_info(node->op)->lowering != MW_LOWER_COLLECTIVE)
-            continue;
-        mw_diag_error(diags, node->origin.span,
-                      "%s belongs to what one device runs: only the compiler writes it",
-                      mw_op_info(node->op)->name);
-        mw_diag_note(diags, mw_span_none(), "a dump after partition cannot be planned again");
-        return false;
-    }
-    return true;
-}
-
 bool mw_pass_sharding(MwCompilation *compilation, MwDiags *diags)
 {
-    if (!check_global(compilation->graph, diags))
-        return false;
     for (int mesh = 0; mesh < compilation->staging.mesh_count; mesh++)
         if (!shard_submesh(compilation, mesh, diags))
             return false;
