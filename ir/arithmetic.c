@@ -3,6 +3,12 @@
 
 #include <math.h>
 
+/* The greater one; NaN where one is. */
+static double greater(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
@@ -22,8 +28,8 @@ static double gelu_tanh(double x)
     ROW(SUB, NUMBER, a - b)                                                                        \
     ROW(MUL, NUMBER, a *b)                                                                         \
     ROW(DIV, NUMBER, a / b)                                                                        \
-    ROW(MAXIMUM, NUMBER, a > b ? a : b)                                                            \
-    ROW(MINIMUM, NUMBER, a < b ? a : b)                                                            \
+    ROW(MAXIMUM, NUMBER, greater(a, b))                                                            \
+    ROW(MINIMUM, NUMBER, -greater(-a, -b))                                                         \
     ROW(POW, NUMBER, pow(a, b))                                                                    \
     ROW(NEG, NUMBER, -a)                                                                           \
     ROW(ABS, NUMBER, fabs(a))                                                                      \
@@ -36,7 +42,7 @@ static double gelu_tanh(double x)
     ROW(TANH, NUMBER, tanh(a))                                                                     \
     ROW(ERF, NUMBER, erf(a))                                                                       \
     ROW(SIGMOID, NUMBER, sigmoid(a))                                                               \
-    ROW(RELU, NUMBER, a > 0 ? a : 0)                                                               \
+    ROW(RELU, NUMBER, greater(0, a))                                                               \
     ROW(GELU, NUMBER, a *(0.5 * erfc(-a / sqrt(2))))                                               \
     ROW(GELU_TANH, NUMBER, gelu_tanh(a))                                                           \
     ROW(SILU, NUMBER, a *sigmoid(a))                                                               \

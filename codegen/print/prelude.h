@@ -15,8 +15,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define mw_min(a, b) ((a) < (b) ? (a) : (b))
-#define mw_max(a, b) ((a) > (b) ? (a) : (b))
+/* NaN in either operand is passed on. A comparison with NaN fails and gives `b`, so only `a` needs
+ * a test, which costs nothing where `a` is a constant or an integer. `|` leaves no branch. */
+#define mw_min(a, b) (((a) < (b)) | ((a) != (a)) ? (a) : (b))
+#define mw_max(a, b) (((a) > (b)) | ((a) != (a)) ? (a) : (b))
 #define mw_abs(a) ((a) < 0 ? -(a) : (a))
 
 static inline float mw_bits_f32(uint32_t bits)

@@ -69,9 +69,9 @@ void mw_gradient_div(MwGradient *g)
         mw_gradient_unbroadcast(g, 1, neg(g, mul(g, quotient, mw_gradient_result(g, 0))));
 }
 
-/* Gives operand k the gradient d where `wins` holds between it and the other operand, and d / 2
- * at ties. */
-static void gradient_of_choice(MwGradient *g, MwOp wins)
+/* Gives operand k no gradient where `loses` holds between it and the other operand, d / 2 at ties,
+ * and d elsewhere, so that NaN is passed on. */
+static void gradient_of_choice(MwGradient *g, MwOp loses)
 {
     MwValueId d = g->results[0];
     for (int k = 0; k < 2; k++) {
@@ -79,20 +79,21 @@ static void gradient_of_choice(MwGradient *g, MwOp wins)
             continue;
         MwValueId own = mw_gradient_operand(g, k), other = mw_gradient_operand(g, 1 - k);
         MwValueId tie = mw_build_binary(g->graph, MW_OP_EQ, own, other);
-        MwValueId otherwise = mw_build_select(g->graph, tie, scaled(g, d, 0.5), scalar_like(g, 0));
-        MwValueId won = mw_build_binary(g->graph, wins, own, other);
-        mw_gradient_unbroadcast(g, k, mw_build_select(g->graph, won, d, otherwise));
+        MwValueId otherwise = mw_build_select(g->graph, tie, scaled(g, d, 0.5), d);
+        MwValueId lost = mw_build_binary(g->graph, loses, own, other);
+        mw_gradient_unbroadcast(g, k,
+                                mw_build_select(g->graph, lost, scalar_like(g, 0), otherwise));
     }
 }
 
 void mw_gradient_maximum(MwGradient *g)
 {
-    gradient_of_choice(g, MW_OP_GT);
+    gradient_of_choice(g, MW_OP_LT);
 }
 
 void mw_gradient_minimum(MwGradient *g)
 {
-    gradient_of_choice(g, MW_OP_LT);
+    gradient_of_choice(g, MW_OP_GT);
 }
 
 /* d b a^(b - 1), which is 0 at b = 0 whatever a */
@@ -206,8 +207,8 @@ void mw_gradient_sigmoid(MwGradient *g)
 void mw_gradient_relu(MwGradient *g)
 {
     MwValueId zero = scalar_like(g, 0);
-    MwValueId above = mw_build_binary(g->graph, MW_OP_GT, mw_gradient_result(g, 0), zero);
-    g->operands[0] = mw_build_select(g->graph, above, g->results[0], zero);
+    MwValueId is_off = mw_build_binary(g->graph, MW_OP_LE, mw_gradient_result(g, 0), zero);
+    g->operands[0] = mw_build_select(g->graph, is_off, zero, g->results[0]);
 }
 
 void mw_gradient_gelu(MwGradient *g)

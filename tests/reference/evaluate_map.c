@@ -77,7 +77,7 @@ static bool map_unary(const Eval *e, double x, double *y)
     case MW_OP_SIGMOID:
         return *y = sigmoid(x), true;
     case MW_OP_RELU:
-        return *y = x > 0 ? x : 0, true;
+        return *y = eval_greater(x, 0), true;
     case MW_OP_GELU:
         return *y = x * gauss_cdf(x), true;
     case MW_OP_GELU_TANH:
@@ -109,9 +109,9 @@ static bool map_binary(const Eval *e, double a, double b, double *y)
     case MW_OP_DIV:
         return *y = a / b, true;
     case MW_OP_MAXIMUM:
-        return *y = a > b ? a : b, true;
+        return *y = eval_greater(a, b), true;
     case MW_OP_MINIMUM:
-        return *y = a < b ? a : b, true;
+        return *y = -eval_greater(-a, -b), true;
     case MW_OP_POW:
         return *y = pow(a, b), true;
     case MW_OP_GELU_GRAD:

@@ -247,10 +247,11 @@ static const struct {
     const char *op, *operands, *attrs;
     double elements[6], gradients[6];
 } conventions[] = {
-    {"relu", "f32[3]", "", {-1, 0, 2}, {0, 0, 1}},
+    {"relu", "f32[4]", "", {-1, 0, 2, NAN}, {0, 0, 1, 1}},
     {"abs", "f32[3]", "", {-1, 0, 2}, {-1, 0, 1}},
     {"maximum", "f32[3]; f32[3]", "", {1, 2, 3, 3, 2, 1}, {0, 0.5, 1, 1, 0.5, 0}},
     {"minimum", "f32[3]; f32[3]", "", {1, 2, 3, 3, 2, 1}, {1, 0.5, 0, 0, 0.5, 1}},
+    {"maximum", "f32[3]; f32[3]", "", {NAN, 1, NAN, 1, NAN, NAN}, {1, 1, 1, 1, 1, 1}},
     {"reduce_max",
      "f32[2, 3]",
      "axes = [1]",

@@ -144,6 +144,8 @@ START_TEST(ends_of_the_range_are_right)
     ck_assert(mw_erf(50) == 1 && mw_erf(-50) == -1 && isnan(mw_erf(NAN)));
     ck_assert(mw_sigmoid(-200) == 0 && mw_sigmoid(200) == 1);
     ck_assert(mw_gelu(-200) == 0 && mw_gelu(200) == 200 && mw_silu(-200) == 0);
+    ck_assert(isnan(mw_max(NAN, 1.0f)) && isnan(mw_max(1.0f, NAN)) && mw_max(-INFINITY, 1) == 1);
+    ck_assert(isnan(mw_min(NAN, 1.0f)) && isnan(mw_min(1.0f, NAN)) && mw_min(INFINITY, 1) == 1);
     ck_assert(fabs(mw_exp_f64(-7.3) / exp(-7.3) - 1) < 1e-15);
 }
 END_TEST
