@@ -133,11 +133,8 @@ void mw_gradient_neg(MwGradient *g)
 
 void mw_gradient_abs(MwGradient *g)
 {
-    MwValueId x = mw_gradient_operand(g, 0), d = g->results[0], zero = scalar_like(g, 0);
-    MwValueId below = mw_build_binary(g->graph, MW_OP_LT, x, zero);
-    MwValueId above = mw_build_binary(g->graph, MW_OP_GT, x, zero);
-    MwValueId otherwise = mw_build_select(g->graph, below, neg(g, d), zero);
-    g->operands[0] = mw_build_select(g->graph, above, d, otherwise);
+    MwValueId sign = mw_build_unary(g->graph, MW_OP_SIGN, mw_gradient_operand(g, 0));
+    g->operands[0] = mul(g, g->results[0], sign);
 }
 
 void mw_gradient_exp(MwGradient *g)
@@ -179,6 +176,65 @@ void mw_gradient_cos(MwGradient *g)
 static MwValueId one_minus(const MwGradient *g, MwValueId x)
 {
     return mw_build_binary(g->graph, MW_OP_SUB, scalar_like(g, 1), x);
+}
+
+/* Of a function whose derivative is 0 wherever it exists. */
+void mw_gradient_zero(MwGradient *g)
+{
+    (void)g;
+}
+
+/* d (y + 1) */
+void mw_gradient_expm1(MwGradient *g)
+{
+    MwValueId slope =
+        mw_build_binary(g->graph, MW_OP_ADD, mw_gradient_result(g, 0), scalar_like(g, 1));
+    g->operands[0] = mul(g, g->results[0], slope);
+}
+
+/* d / (1 + x) */
+void mw_gradient_log1p(MwGradient *g)
+{
+    MwValueId more =
+        mw_build_binary(g->graph, MW_OP_ADD, mw_gradient_operand(g, 0), scalar_like(g, 1));
+    g->operands[0] = mw_build_binary(g->graph, MW_OP_DIV, g->results[0], more);
+}
+
+/* d (1 + y^2) */
+void mw_gradient_tan(MwGradient *g)
+{
+    MwValueId y = mw_gradient_result(g, 0);
+    MwValueId slope = mw_build_binary(g->graph, MW_OP_ADD, mul(g, y, y), scalar_like(g, 1));
+    g->operands[0] = mul(g, g->results[0], slope);
+}
+
+/* d x / (x^2 + y^2) and -d y / (x^2 + y^2) */
+void mw_gradient_atan2(MwGradient *g)
+{
+    MwValueId y = mw_gradient_operand(g, 0), x = mw_gradient_operand(g, 1);
+    MwValueId square = mw_build_binary(g->graph, MW_OP_ADD, mul(g, x, x), mul(g, y, y));
+    MwValueId part = mw_build_binary(g->graph, MW_OP_DIV, g->results[0], square);
+    if (g->wanted[0])
+        mw_gradient_unbroadcast(g, 0, mul(g, part, x));
+    if (g->wanted[1])
+        mw_gradient_unbroadcast(g, 1, neg(g, mul(g, part, y)));
+}
+
+/* d and -d (a // b), since a % b = a - b (a // b) */
+void mw_gradient_mod(MwGradient *g)
+{
+    MwValueId a = mw_gradient_operand(g, 0), b = mw_gradient_operand(g, 1);
+    if (g->wanted[0])
+        mw_gradient_unbroadcast(g, 0, g->results[0]);
+    if (g->wanted[1])
+        mw_gradient_unbroadcast(
+            g, 1, neg(g, mul(g, g->results[0], mw_build_binary(g->graph, MW_OP_FLOOR_DIV, a, b))));
+}
+
+void mw_gradient_softplus(MwGradient *g)
+{
+    MwValueId slope = mw_build_unary(g->graph, MW_OP_SIGMOID, mw_gradient_operand(g, 0));
+    g->operands[0] = mul(g, g->results[0], slope);
 }
 
 /* d (1 - y^2) */
