@@ -3,6 +3,33 @@
 
 #include <math.h>
 
+/* The greater one; NaN where one is. */
+static double greater(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
+/* The quotient rounded down. Rounded before, it could be too great by 1: 1 // 0.1 is 9. */
+static double floor_div(double a, double b)
+{
+    double left = fmod(a, b);
+    if (b == 0)
+        return a / b;
+    return rint((a - left) / b) - (left != 0 && (left < 0) != (b < 0));
+}
+
+/* What floor_div leaves: 0, or a number with the sign of b. */
+static double modulo(double a, double b)
+{
+    double left = fmod(a, b);
+    return left != 0 && (left < 0) != (b < 0) ? left + b : left;
+}
+
+static double sign(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
@@ -22,8 +49,8 @@ static double gelu_tanh(double x)
     ROW(SUB, NUMBER, a - b)                                                                        \
     ROW(MUL, NUMBER, a *b)                                                                         \
     ROW(DIV, NUMBER, a / b)                                                                        \
-    ROW(MAXIMUM, NUMBER, a > b ? a : b)                                                            \
-    ROW(MINIMUM, NUMBER, a < b ? a : b)                                                            \
+    ROW(MAXIMUM, NUMBER, greater(a, b))                                                            \
+    ROW(MINIMUM, NUMBER, -greater(-a, -b))                                                         \
     ROW(POW, NUMBER, pow(a, b))                                                                    \
     ROW(NEG, NUMBER, -a)                                                                           \
     ROW(ABS, NUMBER, fabs(a))                                                                      \
@@ -35,11 +62,24 @@ static double gelu_tanh(double x)
     ROW(COS, NUMBER, cos(a))                                                                       \
     ROW(TANH, NUMBER, tanh(a))                                                                     \
     ROW(ERF, NUMBER, erf(a))                                                                       \
+    ROW(EXPM1, NUMBER, expm1(a))                                                                   \
+    ROW(LOG1P, NUMBER, log1p(a))                                                                   \
+    ROW(TAN, NUMBER, tan(a))                                                                       \
+    ROW(ATAN2, NUMBER, atan2(a, b))                                                                \
+    ROW(SIGN, NUMBER, sign(a))                                                                     \
+    ROW(FLOOR, NUMBER, floor(a))                                                                   \
+    ROW(CEIL, NUMBER, ceil(a))                                                                     \
+    ROW(ROUND, NUMBER, rint(a))                                                                    \
+    ROW(FLOOR_DIV, NUMBER, floor_div(a, b))                                                        \
+    ROW(MOD, NUMBER, modulo(a, b))                                                                 \
+    ROW(STOP_GRADIENT, NUMBER, a)                                                                  \
     ROW(SIGMOID, NUMBER, sigmoid(a))                                                               \
-    ROW(RELU, NUMBER, a > 0 ? a : 0)                                                               \
+    ROW(RELU, NUMBER, greater(0, a))                                                               \
     ROW(GELU, NUMBER, a *(0.5 * erfc(-a / sqrt(2))))                                               \
     ROW(GELU_TANH, NUMBER, gelu_tanh(a))                                                           \
     ROW(SILU, NUMBER, a *sigmoid(a))                                                               \
+    ROW(SOFTPLUS, NUMBER, greater(a, 0) + log1p(exp(-fabs(a))))                                    \
+    ROW(ISNAN, COMPARE, isnan(a) != 0)                                                             \
     ROW(LT, COMPARE, a < b)                                                                        \
     ROW(LE, COMPARE, a <= b)                                                                       \
     ROW(GT, COMPARE, a > b)                                                                        \

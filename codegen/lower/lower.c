@@ -36,7 +36,8 @@ static MwLowerRule *const rules[MW_OP_COUNT] = {
 
 /* ---- Element-wise operators ---- */
 
-/* The expression of an operator, with its attributes as literals. */
+/* The expression of an operator, with its attributes as literals and the type of its operands as
+ * the ending of a function. */
 static const char *fill_attrs(MwLower *l, const MwNode *node, const char *expression)
 {
     MwText text = {.arena = l->kernel->arena};
@@ -50,10 +51,15 @@ static const char *fill_attrs(MwLower *l, const MwNode *node, const char *expres
         MW_ASSERT(length < sizeof name);
         memcpy(name, c + 1, length);
         name[length] = '\0';
+        c += length;
+        if (strcmp(name, "type") == 0) {
+            bool is_int = mw_lower_operand_tensor(l, 0)->type == MW_I32;
+            mw_text_add(&text, is_int ? "i32" : "f32");
+            continue;
+        }
         MwAttrKey key;
         MW_ASSERT(mw_attr_parse(name, &key));
         mw_text_add(&text, mw_lower_literal(text.arena, MW_SCALAR_F32, mw_node_float(node, key)));
-        c += length;
     }
     return text.at;
 }

@@ -15,9 +15,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#define mw_min(a, b) ((a) < (b) ? (a) : (b))
-#define mw_max(a, b) ((a) > (b) ? (a) : (b))
+/* NaN in either operand is passed on. A comparison with NaN fails and gives `b`, so only `a` needs
+ * a test, which costs nothing where `a` is a constant or an integer. `|` leaves no branch. */
+#define mw_min(a, b) (((a) < (b)) | ((a) != (a)) ? (a) : (b))
+#define mw_max(a, b) (((a) > (b)) | ((a) != (a)) ? (a) : (b))
 #define mw_abs(a) ((a) < 0 ? -(a) : (a))
+#define mw_sign(a) ((a) > 0 ? 1 : (a) < 0 ? -1 : (a))
 
 static inline float mw_bits_f32(uint32_t bits)
 {
@@ -85,10 +88,9 @@ static inline int32_t mw_fold_max_i32(const int32_t *lane)
     return max;
 }
 
-/* exp(x) = 2^n exp(r), |r| <= ln 2 / 2; 2^n in two halves, so that the ends of the range, zero and
- * infinity come out right. */
-#ifndef mw_exp
-static inline float mw_exp(float x)
+/* exp(x) = 2^n exp(r), |r| <= ln 2 / 2: returns exp(r) - 1 and sets 2^n in two halves, so that the
+ * ends of the range, zero and infinity come out right. */
+static inline float mw_exp_parts(float x, float *scale0, float *scale1)
 {
     float bounded = x < -105.0f ? -105.0f : x;
     bounded = bounded > 90.0f ? 90.0f : bounded;
@@ -104,11 +106,26 @@ static inline float mw_exp(float x)
     p = (p * r) * r + r;
     int32_t power = (int32_t)(mw_f32_bits(shifted) - 0x4b400000u);
     int32_t half = power >> 1;
-    float scale0 = mw_bits_f32((uint32_t)(half + 127) << 23);
-    float scale1 = mw_bits_f32((uint32_t)(power - half + 127) << 23);
+    *scale0 = mw_bits_f32((uint32_t)(half + 127) << 23);
+    *scale1 = mw_bits_f32((uint32_t)(power - half + 127) << 23);
+    return p;
+}
+
+#ifndef mw_exp
+static inline float mw_exp(float x)
+{
+    float scale0, scale1, p = mw_exp_parts(x, &scale0, &scale1);
     return (p * scale0 + scale0) * scale1;
 }
 #endif
+
+/* 2^n (exp(r) - 1) + (2^n - 1); beyond 60 the last 1 is below the rounding. */
+static inline float mw_expm1(float x)
+{
+    float scale0, scale1, p = mw_exp_parts(x, &scale0, &scale1);
+    float scale = scale0 * scale1;
+    return x > 60.0f ? mw_exp(x) : p * scale + (scale - 1.0f);
+}
 
 /* log(x) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)). */
 static inline float mw_log(float x)
@@ -134,6 +151,20 @@ static inline float mw_log(float x)
     result = x == INFINITY ? INFINITY : result;
     result = x == 0.0f ? -INFINITY : result;
     return x < 0.0f || x != x ? NAN : result;
+}
+
+/* log(u) + (x - (u - 1)) / u with u = 1 + x rounded: the second term is what the rounding lost. */
+static inline float mw_log1p(float x)
+{
+    float u = 1.0f + x, log = mw_log(u);
+    float rest = (x - (u - 1.0f)) / u;
+    return u == 0.0f || u == INFINITY ? log : log + rest;
+}
+
+/* Stays above 0 where exp(x) does. */
+static inline float mw_softplus(float x)
+{
+    return mw_max(0.0f, x) + mw_log1p(mw_exp(-fabsf(x)));
 }
 
 static inline float mw_sqrt(float x)
@@ -256,6 +287,63 @@ static inline float mw_sin(float x)
 static inline float mw_cos(float x)
 {
     return mw_sin_quarter((double)x, 1);
+}
+
+static inline float mw_tan(float x)
+{
+    return mw_sin(x) / mw_cos(x);
+}
+
+/* The angle t = atan(low / high) of the first eighth of the circle, then that of its place. */
+static inline float mw_atan2(float y, float x)
+{
+    float a = fabsf(x), b = fabsf(y);
+    float high = a > b ? a : b, low = a > b ? b : a;
+    float t = low == high ? 1.0f : low / high; /* infinities too */
+    t = high == 0.0f ? 0.0f : t;
+    float square = t * t;
+    float p = 0x1.758a6cp-9f;
+    p = p * square - 0x1.0744b6p-6f;
+    p = p * square + 0x1.5dba9ap-5f;
+    p = p * square - 0x1.33603cp-4f;
+    p = p * square + 0x1.b3da48p-4f;
+    p = p * square - 0x1.22e400p-3f;
+    p = p * square + 0x1.9972e8p-3f;
+    p = p * square - 0x1.5554a6p-2f;
+    t = (p * square) * t + t;
+    t = b > a ? 0x1.921fb6p+0f - t : t;
+    t = mw_f32_bits(x) >> 31 ? 0x1.921fb6p+1f - t : t;
+    return copysignf(t, y);
+}
+
+/* a - b (a // b): 0, or with the sign of b. */
+static inline float mw_mod_f32(float a, float b)
+{
+    float left = fmodf(a, b);
+    return left != 0.0f && (left < 0.0f) != (b < 0.0f) ? left + b : left;
+}
+
+/* floor(a / b), but from the remainder, which is exact: a / b may be rounded up to a whole
+ * number. */
+static inline float mw_floor_div_f32(float a, float b)
+{
+    float left = fmodf(a, b), quotient = rintf((a - left) / b);
+    bool is_less = left != 0.0f && (left < 0.0f) != (b < 0.0f);
+    return b == 0.0f ? a / b : quotient - (is_less ? 1.0f : 0.0f);
+}
+
+/* Divisors that the machine refuses, for some dividends, are replaced by 1. */
+static inline int32_t mw_mod_i32(int32_t a, int32_t b)
+{
+    int32_t left = a % (b == 0 || b == -1 ? 1 : b);
+    return left != 0 && (left < 0) != (b < 0) ? left + b : left;
+}
+
+static inline int32_t mw_floor_div_i32(int32_t a, int32_t b)
+{
+    int32_t safe = b == 0 || b == -1 ? 1 : b, quotient = a / safe, left = a % safe;
+    quotient -= left != 0 && (left < 0) != (b < 0);
+    return b == 0 ? 0 : b == -1 ? (int32_t)(0u - (uint32_t)a) : quotient;
 }
 
 static inline float mw_sigmoid(float x)

@@ -134,11 +134,13 @@ static MwTerm eval_matmul(MwExpander *ex, const MwExpr *expr, MwSite site, const
 
 static MwOp binary_op(MwBinary op)
 {
-    static const MwOp ops[] = {
-        [MW_BINARY_ADD] = MW_OP_ADD, [MW_BINARY_SUB] = MW_OP_SUB, [MW_BINARY_MUL] = MW_OP_MUL,
-        [MW_BINARY_DIV] = MW_OP_DIV, [MW_BINARY_LT] = MW_OP_LT,   [MW_BINARY_LE] = MW_OP_LE,
-        [MW_BINARY_GT] = MW_OP_GT,   [MW_BINARY_GE] = MW_OP_GE,   [MW_BINARY_EQ] = MW_OP_EQ,
-        [MW_BINARY_NE] = MW_OP_NE,   [MW_BINARY_AND] = MW_OP_AND, [MW_BINARY_OR] = MW_OP_OR};
+    static const MwOp ops[] = {[MW_BINARY_ADD] = MW_OP_ADD, [MW_BINARY_SUB] = MW_OP_SUB,
+                               [MW_BINARY_MUL] = MW_OP_MUL, [MW_BINARY_DIV] = MW_OP_DIV,
+                               [MW_BINARY_LT] = MW_OP_LT,   [MW_BINARY_LE] = MW_OP_LE,
+                               [MW_BINARY_GT] = MW_OP_GT,   [MW_BINARY_GE] = MW_OP_GE,
+                               [MW_BINARY_EQ] = MW_OP_EQ,   [MW_BINARY_FLOOR_DIV] = MW_OP_FLOOR_DIV,
+                               [MW_BINARY_MOD] = MW_OP_MOD, [MW_BINARY_NE] = MW_OP_NE,
+                               [MW_BINARY_AND] = MW_OP_AND, [MW_BINARY_OR] = MW_OP_OR};
     return ops[op];
 }
 
@@ -161,8 +163,6 @@ static MwTerm eval_binary(MwExpander *ex, const MwExpr *expr, MwTargets targets)
     switch (expr->binary.op) {
     case MW_BINARY_MATMUL:
         return eval_matmul(ex, expr, site, terms);
-    case MW_BINARY_REM:
-        return mw_fold_remainder(ex, expr->span, terms[0], terms[1]);
     case MW_BINARY_POW:
         return eval_power(ex, site, terms);
     default:

@@ -8,6 +8,11 @@
 /* Each expands one call whose arguments are bound and none of them NONE. */
 #define FUNCTION(name, signature) MwTerm mw_function_##name(MwExpander *ex, const MwCall *call);
 #include "frontend/functions/functions.def"
-#undef FUNCTION
+
+/* What the text of a COMPOSITION means for a call, with the last node at `site`. */
+MwTerm mw_compose(MwExpander *ex, const MwCall *call, MwSite site, double fallback,
+                  const char *text);
+/* What a LOSS is for a call. */
+MwTerm mw_compose_loss(MwExpander *ex, const MwCall *call, bool of_rows, const char *text);
 
 #endif

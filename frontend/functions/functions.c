@@ -10,10 +10,23 @@ typedef struct {
     MwTerm (*expand)(MwExpander *ex, const MwCall *call);
 } Function;
 
+#define COMPOSITION(name, signature, fallback, text)                                               \
+    static MwTerm compose_##name(MwExpander *ex, const MwCall *call)                               \
+    {                                                                                              \
+        return mw_compose(ex, call, call->site, fallback, text);                                   \
+    }
+#define LOSS(name, signature, of_rows, text)                                                       \
+    static MwTerm compose_##name(MwExpander *ex, const MwCall *call)                               \
+    {                                                                                              \
+        return mw_compose_loss(ex, call, of_rows, text);                                           \
+    }
+#include "frontend/functions/functions.def"
+
 static const Function functions[] = {
 #define FUNCTION(name, signature) {#name, signature, mw_function_##name},
+#define COMPOSITION(name, signature, ...) {#name, signature, compose_##name},
+#define LOSS(name, signature, ...) {#name, signature " reduction?", compose_##name},
 #include "frontend/functions/functions.def"
-#undef FUNCTION
 };
 
 static const Function *find_function(const char *name)

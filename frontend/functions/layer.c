@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions for the layers of networks: activations, norms, attention, positions, dropout,
- * losses. */
+/* Functions for the layers of networks: activations, norms, attention, positions, dropout. */
 #include "frontend/functions/expansions.h"
 
 #include <math.h>
-#include <string.h>
 
-/* Of a constant condition the branch that is not taken has no term. */
 MwTerm mw_function_where(MwExpander *ex, const MwCall *call)
 {
     MwTerm terms[] = {call->given[0].term, call->given[1].term, call->given[2].term};
-    if (terms[0].kind == MW_TERM_BOOL)
-        return terms[0].b ? terms[1] : terms[2];
     return mw_apply(ex, call->site, MW_OP_SELECT, terms, 3);
 }
 
@@ -20,47 +15,14 @@ MwTerm mw_function_select(MwExpander *ex, const MwCall *call)
     return mw_function_where(ex, call);
 }
 
-/* A text argument that must be one of `names`; its index, `fallback` if not given, -1 after an
- * error. */
-static int read_choice(MwExpander *ex, const MwCall *call, int k, const char *const *names,
-                       int count, int fallback)
-{
-    const char *text;
-    if (!mw_call_has(call, k))
-        return fallback;
-    if (!mw_want_text(ex, call->given[k].term, mw_call_want(ex, call, k), &text))
-        return -1;
-    const char *all = "";
-    for (int i = 0; i < count; i++) {
-        if (strcmp(names[i], text) == 0)
-            return i;
-        all = mw_arena_printf(ex->arena, "%s%s\"%s\"", all,
-                              i == 0          ? ""
-                              : i < count - 1 ? ", "
-                                              : " or ",
-                              names[i]);
-    }
-    mw_expand_error(ex, call->given[k].span, "'%s' of %s may be %s, not \"%s\"",
-                    call->formals[k].name, call->callee, all, text);
-    return -1;
-}
-
 MwTerm mw_function_gelu(MwExpander *ex, const MwCall *call)
 {
     static const char *const names[] = {"none", "tanh"};
     static const MwOp ops[] = {MW_OP_GELU, MW_OP_GELU_TANH};
-    int choice = read_choice(ex, call, 1, names, MW_COUNT(names), 0);
+    int choice = mw_call_choice(ex, call, 1, names, MW_COUNT(names), 0);
     if (choice < 0)
         return mw_term_none();
     return mw_apply(ex, call->site, ops[choice], &call->given[0].term, 1);
-}
-
-/* Argument k as a number; `fallback` if it is not given. */
-static bool read_number(MwExpander *ex, const MwCall *call, int k, double fallback, double *value)
-{
-    *value = fallback;
-    return !mw_call_has(call, k) ||
-           mw_want_number(ex, call->given[k].term, mw_call_want(ex, call, k), value);
 }
 
 /* Adds `op` on argument 0 with argument 1 as its float attribute `key`. */
@@ -69,7 +31,7 @@ static MwTerm with_number(MwExpander *ex, const MwCall *call, MwOp op, MwAttrKey
 {
     MwValueId x;
     double value;
-    if (!mw_call_tensor(ex, call, 0, &x) || !read_number(ex, call, 1, fallback, &value))
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_number(ex, call, 1, fallback, &value))
         return mw_term_none();
     MwAttr attr = mw_attr_float(key, value);
     return mw_call_emit(ex, call, op, &x, 1, &attr, 1);
@@ -144,7 +106,7 @@ MwTerm mw_function_batch_norm(MwExpander *ex, const MwCall *call)
     MwValueId x;
     double eps;
     int64_t axes[MW_MAX_RANK];
-    if (!read_channels(ex, call, 2, &x) || !read_number(ex, call, 1, 1e-5, &eps))
+    if (!read_channels(ex, call, 2, &x) || !mw_call_number(ex, call, 1, 1e-5, &eps))
         return mw_term_none();
     const int count = mw_value_tensor(ex->graph, x)->rank - 1;
     for (int d = 0; d < count; d++)
@@ -174,7 +136,7 @@ MwTerm mw_function_group_norm(MwExpander *ex, const MwCall *call)
     int64_t groups, axes[MW_MAX_RANK];
     if (!read_channels(ex, call, 2, &x) ||
         !mw_want_int(ex, call->given[1].term, mw_call_want(ex, call, 1), &groups) ||
-        !read_number(ex, call, 2, 1e-5, &eps))
+        !mw_call_number(ex, call, 2, 1e-5, &eps))
         return mw_term_none();
     const MwTensor whole = *mw_value_tensor(ex->graph, x);
     const int last = whole.rank - 1;
@@ -231,7 +193,7 @@ MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
     double scale, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
     if ((mw_call_has(call, 3) &&
          !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &causal)) ||
-        !read_number(ex, call, 4, 1 / sqrt(head), &scale))
+        !mw_call_number(ex, call, 4, 1 / sqrt(head), &scale))
         return mw_term_none();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale)};
     return emit_attention(ex, call, operands, attrs);
@@ -243,7 +205,7 @@ MwTerm mw_function_dropout(MwExpander *ex, const MwCall *call)
     MwValueId x;
     double rate;
     int64_t key = ex->next_key;
-    if (!mw_call_tensor(ex, call, 0, &x) || !read_number(ex, call, 1, 0, &rate) ||
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_number(ex, call, 1, 0, &rate) ||
         (mw_call_has(call, 2) &&
          !mw_want_int(ex, call->given[2].term, mw_call_want(ex, call, 2), &key)))
         return mw_term_none();
@@ -254,62 +216,25 @@ MwTerm mw_function_dropout(MwExpander *ex, const MwCall *call)
     return mw_call_emit(ex, call, MW_OP_DROPOUT, &x, 1, attrs, MW_COUNT(attrs));
 }
 
-/* The sum or mean of all elements of `x`. */
-static MwValueId total_of(MwExpander *ex, MwSite site, MwValueId x, bool mean)
+/* x, or the bound where `op` holds between them. */
+static MwTerm bounded(MwExpander *ex, MwSite site, MwTerm x, MwOp op, MwTerm bound)
 {
-    if (!mw_has_value(x))
-        return x;
-    MwTensor tensor = *mw_value_tensor(ex->graph, x);
-    MwSite inner = mw_site_inner(site);
-    int64_t axes[MW_MAX_RANK];
-    for (int d = 0; d < tensor.rank; d++)
-        axes[d] = d;
-    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_AXES, axes, tensor.rank),
-                      mw_attr_int(MW_ATTR_KEEP, false)};
-    MwValueId sum = tensor.rank ? mw_emit(ex, mean ? inner : site, MW_OP_REDUCE_SUM, &x, 1, attrs,
-                                          MW_COUNT(attrs))
-                                : x;
-    if (!mean)
-        return sum;
-    MwValueId scale =
-        mw_emit_constant(ex, inner, tensor.type, 1 / (double)mw_tensor_elements(&tensor));
-    return mw_emit_binary(ex, site, MW_OP_MUL, sum, scale);
+    MwTerm beyond = mw_apply(ex, mw_site_inner(site), op, (MwTerm[]){x, bound}, 2);
+    if (beyond.kind == MW_TERM_NONE)
+        return beyond;
+    return mw_apply(ex, site, MW_OP_SELECT, (MwTerm[]){beyond, bound, x}, 3);
 }
 
-static bool check_targets(MwExpander *ex, const MwCall *call, const MwTensor *logits,
-                          const MwTensor *targets)
+/* At a bound the gradient passes, as in PyTorch. */
+MwTerm mw_function_clip(MwExpander *ex, const MwCall *call)
 {
-    MwTensor wanted = mw_tensor(MW_I32, (int)mw_max(logits->rank - 1, 0), logits->dim);
-    char text[3][MW_TENSOR_TEXT_BYTES];
-    if (logits->rank > 0 && mw_type_is_float(logits->type) && mw_tensor_equal(targets, &wanted))
-        return true;
-    mw_expand_note(ex, mw_span_none(), "it needs float logits [.., classes] and, here, %s",
-                   mw_tensor_text(&wanted, text[2]));
-    mw_expand_error(ex, call->site.span, "cross_entropy cannot score %s against targets %s",
-                    mw_tensor_text(logits, text[0]), mw_tensor_text(targets, text[1]));
-    return false;
-}
-
-/* -log(softmax(logits)[target]), as logsumexp(logits) - logits[target], in f32. */
-MwTerm mw_function_cross_entropy(MwExpander *ex, const MwCall *call)
-{
-    static const char *const reductions[] = {"mean", "sum", "none"};
-    MwValueId logits, targets;
-    int reduction = read_choice(ex, call, 2, reductions, MW_COUNT(reductions), 0);
-    if (reduction < 0 || !mw_call_tensor(ex, call, 0, &logits) ||
-        !mw_call_tensor(ex, call, 1, &targets))
-        return mw_term_none();
-    MwTensor type = *mw_value_tensor(ex->graph, logits);
-    if (!check_targets(ex, call, &type, mw_value_tensor(ex->graph, targets)))
-        return mw_term_none();
-    MwSite inner = mw_site_inner(call->site);
-    if (type.type != MW_F32) {
-        MwAttr attr = mw_attr_int(MW_ATTR_TYPE, MW_F32);
-        logits = mw_emit(ex, inner, MW_OP_CAST, &logits, 1, &attr, 1);
-    }
-    MwValueId total = mw_emit_unary(ex, inner, MW_OP_LOGSUMEXP, logits);
-    MwValueId picked = mw_emit_binary(ex, inner, MW_OP_PICK, logits, targets);
-    MwSite last = reduction == 2 ? call->site : inner;
-    MwValueId each = mw_emit_binary(ex, last, MW_OP_SUB, total, picked);
-    return mw_term_tensor(reduction == 2 ? each : total_of(ex, call->site, each, reduction == 0));
+    MwTerm x = call->given[0].term;
+    MwSite low_site = mw_call_has(call, 2) ? mw_site_inner(call->site) : call->site;
+    if (!mw_call_has(call, 1) && !mw_call_has(call, 2))
+        mw_expand_error(ex, call->site.span, "clip needs 'low', 'high' or both");
+    if (mw_call_has(call, 1))
+        x = bounded(ex, low_site, x, MW_OP_LT, call->given[1].term);
+    if (x.kind != MW_TERM_NONE && mw_call_has(call, 2))
+        x = bounded(ex, call->site, x, MW_OP_GT, call->given[2].term);
+    return x;
 }

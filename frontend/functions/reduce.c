@@ -69,24 +69,180 @@ MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
     return mw_term_tensor(emit_reduce(ex, call->site, MW_OP_REDUCE_MAX, &r));
 }
 
-MwTerm mw_function_mean(MwExpander *ex, const MwCall *call)
+/* The least element from the greatest of the mirrored ones: -x, but -1 - x for i32, whose least
+ * number has no negative. */
+MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
 {
     Reduction r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
-    MwTensor x = *mw_value_tensor(ex->graph, r.x);
-    if (!mw_type_is_float(x.type)) {
-        mw_expand_error(ex, call->given[0].span, "mean needs a floating-point type, not %s",
+    const MwType type = mw_value_tensor(ex->graph, r.x)->type;
+    MwSite inner = mw_site_inner(call->site);
+    MwValueId one = type == MW_I32 ? mw_emit_constant(ex, inner, type, -1) : mw_no_value();
+    r.x = mw_has_value(one) ? mw_emit_binary(ex, inner, MW_OP_SUB, one, r.x)
+                            : mw_emit_unary(ex, inner, MW_OP_NEG, r.x);
+    MwValueId most = mw_has_value(r.x) ? emit_reduce(ex, inner, MW_OP_REDUCE_MAX, &r) : r.x;
+    return mw_term_tensor(mw_has_value(one) ? mw_emit_binary(ex, call->site, MW_OP_SUB, one, most)
+                                            : mw_emit_unary(ex, call->site, MW_OP_NEG, most));
+}
+
+static bool read_float_reduction(MwExpander *ex, const MwCall *call, Reduction *r)
+{
+    if (!read_reduction(ex, call, r))
+        return false;
+    if (mw_type_is_float(mw_value_tensor(ex->graph, r->x)->type))
+        return true;
+    mw_expand_error(ex, call->given[0].span, "%s needs a floating-point type, not %s", call->callee,
+                    mw_term_describe(ex, call->given[0].term));
+    return false;
+}
+
+/* The number of elements that become one. */
+static double reduced_count(MwExpander *ex, const Reduction *r)
+{
+    const MwTensor *x = mw_value_tensor(ex->graph, r->x);
+    double count = 1;
+    for (int i = 0; i < r->axis_count; i++)
+        count *= (double)x->dim[r->axes[i]];
+    return count;
+}
+
+/* The sum over `divisor`. */
+static MwValueId emit_mean(MwExpander *ex, MwSite site, const Reduction *r, double divisor)
+{
+    const MwType type = mw_value_tensor(ex->graph, r->x)->type;
+    MwSite inner = mw_site_inner(site);
+    MwValueId sum = emit_reduce(ex, inner, MW_OP_REDUCE_SUM, r);
+    MwValueId scale = mw_emit_constant(ex, inner, type, 1 / divisor);
+    return mw_emit_binary(ex, site, MW_OP_MUL, sum, scale);
+}
+
+MwTerm mw_function_mean(MwExpander *ex, const MwCall *call)
+{
+    Reduction r;
+    if (!read_float_reduction(ex, call, &r))
+        return mw_term_none();
+    return mw_term_tensor(emit_mean(ex, call->site, &r, reduced_count(ex, &r)));
+}
+
+/* The mean square of x - mean(x): the mean first, so that nothing cancels. `unbiased` divides by
+ * one less than the count. */
+static MwValueId emit_variance(MwExpander *ex, const MwCall *call, MwSite site)
+{
+    Reduction r;
+    bool unbiased = false;
+    if (!read_float_reduction(ex, call, &r) ||
+        (mw_call_has(call, 3) &&
+         !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &unbiased)))
+        return mw_no_value();
+    const double count = reduced_count(ex, &r);
+    MwSite inner = mw_site_inner(site);
+    Reduction kept = r;
+    kept.keep = true;
+    MwValueId centered =
+        mw_emit_binary(ex, inner, MW_OP_SUB, r.x, emit_mean(ex, inner, &kept, count));
+    r.x = mw_emit_binary(ex, inner, MW_OP_MUL, centered, centered);
+    return mw_has_value(r.x) ? emit_mean(ex, site, &r, count - unbiased) : r.x;
+}
+
+MwTerm mw_function_var(MwExpander *ex, const MwCall *call)
+{
+    return mw_term_tensor(emit_variance(ex, call, call->site));
+}
+
+MwTerm mw_function_std(MwExpander *ex, const MwCall *call)
+{
+    MwValueId variance = emit_variance(ex, call, mw_site_inner(call->site));
+    return mw_term_tensor(mw_emit_unary(ex, call->site, MW_OP_SQRT, variance));
+}
+
+static MwValueId emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type)
+{
+    MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
+    return mw_emit(ex, site, MW_OP_CAST, &x, 1, &attr, 1);
+}
+
+/* Whether `wanted` holds anywhere, as the greatest of truth values; `site` has the last node. */
+static MwTerm anywhere(MwExpander *ex, const MwCall *call, MwSite site, bool wanted)
+{
+    Reduction r;
+    if (!read_reduction(ex, call, &r))
+        return mw_term_none();
+    if (mw_value_tensor(ex->graph, r.x)->type != MW_BOOL) {
+        mw_expand_error(ex, call->given[0].span, "%s needs bool, not %s", call->callee,
                         mw_term_describe(ex, call->given[0].term));
         return mw_term_none();
     }
-    double count = 1;
-    for (int i = 0; i < r.axis_count; i++)
-        count *= (double)x.dim[r.axes[i]];
     MwSite inner = mw_site_inner(call->site);
-    MwValueId sum = emit_reduce(ex, inner, MW_OP_REDUCE_SUM, &r);
-    MwValueId scale = mw_emit_constant(ex, inner, x.type, 1 / count);
-    return mw_term_tensor(mw_emit_binary(ex, call->site, MW_OP_MUL, sum, scale));
+    if (!wanted)
+        r.x = mw_emit_unary(ex, inner, MW_OP_NOT, r.x);
+    r.x = emit_cast(ex, inner, r.x, MW_I32);
+    return mw_term_tensor(
+        emit_cast(ex, site, emit_reduce(ex, inner, MW_OP_REDUCE_MAX, &r), MW_BOOL));
+}
+
+MwTerm mw_function_any(MwExpander *ex, const MwCall *call)
+{
+    return anywhere(ex, call, call->site, true);
+}
+
+/* Nowhere not. */
+MwTerm mw_function_all(MwExpander *ex, const MwCall *call)
+{
+    MwTerm some = anywhere(ex, call, mw_site_inner(call->site), false);
+    return some.kind == MW_TERM_NONE
+               ? some
+               : mw_term_tensor(mw_emit_unary(ex, call->site, MW_OP_NOT, some.value));
+}
+
+static MwValueId emit_slice(MwExpander *ex, MwSite site, MwValueId x, int axis, int64_t begin,
+                            int64_t end)
+{
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
+                      mw_attr_int(MW_ATTR_END, end)};
+    return mw_emit(ex, site, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+/* Multiplies the halves of dimension `axis`, and theirs, until it has size 1; of an odd size one
+ * element waits until the end. So there are no more than 4 nodes for each halving, and the gradient
+ * of an element is the product of the others, zeros among them or not. */
+static MwValueId emit_product(MwExpander *ex, MwSite site, MwValueId x, int axis)
+{
+    MwValueId rest = mw_no_value();
+    while (mw_has_value(x) && mw_value_tensor(ex->graph, x)->dim[axis] > 1) {
+        const int64_t size = mw_value_tensor(ex->graph, x)->dim[axis], half = size / 2;
+        MwValueId first = emit_slice(ex, site, x, axis, 0, half);
+        MwValueId second = emit_slice(ex, site, x, axis, half, 2 * half);
+        if (size % 2) {
+            MwValueId last = emit_slice(ex, site, x, axis, size - 1, size);
+            rest = mw_has_value(rest) ? mw_emit_binary(ex, site, MW_OP_MUL, rest, last) : last;
+        }
+        x = mw_emit_binary(ex, site, MW_OP_MUL, first, second);
+    }
+    return mw_has_value(rest) ? mw_emit_binary(ex, site, MW_OP_MUL, x, rest) : x;
+}
+
+MwTerm mw_function_prod(MwExpander *ex, const MwCall *call)
+{
+    Reduction r;
+    if (!read_reduction(ex, call, &r))
+        return mw_term_none();
+    MwTensor shape = *mw_value_tensor(ex->graph, r.x);
+    for (int i = 0; i < r.axis_count && mw_has_value(r.x); i++)
+        r.x = emit_product(ex, mw_site_inner(call->site), r.x, (int)r.axes[i]);
+    if (!mw_has_value(r.x))
+        return mw_term_none();
+    int rank = 0;
+    for (int d = 0, i = 0; d < shape.rank; d++) {
+        const bool is_reduced = i < r.axis_count && r.axes[i] == d;
+        i += is_reduced;
+        if (!is_reduced || r.keep)
+            shape.dim[rank++] = is_reduced ? 1 : shape.dim[d];
+    }
+    for (int d = rank; d < shape.rank; d++)
+        shape.dim[d] = 0;
+    shape.rank = rank;
+    return mw_term_tensor(mw_emit_reshape(ex, call->site, r.x, &shape));
 }
 
 /* ---- along one dimension ---- */

@@ -2,11 +2,16 @@
 /* Functions that make constants and types, and that change shapes. */
 #include "frontend/functions/expansions.h"
 
+#include "ir/arithmetic.h"
+
 #include <math.h>
 
-static MwTerm to_int(MwExpander *ex, const MwCall *call, double (*rounding)(double))
+/* A constant becomes a whole number; a tensor keeps its type. */
+static MwTerm rounded(MwExpander *ex, const MwCall *call, MwOp op)
 {
     double value;
+    if (call->given[0].term.kind == MW_TERM_TENSOR)
+        return mw_apply(ex, call->site, op, &call->given[0].term, 1);
     if (!mw_want_number(ex, call->given[0].term, mw_call_want(ex, call, 0), &value))
         return mw_term_none();
     if (!isfinite(value)) {
@@ -14,7 +19,7 @@ static MwTerm to_int(MwExpander *ex, const MwCall *call, double (*rounding)(doub
                         value);
         return mw_term_none();
     }
-    value = rounding(value);
+    value = mw_arithmetic_apply(op, value, 0);
     if (value >= -0x1p62 && value <= 0x1p62)
         return mw_term_int((int64_t)value);
     mw_expand_error(ex, call->site.span, "%g does not fit in 64 bits", value);
@@ -23,17 +28,17 @@ static MwTerm to_int(MwExpander *ex, const MwCall *call, double (*rounding)(doub
 
 MwTerm mw_function_floor(MwExpander *ex, const MwCall *call)
 {
-    return to_int(ex, call, floor);
+    return rounded(ex, call, MW_OP_FLOOR);
 }
 
 MwTerm mw_function_ceil(MwExpander *ex, const MwCall *call)
 {
-    return to_int(ex, call, ceil);
+    return rounded(ex, call, MW_OP_CEIL);
 }
 
 MwTerm mw_function_round(MwExpander *ex, const MwCall *call)
 {
-    return to_int(ex, call, round);
+    return rounded(ex, call, MW_OP_ROUND);
 }
 
 MwTerm mw_function_cast(MwExpander *ex, const MwCall *call)

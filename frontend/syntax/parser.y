@@ -96,6 +96,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %token <f> FLOAT      "a number with a point"
 %token <name> STRING  "a string"
 %token POWER          "**"
+%token FLOOR_DIV      "//"
 %token LE             "<="
 %token GE             ">="
 %token EQ             "=="
@@ -109,7 +110,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %precedence "not"
 %nonassoc "<" ">" "<=" ">=" "==" "!="
 %left "+" "-"
-%left "*" "/" "%" "@"
+%left "*" "/" "//" "%" "@"
 %precedence MINUS
 %right "**"
 %precedence "["
@@ -382,7 +383,8 @@ expr:
   | expr "-" expr                     { $$ = new_binary(parse, MW_BINARY_SUB, $1, $3); }
   | expr "*" expr                     { $$ = new_binary(parse, MW_BINARY_MUL, $1, $3); }
   | expr "/" expr                     { $$ = new_binary(parse, MW_BINARY_DIV, $1, $3); }
-  | expr "%" expr                     { $$ = new_binary(parse, MW_BINARY_REM, $1, $3); }
+  | expr "//" expr                    { $$ = new_binary(parse, MW_BINARY_FLOOR_DIV, $1, $3); }
+  | expr "%" expr                     { $$ = new_binary(parse, MW_BINARY_MOD, $1, $3); }
   | expr "@" expr                     { $$ = new_binary(parse, MW_BINARY_MATMUL, $1, $3); }
   | expr "**" expr                    { $$ = new_binary(parse, MW_BINARY_POW, $1, $3); }
   | expr "<" expr                     { $$ = new_binary(parse, MW_BINARY_LT, $1, $3); }

@@ -168,6 +168,36 @@ bool mw_call_axis(MwExpander *ex, const MwCall *call, int k, MwValueId x, int fa
     return mw_axis_normalize(ex, span, call->callee, x, given, axis);
 }
 
+int mw_call_choice(MwExpander *ex, const MwCall *call, int k, const char *const *names, int count,
+                   int fallback)
+{
+    const char *text;
+    if (!mw_call_has(call, k))
+        return fallback;
+    if (!mw_want_text(ex, call->given[k].term, mw_call_want(ex, call, k), &text))
+        return -1;
+    const char *all = "";
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], text) == 0)
+            return i;
+        all = mw_arena_printf(ex->arena, "%s%s\"%s\"", all,
+                              i == 0          ? ""
+                              : i < count - 1 ? ", "
+                                              : " or ",
+                              names[i]);
+    }
+    mw_expand_error(ex, call->given[k].span, "'%s' of %s may be %s, not \"%s\"",
+                    call->formals[k].name, call->callee, all, text);
+    return -1;
+}
+
+bool mw_call_number(MwExpander *ex, const MwCall *call, int k, double fallback, double *value)
+{
+    *value = fallback;
+    return !mw_call_has(call, k) ||
+           mw_want_number(ex, call->given[k].term, mw_call_want(ex, call, k), value);
+}
+
 MwTerm mw_call_emit(MwExpander *ex, const MwCall *call, MwOp op, const MwValueId *operands,
                     int operand_count, const MwAttr *attrs, int attr_count)
 {

@@ -58,6 +58,13 @@ bool mw_call_axis(MwExpander *ex, const MwCall *call, int k, MwValueId x, int fa
 bool mw_axis_normalize(MwExpander *ex, MwSpan span, const char *callee, MwValueId x, int64_t given,
                        int *axis);
 
+/* Argument k, a text that must be one of `names`: its index, `fallback` if it is not given, -1
+ * after an error. */
+int mw_call_choice(MwExpander *ex, const MwCall *call, int k, const char *const *names, int count,
+                   int fallback);
+/* Argument k as a number; `fallback` if it is not given. */
+bool mw_call_number(MwExpander *ex, const MwCall *call, int k, double fallback, double *value);
+
 /* mw_emit_all with the call's extra attributes. */
 MwTerm mw_call_emit(MwExpander *ex, const MwCall *call, MwOp op, const MwValueId *operands,
                     int operand_count, const MwAttr *attrs, int attr_count);

@@ -201,6 +201,9 @@ bool mw_promote(MwExpander *ex, MwSpan span, const MwTerm *terms, int count, MwV
 MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int count)
 {
     bool any_tensor = false;
+    /* The branch that is not taken may have no term. */
+    if (op == MW_OP_SELECT && terms[0].kind == MW_TERM_BOOL)
+        return terms[0].b ? terms[1] : terms[2];
     for (int i = 0; i < count; i++) {
         if (terms[i].kind == MW_TERM_NONE)
             return mw_term_none();

@@ -35,6 +35,15 @@ static MwTerm divide(MwExpander *ex, MwSpan span, int64_t a, int64_t b)
     return mw_term_none();
 }
 
+/* The quotient rounded down, or what it leaves. */
+static MwTerm divide_down(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t b)
+{
+    if (b == 0 || (b == -1 && a == INT64_MIN))
+        return divide(ex, span, a, b);
+    bool is_less = a % b != 0 && (a < 0) != (b < 0);
+    return mw_term_int(op == MW_OP_FLOOR_DIV ? a / b - is_less : a % b + (is_less ? b : 0));
+}
+
 /* Computes an operator that gives a whole number for whole numbers. False for the other operators,
  * and for a power whose exponent is negative. */
 static bool fold_ints(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t b, MwTerm *term)
@@ -60,6 +69,16 @@ static bool fold_ints(MwExpander *ex, MwSpan span, MwOp op, int64_t a, int64_t b
     case MW_OP_DIV:
         *term = divide(ex, span, a, b);
         return true;
+    case MW_OP_FLOOR_DIV:
+    case MW_OP_MOD:
+        *term = divide_down(ex, span, op, a, b);
+        return true;
+    case MW_OP_SIGN:
+        result = (a > 0) - (a < 0);
+        break;
+    case MW_OP_STOP_GRADIENT:
+        result = a;
+        break;
     case MW_OP_POW:
         if (b < 0)
             return false;
@@ -123,17 +142,4 @@ MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int co
         return term;
     double value = mw_arithmetic_apply(op, mw_term_number(a), mw_term_number(b));
     return kind == MW_ARITHMETIC_COMPARE ? mw_term_bool(value != 0) : mw_term_float(value);
-}
-
-MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b)
-{
-    if (a.kind == MW_TERM_NONE || b.kind == MW_TERM_NONE)
-        return mw_term_none();
-    if (is_int(a) && is_int(b) && a.i >= 0 && b.i > 0)
-        return mw_term_int(a.i % b.i);
-    mw_expand_error(
-        ex, span,
-        "'%%' needs whole numbers, the left at least 0 and the right at least 1, not %s and %s",
-        mw_term_describe(ex, a), mw_term_describe(ex, b));
-    return mw_term_none();
 }

@@ -7,6 +7,5 @@
 
 /* `op`, which mw_arithmetic_kind says can be computed, on constants; NONE after an error. */
 MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count);
-MwTerm mw_fold_remainder(MwExpander *ex, MwSpan span, MwTerm a, MwTerm b);
 
 #endif

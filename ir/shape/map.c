@@ -47,6 +47,13 @@ bool mw_shape_map_bool(MwShapeContext *context)
     return mw_shape_map(context);
 }
 
+bool mw_shape_isnan(MwShapeContext *context)
+{
+    MwTensor result = *mw_shape_operand(context, 0);
+    result.type = MW_BOOL;
+    return mw_shape_want_float(context, 0) && mw_shape_give(context, &result);
+}
+
 bool mw_shape_compare(MwShapeContext *context)
 {
     MwTensor result;

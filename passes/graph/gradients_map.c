@@ -69,9 +69,9 @@ void mw_gradient_div(MwGradient *g)
         mw_gradient_unbroadcast(g, 1, neg(g, mul(g, quotient, mw_gradient_result(g, 0))));
 }
 
-/* Gives operand k the gradient d where `wins` holds between it and the other operand, and d / 2
- * at ties. */
-static void gradient_of_choice(MwGradient *g, MwOp wins)
+/* Gives operand k no gradient where `loses` holds between it and the other operand, d / 2 at ties,
+ * and d elsewhere, so that NaN is passed on. */
+static void gradient_of_choice(MwGradient *g, MwOp loses)
 {
     MwValueId d = g->results[0];
     for (int k = 0; k < 2; k++) {
@@ -79,20 +79,21 @@ static void gradient_of_choice(MwGradient *g, MwOp wins)
             continue;
         MwValueId own = mw_gradient_operand(g, k), other = mw_gradient_operand(g, 1 - k);
         MwValueId tie = mw_build_binary(g->graph, MW_OP_EQ, own, other);
-        MwValueId otherwise = mw_build_select(g->graph, tie, scaled(g, d, 0.5), scalar_like(g, 0));
-        MwValueId won = mw_build_binary(g->graph, wins, own, other);
-        mw_gradient_unbroadcast(g, k, mw_build_select(g->graph, won, d, otherwise));
+        MwValueId otherwise = mw_build_select(g->graph, tie, scaled(g, d, 0.5), d);
+        MwValueId lost = mw_build_binary(g->graph, loses, own, other);
+        mw_gradient_unbroadcast(g, k,
+                                mw_build_select(g->graph, lost, scalar_like(g, 0), otherwise));
     }
 }
 
 void mw_gradient_maximum(MwGradient *g)
 {
-    gradient_of_choice(g, MW_OP_GT);
+    gradient_of_choice(g, MW_OP_LT);
 }
 
 void mw_gradient_minimum(MwGradient *g)
 {
-    gradient_of_choice(g, MW_OP_LT);
+    gradient_of_choice(g, MW_OP_GT);
 }
 
 /* d b a^(b - 1), which is 0 at b = 0 whatever a */
@@ -132,11 +133,8 @@ void mw_gradient_neg(MwGradient *g)
 
 void mw_gradient_abs(MwGradient *g)
 {
-    MwValueId x = mw_gradient_operand(g, 0), d = g->results[0], zero = scalar_like(g, 0);
-    MwValueId below = mw_build_binary(g->graph, MW_OP_LT, x, zero);
-    MwValueId above = mw_build_binary(g->graph, MW_OP_GT, x, zero);
-    MwValueId otherwise = mw_build_select(g->graph, below, neg(g, d), zero);
-    g->operands[0] = mw_build_select(g->graph, above, d, otherwise);
+    MwValueId sign = mw_build_unary(g->graph, MW_OP_SIGN, mw_gradient_operand(g, 0));
+    g->operands[0] = mul(g, g->results[0], sign);
 }
 
 void mw_gradient_exp(MwGradient *g)
@@ -180,6 +178,65 @@ static MwValueId one_minus(const MwGradient *g, MwValueId x)
     return mw_build_binary(g->graph, MW_OP_SUB, scalar_like(g, 1), x);
 }
 
+/* Of a function whose derivative is 0 wherever it exists. */
+void mw_gradient_zero(MwGradient *g)
+{
+    (void)g;
+}
+
+/* d (y + 1) */
+void mw_gradient_expm1(MwGradient *g)
+{
+    MwValueId slope =
+        mw_build_binary(g->graph, MW_OP_ADD, mw_gradient_result(g, 0), scalar_like(g, 1));
+    g->operands[0] = mul(g, g->results[0], slope);
+}
+
+/* d / (1 + x) */
+void mw_gradient_log1p(MwGradient *g)
+{
+    MwValueId more =
+        mw_build_binary(g->graph, MW_OP_ADD, mw_gradient_operand(g, 0), scalar_like(g, 1));
+    g->operands[0] = mw_build_binary(g->graph, MW_OP_DIV, g->results[0], more);
+}
+
+/* d (1 + y^2) */
+void mw_gradient_tan(MwGradient *g)
+{
+    MwValueId y = mw_gradient_result(g, 0);
+    MwValueId slope = mw_build_binary(g->graph, MW_OP_ADD, mul(g, y, y), scalar_like(g, 1));
+    g->operands[0] = mul(g, g->results[0], slope);
+}
+
+/* d x / (x^2 + y^2) and -d y / (x^2 + y^2) */
+void mw_gradient_atan2(MwGradient *g)
+{
+    MwValueId y = mw_gradient_operand(g, 0), x = mw_gradient_operand(g, 1);
+    MwValueId square = mw_build_binary(g->graph, MW_OP_ADD, mul(g, x, x), mul(g, y, y));
+    MwValueId part = mw_build_binary(g->graph, MW_OP_DIV, g->results[0], square);
+    if (g->wanted[0])
+        mw_gradient_unbroadcast(g, 0, mul(g, part, x));
+    if (g->wanted[1])
+        mw_gradient_unbroadcast(g, 1, neg(g, mul(g, part, y)));
+}
+
+/* d and -d (a // b), since a % b = a - b (a // b) */
+void mw_gradient_mod(MwGradient *g)
+{
+    MwValueId a = mw_gradient_operand(g, 0), b = mw_gradient_operand(g, 1);
+    if (g->wanted[0])
+        mw_gradient_unbroadcast(g, 0, g->results[0]);
+    if (g->wanted[1])
+        mw_gradient_unbroadcast(
+            g, 1, neg(g, mul(g, g->results[0], mw_build_binary(g->graph, MW_OP_FLOOR_DIV, a, b))));
+}
+
+void mw_gradient_softplus(MwGradient *g)
+{
+    MwValueId slope = mw_build_unary(g->graph, MW_OP_SIGMOID, mw_gradient_operand(g, 0));
+    g->operands[0] = mul(g, g->results[0], slope);
+}
+
 /* d (1 - y^2) */
 void mw_gradient_tanh(MwGradient *g)
 {
@@ -206,8 +263,8 @@ void mw_gradient_sigmoid(MwGradient *g)
 void mw_gradient_relu(MwGradient *g)
 {
     MwValueId zero = scalar_like(g, 0);
-    MwValueId above = mw_build_binary(g->graph, MW_OP_GT, mw_gradient_result(g, 0), zero);
-    g->operands[0] = mw_build_select(g->graph, above, g->results[0], zero);
+    MwValueId is_off = mw_build_binary(g->graph, MW_OP_LE, mw_gradient_result(g, 0), zero);
+    g->operands[0] = mw_build_select(g->graph, is_off, zero, g->results[0]);
 }
 
 void mw_gradient_gelu(MwGradient *g)

@@ -21,23 +21,22 @@ void mw_gradient_reduce_sum(MwGradient *g)
     g->operands[0] = mw_build_broadcast(g->graph, mw_build_reshape(g->graph, d, &kept), &whole);
 }
 
-/* All elements equal to the maximum get equal shares. */
+/* All elements equal to the maximum get equal shares. Where it is NaN none is, and all get NaN. */
 void mw_gradient_reduce_max(MwGradient *g)
 {
     MwGraph *graph = g->graph;
     MwTensor kept = kept_shape(g), whole = mw_gradient_tensor(g, 0);
-    MwTensor scalar = mw_tensor_scalar(whole.type);
     unsigned reduced = 0;
     for (int d = 0; d < kept.rank; d++)
         if (kept.dim[d] != whole.dim[d])
             reduced |= 1u << d;
     MwValueId most = mw_build_reshape(graph, mw_gradient_result(g, 0), &kept);
-    MwValueId is_most = mw_build_binary(graph, MW_OP_EQ, mw_gradient_operand(g, 0), most);
-    MwValueId sharers =
-        mw_build_sum(graph, mw_build_cast(graph, is_most, whole.type), reduced, true);
+    MwValueId is_most = mw_build_cast(
+        graph, mw_build_binary(graph, MW_OP_EQ, mw_gradient_operand(g, 0), most), whole.type);
+    MwValueId sharers = mw_build_sum(graph, is_most, reduced, true);
     MwValueId d = mw_build_reshape(graph, g->results[0], &kept);
     MwValueId part = mw_build_binary(graph, MW_OP_DIV, d, sharers);
-    g->operands[0] = mw_build_select(graph, is_most, part, mw_build_constant(graph, &scalar, 0));
+    g->operands[0] = mw_build_binary(graph, MW_OP_MUL, is_most, part);
 }
 
 void mw_gradient_logsumexp(MwGradient *g)

@@ -144,6 +144,14 @@ static MwValueId simplify_if_same_type(const MwSimplifyContext *context)
     return if_same_type(context, context->operands[0]);
 }
 
+/* Gradients have been taken, or never will be. */
+static MwValueId simplify_stop_gradient(const MwSimplifyContext *context)
+{
+    const MwGraph *graph = context->rewrite->from;
+    bool is_over = !mw_has_value(graph->train.loss) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD);
+    return is_over ? context->operands[0] : mw_no_value();
+}
+
 static MwValueId simplify_dropout(const MwSimplifyContext *context)
 {
     return mw_node_float(context->node, MW_ATTR_RATE) == 0 ? context->operands[0] : mw_no_value();
@@ -266,6 +274,8 @@ MwValueId mw_simplify_identity(const MwSimplifyContext *context)
         return simplify_if_same_type(context);
     case MW_OP_SPLIT:
         return context->node->result_count == 1 ? context->operands[0] : mw_no_value();
+    case MW_OP_STOP_GRADIENT:
+        return simplify_stop_gradient(context);
     case MW_OP_DROPOUT:
         return simplify_dropout(context);
     case MW_OP_RESHAPE:

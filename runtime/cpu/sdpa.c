@@ -28,14 +28,17 @@
  * AVX-512. */
 enum { LANES = 16 };
 
-/* exp(x) for x <= 0, within 2 units in the last place; 0 for x < -87. It is plain arithmetic, so
- * that loops over it are vectorized: range reduction to [-ln 2 / 2, ln 2 / 2], then the Taylor
- * series. */
+/* exp(x) for x <= 0 or NaN, within 2 units in the last place; 0 for x < -87. It is plain
+ * arithmetic, so that loops over it are vectorized: range reduction to [-ln 2 / 2, ln 2 / 2], then
+ * the Taylor series. */
 static inline float exp_negative(float x)
 {
-    const float bounded = x > -87 ? x : -87;
-    const float nearest = bounded * 1.44269504f + 12582912.0f; /* adding 1.5 * 2^23 rounds */
-    const float power = nearest - 12582912.0f;
+    const float bounded = x < -87 ? -87 : x;
+    const union {
+        float f;
+        uint32_t bits;
+    } nearest = {.f = bounded * 1.44269504f + 12582912.0f}; /* adding 1.5 * 2^23 rounds */
+    const float power = nearest.f - 12582912.0f;
     const float r = (bounded - power * 0.693359375f) + power * 2.12194440e-4f;
     float series = 1.0f / 5040;
     series = series * r + 1.0f / 720;
@@ -44,11 +47,11 @@ static inline float exp_negative(float x)
     series = series * r + 1.0f / 6;
     series = series * r + 0.5f;
     series = series * r * r + r + 1;
-    union {
-        int32_t i;
+    const union {
+        uint32_t bits;
         float f;
-    } scale = {.i = ((int32_t)power + 127) << 23};
-    return x > -87 ? series * scale.f : 0;
+    } scale = {.bits = (nearest.bits + 127) << 23}; /* the integer is in its lowest bits */
+    return x < -87 ? 0 : series * scale.f;
 }
 
 /* Replaces `count` scores by exp(score - largest); returns the largest score and the sum of the
@@ -85,7 +88,7 @@ VECTORIZED static void probabilities(float *row, int64_t count, float lse)
 {
     for (int64_t i = 0; i < count; i++) {
         float x = row[i] - lse;
-        row[i] = exp_negative(x < 0 ? x : 0);
+        row[i] = exp_negative(x > 0 ? 0 : x);
     }
 }
 

@@ -14,7 +14,7 @@ enum { THREADS = 256, MOST_BLOCKS = 1024 };
 static __device__ __forceinline__ float log_sum_exp(float a, float b)
 {
     const float most = a > b ? a : b, least = a > b ? b : a;
-    return isinf(most) ? most : most + log1pf(expf(least - most));
+    return isinf(most) && least == least ? most : most + log1pf(expf(least - most));
 }
 
 static __device__ __forceinline__ float add(MwCombine combine, float sum, float more)

@@ -48,7 +48,7 @@ static void store_floats(MwType type, const float *from, int64_t begin, int coun
 static float log_sum_exp(float a, float b)
 {
     float most = a > b ? a : b, least = a > b ? b : a;
-    return isinf(most) ? most : most + log1pf(expf(least - most));
+    return isinf(most) && least == least ? most : most + log1pf(expf(least - most));
 }
 
 static void add_floats(MwCombine combine, const float *restrict more, int count,

@@ -44,6 +44,8 @@ static double draw_element(MwType type, Draw draw, uint64_t *random)
         return (double)(int)(unit * 9) - (random_below(random, 8) == 0);
     if (type == MW_BOOL)
         return unit < 0.5;
+    if (draw == DRAW_NAN && random_below(random, 8) == 0)
+        return NAN;
     char element[4];
     element_store(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
     return element_load(type, element, 0);

@@ -11,6 +11,7 @@
 typedef enum {
     DRAW_ANY,      /* floats in (-2, 2) */
     DRAW_POSITIVE, /* floats in (0.25, 2) */
+    DRAW_NAN,      /* as DRAW_ANY, but some are NaN */
 } Draw;
 
 typedef struct {

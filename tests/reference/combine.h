@@ -13,9 +13,9 @@ static inline double combine_two(MwCombine combine, double a, double b)
     case MW_COMBINE_SUM:
         return a + b;
     case MW_COMBINE_MAX:
-        return fmax(a, b);
+        return isnan(a) ? a : isnan(b) ? b : fmax(a, b);
     case MW_COMBINE_LOGSUMEXP:
-        return fmax(a, b) + log1p(exp(-fabs(a - b)));
+        return a == b ? a + log(2) : fmax(a, b) + log1p(exp(-fabs(a - b)));
     case MW_COMBINE_COUNT:
         break;
     }

@@ -77,23 +77,60 @@ static bool map_unary(const Eval *e, double x, double *y)
     case MW_OP_SIGMOID:
         return *y = sigmoid(x), true;
     case MW_OP_RELU:
-        return *y = x > 0 ? x : 0, true;
+        return *y = eval_greater(x, 0), true;
     case MW_OP_GELU:
         return *y = x * gauss_cdf(x), true;
     case MW_OP_GELU_TANH:
         return *y = gelu_tanh(x), true;
     case MW_OP_SILU:
         return *y = x * sigmoid(x), true;
+    case MW_OP_SOFTPLUS:
+        return *y = eval_greater(x, 0) + log1p(exp(-fabs(x))), true;
+    case MW_OP_EXPM1:
+        return *y = expm1(x), true;
+    case MW_OP_LOG1P:
+        return *y = log1p(x), true;
+    case MW_OP_TAN:
+        return *y = tan(x), true;
+    case MW_OP_SIGN:
+        return *y = isnan(x) ? x : (x > 0) - (x < 0), true;
+    case MW_OP_FLOOR:
+        return *y = floor(x), true;
+    case MW_OP_CEIL:
+        return *y = ceil(x), true;
+    case MW_OP_ROUND:
+        return *y = rint(x), true;
+    case MW_OP_ISNAN:
+        return *y = isnan(x), true;
     case MW_OP_NOT:
         return *y = x == 0, true;
     case MW_OP_CAST:
         return *y = cast(x, (MwType)mw_node_int(e->node, MW_ATTR_TYPE)), true;
     case MW_OP_IDENTITY:
+    case MW_OP_STOP_GRADIENT:
     case MW_OP_BROADCAST:
         return *y = x, true;
     default:
         return false;
     }
+}
+
+/* a - b (a // b), which lies between 0 and b */
+static double modulo(const Eval *e, double a, double b)
+{
+    if (b == 0)
+        return eval_out(e, 0)->type == MW_I32 ? 0 : NAN;
+    double left = fmod(a, b);
+    return left * b < 0 ? left + b : left;
+}
+
+static double floor_div(const Eval *e, double a, double b)
+{
+    if (b == 0)
+        return eval_out(e, 0)->type == MW_I32 ? 0 : a / b;
+    if (isinf(b) && isfinite(a))
+        return a * b < 0 ? -1 : 0;
+    return nearbyint((a - modulo(e, a, b)) / b);
 }
 
 static bool map_binary(const Eval *e, double a, double b, double *y)
@@ -109,11 +146,17 @@ static bool map_binary(const Eval *e, double a, double b, double *y)
     case MW_OP_DIV:
         return *y = a / b, true;
     case MW_OP_MAXIMUM:
-        return *y = a > b ? a : b, true;
+        return *y = eval_greater(a, b), true;
     case MW_OP_MINIMUM:
-        return *y = a < b ? a : b, true;
+        return *y = -eval_greater(-a, -b), true;
     case MW_OP_POW:
         return *y = pow(a, b), true;
+    case MW_OP_ATAN2:
+        return *y = atan2(a, b), true;
+    case MW_OP_FLOOR_DIV:
+        return *y = floor_div(e, a, b), true;
+    case MW_OP_MOD:
+        return *y = modulo(e, a, b), true;
     case MW_OP_GELU_GRAD:
         return *y = (gauss_cdf(a) + a * gauss_density(a)) * b, true;
     case MW_OP_GELU_TANH_GRAD:

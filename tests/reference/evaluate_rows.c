@@ -20,7 +20,7 @@ static void reduce(const Eval *e, bool is_sum)
             if (!reduced[d])
                 to = to * operand->dim[d] + at[d];
         double x = e->in[0][i], *y = &e->out[0][to];
-        *y = is_sum ? *y + x : x > *y ? x : *y;
+        *y = is_sum ? *y + x : eval_greater(*y, x);
     }
 }
 
@@ -28,7 +28,7 @@ static double row_max(const double *x, int64_t n)
 {
     double most = -INFINITY;
     for (int64_t i = 0; i < n; i++)
-        most = x[i] > most ? x[i] : most;
+        most = eval_greater(most, x[i]);
     return most;
 }
 

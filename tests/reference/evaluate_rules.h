@@ -40,6 +40,12 @@ void eval_strides(const MwTensor *tensor, int64_t stride[MW_MAX_RANK]);
 /* The index of element `i` in each dimension. */
 void eval_index(const MwTensor *tensor, int64_t i, int64_t index[MW_MAX_RANK]);
 
+/* The greater one; NaN where one is. */
+static inline double eval_greater(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
 /* The position in the global tensor of local index 0 of dimension `d` of `local`, the tensor in
  * which the node counts. */
 int64_t eval_origin(const Eval *e, const MwTensor *local, int d);

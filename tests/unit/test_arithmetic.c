@@ -82,6 +82,12 @@ static bool constant_of(const MwGraph *graph, double *value)
     return mw_value_is_constant(graph, graph->outputs.at[0].value, value);
 }
 
+/* Functions that the language has give whole numbers for constants, and refuse the others. */
+static bool gives_whole(MwOp op)
+{
+    return op == MW_OP_FLOOR || op == MW_OP_CEIL || op == MW_OP_ROUND;
+}
+
 static void check(TestGraph *test, MwOp op, const double operand[2])
 {
     const char *name = mw_op_info(op)->name;
@@ -91,12 +97,14 @@ static void check(TestGraph *test, MwOp op, const double operand[2])
     bool is_binary = mw_op_info(op)->operands == 2;
     double value = mw_arithmetic_apply(op, operand[0], operand[1]), folded;
 
-    const MwGraph *language =
-        parse(test, mw_arena_printf(test->arena, "output y = constant(%s(%s%s%s))\n", name, a,
-                                    is_binary ? ", " : "", is_binary ? b : ""));
-    ck_assert(constant_of(language, &folded));
-    ck_assert_msg(is_same(folded, value), "%s(%s, %s) is %g in the language, not %g", name, a, b,
-                  folded, value);
+    if (isfinite(value) || !gives_whole(op)) {
+        const MwGraph *language =
+            parse(test, mw_arena_printf(test->arena, "output y = constant(%s(%s%s%s))\n", name, a,
+                                        is_binary ? ", " : "", is_binary ? b : ""));
+        ck_assert(constant_of(language, &folded));
+        ck_assert_msg(is_same(folded, value), "%s(%s, %s) is %g in the language, not %g", name, a,
+                      b, folded, value);
+    }
 
     const MwGraph *graph =
         parse(test, mw_arena_printf(test->arena,

@@ -67,12 +67,49 @@ static double rsqrt(double x)
     return 1 / sqrt(x);
 }
 
+static double softplus(double x)
+{
+    return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+}
+
+/* Angles of lines of points, in all quarters. */
+static float angle_right(float y)
+{
+    return mw_atan2(y, 0.7f);
+}
+
+static double exact_angle_right(double y)
+{
+    return atan2(y, (double)0.7f);
+}
+
+static float angle_left(float y)
+{
+    return mw_atan2(y, -0.7f);
+}
+
+static double exact_angle_left(double y)
+{
+    return atan2(y, (double)-0.7f);
+}
+
 static const Case cases[] = {
     {"exp", mw_exp, exp, -87, 88, 0, 1.5},
     {"exp", mw_exp, exp, -103, -86, 1e-38, 1.5}, /* into the denormals */
     {"log", mw_log, log, 1e-38f, 2, 0, 1.5},
     {"log", mw_log, log, 0.9f, 1.1f, 0, 1.5},
     {"log", mw_log, log, 1, 1e30f, 0, 1.5},
+    {"log1p", mw_log1p, log1p, -0.999f, 2, 0, 2},
+    {"log1p", mw_log1p, log1p, -1e-3f, 1e-3f, 0, 2},
+    {"log1p", mw_log1p, log1p, 1, 1e30f, 0, 2},
+    {"expm1", mw_expm1, expm1, -30, 88, 0, 2},
+    {"expm1", mw_expm1, expm1, -1, 1, 0, 2},
+    {"expm1", mw_expm1, expm1, -1e-3f, 1e-3f, 0, 1},
+    {"tan", mw_tan, tan, -10, 10, 1e-3, 4},
+    {"tan", mw_tan, tan, -1e5f, 1e5f, 1e-3, 4},
+    {"softplus", mw_softplus, softplus, -80, 80, 0, 3},
+    {"atan2 on the right", angle_right, exact_angle_right, -5, 5, 0, 3},
+    {"atan2 on the left", angle_left, exact_angle_left, -5, 5, 0, 3},
     {"tanh", mw_tanh, tanh, -12, 12, 0, 2},
     {"erf", mw_erf, erf, -5, 5, 0, 3},
     {"sin", mw_sin, sin, -10, 10, 1e-3, 2},
@@ -119,7 +156,7 @@ static bool is_covered(const char *expression)
         return true;
     const char *name = expression + 3;
     const size_t length = (size_t)(open - name);
-    bool found = strncmp(name, "abs(", 4) == 0; /* exact, and a macro */
+    bool found = strncmp(name, "abs(", 4) == 0 || strncmp(name, "sign(", 5) == 0; /* macros */
     for (int i = 0; i < MW_COUNT(cases); i++)
         found |= strlen(cases[i].name) == length && strncmp(cases[i].name, name, length) == 0;
     return found;
@@ -144,7 +181,47 @@ START_TEST(ends_of_the_range_are_right)
     ck_assert(mw_erf(50) == 1 && mw_erf(-50) == -1 && isnan(mw_erf(NAN)));
     ck_assert(mw_sigmoid(-200) == 0 && mw_sigmoid(200) == 1);
     ck_assert(mw_gelu(-200) == 0 && mw_gelu(200) == 200 && mw_silu(-200) == 0);
+    ck_assert(isnan(mw_max(NAN, 1.0f)) && isnan(mw_max(1.0f, NAN)) && mw_max(-INFINITY, 1) == 1);
+    ck_assert(isnan(mw_min(NAN, 1.0f)) && isnan(mw_min(1.0f, NAN)) && mw_min(INFINITY, 1) == 1);
+    ck_assert(mw_log1p(-1) == -INFINITY && mw_log1p(INFINITY) == INFINITY && isnan(mw_log1p(-2)));
+    ck_assert(mw_expm1(89) == INFINITY && mw_expm1(-INFINITY) == -1 && isnan(mw_expm1(NAN)));
+    ck_assert(mw_softplus(200) == 200 && mw_softplus(-200) == 0 && isnan(mw_softplus(NAN)));
+    ck_assert(mw_atan2(0, 0) == 0 && mw_atan2(0, -1) == (float)M_PI && isnan(mw_atan2(NAN, 1)));
+    ck_assert(fabs(mw_atan2(INFINITY, INFINITY) - M_PI_4) < 1e-7 && isnan(mw_atan2(1, NAN)));
+    ck_assert(isnan(mw_sign(NAN)) && mw_sign(-3.0f) == -1 && mw_sign(0) == 0);
     ck_assert(fabs(mw_exp_f64(-7.3) / exp(-7.3) - 1) < 1e-15);
+}
+END_TEST
+
+/* As in Python, at the ends of i32 too. */
+START_TEST(division_rounds_down)
+{
+    static const int32_t ints[][4] = {
+        {7, 3, 2, 1},
+        {-7, 3, -3, 2},
+        {7, -3, -3, -2},
+        {-7, -3, 2, -1},
+        {6, -3, -2, 0},
+        {5, 0, 0, 0},
+        {5, -1, -5, 0},
+        {INT32_MIN, -1, INT32_MIN, 0},
+        {INT32_MIN, 2, INT32_MIN / 2, 0},
+    };
+    static const float floats[][4] = {
+        {7.5f, 2, 3, 1.5f},           {-7.5f, 2, -4, 0.5f}, {1, 0.1f, 9, 1 - 9 * (double)0.1f},
+        {-1, INFINITY, -1, INFINITY}, {1e30f, 1, 1e30f, 0}, {1, 0, INFINITY, NAN},
+        {NAN, 1, NAN, NAN},           {1, NAN, NAN, NAN},
+    };
+    for (int i = 0; i < MW_COUNT(ints); i++) {
+        ck_assert_int_eq(mw_floor_div_i32(ints[i][0], ints[i][1]), ints[i][2]);
+        ck_assert_int_eq(mw_mod_i32(ints[i][0], ints[i][1]), ints[i][3]);
+    }
+    for (int i = 0; i < MW_COUNT(floats); i++) {
+        const float *f = floats[i];
+        const float quotient = mw_floor_div_f32(f[0], f[1]), left = mw_mod_f32(f[0], f[1]);
+        ck_assert_msg(quotient == f[2] || (isnan(quotient) && isnan(f[2])), "%d: %g", i, quotient);
+        ck_assert_msg(left == f[3] || (isnan(left) && isnan(f[3])), "%d: %g", i, left);
+    }
 }
 END_TEST
 
@@ -168,6 +245,7 @@ int main(void)
     tcase_add_loop_test(tests, functions_are_accurate, 0, MW_COUNT(cases));
     tcase_add_test(tests, every_function_has_a_case);
     tcase_add_test(tests, ends_of_the_range_are_right);
+    tcase_add_test(tests, division_rounds_down);
     tcase_add_test(tests, bf16_rounds_to_nearest_even);
     return run_suite(suite);
 }

@@ -37,6 +37,7 @@ static const struct {
     {"gelu_tanh_grad", "f32[8]; f32[8]", "", "a,a->a a8"},
     {"silu_grad", "f32[8]; f32[8]", "", "a,a->a a8"},
     {"identity", "f32[8]", "", "a->a a8"},
+    {"stop_gradient", "f32[8]", "", "a->a a8"},
     {"accumulate", "f32[8]; f32[8]", "", "a,a->a a8"},
     {"dropout", "f32[8, 4]", "rate = 0.5; key = 3", "ab->ab a8 b4"},
     {"broadcast", "f32[1, 4]", "shape = [2, 3, 4]", ".c->abc a2 b3 c4"},

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Functions of the language that expand to several operators: their values and the gradients of
+ * their sums, by the reference interpreter, against numbers worked out in another way. Gradients at
+ * kinks are those of PyTorch. */
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "tests/reference/interpret.h"
+#include "tests/unit/diags_text.h"
+#include "tests/unit/graphs.h"
+#include "tests/unit/support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 7 };
+
+/* An expression over x, a vector; what it gives; and the gradient of the sum of that by x. */
+static const struct {
+    const char *text;
+    int elements, results;
+    double x[MOST], y[MOST], gradient[MOST];
+} cases[] = {
+    {"leaky_relu(x)", 3, 3, {-2, 0, 3}, {-0.02, 0, 3}, {0.01, 0.01, 1}},
+    {"leaky_relu(x, slope = 0.5)", 2, 2, {-2, NAN}, {-1, NAN}, {0.5, 0.5}},
+    {"elu(x)",
+     4,
+     4,
+     {-1, 0, 2, INFINITY},
+     {-0.6321205588285577, 0, 2, INFINITY},
+     {0.36787944117144233, 1, 1, 1}},
+    {"elu(x, 2)", 2, 2, {-1, NAN}, {-1.2642411176571153, NAN}, {0.7357588823428847, NAN}},
+    {"hard_sigmoid(x)",
+     6,
+     6,
+     {-4, -1.5, 0, 1.5, 4, NAN},
+     {0, 0.25, 0.5, 0.75, 1, NAN},
+     {0, 1. / 6, 1. / 6, 1. / 6, 0, 1. / 6}},
+    {"hard_swish(x)", 5, 5, {-4, -1.5, 1.5, 4, 1000}, {0, -0.375, 1.125, 4, 1000}, {0, 0, 1, 1, 1}},
+    {"mish(x)",
+     3,
+     3,
+     {-1, 0, 2},
+     {-0.30340146137410895, 0, 1.9439589595339946},
+     {0.059216755877395, 0.6, 1.0693179342794896}},
+    {"clip(x, -1, 1)",
+     6,
+     6,
+     {-2, -1, 0.5, 1, 3, NAN},
+     {-1, -1, 0.5, 1, 1, NAN},
+     {0, 1, 1, 1, 0, 1}},
+    {"clip(x, high = 1)", 2, 2, {-2, 3}, {-2, 1}, {1, 0}},
+    {"clip(x, low = 1)", 2, 2, {-2, 3}, {1, 3}, {0, 1}},
+    {"min(x)", 3, 1, {3, -1, 2}, {-1}, {0, 1, 0}},
+    {"min(x)", 3, 1, {3, NAN, 2}, {NAN}, {NAN, NAN, NAN}},
+    {"cast(min(cast(x, i32)), f32) * x",
+     2,
+     2,
+     {-2147483648, 5},
+     {4611686018427387904, -10737418240},
+     {-2147483648, -2147483648}},
+    {"prod(x)", 3, 1, {2, 3, 0}, {0}, {0, 0, 6}},
+    {"prod(x)", 3, 1, {2, 0, 0}, {0}, {0, 0, 0}},
+    {"prod(x)", 7, 1, {1, 2, 3, 4, 5, 6, 7}, {5040}, {5040, 2520, 1680, 1260, 1008, 840, 720}},
+    {"prod(reshape(x, [2, 3]), axis = 0)",
+     6,
+     3,
+     {1, 2, 3, 4, 5, 6},
+     {4, 10, 18},
+     {4, 5, 6, 1, 2, 3}},
+    {"prod(reshape(x, [2, 3]), axis = [0, 1], keep = true)",
+     6,
+     1,
+     {1, 2, 3, 4, 5, 6},
+     {720},
+     {720, 360, 240, 180, 144, 120}},
+    {"var(x)", 4, 1, {1, 2, 3, 4}, {1.25}, {-0.75, -0.25, 0.25, 0.75}},
+    {"var(x, unbiased = true)", 4, 1, {1, 2, 3, 4}, {5. / 3}, {-1, -1. / 3, 1. / 3, 1}},
+    {"var(reshape(x, [2, 2]), axis = 1)", 4, 2, {1, 2, 3, 5}, {0.25, 1}, {-0.5, 0.5, -1, 1}},
+    {"std(x)",
+     4,
+     1,
+     {1, 2, 3, 4},
+     {1.118033988749895},
+     {-0.3354101966249684, -0.1118033988749895, 0.1118033988749895, 0.3354101966249684}},
+    {"x * cast(any(x > 2), f32)", 2, 2, {1, 3}, {1, 3}, {1, 1}},
+    {"x * cast(any(x > 3), f32)", 2, 2, {1, 3}, {0, 0}, {0, 0}},
+    {"x * cast(all(x > 2), f32)", 2, 2, {1, 3}, {0, 0}, {0, 0}},
+    {"x * cast(all(x > 0), f32)", 2, 2, {1, 3}, {1, 3}, {1, 1}},
+    {"mse(x, constant(1.0, [3]))", 3, 1, {1, 2, 4}, {10. / 3}, {0, 2. / 3, 2}},
+    {"mse(x, constant(1.0, [3]), \"none\")", 3, 3, {1, 2, 4}, {0, 1, 9}, {0, 2, 6}},
+    {"binary_cross_entropy(x, constant(0.25, [2]))",
+     2,
+     1,
+     {0.5, -2},
+     {0.7380024976115396},
+     {0.18622966559966866, -0.06539853898979153}},
+    {"binary_cross_entropy(x, constant(1.0, [2]), reduction = \"none\")",
+     2,
+     2,
+     {-100, 100},
+     {100, 3.720075976020836e-44},
+     {-1, -3.720075976020836e-44}},
+    {"kl_divergence(log_softmax(x), log_softmax(x * 0))",
+     3,
+     1,
+     {1, 2, 4},
+     {0.5743456719404364},
+     {-0.11114096568065611, -0.18791726793532246, 0.2990582336492853}},
+    {"kl_divergence(x, constant(-0.5, [2]), \"none\")", 2, 1, {-INFINITY, 0}, {0.5}, {0, 1.5}},
+    {"cross_entropy(reshape(x, [2, 3]), iota([2]))",
+     6,
+     1,
+     {1, 2, 4, 0, -1, 0.5},
+     {2.6369883124465074},
+     {-0.4789949669348203, 0.05709759967054139, 0.42189736721987, 0.1657494802298487,
+      -0.4390241738594369, 0.27327469362958823}},
+    {"cross_entropy(reshape(x, [2, 3]), iota([2]), smoothing = 0.1)",
+     6,
+     1,
+     {1, 2, 4, 0, -1, 0.5},
+     {2.528654979113174},
+     {-0.4456616335968277, 0.0404309330015451, 0.40523070057307814, 0.1490828135608524,
+      -0.4056908405214443, 0.25660802696059193}},
+    {"cross_entropy(reshape(x, [2, 3]), iota([2]), ignore = 1)",
+     6,
+     1,
+     {1, 2, 4, 0, -1, 0.5},
+     {3.169846019556286},
+     {-0.9579899338696406, 0.11419519934108278, 0.8437947344841489, 0, 0, 0}},
+    {"cross_entropy(reshape(x, [2, 3]), iota([2]), smoothing = 0.3, ignore = 0)",
+     6,
+     1,
+     {1, 2, 4, 0, -1, 0.5},
+     {1.8541306053367284},
+     {0, 0, 0, 0.23149896043461735, -0.6780483477020205, 0.4465493872785053}},
+    {"cross_entropy(reshape(x, [2, 3]), iota([2]) * 0 - 100, ignore = -100)",
+     6,
+     1,
+     {1, 2, 4, 0, -1, 0.5},
+     {0},
+     {0, 0, 0, 0, 0, 0}},
+    {"cross_entropy(reshape(x, [2, 3]), iota([2]), \"none\", ignore = 0)",
+     6,
+     2,
+     {1, 2, 4, 0, -1, 0.5},
+     {0, 2.1041306053367284},
+     {0, 0, 0, 0.3314989604240915, -0.8780483476902712, 0.5465493872661796}},
+};
+
+static MwGraph *parse(TestGraph *test, int i)
+{
+    MwSource *source = MW_NEW(test->arena, MwSource, 1);
+    source->name = "test.graph";
+    source->text = mw_arena_printf(test->arena,
+                                   "model m {\nweight x: f32[%d] = zeros\ny = %s\noutput y\ntrain "
+                                   "sum(y) with sgd(lr = 1)\n}\n",
+                                   cases[i].elements, cases[i].text);
+    source->bytes = strlen(source->text);
+    MwGraph *graph =
+        mw_graph_parse(test->arena, test->graph->interner, source, NULL, 0, test->diags);
+    ck_assert_msg(graph != NULL, "%s", diags_text(test->arena, test->diags));
+    return graph;
+}
+
+/* `found` is NULL where all are 0. */
+static void check(int i, const char *what, const double *found, const double *wanted, int count)
+{
+    for (int e = 0; e < count; e++) {
+        const double got = found ? found[e] : 0;
+        const bool are_equal = got == wanted[e] || (isnan(got) && isnan(wanted[e])) ||
+                               fabs(got - wanted[e]) <= 1e-9 * fabs(wanted[e]) + 1e-300;
+        ck_assert_msg(are_equal, "%s: %s %d is %.12g instead of %.12g", cases[i].text, what, e, got,
+                      wanted[e]);
+    }
+}
+
+START_TEST(values_and_gradients_are_as_worked_out)
+{
+    TestGraph test = test_graph_new();
+    MwCompilation compilation = {.arena = test.arena, .graph = parse(&test, _i)};
+    ck_assert(mw_pass_differentiate(&compilation, test.diags));
+    const MwGraph *graph = compilation.graph;
+    const MwValueId y = graph->outputs.at[0].value;
+    ck_assert_int_eq(mw_tensor_elements(mw_value_tensor(graph, y)), cases[_i].results);
+    Interpreter *run = interpreter_new(test.arena, graph, 0, 1);
+    for (int v = 0; v < graph->values.count; v++)
+        if (mw_value_node(graph, (MwValueId){v})->op == MW_OP_WEIGHT) {
+            const MwValueId gradient = compilation.gradient[v];
+            memcpy(run->at[v], cases[_i].x, sizeof(double) * (size_t)cases[_i].elements);
+            interpreter_step(run);
+            check(_i, "result", run->at[y.index], cases[_i].y, cases[_i].results);
+            check(_i, "gradient", mw_has_value(gradient) ? run->at[gradient.index] : NULL,
+                  cases[_i].gradient, cases[_i].elements);
+        }
+    test_graph_free(&test);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("functions");
+    TCase *tests = tcase_create("functions");
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, values_and_gradients_are_as_worked_out, 0, MW_COUNT(cases));
+    return run_suite(suite);
+}
