@@ -11,6 +11,11 @@
  * node that is differentiated. The gradient of the loss by x is named grad.x; other nodes of the
  * differentiation of y are named y.grad, y.grad.1 and so on.
  *
+ * A loss may be a scalar times factors, or over divisors, that no weight affects but the batch
+ * does: the number of targets that are not ignored, for instance. Such a factor is known when all
+ * micro-batches are done, so the scalar alone is differentiated, and the gradients by weights are
+ * multiplied by the factors at the end.
+ *
  * The gradient by a bf16 value that is the same for the whole batch (a weight or its cast) is
  * f32 from where it is summed over the batch on (passes/graph/gradients.h).
  *
@@ -178,6 +183,79 @@ static void differentiate_node(Differentiator *d, MwNodeId id)
             add_contribution(d, node.operands[k], g.operands[k]);
 }
 
+/* ---- Factors of the loss ---- */
+
+/* A loss as a product: of what is differentiated, and of a scalar that multiplies the gradients; no
+ * value for 1. */
+typedef struct {
+    MwValueId base, scale;
+} Product;
+
+/* A factor, or with DIV a divisor. */
+typedef struct {
+    MwOp op;
+    MwValueId value;
+} Factor;
+
+/* The operand of `node` that a scalar factor, or divisor, of it stands beside; -1 if there is
+ * none. */
+static int beside_factor(const Differentiator *d, const MwNode *node)
+{
+    if (node->op != MW_OP_MUL && node->op != MW_OP_DIV)
+        return -1;
+    for (int k = 0; k < (node->op == MW_OP_MUL ? 2 : 1); k++)
+        if (d->active[node->operands[k].index] && !d->active[node->operands[1 - k].index] &&
+            mw_value_tensor(d->graph, node->operands[1 - k])->rank == 0)
+            return k;
+    return -1;
+}
+
+/* Takes the loss apart if the batch affects one of its factors. */
+static Product factor_loss(const Differentiator *d, MwValueId loss)
+{
+    MwGraph *graph = d->graph;
+    const bool *varies = mw_find_varying(graph->arena, graph);
+    MW_VEC(Factor) factors = {0};
+    MwValueId base = loss;
+    bool any = false;
+    int k;
+    while ((k = beside_factor(d, mw_value_node(graph, base))) >= 0) {
+        const MwNode *node = mw_value_node(graph, base);
+        any |= varies[node->operands[1 - k].index];
+        mw_vec_push(graph->arena, &factors, ((Factor){node->op, node->operands[1 - k]}));
+        base = node->operands[k];
+    }
+    if (!any)
+        return (Product){loss, mw_no_value()};
+    MwValueId scale = mw_build_scalar(graph, 1);
+    for (int i = 0; i < factors.count; i++)
+        scale = mw_build_binary(graph, factors.at[i].op, scale, factors.at[i].value);
+    return (Product){base, scale};
+}
+
+static bool is_float_weight(const MwGraph *graph, MwValueId value)
+{
+    return mw_value_node(graph, value)->op == MW_OP_WEIGHT && is_float(graph, value);
+}
+
+/* Multiplies the gradients by weights by the scale of the loss, each in the layer that it is
+ * from. */
+static void scale_gradients(Differentiator *d, MwValueId scale)
+{
+    MwGraph *graph = d->graph;
+    for (int v = 0; v < d->values; v++) {
+        MwValueId gradient = d->gradient[v];
+        if (!is_float_weight(graph, (MwValueId){v}) || !mw_has_value(gradient))
+            continue;
+        graph->origin = mw_value_node(graph, gradient)->origin;
+        const char *name =
+            mw_arena_printf(graph->arena, "grad.%s.scaled", graph->values.at[v].name);
+        MwValueId factor = mw_build_cast(graph, scale, mw_value_tensor(graph, gradient)->type);
+        d->gradient[v] =
+            mw_build(graph, name, MW_OP_MUL, (MwValueId[]){gradient, factor}, 2, NULL, 0);
+    }
+}
+
 /* [values of the graph as it is now] the gradients by weights. */
 static const MwValueId *weight_gradients(const Differentiator *d)
 {
@@ -185,12 +263,11 @@ static const MwValueId *weight_gradients(const Differentiator *d)
     MwValueId *gradient = MW_NEW(graph->arena, MwValueId, graph->values.count);
     memset(gradient, -1, sizeof(MwValueId) * (size_t)graph->values.count);
     for (int v = 0; v < d->values; v++) {
-        const MwNode *node = mw_value_node(graph, (MwValueId){v});
-        if (node->op != MW_OP_WEIGHT || !is_float(graph, (MwValueId){v}))
+        if (!is_float_weight(graph, (MwValueId){v}))
             continue;
         gradient[v] = d->gradient[v];
         if (!mw_has_value(gradient[v]))
-            mw_diag_warning(d->diags, node->origin.span,
+            mw_diag_warning(d->diags, mw_value_node(graph, (MwValueId){v})->origin.span,
                             "the loss does not depend on weight '%s', which stays as it is",
                             graph->values.at[v].name);
     }
@@ -215,7 +292,8 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     int nodes = graph->nodes.count;
     graph->phase = MW_PHASE_BACKWARD;
     graph->origin = mw_value_node(graph, loss)->origin;
-    d.gradient[loss.index] = mw_build_scalar(graph, 1);
+    const Product product = factor_loss(&d, loss);
+    d.gradient[product.base.index] = mw_build_scalar(graph, 1);
     int *value_counts = MW_NEW(graph->arena, int, nodes + 1);
     value_counts[nodes] = graph->values.count;
     for (int n = nodes - 1; n >= 0; n--) {
@@ -225,6 +303,8 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     if (mw_diags_error_count(diags) > 0)
         return false;
     name_rest(&d, value_counts, nodes);
+    if (mw_has_value(product.scale))
+        scale_gradients(&d, product.scale);
     compilation->gradient = weight_gradients(&d);
     return true;
 }

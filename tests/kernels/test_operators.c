@@ -259,6 +259,8 @@ static const Case cases[] = {
     {"softmax", "f32[64, 7]", "", F32, DRAW_NAN},
     {"log_softmax", "f32[64, 7]", "", F32, DRAW_NAN},
     {"sdpa", "f32[8, 3, 1, 2]; f32[8, 2, 1, 2]; f32[8, 2, 1, 2]", "scale = 0.35", F32, DRAW_NAN},
+    {"sdpa", "bf16[16, 3, 1, 8]; bf16[16, 2, 1, 8]; bf16[16, 2, 1, 8]", "scale = 0.35", BF16_TWICE,
+     DRAW_NAN},
     {"sdpa_grad", "f32[8, 3, 1, 2]; f32[8, 2, 1, 2]; f32[8, 2, 1, 2]; f32[8, 3, 1, 2]",
      "scale = 0.35", F32, DRAW_NAN},
 };

@@ -14,6 +14,11 @@ static const char *const models[] = {
     "llama.graph batch=2 seq=3 vocab=5 layers=2 width=8 heads=4 kv_heads=2 hidden=6",
     "bert.graph batch=2 seq=8 vocab=5 layers=1 width=4 heads=2 mask_rate=0.4 dropout_rate=0.2",
     "vit.graph batch=2 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2",
+    /* Factors that the batch affects, and a divisor that a weight affects too. */
+    "model m {\ninput x: f32[4, 3]\nweight w: f32[3] = normal(1)\ny = tanh(x * w)\n"
+    "train 2 * (sum(y * y) / sum(x * x)) * max(x) with sgd(lr = 0.1)\n}\n",
+    "model m {\ninput x: f32[4, 3]\nweight w: f32[3] = normal(1)\ny = tanh(x * w)\n"
+    "train sum(y * y) / sum(y * y * y * y) / sum(x * x) with sgd(lr = 0.1)\n}\n",
     /* The interpreter does not round to bf16. */
     "gpt.graph batch=2 seq=3 vocab=5 layers=2 width=4 heads=2 in bf16",
     "llama.graph batch=2 seq=3 vocab=5 layers=2 width=8 heads=4 kv_heads=2 hidden=6 in bf16",

@@ -45,6 +45,18 @@ static const char *const models[] = {
           "both = concat(tail, head * 2, axis = 0)\n"
           "part = slice(both, axis = 0, begin = 1, end = 4)\n"
           "train sum(max(part * part, axis = 2)) with sgd(lr = 0.01)\n"),
+    /* Means over what counts, of which there is more in one micro-batch than in another. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 5] = normal(1)\n"
+          "input target: i32[4]\n"
+          "loss = 0.5 * cross_entropy(x @ w, target, ignore = 0)\n"
+          "output loss\n"
+          "train loss with sgd(lr = 0.1), clip_norm = 0.1\n"),
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3] = normal(1)\n"
+          "y = tanh(x * w)\n"
+          "weights = sum(where(x > 0, x, 0))\n"
+          "train sum(y * y) / weights * 3 / sum(x * x) with sgd(lr = 0.1)\n"),
     /* Functions of the whole loss, for the user to see. */
     MODEL("input x: f32[4, 3]\n"
           "weight w: f32[3, 5] = normal(1)\n"

@@ -198,8 +198,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("functions");
-    TCase *tests = tcase_create("functions");
+    Suite *suite = suite_create("expansions");
+    TCase *tests = tcase_create("expansions");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, values_and_gradients_are_as_worked_out, 0, MW_COUNT(cases));
     return run_suite(suite);
