@@ -12,7 +12,8 @@
  *              above the largest the rate is constant. A device without a table computes 128 x
  *              128 tiles of the result on its `units` in waves: ceil(tiles / units) * tile_flops
  *              * units / rate (NVIDIA, Matrix Multiplication Background User's Guide, "Tile
- *              Quantization" and "Wave Quantization")
+ *              Quantization" and "Wave Quantization"). Where tiles are fewer than units, units
+ *              share the k of a tile evenly (Osama et al.: Stream-K, PPoPP 2023)
  *   attention  flops / rate(flops of one head); without a curve, half the rate of products of
  *              that shape (Dao: FlashAttention-2, 2023, section 4.1 measures 50-73 % of peak
  *              forward, up to 63 % backward, where products reach 80-90 %)
@@ -67,6 +68,24 @@ static const MwGemm *gemm_of(const MwDeviceModel *device, MwType type)
     return gemm->rate_flops > 0 || gemm->sizes.count ? gemm : &device->gemm[MW_F32];
 }
 
+/* The side of a tile that `units` counts (docs/clusters.md), and the least of k that a part has. */
+enum { TILE = 128 };
+
+/* A product by tiles. Where they are fewer than units, units share the k of a tile; each part of
+ * the result is then written and read once more. Both ways grow with m, n and k. */
+static double tiles_s(const MwDeviceModel *device, const MwGemm *gemm, const MwWork *work)
+{
+    const double tiles = work->batch * ceil(work->m / TILE) * ceil(work->n / TILE);
+    const double depth_s = 2.0 * TILE * TILE * device->units / gemm->rate_flops;
+    const double whole_s = ceil(tiles / device->units) * work->k * depth_s;
+    const double depth = fmax(fmin(work->k, TILE), work->k * tiles / device->units);
+    if (depth >= work->k)
+        return whole_s;
+    const double bytes =
+        2.0 * tiles * (work->k / depth) * TILE * TILE * (double)mw_type_bytes(MW_F32);
+    return fmin(whole_s, depth * depth_s + bytes / mw_curve_value(&device->bandwidth, bytes));
+}
+
 static double products_s(const MwDeviceModel *device, const MwWork *work)
 {
     const MwGemm *gemm = gemm_of(device, work->type);
@@ -80,10 +99,7 @@ static double products_s(const MwDeviceModel *device, const MwWork *work)
     }
     if (device->units == 0)
         return 2 * work->batch * m * n * k / gemm->rate_flops;
-    static const double tile = 128; /* the side of a tile that `units` counts (docs/clusters.md) */
-    double tiles = work->batch * ceil(m / tile) * ceil(n / tile);
-    double waves = ceil(tiles / device->units);
-    return waves * 2 * tile * tile * k * device->units / gemm->rate_flops;
+    return tiles_s(device, gemm, work);
 }
 
 static double attention_s(const MwDeviceModel *device, const MwWork *work)

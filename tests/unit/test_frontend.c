@@ -313,8 +313,8 @@ END_TEST
 
 START_TEST(every_model_dumps_and_reads_back)
 {
-    static const char *const models[] = {"mlp.graph", "gpt.graph", "llama.graph", "bert.graph",
-                                         "vit.graph"};
+    static const char *const models[] = {"mlp.graph",  "gpt.graph", "llama.graph",
+                                         "bert.graph", "vit.graph", "resnet.graph"};
     for (int i = 0; i < MW_COUNT(models); i++) {
         Parsed parsed = load_model(models[i], NULL, 0);
         MwText dump = {.arena = parsed.arena}, again = {.arena = parsed.arena};
