@@ -10,4 +10,12 @@
 #include "frontend/functions/functions.def"
 #undef FUNCTION
 
+/* Every stride-th element of dimension `axis` of `x`, from its first: a part of a call of slice
+ * (rearrange.c). */
+MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis,
+                          int64_t stride);
+/* The operands of a call that takes tensors and lists of tensors by position, at least one; false
+ * after an error (shape.c). */
+bool mw_call_tensors(MwExpander *ex, const MwCall *call, MwValueId **values, int *count);
+
 #endif
