@@ -35,6 +35,9 @@ static const struct {
     {"cumsum(k, axis = 0)", "f32[2, 3]", {0, 1, 2, 3, 5, 7}},
     {"cumsum(ids)", "i32[3]", {0, 1, 3}},
     {"cumsum(cast(reshape(k, [6]), bf16))", "bf16[6]", {0, 1, 3, 6, 10, 15}},
+    {"where(k > 2, 1, 0)", "f32[2, 3]", {0, 0, 0, 1, 1, 1}},
+    {"where(ids > 1, false, true)", "bool[3]", {1, 1, 0}},
+    {"where(ids > 1, 7, ids)", "i32[3]", {0, 1, 7}},
     {"[for part in unstack(k): part * 2][1]", "f32[3]", {6, 8, 10}},
 };
 
