@@ -98,14 +98,13 @@ static void check_micro_batch(const MwCheck *check, MwCheckData data)
     mw_check_data(check, &data);
 }
 
-/* An input of one number goes to every micro-batch. */
 static void check_input(const MwCheck *check, const MwPlanInput *input)
 {
     const MwCheckData data = {.label = {"input", input->name},
                               .buffer = input->buffer,
                               .global = &input->global,
                               .spec = input->spec};
-    if (input->global.rank == 0)
+    if (input->whole)
         mw_check_data(check, &data);
     else
         check_micro_batch(check, data);
