@@ -127,8 +127,8 @@ typedef struct {
     int micro_batch; /* -1: none, as for the update */
 } MwPlanTask;
 
-/* An input of the model. Micro-batch m gets block m of dimension 0, or all of it. Several meshes may
- * have an input of one name. */
+/* An input of the model. Micro-batch m gets block m of dimension 0, or all of it. Several meshes
+ * may have an input of one name. */
 typedef struct {
     const char *name;
     int buffer;      /* index */
