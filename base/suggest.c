@@ -3,9 +3,13 @@
  * of the table. */
 #include "base/suggest.h"
 
+#include <ctype.h>
 #include <string.h>
 
-enum { MAX_LETTERS = 63 };
+enum {
+    MAX_LETTERS = 63,
+    FEW_LETTERS = 4, /* of a name that is so short that most of its neighbours are other words */
+};
 
 static int least(int a, int b)
 {
@@ -31,6 +35,33 @@ static int distance(const char *a, int a_letters, const char *b, int b_letters)
     return rows[a_letters % 3][b_letters];
 }
 
+static int count_letter(const char *text, char letter)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += tolower((unsigned char)*text) == tolower((unsigned char)letter);
+    return count;
+}
+
+/* Whether the one text has the letters of the other, in any order and case. */
+static bool has_same_letters(const char *a, const char *b)
+{
+    for (const char *c = a; *c; c++)
+        if (count_letter(a, *c) != count_letter(b, *c))
+            return false;
+    return strlen(a) == strlen(b);
+}
+
+/* Whether `edits` changes of `name` can be a slip. Short names with another letter are other words:
+ * of three letters one may be missing or too many, of four one may also be wrong; or the letters
+ * are in another order or case. */
+static bool is_slip(const char *typed, const char *name, int edits)
+{
+    size_t letters = strlen(typed);
+    bool one = edits == 1 && (letters == FEW_LETTERS || letters != strlen(name));
+    return letters > FEW_LETTERS || one || has_same_letters(typed, name);
+}
+
 const char *mw_suggest(const char *typed, const char *const *names, int count)
 {
     size_t letters = strlen(typed);
@@ -43,7 +74,7 @@ const char *mw_suggest(const char *typed, const char *const *names, int count)
         if (name_letters > MAX_LETTERS)
             continue;
         int d = distance(typed, (int)letters, names[i], (int)name_letters);
-        if (d < nearest_distance) {
+        if (d < nearest_distance && is_slip(typed, names[i], d)) {
             nearest = names[i];
             nearest_distance = d;
         }

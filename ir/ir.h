@@ -216,6 +216,21 @@ static inline MwValueId mw_node_result(const MwGraph *graph, MwNodeId id, int k)
     return (MwValueId){mw_node(graph, id)->first_result + k};
 }
 
+/* Attribute `key` of a node. The node must have it, except for mw_node_attr. */
+const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if the node has none */
+int64_t mw_node_int(const MwNode *node, MwAttrKey key);
+double mw_node_float(const MwNode *node, MwAttrKey key);
+const char *mw_node_text(const MwNode *node, MwAttrKey key);
+MwSpec mw_node_spec(const MwNode *node, MwAttrKey key); /* the attribute must be given */
+
+/* Whether an input is no part of the batch and the same for every micro-batch: it says so, or has
+ * no dimensions. */
+static inline bool mw_input_is_whole(const MwGraph *graph, const MwNode *input)
+{
+    return mw_node_int(input, MW_ATTR_WHOLE) ||
+           graph->values.at[input->first_result].tensor.rank == 0;
+}
+
 /* True if some node runs in `phase`. */
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase);
 
@@ -223,12 +238,5 @@ static inline bool mw_assign_accumulates(const MwGraph *graph, const MwAssign *a
 {
     return mw_value_node(graph, assign->value)->phase != MW_PHASE_UPDATE;
 }
-
-/* Attribute `key` of a node. The node must have it, except for mw_node_attr. */
-const MwAttr *mw_node_attr(const MwNode *node, MwAttrKey key); /* NULL if the node has none */
-int64_t mw_node_int(const MwNode *node, MwAttrKey key);
-double mw_node_float(const MwNode *node, MwAttrKey key);
-const char *mw_node_text(const MwNode *node, MwAttrKey key);
-MwSpec mw_node_spec(const MwNode *node, MwAttrKey key); /* the attribute must be given */
 
 #endif

@@ -230,6 +230,10 @@ static void print_node(MwText *text, const MwGraph *graph, const MwNode *node,
         print_declaration(text, graph, node);
     else
         print_call(text, graph, node);
+    if (node->op == MW_OP_INPUT && mw_node_int(node, MW_ATTR_WHOLE)) {
+        begin_annotation(text, &any);
+        mw_text_add(text, "batch = false");
+    }
     if (node->phase != MW_PHASE_FORWARD) {
         begin_annotation(text, &any);
         mw_text_printf(text, "phase = %s", mw_phase_name(node->phase));

@@ -32,6 +32,7 @@
  *
  * Annotations of a node, after `with`, each only where it is not the default:
  *
+ *   batch = false                 of an input that is no part of the batch (attribute `whole`)
  *   phase = backward | backward_weight | update     (else forward)
  *   scope = PATH                  origin.scope (else "")
  *   repeat = [R, I]               origin.repeat, a place in the list of repeats, and its

@@ -81,13 +81,15 @@ void mw_stage_builder_inputs(const MwStageBuilder *s)
             continue;
         MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
         MwValueId root = mw_legal_root(s->legal, s->legal->form[value.index]);
-        s->mesh->inputs[s->mesh->input_count++] =
-            (MwPlanInput){.name = mw_value(graph, value)->name,
-                          .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
-                          .global = whole_batch(s, global_tensor(s, value)),
-                          .spec = spec_of(s, value),
-                          .bound = input_bound(s, mw_value(graph, value)->name),
-                          .program = s->program[mw_live_input_phase(s->legal, s->units, root)]};
+        bool whole = mw_input_is_whole(graph, &graph->nodes.at[n]);
+        s->mesh->inputs[s->mesh->input_count++] = (MwPlanInput){
+            .name = mw_value(graph, value)->name,
+            .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
+            .global = whole ? *global_tensor(s, value) : whole_batch(s, global_tensor(s, value)),
+            .spec = spec_of(s, value),
+            .whole = whole,
+            .bound = input_bound(s, mw_value(graph, value)->name),
+            .program = s->program[mw_live_input_phase(s->legal, s->units, root)]};
     }
 }
 

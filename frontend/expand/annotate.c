@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads `with key = value, …` on a statement. Some keys pin what the compiler would otherwise
  * decide: spec, stage, remat. The others are facts about nodes that a dump keeps: phase, scope,
- * repeat, layer (see ir/print.h). */
+ * repeat, layer (see ir/print.h), and of inputs whether they are of the batch. */
 #include "frontend/expand/annotate.h"
 
 #include "base/text.h"
@@ -12,7 +12,8 @@
 #include <string.h>
 
 /* All keys; the first PIN_KEYS are pins. */
-static const char *const keys[] = {"spec", "stage", "remat", "phase", "scope", "repeat", "layer"};
+static const char *const keys[] = {"spec",  "stage",  "remat", "phase",
+                                   "scope", "repeat", "layer", "batch"};
 enum { PIN_KEYS = 3 };
 
 enum { EVERY_RESULT = -1, NOT_A_PIN = -2 };
@@ -137,6 +138,10 @@ static bool read_index(MwExpander *ex, const MwArg *annotation, const char *kind
 static bool read_fact(MwExpander *ex, const MwArg *annotation)
 {
     MwOrigin *origin = &ex->graph->origin;
+    if (is_key(annotation, "batch")) {
+        mw_expand_error(ex, annotation->key.span, "'batch' describes inputs alone");
+        return false;
+    }
     if (is_key(annotation, "phase"))
         return read_phase(ex, annotation->value);
     if (is_key(annotation, "scope"))
@@ -157,6 +162,26 @@ static bool check_once(MwExpander *ex, const MwArgs *annotations, int i)
         return false;
     }
     return true;
+}
+
+bool mw_annotate_input(MwExpander *ex, const MwArgs *annotations, MwArgs *others, bool *whole)
+{
+    bool ok = true;
+    *whole = false;
+    *others = (MwArgs){0};
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        bool of_batch;
+        if (!is_key(annotation, "batch")) {
+            mw_vec_push(ex->arena, others, *annotation);
+            continue;
+        }
+        MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
+        ok &= check_once(ex, annotations, i) &&
+              mw_want_bool(ex, term, want_of(ex, annotation), &of_batch);
+        *whole = ok && !of_batch;
+    }
+    return ok;
 }
 
 bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations)

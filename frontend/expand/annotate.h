@@ -7,6 +7,9 @@
 
 /* Sets phase and origin of the nodes that the statement adds. Returns false after an error. */
 bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations);
+/* Reads `batch = false`, which only an input may have, into `whole`, and gives the `others`.
+ * Returns false after an error. */
+bool mw_annotate_input(MwExpander *ex, const MwArgs *annotations, MwArgs *others, bool *whole);
 /* Checks the annotations of a statement that adds no nodes: they can only be pins. Returns false
  * after an error. */
 bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations);

@@ -94,17 +94,22 @@ void mw_statement_declare(MwExpander *ex, const MwStatement *statement)
     MwName name = statement->declare.name;
     MwTensor type;
     MwAttr attrs[2];
+    MwArgs annotations = statement->annotations;
     MwValueId value = mw_no_value();
-    bool ok = eval_type(ex, &statement->declare.type, &type);
+    bool ok = eval_type(ex, &statement->declare.type, &type), whole;
     ok &= !init || eval_init(ex, init, attrs);
-    ok &= mw_annotate_nodes(ex, &statement->annotations);
+    if (!init) {
+        ok &= mw_annotate_input(ex, &statement->annotations, &annotations, &whole);
+        attrs[0] = mw_attr_int(MW_ATTR_WHOLE, whole);
+    }
+    ok &= mw_annotate_nodes(ex, &annotations);
     if (ok) {
         value = mw_emit_source(ex, statement->span, mw_name_in_scope(ex, name.text),
-                               source_op(statement->kind), &type, attrs, init ? 2 : 0);
+                               source_op(statement->kind), &type, attrs, init ? 2 : 1);
     }
     ex->graph->origin = origin;
     ex->graph->phase = phase;
     MwTerm term = mw_term_tensor(value);
     mw_name_bind(ex, name, term);
-    mw_annotate_values(ex, &statement->annotations, &term, 1);
+    mw_annotate_values(ex, &annotations, &term, 1);
 }

@@ -20,8 +20,6 @@ static const char *statement_word(MwStatementKind kind)
         return "train";
     case MW_STATEMENT_REPEATED:
         return "repeat ... =";
-    case MW_STATEMENT_ASSIGN:
-        return "assign";
     default:
         return NULL;
     }

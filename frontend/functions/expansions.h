@@ -15,4 +15,12 @@ MwTerm mw_compose(MwExpander *ex, const MwCall *call, MwSite site, double fallba
 /* What a LOSS is for a call. */
 MwTerm mw_compose_loss(MwExpander *ex, const MwCall *call, bool of_rows, const char *text);
 
+/* Every stride-th element of dimension `axis` of `x`, from its first: a part of a call of slice
+ * (rearrange.c). */
+MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis,
+                          int64_t stride);
+/* The operands of a call that takes tensors and lists of tensors by position, at least one; false
+ * after an error (shape.c). */
+bool mw_call_tensors(MwExpander *ex, const MwCall *call, MwValueId **values, int *count);
+
 #endif

@@ -4,6 +4,7 @@
 #include "frontend/functions/expansions.h"
 
 #include <string.h>
+#include <strings.h>
 
 typedef struct {
     const char *name, *signature;
@@ -61,6 +62,38 @@ static void add_names(MwExpander *ex, MwKnown *known)
     for (int op = 0; op < MW_OP_COUNT; op++)
         if (is_callable((MwOp)op) && !mw_op_is_distributed((MwOp)op))
             mw_vec_push(ex->arena, known, mw_op_info((MwOp)op)->name);
+}
+
+/* Names of other libraries: the call here, or NULL and a sentence. */
+static const struct {
+    const char *name, *call, *sentence;
+} foreign[] = {
+#define FOREIGN(name, function, call) {#name, call, NULL},
+#define PHRASE(name, sentence) {#name, NULL, sentence},
+#include "frontend/functions/foreign.def"
+#undef FOREIGN
+#undef PHRASE
+};
+
+/* Index in `foreign` of the last part of a name, "nn.LayerNorm"; -1 if it is not there. */
+static int find_foreign(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; i < MW_COUNT(foreign); i++)
+        if (strcasecmp(foreign[i].name, dot ? dot + 1 : name) == 0)
+            return i;
+    return -1;
+}
+
+/* The function that a name with the prefix or the capitals of a library stands for, "F.gelu" and
+ * "Softmax"; NULL if there is none. */
+static const char *find_plain(const MwKnown *known, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; i < known->count; i++)
+        if (strcasecmp(known->at[i], dot ? dot + 1 : name) == 0)
+            return known->at[i];
+    return NULL;
 }
 
 static bool has_formal(const MwFormal *formals, int count, const char *name)
@@ -130,8 +163,17 @@ static void unknown_function(MwExpander *ex, const MwName *callee)
     for (int i = 0; i < ex->blocks.entries.count; i++)
         mw_vec_push(ex->arena, &known, ex->blocks.entries.at[i].name);
     add_names(ex, &known);
-    mw_expand_error(ex, callee->span, "unknown function or block '%s'%s", callee->text,
-                    mw_expand_hint(ex, callee->text, &known));
+    int row = find_foreign(callee->text);
+    const char *plain = find_plain(&known, callee->text), *hint = "";
+    if (plain)
+        hint = mw_arena_printf(ex->arena, "; did you mean '%s'?", plain);
+    else if (row < 0)
+        hint = mw_expand_hint(ex, callee->text, &known);
+    else if (foreign[row].call)
+        mw_expand_note(ex, mw_span_none(), "here it is %s", foreign[row].call);
+    else
+        mw_expand_note(ex, mw_span_none(), "%s", foreign[row].sentence);
+    mw_expand_error(ex, callee->span, "unknown function or block '%s'%s", callee->text, hint);
 }
 
 bool mw_function_begin(MwExpander *ex, MwSite site, const MwName *callee, MwFunctionCall *function)

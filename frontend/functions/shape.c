@@ -237,43 +237,58 @@ MwTerm mw_function_slice(MwExpander *ex, const MwCall *call)
 {
     MwValueId x;
     int axis;
-    int64_t begin, end;
+    int64_t begin, end, stride = 1;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, 0, &axis) ||
         !mw_want_int(ex, call->given[2].term, mw_call_want(ex, call, 2), &begin) ||
-        !mw_want_int(ex, call->given[3].term, mw_call_want(ex, call, 3), &end))
+        !mw_want_int(ex, call->given[3].term, mw_call_want(ex, call, 3), &end) ||
+        (mw_call_has(call, 4) &&
+         !mw_want_int(ex, call->given[4].term, mw_call_want(ex, call, 4), &stride)))
         return mw_term_none();
+    if (stride < 1) {
+        mw_expand_error(ex, call->given[4].span, "the stride of a slice is at least 1, not %lld",
+                        (long long)stride);
+        return mw_term_none();
+    }
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
                       mw_attr_int(MW_ATTR_END, end)};
-    return mw_call_emit(ex, call, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
+    if (stride == 1)
+        return mw_call_emit(ex, call, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
+    MwValueId part =
+        mw_emit(ex, mw_site_inner(call->site), MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
+    return mw_term_tensor(mw_emit_strided(ex, call, part, axis, stride));
 }
 
-/* The operands are tensors and lists of tensors. */
-MwTerm mw_function_concat(MwExpander *ex, const MwCall *call)
+bool mw_call_tensors(MwExpander *ex, const MwCall *call, MwValueId **values, int *count)
 {
-    MW_VEC(MwValueId) values = {0};
+    MW_VEC(MwValueId) all = {0};
     for (int i = 0; i < call->rest_count; i++) {
         MwTerm term = call->rest[i].term;
         const MwTerm *at = term.kind == MW_TERM_LIST ? term.list.at : &term;
-        int count = term.kind == MW_TERM_LIST ? term.list.count : 1;
-        if (!mw_expand_charge(ex, call->site.span, count))
-            return mw_term_none();
-        for (int k = 0; k < count; k++) {
-            MwValueId value;
-            if (!mw_want_tensor(ex, at[k], (MwWant){"what concat joins", call->rest[i].span},
-                                &value))
-                return mw_term_none();
-            mw_vec_push(ex->arena, &values, value);
-        }
+        int terms = term.kind == MW_TERM_LIST ? term.list.count : 1;
+        MwWant want = {mw_arena_printf(ex->arena, "what %s joins", call->callee),
+                       call->rest[i].span};
+        if (!mw_expand_charge(ex, call->site.span, terms))
+            return false;
+        for (int k = 0; k < terms; k++)
+            if (!mw_want_tensor(ex, at[k], want, mw_vec_add(ex->arena, &all)))
+                return false;
     }
-    int axis;
-    if (!values.count) {
-        mw_expand_error(ex, call->site.span, "concat needs at least one tensor");
-        return mw_term_none();
-    }
-    if (!mw_call_axis(ex, call, 1, values.at[0], 0, &axis))
+    *values = all.at;
+    *count = all.count;
+    if (!all.count)
+        mw_expand_error(ex, call->site.span, "%s needs at least one tensor", call->callee);
+    return all.count > 0;
+}
+
+MwTerm mw_function_concat(MwExpander *ex, const MwCall *call)
+{
+    MwValueId *values;
+    int count, axis;
+    if (!mw_call_tensors(ex, call, &values, &count) ||
+        !mw_call_axis(ex, call, 1, values[0], 0, &axis))
         return mw_term_none();
     MwAttr attr = mw_attr_int(MW_ATTR_AXIS, axis);
-    return mw_call_emit(ex, call, MW_OP_CONCAT, values.at, values.count, &attr, 1);
+    return mw_call_emit(ex, call, MW_OP_CONCAT, values, count, &attr, 1);
 }
 
 MwTerm mw_function_len(MwExpander *ex, const MwCall *call)

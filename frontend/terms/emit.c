@@ -171,16 +171,10 @@ static bool term_value(MwTerm term, double *value)
     return true;
 }
 
-bool mw_promote(MwExpander *ex, MwSpan span, const MwTerm *terms, int count, MwValueId *values)
+/* Turns the constants among `terms` into nodes of a type. */
+static bool promote_to(MwExpander *ex, MwSpan span, MwType type, const MwTerm *terms, int count,
+                       MwValueId *values)
 {
-    const MwTensor *like = NULL;
-    /* The condition of a select, its first operand, has a type of its own, so the last tensor
-     * decides. */
-    for (int i = 0; i < count; i++)
-        if (terms[i].kind == MW_TERM_TENSOR)
-            like = mw_value_tensor(ex->graph, terms[i].value);
-    MW_ASSERT(like != NULL);
-    MwType type = like->type;
     for (int i = 0; i < count; i++) {
         double value;
         if (terms[i].kind == MW_TERM_TENSOR) {
@@ -196,6 +190,27 @@ bool mw_promote(MwExpander *ex, MwSpan span, const MwTerm *terms, int count, MwV
             return false;
     }
     return true;
+}
+
+bool mw_promote(MwExpander *ex, MwSpan span, const MwTerm *terms, int count, MwValueId *values)
+{
+    const MwTensor *like = NULL;
+    /* The condition of a select, its first operand, has a type of its own, so the last tensor
+     * decides. */
+    for (int i = 0; i < count; i++)
+        if (terms[i].kind == MW_TERM_TENSOR)
+            like = mw_value_tensor(ex->graph, terms[i].value);
+    MW_ASSERT(like != NULL);
+    return promote_to(ex, span, like->type, terms, count, values);
+}
+
+/* A select between two constants, beside which no tensor gives them a type: f32, or bool for two
+ * truth values. */
+static bool promote_choice(MwExpander *ex, MwSpan span, const MwTerm *terms, MwValueId *values)
+{
+    bool is_bool = terms[1].kind == MW_TERM_BOOL && terms[2].kind == MW_TERM_BOOL;
+    values[0] = terms[0].value;
+    return promote_to(ex, span, is_bool ? MW_BOOL : MW_F32, terms + 1, 2, values + 1);
 }
 
 MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int count)
@@ -216,13 +231,12 @@ MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int c
                         mw_term_describe(ex, terms[0]));
         return mw_term_none();
     }
-    if (op == MW_OP_SELECT && mw_term_is_number(terms[1]) && mw_term_is_number(terms[2])) {
-        mw_expand_note(ex, mw_span_none(), "constant(value, type = f32) makes a tensor of one");
-        mw_expand_error(ex, site.span, "a choice between two constants has no type");
-        return mw_term_none();
-    }
     MwValueId *values = MW_NEW(ex->arena, MwValueId, count);
-    if (!mw_promote(ex, site.span, terms, count, values))
+    bool promoted =
+        op == MW_OP_SELECT && terms[1].kind != MW_TERM_TENSOR && terms[2].kind != MW_TERM_TENSOR
+            ? promote_choice(ex, site.span, terms, values)
+            : mw_promote(ex, site.span, terms, count, values);
+    if (!promoted)
         return mw_term_none();
     return mw_emit_all(ex, site, op, values, count, NULL, 0);
 }

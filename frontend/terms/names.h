@@ -10,8 +10,8 @@
 
 #include "frontend/terms/expander.h"
 
-/* What `name` means: that of a comprehension, the term bound to it in the current frame, a size, or
- * a word of the language (f32, pi). False if it means nothing. */
+/* What `name` means: the term that a comprehension binds it to, or the current frame; a size, or a
+ * word of the language (f32, pi). False if it means nothing. */
 bool mw_name_find(const MwExpander *ex, const char *name, MwTerm *term);
 /* Checks that the language gives `name` no meaning that nothing may change; adds an error if it
  * does. */

@@ -81,7 +81,7 @@ static bool set_results(const Analysis *a, const MwNode *node, MwMicroKind kind)
 static bool analyse_input(const Analysis *a, const MwNode *node)
 {
     const MwValue *value = &a->graph->values.at[node->first_result];
-    if (value->tensor.rank == 0)
+    if (mw_input_is_whole(a->graph, node))
         return true;
     if (value->tensor.dim[0] % a->micro_batches != 0)
         return fail(a, node, "'%s' has a batch of %lld", value->name,

@@ -3,7 +3,7 @@
  * micro_state.c.
  *
  * Micro-batching splits one factor over time as sharding splits factors over devices, by the
- * same rules (ir/sharding/). Dimension 0 of every input is the batch. */
+ * same rules (ir/sharding/). Dimension 0 of an input is the batch, unless it is whole. */
 #ifndef MW_PASSES_GRAPH_MICRO_STATE_H
 #define MW_PASSES_GRAPH_MICRO_STATE_H
 

@@ -42,7 +42,7 @@ static void find_least_usages(Shortage *shortage)
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         shortage->least[n] = least_usage(&shortage->intra->problem.nodes[n]);
-        shortage->shrinks[n] = node->op == MW_OP_INPUT ||
+        shortage->shrinks[n] = (node->op == MW_OP_INPUT && !mw_input_is_whole(graph, node)) ||
                                (node->op == MW_OP_RECEIVE && node->phase != MW_PHASE_UPDATE);
         for (int k = 0; k < node->operand_count; k++)
             shortage->shrinks[n] |=
@@ -94,8 +94,8 @@ static int64_t most_micro_batches(const Shortage *shortage)
     for (int n = 0; n < shortage->graph->nodes.count; n++) {
         const MwNode *node = &shortage->graph->nodes.at[n];
         const MwTensor *tensor = &shortage->graph->values.at[node->first_result].tensor;
-        if (node->op == MW_OP_INPUT)
-            rows = mw_min(rows, tensor->rank ? tensor->dim[0] : 1);
+        if (node->op == MW_OP_INPUT && !mw_input_is_whole(shortage->graph, node))
+            rows = mw_min(rows, tensor->dim[0]);
     }
     return rows * shortage->intra->micro_batches;
 }

@@ -15,7 +15,7 @@ static int64_t batch_of(const MwGraph *graph)
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         const MwTensor *tensor = &graph->values.at[node->first_result].tensor;
-        if (node->op == MW_OP_INPUT && tensor->rank > 0)
+        if (node->op == MW_OP_INPUT && !mw_input_is_whole(graph, node))
             batch = mw_common_divisor(tensor->dim[0], batch);
     }
     return mw_max(batch, 1);

@@ -100,10 +100,14 @@ static void check_micro_batch(const MwCheck *check, MwCheckData data)
 
 static void check_input(const MwCheck *check, const MwPlanInput *input)
 {
-    check_micro_batch(check, (MwCheckData){.label = {"input", input->name},
-                                           .buffer = input->buffer,
-                                           .global = &input->global,
-                                           .spec = input->spec});
+    const MwCheckData data = {.label = {"input", input->name},
+                              .buffer = input->buffer,
+                              .global = &input->global,
+                              .spec = input->spec};
+    if (input->whole)
+        mw_check_data(check, &data);
+    else
+        check_micro_batch(check, data);
 }
 
 static void check_output(const MwCheck *check, const MwPlanOutput *output)

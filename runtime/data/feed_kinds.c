@@ -102,13 +102,14 @@ static bool fill_npy(const MwFeed *feed, int64_t step, int64_t first, int64_t co
     return true;
 }
 
-/* True if the file has rows of the input's shape, and at least one batch of them. */
-static bool has_rows(const MwNpy *npy, const MwTensor *global)
+/* True if the file has rows of the input's shape, and at least one batch of them. Of an input that
+ * is no part of the batch a row is all of it. */
+static bool has_rows(const MwNpy *npy, const MwFeed *feed)
 {
-    if (global->rank == 0)
-        return npy->rank == 1 && npy->dim[0] >= 1;
-    return npy->rank == global->rank && npy->dim[0] >= global->dim[0] &&
-           memcmp(npy->dim + 1, global->dim + 1, sizeof *npy->dim * (size_t)(npy->rank - 1)) == 0;
+    const MwTensor *global = &feed->input->global;
+    const int first = feed->input->whole ? 0 : 1, rank = global->rank - first;
+    return npy->rank == rank + 1 && npy->dim[0] >= mw_feed_batch(feed) &&
+           memcmp(npy->dim + 1, global->dim + first, sizeof *npy->dim * (size_t)rank) == 0;
 }
 
 bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
@@ -119,7 +120,7 @@ bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
         !mw_npy_read(begin, file->bytes, &feed->npy, fault))
         return false;
     char found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
-    if (!has_rows(&feed->npy, global))
+    if (!has_rows(&feed->npy, feed))
         return mw_fault_set(fault,
                             "the file holds %s; the input %s needs rows of its shape, and at least "
                             "one batch of them",

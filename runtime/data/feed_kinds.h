@@ -28,10 +28,10 @@ bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *
 bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault);
 bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault);
 
-/* Number of rows of the batch; 1 for a scalar input. */
+/* Number of rows of the batch; 1 for an input that is no part of it. */
 static inline int64_t mw_feed_batch(const MwFeed *feed)
 {
-    return feed->input->global.rank ? feed->input->global.dim[0] : 1;
+    return feed->input->whole ? 1 : feed->input->global.dim[0];
 }
 
 #endif

@@ -309,8 +309,8 @@ static MwBox input_shard(const MwExecutor *executor, int index, int micro_batch)
 {
     const MwPlanInput *input = &executor->mesh->inputs[index];
     return mw_shard_box_of_micro_batch(&input->global, input->spec, &executor->mesh->shape,
-                                       executor->coordinate, micro_batch,
-                                       executor->plan->micro_batches);
+                                       executor->coordinate, input->whole ? 0 : micro_batch,
+                                       input->whole ? 1 : executor->plan->micro_batches);
 }
 
 /* The host memory that an input is filled into; on a device whose memory is the host's, its

@@ -43,9 +43,10 @@ static const MwPlanRecord buffer_record = RECORD("buffer", buffer_fields);
 
 #define OWNER MwPlanInput
 static const MwPlanField input_fields[] = {
-    FIELD("name", string, name),     FIELD("buffer", count, buffer),
-    FIELD("global", tensor, global), FIELD("spec", spec, spec, MORE(global)),
-    FIELD("bound", size, bound),     FIELD("program", count, program),
+    FIELD("name", string, name),      FIELD("buffer", count, buffer),
+    FIELD("global", tensor, global),  FIELD("spec", spec, spec, MORE(global)),
+    FIELD("whole", flag, whole),      FIELD("bound", size, bound),
+    FIELD("program", count, program),
 };
 static const MwPlanRecord input_record = RECORD("input", input_fields);
 #undef OWNER

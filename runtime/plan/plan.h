@@ -127,15 +127,16 @@ typedef struct {
     int micro_batch; /* -1: none, as for the update */
 } MwPlanTask;
 
-/* An input of the model. Micro-batch m gets block m of dimension 0. Several meshes may have an
- * input of one name. */
+/* An input of the model. Micro-batch m gets block m of dimension 0, or all of it. Several meshes
+ * may have an input of one name. */
 typedef struct {
     const char *name;
     int buffer;      /* index */
     MwTensor global; /* type and shape of the whole batch */
-    MwSpec spec;     /* of one micro-batch */
+    MwSpec spec;     /* of one micro-batch, or of the whole */
     int64_t bound;   /* integers are in [0, bound), such as row numbers of an embedding; 0: any */
     int program;     /* index; the buffer is filled before the program's task of the micro-batch */
+    bool whole;      /* the same for every micro-batch */
 } MwPlanInput;
 
 /* An output of the model: one block of dimension 0 per micro-batch, or `whole`. */

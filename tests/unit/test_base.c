@@ -89,8 +89,8 @@ END_TEST
 
 START_TEST(suggestions_are_near_or_none)
 {
-    static const char *const names[] = {"bandwidth", NULL,     "backend",
-                                        "memory",    "launch", "all_gather"};
+    static const char *const names[] = {"bandwidth", NULL,         "backend", "memory",
+                                        "launch",    "all_gather", "sin"};
     static const struct {
         const char *typed, *expected;
     } cases[] = {
@@ -102,6 +102,11 @@ START_TEST(suggestions_are_near_or_none)
         {"weights", NULL},
         {"", NULL},
         {"back", NULL},
+        {"min", NULL},
+        {"isn", "sin"},
+        {"sinn", "sin"},
+        {"sn", "sin"},
+        {"launsh", "launch"},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         const char *found = mw_suggest(cases[i].typed, names, MW_COUNT(names));

@@ -25,6 +25,19 @@ static const char *const models[] = {
     "vit.graph batch=2 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2 in bf16",
 };
 
+/* Functions that expand to several operators. */
+static const char functions[] = "model m {\n"
+                                "  input x: f32[4, 6]\n"
+                                "  weight w: f32[6, 6] = ones\n"
+                                "  weight v: f32[1, 4, 1, 6] = ones\n"
+                                "  a = x @ w + squeeze(v)\n"
+                                "  b = expand_dims(roll(a, 4), 1) * stack(a, x, axis = 1)\n"
+                                "  c = slice(b, axis = 2, begin = 1, end = 6, stride = 2)\n"
+                                "  d = tile(squeeze(v, axis = [0, 2]), [1, 2])\n"
+                                "  e = cumsum(d) * cumsum(d, axis = 0)\n"
+                                "  train mean(c * c) + mean(e) with sgd(lr = 1)\n"
+                                "}\n";
+
 static double loss_of(TestModel *model)
 {
     model->run->place.step = 0;
@@ -77,7 +90,8 @@ static void check_weight(TestModel *model, MwValueId weight)
 
 START_TEST(gradients_of_models_are_difference_quotients)
 {
-    TestModel model = test_model_new(models[_i], 1, MW_PASS_differentiate);
+    const char *text = _i < MW_COUNT(models) ? models[_i] : functions;
+    TestModel model = test_model_new(text, 1, MW_PASS_differentiate);
     ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     const MwGraph *graph = model.compilation.graph;
     draw_weights(&model);
@@ -179,7 +193,8 @@ int main(void)
     Suite *suite = suite_create("differentiate");
     TCase *tests = tcase_create("differentiate");
     suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, gradients_of_models_are_difference_quotients, 0, MW_COUNT(models));
+    tcase_add_loop_test(tests, gradients_of_models_are_difference_quotients, 0,
+                        MW_COUNT(models) + 1);
     tcase_add_test(tests, gradients_have_the_names_and_places_of_their_values);
     tcase_add_loop_test(tests, says_what_has_no_gradient, 0, MW_COUNT(remarks));
     tcase_add_test(tests, a_model_for_inference_stays_as_it_is);

@@ -208,6 +208,26 @@ START_TEST(arrays_give_batch_after_batch)
 }
 END_TEST
 
+/* Of an input that is no part of the batch a row of the file is all of it. */
+START_TEST(a_row_is_all_of_a_whole_input)
+{
+    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, (MwSpec){0});
+    MwPlanInput *table = &mesh->inputs[2];
+    const int32_t rows[] = {1, 2, 3, 4, 5, 6};
+    const MwTensor file = mw_tensor(MW_I32, 3, (int64_t[]){2, 3, 1});
+    table->global = mw_tensor(MW_I32, 2, (int64_t[]){3, 1});
+    table->whole = true;
+    const char *npy = mw_arena_printf(arena, "npy:x=%s", npy_with("t.npy", &file, rows));
+    MwFeeds *feeds = opened(mesh, npy, "random");
+    for (int64_t step = 1; step <= 3; step++) {
+        int32_t found[3];
+        whole_batch(feeds, mesh, 2, step, 1, found);
+        ck_assert_mem_eq(found, rows + 3 * ((step - 1) % 2), sizeof found);
+    }
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
 START_TEST(names_of_files_may_have_commas)
 {
     const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
@@ -415,6 +435,7 @@ int main(void)
     tcase_add_test(tests, wide_tokens_are_little_endian);
     tcase_add_loop_test(tests, data_is_the_same_at_every_parallelism, 0, MW_COUNT(splits));
     tcase_add_test(tests, arrays_give_batch_after_batch);
+    tcase_add_test(tests, a_row_is_all_of_a_whole_input);
     tcase_add_test(tests, names_of_files_may_have_commas);
     tcase_add_test(tests, random_integers_are_below_their_bound);
     tcase_add_test(tests, integers_outside_the_model_are_refused);

@@ -3,6 +3,7 @@
  * data, and texts in memory. */
 #include "base/text.h"
 #include "frontend/frontend.h"
+#include "frontend/functions/functions.h"
 #include "ir/print.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
@@ -31,6 +32,17 @@ static Parsed parse(const char *text)
     return parse_bytes(text, strlen(text), NULL, 0);
 }
 
+/* The names of other libraries, and what messages say of them. */
+static const struct {
+    const char *name, *function, *text;
+} foreign[] = {
+#define FOREIGN(name, function, call) {#name, #function, "here it is " call},
+#define PHRASE(name, sentence) {#name, NULL, sentence},
+#include "frontend/functions/foreign.def"
+#undef FOREIGN
+#undef PHRASE
+};
+
 static MwValueId value_named(const Parsed *parsed, const char *name)
 {
     MwValueId value = mw_graph_find(parsed->graph, mw_intern(parsed->graph->interner, name));
@@ -54,6 +66,16 @@ START_TEST(hostile_texts_end_with_one_error)
         {"size a = ", "not ", 3000, "true\n" MODEL(""), "nested more than 1000 deep"},
         {"size a = 1", " + 1", 100000, "\n" MODEL(""), "nested more than 1000 deep"},
         {"size a = 1", " ** 1", 3000, "\n" MODEL(""), "nested more than 1000 deep"},
+        {"model m {", "if true {", 100000, "", "brackets are nested more than 200 deep"},
+        {"model m { if true { x = 1 }", " else if true { x = 1 }", 5000, "\n}\n",
+         "this is nested too deeply"},
+        {"model m { if false { x = 1 }", " else if false { x = 1 }", 3000, "\n}\n",
+         "nested more than 1000 deep"},
+        {"size a = [1]", "[0]", 100000, "\n" MODEL(""), "nested more than 1000 deep"},
+        {"size a = ", "[for i in 3: ", 100000, "", "brackets are nested more than 200 deep"},
+        {"size a = [for i in 2000: [for j in 2000: 1]]\n" MODEL(""), "", 0, "",
+         "the model is too large"},
+        {"size a = [for i in 9000000000: 1]\n" MODEL(""), "", 0, "", "the model is too large"},
         {MODEL("  repeat 1000000000 {\n    x = x\n  }\n"), "", 0, "", "cannot repeat 1000000000"},
         {MODEL("  repeat 2000 {\n  repeat 2000 {\n    y = 1\n  }\n  }\n"), "", 0, "",
          "the model is too large"},
@@ -207,7 +229,7 @@ START_TEST(defines_override_sizes)
         {{"n", ""}, "error: -D n=: '' is not a number", 0, 0, 0},
         {{"n", "99999999999999999999"}, "must be a whole number", 0, 0, 0},
         {{"rate", "inf"}, "'inf' is not a number", 0, 0, 0},
-        {{"m", "4"}, "the model has no size 'm'; did you mean 'n'?", 0, 0, 0},
+        {{"m", "4"}, "the model has no size 'm'", 0, 0, 0},
         {{"tiwce", "4"}, "the model has no size 'tiwce'; did you mean 'twice'?", 0, 0, 0},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
@@ -360,6 +382,21 @@ START_TEST(names_that_meet_stay_apart)
 }
 END_TEST
 
+START_TEST(names_of_other_libraries_lead_to_functions)
+{
+    const char *name = foreign[_i].name, *function = foreign[_i].function;
+    MwArena *arena = mw_arena_new();
+    ck_assert_msg(!mw_function_exists(name), "'%s' is a function of the language", name);
+    ck_assert_msg(!function || mw_function_exists(function), "there is no '%s'", function);
+    for (int i = 0; i < _i; i++)
+        ck_assert_str_ne(foreign[i].name, name);
+    Parsed parsed = parse(mw_arena_printf(arena, MODEL("  y = torch.%s(x)\n"), name));
+    ck_assert_ptr_nonnull(strstr(diags_text(parsed.arena, parsed.diags), foreign[_i].text));
+    mw_arena_free(&parsed.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("frontend");
@@ -376,6 +413,7 @@ int main(void)
     tcase_add_test(tests, iterations_of_a_repeat_are_alike);
     tcase_add_test(tests, every_model_dumps_and_reads_back);
     tcase_add_test(tests, each_dropout_has_its_own_key);
+    tcase_add_loop_test(tests, names_of_other_libraries_lead_to_functions, 0, MW_COUNT(foreign));
     tcase_add_test(tests, names_that_meet_stay_apart);
     return run_suite(suite);
 }

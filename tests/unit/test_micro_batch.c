@@ -86,6 +86,15 @@ static const char *const models[] = {
           "output total = sum(y, axis = 0)\n"
           "output squares = w * w\n"
           "train mean(y * y) with sgd(lr = 0.1)\n"),
+    /* The same in each iteration. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 3] = normal(1)\n"
+          "repeat 2 {\n"
+          "  state mean_x: f32[3] = zeros\n"
+          "  x = tanh((x - mean_x) @ w)\n"
+          "  assign mean_x = mean_x * 0.9 + mean(x, axis = 0) * 0.1\n"
+          "}\n"
+          "train mean(x * x) with sgd(lr = 0.1)\n"),
     /* Gradients in bf16 are summed in f32. */
     MODEL("input x: f32[4, 3]\n"
           "weight w: bf16[3, 2] = normal(1)\n"

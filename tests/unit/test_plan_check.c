@@ -69,6 +69,7 @@ BREAK(input_partial, good->mesh->inputs[0].spec = mw_spec_with_partial((MwSpec){
 BREAK(input_shape, good->mesh->inputs[0].global.dim[1] = 8)
 BREAK(input_in_part, good->buffers[SAMPLE_Y].bytes += 64)
 BREAK(input_odd, good->mesh->inputs[0].global.dim[0] = 15)
+BREAK(input_whole, good->mesh->inputs[0].whole = true)
 BREAK(input_type, good->mesh->inputs[0].global.type = MW_I32)
 BREAK(input_twice, good->mesh->inputs[1].name = "x")
 BREAK(weight_elsewhere, good->mesh->weights[0].buffer = SAMPLE_PRED)
@@ -206,6 +207,7 @@ static const struct {
     {input_shape, "input 'x' is f32[4, 8] on a device; its buffer 3 holds f32[4, 4]"},
     {input_in_part, "input 'y' fills 16 of the 128 bytes of buffer 4"},
     {input_odd, "input 'x' does not divide into 2 micro-batches"},
+    {input_whole, "input 'x' is f32[8, 4] on a device; its buffer 3 holds f32[4, 4]"},
     {input_type, "input 'x' is i32[4, 4] on a device"},
     {input_twice, "2 inputs are called 'x'"},
     {weight_elsewhere, "weight 'w' is in buffer 5, which is not persistent"},

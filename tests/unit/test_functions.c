@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Functions of the language that expand to several operators: their values, on small whole numbers
+ * and so exactly. Their gradients are among those of models (test_differentiate.c). */
+#include "tests/unit/diags_text.h"
+#include "tests/unit/model.h"
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+/* y of k: f32[2, 3], which holds 0 to 5, and ids: i32[3], 0 to 2. */
+static const struct {
+    const char *y, *shape;
+    double elements[12];
+} cases[] = {
+    {"squeeze(reshape(k, [1, 2, 1, 3]))", "f32[2, 3]", {0, 1, 2, 3, 4, 5}},
+    {"squeeze(reshape(k, [1, 2, 1, 3]), axis = -2)", "f32[1, 2, 3]", {0, 1, 2, 3, 4, 5}},
+    {"squeeze(reshape(k, [1, 2, 1, 3]), axis = [0, 2])", "f32[2, 3]", {0, 1, 2, 3, 4, 5}},
+    {"expand_dims(k, 1)", "f32[2, 1, 3]", {0, 1, 2, 3, 4, 5}},
+    {"expand_dims(k, axis = -1)", "f32[2, 3, 1]", {0, 1, 2, 3, 4, 5}},
+    {"stack(ids, 2 * ids)", "i32[2, 3]", {0, 1, 2, 0, 2, 4}},
+    {"stack([ids, 2 * ids], axis = -1)", "i32[3, 2]", {0, 0, 1, 2, 2, 4}},
+    {"tile(ids, 2)", "i32[6]", {0, 1, 2, 0, 1, 2}},
+    {"tile(k, [2, 1])", "f32[4, 3]", {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}},
+    {"tile(reshape(ids, [3, 1]), [2, 2])", "i32[6, 2]", {0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2}},
+    {"roll(k, 1)", "f32[2, 3]", {2, 0, 1, 5, 3, 4}},
+    {"roll(k, -4, axis = 1)", "f32[2, 3]", {1, 2, 0, 4, 5, 3}},
+    {"roll(k, 2, axis = 0)", "f32[2, 3]", {0, 1, 2, 3, 4, 5}},
+    {"slice(k, 1, 0, 3, 2)", "f32[2, 2]", {0, 2, 3, 5}},
+    {"slice(reshape(k, [6]), 0, 1, 6, stride = 3)", "f32[2]", {1, 4}},
+    {"slice(reshape(k, [6]), 0, 0, 6, stride = 4)", "f32[2]", {0, 4}},
+    {"slice(k, 1, 1, 3, stride = 9000000000000000000)", "f32[2, 1]", {1, 4}},
+    {"one_hot(ids, 3)", "f32[3, 3]", {1, 0, 0, 0, 1, 0, 0, 0, 1}},
+    {"one_hot(ids - 1, 2, type = i32)", "i32[3, 2]", {0, 0, 1, 0, 0, 1}},
+    {"cumsum(k)", "f32[2, 3]", {0, 1, 3, 3, 7, 12}},
+    {"cumsum(k, axis = 0)", "f32[2, 3]", {0, 1, 2, 3, 5, 7}},
+    {"cumsum(ids)", "i32[3]", {0, 1, 3}},
+    {"cumsum(cast(reshape(k, [6]), bf16))", "bf16[6]", {0, 1, 3, 6, 10, 15}},
+    {"where(k > 2, 1, 0)", "f32[2, 3]", {0, 0, 0, 1, 1, 1}},
+    {"where(ids > 1, false, true)", "bool[3]", {1, 1, 0}},
+    {"where(ids > 1, 7, ids)", "i32[3]", {0, 1, 7}},
+    {"[for part in unstack(k): part * 2][1]", "f32[3]", {6, 8, 10}},
+};
+
+START_TEST(functions_have_their_values)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model =
+        test_model_new(mw_arena_printf(arena,
+                                       "model m {\n  k = cast(reshape(iota([6]), [2, 3]), f32)\n"
+                                       "  ids = iota([3])\n  output y = %s\n}\n",
+                                       cases[_i].y),
+                       1, MW_PASS_precision);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwOutput *y = &model.compilation.graph->outputs.at[0];
+    const MwTensor *tensor = mw_value_tensor(model.compilation.graph, y->value);
+    char text[MW_TENSOR_TEXT_BYTES];
+    ck_assert_str_eq(mw_tensor_text(tensor, text), cases[_i].shape);
+    interpreter_step(model.run);
+    for (int64_t i = 0; i < mw_tensor_elements(tensor); i++)
+        ck_assert_msg(model.run->at[y->value.index][i] == cases[_i].elements[i], "%s: element %d",
+                      cases[_i].y, (int)i);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* With bf16 for products, sums along an axis stay in f32 up to any length. */
+START_TEST(sums_along_an_axis_stay_in_f32)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  precision bf16\n"
+                                     "  input x: f32[4, 600]\n"
+                                     "  weight w: f32[600, 600] = ones\n"
+                                     "  output y = cumsum(x @ w)\n"
+                                     "}\n",
+                                     1, MW_PASS_precision);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    int sums = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op != MW_OP_ADD)
+            continue;
+        ck_assert_int_eq(graph->values.at[node->first_result].tensor.type, MW_F32);
+        sums++;
+    }
+    ck_assert_int_eq(sums, 10); /* the least power of two that is not below 600 */
+    test_model_free(&model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("functions");
+    TCase *tests = tcase_create("functions");
+    suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, functions_have_their_values, 0, MW_COUNT(cases));
+    tcase_add_test(tests, sums_along_an_axis_stay_in_f32);
+    return run_suite(suite);
+}
