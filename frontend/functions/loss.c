@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Losses: their elements, and what these are reduced to. */
 #include "frontend/functions/expansions.h"
+#include "frontend/functions/reduction.h"
 
 static bool check_targets(MwExpander *ex, const MwCall *call, const MwTensor *logits,
                           const MwTensor *targets)
@@ -21,21 +22,11 @@ static MwValueId total_of(MwExpander *ex, MwSite site, MwValueId x, bool mean)
 {
     if (!mw_has_value(x))
         return x;
-    MwTensor tensor = *mw_value_tensor(ex->graph, x);
-    MwSite inner = mw_site_inner(site);
-    int64_t axes[MW_MAX_RANK];
-    for (int d = 0; d < tensor.rank; d++)
-        axes[d] = d;
-    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_AXES, axes, tensor.rank),
-                      mw_attr_int(MW_ATTR_KEEP, false)};
-    MwValueId sum = tensor.rank ? mw_emit(ex, mean ? inner : site, MW_OP_REDUCE_SUM, &x, 1, attrs,
-                                          MW_COUNT(attrs))
-                                : x;
-    if (!mean)
-        return sum;
-    MwValueId scale =
-        mw_emit_constant(ex, inner, tensor.type, 1 / (double)mw_tensor_elements(&tensor));
-    return mw_emit_binary(ex, site, MW_OP_MUL, sum, scale);
+    MwReduction all = {.x = x};
+    for (; all.axis_count < mw_value_tensor(ex->graph, x)->rank; all.axis_count++)
+        all.axes[all.axis_count] = all.axis_count;
+    return mean ? mw_reduction_mean(ex, site, &all, mw_reduction_count(ex, &all))
+                : mw_reduction_emit(ex, site, MW_OP_REDUCE_SUM, &all);
 }
 
 /* The sum along the last dimension. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions that reduce, and those that work along one dimension. */
+#include "frontend/functions/reduction.h"
+
 #include "frontend/functions/expansions.h"
 
 /* ---- reductions ---- */
@@ -27,24 +29,16 @@ static bool read_axes(MwExpander *ex, const MwCall *call, MwValueId x, int64_t *
     return true;
 }
 
-typedef struct {
-    MwValueId x;
-    int64_t axes[MW_MAX_RANK];
-    int axis_count;
-    bool keep;
-} Reduction;
-
-static bool read_reduction(MwExpander *ex, const MwCall *call, Reduction *reduction)
+static bool read_reduction(MwExpander *ex, const MwCall *call, MwReduction *reduction)
 {
-    *reduction = (Reduction){0};
+    *reduction = (MwReduction){0};
     return mw_call_tensor(ex, call, 0, &reduction->x) &&
            read_axes(ex, call, reduction->x, reduction->axes, &reduction->axis_count) &&
            (!mw_call_has(call, 2) ||
             mw_want_bool(ex, call->given[2].term, mw_call_want(ex, call, 2), &reduction->keep));
 }
 
-/* Adds a reduction; over no dimension it is its operand. */
-static MwValueId emit_reduce(MwExpander *ex, MwSite site, MwOp op, const Reduction *r)
+MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduction *r)
 {
     if (!r->axis_count)
         return r->x;
@@ -55,25 +49,25 @@ static MwValueId emit_reduce(MwExpander *ex, MwSite site, MwOp op, const Reducti
 
 MwTerm mw_function_sum(MwExpander *ex, const MwCall *call)
 {
-    Reduction r;
+    MwReduction r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
-    return mw_term_tensor(emit_reduce(ex, call->site, MW_OP_REDUCE_SUM, &r));
+    return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_SUM, &r));
 }
 
 MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
 {
-    Reduction r;
+    MwReduction r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
-    return mw_term_tensor(emit_reduce(ex, call->site, MW_OP_REDUCE_MAX, &r));
+    return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_MAX, &r));
 }
 
 /* The least element from the greatest of the mirrored ones: -x, but -1 - x for i32, whose least
  * number has no negative. */
 MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
 {
-    Reduction r;
+    MwReduction r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     const MwType type = mw_value_tensor(ex->graph, r.x)->type;
@@ -81,12 +75,12 @@ MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
     MwValueId one = type == MW_I32 ? mw_emit_constant(ex, inner, type, -1) : mw_no_value();
     r.x = mw_has_value(one) ? mw_emit_binary(ex, inner, MW_OP_SUB, one, r.x)
                             : mw_emit_unary(ex, inner, MW_OP_NEG, r.x);
-    MwValueId most = mw_has_value(r.x) ? emit_reduce(ex, inner, MW_OP_REDUCE_MAX, &r) : r.x;
+    MwValueId most = mw_has_value(r.x) ? mw_reduction_emit(ex, inner, MW_OP_REDUCE_MAX, &r) : r.x;
     return mw_term_tensor(mw_has_value(one) ? mw_emit_binary(ex, call->site, MW_OP_SUB, one, most)
                                             : mw_emit_unary(ex, call->site, MW_OP_NEG, most));
 }
 
-static bool read_float_reduction(MwExpander *ex, const MwCall *call, Reduction *r)
+static bool read_float_reduction(MwExpander *ex, const MwCall *call, MwReduction *r)
 {
     if (!read_reduction(ex, call, r))
         return false;
@@ -97,8 +91,7 @@ static bool read_float_reduction(MwExpander *ex, const MwCall *call, Reduction *
     return false;
 }
 
-/* The number of elements that become one. */
-static double reduced_count(MwExpander *ex, const Reduction *r)
+double mw_reduction_count(MwExpander *ex, const MwReduction *r)
 {
     const MwTensor *x = mw_value_tensor(ex->graph, r->x);
     double count = 1;
@@ -107,42 +100,41 @@ static double reduced_count(MwExpander *ex, const Reduction *r)
     return count;
 }
 
-/* The sum over `divisor`. */
-static MwValueId emit_mean(MwExpander *ex, MwSite site, const Reduction *r, double divisor)
+MwValueId mw_reduction_mean(MwExpander *ex, MwSite site, const MwReduction *r, double divisor)
 {
     const MwType type = mw_value_tensor(ex->graph, r->x)->type;
     MwSite inner = mw_site_inner(site);
-    MwValueId sum = emit_reduce(ex, inner, MW_OP_REDUCE_SUM, r);
+    MwValueId sum = mw_reduction_emit(ex, inner, MW_OP_REDUCE_SUM, r);
     MwValueId scale = mw_emit_constant(ex, inner, type, 1 / divisor);
     return mw_emit_binary(ex, site, MW_OP_MUL, sum, scale);
 }
 
 MwTerm mw_function_mean(MwExpander *ex, const MwCall *call)
 {
-    Reduction r;
+    MwReduction r;
     if (!read_float_reduction(ex, call, &r))
         return mw_term_none();
-    return mw_term_tensor(emit_mean(ex, call->site, &r, reduced_count(ex, &r)));
+    return mw_term_tensor(mw_reduction_mean(ex, call->site, &r, mw_reduction_count(ex, &r)));
 }
 
 /* The mean square of x - mean(x): the mean first, so that nothing cancels. `unbiased` divides by
  * one less than the count. */
 static MwValueId emit_variance(MwExpander *ex, const MwCall *call, MwSite site)
 {
-    Reduction r;
+    MwReduction r;
     bool unbiased = false;
     if (!read_float_reduction(ex, call, &r) ||
         (mw_call_has(call, 3) &&
          !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &unbiased)))
         return mw_no_value();
-    const double count = reduced_count(ex, &r);
+    const double count = mw_reduction_count(ex, &r);
     MwSite inner = mw_site_inner(site);
-    Reduction kept = r;
+    MwReduction kept = r;
     kept.keep = true;
     MwValueId centered =
-        mw_emit_binary(ex, inner, MW_OP_SUB, r.x, emit_mean(ex, inner, &kept, count));
+        mw_emit_binary(ex, inner, MW_OP_SUB, r.x, mw_reduction_mean(ex, inner, &kept, count));
     r.x = mw_emit_binary(ex, inner, MW_OP_MUL, centered, centered);
-    return mw_has_value(r.x) ? emit_mean(ex, site, &r, count - unbiased) : r.x;
+    return mw_has_value(r.x) ? mw_reduction_mean(ex, site, &r, count - unbiased) : r.x;
 }
 
 MwTerm mw_function_var(MwExpander *ex, const MwCall *call)
@@ -165,7 +157,7 @@ static MwValueId emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type
 /* Whether `wanted` holds anywhere, as the greatest of truth values; `site` has the last node. */
 static MwTerm anywhere(MwExpander *ex, const MwCall *call, MwSite site, bool wanted)
 {
-    Reduction r;
+    MwReduction r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     if (mw_value_tensor(ex->graph, r.x)->type != MW_BOOL) {
@@ -178,7 +170,7 @@ static MwTerm anywhere(MwExpander *ex, const MwCall *call, MwSite site, bool wan
         r.x = mw_emit_unary(ex, inner, MW_OP_NOT, r.x);
     r.x = emit_cast(ex, inner, r.x, MW_I32);
     return mw_term_tensor(
-        emit_cast(ex, site, emit_reduce(ex, inner, MW_OP_REDUCE_MAX, &r), MW_BOOL));
+        emit_cast(ex, site, mw_reduction_emit(ex, inner, MW_OP_REDUCE_MAX, &r), MW_BOOL));
 }
 
 MwTerm mw_function_any(MwExpander *ex, const MwCall *call)
@@ -224,7 +216,7 @@ static MwValueId emit_product(MwExpander *ex, MwSite site, MwValueId x, int axis
 
 MwTerm mw_function_prod(MwExpander *ex, const MwCall *call)
 {
-    Reduction r;
+    MwReduction r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     MwTensor shape = *mw_value_tensor(ex->graph, r.x);
