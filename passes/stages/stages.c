@@ -352,6 +352,22 @@ static bool check_mesh(const MwCompilation *compilation, int stages, MwDiags *di
     return false;
 }
 
+/* Warns if the mesh that the user asks for makes a pipeline, and the user did not ask for one. */
+static void warn_of_meshes(const MwCompilation *compilation, MwDiags *diags)
+{
+    const MwCompileOptions *options = &compilation->options;
+    int meshes = compilation->staging.mesh_count;
+    char mesh[MW_MESH_TEXT_BYTES];
+    if (options->mesh.axis_count == 0 || options->stages > 0 || meshes == 1)
+        return;
+    mw_diag_warning(diags, mw_span_none(),
+                    "--mesh %s has %d of the %d devices of cluster %s: the model becomes a "
+                    "pipeline over %d meshes",
+                    mw_mesh_text(&options->mesh, mesh), mw_mesh_devices(&options->mesh),
+                    device_count(compilation), compilation->cluster->name, meshes);
+    mw_diag_note(diags, mw_span_none(), "--stages %d asks for that", meshes);
+}
+
 /* Whether an even cut satisfies the options. */
 static bool may_cut_evenly(const MwCompilation *compilation)
 {
@@ -385,6 +401,7 @@ static bool adopt_trials(MwCompilation *compilation, const MwStageTrials *trials
     else
         cut_evenly(compilation);
     note_alternatives(compilation->arena, &compilation->staging, trials);
+    warn_of_meshes(compilation, diags);
     return true;
 }
 

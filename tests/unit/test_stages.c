@@ -660,6 +660,23 @@ START_TEST(threads_make_no_difference)
 }
 END_TEST
 
+/* A mesh of some of the devices makes a pipeline, which the user is told unless he asked for it. */
+START_TEST(a_small_mesh_is_not_quiet)
+{
+    static const char warning[] = "--mesh 2 has 2 of the 4 devices of cluster test: the model "
+                                  "becomes a pipeline over 2 meshes";
+    Case c;
+    MwCluster cluster = test_cluster(4);
+    open_case(&c, &cluster, (Text){.layers = 2},
+              (MwCompileOptions){.mesh = {1, {2}}, .stages = 2 * _i, .micro_batches = 2});
+    run_to(&c, MW_PASS_stages);
+    ck_assert(c.ok);
+    ck_assert_int_eq(c.compilation.staging.mesh_count, 2);
+    ck_assert_int_eq(strstr(diags_text(c.arena, c.diags), warning) != NULL, _i == 0);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stages");
@@ -676,6 +693,7 @@ int main(void)
     tcase_add_loop_test(tests, pins_hold, 0, MW_COUNT(pinned));
     tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
     tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 2);
+    tcase_add_loop_test(tests, a_small_mesh_is_not_quiet, 0, 2);
     tcase_add_test(tests, little_memory_is_kept);
     tcase_add_test(tests, too_little_memory_is_refused);
     tcase_add_test(tests, threads_make_no_difference);
