@@ -30,6 +30,9 @@ typedef struct {
     MwPass dump_after; /* MW_PASS_COUNT: no dump */
     FILE *dump;        /* receives the text of the graph after `dump_after` */
     FILE *times;       /* receives the time of each pass; NULL: not wanted */
+    /* a terminal that shows in one line what the running pass does, and then clears the line; NULL:
+     * none */
+    FILE *progress;
 } MwPipelineOptions;
 
 /* Runs the passes on `compilation` and verifies the graph after each. False after errors. */

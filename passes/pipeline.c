@@ -60,11 +60,28 @@ static void dump(const MwCompilation *compilation, FILE *out)
     fputs(text.at, out);
 }
 
+/* Begins the line anew and clears it (ECMA-48: EL). */
+#define NEW_LINE "\r\033[K"
+
+static bool run_shown(MwCompilation *compilation, MwPass pass, FILE *progress, MwDiags *diags)
+{
+    if (progress) {
+        fprintf(progress, NEW_LINE "%s: %s", passes[pass].name, passes[pass].what);
+        fflush(progress);
+    }
+    bool done = passes[pass].run(compilation, diags);
+    if (progress) {
+        fputs(NEW_LINE, progress);
+        fflush(progress);
+    }
+    return done;
+}
+
 static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOptions *options,
                     MwDiags *diags)
 {
     double begin_s = mw_clock_s();
-    bool done = passes[pass].run(compilation, diags);
+    bool done = run_shown(compilation, pass, options->progress, diags);
     MW_ASSERT(done == (mw_diags_error_count(diags) == 0));
     if (options->times)
         fprintf(options->times, "%-14s %9.3f ms  %7d nodes\n", passes[pass].name,

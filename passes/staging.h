@@ -17,7 +17,7 @@ typedef struct {
 /* A layout that was considered and not taken. */
 typedef struct {
     const char *name;     /* "4 stages, 1f1b, 16 micro-batches" */
-    const char *reason;   /* why not: "time" or "memory" */
+    const char *reason;   /* why not: "time", "memory" or "effort" */
     double step_s;        /* predicted, or a lower bound; 0: not known */
     int64_t needed_bytes; /* of a device, if memory is the reason; 0: not known */
 } MwStagingAlternative;

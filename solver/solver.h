@@ -105,6 +105,8 @@ typedef struct {
     int64_t relaxed_limit; /* the least peak found; `choice` keeps it */
     int64_t least_peak;    /* proven: no allowed choice has a lower peak */
     int reduced_nodes;     /* nodes left for the ILP after the exact reductions */
+    int64_t visits; /* entries of cost tables, once for each iteration of ascents on the whole
+                       problem */
     double time_s;
 } MwSolution;
 
@@ -116,7 +118,8 @@ typedef struct {
     double gap;    /* stop when (cost - lower_bound) / cost is at most this */
     MwCost cutoff; /* stop when lower_bound reaches it: only a lower cost is of interest. 0: any
                       cost is */
-    bool quick;    /* stop early and leave out the integer program: the gap may stay larger */
+    bool quick;    /* stop early and leave out the integer program: the gap may stay larger. Long
+                      ascents end after MW_TUNED_QUICK_VISITS visits */
     bool relax;    /* if no choice keeps the limit: find the least peak, and the least cost at it */
     FILE *log;     /* receives a line per step; NULL: no log */
     /* Called for each new incumbent and each better bound; NULL: never called. */

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     OPTION_CLUSTER = 256,
@@ -310,6 +311,7 @@ void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what,
     options->pipeline.stop_after = MW_PASS_COUNT;
     options->pipeline.dump_after = MW_PASS_COUNT;
     options->pipeline.dump = stdout;
+    options->pipeline.progress = isatty(STDERR_FILENO) ? stderr : NULL;
     argp_parse(plans ? &plan : &model, argc, argv, 0, NULL, options);
     options->compile.pins = options->pins.at;
     options->compile.pin_count = options->pins.count;

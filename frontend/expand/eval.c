@@ -201,9 +201,18 @@ bool mw_eval_call(MwExpander *ex, MwCall *call, const MwArgs *args)
     return eval_args(ex, call, args, formal, chosen, chosen + 1);
 }
 
+/* The block that a call in the current frame means; NULL: a function. A block may replace the
+ * function of its name, which in its own body is still that function. */
+static MwBlockState *find_block(const MwExpander *ex, const char *name)
+{
+    MwBlockState *block = mw_name_map_get(&ex->blocks, name);
+    const bool is_own = block && ex->frame && ex->frame->block == block->block;
+    return is_own && mw_function_exists(name) ? NULL : block;
+}
+
 static MwTerm eval_call(MwExpander *ex, const MwExpr *expr, MwTargets targets)
 {
-    MwBlockState *block = mw_name_map_get(&ex->blocks, expr->call.callee.text);
+    MwBlockState *block = find_block(ex, expr->call.callee.text);
     if (block)
         return ex->call_block(ex, block, expr);
     MwFunctionCall function;

@@ -5,7 +5,6 @@
 #include "frontend/expand/body.h"
 #include "frontend/expand/placement.h"
 #include "frontend/expand/sizes.h"
-#include "frontend/functions/functions.h"
 
 static void run_model(MwExpander *ex, const MwItem *item)
 {
@@ -26,11 +25,6 @@ static void run_model(MwExpander *ex, const MwItem *item)
 static void add_block(MwExpander *ex, const MwItem *item)
 {
     const char *name = item->name.text;
-    if (mw_function_exists(name)) {
-        mw_expand_error(ex, item->span, "'%s' is a function of the language; choose another name",
-                        name);
-        return;
-    }
     void **slot = mw_name_map_add(&ex->blocks, name);
     if (*slot) {
         mw_expand_note(ex, ((MwBlockState *)*slot)->span, "it is here");

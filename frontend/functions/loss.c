@@ -22,7 +22,7 @@ static MwValueId total_of(MwExpander *ex, MwSite site, MwValueId x, bool mean)
 {
     if (!mw_has_value(x))
         return x;
-    MwReduction all = {.x = x};
+    MwReduced all = {.x = x};
     for (; all.axis_count < mw_value_tensor(ex->graph, x)->rank; all.axis_count++)
         all.axes[all.axis_count] = all.axis_count;
     return mean ? mw_reduction_mean(ex, site, &all, mw_reduction_count(ex, &all))

@@ -10,13 +10,13 @@ typedef struct {
 } Normalized;
 
 /* `sites` are those of the results, in their order. */
-static Normalized normalize(MwExpander *ex, const MwSite sites[3], const MwReduction *over,
+static Normalized normalize(MwExpander *ex, const MwSite sites[3], const MwReduced *over,
                             double eps)
 {
     const MwSite inner = mw_site_inner(sites[0]);
     const MwType type = mw_value_tensor(ex->graph, over->x)->type;
     const double count = mw_reduction_count(ex, over);
-    MwReduction square = *over;
+    MwReduced square = *over;
     Normalized n;
     n.mean = mw_reduction_mean(ex, sites[1], over, count);
     const MwValueId centred = mw_emit_binary(ex, inner, MW_OP_SUB, over->x, n.mean);
@@ -49,7 +49,7 @@ static bool read_channels(MwExpander *ex, const MwCall *call, int rank, MwValueI
 MwTerm mw_function_batch_norm(MwExpander *ex, const MwCall *call)
 {
     double eps;
-    MwReduction over = {.keep = true};
+    MwReduced over = {.keep = true};
     if (!read_channels(ex, call, 2, &over.x) || !mw_call_number(ex, call, 1, 1e-5, &eps))
         return mw_term_none();
     const MwTensor x = *mw_value_tensor(ex->graph, over.x);
@@ -93,7 +93,7 @@ MwTerm mw_function_group_norm(MwExpander *ex, const MwCall *call)
     grouped.rank++;
     grouped.dim[last] = groups;
     grouped.dim[last + 1] = whole.dim[last] / groups;
-    MwReduction over = {.keep = true};
+    MwReduced over = {.keep = true};
     for (int d = 1; d < last; d++)
         over.axes[over.axis_count++] = d;
     over.axes[over.axis_count++] = last + 1;

@@ -29,16 +29,16 @@ static bool read_axes(MwExpander *ex, const MwCall *call, MwValueId x, int64_t *
     return true;
 }
 
-static bool read_reduction(MwExpander *ex, const MwCall *call, MwReduction *reduction)
+static bool read_reduction(MwExpander *ex, const MwCall *call, MwReduced *reduction)
 {
-    *reduction = (MwReduction){0};
+    *reduction = (MwReduced){0};
     return mw_call_tensor(ex, call, 0, &reduction->x) &&
            read_axes(ex, call, reduction->x, reduction->axes, &reduction->axis_count) &&
            (!mw_call_has(call, 2) ||
             mw_want_bool(ex, call->given[2].term, mw_call_want(ex, call, 2), &reduction->keep));
 }
 
-MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduction *r)
+MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduced *r)
 {
     if (!r->axis_count)
         return r->x;
@@ -49,7 +49,7 @@ MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduct
 
 MwTerm mw_function_sum(MwExpander *ex, const MwCall *call)
 {
-    MwReduction r;
+    MwReduced r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_SUM, &r));
@@ -57,7 +57,7 @@ MwTerm mw_function_sum(MwExpander *ex, const MwCall *call)
 
 MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
 {
-    MwReduction r;
+    MwReduced r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_MAX, &r));
@@ -67,7 +67,7 @@ MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
  * number has no negative. */
 MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
 {
-    MwReduction r;
+    MwReduced r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     const MwType type = mw_value_tensor(ex->graph, r.x)->type;
@@ -80,7 +80,7 @@ MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
                                             : mw_emit_unary(ex, call->site, MW_OP_NEG, most));
 }
 
-static bool read_float_reduction(MwExpander *ex, const MwCall *call, MwReduction *r)
+static bool read_float_reduction(MwExpander *ex, const MwCall *call, MwReduced *r)
 {
     if (!read_reduction(ex, call, r))
         return false;
@@ -91,7 +91,7 @@ static bool read_float_reduction(MwExpander *ex, const MwCall *call, MwReduction
     return false;
 }
 
-double mw_reduction_count(MwExpander *ex, const MwReduction *r)
+double mw_reduction_count(MwExpander *ex, const MwReduced *r)
 {
     const MwTensor *x = mw_value_tensor(ex->graph, r->x);
     double count = 1;
@@ -100,7 +100,7 @@ double mw_reduction_count(MwExpander *ex, const MwReduction *r)
     return count;
 }
 
-MwValueId mw_reduction_mean(MwExpander *ex, MwSite site, const MwReduction *r, double divisor)
+MwValueId mw_reduction_mean(MwExpander *ex, MwSite site, const MwReduced *r, double divisor)
 {
     const MwType type = mw_value_tensor(ex->graph, r->x)->type;
     MwSite inner = mw_site_inner(site);
@@ -111,7 +111,7 @@ MwValueId mw_reduction_mean(MwExpander *ex, MwSite site, const MwReduction *r, d
 
 MwTerm mw_function_mean(MwExpander *ex, const MwCall *call)
 {
-    MwReduction r;
+    MwReduced r;
     if (!read_float_reduction(ex, call, &r))
         return mw_term_none();
     return mw_term_tensor(mw_reduction_mean(ex, call->site, &r, mw_reduction_count(ex, &r)));
@@ -121,7 +121,7 @@ MwTerm mw_function_mean(MwExpander *ex, const MwCall *call)
  * one less than the count. */
 static MwValueId emit_variance(MwExpander *ex, const MwCall *call, MwSite site)
 {
-    MwReduction r;
+    MwReduced r;
     bool unbiased = false;
     if (!read_float_reduction(ex, call, &r) ||
         (mw_call_has(call, 3) &&
@@ -129,7 +129,7 @@ static MwValueId emit_variance(MwExpander *ex, const MwCall *call, MwSite site)
         return mw_no_value();
     const double count = mw_reduction_count(ex, &r);
     MwSite inner = mw_site_inner(site);
-    MwReduction kept = r;
+    MwReduced kept = r;
     kept.keep = true;
     MwValueId centered =
         mw_emit_binary(ex, inner, MW_OP_SUB, r.x, mw_reduction_mean(ex, inner, &kept, count));
@@ -157,7 +157,7 @@ static MwValueId emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type
 /* Whether `wanted` holds anywhere, as the greatest of truth values; `site` has the last node. */
 static MwTerm anywhere(MwExpander *ex, const MwCall *call, MwSite site, bool wanted)
 {
-    MwReduction r;
+    MwReduced r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     if (mw_value_tensor(ex->graph, r.x)->type != MW_BOOL) {
@@ -216,7 +216,7 @@ static MwValueId emit_product(MwExpander *ex, MwSite site, MwValueId x, int axis
 
 MwTerm mw_function_prod(MwExpander *ex, const MwCall *call)
 {
-    MwReduction r;
+    MwReduced r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     MwTensor shape = *mw_value_tensor(ex->graph, r.x);

@@ -10,13 +10,13 @@ typedef struct {
     int64_t axes[MW_MAX_RANK]; /* ascending */
     int axis_count;
     bool keep; /* reduced dimensions stay, with size 1 */
-} MwReduction;
+} MwReduced;
 
 /* Adds a reduction; over no dimension it is its operand. */
-MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduction *r);
+MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduced *r);
 /* The number of elements that become one. */
-double mw_reduction_count(MwExpander *ex, const MwReduction *r);
+double mw_reduction_count(MwExpander *ex, const MwReduced *r);
 /* Adds the sum over `divisor`. */
-MwValueId mw_reduction_mean(MwExpander *ex, MwSite site, const MwReduction *r, double divisor);
+MwValueId mw_reduction_mean(MwExpander *ex, MwSite site, const MwReduced *r, double divisor);
 
 #endif

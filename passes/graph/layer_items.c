@@ -10,10 +10,11 @@
  * depends on both, or comes from a contraction, or is pinned to a stage, crosses.
  *
  * Between two operators that compute there may be some that do not. The cut between them is at
- * the border of an iteration of a repeat if there is one, else where the fewest bytes cross. */
+ * the border of a segment if there is one, else where the fewest bytes cross. */
 #include "passes/graph/layer_items.h"
 
 #include "cost/cost.h"
+#include "passes/graph/layer_repeats.h"
 
 #include <math.h>
 
@@ -26,30 +27,12 @@ typedef struct {
     double *flops;             /* [nodes] */
     int64_t *crossing_bytes;   /* [nodes + 1] bytes that cross a cut before the node */
     int *stage;                /* [nodes] stage that a result is pinned to; -1: none */
+    MwLayerRepeats repeats;
 } ItemFacts;
 
-/* An iteration of an outermost repeat. Repeat -1: outside of repeats. */
-typedef struct {
-    int repeat, iteration;
-} IterationId;
-
-/* Returns the iteration of the outermost repeat that the node is in. A repeat of one iteration does
- * not count as a repeat. */
-static IterationId iteration_of(const MwGraph *graph, const MwNode *node)
+static MwLayerPart part_of(const ItemFacts *facts, int n)
 {
-    IterationId iteration = {-1, 0};
-    int index = node->origin.iteration;
-    for (int r = node->origin.repeat; r >= 0; r = graph->repeats.at[r].parent) {
-        if (graph->repeats.at[r].count > 1)
-            iteration = (IterationId){r, index};
-        index = graph->repeats.at[r].parent_iteration;
-    }
-    return iteration;
-}
-
-static bool is_same_iteration(IterationId a, IterationId b)
-{
-    return a.repeat == b.repeat && (a.repeat < 0 || a.iteration == b.iteration);
+    return mw_layer_part(&facts->repeats, &facts->graph->nodes.at[n]);
 }
 
 /* Whether the operator may be computed again instead of its result crossing a cut. */
@@ -147,17 +130,14 @@ static void find_flops(ItemFacts *facts)
 }
 
 /* Begins an item whose first node is `n`. `computing` is the operator of the item that computes;
- * the item has its iteration and stage. */
+ * the item has its stage. */
 static void begin_item(MwLayerItems *items, int n, const ItemFacts *facts, int computing)
 {
-    const MwGraph *graph = facts->graph;
-    IterationId iteration = iteration_of(graph, &graph->nodes.at[computing]);
     int i = items->count++;
     items->begin[i] = i == 0 ? 0 : n;
     items->border_bytes[i] = i == 0 ? 0 : facts->crossing_bytes[n];
     items->group[i] = facts->stage[computing];
     items->segment[i] = items->segment_count;
-    items->repeat[items->segment_count] = iteration.repeat;
 }
 
 /* Returns the first node after the cut between `earlier` and `later`, which are neighbouring nodes
@@ -165,30 +145,34 @@ static void begin_item(MwLayerItems *items, int n, const ItemFacts *facts, int c
 static int find_cut(const ItemFacts *facts, int earlier, int later)
 {
     const MwGraph *graph = facts->graph;
-    IterationId iteration = iteration_of(graph, &graph->nodes.at[earlier]);
+    MwLayerPart part = part_of(facts, earlier);
     int cut = -1;
     bool cut_is_border = false;
     for (int n = earlier + 1; n <= later; n++) {
         if (!mw_layer_has_node(&graph->nodes.at[n]))
             continue;
-        IterationId own = iteration_of(graph, &graph->nodes.at[n]);
-        bool is_border = !is_same_iteration(own, iteration);
+        MwLayerPart own = part_of(facts, n);
+        bool is_border = !mw_layer_part_equal(own, part);
         if (cut < 0 || is_border > cut_is_border ||
             (is_border == cut_is_border && facts->crossing_bytes[n] < facts->crossing_bytes[cut])) {
             cut = n;
             cut_is_border = is_border;
         }
-        iteration = own;
+        part = own;
     }
     return cut;
 }
 
-/* Scales the FLOPs of the items to MW_CLUSTERING_WORK in total. */
+/* Scales the FLOPs of the items to MW_CLUSTERING_WORK in total, and the unit with them. */
 static void fill_work(MwLayerItems *items, const ItemFacts *facts)
 {
     double total = 0;
     for (int n = 0; n < facts->graph->nodes.count; n++)
         total += facts->flops[n];
+    items->unit = 1;
+    if (total > 0)
+        items->unit =
+            mw_max(1, (int64_t)(facts->repeats.unit / total * (double)MW_CLUSTERING_WORK));
     double left = (double)MW_CLUSTERING_WORK;
     for (int i = 0, n = 0; i < items->count && total > 0; i++) {
         int end = i + 1 < items->count ? items->begin[i + 1] : facts->graph->nodes.count;
@@ -207,34 +191,31 @@ static MwLayerItems new_items(MwArena *arena, int most)
                           .border_bytes = MW_NEW(arena, int64_t, most),
                           .group = MW_NEW(arena, int, most),
                           .begin = MW_NEW(arena, int, most),
-                          .segment = MW_NEW(arena, int, most),
-                          .repeat = MW_NEW(arena, int, most)};
+                          .segment = MW_NEW(arena, int, most)};
 }
 
-MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph)
+MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph, int devices)
 {
     ItemFacts facts = {.arena = arena, .graph = graph};
     find_uses(&facts);
     find_stages(&facts);
     find_crossing_bytes(&facts);
     find_flops(&facts);
+    facts.repeats = mw_layer_repeats(arena, graph, facts.flops, devices);
     MwLayerItems items = new_items(arena, graph->nodes.count + 1);
     int last = -1;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         if (!mw_layer_has_node(node) || (facts.flops[n] == 0 && facts.stage[n] < 0))
             continue;
-        if (last >= 0 && !is_same_iteration(iteration_of(graph, node),
-                                            iteration_of(graph, &graph->nodes.at[last])))
+        if (last >= 0 && !mw_layer_part_equal(part_of(&facts, n), part_of(&facts, last)))
             items.segment_count++;
         begin_item(&items, last < 0 ? 0 : find_cut(&facts, last, n), &facts, n);
         last = n;
     }
     items.segment_count++;
-    if (items.count == 0) {
+    if (items.count == 0)
         items.group[items.count++] = -1;
-        items.repeat[0] = -1;
-    }
     fill_work(&items, &facts);
     return items;
 }

@@ -18,17 +18,15 @@ typedef struct {
     int64_t *work, *border_bytes;
     int *group;
     int *begin; /* [count] index of the first node; 0 for item 0 */
-    /* [count] ascending from 0; a segment is an iteration of a repeat, or what stands between
-     * repeats */
+    /* [count] ascending from 0; a segment is a part of the model (layer_repeats.h), or what stands
+     * between two parts */
     int *segment;
     int segment_count;
-    /* [segment_count] the outermost repeat of more than one iteration that the segment is an
-     * iteration of; -1: none. */
-    int *repeat;
+    int64_t unit; /* work of about one layer, scaled as `work`; at least 1 */
 } MwLayerItems;
 
-/* The items of a graph; all fields in `arena`. */
-MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph);
+/* The items of a graph for a cluster of so many devices; all fields in `arena`. */
+MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph, int devices);
 
 /* Whether an item may contain the node. */
 static inline bool mw_layer_has_node(const MwNode *node)

@@ -11,14 +11,14 @@
  * The nodes, in their order, are cut in two steps; both use the dynamic program of
  * solver/stages/clustering.c.
  *
- * 1. Each segment of the model (an iteration of an outermost repeat, or what stands between
- *    repeats) is cut into sections. The unit of size is an iteration of the repeat that has most
- *    of the work. So an iteration is one section, and identical iterations stay identical. A
- *    segment lighter than half a unit (an embedding) is no reason for a layer; a heavier one (the
- *    product with a large vocabulary) is a layer of its own, because no pipeline could be
- *    balanced if it shared one. Without repeats the model has MW_TUNED_GRANULARITY units. A
- *    section has at least half a unit of work: in a smaller one recomputation would save nothing.
- *    If the user wants more layers than that, the unit shrinks until there are enough sections.
+ * 1. Each segment of the model (one or some iterations of a repeat, or what stands between
+ *    repeats) is cut into sections of about a unit of work, which layer_repeats.c finds: usually
+ *    the work of an iteration. So an iteration is one section, and identical iterations stay
+ *    identical. A segment lighter than half a unit (an embedding) is no reason for a layer; a
+ *    heavier one (the product with a large vocabulary) is a layer of its own, because no pipeline
+ *    could be balanced if it shared one. A section has at least half a unit of work: in a smaller
+ *    one recomputation would save nothing. If the user wants more layers than that, the unit
+ *    shrinks until there are enough sections.
  * 2. Sections are joined to layers. The default number of layers is the number of sections with
  *    at least half a unit, but no less than the number of stages that the user wants.
  *
@@ -34,7 +34,6 @@ typedef struct {
     MwArena *arena; /* scratch, freed after the pass */
     MwLayerItems items;
     int *segment_begin; /* [segment_count + 1] first item of each segment */
-    int64_t unit;       /* work of about one layer; at least 1 */
 } Clusterer;
 
 static MwClustering clustering_of(const MwLayerItems *items, int begin, int end)
@@ -68,28 +67,6 @@ static int *find_segments(MwArena *arena, const MwLayerItems *items)
     return begin;
 }
 
-/* The mean work of an iteration of the repeat with the most work. */
-static int64_t find_unit(const Clusterer *c)
-{
-    const MwLayerItems *items = &c->items;
-    int64_t unit = mw_ceil_div(MW_CLUSTERING_WORK, MW_TUNED_GRANULARITY), most = 0;
-    for (int s = 0; s < items->segment_count; s++) {
-        int64_t work = 0;
-        int iterations = 0;
-        for (int t = s; items->repeat[s] >= 0 && t < items->segment_count; t++) {
-            if (items->repeat[t] != items->repeat[s])
-                continue;
-            work += segment_work(c, t);
-            iterations++;
-        }
-        if (work > most) {
-            most = work;
-            unit = work / iterations;
-        }
-    }
-    return mw_max(unit, 1);
-}
-
 /* Counts how many times the items of the segment accumulate half a unit of work. */
 static int count_half_units(const Clusterer *c, int segment, int64_t unit)
 {
@@ -117,7 +94,7 @@ static int default_layers(const Clusterer *c)
 {
     int layers = 0;
     for (int s = 0; s < c->items.segment_count; s++)
-        layers += segment_layers(c, s, c->unit);
+        layers += segment_layers(c, s, c->items.unit);
     MwClustering all = clustering_of(&c->items, 0, c->items.count);
     return (int)mw_max(mw_max(layers, 1), mw_clustering_least(&all));
 }
@@ -140,7 +117,7 @@ static int cut_segments(const Clusterer *c, int layers, int *begins)
 {
     int *sections = MW_NEW(c->arena, int, c->items.segment_count), count = 0;
     int64_t divisor = 1;
-    while (count_sections(c, c->unit / divisor, sections) < layers)
+    while (count_sections(c, c->items.unit / divisor, sections) < layers)
         divisor += mw_max(1, 2 * divisor / MW_TUNED_GRANULARITY);
     if (c->items.segment_count == 1)
         sections[0] = layers;
@@ -240,12 +217,12 @@ static bool check_wanted(const MwLayerItems *items, const MwCompileOptions *opti
 /* Clusters the nodes into layers; false after an error. */
 static bool cluster(MwArena *arena, MwCompilation *compilation, MwDiags *diags)
 {
-    Clusterer c = {.arena = arena, .items = mw_layer_items(arena, compilation->graph)};
+    int devices = compilation->cluster ? mw_cluster_devices(compilation->cluster) : 1;
+    Clusterer c = {.arena = arena, .items = mw_layer_items(arena, compilation->graph, devices)};
     const MwCompileOptions *options = &compilation->options;
     if (!check_wanted(&c.items, options, diags))
         return false;
     c.segment_begin = find_segments(arena, &c.items);
-    c.unit = find_unit(&c);
     int layers =
         options->layers ? options->layers : (int)mw_max(default_layers(&c), wanted_stages(options));
     int *layer_begin = MW_NEW(arena, int, layers);

@@ -44,6 +44,8 @@ MwStrategyTable *mw_strategy_table_new(MwArena *arena, const MwCostModel *model)
 static void push_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
 {
     switch (attr->key) {
+    case MW_ATTR_BEGIN: /* of a slice or pad: the types of operand and result say how long it is */
+    case MW_ATTR_END:
     case MW_ATTR_KEY:
     case MW_ATTR_VALUE:
     case MW_ATTR_INIT:

@@ -15,6 +15,8 @@
 #include "passes/tuning.h"
 #include "schedule/generate.h"
 
+#include <math.h>
+
 typedef struct {
     MwArena *arena;
     const MwStageChoiceQuery *query;
@@ -66,11 +68,11 @@ static void list_costs(const ChoiceSearch *c, const MwStageCostQuery *cost_queri
 {
     mw_stage_costs_query(c->query->costs, cost_queries, count, lists);
     for (int i = 0; i < count && c->mesh; i++) {
-        int kept = 0;
-        for (int k = 0; k < lists[i].count; k++)
-            if (mw_mesh_equal(&lists[i].at[k].mesh, c->mesh))
-                lists[i].at[kept++] = lists[i].at[k];
-        lists[i].count = kept;
+        MwStageCostList all = lists[i];
+        lists[i] = (MwStageCostList){0};
+        for (int k = 0; k < all.count; k++)
+            if (mw_mesh_equal(&all.at[k].mesh, c->mesh))
+                mw_vec_push(c->arena, &lists[i], all.at[k]);
     }
 }
 
@@ -106,6 +108,19 @@ static bool bound_candidate(void *context, int begin, int end, int submesh, MwSt
     bound->time -= (int64_t)(MW_TUNED_ESTIMATE_MARGIN * (double)bound->time);
     bound->weight_time = bound->time;
     return true;
+}
+
+static bool is_spent(void *context)
+{
+    const ChoiceSearch *c = context;
+    return mw_stage_costs_effort(c->query->costs) > MW_TUNED_STAGE_EFFORT;
+}
+
+static bool is_known(void *context, int begin, int end, int submesh)
+{
+    const ChoiceSearch *c = context;
+    MwStageCostQuery cost_query = cost_query_of(c, begin, end, submesh);
+    return mw_stage_costs_is_known(c->query->costs, &cost_query);
 }
 
 /* ---- Cuts ---- */
@@ -237,10 +252,15 @@ static MwStageChoiceAnswer solve(ChoiceSearch *c)
                               .layer_stage = query->layer_stage,
                               .answer = answer_queries,
                               .bound = bound_candidate,
+                              .is_spent = is_spent,
+                              .is_known = is_known,
                               .context = c};
     MwStagePlan plan =
         mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = MW_TUNED_STAGE_GAP});
-    MwStageChoiceAnswer result = {.reason = plan.reason, .needed_bytes = (double)plan.needed_bytes};
+    MwStageChoiceAnswer result = {
+        .reason = plan.reason, .needed_bytes = (double)plan.needed_bytes, .left_out_s = INFINITY};
+    if (plan.is_spent)
+        result.left_out_s = mw_seconds(plan.lower_bound);
     if (plan.reason != MW_STAGES_POSSIBLE)
         return result;
     result.layout = layout_of(c, &plan);
@@ -263,12 +283,15 @@ static MwStageChoiceAnswer solve_chunked(ChoiceSearch *c)
     int devices = c->packing.submeshes[c->submesh].devices;
     MwMeshList meshes = mw_stage_costs_meshes(c->query->costs, c->arena, devices);
     MwStageChoiceAnswer best = {.reason = MW_STAGES_UNANSWERED};
+    double left_out_s = INFINITY;
     for (int i = 0; i < meshes.count; i++) {
         c->mesh = &meshes.at[i];
         MwStageChoiceAnswer answer = solve(c);
+        left_out_s = fmin(left_out_s, answer.left_out_s);
         if (i == 0 || is_better_answer(&answer, &best))
             best = answer;
     }
+    best.left_out_s = left_out_s;
     return best;
 }
 
@@ -282,6 +305,6 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
                       .submesh = -1,
                       .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches}};
     if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, size)))
-        return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES};
+        return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES, .left_out_s = INFINITY};
     return c.terms.unrolled ? solve_chunked(&c) : solve(&c);
 }

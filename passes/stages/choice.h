@@ -25,6 +25,9 @@ typedef struct {
     /* if reason is POSSIBLE; with its time and memory (mw_stage_layout_price) */
     MwStageLayout layout;
     double needed_bytes; /* if reason is MEMORY: a device needs at least this; 0: not known */
+    /* a lower bound of the step time of the layouts that the search did not compare, because that
+     * would have taken too long; INFINITY: it compared all */
+    double left_out_s;
 } MwStageChoiceAnswer;
 
 /* The answer lies in `arena`. */

@@ -2,13 +2,25 @@
 /* In:  the model with its layers; queries for intervals of layers on numbers of devices.
  * Out: their costs (cost.h), extrapolated from samples (sample.h).
  *
- * For a run of n >= 2 layers i .. j - 1 of one class in [b, e), each cost C except the peak
- * satisfies
+ * A run is n >= 2 periods of p layers each that have the same classes one by one: equal layers, or
+ * equal iterations of several layers each. For a run from layer i to layer j - 1 in [b, e), each
+ * cost C except the peak satisfies
  *
- *     C[b, e) = C[b, i + 1) + C[j - 1, e) - C(one) + (n - 1) (C(two) - C(one))
+ *     C[b, e) = C[b, i + p) + C[j - p, e) - C(one) + (n - 1) (C(two) - C(one))
  *
- * so that the boundary between two layers of the class counts n - 1 times. C(one) and C(two) are
- * samples of one and two such layers. The peak of the whole is the largest of the samples.
+ * so that the boundary between two periods counts n - 1 times. C(one) and C(two) are the costs of
+ * one and two periods.
+ *
+ * An interval [b, e) without runs is a sample if it has at most `span` layers. A longer one is
+ * extrapolated from all samples of `span` layers in it, and those of their overlaps:
+ *
+ *     C[b, e) = sum of C[i, i + span) for b <= i <= e - span
+ *               - sum of C[i, i + span - 1) for b < i <= e - span
+ *
+ * which leaves out what layers that are `span` or more apart do to each other. The span is that of
+ * the whole model, unless the samples then had more than MW_TUNED_SPAN_NODES nodes: without runs
+ * their number grows with the square of the number of layers. The peak of the whole is the largest
+ * of the samples.
  *
  * Between no recomputation and recomputation of all layers lie candidates in which some layers
  * recompute: those first that save the most memory per second. The gain of a layer is estimated
@@ -18,23 +30,12 @@
 #include "base/threads.h"
 #include "ir/key_map.h"
 #include "passes/tuning.h"
+#include "solver/stages/submesh.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 typedef MW_VEC(MwStageSample *) Samples;
-
-struct MwStageCosts {
-    MwArena *arena;
-    const MwStageModel *model;
-    int threads;
-    MwKeyMap samples; /* by interval class, mesh, recomputation and sequence */
-    MwKeyMap graphs;  /* by interval class and recomputation */
-    Samples queue;    /* samples to solve next */
-    MwStagePricing pricing;
-    int64_t work; /* nodes of all problems solved */
-    double memory_bytes;
-};
 
 /* `weight` times the cost of layers [begin, end). */
 typedef struct {
@@ -43,6 +44,32 @@ typedef struct {
 } IntervalTerm;
 
 typedef MW_VEC(IntervalTerm) IntervalTerms;
+
+/* Layers [begin, end), of which each equals the one `period` layers before, from the second period
+ * on. */
+typedef struct {
+    int period, begin, end;
+} Run;
+
+typedef MW_VEC(Run) Runs;
+
+struct MwStageCosts {
+    MwArena *arena;
+    const MwStageModel *model;
+    int threads;
+    MwKeyMap samples; /* by interval class, mesh, recomputation and sequence */
+    MwKeyMap graphs;  /* by interval class and recomputation */
+    MwKeyMap answers; /* by interval class, devices and sequence: an MwStageCostList */
+    Samples queue;    /* samples to solve next */
+    MwStagePricing pricing;
+    int64_t work;         /* nodes of all problems solved */
+    int64_t effort;       /* of solving them: mw_stage_costs_effort */
+    Runs runs;            /* the longest runs of each period, in order of the period */
+    int span;             /* layers of the longest sample */
+    IntervalTerms *terms; /* [interval classes] how the interval is extrapolated; none: not yet */
+    bool has_bounds;      /* the samples of all intervals on one device are solved */
+    double memory_bytes;
+};
 
 /* ---- Samples ---- */
 
@@ -104,6 +131,11 @@ int64_t mw_stage_costs_work(const MwStageCosts *costs)
     return costs->work;
 }
 
+int64_t mw_stage_costs_effort(const MwStageCosts *costs)
+{
+    return costs->effort;
+}
+
 static void solve_queued(void *context, int i)
 {
     const MwStageCosts *costs = context;
@@ -113,26 +145,41 @@ static void solve_queued(void *context, int i)
 static void solve_requested(MwStageCosts *costs)
 {
     mw_parallel(costs->threads, costs->queue.count, solve_queued, costs);
+    for (int i = 0; i < costs->queue.count; i++)
+        costs->effort += costs->queue.at[i]->effort;
     costs->queue.count = 0;
 }
 
 /* ---- Extrapolation ---- */
 
-/* The longest run of two or more layers of one class; false if there is none. */
-static bool find_run(const MwStageCosts *costs, int begin, int end, int *first, int *last)
+/* Lists the longest runs of the model, each of two periods or more. */
+static void list_runs(MwStageCosts *costs)
 {
     const int *class = costs->model->layer_class;
-    int longest = 1;
-    for (int i = begin, j; i < end; i = j) {
-        for (j = i; j < end && class[j] == class[i]; j++)
-            ;
-        if (j - i > longest) {
-            longest = j - i;
-            *first = i;
-            *last = j - 1;
+    int layers = costs->model->layer_count;
+    for (int period = 1; 2 * period <= layers; period++)
+        for (int begin = 0, i; begin + 2 * period <= layers; begin = i + 1) {
+            for (i = begin; i + period < layers && class[i] == class[i + period]; i++)
+                ;
+            if (i - begin >= period)
+                mw_vec_push(costs->arena, &costs->runs, ((Run){period, begin, i + period}));
         }
+}
+
+/* The run in [begin, end) that has the most layers, whole periods of it; of equals the one with the
+ * shortest period. False if there is none. */
+static bool find_run(const MwStageCosts *costs, int begin, int end, Run *longest)
+{
+    *longest = (Run){0};
+    for (int i = 0; i < costs->runs.count; i++) {
+        Run run = costs->runs.at[i];
+        run.begin = (int)mw_max(run.begin, begin);
+        int periods = ((int)mw_min(run.end, end) - run.begin) / run.period;
+        run.end = run.begin + periods * run.period;
+        if (periods >= 2 && run.end - run.begin > longest->end - longest->begin)
+            *longest = run;
     }
-    return longest > 1;
+    return longest->period > 0;
 }
 
 static void add_term(MwStageCosts *costs, IntervalTerms *terms, int begin, int end, double weight)
@@ -145,19 +192,45 @@ static void add_term(MwStageCosts *costs, IntervalTerms *terms, int begin, int e
     mw_vec_push(costs->arena, terms, ((IntervalTerm){begin, end, weight}));
 }
 
-/* Lists the samples, with weights, whose costs add up to that of layers [begin, end). */
-static void decompose(MwStageCosts *costs, IntervalTerms *terms, int begin, int end)
+/* Adds the samples of layers [begin, end), which have no run, or are two periods. The whole model
+ * is one sample. */
+static void add_samples(MwStageCosts *costs, IntervalTerms *terms, int begin, int end,
+                        double weight)
 {
-    int first, last;
-    if (!find_run(costs, begin, end, &first, &last) || (end - begin == 2 && first == begin)) {
-        add_term(costs, terms, begin, end, 1);
+    int span = costs->span;
+    if (end - begin <= span || end - begin == costs->model->layer_count) {
+        add_term(costs, terms, begin, end, weight);
         return;
     }
-    double boundaries = last - first;
-    decompose(costs, terms, begin, first + 1);
-    decompose(costs, terms, last, end);
-    add_term(costs, terms, first, first + 1, -1 - boundaries);
-    add_term(costs, terms, first, first + 2, boundaries);
+    for (int i = begin; i + span <= end; i++)
+        add_term(costs, terms, i, i + span, weight);
+    for (int i = begin + 1; i + span <= end; i++)
+        add_term(costs, terms, i, i + span - 1, -weight);
+}
+
+/* Adds samples, with weights, whose costs add up to `weight` times that of layers [begin, end). */
+static void decompose(MwStageCosts *costs, IntervalTerms *terms, int begin, int end, double weight)
+{
+    Run run;
+    if (!find_run(costs, begin, end, &run) ||
+        (end - begin == 2 * run.period && run.end - run.begin == 2 * run.period)) {
+        add_samples(costs, terms, begin, end, weight);
+        return;
+    }
+    int period = run.period, boundaries = (run.end - run.begin) / period - 1;
+    decompose(costs, terms, begin, run.begin + period, weight);
+    decompose(costs, terms, run.end - period, end, weight);
+    decompose(costs, terms, run.begin, run.begin + period, weight * (-1 - boundaries));
+    decompose(costs, terms, run.begin, run.begin + 2 * period, weight * boundaries);
+}
+
+/* The samples, with weights, whose costs add up to that of layers [begin, end). */
+static const IntervalTerms *terms_of(MwStageCosts *costs, int begin, int end)
+{
+    IntervalTerms *terms = &costs->terms[class_of(costs, begin, end)];
+    if (terms->count == 0)
+        decompose(costs, terms, begin, end, 1);
+    return terms;
 }
 
 /* Sums the weighted costs of the terms; false if some sample has no solution. */
@@ -330,7 +403,7 @@ void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageCostQuery *cost
 /* One query while it is being answered. */
 typedef struct {
     const MwStageCostQuery *cost_query;
-    IntervalTerms terms;
+    const IntervalTerms *terms;
     int mesh_count;
     MwStageSample *meshes; /* [mesh_count] samples to solve, without their layers */
     bool *is_shortlisted;
@@ -378,10 +451,10 @@ static void start_search(MwStageCosts *costs, const MwStageCostQuery *cost_query
                          CandidateSearch *search)
 {
     search->cost_query = cost_query;
-    decompose(costs, &search->terms, cost_query->begin, cost_query->end);
+    search->terms = terms_of(costs, cost_query->begin, cost_query->end);
     list_mesh_candidates(costs, cost_query, search);
     for (int i = 0; i < search->mesh_count; i++)
-        request_terms(costs, &search->terms, &search->meshes[i], 0);
+        request_terms(costs, search->terms, &search->meshes[i], 0);
 }
 
 static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
@@ -397,7 +470,7 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
     for (int i = 0; i < search->mesh_count; i++) {
         MwStageCost cost;
         if (search->is_shortlisted[i] ||
-            !sum_terms(costs, &search->terms, &search->meshes[i], 0, &cost) ||
+            !sum_terms(costs, search->terms, &search->meshes[i], 0, &cost) ||
             step_s(costs, &cost) >= least_s)
             continue;
         least_s = step_s(costs, &cost);
@@ -435,9 +508,9 @@ static void request_leaner(MwStageCosts *costs, const CandidateSearch *search,
     MwStageSample recomputing = *mesh;
     recomputing.recomputes = true;
     for (int price = 0; price < MW_MEMORY_PRICES; price++) {
-        request_terms(costs, &search->terms, mesh, price);
+        request_terms(costs, search->terms, mesh, price);
         if (may_recompute(costs))
-            request_terms(costs, &search->terms, &recomputing, price);
+            request_terms(costs, search->terms, &recomputing, price);
     }
     if (may_recompute(costs))
         request_gains(costs, search->cost_query->begin, search->cost_query->end, mesh);
@@ -451,7 +524,7 @@ static void request_shortlist(MwStageCosts *costs, CandidateSearch *search)
         int best = find_fastest(costs, search);
         MwStageCost cost;
         if (best < 0 ||
-            (f == 0 && sum_terms(costs, &search->terms, &search->meshes[best], 0, &cost) &&
+            (f == 0 && sum_terms(costs, search->terms, &search->meshes[best], 0, &cost) &&
              fits_most_in_flight(costs, &cost)))
             return;
         search->is_shortlisted[best] = true;
@@ -467,8 +540,8 @@ static void list_recomputing(MwStageCosts *costs, const CandidateSearch *search,
     MwStageSample recomputing = *mesh;
     MwStageCost none, all;
     recomputing.recomputes = true;
-    if (!sum_terms(costs, &search->terms, mesh, price, &none) ||
-        !sum_terms(costs, &search->terms, &recomputing, price, &all))
+    if (!sum_terms(costs, search->terms, mesh, price, &none) ||
+        !sum_terms(costs, search->terms, &recomputing, price, &all))
         return;
     int layers = all.recomputed, parts = (int)mw_min(layers, MW_TUNED_GRANULARITY);
     for (int part = 1; part < parts; part++)
@@ -492,7 +565,7 @@ static MwStageCostList list_candidates(MwStageCosts *costs, const CandidateSearc
                        : NULL;
         for (int price = 0; price < (search->is_shortlisted[i] ? MW_MEMORY_PRICES : 1); price++) {
             MwStageCost cost;
-            if (sum_terms(costs, &search->terms, mesh, price, &cost))
+            if (sum_terms(costs, search->terms, mesh, price, &cost))
                 mw_vec_push(costs->arena, &list, cost);
             if (recomputes)
                 list_recomputing(costs, search, mesh, gains, price, &list);
@@ -502,18 +575,49 @@ static MwStageCostList list_candidates(MwStageCosts *costs, const CandidateSearc
     return list;
 }
 
-void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_queries, int count,
-                          MwStageCostList *lists)
+/* Where the answer of a query is kept; it is NULL until the query is answered. */
+static void **answer_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
+{
+    int key[] = {class_of(costs, cost_query->begin, cost_query->end), cost_query->devices,
+                 cost_query->is_sequential};
+    return mw_key_map_at(costs->arena, &costs->answers, key, sizeof key);
+}
+
+bool mw_stage_costs_is_known(MwStageCosts *costs, const MwStageCostQuery *cost_query)
+{
+    return *answer_of(costs, cost_query) != NULL;
+}
+
+/* Answers queries that were not asked before. */
+static void answer(MwStageCosts *costs, const MwStageCostQuery *const *cost_queries, int count)
 {
     CandidateSearch *search = MW_NEW(costs->arena, CandidateSearch, count);
     for (int i = 0; i < count; i++)
-        start_search(costs, &cost_queries[i], &search[i]);
+        start_search(costs, cost_queries[i], &search[i]);
     solve_requested(costs);
     for (int i = 0; i < count; i++)
         request_shortlist(costs, &search[i]);
     solve_requested(costs);
+    for (int i = 0; i < count; i++) {
+        MwStageCostList *list = MW_NEW(costs->arena, MwStageCostList, 1);
+        *list = list_candidates(costs, &search[i]);
+        *answer_of(costs, cost_queries[i]) = list;
+    }
+}
+
+void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_queries, int count,
+                          MwStageCostList *lists)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwStageCostQuery **unknown = MW_NEW(scratch, const MwStageCostQuery *, count);
+    int unknown_count = 0;
     for (int i = 0; i < count; i++)
-        lists[i] = list_candidates(costs, &search[i]);
+        if (!mw_stage_costs_is_known(costs, &cost_queries[i]))
+            unknown[unknown_count++] = &cost_queries[i];
+    answer(costs, unknown, unknown_count);
+    for (int i = 0; i < count; i++)
+        lists[i] = *(const MwStageCostList *)*answer_of(costs, &cost_queries[i]);
+    mw_arena_free(&scratch);
 }
 
 /* ---- Bounds ---- */
@@ -522,12 +626,11 @@ void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_quer
 static MwStageCost on_one_device(MwStageCosts *costs, int begin, int end, bool recomputes)
 {
     MwStageSample like = {.mesh = {1, {1}}, .recomputes = recomputes};
-    IntervalTerms terms = {0};
+    const IntervalTerms *terms = terms_of(costs, begin, end);
     MwStageCost cost;
-    decompose(costs, &terms, begin, end);
-    request_terms(costs, &terms, &like, 0);
+    request_terms(costs, terms, &like, 0);
     solve_requested(costs);
-    return sum_terms(costs, &terms, &like, 0, &cost) ? cost : (MwStageCost){0};
+    return sum_terms(costs, terms, &like, 0, &cost) ? cost : (MwStageCost){0};
 }
 
 MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes)
@@ -535,8 +638,26 @@ MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes)
     return on_one_device(costs, 0, costs->model->layer_count, recomputes);
 }
 
+/* Solves the samples of all intervals on one device, all at once for the sake of threads. */
+static void solve_for_bounds(MwStageCosts *costs)
+{
+    MwStageSample like = {.mesh = {1, {1}}};
+    MwRemat remat = costs->model->lowered[0].options.remat;
+    for (int begin = 0; begin < costs->model->layer_count; begin++)
+        for (int end = begin + 1; end <= costs->model->layer_count; end++)
+            for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
+                 recomputes++) {
+                like.recomputes = recomputes;
+                request_terms(costs, terms_of(costs, begin, end), &like, 0);
+            }
+    solve_requested(costs);
+    costs->has_bounds = true;
+}
+
 MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int devices)
 {
+    if (!costs->has_bounds)
+        solve_for_bounds(costs);
     MwRemat remat = costs->model->lowered[0].options.remat;
     MwStageCost cost = on_one_device(costs, begin, end, remat == MW_REMAT_ALL);
     MwStageCost lean = on_one_device(costs, begin, end, remat != MW_REMAT_NONE);
@@ -549,6 +670,65 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
                          .late_bytes = lean.late_bytes / devices};
 }
 
+/* ---- The span ---- */
+
+/* [layers] nodes of each layer, all phases. */
+static int *count_nodes(MwArena *arena, const MwStageModel *model)
+{
+    const MwGraph *graph = model->lowered[false].graph;
+    int *count = MW_NEW(arena, int, model->layer_count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        count[graph->nodes.at[n].origin.layer]++;
+    return count;
+}
+
+/* The number of logical meshes of all sizes that a stage may have. */
+static int count_meshes(const MwStageCosts *costs, MwArena *scratch)
+{
+    const MwCluster *cluster = cluster_of(costs);
+    const MwSubmeshPacking packing = mw_submesh_packing_new(
+        scratch, (MwStageCluster){cluster->nodes, cluster->devices_per_node});
+    int count = 0;
+    for (int i = 0; i < packing.count; i++)
+        count += mw_stage_costs_meshes(costs, scratch, packing.submeshes[i].devices).count;
+    return count;
+}
+
+/* Nodes of the samples that all intervals need together, each counted once. */
+static int64_t sampled_nodes(MwStageCosts *costs, const int *layer_nodes)
+{
+    MwArena *scratch = mw_arena_new();
+    bool *is_counted = MW_NEW(scratch, bool, costs->model->class_count + 1);
+    int64_t nodes = 0;
+    for (int begin = 0; begin < costs->model->layer_count; begin++)
+        for (int end = begin + 1; end <= costs->model->layer_count; end++) {
+            const IntervalTerms *terms = terms_of(costs, begin, end);
+            for (int i = 0; i < terms->count; i++) {
+                bool *counted = &is_counted[class_of(costs, terms->at[i].begin, terms->at[i].end)];
+                for (int l = terms->at[i].begin; l < terms->at[i].end && !*counted; l++)
+                    nodes += layer_nodes[l];
+                *counted = true;
+            }
+        }
+    mw_arena_free(&scratch);
+    return nodes;
+}
+
+/* Halves the span, which begins with all layers, until the samples are small enough. */
+static void choose_span(MwStageCosts *costs)
+{
+    MwArena *scratch = mw_arena_new();
+    const int *layer_nodes = count_nodes(scratch, costs->model);
+    int meshes = count_meshes(costs, scratch);
+    costs->span = costs->model->layer_count;
+    costs->terms = MW_NEW(costs->arena, IntervalTerms, costs->model->class_count + 1);
+    while (meshes * sampled_nodes(costs, layer_nodes) > MW_TUNED_SPAN_NODES && costs->span > 2) {
+        costs->span = (int)mw_max(2, costs->span / 2);
+        costs->terms = MW_NEW(costs->arena, IntervalTerms, costs->model->class_count + 1);
+    }
+    mw_arena_free(&scratch);
+}
+
 MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int threads)
 {
     const MwCompilation *compilation = &model->lowered[0];
@@ -556,8 +736,12 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int 
     *costs = (MwStageCosts){
         .arena = arena, .model = model, .threads = threads, .pricing = {.model = model}};
     costs->memory_bytes = (double)mw_memory_bytes(compilation);
-    MwStageCost all = mw_stage_costs_bound(costs, 0, model->layer_count,
-                                           mw_cluster_devices(compilation->cluster));
-    costs->pricing.ps_per_byte = step_s(costs, &all) * 1e12 / costs->memory_bytes;
+    list_runs(costs);
+    choose_span(costs);
+    bool recomputes = compilation->options.remat == MW_REMAT_ALL;
+    MwStageCost all = mw_stage_costs_whole(costs, recomputes);
+    double least_s = model->micro_batches * mw_stage_cost_time_s(&all) /
+                     mw_cluster_devices(compilation->cluster);
+    costs->pricing.ps_per_byte = least_s * 1e12 / costs->memory_bytes;
     return costs;
 }

@@ -49,6 +49,13 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
 /* The whole model on one device, without a memory limit. */
 MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes);
 
+/* Whether the query has been answered before, so that the answer takes no time. */
+bool mw_stage_costs_is_known(MwStageCosts *costs, const MwStageCostQuery *cost_query);
+
+/* How much has been solved to answer queries, in entries of cost tables; about a tenth of a
+ * microsecond each. */
+int64_t mw_stage_costs_effort(const MwStageCosts *costs);
+
 /* Work so far: the number of graph nodes in all problems solved. */
 int64_t mw_stage_costs_work(const MwStageCosts *costs);
 

@@ -7,9 +7,10 @@
  *
  * Two layers have the same class if their nodes agree one by one in operator and types, in the
  * position of each operand's maker in the layer or its distance in layers, and in the distance
- * of each result's users. Values that depend on constants alone, and values of the update that
- * all layers share, count as the same wherever they are used. Intervals of layers of the same
- * classes are the same graph up to names. */
+ * of each result's users. Values that depend on constants alone, values of the update with several
+ * users, and values that several other layers use (the weights of a recurrent network, what
+ * an encoder gives to every layer of a decoder) count as the same wherever they are used.
+ * Intervals of layers of the same classes are the same graph up to names. */
 #include "passes/stages/model.h"
 
 #include "ir/key_map.h"
@@ -72,6 +73,7 @@ typedef struct {
     int *import_index;       /* [values] index among the imports of layer `importing_layer - 1` */
     int *importing_layer;    /* [values] 1 + the layer that imported it last */
     bool *is_model_output;   /* [values] is an output of the model */
+    bool *is_shared;         /* [values] SHARING_LAYERS or more layers other than its own use it */
     MW_VEC(int) * users;     /* [values] nodes that use it */
 } Classifier;
 
@@ -103,7 +105,8 @@ static void push_operand(Classifier *c, MwKeyWords *key, const MwNode *user, MwV
         push_word(c, key, value.index - node->first_result);
         return;
     }
-    if (c->is_constant[maker] || node->phase == MW_PHASE_UPDATE) {
+    bool is_of_update = node->phase == MW_PHASE_UPDATE && c->users[value.index].count > 1;
+    if (c->is_constant[maker] || is_of_update || c->is_shared[value.index]) {
         push_word(c, key, pair(SHARED, value.index));
         return;
     }
@@ -149,7 +152,26 @@ static void push_pin(Classifier *c, MwKeyWords *key, const MwPin *pin)
     push_word(c, key, (int64_t)pin->spec.bits);
 }
 
-/* Fills the tables of positions, users and outputs. */
+/* Two users may be neighbours of the same kind in every layer, as those of a residual are. */
+enum { SHARING_LAYERS = 3 };
+
+/* Whether at least SHARING_LAYERS layers other than that of its maker use the value. */
+static bool is_shared(const Classifier *c, int value)
+{
+    int own = layer_of(c, c->graph->values.at[value].node.index), count = 0;
+    int layers[SHARING_LAYERS];
+    for (int i = 0; i < c->users[value].count && count < SHARING_LAYERS; i++) {
+        int layer = layer_of(c, c->users[value].at[i]);
+        bool is_new = layer != own;
+        for (int k = 0; k < count; k++)
+            is_new &= layers[k] != layer;
+        if (is_new)
+            layers[count++] = layer;
+    }
+    return count == SHARING_LAYERS;
+}
+
+/* Fills the tables of positions, users, shared values and outputs. */
 static void index_graph(Classifier *c)
 {
     const MwGraph *graph = c->graph;
@@ -160,6 +182,8 @@ static void index_graph(Classifier *c)
         for (int k = 0; k < node->operand_count; k++)
             mw_vec_push(c->scratch, &c->users[node->operands[k].index], n);
     }
+    for (int v = 0; v < graph->values.count; v++)
+        c->is_shared[v] = is_shared(c, v);
     for (int i = 0; i < graph->outputs.count; i++)
         c->is_model_output[graph->outputs.at[i].value.index] = true;
     for (int i = 0; i < graph->assigns.count; i++)
@@ -186,7 +210,8 @@ static Classifier classifier_new(const MwGraph *graph)
                     .position = MW_NEW(scratch, int, graph->nodes.count),
                     .import_index = MW_NEW(scratch, int, graph->values.count),
                     .importing_layer = MW_NEW(scratch, int, graph->values.count),
-                    .is_model_output = MW_NEW(scratch, bool, graph->values.count)};
+                    .is_model_output = MW_NEW(scratch, bool, graph->values.count),
+                    .is_shared = MW_NEW(scratch, bool, graph->values.count)};
     c.users = mw_arena_alloc(scratch, sizeof *c.users * (size_t)graph->values.count);
     index_graph(&c);
     return c;
@@ -282,16 +307,23 @@ void mw_stage_model_free(MwStageModel **model)
     *model = NULL;
 }
 
-/* Splits the model into three stages and returns the middle one. */
+/* Splits the model into three stages and returns the middle one. The split works on all of the
+ * model, so its memory is freed at once. */
 MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, bool recomputes)
 {
     MwCompilation compilation = model->lowered[recomputes];
     if (begin == 0 && end == model->layer_count)
         return mw_share(compilation.graph);
-    int *stage = MW_NEW(model->arena, int, model->layer_count);
+    MwArena *scratch = mw_arena_new();
+    MwGraph whole = *compilation.graph;
+    int *stage = MW_NEW(scratch, int, model->layer_count);
     for (int l = 0; l < model->layer_count; l++)
         stage[l] = l < begin ? 0 : l < end ? 1 : 2;
+    whole.arena = scratch;
+    compilation.graph = &whole;
     compilation.staging.layer_stage = stage;
     compilation.staging.stage_count = compilation.staging.mesh_count = 3;
-    return mw_share(mw_split_stage(&compilation, 1));
+    MwGraph *graph = mw_graph_copy(model->arena, mw_share(mw_split_stage(&compilation, 1)));
+    mw_arena_free(&scratch);
+    return graph;
 }

@@ -18,6 +18,10 @@ typedef struct {
     const MwLife *lives;
 } SampleSolve;
 
+/* What takes about as much time as building an entry of a cost table: visits of entries by the
+ * solver. A node takes as much as NODE_ENTRIES of these, beside the entries of its edges. */
+enum { ENTRY_VISITS = 16, NODE_ENTRIES = 64 };
+
 typedef enum { TRANSIENT, KEPT, SAVED, SAVED_LATE, SAVED_FOR_WEIGHTS, LIFETIME_COUNT } Lifetime;
 
 static bool is_stored(const MwNode *node)
@@ -135,6 +139,16 @@ static void measure_memory(const SampleSolve *s, int *choice, MwStageCost *cost)
     cost->peak_bytes = fmax(0, (double)mw_sharding_peak(&sharding) - held_bytes);
 }
 
+/* Entries of all cost tables, and NODE_ENTRIES for each node. */
+static int64_t count_entries(const MwProblem *problem)
+{
+    int64_t entries = NODE_ENTRIES * (int64_t)problem->node_count;
+    for (int e = 0; e < problem->edge_count; e++)
+        entries += (int64_t)problem->nodes[problem->edges[e].a].strategy_count *
+                   problem->nodes[problem->edges[e].b].strategy_count;
+    return entries;
+}
+
 static void solve_at(const SampleSolve *s, int price)
 {
     MwStageSample *sample = s->sample;
@@ -142,6 +156,7 @@ static void solve_at(const SampleSolve *s, int price)
     MwProblem problem = add_memory_price(s, prices[price]);
     MwSolution solution =
         mw_solve(s->arena, &problem, &(MwSolveOptions){.gap = MW_TUNED_STAGE_GAP, .quick = true});
+    sample->effort += count_entries(&problem) + solution.visits / ENTRY_VISITS;
     sample->possible[price] = solution.choice != NULL;
     if (!solution.choice)
         return;
@@ -180,6 +195,7 @@ void mw_stage_sample_solve(MwStageSample *sample, const MwStagePricing *pricing)
     s.intra = mw_intra_problem(s.arena, &query, mw_diags_new(s.arena));
     if (s.intra)
         s.lives = mw_liveness(s.arena, &graph, query.flight);
+    sample->effort = 0;
     for (int price = 0; price < MW_MEMORY_PRICES; price++) {
         if (!sample->wanted[price])
             continue;

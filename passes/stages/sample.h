@@ -52,6 +52,7 @@ typedef struct {
     bool solved[MW_MEMORY_PRICES];   /* price levels that are solved */
     bool possible[MW_MEMORY_PRICES]; /* solved, and the pins can be met */
     MwStageCost cost[MW_MEMORY_PRICES];
+    int64_t effort; /* of the last call, in entries of cost tables (cost.h) */
 } MwStageSample;
 
 /* Solves the sample at the price levels in `wanted` and clears them. Works in an arena of its

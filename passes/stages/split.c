@@ -8,7 +8,8 @@
  *      value only there.
  *
  * Some nodes run in every stage that uses them instead of crossing:
- * - sources: an input is fed to each stage, and each stage keeps a weight that it uses;
+ * - sources: an input is fed to each stage, and each stage keeps a weight that it uses, or a state
+ *   that no step changes;
  * - nodes that depend on constants alone;
  * - element-wise nodes that depend on inputs alone or on weights alone;
  * - in the update phase, nodes that lead element by element to the new value of a weight that
@@ -39,7 +40,8 @@ typedef struct {
     uint64_t *early_users;
     const bool *is_pinned_here; /* [nodes] runs in the stage of its layer alone, because of a pin */
     const bool *is_constant;    /* [nodes] depends on constants and the step number alone */
-    /* [nodes] constant, a weight, or before the update element-wise of these */
+    /* [nodes] constant, a weight, a state that no step changes, or before the update element-wise
+     * of these */
     bool *is_from_weights;
     /* [nodes] constant, an input, or before the update element-wise of these */
     bool *is_from_inputs;
@@ -160,14 +162,24 @@ static bool is_element_wise(const MwNode *node)
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE;
 }
 
+/* Whether the node is a weight, or a state that is the same in every step. */
+static bool is_kept(const MwNode *node, const bool *is_assigned)
+{
+    return node->op == MW_OP_WEIGHT ||
+           (node->op == MW_OP_STATE && !is_assigned[node->first_result]);
+}
+
 /* Finds the nodes that may run in every stage that uses them. */
 static void find_replicable(StageSplit *s)
 {
+    bool *is_assigned = MW_NEW(s->graph->arena, bool, s->graph->values.count);
+    for (int i = 0; i < s->graph->assigns.count; i++)
+        is_assigned[s->graph->assigns.at[i].target.index] = true;
     for (int n = 0; n < s->graph->nodes.count; n++) {
         const MwNode *node = &s->graph->nodes.at[n];
         bool is_simple = node->phase != MW_PHASE_UPDATE && node->operand_count > 0 &&
                          !s->is_pinned_here[n] && is_element_wise(node);
-        s->is_from_weights[n] = s->is_constant[n] || node->op == MW_OP_WEIGHT ||
+        s->is_from_weights[n] = s->is_constant[n] || is_kept(node, is_assigned) ||
                                 (is_simple && is_made_of(s->graph, node, s->is_from_weights));
         s->is_from_inputs[n] = s->is_constant[n] || node->op == MW_OP_INPUT ||
                                (is_simple && is_made_of(s->graph, node, s->is_from_inputs));

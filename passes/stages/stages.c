@@ -241,11 +241,12 @@ static bool read_pins(const MwCompilation *compilation, StagePins *pins, MwDiags
 /* ---- What was not chosen ---- */
 
 /* Lists the trials that were not taken, except those whose name is that of the taken one: the
- * same layout with stages that needed too much memory. */
+ * same layout with stages that needed too much memory; and those that were left out, if they may be
+ * better. */
 static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageTrials *trials)
 {
     int taken = trials->chosen >= 0 ? trials->chosen : trials->leanest, count = 0;
-    MwStagingAlternative *all = MW_NEW(arena, MwStagingAlternative, trials->trial_count);
+    MwStagingAlternative *all = MW_NEW(arena, MwStagingAlternative, trials->trial_count + 1);
     for (int i = 0; i < trials->trial_count; i++) {
         const MwStageTrial *trial = &trials->trials[i];
         bool is_same = taken >= 0 && strcmp(trial->name, trials->trials[taken].name) == 0;
@@ -256,6 +257,10 @@ static void note_alternatives(MwArena *arena, MwStaging *staging, const MwStageT
                 .step_s = trial->layout.step_s,
                 .needed_bytes = trial->fits ? 0 : (int64_t)trial->needed_bytes};
     }
+    if (taken >= 0 && trials->left_out_s < trials->trials[taken].layout.step_s)
+        all[count++] = (MwStagingAlternative){.name = "layouts that were not compared",
+                                              .reason = "effort",
+                                              .step_s = trials->left_out_s};
     staging->alternatives = all;
     staging->alternative_count = count;
 }
@@ -347,6 +352,22 @@ static bool check_mesh(const MwCompilation *compilation, int stages, MwDiags *di
     return false;
 }
 
+/* Warns if the mesh that the user asks for makes a pipeline, and the user did not ask for one. */
+static void warn_of_meshes(const MwCompilation *compilation, MwDiags *diags)
+{
+    const MwCompileOptions *options = &compilation->options;
+    int meshes = compilation->staging.mesh_count;
+    char mesh[MW_MESH_TEXT_BYTES];
+    if (options->mesh.axis_count == 0 || options->stages > 0 || meshes == 1)
+        return;
+    mw_diag_warning(diags, mw_span_none(),
+                    "--mesh %s has %d of the %d devices of cluster %s: the model becomes a "
+                    "pipeline over %d meshes",
+                    mw_mesh_text(&options->mesh, mesh), mw_mesh_devices(&options->mesh),
+                    device_count(compilation), compilation->cluster->name, meshes);
+    mw_diag_note(diags, mw_span_none(), "--stages %d asks for that", meshes);
+}
+
 /* Whether an even cut satisfies the options. */
 static bool may_cut_evenly(const MwCompilation *compilation)
 {
@@ -380,6 +401,7 @@ static bool adopt_trials(MwCompilation *compilation, const MwStageTrials *trials
     else
         cut_evenly(compilation);
     note_alternatives(compilation->arena, &compilation->staging, trials);
+    warn_of_meshes(compilation, diags);
     return true;
 }
 

@@ -203,6 +203,7 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
     set_devices(t, &query);
     MwArena *scratch = mw_arena_new();
     MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
+    t->out->left_out_s = fmin(t->out->left_out_s, answer.left_out_s);
     if (answer.reason == MW_STAGES_POSSIBLE) {
         if (answer.layout.step_s < ranked->step_s) {
             ranked->step_s = answer.layout.step_s;
@@ -440,7 +441,8 @@ static int validate(Trials *t)
 MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
 {
     const MwCompilation *compilation = query->compilation;
-    MwStageTrials out = {.chosen = -1, .leanest = -1, .needed_bytes = INFINITY};
+    MwStageTrials out = {
+        .chosen = -1, .leanest = -1, .needed_bytes = INFINITY, .left_out_s = INFINITY};
     Trials t = {.query = query,
                 .compilation = compilation,
                 .arena = compilation->arena,

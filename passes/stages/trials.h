@@ -23,6 +23,7 @@ typedef struct {
     MwStageReason reason; /* why there cannot be several stages; POSSIBLE: there can */
     double needed_bytes;  /* if none fits: the least that a device needs; INFINITY: not known */
     double kept_bytes;    /* of the whole model: weights, gradients, states */
+    double left_out_s;    /* the least of MwStageChoiceAnswer.left_out_s */
 } MwStageTrials;
 
 /* The result lies in the compilation's arena. */

@@ -279,7 +279,7 @@ typedef struct {
 /* A layout of the model that the search considered and rejected. */
 typedef struct {
     const char *name;   /* "4 stages, 1f1b, 16 micro-batches" */
-    const char *reason; /* "time" or "memory" */
+    const char *reason; /* "time"; "memory"; "effort": layouts that the search left out */
     double step_s;      /* predicted time of a step, or a lower bound of it; 0: not known */
     /* memory that a device would need, where that is the reason; 0: not known */
     int64_t needed_bytes;

@@ -120,6 +120,7 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
         run.found = mw_search_incumbent(search, core);
         run.work = done > 0 || guides ? sweep * run.limits.iterations : 0;
         mw_parallel(search->options->threads, 2, run_task, &run);
+        search->solution->visits += run.limits.iterations * mw_core_entries_left(core);
         if (run.found.choice)
             mw_search_offer_core_choice(search, core, run.found.choice);
         if (mw_stopped(&search->stop))
@@ -138,8 +139,18 @@ static MwDual *ascend(MwArena *scratch, MwSearch *search, MwCore *core, int iter
     return dual;
 }
 
+/* Returns how many of the iterations a quick search may do. */
+static int affordable(const MwSearch *search, const MwCore *core, int iterations)
+{
+    if (!search->options->quick)
+        return iterations;
+    int64_t most = MW_TUNED_QUICK_VISITS / mw_max(1, mw_core_entries_left(core));
+    return (int)mw_min(iterations, mw_max(most, MW_ASCENT_QUICK));
+}
+
 void mw_tighten(MwSearch *search, MwCore *core, int iterations)
 {
+    iterations = affordable(search, core, iterations);
     MwArena *scratch = mw_arena_new();
     MwDual *dual = ascend(scratch, search, core, iterations);
     /* Potentials make equal tables differ, so they are moved into the costs only if the core

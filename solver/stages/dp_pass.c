@@ -111,6 +111,8 @@ static int64_t entry_value(const MwStagePass *pass, int entry, int64_t in_flight
     *best = &nothing;
     if (pass->limits->ignore_answers)
         return 0;
+    if (pass->limits->asked_only && !from->asked)
+        return MW_FORBIDDEN;
     for (int i = 0; i < from->option_count; i++) {
         int64_t value = option_value(pass->limits, &from->options[i], in_flight);
         if (value < least) {

@@ -14,6 +14,7 @@ typedef struct {
     int64_t fill, steady, step;    /* greatest values, all below MW_FORBIDDEN */
     bool ignore_pins;              /* ignore the pins of layers */
     bool ignore_answers;           /* every interval can run, at no cost */
+    bool asked_only;               /* no entry counts with its bound */
     /* Minimise the greatest memory of a stage instead of `fill`; ignore all limits but pins. */
     bool least_bytes;
 } MwStageLimits;
@@ -36,7 +37,8 @@ typedef struct MwStagePass MwStagePass;
 /* Allocates the memory for runs on `table`, in `arena`. */
 MwStagePass *mw_stage_pass_new(MwArena *arena, const MwStageTable *table);
 
-/* Finds the best cut within the limits; entries that were not asked count with their bounds.
+/* Finds the best cut within the limits; entries that were not asked count with their bounds,
+ * unless `asked_only`.
  * Returns false if there is none. Ties break by fewest stages, then, first stage first, by least
  * end, sub-mesh and option. */
 bool mw_stage_pass_run(MwStagePass *pass, const MwStageLimits *limits, MwStagePath *path);

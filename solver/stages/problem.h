@@ -97,6 +97,12 @@ typedef struct {
      * will have no candidates. An interval whose bound excludes it from better solutions is never
      * asked. NULL: all intervals are asked at once. */
     bool (*bound)(void *context, int begin, int end, int submesh, MwStageCandidate *bound);
+    /* Whether answers have taken as much time as they may. The search then asks only intervals
+     * whose answers take none; if these make no cut, those of one more cut after another. NULL:
+     * never. */
+    bool (*is_spent)(void *context);
+    /* Whether the answer takes no time; read only if there is `is_spent`. */
+    bool (*is_known)(void *context, int begin, int end, int submesh);
     void *context;
 } MwStageProblem;
 

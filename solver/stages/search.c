@@ -11,7 +11,11 @@
  *
  * Answers are asked lazily: programs use bounds for entries that were not asked. If the best cut of
  * a box uses bounds, promising entries are asked and the box is visited again. Answers can only
- * raise A, so what A excluded stays excluded. */
+ * raise A, so what A excluded stays excluded.
+ *
+ * Once the caller's time for answers is spent, the least bound of a box is the lower bound of the
+ * result, and the search goes on among the cuts of entries that were asked or whose answers are
+ * known. If there is none, the entries of the best cut by bounds are asked, until there is one. */
 #include "solver/stages/search.h"
 
 #include "base/vec.h"
@@ -88,6 +92,7 @@ static MwStageLimits limits_of(const MwStageSearch *search, const Box *box)
         .fill = MW_FORBIDDEN - 1,
         .steady = box->most_steady,
         .step = box->most_step,
+        .asked_only = search->is_spent,
     };
     if (search->found)
         limits.fill = mw_min(limits.fill, search->total - 1 - box->least_steady - box->least_step);
@@ -220,20 +225,98 @@ static bool good_enough(const MwStageSearch *search, int64_t bound)
     return search->found && (double)(search->total - bound) <= search->gap * (double)search->total;
 }
 
-void mw_stage_search_run(MwStageSearch *search)
+static bool is_spent(const MwStageSearch *search)
+{
+    const MwStageProblem *problem = search->table->problem;
+    return problem->is_spent && problem->is_spent(problem->context);
+}
+
+/* Returns a lower bound of the boxes: the fill of their best cuts, with bounds where entries were
+ * not asked. */
+static int64_t bound_boxes(MwStageSearch *search, Boxes *boxes)
+{
+    int64_t least = MW_FORBIDDEN;
+    for (int i = 0; i < boxes->count; i++) {
+        Box *box = &boxes->at[i];
+        MwStageLimits limits = limits_of(search, box);
+        MwStagePath path;
+        search->passes++;
+        if (!mw_stage_pass_run(search->pass, &limits, &path))
+            continue;
+        box->fill = mw_max(box->fill, path.fill);
+        least = mw_min(least, bound_of(box));
+    }
+    return least;
+}
+
+/* Explores boxes until none can improve on the incumbent. Returns the lower bound if it ends before
+ * that, because the time for answers is spent; MW_FORBIDDEN if not. */
+static int64_t explore_boxes(MwStageSearch *search)
 {
     Boxes boxes = {0};
-    search->found = false;
     add_first_boxes(search, &boxes);
     while (boxes.count > 0) {
+        if (!search->is_spent && is_spent(search))
+            return bound_boxes(search, &boxes);
         Box box = pop_box(&boxes);
-        if (good_enough(search, bound_of(&box))) {
-            search->lower_bound = mw_min(search->total, bound_of(&box));
-            return;
-        }
+        if (good_enough(search, bound_of(&box)))
+            return bound_of(&box);
         explore(search, &boxes, box);
     }
-    search->lower_bound = search->found ? search->total : MW_FORBIDDEN;
+    return MW_FORBIDDEN;
+}
+
+/* Asks all entries whose answers are known. */
+static void ask_known(MwStageSearch *search)
+{
+    MwStageTable *table = search->table;
+    const MwStageProblem *problem = table->problem;
+    MwArena *scratch = mw_arena_new();
+    int *entries = MW_NEW(scratch, int, table->entry_count), count = 0;
+    for (int i = 0; i < table->entry_count; i++) {
+        const MwStageEntry *entry = &table->entries[i];
+        if (entry->used && !entry->asked && entry->option_count > 0 &&
+            problem->is_known(problem->context, entry->begin, entry->end, entry->submesh))
+            entries[count++] = i;
+    }
+    mw_stage_table_ask(table, entries, count);
+    mw_arena_free(&scratch);
+}
+
+/* Asks the entries of the best cut by bounds, until a cut has no others. Returns false if there is
+ * no cut. */
+static bool ask_some_cut(MwStageSearch *search)
+{
+    int width = needs_fixed_stages(search->table->problem) ? 1 : search->most_stages;
+    for (int stages = search->least_stages; stages <= search->most_stages; stages += width) {
+        Box box = {.least_stages = stages,
+                   .most_stages = (int)mw_min(stages + width - 1, search->most_stages),
+                   .most_steady = MW_FORBIDDEN - 1,
+                   .most_step = MW_FORBIDDEN - 1};
+        MwStageLimits limits = limits_of(search, &box);
+        limits.asked_only = false;
+        MwStagePath path;
+        while (mw_stage_pass_run(search->pass, &limits, &path)) {
+            search->passes++;
+            if (!ask_path(search, &path))
+                return true;
+        }
+    }
+    return false;
+}
+
+void mw_stage_search_run(MwStageSearch *search)
+{
+    search->found = search->is_spent = false;
+    int64_t bound = explore_boxes(search);
+    if (!good_enough(search, bound) && is_spent(search)) {
+        search->is_spent = true;
+        ask_known(search);
+        explore_boxes(search);
+        if (!search->found && ask_some_cut(search))
+            explore_boxes(search);
+    }
+    search->lower_bound = search->found ? mw_min(search->total, bound) : bound;
 }
 
 /* Returns the least memory with which a cut exists; asks until the cut has no entry with a bound.

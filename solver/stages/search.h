@@ -20,6 +20,7 @@ typedef struct {
     MwStagePath incumbent; /* the incumbent, if `found` */
     int64_t total;         /* total of the incumbent, if `found` */
     int64_t lower_bound;
+    bool is_spent; /* no entry is asked any more */
     int passes;
 } MwStageSearch;
 

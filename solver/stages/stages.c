@@ -73,6 +73,7 @@ MwStagePlan mw_stages_solve(MwArena *arena, const MwStageProblem *problem,
             plan.reason = mw_stage_search_explain(&search, &plan.needed_bytes);
         plan.lower_bound = search.lower_bound;
         plan.passes = search.passes;
+        plan.is_spent = search.is_spent;
     }
     plan.asked = search.table->asked;
     mw_arena_free(&scratch);

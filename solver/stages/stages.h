@@ -27,7 +27,8 @@ typedef struct {
     int stage_count;       /* 0 unless MW_STAGES_POSSIBLE */
     MwStageChoice *stages; /* in order; in the arena given */
     int64_t total, fill, steady, step;
-    int64_t lower_bound;  /* proven; equals total if gap is 0 */
+    int64_t lower_bound;  /* proven; equals total if gap is 0 and not `is_spent` */
+    bool is_spent;        /* the search ended early, because the time for answers was spent */
     int64_t needed_bytes; /* MW_STAGES_MEMORY: least bytes per device with which a solution would
                              exist */
     int asked, passes;    /* number of questions asked, and of dynamic programs solved */

@@ -64,9 +64,28 @@ static void answer(void *context, MwStageQuery *queries, int count)
     for (int i = 0; i < count; i++) {
         int at = cell(stages, queries[i].begin, queries[i].end, queries[i].submesh);
         stages->questions[at]++;
+        stages->asked++;
         queries[i].count = stages->count[at];
         queries[i].candidates = stages->candidate[at];
     }
+}
+
+static bool is_spent(void *context)
+{
+    const RandomStages *stages = context;
+    return stages->asked >= stages->patience;
+}
+
+static bool is_known(void *context, int begin, int end, int submesh)
+{
+    return cell(context, begin, end, submesh) % 2 == 0;
+}
+
+void random_stages_tire(RandomStages *stages, int patience)
+{
+    stages->patience = patience;
+    stages->problem.is_spent = is_spent;
+    stages->problem.is_known = is_known;
 }
 
 /* The best of each part, sometimes less. */

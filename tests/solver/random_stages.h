@@ -21,10 +21,15 @@ typedef struct {
     int *count;                   /* [class][submesh] */
     MwStageCandidate **candidate; /* likewise */
     int *questions;               /* likewise: how often it was asked */
+    int asked;                    /* the sum of these */
+    int patience;                 /* with random_stages_tire: what may be asked in good time */
 } RandomStages;
 
 /* The same seed gives the same problem. */
 RandomStages *random_stages(MwArena *arena, const StageKind *kind, uint64_t seed);
+
+/* The time for answers is spent after `patience` questions; half of the answers take none. */
+void random_stages_tire(RandomStages *stages, int patience);
 
 int stage_class(const MwStageProblem *problem, int begin, int end);
 

@@ -98,7 +98,8 @@ static void check_stage(const Case *at, int which)
     expect(at, problem->submesh < 0 || problem->submesh == stage->submesh, "pinned sub-mesh");
 }
 
-static void check_plan(const Case *at, int64_t expected)
+/* A cut of all layers that the problem allows, and its total. */
+static void check_cut(const Case *at)
 {
     const MwStageProblem *problem = &at->stages->problem;
     const MwStagePlan *plan = at->plan;
@@ -111,6 +112,12 @@ static void check_plan(const Case *at, int64_t expected)
     check_places(at);
     expect(at, plan->total == stages_total(problem, plan->stages, plan->stage_count), "total");
     expect(at, plan->total == plan->fill + plan->steady + plan->step, "terms of the total");
+}
+
+static void check_plan(const Case *at, int64_t expected)
+{
+    const MwStagePlan *plan = at->plan;
+    check_cut(at);
     expect(at, plan->total == expected, "not the least total");
     expect(at, plan->lower_bound == plan->total, "lower bound");
 }
@@ -188,6 +195,34 @@ START_TEST(gap_is_kept)
         }
         mw_arena_free(&arena);
     }
+}
+END_TEST
+
+/* A search that ends early gives a cut wherever there is one, and bounds the best. */
+START_TEST(time_that_is_spent_leaves_a_cut)
+{
+    StageKind kind = {6, 2, 8, 2, 10, 1000, 30, 12, true, false, true, false};
+    int early = 0, worse = 0;
+    for (int seed = 0; seed < 600; seed++) {
+        MwArena *arena = mw_arena_new();
+        RandomStages *stages = random_stages(arena, &kind, (uint64_t)seed);
+        EnumeratedStages expected = enumerate_stages(stages, (StageFilter){0});
+        random_stages_tire(stages, seed % 30);
+        MwStagePlan plan = mw_stages_solve(arena, &stages->problem, NULL);
+        Case at = {"spent", seed, stages, &plan};
+        expect(&at, (plan.reason == MW_STAGES_POSSIBLE) == expected.possible, "possible or not");
+        if (expected.possible) {
+            check_cut(&at);
+            expect(&at, plan.lower_bound <= expected.total, "lower bound");
+            expect(&at, plan.total == expected.total || plan.is_spent, "not the least total");
+            early += plan.is_spent;
+            worse += plan.total > expected.total;
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(early, 100);
+    ck_assert_int_gt(worse, 0);
+    ck_assert_int_lt(worse, early / 2);
 }
 END_TEST
 
@@ -323,6 +358,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
     tcase_add_test(tests, gap_is_kept);
+    tcase_add_test(tests, time_that_is_spent_leaves_a_cut);
     tcase_add_test(tests, bounds_spare_questions);
     tcase_add_test(tests, ties_break_by_the_lowest_index);
     tcase_add_test(tests, packing_agrees_with_trying);

@@ -274,6 +274,71 @@ START_TEST(layers_begin_where_iterations_do)
 }
 END_TEST
 
+#define LINEAR(name)                                                                               \
+    "block " name "(x) {\n"                                                                        \
+    "  weight w: f32[16, 16] = ones\n"                                                             \
+    "  return tanh(x @ w)\n"                                                                       \
+    "}\n"
+
+/* Models whose outermost repeats say little of their layers, and how many they are cut into. */
+static const struct {
+    const char *text;
+    int least, most;
+} structured[] = {
+    /* Two iterations without work, then 20 operators: as without repeats. */
+    {LINEAR("a") "model m {\n"
+                 "  input x: f32[8, 16]\n"
+                 "  repeat 2 { x = maximum(x, x * 0.5) }\n"
+                 "  x = a(a(a(a(a(a(a(a(a(a(a(a(a(a(a(a(a(a(a(a(x))))))))))))))))))))\n"
+                 "  output x\n"
+                 "}\n",
+     8, 20},
+    /* Nested: the inner iterations are layers where the outer ones are heavy. */
+    {LINEAR("a") "model m {\n"
+                 "  input x: f32[8, 16]\n"
+                 "  repeat 2 { repeat 3 { repeat 4 { x = a(x) } } }\n"
+                 "  output x\n"
+                 "}\n",
+     24, 24},
+    /* Tiny iterations: several are one layer. */
+    {"model m {\n"
+     "  input x: f32[8, 16]\n"
+     "  repeat 500 { x = tanh(x) }\n"
+     "  output x\n"
+     "}\n",
+     64, 128},
+    /* Taps of nine convolutions: no layer is lighter than half of the mean. */
+    {LINEAR("a") "model m {\n"
+                 "  input x: f32[8, 16]\n"
+                 "  repeat 9 { x = a(x) }\n"
+                 "  repeat 2 { x = x * 0.5 }\n"
+                 "  repeat 9 { x = a(x) }\n"
+                 "  output x\n"
+                 "}\n",
+     18, 18},
+};
+
+START_TEST(what_repeats_and_is_heavy_makes_the_layers)
+{
+    TestModel model = cut(structured[_i].text, 0, MW_PASS_layers);
+    const MwGraph *graph = model.compilation.graph;
+    int layers = mw_layer_count(graph);
+    ck_assert_msg(layers >= structured[_i].least && layers <= structured[_i].most, "%d layers",
+                  layers);
+    double *flops = MW_NEW(model.arena, double, layers), total = 0;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (is_laid(&graph->nodes.at[n])) {
+            flops[graph->nodes.at[n].origin.layer] += flops_of(&model, n);
+            total += flops_of(&model, n);
+        }
+    for (int l = 0; l < layers; l++) {
+        ck_assert_double_ge(flops[l], 0.4 * total / layers);
+        ck_assert_double_le(flops[l], 1.61 * total / layers);
+    }
+    test_model_free(&model);
+}
+END_TEST
+
 /* Models and numbers of layers at which FLOPs can be balanced. */
 static const struct {
     const char *text;
@@ -556,6 +621,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, a_small_model_is_cut_in_the_best_way, 0, MW_COUNT(small));
     tcase_add_loop_test(tests, layers_begin_where_iterations_do, 0, MW_COUNT(repeated));
+    tcase_add_loop_test(tests, what_repeats_and_is_heavy_makes_the_layers, 0, MW_COUNT(structured));
     tcase_add_loop_test(tests, layers_have_about_the_same_work, 0, MW_COUNT(balanced));
     tcase_add_loop_test(tests, identical_iterations_are_cut_alike, 0, 3);
     tcase_add_test(tests, each_layer_of_a_model_without_repeats_has_substance);

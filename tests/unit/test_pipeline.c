@@ -83,21 +83,26 @@ START_TEST(stops_dumps_and_times_as_asked)
     source.bytes = strlen(source.text);
     MwGraph *graph = mw_graph_parse(arena, mw_interner_new(arena), &source, NULL, 0, diags);
     MwCompilation compilation = {.arena = arena, .graph = graph};
-    char *dump = NULL, *times = NULL;
-    size_t dump_bytes = 0, times_bytes = 0;
+    char *dump = NULL, *times = NULL, *progress = NULL;
+    size_t dump_bytes = 0, times_bytes = 0, progress_bytes = 0;
     MwPipelineOptions options = {.stop_after = MW_PASS_differentiate,
                                  .dump_after = MW_PASS_simplify,
                                  .dump = open_memstream(&dump, &dump_bytes),
-                                 .times = open_memstream(&times, &times_bytes)};
+                                 .times = open_memstream(&times, &times_bytes),
+                                 .progress = open_memstream(&progress, &progress_bytes)};
     ck_assert(mw_pipeline_run(&compilation, &options, diags));
     fclose(options.dump);
     fclose(options.times);
+    fclose(options.progress);
     ck_assert_str_eq(dump, "model m {\n  input x: f32[2]\n  output y = x\n}\n");
     ck_assert_ptr_nonnull(strstr(times, "simplify"));
     ck_assert_ptr_nonnull(strstr(times, "differentiate"));
     ck_assert_ptr_null(strstr(times, "update"));
+    ck_assert_ptr_nonnull(strstr(progress, "layers: clusters operators"));
+    ck_assert_str_eq(strrchr(progress, '\r'), "\r\033[K"); /* the line is clear at the end */
     free(dump);
     free(times);
+    free(progress);
     mw_arena_free(&arena);
 }
 END_TEST

@@ -182,6 +182,33 @@ START_TEST(shared_weights_take_one_step)
 }
 END_TEST
 
+/* A state that no step changes is kept by each stage that uses it, another by one stage. */
+START_TEST(states_that_stay_are_kept_by_all)
+{
+    Cut cut;
+    split_text(&cut,
+               "model m {\n"
+               "  input x: f32[8, 16]\n"
+               "  state frozen: f32[16, 16] = normal(0.2) with layer = 0\n"
+               "  state moved: f32[16] = zeros with layer = 0\n"
+               "  weight w: f32[16, 16] = normal(0.2) with layer = 0\n"
+               "  h = tanh((x + moved) @ frozen @ w) with layer = 0\n"
+               "  y = (h + moved) @ frozen with layer = 1\n"
+               "  loss = mean(y * y) with layer = 1\n"
+               "  assign moved = moved + 1\n"
+               "  train loss with sgd(lr = 0.1)\n"
+               "}\n",
+               (MwCompileOptions){.stages = 2, .micro_batches = micro_batches[_i]});
+    check_transfers(&cut);
+    for (int stage = 0; stage < 2; stage++) {
+        ck_assert(is_op(find(&cut, stage, "frozen"), MW_OP_STATE));
+        ck_assert(is_op(find(&cut, stage, "moved"), stage ? MW_OP_RECEIVE : MW_OP_STATE));
+    }
+    ck_assert_int_eq(crossings(&cut, "frozen", MW_PHASE_FORWARD), 0);
+    mw_arena_free(&cut.arena);
+}
+END_TEST
+
 START_TEST(what_is_light_is_made_where_it_is_used)
 {
     Cut cut;
@@ -316,6 +343,7 @@ int main(void)
     tcase_add_loop_test(tests, activations_and_their_gradients_cross_each_micro_batch, 0,
                         MW_COUNT(micro_batches));
     tcase_add_loop_test(tests, shared_weights_take_one_step, 0, MW_COUNT(micro_batches));
+    tcase_add_loop_test(tests, states_that_stay_are_kept_by_all, 0, MW_COUNT(micro_batches));
     tcase_add_loop_test(tests, what_is_light_is_made_where_it_is_used, 0, MW_COUNT(micro_batches));
     tcase_add_loop_test(tests, what_leaves_leaves_once, 0, MW_COUNT(micro_batches));
     tcase_add_loop_test(tests, stages_of_one_mesh_pass_on_by_another, 0, MW_COUNT(micro_batches));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The search for stages: against enumeration over the same costs, pins, memory, threads; and that
  * one stage stays one. */
+#include "base/text.h"
 #include "cost/units.h"
 #include "frontend/frontend.h"
 #include "passes/graph/layers.h"
@@ -10,6 +11,7 @@
 #include "passes/stages/choice.h"
 #include "passes/stages/split.h"
 #include "passes/stages/trials.h"
+#include "passes/tuning.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
@@ -45,21 +47,30 @@ typedef struct {
     const char *hidden, *logits, *train; /* what is added to these lines; NULL: nothing */
 } Text;
 
-static void open_case(Case *c, const MwCluster *cluster, Text text, MwCompileOptions options)
+static void open_model(Case *c, const MwCluster *cluster, const char *text,
+                       MwCompileOptions options)
 {
     *c = (Case){.arena = mw_arena_new(), .cluster = *cluster};
     c->diags = mw_diags_new(c->arena);
     MwSource *source = MW_NEW(c->arena, MwSource, 1);
-    int batch = text.batch ? text.batch : 64;
-    source->name = "deep.graph";
-    source->text =
-        mw_arena_printf(c->arena, deep, batch, batch, text.layers, text.hidden ? text.hidden : "",
-                        text.logits ? text.logits : "", text.train ? text.train : "");
-    source->bytes = strlen(source->text);
+    *source = (MwSource){
+        .name = "case.graph", .text = mw_arena_strdup(c->arena, text), .bytes = strlen(text)};
     c->compilation = (MwCompilation){.arena = c->arena, .options = options};
     c->compilation.graph =
         mw_graph_parse(c->arena, mw_interner_new(c->arena), source, NULL, 0, c->diags);
     ck_assert_msg(c->compilation.graph != NULL, "%s", diags_text(c->arena, c->diags));
+}
+
+static void open_case(Case *c, const MwCluster *cluster, Text text, MwCompileOptions options)
+{
+    int batch = text.batch ? text.batch : 64;
+    MwArena *scratch = mw_arena_new();
+    open_model(c, cluster,
+               mw_arena_printf(scratch, deep, batch, batch, text.layers,
+                               text.hidden ? text.hidden : "", text.logits ? text.logits : "",
+                               text.train ? text.train : ""),
+               options);
+    mw_arena_free(&scratch);
 }
 
 static void run_to(Case *c, MwPass last)
@@ -251,6 +262,91 @@ START_TEST(like_layers_are_reckoned_right)
     double reckoned_s = MICRO_BATCHES * mw_stage_cost_time_s(&list.at[0]) + list.at[0].step_s;
     ck_assert_double_eq_tol(reckoned_s, solved_s, 0.05 * solved_s);
     mw_stage_model_free(&model);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
+/* Models in which layers are alike that have no class of their own in each repeat: weights that all
+ * share, and iterations of several layers. `period`: layers after which classes come again. */
+static const struct {
+    const char *text;
+    int layers, period;
+} alike[] = {
+    {"model m {\n"
+     "  input xs: f32[64, 12, 32]\n"
+     "  weight u: f32[32, 32] = normal(0.1)\n"
+     "  weight w: f32[32, 32] = normal(0.1)\n"
+     "  h = constant(0.0, [64, 32])\n"
+     "  repeat 12 as t {\n"
+     "    x = reshape(slice(xs, axis = 1, begin = t, end = t + 1), [64, 32])\n"
+     "    h = tanh(x @ u + h @ w)\n"
+     "  }\n"
+     "  train mean(h * h) with sgd(lr = 0.1)\n"
+     "}\n",
+     12, 1},
+    {"block even(x) {\n"
+     "  weight w: f32[64, 64] = normal(0.1)\n"
+     "  return relu(x @ w)\n"
+     "}\n"
+     "block odd(x) {\n"
+     "  weight w: f32[64, 64] = normal(0.1)\n"
+     "  return tanh(x @ w)\n"
+     "}\n"
+     "model m {\n"
+     "  input x: f32[64, 64]\n"
+     "  repeat 8 { x = odd(even(x)) }\n"
+     "  train mean(x * x) with sgd(lr = 0.1)\n"
+     "}\n",
+     16, 2},
+};
+
+/* Intervals of layers that are alike share their samples, however many there are. */
+START_TEST(layers_that_come_again_are_solved_once)
+{
+    Case c;
+    MwCluster cluster = test_cluster(2);
+    open_model(&c, &cluster, alike[_i].text, (MwCompileOptions){.layers = alike[_i].layers});
+    run_to(&c, MW_PASS_update);
+    ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
+    MwStageModel *model = mw_stage_model_new(&c.compilation, 1, c.diags);
+    int period = alike[_i].period;
+    ck_assert_int_eq(model->layer_count, alike[_i].layers);
+    for (int l = 1 + period; l < model->layer_count - period; l++)
+        ck_assert_int_eq(model->layer_class[l], model->layer_class[l - period]);
+    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, 1);
+    mw_stage_costs_bound(costs, 0, 1, 1);
+    /* In each phase, each place in a period, samples begin there and have up to two periods, or
+     * contain an end of the model. */
+    int64_t nodes = model->lowered[true].graph->nodes.count;
+    ck_assert_int_le(mw_stage_costs_work(costs), 8 * period * nodes);
+    mw_stage_model_free(&model);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
+/* A long model of unlike layers: the samples stay within the limit, and with them the memory. */
+START_TEST(unlike_layers_are_sampled_in_short_intervals)
+{
+    static const char *const functions[] = {"tanh(h)", "h * s", "h + x", "sin(h)", "exp(h) * s"};
+    Case c;
+    MwCluster cluster = test_cluster(2);
+    MwArena *scratch = mw_arena_new();
+    MwText text = {.arena = scratch};
+    mw_text_add(&text, "model m {\n  input x: f32[8, 16]\n  weight s: f32[16] = ones\n  h = x\n");
+    for (int i = 0; i < 1200; i++)
+        mw_text_printf(&text, "  h = %s\n", functions[i * i % 7 % MW_COUNT(functions)]);
+    mw_text_add(&text, "  train mean(h * h) with sgd(lr = 0.1)\n}\n");
+    open_model(&c, &cluster, text.at, (MwCompileOptions){0});
+    run_to(&c, MW_PASS_update);
+    ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
+    MwStageModel *model = mw_stage_model_new(&c.compilation, 1, c.diags);
+    MwStageCosts *costs = mw_stage_costs_new(model->arena, model, 1);
+    mw_stage_costs_bound(costs, 0, 1, 1);
+    ck_assert_int_gt(model->layer_count, 8);
+    ck_assert_int_lt(mw_stage_costs_work(costs), 2 * MW_TUNED_SPAN_NODES);
+    ck_assert_int_lt(mw_arena_bytes(model->arena), 200 << 20);
+    mw_stage_model_free(&model);
+    mw_arena_free(&scratch);
     mw_arena_free(&c.arena);
 }
 END_TEST
@@ -564,6 +660,23 @@ START_TEST(threads_make_no_difference)
 }
 END_TEST
 
+/* A mesh of some of the devices makes a pipeline, which the user is told unless he asked for it. */
+START_TEST(a_small_mesh_is_not_quiet)
+{
+    static const char warning[] = "--mesh 2 has 2 of the 4 devices of cluster test: the model "
+                                  "becomes a pipeline over 2 meshes";
+    Case c;
+    MwCluster cluster = test_cluster(4);
+    open_case(&c, &cluster, (Text){.layers = 2},
+              (MwCompileOptions){.mesh = {1, {2}}, .stages = 2 * _i, .micro_batches = 2});
+    run_to(&c, MW_PASS_stages);
+    ck_assert(c.ok);
+    ck_assert_int_eq(c.compilation.staging.mesh_count, 2);
+    ck_assert_int_eq(strstr(diags_text(c.arena, c.diags), warning) != NULL, _i == 0);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stages");
@@ -572,12 +685,15 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, the_choice_is_the_best_of_all, 0, MW_COUNT(choices));
     tcase_add_test(tests, like_layers_are_reckoned_right);
+    tcase_add_loop_test(tests, layers_that_come_again_are_solved_once, 0, MW_COUNT(alike));
+    tcase_add_test(tests, unlike_layers_are_sampled_in_short_intervals);
     tcase_add_test(tests, a_stage_alone_is_that_of_split);
     tcase_add_test(tests, one_stage_stays_one);
     tcase_add_loop_test(tests, as_many_layers_recompute_as_must, 1, 3);
     tcase_add_loop_test(tests, pins_hold, 0, MW_COUNT(pinned));
     tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
     tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 2);
+    tcase_add_loop_test(tests, a_small_mesh_is_not_quiet, 0, 2);
     tcase_add_test(tests, little_memory_is_kept);
     tcase_add_test(tests, too_little_memory_is_refused);
     tcase_add_test(tests, threads_make_no_difference);
