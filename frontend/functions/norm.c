@@ -44,64 +44,90 @@ static bool read_channels(MwExpander *ex, const MwCall *call, int rank, MwValueI
     return false;
 }
 
-/* Over all dimensions but the last, of which each element is a channel. The mean and the variance
- * of each channel, which running statistics are made of, are further results. */
+/* Argument k as a number of equal parts of dimension `dim` of x, which becomes two dimensions; 1 if
+ * it is not given, and x stays. */
+static bool split_dim(MwExpander *ex, const MwCall *call, int k, int dim, MwValueId *x)
+{
+    MwTensor split = *mw_value_tensor(ex->graph, *x);
+    int64_t parts = 1;
+    if (mw_call_has(call, k) &&
+        !mw_want_int(ex, call->given[k].term, mw_call_want(ex, call, k), &parts))
+        return false;
+    if (parts == 1 && !call->formals[k].required)
+        return true;
+    if (parts < 1 || split.dim[dim] % parts != 0 || split.rank == MW_MAX_RANK) {
+        mw_expand_error(ex, call->given[k].span,
+                        "'%s' of %s cannot divide dimension %d of %s into %lld parts",
+                        call->formals[k].name, call->callee, dim,
+                        mw_term_describe(ex, call->given[0].term), (long long)parts);
+        return false;
+    }
+    for (int d = split.rank++; d > dim; d--)
+        split.dim[d] = split.dim[d - 1];
+    split.dim[dim] = parts;
+    split.dim[dim + 1] /= parts;
+    *x = mw_emit_reshape(ex, mw_site_inner(call->site), *x, &split);
+    return mw_has_value(*x);
+}
+
+/* The mean of a figure [parts?, 1.., channels] over the parts, [channels]. */
+static MwTerm channel_mean(MwExpander *ex, MwSite site, MwValueId x, bool has_parts)
+{
+    const MwTensor *tensor = mw_value_tensor(ex->graph, x);
+    const MwTensor channels = mw_tensor(tensor->type, 1, &tensor->dim[tensor->rank - 1]);
+    const MwReduced parts = {.x = x, .axis_count = has_parts, .keep = true};
+    if (has_parts)
+        x = mw_reduction_mean(ex, mw_site_inner(site), &parts, mw_reduction_count(ex, &parts));
+    return mw_term_tensor(mw_emit_reshape(ex, site, x, &channels));
+}
+
+/* Over all dimensions but the last, of which each element is a channel; of each part of the batch
+ * by itself, if there are parts (Hoffer et al., "Train longer, generalize better", 2017, algorithm
+ * 1). The mean and the variance of each channel, which running statistics are made of, are further
+ * results. */
 MwTerm mw_function_batch_norm(MwExpander *ex, const MwCall *call)
 {
     double eps;
     MwReduced over = {.keep = true};
-    if (!read_channels(ex, call, 2, &over.x) || !mw_call_number(ex, call, 1, 1e-5, &eps))
+    if (!read_channels(ex, call, 2, &over.x))
         return mw_term_none();
     const MwTensor x = *mw_value_tensor(ex->graph, over.x);
-    for (; over.axis_count < x.rank - 1; over.axis_count++)
-        over.axes[over.axis_count] = over.axis_count;
-    const bool all = call->site.targets.count == 3;
+    if (!mw_call_number(ex, call, 1, 1e-5, &eps) || !split_dim(ex, call, 2, 0, &over.x))
+        return mw_term_none();
+    const int rank = mw_value_tensor(ex->graph, over.x)->rank;
+    const bool has_parts = rank > x.rank, all = call->site.targets.count == 3;
+    for (int d = has_parts; d < rank - 1; d++)
+        over.axes[over.axis_count++] = d;
     const MwSite inner = mw_site_inner(call->site);
-    const MwSite sites[] = {all ? mw_site_part(call->site, 0, 3) : call->site, inner, inner};
+    const MwSite first = all ? mw_site_part(call->site, 0, 3) : call->site;
+    const MwSite sites[] = {has_parts ? inner : first, inner, inner};
     const Normalized n = normalize(ex, sites, &over, eps);
-    if (!all)
-        return mw_term_tensor(n.y);
-    const MwTensor channels = mw_tensor(x.type, 1, &x.dim[x.rank - 1]);
+    const MwTerm y = mw_term_tensor(has_parts ? mw_emit_reshape(ex, first, n.y, &x) : n.y);
+    if (!all || y.kind == MW_TERM_NONE)
+        return y;
     MwTerm *terms = MW_NEW(ex->arena, MwTerm, 3);
-    terms[0] = mw_term_tensor(n.y);
-    terms[1] =
-        mw_term_tensor(mw_emit_reshape(ex, mw_site_part(call->site, 1, 3), n.mean, &channels));
-    terms[2] =
-        mw_term_tensor(mw_emit_reshape(ex, mw_site_part(call->site, 2, 3), n.variance, &channels));
+    terms[0] = y;
+    terms[1] = channel_mean(ex, mw_site_part(call->site, 1, 3), n.mean, has_parts);
+    terms[2] = channel_mean(ex, mw_site_part(call->site, 2, 3), n.variance, has_parts);
     return mw_term_list(terms, 3);
 }
 
 /* Over all dimensions between the first and the last, and the channels of a group. */
 MwTerm mw_function_group_norm(MwExpander *ex, const MwCall *call)
 {
-    MwValueId x;
     double eps;
-    int64_t groups;
-    if (!read_channels(ex, call, 2, &x) ||
-        !mw_want_int(ex, call->given[1].term, mw_call_want(ex, call, 1), &groups) ||
-        !mw_call_number(ex, call, 2, 1e-5, &eps))
-        return mw_term_none();
-    const MwTensor whole = *mw_value_tensor(ex->graph, x);
-    const int last = whole.rank - 1;
-    if (groups < 1 || whole.dim[last] % groups != 0 || whole.rank == MW_MAX_RANK) {
-        mw_expand_error(ex, call->given[1].span,
-                        "group_norm cannot divide %lld channels into %lld groups",
-                        (long long)whole.dim[last], (long long)groups);
-        return mw_term_none();
-    }
-    MwTensor grouped = whole;
-    grouped.rank++;
-    grouped.dim[last] = groups;
-    grouped.dim[last + 1] = whole.dim[last] / groups;
     MwReduced over = {.keep = true};
+    if (!read_channels(ex, call, 2, &over.x))
+        return mw_term_none();
+    const MwTensor x = *mw_value_tensor(ex->graph, over.x);
+    const int last = x.rank - 1;
+    if (!split_dim(ex, call, 1, last, &over.x) || !mw_call_number(ex, call, 2, 1e-5, &eps))
+        return mw_term_none();
     for (int d = 1; d < last; d++)
         over.axes[over.axis_count++] = d;
     over.axes[over.axis_count++] = last + 1;
     const MwSite inner = mw_site_inner(call->site);
     const MwSite sites[] = {inner, inner, inner};
-    over.x = mw_emit_reshape(ex, inner, x, &grouped);
-    if (!mw_has_value(over.x))
-        return mw_term_none();
     const Normalized n = normalize(ex, sites, &over, eps);
-    return mw_term_tensor(mw_emit_reshape(ex, call->site, n.y, &whole));
+    return mw_term_tensor(mw_emit_reshape(ex, call->site, n.y, &x));
 }

@@ -13,10 +13,12 @@ STEPS = 10
 
 
 class Family:
-    """`inputs` are {name: (shape, below)}: integers below that, or floats where it is None."""
+    """`inputs` are {name: (shape, below)}: integers below that, or floats where it is None.
+    `graph` is the model's file, `stages` are options of a plan of two stages on two ranks."""
 
-    def __init__(self, name, sizes, inputs):
-        self.name, self.sizes, self.inputs = name, sizes, inputs
+    def __init__(self, name, graph, sizes, inputs, *stages):
+        self.name, self.graph, self.sizes, self.inputs = name, graph, sizes, inputs
+        self.stages = ["--cluster", "local:2", "--stages", 2, *stages]
         self.losses = HERE / f"{name}.csv"
 
     def model(self, folder):
@@ -24,7 +26,7 @@ class Family:
         files = [f"{name}={folder / name}.npy" for name in self.inputs]
         for index, name in enumerate(self.inputs):
             (folder / f"{name}.npy").write_bytes(self.npy(index, name))
-        return Model(self.name, self.sizes, "npy:" + ",".join(files))
+        return Model(self.graph, self.sizes, "npy:" + ",".join(files))
 
     def npy(self, index, name):
         """Rows of all steps, as a file of NumPy's format 1.0."""
@@ -42,8 +44,12 @@ class Family:
 
 
 FAMILIES = [
-    Family("resnet", "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] bottleneck=true",
+    Family("resnet", "resnet",
+           "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] bottleneck=true wide=2",
            {"images": ((8, 8, 8, 3), None), "labels": ((8,), 5)}),
+    Family("resnet_parts", "resnet",
+           "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] parts=4",
+           {"images": ((8, 8, 8, 3), None), "labels": ((8,), 5)}, "--micro-batches", 2),
 ]
 
 

@@ -26,26 +26,29 @@ class Resnet:
 
     def __init__(self, weights, sizes):
         self.weights = weights
-        self.widths, self.blocks = sizes["widths"], sizes["blocks"]
+        self.blocks, self.parts = sizes["blocks"], sizes.get("parts", 1)
+        self.bottleneck = sizes.get("bottleneck", False)
 
     @staticmethod
     def decays(name):
         return not name.endswith((".scale", ".shift")) and name != "b"
 
     def normalized(self, x, name):
-        return functional.batch_norm(x, None, None, self.weights[f"{name}.scale"],
-                                     self.weights[f"{name}.shift"], training=True)
+        return torch.cat([functional.batch_norm(part, None, None, self.weights[f"{name}.scale"],
+                                                self.weights[f"{name}.shift"], training=True)
+                          for part in x.chunk(self.parts)])
 
     def convolved(self, x, name, stride=1):
         kernel = self.weights[f"{name}.filter"].permute(3, 2, 0, 1)
         return functional.conv2d(x, kernel, stride=stride, padding=kernel.shape[-1] // 2)
 
     def residual(self, x, name, stride):
-        y = torch.relu(self.normalized(self.convolved(x, f"{name}.convolved"),
-                                       f"{name}.normalized"))
-        y = torch.relu(self.normalized(self.convolved(y, f"{name}.convolved.1", stride),
-                                       f"{name}.normalized.1"))
-        y = self.normalized(self.convolved(y, f"{name}.convolved.2"), f"{name}.normalized.2")
+        strides, y = [1, stride, 1] if self.bottleneck else [stride, 1], x
+        for index, own in enumerate(strides):
+            suffix = f".{index}" if index else ""
+            y = self.normalized(self.convolved(y, f"{name}.convolved{suffix}", own),
+                                f"{name}.normalized{suffix}")
+            y = torch.relu(y) if index + 1 < len(strides) else y
         if f"{name}.shortcut.convolved.filter" in self.weights:
             x = self.normalized(self.convolved(x, f"{name}.shortcut.convolved", stride),
                                 f"{name}.shortcut.normalized")
@@ -62,7 +65,7 @@ class Resnet:
         return functional.cross_entropy(logits, labels)
 
 
-CLASSES = {"resnet": Resnet}
+CLASSES = {"resnet": Resnet}  # by the name of the model's file
 
 
 def first_weights(build, family, folder):
@@ -80,7 +83,7 @@ def losses(build, family, folder):
                for name, array in first_weights(build, family, folder).items()}
     sizes = {name: eval(text) for name, text in  # noqa: S307: the sizes of family.py
              (word.split("=") for word in family.sizes.replace("true", "True").split())}
-    model = CLASSES[family.name](weights, sizes)
+    model = CLASSES[family.graph](weights, sizes)
     groups = [[weight for name, weight in weights.items() if model.decays(name) == decays]
               for decays in (True, False)]
     optimizer = torch.optim.SGD([{"params": groups[0]}, {"params": groups[1], "weight_decay": 0}],

@@ -446,7 +446,7 @@ END_TEST
 START_TEST(extents_refuse_windows_of_padding)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
-    Call call = window_call(MW_ROUTINE_MAX_POOL, &windows[9], MW_F32);
+    Call call = window_call(MW_ROUTINE_MAX_POOL, &windows[10], MW_F32);
     call.args[MW_WINDOW_BEFORE + 2].i = 3;
     ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
     call_release(&call);
