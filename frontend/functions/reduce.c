@@ -69,21 +69,25 @@ MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
     return mw_term_tensor(emit_reduce(ex, call->site, MW_OP_REDUCE_MAX, &r));
 }
 
-/* The least element from the greatest of the mirrored ones: -x, but -1 - x for i32, whose least
- * number has no negative. */
+/* The elements in opposite order: -x, but -1 - x for i32, whose least number has no negative. */
+static MwValueId emit_mirrored(MwExpander *ex, MwSite site, MwValueId x)
+{
+    if (!mw_has_value(x) || mw_value_tensor(ex->graph, x)->type != MW_I32)
+        return mw_emit_unary(ex, site, MW_OP_NEG, x);
+    MwValueId one = mw_emit_constant(ex, mw_site_inner(site), MW_I32, -1);
+    return mw_emit_binary(ex, site, MW_OP_SUB, one, x);
+}
+
+/* The least element is the greatest of the mirrored ones. */
 MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
 {
     Reduction r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
-    const MwType type = mw_value_tensor(ex->graph, r.x)->type;
     MwSite inner = mw_site_inner(call->site);
-    MwValueId one = type == MW_I32 ? mw_emit_constant(ex, inner, type, -1) : mw_no_value();
-    r.x = mw_has_value(one) ? mw_emit_binary(ex, inner, MW_OP_SUB, one, r.x)
-                            : mw_emit_unary(ex, inner, MW_OP_NEG, r.x);
+    r.x = emit_mirrored(ex, inner, r.x);
     MwValueId most = mw_has_value(r.x) ? emit_reduce(ex, inner, MW_OP_REDUCE_MAX, &r) : r.x;
-    return mw_term_tensor(mw_has_value(one) ? mw_emit_binary(ex, call->site, MW_OP_SUB, one, most)
-                                            : mw_emit_unary(ex, call->site, MW_OP_NEG, most));
+    return mw_term_tensor(emit_mirrored(ex, call->site, most));
 }
 
 static bool read_float_reduction(MwExpander *ex, const MwCall *call, Reduction *r)
@@ -160,6 +164,59 @@ static MwValueId emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type
 {
     MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
     return mw_emit(ex, site, MW_OP_CAST, &x, 1, &attr, 1);
+}
+
+/* The first place along `axis` of an element that is the greatest, or NaN: of all such places, the
+ * one that is farthest from the end. */
+static MwValueId emit_argmax(MwExpander *ex, MwSite site, MwValueId x, int axis, bool keep)
+{
+    if (!mw_has_value(x))
+        return x;
+    MwSite inner = mw_site_inner(site);
+    const MwTensor shape = *mw_value_tensor(ex->graph, x);
+    Reduction r = {.x = x, .axes = {axis}, .axis_count = 1, .keep = true};
+    MwValueId most = emit_reduce(ex, inner, MW_OP_REDUCE_MAX, &r);
+    MwValueId here = mw_emit_binary(ex, inner, MW_OP_EQ, x, most);
+    if (mw_type_is_float(shape.type))
+        here = mw_emit_binary(ex, inner, MW_OP_OR, here, mw_emit_unary(ex, inner, MW_OP_ISNAN, x));
+    MwTensor line = shape;
+    for (int d = 0; d < line.rank; d++)
+        line.dim[d] = d == axis ? shape.dim[axis] : 1;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_I32),
+                            mw_attr_ints(MW_ATTR_SHAPE, line.dim, line.rank),
+                            mw_attr_int(MW_ATTR_AXIS, axis)};
+    MwValueId place = mw_emit(ex, inner, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+    MwValueId last = mw_emit_constant(ex, inner, MW_I32, (double)(shape.dim[axis] - 1));
+    MwValueId to_end = mw_emit_binary(ex, inner, MW_OP_SUB, last, place);
+    MwValueId none = mw_emit_constant(ex, inner, MW_I32, 0);
+    r.x = mw_emit(ex, inner, MW_OP_SELECT, (MwValueId[]){here, to_end, none}, 3, NULL, 0);
+    r.keep = keep;
+    MwValueId farthest = mw_has_value(r.x) ? emit_reduce(ex, inner, MW_OP_REDUCE_MAX, &r) : r.x;
+    return mw_emit_binary(ex, site, MW_OP_SUB, last, farthest);
+}
+
+static MwTerm place_of(MwExpander *ex, const MwCall *call, bool of_least)
+{
+    MwValueId x;
+    int axis;
+    bool keep = false;
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis) ||
+        (mw_call_has(call, 2) &&
+         !mw_want_bool(ex, call->given[2].term, mw_call_want(ex, call, 2), &keep)))
+        return mw_term_none();
+    if (of_least)
+        x = emit_mirrored(ex, mw_site_inner(call->site), x);
+    return mw_term_tensor(emit_argmax(ex, call->site, x, axis, keep));
+}
+
+MwTerm mw_function_argmax(MwExpander *ex, const MwCall *call)
+{
+    return place_of(ex, call, false);
+}
+
+MwTerm mw_function_argmin(MwExpander *ex, const MwCall *call)
+{
+    return place_of(ex, call, true);
 }
 
 /* Whether `wanted` holds anywhere, as the greatest of truth values; `site` has the last node. */
