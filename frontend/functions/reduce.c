@@ -27,6 +27,14 @@ static bool read_axes(MwExpander *ex, const MwCall *call, MwValueId x, int64_t *
     return true;
 }
 
+/* Argument k, which is false unless given. */
+static bool read_flag(MwExpander *ex, const MwCall *call, int k, bool *flag)
+{
+    *flag = false;
+    return !mw_call_has(call, k) ||
+           mw_want_bool(ex, call->given[k].term, mw_call_want(ex, call, k), flag);
+}
+
 typedef struct {
     MwValueId x;
     int64_t axes[MW_MAX_RANK];
@@ -39,8 +47,7 @@ static bool read_reduction(MwExpander *ex, const MwCall *call, Reduction *reduct
     *reduction = (Reduction){0};
     return mw_call_tensor(ex, call, 0, &reduction->x) &&
            read_axes(ex, call, reduction->x, reduction->axes, &reduction->axis_count) &&
-           (!mw_call_has(call, 2) ||
-            mw_want_bool(ex, call->given[2].term, mw_call_want(ex, call, 2), &reduction->keep));
+           read_flag(ex, call, 2, &reduction->keep);
 }
 
 /* Adds a reduction; over no dimension it is its operand. */
@@ -134,10 +141,8 @@ MwTerm mw_function_mean(MwExpander *ex, const MwCall *call)
 static MwValueId emit_variance(MwExpander *ex, const MwCall *call, MwSite site)
 {
     Reduction r;
-    bool unbiased = false;
-    if (!read_float_reduction(ex, call, &r) ||
-        (mw_call_has(call, 3) &&
-         !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &unbiased)))
+    bool unbiased;
+    if (!read_float_reduction(ex, call, &r) || !read_flag(ex, call, 3, &unbiased))
         return mw_no_value();
     const double count = reduced_count(ex, &r);
     MwSite inner = mw_site_inner(site);
@@ -199,10 +204,9 @@ static MwTerm place_of(MwExpander *ex, const MwCall *call, bool of_least)
 {
     MwValueId x;
     int axis;
-    bool keep = false;
+    bool keep;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis) ||
-        (mw_call_has(call, 2) &&
-         !mw_want_bool(ex, call->given[2].term, mw_call_want(ex, call, 2), &keep)))
+        !read_flag(ex, call, 2, &keep))
         return mw_term_none();
     if (of_least)
         x = emit_mirrored(ex, mw_site_inner(call->site), x);
@@ -350,4 +354,67 @@ MwTerm mw_function_log_softmax(MwExpander *ex, const MwCall *call)
 MwTerm mw_function_logsumexp(MwExpander *ex, const MwCall *call)
 {
     return along_axis(ex, call, MW_OP_LOGSUMEXP, false);
+}
+
+/* Adds the k greatest elements along `axis`, or the least, and their ids; gives a list of both. */
+static MwTerm emit_top_k(MwExpander *ex, MwSite site, MwValueId x, int axis, int64_t k,
+                         bool ascending)
+{
+    const int rank = mw_value_tensor(ex->graph, x)->rank;
+    const bool is_last = axis == rank - 1;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_K, k), mw_attr_int(MW_ATTR_ASCENDING, ascending)};
+    const MwSite inner = mw_site_inner(site);
+    if (!is_last)
+        x = move_axis(ex, inner, x, rank, axis, false);
+    const MwTerm both =
+        mw_emit_all(ex, is_last ? site : inner, MW_OP_TOP_K, &x, 1, attrs, MW_COUNT(attrs));
+    for (int i = 0; both.kind == MW_TERM_LIST && !is_last && i < both.list.count; i++)
+        both.list.at[i] = mw_term_tensor(move_axis(ex, mw_site_part(site, i, both.list.count),
+                                                   both.list.at[i].value, rank, axis, true));
+    return both;
+}
+
+MwTerm mw_function_top_k(MwExpander *ex, const MwCall *call)
+{
+    MwValueId x;
+    int64_t k;
+    int axis;
+    bool ascending;
+    if (!mw_call_tensor(ex, call, 0, &x) ||
+        !mw_want_int(ex, call->given[1].term, mw_call_want(ex, call, 1), &k) ||
+        !mw_call_axis(ex, call, 2, x, -1, &axis) || !read_flag(ex, call, 3, &ascending))
+        return mw_term_none();
+    return emit_top_k(ex, call->site, x, axis, k, ascending);
+}
+
+/* The values of a whole dimension in order, or their ids. The other result is called after it. */
+static MwTerm sorted(MwExpander *ex, const MwCall *call, bool ids)
+{
+    MwValueId x;
+    int axis;
+    bool descending;
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis) ||
+        !read_flag(ex, call, 2, &descending))
+        return mw_term_none();
+    MwSite site = call->site;
+    const char *names[2];
+    if (site.targets.names && site.targets.count == 1) {
+        names[ids] = site.targets.names[0];
+        names[!ids] =
+            mw_intern_printf(ex->interner, ids ? "%s.values" : "%s.ids", site.targets.names[0]);
+        site.targets = (MwTargets){names, 2};
+    }
+    const int64_t size = mw_value_tensor(ex->graph, x)->dim[axis];
+    const MwTerm both = emit_top_k(ex, site, x, axis, size, !descending);
+    return both.kind == MW_TERM_LIST ? both.list.at[ids] : both;
+}
+
+MwTerm mw_function_sort(MwExpander *ex, const MwCall *call)
+{
+    return sorted(ex, call, false);
+}
+
+MwTerm mw_function_argsort(MwExpander *ex, const MwCall *call)
+{
+    return sorted(ex, call, true);
 }
