@@ -100,6 +100,7 @@ int mw_op_counted_operand(MwOp op)
     case MW_OP_EMBEDDING:
         return 1;
     case MW_OP_PICK:
+    case MW_OP_TAKE_ALONG:
     case MW_OP_SDPA:
     case MW_OP_SDPA_GRAD:
         return 0;

@@ -137,6 +137,12 @@ MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k)
         return layout;
     case MW_OP_PICK:
         return k == 0 ? first_entry(legal, node, 0, operand->rank - 1) : layout;
+    case MW_OP_TAKE_ALONG:
+        if (k == 0) {
+            layout = first_entry(legal, node, 0, operand->rank - 1);
+            mw_layout_repeat_inside(&layout, last_dim(result));
+        }
+        return layout;
     case MW_OP_EMBEDDING:
         if (k == 0) {
             mw_layout_repeat_inside(&layout, last_dim(result));

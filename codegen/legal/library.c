@@ -13,15 +13,16 @@ void mw_legal_dense_operands(MwLegalizer *l, const MwNode *node, const MwValueId
                              MwValueId *results)
 {
     MwArena *arena = l->legal->graph->arena;
-    const MwType type =
-        l->legal->backend->takes_bf16 ? mw_legal_tensor(l, operands[0])->type : MW_F32;
+    const bool widens = !l->legal->backend->takes_bf16;
     MwValueId *taken = MW_NEW(arena, MwValueId, node->operand_count);
     MwNode call = *node;
     MwAttr *attrs = mw_arena_dup(arena, node->attrs, sizeof(MwAttr) * (size_t)node->attr_count);
-    for (int k = 0; k < node->operand_count; k++)
-        taken[k] = mw_legal_dense(l, operands[k], type);
-    for (int i = 0; i < node->attr_count && type == MW_F32; i++)
-        if (attrs[i].key == MW_ATTR_TYPE)
+    for (int k = 0; k < node->operand_count; k++) {
+        const MwType type = mw_legal_tensor(l, operands[k])->type;
+        taken[k] = mw_legal_dense(l, operands[k], widens && type == MW_BF16 ? MW_F32 : type);
+    }
+    for (int i = 0; i < node->attr_count; i++)
+        if (attrs[i].key == MW_ATTR_TYPE && mw_legal_tensor(l, taken[0])->type == MW_F32)
             attrs[i].i = MW_TYPE_NOT_GIVEN;
     call.attrs = attrs;
     mw_legal_call(l, &call, taken, results);

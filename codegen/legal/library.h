@@ -8,9 +8,9 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/routine.h"
 
-/* Library operators whose routines take all operands dense and of one type: that of operand 0, or
- * f32 where the backend takes no other. Of f32, the result is f32; it is cast to what the local
- * graph wants. mw_legal_dense_operands is their rule of legalization. */
+/* Library operators whose routines take all operands dense: each in its type, but floats in f32
+ * where the backend takes no other. Of f32, the result is f32; it is cast to what the local graph
+ * wants. mw_legal_dense_operands is their rule of legalization. */
 
 /* The routine that a library operator calls. */
 MwRoutine mw_library_routine(MwOp op);

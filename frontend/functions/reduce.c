@@ -29,13 +29,20 @@ static bool read_axes(MwExpander *ex, const MwCall *call, MwValueId x, int64_t *
     return true;
 }
 
+/* Argument k, which is false unless given. */
+static bool read_flag(MwExpander *ex, const MwCall *call, int k, bool *flag)
+{
+    *flag = false;
+    return !mw_call_has(call, k) ||
+           mw_want_bool(ex, call->given[k].term, mw_call_want(ex, call, k), flag);
+}
+
 static bool read_reduction(MwExpander *ex, const MwCall *call, MwReduced *reduction)
 {
     *reduction = (MwReduced){0};
     return mw_call_tensor(ex, call, 0, &reduction->x) &&
            read_axes(ex, call, reduction->x, reduction->axes, &reduction->axis_count) &&
-           (!mw_call_has(call, 2) ||
-            mw_want_bool(ex, call->given[2].term, mw_call_want(ex, call, 2), &reduction->keep));
+           read_flag(ex, call, 2, &reduction->keep);
 }
 
 MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduced *r)
@@ -63,21 +70,25 @@ MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
     return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_MAX, &r));
 }
 
-/* The least element from the greatest of the mirrored ones: -x, but -1 - x for i32, whose least
- * number has no negative. */
+/* The elements in opposite order: -x, but -1 - x for i32, whose least number has no negative. */
+static MwValueId emit_mirrored(MwExpander *ex, MwSite site, MwValueId x)
+{
+    if (!mw_has_value(x) || mw_value_tensor(ex->graph, x)->type != MW_I32)
+        return mw_emit_unary(ex, site, MW_OP_NEG, x);
+    MwValueId one = mw_emit_constant(ex, mw_site_inner(site), MW_I32, -1);
+    return mw_emit_binary(ex, site, MW_OP_SUB, one, x);
+}
+
+/* The least element is the greatest of the mirrored ones. */
 MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
 {
     MwReduced r;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
-    const MwType type = mw_value_tensor(ex->graph, r.x)->type;
     MwSite inner = mw_site_inner(call->site);
-    MwValueId one = type == MW_I32 ? mw_emit_constant(ex, inner, type, -1) : mw_no_value();
-    r.x = mw_has_value(one) ? mw_emit_binary(ex, inner, MW_OP_SUB, one, r.x)
-                            : mw_emit_unary(ex, inner, MW_OP_NEG, r.x);
+    r.x = emit_mirrored(ex, inner, r.x);
     MwValueId most = mw_has_value(r.x) ? mw_reduction_emit(ex, inner, MW_OP_REDUCE_MAX, &r) : r.x;
-    return mw_term_tensor(mw_has_value(one) ? mw_emit_binary(ex, call->site, MW_OP_SUB, one, most)
-                                            : mw_emit_unary(ex, call->site, MW_OP_NEG, most));
+    return mw_term_tensor(emit_mirrored(ex, call->site, most));
 }
 
 static bool read_float_reduction(MwExpander *ex, const MwCall *call, MwReduced *r)
@@ -122,10 +133,8 @@ MwTerm mw_function_mean(MwExpander *ex, const MwCall *call)
 static MwValueId emit_variance(MwExpander *ex, const MwCall *call, MwSite site)
 {
     MwReduced r;
-    bool unbiased = false;
-    if (!read_float_reduction(ex, call, &r) ||
-        (mw_call_has(call, 3) &&
-         !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &unbiased)))
+    bool unbiased;
+    if (!read_float_reduction(ex, call, &r) || !read_flag(ex, call, 3, &unbiased))
         return mw_no_value();
     const double count = mw_reduction_count(ex, &r);
     MwSite inner = mw_site_inner(site);
@@ -152,6 +161,59 @@ static MwValueId emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type
 {
     MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
     return mw_emit(ex, site, MW_OP_CAST, &x, 1, &attr, 1);
+}
+
+/* The first place along `axis` of an element that is the greatest, or NaN: of all such places, the
+ * one that is farthest from the end. */
+static MwValueId emit_argmax(MwExpander *ex, MwSite site, MwValueId x, int axis, bool keep)
+{
+    if (!mw_has_value(x))
+        return x;
+    MwSite inner = mw_site_inner(site);
+    const MwTensor shape = *mw_value_tensor(ex->graph, x);
+    MwReduced r = {.x = x, .axes = {axis}, .axis_count = 1, .keep = true};
+    MwValueId most = mw_reduction_emit(ex, inner, MW_OP_REDUCE_MAX, &r);
+    MwValueId here = mw_emit_binary(ex, inner, MW_OP_EQ, x, most);
+    if (mw_type_is_float(shape.type))
+        here = mw_emit_binary(ex, inner, MW_OP_OR, here, mw_emit_unary(ex, inner, MW_OP_ISNAN, x));
+    MwTensor line = shape;
+    for (int d = 0; d < line.rank; d++)
+        line.dim[d] = d == axis ? shape.dim[axis] : 1;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_I32),
+                            mw_attr_ints(MW_ATTR_SHAPE, line.dim, line.rank),
+                            mw_attr_int(MW_ATTR_AXIS, axis)};
+    MwValueId place = mw_emit(ex, inner, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+    MwValueId last = mw_emit_constant(ex, inner, MW_I32, (double)(shape.dim[axis] - 1));
+    MwValueId to_end = mw_emit_binary(ex, inner, MW_OP_SUB, last, place);
+    MwValueId none = mw_emit_constant(ex, inner, MW_I32, 0);
+    r.x = mw_emit(ex, inner, MW_OP_SELECT, (MwValueId[]){here, to_end, none}, 3, NULL, 0);
+    r.keep = keep;
+    MwValueId farthest =
+        mw_has_value(r.x) ? mw_reduction_emit(ex, inner, MW_OP_REDUCE_MAX, &r) : r.x;
+    return mw_emit_binary(ex, site, MW_OP_SUB, last, farthest);
+}
+
+static MwTerm place_of(MwExpander *ex, const MwCall *call, bool of_least)
+{
+    MwValueId x;
+    int axis;
+    bool keep;
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis) ||
+        !read_flag(ex, call, 2, &keep))
+        return mw_term_none();
+    if (of_least)
+        x = emit_mirrored(ex, mw_site_inner(call->site), x);
+    return mw_term_tensor(emit_argmax(ex, call->site, x, axis, keep));
+}
+
+MwTerm mw_function_argmax(MwExpander *ex, const MwCall *call)
+{
+    return place_of(ex, call, false);
+}
+
+MwTerm mw_function_argmin(MwExpander *ex, const MwCall *call)
+{
+    return place_of(ex, call, true);
 }
 
 /* Whether `wanted` holds anywhere, as the greatest of truth values; `site` has the last node. */
@@ -285,4 +347,67 @@ MwTerm mw_function_log_softmax(MwExpander *ex, const MwCall *call)
 MwTerm mw_function_logsumexp(MwExpander *ex, const MwCall *call)
 {
     return along_axis(ex, call, MW_OP_LOGSUMEXP, false);
+}
+
+/* Adds the k greatest elements along `axis`, or the least, and their ids; gives a list of both. */
+static MwTerm emit_top_k(MwExpander *ex, MwSite site, MwValueId x, int axis, int64_t k,
+                         bool ascending)
+{
+    const int rank = mw_value_tensor(ex->graph, x)->rank;
+    const bool is_last = axis == rank - 1;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_K, k), mw_attr_int(MW_ATTR_ASCENDING, ascending)};
+    const MwSite inner = mw_site_inner(site);
+    if (!is_last)
+        x = move_axis(ex, inner, x, rank, axis, false);
+    const MwTerm both =
+        mw_emit_all(ex, is_last ? site : inner, MW_OP_TOP_K, &x, 1, attrs, MW_COUNT(attrs));
+    for (int i = 0; both.kind == MW_TERM_LIST && !is_last && i < both.list.count; i++)
+        both.list.at[i] = mw_term_tensor(move_axis(ex, mw_site_part(site, i, both.list.count),
+                                                   both.list.at[i].value, rank, axis, true));
+    return both;
+}
+
+MwTerm mw_function_top_k(MwExpander *ex, const MwCall *call)
+{
+    MwValueId x;
+    int64_t k;
+    int axis;
+    bool ascending;
+    if (!mw_call_tensor(ex, call, 0, &x) ||
+        !mw_want_int(ex, call->given[1].term, mw_call_want(ex, call, 1), &k) ||
+        !mw_call_axis(ex, call, 2, x, -1, &axis) || !read_flag(ex, call, 3, &ascending))
+        return mw_term_none();
+    return emit_top_k(ex, call->site, x, axis, k, ascending);
+}
+
+/* The values of a whole dimension in order, or their ids. The other result is called after it. */
+static MwTerm sorted(MwExpander *ex, const MwCall *call, bool ids)
+{
+    MwValueId x;
+    int axis;
+    bool descending;
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis) ||
+        !read_flag(ex, call, 2, &descending))
+        return mw_term_none();
+    MwSite site = call->site;
+    const char *names[2];
+    if (site.targets.names && site.targets.count == 1) {
+        names[ids] = site.targets.names[0];
+        names[!ids] =
+            mw_intern_printf(ex->interner, ids ? "%s.values" : "%s.ids", site.targets.names[0]);
+        site.targets = (MwTargets){names, 2};
+    }
+    const int64_t size = mw_value_tensor(ex->graph, x)->dim[axis];
+    const MwTerm both = emit_top_k(ex, site, x, axis, size, !descending);
+    return both.kind == MW_TERM_LIST ? both.list.at[ids] : both;
+}
+
+MwTerm mw_function_sort(MwExpander *ex, const MwCall *call)
+{
+    return sorted(ex, call, false);
+}
+
+MwTerm mw_function_argsort(MwExpander *ex, const MwCall *call)
+{
+    return sorted(ex, call, true);
 }

@@ -54,6 +54,13 @@ bool mw_shape_embedding_grad(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
+/* Checks that tensor x has a last dimension, to pick along. */
+static bool want_last(MwShapeContext *context, const MwTensor *x)
+{
+    return x->rank ||
+           mw_shape_fail(context, "picks along the last dimension, but the left has none");
+}
+
 /* Checks that `ids` has one index for each row of `x`. */
 static bool want_row_ids(MwShapeContext *context, const MwTensor *ids, const MwTensor *x)
 {
@@ -70,9 +77,7 @@ bool mw_shape_pick(MwShapeContext *context)
     const MwTensor *x = mw_shape_operand(context, 0);
     if (!mw_shape_want_float(context, 0) || !want_ids(context, 1))
         return false;
-    if (!x->rank)
-        return mw_shape_fail(context, "picks along the last dimension, but the left has none");
-    if (!want_row_ids(context, mw_shape_operand(context, 1), x))
+    if (!want_last(context, x) || !want_row_ids(context, mw_shape_operand(context, 1), x))
         return false;
     MwTensor result = mw_tensor(x->type, x->rank - 1, x->dim);
     return mw_shape_give(context, &result);
@@ -88,5 +93,41 @@ bool mw_shape_pick_grad(MwShapeContext *context)
         return mw_shape_fail(context, "needs the shape of what was picked from");
     MwTensor result = mw_tensor(d->type, shape->ints.count, shape->ints.at);
     return want_row_ids(context, mw_shape_operand(context, 0), &result) &&
+           mw_shape_want_like(context, 1, 0, false) && mw_shape_give(context, &result);
+}
+
+/* Checks that `ids` has a row of indices for each row of `x`. */
+static bool want_ids_along(MwShapeContext *context, const MwTensor *ids, const MwTensor *x)
+{
+    if (ids->rank == x->rank) {
+        MwTensor wanted = *x;
+        wanted.dim[x->rank - 1] = ids->dim[x->rank - 1];
+        if (mw_tensor_same_shape(ids, &wanted))
+            return true;
+    }
+    return mw_shape_fail(context, "needs a row of indices for each row of %s, not %s",
+                         mw_shape_text(context, x), mw_shape_text(context, ids));
+}
+
+bool mw_shape_take_along(MwShapeContext *context)
+{
+    const MwTensor *x = mw_shape_operand(context, 0), *ids = mw_shape_operand(context, 1);
+    if (!mw_shape_want_float(context, 0) || !want_ids(context, 1) || !want_last(context, x) ||
+        !want_ids_along(context, ids, x))
+        return false;
+    MwTensor result = mw_tensor(x->type, ids->rank, ids->dim);
+    return mw_shape_give(context, &result);
+}
+
+bool mw_shape_take_along_grad(MwShapeContext *context)
+{
+    const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
+    const MwTensor *d = mw_shape_operand(context, 1);
+    if (!want_ids(context, 0) || !mw_shape_want_float(context, 1))
+        return false;
+    if (!shape->ints.count)
+        return mw_shape_fail(context, "needs the shape of what was picked from");
+    MwTensor result = mw_tensor(d->type, shape->ints.count, shape->ints.at);
+    return want_ids_along(context, mw_shape_operand(context, 0), &result) &&
            mw_shape_want_like(context, 1, 0, false) && mw_shape_give(context, &result);
 }

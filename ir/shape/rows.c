@@ -84,6 +84,22 @@ bool mw_shape_rows(MwShapeContext *context)
     return mw_shape_give(context, mw_shape_operand(context, 0));
 }
 
+bool mw_shape_top_k(MwShapeContext *context)
+{
+    if (!want_rows(context, 0))
+        return false;
+    const MwTensor *x = mw_shape_operand(context, 0);
+    const int64_t k = mw_shape_int(context, MW_ATTR_K), columns = x->dim[x->rank - 1];
+    if (k < 1 || k > columns)
+        return mw_shape_fail(context,
+                             "needs a k from 1 to %lld, the last dimension of %s, not %lld",
+                             (long long)columns, mw_shape_text(context, x), (long long)k);
+    MwTensor values = *x;
+    values.dim[x->rank - 1] = k;
+    MwTensor results[] = {values, mw_tensor(MW_I32, values.rank, values.dim)};
+    return mw_shape_give_all(context, results, MW_COUNT(results));
+}
+
 /* Checks q [b, s, h, d] and k and v [b, t, g, d], with h a multiple of g. */
 static bool check_attention(MwShapeContext *context)
 {

@@ -86,6 +86,39 @@ void mw_factors_pick_grad(MwShardingContext *context)
     }
 }
 
+/* (x[.., n], ids[.., k]) -> [.., k] */
+void mw_factors_take_along(MwShardingContext *context)
+{
+    const MwTensor *x = mw_sharding_operand(context, 0), *ids = mw_sharding_operand(context, 1);
+    const int last = ids->rank - 1;
+    for (int d = 0; d <= last; d++) {
+        int factor = mw_sharding_add(context, ids->dim[d]);
+        if (d < last)
+            mw_sharding_operand_runs(context, 0, d, factor);
+        mw_sharding_operand_runs(context, 1, d, factor);
+        mw_sharding_result_runs(context, 0, d, factor);
+    }
+    mw_sharding_operand_runs(context, 0, last, add_looked_up(context, x->dim[last]));
+}
+
+/* (ids[.., k], d[.., k]) -> [.., n]: the contributions of all ids are summed. The routine counts
+ * from the first element of a row, so that rows stay whole. */
+void mw_factors_take_along_grad(MwShardingContext *context)
+{
+    const MwTensor *ids = mw_sharding_operand(context, 0);
+    const int last = ids->rank - 1;
+    for (int d = 0; d <= last; d++) {
+        int factor = mw_sharding_add(context, ids->dim[d]);
+        mw_sharding_operand_runs(context, 0, d, factor);
+        mw_sharding_operand_runs(context, 1, d, factor);
+        if (d < last)
+            mw_sharding_result_runs(context, 0, d, factor);
+    }
+    mw_sharding_result_runs(
+        context, 0, last,
+        mw_sharding_add_fixed(context, mw_sharding_result(context, 0)->dim[last]));
+}
+
 /* The loops of attention. Query heads that share a key head stay together, so heads split by the
  * number of key heads; every query needs all keys and its whole head. */
 typedef struct {

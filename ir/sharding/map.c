@@ -80,6 +80,16 @@ void mw_factors_rows(MwShardingContext *context)
     leading_dims(context, true);
 }
 
+/* x[.., n] -> values[.., k], ids[.., k]: an element of a result needs the whole row. */
+void mw_factors_top_k(MwShardingContext *context)
+{
+    leading_dims(context, true);
+    const int last = mw_sharding_result(context, 0)->rank - 1;
+    const int place = mw_sharding_add_fixed(context, mw_sharding_result(context, 0)->dim[last]);
+    for (int k = 0; k < context->node->result_count; k++)
+        mw_sharding_result_runs(context, k, last, place);
+}
+
 /* A node on local shapes has no factors, so that nothing splits it again. */
 void mw_factors_local(MwShardingContext *context)
 {

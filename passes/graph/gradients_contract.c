@@ -132,6 +132,21 @@ void mw_gradient_pick(MwGradient *g)
     gradient_of_table(g, MW_OP_PICK_GRAD, 0, 1);
 }
 
+void mw_gradient_take_along(MwGradient *g)
+{
+    gradient_of_table(g, MW_OP_TAKE_ALONG_GRAD, 0, 1);
+}
+
+/* The values were taken along the ids. */
+void mw_gradient_top_k(MwGradient *g)
+{
+    MwTensor x = mw_gradient_tensor(g, 0);
+    MwAttr shape = mw_attr_shape(g->graph->arena, &x);
+    MwValueId operands[] = {mw_gradient_result(g, 1),
+                            mw_build_cast(g->graph, g->results[0], g->types[0])};
+    g->operands[0] = mw_build(g->graph, NULL, MW_OP_TAKE_ALONG_GRAD, operands, 2, &shape, 1);
+}
+
 /* The transpose of a rotation is the inverse rotation. */
 void mw_gradient_rope(MwGradient *g)
 {

@@ -294,6 +294,24 @@ static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
     return true;
 }
 
+/* ---- Parts of rows ---- */
+
+static bool along_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    const int64_t type = args[MW_ALONG_TYPE].i, size = type == MW_F32 ? 4 : 2;
+    const int64_t rows = args[MW_ALONG_ROWS].i, columns = args[MW_ALONG_COLUMNS].i;
+    const int64_t count = args[MW_ALONG_COUNT].i;
+    if ((type != MW_F32 && type != MW_BF16) || rows < 1 || columns < 1 || columns > INT32_MAX ||
+        count < 1 || count > INT32_MAX || (routine == MW_ROUTINE_TOP_K && count > columns))
+        return false;
+    const int64_t x = times(size, times(rows, columns)), part = times(rows, count);
+    const int64_t all[][3] = {
+        [MW_ROUTINE_TOP_K] = {x, times(size, part), times(4, part)},
+        [MW_ROUTINE_TAKE_ALONG_GRAD] = {times(4, part), times(size, part), x}};
+    memcpy(bytes, all[routine], sizeof all[routine]);
+    return true;
+}
+
 /* ---- Bytes ---- */
 
 /* Every operand, as many bytes as argument 0 says. */

@@ -95,6 +95,26 @@ static void pick_grad(const Eval *e)
     }
 }
 
+static void take_along(const Eval *e)
+{
+    const MwTensor *x = eval_in(e, 0);
+    const int64_t count = row_length(eval_in(e, 1));
+    for (int64_t i = 0; i < row_count(x) * count; i++) {
+        int64_t at = local_row(e, x, x->rank - 1, e->in[1][i]);
+        e->out[0][i] = at < 0 ? 0 : e->in[0][i / count * row_length(x) + at];
+    }
+}
+
+static void take_along_grad(const Eval *e)
+{
+    const MwTensor *x = eval_out(e, 0);
+    const int64_t count = row_length(eval_in(e, 0));
+    memset(e->out[0], 0, sizeof(double) * (size_t)mw_tensor_elements(x));
+    for (int64_t i = 0; i < row_count(x) * count; i++)
+        if (e->in[0][i] >= 0 && e->in[0][i] < (double)row_length(x))
+            e->out[0][i / count * row_length(x) + (int64_t)e->in[0][i]] += e->in[1][i];
+}
+
 bool eval_contract(const Eval *e)
 {
     switch (e->node->op) {
@@ -108,6 +128,10 @@ bool eval_contract(const Eval *e)
         return pick(e), true;
     case MW_OP_PICK_GRAD:
         return pick_grad(e), true;
+    case MW_OP_TAKE_ALONG:
+        return take_along(e), true;
+    case MW_OP_TAKE_ALONG_GRAD:
+        return take_along_grad(e), true;
     default:
         return false;
     }

@@ -147,9 +147,37 @@ static void logsumexp_grad(const Eval *e, int64_t r, int64_t n)
         e->out[0][i] = exp(e->in[0][i] - e->in[1][r]) * e->in[2][r];
 }
 
+/* The number of elements of a row that come before element i. */
+static int64_t elements_before(const double *x, int64_t n, int64_t i, bool ascending)
+{
+    int64_t count = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const bool is_greater = x[j] > x[i] || (isnan(x[j]) && !isnan(x[i]));
+        const bool is_less = x[j] < x[i] || (!isnan(x[j]) && isnan(x[i]));
+        const bool is_equal = !is_greater && !is_less;
+        count += (ascending ? is_less : is_greater) || (is_equal && j < i);
+    }
+    return count;
+}
+
+static void top_k(const Eval *e)
+{
+    const int64_t n = row_length(eval_in(e, 0)), k = row_length(eval_out(e, 0));
+    const bool ascending = mw_node_int(e->node, MW_ATTR_ASCENDING);
+    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 0)); i++) {
+        const int64_t r = i / n, at = elements_before(e->in[0] + r * n, n, i % n, ascending);
+        if (at < k) {
+            e->out[0][r * k + at] = e->in[0][i];
+            e->out[1][r * k + at] = (double)(i % n);
+        }
+    }
+}
+
 bool eval_rows(const Eval *e)
 {
     MwOp op = e->node->op;
+    if (op == MW_OP_TOP_K)
+        return top_k(e), true;
     if (op == MW_OP_REDUCE_SUM || op == MW_OP_REDUCE_MAX)
         return reduce(e, op == MW_OP_REDUCE_SUM), true;
     if (mw_op_info(op)->lowering != MW_LOWER_ROWS || op == MW_OP_PICK_GRAD)

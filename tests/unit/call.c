@@ -38,6 +38,10 @@ MwType call_type(const Call *call, int operand)
         return (MwType)call
             ->args[is_filter(call->routine, operand) ? MW_CONV_FILTER_TYPE : MW_WINDOW_TYPE]
             .i;
+    if (call->routine == MW_ROUTINE_TOP_K || call->routine == MW_ROUTINE_TAKE_ALONG_GRAD)
+        return operand == (call->routine == MW_ROUTINE_TOP_K ? 2 : 0)
+                   ? MW_I32
+                   : (MwType)call->args[MW_ALONG_TYPE].i;
     if (mw_gemm_extras(call->routine))
         return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
     return is_attention && !is_lse && !is_scratch ? (MwType)call->args[MW_SDPA_TYPE].i : MW_F32;

@@ -14,6 +14,8 @@
 
 enum { MOST = 7 };
 
+#define PLACE(place) "where(x == x or isnan(x), cast(" place ", f32), x)"
+
 /* An expression over x, a vector; what it gives; and the gradient of the sum of that by x. */
 static const struct {
     const char *text;
@@ -58,6 +60,35 @@ static const struct {
      {-2147483648, 5},
      {4611686018427387904, -10737418240},
      {-2147483648, -2147483648}},
+    /* nowhere x, which the loss depends on all the same */
+    {PLACE("argmax(x)"), 5, 5, {1, 3, -INFINITY, 3, 2}, {1, 1, 1, 1, 1}, {0}},
+    {PLACE("argmax(x)"), 2, 2, {-INFINITY, -INFINITY}, {0, 0}, {0}},
+    {PLACE("argmax(x)"), 5, 5, {1, INFINITY, NAN, 3, NAN}, {2, 2, 2, 2, 2}, {0}},
+    {PLACE("argmin(x)"), 5, 5, {1, -3, 5, -3, 2}, {1, 1, 1, 1, 1}, {0}},
+    {PLACE("argmin(x)"), 4, 4, {1, -INFINITY, 0, NAN}, {3, 3, 3, 3}, {0}},
+    {PLACE("argmin(cast(x, i32))"), 3, 3, {0, -2147483648, 2147483520}, {1, 1, 1}, {0}},
+    {"reshape(x, [3, 2]) * cast(argmax(reshape(x, [3, 2]), axis = 0), f32)",
+     6,
+     6,
+     {1, 4, 2, 6, 2, 5},
+     {1, 4, 2, 6, 2, 5},
+     {1, 1, 1, 1, 1, 1}},
+    {"x * cast(argmax(x, keep = true), f32)", 3, 3, {1, 2, 3}, {2, 4, 6}, {2, 2, 2}},
+    {"sort(x)", 5, 5, {2, NAN, -1, INFINITY, 0}, {-1, 0, 2, INFINITY, NAN}, {1, 1, 1, 1, 1}},
+    {"sort(x, descending = true) * cast(iota([4]), f32)",
+     4,
+     4,
+     {1, 4, 2, 3},
+     {0, 3, 4, 3},
+     {3, 0, 2, 1}},
+    {"sort(reshape(x, [2, 3]), axis = 0)",
+     6,
+     6,
+     {1, 5, 3, 4, 2, 6},
+     {1, 2, 3, 4, 5, 6},
+     {1, 1, 1, 1, 1, 1}},
+    {PLACE("argsort(x)"), 4, 4, {3, 1, 3, -0.0}, {3, 1, 0, 2}, {0}},
+    {"take_along(x, argsort(x, descending = true))", 3, 3, {1, 3, 2}, {3, 2, 1}, {1, 1, 1}},
     {"prod(x)", 3, 1, {2, 3, 0}, {0}, {0, 0, 6}},
     {"prod(x)", 3, 1, {2, 0, 0}, {0}, {0, 0, 0}},
     {"prod(x)", 7, 1, {1, 2, 3, 4, 5, 6, 7}, {5040}, {5040, 2520, 1680, 1260, 1008, 840, 720}},

@@ -86,6 +86,10 @@ static const struct {
     {"einsum", "f32[2, 3]", "equation = ab->ba", -1, 1},
     {"embedding", "i32[2, 4]; f32[5, 3]", "", -1, 1},
     {"pick", "f32[2, 4, 5]; i32[2, 4]", "", -1, 1},
+    {"take_along", "f32[2, 4, 5]; i32[2, 4, 3]", "", -1, 1},
+    {"take_along", "f32[2, 3]; i32[2, 5]", "", -1, 1},
+    {"top_k", "f32[4, 7]", "k = 3", -1, 1},
+    {"top_k", "f32[2, 7]", "k = 7; ascending = true", -1, 1},
     {"sdpa", "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]", "scale = 0.7", -1, 1},
     {"sdpa", "f32[1, 4, 2, 2]; f32[1, 4, 2, 2]; f32[1, 4, 2, 2]", "scale = 1.5; causal = true", -1,
      1},
@@ -144,7 +148,7 @@ static void add_operands(Trial *trial, const char *types)
     }
 }
 
-/* The loss: the sum of all results, each element times a number of its own. */
+/* The loss: the sum of all results that are floats, each element times a number of its own. */
 static void add_loss(Trial *trial, MwValueId first, int count)
 {
     TestGraph *test = &trial->test;
@@ -152,6 +156,8 @@ static void add_loss(Trial *trial, MwValueId first, int count)
     for (int k = 0; k < count; k++) {
         MwValueId result = {first.index + k};
         MwTensor tensor = *mw_value_tensor(test->graph, result);
+        if (!mw_type_is_float(tensor.type))
+            continue;
         if (tensor.type == MW_BF16)
             result = test_apply(test, NULL, "cast", &result, 1, "type = f32");
         tensor.type = MW_F32;

@@ -3,6 +3,7 @@
  * call touches what mw_routine_extents says and no more. */
 #include "runtime/plan/routine.h"
 #include "tests/unit/attention.h"
+#include "tests/unit/order.h"
 #include "tests/unit/support.h"
 #include "tests/unit/tested_device.h"
 #include "tests/unit/windows.h"
@@ -463,6 +464,34 @@ START_TEST(extents_refuse_nonsense)
 }
 END_TEST
 
+/* ---- Parts of rows ---- */
+
+START_TEST(parts_of_rows_are_found_and_scattered)
+{
+    order_check(&orders[_i], MW_F32, run);
+}
+END_TEST
+
+static const struct {
+    int arg;
+    int64_t value;
+} wrong_orders[] = {{MW_ALONG_TYPE, MW_I32},
+                    {MW_ALONG_ROWS, 0},
+                    {MW_ALONG_ROWS, (int64_t)1 << 61},
+                    {MW_ALONG_COLUMNS, (int64_t)1 << 31},
+                    {MW_ALONG_COUNT, 0},
+                    {MW_ALONG_COUNT, 65}};
+
+START_TEST(extents_refuse_nonsense_of_rows)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = order_call(MW_ROUTINE_TOP_K, &orders[2], MW_F32);
+    call.args[wrong_orders[_i].arg].i = wrong_orders[_i].value;
+    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
 START_TEST(zero_and_copy_move_bytes)
 {
     Call copy = {.routine = MW_ROUTINE_COPY, .args = {{.i = 8}}};
@@ -498,6 +527,8 @@ int main(void)
     tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_windows, 0, MW_COUNT(wrong_windows));
     tcase_add_test(tests, extents_refuse_windows_of_padding);
+    tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS);
+    tcase_add_loop_test(tests, extents_refuse_nonsense_of_rows, 0, MW_COUNT(wrong_orders));
     tcase_add_test(tests, zero_and_copy_move_bytes);
     return run_suite(suite);
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/unit/order.h"
+
+#include "base/bf16.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+const Order orders[ORDERS] = {
+    {1, 1, 1, false},  {9, 8, 2, false},   {5, 64, 8, false},  {3, 100, 33, false},
+    {2, 70, 70, true}, {40, 33, 1, false}, {7, 256, 6, false}, {3, 3, 2, true},
+};
+
+static void store(Call *call, int operand, int64_t i, float value)
+{
+    if (call_type(call, operand) == MW_BF16)
+        ((uint16_t *)call->operands[operand])[i] = mw_bf16_from_f32(value);
+    else
+        ((float *)call->operands[operand])[i] = value;
+}
+
+/* Few different numbers, so that many are equal. */
+static float element(int64_t i)
+{
+    const int draw = (int)floorf(call_sample(i, 7) * 12);
+    return draw == 11 ? NAN : draw == 10 ? -INFINITY : draw == 9 ? -0.0f : (float)(draw / 2);
+}
+
+Call order_call(MwRoutine routine, const Order *z, MwType type)
+{
+    Call call = {.routine = routine};
+    call.args[MW_ALONG_TYPE].i = type;
+    call.args[MW_ALONG_ROWS].i = z->rows;
+    call.args[MW_ALONG_COLUMNS].i = z->columns;
+    call.args[MW_ALONG_COUNT].i = z->count;
+    if (routine == MW_ROUTINE_TOP_K)
+        call.args[MW_TOP_K_ASCENDING].i = z->ascending;
+    call_allocate(&call);
+    for (int64_t i = 0; i < z->rows * z->columns && routine == MW_ROUTINE_TOP_K; i++)
+        store(&call, 0, i, element(i));
+    for (int64_t i = 0; i < z->rows * z->count && routine == MW_ROUTINE_TAKE_ALONG_GRAD; i++)
+        ((int32_t *)call.operands[0])[i] =
+            (int32_t)floorf(call_sample(i, 7) * (float)(z->columns + 1));
+    return call;
+}
+
+/* Whether element i of the row from `first` on comes before element j. */
+static bool comes_before(const Call *call, const Order *z, int64_t first, int64_t i, int64_t j)
+{
+    const double a = call_value(call, 0, first + i), b = call_value(call, 0, first + j);
+    const bool is_greater = isnan(a) ? !isnan(b) : a > b, is_less = isnan(b) ? !isnan(a) : a < b;
+    return (z->ascending ? is_less : is_greater) || (!is_less && !is_greater && i < j);
+}
+
+static void check_top_k(const Order *z, MwType type, RunCall *run)
+{
+    Call call = order_call(MW_ROUTINE_TOP_K, z, type);
+    run(&call);
+    for (int64_t r = 0; r < z->rows; r++)
+        for (int64_t i = 0; i < z->columns; i++) {
+            int64_t place = 0;
+            for (int64_t j = 0; j < z->columns; j++)
+                place += comes_before(&call, z, r * z->columns, j, i);
+            if (place >= z->count)
+                continue;
+            const double x = call_value(&call, 0, r * z->columns + i);
+            const double value = call_value(&call, 1, r * z->count + place);
+            ck_assert_int_eq(((const int32_t *)call.operands[2])[r * z->count + place], i);
+            ck_assert(value == x ? signbit(value) == signbit(x) : isnan(value) && isnan(x));
+        }
+    call_release(&call);
+}
+
+static void check_take_along_grad(const Order *z, MwType type, RunCall *run)
+{
+    Call call = order_call(MW_ROUTINE_TAKE_ALONG_GRAD, z, type);
+    const int32_t *ids = call.operands[0];
+    run(&call);
+    for (int64_t i = 0; i < z->rows * z->columns; i++) {
+        double sum = 0, size = 0;
+        for (int64_t k = i / z->columns * z->count; k < (i / z->columns + 1) * z->count; k++)
+            if (ids[k] == i % z->columns) {
+                sum += call_value(&call, 1, k);
+                size += fabs(call_value(&call, 1, k));
+            }
+        const double rounding = type == MW_BF16 ? fabs(sum) * 1.01 / 256 : 0;
+        ck_assert_double_le(fabs(call_value(&call, 2, i) - sum), 1e-6 * size + rounding);
+    }
+    call_release(&call);
+}
+
+void order_check(const Order *z, MwType type, RunCall *run)
+{
+    check_top_k(z, type, run);
+    check_take_along_grad(z, type, run);
+}
