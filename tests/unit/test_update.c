@@ -10,7 +10,7 @@
 
 enum { COUNT = 3, STEPS = 4 };
 
-/* What PyTorch's optimizers do with one weight; `g` is its gradient in every step. */
+/* What PyTorch's optimizers, and Lion, do with one weight; `g` is its gradient in every step. */
 typedef struct {
     double w[COUNT], m[COUNT], v[COUNT];
 } Weight;
@@ -67,6 +67,48 @@ static void adamw(Weight *x, const double *g, int step, double decay)
     adam_step(x, g, step);
 }
 
+static void lion(Weight *x, const double *g, int step, double decay)
+{
+    (void)step;
+    for (int i = 0; i < COUNT; i++) {
+        double along = 0.8 * x->m[i] + 0.2 * g[i];
+        x->w[i] -= 0.1 * decay * x->w[i];
+        x->w[i] -= along > 0 ? 0.1 : along < 0 ? -0.1 : 0;
+        x->m[i] += (g[i] - x->m[i]) * 0.05;
+    }
+}
+
+static void rmsprop_momentum(Weight *x, const double *g, int step, double decay)
+{
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->v[i] += (d * d - x->v[i]) * 0.1;
+        double along = d / (sqrt(x->v[i]) + 1e-3);
+        x->m[i] = step == 1 ? along : 0.8 * x->m[i] + along;
+        x->w[i] -= 0.1 * x->m[i];
+    }
+}
+
+static void rmsprop(Weight *x, const double *g, int step, double decay)
+{
+    (void)step;
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->v[i] += (d * d - x->v[i]) * 0.1;
+        x->w[i] -= 0.1 * d / (sqrt(x->v[i]) + 1e-3);
+    }
+}
+
+static void adagrad(Weight *x, const double *g, int step, double decay)
+{
+    (void)step;
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->v[i] += d * d;
+        x->w[i] -= 0.1 * d / (sqrt(x->v[i]) + 1e-3);
+    }
+}
+
 static const struct {
     const char *train;
     void (*step)(Weight *x, const double *g, int step, double decay);
@@ -79,6 +121,12 @@ static const struct {
     {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3)", adam, 0},
     {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adam, 0.3},
     {"adamw(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adamw, 0.3},
+    {"lion(lr = 0.1, betas = [0.8, 0.95])", lion, 0},
+    {"lion(lr = 0.1, betas = [0.8, 0.95], weight_decay = 0.3)", lion, 0.3},
+    {"rmsprop(lr = 0.1, alpha = 0.9, eps = 1e-3, weight_decay = 0.3)", rmsprop, 0.3},
+    {"rmsprop(lr = 0.1, momentum = 0.8, alpha = 0.9, eps = 1e-3, weight_decay = 0.3)",
+     rmsprop_momentum, 0.3},
+    {"adagrad(lr = 0.1, eps = 1e-3, weight_decay = 0.3)", adagrad, 0.3},
 };
 
 /* The gradients of w and b are 2 x and -3 x. */
@@ -113,7 +161,7 @@ static void compare(const TestModel *model, const char *name, const double *want
 
 static const double x[COUNT] = {0.5, -1, 0.25};
 
-START_TEST(optimizers_are_those_of_pytorch)
+START_TEST(optimizers_step_as_by_hand)
 {
     MwArena *arena = mw_arena_new();
     const char *train = mw_arena_printf(arena, "%s, no_decay = [\"b*\"]", optimizers[_i].train);
@@ -312,7 +360,7 @@ int main(void)
     TCase *tests = tcase_create("update");
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
-    tcase_add_loop_test(tests, optimizers_are_those_of_pytorch, 0, MW_COUNT(optimizers));
+    tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
     tcase_add_test(tests, a_pattern_that_matches_nothing_is_pointed_out);
