@@ -270,20 +270,26 @@ static void print_output(MwText *text, const MwGraph *graph, const MwOutput *out
         mw_text_printf(text, "  output %s = %s\n", output->name, value);
 }
 
-static void print_option(MwText *text, const char *name, double value)
+static void print_number(MwText *text, const char *name, double value)
 {
-    if (value == 0)
-        return;
     mw_text_printf(text, ", %s = ", name);
     mw_text_add_double(text, value);
 }
 
-static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyperparameter *which)
+static void print_option(MwText *text, const char *name, double value)
+{
+    if (value != 0)
+        print_number(text, name, value);
+}
+
+static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyperparameter *which,
+                                 double fallback)
 {
     const double value = train->option[which->key];
     switch (which->kind) {
     case MW_HYPERPARAMETER_NUMBER:
-        print_option(text, which->name, value);
+        if (value != 0 || fallback != 0)
+            print_number(text, which->name, value);
         break;
     case MW_HYPERPARAMETER_FLAG:
         mw_text_printf(text, value != 0 ? ", %s = true" : "", which->name);
@@ -305,9 +311,11 @@ static void print_optimizer(MwText *text, const MwTrain *train)
     const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
     mw_text_printf(text, "%s(lr = ", info->source);
     mw_text_add_double(text, train->learning_rate);
-    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++)
-        if (mw_optimizer_option(info, &mw_hyperparameters[i]))
-            print_hyperparameter(text, train, &mw_hyperparameters[i]);
+    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
+        const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
+        if (option)
+            print_hyperparameter(text, train, &mw_hyperparameters[i], option->fallback);
+    }
     mw_text_add(text, ")");
 }
 
