@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/optimizer.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
@@ -87,4 +88,17 @@ const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
         if (info->options[i].key == hyperparameter->key)
             return &info->options[i];
     return NULL;
+}
+
+bool mw_patterns_match(const MwPatterns *patterns, const char *name)
+{
+    for (int i = 0; i < patterns->count; i++)
+        if (fnmatch(patterns->at[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+bool mw_train_moves(const MwTrain *train, const char *weight)
+{
+    return train->only.count == 0 || mw_patterns_match(&train->only, weight);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The facts of ir/optimizers.def and ir/hyperparameters.def as tables. */
+/* The facts of ir/optimizers.def and ir/hyperparameters.def as tables, and what a train statement
+ * says of a weight by its name. */
 #ifndef MW_IR_OPTIMIZER_H
 #define MW_IR_OPTIMIZER_H
 
@@ -61,5 +62,10 @@ extern const MwHyperparameter mw_hyperparameters[];
 /* The option of the optimizer for a hyperparameter; NULL if it does not take it. */
 const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
                                              const MwHyperparameter *hyperparameter);
+
+/* Whether one of the patterns matches the name. */
+bool mw_patterns_match(const MwPatterns *patterns, const char *name);
+/* Whether the train statement moves the weight of that name. */
+bool mw_train_moves(const MwTrain *train, const char *weight);
 
 #endif

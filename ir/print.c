@@ -319,17 +319,25 @@ static void print_optimizer(MwText *text, const MwTrain *train)
     mw_text_add(text, ")");
 }
 
+static void print_patterns(MwText *text, const char *name, const MwPatterns *patterns)
+{
+    if (patterns->count == 0)
+        return;
+    mw_text_printf(text, ", %s = [", name);
+    for (int i = 0; i < patterns->count; i++) {
+        mw_text_add(text, i ? ", " : "");
+        print_quoted(text, patterns->at[i]);
+    }
+    mw_text_add(text, "]");
+}
+
 static void print_train(MwText *text, const MwGraph *graph)
 {
     const MwTrain *train = &graph->train;
     mw_text_printf(text, "  train %s with ", mw_value(graph, train->loss)->name);
     print_optimizer(text, train);
-    for (int i = 0; i < train->no_decay_count; i++) {
-        mw_text_add(text, i ? ", " : ", no_decay = [");
-        print_quoted(text, train->no_decay[i]);
-    }
-    if (train->no_decay_count)
-        mw_text_add(text, "]");
+    print_patterns(text, "no_decay", &train->no_decay);
+    print_patterns(text, "only", &train->only);
     print_option(text, "clip_norm", train->clip_norm);
     if (train->schedule != MW_SCHEDULE_CONSTANT)
         mw_text_printf(text, ", schedule = %s", mw_schedule_name(train->schedule));

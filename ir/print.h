@@ -42,9 +42,9 @@
  *                                 of a node with several
  *
  * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); no_decay = ["GLOB",
- * ...], clip_norm, schedule = linear | cosine, warmup_steps, total_steps, final_rate and
- * micro_batches follow it. Numbers that are zero are left out, except lr, hyperparameters
- * with another default, and the members of lists.
+ * ...], only = ["GLOB", ...], clip_norm, schedule = linear | cosine, warmup_steps, total_steps,
+ * final_rate and micro_batches follow it. Numbers that are zero are left out, except lr,
+ * hyperparameters with another default, and the members of lists.
  *
  * Source spans do not survive: those of a graph read from a dump point into the dump. */
 #ifndef MW_IR_PRINT_H

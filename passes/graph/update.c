@@ -189,10 +189,8 @@ static MwValueId clipped(const Updater *u, MwValueId gradient)
 /* The weight decay of a weight: 0 if a no_decay pattern matches its name. */
 static double decay_of(const Updater *u, const char *weight)
 {
-    for (int i = 0; i < u->train->no_decay_count; i++)
-        if (fnmatch(u->train->no_decay[i], weight, 0) == 0)
-            return 0;
-    return u->train->option[MW_ATTR_WEIGHT_DECAY];
+    return mw_patterns_match(&u->train->no_decay, weight) ? 0
+                                                          : u->train->option[MW_ATTR_WEIGHT_DECAY];
 }
 
 static void assign(const Updater *u, MwValueId target, MwValueId value)
@@ -278,17 +276,22 @@ static void update_weight(const Updater *u, MwValueId weight)
                               mw_arena_printf(graph->arena, "%s.update", name));
 }
 
-static void warn_unused_patterns(const Updater *u, MwDiags *diags)
+static bool matches_any_weight(const Updater *u, const char *pattern)
 {
-    for (int i = 0; i < u->train->no_decay_count; i++) {
-        bool used = false;
-        for (int v = 0; !used && v < u->values; v++)
-            used = mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
-                   fnmatch(u->train->no_decay[i], u->graph->values.at[v].name, 0) == 0;
-        if (!used)
-            mw_diag_warning(diags, u->train->span, "no_decay pattern \"%s\" matches no weight",
-                            u->train->no_decay[i]);
-    }
+    for (int v = 0; v < u->values; v++)
+        if (mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
+            fnmatch(pattern, u->graph->values.at[v].name, 0) == 0)
+            return true;
+    return false;
+}
+
+static void warn_unused(const Updater *u, const char *option, const MwPatterns *patterns,
+                        MwDiags *diags)
+{
+    for (int i = 0; i < patterns->count; i++)
+        if (!matches_any_weight(u, patterns->at[i]))
+            mw_diag_warning(diags, u->train->span, "%s pattern \"%s\" matches no weight", option,
+                            patterns->at[i]);
 }
 
 /* Checks that no trained weight is assigned by the model itself. */
@@ -362,7 +365,8 @@ static bool update_weights(MwCompilation *compilation, MwDiags *diags)
     for (int v = 0; v < u.values; v++)
         if (mw_has_value(u.gradient[v]))
             update_weight(&u, (MwValueId){v});
-    warn_unused_patterns(&u, diags);
+    warn_unused(&u, "no_decay", &train->no_decay, diags);
+    warn_unused(&u, "only", &train->only, diags);
     return true;
 }
 

@@ -92,9 +92,10 @@ static Model model_new(void)
     add_forward(&model);
     add_update(&model);
     add_pins(&model);
-    const char **no_decay = MW_NEW(model.test.arena, const char *, 2);
-    no_decay[0] = "*.b";
-    no_decay[1] = "norm.*";
+    MwPatterns no_decay = {0}, only = {0};
+    mw_vec_push(model.test.arena, &no_decay, "*.b");
+    mw_vec_push(model.test.arena, &no_decay, "norm.*");
+    mw_vec_push(model.test.arena, &only, "layers.*");
     model.test.graph->train = (MwTrain){.loss = model.loss,
                                         .optimizer = MW_OPTIMIZER_ADAMW,
                                         .learning_rate = 3e-4,
@@ -103,7 +104,7 @@ static Model model_new(void)
                                                    [MW_ATTR_EPS] = 1e-8,
                                                    [MW_ATTR_WEIGHT_DECAY] = 0.1},
                                         .no_decay = no_decay,
-                                        .no_decay_count = 2,
+                                        .only = only,
                                         .clip_norm = 1,
                                         .schedule = MW_SCHEDULE_COSINE,
                                         .warmup_steps = 10,
@@ -144,7 +145,8 @@ START_TEST(a_dump_shows_everything)
         "  output left = part.0\n"
         "  assign layers.1.w.m = _9\n"
         "  train loss with adamw(lr = 0.0003, betas = [0.9, 0.95], eps = 1e-08, "
-        "weight_decay = 0.1), no_decay = [\"*.b\", \"norm.*\"], clip_norm = 1, schedule = cosine, "
+        "weight_decay = 0.1), no_decay = [\"*.b\", \"norm.*\"], only = [\"layers.*\"], "
+        "clip_norm = 1, schedule = cosine, "
         "warmup_steps = 10, total_steps = 1000, final_rate = 0.1, micro_batches = 4\n"
         "}\n");
     test_graph_free(&model.test);

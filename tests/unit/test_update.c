@@ -262,11 +262,53 @@ END_TEST
 
 START_TEST(a_pattern_that_matches_nothing_is_pointed_out)
 {
+    const char *const trains[] = {"sgd(lr = 1), no_decay = [\"c*\"]",
+                                  "sgd(lr = 1), only = [\"w\", \"c*\"]"};
     MwArena *arena = mw_arena_new();
-    TestModel model = two_weights("sgd(lr = 1), no_decay = [\"c*\"]", arena);
+    TestModel model = two_weights(trains[_i], arena);
     ck_assert_ptr_nonnull(strstr(diags_text(model.arena, model.diags), "\"c*\" matches no weight"));
     test_model_free(&model);
     mw_arena_free(&arena);
+}
+END_TEST
+
+/* The gradients are clipped by the norm of those that are made. */
+START_TEST(only_weights_that_match_are_trained)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model =
+        two_weights("sgd(lr = 1, momentum = 0.9), only = \"w\", clip_norm = 1", arena);
+    ck_assert_str_eq(diags_text(model.arena, model.diags), "");
+    MwGraph *graph = model.compilation.graph;
+    ck_assert_int_eq(graph->assigns.count, 2); /* w and w.m */
+    ck_assert(!mw_has_value(mw_graph_find(graph, mw_intern(graph->interner, "grad.b"))));
+    ck_assert(!mw_has_value(mw_graph_find(graph, mw_intern(graph->interner, "b.m"))));
+    set_input(&model, x);
+    interpreter_step(model.run);
+    const double norm = 2 * sqrt(0.25 + 1 + 0.0625), b[COUNT] = {2, 2, 2};
+    double w[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        w[i] = 1 - 2 * x[i] / (norm + 1e-6);
+    compare(&model, "w", w);
+    compare(&model, "b", b);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(some_weight_is_trained)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  weight w: f32[4] = ones\n"
+                                     "  train sum(w) with sgd(lr = 1), only = [\"*.lora_*\"]\n"
+                                     "}\n",
+                                     1, MW_PASS_update);
+    ck_assert(!model.ok);
+    const char *says = "test.graph:3:3: error: the loss does not depend on any weight that a "
+                       "pattern of 'only' matches\n";
+    ck_assert_msg(strncmp(diags_text(model.arena, model.diags), says, strlen(says)) == 0, "%s",
+                  diags_text(model.arena, model.diags));
+    test_model_free(&model);
 }
 END_TEST
 
@@ -363,7 +405,9 @@ int main(void)
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
-    tcase_add_test(tests, a_pattern_that_matches_nothing_is_pointed_out);
+    tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 2);
+    tcase_add_test(tests, only_weights_that_match_are_trained);
+    tcase_add_test(tests, some_weight_is_trained);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);
     tcase_add_test(tests, a_weight_that_stays_is_still_assigned_in_the_update);
     tcase_add_loop_test(tests, what_the_model_assigns_is_kept_from_step_to_step, 0, 2);
