@@ -111,6 +111,13 @@ typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } Mw
 /* Glob patterns of names of weights: `*` is any text, `?` any letter. */
 typedef MW_VEC(const char *) MwPatterns;
 
+/* Values for the weights that a pattern matches; the first pattern that matches counts. */
+typedef struct {
+    const char *pattern;
+    double value;
+} MwOverride;
+typedef MW_VEC(MwOverride) MwOverrides;
+
 /* The `train` statement. The pass update expresses it as nodes. */
 typedef struct {
     /* f32[]; no value: a model for inference. Its node runs in the forward phase, or in the
@@ -120,7 +127,9 @@ typedef struct {
     MwOptimizer optimizer;
     double learning_rate;
     double option[MW_ATTR_COUNT]; /* the optimizer's hyperparameters by attribute; others are 0 */
-    MwPatterns no_decay;          /* weights without weight decay */
+    MwOverrides rates;            /* instead of learning_rate; the schedule scales them too */
+    MwOverrides decays;           /* instead of the option WEIGHT_DECAY */
+    MwPatterns no_decay;          /* weights without weight decay, whatever `decays` says */
     MwPatterns only;              /* the weights that are trained; empty: all */
     double clip_norm;             /* 0: no clipping */
     MwRateSchedule schedule;

@@ -90,10 +90,15 @@ const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
     return NULL;
 }
 
+bool mw_pattern_matches(const char *pattern, const char *name)
+{
+    return fnmatch(pattern, name, 0) == 0;
+}
+
 bool mw_patterns_match(const MwPatterns *patterns, const char *name)
 {
     for (int i = 0; i < patterns->count; i++)
-        if (fnmatch(patterns->at[i], name, 0) == 0)
+        if (mw_pattern_matches(patterns->at[i], name))
             return true;
     return false;
 }
@@ -101,4 +106,20 @@ bool mw_patterns_match(const MwPatterns *patterns, const char *name)
 bool mw_train_moves(const MwTrain *train, const char *weight)
 {
     return train->only.count == 0 || mw_patterns_match(&train->only, weight);
+}
+
+int mw_override_find(const MwOverrides *overrides, const char *name)
+{
+    for (int i = 0; i < overrides->count; i++)
+        if (mw_pattern_matches(overrides->at[i].pattern, name))
+            return i;
+    return -1;
+}
+
+double mw_train_decay(const MwTrain *train, const char *weight)
+{
+    if (mw_patterns_match(&train->no_decay, weight))
+        return 0;
+    int i = mw_override_find(&train->decays, weight);
+    return i < 0 ? train->option[MW_ATTR_WEIGHT_DECAY] : train->decays.at[i].value;
 }

@@ -63,9 +63,14 @@ extern const MwHyperparameter mw_hyperparameters[];
 const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
                                              const MwHyperparameter *hyperparameter);
 
-/* Whether one of the patterns matches the name. */
+/* Whether the pattern, or one of the patterns, matches the name. */
+bool mw_pattern_matches(const char *pattern, const char *name);
 bool mw_patterns_match(const MwPatterns *patterns, const char *name);
 /* Whether the train statement moves the weight of that name. */
 bool mw_train_moves(const MwTrain *train, const char *weight);
+/* The place of the first override whose pattern matches the name; -1: there is none. */
+int mw_override_find(const MwOverrides *overrides, const char *name);
+/* The weight decay of the weight of that name. */
+double mw_train_decay(const MwTrain *train, const char *weight);
 
 #endif

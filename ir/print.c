@@ -331,11 +331,28 @@ static void print_patterns(MwText *text, const char *name, const MwPatterns *pat
     mw_text_add(text, "]");
 }
 
+static void print_overrides(MwText *text, const char *name, const MwOverrides *overrides)
+{
+    if (overrides->count == 0)
+        return;
+    mw_text_printf(text, ", %s = [", name);
+    for (int i = 0; i < overrides->count; i++) {
+        mw_text_add(text, i ? ", [" : "[");
+        print_quoted(text, overrides->at[i].pattern);
+        mw_text_add(text, ", ");
+        mw_text_add_double(text, overrides->at[i].value);
+        mw_text_add(text, "]");
+    }
+    mw_text_add(text, "]");
+}
+
 static void print_train(MwText *text, const MwGraph *graph)
 {
     const MwTrain *train = &graph->train;
     mw_text_printf(text, "  train %s with ", mw_value(graph, train->loss)->name);
     print_optimizer(text, train);
+    print_overrides(text, "rates", &train->rates);
+    print_overrides(text, "decays", &train->decays);
     print_patterns(text, "no_decay", &train->no_decay);
     print_patterns(text, "only", &train->only);
     print_option(text, "clip_norm", train->clip_norm);

@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* The options that may follow the optimizer. */
-static const char step_options[] = "no_decay? only? clip_norm? schedule? warmup_steps? "
-                                   "total_steps? final_rate? micro_batches?";
+static const char step_options[] = "rates? decays? no_decay? only? clip_norm? schedule? "
+                                   "warmup_steps? total_steps? final_rate? micro_batches?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -124,6 +124,35 @@ static MwPatterns read_patterns(Reader *reader, const char *name)
     return patterns;
 }
 
+/* Whether `term` is a list of a pattern and a number of at least 0; the override that it is. */
+static bool read_override(MwTerm term, MwOverride *override)
+{
+    if (term.kind != MW_TERM_LIST || term.list.count != 2 || term.list.at[0].kind != MW_TERM_TEXT ||
+        !mw_term_is_number(term.list.at[1]))
+        return false;
+    *override = (MwOverride){term.list.at[0].text, mw_term_number(term.list.at[1])};
+    return override->value >= 0 && isfinite(override->value);
+}
+
+/* Reads argument `name`, a list of pairs; no overrides if it is not given. */
+static MwOverrides read_overrides(Reader *reader, const char *name)
+{
+    MwOverrides overrides = {0};
+    int k = given(reader, name);
+    if (k < 0)
+        return overrides;
+    MwTerm term = reader->call->given[k].term;
+    int count = term.kind == MW_TERM_LIST ? term.list.count : 0;
+    bool ok = term.kind == MW_TERM_LIST;
+    for (int i = 0; i < count && ok; i++)
+        ok = read_override(term.list.at[i], mw_vec_add(reader->ex->arena, &overrides));
+    if (!ok)
+        read_error(reader, k,
+                   "pairs of a pattern of weight names and a number of at least 0, as in "
+                   "[[\"embed.*\", 1e-4]]");
+    return overrides;
+}
+
 static MwPatterns read_only(Reader *reader)
 {
     MwPatterns only = read_patterns(reader, "only");
@@ -191,6 +220,8 @@ static void read_optimizer(Reader *reader, MwTrain *train)
 
 static void read_step_options(Reader *reader, MwTrain *train)
 {
+    train->rates = read_overrides(reader, "rates");
+    train->decays = read_overrides(reader, "decays");
     train->no_decay = read_patterns(reader, "no_decay");
     train->only = read_only(reader);
     train->clip_norm = read_number(reader, "clip_norm", 0, 0, INFINITY);

@@ -9,8 +9,9 @@
  * An assignment of the model itself takes effect in the next step, so the update phase stores
  * its value, in inference too: forward and backward of every micro-batch see the old value.
  *
- * Formulas, as in PyTorch; t is the step, which starts at 1. The weight decay is 0 for weights
- * that a no_decay pattern matches.
+ * Formulas, as in PyTorch; t is the step, which starts at 1. lr and the weight decay of a weight
+ * are those of the first pattern of `rates` and `decays` that matches its name, or else those of
+ * the optimizer.
  *
  *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up;
  *              p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1) constant:
@@ -23,7 +24,6 @@
 #include "ir/optimizer.h"
 #include "passes/pass.h"
 
-#include <fnmatch.h>
 #include <math.h>
 
 #define CLIP_EPSILON 1e-6
@@ -33,9 +33,10 @@ typedef struct {
     const MwTrain *train;
     const MwValueId *gradient; /* [values of the model] gradient by a weight */
     int values;
-    MwValueId step; /* i32[] */
-    MwValueId rate; /* f32[] learning rate */
-    MwValueId clip; /* f32[] factor of all gradients; no value: none */
+    MwValueId step;             /* i32[] */
+    MwValueId rate;             /* f32[] learning rate */
+    const MwValueId *own_rates; /* [train->rates.count] f32[] the rates that those scale to */
+    MwValueId clip;             /* f32[] factor of all gradients; no value: none */
 } Updater;
 
 static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
@@ -58,11 +59,11 @@ static MwValueId raised_cosine(const Updater *u, MwValueId p)
     return scalar_op(u, MW_OP_MUL, factor, 0.5);
 }
 
-/* The learning rate at the current step. */
-static MwValueId build_rate(const Updater *u)
+/* The learning rate at the current step, where the schedule scales `full`. */
+static MwValueId scale_rate(const Updater *u, double full)
 {
     const MwTrain *train = u->train;
-    MwValueId rate = mw_build_scalar(u->graph, train->learning_rate);
+    MwValueId rate = mw_build_scalar(u->graph, full);
     MwValueId t = mw_build_cast(u->graph, u->step, MW_F32);
     double warmup = (double)train->warmup_steps;
     if (train->warmup_steps > 0) {
@@ -78,6 +79,31 @@ static MwValueId build_rate(const Updater *u)
     if (train->schedule == MW_SCHEDULE_COSINE)
         p = raised_cosine(u, p);
     return mw_build_binary(u->graph, MW_OP_MUL, rate, decay_factor(u, p));
+}
+
+static MwValueId build_rate(const Updater *u, double full)
+{
+    int first = u->graph->values.count;
+    MwValueId rate = scale_rate(u, full);
+    mw_graph_rename(u->graph, rate, "learning_rate");
+    mw_build_name_temporaries(u->graph, first, u->graph->values.count, "learning_rate");
+    return rate;
+}
+
+/* [train->rates.count] What they repeat of the schedule is removed later (passes/graph/clean.c). */
+static const MwValueId *build_own_rates(const Updater *u)
+{
+    const MwOverrides *rates = &u->train->rates;
+    MwValueId *own = MW_NEW(u->graph->arena, MwValueId, rates->count);
+    for (int i = 0; i < rates->count; i++)
+        own[i] = build_rate(u, rates->at[i].value);
+    return own;
+}
+
+static MwValueId rate_of(const Updater *u, const char *weight)
+{
+    int i = mw_override_find(&u->train->rates, weight);
+    return i < 0 ? u->rate : u->own_rates[i];
 }
 
 static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
@@ -186,13 +212,6 @@ static MwValueId clipped(const Updater *u, MwValueId gradient)
     return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
 }
 
-/* The weight decay of a weight: 0 if a no_decay pattern matches its name. */
-static double decay_of(const Updater *u, const char *weight)
-{
-    return mw_patterns_match(&u->train->no_decay, weight) ? 0
-                                                          : u->train->option[MW_ATTR_WEIGHT_DECAY];
-}
-
 static void assign(const Updater *u, MwValueId target, MwValueId value)
 {
     mw_vec_push(u->graph->arena, &u->graph->assigns, ((MwAssign){target, value}));
@@ -236,6 +255,7 @@ static int attributes(const Updater *u, const MwOptimizerInfo *info, double deca
 static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(u->train->optimizer);
+    const char *name = mw_value(u->graph, weight)->name;
     MwArena *arena = u->graph->arena;
     const int states = info->state_count;
     MwValueId *targets = MW_NEW(arena, MwValueId, 1 + states);
@@ -248,12 +268,12 @@ static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
     for (int k = 0; k < states; k++)
         targets[1 + k] = operands[count++] =
             build_state(u, weight, mw_optimizer_state(arena, info, k));
-    operands[count++] = u->rate;
+    operands[count++] = rate_of(u, name);
     if (info->takes_step)
         operands[count++] = u->step;
     for (int k = 0; k <= states; k++)
         names[k] = new_name(u, targets[k]);
-    double decay = decay_of(u, mw_value(u->graph, weight)->name);
+    double decay = mw_train_decay(u->train, name);
     MwNodeSpec spec = {.op = info->op,
                        .operands = operands,
                        .operand_count = count,
@@ -276,22 +296,26 @@ static void update_weight(const Updater *u, MwValueId weight)
                               mw_arena_printf(graph->arena, "%s.update", name));
 }
 
-static bool matches_any_weight(const Updater *u, const char *pattern)
+static void warn_unused(const Updater *u, const char *option, const char *pattern, MwDiags *diags)
 {
     for (int v = 0; v < u->values; v++)
         if (mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
-            fnmatch(pattern, u->graph->values.at[v].name, 0) == 0)
-            return true;
-    return false;
+            mw_pattern_matches(pattern, u->graph->values.at[v].name))
+            return;
+    mw_diag_warning(diags, u->train->span, "%s pattern \"%s\" matches no weight", option, pattern);
 }
 
-static void warn_unused(const Updater *u, const char *option, const MwPatterns *patterns,
-                        MwDiags *diags)
+static void warn_unused_patterns(const Updater *u, MwDiags *diags)
 {
-    for (int i = 0; i < patterns->count; i++)
-        if (!matches_any_weight(u, patterns->at[i]))
-            mw_diag_warning(diags, u->train->span, "%s pattern \"%s\" matches no weight", option,
-                            patterns->at[i]);
+    const MwTrain *train = u->train;
+    for (int i = 0; i < train->rates.count; i++)
+        warn_unused(u, "rates", train->rates.at[i].pattern, diags);
+    for (int i = 0; i < train->decays.count; i++)
+        warn_unused(u, "decays", train->decays.at[i].pattern, diags);
+    for (int i = 0; i < train->no_decay.count; i++)
+        warn_unused(u, "no_decay", train->no_decay.at[i], diags);
+    for (int i = 0; i < train->only.count; i++)
+        warn_unused(u, "only", train->only.at[i], diags);
 }
 
 /* Checks that no trained weight is assigned by the model itself. */
@@ -356,17 +380,14 @@ static bool update_weights(MwCompilation *compilation, MwDiags *diags)
     graph->origin =
         (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
     u.step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
-    int first = graph->values.count;
-    u.rate = build_rate(&u);
-    mw_graph_rename(graph, u.rate, "learning_rate");
-    mw_build_name_temporaries(graph, first, graph->values.count, "learning_rate");
+    u.rate = build_rate(&u, train->learning_rate);
+    u.own_rates = build_own_rates(&u);
     if (train->clip_norm > 0)
         u.clip = build_clip(&u);
     for (int v = 0; v < u.values; v++)
         if (mw_has_value(u.gradient[v]))
             update_weight(&u, (MwValueId){v});
-    warn_unused(&u, "no_decay", &train->no_decay, diags);
-    warn_unused(&u, "only", &train->only, diags);
+    warn_unused_patterns(&u, diags);
     return true;
 }
 

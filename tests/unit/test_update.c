@@ -262,11 +262,47 @@ END_TEST
 
 START_TEST(a_pattern_that_matches_nothing_is_pointed_out)
 {
-    const char *const trains[] = {"sgd(lr = 1), no_decay = [\"c*\"]",
-                                  "sgd(lr = 1), only = [\"w\", \"c*\"]"};
+    const char *const trains[] = {
+        "sgd(lr = 1), no_decay = [\"c*\"]", "sgd(lr = 1), only = [\"w\", \"c*\"]",
+        "sgd(lr = 1), rates = [[\"c*\", 1]]", "sgd(lr = 1), decays = [[\"c*\", 1]]"};
     MwArena *arena = mw_arena_new();
     TestModel model = two_weights(trains[_i], arena);
     ck_assert_ptr_nonnull(strstr(diags_text(model.arena, model.diags), "\"c*\" matches no weight"));
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* With lr = 0.5 and a decay of 0.25: those of w and b after the options. */
+static const struct {
+    const char *options;
+    double w_rate, w_decay, b_rate, b_decay;
+} overrides[] = {
+    {"rates = [[\"w\", 2]]", 2, 0.25, 0.5, 0.25},
+    {"rates = [[\"b\", 0], [\"?\", 3]]", 3, 0.25, 0, 0.25},
+    {"decays = [[\"w\", 0], [\"*\", 0.75]]", 0.5, 0, 0.5, 0.75},
+    {"decays = [[\"*\", 0.75], [\"w\", 0]]", 0.5, 0.75, 0.5, 0.75},
+    {"decays = [[\"*\", 0.75]], no_decay = \"b\", rates = [[\"b\", 1]]", 0.5, 0.75, 1, 0},
+};
+
+/* The first pattern that matches counts, and the schedule scales every rate. */
+START_TEST(weights_have_rates_and_decays_by_name)
+{
+    MwArena *arena = mw_arena_new();
+    const char *train = mw_arena_printf(
+        arena, "sgd(lr = 0.5, weight_decay = 0.25), warmup_steps = 4, %s", overrides[_i].options);
+    TestModel model = two_weights(train, arena);
+    set_input(&model, x);
+    double w[COUNT] = {1, 1, 1}, b[COUNT] = {2, 2, 2};
+    for (int step = 1; step <= STEPS; step++) {
+        interpreter_step(model.run);
+        for (int i = 0; i < COUNT; i++) {
+            w[i] -= overrides[_i].w_rate * step / 4 * (2 * x[i] + overrides[_i].w_decay * w[i]);
+            b[i] -= overrides[_i].b_rate * step / 4 * (-3 * x[i] + overrides[_i].b_decay * b[i]);
+        }
+        compare(&model, "w", w);
+        compare(&model, "b", b);
+    }
     test_model_free(&model);
     mw_arena_free(&arena);
 }
@@ -405,7 +441,8 @@ int main(void)
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
-    tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 2);
+    tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 4);
+    tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));
     tcase_add_test(tests, only_weights_that_match_are_trained);
     tcase_add_test(tests, some_weight_is_trained);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);
