@@ -132,6 +132,7 @@ typedef struct {
     MwPatterns no_decay;          /* weights without weight decay, whatever `decays` says */
     MwPatterns only;              /* the weights that are trained; empty: all */
     double clip_norm;             /* 0: no clipping */
+    double ema;                   /* decay of the moving averages of weights; 0: there are none */
     MwRateSchedule schedule;
     int64_t warmup_steps, total_steps;
     double final_rate; /* fraction of learning_rate at total_steps */

@@ -356,6 +356,7 @@ static void print_train(MwText *text, const MwGraph *graph)
     print_patterns(text, "no_decay", &train->no_decay);
     print_patterns(text, "only", &train->only);
     print_option(text, "clip_norm", train->clip_norm);
+    print_option(text, "ema", train->ema);
     if (train->schedule != MW_SCHEDULE_CONSTANT)
         mw_text_printf(text, ", schedule = %s", mw_schedule_name(train->schedule));
     print_option(text, "warmup_steps", (double)train->warmup_steps);

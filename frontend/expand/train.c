@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The options that may follow the optimizer. */
-static const char step_options[] = "rates? decays? no_decay? only? clip_norm? schedule? "
+static const char step_options[] = "rates? decays? no_decay? only? clip_norm? ema? schedule? "
                                    "warmup_steps? total_steps? final_rate? micro_batches?";
 
 /* The call being read; its arguments are found by the names of their formals. */
@@ -225,6 +225,7 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->no_decay = read_patterns(reader, "no_decay");
     train->only = read_only(reader);
     train->clip_norm = read_number(reader, "clip_norm", 0, 0, INFINITY);
+    train->ema = read_number(reader, "ema", 0, 0, 1);
     train->schedule = read_schedule(reader);
     train->warmup_steps = read_int(reader, "warmup_steps", 0);
     train->total_steps = read_int(reader, "total_steps", 1);

@@ -19,7 +19,9 @@
  *              linear:   decay = 1 - (1 - final_rate) p
  *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
  *   clipping   norm = sqrt(sum of squares of all gradients)
- *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_) */
+ *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
+ *   averages   e = w after the first step, then e = e + (1 - ema) (w - e)
+ *              (torch.optim.swa_utils.get_ema_multi_avg_fn) */
 #include "ir/build.h"
 #include "ir/optimizer.h"
 #include "passes/pass.h"
@@ -37,6 +39,7 @@ typedef struct {
     MwValueId rate;             /* f32[] learning rate */
     const MwValueId *own_rates; /* [train->rates.count] f32[] the rates that those scale to */
     MwValueId clip;             /* f32[] factor of all gradients; no value: none */
+    MwValueId nearing;          /* f32[] 1 - ema, but 1 in the first step; no value: no averages */
 } Updater;
 
 static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
@@ -212,6 +215,20 @@ static MwValueId clipped(const Updater *u, MwValueId gradient)
     return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
 }
 
+/* How far an average moves to the new weight in this step. */
+static MwValueId build_nearing(const Updater *u)
+{
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
+    MwValueId t = mw_build_cast(graph, u->step, MW_F32);
+    MwValueId is_first = scalar_op(u, MW_OP_EQ, t, 1);
+    MwValueId nearing = mw_build_select(graph, is_first, mw_build_scalar(graph, 1),
+                                        mw_build_scalar(graph, 1 - u->train->ema));
+    mw_graph_rename(graph, nearing, "ema");
+    mw_build_name_temporaries(graph, first, graph->values.count, "ema");
+    return nearing;
+}
+
 static void assign(const Updater *u, MwValueId target, MwValueId value)
 {
     mw_vec_push(u->graph->arena, &u->graph->assigns, ((MwAssign){target, value}));
@@ -251,8 +268,8 @@ static int attributes(const Updater *u, const MwOptimizerInfo *info, double deca
     return info->option_count;
 }
 
-/* Adds the operator that computes the new weight and its new states. */
-static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
+/* Adds the operator that computes the new weight and its new states; returns the new weight. */
+static MwValueId step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(u->train->optimizer);
     const char *name = mw_value(u->graph, weight)->name;
@@ -283,6 +300,20 @@ static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
     MwNodeId node = mw_build_node(u->graph, &spec);
     for (int k = 0; k <= states; k++)
         assign(u, targets[k], mw_node_result(u->graph, node, k));
+    return mw_node_result(u->graph, node, 0);
+}
+
+/* Adds the moving average of a weight, and what it becomes with the new weight. */
+static void average_weight(const Updater *u, MwValueId weight, MwValueId new_weight)
+{
+    MwGraph *graph = u->graph;
+    MwValueId average = build_state(u, weight, "ema");
+    MwValueId value = mw_build_cast(graph, new_weight, MW_F32);
+    MwValueId away = mw_build_binary(graph, MW_OP_SUB, value, average);
+    MwValueId move = mw_build_binary(graph, MW_OP_MUL, away, u->nearing);
+    MwValueId operands[] = {average, move};
+    MwValueId next = mw_build(graph, new_name(u, average), MW_OP_ADD, operands, 2, NULL, 0);
+    assign(u, average, next);
 }
 
 static void update_weight(const Updater *u, MwValueId weight)
@@ -290,7 +321,9 @@ static void update_weight(const Updater *u, MwValueId weight)
     MwGraph *graph = u->graph;
     int first = graph->values.count;
     graph->origin = mw_value_node(graph, weight)->origin;
-    step_weight(u, weight, clipped(u, u->gradient[weight.index]));
+    MwValueId value = step_weight(u, weight, clipped(u, u->gradient[weight.index]));
+    if (mw_has_value(u->nearing))
+        average_weight(u, weight, value);
     const char *name = mw_value(graph, weight)->name;
     mw_build_name_temporaries(graph, first, graph->values.count,
                               mw_arena_printf(graph->arena, "%s.update", name));
@@ -373,7 +406,8 @@ static bool update_weights(MwCompilation *compilation, MwDiags *diags)
                  .train = train,
                  .gradient = compilation->gradient,
                  .values = graph->values.count,
-                 .clip = mw_no_value()};
+                 .clip = mw_no_value(),
+                 .nearing = mw_no_value()};
     if (!check_assigns(&u, diags))
         return false;
     graph->phase = MW_PHASE_UPDATE;
@@ -384,6 +418,8 @@ static bool update_weights(MwCompilation *compilation, MwDiags *diags)
     u.own_rates = build_own_rates(&u);
     if (train->clip_norm > 0)
         u.clip = build_clip(&u);
+    if (train->ema > 0)
+        u.nearing = build_nearing(&u);
     for (int v = 0; v < u.values; v++)
         if (mw_has_value(u.gradient[v]))
             update_weight(&u, (MwValueId){v});

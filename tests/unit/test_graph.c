@@ -112,6 +112,7 @@ static Model model_new(void)
                                         .no_decay = no_decay,
                                         .only = only,
                                         .clip_norm = 1,
+                                        .ema = 0.999,
                                         .schedule = MW_SCHEDULE_COSINE,
                                         .warmup_steps = 10,
                                         .total_steps = 1000,
@@ -153,7 +154,7 @@ START_TEST(a_dump_shows_everything)
         "  train loss with adamw(lr = 0.0003, betas = [0.9, 0.95], eps = 1e-08, "
         "weight_decay = 0.1), rates = [[\"embed\", 0.0001], [\"*.b\", 0]], "
         "decays = [[\"embed\", 0.5]], no_decay = [\"*.b\", \"norm.*\"], only = [\"layers.*\"], "
-        "clip_norm = 1, schedule = cosine, "
+        "clip_norm = 1, ema = 0.999, schedule = cosine, "
         "warmup_steps = 10, total_steps = 1000, final_rate = 0.1, micro_batches = 4\n"
         "}\n");
     test_graph_free(&model.test);

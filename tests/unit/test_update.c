@@ -308,6 +308,28 @@ START_TEST(weights_have_rates_and_decays_by_name)
 }
 END_TEST
 
+START_TEST(averages_follow_the_weights)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model = two_weights("sgd(lr = 0.5), only = \"w\", ema = 0.75", arena);
+    MwGraph *graph = model.compilation.graph;
+    ck_assert_int_eq(graph->assigns.count, 2); /* w and w.ema */
+    set_input(&model, x);
+    double w[COUNT] = {1, 1, 1}, ema[COUNT];
+    for (int step = 1; step <= STEPS; step++) {
+        interpreter_step(model.run);
+        for (int i = 0; i < COUNT; i++) {
+            w[i] -= 0.5 * 2 * x[i];
+            ema[i] = step == 1 ? w[i] : 0.75 * ema[i] + 0.25 * w[i];
+        }
+        compare(&model, "w", w);
+        compare(&model, "w.ema", ema);
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* The gradients are clipped by the norm of those that are made. */
 START_TEST(only_weights_that_match_are_trained)
 {
@@ -355,7 +377,7 @@ START_TEST(a_bf16_weight_has_f32_states)
                                      "  input x: f32[4]\n"
                                      "  weight w: bf16[4] = ones\n"
                                      "  train sum(x * cast(w, f32)) with adamw(lr = 1), "
-                                     "clip_norm = 1\n"
+                                     "clip_norm = 1, ema = 0.9\n"
                                      "}\n",
                                      1, MW_PASS_clean);
     ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
@@ -363,13 +385,13 @@ START_TEST(a_bf16_weight_has_f32_states)
     static const struct {
         const char *name;
         MwType type;
-    } wanted[] = {{"w", MW_BF16}, {"w.m", MW_F32}, {"w.v", MW_F32}};
+    } wanted[] = {{"w", MW_BF16}, {"w.m", MW_F32}, {"w.v", MW_F32}, {"w.ema", MW_F32}};
     for (int i = 0; i < MW_COUNT(wanted); i++) {
         MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, wanted[i].name));
         ck_assert(mw_has_value(value));
         ck_assert_int_eq(mw_value_tensor(graph, value)->type, wanted[i].type);
     }
-    ck_assert_int_eq(graph->assigns.count, 3);
+    ck_assert_int_eq(graph->assigns.count, 4);
     test_model_free(&model);
 }
 END_TEST
@@ -443,6 +465,7 @@ int main(void)
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
     tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 4);
     tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));
+    tcase_add_test(tests, averages_follow_the_weights);
     tcase_add_test(tests, only_weights_that_match_are_trained);
     tcase_add_test(tests, some_weight_is_trained);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);
