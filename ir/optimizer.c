@@ -7,25 +7,21 @@
 
 #define ALWAYS (-1)
 #define NON_ZERO(id) MW_ATTR_##id
+#define GIVES_new_weight false
+#define GIVES_change true
 #define OPTION(id, fallback) {MW_ATTR_##id, fallback},
-#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, flops, options,        \
+#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
                   program)                                                                         \
     static const MwOptimizerOption options_of_##id[] = {options};
 #include "ir/optimizers.def"
 #undef OPTIMIZER
 
 static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
-#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, flops, options,        \
+#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
                   program)                                                                         \
-    [MW_OPTIMIZER_##id] = {MW_OP_##id,                                                             \
-                           source,                                                                 \
-                           needs,                                                                  \
-                           states,                                                                 \
-                           state_names,                                                            \
-                           takes_step,                                                             \
-                           MW_COUNT(options_of_##id),                                              \
-                           options_of_##id,                                                        \
-                           program},
+    [MW_OPTIMIZER_##id] = {MW_OP_##id,      source,     needs,         states,                     \
+                           state_names,     takes_step, GIVES_##gives, MW_COUNT(options_of_##id),  \
+                           options_of_##id, program},
 #include "ir/optimizers.def"
 #undef OPTIMIZER
 };

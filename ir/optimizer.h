@@ -18,6 +18,7 @@ typedef struct {
     int state_count;         /* tensors in the shape of the weight, f32, zeros at first */
     const char *state_names; /* separated by spaces: "m v" */
     bool takes_step;         /* the last operand of `op` is the number of the step */
+    bool gives_change;       /* first result: a change that the update scales, not the new weight */
     int option_count;
     const MwOptimizerOption *options;
     const char *program; /* code of the step of one element (ir/optimizers.def) */

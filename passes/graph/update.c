@@ -20,6 +20,8 @@
  *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
  *   clipping   norm = sqrt(sum of squares of all gradients)
  *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
+ *   scaling    w = w - d * lr |w| / |d| for a change d that an optimizer gives, or w - d if one of
+ *              the norms is 0 (You et al. 2020)
  *   averages   e = w after the first step, then e = e + (1 - ema) (w - e)
  *              (torch.optim.swa_utils.get_ema_multi_avg_fn) */
 #include "ir/build.h"
@@ -268,28 +270,53 @@ static int attributes(const Updater *u, const MwOptimizerInfo *info, double deca
     return info->option_count;
 }
 
+/* The Euclidean norm of all elements of a tensor. */
+static MwValueId norm_of(const Updater *u, MwValueId tensor)
+{
+    return mw_build_unary(u->graph, MW_OP_SQRT, sum_of_squares(u, tensor));
+}
+
+/* The new weight, of the type of the weight, where an optimizer gives a change to be scaled. */
+static MwValueId subtract_scaled(const Updater *u, MwValueId weight, MwValueId change,
+                                 MwValueId rate)
+{
+    MwGraph *graph = u->graph;
+    MwValueId length = norm_of(u, change);
+    MwValueId wanted = mw_build_binary(graph, MW_OP_MUL, rate, norm_of(u, weight));
+    MwValueId least = mw_build_binary(graph, MW_OP_MINIMUM, length, wanted);
+    MwValueId ratio = mw_build_select(graph, scalar_op(u, MW_OP_GT, least, 0),
+                                      mw_build_binary(graph, MW_OP_DIV, wanted, length),
+                                      mw_build_scalar(graph, 1));
+    MwValueId move = mw_build_binary(graph, MW_OP_MUL, change, ratio);
+    MwValueId old = mw_build_cast(graph, weight, MW_F32);
+    MwValueId moved = mw_build_binary(graph, MW_OP_SUB, old, move);
+    MwAttr type = mw_attr_int(MW_ATTR_TYPE, mw_value_tensor(graph, weight)->type);
+    return mw_build(graph, new_name(u, weight), MW_OP_CAST, &moved, 1, &type, 1);
+}
+
 /* Adds the operator that computes the new weight and its new states; returns the new weight. */
 static MwValueId step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(u->train->optimizer);
     const char *name = mw_value(u->graph, weight)->name;
+    const MwValueId rate = rate_of(u, name);
     MwArena *arena = u->graph->arena;
     const int states = info->state_count;
-    MwValueId *targets = MW_NEW(arena, MwValueId, 1 + states);
+    MwValueId *kept = MW_NEW(arena, MwValueId, states);
     MwValueId *operands = MW_NEW(arena, MwValueId, 4 + states);
     const char **names = MW_NEW(arena, const char *, 1 + states);
     MwAttr attrs[MW_ATTR_COUNT];
     int count = 0;
-    targets[0] = operands[count++] = weight;
+    operands[count++] = weight;
     operands[count++] = gradient;
     for (int k = 0; k < states; k++)
-        targets[1 + k] = operands[count++] =
-            build_state(u, weight, mw_optimizer_state(arena, info, k));
-    operands[count++] = rate_of(u, name);
+        kept[k] = operands[count++] = build_state(u, weight, mw_optimizer_state(arena, info, k));
+    operands[count++] = rate;
     if (info->takes_step)
         operands[count++] = u->step;
-    for (int k = 0; k <= states; k++)
-        names[k] = new_name(u, targets[k]);
+    names[0] = info->gives_change ? mw_arena_printf(arena, "%s.change", name) : new_name(u, weight);
+    for (int k = 0; k < states; k++)
+        names[1 + k] = new_name(u, kept[k]);
     double decay = mw_train_decay(u->train, name);
     MwNodeSpec spec = {.op = info->op,
                        .operands = operands,
@@ -298,9 +325,13 @@ static MwValueId step_weight(const Updater *u, MwValueId weight, MwValueId gradi
                        .attr_count = attributes(u, info, decay, attrs),
                        .result_names = names};
     MwNodeId node = mw_build_node(u->graph, &spec);
-    for (int k = 0; k <= states; k++)
-        assign(u, targets[k], mw_node_result(u->graph, node, k));
-    return mw_node_result(u->graph, node, 0);
+    MwValueId value = mw_node_result(u->graph, node, 0);
+    if (info->gives_change)
+        value = subtract_scaled(u, weight, value, rate);
+    assign(u, weight, value);
+    for (int k = 0; k < states; k++)
+        assign(u, kept[k], mw_node_result(u->graph, node, 1 + k));
+    return value;
 }
 
 /* Adds the moving average of a weight, and what it becomes with the new weight. */

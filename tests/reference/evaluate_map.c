@@ -289,6 +289,24 @@ static void adam(const Eval *e, bool decoupled)
     }
 }
 
+/* You et al. 2020, algorithm 2: lr (r + decay w), before it is scaled. */
+static void lamb(const Eval *e)
+{
+    double beta1 = mw_node_float(e->node, MW_ATTR_BETA1);
+    double beta2 = mw_node_float(e->node, MW_ATTR_BETA2);
+    double eps = mw_node_float(e->node, MW_ATTR_EPS);
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    double rate = e->in[4][0], step = e->in[5][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        double m = beta1 * e->in[2][i] + (1 - beta1) * e->in[1][i];
+        double v = beta2 * e->in[3][i] + (1 - beta2) * e->in[1][i] * e->in[1][i];
+        double r = m / (1 - pow(beta1, step)) / (sqrt(v / (1 - pow(beta2, step))) + eps);
+        e->out[0][i] = rate * (r + decay * e->in[0][i]);
+        e->out[1][i] = m;
+        e->out[2][i] = v;
+    }
+}
+
 /* The decay is added to the gradient; m = momentum m + g; Nesterov's steps along g + momentum m. */
 static void sgd(const Eval *e)
 {
@@ -364,6 +382,8 @@ static void adagrad(const Eval *e)
 bool eval_update(const Eval *e)
 {
     switch (e->node->op) {
+    case MW_OP_LAMB:
+        return lamb(e), true;
     case MW_OP_LION:
         return lion(e), true;
     case MW_OP_RMSPROP_MOMENTUM:

@@ -67,6 +67,26 @@ static void adamw(Weight *x, const double *g, int step, double decay)
     adam_step(x, g, step);
 }
 
+static double norm_of(const double *a)
+{
+    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+}
+
+static void lamb(Weight *x, const double *g, int step, double decay)
+{
+    const double beta1 = 0.8, beta2 = 0.95, eps = 1e-3, rate = 0.1;
+    double u[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x->m[i] = beta1 * x->m[i] + (1 - beta1) * g[i];
+        x->v[i] = beta2 * x->v[i] + (1 - beta2) * g[i] * g[i];
+        u[i] = x->m[i] / (1 - pow(beta1, step)) / (sqrt(x->v[i] / (1 - pow(beta2, step))) + eps) +
+               decay * x->w[i];
+    }
+    const double trust = norm_of(x->w) / norm_of(u);
+    for (int i = 0; i < COUNT; i++)
+        x->w[i] -= rate * trust * u[i];
+}
+
 static void lion(Weight *x, const double *g, int step, double decay)
 {
     (void)step;
@@ -121,6 +141,8 @@ static const struct {
     {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3)", adam, 0},
     {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adam, 0.3},
     {"adamw(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adamw, 0.3},
+    {"lamb(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3)", lamb, 0},
+    {"lamb(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", lamb, 0.3},
     {"lion(lr = 0.1, betas = [0.8, 0.95])", lion, 0},
     {"lion(lr = 0.1, betas = [0.8, 0.95], weight_decay = 0.3)", lion, 0.3},
     {"rmsprop(lr = 0.1, alpha = 0.9, eps = 1e-3, weight_decay = 0.3)", rmsprop, 0.3},
@@ -182,6 +204,28 @@ START_TEST(optimizers_step_as_by_hand)
     }
     test_model_free(&model);
     mw_arena_free(&arena);
+}
+END_TEST
+
+/* Where a norm is zero there is nothing to scale by: the change is subtracted as it is. */
+START_TEST(a_change_is_scaled_where_both_norms_are_positive)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  input x: f32[2]\n"
+                                     "  weight w: f32[2] = zeros\n"
+                                     "  weight b: f32[2] = ones\n"
+                                     "  train sum(x * w + 0 * b) with lamb(lr = 0.5)\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const double given[] = {3, -3}, w[] = {-0.5, 0.5};
+    set_input(&model, given);
+    interpreter_step(model.run);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_double_eq_tol(interpreter_value(model.run, "w")[i], w[i], 1e-6);
+        ck_assert(interpreter_value(model.run, "b")[i] == 1);
+    }
+    test_model_free(&model);
 }
 END_TEST
 
@@ -461,6 +505,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
+    tcase_add_test(tests, a_change_is_scaled_where_both_norms_are_positive);
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
     tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 4);
