@@ -108,6 +108,16 @@ typedef enum {
 } MwOptimizer; /* facts: ir/optimizer.h */
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
 
+/* Glob patterns of names of weights: `*` is any text, `?` any letter. */
+typedef MW_VEC(const char *) MwPatterns;
+
+/* Values for the weights that a pattern matches; the first pattern that matches counts. */
+typedef struct {
+    const char *pattern;
+    double value;
+} MwOverride;
+typedef MW_VEC(MwOverride) MwOverrides;
+
 /* The `train` statement. The pass update expresses it as nodes. */
 typedef struct {
     /* f32[]; no value: a model for inference. Its node runs in the forward phase, or in the
@@ -117,9 +127,12 @@ typedef struct {
     MwOptimizer optimizer;
     double learning_rate;
     double option[MW_ATTR_COUNT]; /* the optimizer's hyperparameters by attribute; others are 0 */
-    const char **no_decay;        /* glob patterns over weight names */
-    int no_decay_count;
-    double clip_norm; /* 0: no clipping */
+    MwOverrides rates;            /* instead of learning_rate; the schedule scales them too */
+    MwOverrides decays;           /* instead of the option WEIGHT_DECAY */
+    MwPatterns no_decay;          /* weights without weight decay, whatever `decays` says */
+    MwPatterns only;              /* the weights that are trained; empty: all */
+    double clip_norm;             /* 0: no clipping */
+    double ema;                   /* decay of the moving averages of weights; 0: there are none */
     MwRateSchedule schedule;
     int64_t warmup_steps, total_steps;
     double final_rate; /* fraction of learning_rate at total_steps */

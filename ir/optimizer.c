@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/optimizer.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
 #define ALWAYS (-1)
 #define NON_ZERO(id) MW_ATTR_##id
+#define GIVES_new_weight false
+#define GIVES_change true
 #define OPTION(id, fallback) {MW_ATTR_##id, fallback},
-#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, flops, options,        \
+#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
                   program)                                                                         \
     static const MwOptimizerOption options_of_##id[] = {options};
 #include "ir/optimizers.def"
 #undef OPTIMIZER
 
 static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
-#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, flops, options,        \
+#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
                   program)                                                                         \
-    [MW_OPTIMIZER_##id] = {MW_OP_##id,                                                             \
-                           source,                                                                 \
-                           needs,                                                                  \
-                           states,                                                                 \
-                           state_names,                                                            \
-                           takes_step,                                                             \
-                           MW_COUNT(options_of_##id),                                              \
-                           options_of_##id,                                                        \
-                           program},
+    [MW_OPTIMIZER_##id] = {MW_OP_##id,      source,     needs,         states,                     \
+                           state_names,     takes_step, GIVES_##gives, MW_COUNT(options_of_##id),  \
+                           options_of_##id, program},
 #include "ir/optimizers.def"
 #undef OPTIMIZER
 };
@@ -87,4 +84,38 @@ const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
         if (info->options[i].key == hyperparameter->key)
             return &info->options[i];
     return NULL;
+}
+
+bool mw_pattern_matches(const char *pattern, const char *name)
+{
+    return fnmatch(pattern, name, 0) == 0;
+}
+
+bool mw_patterns_match(const MwPatterns *patterns, const char *name)
+{
+    for (int i = 0; i < patterns->count; i++)
+        if (mw_pattern_matches(patterns->at[i], name))
+            return true;
+    return false;
+}
+
+bool mw_train_moves(const MwTrain *train, const char *weight)
+{
+    return train->only.count == 0 || mw_patterns_match(&train->only, weight);
+}
+
+int mw_override_find(const MwOverrides *overrides, const char *name)
+{
+    for (int i = 0; i < overrides->count; i++)
+        if (mw_pattern_matches(overrides->at[i].pattern, name))
+            return i;
+    return -1;
+}
+
+double mw_train_decay(const MwTrain *train, const char *weight)
+{
+    if (mw_patterns_match(&train->no_decay, weight))
+        return 0;
+    int i = mw_override_find(&train->decays, weight);
+    return i < 0 ? train->option[MW_ATTR_WEIGHT_DECAY] : train->decays.at[i].value;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The facts of ir/optimizers.def and ir/hyperparameters.def as tables. */
+/* The facts of ir/optimizers.def and ir/hyperparameters.def as tables, and what a train statement
+ * says of a weight by its name. */
 #ifndef MW_IR_OPTIMIZER_H
 #define MW_IR_OPTIMIZER_H
 
@@ -17,6 +18,7 @@ typedef struct {
     int state_count;         /* tensors in the shape of the weight, f32, zeros at first */
     const char *state_names; /* separated by spaces: "m v" */
     bool takes_step;         /* the last operand of `op` is the number of the step */
+    bool gives_change;       /* first result: a change that the update scales, not the new weight */
     int option_count;
     const MwOptimizerOption *options;
     const char *program; /* code of the step of one element (ir/optimizers.def) */
@@ -61,5 +63,15 @@ extern const MwHyperparameter mw_hyperparameters[];
 /* The option of the optimizer for a hyperparameter; NULL if it does not take it. */
 const MwOptimizerOption *mw_optimizer_option(const MwOptimizerInfo *info,
                                              const MwHyperparameter *hyperparameter);
+
+/* Whether the pattern, or one of the patterns, matches the name. */
+bool mw_pattern_matches(const char *pattern, const char *name);
+bool mw_patterns_match(const MwPatterns *patterns, const char *name);
+/* Whether the train statement moves the weight of that name. */
+bool mw_train_moves(const MwTrain *train, const char *weight);
+/* The place of the first override whose pattern matches the name; -1: there is none. */
+int mw_override_find(const MwOverrides *overrides, const char *name);
+/* The weight decay of the weight of that name. */
+double mw_train_decay(const MwTrain *train, const char *weight);
 
 #endif

@@ -270,20 +270,26 @@ static void print_output(MwText *text, const MwGraph *graph, const MwOutput *out
         mw_text_printf(text, "  output %s = %s\n", output->name, value);
 }
 
-static void print_option(MwText *text, const char *name, double value)
+static void print_number(MwText *text, const char *name, double value)
 {
-    if (value == 0)
-        return;
     mw_text_printf(text, ", %s = ", name);
     mw_text_add_double(text, value);
 }
 
-static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyperparameter *which)
+static void print_option(MwText *text, const char *name, double value)
+{
+    if (value != 0)
+        print_number(text, name, value);
+}
+
+static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyperparameter *which,
+                                 double fallback)
 {
     const double value = train->option[which->key];
     switch (which->kind) {
     case MW_HYPERPARAMETER_NUMBER:
-        print_option(text, which->name, value);
+        if (value != 0 || fallback != 0)
+            print_number(text, which->name, value);
         break;
     case MW_HYPERPARAMETER_FLAG:
         mw_text_printf(text, value != 0 ? ", %s = true" : "", which->name);
@@ -305,10 +311,39 @@ static void print_optimizer(MwText *text, const MwTrain *train)
     const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
     mw_text_printf(text, "%s(lr = ", info->source);
     mw_text_add_double(text, train->learning_rate);
-    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++)
-        if (mw_optimizer_option(info, &mw_hyperparameters[i]))
-            print_hyperparameter(text, train, &mw_hyperparameters[i]);
+    for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
+        const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
+        if (option)
+            print_hyperparameter(text, train, &mw_hyperparameters[i], option->fallback);
+    }
     mw_text_add(text, ")");
+}
+
+static void print_patterns(MwText *text, const char *name, const MwPatterns *patterns)
+{
+    if (patterns->count == 0)
+        return;
+    mw_text_printf(text, ", %s = [", name);
+    for (int i = 0; i < patterns->count; i++) {
+        mw_text_add(text, i ? ", " : "");
+        print_quoted(text, patterns->at[i]);
+    }
+    mw_text_add(text, "]");
+}
+
+static void print_overrides(MwText *text, const char *name, const MwOverrides *overrides)
+{
+    if (overrides->count == 0)
+        return;
+    mw_text_printf(text, ", %s = [", name);
+    for (int i = 0; i < overrides->count; i++) {
+        mw_text_add(text, i ? ", [" : "[");
+        print_quoted(text, overrides->at[i].pattern);
+        mw_text_add(text, ", ");
+        mw_text_add_double(text, overrides->at[i].value);
+        mw_text_add(text, "]");
+    }
+    mw_text_add(text, "]");
 }
 
 static void print_train(MwText *text, const MwGraph *graph)
@@ -316,13 +351,12 @@ static void print_train(MwText *text, const MwGraph *graph)
     const MwTrain *train = &graph->train;
     mw_text_printf(text, "  train %s with ", mw_value(graph, train->loss)->name);
     print_optimizer(text, train);
-    for (int i = 0; i < train->no_decay_count; i++) {
-        mw_text_add(text, i ? ", " : ", no_decay = [");
-        print_quoted(text, train->no_decay[i]);
-    }
-    if (train->no_decay_count)
-        mw_text_add(text, "]");
+    print_overrides(text, "rates", &train->rates);
+    print_overrides(text, "decays", &train->decays);
+    print_patterns(text, "no_decay", &train->no_decay);
+    print_patterns(text, "only", &train->only);
     print_option(text, "clip_norm", train->clip_norm);
+    print_option(text, "ema", train->ema);
     if (train->schedule != MW_SCHEDULE_CONSTANT)
         mw_text_printf(text, ", schedule = %s", mw_schedule_name(train->schedule));
     print_option(text, "warmup_steps", (double)train->warmup_steps);

@@ -41,10 +41,11 @@
  *   spec, stage, remat            the pin of its result; spec.K, stage.K, remat.K for result K
  *                                 of a node with several
  *
- * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); no_decay = ["GLOB",
- * ...], clip_norm, schedule = linear | cosine, warmup_steps, total_steps, final_rate and
- * micro_batches follow it. Numbers that are zero are left out, except lr and the members of
- * lists.
+ * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); rates = [["GLOB", R],
+ * ...], decays = [["GLOB", D], ...], no_decay = ["GLOB", ...], only = ["GLOB", ...], clip_norm,
+ * ema, schedule = linear | cosine, warmup_steps, total_steps, final_rate and micro_batches follow
+ * it. Numbers that are zero are left out, except lr, hyperparameters with another default, and the
+ * members of lists.
  *
  * Source spans do not survive: those of a graph read from a dump point into the dump. */
 #ifndef MW_IR_PRINT_H

@@ -184,7 +184,7 @@ void mw_lower_update(MwLower *l)
         set(&program, target, evaluate(&program, at + name + 3, bytes - name - 3, flops));
         at += bytes + 1;
     }
-    mw_lower_result(l, 0, read(&program, "w"));
+    mw_lower_result(l, 0, read(&program, program.info->gives_change ? "change" : "w"));
     for (int k = 0; k < program.info->state_count; k++)
         mw_lower_result(l, 1 + k, read(&program, mw_optimizer_state(arena, program.info, k)));
 }

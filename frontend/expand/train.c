@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* The options that may follow the optimizer. */
-static const char step_options[] =
-    "no_decay? clip_norm? schedule? warmup_steps? total_steps? final_rate? micro_batches?";
+static const char step_options[] = "rates? decays? no_decay? only? clip_norm? ema? schedule? "
+                                   "warmup_steps? total_steps? final_rate? micro_batches?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -104,22 +104,62 @@ static void read_pair(Reader *reader, const MwHyperparameter *first, MwTrain *tr
                             first->least, first->below));
 }
 
-static void read_no_decay(Reader *reader, MwTrain *train)
+/* Reads argument `name`, a pattern or a list of them; no patterns if it is not given. */
+static MwPatterns read_patterns(Reader *reader, const char *name)
 {
-    int k = given(reader, "no_decay");
+    MwPatterns patterns = {0};
+    int k = given(reader, name);
     if (k < 0)
-        return;
+        return patterns;
     MwTerm term = reader->call->given[k].term;
     const MwTerm *at = term.kind == MW_TERM_LIST ? term.list.at : &term;
-    train->no_decay_count = term.kind == MW_TERM_LIST ? term.list.count : 1;
-    train->no_decay = MW_NEW(reader->ex->arena, const char *, train->no_decay_count);
-    for (int i = 0; i < train->no_decay_count; i++) {
+    int count = term.kind == MW_TERM_LIST ? term.list.count : 1;
+    for (int i = 0; i < count; i++) {
         if (at[i].kind != MW_TERM_TEXT) {
             read_error(reader, k, "patterns of weight names, as in [\"*.bias\"]");
-            return;
+            return patterns;
         }
-        train->no_decay[i] = at[i].text;
+        mw_vec_push(reader->ex->arena, &patterns, at[i].text);
     }
+    return patterns;
+}
+
+/* Whether `term` is a list of a pattern and a number of at least 0; the override that it is. */
+static bool read_override(MwTerm term, MwOverride *override)
+{
+    if (term.kind != MW_TERM_LIST || term.list.count != 2 || term.list.at[0].kind != MW_TERM_TEXT ||
+        !mw_term_is_number(term.list.at[1]))
+        return false;
+    *override = (MwOverride){term.list.at[0].text, mw_term_number(term.list.at[1])};
+    return override->value >= 0 && isfinite(override->value);
+}
+
+/* Reads argument `name`, a list of pairs; no overrides if it is not given. */
+static MwOverrides read_overrides(Reader *reader, const char *name)
+{
+    MwOverrides overrides = {0};
+    int k = given(reader, name);
+    if (k < 0)
+        return overrides;
+    MwTerm term = reader->call->given[k].term;
+    int count = term.kind == MW_TERM_LIST ? term.list.count : 0;
+    bool ok = term.kind == MW_TERM_LIST;
+    for (int i = 0; i < count && ok; i++)
+        ok = read_override(term.list.at[i], mw_vec_add(reader->ex->arena, &overrides));
+    if (!ok)
+        read_error(reader, k,
+                   "pairs of a pattern of weight names and a number of at least 0, as in "
+                   "[[\"embed.*\", 1e-4]]");
+    return overrides;
+}
+
+static MwPatterns read_only(Reader *reader)
+{
+    MwPatterns only = read_patterns(reader, "only");
+    int k = given(reader, "only");
+    if (reader->ok && k >= 0 && only.count == 0)
+        read_error(reader, k, "at least one pattern");
+    return only;
 }
 
 static MwRateSchedule read_schedule(Reader *reader)
@@ -180,8 +220,12 @@ static void read_optimizer(Reader *reader, MwTrain *train)
 
 static void read_step_options(Reader *reader, MwTrain *train)
 {
-    read_no_decay(reader, train);
+    train->rates = read_overrides(reader, "rates");
+    train->decays = read_overrides(reader, "decays");
+    train->no_decay = read_patterns(reader, "no_decay");
+    train->only = read_only(reader);
     train->clip_norm = read_number(reader, "clip_norm", 0, 0, INFINITY);
+    train->ema = read_number(reader, "ema", 0, 0, 1);
     train->schedule = read_schedule(reader);
     train->warmup_steps = read_int(reader, "warmup_steps", 0);
     train->total_steps = read_int(reader, "total_steps", 1);

@@ -102,8 +102,9 @@ bool mw_shape_broadcast(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
-/* (w, g, m..., lr[, step]): all operands have the shape of w, except the scalars at the end. */
-bool mw_shape_update(MwShapeContext *context)
+/* (w, g, m..., lr[, step]): all operands have the shape of w, except the scalars at the end. The
+ * results are one of the shape of w and of `type`, and the new m... */
+static bool update(MwShapeContext *context, MwType type)
 {
     int results = mw_op_info(context->query->op)->results;
     int tensors = results + 1, operands = context->query->operand_count;
@@ -118,7 +119,19 @@ bool mw_shape_update(MwShapeContext *context)
                                  mw_shape_text(context, mw_shape_operand(context, k)));
     }
     MwTensor *given = MW_NEW(context->arena, MwTensor, results);
-    for (int k = 0; k < results; k++)
-        given[k] = *mw_shape_operand(context, k ? k + 1 : 0);
+    given[0] = *mw_shape_operand(context, 0);
+    given[0].type = type;
+    for (int k = 1; k < results; k++)
+        given[k] = *mw_shape_operand(context, k + 1);
     return mw_shape_give_all(context, given, results);
+}
+
+bool mw_shape_new_weight(MwShapeContext *context)
+{
+    return update(context, mw_shape_operand(context, 0)->type);
+}
+
+bool mw_shape_change(MwShapeContext *context)
+{
+    return update(context, MW_F32);
 }

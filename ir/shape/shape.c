@@ -37,6 +37,7 @@ static const struct {
     {MW_ATTR_BETA1, 0, 1, false, true},
     {MW_ATTR_BETA2, 0, 1, false, true},
     {MW_ATTR_MOMENTUM, 0, 1, false, true},
+    {MW_ATTR_ALPHA, 0, 1, false, true},
     {MW_ATTR_WEIGHT_DECAY, 0, INFINITY, false, true},
     {MW_ATTR_KEY, 0, 4294967295.0, false, false},
     {MW_ATTR_MESH_AXIS, 0, MW_MAX_AXES - 1, false, false},

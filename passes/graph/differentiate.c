@@ -21,6 +21,7 @@
  *
  * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
 #include "ir/build.h"
+#include "ir/optimizer.h"
 #include "passes/graph/gradients.h"
 #include "passes/graph/precision.h"
 #include "passes/pass.h"
@@ -36,7 +37,7 @@ static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
 typedef struct {
     MwGraph *graph;
     int values;                   /* number of values of the model; gradients follow */
-    bool *active;                 /* [values] depends on a weight and affects the loss */
+    bool *active;                 /* [values] depends on a trained weight and affects the loss */
     const bool *has_f32_gradient; /* [values] bf16 values with a gradient in f32 */
     MwValueId *gradient;          /* [values] partial sum of contributions; no value: zero */
     MwDiags *diags;
@@ -53,13 +54,21 @@ static bool is_float(const MwGraph *graph, MwValueId value)
     return mw_type_is_float(mw_value_tensor(graph, value)->type);
 }
 
-/* [values] whether a value is a function of a weight, through floating-point values alone. */
+/* Whether `node` is a weight that the train statement moves. The gradient by others is not made. */
+static bool is_trained(const MwGraph *graph, const MwNode *node)
+{
+    return node->op == MW_OP_WEIGHT &&
+           mw_train_moves(&graph->train, graph->values.at[node->first_result].name);
+}
+
+/* [values] whether a value is a function of a trained weight, through floating-point values
+ * alone. */
 static bool *find_dependent(const MwGraph *graph)
 {
     bool *dependent = MW_NEW(graph->arena, bool, graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        bool any = node->op == MW_OP_WEIGHT;
+        bool any = is_trained(graph, node);
         for (int k = 0; k < node->operand_count; k++)
             any |= dependent[node->operands[k].index];
         for (int k = 0; k < node->result_count; k++) {
@@ -95,7 +104,7 @@ static MwType gradient_type(const Differentiator *d, MwValueId value)
     return d->has_f32_gradient[value.index] ? MW_F32 : mw_value_tensor(d->graph, value)->type;
 }
 
-/* [values] whether a value depends on a weight and affects the loss. */
+/* [values] whether a value depends on a trained weight and affects the loss. */
 static bool *find_active(const MwGraph *graph)
 {
     const bool *dependent = find_dependent(graph);
@@ -233,9 +242,9 @@ static Product factor_loss(const Differentiator *d, MwValueId loss)
     return (Product){base, scale};
 }
 
-static bool is_float_weight(const MwGraph *graph, MwValueId value)
+static bool is_trained_float(const MwGraph *graph, MwValueId value)
 {
-    return mw_value_node(graph, value)->op == MW_OP_WEIGHT && is_float(graph, value);
+    return is_trained(graph, mw_value_node(graph, value)) && is_float(graph, value);
 }
 
 /* Multiplies the gradients by weights by the scale of the loss, each in the layer that it is
@@ -245,7 +254,7 @@ static void scale_gradients(Differentiator *d, MwValueId scale)
     MwGraph *graph = d->graph;
     for (int v = 0; v < d->values; v++) {
         MwValueId gradient = d->gradient[v];
-        if (!is_float_weight(graph, (MwValueId){v}) || !mw_has_value(gradient))
+        if (!is_trained_float(graph, (MwValueId){v}) || !mw_has_value(gradient))
             continue;
         graph->origin = mw_value_node(graph, gradient)->origin;
         const char *name =
@@ -263,7 +272,7 @@ static const MwValueId *weight_gradients(const Differentiator *d)
     MwValueId *gradient = MW_NEW(graph->arena, MwValueId, graph->values.count);
     memset(gradient, -1, sizeof(MwValueId) * (size_t)graph->values.count);
     for (int v = 0; v < d->values; v++) {
-        if (!is_float_weight(graph, (MwValueId){v}))
+        if (!is_trained_float(graph, (MwValueId){v}))
             continue;
         gradient[v] = d->gradient[v];
         if (!mw_has_value(gradient[v]))
@@ -284,7 +293,8 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     d.active = find_active(graph);
     d.has_f32_gradient = find_f32_gradients(graph);
     if (!d.active[loss.index]) {
-        mw_diag_error(diags, graph->train.span, "the loss does not depend on any weight");
+        mw_diag_error(diags, graph->train.span, "the loss does not depend on any weight%s",
+                      graph->train.only.count ? " that a pattern of 'only' matches" : "");
         return false;
     }
     d.gradient = MW_NEW(graph->arena, MwValueId, d.values);

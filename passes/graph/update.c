@@ -9,8 +9,9 @@
  * An assignment of the model itself takes effect in the next step, so the update phase stores
  * its value, in inference too: forward and backward of every micro-batch see the old value.
  *
- * Formulas, as in PyTorch; t is the step, which starts at 1. The weight decay is 0 for weights
- * that a no_decay pattern matches.
+ * Formulas, as in PyTorch; t is the step, which starts at 1. lr and the weight decay of a weight
+ * are those of the first pattern of `rates` and `decays` that matches its name, or else those of
+ * the optimizer.
  *
  *   rate(t)    lr * min(t / warmup_steps, 1) * decay(p), the second factor only with a warm-up;
  *              p = clamp((t - warmup_steps) / (total_steps - warmup_steps), 0, 1) constant:
@@ -18,12 +19,15 @@
  *              linear:   decay = 1 - (1 - final_rate) p
  *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
  *   clipping   norm = sqrt(sum of squares of all gradients)
- *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_) */
+ *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
+ *   scaling    w = w - d * lr |w| / |d| for a change d that an optimizer gives, or w - d if one of
+ *              the norms is 0 (You et al. 2020)
+ *   averages   e = w after the first step, then e = e + (1 - ema) (w - e)
+ *              (torch.optim.swa_utils.get_ema_multi_avg_fn) */
 #include "ir/build.h"
 #include "ir/optimizer.h"
 #include "passes/pass.h"
 
-#include <fnmatch.h>
 #include <math.h>
 
 #define CLIP_EPSILON 1e-6
@@ -33,9 +37,11 @@ typedef struct {
     const MwTrain *train;
     const MwValueId *gradient; /* [values of the model] gradient by a weight */
     int values;
-    MwValueId step; /* i32[] */
-    MwValueId rate; /* f32[] learning rate */
-    MwValueId clip; /* f32[] factor of all gradients; no value: none */
+    MwValueId step;             /* i32[] */
+    MwValueId rate;             /* f32[] learning rate */
+    const MwValueId *own_rates; /* [train->rates.count] f32[] the rates that those scale to */
+    MwValueId clip;             /* f32[] factor of all gradients; no value: none */
+    MwValueId nearing;          /* f32[] 1 - ema, but 1 in the first step; no value: no averages */
 } Updater;
 
 static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
@@ -58,11 +64,11 @@ static MwValueId raised_cosine(const Updater *u, MwValueId p)
     return scalar_op(u, MW_OP_MUL, factor, 0.5);
 }
 
-/* The learning rate at the current step. */
-static MwValueId build_rate(const Updater *u)
+/* The learning rate at the current step, where the schedule scales `full`. */
+static MwValueId scale_rate(const Updater *u, double full)
 {
     const MwTrain *train = u->train;
-    MwValueId rate = mw_build_scalar(u->graph, train->learning_rate);
+    MwValueId rate = mw_build_scalar(u->graph, full);
     MwValueId t = mw_build_cast(u->graph, u->step, MW_F32);
     double warmup = (double)train->warmup_steps;
     if (train->warmup_steps > 0) {
@@ -78,6 +84,31 @@ static MwValueId build_rate(const Updater *u)
     if (train->schedule == MW_SCHEDULE_COSINE)
         p = raised_cosine(u, p);
     return mw_build_binary(u->graph, MW_OP_MUL, rate, decay_factor(u, p));
+}
+
+static MwValueId build_rate(const Updater *u, double full)
+{
+    int first = u->graph->values.count;
+    MwValueId rate = scale_rate(u, full);
+    mw_graph_rename(u->graph, rate, "learning_rate");
+    mw_build_name_temporaries(u->graph, first, u->graph->values.count, "learning_rate");
+    return rate;
+}
+
+/* [train->rates.count] What they repeat of the schedule is removed later (passes/graph/clean.c). */
+static const MwValueId *build_own_rates(const Updater *u)
+{
+    const MwOverrides *rates = &u->train->rates;
+    MwValueId *own = MW_NEW(u->graph->arena, MwValueId, rates->count);
+    for (int i = 0; i < rates->count; i++)
+        own[i] = build_rate(u, rates->at[i].value);
+    return own;
+}
+
+static MwValueId rate_of(const Updater *u, const char *weight)
+{
+    int i = mw_override_find(&u->train->rates, weight);
+    return i < 0 ? u->rate : u->own_rates[i];
 }
 
 static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
@@ -186,13 +217,18 @@ static MwValueId clipped(const Updater *u, MwValueId gradient)
     return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
 }
 
-/* The weight decay of a weight: 0 if a no_decay pattern matches its name. */
-static double decay_of(const Updater *u, const char *weight)
+/* How far an average moves to the new weight in this step. */
+static MwValueId build_nearing(const Updater *u)
 {
-    for (int i = 0; i < u->train->no_decay_count; i++)
-        if (fnmatch(u->train->no_decay[i], weight, 0) == 0)
-            return 0;
-    return u->train->option[MW_ATTR_WEIGHT_DECAY];
+    MwGraph *graph = u->graph;
+    int first = graph->values.count;
+    MwValueId t = mw_build_cast(graph, u->step, MW_F32);
+    MwValueId is_first = scalar_op(u, MW_OP_EQ, t, 1);
+    MwValueId nearing = mw_build_select(graph, is_first, mw_build_scalar(graph, 1),
+                                        mw_build_scalar(graph, 1 - u->train->ema));
+    mw_graph_rename(graph, nearing, "ema");
+    mw_build_name_temporaries(graph, first, graph->values.count, "ema");
+    return nearing;
 }
 
 static void assign(const Updater *u, MwValueId target, MwValueId value)
@@ -234,28 +270,54 @@ static int attributes(const Updater *u, const MwOptimizerInfo *info, double deca
     return info->option_count;
 }
 
-/* Adds the operator that computes the new weight and its new states. */
-static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
+/* The Euclidean norm of all elements of a tensor. */
+static MwValueId norm_of(const Updater *u, MwValueId tensor)
+{
+    return mw_build_unary(u->graph, MW_OP_SQRT, sum_of_squares(u, tensor));
+}
+
+/* The new weight, of the type of the weight, where an optimizer gives a change to be scaled. */
+static MwValueId subtract_scaled(const Updater *u, MwValueId weight, MwValueId change,
+                                 MwValueId rate)
+{
+    MwGraph *graph = u->graph;
+    MwValueId length = norm_of(u, change);
+    MwValueId wanted = mw_build_binary(graph, MW_OP_MUL, rate, norm_of(u, weight));
+    MwValueId least = mw_build_binary(graph, MW_OP_MINIMUM, length, wanted);
+    MwValueId ratio = mw_build_select(graph, scalar_op(u, MW_OP_GT, least, 0),
+                                      mw_build_binary(graph, MW_OP_DIV, wanted, length),
+                                      mw_build_scalar(graph, 1));
+    MwValueId move = mw_build_binary(graph, MW_OP_MUL, change, ratio);
+    MwValueId old = mw_build_cast(graph, weight, MW_F32);
+    MwValueId moved = mw_build_binary(graph, MW_OP_SUB, old, move);
+    MwAttr type = mw_attr_int(MW_ATTR_TYPE, mw_value_tensor(graph, weight)->type);
+    return mw_build(graph, new_name(u, weight), MW_OP_CAST, &moved, 1, &type, 1);
+}
+
+/* Adds the operator that computes the new weight and its new states; returns the new weight. */
+static MwValueId step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(u->train->optimizer);
+    const char *name = mw_value(u->graph, weight)->name;
+    const MwValueId rate = rate_of(u, name);
     MwArena *arena = u->graph->arena;
     const int states = info->state_count;
-    MwValueId *targets = MW_NEW(arena, MwValueId, 1 + states);
+    MwValueId *kept = MW_NEW(arena, MwValueId, states);
     MwValueId *operands = MW_NEW(arena, MwValueId, 4 + states);
     const char **names = MW_NEW(arena, const char *, 1 + states);
     MwAttr attrs[MW_ATTR_COUNT];
     int count = 0;
-    targets[0] = operands[count++] = weight;
+    operands[count++] = weight;
     operands[count++] = gradient;
     for (int k = 0; k < states; k++)
-        targets[1 + k] = operands[count++] =
-            build_state(u, weight, mw_optimizer_state(arena, info, k));
-    operands[count++] = u->rate;
+        kept[k] = operands[count++] = build_state(u, weight, mw_optimizer_state(arena, info, k));
+    operands[count++] = rate;
     if (info->takes_step)
         operands[count++] = u->step;
-    for (int k = 0; k <= states; k++)
-        names[k] = new_name(u, targets[k]);
-    double decay = decay_of(u, mw_value(u->graph, weight)->name);
+    names[0] = info->gives_change ? mw_arena_printf(arena, "%s.change", name) : new_name(u, weight);
+    for (int k = 0; k < states; k++)
+        names[1 + k] = new_name(u, kept[k]);
+    double decay = mw_train_decay(u->train, name);
     MwNodeSpec spec = {.op = info->op,
                        .operands = operands,
                        .operand_count = count,
@@ -263,8 +325,26 @@ static void step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
                        .attr_count = attributes(u, info, decay, attrs),
                        .result_names = names};
     MwNodeId node = mw_build_node(u->graph, &spec);
-    for (int k = 0; k <= states; k++)
-        assign(u, targets[k], mw_node_result(u->graph, node, k));
+    MwValueId value = mw_node_result(u->graph, node, 0);
+    if (info->gives_change)
+        value = subtract_scaled(u, weight, value, rate);
+    assign(u, weight, value);
+    for (int k = 0; k < states; k++)
+        assign(u, kept[k], mw_node_result(u->graph, node, 1 + k));
+    return value;
+}
+
+/* Adds the moving average of a weight, and what it becomes with the new weight. */
+static void average_weight(const Updater *u, MwValueId weight, MwValueId new_weight)
+{
+    MwGraph *graph = u->graph;
+    MwValueId average = build_state(u, weight, "ema");
+    MwValueId value = mw_build_cast(graph, new_weight, MW_F32);
+    MwValueId away = mw_build_binary(graph, MW_OP_SUB, value, average);
+    MwValueId move = mw_build_binary(graph, MW_OP_MUL, away, u->nearing);
+    MwValueId operands[] = {average, move};
+    MwValueId next = mw_build(graph, new_name(u, average), MW_OP_ADD, operands, 2, NULL, 0);
+    assign(u, average, next);
 }
 
 static void update_weight(const Updater *u, MwValueId weight)
@@ -272,23 +352,34 @@ static void update_weight(const Updater *u, MwValueId weight)
     MwGraph *graph = u->graph;
     int first = graph->values.count;
     graph->origin = mw_value_node(graph, weight)->origin;
-    step_weight(u, weight, clipped(u, u->gradient[weight.index]));
+    MwValueId value = step_weight(u, weight, clipped(u, u->gradient[weight.index]));
+    if (mw_has_value(u->nearing))
+        average_weight(u, weight, value);
     const char *name = mw_value(graph, weight)->name;
     mw_build_name_temporaries(graph, first, graph->values.count,
                               mw_arena_printf(graph->arena, "%s.update", name));
 }
 
+static void warn_unused(const Updater *u, const char *option, const char *pattern, MwDiags *diags)
+{
+    for (int v = 0; v < u->values; v++)
+        if (mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
+            mw_pattern_matches(pattern, u->graph->values.at[v].name))
+            return;
+    mw_diag_warning(diags, u->train->span, "%s pattern \"%s\" matches no weight", option, pattern);
+}
+
 static void warn_unused_patterns(const Updater *u, MwDiags *diags)
 {
-    for (int i = 0; i < u->train->no_decay_count; i++) {
-        bool used = false;
-        for (int v = 0; !used && v < u->values; v++)
-            used = mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
-                   fnmatch(u->train->no_decay[i], u->graph->values.at[v].name, 0) == 0;
-        if (!used)
-            mw_diag_warning(diags, u->train->span, "no_decay pattern \"%s\" matches no weight",
-                            u->train->no_decay[i]);
-    }
+    const MwTrain *train = u->train;
+    for (int i = 0; i < train->rates.count; i++)
+        warn_unused(u, "rates", train->rates.at[i].pattern, diags);
+    for (int i = 0; i < train->decays.count; i++)
+        warn_unused(u, "decays", train->decays.at[i].pattern, diags);
+    for (int i = 0; i < train->no_decay.count; i++)
+        warn_unused(u, "no_decay", train->no_decay.at[i], diags);
+    for (int i = 0; i < train->only.count; i++)
+        warn_unused(u, "only", train->only.at[i], diags);
 }
 
 /* Checks that no trained weight is assigned by the model itself. */
@@ -346,19 +437,20 @@ static bool update_weights(MwCompilation *compilation, MwDiags *diags)
                  .train = train,
                  .gradient = compilation->gradient,
                  .values = graph->values.count,
-                 .clip = mw_no_value()};
+                 .clip = mw_no_value(),
+                 .nearing = mw_no_value()};
     if (!check_assigns(&u, diags))
         return false;
     graph->phase = MW_PHASE_UPDATE;
     graph->origin =
         (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
     u.step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
-    int first = graph->values.count;
-    u.rate = build_rate(&u);
-    mw_graph_rename(graph, u.rate, "learning_rate");
-    mw_build_name_temporaries(graph, first, graph->values.count, "learning_rate");
+    u.rate = build_rate(&u, train->learning_rate);
+    u.own_rates = build_own_rates(&u);
     if (train->clip_norm > 0)
         u.clip = build_clip(&u);
+    if (train->ema > 0)
+        u.nearing = build_nearing(&u);
     for (int v = 0; v < u.values; v++)
         if (mw_has_value(u.gradient[v]))
             update_weight(&u, (MwValueId){v});

@@ -289,6 +289,24 @@ static void adam(const Eval *e, bool decoupled)
     }
 }
 
+/* You et al. 2020, algorithm 2: lr (r + decay w), before it is scaled. */
+static void lamb(const Eval *e)
+{
+    double beta1 = mw_node_float(e->node, MW_ATTR_BETA1);
+    double beta2 = mw_node_float(e->node, MW_ATTR_BETA2);
+    double eps = mw_node_float(e->node, MW_ATTR_EPS);
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    double rate = e->in[4][0], step = e->in[5][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        double m = beta1 * e->in[2][i] + (1 - beta1) * e->in[1][i];
+        double v = beta2 * e->in[3][i] + (1 - beta2) * e->in[1][i] * e->in[1][i];
+        double r = m / (1 - pow(beta1, step)) / (sqrt(v / (1 - pow(beta2, step))) + eps);
+        e->out[0][i] = rate * (r + decay * e->in[0][i]);
+        e->out[1][i] = m;
+        e->out[2][i] = v;
+    }
+}
+
 /* The decay is added to the gradient; m = momentum m + g; Nesterov's steps along g + momentum m. */
 static void sgd(const Eval *e)
 {
@@ -313,9 +331,67 @@ static void descent(const Eval *e)
         e->out[0][i] = e->in[0][i] - rate * (e->in[1][i] + decay * e->in[0][i]);
 }
 
+/* Chen et al. 2023, algorithm 2. */
+static void lion(const Eval *e)
+{
+    double beta1 = mw_node_float(e->node, MW_ATTR_BETA1);
+    double beta2 = mw_node_float(e->node, MW_ATTR_BETA2);
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    double rate = e->in[3][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        double w = e->in[0][i], g = e->in[1][i], m = e->in[2][i];
+        double along = beta1 * m + (1 - beta1) * g;
+        e->out[0][i] = w - rate * ((along > 0) - (along < 0) + decay * w);
+        e->out[1][i] = beta2 * m + (1 - beta2) * g;
+    }
+}
+
+/* v is a moving average of the squares of the decayed gradients, m = momentum m + step. */
+static void rmsprop(const Eval *e, bool has_momentum)
+{
+    double momentum = has_momentum ? mw_node_float(e->node, MW_ATTR_MOMENTUM) : 0;
+    double alpha = mw_node_float(e->node, MW_ATTR_ALPHA);
+    double eps = mw_node_float(e->node, MW_ATTR_EPS);
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    double rate = e->in[has_momentum ? 4 : 3][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        double g = e->in[1][i] + decay * e->in[0][i];
+        double v = alpha * e->in[2][i] + (1 - alpha) * g * g;
+        double m = (has_momentum ? momentum * e->in[3][i] : 0) + g / (sqrt(v) + eps);
+        e->out[0][i] = e->in[0][i] - rate * m;
+        e->out[1][i] = v;
+        if (has_momentum)
+            e->out[2][i] = m;
+    }
+}
+
+/* v is the sum of the squares of the decayed gradients. */
+static void adagrad(const Eval *e)
+{
+    double eps = mw_node_float(e->node, MW_ATTR_EPS);
+    double decay = mw_node_float(e->node, MW_ATTR_WEIGHT_DECAY);
+    double rate = e->in[3][0];
+    for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
+        double g = e->in[1][i] + decay * e->in[0][i];
+        double v = e->in[2][i] + g * g;
+        e->out[0][i] = e->in[0][i] - rate * g / (sqrt(v) + eps);
+        e->out[1][i] = v;
+    }
+}
+
 bool eval_update(const Eval *e)
 {
     switch (e->node->op) {
+    case MW_OP_LAMB:
+        return lamb(e), true;
+    case MW_OP_LION:
+        return lion(e), true;
+    case MW_OP_RMSPROP_MOMENTUM:
+        return rmsprop(e, true), true;
+    case MW_OP_RMSPROP:
+        return rmsprop(e, false), true;
+    case MW_OP_ADAGRAD:
+        return adagrad(e), true;
     case MW_OP_ADAM:
         return adam(e, false), true;
     case MW_OP_ADAMW:

@@ -92,9 +92,14 @@ static Model model_new(void)
     add_forward(&model);
     add_update(&model);
     add_pins(&model);
-    const char **no_decay = MW_NEW(model.test.arena, const char *, 2);
-    no_decay[0] = "*.b";
-    no_decay[1] = "norm.*";
+    MwPatterns no_decay = {0}, only = {0};
+    MwOverrides rates = {0}, decays = {0};
+    mw_vec_push(model.test.arena, &rates, ((MwOverride){"embed", 1e-4}));
+    mw_vec_push(model.test.arena, &rates, ((MwOverride){"*.b", 0}));
+    mw_vec_push(model.test.arena, &decays, ((MwOverride){"embed", 0.5}));
+    mw_vec_push(model.test.arena, &no_decay, "*.b");
+    mw_vec_push(model.test.arena, &no_decay, "norm.*");
+    mw_vec_push(model.test.arena, &only, "layers.*");
     model.test.graph->train = (MwTrain){.loss = model.loss,
                                         .optimizer = MW_OPTIMIZER_ADAMW,
                                         .learning_rate = 3e-4,
@@ -102,9 +107,12 @@ static Model model_new(void)
                                                    [MW_ATTR_BETA2] = 0.95,
                                                    [MW_ATTR_EPS] = 1e-8,
                                                    [MW_ATTR_WEIGHT_DECAY] = 0.1},
+                                        .rates = rates,
+                                        .decays = decays,
                                         .no_decay = no_decay,
-                                        .no_decay_count = 2,
+                                        .only = only,
                                         .clip_norm = 1,
+                                        .ema = 0.999,
                                         .schedule = MW_SCHEDULE_COSINE,
                                         .warmup_steps = 10,
                                         .total_steps = 1000,
@@ -144,7 +152,9 @@ START_TEST(a_dump_shows_everything)
         "  output left = part.0\n"
         "  assign layers.1.w.m = _9\n"
         "  train loss with adamw(lr = 0.0003, betas = [0.9, 0.95], eps = 1e-08, "
-        "weight_decay = 0.1), no_decay = [\"*.b\", \"norm.*\"], clip_norm = 1, schedule = cosine, "
+        "weight_decay = 0.1), rates = [[\"embed\", 0.0001], [\"*.b\", 0]], "
+        "decays = [[\"embed\", 0.5]], no_decay = [\"*.b\", \"norm.*\"], only = [\"layers.*\"], "
+        "clip_norm = 1, ema = 0.999, schedule = cosine, "
         "warmup_steps = 10, total_steps = 1000, final_rate = 0.1, micro_batches = 4\n"
         "}\n");
     test_graph_free(&model.test);

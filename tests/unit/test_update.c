@@ -10,7 +10,7 @@
 
 enum { COUNT = 3, STEPS = 4 };
 
-/* What PyTorch's optimizers do with one weight; `g` is its gradient in every step. */
+/* What PyTorch's optimizers, and Lion, do with one weight; `g` is its gradient in every step. */
 typedef struct {
     double w[COUNT], m[COUNT], v[COUNT];
 } Weight;
@@ -67,6 +67,68 @@ static void adamw(Weight *x, const double *g, int step, double decay)
     adam_step(x, g, step);
 }
 
+static double norm_of(const double *a)
+{
+    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+}
+
+static void lamb(Weight *x, const double *g, int step, double decay)
+{
+    const double beta1 = 0.8, beta2 = 0.95, eps = 1e-3, rate = 0.1;
+    double u[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x->m[i] = beta1 * x->m[i] + (1 - beta1) * g[i];
+        x->v[i] = beta2 * x->v[i] + (1 - beta2) * g[i] * g[i];
+        u[i] = x->m[i] / (1 - pow(beta1, step)) / (sqrt(x->v[i] / (1 - pow(beta2, step))) + eps) +
+               decay * x->w[i];
+    }
+    const double trust = norm_of(x->w) / norm_of(u);
+    for (int i = 0; i < COUNT; i++)
+        x->w[i] -= rate * trust * u[i];
+}
+
+static void lion(Weight *x, const double *g, int step, double decay)
+{
+    (void)step;
+    for (int i = 0; i < COUNT; i++) {
+        double along = 0.8 * x->m[i] + 0.2 * g[i];
+        x->w[i] -= 0.1 * decay * x->w[i];
+        x->w[i] -= along > 0 ? 0.1 : along < 0 ? -0.1 : 0;
+        x->m[i] += (g[i] - x->m[i]) * 0.05;
+    }
+}
+
+static void rmsprop_momentum(Weight *x, const double *g, int step, double decay)
+{
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->v[i] += (d * d - x->v[i]) * 0.1;
+        double along = d / (sqrt(x->v[i]) + 1e-3);
+        x->m[i] = step == 1 ? along : 0.8 * x->m[i] + along;
+        x->w[i] -= 0.1 * x->m[i];
+    }
+}
+
+static void rmsprop(Weight *x, const double *g, int step, double decay)
+{
+    (void)step;
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->v[i] += (d * d - x->v[i]) * 0.1;
+        x->w[i] -= 0.1 * d / (sqrt(x->v[i]) + 1e-3);
+    }
+}
+
+static void adagrad(Weight *x, const double *g, int step, double decay)
+{
+    (void)step;
+    for (int i = 0; i < COUNT; i++) {
+        double d = g[i] + decay * x->w[i];
+        x->v[i] += d * d;
+        x->w[i] -= 0.1 * d / (sqrt(x->v[i]) + 1e-3);
+    }
+}
+
 static const struct {
     const char *train;
     void (*step)(Weight *x, const double *g, int step, double decay);
@@ -79,6 +141,14 @@ static const struct {
     {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3)", adam, 0},
     {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adam, 0.3},
     {"adamw(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", adamw, 0.3},
+    {"lamb(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3)", lamb, 0},
+    {"lamb(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3)", lamb, 0.3},
+    {"lion(lr = 0.1, betas = [0.8, 0.95])", lion, 0},
+    {"lion(lr = 0.1, betas = [0.8, 0.95], weight_decay = 0.3)", lion, 0.3},
+    {"rmsprop(lr = 0.1, alpha = 0.9, eps = 1e-3, weight_decay = 0.3)", rmsprop, 0.3},
+    {"rmsprop(lr = 0.1, momentum = 0.8, alpha = 0.9, eps = 1e-3, weight_decay = 0.3)",
+     rmsprop_momentum, 0.3},
+    {"adagrad(lr = 0.1, eps = 1e-3, weight_decay = 0.3)", adagrad, 0.3},
 };
 
 /* The gradients of w and b are 2 x and -3 x. */
@@ -113,7 +183,7 @@ static void compare(const TestModel *model, const char *name, const double *want
 
 static const double x[COUNT] = {0.5, -1, 0.25};
 
-START_TEST(optimizers_are_those_of_pytorch)
+START_TEST(optimizers_step_as_by_hand)
 {
     MwArena *arena = mw_arena_new();
     const char *train = mw_arena_printf(arena, "%s, no_decay = [\"b*\"]", optimizers[_i].train);
@@ -134,6 +204,28 @@ START_TEST(optimizers_are_those_of_pytorch)
     }
     test_model_free(&model);
     mw_arena_free(&arena);
+}
+END_TEST
+
+/* Where a norm is zero there is nothing to scale by: the change is subtracted as it is. */
+START_TEST(a_change_is_scaled_where_both_norms_are_positive)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  input x: f32[2]\n"
+                                     "  weight w: f32[2] = zeros\n"
+                                     "  weight b: f32[2] = ones\n"
+                                     "  train sum(x * w + 0 * b) with lamb(lr = 0.5)\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const double given[] = {3, -3}, w[] = {-0.5, 0.5};
+    set_input(&model, given);
+    interpreter_step(model.run);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_double_eq_tol(interpreter_value(model.run, "w")[i], w[i], 1e-6);
+        ck_assert(interpreter_value(model.run, "b")[i] == 1);
+    }
+    test_model_free(&model);
 }
 END_TEST
 
@@ -214,11 +306,111 @@ END_TEST
 
 START_TEST(a_pattern_that_matches_nothing_is_pointed_out)
 {
+    const char *const trains[] = {
+        "sgd(lr = 1), no_decay = [\"c*\"]", "sgd(lr = 1), only = [\"w\", \"c*\"]",
+        "sgd(lr = 1), rates = [[\"c*\", 1]]", "sgd(lr = 1), decays = [[\"c*\", 1]]"};
     MwArena *arena = mw_arena_new();
-    TestModel model = two_weights("sgd(lr = 1), no_decay = [\"c*\"]", arena);
+    TestModel model = two_weights(trains[_i], arena);
     ck_assert_ptr_nonnull(strstr(diags_text(model.arena, model.diags), "\"c*\" matches no weight"));
     test_model_free(&model);
     mw_arena_free(&arena);
+}
+END_TEST
+
+/* With lr = 0.5 and a decay of 0.25: those of w and b after the options. */
+static const struct {
+    const char *options;
+    double w_rate, w_decay, b_rate, b_decay;
+} overrides[] = {
+    {"rates = [[\"w\", 2]]", 2, 0.25, 0.5, 0.25},
+    {"rates = [[\"b\", 0], [\"?\", 3]]", 3, 0.25, 0, 0.25},
+    {"decays = [[\"w\", 0], [\"*\", 0.75]]", 0.5, 0, 0.5, 0.75},
+    {"decays = [[\"*\", 0.75], [\"w\", 0]]", 0.5, 0.75, 0.5, 0.75},
+    {"decays = [[\"*\", 0.75]], no_decay = \"b\", rates = [[\"b\", 1]]", 0.5, 0.75, 1, 0},
+};
+
+/* The first pattern that matches counts, and the schedule scales every rate. */
+START_TEST(weights_have_rates_and_decays_by_name)
+{
+    MwArena *arena = mw_arena_new();
+    const char *train = mw_arena_printf(
+        arena, "sgd(lr = 0.5, weight_decay = 0.25), warmup_steps = 4, %s", overrides[_i].options);
+    TestModel model = two_weights(train, arena);
+    set_input(&model, x);
+    double w[COUNT] = {1, 1, 1}, b[COUNT] = {2, 2, 2};
+    for (int step = 1; step <= STEPS; step++) {
+        interpreter_step(model.run);
+        for (int i = 0; i < COUNT; i++) {
+            w[i] -= overrides[_i].w_rate * step / 4 * (2 * x[i] + overrides[_i].w_decay * w[i]);
+            b[i] -= overrides[_i].b_rate * step / 4 * (-3 * x[i] + overrides[_i].b_decay * b[i]);
+        }
+        compare(&model, "w", w);
+        compare(&model, "b", b);
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(averages_follow_the_weights)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model = two_weights("sgd(lr = 0.5), only = \"w\", ema = 0.75", arena);
+    MwGraph *graph = model.compilation.graph;
+    ck_assert_int_eq(graph->assigns.count, 2); /* w and w.ema */
+    set_input(&model, x);
+    double w[COUNT] = {1, 1, 1}, ema[COUNT];
+    for (int step = 1; step <= STEPS; step++) {
+        interpreter_step(model.run);
+        for (int i = 0; i < COUNT; i++) {
+            w[i] -= 0.5 * 2 * x[i];
+            ema[i] = step == 1 ? w[i] : 0.75 * ema[i] + 0.25 * w[i];
+        }
+        compare(&model, "w", w);
+        compare(&model, "w.ema", ema);
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* The gradients are clipped by the norm of those that are made. */
+START_TEST(only_weights_that_match_are_trained)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model =
+        two_weights("sgd(lr = 1, momentum = 0.9), only = \"w\", clip_norm = 1", arena);
+    ck_assert_str_eq(diags_text(model.arena, model.diags), "");
+    MwGraph *graph = model.compilation.graph;
+    ck_assert_int_eq(graph->assigns.count, 2); /* w and w.m */
+    ck_assert(!mw_has_value(mw_graph_find(graph, mw_intern(graph->interner, "grad.b"))));
+    ck_assert(!mw_has_value(mw_graph_find(graph, mw_intern(graph->interner, "b.m"))));
+    set_input(&model, x);
+    interpreter_step(model.run);
+    const double norm = 2 * sqrt(0.25 + 1 + 0.0625), b[COUNT] = {2, 2, 2};
+    double w[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        w[i] = 1 - 2 * x[i] / (norm + 1e-6);
+    compare(&model, "w", w);
+    compare(&model, "b", b);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(some_weight_is_trained)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  weight w: f32[4] = ones\n"
+                                     "  train sum(w) with sgd(lr = 1), only = [\"*.lora_*\"]\n"
+                                     "}\n",
+                                     1, MW_PASS_update);
+    ck_assert(!model.ok);
+    const char *says = "test.graph:3:3: error: the loss does not depend on any weight that a "
+                       "pattern of 'only' matches\n";
+    ck_assert_msg(strncmp(diags_text(model.arena, model.diags), says, strlen(says)) == 0, "%s",
+                  diags_text(model.arena, model.diags));
+    test_model_free(&model);
 }
 END_TEST
 
@@ -229,7 +421,7 @@ START_TEST(a_bf16_weight_has_f32_states)
                                      "  input x: f32[4]\n"
                                      "  weight w: bf16[4] = ones\n"
                                      "  train sum(x * cast(w, f32)) with adamw(lr = 1), "
-                                     "clip_norm = 1\n"
+                                     "clip_norm = 1, ema = 0.9\n"
                                      "}\n",
                                      1, MW_PASS_clean);
     ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
@@ -237,13 +429,13 @@ START_TEST(a_bf16_weight_has_f32_states)
     static const struct {
         const char *name;
         MwType type;
-    } wanted[] = {{"w", MW_BF16}, {"w.m", MW_F32}, {"w.v", MW_F32}};
+    } wanted[] = {{"w", MW_BF16}, {"w.m", MW_F32}, {"w.v", MW_F32}, {"w.ema", MW_F32}};
     for (int i = 0; i < MW_COUNT(wanted); i++) {
         MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, wanted[i].name));
         ck_assert(mw_has_value(value));
         ck_assert_int_eq(mw_value_tensor(graph, value)->type, wanted[i].type);
     }
-    ck_assert_int_eq(graph->assigns.count, 3);
+    ck_assert_int_eq(graph->assigns.count, 4);
     test_model_free(&model);
 }
 END_TEST
@@ -312,10 +504,15 @@ int main(void)
     TCase *tests = tcase_create("update");
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
-    tcase_add_loop_test(tests, optimizers_are_those_of_pytorch, 0, MW_COUNT(optimizers));
+    tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
+    tcase_add_test(tests, a_change_is_scaled_where_both_norms_are_positive);
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
-    tcase_add_test(tests, a_pattern_that_matches_nothing_is_pointed_out);
+    tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 4);
+    tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));
+    tcase_add_test(tests, averages_follow_the_weights);
+    tcase_add_test(tests, only_weights_that_match_are_trained);
+    tcase_add_test(tests, some_weight_is_trained);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);
     tcase_add_test(tests, a_weight_that_stays_is_still_assigned_in_the_update);
     tcase_add_loop_test(tests, what_the_model_assigns_is_kept_from_step_to_step, 0, 2);
