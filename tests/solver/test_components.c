@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4, MANY = 400 /* problems of a chain */ };
+enum { MOST = 4, MANY = 400 / CASE_STRIDE /* problems of a chain */ };
 
 static const struct {
     RandomKind kind;
