@@ -62,29 +62,21 @@ static double combined(const Test *test, const MwExchange *exchange, int64_t ind
     return result;
 }
 
-/* Element `index` of the result on this rank; `sums` has what the members' elements combine to. */
-static double expected_value(const Test *test, const MwExchange *exchange,
-                             const double sums[PERIOD], int64_t index)
+/* A period of the elements of the result on this rank from member `member` (of ALL_GATHER and
+ * ALL_TO_ALL) or from all, from the first one of its block on. */
+static void expected_period(const Test *test, const MwExchange *exchange, int member,
+                            double expected[PERIOD])
 {
-    const int ways = test->mesh.size[exchange->axis];
-    const int self = test->coordinate[exchange->axis];
-    const int64_t block = exchange->count / ways;
-    switch (exchange->kind) {
-    case MW_ALL_REDUCE:
-        return sums[index % PERIOD];
-    case MW_REDUCE_SCATTER:
-        return sums[(self * block + index) % PERIOD];
-    case MW_ALL_GATHER:
-        return source_value(exchange->type,
-                            member_rank(test, exchange->axis, (int)(index / exchange->count)),
-                            index % exchange->count);
-    case MW_ALL_TO_ALL:
-        return source_value(exchange->type, member_rank(test, exchange->axis, (int)(index / block)),
-                            self * block + index % block);
-    case MW_COLLECTIVE_COUNT:
-        break;
-    }
-    MW_UNREACHABLE();
+    const bool has_own_block =
+        exchange->kind == MW_REDUCE_SCATTER || exchange->kind == MW_ALL_TO_ALL;
+    const int64_t first = has_own_block ? test->coordinate[exchange->axis] *
+                                              (exchange->count / test->mesh.size[exchange->axis])
+                                        : 0;
+    for (int i = 0; i < PERIOD; i++)
+        expected[i] = mw_collective_info(exchange->kind)->combines
+                          ? combined(test, exchange, first + i)
+                          : source_value(exchange->type, member_rank(test, exchange->axis, member),
+                                         first + i);
 }
 
 /* Says whether all elements are right, and which one is not. */
@@ -93,17 +85,21 @@ static bool is_right(const Test *test, const MwExchange *exchange, int64_t resul
     double tolerance = exchange->combine != MW_COMBINE_LOGSUMEXP ? 0
                        : exchange->type == MW_BF16               ? 1.0 / 128
                                                                  : 1e-6;
-    double sums[PERIOD];
-    for (int i = 0; i < PERIOD; i++)
-        sums[i] = combined(test, exchange, i);
-    for (int64_t i = 0; i < result; i++) {
-        double expected = expected_value(test, exchange, sums, i);
-        double found = element_load(exchange->type, test->result, i);
-        bool are_equal = found == expected || (isnan(found) && isnan(expected));
-        if (!are_equal && !(fabs(found - expected) <= tolerance * fmax(1, fabs(expected)))) {
-            fprintf(stderr, "rank %d: element %lld is %g, not %g\n", test->transport->rank,
-                    (long long)i, found, expected);
-            return false;
+    const bool combines = mw_collective_info(exchange->kind)->combines;
+    const int members = combines ? 1 : test->mesh.size[exchange->axis];
+    for (int m = 0; m < members; m++) {
+        double period[PERIOD];
+        expected_period(test, exchange, m, period);
+        const int64_t block = result / members;
+        for (int64_t i = 0; i < block; i++) {
+            double expected = period[i % PERIOD];
+            double found = element_load(exchange->type, test->result, m * block + i);
+            bool are_equal = found == expected || (isnan(found) && isnan(expected));
+            if (!are_equal && !(fabs(found - expected) <= tolerance * fmax(1, fabs(expected)))) {
+                fprintf(stderr, "rank %d: element %lld is %g, not %g\n", test->transport->rank,
+                        (long long)(m * block + i), found, expected);
+                return false;
+            }
         }
     }
     return true;
@@ -158,9 +154,11 @@ static void run_case(Test *test, MwExchange exchange, bool in_place)
     exchange.destination = in_place ? test->arena : test->arena + HALF_BYTES;
     bool good =
         mw_exchange_result(exchange.kind, test->mesh.size[exchange.axis], exchange.count, &result);
+    double period[PERIOD];
+    for (int i = 0; i < PERIOD; i++)
+        period[i] = source_value(exchange.type, test->transport->rank, i);
     for (int64_t i = 0; i < exchange.count; i++)
-        element_store(exchange.type, test->source, i,
-                      source_value(exchange.type, test->transport->rank, i));
+        element_store(exchange.type, test->source, i, period[i % PERIOD]);
     good = good && do_exchange(test, &exchange, result, &fault);
     if (!good)
         fprintf(stderr, "rank %d: %s\n", test->transport->rank, fault.text);
