@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  the model with its layers; queries for intervals of layers on numbers of devices.
- * Out: their costs (cost.h), extrapolated from samples (sample.h).
- *
- * A run is n >= 2 periods of p layers each that have the same classes one by one: equal layers, or
- * equal iterations of several layers each. For a run from layer i to layer j - 1 in [b, e), each
- * cost C except the peak satisfies
- *
- *     C[b, e) = C[b, i + p) + C[j - p, e) - C(one) + (n - 1) (C(two) - C(one))
- *
- * so that the boundary between two periods counts n - 1 times. C(one) and C(two) are the costs of
- * one and two periods.
- *
- * An interval [b, e) without runs is a sample if it has at most `span` layers. A longer one is
- * extrapolated from all samples of `span` layers in it, and those of their overlaps:
- *
- *     C[b, e) = sum of C[i, i + span) for b <= i <= e - span
- *               - sum of C[i, i + span - 1) for b < i <= e - span
- *
- * which leaves out what layers that are `span` or more apart do to each other. The span is that of
- * the whole model, unless the samples then had more than MW_TUNED_SPAN_NODES nodes: without runs
- * their number grows with the square of the number of layers. The peak of the whole is the largest
- * of the samples.
+ * Out: their costs (cost.h), extrapolated (extrapolate.h) from samples (sample.h).
  *
  * Between no recomputation and recomputation of all layers lie candidates in which some layers
  * recompute: those first that save the most memory per second. The gain of a layer is estimated
@@ -29,6 +9,7 @@
 
 #include "base/threads.h"
 #include "ir/key_map.h"
+#include "passes/stages/extrapolate.h"
 #include "passes/tuning.h"
 #include "solver/stages/submesh.h"
 
@@ -36,22 +17,6 @@
 #include <stdlib.h>
 
 typedef MW_VEC(MwStageSample *) Samples;
-
-/* `weight` times the cost of layers [begin, end). */
-typedef struct {
-    int begin, end;
-    double weight;
-} IntervalTerm;
-
-typedef MW_VEC(IntervalTerm) IntervalTerms;
-
-/* Layers [begin, end), of which each equals the one `period` layers before, from the second period
- * on. */
-typedef struct {
-    int period, begin, end;
-} Run;
-
-typedef MW_VEC(Run) Runs;
 
 struct MwStageCosts {
     MwArena *arena;
@@ -62,12 +27,10 @@ struct MwStageCosts {
     MwKeyMap answers; /* by interval class, devices and sequence: an MwStageCostList */
     Samples queue;    /* samples to solve next */
     MwStagePricing pricing;
-    int64_t work;         /* nodes of all problems solved */
-    int64_t effort;       /* of solving them: mw_stage_costs_effort */
-    Runs runs;            /* the longest runs of each period, in order of the period */
-    int span;             /* layers of the longest sample */
-    IntervalTerms *terms; /* [interval classes] how the interval is extrapolated; none: not yet */
-    bool has_bounds;      /* the samples of all intervals on one device are solved */
+    int64_t work;   /* nodes of all problems solved */
+    int64_t effort; /* of solving them: mw_stage_costs_effort */
+    MwExtrapolation *extrapolation;
+    bool has_bounds; /* the samples of all intervals on one device are solved */
     double memory_bytes;
 };
 
@@ -80,7 +43,7 @@ static const MwCluster *cluster_of(const MwStageCosts *costs)
 
 static int class_of(const MwStageCosts *costs, int begin, int end)
 {
-    return costs->model->interval_class[begin * (costs->model->layer_count + 1) + end];
+    return mw_stage_model_class(costs->model, begin, end);
 }
 
 static const MwGraph *graph_of(MwStageCosts *costs, int begin, int end, bool recomputes)
@@ -93,7 +56,7 @@ static const MwGraph *graph_of(MwStageCosts *costs, int begin, int end, bool rec
 }
 
 /* The sample of the layers of `term`, with mesh, recomputation and sequence as in `like`. */
-static MwStageSample *sample_of(MwStageCosts *costs, const IntervalTerm *term,
+static MwStageSample *sample_of(MwStageCosts *costs, const MwIntervalTerm *term,
                                 const MwStageSample *like)
 {
     int key[4 + MW_MAX_AXES] = {class_of(costs, term->begin, term->end), like->recomputes,
@@ -152,89 +115,8 @@ static void solve_requested(MwStageCosts *costs)
 
 /* ---- Extrapolation ---- */
 
-/* Lists the longest runs of the model, each of two periods or more. */
-static void list_runs(MwStageCosts *costs)
-{
-    const int *class = costs->model->layer_class;
-    int layers = costs->model->layer_count;
-    for (int period = 1; 2 * period <= layers; period++)
-        for (int begin = 0, i; begin + 2 * period <= layers; begin = i + 1) {
-            for (i = begin; i + period < layers && class[i] == class[i + period]; i++)
-                ;
-            if (i - begin >= period)
-                mw_vec_push(costs->arena, &costs->runs, ((Run){period, begin, i + period}));
-        }
-}
-
-/* The run in [begin, end) that has the most layers, whole periods of it; of equals the one with the
- * shortest period. False if there is none. */
-static bool find_run(const MwStageCosts *costs, int begin, int end, Run *longest)
-{
-    *longest = (Run){0};
-    for (int i = 0; i < costs->runs.count; i++) {
-        Run run = costs->runs.at[i];
-        run.begin = (int)mw_max(run.begin, begin);
-        int periods = ((int)mw_min(run.end, end) - run.begin) / run.period;
-        run.end = run.begin + periods * run.period;
-        if (periods >= 2 && run.end - run.begin > longest->end - longest->begin)
-            *longest = run;
-    }
-    return longest->period > 0;
-}
-
-static void add_term(MwStageCosts *costs, IntervalTerms *terms, int begin, int end, double weight)
-{
-    for (int i = 0; i < terms->count; i++)
-        if (class_of(costs, terms->at[i].begin, terms->at[i].end) == class_of(costs, begin, end)) {
-            terms->at[i].weight += weight;
-            return;
-        }
-    mw_vec_push(costs->arena, terms, ((IntervalTerm){begin, end, weight}));
-}
-
-/* Adds the samples of layers [begin, end), which have no run, or are two periods. The whole model
- * is one sample. */
-static void add_samples(MwStageCosts *costs, IntervalTerms *terms, int begin, int end,
-                        double weight)
-{
-    int span = costs->span;
-    if (end - begin <= span || end - begin == costs->model->layer_count) {
-        add_term(costs, terms, begin, end, weight);
-        return;
-    }
-    for (int i = begin; i + span <= end; i++)
-        add_term(costs, terms, i, i + span, weight);
-    for (int i = begin + 1; i + span <= end; i++)
-        add_term(costs, terms, i, i + span - 1, -weight);
-}
-
-/* Adds samples, with weights, whose costs add up to `weight` times that of layers [begin, end). */
-static void decompose(MwStageCosts *costs, IntervalTerms *terms, int begin, int end, double weight)
-{
-    Run run;
-    if (!find_run(costs, begin, end, &run) ||
-        (end - begin == 2 * run.period && run.end - run.begin == 2 * run.period)) {
-        add_samples(costs, terms, begin, end, weight);
-        return;
-    }
-    int period = run.period, boundaries = (run.end - run.begin) / period - 1;
-    decompose(costs, terms, begin, run.begin + period, weight);
-    decompose(costs, terms, run.end - period, end, weight);
-    decompose(costs, terms, run.begin, run.begin + period, weight * (-1 - boundaries));
-    decompose(costs, terms, run.begin, run.begin + 2 * period, weight * boundaries);
-}
-
-/* The samples, with weights, whose costs add up to that of layers [begin, end). */
-static const IntervalTerms *terms_of(MwStageCosts *costs, int begin, int end)
-{
-    IntervalTerms *terms = &costs->terms[class_of(costs, begin, end)];
-    if (terms->count == 0)
-        decompose(costs, terms, begin, end, 1);
-    return terms;
-}
-
 /* Sums the weighted costs of the terms; false if some sample has no solution. */
-static bool sum_terms(MwStageCosts *costs, const IntervalTerms *terms, const MwStageSample *like,
+static bool sum_terms(MwStageCosts *costs, const MwIntervalTerms *terms, const MwStageSample *like,
                       int price, MwStageCost *sum)
 {
     *sum = (MwStageCost){.mesh = like->mesh, .price = price};
@@ -264,7 +146,7 @@ static bool sum_terms(MwStageCosts *costs, const IntervalTerms *terms, const MwS
     return true;
 }
 
-static void request_terms(MwStageCosts *costs, const IntervalTerms *terms,
+static void request_terms(MwStageCosts *costs, const MwIntervalTerms *terms,
                           const MwStageSample *like, int price)
 {
     for (int i = 0; i < terms->count; i++)
@@ -291,7 +173,7 @@ static const MwStageSample *single_layer(MwStageCosts *costs, int layer, MwStage
                                          bool recomputes)
 {
     like.recomputes = recomputes;
-    return sample_of(costs, &(IntervalTerm){layer, layer + 1, 1}, &like);
+    return sample_of(costs, &(MwIntervalTerm){layer, layer + 1, 1}, &like);
 }
 
 /* The gain of recomputing a layer, from samples of that layer alone. */
@@ -339,7 +221,7 @@ static void request_gains(MwStageCosts *costs, int begin, int end, const MwStage
         for (int recomputes = 0; recomputes < 2; recomputes++) {
             MwStageSample wanted = *like;
             wanted.recomputes = recomputes;
-            request(costs, sample_of(costs, &(IntervalTerm){l, l + 1, 1}, &wanted), 0);
+            request(costs, sample_of(costs, &(MwIntervalTerm){l, l + 1, 1}, &wanted), 0);
         }
 }
 
@@ -403,7 +285,7 @@ void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageCostQuery *cost
 /* One query while it is being answered. */
 typedef struct {
     const MwStageCostQuery *cost_query;
-    const IntervalTerms *terms;
+    const MwIntervalTerms *terms;
     int mesh_count;
     MwStageSample *meshes; /* [mesh_count] samples to solve, without their layers */
     bool *is_shortlisted;
@@ -451,7 +333,8 @@ static void start_search(MwStageCosts *costs, const MwStageCostQuery *cost_query
                          CandidateSearch *search)
 {
     search->cost_query = cost_query;
-    search->terms = terms_of(costs, cost_query->begin, cost_query->end);
+    search->terms =
+        mw_extrapolation_terms(costs->extrapolation, cost_query->begin, cost_query->end);
     list_mesh_candidates(costs, cost_query, search);
     for (int i = 0; i < search->mesh_count; i++)
         request_terms(costs, search->terms, &search->meshes[i], 0);
@@ -626,7 +509,7 @@ void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_quer
 static MwStageCost on_one_device(MwStageCosts *costs, int begin, int end, bool recomputes)
 {
     MwStageSample like = {.mesh = {1, {1}}, .recomputes = recomputes};
-    const IntervalTerms *terms = terms_of(costs, begin, end);
+    const MwIntervalTerms *terms = mw_extrapolation_terms(costs->extrapolation, begin, end);
     MwStageCost cost;
     request_terms(costs, terms, &like, 0);
     solve_requested(costs);
@@ -648,7 +531,8 @@ static void solve_for_bounds(MwStageCosts *costs)
             for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
                  recomputes++) {
                 like.recomputes = recomputes;
-                request_terms(costs, terms_of(costs, begin, end), &like, 0);
+                request_terms(costs, mw_extrapolation_terms(costs->extrapolation, begin, end),
+                              &like, 0);
             }
     solve_requested(costs);
     costs->has_bounds = true;
@@ -670,63 +554,18 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
                          .late_bytes = lean.late_bytes / devices};
 }
 
-/* ---- The span ---- */
-
-/* [layers] nodes of each layer, all phases. */
-static int *count_nodes(MwArena *arena, const MwStageModel *model)
-{
-    const MwGraph *graph = model->lowered[false].graph;
-    int *count = MW_NEW(arena, int, model->layer_count);
-    for (int n = 0; n < graph->nodes.count; n++)
-        count[graph->nodes.at[n].origin.layer]++;
-    return count;
-}
-
 /* The number of logical meshes of all sizes that a stage may have. */
-static int count_meshes(const MwStageCosts *costs, MwArena *scratch)
+static int count_meshes(const MwStageCosts *costs)
 {
+    MwArena *scratch = mw_arena_new();
     const MwCluster *cluster = cluster_of(costs);
     const MwSubmeshPacking packing = mw_submesh_packing_new(
         scratch, (MwStageCluster){cluster->nodes, cluster->devices_per_node});
     int count = 0;
     for (int i = 0; i < packing.count; i++)
         count += mw_stage_costs_meshes(costs, scratch, packing.submeshes[i].devices).count;
+    mw_arena_free(&scratch);
     return count;
-}
-
-/* Nodes of the samples that all intervals need together, each counted once. */
-static int64_t sampled_nodes(MwStageCosts *costs, const int *layer_nodes)
-{
-    MwArena *scratch = mw_arena_new();
-    bool *is_counted = MW_NEW(scratch, bool, costs->model->class_count + 1);
-    int64_t nodes = 0;
-    for (int begin = 0; begin < costs->model->layer_count; begin++)
-        for (int end = begin + 1; end <= costs->model->layer_count; end++) {
-            const IntervalTerms *terms = terms_of(costs, begin, end);
-            for (int i = 0; i < terms->count; i++) {
-                bool *counted = &is_counted[class_of(costs, terms->at[i].begin, terms->at[i].end)];
-                for (int l = terms->at[i].begin; l < terms->at[i].end && !*counted; l++)
-                    nodes += layer_nodes[l];
-                *counted = true;
-            }
-        }
-    mw_arena_free(&scratch);
-    return nodes;
-}
-
-/* Halves the span, which begins with all layers, until the samples are small enough. */
-static void choose_span(MwStageCosts *costs)
-{
-    MwArena *scratch = mw_arena_new();
-    const int *layer_nodes = count_nodes(scratch, costs->model);
-    int meshes = count_meshes(costs, scratch);
-    costs->span = costs->model->layer_count;
-    costs->terms = MW_NEW(costs->arena, IntervalTerms, costs->model->class_count + 1);
-    while (meshes * sampled_nodes(costs, layer_nodes) > MW_TUNED_SPAN_NODES && costs->span > 2) {
-        costs->span = (int)mw_max(2, costs->span / 2);
-        costs->terms = MW_NEW(costs->arena, IntervalTerms, costs->model->class_count + 1);
-    }
-    mw_arena_free(&scratch);
 }
 
 MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int threads)
@@ -736,8 +575,7 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int 
     *costs = (MwStageCosts){
         .arena = arena, .model = model, .threads = threads, .pricing = {.model = model}};
     costs->memory_bytes = (double)mw_memory_bytes(compilation);
-    list_runs(costs);
-    choose_span(costs);
+    costs->extrapolation = mw_extrapolation_new(arena, model, count_meshes(costs));
     bool recomputes = compilation->options.remat == MW_REMAT_ALL;
     MwStageCost all = mw_stage_costs_whole(costs, recomputes);
     double least_s = model->micro_batches * mw_stage_cost_time_s(&all) /

@@ -27,6 +27,12 @@ MwStageModel *mw_stage_model_new(const MwCompilation *compilation, int micro_bat
                                  MwDiags *diags);
 void mw_stage_model_free(MwStageModel **model);
 
+/* The class of layers [begin, end). */
+static inline int mw_stage_model_class(const MwStageModel *model, int begin, int end)
+{
+    return model->interval_class[begin * (model->layer_count + 1) + end];
+}
+
 /* The graph of layers [begin, end) as a stage of their own, which the intra-operator problem can be
  * built from; in the model's arena. */
 MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, bool recomputes);

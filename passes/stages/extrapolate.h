@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How the cost of an interval of layers follows from those of shorter ones, which are solved.
+ *
+ * A run is n >= 2 periods of p layers each that have the same classes one by one: equal layers, or
+ * equal iterations of several layers each. For a run from layer i to layer j - 1 in [b, e), each
+ * cost C except the peak satisfies
+ *
+ *     C[b, e) = C[b, i + p) + C[j - p, e) - C(one) + (n - 1) (C(two) - C(one))
+ *
+ * so that the boundary between two periods counts n - 1 times. C(one) and C(two) are the costs of
+ * one and two periods.
+ *
+ * An interval [b, e) without runs is a sample if it has at most `span` layers. A longer one is
+ * extrapolated from all samples of `span` layers in it, and those of their overlaps:
+ *
+ *     C[b, e) = sum of C[i, i + span) for b <= i <= e - span
+ *               - sum of C[i, i + span - 1) for b < i <= e - span
+ *
+ * which leaves out what layers that are `span` or more apart do to each other. The span is that of
+ * the whole model, unless the samples then had more than MW_TUNED_SPAN_NODES nodes: without runs
+ * their number grows with the square of the number of layers. The peak of the whole is the largest
+ * of the samples.
+ *
+ * The table of terms grows with the classes of intervals, and a decomposition with the layers. */
+#ifndef MW_PASSES_STAGES_EXTRAPOLATE_H
+#define MW_PASSES_STAGES_EXTRAPOLATE_H
+
+#include "passes/stages/model.h"
+
+/* `weight` times the cost of layers [begin, end). */
+typedef struct {
+    int begin, end;
+    double weight;
+} MwIntervalTerm;
+
+typedef MW_VEC(MwIntervalTerm) MwIntervalTerms;
+
+typedef struct MwExtrapolation MwExtrapolation;
+
+/* Lies in `arena`; the model must outlive it. Every sample is solved on so many logical meshes. */
+MwExtrapolation *mw_extrapolation_new(MwArena *arena, const MwStageModel *model, int meshes);
+
+/* The samples, with weights, whose costs add up to that of layers [begin, end). */
+const MwIntervalTerms *mw_extrapolation_terms(MwExtrapolation *extrapolation, int begin, int end);
+
+#endif
