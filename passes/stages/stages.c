@@ -368,6 +368,37 @@ static void warn_of_meshes(const MwCompilation *compilation, MwDiags *diags)
     mw_diag_note(diags, mw_span_none(), "--stages %d asks for that", meshes);
 }
 
+/* The rows of a micro-batch of the first input that is cut into such; 0: there is none. */
+static int64_t micro_batch_rows(const MwCompilation *compilation)
+{
+    const MwGraph *graph = compilation->graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op == MW_OP_INPUT && !mw_input_is_whole(graph, node))
+            return graph->values.at[node->first_result].tensor.dim[0] /
+                   compilation->staging.micro_batches;
+    }
+    return 0;
+}
+
+/* Warns if the devices of a mesh cannot divide the batch among them, nor any part of them. */
+static void warn_of_batch(const MwCompilation *compilation, MwDiags *diags)
+{
+    const int64_t rows = micro_batch_rows(compilation);
+    int devices = 1;
+    for (int m = 0; m < compilation->staging.mesh_count && devices == 1; m++)
+        if (rows > 1 && mw_common_divisor(rows, compilation->staging.meshes[m].device_count) == 1)
+            devices = compilation->staging.meshes[m].device_count;
+    if (devices == 1)
+        return;
+    mw_diag_warning(diags, mw_span_none(),
+                    "%d devices cannot divide a batch of %lld among them: where they divide "
+                    "nothing else, each of them does all of the work",
+                    devices, (long long)rows);
+    mw_diag_note(diags, mw_span_none(), "a batch of %lld would give each of them as many",
+                 (long long)(mw_ceil_div(rows, devices) * devices));
+}
+
 /* Whether an even cut satisfies the options. */
 static bool may_cut_evenly(const MwCompilation *compilation)
 {
@@ -402,6 +433,7 @@ static bool adopt_trials(MwCompilation *compilation, const MwStageTrials *trials
         cut_evenly(compilation);
     note_alternatives(compilation->arena, &compilation->staging, trials);
     warn_of_meshes(compilation, diags);
+    warn_of_batch(compilation, diags);
     return true;
 }
 
