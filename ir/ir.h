@@ -118,11 +118,9 @@ typedef struct {
 } MwOverride;
 typedef MW_VEC(MwOverride) MwOverrides;
 
-/* The `train` statement. The pass update expresses it as nodes. */
+/* A `train` statement. The pass update expresses it as nodes. */
 typedef struct {
-    /* f32[]; no value: a model for inference. Its node runs in the forward phase, or in the
-     * update if the loss is known only after the last micro-batch. */
-    MwValueId loss;
+    const char *loss; /* the interned name of one of MwGraph.losses */
     MwSpan span;
     MwOptimizer optimizer;
     double learning_rate;
@@ -142,7 +140,7 @@ typedef struct {
 typedef struct {
     const char *name;
     MwValueId value;
-} MwOutput;
+} MwOutput; /* an output or a loss */
 
 /* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value`
  * comes from an earlier phase than update, `target` is an accumulator: it becomes `value` after
@@ -169,15 +167,19 @@ typedef struct {
     MW_VEC(MwAssign) assigns;
     MW_VEC(MwPin) pins;
     MW_VEC(MwRepeat) repeats;
-    MwTrain train;
-    MwType precision; /* for the pass precision: type of contractions; F32: all types stay */
-    MwOrigin origin;  /* of the nodes added next; the code that adds them sets it */
-    MwPhase phase;    /* of the nodes added next; the code that adds them sets it */
+    /* f32[], by unique interned names: what the train statements minimise. The node of a loss runs
+     * in the forward phase, or in the update if the loss is known only after the last micro-batch.
+     * The graph of a stage has the losses that the stage makes */
+    MW_VEC(MwOutput) losses;
+    MW_VEC(MwTrain) trains; /* the train statements of the model; none: it is for inference */
+    MwType precision;       /* for the pass precision: type of contractions; F32: all types stay */
+    MwOrigin origin;        /* of the nodes added next; the code that adds them sets it */
+    MwPhase phase;          /* of the nodes added next; the code that adds them sets it */
 } MwGraph;
 
 /* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision and train statement of `like`, without its loss. */
+/* A new graph with the name, repeats, precision and train statements of `like`, without losses. */
 MwGraph *mw_graph_new_like(const MwGraph *like);
 
 /* A node to be added. */
@@ -243,6 +245,9 @@ static inline bool mw_input_is_whole(const MwGraph *graph, const MwNode *input)
     return mw_node_int(input, MW_ATTR_WHOLE) ||
            graph->values.at[input->first_result].tensor.rank == 0;
 }
+
+/* The loss of that interned name; no value if the graph has none. */
+MwValueId mw_graph_loss(const MwGraph *graph, const char *name);
 
 /* True if some node runs in `phase`. */
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase);

@@ -104,6 +104,14 @@ bool mw_train_moves(const MwTrain *train, const char *weight)
     return train->only.count == 0 || mw_patterns_match(&train->only, weight);
 }
 
+const MwTrain *mw_train_of(const MwGraph *graph, const char *weight)
+{
+    for (int i = 0; i < graph->trains.count; i++)
+        if (mw_train_moves(&graph->trains.at[i], weight))
+            return &graph->trains.at[i];
+    return NULL;
+}
+
 int mw_override_find(const MwOverrides *overrides, const char *name)
 {
     for (int i = 0; i < overrides->count; i++)

@@ -69,6 +69,8 @@ bool mw_pattern_matches(const char *pattern, const char *name);
 bool mw_patterns_match(const MwPatterns *patterns, const char *name);
 /* Whether the train statement moves the weight of that name. */
 bool mw_train_moves(const MwTrain *train, const char *weight);
+/* The train statement that moves the weight of that name; NULL: none does. */
+const MwTrain *mw_train_of(const MwGraph *graph, const char *weight);
 /* The place of the first override whose pattern matches the name; -1: there is none. */
 int mw_override_find(const MwOverrides *overrides, const char *name);
 /* The weight decay of the weight of that name. */

@@ -346,10 +346,12 @@ static void print_overrides(MwText *text, const char *name, const MwOverrides *o
     mw_text_add(text, "]");
 }
 
-static void print_train(MwText *text, const MwGraph *graph)
+static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train)
 {
-    const MwTrain *train = &graph->train;
-    mw_text_printf(text, "  train %s with ", mw_value(graph, train->loss)->name);
+    MwValueId loss = mw_graph_loss(graph, train->loss);
+    if (!mw_has_value(loss))
+        return;
+    mw_text_printf(text, "  train %s with ", mw_value(graph, loss)->name);
     print_optimizer(text, train);
     print_overrides(text, "rates", &train->rates);
     print_overrides(text, "decays", &train->decays);
@@ -382,7 +384,7 @@ void mw_graph_print(MwText *text, const MwGraph *graph)
         mw_text_printf(text, "  assign %s = %s\n",
                        mw_value(graph, graph->assigns.at[i].target)->name,
                        mw_value(graph, graph->assigns.at[i].value)->name);
-    if (mw_has_value(graph->train.loss))
-        print_train(text, graph);
+    for (int i = 0; i < graph->trains.count; i++)
+        print_train(text, graph, &graph->trains.at[i]);
     mw_text_add(text, "}\n");
 }

@@ -15,7 +15,7 @@ static void run_model(MwExpander *ex, const MwItem *item)
     mw_body_run(ex, &item->block->body);
     ex->frame = NULL;
     const MwGraph *graph = ex->graph;
-    bool any = graph->outputs.count || graph->assigns.count || mw_has_value(graph->train.loss);
+    bool any = graph->outputs.count || graph->assigns.count || graph->trains.count;
     if (!any && mw_diags_error_count(ex->diags) == ex->first_errors)
         mw_expand_error(ex, item->span,
                         "model '%s' computes nothing: it has neither 'train' nor 'output'",

@@ -341,7 +341,9 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
 {
     MwTrain train = {.span = statement->span};
     const MwExpr *optimizer = statement->train.optimizer;
-    bool ok = read_loss(ex, statement->train.loss, &train.loss);
+    MwOutput loss = {.name = mw_intern(ex->interner, "loss")};
+    train.loss = loss.name;
+    bool ok = read_loss(ex, statement->train.loss, &loss.value);
     MwArgs options = quote_words(ex, &statement->annotations);
     if (!find_optimizer(ex, optimizer, &train.optimizer))
         return;
@@ -351,11 +353,12 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
     ok &= read_call(ex, &hyperparameters, read_optimizer, &train);
     train.optimizer = mw_optimizer_choose(&train);
     ok &= read_call(ex, &step, read_step_options, &train);
-    if (ok && mw_has_value(ex->graph->train.loss)) {
-        mw_expand_note(ex, ex->graph->train.span, "the first is here");
+    if (ok && ex->graph->trains.count) {
+        mw_expand_note(ex, ex->graph->trains.at[0].span, "the first is here");
         mw_expand_error(ex, statement->span, "a model trains one loss");
     } else if (ok) {
-        ex->graph->train = train;
+        mw_vec_push(ex->arena, &ex->graph->losses, loss);
+        mw_vec_push(ex->arena, &ex->graph->trains, train);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Update: expresses the `train` statement as nodes.
+/* Update: expresses the `train` statements as nodes.
  *
  * In:  a graph with gradients (compilation->gradient).
  * Out: nodes of the update phase that compute new weights and optimizer states, and an
@@ -35,7 +35,7 @@
 typedef struct {
     MwGraph *graph;
     const MwTrain *train;
-    const MwValueId *gradient; /* [values of the model] gradient by a weight */
+    const MwValueId *gradient; /* [values] gradient by a weight that the statement moves */
     int values;
     MwValueId step;             /* i32[] */
     MwValueId rate;             /* f32[] learning rate */
@@ -383,16 +383,17 @@ static void warn_unused_patterns(const Updater *u, MwDiags *diags)
 }
 
 /* Checks that no trained weight is assigned by the model itself. */
-static bool check_assigns(const Updater *u, MwDiags *diags)
+static bool check_assigns(const MwGraph *graph, const MwValueId *gradient, MwDiags *diags)
 {
     bool ok = true;
-    for (int i = 0; i < u->graph->assigns.count; i++) {
-        MwValueId target = u->graph->assigns.at[i].target;
-        if (!mw_has_value(u->gradient[target.index]))
+    for (int i = 0; i < graph->assigns.count; i++) {
+        MwValueId target = graph->assigns.at[i].target;
+        if (!mw_has_value(gradient[target.index]))
             continue;
-        mw_diag_error(diags, u->train->span, "'%s' is trained, but the model assigns it too",
-                      mw_value(u->graph, target)->name);
-        mw_diag_note(diags, mw_value_node(u->graph, target)->origin.span, "it is this weight");
+        const char *name = mw_value(graph, target)->name;
+        mw_diag_error(diags, mw_train_of(graph, name)->span,
+                      "'%s' is trained, but the model assigns it too", name);
+        mw_diag_note(diags, mw_value_node(graph, target)->origin.span, "it is this weight");
         ok = false;
     }
     return ok;
@@ -423,38 +424,62 @@ static void assign_in_update(MwGraph *graph)
     }
 }
 
-static bool update_weights(MwCompilation *compilation, MwDiags *diags)
+/* [values] those of `gradient` by weights that the train statement moves. */
+static const MwValueId *gradients_of(const MwGraph *graph, const MwTrain *train,
+                                     const MwValueId *gradient, int values)
+{
+    MwValueId *own = MW_NEW(graph->arena, MwValueId, values);
+    for (int v = 0; v < values; v++) {
+        bool moves = mw_has_value(gradient[v]) && mw_train_moves(train, graph->values.at[v].name);
+        own[v] = moves ? gradient[v] : mw_no_value();
+    }
+    return own;
+}
+
+/* The steps of the weights that one train statement moves. */
+static void update_weights(Updater *u)
+{
+    MwGraph *graph = u->graph;
+    const MwTrain *train = u->train;
+    graph->origin =
+        (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
+    u->step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
+    u->rate = build_rate(u, train->learning_rate);
+    u->own_rates = build_own_rates(u);
+    if (train->clip_norm > 0)
+        u->clip = build_clip(u);
+    if (train->ema > 0)
+        u->nearing = build_nearing(u);
+    for (int v = 0; v < u->values; v++)
+        if (mw_has_value(u->gradient[v]))
+            update_weight(u, (MwValueId){v});
+}
+
+static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
-    const MwTrain *train = &graph->train;
-    if (!compilation->gradient) {
-        mw_diag_error(diags, train->span,
+    const MwValueId *gradient = compilation->gradient;
+    const int values = graph->values.count;
+    if (!gradient) {
+        mw_diag_error(diags, graph->trains.at[0].span,
                       "this graph has a backward pass but no update: it is a dump from between the "
                       "two; dump after update instead");
         return false;
     }
-    Updater u = {.graph = graph,
-                 .train = train,
-                 .gradient = compilation->gradient,
-                 .values = graph->values.count,
-                 .clip = mw_no_value(),
-                 .nearing = mw_no_value()};
-    if (!check_assigns(&u, diags))
+    if (!check_assigns(graph, gradient, diags))
         return false;
     graph->phase = MW_PHASE_UPDATE;
-    graph->origin =
-        (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
-    u.step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
-    u.rate = build_rate(&u, train->learning_rate);
-    u.own_rates = build_own_rates(&u);
-    if (train->clip_norm > 0)
-        u.clip = build_clip(&u);
-    if (train->ema > 0)
-        u.nearing = build_nearing(&u);
-    for (int v = 0; v < u.values; v++)
-        if (mw_has_value(u.gradient[v]))
-            update_weight(&u, (MwValueId){v});
-    warn_unused_patterns(&u, diags);
+    for (int i = 0; i < graph->trains.count; i++) {
+        const MwTrain *train = &graph->trains.at[i];
+        Updater u = {.graph = graph,
+                     .train = train,
+                     .gradient = gradients_of(graph, train, gradient, values),
+                     .values = values,
+                     .clip = mw_no_value(),
+                     .nearing = mw_no_value()};
+        update_weights(&u);
+        warn_unused_patterns(&u, diags);
+    }
     return true;
 }
 
@@ -462,8 +487,8 @@ bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
     /* Otherwise the graph is for inference, or is a dump after this pass. */
-    bool is_due = mw_has_value(graph->train.loss) && !mw_graph_has_phase(graph, MW_PHASE_UPDATE);
-    if (is_due && !update_weights(compilation, diags))
+    bool is_due = mw_trains(compilation) && !mw_graph_has_phase(graph, MW_PHASE_UPDATE);
+    if (is_due && !lower_trains(compilation, diags))
         return false;
     assign_in_update(graph);
     return true;

@@ -235,7 +235,7 @@ START_TEST(every_optimizer_has_a_step_by_hand)
     bool has_step[MW_OPTIMIZER_COUNT] = {false};
     for (int i = 0; i < MW_COUNT(optimizers); i++) {
         TestModel model = two_weights(optimizers[i].train, arena);
-        has_step[model.compilation.graph->train.optimizer] = true;
+        has_step[model.compilation.graph->trains.at[0].optimizer] = true;
         test_model_free(&model);
     }
     for (int i = 0; i < MW_OPTIMIZER_COUNT; i++)
