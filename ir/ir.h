@@ -137,6 +137,8 @@ typedef struct {
     int micro_batches; /* 0: the compiler's choice */
 } MwTrain;
 
+#define MW_ONE_LOSS "loss" /* the name of the loss of a model that has one */
+
 typedef struct {
     const char *name;
     MwValueId value;

@@ -346,6 +346,15 @@ static void print_overrides(MwText *text, const char *name, const MwOverrides *o
     mw_text_add(text, "]");
 }
 
+/* Whether the model, of which this may be a stage, has several losses. */
+static bool has_several_losses(const MwGraph *graph)
+{
+    for (int i = 1; i < graph->trains.count; i++)
+        if (graph->trains.at[i].loss != graph->trains.at[0].loss)
+            return true;
+    return false;
+}
+
 static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train)
 {
     MwValueId loss = mw_graph_loss(graph, train->loss);
@@ -365,6 +374,10 @@ static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train
     print_option(text, "total_steps", (double)train->total_steps);
     print_option(text, "final_rate", train->final_rate);
     print_option(text, "micro_batches", train->micro_batches);
+    if (has_several_losses(graph) && strcmp(train->loss, mw_value(graph, loss)->name) != 0) {
+        mw_text_add(text, ", name = ");
+        print_quoted(text, train->loss);
+    }
     mw_text_add(text, "\n");
 }
 

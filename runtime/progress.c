@@ -15,7 +15,7 @@ struct MwProgress {
     FILE *log;
     const char *log_path;
     int64_t first, last, every;
-    const char **loss_names; /* "loss", if there is one */
+    const char **loss_names;
     int loss_count;
     double items; /* per step */
     const char *unit;
@@ -52,8 +52,7 @@ static void name_losses(MwArena *arena, MwProgress *progress, const MwPlan *plan
     progress->loss_count = mw_plan_loss_count(plan);
     progress->loss_names = MW_NEW(arena, const char *, progress->loss_count);
     for (int i = 0; i < progress->loss_count; i++)
-        progress->loss_names[i] =
-            progress->loss_count == 1 ? "loss" : mw_plan_loss(plan, i, &mesh)->name;
+        progress->loss_names[i] = mw_plan_loss(plan, i, &mesh)->name;
 }
 
 /* A model for inference has a column of NaN. */

@@ -6,12 +6,13 @@
 #include "ir/optimizer.h"
 #include "ir/print.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 /* The options that may follow the optimizer. */
 static const char step_options[] = "rates? decays? no_decay? only? clip_norm? ema? schedule? "
-                                   "warmup_steps? total_steps? final_rate? micro_batches?";
+                                   "warmup_steps? total_steps? final_rate? micro_batches? name?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -218,6 +219,22 @@ static void read_optimizer(Reader *reader, MwTrain *train)
     }
 }
 
+/* The name under which runs show the loss; NULL if it is not given. */
+static const char *read_name(Reader *reader)
+{
+    int k = given(reader, "name");
+    if (k < 0)
+        return NULL;
+    MwTerm term = reader->call->given[k].term;
+    bool is_name = term.kind == MW_TERM_TEXT && term.text[0];
+    for (const char *at = is_name ? term.text : ""; *at; at++)
+        is_name &= isalnum((unsigned char)*at) || *at == '_' || *at == '.';
+    if (is_name)
+        return term.text;
+    read_error(reader, k, "a name of letters, digits, points and '_'");
+    return NULL;
+}
+
 static void read_step_options(Reader *reader, MwTrain *train)
 {
     train->rates = read_overrides(reader, "rates");
@@ -231,6 +248,7 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->total_steps = read_int(reader, "total_steps", 1);
     train->final_rate = read_number(reader, "final_rate", 0, 0, INFINITY);
     train->micro_batches = (int)read_int(reader, "micro_batches", 1);
+    train->loss = read_name(reader);
     check_schedule(reader, train);
 }
 
@@ -302,14 +320,16 @@ static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
     return text.at;
 }
 
-/* The options with the value of `schedule` as a text: in `schedule = cosine` it is a word, not a
- * name to look up. */
+/* The options with the values of `schedule` and `name` as texts: in `schedule = cosine` it is a
+ * word, not a name to look up. */
 static MwArgs quote_words(MwExpander *ex, const MwArgs *options)
 {
     MwArgs quoted = {0};
     for (int i = 0; i < options->count; i++) {
         MwArg option = options->at[i];
-        if (strcmp(option.key.text, "schedule") == 0 && option.value->kind == MW_EXPR_NAME) {
+        bool is_word =
+            strcmp(option.key.text, "schedule") == 0 || strcmp(option.key.text, "name") == 0;
+        if (is_word && option.value->kind == MW_EXPR_NAME) {
             MwExpr *text = MW_NEW(ex->arena, MwExpr, 1);
             *text = *option.value;
             text->kind = MW_EXPR_TEXT;
@@ -337,13 +357,76 @@ static bool read_loss(MwExpander *ex, const MwExpr *expr, MwValueId *loss)
     return false;
 }
 
+static const MwTrain *first_with_loss(const MwGraph *graph, const char *loss)
+{
+    for (int i = 0; i < graph->trains.count; i++)
+        if (graph->trains.at[i].loss == loss)
+            return &graph->trains.at[i];
+    return NULL;
+}
+
+/* The name of the loss that the value is of a statement before; NULL: it is a new one. */
+static const char *known_loss(const MwGraph *graph, MwValueId value)
+{
+    for (int i = 0; i < graph->losses.count; i++)
+        if (mw_value_equal(graph->losses.at[i].value, value))
+            return graph->losses.at[i].name;
+    return NULL;
+}
+
+/* A free name for a new loss whose statement gives none: that of the expression, if it is one. */
+static const char *free_loss_name(MwExpander *ex, const MwExpr *expr)
+{
+    const char *wanted = expr->kind == MW_EXPR_NAME ? expr->text : MW_ONE_LOSS;
+    const char *name = mw_intern(ex->interner, wanted);
+    for (int suffix = 1; first_with_loss(ex->graph, name); suffix++)
+        name = mw_intern_printf(ex->interner, "%s.%d", wanted, suffix);
+    return name;
+}
+
+/* Gives the statement the name of its loss, and adds the loss if no statement before has it.
+ * train->loss: the name that the statement gives it, or NULL. False after an error. */
+static bool name_loss(MwExpander *ex, const MwExpr *expr, MwValueId value, MwTrain *train)
+{
+    const char *wanted = train->loss ? mw_intern(ex->interner, train->loss) : NULL;
+    const char *known = known_loss(ex->graph, value);
+    const MwTrain *other = wanted ? first_with_loss(ex->graph, known ? known : wanted) : NULL;
+    if (other && wanted != known) {
+        mw_expand_note(ex, other->span, "it is here");
+        mw_expand_error(ex, train->span,
+                        known ? "this loss has the name '%s' already"
+                              : "there already is a loss '%s'",
+                        other->loss);
+        return false;
+    }
+    train->loss = known ? known : wanted ? wanted : free_loss_name(ex, expr);
+    if (!known)
+        mw_vec_push(ex->arena, &ex->graph->losses, ((MwOutput){train->loss, value}));
+    return true;
+}
+
+/* Checks that the statements agree on what all of a step has once. */
+static bool check_alike(MwExpander *ex, const MwTrain *train)
+{
+    for (int i = 0; i < ex->graph->trains.count; i++) {
+        const MwTrain *other = &ex->graph->trains.at[i];
+        if (!train->micro_batches || !other->micro_batches ||
+            train->micro_batches == other->micro_batches)
+            continue;
+        mw_expand_note(ex, other->span, "here it is cut into %d", other->micro_batches);
+        mw_expand_error(ex, train->span, "one step cuts its batch into %d micro-batches",
+                        train->micro_batches);
+        return false;
+    }
+    return true;
+}
+
 void mw_statement_train(MwExpander *ex, const MwStatement *statement)
 {
     MwTrain train = {.span = statement->span};
+    MwValueId loss = mw_no_value();
     const MwExpr *optimizer = statement->train.optimizer;
-    MwOutput loss = {.name = mw_intern(ex->interner, "loss")};
-    train.loss = loss.name;
-    bool ok = read_loss(ex, statement->train.loss, &loss.value);
+    bool ok = read_loss(ex, statement->train.loss, &loss);
     MwArgs options = quote_words(ex, &statement->annotations);
     if (!find_optimizer(ex, optimizer, &train.optimizer))
         return;
@@ -353,12 +436,47 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
     ok &= read_call(ex, &hyperparameters, read_optimizer, &train);
     train.optimizer = mw_optimizer_choose(&train);
     ok &= read_call(ex, &step, read_step_options, &train);
-    if (ok && ex->graph->trains.count) {
-        mw_expand_note(ex, ex->graph->trains.at[0].span, "the first is here");
-        mw_expand_error(ex, statement->span, "a model trains one loss");
-    } else if (ok) {
-        mw_vec_push(ex->arena, &ex->graph->losses, loss);
+    if (ok && check_alike(ex, &train) && name_loss(ex, statement->train.loss, loss, &train))
         mw_vec_push(ex->arena, &ex->graph->trains, train);
+}
+
+/* Checks that no two statements train the weight. */
+static bool check_weight(MwExpander *ex, const char *weight)
+{
+    const MwGraph *graph = ex->graph;
+    const MwTrain *first = mw_train_of(graph, weight);
+    for (int i = graph->trains.count - 1; i > 0; i--) {
+        const MwTrain *train = &graph->trains.at[i];
+        if (train == first || !mw_train_moves(train, weight))
+            continue;
+        mw_expand_note(ex, first->span, "the first is here; 'only' says which weights each trains");
+        mw_expand_error(ex, train->span, "two statements train weight '%s'", weight);
+        return false;
+    }
+    return true;
+}
+
+/* The one loss of a model has one name in all models. */
+static void name_only_loss(MwExpander *ex)
+{
+    MwGraph *graph = ex->graph;
+    if (graph->losses.count != 1)
+        return;
+    const char *name = mw_intern(ex->interner, MW_ONE_LOSS);
+    graph->losses.at[0].name = name;
+    for (int i = 0; i < graph->trains.count; i++)
+        graph->trains.at[i].loss = name;
+}
+
+void mw_trains_finish(MwExpander *ex)
+{
+    const MwGraph *graph = ex->graph;
+    name_only_loss(ex);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op == MW_OP_WEIGHT &&
+            !check_weight(ex, graph->values.at[node->first_result].name))
+            return;
     }
 }
 

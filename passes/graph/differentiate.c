@@ -58,8 +58,8 @@ static bool is_float(const MwGraph *graph, MwValueId value)
     return mw_type_is_float(mw_value_tensor(graph, value)->type);
 }
 
-/* Whether `node` is a weight that a train statement of the loss moves. The gradient by others is not
- * made. */
+/* Whether `node` is a weight that a train statement of the loss moves. The gradient by others is
+ * not made. */
 static bool is_trained(const Differentiator *d, const MwNode *node)
 {
     const MwGraph *graph = d->graph;

@@ -207,6 +207,38 @@ START_TEST(optimizers_step_as_by_hand)
 }
 END_TEST
 
+/* Each loss moves its own weights only, along its gradient at the weights from before the step. */
+START_TEST(several_statements_step_at_once)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  input x: f32[3]\n"
+                                     "  weight w: f32[3] = ones\n"
+                                     "  weight b: f32[3] = constant(2)\n"
+                                     "  product = w * b\n"
+                                     "  train sum(x * product) with sgd(lr = 0.1), only = \"w\"\n"
+                                     "  train sum(product * product) + sum(x) with\n"
+                                     "    sgd(lr = 0.1, momentum = 0.9), only = \"b\"\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    set_input(&model, x);
+    Weight w = {.w = {1, 1, 1}}, b = {.w = {2, 2, 2}};
+    for (int step = 1; step <= STEPS; step++) {
+        double gw[COUNT], gb[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            gw[i] = x[i] * b.w[i];
+            gb[i] = 2 * w.w[i] * w.w[i] * b.w[i];
+        }
+        interpreter_step(model.run);
+        sgd(&w, gw, step, 0);
+        momentum(&b, gb, step, 0);
+        compare(&model, "w", w.w);
+        compare(&model, "b", b.w);
+    }
+    test_model_free(&model);
+}
+END_TEST
+
 /* Where a norm is zero there is nothing to scale by: the change is subtracted as it is. */
 START_TEST(a_change_is_scaled_where_both_norms_are_positive)
 {
@@ -505,6 +537,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
+    tcase_add_test(tests, several_statements_step_at_once);
     tcase_add_test(tests, a_change_is_scaled_where_both_norms_are_positive);
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
