@@ -228,11 +228,11 @@ MwSpec mw_node_spec(const MwNode *node, MwAttrKey key)
     return attr->spec;
 }
 
-MwValueId mw_graph_loss(const MwGraph *graph, const char *name)
+MwValueId mw_outputs_find(const MwOutputs *outputs, const char *name)
 {
-    for (int i = 0; i < graph->losses.count; i++)
-        if (graph->losses.at[i].name == name)
-            return graph->losses.at[i].value;
+    for (int i = 0; i < outputs->count; i++)
+        if (outputs->at[i].name == name)
+            return outputs->at[i].value;
     return mw_no_value();
 }
 

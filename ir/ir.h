@@ -111,10 +111,16 @@ typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } Mw
 /* Glob patterns of names of weights: `*` is any text, `?` any letter. */
 typedef MW_VEC(const char *) MwPatterns;
 
+/* A number, or a tensor that is computed from the number of the step. */
+typedef struct {
+    double number;
+    const char *tensor; /* interned name of one of MwGraph.rates; NULL: it is `number` */
+} MwRate;
+
 /* Values for the weights that a pattern matches; the first pattern that matches counts. */
 typedef struct {
     const char *pattern;
-    double value;
+    MwRate value;
 } MwOverride;
 typedef MW_VEC(MwOverride) MwOverrides;
 
@@ -123,7 +129,7 @@ typedef struct {
     const char *loss; /* the interned name of one of MwGraph.losses */
     MwSpan span;
     MwOptimizer optimizer;
-    double learning_rate;
+    MwRate learning_rate;
     double option[MW_ATTR_COUNT]; /* the optimizer's hyperparameters by attribute; others are 0 */
     MwOverrides rates;            /* instead of learning_rate; the schedule scales them too */
     MwOverrides decays;           /* instead of the option WEIGHT_DECAY */
@@ -142,7 +148,8 @@ typedef struct {
 typedef struct {
     const char *name;
     MwValueId value;
-} MwOutput; /* an output or a loss */
+} MwOutput; /* an output, a loss or a rate */
+typedef MW_VEC(MwOutput) MwOutputs;
 
 /* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value`
  * comes from an earlier phase than update, `target` is an accumulator: it becomes `value` after
@@ -165,14 +172,17 @@ typedef struct {
     MwNameTable *names;
     MW_VEC(MwNode) nodes;
     MW_VEC(MwValue) values;
-    MW_VEC(MwOutput) outputs;
+    MwOutputs outputs;
     MW_VEC(MwAssign) assigns;
     MW_VEC(MwPin) pins;
     MW_VEC(MwRepeat) repeats;
     /* f32[], by unique interned names: what the train statements minimise. The node of a loss runs
      * in the forward phase, or in the update if the loss is known only after the last micro-batch.
      * The graph of a stage has the losses that the stage makes */
-    MW_VEC(MwOutput) losses;
+    MwOutputs losses;
+    /* f32[], in the update phase: the rates of train statements that are no numbers. They depend on
+     * the number of the step alone. The pass update uses them up; then there are none */
+    MwOutputs rates;
     MW_VEC(MwTrain) trains; /* the train statements of the model; none: it is for inference */
     MwType precision;       /* for the pass precision: type of contractions; F32: all types stay */
     MwOrigin origin;        /* of the nodes added next; the code that adds them sets it */
@@ -248,8 +258,8 @@ static inline bool mw_input_is_whole(const MwGraph *graph, const MwNode *input)
            graph->values.at[input->first_result].tensor.rank == 0;
 }
 
-/* The loss of that interned name; no value if the graph has none. */
-MwValueId mw_graph_loss(const MwGraph *graph, const char *name);
+/* The value of that interned name; no value if the list has none. */
+MwValueId mw_outputs_find(const MwOutputs *outputs, const char *name);
 
 /* True if some node runs in `phase`. */
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase);

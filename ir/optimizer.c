@@ -17,11 +17,18 @@
 #undef OPTIMIZER
 
 static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
-#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
-                  program)                                                                         \
-    [MW_OPTIMIZER_##id] = {MW_OP_##id,      source,     needs,         states,                     \
-                           state_names,     takes_step, GIVES_##gives, MW_COUNT(options_of_##id),  \
-                           options_of_##id, program},
+#define OPTIMIZER(id, name, source_, needs_, states, names, takes_step_, gives, flops, options_,    \
+                  program_)                                                                        \
+    [MW_OPTIMIZER_##id] = {.op = MW_OP_##id,                                                       \
+                           .source = source_,                                                      \
+                           .needs = needs_,                                                        \
+                           .state_count = states,                                                  \
+                           .state_names = names,                                                   \
+                           .takes_step = takes_step_,                                              \
+                           .gives_change = GIVES_##gives,                                          \
+                           .option_count = MW_COUNT(options_of_##id),                              \
+                           .options = options_of_##id,                                             \
+                           .program = program_},
 #include "ir/optimizers.def"
 #undef OPTIMIZER
 };
@@ -125,5 +132,5 @@ double mw_train_decay(const MwTrain *train, const char *weight)
     if (mw_patterns_match(&train->no_decay, weight))
         return 0;
     int i = mw_override_find(&train->decays, weight);
-    return i < 0 ? train->option[MW_ATTR_WEIGHT_DECAY] : train->decays.at[i].value;
+    return i < 0 ? train->option[MW_ATTR_WEIGHT_DECAY] : train->decays.at[i].value.number;
 }

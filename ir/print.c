@@ -306,11 +306,20 @@ static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyp
     }
 }
 
-static void print_optimizer(MwText *text, const MwTrain *train)
+static void print_rate(MwText *text, const MwGraph *graph, const MwRate *rate)
+{
+    MwValueId value = mw_outputs_find(&graph->rates, rate->tensor);
+    if (mw_has_value(value))
+        mw_text_add(text, mw_value(graph, value)->name);
+    else
+        mw_text_add_double(text, rate->number);
+}
+
+static void print_optimizer(MwText *text, const MwGraph *graph, const MwTrain *train)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
     mw_text_printf(text, "%s(lr = ", info->source);
-    mw_text_add_double(text, train->learning_rate);
+    print_rate(text, graph, &train->learning_rate);
     for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
         const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
         if (option)
@@ -331,7 +340,8 @@ static void print_patterns(MwText *text, const char *name, const MwPatterns *pat
     mw_text_add(text, "]");
 }
 
-static void print_overrides(MwText *text, const char *name, const MwOverrides *overrides)
+static void print_overrides(MwText *text, const MwGraph *graph, const char *name,
+                            const MwOverrides *overrides)
 {
     if (overrides->count == 0)
         return;
@@ -340,7 +350,7 @@ static void print_overrides(MwText *text, const char *name, const MwOverrides *o
         mw_text_add(text, i ? ", [" : "[");
         print_quoted(text, overrides->at[i].pattern);
         mw_text_add(text, ", ");
-        mw_text_add_double(text, overrides->at[i].value);
+        print_rate(text, graph, &overrides->at[i].value);
         mw_text_add(text, "]");
     }
     mw_text_add(text, "]");
@@ -357,13 +367,13 @@ static bool has_several_losses(const MwGraph *graph)
 
 static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train)
 {
-    MwValueId loss = mw_graph_loss(graph, train->loss);
+    MwValueId loss = mw_outputs_find(&graph->losses, train->loss);
     if (!mw_has_value(loss))
         return;
     mw_text_printf(text, "  train %s with ", mw_value(graph, loss)->name);
-    print_optimizer(text, train);
-    print_overrides(text, "rates", &train->rates);
-    print_overrides(text, "decays", &train->decays);
+    print_optimizer(text, graph, train);
+    print_overrides(text, graph, "rates", &train->rates);
+    print_overrides(text, graph, "decays", &train->decays);
     print_patterns(text, "no_decay", &train->no_decay);
     print_patterns(text, "only", &train->only);
     print_option(text, "clip_norm", train->clip_norm);

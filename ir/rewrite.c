@@ -72,6 +72,8 @@ void mw_rewrite_finish(MwRewrite *rewrite)
         mw_vec_push(to->arena, &to->outputs, form_of_output(rewrite, &from->outputs.at[i]));
     for (int i = 0; i < from->losses.count; i++)
         mw_vec_push(to->arena, &to->losses, form_of_output(rewrite, &from->losses.at[i]));
+    for (int i = 0; i < from->rates.count; i++)
+        mw_vec_push(to->arena, &to->rates, form_of_output(rewrite, &from->rates.at[i]));
     for (int i = 0; i < from->assigns.count; i++) {
         MwAssign assign = from->assigns.at[i];
         mw_vec_push(to->arena, &to->assigns,

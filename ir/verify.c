@@ -305,7 +305,7 @@ static bool check_trains(GraphCheck *check)
     int named = 0;
     for (int i = 0; i < check->graph->trains.count; i++) {
         const MwTrain *train = &check->graph->trains.at[i];
-        MwValueId loss = mw_graph_loss(check->graph, train->loss);
+        MwValueId loss = mw_outputs_find(&check->graph->losses, train->loss);
         named += mw_has_value(loss);
         if (mw_has_value(loss) && !check_loss(check, loss, train->span))
             return false;

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "frontend/expand/eval.h"
 #include "frontend/expand/statements.h"
+#include "ir/build.h"
 #include "ir/optimizer.h"
 #include "ir/print.h"
 
@@ -125,18 +126,89 @@ static MwPatterns read_patterns(Reader *reader, const char *name)
     return patterns;
 }
 
-/* Whether `term` is a list of a pattern and a number of at least 0; the override that it is. */
-static bool read_override(MwTerm term, MwOverride *override)
+/* The name of a source of `value` that is not the same in every model and run: an input, a weight or
+ * a state; NULL: there is none. */
+static const char *varying_source(MwExpander *ex, MwValueId value)
 {
-    if (term.kind != MW_TERM_LIST || term.list.count != 2 || term.list.at[0].kind != MW_TERM_TEXT ||
-        !mw_term_is_number(term.list.at[1]))
+    const MwGraph *graph = ex->graph;
+    bool *needed = MW_NEW(ex->arena, bool, graph->nodes.count);
+    needed[mw_value(graph, value)->node.index] = true;
+    for (int n = mw_value(graph, value)->node.index; n >= 0; n--) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (!needed[n])
+            continue;
+        if (node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE)
+            return graph->values.at[node->first_result].name;
+        for (int k = 0; k < node->operand_count; k++)
+            needed[mw_value(graph, node->operands[k])->node.index] = true;
+    }
+    return NULL;
+}
+
+/* The name of a rate, which is computed in the update phase: in a dump it is already. */
+static const char *add_rate(MwExpander *ex, MwValueId value)
+{
+    MwGraph *graph = ex->graph;
+    MwOutput rate = {mw_intern_printf(ex->interner, "rate.%d", graph->rates.count), value};
+    if (mw_value_node(graph, value)->phase != MW_PHASE_UPDATE) {
+        const int values = graph->values.count;
+        const MwPhase phase = graph->phase;
+        MwValueId *copy = MW_NEW(ex->arena, MwValueId, values);
+        memset(copy, -1, sizeof(MwValueId) * (size_t)values);
+        graph->phase = MW_PHASE_UPDATE;
+        rate.value = mw_build_copy(graph, value, copy);
+        mw_build_name_temporaries(graph, values, graph->values.count, "rate");
+        graph->phase = phase;
+    }
+    mw_vec_push(ex->arena, &graph->rates, rate);
+    return rate.name;
+}
+
+/* Argument k, or a member of it, which is a tensor, as a rate. */
+static MwRate read_tensor_rate(Reader *reader, int k, MwValueId value)
+{
+    MwExpander *ex = reader->ex;
+    const MwTensor scalar = mw_tensor_scalar(MW_F32);
+    const char *source = varying_source(ex, value);
+    char text[MW_TENSOR_TEXT_BYTES];
+    if (!mw_tensor_equal(mw_value_tensor(ex->graph, value), &scalar)) {
+        mw_tensor_text(mw_value_tensor(ex->graph, value), text);
+        read_error(reader, k,
+                   mw_arena_printf(ex->arena, "a number or a tensor f32[], not %s", text));
+    } else if (source) {
+        read_error(reader, k,
+                   mw_arena_printf(ex->arena, "computed from step() alone, not from '%s'", source));
+    }
+    return (MwRate){.tensor = reader->ok ? add_rate(ex, value) : NULL};
+}
+
+static MwRate read_rate(Reader *reader, const char *name)
+{
+    int k = given(reader, name);
+    if (k >= 0 && reader->call->given[k].term.kind == MW_TERM_TENSOR)
+        return read_tensor_rate(reader, k, reader->call->given[k].term.value);
+    return (MwRate){.number = read_number(reader, name, 0, 0, INFINITY)};
+}
+
+/* Reads a member of argument k: a list of a pattern and a number of at least 0 or, with
+ * `takes_tensors`, a tensor. False if it is no such list. */
+static bool read_override(Reader *reader, int k, MwTerm term, bool takes_tensors,
+                          MwOverride *override)
+{
+    if (term.kind != MW_TERM_LIST || term.list.count != 2 || term.list.at[0].kind != MW_TERM_TEXT)
         return false;
-    *override = (MwOverride){term.list.at[0].text, mw_term_number(term.list.at[1])};
-    return override->value >= 0 && isfinite(override->value);
+    const MwTerm value = term.list.at[1];
+    override->pattern = term.list.at[0].text;
+    if (takes_tensors && value.kind == MW_TERM_TENSOR) {
+        override->value = read_tensor_rate(reader, k, value.value);
+        return true;
+    }
+    override->value = (MwRate){.number = mw_term_is_number(value) ? mw_term_number(value) : -1};
+    return override->value.number >= 0 && isfinite(override->value.number);
 }
 
 /* Reads argument `name`, a list of pairs; no overrides if it is not given. */
-static MwOverrides read_overrides(Reader *reader, const char *name)
+static MwOverrides read_overrides(Reader *reader, const char *name, bool takes_tensors)
 {
     MwOverrides overrides = {0};
     int k = given(reader, name);
@@ -146,7 +218,8 @@ static MwOverrides read_overrides(Reader *reader, const char *name)
     int count = term.kind == MW_TERM_LIST ? term.list.count : 0;
     bool ok = term.kind == MW_TERM_LIST;
     for (int i = 0; i < count && ok; i++)
-        ok = read_override(term.list.at[i], mw_vec_add(reader->ex->arena, &overrides));
+        ok = read_override(reader, k, term.list.at[i], takes_tensors,
+                           mw_vec_add(reader->ex->arena, &overrides));
     if (!ok)
         read_error(reader, k,
                    "pairs of a pattern of weight names and a number of at least 0, as in "
@@ -211,7 +284,7 @@ static void read_hyperparameter(Reader *reader, const MwHyperparameter *which, d
 static void read_optimizer(Reader *reader, MwTrain *train)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
-    train->learning_rate = read_number(reader, "lr", 0, 0, INFINITY);
+    train->learning_rate = read_rate(reader, "lr");
     for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
         const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
         if (option)
@@ -237,8 +310,8 @@ static const char *read_name(Reader *reader)
 
 static void read_step_options(Reader *reader, MwTrain *train)
 {
-    train->rates = read_overrides(reader, "rates");
-    train->decays = read_overrides(reader, "decays");
+    train->rates = read_overrides(reader, "rates", true);
+    train->decays = read_overrides(reader, "decays", false);
     train->no_decay = read_patterns(reader, "no_decay");
     train->only = read_only(reader);
     train->clip_norm = read_number(reader, "clip_norm", 0, 0, INFINITY);

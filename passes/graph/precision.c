@@ -176,12 +176,14 @@ static MwValueId cast_at_maker(Precision *p, MwValueId value, MwType type)
     return cast_to(p, value, type);
 }
 
-/* Restores the types of losses and of assigned values. */
+/* Restores the types of losses, rates and assigned values. */
 static void restore_types(Precision *p)
 {
     MwGraph *to = p->rewrite.to;
     for (int i = 0; i < to->losses.count; i++)
         to->losses.at[i].value = cast_at_maker(p, to->losses.at[i].value, MW_F32);
+    for (int i = 0; i < to->rates.count; i++)
+        to->rates.at[i].value = cast_at_maker(p, to->rates.at[i].value, MW_F32);
     for (int i = 0; i < to->assigns.count; i++) {
         MwAssign *assign = &to->assigns.at[i];
         MwType type = mw_value_tensor(to, assign->target)->type;

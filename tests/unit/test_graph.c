@@ -94,9 +94,9 @@ static Model model_new(void)
     add_pins(&model);
     MwPatterns no_decay = {0}, only = {0};
     MwOverrides rates = {0}, decays = {0};
-    mw_vec_push(model.test.arena, &rates, ((MwOverride){"embed", 1e-4}));
-    mw_vec_push(model.test.arena, &rates, ((MwOverride){"*.b", 0}));
-    mw_vec_push(model.test.arena, &decays, ((MwOverride){"embed", 0.5}));
+    mw_vec_push(model.test.arena, &rates, ((MwOverride){"embed", {1e-4}}));
+    mw_vec_push(model.test.arena, &rates, ((MwOverride){"*.b", {0}}));
+    mw_vec_push(model.test.arena, &decays, ((MwOverride){"embed", {0.5}}));
     mw_vec_push(model.test.arena, &no_decay, "*.b");
     mw_vec_push(model.test.arena, &no_decay, "norm.*");
     mw_vec_push(model.test.arena, &only, "layers.*");
@@ -104,7 +104,7 @@ static Model model_new(void)
     MwTrain *train = &model.test.graph->trains.at[0];
     *train = (MwTrain){.loss = train->loss,
                        .optimizer = MW_OPTIMIZER_ADAMW,
-                       .learning_rate = 3e-4,
+                       .learning_rate = {3e-4},
                        .option = {[MW_ATTR_BETA1] = 0.9,
                                   [MW_ATTR_BETA2] = 0.95,
                                   [MW_ATTR_EPS] = 1e-8,

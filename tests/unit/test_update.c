@@ -301,29 +301,31 @@ END_TEST
 
 /* The rate in steps 1, 2, ... */
 static const struct {
-    const char *options;
+    const char *options; /* after "sgd(lr = " */
     int count;
     double rates[8];
 } schedules[] = {
-    {"", 3, {0.5, 0.5, 0.5}},
-    {", warmup_steps = 4", 6, {0.125, 0.25, 0.375, 0.5, 0.5, 0.5}},
-    {", schedule = linear, total_steps = 5", 7, {0.4, 0.3, 0.2, 0.1, 0, 0, 0}},
-    {", schedule = linear, warmup_steps = 2, total_steps = 4, final_rate = 0.2",
+    {"0.5)", 3, {0.5, 0.5, 0.5}},
+    {"0.5), warmup_steps = 4", 6, {0.125, 0.25, 0.375, 0.5, 0.5, 0.5}},
+    {"0.5), schedule = linear, total_steps = 5", 7, {0.4, 0.3, 0.2, 0.1, 0, 0, 0}},
+    {"0.5), schedule = linear, warmup_steps = 2, total_steps = 4, final_rate = 0.2",
      6,
      {0.25, 0.5, 0.3, 0.1, 0.1, 0.1}},
-    {", schedule = cosine, total_steps = 4",
+    {"0.5), schedule = cosine, total_steps = 4",
      6,
      {0.4267766952966369, 0.25, 0.0732233047033631, 0, 0, 0}},
-    {", schedule = cosine, warmup_steps = 1, total_steps = 5, final_rate = 0.5",
+    {"0.5), schedule = cosine, warmup_steps = 1, total_steps = 5, final_rate = 0.5",
      6,
      {0.5, 0.46338834764831845, 0.375, 0.28661165235168155, 0.25, 0.25}},
+    {"2 / cast(step(), f32))", 3, {2, 1, 2.0 / 3}},
+    {"minimum(1, cast(step() * step(), f32) / 8)), warmup_steps = 4", 4, {0.03125, 0.25, 0.75, 1}},
 };
 
 START_TEST(rates_follow_the_schedule)
 {
     MwArena *arena = mw_arena_new();
     TestModel model =
-        two_weights(mw_arena_printf(arena, "sgd(lr = 0.5)%s", schedules[_i].options), arena);
+        two_weights(mw_arena_printf(arena, "sgd(lr = %s", schedules[_i].options), arena);
     for (int step = 0; step < schedules[_i].count; step++) {
         interpreter_step(model.run);
         double rate = interpreter_value(model.run, "learning_rate")[0];
@@ -359,6 +361,7 @@ static const struct {
     {"decays = [[\"w\", 0], [\"*\", 0.75]]", 0.5, 0, 0.5, 0.75},
     {"decays = [[\"*\", 0.75], [\"w\", 0]]", 0.5, 0.75, 0.5, 0.75},
     {"decays = [[\"*\", 0.75]], no_decay = \"b\", rates = [[\"b\", 1]]", 0.5, 0.75, 1, 0},
+    {"rates = [[\"w\", exp(0 * cast(step(), f32))]]", 1, 0.25, 0.5, 0.25},
 };
 
 /* The first pattern that matches counts, and the schedule scales every rate. */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The step of one weight by the optimizer that trains it, as nodes of the update phase; and what is
+ * said of whole tensors there. Nodes get graph->origin and graph->phase; those without a name of their
+ * own are named by the caller. */
+#ifndef MW_PASSES_GRAPH_STEPS_H
+#define MW_PASSES_GRAPH_STEPS_H
+
+#include "ir/optimizer.h"
+
+typedef struct {
+    MwGraph *graph;
+    const MwTrain *train;
+    MwValueId weight, gradient;
+    MwValueId rate; /* f32[] the learning rate of this step */
+    MwValueId step; /* i32[] the number of the step, from 1 */
+} MwWeightStep;
+
+/* Adds the step of train->optimizer, with its states and an assignment of the weight and of each of
+ * them. Returns the new weight. */
+MwValueId mw_step_weight(const MwWeightStep *s);
+
+/* `a` and the number `b` by a binary operator. */
+MwValueId mw_step_scalar(MwGraph *graph, MwOp op, MwValueId a, double b);
+/* f32[] the sum of the squares of all elements. */
+MwValueId mw_step_squares(MwGraph *graph, MwValueId tensor);
+/* A state WEIGHT.SUFFIX of zeros, f32 in the shape of `like`. */
+MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const MwTensor *like);
+/* From the next step on `target` is `value`, which gets the name TARGET.new and the type of the
+ * target. Returns that. */
+MwValueId mw_step_assign(MwGraph *graph, MwValueId target, MwValueId value);
+
+#endif
