@@ -30,7 +30,7 @@ MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
 MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like);
 
 /* A copy of `value` and of what it depends on. copy: [values, at least those that `value` may
- * depend on] the copies that there are already, of the first results of nodes; no value elsewhere. */
+ * depend on] the copies so far of the first results of nodes; no value elsewhere. */
 MwValueId mw_build_copy(MwGraph *graph, MwValueId value, MwValueId *copy);
 
 /* Names the values [first, end) that have generated names: `name`, with suffixes. So the names

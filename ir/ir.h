@@ -102,8 +102,8 @@ typedef struct {
 
 typedef enum {
 #define OPTIMIZER(id, ...) MW_OPTIMIZER_##id,
+#define COMPOSED(id, ...) MW_OPTIMIZER_##id,
 #include "ir/optimizers.def"
-#undef OPTIMIZER
     MW_OPTIMIZER_COUNT
 } MwOptimizer; /* facts: ir/optimizer.h */
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;

@@ -13,11 +13,12 @@
 #define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
                   program)                                                                         \
     static const MwOptimizerOption options_of_##id[] = {options};
+#define COMPOSED(id, source, options, step)                                                        \
+    static const MwOptimizerOption options_of_##id[] = {options};
 #include "ir/optimizers.def"
-#undef OPTIMIZER
 
 static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
-#define OPTIMIZER(id, name, source_, needs_, states, names, takes_step_, gives, flops, options_,    \
+#define OPTIMIZER(id, name, source_, needs_, states, names, takes_step_, gives, flops, options_,   \
                   program_)                                                                        \
     [MW_OPTIMIZER_##id] = {.op = MW_OP_##id,                                                       \
                            .source = source_,                                                      \
@@ -29,8 +30,13 @@ static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
                            .option_count = MW_COUNT(options_of_##id),                              \
                            .options = options_of_##id,                                             \
                            .program = program_},
+#define COMPOSED(id, source_, options_, step)                                                      \
+    [MW_OPTIMIZER_##id] = {.op = MW_OP_COUNT,                                                      \
+                           .source = source_,                                                      \
+                           .needs = ALWAYS,                                                        \
+                           .option_count = MW_COUNT(options_of_##id),                              \
+                           .options = options_of_##id},
 #include "ir/optimizers.def"
-#undef OPTIMIZER
 };
 
 const MwHyperparameter mw_hyperparameters[] = {

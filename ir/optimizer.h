@@ -12,7 +12,8 @@ typedef struct {
 } MwOptimizerOption;
 
 typedef struct {
-    MwOp op;
+    MwOp op;                 /* MW_OP_COUNT: the step is composed of others, and sets no more here
+                              * than its name and options */
     const char *source;      /* its name in a train statement; several optimizers may share it */
     int needs;               /* the attribute that must not be zero; -1: none */
     int state_count;         /* tensors in the shape of the weight, f32, zeros at first */

@@ -292,7 +292,8 @@ static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyp
             print_number(text, which->name, value);
         break;
     case MW_HYPERPARAMETER_FLAG:
-        mw_text_printf(text, value != 0 ? ", %s = true" : "", which->name);
+        if (value != fallback)
+            mw_text_printf(text, ", %s = %s", which->name, value != 0 ? "true" : "false");
         break;
     case MW_HYPERPARAMETER_FIRST:
         mw_text_printf(text, ", %s = [", which->name);

@@ -74,10 +74,10 @@ static int64_t read_int(Reader *reader, const char *name, int64_t least)
     return value;
 }
 
-static bool read_bool(Reader *reader, const char *name)
+static bool read_bool(Reader *reader, const char *name, bool fallback)
 {
     int k = given(reader, name);
-    bool value = false;
+    bool value = fallback;
     if (k >= 0 && !mw_want_bool(reader->ex, reader->call->given[k].term,
                                 mw_call_want(reader->ex, reader->call, k), &value))
         reader->ok = false;
@@ -126,8 +126,7 @@ static MwPatterns read_patterns(Reader *reader, const char *name)
     return patterns;
 }
 
-/* The name of a source of `value` that is not the same in every model and run: an input, a weight or
- * a state; NULL: there is none. */
+/* The name of an input, a weight or a state that `value` depends on; NULL: there is none. */
 static const char *varying_source(MwExpander *ex, MwValueId value)
 {
     const MwGraph *graph = ex->graph;
@@ -271,7 +270,7 @@ static void read_hyperparameter(Reader *reader, const MwHyperparameter *which, d
         *value = read_number(reader, which->name, fallback, which->least, which->below);
         break;
     case MW_HYPERPARAMETER_FLAG:
-        *value = read_bool(reader, which->name);
+        *value = read_bool(reader, which->name, fallback != 0);
         break;
     case MW_HYPERPARAMETER_FIRST:
         break; /* read with the second, once both have their fallbacks */

@@ -2,8 +2,8 @@
 /* The steps of optimizers with an operator of their own (ir/optimizers.def).
  *
  *   new_weight  the operator gives the new weight
- *   change      it gives a change d, and w = w - d * lr |w| / |d|, or w - d if one of the norms is 0
- *               (You et al. 2020) */
+ *   change      it gives a change d, and w = w - d * lr |w| / |d|, or w - d if one of the norms is
+ *               0 (You et al. 2020) */
 #include "passes/graph/steps.h"
 
 #include "ir/build.h"
@@ -54,11 +54,16 @@ MwValueId mw_step_assign(MwGraph *graph, MwValueId target, MwValueId value)
     return cast;
 }
 
+double mw_step_decay(const MwWeightStep *s)
+{
+    return mw_train_decay(s->train, mw_value(s->graph, s->weight)->name);
+}
+
 /* Fills the attributes of the optimizer's operator from the train statement and this weight's
  * decay; returns their number. */
 static int attributes(const MwWeightStep *s, const MwOptimizerInfo *info, MwAttr *attrs)
 {
-    const double decay = mw_train_decay(s->train, mw_value(s->graph, s->weight)->name);
+    const double decay = mw_step_decay(s);
     for (int i = 0; i < info->option_count; i++) {
         MwAttrKey key = info->options[i].key;
         double value = key == MW_ATTR_WEIGHT_DECAY ? decay : s->train->option[key];
@@ -69,9 +74,9 @@ static int attributes(const MwWeightStep *s, const MwOptimizerInfo *info, MwAttr
 }
 
 /* Adds the operator of the optimizer, and assigns its states. Returns its first result. */
-static MwValueId apply_operator(const MwWeightStep *s, const MwOptimizerInfo *info,
-                                const char *first_name)
+static MwValueId apply_operator(const MwWeightStep *s, const char *first_name)
 {
+    const MwOptimizerInfo *info = mw_optimizer_info(s->train->optimizer);
     MwGraph *graph = s->graph;
     MwArena *arena = graph->arena;
     const int states = info->state_count;
@@ -105,9 +110,9 @@ static MwValueId apply_operator(const MwWeightStep *s, const MwOptimizerInfo *in
     return mw_node_result(graph, node, 0);
 }
 
-static MwValueId step_new_weight(const MwWeightStep *s, const MwOptimizerInfo *info)
+static MwValueId step_new_weight(const MwWeightStep *s)
 {
-    MwValueId weight = apply_operator(s, info, new_name(s->graph, s->weight));
+    MwValueId weight = apply_operator(s, new_name(s->graph, s->weight));
     mw_vec_push(s->graph->arena, &s->graph->assigns, ((MwAssign){s->weight, weight}));
     return weight;
 }
@@ -118,11 +123,11 @@ static MwValueId norm_of(MwGraph *graph, MwValueId tensor)
     return mw_build_unary(graph, MW_OP_SQRT, mw_step_squares(graph, tensor));
 }
 
-static MwValueId step_change(const MwWeightStep *s, const MwOptimizerInfo *info)
+static MwValueId step_change(const MwWeightStep *s)
 {
     MwGraph *graph = s->graph;
     const char *name = mw_value(graph, s->weight)->name;
-    MwValueId change = apply_operator(s, info, mw_arena_printf(graph->arena, "%s.change", name));
+    MwValueId change = apply_operator(s, mw_arena_printf(graph->arena, "%s.change", name));
     MwValueId length = norm_of(graph, change);
     MwValueId wanted = mw_build_binary(graph, MW_OP_MUL, s->rate, norm_of(graph, s->weight));
     MwValueId least = mw_build_binary(graph, MW_OP_MINIMUM, length, wanted);
@@ -134,15 +139,14 @@ static MwValueId step_change(const MwWeightStep *s, const MwOptimizerInfo *info)
     return mw_step_assign(graph, s->weight, mw_build_binary(graph, MW_OP_SUB, old, move));
 }
 
-static MwValueId (*const steps[MW_OPTIMIZER_COUNT])(const MwWeightStep *,
-                                                    const MwOptimizerInfo *) = {
+static MwValueId (*const steps[MW_OPTIMIZER_COUNT])(const MwWeightStep *) = {
 #define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, ...)            \
     [MW_OPTIMIZER_##id] = step_##gives,
+#define COMPOSED(id, source, options, step) [MW_OPTIMIZER_##id] = mw_step_##step,
 #include "ir/optimizers.def"
-#undef OPTIMIZER
 };
 
 MwValueId mw_step_weight(const MwWeightStep *s)
 {
-    return steps[s->train->optimizer](s, mw_optimizer_info(s->train->optimizer));
+    return steps[s->train->optimizer](s);
 }

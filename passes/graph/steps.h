@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The step of one weight by the optimizer that trains it, as nodes of the update phase; and what is
- * said of whole tensors there. Nodes get graph->origin and graph->phase; those without a name of their
- * own are named by the caller. */
+/* The step of one weight by the optimizer that trains it, as nodes of the update phase, and parts
+ * that the rest of the update shares. Nodes get graph->origin and graph->phase; the caller names
+ * those that have no name of their own. */
 #ifndef MW_PASSES_GRAPH_STEPS_H
 #define MW_PASSES_GRAPH_STEPS_H
 
@@ -13,11 +13,19 @@ typedef struct {
     MwValueId weight, gradient;
     MwValueId rate; /* f32[] the learning rate of this step */
     MwValueId step; /* i32[] the number of the step, from 1 */
+    MwDiags *diags;
 } MwWeightStep;
 
 /* Adds the step of train->optimizer, with its states and an assignment of the weight and of each of
- * them. Returns the new weight. */
+ * them. Returns the new weight; the old one after an error, where the optimizer cannot step it. */
 MwValueId mw_step_weight(const MwWeightStep *s);
+
+/* Those that are composed of operators (steps_composed.c). */
+MwValueId mw_step_factored(const MwWeightStep *s);
+MwValueId mw_step_orthogonal(const MwWeightStep *s);
+
+/* The weight decay of the weight. */
+double mw_step_decay(const MwWeightStep *s);
 
 /* `a` and the number `b` by a binary operator. */
 MwValueId mw_step_scalar(MwGraph *graph, MwOp op, MwValueId a, double b);

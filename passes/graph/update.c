@@ -35,6 +35,7 @@
 typedef struct {
     MwGraph *graph;
     const MwTrain *train;
+    MwDiags *diags;
     const MwValueId *gradient; /* [values] gradient by a weight that the statement moves */
     int values;
     MwValueId step;             /* i32[] */
@@ -246,7 +247,8 @@ static void update_weight(const Updater *u, MwValueId weight)
                          .weight = weight,
                          .gradient = clipped(u, u->gradient[weight.index]),
                          .rate = rate_of(u, name),
-                         .step = u->step};
+                         .step = u->step,
+                         .diags = u->diags};
     MwValueId value = mw_step_weight(&step);
     if (mw_has_value(u->nearing))
         average_weight(u, weight, value);
@@ -254,26 +256,27 @@ static void update_weight(const Updater *u, MwValueId weight)
                               mw_arena_printf(graph->arena, "%s.update", name));
 }
 
-static void warn_unused(const Updater *u, const char *option, const char *pattern, MwDiags *diags)
+static void warn_unused(const Updater *u, const char *option, const char *pattern)
 {
     for (int v = 0; v < u->values; v++)
         if (mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
             mw_pattern_matches(pattern, u->graph->values.at[v].name))
             return;
-    mw_diag_warning(diags, u->train->span, "%s pattern \"%s\" matches no weight", option, pattern);
+    mw_diag_warning(u->diags, u->train->span, "%s pattern \"%s\" matches no weight", option,
+                    pattern);
 }
 
-static void warn_unused_patterns(const Updater *u, MwDiags *diags)
+static void warn_unused_patterns(const Updater *u)
 {
     const MwTrain *train = u->train;
     for (int i = 0; i < train->rates.count; i++)
-        warn_unused(u, "rates", train->rates.at[i].pattern, diags);
+        warn_unused(u, "rates", train->rates.at[i].pattern);
     for (int i = 0; i < train->decays.count; i++)
-        warn_unused(u, "decays", train->decays.at[i].pattern, diags);
+        warn_unused(u, "decays", train->decays.at[i].pattern);
     for (int i = 0; i < train->no_decay.count; i++)
-        warn_unused(u, "no_decay", train->no_decay.at[i], diags);
+        warn_unused(u, "no_decay", train->no_decay.at[i]);
     for (int i = 0; i < train->only.count; i++)
-        warn_unused(u, "only", train->only.at[i], diags);
+        warn_unused(u, "only", train->only.at[i]);
 }
 
 /* Checks that no trained weight is assigned by the model itself. */
@@ -374,16 +377,17 @@ static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
         const MwTrain *train = &graph->trains.at[i];
         Updater u = {.graph = graph,
                      .train = train,
+                     .diags = diags,
                      .gradient = gradients_of(graph, train, gradient, values),
                      .values = values,
                      .copy = no_values(graph->arena, values),
                      .clip = mw_no_value(),
                      .nearing = mw_no_value()};
         update_weights(&u);
-        warn_unused_patterns(&u, diags);
+        warn_unused_patterns(&u);
     }
     graph->rates.count = 0;
-    return true;
+    return mw_diags_error_count(diags) == 0;
 }
 
 bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
