@@ -130,6 +130,13 @@ static inline bool mw_trains(const MwCompilation *compilation)
     return compilation->graph->trains.count > 0;
 }
 
+/* Whether the pass update has run, or the graph is a dump after it: some node that is no rate of a
+ * train statement runs in the update phase. */
+static inline bool mw_is_updated(const MwGraph *graph)
+{
+    return mw_graph_has_phase(graph, MW_PHASE_UPDATE) && graph->rates.count == 0;
+}
+
 /* The number that the user asks for, on the command line or else in the source, where no two train
  * statements differ; 0: none. */
 static inline int mw_wanted_micro_batches(const MwCompilation *compilation)

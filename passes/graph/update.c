@@ -394,8 +394,7 @@ bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
     /* Otherwise the graph is for inference, or is a dump after this pass. */
-    bool is_due = mw_trains(compilation) &&
-                  (graph->rates.count > 0 || !mw_graph_has_phase(graph, MW_PHASE_UPDATE));
+    bool is_due = mw_trains(compilation) && !mw_is_updated(graph);
     if (is_due && !lower_trains(compilation, diags))
         return false;
     assign_in_update(graph);

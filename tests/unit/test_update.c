@@ -521,6 +521,32 @@ START_TEST(rates_follow_the_schedule)
 }
 END_TEST
 
+/* What computes a rate is no work of the model, which is cut into layers as without it. */
+START_TEST(a_rate_is_of_no_layer)
+{
+    TestModel model = test_model_compile("model m {\n"
+                                         "  input x: f32[8, 8]\n"
+                                         "  weight a: f32[8, 8] = normal(1)\n"
+                                         "  weight b: f32[8, 8] = normal(1)\n"
+                                         "  t = cast(step(), f32)\n"
+                                         "  train mean(tanh(x @ a) @ b) with\n"
+                                         "    sgd(lr = minimum(t / 8, rsqrt(t)))\n"
+                                         "}\n",
+                                         &(MwCompileOptions){.layers = 2}, MW_PASS_layers);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        ck_assert_int_eq(node->phase == MW_PHASE_UPDATE,
+                         strncmp(graph->values.at[node->first_result].name, "rate", 4) == 0);
+        ck_assert(node->phase == MW_PHASE_FORWARD || node->origin.layer == 0);
+    }
+    MwValueId b = mw_graph_find(graph, mw_intern(graph->interner, "b"));
+    ck_assert_int_eq(mw_value_node(graph, b)->origin.layer, 1);
+    test_model_free(&model);
+}
+END_TEST
+
 START_TEST(a_pattern_that_matches_nothing_is_pointed_out)
 {
     const char *const trains[] = {
@@ -728,6 +754,7 @@ int main(void)
     tcase_add_test(tests, several_statements_step_at_once);
     tcase_add_test(tests, a_change_is_scaled_where_both_norms_are_positive);
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
+    tcase_add_test(tests, a_rate_is_of_no_layer);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
     tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 4);
     tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));
