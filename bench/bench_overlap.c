@@ -118,6 +118,7 @@ static const MwDeviceTable *device_table(const MwDeviceTable *table)
 
 typedef struct {
     MwTransport *transport;
+    const MwPlan *plan;
     MwDevice *device;
     MwExecutor *executor;
     MwFeeds *feeds;
@@ -129,8 +130,9 @@ static bool fill(void *context, int input, int64_t step, const MwBox *box, void 
     return inner.way == TRANSFERS || mw_feeds_input(context, input, step, box, to, fault);
 }
 
-static bool make_ready(Bench *bench, const MwPlan *plan, MwFault *fault)
+static bool make_ready(Bench *bench, MwFault *fault)
 {
+    const MwPlan *plan = bench->plan;
     const char *const feed = "random";
     const MwKernelEntry *kernels =
         mw_kernels_compile(inner.arena, plan, &mw_backend_cpu, bench->transport, fault);
@@ -148,7 +150,7 @@ static bool make_ready(Bench *bench, const MwPlan *plan, MwFault *fault)
 }
 
 /* Runs a step on all ranks. */
-static bool run_step(Bench *bench, Way way, double *seconds, double *loss, MwFault *fault)
+static bool run_step(Bench *bench, Way way, double *seconds, double *losses, MwFault *fault)
 {
     const MwExecutorData data = {.context = bench->feeds, .input = fill};
     const MwTransportTable *table = bench->transport->table;
@@ -156,7 +158,7 @@ static bool run_step(Bench *bench, Way way, double *seconds, double *loss, MwFau
     if (!table->barrier(bench->transport, fault))
         return false;
     const double begun = mw_clock_s();
-    if (!mw_executor_step(bench->executor, ++bench->step, &data, loss, fault) ||
+    if (!mw_executor_step(bench->executor, ++bench->step, &data, losses, fault) ||
         !table->barrier(bench->transport, fault))
         return false;
     *seconds = mw_clock_s() - begun;
@@ -169,10 +171,10 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The loss is on the ranks of one mesh. */
+/* The first loss is on the ranks of one mesh. */
 static bool print_loss(const Bench *bench, double own, MwFault *fault)
 {
-    const bool has = mw_executor_mesh(bench->executor)->loss_buffer >= 0;
+    const bool has = mw_executor_mesh(bench->executor)->loss_count > 0;
     double *all = MW_NEW(inner.arena, double, bench->transport->size);
     const double mine = has ? own : 0;
     if (!bench->transport->table->allgather(bench->transport, &mine, sizeof mine, all, fault))
@@ -190,12 +192,12 @@ static bool print_loss(const Bench *bench, double own, MwFault *fault)
 static bool time_ways(Bench *bench, int rounds, MwFault *fault)
 {
     static double seconds[WAYS][MOST_ROUNDS];
-    double loss;
+    double *losses = MW_NEW(inner.arena, double, mw_plan_loss_count(bench->plan));
     for (int r = -WARM_UP; r < rounds; r++)
         for (int way = 0; way < WAYS; way++) {
             double *to = &seconds[way][mw_max(r, 0)];
-            if (!run_step(bench, (Way)way, to, &loss, fault) ||
-                (bench->step == 1 && !print_loss(bench, loss, fault)))
+            if (!run_step(bench, (Way)way, to, losses, fault) ||
+                (bench->step == 1 && !print_loss(bench, losses[0], fault)))
                 return false;
         }
     for (int way = 0; way < WAYS && bench->transport->rank == 0; way++) {
@@ -216,13 +218,12 @@ int main(int argc, char **argv)
     inner.arena = mw_arena_new();
     Bench bench = {.transport = mw_transport_mpi_new(inner.arena, true, &fault)};
     MwDiags *diags = mw_diags_new(inner.arena);
-    const MwPlan *plan = mw_plan_read(inner.arena, argv[1], diags);
-    if (!plan || !mw_plan_check(plan, diags)) {
+    bench.plan = mw_plan_read(inner.arena, argv[1], diags);
+    if (!bench.plan || !mw_plan_check(bench.plan, diags)) {
         mw_diags_print(diags, stderr);
         return 1;
     }
-    if (!bench.transport || !make_ready(&bench, plan, &fault) ||
-        !time_ways(&bench, rounds, &fault)) {
+    if (!bench.transport || !make_ready(&bench, &fault) || !time_ways(&bench, rounds, &fault)) {
         fprintf(stderr, "bench_overlap: %s\n", fault.text);
         return 1;
     }

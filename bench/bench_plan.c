@@ -215,8 +215,8 @@ static bool take_output(void *context, int output, int64_t step, const MwBox *bo
 static bool run_step(Side *side, MwFault *fault)
 {
     const MwExecutorData data = {side, give_input, take_output};
-    double loss;
-    return mw_executor_step(side->executor, 1, &data, &loss, fault);
+    double *losses = MW_NEW(side->arena, double, mw_plan_loss_count(side->plan));
+    return mw_executor_step(side->executor, 1, &data, losses, fault);
 }
 
 static bool open_side(Side *side, const char *path, MwFault *fault)

@@ -117,6 +117,24 @@ MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like)
     return mw_build_reshape(graph, build_sum(graph, x, stretched, false, type), like);
 }
 
+MwValueId mw_build_copy(MwGraph *graph, MwValueId value, MwValueId *copy)
+{
+    const MwNode node = *mw_value_node(graph, value);
+    if (mw_has_value(copy[node.first_result]))
+        return (MwValueId){copy[node.first_result].index + value.index - node.first_result};
+    MwValueId *operands = MW_NEW(graph->arena, MwValueId, node.operand_count);
+    for (int k = 0; k < node.operand_count; k++)
+        operands[k] = mw_build_copy(graph, node.operands[k], copy);
+    MwNodeSpec spec = {.op = node.op,
+                       .operands = operands,
+                       .operand_count = node.operand_count,
+                       .attrs = node.attrs,
+                       .attr_count = node.attr_count,
+                       .given = mw_value_tensor(graph, (MwValueId){node.first_result})};
+    copy[node.first_result] = mw_node_result(graph, mw_build_node(graph, &spec), 0);
+    return mw_build_copy(graph, value, copy);
+}
+
 void mw_build_name_temporaries(MwGraph *graph, int first, int end, const char *name)
 {
     for (int v = first; v < end; v++)

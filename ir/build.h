@@ -29,6 +29,10 @@ MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
  * `x`. The sum of a bf16 tensor is f32 if `like` is. */
 MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like);
 
+/* A copy of `value` and of what it depends on. copy: [values, at least those that `value` may
+ * depend on] the copies so far of the first results of nodes; no value elsewhere. */
+MwValueId mw_build_copy(MwGraph *graph, MwValueId value, MwValueId *copy);
+
 /* Names the values [first, end) that have generated names: `name`, with suffixes. So the names
  * of values of identical layers differ in the layer only. */
 void mw_build_name_temporaries(MwGraph *graph, int first, int end, const char *name);

@@ -16,7 +16,6 @@ MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name)
     graph->name = mw_intern(interner, name);
     graph->names = MW_NEW(arena, MwNameTable, 1);
     graph->origin = (MwOrigin){.scope = mw_intern(interner, ""), .repeat = -1};
-    graph->train.loss = mw_no_value();
     return graph;
 }
 
@@ -25,8 +24,8 @@ MwGraph *mw_graph_new_like(const MwGraph *like)
     MwGraph *graph = mw_graph_new(like->arena, like->interner, like->name);
     for (int i = 0; i < like->repeats.count; i++)
         mw_vec_push(graph->arena, &graph->repeats, like->repeats.at[i]);
-    graph->train = like->train;
-    graph->train.loss = mw_no_value();
+    for (int i = 0; i < like->trains.count; i++)
+        mw_vec_push(graph->arena, &graph->trains, like->trains.at[i]);
     graph->precision = like->precision;
     return graph;
 }
@@ -227,6 +226,14 @@ MwSpec mw_node_spec(const MwNode *node, MwAttrKey key)
     const MwAttr *attr = required_attr(node, key);
     MW_ASSERT(attr->spec_rank != MW_SPEC_NOT_GIVEN);
     return attr->spec;
+}
+
+MwValueId mw_outputs_find(const MwOutputs *outputs, const char *name)
+{
+    for (int i = 0; i < outputs->count; i++)
+        if (outputs->at[i].name == name)
+            return outputs->at[i].value;
+    return mw_no_value();
 }
 
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase)

@@ -102,8 +102,8 @@ typedef struct {
 
 typedef enum {
 #define OPTIMIZER(id, ...) MW_OPTIMIZER_##id,
+#define COMPOSED(id, ...) MW_OPTIMIZER_##id,
 #include "ir/optimizers.def"
-#undef OPTIMIZER
     MW_OPTIMIZER_COUNT
 } MwOptimizer; /* facts: ir/optimizer.h */
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
@@ -111,21 +111,25 @@ typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } Mw
 /* Glob patterns of names of weights: `*` is any text, `?` any letter. */
 typedef MW_VEC(const char *) MwPatterns;
 
+/* A number, or a tensor that is computed from the number of the step. */
+typedef struct {
+    double number;
+    const char *tensor; /* interned name of one of MwGraph.rates; NULL: it is `number` */
+} MwRate;
+
 /* Values for the weights that a pattern matches; the first pattern that matches counts. */
 typedef struct {
     const char *pattern;
-    double value;
+    MwRate value;
 } MwOverride;
 typedef MW_VEC(MwOverride) MwOverrides;
 
-/* The `train` statement. The pass update expresses it as nodes. */
+/* A `train` statement. The pass update expresses it as nodes. */
 typedef struct {
-    /* f32[]; no value: a model for inference. Its node runs in the forward phase, or in the
-     * update if the loss is known only after the last micro-batch. */
-    MwValueId loss;
+    const char *loss; /* the interned name of one of MwGraph.losses */
     MwSpan span;
     MwOptimizer optimizer;
-    double learning_rate;
+    MwRate learning_rate;
     double option[MW_ATTR_COUNT]; /* the optimizer's hyperparameters by attribute; others are 0 */
     MwOverrides rates;            /* instead of learning_rate; the schedule scales them too */
     MwOverrides decays;           /* instead of the option WEIGHT_DECAY */
@@ -139,10 +143,13 @@ typedef struct {
     int micro_batches; /* 0: the compiler's choice */
 } MwTrain;
 
+#define MW_ONE_LOSS "loss" /* the name of the loss of a model that has one */
+
 typedef struct {
     const char *name;
     MwValueId value;
-} MwOutput;
+} MwOutput; /* an output, a loss or a rate */
+typedef MW_VEC(MwOutput) MwOutputs;
 
 /* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value`
  * comes from an earlier phase than update, `target` is an accumulator: it becomes `value` after
@@ -165,19 +172,26 @@ typedef struct {
     MwNameTable *names;
     MW_VEC(MwNode) nodes;
     MW_VEC(MwValue) values;
-    MW_VEC(MwOutput) outputs;
+    MwOutputs outputs;
     MW_VEC(MwAssign) assigns;
     MW_VEC(MwPin) pins;
     MW_VEC(MwRepeat) repeats;
-    MwTrain train;
-    MwType precision; /* for the pass precision: type of contractions; F32: all types stay */
-    MwOrigin origin;  /* of the nodes added next; the code that adds them sets it */
-    MwPhase phase;    /* of the nodes added next; the code that adds them sets it */
+    /* f32[], by unique interned names: what the train statements minimise. The node of a loss runs
+     * in the forward phase, or in the update if the loss is known only after the last micro-batch.
+     * The graph of a stage has the losses that the stage makes */
+    MwOutputs losses;
+    /* f32[], in the update phase: the rates of train statements that are no numbers. They depend on
+     * the number of the step alone. The pass update uses them up; then there are none */
+    MwOutputs rates;
+    MW_VEC(MwTrain) trains; /* the train statements of the model; none: it is for inference */
+    MwType precision;       /* for the pass precision: type of contractions; F32: all types stay */
+    MwOrigin origin;        /* of the nodes added next; the code that adds them sets it */
+    MwPhase phase;          /* of the nodes added next; the code that adds them sets it */
 } MwGraph;
 
 /* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision and train statement of `like`, without its loss. */
+/* A new graph with the name, repeats, precision and train statements of `like`, without losses. */
 MwGraph *mw_graph_new_like(const MwGraph *like);
 
 /* A node to be added. */
@@ -243,6 +257,9 @@ static inline bool mw_input_is_whole(const MwGraph *graph, const MwNode *input)
     return mw_node_int(input, MW_ATTR_WHOLE) ||
            graph->values.at[input->first_result].tensor.rank == 0;
 }
+
+/* The value of that interned name; no value if the list has none. */
+MwValueId mw_outputs_find(const MwOutputs *outputs, const char *name);
 
 /* True if some node runs in `phase`. */
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase);

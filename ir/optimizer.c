@@ -13,17 +13,30 @@
 #define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
                   program)                                                                         \
     static const MwOptimizerOption options_of_##id[] = {options};
+#define COMPOSED(id, source, options, step)                                                        \
+    static const MwOptimizerOption options_of_##id[] = {options};
 #include "ir/optimizers.def"
-#undef OPTIMIZER
 
 static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
-#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
-                  program)                                                                         \
-    [MW_OPTIMIZER_##id] = {MW_OP_##id,      source,     needs,         states,                     \
-                           state_names,     takes_step, GIVES_##gives, MW_COUNT(options_of_##id),  \
-                           options_of_##id, program},
+#define OPTIMIZER(id, name, source_, needs_, states, names, takes_step_, gives, flops, options_,   \
+                  program_)                                                                        \
+    [MW_OPTIMIZER_##id] = {.op = MW_OP_##id,                                                       \
+                           .source = source_,                                                      \
+                           .needs = needs_,                                                        \
+                           .state_count = states,                                                  \
+                           .state_names = names,                                                   \
+                           .takes_step = takes_step_,                                              \
+                           .gives_change = GIVES_##gives,                                          \
+                           .option_count = MW_COUNT(options_of_##id),                              \
+                           .options = options_of_##id,                                             \
+                           .program = program_},
+#define COMPOSED(id, source_, options_, step)                                                      \
+    [MW_OPTIMIZER_##id] = {.op = MW_OP_COUNT,                                                      \
+                           .source = source_,                                                      \
+                           .needs = ALWAYS,                                                        \
+                           .option_count = MW_COUNT(options_of_##id),                              \
+                           .options = options_of_##id},
 #include "ir/optimizers.def"
-#undef OPTIMIZER
 };
 
 const MwHyperparameter mw_hyperparameters[] = {
@@ -104,6 +117,14 @@ bool mw_train_moves(const MwTrain *train, const char *weight)
     return train->only.count == 0 || mw_patterns_match(&train->only, weight);
 }
 
+const MwTrain *mw_train_of(const MwGraph *graph, const char *weight)
+{
+    for (int i = 0; i < graph->trains.count; i++)
+        if (mw_train_moves(&graph->trains.at[i], weight))
+            return &graph->trains.at[i];
+    return NULL;
+}
+
 int mw_override_find(const MwOverrides *overrides, const char *name)
 {
     for (int i = 0; i < overrides->count; i++)
@@ -117,5 +138,5 @@ double mw_train_decay(const MwTrain *train, const char *weight)
     if (mw_patterns_match(&train->no_decay, weight))
         return 0;
     int i = mw_override_find(&train->decays, weight);
-    return i < 0 ? train->option[MW_ATTR_WEIGHT_DECAY] : train->decays.at[i].value;
+    return i < 0 ? train->option[MW_ATTR_WEIGHT_DECAY] : train->decays.at[i].value.number;
 }

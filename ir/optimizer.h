@@ -12,7 +12,8 @@ typedef struct {
 } MwOptimizerOption;
 
 typedef struct {
-    MwOp op;
+    MwOp op;                 /* MW_OP_COUNT: the step is composed of others, and sets no more here
+                              * than its name and options */
     const char *source;      /* its name in a train statement; several optimizers may share it */
     int needs;               /* the attribute that must not be zero; -1: none */
     int state_count;         /* tensors in the shape of the weight, f32, zeros at first */
@@ -69,6 +70,8 @@ bool mw_pattern_matches(const char *pattern, const char *name);
 bool mw_patterns_match(const MwPatterns *patterns, const char *name);
 /* Whether the train statement moves the weight of that name. */
 bool mw_train_moves(const MwTrain *train, const char *weight);
+/* The train statement that moves the weight of that name; NULL: none does. */
+const MwTrain *mw_train_of(const MwGraph *graph, const char *weight);
 /* The place of the first override whose pattern matches the name; -1: there is none. */
 int mw_override_find(const MwOverrides *overrides, const char *name);
 /* The weight decay of the weight of that name. */

@@ -292,7 +292,8 @@ static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyp
             print_number(text, which->name, value);
         break;
     case MW_HYPERPARAMETER_FLAG:
-        mw_text_printf(text, value != 0 ? ", %s = true" : "", which->name);
+        if (value != fallback)
+            mw_text_printf(text, ", %s = %s", which->name, value != 0 ? "true" : "false");
         break;
     case MW_HYPERPARAMETER_FIRST:
         mw_text_printf(text, ", %s = [", which->name);
@@ -306,11 +307,20 @@ static void print_hyperparameter(MwText *text, const MwTrain *train, const MwHyp
     }
 }
 
-static void print_optimizer(MwText *text, const MwTrain *train)
+static void print_rate(MwText *text, const MwGraph *graph, const MwRate *rate)
+{
+    MwValueId value = mw_outputs_find(&graph->rates, rate->tensor);
+    if (mw_has_value(value))
+        mw_text_add(text, mw_value(graph, value)->name);
+    else
+        mw_text_add_double(text, rate->number);
+}
+
+static void print_optimizer(MwText *text, const MwGraph *graph, const MwTrain *train)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
     mw_text_printf(text, "%s(lr = ", info->source);
-    mw_text_add_double(text, train->learning_rate);
+    print_rate(text, graph, &train->learning_rate);
     for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
         const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
         if (option)
@@ -331,7 +341,8 @@ static void print_patterns(MwText *text, const char *name, const MwPatterns *pat
     mw_text_add(text, "]");
 }
 
-static void print_overrides(MwText *text, const char *name, const MwOverrides *overrides)
+static void print_overrides(MwText *text, const MwGraph *graph, const char *name,
+                            const MwOverrides *overrides)
 {
     if (overrides->count == 0)
         return;
@@ -340,19 +351,30 @@ static void print_overrides(MwText *text, const char *name, const MwOverrides *o
         mw_text_add(text, i ? ", [" : "[");
         print_quoted(text, overrides->at[i].pattern);
         mw_text_add(text, ", ");
-        mw_text_add_double(text, overrides->at[i].value);
+        print_rate(text, graph, &overrides->at[i].value);
         mw_text_add(text, "]");
     }
     mw_text_add(text, "]");
 }
 
-static void print_train(MwText *text, const MwGraph *graph)
+/* Whether the model, of which this may be a stage, has several losses. */
+static bool has_several_losses(const MwGraph *graph)
 {
-    const MwTrain *train = &graph->train;
-    mw_text_printf(text, "  train %s with ", mw_value(graph, train->loss)->name);
-    print_optimizer(text, train);
-    print_overrides(text, "rates", &train->rates);
-    print_overrides(text, "decays", &train->decays);
+    for (int i = 1; i < graph->trains.count; i++)
+        if (graph->trains.at[i].loss != graph->trains.at[0].loss)
+            return true;
+    return false;
+}
+
+static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train)
+{
+    MwValueId loss = mw_outputs_find(&graph->losses, train->loss);
+    if (!mw_has_value(loss))
+        return;
+    mw_text_printf(text, "  train %s with ", mw_value(graph, loss)->name);
+    print_optimizer(text, graph, train);
+    print_overrides(text, graph, "rates", &train->rates);
+    print_overrides(text, graph, "decays", &train->decays);
     print_patterns(text, "no_decay", &train->no_decay);
     print_patterns(text, "only", &train->only);
     print_option(text, "clip_norm", train->clip_norm);
@@ -363,6 +385,10 @@ static void print_train(MwText *text, const MwGraph *graph)
     print_option(text, "total_steps", (double)train->total_steps);
     print_option(text, "final_rate", train->final_rate);
     print_option(text, "micro_batches", train->micro_batches);
+    if (has_several_losses(graph) && strcmp(train->loss, mw_value(graph, loss)->name) != 0) {
+        mw_text_add(text, ", name = ");
+        print_quoted(text, train->loss);
+    }
     mw_text_add(text, "\n");
 }
 
@@ -382,7 +408,7 @@ void mw_graph_print(MwText *text, const MwGraph *graph)
         mw_text_printf(text, "  assign %s = %s\n",
                        mw_value(graph, graph->assigns.at[i].target)->name,
                        mw_value(graph, graph->assigns.at[i].value)->name);
-    if (mw_has_value(graph->train.loss))
-        print_train(text, graph);
+    for (int i = 0; i < graph->trains.count; i++)
+        print_train(text, graph, &graph->trains.at[i]);
     mw_text_add(text, "}\n");
 }

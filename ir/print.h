@@ -44,8 +44,10 @@
  * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); rates = [["GLOB", R],
  * ...], decays = [["GLOB", D], ...], no_decay = ["GLOB", ...], only = ["GLOB", ...], clip_norm,
  * ema, schedule = linear | cosine, warmup_steps, total_steps, final_rate and micro_batches follow
- * it. Numbers that are zero are left out, except lr, hyperparameters with another default, and the
- * members of lists.
+ * it, and name = "LOSS" where there are several losses and the value has another name. Numbers that
+ * are zero are left out, except lr, hyperparameters with another default, and the members of lists.
+ *
+ * A rate that is a tensor prints as the name of the value, and after the pass update as 0.
  *
  * Source spans do not survive: those of a graph read from a dump point into the dump. */
 #ifndef MW_IR_PRINT_H

@@ -59,15 +59,21 @@ MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node)
     return mw_rewrite_copy_on(rewrite, node, mw_rewrite_operands(rewrite, node));
 }
 
+static MwOutput form_of_output(const MwRewrite *rewrite, const MwOutput *output)
+{
+    return (MwOutput){output->name, form_of(rewrite, output->value)};
+}
+
 void mw_rewrite_finish(MwRewrite *rewrite)
 {
     const MwGraph *from = rewrite->from;
     MwGraph *to = rewrite->to;
-    for (int i = 0; i < from->outputs.count; i++) {
-        MwOutput output = from->outputs.at[i];
-        output.value = form_of(rewrite, output.value);
-        mw_vec_push(to->arena, &to->outputs, output);
-    }
+    for (int i = 0; i < from->outputs.count; i++)
+        mw_vec_push(to->arena, &to->outputs, form_of_output(rewrite, &from->outputs.at[i]));
+    for (int i = 0; i < from->losses.count; i++)
+        mw_vec_push(to->arena, &to->losses, form_of_output(rewrite, &from->losses.at[i]));
+    for (int i = 0; i < from->rates.count; i++)
+        mw_vec_push(to->arena, &to->rates, form_of_output(rewrite, &from->rates.at[i]));
     for (int i = 0; i < from->assigns.count; i++) {
         MwAssign assign = from->assigns.at[i];
         mw_vec_push(to->arena, &to->assigns,
@@ -79,8 +85,6 @@ void mw_rewrite_finish(MwRewrite *rewrite)
         if (mw_has_value(pin.value))
             mw_vec_push(to->arena, &to->pins, pin);
     }
-    if (mw_has_value(from->train.loss))
-        to->train.loss = form_of(rewrite, from->train.loss);
 }
 
 MwGraph *mw_graph_copy(MwArena *arena, const MwGraph *graph)

@@ -285,23 +285,33 @@ static bool check_precision(GraphCheck *check)
            fail(check, mw_span_none(), "the precision is %s", mw_type_name(precision));
 }
 
-static bool check_train(GraphCheck *check)
+static bool check_loss(GraphCheck *check, MwValueId loss, MwSpan span)
 {
-    MwValueId loss = check->graph->train.loss;
-    if (!mw_has_value(loss))
-        return true;
     if (!value_exists(check, loss))
-        return fail(check, check->graph->train.span, "the loss is no value");
+        return fail(check, span, "the loss is no value");
     char type[MW_TENSOR_TEXT_BYTES];
     MwTensor scalar = mw_tensor_scalar(MW_F32);
     if (!mw_tensor_equal(mw_value_tensor(check->graph, loss), &scalar))
-        return fail(check, check->graph->train.span, "the loss '%s' is %s and not f32[]",
-                    name_of(check, loss),
+        return fail(check, span, "the loss '%s' is %s and not f32[]", name_of(check, loss),
                     mw_tensor_text(mw_value_tensor(check->graph, loss), type));
     if (mw_value_node(check->graph, loss)->phase == MW_PHASE_BACKWARD)
-        return fail(check, check->graph->train.span, "the loss '%s' runs backward",
-                    name_of(check, loss));
+        return fail(check, span, "the loss '%s' runs backward", name_of(check, loss));
     return true;
+}
+
+/* A stage's graph has some of the losses that the train statements name. */
+static bool check_trains(GraphCheck *check)
+{
+    int named = 0;
+    for (int i = 0; i < check->graph->trains.count; i++) {
+        const MwTrain *train = &check->graph->trains.at[i];
+        MwValueId loss = mw_outputs_find(&check->graph->losses, train->loss);
+        named += mw_has_value(loss);
+        if (mw_has_value(loss) && !check_loss(check, loss, train->span))
+            return false;
+    }
+    return named >= check->graph->losses.count ||
+           fail(check, mw_span_none(), "no train statement names a loss");
 }
 
 bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
@@ -309,7 +319,7 @@ bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
     GraphCheck check = {.graph = graph, .pass = pass, .diags = diags, .arena = mw_arena_new()};
     bool good = check_repeats(&check) && check_nodes(&check) && check_outputs(&check) &&
                 check_assigns(&check) && check_pins(&check) && check_precision(&check) &&
-                check_train(&check);
+                check_trains(&check);
     mw_arena_free(&check.arena);
     return good;
 }

@@ -18,7 +18,7 @@ typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
 /* What the user asks for on the command line. No pass changes it. */
 typedef struct {
     int layers;        /* number of layers; 0: as the model suggests */
-    int micro_batches; /* 0: as the train statement says */
+    int micro_batches; /* 0: as the train statements say */
     int stages;        /* number of meshes of the pipeline; 0: the search chooses */
     int chunks;        /* stages on each mesh; 0: 1 */
     bool has_schedule; /* false: the search chooses */
@@ -90,8 +90,8 @@ typedef struct {
     MwCompileOptions options;
     const MwCluster *cluster; /* what is compiled for; NULL if no pass needs it */
     MwGraph *graph;           /* the model; global shapes */
-    /* by differentiate, for update: [values of graph] the gradient of the loss by each weight;
-     * no value where there is none */
+    /* by differentiate, for update: [values of graph] the gradient by each weight of the loss that
+     * trains it; no value where there is none */
     const MwValueId *gradient;
     MwStaging staging; /* by stages */
     /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */
@@ -127,14 +127,24 @@ static inline int64_t mw_memory_bytes(const MwCompilation *compilation)
 
 static inline bool mw_trains(const MwCompilation *compilation)
 {
-    return mw_has_value(compilation->graph->train.loss);
+    return compilation->graph->trains.count > 0;
 }
 
-/* The number that the user asks for, on the command line or else in the source; 0: none. */
+/* Whether the pass update has run, or the graph is a dump after it: some node that is no rate of a
+ * train statement runs in the update phase. */
+static inline bool mw_is_updated(const MwGraph *graph)
+{
+    return mw_graph_has_phase(graph, MW_PHASE_UPDATE) && graph->rates.count == 0;
+}
+
+/* The number that the user asks for, on the command line or else in the source, where no two train
+ * statements differ; 0: none. */
 static inline int mw_wanted_micro_batches(const MwCompilation *compilation)
 {
     int wanted = compilation->options.micro_batches;
-    return wanted ? wanted : compilation->graph->train.micro_batches;
+    for (int i = 0; i < compilation->graph->trains.count && !wanted; i++)
+        wanted = compilation->graph->trains.at[i].micro_batches;
+    return wanted;
 }
 
 /* Stages on each mesh. A chunked schedule that the user names has at least two. */

@@ -15,7 +15,8 @@ struct MwProgress {
     FILE *log;
     const char *log_path;
     int64_t first, last, every;
-    bool has_loss;
+    const char **loss_names;
+    int loss_count;
     double items; /* per step */
     const char *unit;
     /* Since the last line, and since the second step: the first warms up. */
@@ -45,12 +46,30 @@ static void set_unit(MwProgress *progress, const MwPlan *plan)
     }
 }
 
+static void name_losses(MwArena *arena, MwProgress *progress, const MwPlan *plan)
+{
+    const MwPlanMesh *mesh;
+    progress->loss_count = mw_plan_loss_count(plan);
+    progress->loss_names = MW_NEW(arena, const char *, progress->loss_count);
+    for (int i = 0; i < progress->loss_count; i++)
+        progress->loss_names[i] = mw_plan_loss(plan, i, &mesh)->name;
+}
+
+/* A model for inference has a column of NaN. */
+static void write_header(const MwProgress *progress)
+{
+    fputs("step,", progress->log);
+    for (int i = 0; i < progress->loss_count; i++)
+        fprintf(progress->log, "%s,", progress->loss_names[i]);
+    fputs(progress->loss_count ? "seconds\n" : "loss,seconds\n", progress->log);
+}
+
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
                              const char *log, MwFault *fault)
 {
     MwProgress *progress = MW_NEW(arena, MwProgress, 1);
     *progress = (MwProgress){.first = first, .last = last, .every = 1, .log_path = log};
-    progress->has_loss = mw_plan_loss_mesh(plan) != NULL;
+    name_losses(arena, progress, plan);
     set_unit(progress, plan);
     while ((last - first + 1) / progress->every > MOST_LINES)
         progress->every *= 10;
@@ -63,7 +82,7 @@ MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, 
     }
     fseek(progress->log, 0, SEEK_END);
     if (ftell(progress->log) <= 0)
-        fputs("step,loss,seconds\n", progress->log);
+        write_header(progress);
     return progress;
 }
 
@@ -79,11 +98,11 @@ static void print_duration(double time_s)
         printf("%lld h %lld min", seconds / 3600, seconds / 60 % 60);
 }
 
-static void print_line(MwProgress *progress, int64_t step, double loss)
+static void print_line(MwProgress *progress, int64_t step, const double *losses)
 {
     printf("step %lld", (long long)step);
-    if (progress->has_loss)
-        printf("  loss %.5f", loss);
+    for (int i = 0; i < progress->loss_count; i++)
+        printf("  %s %.5f", progress->loss_names[i], losses[i]);
     printf("  %.1f %s/s", progress->items * (double)progress->line_steps / progress->line_s,
            progress->unit);
     if (step < progress->last) {
@@ -98,9 +117,22 @@ static void print_line(MwProgress *progress, int64_t step, double loss)
     progress->line_steps = 0;
 }
 
-bool mw_progress_step(MwProgress *progress, int64_t step, double loss, double time_s,
+static bool write_row(const MwProgress *progress, int64_t step, const double *losses, double time_s)
+{
+    bool good = fprintf(progress->log, "%lld,", (long long)step) > 0;
+    for (int i = 0; i < progress->loss_count; i++)
+        good &= fprintf(progress->log, "%.9g,", losses[i]) > 0;
+    if (progress->loss_count == 0)
+        good &= fprintf(progress->log, "%.9g,", (double)NAN) > 0;
+    return good && fprintf(progress->log, "%.6f\n", time_s) > 0 && fflush(progress->log) == 0;
+}
+
+bool mw_progress_step(MwProgress *progress, int64_t step, const double *losses, double time_s,
                       MwFault *fault)
 {
+    bool is_finite = true;
+    for (int i = 0; i < progress->loss_count; i++)
+        is_finite &= (bool)isfinite(losses[i]);
     progress->line_s += time_s;
     progress->line_steps++;
     if (step > progress->first) {
@@ -108,11 +140,9 @@ bool mw_progress_step(MwProgress *progress, int64_t step, double loss, double ti
         progress->total_steps++;
     }
     if (step == progress->first || step == progress->last || step % progress->every == 0 ||
-        progress->line_s > patience_s || (progress->has_loss && !isfinite(loss)))
-        print_line(progress, step, loss);
-    if (progress->log &&
-        (fprintf(progress->log, "%lld,%.9g,%.6f\n", (long long)step, loss, time_s) < 0 ||
-         fflush(progress->log) != 0))
+        progress->line_s > patience_s || !is_finite)
+        print_line(progress, step, losses);
+    if (progress->log && !write_row(progress, step, losses, time_s))
         return mw_fault_set(fault, "cannot write %s: %s", progress->log_path, strerror(errno));
     return true;
 }

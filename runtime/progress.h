@@ -13,8 +13,8 @@ typedef struct MwProgress MwProgress;
  * after a fault. */
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
                              const char *log, MwFault *fault);
-/* Step `step` took `time_s`. */
-bool mw_progress_step(MwProgress *progress, int64_t step, double loss, double time_s,
+/* Step `step` took `time_s`. losses: [mw_plan_loss_count] */
+bool mw_progress_step(MwProgress *progress, int64_t step, const double *losses, double time_s,
                       MwFault *fault);
 bool mw_progress_close(MwProgress **progress, MwFault *fault);
 

@@ -147,24 +147,48 @@ enum { SIGN_INTERRUPTED = 1, SIGN_DATA = 2 };
 
 /* The message from a rank to all others after a step. */
 typedef struct {
-    double loss; /* of ranks whose mesh has it */
-    int signs;
+    int64_t signs;
+    double losses[]; /* [mw_plan_loss_count] those that its mesh has */
 } StepMessage;
 
-/* Exchanges the messages of all ranks. Returns the signs that any rank has set, and the loss of a
- * rank that has it. `messages` has room for a message of each rank. */
-static StepMessage share_messages(Run *run, StepMessage own, StepMessage *messages)
+/* Room for the message of this rank and those of all. */
+typedef struct {
+    size_t bytes; /* of a message */
+    StepMessage *own;
+    char *all;
+} Messages;
+
+static Messages messages_new(const Run *run)
+{
+    Messages messages = {.bytes = sizeof(StepMessage) +
+                                  sizeof(double) * (size_t)mw_plan_loss_count(run->plan)};
+    messages.own = mw_arena_alloc(run->arena, messages.bytes);
+    messages.all = mw_arena_alloc(run->arena, messages.bytes * (size_t)run->transport->size);
+    return messages;
+}
+
+static const StepMessage *message_of(const Messages *messages, int rank)
+{
+    return (const StepMessage *)(messages->all + messages->bytes * (size_t)rank);
+}
+
+/* Exchanges the messages of all ranks: afterwards the own one has the signs that any rank has set,
+ * and every loss from a rank that has it. */
+static void share_messages(Run *run, const Messages *messages)
 {
     MwFault fault;
-    const MwPlanMesh *mesh = mw_plan_loss_mesh(run->plan);
-    own.signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0);
-    if (!run->transport->table->allgather(run->transport, &own, sizeof own, messages, &fault))
+    StepMessage *own = messages->own;
+    const MwPlanMesh *mesh;
+    own->signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0);
+    if (!run->transport->table->allgather(run->transport, own, messages->bytes, messages->all,
+                                          &fault))
         end_all(run, run->step + 1, &fault);
     for (int r = 0; r < run->transport->size; r++)
-        own.signs |= messages[r].signs;
-    if (mesh)
-        own.loss = messages[mesh->first_rank].loss;
-    return own;
+        own->signs |= message_of(messages, r)->signs;
+    for (int i = 0; i < mw_plan_loss_count(run->plan); i++) {
+        mw_plan_loss(run->plan, i, &mesh);
+        own->losses[i] = message_of(messages, mesh->first_rank)->losses[i];
+    }
 }
 
 /* ---- Stages of setting up ---- */
@@ -398,20 +422,39 @@ static bool take_output(void *context, int output, int64_t step, const MwBox *bo
 
 /* The results of a step. */
 typedef struct {
-    double loss, time_s;
-    int signs;
+    const double *losses;
+    double time_s;
+    int64_t signs;
 } Outcome;
 
-static Outcome run_step(Run *run, const MwExecutorData *data, StepMessage *messages)
+static Outcome run_step(Run *run, const MwExecutorData *data, const Messages *messages)
 {
     MwFault fault;
-    StepMessage own = {0};
+    StepMessage *own = messages->own;
     double begin_s = mw_clock_s();
-    if (!mw_executor_step(run->executor, run->step + 1, data, &own.loss, &fault) ||
+    if (!mw_executor_step(run->executor, run->step + 1, data, own->losses, &fault) ||
         !mw_outputs_end_step(run->outputs, &fault))
         end_all(run, run->step + 1, &fault);
-    const StepMessage shared = share_messages(run, own, messages);
-    return (Outcome){shared.loss, mw_clock_s() - begin_s, shared.signs};
+    share_messages(run, messages);
+    return (Outcome){own->losses, mw_clock_s() - begin_s, own->signs};
+}
+
+/* False where a loss is not finite. */
+static bool check_losses(const Run *run, const Outcome *outcome)
+{
+    const int count = mw_plan_loss_count(run->plan);
+    const MwPlanMesh *mesh;
+    for (int i = 0; i < count; i++) {
+        if (isfinite(outcome->losses[i]))
+            continue;
+        const char *name = mw_plan_loss(run->plan, i, &mesh)->name;
+        if (run->transport->rank == 0)
+            fprintf(stderr, "meshwright: the loss%s%s of step %lld is %f: training ends here\n",
+                    count > 1 ? " " : "", count > 1 ? name : "", (long long)run->step,
+                    outcome->losses[i]);
+        return false;
+    }
+    return true;
 }
 
 /* Counts the step and prints its line; false where no other may follow. */
@@ -421,15 +464,10 @@ static bool finish_step(Run *run, const Outcome *outcome)
     if (outcome->signs & SIGN_DATA)
         return agree(run, !run->data_failed, &run->data_fault);
     if (run->progress &&
-        !mw_progress_step(run->progress, run->step + 1, outcome->loss, outcome->time_s, &fault))
+        !mw_progress_step(run->progress, run->step + 1, outcome->losses, outcome->time_s, &fault))
         end_all(run, run->step + 1, &fault);
     run->step++;
-    if (!mw_plan_loss_mesh(run->plan) || isfinite(outcome->loss))
-        return true;
-    if (run->transport->rank == 0)
-        fprintf(stderr, "meshwright: the loss of step %lld is %f: training ends here\n",
-                (long long)run->step, outcome->loss);
-    return false;
+    return check_losses(run, outcome);
 }
 
 static bool is_save_due(const Run *run)
@@ -453,14 +491,14 @@ static int run_steps(Run *run)
     const MwExecutorData data = {.context = run,
                                  .input = give_input,
                                  .output = run->options.outputs.count ? take_output : NULL};
-    StepMessage *messages = MW_NEW(run->arena, StepMessage, run->transport->size);
+    const Messages messages = messages_new(run);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
     if (run->step >= run->options.steps && run->transport->rank == 0)
         printf("nothing to do up to step %lld: %lld are done\n", (long long)run->options.steps,
                (long long)run->step);
     while (run->step < run->options.steps) {
-        Outcome outcome = run_step(run, &data, messages);
+        Outcome outcome = run_step(run, &data, &messages);
         if (!finish_step(run, &outcome))
             return STATUS_FAULT;
         bool stops = outcome.signs & SIGN_INTERRUPTED;

@@ -172,9 +172,18 @@ def train(build, model, plan, ranks, steps, *options, by=REAL):
 
 
 def read_losses(path):
-    """{step: loss} of a loss log."""
+    """{step: loss} of a loss log; {(step, name): loss} where there are several losses."""
     with open(path, newline="") as file:
-        return {int(row["step"]): float(row["loss"]) for row in csv.DictReader(file)}
+        rows = list(csv.DictReader(file))
+    names = [name for name in (rows[0] if rows else {}) if name not in ("step", "seconds")]
+    return {int(row["step"]) if names == ["loss"] else (int(row["step"]), name): float(row[name])
+            for row in rows for name in names}
+
+
+def first_losses(losses, steps):
+    """Those of the first steps."""
+    return {key: loss for key, loss in losses.items()
+            if (key if isinstance(key, int) else key[0]) <= steps}
 
 
 def same_losses(expected, found, tolerance):

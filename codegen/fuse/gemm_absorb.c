@@ -24,7 +24,7 @@ typedef struct {
     int32_t *uses; /* [values] of a root */
     int32_t *user; /* [values] the last node that reads a root */
     int32_t *gelu; /* [values] the first GELU_TANH of a root; -1: none */
-    bool *leaves;  /* [values] an output, a new value of a weight or state, the loss */
+    bool *leaves;  /* [values] an output, a new value of a weight or state, a loss */
     bool
         *is_stored_anyway; /* [values] somebody other than such kernels of the phase wants a root */
     int32_t *kernels;      /* [values] operands, of kernels that take others, that are a root */
@@ -82,8 +82,8 @@ static Wants find_wants(MwFusion *f)
         note_leaving(&w, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)
         note_leaving(&w, graph->assigns.at[i].value);
-    if (mw_has_value(graph->train.loss))
-        note_leaving(&w, graph->train.loss);
+    for (int i = 0; i < graph->losses.count; i++)
+        note_leaving(&w, graph->losses.at[i].value);
     return w;
 }
 

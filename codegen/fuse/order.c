@@ -256,8 +256,8 @@ static Attempt begin_attempt(const Dependencies *d, Rule rule)
         a.uses[v] = d->readers.begin[v + 1] - d->readers.begin[v];
     for (int i = 0; i < graph->outputs.count; i++)
         a.uses[mw_legal_root(d->legal, graph->outputs.at[i].value).index]++;
-    if (mw_has_value(graph->train.loss))
-        a.uses[mw_legal_root(d->legal, graph->train.loss).index]++;
+    for (int i = 0; i < graph->losses.count; i++)
+        a.uses[mw_legal_root(d->legal, graph->losses.at[i].value).index]++;
     for (int u = 0; u < units; u++)
         a.waits[u] = d->reads.begin[u + 1] - d->reads.begin[u];
     for (int u = 0; u < units; u++)

@@ -63,23 +63,24 @@ static void store_ends(MwLegalizer *l)
         graph->phase = mw_value_node(graph, *value)->phase;
         *value = mw_legal_dense(l, *value, mw_legal_tensor(l, *value)->type);
     }
-    if (mw_has_value(graph->train.loss)) {
-        graph->phase = mw_value_node(graph, graph->train.loss)->phase;
-        graph->train.loss = mw_legal_dense(l, graph->train.loss, MW_F32);
+    for (int i = 0; i < graph->losses.count; i++) {
+        MwValueId *value = &graph->losses.at[i].value;
+        graph->phase = mw_value_node(graph, *value)->phase;
+        *value = mw_legal_dense(l, *value, MW_F32);
     }
 }
 
 static void need(const MwGraph *graph, bool *needed, MwValueId value)
 {
-    if (mw_has_value(value))
-        needed[mw_value(graph, value)->node.index] = true;
+    needed[mw_value(graph, value)->node.index] = true;
 }
 
 /* [nodes] whether a result of the program depends on the node. */
 static bool *find_needed(const MwGraph *graph)
 {
     bool *needed = MW_NEW(graph->arena, bool, graph->nodes.count);
-    need(graph, needed, graph->train.loss);
+    for (int i = 0; i < graph->losses.count; i++)
+        need(graph, needed, graph->losses.at[i].value);
     for (int i = 0; i < graph->outputs.count; i++)
         need(graph, needed, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)

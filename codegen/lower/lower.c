@@ -12,7 +12,6 @@ static MwLowerRule *const rules[MW_OP_COUNT] = {
     [MW_OP_CAST] = mw_lower_cast,
 #define OPTIMIZER(id, ...) [MW_OP_##id] = mw_lower_update,
 #include "ir/optimizers.def"
-#undef OPTIMIZER
     [MW_OP_REDUCE_SUM] = mw_lower_reduce,
     [MW_OP_REDUCE_MAX] = mw_lower_reduce,
     [MW_OP_SOFTMAX] = mw_lower_softmax,

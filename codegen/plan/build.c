@@ -223,16 +223,18 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
 /* Room for what the stages of a mesh add. */
 static void make_room(const Builder *b, int index, MwPlanMesh *mesh)
 {
-    int nodes = 0, outputs = 0, operators = 0, stages = 0;
+    int nodes = 0, outputs = 0, losses = 0, operators = 0, stages = 0;
     for (int s = index; s < staging_of(b)->stage_count; s += staging_of(b)->mesh_count) {
         const MwStage *stage = &b->compilation->stages[s];
         nodes += stage->local->graph->nodes.count;
         outputs += stage->local->graph->outputs.count;
+        losses += stage->local->graph->losses.count;
         operators += stage->report ? stage->report->count : 0;
         stages++;
     }
     mesh->inputs = MW_NEW(b->arena, MwPlanInput, nodes);
     mesh->outputs = MW_NEW(b->arena, MwPlanOutput, outputs);
+    mesh->losses = MW_NEW(b->arena, MwPlanLoss, losses);
     mesh->weights = MW_NEW(b->arena, MwPlanWeight, nodes);
     mesh->operators = MW_NEW(b->arena, MwPlanOperator, operators);
     mesh->programs = MW_NEW(b->arena, MwPlanProgram, MW_PHASE_COUNT * stages);
@@ -261,6 +263,7 @@ static void build_stage(Builder *b, int index)
     stage->operator_count = mesh->operator_count - stage->first_operator;
     mw_stage_builder_inputs(s);
     mw_stage_builder_outputs(s);
+    mw_stage_builder_losses(s);
     mw_stage_builder_weights(s);
 }
 
@@ -270,8 +273,7 @@ static void build_mesh(Builder *b, int index)
     MwMeshStorage storage = {.arena = b->arena};
     int stages = staging_of(b)->mesh_count;
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
-                         .first_rank = staging_of(b)->meshes[index].first_device,
-                         .loss_buffer = -1};
+                         .first_rank = staging_of(b)->meshes[index].first_device};
     make_room(b, index, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         prepare_stage(b, s, &storage, mesh);

@@ -124,8 +124,27 @@ void mw_stage_builder_outputs(const MwStageBuilder *s)
                            .whole = whole,
                            .program = whole ? -1 : output_program(s, legal)};
     }
-    if (mw_has_value(mw_stage_builder_graph(s)->train.loss))
-        mesh->loss_buffer = mw_stage_builder_buffer(s, mw_stage_builder_graph(s)->train.loss);
+}
+
+/* The place of a loss among those of the model. */
+static int loss_index(const MwGraph *model, const char *name)
+{
+    int i = 0;
+    while (model->losses.at[i].name != name)
+        i++;
+    return i;
+}
+
+void mw_stage_builder_losses(const MwStageBuilder *s)
+{
+    const MwGraph *graph = mw_stage_builder_graph(s);
+    for (int i = 0; i < graph->losses.count; i++) {
+        const MwOutput *loss = &graph->losses.at[i];
+        s->mesh->losses[s->mesh->loss_count++] =
+            (MwPlanLoss){.name = loss->name,
+                         .index = loss_index(s->compilation->graph, loss->name),
+                         .buffer = mw_stage_builder_buffer(s, loss->value)};
+    }
 }
 
 static MwInit init_of(const char *name)

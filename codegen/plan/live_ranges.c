@@ -93,8 +93,8 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
     }
     for (int i = 0; i < graph->outputs.count; i++)
         note_leaving(&live, graph->outputs.at[i].value);
-    if (mw_has_value(graph->train.loss))
-        mw_live_note_use(&live, graph->train.loss, order->count);
+    for (int i = 0; i < graph->losses.count; i++)
+        mw_live_note_use(&live, graph->losses.at[i].value, order->count);
     return live;
 }
 

@@ -5,6 +5,7 @@
 #include "frontend/expand/body.h"
 #include "frontend/expand/placement.h"
 #include "frontend/expand/sizes.h"
+#include "frontend/expand/statements.h"
 
 static void run_model(MwExpander *ex, const MwItem *item)
 {
@@ -14,8 +15,9 @@ static void run_model(MwExpander *ex, const MwItem *item)
     ex->frame = &frame;
     mw_body_run(ex, &item->block->body);
     ex->frame = NULL;
+    mw_trains_finish(ex);
     const MwGraph *graph = ex->graph;
-    bool any = graph->outputs.count || graph->assigns.count || mw_has_value(graph->train.loss);
+    bool any = graph->outputs.count || graph->assigns.count || graph->trains.count;
     if (!any && mw_diags_error_count(ex->diags) == ex->first_errors)
         mw_expand_error(ex, item->span,
                         "model '%s' computes nothing: it has neither 'train' nor 'output'",

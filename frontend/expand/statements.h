@@ -14,5 +14,7 @@ void mw_statement_assign(MwExpander *ex, const MwStatement *statement);
 /* TRAIN, PRECISION (train.c) */
 void mw_statement_train(MwExpander *ex, const MwStatement *statement);
 void mw_statement_precision(MwExpander *ex, const MwStatement *statement);
+/* Ends the model: names its losses, checks its train statements against each other (train.c). */
+void mw_trains_finish(MwExpander *ex);
 
 #endif

@@ -3,15 +3,17 @@
 #include "base/text.h"
 #include "frontend/expand/eval.h"
 #include "frontend/expand/statements.h"
+#include "ir/build.h"
 #include "ir/optimizer.h"
 #include "ir/print.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 /* The options that may follow the optimizer. */
 static const char step_options[] = "rates? decays? no_decay? only? clip_norm? ema? schedule? "
-                                   "warmup_steps? total_steps? final_rate? micro_batches?";
+                                   "warmup_steps? total_steps? final_rate? micro_batches? name?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -72,10 +74,10 @@ static int64_t read_int(Reader *reader, const char *name, int64_t least)
     return value;
 }
 
-static bool read_bool(Reader *reader, const char *name)
+static bool read_bool(Reader *reader, const char *name, bool fallback)
 {
     int k = given(reader, name);
-    bool value = false;
+    bool value = fallback;
     if (k >= 0 && !mw_want_bool(reader->ex, reader->call->given[k].term,
                                 mw_call_want(reader->ex, reader->call, k), &value))
         reader->ok = false;
@@ -124,18 +126,88 @@ static MwPatterns read_patterns(Reader *reader, const char *name)
     return patterns;
 }
 
-/* Whether `term` is a list of a pattern and a number of at least 0; the override that it is. */
-static bool read_override(MwTerm term, MwOverride *override)
+/* The name of an input, a weight or a state that `value` depends on; NULL: there is none. */
+static const char *varying_source(MwExpander *ex, MwValueId value)
 {
-    if (term.kind != MW_TERM_LIST || term.list.count != 2 || term.list.at[0].kind != MW_TERM_TEXT ||
-        !mw_term_is_number(term.list.at[1]))
+    const MwGraph *graph = ex->graph;
+    bool *needed = MW_NEW(ex->arena, bool, graph->nodes.count);
+    needed[mw_value(graph, value)->node.index] = true;
+    for (int n = mw_value(graph, value)->node.index; n >= 0; n--) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (!needed[n])
+            continue;
+        if (node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE)
+            return graph->values.at[node->first_result].name;
+        for (int k = 0; k < node->operand_count; k++)
+            needed[mw_value(graph, node->operands[k])->node.index] = true;
+    }
+    return NULL;
+}
+
+/* The name of a rate, which is computed in the update phase: in a dump it is already. */
+static const char *add_rate(MwExpander *ex, MwValueId value)
+{
+    MwGraph *graph = ex->graph;
+    MwOutput rate = {mw_intern_printf(ex->interner, "rate.%d", graph->rates.count), value};
+    if (mw_value_node(graph, value)->phase != MW_PHASE_UPDATE) {
+        const int values = graph->values.count;
+        const MwPhase phase = graph->phase;
+        MwValueId *copy = MW_NEW(ex->arena, MwValueId, values);
+        memset(copy, -1, sizeof(MwValueId) * (size_t)values);
+        graph->phase = MW_PHASE_UPDATE;
+        rate.value = mw_build_copy(graph, value, copy);
+        mw_build_name_temporaries(graph, values, graph->values.count, "rate");
+        graph->phase = phase;
+    }
+    mw_vec_push(ex->arena, &graph->rates, rate);
+    return rate.name;
+}
+
+/* Argument k, or a member of it, which is a tensor, as a rate. */
+static MwRate read_tensor_rate(Reader *reader, int k, MwValueId value)
+{
+    MwExpander *ex = reader->ex;
+    const MwTensor scalar = mw_tensor_scalar(MW_F32);
+    const char *source = varying_source(ex, value);
+    char text[MW_TENSOR_TEXT_BYTES];
+    if (!mw_tensor_equal(mw_value_tensor(ex->graph, value), &scalar)) {
+        mw_tensor_text(mw_value_tensor(ex->graph, value), text);
+        read_error(reader, k,
+                   mw_arena_printf(ex->arena, "a number or a tensor f32[], not %s", text));
+    } else if (source) {
+        read_error(reader, k,
+                   mw_arena_printf(ex->arena, "computed from step() alone, not from '%s'", source));
+    }
+    return (MwRate){.tensor = reader->ok ? add_rate(ex, value) : NULL};
+}
+
+static MwRate read_rate(Reader *reader, const char *name)
+{
+    int k = given(reader, name);
+    if (k >= 0 && reader->call->given[k].term.kind == MW_TERM_TENSOR)
+        return read_tensor_rate(reader, k, reader->call->given[k].term.value);
+    return (MwRate){.number = read_number(reader, name, 0, 0, INFINITY)};
+}
+
+/* Reads a member of argument k: a list of a pattern and a number of at least 0 or, with
+ * `takes_tensors`, a tensor. False if it is no such list. */
+static bool read_override(Reader *reader, int k, MwTerm term, bool takes_tensors,
+                          MwOverride *override)
+{
+    if (term.kind != MW_TERM_LIST || term.list.count != 2 || term.list.at[0].kind != MW_TERM_TEXT)
         return false;
-    *override = (MwOverride){term.list.at[0].text, mw_term_number(term.list.at[1])};
-    return override->value >= 0 && isfinite(override->value);
+    const MwTerm value = term.list.at[1];
+    override->pattern = term.list.at[0].text;
+    if (takes_tensors && value.kind == MW_TERM_TENSOR) {
+        override->value = read_tensor_rate(reader, k, value.value);
+        return true;
+    }
+    override->value = (MwRate){.number = mw_term_is_number(value) ? mw_term_number(value) : -1};
+    return override->value.number >= 0 && isfinite(override->value.number);
 }
 
 /* Reads argument `name`, a list of pairs; no overrides if it is not given. */
-static MwOverrides read_overrides(Reader *reader, const char *name)
+static MwOverrides read_overrides(Reader *reader, const char *name, bool takes_tensors)
 {
     MwOverrides overrides = {0};
     int k = given(reader, name);
@@ -145,7 +217,8 @@ static MwOverrides read_overrides(Reader *reader, const char *name)
     int count = term.kind == MW_TERM_LIST ? term.list.count : 0;
     bool ok = term.kind == MW_TERM_LIST;
     for (int i = 0; i < count && ok; i++)
-        ok = read_override(term.list.at[i], mw_vec_add(reader->ex->arena, &overrides));
+        ok = read_override(reader, k, term.list.at[i], takes_tensors,
+                           mw_vec_add(reader->ex->arena, &overrides));
     if (!ok)
         read_error(reader, k,
                    "pairs of a pattern of weight names and a number of at least 0, as in "
@@ -197,7 +270,7 @@ static void read_hyperparameter(Reader *reader, const MwHyperparameter *which, d
         *value = read_number(reader, which->name, fallback, which->least, which->below);
         break;
     case MW_HYPERPARAMETER_FLAG:
-        *value = read_bool(reader, which->name);
+        *value = read_bool(reader, which->name, fallback != 0);
         break;
     case MW_HYPERPARAMETER_FIRST:
         break; /* read with the second, once both have their fallbacks */
@@ -210,7 +283,7 @@ static void read_hyperparameter(Reader *reader, const MwHyperparameter *which, d
 static void read_optimizer(Reader *reader, MwTrain *train)
 {
     const MwOptimizerInfo *info = mw_optimizer_info(train->optimizer);
-    train->learning_rate = read_number(reader, "lr", 0, 0, INFINITY);
+    train->learning_rate = read_rate(reader, "lr");
     for (int i = 0; i < MW_HYPERPARAMETER_COUNT; i++) {
         const MwOptimizerOption *option = mw_optimizer_option(info, &mw_hyperparameters[i]);
         if (option)
@@ -218,10 +291,26 @@ static void read_optimizer(Reader *reader, MwTrain *train)
     }
 }
 
+/* The name under which runs show the loss; NULL if it is not given. */
+static const char *read_name(Reader *reader)
+{
+    int k = given(reader, "name");
+    if (k < 0)
+        return NULL;
+    MwTerm term = reader->call->given[k].term;
+    bool is_name = term.kind == MW_TERM_TEXT && term.text[0];
+    for (const char *at = is_name ? term.text : ""; *at; at++)
+        is_name &= isalnum((unsigned char)*at) || *at == '_' || *at == '.';
+    if (is_name)
+        return term.text;
+    read_error(reader, k, "a name of letters, digits, points and '_'");
+    return NULL;
+}
+
 static void read_step_options(Reader *reader, MwTrain *train)
 {
-    train->rates = read_overrides(reader, "rates");
-    train->decays = read_overrides(reader, "decays");
+    train->rates = read_overrides(reader, "rates", true);
+    train->decays = read_overrides(reader, "decays", false);
     train->no_decay = read_patterns(reader, "no_decay");
     train->only = read_only(reader);
     train->clip_norm = read_number(reader, "clip_norm", 0, 0, INFINITY);
@@ -231,6 +320,7 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->total_steps = read_int(reader, "total_steps", 1);
     train->final_rate = read_number(reader, "final_rate", 0, 0, INFINITY);
     train->micro_batches = (int)read_int(reader, "micro_batches", 1);
+    train->loss = read_name(reader);
     check_schedule(reader, train);
 }
 
@@ -302,14 +392,16 @@ static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
     return text.at;
 }
 
-/* The options with the value of `schedule` as a text: in `schedule = cosine` it is a word, not a
- * name to look up. */
+/* The options with the values of `schedule` and `name` as texts: in `schedule = cosine` it is a
+ * word, not a name to look up. */
 static MwArgs quote_words(MwExpander *ex, const MwArgs *options)
 {
     MwArgs quoted = {0};
     for (int i = 0; i < options->count; i++) {
         MwArg option = options->at[i];
-        if (strcmp(option.key.text, "schedule") == 0 && option.value->kind == MW_EXPR_NAME) {
+        bool is_word =
+            strcmp(option.key.text, "schedule") == 0 || strcmp(option.key.text, "name") == 0;
+        if (is_word && option.value->kind == MW_EXPR_NAME) {
             MwExpr *text = MW_NEW(ex->arena, MwExpr, 1);
             *text = *option.value;
             text->kind = MW_EXPR_TEXT;
@@ -337,11 +429,76 @@ static bool read_loss(MwExpander *ex, const MwExpr *expr, MwValueId *loss)
     return false;
 }
 
+static const MwTrain *first_with_loss(const MwGraph *graph, const char *loss)
+{
+    for (int i = 0; i < graph->trains.count; i++)
+        if (graph->trains.at[i].loss == loss)
+            return &graph->trains.at[i];
+    return NULL;
+}
+
+/* The name of the loss that the value is of a statement before; NULL: it is a new one. */
+static const char *known_loss(const MwGraph *graph, MwValueId value)
+{
+    for (int i = 0; i < graph->losses.count; i++)
+        if (mw_value_equal(graph->losses.at[i].value, value))
+            return graph->losses.at[i].name;
+    return NULL;
+}
+
+/* A free name for a new loss whose statement gives none: that of the expression, if it is one. */
+static const char *free_loss_name(MwExpander *ex, const MwExpr *expr)
+{
+    const char *wanted = expr->kind == MW_EXPR_NAME ? expr->text : MW_ONE_LOSS;
+    const char *name = mw_intern(ex->interner, wanted);
+    for (int suffix = 1; first_with_loss(ex->graph, name); suffix++)
+        name = mw_intern_printf(ex->interner, "%s.%d", wanted, suffix);
+    return name;
+}
+
+/* Gives the statement the name of its loss, and adds the loss if no statement before has it.
+ * train->loss: the name that the statement gives it, or NULL. False after an error. */
+static bool name_loss(MwExpander *ex, const MwExpr *expr, MwValueId value, MwTrain *train)
+{
+    const char *wanted = train->loss ? mw_intern(ex->interner, train->loss) : NULL;
+    const char *known = known_loss(ex->graph, value);
+    const MwTrain *other = wanted ? first_with_loss(ex->graph, known ? known : wanted) : NULL;
+    if (other && wanted != known) {
+        mw_expand_note(ex, other->span, "it is here");
+        mw_expand_error(ex, train->span,
+                        known ? "this loss has the name '%s' already"
+                              : "there already is a loss '%s'",
+                        other->loss);
+        return false;
+    }
+    train->loss = known ? known : wanted ? wanted : free_loss_name(ex, expr);
+    if (!known)
+        mw_vec_push(ex->arena, &ex->graph->losses, ((MwOutput){train->loss, value}));
+    return true;
+}
+
+/* Checks that the statements agree on what all of a step has once. */
+static bool check_alike(MwExpander *ex, const MwTrain *train)
+{
+    for (int i = 0; i < ex->graph->trains.count; i++) {
+        const MwTrain *other = &ex->graph->trains.at[i];
+        if (!train->micro_batches || !other->micro_batches ||
+            train->micro_batches == other->micro_batches)
+            continue;
+        mw_expand_note(ex, other->span, "here it is cut into %d", other->micro_batches);
+        mw_expand_error(ex, train->span, "one step cuts its batch into %d micro-batches",
+                        train->micro_batches);
+        return false;
+    }
+    return true;
+}
+
 void mw_statement_train(MwExpander *ex, const MwStatement *statement)
 {
     MwTrain train = {.span = statement->span};
+    MwValueId loss = mw_no_value();
     const MwExpr *optimizer = statement->train.optimizer;
-    bool ok = read_loss(ex, statement->train.loss, &train.loss);
+    bool ok = read_loss(ex, statement->train.loss, &loss);
     MwArgs options = quote_words(ex, &statement->annotations);
     if (!find_optimizer(ex, optimizer, &train.optimizer))
         return;
@@ -351,11 +508,47 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
     ok &= read_call(ex, &hyperparameters, read_optimizer, &train);
     train.optimizer = mw_optimizer_choose(&train);
     ok &= read_call(ex, &step, read_step_options, &train);
-    if (ok && mw_has_value(ex->graph->train.loss)) {
-        mw_expand_note(ex, ex->graph->train.span, "the first is here");
-        mw_expand_error(ex, statement->span, "a model trains one loss");
-    } else if (ok) {
-        ex->graph->train = train;
+    if (ok && check_alike(ex, &train) && name_loss(ex, statement->train.loss, loss, &train))
+        mw_vec_push(ex->arena, &ex->graph->trains, train);
+}
+
+/* Checks that no two statements train the weight. */
+static bool check_weight(MwExpander *ex, const char *weight)
+{
+    const MwGraph *graph = ex->graph;
+    const MwTrain *first = mw_train_of(graph, weight);
+    for (int i = graph->trains.count - 1; i > 0; i--) {
+        const MwTrain *train = &graph->trains.at[i];
+        if (train == first || !mw_train_moves(train, weight))
+            continue;
+        mw_expand_note(ex, first->span, "the first is here; 'only' says which weights each trains");
+        mw_expand_error(ex, train->span, "two statements train weight '%s'", weight);
+        return false;
+    }
+    return true;
+}
+
+/* The one loss of a model has one name in all models. */
+static void name_only_loss(MwExpander *ex)
+{
+    MwGraph *graph = ex->graph;
+    if (graph->losses.count != 1)
+        return;
+    const char *name = mw_intern(ex->interner, MW_ONE_LOSS);
+    graph->losses.at[0].name = name;
+    for (int i = 0; i < graph->trains.count; i++)
+        graph->trains.at[i].loss = name;
+}
+
+void mw_trains_finish(MwExpander *ex)
+{
+    const MwGraph *graph = ex->graph;
+    name_only_loss(ex);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op == MW_OP_WEIGHT &&
+            !check_weight(ex, graph->values.at[node->first_result].name))
+            return;
     }
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Differentiate: reverse mode, graph to graph.
  *
- * In:  a model with a `train` statement. A model for inference stays as it is.
+ * In:  a model with `train` statements. A model for inference stays as it is.
  * Out: the same graph with nodes of the backward phase after it, and compilation->gradient.
+ *
+ * Each loss is differentiated by itself, by the weights that its train statements move.
  *
  * Nodes are visited from last to first. When a node is visited, all users of its results have
  * been, so the gradients by its results are complete. Contributions to a gradient are added in
@@ -36,7 +38,9 @@ static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
 
 typedef struct {
     MwGraph *graph;
-    int values;                   /* number of values of the model; gradients follow */
+    int nodes, values;            /* numbers of nodes and values of the model; gradients follow */
+    const MwOutput *loss;         /* what is differentiated */
+    const bool *varies;           /* [values] depends on the batch */
     bool *active;                 /* [values] depends on a trained weight and affects the loss */
     const bool *has_f32_gradient; /* [values] bf16 values with a gradient in f32 */
     MwValueId *gradient;          /* [values] partial sum of contributions; no value: zero */
@@ -54,21 +58,26 @@ static bool is_float(const MwGraph *graph, MwValueId value)
     return mw_type_is_float(mw_value_tensor(graph, value)->type);
 }
 
-/* Whether `node` is a weight that the train statement moves. The gradient by others is not made. */
-static bool is_trained(const MwGraph *graph, const MwNode *node)
+/* Whether `node` is a weight that a train statement of the loss moves. The gradient by others is
+ * not made. */
+static bool is_trained(const Differentiator *d, const MwNode *node)
 {
-    return node->op == MW_OP_WEIGHT &&
-           mw_train_moves(&graph->train, graph->values.at[node->first_result].name);
+    const MwGraph *graph = d->graph;
+    if (node->op != MW_OP_WEIGHT)
+        return false;
+    const MwTrain *train = mw_train_of(graph, graph->values.at[node->first_result].name);
+    return train && train->loss == d->loss->name;
 }
 
 /* [values] whether a value is a function of a trained weight, through floating-point values
  * alone. */
-static bool *find_dependent(const MwGraph *graph)
+static bool *find_dependent(const Differentiator *d)
 {
-    bool *dependent = MW_NEW(graph->arena, bool, graph->values.count);
-    for (int n = 0; n < graph->nodes.count; n++) {
+    const MwGraph *graph = d->graph;
+    bool *dependent = MW_NEW(graph->arena, bool, d->values);
+    for (int n = 0; n < d->nodes; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        bool any = is_trained(graph, node);
+        bool any = is_trained(d, node);
         for (int k = 0; k < node->operand_count; k++)
             any |= dependent[node->operands[k].index];
         for (int k = 0; k < node->result_count; k++) {
@@ -89,10 +98,9 @@ static bool only_moves_gradient(const MwNode *node)
 }
 
 /* [values] bf16 values whose gradients are f32. */
-static bool *find_f32_gradients(const MwGraph *graph)
+static bool *find_f32_gradients(const MwGraph *graph, const bool *varies)
 {
     bool *wide = MW_NEW(graph->arena, bool, graph->values.count);
-    const bool *varies = mw_find_varying(graph->arena, graph);
     for (int v = 0; v < graph->values.count; v++)
         wide[v] = mw_value_tensor(graph, (MwValueId){v})->type == MW_BF16 && !varies[v] &&
                   only_moves_gradient(mw_value_node(graph, (MwValueId){v}));
@@ -105,12 +113,13 @@ static MwType gradient_type(const Differentiator *d, MwValueId value)
 }
 
 /* [values] whether a value depends on a trained weight and affects the loss. */
-static bool *find_active(const MwGraph *graph)
+static bool *find_active(const Differentiator *d)
 {
-    const bool *dependent = find_dependent(graph);
-    bool *active = MW_NEW(graph->arena, bool, graph->values.count);
-    active[graph->train.loss.index] = dependent[graph->train.loss.index];
-    for (int n = graph->nodes.count - 1; n >= 0; n--) {
+    const MwGraph *graph = d->graph;
+    const bool *dependent = find_dependent(d);
+    bool *active = MW_NEW(graph->arena, bool, d->values);
+    active[d->loss->value.index] = dependent[d->loss->value.index];
+    for (int n = d->nodes - 1; n >= 0; n--) {
         const MwNode *node = &graph->nodes.at[n];
         bool any = false;
         for (int k = 0; k < node->result_count; k++)
@@ -148,10 +157,10 @@ static void name_gradient(Differentiator *d, MwValueId value)
 /* Names the unnamed nodes of the differentiation of each node. value_counts: [nodes + 1] the
  * number of values after the node was differentiated; the last element is the number before the
  * first one was. */
-static void name_rest(const Differentiator *d, const int *value_counts, int nodes)
+static void name_rest(const Differentiator *d, const int *value_counts)
 {
     MwGraph *graph = d->graph;
-    for (int n = nodes - 1; n >= 0; n--) {
+    for (int n = d->nodes - 1; n >= 0; n--) {
         MwValueId result = mw_node_result(graph, (MwNodeId){n}, 0);
         const char *name = mw_value(graph, result)->name;
         mw_build_name_temporaries(graph, value_counts[n + 1], value_counts[n],
@@ -223,14 +232,13 @@ static int beside_factor(const Differentiator *d, const MwNode *node)
 static Product factor_loss(const Differentiator *d, MwValueId loss)
 {
     MwGraph *graph = d->graph;
-    const bool *varies = mw_find_varying(graph->arena, graph);
     MW_VEC(Factor) factors = {0};
     MwValueId base = loss;
     bool any = false;
     int k;
     while ((k = beside_factor(d, mw_value_node(graph, base))) >= 0) {
         const MwNode *node = mw_value_node(graph, base);
-        any |= varies[node->operands[1 - k].index];
+        any |= d->varies[node->operands[1 - k].index];
         mw_vec_push(graph->arena, &factors, ((Factor){node->op, node->operands[1 - k]}));
         base = node->operands[k];
     }
@@ -242,9 +250,9 @@ static Product factor_loss(const Differentiator *d, MwValueId loss)
     return (Product){base, scale};
 }
 
-static bool is_trained_float(const MwGraph *graph, MwValueId value)
+static bool is_trained_float(const Differentiator *d, MwValueId value)
 {
-    return is_trained(graph, mw_value_node(graph, value)) && is_float(graph, value);
+    return is_trained(d, mw_value_node(d->graph, value)) && is_float(d->graph, value);
 }
 
 /* Multiplies the gradients by weights by the scale of the loss, each in the layer that it is
@@ -254,7 +262,7 @@ static void scale_gradients(Differentiator *d, MwValueId scale)
     MwGraph *graph = d->graph;
     for (int v = 0; v < d->values; v++) {
         MwValueId gradient = d->gradient[v];
-        if (!is_trained_float(graph, (MwValueId){v}) || !mw_has_value(gradient))
+        if (!is_trained_float(d, (MwValueId){v}) || !mw_has_value(gradient))
             continue;
         graph->origin = mw_value_node(graph, gradient)->origin;
         const char *name =
@@ -265,14 +273,12 @@ static void scale_gradients(Differentiator *d, MwValueId scale)
     }
 }
 
-/* [values of the graph as it is now] the gradients by weights. */
-static const MwValueId *weight_gradients(const Differentiator *d)
+/* Writes the gradients by the weights that the train statements of the loss move. */
+static void store_gradients(const Differentiator *d, MwValueId *gradient)
 {
     const MwGraph *graph = d->graph;
-    MwValueId *gradient = MW_NEW(graph->arena, MwValueId, graph->values.count);
-    memset(gradient, -1, sizeof(MwValueId) * (size_t)graph->values.count);
     for (int v = 0; v < d->values; v++) {
-        if (!is_trained_float(graph, (MwValueId){v}))
+        if (!is_trained_float(d, (MwValueId){v}))
             continue;
         gradient[v] = d->gradient[v];
         if (!mw_has_value(gradient[v]))
@@ -280,41 +286,81 @@ static const MwValueId *weight_gradients(const Differentiator *d)
                             "the loss does not depend on weight '%s', which stays as it is",
                             graph->values.at[v].name);
     }
-    return gradient;
+}
+
+static MwValueId *no_values(MwArena *arena, int count)
+{
+    MwValueId *values = MW_NEW(arena, MwValueId, count);
+    memset(values, -1, sizeof(MwValueId) * (size_t)count);
+    return values;
+}
+
+/* Each train statement must move a weight that its loss depends on. */
+static bool check_active(const Differentiator *d)
+{
+    const MwGraph *graph = d->graph;
+    for (int i = 0; i < graph->trains.count; i++) {
+        const MwTrain *train = &graph->trains.at[i];
+        bool any = train->loss != d->loss->name;
+        for (int v = 0; v < d->values && !any; v++)
+            any = d->active[v] && is_trained_float(d, (MwValueId){v}) &&
+                  mw_train_moves(train, graph->values.at[v].name);
+        if (any)
+            continue;
+        mw_diag_error(d->diags, train->span, "the loss does not depend on any weight%s",
+                      train->only.count ? " that a pattern of 'only' matches" : "");
+        return false;
+    }
+    return true;
+}
+
+/* Adds the gradient of d->loss, and writes the gradients by weights. */
+static bool differentiate_loss(Differentiator *d, MwValueId *gradient)
+{
+    MwGraph *graph = d->graph;
+    d->active = find_active(d);
+    if (!check_active(d))
+        return false;
+    d->gradient = no_values(graph->arena, d->values);
+    graph->origin = mw_value_node(graph, d->loss->value)->origin;
+    const Product product = factor_loss(d, d->loss->value);
+    d->gradient[product.base.index] = mw_build_scalar(graph, 1);
+    int *value_counts = MW_NEW(graph->arena, int, d->nodes + 1);
+    value_counts[d->nodes] = graph->values.count;
+    for (int n = d->nodes - 1; n >= 0; n--) {
+        differentiate_node(d, (MwNodeId){n});
+        value_counts[n] = graph->values.count;
+    }
+    if (mw_diags_error_count(d->diags) > 0)
+        return false;
+    name_rest(d, value_counts);
+    if (mw_has_value(product.scale))
+        scale_gradients(d, product.scale);
+    store_gradients(d, gradient);
+    return true;
 }
 
 bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
-    MwValueId loss = graph->train.loss;
-    if (!mw_has_value(loss) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD))
+    if (!mw_trains(compilation) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD))
         return true; /* inference, or a dump after this pass */
-    Differentiator d = {.graph = graph, .values = graph->values.count, .diags = diags};
-    d.active = find_active(graph);
-    d.has_f32_gradient = find_f32_gradients(graph);
-    if (!d.active[loss.index]) {
-        mw_diag_error(diags, graph->train.span, "the loss does not depend on any weight%s",
-                      graph->train.only.count ? " that a pattern of 'only' matches" : "");
-        return false;
-    }
-    d.gradient = MW_NEW(graph->arena, MwValueId, d.values);
-    memset(d.gradient, -1, sizeof(MwValueId) * (size_t)d.values);
-    int nodes = graph->nodes.count;
+    const bool *varies = mw_find_varying(graph->arena, graph);
+    Differentiator d = {.graph = graph,
+                        .nodes = graph->nodes.count,
+                        .values = graph->values.count,
+                        .varies = varies,
+                        .has_f32_gradient = find_f32_gradients(graph, varies),
+                        .diags = diags};
+    MwValueId *by_weight = no_values(graph->arena, d.values);
     graph->phase = MW_PHASE_BACKWARD;
-    graph->origin = mw_value_node(graph, loss)->origin;
-    const Product product = factor_loss(&d, loss);
-    d.gradient[product.base.index] = mw_build_scalar(graph, 1);
-    int *value_counts = MW_NEW(graph->arena, int, nodes + 1);
-    value_counts[nodes] = graph->values.count;
-    for (int n = nodes - 1; n >= 0; n--) {
-        differentiate_node(&d, (MwNodeId){n});
-        value_counts[n] = graph->values.count;
+    for (int i = 0; i < graph->losses.count; i++) {
+        d.loss = &graph->losses.at[i];
+        if (!differentiate_loss(&d, by_weight))
+            return false;
     }
-    if (mw_diags_error_count(diags) > 0)
-        return false;
-    name_rest(&d, value_counts, nodes);
-    if (mw_has_value(product.scale))
-        scale_gradients(&d, product.scale);
-    compilation->gradient = weight_gradients(&d);
+    MwValueId *gradient = no_values(graph->arena, graph->values.count);
+    memcpy(gradient, by_weight, sizeof(MwValueId) * (size_t)d.values);
+    compilation->gradient = gradient;
     return true;
 }

@@ -243,7 +243,7 @@ int mw_layer_count(const MwGraph *graph)
 static bool is_clustered(const MwGraph *graph)
 {
     return mw_layer_count(graph) > 1 || mw_graph_has_phase(graph, MW_PHASE_BACKWARD) ||
-           mw_graph_has_phase(graph, MW_PHASE_UPDATE);
+           mw_is_updated(graph);
 }
 
 /* Checks that the user does not want another number of layers than the dump has. */

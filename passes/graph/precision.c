@@ -16,7 +16,7 @@
  * Operators that depend on no input stay in f32: weights, whose updates are smaller than bf16
  * resolves, positions, and functions of these. So do operators with a type bf16 that the model
  * itself names. A cast gives the type that it names even if it changes nothing, so that a model
- * can keep f32. The loss, and the values assigned to weights and states, keep their types.
+ * can keep f32. Losses, and the values assigned to weights and states, keep their types.
  * Invariant: the model computes the same function up to rounding to bf16.
  *
  * The classes are those of automatic mixed precision in PyTorch (torch.amp, "autocast op
@@ -176,12 +176,14 @@ static MwValueId cast_at_maker(Precision *p, MwValueId value, MwType type)
     return cast_to(p, value, type);
 }
 
-/* Restores the types of the loss and of assigned values. */
+/* Restores the types of losses, rates and assigned values. */
 static void restore_types(Precision *p)
 {
     MwGraph *to = p->rewrite.to;
-    if (mw_has_value(to->train.loss))
-        to->train.loss = cast_at_maker(p, to->train.loss, MW_F32);
+    for (int i = 0; i < to->losses.count; i++)
+        to->losses.at[i].value = cast_at_maker(p, to->losses.at[i].value, MW_F32);
+    for (int i = 0; i < to->rates.count; i++)
+        to->rates.at[i].value = cast_at_maker(p, to->rates.at[i].value, MW_F32);
     for (int i = 0; i < to->assigns.count; i++) {
         MwAssign *assign = &to->assigns.at[i];
         MwType type = mw_value_tensor(to, assign->target)->type;

@@ -225,15 +225,17 @@ static void simplify_node(Simplifier *simplifier, const MwNode *node)
 
 static void mark(bool *live, const MwGraph *graph, MwValueId value)
 {
-    if (mw_has_value(value))
-        live[mw_value(graph, value)->node.index] = true;
+    live[mw_value(graph, value)->node.index] = true;
 }
 
 /* [nodes] whether something outside of the graph depends on the node. */
 static bool *find_live(const MwGraph *graph)
 {
     bool *live = MW_NEW(graph->arena, bool, graph->nodes.count);
-    mark(live, graph, graph->train.loss);
+    for (int i = 0; i < graph->losses.count; i++)
+        mark(live, graph, graph->losses.at[i].value);
+    for (int i = 0; i < graph->rates.count; i++)
+        mark(live, graph, graph->rates.at[i].value);
     for (int i = 0; i < graph->outputs.count; i++)
         mark(live, graph, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++) {
@@ -261,8 +263,10 @@ static MwGraph *without_dead_nodes(const MwGraph *graph)
     return rewrite.to;
 }
 
-MwGraph *mw_simplify(const MwGraph *graph)
+MwGraph *mw_simplify(const MwGraph *all)
 {
+    /* Otherwise a node that nothing uses would stand for a later one that computes the same. */
+    const MwGraph *graph = without_dead_nodes(all);
     Simplifier simplifier = {.rewrite = mw_rewrite_begin(graph)};
     simplifier.is_kept = MW_NEW(graph->arena, bool, graph->values.count);
     for (int i = 0; i < graph->pins.count; i++)

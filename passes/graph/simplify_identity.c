@@ -148,7 +148,7 @@ static MwValueId simplify_if_same_type(const MwSimplifyContext *context)
 static MwValueId simplify_stop_gradient(const MwSimplifyContext *context)
 {
     const MwGraph *graph = context->rewrite->from;
-    bool is_over = !mw_has_value(graph->train.loss) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD);
+    bool is_over = graph->trains.count == 0 || mw_graph_has_phase(graph, MW_PHASE_BACKWARD);
     return is_over ? context->operands[0] : mw_no_value();
 }
 

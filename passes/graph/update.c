@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Update: expresses the `train` statement as nodes.
+/* Update: expresses the `train` statements as nodes.
  *
  * In:  a graph with gradients (compilation->gradient).
  * Out: nodes of the update phase that compute new weights and optimizer states, and an
@@ -20,73 +20,81 @@
  *              cosine:   decay = 1 - (1 - final_rate) (1 - cos(pi p)) / 2
  *   clipping   norm = sqrt(sum of squares of all gradients)
  *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
- *   scaling    w = w - d * lr |w| / |d| for a change d that an optimizer gives, or w - d if one of
- *              the norms is 0 (You et al. 2020)
  *   averages   e = w after the first step, then e = e + (1 - ema) (w - e)
  *              (torch.optim.swa_utils.get_ema_multi_avg_fn) */
 #include "ir/build.h"
 #include "ir/optimizer.h"
+#include "passes/graph/steps.h"
 #include "passes/pass.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CLIP_EPSILON 1e-6
 
 typedef struct {
     MwGraph *graph;
     const MwTrain *train;
-    const MwValueId *gradient; /* [values of the model] gradient by a weight */
+    MwDiags *diags;
+    const MwValueId *gradient; /* [values] gradient by a weight that the statement moves */
     int values;
     MwValueId step;             /* i32[] */
+    MwValueId *copy;            /* [values] of rates and what they depend on */
     MwValueId rate;             /* f32[] learning rate */
     const MwValueId *own_rates; /* [train->rates.count] f32[] the rates that those scale to */
     MwValueId clip;             /* f32[] factor of all gradients; no value: none */
     MwValueId nearing;          /* f32[] 1 - ema, but 1 in the first step; no value: no averages */
 } Updater;
 
-static MwValueId scalar_op(const Updater *u, MwOp op, MwValueId a, double b)
-{
-    return mw_build_binary(u->graph, op, a, mw_build_scalar(u->graph, b));
-}
-
 /* 1 - (1 - final_rate) * `progress` */
 static MwValueId decay_factor(const Updater *u, MwValueId progress)
 {
-    MwValueId decrease = scalar_op(u, MW_OP_MUL, progress, 1 - u->train->final_rate);
+    MwValueId decrease = mw_step_scalar(u->graph, MW_OP_MUL, progress, 1 - u->train->final_rate);
     return mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), decrease);
 }
 
 /* (1 - cos(pi p)) / 2 */
 static MwValueId raised_cosine(const Updater *u, MwValueId p)
 {
-    MwValueId wave = mw_build_unary(u->graph, MW_OP_COS, scalar_op(u, MW_OP_MUL, p, M_PI));
+    MwValueId wave =
+        mw_build_unary(u->graph, MW_OP_COS, mw_step_scalar(u->graph, MW_OP_MUL, p, M_PI));
     MwValueId factor = mw_build_binary(u->graph, MW_OP_SUB, mw_build_scalar(u->graph, 1), wave);
-    return scalar_op(u, MW_OP_MUL, factor, 0.5);
+    return mw_step_scalar(u->graph, MW_OP_MUL, factor, 0.5);
+}
+
+/* The rate as a scalar, before the schedule. */
+static MwValueId full_rate(const Updater *u, const MwRate *rate)
+{
+    return rate->tensor
+               ? mw_build_copy(u->graph, mw_outputs_find(&u->graph->rates, rate->tensor), u->copy)
+               : mw_build_scalar(u->graph, rate->number);
 }
 
 /* The learning rate at the current step, where the schedule scales `full`. */
-static MwValueId scale_rate(const Updater *u, double full)
+static MwValueId scale_rate(const Updater *u, const MwRate *full)
 {
     const MwTrain *train = u->train;
-    MwValueId rate = mw_build_scalar(u->graph, full);
+    MwValueId rate = full_rate(u, full);
     MwValueId t = mw_build_cast(u->graph, u->step, MW_F32);
     double warmup = (double)train->warmup_steps;
     if (train->warmup_steps > 0) {
-        MwValueId factor = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_DIV, t, warmup), 1);
+        MwValueId factor = mw_step_scalar(u->graph, MW_OP_MINIMUM,
+                                          mw_step_scalar(u->graph, MW_OP_DIV, t, warmup), 1);
         rate = mw_build_binary(u->graph, MW_OP_MUL, rate, factor);
     }
     if (train->schedule == MW_SCHEDULE_CONSTANT)
         return rate;
     MW_ASSERT(train->total_steps > train->warmup_steps);
-    MwValueId p = scalar_op(u, MW_OP_DIV, scalar_op(u, MW_OP_SUB, t, warmup),
-                            (double)train->total_steps - warmup);
-    p = scalar_op(u, MW_OP_MINIMUM, scalar_op(u, MW_OP_MAXIMUM, p, 0), 1);
+    MwValueId p =
+        mw_step_scalar(u->graph, MW_OP_DIV, mw_step_scalar(u->graph, MW_OP_SUB, t, warmup),
+                       (double)train->total_steps - warmup);
+    p = mw_step_scalar(u->graph, MW_OP_MINIMUM, mw_step_scalar(u->graph, MW_OP_MAXIMUM, p, 0), 1);
     if (train->schedule == MW_SCHEDULE_COSINE)
         p = raised_cosine(u, p);
     return mw_build_binary(u->graph, MW_OP_MUL, rate, decay_factor(u, p));
 }
 
-static MwValueId build_rate(const Updater *u, double full)
+static MwValueId build_rate(const Updater *u, const MwRate *full)
 {
     int first = u->graph->values.count;
     MwValueId rate = scale_rate(u, full);
@@ -101,7 +109,7 @@ static const MwValueId *build_own_rates(const Updater *u)
     const MwOverrides *rates = &u->train->rates;
     MwValueId *own = MW_NEW(u->graph->arena, MwValueId, rates->count);
     for (int i = 0; i < rates->count; i++)
-        own[i] = build_rate(u, rates->at[i].value);
+        own[i] = build_rate(u, &rates->at[i].value);
     return own;
 }
 
@@ -109,20 +117,6 @@ static MwValueId rate_of(const Updater *u, const char *weight)
 {
     int i = mw_override_find(&u->train->rates, weight);
     return i < 0 ? u->rate : u->own_rates[i];
-}
-
-static MwValueId sum_of_squares(const Updater *u, MwValueId gradient)
-{
-    MwGraph *graph = u->graph;
-    int first = graph->values.count;
-    MwValueId g = mw_build_cast(u->graph, gradient, MW_F32);
-    MwValueId squares = mw_build_binary(u->graph, MW_OP_MUL, g, g);
-    unsigned all = (1u << mw_value_tensor(u->graph, squares)->rank) - 1;
-    MwValueId sum = mw_build_sum(graph, squares, all, false);
-    const char *name = mw_value(graph, gradient)->name;
-    mw_build_name_temporaries(graph, first, graph->values.count,
-                              mw_arena_printf(graph->arena, "%s.squares", name));
-    return sum;
 }
 
 /* The sum of scalars by one concatenation, not a chain of additions: its sharding is the choice
@@ -185,7 +179,7 @@ static ScalarList squares_by_layer(const Updater *u)
             layer.count = 0;
         }
         u->graph->origin = origin;
-        mw_vec_push(arena, &layer, sum_of_squares(u, u->gradient[v]));
+        mw_vec_push(arena, &layer, mw_step_squares(u->graph, u->gradient[v]));
     }
     mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
     return layers;
@@ -201,9 +195,9 @@ static MwValueId build_clip(const Updater *u)
     MwValueId sum = sum_scalars(u, layers.at, layers.count);
     MwValueId norm = mw_build_unary(u->graph, MW_OP_SQRT, sum);
     MwValueId clip = mw_build_scalar(u->graph, u->train->clip_norm);
-    MwValueId scale =
-        mw_build_binary(u->graph, MW_OP_DIV, clip, scalar_op(u, MW_OP_ADD, norm, CLIP_EPSILON));
-    scale = scalar_op(u, MW_OP_MINIMUM, scale, 1);
+    MwValueId scale = mw_build_binary(u->graph, MW_OP_DIV, clip,
+                                      mw_step_scalar(u->graph, MW_OP_ADD, norm, CLIP_EPSILON));
+    scale = mw_step_scalar(u->graph, MW_OP_MINIMUM, scale, 1);
     mw_graph_rename(u->graph, scale, "clip");
     mw_build_name_temporaries(u->graph, first, u->graph->values.count, "clip");
     return scale;
@@ -223,7 +217,7 @@ static MwValueId build_nearing(const Updater *u)
     MwGraph *graph = u->graph;
     int first = graph->values.count;
     MwValueId t = mw_build_cast(graph, u->step, MW_F32);
-    MwValueId is_first = scalar_op(u, MW_OP_EQ, t, 1);
+    MwValueId is_first = mw_step_scalar(u->graph, MW_OP_EQ, t, 1);
     MwValueId nearing = mw_build_select(graph, is_first, mw_build_scalar(graph, 1),
                                         mw_build_scalar(graph, 1 - u->train->ema));
     mw_graph_rename(graph, nearing, "ema");
@@ -231,120 +225,15 @@ static MwValueId build_nearing(const Updater *u)
     return nearing;
 }
 
-static void assign(const Updater *u, MwValueId target, MwValueId value)
-{
-    mw_vec_push(u->graph->arena, &u->graph->assigns, ((MwAssign){target, value}));
-}
-
-/* A state of f32 zeros in the shape of `weight`. */
-static MwValueId build_state(const Updater *u, MwValueId weight, const char *suffix)
-{
-    MwTensor tensor = *mw_value_tensor(u->graph, weight);
-    tensor.type = MW_F32;
-    MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(u->graph->interner, "zeros"));
-    MwNodeSpec spec = {
-        .op = MW_OP_STATE,
-        .attrs = &init,
-        .attr_count = 1,
-        .given = &tensor,
-        .name = mw_arena_printf(u->graph->arena, "%s.%s", mw_value(u->graph, weight)->name, suffix),
-    };
-    return mw_node_result(u->graph, mw_build_node(u->graph, &spec), 0);
-}
-
-static const char *new_name(const Updater *u, MwValueId target)
-{
-    return mw_arena_printf(u->graph->arena, "%s.new", mw_value(u->graph, target)->name);
-}
-
-/* Fills the attributes of the optimizer's operator from the train statement and this weight's
- * decay; returns their number. */
-static int attributes(const Updater *u, const MwOptimizerInfo *info, double decay, MwAttr *attrs)
-{
-    for (int i = 0; i < info->option_count; i++) {
-        MwAttrKey key = info->options[i].key;
-        double value = key == MW_ATTR_WEIGHT_DECAY ? decay : u->train->option[key];
-        attrs[i] = mw_attr_kind(key) == MW_KIND_FLOAT ? mw_attr_float(key, value)
-                                                      : mw_attr_int(key, (int64_t)value);
-    }
-    return info->option_count;
-}
-
-/* The Euclidean norm of all elements of a tensor. */
-static MwValueId norm_of(const Updater *u, MwValueId tensor)
-{
-    return mw_build_unary(u->graph, MW_OP_SQRT, sum_of_squares(u, tensor));
-}
-
-/* The new weight, of the type of the weight, where an optimizer gives a change to be scaled. */
-static MwValueId subtract_scaled(const Updater *u, MwValueId weight, MwValueId change,
-                                 MwValueId rate)
-{
-    MwGraph *graph = u->graph;
-    MwValueId length = norm_of(u, change);
-    MwValueId wanted = mw_build_binary(graph, MW_OP_MUL, rate, norm_of(u, weight));
-    MwValueId least = mw_build_binary(graph, MW_OP_MINIMUM, length, wanted);
-    MwValueId ratio = mw_build_select(graph, scalar_op(u, MW_OP_GT, least, 0),
-                                      mw_build_binary(graph, MW_OP_DIV, wanted, length),
-                                      mw_build_scalar(graph, 1));
-    MwValueId move = mw_build_binary(graph, MW_OP_MUL, change, ratio);
-    MwValueId old = mw_build_cast(graph, weight, MW_F32);
-    MwValueId moved = mw_build_binary(graph, MW_OP_SUB, old, move);
-    MwAttr type = mw_attr_int(MW_ATTR_TYPE, mw_value_tensor(graph, weight)->type);
-    return mw_build(graph, new_name(u, weight), MW_OP_CAST, &moved, 1, &type, 1);
-}
-
-/* Adds the operator that computes the new weight and its new states; returns the new weight. */
-static MwValueId step_weight(const Updater *u, MwValueId weight, MwValueId gradient)
-{
-    const MwOptimizerInfo *info = mw_optimizer_info(u->train->optimizer);
-    const char *name = mw_value(u->graph, weight)->name;
-    const MwValueId rate = rate_of(u, name);
-    MwArena *arena = u->graph->arena;
-    const int states = info->state_count;
-    MwValueId *kept = MW_NEW(arena, MwValueId, states);
-    MwValueId *operands = MW_NEW(arena, MwValueId, 4 + states);
-    const char **names = MW_NEW(arena, const char *, 1 + states);
-    MwAttr attrs[MW_ATTR_COUNT];
-    int count = 0;
-    operands[count++] = weight;
-    operands[count++] = gradient;
-    for (int k = 0; k < states; k++)
-        kept[k] = operands[count++] = build_state(u, weight, mw_optimizer_state(arena, info, k));
-    operands[count++] = rate;
-    if (info->takes_step)
-        operands[count++] = u->step;
-    names[0] = info->gives_change ? mw_arena_printf(arena, "%s.change", name) : new_name(u, weight);
-    for (int k = 0; k < states; k++)
-        names[1 + k] = new_name(u, kept[k]);
-    double decay = mw_train_decay(u->train, name);
-    MwNodeSpec spec = {.op = info->op,
-                       .operands = operands,
-                       .operand_count = count,
-                       .attrs = attrs,
-                       .attr_count = attributes(u, info, decay, attrs),
-                       .result_names = names};
-    MwNodeId node = mw_build_node(u->graph, &spec);
-    MwValueId value = mw_node_result(u->graph, node, 0);
-    if (info->gives_change)
-        value = subtract_scaled(u, weight, value, rate);
-    assign(u, weight, value);
-    for (int k = 0; k < states; k++)
-        assign(u, kept[k], mw_node_result(u->graph, node, 1 + k));
-    return value;
-}
-
 /* Adds the moving average of a weight, and what it becomes with the new weight. */
 static void average_weight(const Updater *u, MwValueId weight, MwValueId new_weight)
 {
     MwGraph *graph = u->graph;
-    MwValueId average = build_state(u, weight, "ema");
+    MwValueId average = mw_step_state(graph, weight, "ema", mw_value_tensor(graph, weight));
     MwValueId value = mw_build_cast(graph, new_weight, MW_F32);
     MwValueId away = mw_build_binary(graph, MW_OP_SUB, value, average);
     MwValueId move = mw_build_binary(graph, MW_OP_MUL, away, u->nearing);
-    MwValueId operands[] = {average, move};
-    MwValueId next = mw_build(graph, new_name(u, average), MW_OP_ADD, operands, 2, NULL, 0);
-    assign(u, average, next);
+    mw_step_assign(graph, average, mw_build_binary(graph, MW_OP_ADD, average, move));
 }
 
 static void update_weight(const Updater *u, MwValueId weight)
@@ -352,47 +241,56 @@ static void update_weight(const Updater *u, MwValueId weight)
     MwGraph *graph = u->graph;
     int first = graph->values.count;
     graph->origin = mw_value_node(graph, weight)->origin;
-    MwValueId value = step_weight(u, weight, clipped(u, u->gradient[weight.index]));
+    const char *name = mw_value(graph, weight)->name;
+    MwWeightStep step = {.graph = graph,
+                         .train = u->train,
+                         .weight = weight,
+                         .gradient = clipped(u, u->gradient[weight.index]),
+                         .rate = rate_of(u, name),
+                         .step = u->step,
+                         .diags = u->diags};
+    MwValueId value = mw_step_weight(&step);
     if (mw_has_value(u->nearing))
         average_weight(u, weight, value);
-    const char *name = mw_value(graph, weight)->name;
     mw_build_name_temporaries(graph, first, graph->values.count,
                               mw_arena_printf(graph->arena, "%s.update", name));
 }
 
-static void warn_unused(const Updater *u, const char *option, const char *pattern, MwDiags *diags)
+static void warn_unused(const Updater *u, const char *option, const char *pattern)
 {
     for (int v = 0; v < u->values; v++)
         if (mw_value_node(u->graph, (MwValueId){v})->op == MW_OP_WEIGHT &&
             mw_pattern_matches(pattern, u->graph->values.at[v].name))
             return;
-    mw_diag_warning(diags, u->train->span, "%s pattern \"%s\" matches no weight", option, pattern);
+    mw_diag_warning(u->diags, u->train->span, "%s pattern \"%s\" matches no weight", option,
+                    pattern);
 }
 
-static void warn_unused_patterns(const Updater *u, MwDiags *diags)
+static void warn_unused_patterns(const Updater *u)
 {
     const MwTrain *train = u->train;
     for (int i = 0; i < train->rates.count; i++)
-        warn_unused(u, "rates", train->rates.at[i].pattern, diags);
+        warn_unused(u, "rates", train->rates.at[i].pattern);
     for (int i = 0; i < train->decays.count; i++)
-        warn_unused(u, "decays", train->decays.at[i].pattern, diags);
+        warn_unused(u, "decays", train->decays.at[i].pattern);
     for (int i = 0; i < train->no_decay.count; i++)
-        warn_unused(u, "no_decay", train->no_decay.at[i], diags);
+        warn_unused(u, "no_decay", train->no_decay.at[i]);
     for (int i = 0; i < train->only.count; i++)
-        warn_unused(u, "only", train->only.at[i], diags);
+        warn_unused(u, "only", train->only.at[i]);
 }
 
 /* Checks that no trained weight is assigned by the model itself. */
-static bool check_assigns(const Updater *u, MwDiags *diags)
+static bool check_assigns(const MwGraph *graph, const MwValueId *gradient, MwDiags *diags)
 {
     bool ok = true;
-    for (int i = 0; i < u->graph->assigns.count; i++) {
-        MwValueId target = u->graph->assigns.at[i].target;
-        if (!mw_has_value(u->gradient[target.index]))
+    for (int i = 0; i < graph->assigns.count; i++) {
+        MwValueId target = graph->assigns.at[i].target;
+        if (!mw_has_value(gradient[target.index]))
             continue;
-        mw_diag_error(diags, u->train->span, "'%s' is trained, but the model assigns it too",
-                      mw_value(u->graph, target)->name);
-        mw_diag_note(diags, mw_value_node(u->graph, target)->origin.span, "it is this weight");
+        const char *name = mw_value(graph, target)->name;
+        mw_diag_error(diags, mw_train_of(graph, name)->span,
+                      "'%s' is trained, but the model assigns it too", name);
+        mw_diag_note(diags, mw_value_node(graph, target)->origin.span, "it is this weight");
         ok = false;
     }
     return ok;
@@ -423,47 +321,81 @@ static void assign_in_update(MwGraph *graph)
     }
 }
 
-static bool update_weights(MwCompilation *compilation, MwDiags *diags)
+static MwValueId *no_values(MwArena *arena, int count)
+{
+    MwValueId *values = MW_NEW(arena, MwValueId, count);
+    memset(values, -1, sizeof(MwValueId) * (size_t)count);
+    return values;
+}
+
+/* [values] those of `gradient` by weights that the train statement moves. */
+static const MwValueId *gradients_of(const MwGraph *graph, const MwTrain *train,
+                                     const MwValueId *gradient, int values)
+{
+    MwValueId *own = MW_NEW(graph->arena, MwValueId, values);
+    for (int v = 0; v < values; v++) {
+        bool moves = mw_has_value(gradient[v]) && mw_train_moves(train, graph->values.at[v].name);
+        own[v] = moves ? gradient[v] : mw_no_value();
+    }
+    return own;
+}
+
+/* The steps of the weights that one train statement moves. */
+static void update_weights(Updater *u)
+{
+    MwGraph *graph = u->graph;
+    const MwTrain *train = u->train;
+    graph->origin =
+        (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
+    u->step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
+    u->rate = build_rate(u, &train->learning_rate);
+    u->own_rates = build_own_rates(u);
+    if (train->clip_norm > 0)
+        u->clip = build_clip(u);
+    if (train->ema > 0)
+        u->nearing = build_nearing(u);
+    for (int v = 0; v < u->values; v++)
+        if (mw_has_value(u->gradient[v]))
+            update_weight(u, (MwValueId){v});
+}
+
+static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
-    const MwTrain *train = &graph->train;
-    if (!compilation->gradient) {
-        mw_diag_error(diags, train->span,
+    const MwValueId *gradient = compilation->gradient;
+    const int values = graph->values.count;
+    if (!gradient) {
+        mw_diag_error(diags, graph->trains.at[0].span,
                       "this graph has a backward pass but no update: it is a dump from between the "
                       "two; dump after update instead");
         return false;
     }
-    Updater u = {.graph = graph,
-                 .train = train,
-                 .gradient = compilation->gradient,
-                 .values = graph->values.count,
-                 .clip = mw_no_value(),
-                 .nearing = mw_no_value()};
-    if (!check_assigns(&u, diags))
+    if (!check_assigns(graph, gradient, diags))
         return false;
     graph->phase = MW_PHASE_UPDATE;
-    graph->origin =
-        (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
-    u.step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
-    u.rate = build_rate(&u, train->learning_rate);
-    u.own_rates = build_own_rates(&u);
-    if (train->clip_norm > 0)
-        u.clip = build_clip(&u);
-    if (train->ema > 0)
-        u.nearing = build_nearing(&u);
-    for (int v = 0; v < u.values; v++)
-        if (mw_has_value(u.gradient[v]))
-            update_weight(&u, (MwValueId){v});
-    warn_unused_patterns(&u, diags);
-    return true;
+    for (int i = 0; i < graph->trains.count; i++) {
+        const MwTrain *train = &graph->trains.at[i];
+        Updater u = {.graph = graph,
+                     .train = train,
+                     .diags = diags,
+                     .gradient = gradients_of(graph, train, gradient, values),
+                     .values = values,
+                     .copy = no_values(graph->arena, values),
+                     .clip = mw_no_value(),
+                     .nearing = mw_no_value()};
+        update_weights(&u);
+        warn_unused_patterns(&u);
+    }
+    graph->rates.count = 0;
+    return mw_diags_error_count(diags) == 0;
 }
 
 bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
     /* Otherwise the graph is for inference, or is a dump after this pass. */
-    bool is_due = mw_has_value(graph->train.loss) && !mw_graph_has_phase(graph, MW_PHASE_UPDATE);
-    if (is_due && !update_weights(compilation, diags))
+    bool is_due = mw_trains(compilation) && !mw_is_updated(graph);
+    if (is_due && !lower_trains(compilation, diags))
         return false;
     assign_in_update(graph);
     return true;

@@ -53,8 +53,8 @@ static MwStrategyRole *roles_of(const ProblemBuilder *b)
     }
     for (int i = 0; i < b->graph->outputs.count; i++)
         roles[mw_value(b->graph, b->graph->outputs.at[i].value)->node.index] = MW_STRATEGY_WHOLE;
-    if (mw_has_value(b->graph->train.loss))
-        roles[mw_value(b->graph, b->graph->train.loss)->node.index] = MW_STRATEGY_WHOLE;
+    for (int i = 0; i < b->graph->losses.count; i++)
+        roles[mw_value(b->graph, b->graph->losses.at[i].value)->node.index] = MW_STRATEGY_WHOLE;
     return roles;
 }
 

@@ -238,8 +238,11 @@ static void finish(Partition *p, const MwAssign *assigns)
         output.value = p->form[output.value.index];
         mw_vec_push(p->arena, &p->graph->outputs, output);
     }
-    if (mw_has_value(p->global->train.loss))
-        p->graph->train.loss = p->form[p->global->train.loss.index];
+    for (int i = 0; i < p->global->losses.count; i++) {
+        MwOutput loss = p->global->losses.at[i];
+        loss.value = p->form[loss.value.index];
+        mw_vec_push(p->arena, &p->graph->losses, loss);
+    }
     p->local->value_spec = p->value_spec.at;
     p->local->value_global = p->value_global.at;
     p->local->node_global = p->node_global.at;

@@ -401,20 +401,24 @@ static bool is_first_maker(const StageSplit *s, int stage, MwValueId value)
     return first_of(s, runs_of(s, maker_of(s, value))) == stage;
 }
 
-/* Adds outputs, assigns, pins and loss to the graph of a stage. An output leaves from one stage;
+static MwOutput form_of(const MwRewrite *rewrite, const MwOutput *output)
+{
+    return (MwOutput){output->name, rewrite->value[output->value.index]};
+}
+
+/* Adds outputs, losses, assigns and pins to the graph of a stage. An output leaves from one stage;
  * an assign stands in every stage that keeps its target. */
 static MwGraph *finish_stage(StageSplit *s, int stage)
 {
     const MwGraph *from = s->graph;
     const MwRewrite *rewrite = &s->rewrites[stage];
     MwGraph *to = rewrite->to;
-    for (int i = 0; i < from->outputs.count; i++) {
-        MwOutput output = from->outputs.at[i];
-        bool made = is_first_maker(s, stage, output.value);
-        output.value = rewrite->value[output.value.index];
-        if (made)
-            mw_vec_push(to->arena, &to->outputs, output);
-    }
+    for (int i = 0; i < from->outputs.count; i++)
+        if (is_first_maker(s, stage, from->outputs.at[i].value))
+            mw_vec_push(to->arena, &to->outputs, form_of(rewrite, &from->outputs.at[i]));
+    for (int i = 0; i < from->losses.count; i++)
+        if (is_first_maker(s, stage, from->losses.at[i].value))
+            mw_vec_push(to->arena, &to->losses, form_of(rewrite, &from->losses.at[i]));
     for (int i = 0; i < from->assigns.count; i++) {
         const MwAssign *assign = &from->assigns.at[i];
         if (contains(runs_of(s, maker_of(s, assign->target)), stage))
@@ -429,8 +433,6 @@ static MwGraph *finish_stage(StageSplit *s, int stage)
         if (is_made && mw_has_value(pin.value))
             mw_vec_push(to->arena, &to->pins, pin);
     }
-    if (mw_has_value(from->train.loss) && is_first_maker(s, stage, from->train.loss))
-        to->train.loss = rewrite->value[from->train.loss.index];
     return to;
 }
 

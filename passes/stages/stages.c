@@ -446,7 +446,7 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
         return true;
     const MwPipelineInfo *info = mw_pipeline_info(mw_wanted_schedule(options));
     if (mw_trains(compilation) && !info->trains)
-        mw_diag_error(diags, compilation->graph->train.span,
+        mw_diag_error(diags, compilation->graph->trains.at[0].span,
                       "--schedule %s has no backward, and this model is trained", info->name);
     else if (options->chunks > 1 && !info->chunked)
         mw_diag_error(diags, mw_span_none(),

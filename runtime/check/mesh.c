@@ -169,18 +169,16 @@ static void check_names(const MwCheck *check)
     CHECK_NAMES(check, "programs", mesh->programs, mesh->program_count, 1);
 }
 
-static void check_loss(const MwCheck *check)
+static void check_loss(const MwCheck *check, const MwPlanLoss *loss)
 {
     const MwPlanMesh *mesh = check->mesh;
-    if (mesh->loss_buffer < -1 || mesh->loss_buffer >= mesh->buffer_count) {
-        mw_check_error(check, "the loss is in buffer %d, which does not exist", mesh->loss_buffer);
-        return;
-    }
-    if (mesh->loss_buffer >= 0 &&
-        (mesh->buffers[mesh->loss_buffer].tensor.type != MW_F32 ||
-         mw_tensor_elements(&mesh->buffers[mesh->loss_buffer].tensor) != 1))
-        mw_check_error(check, "the loss is in buffer %d, which is no single f32",
-                       mesh->loss_buffer);
+    if (loss->buffer >= mesh->buffer_count)
+        mw_check_error(check, "loss '%s' is in buffer %d, which does not exist", loss->name,
+                       loss->buffer);
+    else if (mesh->buffers[loss->buffer].tensor.type != MW_F32 ||
+             mw_tensor_elements(&mesh->buffers[loss->buffer].tensor) != 1)
+        mw_check_error(check, "loss '%s' is in buffer %d, which is no single f32", loss->name,
+                       loss->buffer);
 }
 
 /* ---- The report ---- */
@@ -214,7 +212,8 @@ void mw_check_mesh(const MwCheck *check)
     for (int i = 0; i < mesh->weight_count; i++)
         check_weight(check, &mesh->weights[i]);
     check_names(check);
-    check_loss(check);
+    for (int i = 0; i < check->mesh->loss_count; i++)
+        check_loss(check, &check->mesh->losses[i]);
     for (int i = 0; i < mesh->operator_count; i++)
         check_operator(check, &mesh->operators[i]);
 }

@@ -216,15 +216,23 @@ static void check_names(const MwCheck *check)
     check_alike(check, &weights, "weight", weights_differ);
 }
 
+/* The losses of all meshes are numbered from 0, each once. */
 static void check_losses(const MwCheck *check)
 {
-    int first = -1;
+    const int count = mw_plan_loss_count(check->plan);
+    bool *found = MW_NEW(check->arena, bool, count);
     for (int m = 0; m < check->plan->mesh_count; m++) {
-        if (check->plan->meshes[m].loss_buffer < 0)
-            continue;
-        if (first >= 0)
-            mw_check_error(check, "meshes %d and %d both have the loss", first, m);
-        first = m;
+        for (int i = 0; i < check->plan->meshes[m].loss_count; i++) {
+            const MwPlanLoss *loss = &check->plan->meshes[m].losses[i];
+            if (loss->index >= count)
+                mw_check_error(check, "loss '%s' of mesh %d has the index %d of %d losses",
+                               loss->name, m, loss->index, count);
+            else if (found[loss->index])
+                mw_check_error(check, "loss '%s' of mesh %d has the index %d of another",
+                               loss->name, m, loss->index);
+            else
+                found[loss->index] = true;
+        }
     }
 }
 

@@ -115,7 +115,7 @@ static bool refuse(const Fit *fit, const char *why, MwFault *fault)
 static bool is_idle_state(const Fit *fit, const char *name)
 {
     const char *dot = strrchr(name, '.');
-    if (mw_plan_loss_mesh(fit->plan) || !dot || fit->needed.count == 0)
+    if (mw_plan_loss_count(fit->plan) > 0 || !dot || fit->needed.count == 0)
         return false;
     const Tensor owner = {mw_arena_strndup(fit->arena, name, (size_t)(dot - name)), NULL};
     return bsearch(&owner, fit->needed.at, (size_t)fit->needed.count, sizeof owner,

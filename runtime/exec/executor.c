@@ -409,16 +409,19 @@ static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
 
 /* ---- Steps ---- */
 
-static bool read_loss(const MwExecutor *executor, double *loss, MwFault *fault)
+static bool read_losses(const MwExecutor *executor, double *losses, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    const int buffer = executor->mesh->loss_buffer;
-    float value = NAN;
-    if (buffer >= 0 &&
-        !device->table->copy_out(device, &value, mw_executor_buffer(executor, buffer), sizeof value,
-                                 fault))
-        return false;
-    *loss = value;
+    const MwPlanMesh *mesh = executor->mesh;
+    for (int i = 0; i < mw_plan_loss_count(executor->plan); i++)
+        losses[i] = NAN;
+    for (int i = 0; i < mesh->loss_count; i++) {
+        const void *from = mw_executor_buffer(executor, mesh->losses[i].buffer);
+        float value;
+        if (!device->table->copy_out(device, &value, from, sizeof value, fault))
+            return false;
+        losses[mesh->losses[i].index] = value;
+    }
     return device->table->synchronize(device, fault);
 }
 
@@ -548,12 +551,12 @@ static bool run_step(MwExecutor *executor, const MwExecutorData *data, MwFault *
     return replay_step(executor, data, fault);
 }
 
-bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data, double *loss,
-                      MwFault *fault)
+bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
+                      double *losses, MwFault *fault)
 {
     const size_t bytes = mw_arena_bytes(executor->arena);
     executor->step = step;
-    const bool good = run_step(executor, data, fault) && read_loss(executor, loss, fault);
+    const bool good = run_step(executor, data, fault) && read_losses(executor, losses, fault);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
     return good;
 }

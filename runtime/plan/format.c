@@ -60,6 +60,15 @@ static const MwPlanField output_fields[] = {
 static const MwPlanRecord output_record = RECORD("output", output_fields);
 #undef OWNER
 
+#define OWNER MwPlanLoss
+static const MwPlanField loss_fields[] = {
+    FIELD("name", string, name),
+    FIELD("index", count, index),
+    FIELD("buffer", count, buffer),
+};
+static const MwPlanRecord loss_record = RECORD("loss", loss_fields);
+#undef OWNER
+
 #define OWNER MwPlanWeight
 static const MwPlanField weight_fields[] = {
     FIELD("name", string, name),     FIELD("buffer", count, buffer),
@@ -149,7 +158,6 @@ static const MwPlanField mesh_fields[] = {
     FIELD("shape", shape, shape),
     FIELD("first_rank", count, first_rank),
     FIELD("arena_bytes", size, arena_bytes),
-    FIELD("loss", index, loss_buffer),
 };
 static const MwPlanPart mesh_parts[] = {
     {.shape = MW_PLAN_ONE,
@@ -159,6 +167,7 @@ static const MwPlanPart mesh_parts[] = {
     LIST(buffers, buffer_count, buffer_record),
     LIST(inputs, input_count, input_record),
     LIST(outputs, output_count, output_record),
+    LIST(losses, loss_count, loss_record),
     LIST(weights, weight_count, weight_record),
     LIST(operators, operator_count, operator_record),
     LIST(programs, program_count, program_record),

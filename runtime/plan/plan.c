@@ -39,10 +39,29 @@ void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *lab
         snprintf(label, bytes, "%s", name);
 }
 
-const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan)
+int mw_plan_loss_count(const MwPlan *plan)
 {
+    int count = 0;
     for (int m = 0; m < plan->mesh_count; m++)
-        if (plan->meshes[m].loss_buffer >= 0)
-            return &plan->meshes[m];
-    return NULL;
+        count += plan->meshes[m].loss_count;
+    return count;
+}
+
+const MwPlanLoss *mw_plan_loss(const MwPlan *plan, int index, const MwPlanMesh **mesh)
+{
+    for (int m = 0; m < plan->mesh_count; m++) {
+        *mesh = &plan->meshes[m];
+        for (int i = 0; i < (*mesh)->loss_count; i++)
+            if ((*mesh)->losses[i].index == index)
+                return &(*mesh)->losses[i];
+    }
+    MW_UNREACHABLE();
+}
+
+bool mw_plan_holds_loss(const MwPlanMesh *mesh, int buffer)
+{
+    for (int i = 0; i < mesh->loss_count; i++)
+        if (mesh->losses[i].buffer == buffer)
+            return true;
+    return false;
 }

@@ -14,7 +14,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-enum { MW_PLAN_VERSION = 3, MW_BUFFER_ALIGNMENT = 64 };
+enum { MW_PLAN_VERSION = 4, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A range of the arena. A buffer is storage, not a value: an in-place kernel reads and writes the
  * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer; an
@@ -209,6 +209,14 @@ typedef struct {
     bool pinned;              /* the user chose the strategy */
 } MwPlanOperator;
 
+/* A loss that the mesh has. */
+typedef struct {
+    const char *name;
+    int index; /* its place among the losses of all meshes */
+    /* f32[], the same on every device, holds the loss of the step after the last task */
+    int buffer;
+} MwPlanLoss;
+
 typedef struct {
     double objective_s;   /* time of a step that the intra-op pass minimised */
     double lower_bound_s; /* no plan on this mesh costs less, by the cost model */
@@ -233,9 +241,8 @@ typedef struct {
     int output_count;
     MwPlanWeight *weights;
     int weight_count;
-    /* f32[], the same on every device, holds the loss of the step after the last task; -1: this
-     * mesh does not have it */
-    int loss_buffer;
+    MwPlanLoss *losses;
+    int loss_count;
     MwPlanOperator *operators;
     int operator_count;
     MwPlanCosts costs;
@@ -325,7 +332,11 @@ int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr);
  * `bytes`. */
 void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *label, size_t bytes);
 
-/* The mesh that has the loss; NULL: none has. */
-const MwPlanMesh *mw_plan_loss_mesh(const MwPlan *plan);
+/* The number of losses of all meshes; 0: the model is for inference. */
+int mw_plan_loss_count(const MwPlan *plan);
+/* A loss by its place among all, and the mesh that has it. */
+const MwPlanLoss *mw_plan_loss(const MwPlan *plan, int index, const MwPlanMesh **mesh);
+/* Whether the buffer holds a loss of the mesh. */
+bool mw_plan_holds_loss(const MwPlanMesh *mesh, int buffer);
 
 #endif

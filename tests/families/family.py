@@ -50,6 +50,12 @@ FAMILIES = [
     Family("resnet_parts", "resnet",
            "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] parts=4",
            {"images": ((8, 8, 8, 3), None), "labels": ((8,), 5)}, "--micro-batches", 2),
+    Family("gan", "gan", "batch=8 noise=6 widths=[8,4]",
+           {"images": ((8, 16, 16, 3), None), "z": ((8, 6), None)}),
+    Family("lora", "lora",
+           "batch=4 seq=6 vocab=16 layers=2 width=16 heads=4 kv_heads=2 hidden=24 rank=2 "
+           "alpha=256",
+           {"tokens": ((4, 6), 16), "targets": ((4, 6), 16)}, "--micro-batches", 2),
 ]
 
 

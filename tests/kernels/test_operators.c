@@ -280,7 +280,13 @@ static bool needs_devices(MwOp op)
     return lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER || op == MW_OP_SHARD;
 }
 
-enum { OPTIMIZER_CASES = 4 * MW_OPTIMIZER_COUNT, CASES = MW_COUNT(cases) + OPTIMIZER_CASES };
+/* Optimizers with an operator, which come first. */
+enum {
+    STEPS = 0
+#define OPTIMIZER(...) +1
+#include "ir/optimizers.def"
+};
+enum { OPTIMIZER_CASES = 4 * STEPS, CASES = MW_COUNT(cases) + OPTIMIZER_CASES };
 
 /* "f32[17]; f32[17]; ...; f32[]; i32[]" */
 static const char *optimizer_operands(MwArena *arena, const MwOptimizerInfo *info,
@@ -310,8 +316,8 @@ static const char *optimizer_attrs(MwArena *arena, const MwOptimizerInfo *info, 
     return are_zero ? "" : text.at;
 }
 
-/* The steps of every optimizer: weights in f32 and bf16, with hyperparameters and without. Weights
- * and gradients have both signs; states are positive, because some are squares. */
+/* The steps of every optimizer with an operator: weights in f32 and bf16, with hyperparameters and
+ * without. Weights and gradients have both signs; states are positive, because some are squares. */
 static Case optimizer_case(MwArena *arena, int i)
 {
     const MwOptimizerInfo *info = mw_optimizer_info((MwOptimizer)(i / 4));

@@ -142,7 +142,7 @@ static void reset_accumulators(Interpreter *interpreter)
 
 void interpreter_step(Interpreter *interpreter)
 {
-    MwValueId loss = interpreter->graph->train.loss;
+    const MwGraph *graph = interpreter->graph;
     reset_accumulators(interpreter);
     interpreter->place.step++;
     for (int m = 0; m < interpreter->micro_batches; m++) {
@@ -150,8 +150,8 @@ void interpreter_step(Interpreter *interpreter)
         load_inputs(interpreter);
         run_nodes(interpreter, false);
         run_assigns(interpreter, true);
-        if (mw_has_value(loss))
-            interpreter->losses[m] = interpreter->at[loss.index][0];
+        if (graph->losses.count)
+            interpreter->losses[m] = interpreter->at[graph->losses.at[0].value.index][0];
     }
     run_nodes(interpreter, true);
     run_assigns(interpreter, false);

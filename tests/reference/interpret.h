@@ -15,7 +15,7 @@ typedef struct {
     int micro_batches;
     double **at;     /* [values] the elements of each value, after the last step */
     double **inputs; /* [values] of an input: the whole batch, micro-batch after micro-batch */
-    double *losses;  /* [micro_batches] the loss as it stood after each one of the last step */
+    double *losses; /* [micro_batches] the first loss as it stood after each one of the last step */
 } Interpreter;
 
 /* A run of `graph` from its first step. A graph on micro-batches runs its forward and backward

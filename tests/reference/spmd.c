@@ -186,9 +186,9 @@ static void check_ends(const Simulation *s)
         MW_ASSERT(mw_spec_partial(s->local->value_spec[value.index]) == 0);
         MW_ASSERT(mw_value_equal(origin_of(s, global_of(s, value)), wanted));
     }
-    MW_ASSERT(mw_has_value(graph->train.loss) == mw_has_value(s->global->train.loss));
-    if (mw_has_value(graph->train.loss))
-        MW_ASSERT(s->local->value_spec[graph->train.loss.index].bits == 0);
+    MW_ASSERT(graph->losses.count == s->global->losses.count);
+    for (int i = 0; i < graph->losses.count; i++)
+        MW_ASSERT(s->local->value_spec[graph->losses.at[i].value.index].bits == 0);
 }
 
 SpmdResult spmd_run(const SpmdRun *run)

@@ -121,7 +121,6 @@ static void finish_side(Side *side, int ahead)
     mesh->output_count = side->outputs.count;
     mesh->programs = mw_arena_dup(side->arena, programs, sizeof programs);
     mesh->program_count = MW_COUNT(programs);
-    mesh->loss_buffer = -1;
     mesh->tasks = MW_NEW(side->arena, MwPlanTask, 2 * MICROS);
     for (int m = 0; m < MICROS + ahead - 1; m++) {
         if (m < MICROS)

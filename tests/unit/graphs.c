@@ -80,3 +80,11 @@ MwValueId test_op1_attr(TestGraph *test, MwOp op, MwValueId a, MwAttr attr)
                                         .attrs = &attr,
                                         .attr_count = 1});
 }
+
+void test_train(MwGraph *graph, MwValueId loss)
+{
+    const char *name = mw_intern(graph->interner, "loss");
+    mw_vec_push(graph->arena, &graph->losses, ((MwOutput){name, loss}));
+    mw_vec_push(graph->arena, &graph->trains,
+                ((MwTrain){.loss = name, .optimizer = MW_OPTIMIZER_DESCENT}));
+}

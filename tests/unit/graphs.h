@@ -39,6 +39,9 @@ static inline MwValueId test_op2(TestGraph *test, MwOp op, MwValueId a, MwValueI
 
 MwValueId test_einsum(TestGraph *test, const char *equation, MwValueId a, MwValueId b);
 
+/* Trains `loss`, named "loss", by plain gradient descent. */
+void test_train(MwGraph *graph, MwValueId loss);
+
 /* A node with one operand and one attribute. */
 MwValueId test_op1_attr(TestGraph *test, MwOp op, MwValueId a, MwAttr attr);
 

@@ -91,7 +91,9 @@ static void add_data(const Sample *sample, MwPlanMesh *mesh)
     mesh->output_count = MW_COUNT(outputs);
     mesh->weights = mw_arena_dup(sample->arena, weights, sizeof weights);
     mesh->weight_count = MW_COUNT(weights);
-    mesh->loss_buffer = SAMPLE_LOSS;
+    static const MwPlanLoss losses[] = {{"loss", 0, SAMPLE_LOSS}};
+    mesh->losses = mw_arena_dup(sample->arena, losses, sizeof losses);
+    mesh->loss_count = MW_COUNT(losses);
 }
 
 static MwPlanProgram forward(const Sample *sample)

@@ -167,7 +167,7 @@ static void add_loss(Trial *trial, MwValueId first, int count)
             sum = test_apply(test, NULL, "reduce_sum", &sum, 1, "axes = [0]");
         loss = mw_has_value(loss) ? test_op2(test, MW_OP_ADD, loss, sum) : sum;
     }
-    test->graph->train.loss = loss;
+    test_train(test->graph, loss);
 }
 
 static void fill(Trial *trial, double low, double high)
@@ -214,7 +214,7 @@ static double loss_of(Trial *trial)
 {
     trial->run->place.step = 0; /* the same dropout every time */
     interpreter_step(trial->run);
-    return trial->run->at[trial->test.graph->train.loss.index][0];
+    return trial->run->at[trial->test.graph->losses.at[0].value.index][0];
 }
 
 /* The difference quotient of the loss by element `i` of `value`. */
@@ -307,7 +307,7 @@ START_TEST(kinks_and_ties_are_as_in_pytorch)
     add_operands(&trial, conventions[_i].operands);
     MwValueId sum = test_apply(test, "y", conventions[_i].op, trial.operands, trial.operand_count,
                                conventions[_i].attrs);
-    test->graph->train.loss = test_apply(test, NULL, "reduce_sum", &sum, 1, "axes = [0]");
+    test_train(test->graph, test_apply(test, NULL, "reduce_sum", &sum, 1, "axes = [0]"));
     differentiate(&trial);
     for (int pass = 0, at = 0; pass < 2; pass++, at = 0) {
         for (int k = 0; k < trial.operand_count; k++) {
@@ -335,7 +335,7 @@ START_TEST(the_log_sum_exp_of_sdpa_has_no_gradient)
     add_operands(&trial, "f32[1, 2, 1, 2]; f32[1, 2, 1, 2]; f32[1, 2, 1, 2]");
     MwValueId out = test_apply(test, "y", "sdpa", trial.operands, 3, "scale = 1");
     MwValueId lse = {out.index + 1};
-    test->graph->train.loss = test_apply(test, NULL, "reduce_sum", &lse, 1, "axes = [0, 1, 2]");
+    test_train(test->graph, test_apply(test, NULL, "reduce_sum", &lse, 1, "axes = [0, 1, 2]"));
     MwCompilation compilation = {.arena = test->arena, .graph = test->graph};
     ck_assert(!mw_pass_differentiate(&compilation, test->diags));
     ck_assert_str_eq(diags_text(test->arena, test->diags),

@@ -94,30 +94,32 @@ static Model model_new(void)
     add_pins(&model);
     MwPatterns no_decay = {0}, only = {0};
     MwOverrides rates = {0}, decays = {0};
-    mw_vec_push(model.test.arena, &rates, ((MwOverride){"embed", 1e-4}));
-    mw_vec_push(model.test.arena, &rates, ((MwOverride){"*.b", 0}));
-    mw_vec_push(model.test.arena, &decays, ((MwOverride){"embed", 0.5}));
+    mw_vec_push(model.test.arena, &rates, ((MwOverride){"embed", {1e-4}}));
+    mw_vec_push(model.test.arena, &rates, ((MwOverride){"*.b", {0}}));
+    mw_vec_push(model.test.arena, &decays, ((MwOverride){"embed", {0.5}}));
     mw_vec_push(model.test.arena, &no_decay, "*.b");
     mw_vec_push(model.test.arena, &no_decay, "norm.*");
     mw_vec_push(model.test.arena, &only, "layers.*");
-    model.test.graph->train = (MwTrain){.loss = model.loss,
-                                        .optimizer = MW_OPTIMIZER_ADAMW,
-                                        .learning_rate = 3e-4,
-                                        .option = {[MW_ATTR_BETA1] = 0.9,
-                                                   [MW_ATTR_BETA2] = 0.95,
-                                                   [MW_ATTR_EPS] = 1e-8,
-                                                   [MW_ATTR_WEIGHT_DECAY] = 0.1},
-                                        .rates = rates,
-                                        .decays = decays,
-                                        .no_decay = no_decay,
-                                        .only = only,
-                                        .clip_norm = 1,
-                                        .ema = 0.999,
-                                        .schedule = MW_SCHEDULE_COSINE,
-                                        .warmup_steps = 10,
-                                        .total_steps = 1000,
-                                        .final_rate = 0.1,
-                                        .micro_batches = 4};
+    test_train(model.test.graph, model.loss);
+    MwTrain *train = &model.test.graph->trains.at[0];
+    *train = (MwTrain){.loss = train->loss,
+                       .optimizer = MW_OPTIMIZER_ADAMW,
+                       .learning_rate = {3e-4},
+                       .option = {[MW_ATTR_BETA1] = 0.9,
+                                  [MW_ATTR_BETA2] = 0.95,
+                                  [MW_ATTR_EPS] = 1e-8,
+                                  [MW_ATTR_WEIGHT_DECAY] = 0.1},
+                       .rates = rates,
+                       .decays = decays,
+                       .no_decay = no_decay,
+                       .only = only,
+                       .clip_norm = 1,
+                       .ema = 0.999,
+                       .schedule = MW_SCHEDULE_COSINE,
+                       .warmup_steps = 10,
+                       .total_steps = 1000,
+                       .final_rate = 0.1,
+                       .micro_batches = 4};
     return model;
 }
 
@@ -325,7 +327,7 @@ static void pin_remat(Model *model)
 
 static void loss_no_scalar(Model *model)
 {
-    model->test.graph->train.loss = model->w;
+    model->test.graph->losses.at[0].value = model->w;
 }
 
 static void loss_in_backward(Model *model)

@@ -366,7 +366,7 @@ START_TEST(micro_batches_accumulate)
     MwValueId w = weight(&test, "weight", "w", "f32[]", "ones", 0);
     MwValueId sum = weight(&test, "state", "sum", "f32[]", "zeros", 0);
     MwValueId loss = test_apply(&test, "loss", "reduce_sum", &x, 1, "axes = [0]");
-    graph->train.loss = loss;
+    test_train(graph, loss);
     graph->phase = MW_PHASE_BACKWARD;
     MwValueId more = test_op2(&test, MW_OP_ACCUMULATE, sum, loss);
     graph->phase = MW_PHASE_UPDATE;

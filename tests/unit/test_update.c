@@ -87,6 +87,20 @@ static void lamb(Weight *x, const double *g, int step, double decay)
         x->w[i] -= rate * trust * u[i];
 }
 
+/* A vector is not factored. */
+static void adafactor_vector(Weight *x, const double *g, int step, double decay)
+{
+    const double nearing = pow(step, -0.8), d = 1, eps1 = 1e-3;
+    double u[COUNT], size = norm_of(x->w) / sqrt(COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        x->v[i] += nearing * (g[i] * g[i] - x->v[i]);
+        u[i] = g[i] / fmax(sqrt(x->v[i]), eps1);
+    }
+    for (int i = 0; i < COUNT; i++)
+        x->w[i] -=
+            0.1 * decay * x->w[i] + size * 0.1 * u[i] / fmax(1, norm_of(u) / sqrt(COUNT) / d);
+}
+
 static void lion(Weight *x, const double *g, int step, double decay)
 {
     (void)step;
@@ -149,6 +163,7 @@ static const struct {
     {"rmsprop(lr = 0.1, momentum = 0.8, alpha = 0.9, eps = 1e-3, weight_decay = 0.3)",
      rmsprop_momentum, 0.3},
     {"adagrad(lr = 0.1, eps = 1e-3, weight_decay = 0.3)", adagrad, 0.3},
+    {"adafactor(lr = 0.1, eps = [1e-3, 1e-3], weight_decay = 0.3)", adafactor_vector, 0.3},
 };
 
 /* The gradients of w and b are 2 x and -3 x. */
@@ -207,6 +222,38 @@ START_TEST(optimizers_step_as_by_hand)
 }
 END_TEST
 
+/* Each loss moves its own weights only, along its gradient at the weights from before the step. */
+START_TEST(several_statements_step_at_once)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  input x: f32[3]\n"
+                                     "  weight w: f32[3] = ones\n"
+                                     "  weight b: f32[3] = constant(2)\n"
+                                     "  product = w * b\n"
+                                     "  train sum(x * product) with sgd(lr = 0.1), only = \"w\"\n"
+                                     "  train sum(product * product) + sum(x) with\n"
+                                     "    sgd(lr = 0.1, momentum = 0.9), only = \"b\"\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    set_input(&model, x);
+    Weight w = {.w = {1, 1, 1}}, b = {.w = {2, 2, 2}};
+    for (int step = 1; step <= STEPS; step++) {
+        double gw[COUNT], gb[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            gw[i] = x[i] * b.w[i];
+            gb[i] = 2 * w.w[i] * w.w[i] * b.w[i];
+        }
+        interpreter_step(model.run);
+        sgd(&w, gw, step, 0);
+        momentum(&b, gb, step, 0);
+        compare(&model, "w", w.w);
+        compare(&model, "b", b.w);
+    }
+    test_model_free(&model);
+}
+END_TEST
+
 /* Where a norm is zero there is nothing to scale by: the change is subtracted as it is. */
 START_TEST(a_change_is_scaled_where_both_norms_are_positive)
 {
@@ -229,18 +276,186 @@ START_TEST(a_change_is_scaled_where_both_norms_are_positive)
 }
 END_TEST
 
+/* ---- Steps of whole matrices ---- */
+
+/* A weight of R rows and C columns, with the states of its optimizer. */
+typedef struct {
+    double w[2 * COUNT], m[2 * COUNT], row[COUNT], column[COUNT];
+    int rows, columns;
+} Matrix;
+
+static double root_mean_square(const double *a)
+{
+    double sum = 0;
+    for (int i = 0; i < 2 * COUNT; i++)
+        sum += a[i] * a[i];
+    return sqrt(sum / (2 * COUNT));
+}
+
+static void adafactor(Matrix *p, const double *g, int step, double decay)
+{
+    const double nearing = pow(step, -0.7), eps1 = 1e-3, eps2 = 1e-2, d = 1.25;
+    double rows[COUNT] = {0}, columns[COUNT] = {0}, u[2 * COUNT], mean = 0;
+    for (int i = 0; i < 2 * COUNT; i++) {
+        rows[i / p->columns] += g[i] * g[i] / p->columns;
+        columns[i % p->columns] += g[i] * g[i] / p->rows;
+    }
+    for (int r = 0; r < p->rows; r++)
+        mean += (p->row[r] += nearing * (rows[r] - p->row[r])) / p->rows;
+    for (int c = 0; c < p->columns; c++)
+        p->column[c] += nearing * (columns[c] - p->column[c]);
+    for (int i = 0; i < 2 * COUNT; i++) {
+        double v = p->row[i / p->columns] * p->column[i % p->columns] / fmax(mean, eps1);
+        u[i] = g[i] / sqrt(fmax(v, eps1 * eps1));
+    }
+    double alpha = fmax(eps2, root_mean_square(p->w)) * fmin(0.4, 1 / sqrt(step));
+    for (int i = 0; i < 2 * COUNT; i++)
+        p->w[i] -= 0.4 * decay * p->w[i] + alpha * u[i] / fmax(1, root_mean_square(u) / d);
+}
+
+/* The matrix stands as it is: Y = a X + b X X' X + c X X' X X' X holds for tall ones too. */
+static void newton_schulz(const Matrix *shape, double *a)
+{
+    const int R = shape->rows, C = shape->columns;
+    double gram[COUNT][COUNT] = {{0}}, once[2 * COUNT] = {0}, twice[2 * COUNT] = {0};
+    for (int i = 0; i < R * R; i++)
+        for (int c = 0; c < C; c++)
+            gram[i / R][i % R] += a[i / R * C + c] * a[i % R * C + c];
+    for (int i = 0; i < R * C; i++)
+        for (int r = 0; r < R; r++)
+            once[i] += gram[i / C][r] * a[r * C + i % C];
+    for (int i = 0; i < R * C; i++)
+        for (int r = 0; r < R; r++)
+            twice[i] += gram[i / C][r] * once[r * C + i % C];
+    for (int i = 0; i < R * C; i++)
+        a[i] = 3.4445 * a[i] - 4.7750 * once[i] + 2.0315 * twice[i];
+}
+
+static void muon(Matrix *p, const double *g, double decay, bool nesterov)
+{
+    double along[2 * COUNT], ratio = sqrt(fmax(1, (double)p->rows / p->columns));
+    for (int i = 0; i < 2 * COUNT; i++) {
+        p->m[i] += 0.2 * (g[i] - p->m[i]);
+        along[i] = nesterov ? 0.2 * g[i] + 0.8 * p->m[i] : p->m[i];
+    }
+    const double norm = root_mean_square(along) * sqrt(2 * COUNT);
+    for (int i = 0; i < 2 * COUNT; i++)
+        along[i] /= norm;
+    for (int i = 0; i < 5; i++)
+        newton_schulz(p, along);
+    for (int i = 0; i < 2 * COUNT; i++)
+        p->w[i] -= 0.4 * (decay * p->w[i] + ratio * along[i]);
+}
+
+static void muon_ahead(Matrix *p, const double *g, int step, double decay)
+{
+    (void)step;
+    muon(p, g, decay, true);
+}
+
+static void muon_along(Matrix *p, const double *g, int step, double decay)
+{
+    (void)step;
+    muon(p, g, decay, false);
+}
+
+static const struct {
+    const char *train;
+    void (*step)(Matrix *p, const double *g, int step, double decay);
+    double decay;
+} composed[] = {
+    {"adafactor(lr = 0.4, beta2_decay = -0.7, eps = [1e-3, 1e-2], d = 1.25)", adafactor, 0},
+    {"adafactor(lr = 0.4, beta2_decay = -0.7, eps = [1e-3, 1e-2], d = 1.25, weight_decay = 0.5)",
+     adafactor, 0.5},
+    {"muon(lr = 0.4, momentum = 0.8)", muon_ahead, 0.1},
+    {"muon(lr = 0.4, momentum = 0.8, nesterov = false, weight_decay = 0.5)", muon_along, 0.5},
+};
+
+/* The gradients of w and b are those of 2 w w x and 3 b b x in every element. */
+static TestModel two_matrices(const char *train, MwArena *arena)
+{
+    const char *text = mw_arena_printf(
+        arena,
+        "model m {\n"
+        "  input x: f32[%d]\n"
+        "  weight w: f32[2, %d] = ones\n"
+        "  weight b: f32[%d, 2] = constant(2)\n"
+        "  input y: f32[2]\n"
+        "  train sum(w * w * x * expand_dims(y, 1)) + sum(b * b * y * expand_dims(x, 1)) with %s\n"
+        "}\n",
+        COUNT, COUNT, COUNT, train);
+    TestModel model = test_model_new(text, 1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    return model;
+}
+
+static void compare_matrix(const TestModel *model, const char *name, const Matrix *wanted)
+{
+    const double *given = interpreter_value(model->run, name);
+    for (int i = 0; i < 2 * COUNT; i++)
+        ck_assert_msg(fabs(given[i] - wanted->w[i]) <= 1e-12, "%s: element %d is %.10g, not %.10g",
+                      name, i, given[i], wanted->w[i]);
+}
+
+START_TEST(matrices_step_as_by_hand)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model = two_matrices(composed[_i].train, arena);
+    MwGraph *graph = model.compilation.graph;
+    const double y[2] = {1, -0.75};
+    set_input(&model, x);
+    interpreter_set(model.run, mw_graph_find(graph, mw_intern(graph->interner, "y")), y);
+    Matrix w = {.rows = 2, .columns = COUNT}, b = {.rows = COUNT, .columns = 2};
+    for (int i = 0; i < 2 * COUNT; i++) {
+        w.w[i] = 1;
+        b.w[i] = 2;
+    }
+    for (int step = 1; step <= STEPS; step++) {
+        double gw[2 * COUNT], gb[2 * COUNT];
+        for (int i = 0; i < 2 * COUNT; i++) {
+            gw[i] = 2 * w.w[i] * x[i % COUNT] * y[i / COUNT];
+            gb[i] = 2 * b.w[i] * x[i / 2] * y[i % 2];
+        }
+        interpreter_step(model.run);
+        composed[_i].step(&w, gw, step, composed[_i].decay);
+        composed[_i].step(&b, gb, step, composed[_i].decay);
+        compare_matrix(&model, "w", &w);
+        compare_matrix(&model, "b", &b);
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(a_vector_is_no_matrix)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  input x: f32[3]\n"
+                                     "  weight w: f32[3] = ones\n"
+                                     "  train sum(x * w) with muon(lr = 0.5)\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert(!model.ok);
+    ck_assert_ptr_nonnull(strstr(diags_text(model.arena, model.diags),
+                                 "test.graph:4:3: error: muon steps matrices, and 'w' is f32[3]"));
+    test_model_free(&model);
+}
+END_TEST
+
 START_TEST(every_optimizer_has_a_step_by_hand)
 {
     MwArena *arena = mw_arena_new();
     bool has_step[MW_OPTIMIZER_COUNT] = {false};
-    for (int i = 0; i < MW_COUNT(optimizers); i++) {
-        TestModel model = two_weights(optimizers[i].train, arena);
-        has_step[model.compilation.graph->train.optimizer] = true;
+    for (int i = 0; i < MW_COUNT(optimizers) + MW_COUNT(composed); i++) {
+        const int k = i - MW_COUNT(optimizers);
+        TestModel model = k < 0 ? two_weights(optimizers[i].train, arena)
+                                : two_matrices(composed[k].train, arena);
+        has_step[model.compilation.graph->trains.at[0].optimizer] = true;
         test_model_free(&model);
     }
     for (int i = 0; i < MW_OPTIMIZER_COUNT; i++)
-        ck_assert_msg(has_step[i], "no step by hand for %s",
-                      mw_op_info(mw_optimizer_info((MwOptimizer)i)->op)->name);
+        ck_assert_msg(has_step[i], "no step by hand for optimizer %d, a %s", i,
+                      mw_optimizer_info((MwOptimizer)i)->source);
     mw_arena_free(&arena);
 }
 END_TEST
@@ -269,29 +484,31 @@ END_TEST
 
 /* The rate in steps 1, 2, ... */
 static const struct {
-    const char *options;
+    const char *options; /* after "sgd(lr = " */
     int count;
     double rates[8];
 } schedules[] = {
-    {"", 3, {0.5, 0.5, 0.5}},
-    {", warmup_steps = 4", 6, {0.125, 0.25, 0.375, 0.5, 0.5, 0.5}},
-    {", schedule = linear, total_steps = 5", 7, {0.4, 0.3, 0.2, 0.1, 0, 0, 0}},
-    {", schedule = linear, warmup_steps = 2, total_steps = 4, final_rate = 0.2",
+    {"0.5)", 3, {0.5, 0.5, 0.5}},
+    {"0.5), warmup_steps = 4", 6, {0.125, 0.25, 0.375, 0.5, 0.5, 0.5}},
+    {"0.5), schedule = linear, total_steps = 5", 7, {0.4, 0.3, 0.2, 0.1, 0, 0, 0}},
+    {"0.5), schedule = linear, warmup_steps = 2, total_steps = 4, final_rate = 0.2",
      6,
      {0.25, 0.5, 0.3, 0.1, 0.1, 0.1}},
-    {", schedule = cosine, total_steps = 4",
+    {"0.5), schedule = cosine, total_steps = 4",
      6,
      {0.4267766952966369, 0.25, 0.0732233047033631, 0, 0, 0}},
-    {", schedule = cosine, warmup_steps = 1, total_steps = 5, final_rate = 0.5",
+    {"0.5), schedule = cosine, warmup_steps = 1, total_steps = 5, final_rate = 0.5",
      6,
      {0.5, 0.46338834764831845, 0.375, 0.28661165235168155, 0.25, 0.25}},
+    {"2 / cast(step(), f32))", 3, {2, 1, 2.0 / 3}},
+    {"minimum(1, cast(step() * step(), f32) / 8)), warmup_steps = 4", 4, {0.03125, 0.25, 0.75, 1}},
 };
 
 START_TEST(rates_follow_the_schedule)
 {
     MwArena *arena = mw_arena_new();
     TestModel model =
-        two_weights(mw_arena_printf(arena, "sgd(lr = 0.5)%s", schedules[_i].options), arena);
+        two_weights(mw_arena_printf(arena, "sgd(lr = %s", schedules[_i].options), arena);
     for (int step = 0; step < schedules[_i].count; step++) {
         interpreter_step(model.run);
         double rate = interpreter_value(model.run, "learning_rate")[0];
@@ -301,6 +518,32 @@ START_TEST(rates_follow_the_schedule)
     }
     test_model_free(&model);
     mw_arena_free(&arena);
+}
+END_TEST
+
+/* What computes a rate is no work of the model, which is cut into layers as without it. */
+START_TEST(a_rate_is_of_no_layer)
+{
+    TestModel model = test_model_compile("model m {\n"
+                                         "  input x: f32[8, 8]\n"
+                                         "  weight a: f32[8, 8] = normal(1)\n"
+                                         "  weight b: f32[8, 8] = normal(1)\n"
+                                         "  t = cast(step(), f32)\n"
+                                         "  train mean(tanh(x @ a) @ b) with\n"
+                                         "    sgd(lr = minimum(t / 8, rsqrt(t)))\n"
+                                         "}\n",
+                                         &(MwCompileOptions){.layers = 2}, MW_PASS_layers);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        ck_assert_int_eq(node->phase == MW_PHASE_UPDATE,
+                         strncmp(graph->values.at[node->first_result].name, "rate", 4) == 0);
+        ck_assert(node->phase == MW_PHASE_FORWARD || node->origin.layer == 0);
+    }
+    MwValueId b = mw_graph_find(graph, mw_intern(graph->interner, "b"));
+    ck_assert_int_eq(mw_value_node(graph, b)->origin.layer, 1);
+    test_model_free(&model);
 }
 END_TEST
 
@@ -327,6 +570,7 @@ static const struct {
     {"decays = [[\"w\", 0], [\"*\", 0.75]]", 0.5, 0, 0.5, 0.75},
     {"decays = [[\"*\", 0.75], [\"w\", 0]]", 0.5, 0.75, 0.5, 0.75},
     {"decays = [[\"*\", 0.75]], no_decay = \"b\", rates = [[\"b\", 1]]", 0.5, 0.75, 1, 0},
+    {"rates = [[\"w\", exp(0 * cast(step(), f32))]]", 1, 0.25, 0.5, 0.25},
 };
 
 /* The first pattern that matches counts, and the schedule scales every rate. */
@@ -503,10 +747,14 @@ int main(void)
     Suite *suite = suite_create("update");
     TCase *tests = tcase_create("update");
     suite_add_tcase(suite, tests);
+    tcase_add_loop_test(tests, matrices_step_as_by_hand, 0, MW_COUNT(composed));
+    tcase_add_test(tests, a_vector_is_no_matrix);
     tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
+    tcase_add_test(tests, several_statements_step_at_once);
     tcase_add_test(tests, a_change_is_scaled_where_both_norms_are_positive);
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
+    tcase_add_test(tests, a_rate_is_of_no_layer);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
     tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 4);
     tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));

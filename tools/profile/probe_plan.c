@@ -283,7 +283,6 @@ MwProbes mw_probe_new(MwArena *arena, int ranks, int ways, bool has_work)
                      .meshes = builder.mesh,
                      .mesh_count = 1};
     builder.mesh->shape = mesh_of(ranks, ways);
-    builder.mesh->loss_buffer = -1;
     add_buffers(&builder);
     add_kernels(arena, plan);
     if (has_work)
