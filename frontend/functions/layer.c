@@ -55,8 +55,9 @@ MwTerm mw_function_rope(MwExpander *ex, const MwCall *call)
 /* Adds the node. The call gives both results only if it is assigned to two names, otherwise only
  * the first. */
 static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId *operands,
-                             const MwAttr *attrs)
+                             const MwAttr *attrs, int attr_count)
 {
+    const bool is_masked = mw_has_value(operands[3]);
     MwTargets targets = call->site.targets;
     MwCall both = *call;
     const char *names[2];
@@ -65,25 +66,112 @@ static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId
         names[1] = mw_intern_printf(ex->interner, "%s.lse", names[0]);
         both.site.targets = (MwTargets){names, 2};
     }
-    MwTerm results = mw_call_emit(ex, &both, MW_OP_SDPA, operands, 3, attrs, 2);
+    MwTerm results = mw_call_emit(ex, &both, is_masked ? MW_OP_SDPA_MASKED : MW_OP_SDPA, operands,
+                                  is_masked ? 4 : 3, attrs, attr_count);
     return results.kind == MW_TERM_LIST && targets.count == 1 ? results.list.at[0] : results;
+}
+
+enum { SDPA_CAUSAL = 3, SDPA_SCALE, SDPA_MASK, SDPA_LENGTHS, SDPA_WINDOW, SDPA_SOFT_CAP };
+
+/* The mask of a call as [b, h, s, t]: dimensions that it lacks in front are 1. */
+static bool read_mask(MwExpander *ex, const MwCall *call, MwValueId *mask)
+{
+    if (!mw_call_has(call, SDPA_MASK))
+        return true;
+    if (!mw_call_tensor(ex, call, SDPA_MASK, mask))
+        return false;
+    const MwTensor given = *mw_value_tensor(ex->graph, *mask);
+    if (given.rank >= 4)
+        return true; /* the shape rule refuses more */
+    MwTensor all = mw_tensor(given.type, 4, (int64_t[]){1, 1, 1, 1});
+    for (int d = 0; d < given.rank; d++)
+        all.dim[4 - given.rank + d] = given.dim[d];
+    *mask = mw_emit_reshape(ex, mw_site_inner(call->site), *mask, &all);
+    return mw_has_value(*mask);
+}
+
+/* The keys below the lengths of a call, bool [b, 1, 1, t]. */
+static bool read_lengths(MwExpander *ex, const MwCall *call, const MwValueId *operands,
+                         MwValueId *seen)
+{
+    MwSite inner = mw_site_inner(call->site);
+    MwValueId lengths;
+    if (!mw_call_tensor(ex, call, SDPA_LENGTHS, &lengths))
+        return false;
+    const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
+    const MwTensor *k = mw_value_tensor(ex->graph, operands[1]);
+    const MwTensor wanted = mw_tensor(MW_I32, 1, (int64_t[]){q->rank ? q->dim[0] : 1});
+    int64_t keys = k->rank > 1 ? k->dim[1] : 1;
+    char text[MW_TENSOR_TEXT_BYTES];
+    if (!mw_tensor_equal(mw_value_tensor(ex->graph, lengths), &wanted)) {
+        mw_expand_error(ex, call->given[SDPA_LENGTHS].span,
+                        "'lengths' of sdpa is %s, one for each of the batch, not %s",
+                        mw_tensor_text(&wanted, text),
+                        mw_term_describe(ex, call->given[SDPA_LENGTHS].term));
+        return false;
+    }
+    MwTensor apart = mw_tensor(MW_I32, 4, (int64_t[]){wanted.dim[0], 1, 1, 1});
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_I32), mw_attr_ints(MW_ATTR_SHAPE, &keys, 1),
+                      mw_attr_int(MW_ATTR_AXIS, 0)};
+    MwValueId each = mw_emit(ex, inner, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+    lengths = mw_emit_reshape(ex, inner, lengths, &apart);
+    *seen = mw_emit_binary(ex, inner, MW_OP_LT, each, lengths);
+    return mw_has_value(*seen);
+}
+
+/* Adds the keys that are seen to a mask of either kind; both have a value. */
+static MwValueId restrict_mask(MwExpander *ex, MwSite site, MwValueId mask, MwValueId seen)
+{
+    const MwType type = mw_value_tensor(ex->graph, mask)->type;
+    if (type == MW_BOOL)
+        return mw_emit_binary(ex, site, MW_OP_AND, mask, seen);
+    const MwValueId operands[] = {seen, mask, mw_emit_constant(ex, site, type, -INFINITY)};
+    return mw_emit(ex, site, MW_OP_SELECT, operands, MW_COUNT(operands), NULL, 0);
+}
+
+/* Operand 3 is the mask that the arguments `mask` and `lengths` mean, or no value. */
+static bool read_attention(MwExpander *ex, const MwCall *call, MwValueId operands[4])
+{
+    MwValueId seen;
+    operands[3] = mw_no_value();
+    for (int k = 0; k < 3; k++)
+        if (!mw_call_tensor(ex, call, k, &operands[k]))
+            return false;
+    if (!read_mask(ex, call, &operands[3]))
+        return false;
+    if (!mw_call_has(call, SDPA_LENGTHS))
+        return true;
+    if (!read_lengths(ex, call, operands, &seen))
+        return false;
+    operands[3] = mw_has_value(operands[3])
+                      ? restrict_mask(ex, mw_site_inner(call->site), operands[3], seen)
+                      : seen;
+    return mw_has_value(operands[3]);
 }
 
 MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
 {
-    MwValueId operands[3];
-    for (int k = 0; k < 3; k++)
-        if (!mw_call_tensor(ex, call, k, &operands[k]))
-            return mw_term_none();
+    MwValueId operands[4];
+    if (!read_attention(ex, call, operands))
+        return mw_term_none();
     const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
     bool causal = false;
-    double scale, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
-    if ((mw_call_has(call, 3) &&
-         !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &causal)) ||
-        !mw_call_number(ex, call, 4, 1 / sqrt(head), &scale))
+    int64_t *window = NULL;
+    int windows = 0;
+    double scale, soft_cap, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
+    if ((mw_call_has(call, SDPA_CAUSAL) &&
+         !mw_want_bool(ex, call->given[SDPA_CAUSAL].term, mw_call_want(ex, call, SDPA_CAUSAL),
+                       &causal)) ||
+        !mw_call_number(ex, call, SDPA_SCALE, 1 / sqrt(head), &scale) ||
+        (mw_call_has(call, SDPA_WINDOW) &&
+         !mw_want_ints(ex, call->given[SDPA_WINDOW].term, mw_call_want(ex, call, SDPA_WINDOW),
+                       &window, &windows)) ||
+        !mw_call_number(ex, call, SDPA_SOFT_CAP, 0, &soft_cap))
         return mw_term_none();
-    MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale)};
-    return emit_attention(ex, call, operands, attrs);
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale),
+                      mw_attr_float(MW_ATTR_SOFT_CAP, soft_cap),
+                      mw_attr_ints(MW_ATTR_WINDOW, window, windows)};
+    return emit_attention(ex, call, operands, attrs, MW_COUNT(attrs));
 }
 
 /* Every call has a random stream of its own, named by its key. */
