@@ -13,9 +13,9 @@
  * Calls in bf16 that sdpa_bf16.cu does not take are computed in f32: operands are converted when
  * they are loaded, and the output is rounded when it is stored.
  *
- * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 8 bytes spilled for 9.0 and
- * 16 for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
- * nothing spilled, 2 blocks. 52 KiB of shared memory. */
+ * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 16 bytes spilled for 9.0 and
+ * none for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
+ * nothing spilled, 2 blocks; 8 bytes spilled for rows of bf16. 52 KiB of shared memory. */
 #include "runtime/cuda/sdpa_bf16.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 

@@ -17,8 +17,7 @@
  *
  * Resources (nvcc -Xptxas -v): 128 registers, so that 2 blocks of 256 threads fit on a
  * multiprocessor, and 52 KiB of shared memory. Of the kernels for aligned rows, dk and dv of heads
- * over 64 spill 8 bytes for 9.0, and dq of heads up to 64 spills 4 bytes for 8.0; the others spill
- * nothing. */
+ * over 64 spill 8 bytes for 9.0; the others spill nothing. */
 #include "runtime/cuda/sdpa_bf16.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 

@@ -15,14 +15,16 @@
  * products without leaving registers, and warps share only what they read. The next N rows are
  * copied meanwhile to the other half of a double buffer.
  *
- * Registers, shared memory in KiB and blocks on a multiprocessor, for 8.0 and 9.0 (nvcc -Xptxas
- * -v); nothing is spilled:
+ * Registers, bytes spilled, shared memory in KiB and blocks on a multiprocessor, for 8.0 and 9.0
+ * (nvcc -Xptxas -v):
  *
- *                      8.0             9.0
- *     keys, 64     244  48.5  2    252  48.5  2
- *     keys, 128    254   129  1    255   129  1    of 8 warps instead of 4
- *     queries, 64  168    48  3    168    48  3
- *     queries, 128 250    96  1    254    96  2 */
+ *                      8.0                  9.0
+ *     keys, 64     255   16  48.5  2    255   16  48.5  2
+ *     keys, 128    255  128   129  1    255  128   129  1    of 8 warps instead of 4
+ *     queries, 64  168    8    48  3    168   32    48  3
+ *     queries, 128 255   16    96  1    255   16    96  2
+ *
+ * The call for an element of a mask brings most of the spills. */
 #include "runtime/cuda/sdpa_bf16.h"
 
 #include "runtime/cuda/sdpa_tiles_bf16.h"
