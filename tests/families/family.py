@@ -50,6 +50,14 @@ FAMILIES = [
     Family("resnet_parts", "resnet",
            "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] parts=4",
            {"images": ((8, 8, 8, 3), None), "labels": ((8,), 5)}, "--micro-batches", 2),
+    Family("gemma", "gemma",
+           "batch=4 seq=12 vocab=20 layers=4 width=16 heads=4 kv_heads=2 head=6 hidden=24 window=5 "
+           "attention_cap=0.5 final_cap=2.0 query_scale=4",
+           {"tokens": ((4, 12), 20), "targets": ((4, 12), 20)}, "--micro-batches", 2),
+    Family("t5", "t5",
+           "batch=4 source=20 target=16 vocab=20 layers=2 width=16 heads=4 head=6 hidden=24 "
+           "buckets=8 distance=12",
+           {"tokens": ((4, 20), 20), "targets": ((4, 16), 20)}, "--micro-batches", 2),
 ]
 
 
