@@ -6,6 +6,8 @@
  * / ways of every dimension that runs over a split factor. */
 #include "cost/cost.h"
 
+#include <math.h>
+
 /* True if some dimension of `map` runs over `factor`. */
 static bool has_factor(const MwFactorMap *map, int rank, int factor)
 {
@@ -119,9 +121,21 @@ static double local_dim(const WorkQuery *query, const MwTensor *tensor, const Mw
     return map->factor[d] >= 0 ? size / query->ways[map->factor[d]] : size;
 }
 
-/* q is [batch, queries, heads, head], k is [batch, keys, groups, head]. With a causal mask the
- * device with the last queries has the most work: its block of queries attends to all keys
- * except half of the block's own. */
+/* The share of the keys that the queries of a device attend to. With a causal mask the device with
+ * the last queries has the most work: its block of queries attends to all keys except half of the
+ * block's own. In a window a query attends to no more keys than the window has. */
+static double share_of_keys(const MwNode *node, double queries, double all_queries, double keys)
+{
+    const MwAttr *window = mw_node_attr(node, MW_ATTR_WINDOW);
+    const bool is_causal = mw_node_int(node, MW_ATTR_CAUSAL);
+    const double share = is_causal ? 1 - queries / (2 * all_queries) : 1;
+    if (!window->ints.count)
+        return share;
+    const double reach = (double)window->ints.at[0];
+    return fmin(share, (is_causal ? reach : 2 * reach - 1) / keys);
+}
+
+/* q is [batch, queries, heads, head], k is [batch, keys, groups, head]. */
 static void shape_attention(const WorkQuery *query, MwWork *work)
 {
     const MwTensor *q = operand_tensor(query, 0), *k = operand_tensor(query, 1);
@@ -132,8 +146,7 @@ static void shape_attention(const WorkQuery *query, MwWork *work)
     work->k = local_dim(query, q, q_map, 3);
     work->flops =
         mw_op_info(query->node->op)->flops_per_point * work->batch * work->m * work->n * work->k;
-    if (mw_node_int(query->node, MW_ATTR_CAUSAL))
-        work->flops *= 1 - work->m / (2 * (double)q->dim[1]);
+    work->flops *= share_of_keys(query->node, work->m, (double)q->dim[1], work->n);
 }
 
 static void work_attention(const WorkQuery *query, MwWork *work)

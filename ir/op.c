@@ -103,6 +103,9 @@ int mw_op_counted_operand(MwOp op)
     case MW_OP_TAKE_ALONG:
     case MW_OP_SDPA:
     case MW_OP_SDPA_GRAD:
+    case MW_OP_SDPA_MASKED:
+    case MW_OP_SDPA_MASKED_GRAD:
+    case MW_OP_SDPA_MASK_GRAD:
         return 0;
     default:
         return -1;

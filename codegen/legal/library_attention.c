@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Attention and its gradient: operands in the form that the routines take, and the arguments of a
+/* Attention and its gradients: operands in the form that the routines take, and the arguments of a
  * call.
  *
  * The routines walk q, k and v by rows: element (b, s, h, d) of a value [B, S, H, D] lies at offset
@@ -9,7 +9,20 @@
 #include "codegen/legal/library_args.h"
 #include "runtime/plan/routine.h"
 
-enum { WALKED = 3 /* operands: q, k, v */, LSE = 4 /* operand of the gradient */ };
+enum { WALKED = 3 /* operands: q, k, v */, LSE = 4 /* operand of the gradients */ };
+
+static bool is_forward(MwOp op)
+{
+    return op == MW_OP_SDPA || op == MW_OP_SDPA_MASKED;
+}
+
+/* The operand that is the mask; -1: there is none. */
+static int mask_operand(MwOp op)
+{
+    if (op == MW_OP_SDPA || op == MW_OP_SDPA_GRAD)
+        return -1;
+    return is_forward(op) ? WALKED : 6;
+}
 
 /* Whether the rows of a value have one stride; stores it, in elements. */
 static bool find_row(const MwLayout *layout, const MwTensor *tensor, int64_t *row)
@@ -31,11 +44,16 @@ static bool find_row(const MwLayout *layout, const MwTensor *tensor, int64_t *ro
 /* ---- Operands ---- */
 
 /* The type that the routine takes operand k in: that of q, save that the log-sum-exp is always
- * f32. */
-static MwType type_of_operand(const MwLegalizer *l, const MwNode *node, MwValueId q, int k)
+ * f32, and a mask of bools stays one. */
+static MwType type_of_operand(const MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                              int k)
 {
-    const bool is_lse = node->op == MW_OP_SDPA_GRAD && k == LSE;
-    return l->legal->backend->takes_bf16 && !is_lse ? mw_legal_tensor(l, q)->type : MW_F32;
+    const MwType given = mw_legal_tensor(l, operands[k])->type;
+    const bool is_lse = !is_forward(node->op) && k == LSE;
+    if (given == MW_BOOL)
+        return given;
+    return l->legal->backend->takes_bf16 && !is_lse ? mw_legal_tensor(l, operands[0])->type
+                                                    : MW_F32;
 }
 
 void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
@@ -44,7 +62,7 @@ void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *ope
     MwValueId *taken = MW_NEW(l->legal->graph->arena, MwValueId, node->operand_count);
     int64_t row;
     for (int k = 0; k < node->operand_count; k++) {
-        const MwType type = type_of_operand(l, node, operands[0], k);
+        const MwType type = type_of_operand(l, node, operands, k);
         taken[k] = mw_legal_cast(l, operands[k], type);
         if (k >= WALKED ||
             !find_row(&mw_legal_view(l, taken[k])->layout, mw_legal_tensor(l, taken[k]), &row))
@@ -67,6 +85,14 @@ static MwPlanArg query_position(const MwNode *node, int64_t queries)
     return axes ? (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries} : arg;
 }
 
+static void set_mask(const MwTensor *mask, MwPlanArg *args)
+{
+    static const int sizes[] = {MW_SDPA_MASK_B, MW_SDPA_MASK_H, MW_SDPA_MASK_S, MW_SDPA_MASK_T};
+    args[MW_SDPA_MASK_TYPE].i = mask->type;
+    for (int d = 0; d < MW_COUNT(sizes); d++)
+        args[sizes[d]].i = mask->dim[d];
+}
+
 void mw_arguments_attention(const MwLegal *legal, const MwNode *node, MwPlanArg *args)
 {
     static const int rows[WALKED] = {MW_SDPA_Q_ROW, MW_SDPA_K_ROW, MW_SDPA_V_ROW};
@@ -81,8 +107,13 @@ void mw_arguments_attention(const MwLegal *legal, const MwNode *node, MwPlanArg 
     args[MW_SDPA_D].i = q->dim[3];
     args[MW_SDPA_CAUSAL].i = mw_node_int(node, MW_ATTR_CAUSAL);
     args[MW_SDPA_POSITION] = query_position(node, q->dim[1]);
+    const MwAttr *window = mw_node_attr(node, MW_ATTR_WINDOW);
+    args[MW_SDPA_WINDOW].i = window->ints.count ? window->ints.at[0] : 0;
     args[MW_SDPA_TYPE].i = q->type;
     args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
+    args[MW_SDPA_SOFT_CAP].f = mw_node_float(node, MW_ATTR_SOFT_CAP);
+    if (mask_operand(node->op) >= 0)
+        set_mask(mw_legal_operand_tensor(legal, node, mask_operand(node->op)), args);
     for (int i = 0; i < WALKED; i++) {
         const MwLayout *layout = &mw_legal_operand_view(legal, node, i)->layout;
         MW_ASSERT(find_row(layout, mw_legal_operand_tensor(legal, node, i), &args[rows[i]].i));

@@ -47,16 +47,104 @@ MwTerm mw_function_rms_norm(MwExpander *ex, const MwCall *call)
     return with_number(ex, call, MW_OP_RMS_NORM, MW_ATTR_EPS, 1e-5);
 }
 
+/* Argument 2 of rope as f32 [batch or 1, sequence, 1, 1]. */
+static bool read_positions(MwExpander *ex, const MwCall *call, MwValueId x, MwValueId *positions)
+{
+    MwSite inner = mw_site_inner(call->site);
+    if (!mw_call_tensor(ex, call, 2, positions))
+        return false;
+    const MwTensor tensor = *mw_value_tensor(ex->graph, x);
+    const MwTensor given = *mw_value_tensor(ex->graph, *positions);
+    const bool is_shared = given.rank == 1;
+    if (tensor.rank != 4 || tensor.dim[3] % 2 != 0 || !mw_type_is_float(tensor.type)) {
+        mw_expand_error(ex, call->given[0].span,
+                        "rope needs float numbers [batch, sequence, heads, head size] with an even "
+                        "head size, not %s",
+                        mw_term_describe(ex, call->given[0].term));
+        return false;
+    }
+    MwTensor each = mw_tensor(MW_I32, 2, tensor.dim);
+    char text[MW_TENSOR_TEXT_BYTES];
+    if (given.type != MW_I32 || given.rank < 1 || given.rank > 2 ||
+        given.dim[given.rank - 1] != each.dim[1] || (!is_shared && given.dim[0] != each.dim[0])) {
+        mw_expand_error(ex, call->given[2].span,
+                        "'positions' of rope is %s, or without its batch, not %s",
+                        mw_tensor_text(&each, text), mw_term_describe(ex, call->given[2].term));
+        return false;
+    }
+    MwTensor apart =
+        mw_tensor(MW_I32, 4, (int64_t[]){is_shared ? 1 : each.dim[0], each.dim[1], 1, 1});
+    MwAttr type = mw_attr_int(MW_ATTR_TYPE, MW_F32);
+    *positions = mw_emit_reshape(ex, inner, *positions, &apart);
+    *positions = mw_emit(ex, inner, MW_OP_CAST, positions, 1, &type, 1);
+    return mw_has_value(*positions);
+}
+
+/* The angles by which element i of `half` turns at each position: position * base^(-i / half). */
+static MwValueId emit_angles(MwExpander *ex, MwSite site, MwValueId positions, int64_t half,
+                             double base)
+{
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_F32), mw_attr_ints(MW_ATTR_SHAPE, &half, 1),
+                      mw_attr_int(MW_ATTR_AXIS, 0)};
+    MwValueId each = mw_emit(ex, site, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+    MwValueId by = mw_emit_constant(ex, site, MW_F32, -log(base) / (double)half);
+    MwValueId rates =
+        mw_emit_unary(ex, site, MW_OP_EXP, mw_emit_binary(ex, site, MW_OP_MUL, each, by));
+    return mw_emit_binary(ex, site, MW_OP_MUL, positions, rates);
+}
+
+/* Rotary positions that are given: the halves of x turned by their angles, in f32. */
+static MwTerm rope_at(MwExpander *ex, const MwCall *call, double base)
+{
+    MwSite inner = mw_site_inner(call->site);
+    MwValueId x, positions;
+    if (!mw_call_tensor(ex, call, 0, &x) || !read_positions(ex, call, x, &positions))
+        return mw_term_none();
+    const MwTensor tensor = *mw_value_tensor(ex->graph, x);
+    const bool is_f32 = tensor.type == MW_F32;
+    const int64_t sizes[] = {tensor.dim[3] / 2, tensor.dim[3] / 2};
+    MwAttr f32 = mw_attr_int(MW_ATTR_TYPE, MW_F32), type = mw_attr_int(MW_ATTR_TYPE, tensor.type);
+    MwAttr halves[] = {mw_attr_int(MW_ATTR_AXIS, 3), mw_attr_ints(MW_ATTR_SIZES, sizes, 2)};
+    MwValueId angles = emit_angles(ex, inner, positions, sizes[0], base);
+    MwValueId cosine = mw_emit_unary(ex, inner, MW_OP_COS, angles);
+    MwValueId sine = mw_emit_unary(ex, inner, MW_OP_SIN, angles);
+    if (!is_f32)
+        x = mw_emit(ex, inner, MW_OP_CAST, &x, 1, &f32, 1);
+    MwSite both = {call->site.span, {NULL, 2}};
+    MwTerm parts = mw_emit_all(ex, both, MW_OP_SPLIT, &x, 1, halves, MW_COUNT(halves));
+    if (parts.kind != MW_TERM_LIST || !mw_has_value(sine))
+        return mw_term_none();
+    MwValueId left = parts.list.at[0].value, right = parts.list.at[1].value;
+    MwValueId left_cosine = mw_emit_binary(ex, inner, MW_OP_MUL, left, cosine);
+    MwValueId right_sine = mw_emit_binary(ex, inner, MW_OP_MUL, right, sine);
+    MwValueId right_cosine = mw_emit_binary(ex, inner, MW_OP_MUL, right, cosine);
+    MwValueId left_sine = mw_emit_binary(ex, inner, MW_OP_MUL, left, sine);
+    MwValueId turned[2];
+    turned[0] = mw_emit_binary(ex, inner, MW_OP_SUB, left_cosine, right_sine);
+    turned[1] = mw_emit_binary(ex, inner, MW_OP_ADD, right_cosine, left_sine);
+    MwValueId y = mw_emit(ex, is_f32 ? call->site : inner, MW_OP_CONCAT, turned, 2, halves, 1);
+    return mw_term_tensor(is_f32 ? y : mw_emit(ex, call->site, MW_OP_CAST, &y, 1, &type, 1));
+}
+
 MwTerm mw_function_rope(MwExpander *ex, const MwCall *call)
 {
-    return with_number(ex, call, MW_OP_ROPE, MW_ATTR_BASE, 10000);
+    double base;
+    if (!mw_call_has(call, 2))
+        return with_number(ex, call, MW_OP_ROPE, MW_ATTR_BASE, 10000);
+    if (!mw_call_number(ex, call, 1, 10000, &base))
+        return mw_term_none();
+    if (base > 1 && isfinite(base))
+        return rope_at(ex, call, base);
+    mw_expand_error(ex, call->site.span, "rope needs a finite base of more than 1, not %g", base);
+    return mw_term_none();
 }
 
 /* Adds the node. The call gives both results only if it is assigned to two names, otherwise only
  * the first. */
 static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId *operands,
-                             const MwAttr *attrs)
+                             const MwAttr *attrs, int attr_count)
 {
+    const bool is_masked = mw_has_value(operands[3]);
     MwTargets targets = call->site.targets;
     MwCall both = *call;
     const char *names[2];
@@ -65,25 +153,112 @@ static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId
         names[1] = mw_intern_printf(ex->interner, "%s.lse", names[0]);
         both.site.targets = (MwTargets){names, 2};
     }
-    MwTerm results = mw_call_emit(ex, &both, MW_OP_SDPA, operands, 3, attrs, 2);
+    MwTerm results = mw_call_emit(ex, &both, is_masked ? MW_OP_SDPA_MASKED : MW_OP_SDPA, operands,
+                                  is_masked ? 4 : 3, attrs, attr_count);
     return results.kind == MW_TERM_LIST && targets.count == 1 ? results.list.at[0] : results;
+}
+
+enum { SDPA_CAUSAL = 3, SDPA_SCALE, SDPA_MASK, SDPA_LENGTHS, SDPA_WINDOW, SDPA_SOFT_CAP };
+
+/* The mask of a call as [b, h, s, t]: dimensions that it lacks in front are 1. */
+static bool read_mask(MwExpander *ex, const MwCall *call, MwValueId *mask)
+{
+    if (!mw_call_has(call, SDPA_MASK))
+        return true;
+    if (!mw_call_tensor(ex, call, SDPA_MASK, mask))
+        return false;
+    const MwTensor given = *mw_value_tensor(ex->graph, *mask);
+    if (given.rank >= 4)
+        return true; /* the shape rule refuses more */
+    MwTensor all = mw_tensor(given.type, 4, (int64_t[]){1, 1, 1, 1});
+    for (int d = 0; d < given.rank; d++)
+        all.dim[4 - given.rank + d] = given.dim[d];
+    *mask = mw_emit_reshape(ex, mw_site_inner(call->site), *mask, &all);
+    return mw_has_value(*mask);
+}
+
+/* The keys below the lengths of a call, bool [b, 1, 1, t]. */
+static bool read_lengths(MwExpander *ex, const MwCall *call, const MwValueId *operands,
+                         MwValueId *seen)
+{
+    MwSite inner = mw_site_inner(call->site);
+    MwValueId lengths;
+    if (!mw_call_tensor(ex, call, SDPA_LENGTHS, &lengths))
+        return false;
+    const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
+    const MwTensor *k = mw_value_tensor(ex->graph, operands[1]);
+    const MwTensor wanted = mw_tensor(MW_I32, 1, (int64_t[]){q->rank ? q->dim[0] : 1});
+    int64_t keys = k->rank > 1 ? k->dim[1] : 1;
+    char text[MW_TENSOR_TEXT_BYTES];
+    if (!mw_tensor_equal(mw_value_tensor(ex->graph, lengths), &wanted)) {
+        mw_expand_error(ex, call->given[SDPA_LENGTHS].span,
+                        "'lengths' of sdpa is %s, one for each of the batch, not %s",
+                        mw_tensor_text(&wanted, text),
+                        mw_term_describe(ex, call->given[SDPA_LENGTHS].term));
+        return false;
+    }
+    MwTensor apart = mw_tensor(MW_I32, 4, (int64_t[]){wanted.dim[0], 1, 1, 1});
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_I32), mw_attr_ints(MW_ATTR_SHAPE, &keys, 1),
+                      mw_attr_int(MW_ATTR_AXIS, 0)};
+    MwValueId each = mw_emit(ex, inner, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+    lengths = mw_emit_reshape(ex, inner, lengths, &apart);
+    *seen = mw_emit_binary(ex, inner, MW_OP_LT, each, lengths);
+    return mw_has_value(*seen);
+}
+
+/* Adds the keys that are seen to a mask of either kind; both have a value. */
+static MwValueId restrict_mask(MwExpander *ex, MwSite site, MwValueId mask, MwValueId seen)
+{
+    const MwType type = mw_value_tensor(ex->graph, mask)->type;
+    if (type == MW_BOOL)
+        return mw_emit_binary(ex, site, MW_OP_AND, mask, seen);
+    const MwValueId operands[] = {seen, mask, mw_emit_constant(ex, site, type, -INFINITY)};
+    return mw_emit(ex, site, MW_OP_SELECT, operands, MW_COUNT(operands), NULL, 0);
+}
+
+/* Operand 3 is the mask that the arguments `mask` and `lengths` mean, or no value. */
+static bool read_attention(MwExpander *ex, const MwCall *call, MwValueId operands[4])
+{
+    MwValueId seen;
+    operands[3] = mw_no_value();
+    for (int k = 0; k < 3; k++)
+        if (!mw_call_tensor(ex, call, k, &operands[k]))
+            return false;
+    if (!read_mask(ex, call, &operands[3]))
+        return false;
+    if (!mw_call_has(call, SDPA_LENGTHS))
+        return true;
+    if (!read_lengths(ex, call, operands, &seen))
+        return false;
+    operands[3] = mw_has_value(operands[3])
+                      ? restrict_mask(ex, mw_site_inner(call->site), operands[3], seen)
+                      : seen;
+    return mw_has_value(operands[3]);
 }
 
 MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
 {
-    MwValueId operands[3];
-    for (int k = 0; k < 3; k++)
-        if (!mw_call_tensor(ex, call, k, &operands[k]))
-            return mw_term_none();
+    MwValueId operands[4];
+    if (!read_attention(ex, call, operands))
+        return mw_term_none();
     const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
     bool causal = false;
-    double scale, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
-    if ((mw_call_has(call, 3) &&
-         !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &causal)) ||
-        !mw_call_number(ex, call, 4, 1 / sqrt(head), &scale))
+    int64_t *window = NULL;
+    int windows = 0;
+    double scale, soft_cap, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
+    if ((mw_call_has(call, SDPA_CAUSAL) &&
+         !mw_want_bool(ex, call->given[SDPA_CAUSAL].term, mw_call_want(ex, call, SDPA_CAUSAL),
+                       &causal)) ||
+        !mw_call_number(ex, call, SDPA_SCALE, 1 / sqrt(head), &scale) ||
+        (mw_call_has(call, SDPA_WINDOW) &&
+         !mw_want_ints(ex, call->given[SDPA_WINDOW].term, mw_call_want(ex, call, SDPA_WINDOW),
+                       &window, &windows)) ||
+        !mw_call_number(ex, call, SDPA_SOFT_CAP, 0, &soft_cap))
         return mw_term_none();
-    MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale)};
-    return emit_attention(ex, call, operands, attrs);
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale),
+                      mw_attr_float(MW_ATTR_SOFT_CAP, soft_cap),
+                      mw_attr_ints(MW_ATTR_WINDOW, window, windows)};
+    return emit_attention(ex, call, operands, attrs, MW_COUNT(attrs));
 }
 
 /* Every call has a random stream of its own, named by its key. */

@@ -139,6 +139,39 @@ static bool check_causal(MwShapeContext *context)
                          (long long)queries, (long long)keys);
 }
 
+/* One number, and a window that reaches no further than 32 bits count. */
+static bool check_window(MwShapeContext *context)
+{
+    const MwAttr *window = mw_shape_attr(context, MW_ATTR_WINDOW);
+    if (window->ints.count > 1)
+        return mw_shape_fail(context, "has one window, not %d", window->ints.count);
+    if (!window->ints.count || (window->ints.at[0] >= 1 && window->ints.at[0] <= INT32_MAX))
+        return true;
+    return mw_shape_fail(context, "needs a window of at least 1 and at most %d, not %lld",
+                         INT32_MAX, (long long)window->ints.at[0]);
+}
+
+/* The mask is [b, h, s, t] with any of them 1. */
+static bool check_mask(MwShapeContext *context, int at)
+{
+    const MwTensor *q = mw_shape_operand(context, 0), *k = mw_shape_operand(context, 1);
+    const MwTensor *mask = mw_shape_operand(context, at);
+    MwTensor whole =
+        mw_tensor(mask->type, 4, (int64_t[]){q->dim[0], q->dim[2], q->dim[1], k->dim[1]});
+    bool fits = mask->rank == whole.rank;
+    for (int d = 0; d < whole.rank && fits; d++)
+        fits = mask->dim[d] == whole.dim[d] || mask->dim[d] == 1;
+    if (!fits)
+        return mw_shape_fail(context,
+                             "needs a mask that broadcasts to %s [batch, heads, queries, keys], "
+                             "not %s",
+                             mw_shape_text(context, &whole), mw_shape_text(context, mask));
+    if (mask->type == MW_BOOL || mask->type == q->type)
+        return true;
+    return mw_shape_fail(context, "needs a mask of bool or %s, the type of the queries, not %s",
+                         mw_type_name(q->type), mw_type_name(mask->type));
+}
+
 static MwTensor attention_lse(const MwTensor *q)
 {
     return mw_tensor(MW_F32, 3, q->dim);
@@ -146,23 +179,44 @@ static MwTensor attention_lse(const MwTensor *q)
 
 bool mw_shape_sdpa(MwShapeContext *context)
 {
-    if (!check_attention(context) || !check_causal(context))
+    const bool is_masked = context->query->operand_count > 3;
+    if (!check_attention(context) || !check_causal(context) || !check_window(context) ||
+        (is_masked && !check_mask(context, 3)))
         return false;
     const MwTensor *q = mw_shape_operand(context, 0);
     MwTensor results[] = {*q, attention_lse(q)};
     return mw_shape_give_all(context, results, 2);
 }
 
-bool mw_shape_sdpa_grad(MwShapeContext *context)
+/* Checks (q, k, v, out, lse, d), and a mask where there is a seventh operand. */
+static bool check_gradient(MwShapeContext *context)
 {
-    if (!check_attention(context) || !check_causal(context) ||
-        !mw_shape_want_like(context, 3, 0, true) || !mw_shape_want_like(context, 5, 0, true))
+    const bool is_masked = context->query->operand_count > 6;
+    if (!check_attention(context) || !check_causal(context) || !check_window(context) ||
+        (is_masked && !check_mask(context, 6)) || !mw_shape_want_like(context, 3, 0, true) ||
+        !mw_shape_want_like(context, 5, 0, true))
         return false;
     MwTensor lse = attention_lse(mw_shape_operand(context, 0));
     if (!mw_tensor_equal(mw_shape_operand(context, 4), &lse))
         return mw_shape_fail(context, "needs %s as operand 4, not %s", mw_shape_text(context, &lse),
                              mw_shape_text(context, mw_shape_operand(context, 4)));
-    return mw_shape_give_all(context, context->query->operands, 3);
+    return true;
+}
+
+bool mw_shape_sdpa_grad(MwShapeContext *context)
+{
+    return check_gradient(context) && mw_shape_give_all(context, context->query->operands, 3);
+}
+
+bool mw_shape_sdpa_mask_grad(MwShapeContext *context)
+{
+    if (!check_gradient(context))
+        return false;
+    const MwTensor *mask = mw_shape_operand(context, 6);
+    if (mask->type == MW_BOOL)
+        return mw_shape_fail(context, "needs a mask that is added, not %s",
+                             mw_shape_text(context, mask));
+    return mw_shape_give(context, mask);
 }
 
 bool mw_shape_rope(MwShapeContext *context)

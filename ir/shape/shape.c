@@ -33,6 +33,7 @@ static const struct {
     {MW_ATTR_RATE, 0, 1, false, true},
     {MW_ATTR_EPS, 0, INFINITY, false, true},
     {MW_ATTR_SCALE, -INFINITY, INFINITY, true, true},
+    {MW_ATTR_SOFT_CAP, 0, INFINITY, false, true},
     {MW_ATTR_BASE, 1, INFINITY, true, true},
     {MW_ATTR_BETA1, 0, 1, false, true},
     {MW_ATTR_BETA2, 0, 1, false, true},

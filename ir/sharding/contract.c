@@ -152,6 +152,20 @@ static void attention_dims(MwShardingContext *context, RunsOver *runs, int k,
         runs(context, k, 3, f->width);
 }
 
+/* Sets the factors of the dimensions [batch, heads, queries, keys] of the mask k; those of size 1
+ * are stretched, and run over none. */
+static void mask_dims(MwShardingContext *context, RunsOver *runs, int k, const MwTensor *mask,
+                      const AttentionFactors *f)
+{
+    const MwTensor *q = mw_sharding_operand(context, 0), *key = mw_sharding_operand(context, 1);
+    const int64_t size[] = {q->dim[0], q->dim[2], q->dim[1], key->dim[1]};
+    const int factor[] = {f->batch, f->head, f->query, f->key};
+    for (int d = 0; d < MW_COUNT(size); d++)
+        if (mask->dim[d] == size[d])
+            runs(context, k, d, factor[d]);
+}
+
+/* (q, k, v[, mask]) */
 void mw_factors_sdpa(MwShardingContext *context)
 {
     AttentionFactors f = add_attention(context);
@@ -160,10 +174,12 @@ void mw_factors_sdpa(MwShardingContext *context)
     attention_dims(context, mw_sharding_operand_runs, 2, &f, f.key, true);
     attention_dims(context, mw_sharding_result_runs, 0, &f, f.query, true);
     attention_dims(context, mw_sharding_result_runs, 1, &f, f.query, false);
+    if (context->node->operand_count > 3)
+        mask_dims(context, mw_sharding_operand_runs, 3, mw_sharding_operand(context, 3), &f);
 }
 
-/* (q, k, v, out, lse, d) -> dq, dk, dv: the gradients of keys and values are sums over queries. */
-void mw_factors_sdpa_grad(MwShardingContext *context)
+/* The operands (q, k, v, out, lse, d[, mask]). */
+static AttentionFactors add_attention_gradient(MwShardingContext *context)
 {
     AttentionFactors f = add_attention(context);
     attention_dims(context, mw_sharding_operand_runs, 0, &f, f.query, true);
@@ -172,7 +188,23 @@ void mw_factors_sdpa_grad(MwShardingContext *context)
     attention_dims(context, mw_sharding_operand_runs, 3, &f, f.query, true);
     attention_dims(context, mw_sharding_operand_runs, 4, &f, f.query, false);
     attention_dims(context, mw_sharding_operand_runs, 5, &f, f.query, true);
+    if (context->node->operand_count > 6)
+        mask_dims(context, mw_sharding_operand_runs, 6, mw_sharding_operand(context, 6), &f);
+    return f;
+}
+
+/* The gradients of keys and values are sums over queries. */
+void mw_factors_sdpa_grad(MwShardingContext *context)
+{
+    const AttentionFactors f = add_attention_gradient(context);
     attention_dims(context, mw_sharding_result_runs, 0, &f, f.query, true);
     attention_dims(context, mw_sharding_result_runs, 1, &f, f.key, true);
     attention_dims(context, mw_sharding_result_runs, 2, &f, f.key, true);
+}
+
+/* The gradient of the mask is a sum over what the mask is stretched over. */
+void mw_factors_sdpa_mask_grad(MwShardingContext *context)
+{
+    const AttentionFactors f = add_attention_gradient(context);
+    mask_dims(context, mw_sharding_result_runs, 0, mw_sharding_result(context, 0), &f);
 }

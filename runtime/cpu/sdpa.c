@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Scaled dot-product attention and its gradient on the CPU.
+/* Scaled dot-product attention and its gradients on the CPU.
  *
  * Each head of each batch is done in tiles of MW_SDPA_QUERY_TILE queries. The scores of a tile are
- * in the scratch operand; matrix products are OpenBLAS calls. With a causal mask a tile works only
- * on the keys that its last query sees. Every sum has a fixed order, so that a result depends on
- * nothing but the arguments.
+ * in the scratch operand; matrix products are OpenBLAS calls. A tile works only on the keys from
+ * the first that its first query sees to the last that its last query sees. Every sum has a fixed
+ * order, so that a result depends on nothing but the arguments.
  *
  * The gradient stores no scores: it recomputes the probabilities from the log-sum-exp of the
  * forward pass (Dao et al., FlashAttention, NeurIPS 2022, section 3.1 and appendix B). */
+#include "base/tensor.h"
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
@@ -54,8 +55,36 @@ static inline float exp_negative(float x)
     return x < -87 ? 0 : series * scale.f;
 }
 
+/* tanh(x), within 4 units in the last place: up to 1/2 Lambert's continued fraction, cut after its
+ * fifth term; above, by the exponential. */
+static inline float bounded_tanh(float x)
+{
+    const float size = x < 0 ? -x : x, square = x * x;
+    const float e = exp_negative(-2 * size), far = (1 - e) / (1 + e);
+    const float near = x * (945 + square * (105 + square)) / (945 + square * (420 + 15 * square));
+    return size < 0.5f ? near : x < 0 ? -far : far;
+}
+
+/* Replaces scores by cap * tanh(score / cap). */
+VECTORIZED static void cap_scores(float *row, int64_t count, float cap)
+{
+    for (int64_t i = 0; i < count; i++)
+        row[i] = cap * bounded_tanh(row[i] / cap);
+}
+
+/* Caps scores as cap_scores does, and replaces dp by (dp - delta) times the derivative of that. */
+VECTORIZED static void cap_gradients(float *restrict row, float *restrict dp, int64_t count,
+                                     float cap, float delta)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const float bent = bounded_tanh(row[i] / cap);
+        dp[i] = (dp[i] - delta) * (1 - bent * bent);
+        row[i] = cap * bent;
+    }
+}
+
 /* Replaces `count` scores by exp(score - largest); returns the largest score and the sum of the
- * exponentials. */
+ * exponentials, -infinity and 0 if all scores are -infinity. */
 VECTORIZED static void exponentials(float *row, int64_t count, float *largest, float *sum)
 {
     float most[LANES], total[LANES] = {0};
@@ -69,7 +98,7 @@ VECTORIZED static void exponentials(float *row, int64_t count, float *largest, f
         most[0] = row[i] > most[0] ? row[i] : most[0];
     for (int l = 1; l < LANES; l++)
         most[0] = most[l] > most[0] ? most[l] : most[0];
-    const float bias = most[0];
+    const float bias = most[0] == -INFINITY ? 0 : most[0];
     for (int64_t i = 0; i < count; i++)
         row[i] = exp_negative(row[i] - bias);
     for (int64_t i = 0; i < whole; i += LANES)
@@ -79,13 +108,15 @@ VECTORIZED static void exponentials(float *row, int64_t count, float *largest, f
         total[0] += row[i];
     for (int l = 1; l < LANES; l++)
         total[0] += total[l];
-    *largest = bias;
+    *largest = most[0];
     *sum = total[0];
 }
 
-/* row = exp(row - lse), the probabilities. */
+/* row = exp(row - lse), the probabilities; 0 if lse is -infinity, where a query sees no key. */
 VECTORIZED static void probabilities(float *row, int64_t count, float lse)
 {
+    if (lse == -INFINITY)
+        lse = INFINITY;
     for (int64_t i = 0; i < count; i++) {
         float x = row[i] - lse;
         row[i] = exp_negative(x > 0 ? 0 : x);
@@ -114,14 +145,41 @@ VECTORIZED static void score_gradients(float *restrict row, const float *restric
         row[i] = p[i] * (row[i] - delta);
 }
 
+/* The operand that is added to the scores (floats) or says which keys are seen (bools), with its
+ * strides in elements: 0 in a dimension in which it has one element for all. */
+typedef struct {
+    const void *at; /* NULL: there is none */
+    bool is_bool;
+    int64_t b, h, s, t;
+} Mask;
+
 /* The arguments of a call, as in routines.def: sizes, and row strides in elements. */
 typedef struct {
-    int64_t b, s, t, h, g, d, q_row, k_row, v_row, position;
+    int64_t b, s, t, h, g, d, q_row, k_row, v_row, position, window;
     bool causal;
-    float scale;
+    float scale, soft_cap;
+    Mask mask;
 } Sizes;
 
-static Sizes sizes_of(const MwKernelArg *args)
+/* The stride of a dimension, of which `inner` is the number of elements of one step. */
+static int64_t mask_stride(const MwKernelArg *args, int size, int64_t inner)
+{
+    return args[size].i > 1 ? inner : 0;
+}
+
+static Mask mask_of(const MwKernelArg *args, const void *at)
+{
+    const int64_t t = args[MW_SDPA_MASK_T].i, s = args[MW_SDPA_MASK_S].i * t;
+    return (Mask){.at = at,
+                  .is_bool = args[MW_SDPA_MASK_TYPE].i == MW_BOOL,
+                  .b = mask_stride(args, MW_SDPA_MASK_B, args[MW_SDPA_MASK_H].i * s),
+                  .h = mask_stride(args, MW_SDPA_MASK_H, s),
+                  .s = mask_stride(args, MW_SDPA_MASK_S, t),
+                  .t = mask_stride(args, MW_SDPA_MASK_T, 1)};
+}
+
+/* `mask` is the operand of that name, or NULL. */
+static Sizes sizes_of(const MwKernelArg *args, const void *mask)
 {
     return (Sizes){.b = args[MW_SDPA_B].i,
                    .s = args[MW_SDPA_S].i,
@@ -133,14 +191,31 @@ static Sizes sizes_of(const MwKernelArg *args)
                    .k_row = args[MW_SDPA_K_ROW].i,
                    .v_row = args[MW_SDPA_V_ROW].i,
                    .position = args[MW_SDPA_POSITION].i,
+                   .window = args[MW_SDPA_WINDOW].i,
                    .causal = args[MW_SDPA_CAUSAL].i != 0,
-                   .scale = (float)args[MW_SDPA_SCALE].f};
+                   .scale = (float)args[MW_SDPA_SCALE].f,
+                   .soft_cap = (float)args[MW_SDPA_SOFT_CAP].f,
+                   .mask = mask_of(args, mask)};
 }
 
-/* Number of keys that query `s` sees: the first ones. */
-static int64_t keys_seen(const Sizes *z, int64_t s)
+/* Keys from `begin` on, before `end`. */
+typedef struct {
+    int64_t begin, end;
+} Keys;
+
+/* The keys that query `s` sees, save for the mask. Both ends grow with s. */
+static Keys keys_seen(const Sizes *z, int64_t s)
 {
-    return z->causal ? mw_min(z->t, z->position + s + 1) : z->t;
+    const int64_t at = z->position + s;
+    const int64_t ahead = z->causal ? 1 : z->window ? z->window : z->t;
+    const int64_t end = mw_min(z->t, at + ahead);
+    return (Keys){z->window ? mw_min(mw_max(at - z->window + 1, 0), end) : 0, end};
+}
+
+/* The keys that `rows` queries from `s` on work on. */
+static Keys keys_of_tile(const Sizes *z, int64_t s, int64_t rows)
+{
+    return (Keys){keys_seen(z, s).begin, keys_seen(z, s + rows - 1).end};
 }
 
 /* The first element of one head of one batch in each operand. */
@@ -150,6 +225,7 @@ typedef struct {
     int64_t dense;     /* index in a dense tensor with the shape of q */
     int64_t key_dense; /* index in a dense tensor with the shape of k */
     int64_t lse;       /* index in lse */
+    int64_t mask;      /* index in the mask */
 } Head;
 
 static Head head_at(const Sizes *z, void *const *operands, const MwKernelArg *args, int64_t b,
@@ -164,6 +240,7 @@ static Head head_at(const Sizes *z, void *const *operands, const MwKernelArg *ar
         .dense = (b * z->s * z->h + h) * z->d,
         .key_dense = (b * z->t * z->g + g) * z->d,
         .lse = b * z->s * z->h + h,
+        .mask = b * z->mask.b + h * z->mask.h,
     };
 }
 
@@ -200,103 +277,231 @@ static void multiply(Product p)
                 p.c, (blasint)p.ldc);
 }
 
+/* Applies the mask to the scores of query `s` of a head, of the keys `seen`. */
+VECTORIZED static void mask_scores(const Mask *mask, int64_t first, Keys seen, float *row)
+{
+    const int64_t count = seen.end - seen.begin, at = first + seen.begin * mask->t;
+    const uint8_t *bools = mask->is_bool ? (const uint8_t *)mask->at + at : NULL;
+    const float *floats = mask->is_bool ? NULL : (const float *)mask->at + at;
+    for (int64_t i = 0; i < count && bools; i++)
+        row[i] = bools[i * mask->t] ? row[i] : -INFINITY;
+    for (int64_t i = 0; i < count && floats; i++)
+        row[i] += floats[i * mask->t];
+}
+
+/* Sets the elements of a row for the `keys` of a tile that are not among those `seen` to 0. */
+static void clear_unseen(float *row, Keys keys, Keys seen)
+{
+    memset(row, 0, sizeof *row * (size_t)(seen.begin - keys.begin));
+    memset(row + (seen.end - keys.begin), 0, sizeof *row * (size_t)(keys.end - seen.end));
+}
+
 static void forward_tile(const Sizes *z, const Head *head, int64_t s, int64_t rows, float *out,
                          float *lse, float *scores)
 {
-    const int64_t keys = keys_seen(z, s + rows - 1);
-    float sum[MW_SDPA_QUERY_TILE];
-    multiply((Product){rows, keys, z->d, z->scale, 0, plain(head->q + s * z->q_row, z->q_row),
-                       transposed(head->k, z->k_row), scores, keys});
+    const Keys keys = keys_of_tile(z, s, rows);
+    const int64_t count = keys.end - keys.begin;
+    float sum[MW_SDPA_QUERY_TILE] = {0};
+    if (count)
+        multiply((Product){rows, count, z->d, z->scale, 0, plain(head->q + s * z->q_row, z->q_row),
+                           transposed(head->k + keys.begin * z->k_row, z->k_row), scores, count});
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t seen = keys_seen(z, s + r);
-        float largest;
-        exponentials(scores + r * keys, seen, &largest, &sum[r]);
-        memset(scores + r * keys + seen, 0, sizeof *scores * (size_t)(keys - seen));
+        const Keys seen = keys_seen(z, s + r);
+        const int64_t seen_count = seen.end - seen.begin;
+        float *const row = scores + r * count + (seen.begin - keys.begin), largest;
+        if (z->soft_cap > 0)
+            cap_scores(row, seen_count, z->soft_cap);
+        if (z->mask.at)
+            mask_scores(&z->mask, head->mask + (s + r) * z->mask.s, seen, row);
+        exponentials(row, seen_count, &largest, &sum[r]);
+        clear_unseen(scores + r * count, keys, seen);
         lse[head->lse + (s + r) * z->h] = largest + logf(sum[r]);
     }
     out += head->dense + s * head->query_row;
-    multiply((Product){rows, z->d, keys, 1, 0, plain(scores, keys), plain(head->v, z->v_row), out,
-                       head->query_row});
+    if (count)
+        multiply((Product){rows, z->d, count, 1, 0, plain(scores, count),
+                           plain(head->v + keys.begin * z->v_row, z->v_row), out, head->query_row});
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t i = 0; i < z->d; i++)
-            out[r * head->query_row + i] /= sum[r];
+        for (int64_t i = 0; i < z->d; i++) {
+            float *const element = out + r * head->query_row + i;
+            *element = sum[r] == 0 ? 0 : *element / sum[r];
+        }
+}
+
+typedef struct {
+    float *out, *lse, *scratch;
+} Results;
+
+static void attend(const Sizes *z, void *const *operands, const MwKernelArg *args, Results to)
+{
+    for (int64_t b = 0; b < z->b; b++) {
+        for (int64_t h = 0; h < z->h; h++) {
+            const Head head = head_at(z, operands, args, b, h);
+            for (int64_t s = 0; s < z->s; s += MW_SDPA_QUERY_TILE)
+                forward_tile(z, &head, s, mw_min(MW_SDPA_QUERY_TILE, z->s - s), to.out, to.lse,
+                             to.scratch);
+        }
+    }
 }
 
 bool mw_cpu_sdpa(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
-    const Sizes z = sizes_of(args);
-    float *out = operands[3], *lse = operands[4], *scratch = operands[5];
-    for (int64_t b = 0; b < z.b; b++) {
-        for (int64_t h = 0; h < z.h; h++) {
-            const Head head = head_at(&z, operands, args, b, h);
-            for (int64_t s = 0; s < z.s; s += MW_SDPA_QUERY_TILE)
-                forward_tile(&z, &head, s, mw_min(MW_SDPA_QUERY_TILE, z.s - s), out, lse, scratch);
-        }
-    }
+    const Sizes z = sizes_of(args, NULL);
+    attend(&z, operands, args, (Results){operands[3], operands[4], operands[5]});
     (void)fault;
     return true;
 }
 
+bool mw_cpu_sdpa_masked(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const Sizes z = sizes_of(args, operands[3]);
+    attend(&z, operands, args, (Results){operands[4], operands[5], operands[6]});
+    (void)fault;
+    return true;
+}
+
+/* ---- Gradients ---- */
+
+/* The operands of a gradient, besides q, k and v. */
 typedef struct {
     const float *out, *lse, *dout;
-    float *dq, *dk, *dv;
+    float *dq, *dk, *dv, *dmask;
     float *p,
         *dp; /* scratch: probabilities, and their gradients, which become those of the scores */
 } Gradient;
 
+/* Computes p and dp of a tile, [rows, keys]: the probabilities and the gradients of the masked
+ * scores, or, with `to_products`, of the products of q and k, save for the scale. */
+static void differentiate_tile(const Sizes *z, const Head *head, const Gradient *grad, int64_t s,
+                               int64_t rows, bool to_products)
+{
+    const Keys keys = keys_of_tile(z, s, rows);
+    const int64_t count = keys.end - keys.begin, at = head->dense + s * head->query_row;
+    multiply((Product){rows, count, z->d, z->scale, 0, plain(head->q + s * z->q_row, z->q_row),
+                       transposed(head->k + keys.begin * z->k_row, z->k_row), grad->p, count});
+    multiply((Product){rows, count, z->d, 1, 0, plain(grad->dout + at, head->query_row),
+                       transposed(head->v + keys.begin * z->v_row, z->v_row), grad->dp, count});
+    for (int64_t r = 0; r < rows; r++) {
+        const Keys seen = keys_seen(z, s + r);
+        const int64_t seen_count = seen.end - seen.begin, skipped = seen.begin - keys.begin;
+        const int64_t row = at + r * head->query_row;
+        float *const p = grad->p + r * count + skipped, *const dp = grad->dp + r * count + skipped;
+        float delta = dot(grad->dout + row, grad->out + row, z->d);
+        if (z->soft_cap > 0 && to_products) {
+            cap_gradients(p, dp, seen_count, z->soft_cap, delta);
+            delta = 0;
+        } else if (z->soft_cap > 0) {
+            cap_scores(p, seen_count, z->soft_cap);
+        }
+        if (z->mask.at)
+            mask_scores(&z->mask, head->mask + (s + r) * z->mask.s, seen, p);
+        probabilities(p, seen_count, grad->lse[head->lse + (s + r) * z->h]);
+        score_gradients(dp, p, seen_count, delta);
+        clear_unseen(grad->p + r * count, keys, seen);
+        clear_unseen(grad->dp + r * count, keys, seen);
+    }
+}
+
+/* What is done with the tiles of a gradient. */
+typedef void GradientTile(const Sizes *z, const Head *head, const Gradient *grad, int64_t s,
+                          int64_t rows);
+
 static void gradient_tile(const Sizes *z, const Head *head, const Gradient *grad, int64_t s,
                           int64_t rows)
 {
-    const int64_t keys = keys_seen(z, s + rows - 1);
+    const Keys keys = keys_of_tile(z, s, rows);
+    const int64_t count = keys.end - keys.begin;
     const int64_t at = head->dense + s * head->query_row;
-    const int64_t key_row = z->g * z->d;
-    const float *q = head->q + s * z->q_row, *dout = grad->dout + at;
-    float *p = grad->p, *dp = grad->dp;
-    multiply((Product){rows, keys, z->d, z->scale, 0, plain(q, z->q_row),
-                       transposed(head->k, z->k_row), p, keys});
-    multiply((Product){rows, keys, z->d, 1, 0, plain(dout, head->query_row),
-                       transposed(head->v, z->v_row), dp, keys});
-    for (int64_t r = 0; r < rows; r++) {
-        const int64_t seen = keys_seen(z, s + r);
-        const int64_t row = at + r * head->query_row;
-        const size_t hidden_bytes = sizeof *p * (size_t)(keys - seen);
-        const float delta = dot(grad->dout + row, grad->out + row, z->d);
-        probabilities(p + r * keys, seen, grad->lse[head->lse + (s + r) * z->h]);
-        score_gradients(dp + r * keys, p + r * keys, seen, delta);
-        memset(p + r * keys + seen, 0, hidden_bytes);
-        memset(dp + r * keys + seen, 0, hidden_bytes);
+    const int64_t key_row = z->g * z->d, key_at = head->key_dense + keys.begin * key_row;
+    if (!count) {
+        for (int64_t r = 0; r < rows; r++)
+            memset(grad->dq + at + r * head->query_row, 0, sizeof(float) * (size_t)z->d);
+        return;
     }
-    multiply((Product){keys, z->d, rows, 1, 1, transposed(p, keys), plain(dout, head->query_row),
-                       grad->dv + head->key_dense, key_row});
-    multiply((Product){rows, z->d, keys, z->scale, 0, plain(dp, keys), plain(head->k, z->k_row),
-                       grad->dq + at, head->query_row});
-    multiply((Product){keys, z->d, rows, z->scale, 1, transposed(dp, keys), plain(q, z->q_row),
-                       grad->dk + head->key_dense, key_row});
+    differentiate_tile(z, head, grad, s, rows, true);
+    multiply((Product){count, z->d, rows, 1, 1, transposed(grad->p, count),
+                       plain(grad->dout + at, head->query_row), grad->dv + key_at, key_row});
+    multiply((Product){rows, z->d, count, z->scale, 0, plain(grad->dp, count),
+                       plain(head->k + keys.begin * z->k_row, z->k_row), grad->dq + at,
+                       head->query_row});
+    multiply((Product){count, z->d, rows, z->scale, 1, transposed(grad->dp, count),
+                       plain(head->q + s * z->q_row, z->q_row), grad->dk + key_at, key_row});
+}
+
+/* Adds the gradients of the scores to that of the mask. */
+static void mask_gradient_tile(const Sizes *z, const Head *head, const Gradient *grad, int64_t s,
+                               int64_t rows)
+{
+    const Keys keys = keys_of_tile(z, s, rows);
+    const int64_t count = keys.end - keys.begin;
+    if (!count)
+        return;
+    differentiate_tile(z, head, grad, s, rows, false);
+    for (int64_t r = 0; r < rows; r++) {
+        float *const to = grad->dmask + head->mask + (s + r) * z->mask.s + keys.begin * z->mask.t;
+        for (int64_t i = 0; i < count; i++)
+            to[i * z->mask.t] += grad->dp[r * count + i];
+    }
+}
+
+static void differentiate(const Sizes *z, void *const *operands, const MwKernelArg *args,
+                          Gradient *grad, GradientTile *visit)
+{
+    grad->dp = grad->p + mw_min(z->s, MW_SDPA_QUERY_TILE) * z->t;
+    for (int64_t b = 0; b < z->b; b++) {
+        for (int64_t h = 0; h < z->h; h++) {
+            const Head head = head_at(z, operands, args, b, h);
+            for (int64_t s = 0; s < z->s; s += MW_SDPA_QUERY_TILE)
+                visit(z, &head, grad, s, mw_min(MW_SDPA_QUERY_TILE, z->s - s));
+        }
+    }
+}
+
+/* `results` are dq, dk, dv and the scratch. */
+static void attend_gradient(const Sizes *z, void *const *operands, const MwKernelArg *args,
+                            void *const *results)
+{
+    const size_t key_bytes = sizeof(float) * (size_t)(z->b * z->t * z->g * z->d);
+    Gradient grad = {.out = operands[3],
+                     .lse = operands[4],
+                     .dout = operands[5],
+                     .dq = results[0],
+                     .dk = results[1],
+                     .dv = results[2],
+                     .p = results[3]};
+    memset(grad.dk, 0, key_bytes);
+    memset(grad.dv, 0, key_bytes);
+    differentiate(z, operands, args, &grad, gradient_tile);
 }
 
 bool mw_cpu_sdpa_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
-    const Sizes z = sizes_of(args);
-    const int64_t tile = mw_min(z.s, MW_SDPA_QUERY_TILE) * z.t;
-    const size_t key_bytes = sizeof(float) * (size_t)(z.b * z.t * z.g * z.d);
-    float *scratch = operands[9];
-    const Gradient grad = {.out = operands[3],
-                           .lse = operands[4],
-                           .dout = operands[5],
-                           .dq = operands[6],
-                           .dk = operands[7],
-                           .dv = operands[8],
-                           .p = scratch,
-                           .dp = scratch + tile};
-    memset(grad.dk, 0, key_bytes);
-    memset(grad.dv, 0, key_bytes);
-    for (int64_t b = 0; b < z.b; b++) {
-        for (int64_t h = 0; h < z.h; h++) {
-            const Head head = head_at(&z, operands, args, b, h);
-            for (int64_t s = 0; s < z.s; s += MW_SDPA_QUERY_TILE)
-                gradient_tile(&z, &head, &grad, s, mw_min(MW_SDPA_QUERY_TILE, z.s - s));
-        }
-    }
+    const Sizes z = sizes_of(args, NULL);
+    attend_gradient(&z, operands, args, operands + 6);
+    (void)fault;
+    return true;
+}
+
+bool mw_cpu_sdpa_masked_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const Sizes z = sizes_of(args, operands[6]);
+    attend_gradient(&z, operands, args, operands + 7);
+    (void)fault;
+    return true;
+}
+
+bool mw_cpu_sdpa_mask_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const Sizes z = sizes_of(args, operands[6]);
+    Gradient grad = {.out = operands[3],
+                     .lse = operands[4],
+                     .dout = operands[5],
+                     .dmask = operands[7],
+                     .p = operands[8]};
+    const int64_t elements = args[MW_SDPA_MASK_B].i * args[MW_SDPA_MASK_H].i *
+                             args[MW_SDPA_MASK_S].i * args[MW_SDPA_MASK_T].i;
+    memset(grad.dmask, 0, sizeof(float) * (size_t)elements);
+    differentiate(&z, operands, args, &grad, mask_gradient_tile);
     (void)fault;
     return true;
 }

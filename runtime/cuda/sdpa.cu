@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scaled dot-product attention on a GPU: routine sdpa of runtime/plan/routines.def.
+/* Scaled dot-product attention on a GPU: routines sdpa and sdpa_masked of
+ * runtime/plan/routines.def.
  *
  * A block has one tile of queries of one head and iterates over the keys that they see, tile by
  * tile. For every query it keeps the largest score, the sum of the exponentials and the output so
@@ -12,9 +13,9 @@
  * Calls in bf16 that sdpa_bf16.cu does not take are computed in f32: operands are converted when
  * they are loaded, and the output is rounded when it is stored.
  *
- * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 8 bytes spilled for 9.0 and
- * 16 for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
- * nothing spilled, 2 blocks. 52 KiB of shared memory. */
+ * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 16 bytes spilled for 9.0 and
+ * none for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
+ * nothing spilled, 2 blocks; 8 bytes spilled for rows of bf16. 52 KiB of shared memory. */
 #include "runtime/cuda/sdpa_bf16.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 
@@ -26,6 +27,32 @@ typedef struct {
     float out[MOST_ROWS][8];
 } Online;
 
+/* Scales the scores of the thread's rows from `query` on and its columns from `key` on, caps and
+ * masks them. */
+static __device__ __forceinline__ void finish_scores(float scores[MOST_ROWS][4], const Sizes *z,
+                                                     const Place *at, int query, int key)
+{
+    MW_UNROLL
+    for (int i = 0; i < ROWS; i++)
+        MW_UNROLL
+    for (int j = 0; j < 4; j++)
+        scores[i][j] *= z->scale;
+    if (z->soft_cap > 0) {
+        MW_UNROLL
+        for (int i = 0; i < ROWS; i++)
+            MW_UNROLL
+        for (int j = 0; j < 4; j++)
+            cap_score(&scores[i][j], z->cap_rate, z->soft_cap);
+    }
+    if (z->mask.at != NULL) {
+        MW_UNROLL
+        for (int i = 0; i < ROWS; i++)
+            MW_UNROLL
+        for (int j = 0; j < 4; j++)
+            mask_score(&scores[i][j], z, at, query + i, key + COLUMNS * j, 1);
+    }
+}
+
 /* Updates the state by the scores of keys from `key` on, which become exponentials. `query` is the
  * thread's first row. */
 static __device__ __forceinline__ void update(Online *so_far, float scores[MOST_ROWS][4],
@@ -33,20 +60,22 @@ static __device__ __forceinline__ void update(Online *so_far, float scores[MOST_
 {
     MW_UNROLL
     for (int i = 0; i < ROWS; i++) {
-        const int seen = keys_seen(z, query + i) - key;
+        const int begin = first_key(z, query + i) - key, end = keys_end(z, query + i) - key;
         float largest = -INFINITY, sum = 0;
         MW_UNROLL
         for (int j = 0; j < 4; j++) {
-            scores[i][j] = COLUMNS * j < seen ? scores[i][j] * z->scale : -INFINITY;
+            if (COLUMNS * j < begin || COLUMNS * j >= end)
+                scores[i][j] = -INFINITY;
             largest = fmaxf(largest, scores[i][j]);
         }
         largest = fmaxf(so_far->largest[i], row_largest(largest));
+        const float subtracted = finite_largest(largest);
         MW_UNROLL
         for (int j = 0; j < 4; j++) {
-            scores[i][j] = expf(scores[i][j] - largest);
+            scores[i][j] = expf(scores[i][j] - subtracted);
             sum += scores[i][j];
         }
-        const float shrink = expf(so_far->largest[i] - largest);
+        const float shrink = expf(so_far->largest[i] - subtracted);
         so_far->largest[i] = largest;
         so_far->sum[i] = so_far->sum[i] * shrink + row_sum(sum);
         MW_UNROLL
@@ -82,7 +111,7 @@ static __device__ __forceinline__ void finish(const Online *so_far, const Sizes 
     MW_UNROLL
     for (int i = 0; i < ROWS; i++) {
         const int query = first + (int)(r * ROWS) + i;
-        inverse[i] = 1 / so_far->sum[i];
+        inverse[i] = inverse_sum(so_far->sum[i]);
         if (column == 0 && c == 0 && query < z->s)
             to->lse[((int64_t)at->b * z->s + query) * z->h + at->head] =
                 so_far->largest[i] + logf(so_far->sum[i]);
@@ -99,13 +128,14 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
 {
     const Matrix q = queries_of(z, in->q, at->b, at->head);
     const Matrix k = keys_of(z, in->k, at->b, at->group), v = values_of(z, in->v, at->b, at->group);
-    const int keys = keys_of_tile(z, at->first, TILE);
+    const int keys = keys_end_of_tile(z, at->first, TILE);
     const int query = at->first + (int)thread_row() * ROWS;
     Online so_far;
     begin(&so_far);
-    for (int key = 0; key < keys; key += TILE) {
+    for (int key = first_key_tile(z, at->first, TILE); key < keys; key += TILE) {
         float scores[MOST_ROWS][4] = {{0}};
         score_tile(scores, shared->stage, &q, at->first, &k, key, ROWS);
+        finish_scores(scores, z, at, query, key + (int)thread_column());
         update(&so_far, scores, z, query, key + (int)thread_column(), W);
         keep_factors(shared->factors, scores, ROWS);
         add_product(so_far.out, shared, &v, key, column, ROWS, W);
@@ -142,14 +172,14 @@ KERNEL(sdpa_any, ANY_F32, MOST_WIDTH, 2)
 KERNEL(sdpa_any_bf16, ANY_BF16, MOST_WIDTH, 2)
 #undef KERNEL
 
-MW_C_BEGIN
-
-void mw_cuda_sdpa(void *const *operands, const MwKernelArg *args, void *stream)
+/* `results` are out and lse. */
+static void run(void *const *operands, const void *mask, void *const *results,
+                const MwKernelArg *args, void *stream)
 {
     const Inputs in = inputs_of(operands, args);
-    Sizes z = sizes_of(args, &in);
-    void *const out = operands[3];
-    float *const lse = (float *)operands[4];
+    Sizes z = sizes_of(args, &in, mask);
+    void *const out = results[0];
+    float *const lse = (float *)results[1];
     want_aligned(&z, out);
     const int blocks = z.b * z.h * tiles_of(z.s, TILE);
     if (mw_cuda_sdpa_bf16(&z, &in, out, lse, stream))
@@ -163,6 +193,18 @@ void mw_cuda_sdpa(void *const *operands, const MwKernelArg *args, void *stream)
         MW_LAUNCH_SHARED(sdpa_64, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
     else
         MW_LAUNCH_SHARED(sdpa_wide, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
+}
+
+MW_C_BEGIN
+
+void mw_cuda_sdpa(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    run(operands, NULL, operands + 3, args, stream);
+}
+
+void mw_cuda_sdpa_masked(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    run(operands, operands[3], operands + 4, args, stream);
 }
 
 MW_C_END

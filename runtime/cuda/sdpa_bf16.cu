@@ -6,15 +6,16 @@
  * at a time. For every query the output so far is in registers, the largest score and the sum of
  * the exponentials are in shared memory; they are scaled down when a larger score occurs. Scores
  * never leave registers: the fragments that one product computes are, rounded, those that the next
- * one takes. Warps share only keys and values. A tile is masked only if the diagonal or the end of
- * the keys crosses it; tiles above the diagonal are skipped.
+ * one takes. Warps share only keys and values. Keys are hidden only in tiles that the diagonal, the
+ * window or the end of the keys crosses; tiles that no query sees are skipped.
  *
  * Values are copied during the product that computes the scores, the next keys during the softmax
  * and the product that computes the output.
  *
- * Resources (nvcc -Xptxas -v), with nothing spilled: for heads up to 64, 168 registers and 36 KiB
- * of shared memory, so that 3 blocks fit on a multiprocessor; for others 252 (8.0) or 255 (9.0)
- * registers and 68 KiB, 2 blocks.
+ * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers, 40 bytes spilled and 36 KiB of
+ * shared memory, so that 3 blocks fit on a multiprocessor; for others 255 registers, 16 bytes
+ * spilled for 8.0 and none for 9.0, and 68 KiB, 2 blocks. The call for an element of a mask brings
+ * most of the spills; without it the mask's code doubles the time of compilation.
  *
  * Exponentials are computed as powers of 2, with the scale applied in the same multiply-add as the
  * subtraction. Probabilities are rounded to bf16; everything else is in f32. Every sum has a fixed
@@ -41,6 +42,36 @@ typedef struct {
     float largest[2 * M][THREADS], sum[2 * M][THREADS];
 } Online;
 
+/* Caps the scores. Before and after they are products of q and k, to which the scale is still to be
+ * applied. */
+static __device__ __forceinline__ void cap_scores(float (*scores)[4], const Sizes *z)
+{
+    const float rate = z->scale * z->cap_rate, cap = z->soft_cap / z->scale;
+    MW_UNROLL
+    for (int n = 0; n < M * KEYS / 8; n++)
+        MW_UNROLL
+    for (int j = 0; j < 4; j++)
+        cap_score(&scores[n][j], rate, cap);
+}
+
+/* Masks the scores of keys from `key` on, as above. */
+static __device__ __forceinline__ void mask_scores(float (*scores)[4], const Sizes *z, int key)
+{
+    const Place at = query_place(z, QUERIES, mw_anew((int)blockIdx.x));
+    const int thread = mw_anew((int)threadIdx.x);
+    const int row = at.first + thread / 32 * (M * 16) + thread % 32 / 4;
+    const int column = key + thread % 4 * 2;
+    const float unit = 1 / z->scale;
+    MW_UNROLL
+    for (int i = 0; i < 2 * M; i++)
+        MW_UNROLL
+    for (int n = 0; n < KEYS / 8; n++)
+        MW_UNROLL
+    for (int j = 0; j < 2; j++)
+        mask_score(&scores[i / 2 * (KEYS / 8) + n][i % 2 * 2 + j], z, &at, row + 8 * i,
+                   column + 8 * n + j, unit);
+}
+
 /* Sets the scores of keys, from `key` on, that a query does not see to -infinity. `query` is the
  * first one of the block. */
 static __device__ __forceinline__ void hide(float (*scores)[4], const Sizes *z, int query, int key)
@@ -49,12 +80,13 @@ static __device__ __forceinline__ void hide(float (*scores)[4], const Sizes *z, 
     const int row = query + thread / 32 * (M * 16) + thread % 32 / 4, column = key + thread % 4 * 2;
     MW_UNROLL
     for (int i = 0; i < 2 * M; i++) {
-        const int seen = keys_seen(z, row + 8 * i) - column;
+        const int begin = first_key(z, row + 8 * i) - column;
+        const int end = keys_end(z, row + 8 * i) - column;
         MW_UNROLL
         for (int n = 0; n < KEYS / 8; n++)
             MW_UNROLL
         for (int j = 0; j < 2; j++)
-            if (8 * n + j >= seen)
+            if (8 * n + j < begin || 8 * n + j >= end)
                 scores[i / 2 * (KEYS / 8) + n][i % 2 * 2 + j] = -INFINITY;
     }
 }
@@ -87,9 +119,10 @@ static __device__ __forceinline__ void scale_down(float most[2 * M], float sum[2
         for (unsigned n = 0; n < KEYS / 8; n++)
             largest = fmaxf(largest, fmaxf(scores[row + n][j], scores[row + n][j + 1]));
         largest = row_largest(largest);
-        const float shrink = mw_exp2((before - largest) * scale);
+        const float subtracted = finite_largest(largest);
+        const float shrink = mw_exp2((before - subtracted) * scale);
         so_far->largest[i][threadIdx.x] = largest;
-        most[i] = largest * scale;
+        most[i] = subtracted * scale;
         sum[i] = so_far->sum[i][threadIdx.x] * shrink;
         MW_UNROLL
         for (unsigned n = 0; n < W / 8; n++) {
@@ -144,7 +177,7 @@ static __device__ __forceinline__ void finish(const Online *so_far, const float 
     for (unsigned i = 0; i < 2 * M; i++) {
         const int query = at.first + (int)(row + row_of(i));
         const float sum = row_sum(so_far->sum[i][thread]);
-        inverse[i] = 1 / sum;
+        inverse[i] = inverse_sum(sum);
         if (lane_of() % 4 == 0 && query < z->s)
             lse[((int64_t)at.b * z->s + query) * z->h + at.head] =
                 so_far->largest[i][thread] * z->scale + logf(sum);
@@ -158,7 +191,8 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
     const Place at = query_place(z, QUERIES, (int)blockIdx.x);
     const Matrix q = queries_of(z, in->q, at.b, at.head);
     const Matrix k = keys_of(z, in->k, at.b, at.group), v = values_of(z, in->v, at.b, at.group);
-    const int keys = keys_of_tile(z, at.first, QUERIES), seen_by_all = keys_seen(z, at.first);
+    const int keys = keys_end_of_tile(z, at.first, QUERIES), seen_by_all = keys_end(z, at.first);
+    const int first = first_key_tile(z, at.first, KEYS);
     const unsigned row = warp_of() * M * 16;
     char *const q_tile = shared, *const k_tile = q_tile + tile_bytes(QUERIES, W);
     char *const v_tile = k_tile + tile_bytes(KEYS, W);
@@ -171,9 +205,9 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
         so_far->sum[i][threadIdx.x] = 0;
     }
     begin_tile(q_tile, &q, at.first, QUERIES, W, THREADS);
-    begin_tile(k_tile, &k, 0, KEYS, W, THREADS);
+    begin_tile(k_tile, &k, first, KEYS, W, THREADS);
     mw_copies_commit();
-    for (int key = 0; key < keys; key += KEYS) {
+    for (int key = first; key < keys; key += KEYS) {
         float scores[M * KEYS / 8][4];
         clear(scores, M * KEYS / 8);
         mw_copies_wait(0);
@@ -186,7 +220,11 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
         if (key + KEYS < keys)
             begin_tile(k_tile, &k, key + KEYS, KEYS, W, THREADS);
         mw_copies_commit();
-        if (key + KEYS > seen_by_all)
+        if (z->soft_cap > 0)
+            cap_scores(scores, z);
+        if (z->mask.at != NULL)
+            mask_scores(scores, z, key);
+        if (key + KEYS > seen_by_all || key < first_key(z, mw_anew(at.first) + QUERIES - 1))
             hide(scores, z, at.first, key);
         update(so_far, sums, scores, v_tile, z->scale * LOG2_E, W);
     }

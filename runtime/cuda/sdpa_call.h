@@ -10,6 +10,7 @@
 #define MW_RUNTIME_CUDA_SDPA_CALL_H
 
 #include "base/tensor.h"
+#include "runtime/cuda/element.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/routines.h"
 #include "runtime/cuda/tensor_core.h"
@@ -19,6 +20,8 @@
 
 /* Columns of an output that are in registers at a time; wider heads are done in several passes. */
 enum { MOST_WIDTH = 128 };
+
+#define LOG2_E 1.4426950408889634f
 
 /* The element type of a call and the alignment of the rows of all its matrices; a constant in
  * kernels. */
@@ -37,12 +40,24 @@ typedef struct {
     Rows kind;
 } Matrix;
 
-/* The arguments of a call (runtime/plan/routines.def); row strides are in elements. */
+/* The mask, with its strides in elements: 0 in a dimension in which one element serves all. It is
+ * bool or of the type of the call. */
 typedef struct {
-    int64_t q_row, k_row, v_row, position;
-    int b, s, t, h, g, d, causal;
-    float scale;
+    const void *at; /* NULL: there is none */
+    int64_t b, h, s, t;
+    MwType type;
+} Mask;
+
+/* The arguments of a call (runtime/plan/routines.def); row strides are in elements. Query s sees
+ * the keys from position + s - behind to position + s + ahead. */
+typedef struct {
+    int64_t q_row, k_row, v_row, position, ahead, behind;
+    int b, s, t, h, g, d;
+    float scale, soft_cap;
+    float
+        cap_rate; /* factor that makes a scaled score, divided by the cap, a power of 2 for tanh */
     Rows rows;
+    Mask mask;
 } Sizes;
 
 /* The inputs, each at its first element. */
@@ -107,8 +122,29 @@ static inline Inputs inputs_of(void *const *operands, const MwKernelArg *args)
     return in;
 }
 
-static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in)
+/* The stride of a dimension of the mask, of which `inner` is the number of elements of one step. */
+static inline int64_t mask_stride(const MwKernelArg *args, int size, int64_t inner)
 {
+    return args[size].i > 1 ? inner : 0;
+}
+
+static inline Mask mask_of(const MwKernelArg *args, const void *at)
+{
+    const int64_t t = args[MW_SDPA_MASK_T].i, s = args[MW_SDPA_MASK_S].i * t;
+    Mask mask;
+    mask.at = at;
+    mask.b = mask_stride(args, MW_SDPA_MASK_B, args[MW_SDPA_MASK_H].i * s);
+    mask.h = mask_stride(args, MW_SDPA_MASK_H, s);
+    mask.s = mask_stride(args, MW_SDPA_MASK_S, t);
+    mask.t = mask_stride(args, MW_SDPA_MASK_T, 1);
+    mask.type = (MwType)args[MW_SDPA_MASK_TYPE].i;
+    return mask;
+}
+
+/* `mask` is the operand of that name, or NULL. */
+static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in, const void *mask)
+{
+    const int64_t window = args[MW_SDPA_WINDOW].i, reach = window ? window - 1 : INT32_MAX;
     const int is_half = args[MW_SDPA_TYPE].i == MW_BF16;
     Sizes z;
     z.b = (int)args[MW_SDPA_B].i;
@@ -121,8 +157,12 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in)
     z.k_row = args[MW_SDPA_K_ROW].i;
     z.v_row = args[MW_SDPA_V_ROW].i;
     z.position = args[MW_SDPA_POSITION].i;
-    z.causal = args[MW_SDPA_CAUSAL].i != 0;
+    z.ahead = args[MW_SDPA_CAUSAL].i ? 0 : reach;
+    z.behind = reach;
     z.scale = (float)args[MW_SDPA_SCALE].f;
+    z.soft_cap = (float)args[MW_SDPA_SOFT_CAP].f;
+    z.cap_rate = z.soft_cap > 0 ? 2 * LOG2_E / z.soft_cap : 0;
+    z.mask = mask_of(args, mask);
     z.rows = is_half ? ALIGNED_BF16 : ALIGNED_F32;
     if (!is_aligned(in->q, z.q_row, z.d, z.rows) || !is_aligned(in->k, z.k_row, z.d, z.rows) ||
         !is_aligned(in->v, z.v_row, z.d, z.rows))
@@ -178,24 +218,98 @@ static __device__ __forceinline__ Matrix dense_of(const Sizes *z, const void *de
     return matrix(dense, dense_at(z, b, head, 0), (int64_t)z->h * z->d, z->s, z);
 }
 
-/* Number of keys that query `s` sees: the first ones. */
-static __device__ __forceinline__ int keys_seen(const Sizes *z, int s)
+/* ---- Keys that queries see, save for the mask ---- */
+
+/* The first key that query `s` sees, and the one after the last. */
+static __device__ __forceinline__ int first_key(const Sizes *z, int s)
 {
-    const int64_t seen = z->position + s + 1;
-    return z->causal && seen < z->t ? (int)seen : z->t;
+    const int64_t first = z->position + s - z->behind;
+    return first < 0 ? 0 : first < z->t ? (int)first : z->t;
 }
 
-/* Number of keys that any of `tile` queries from `first` on sees. */
-static __device__ __forceinline__ int keys_of_tile(const Sizes *z, int first, int tile)
+static __device__ __forceinline__ int keys_end(const Sizes *z, int s)
+{
+    const int64_t end = z->position + s + z->ahead + 1;
+    return end < z->t ? (int)end : z->t;
+}
+
+/* The end of the keys that any of `tile` queries from `first` on sees. */
+static __device__ __forceinline__ int keys_end_of_tile(const Sizes *z, int first, int tile)
 {
     const int end = first + tile;
-    return keys_seen(z, (end < z->s ? end : z->s) - 1);
+    return keys_end(z, (end < z->s ? end : z->s) - 1);
 }
 
-/* The first query that sees key `key`. */
+/* The first of the tiles of `step` keys that queries from `first` on work on; there is always one,
+ * even if they see no key. */
+static __device__ __forceinline__ int first_key_tile(const Sizes *z, int first, int step)
+{
+    const int key = first_key(z, first);
+    return (key < z->t ? key : z->t - 1) / step * step;
+}
+
+/* The first query that sees key `key`, and the one after the last. */
 static __device__ __forceinline__ int first_query(const Sizes *z, int key)
 {
-    return z->causal && key > z->position ? (int)(key - z->position) : 0;
+    const int64_t first = key - z->ahead - z->position;
+    return first < 0 ? 0 : first < z->s ? (int)first : z->s;
+}
+
+static __device__ __forceinline__ int queries_end(const Sizes *z, int key)
+{
+    const int64_t end = key + z->behind - z->position + 1;
+    return end < 0 ? 0 : end < z->s ? (int)end : z->s;
+}
+
+/* ---- Scores ---- */
+
+/* What the mask adds to a score; a negative `element` is none of the mask. It is not inlined, as
+ * it is called for every element of a tile in registers. */
+static __device__ __noinline__ float mask_addend(const void *mask, int64_t element, MwType type)
+{
+    if (element < 0)
+        return -INFINITY;
+    if (type == MW_BOOL)
+        return ((const uint8_t *)mask)[element] ? 0 : -INFINITY;
+    return mw_element_load(mask, element, type == MW_BF16);
+}
+
+/* Adds the mask times `unit` to the score of a query and a key of the block at `at`, which becomes
+ * -infinity beyond the last query or key. */
+static __device__ __forceinline__ void mask_score(float *score, const Sizes *z, const Place *at,
+                                                  int query, int key, float unit)
+{
+    const int64_t element =
+        at->b * z->mask.b + at->head * z->mask.h + query * z->mask.s + key * z->mask.t;
+    *score +=
+        unit * mask_addend(z->mask.at, query < z->s && key < z->t ? element : -1, z->mask.type);
+}
+
+/* Replaces a score by cap * tanh(score * rate / (2 log2(e))), within a few units in the last place
+ * of the cap, and returns the derivative of tanh there. */
+static __device__ __forceinline__ float cap_score(float *score, float rate, float cap)
+{
+    const float bent = 1 - __fdividef(2, 1 + mw_exp2(*score * rate)); /* tanh */
+    *score = bent * cap;
+    return 1 - bent * bent;
+}
+
+/* What is subtracted from scores for exponentials: a largest score or a log-sum-exp. Where no key
+ * is seen, that is -infinity; these bring exponentials of 0 about. */
+static __device__ __forceinline__ float finite_largest(float largest)
+{
+    return largest == -INFINITY ? 0 : largest;
+}
+
+static __device__ __forceinline__ float lse_to_subtract(float lse)
+{
+    return lse == -INFINITY ? INFINITY : lse;
+}
+
+/* The factor of a sum of products with exponentials whose sum is `sum`. */
+static __device__ __forceinline__ float inverse_sum(float sum)
+{
+    return sum == 0 ? 0 : 1 / sum;
 }
 
 /* ---- Thread blocks ----

@@ -15,14 +15,16 @@
  * products without leaving registers, and warps share only what they read. The next N rows are
  * copied meanwhile to the other half of a double buffer.
  *
- * Registers, shared memory in KiB and blocks on a multiprocessor, for 8.0 and 9.0 (nvcc -Xptxas
- * -v); nothing is spilled:
+ * Registers, bytes spilled, shared memory in KiB and blocks on a multiprocessor, for 8.0 and 9.0
+ * (nvcc -Xptxas -v):
  *
- *                      8.0             9.0
- *     keys, 64     244  48.5  2    252  48.5  2
- *     keys, 128    254   129  1    255   129  1    of 8 warps instead of 4
- *     queries, 64  168    48  3    168    48  3
- *     queries, 128 250    96  1    254    96  2 */
+ *                      8.0                  9.0
+ *     keys, 64     255   16  48.5  2    255   16  48.5  2
+ *     keys, 128    255  128   129  1    255  128   129  1    of 8 warps instead of 4
+ *     queries, 64  168    8    48  3    168   32    48  3
+ *     queries, 128 255   16    96  1    255   16    96  2
+ *
+ * The call for an element of a mask brings most of the spills. */
 #include "runtime/cuda/sdpa_bf16.h"
 
 #include "runtime/cuda/sdpa_tiles_bf16.h"
@@ -94,6 +96,19 @@ static __device__ __forceinline__ void differentiate(unsigned (*p)[2], unsigned 
     ds[at][half] = mw_bf16_pair(left * dp[0], right * dp[1]);
 }
 
+/* Caps scores, which before and after are products of q and k without the scale, and multiplies the
+ * gradients of their probabilities by the derivatives of the cap. */
+static __device__ __forceinline__ void cap_scores(float (*s)[4], float (*dp)[4], const Sizes *z,
+                                                  unsigned count)
+{
+    const float rate = z->scale * z->cap_rate, cap = z->soft_cap / z->scale;
+    MW_UNROLL
+    for (unsigned n = 0; n < count; n++)
+        MW_UNROLL
+    for (unsigned i = 0; i < 4; i++)
+        dp[n][i] *= cap_score(&s[n][i], rate, cap);
+}
+
 /* ---- dk and dv ---- */
 
 /* One half of the double buffer: N rows of q and of dout, with lse and delta of these queries. */
@@ -123,17 +138,18 @@ typedef struct {
     int query; /* the first of the N queries */
 } Turn;
 
-/* Returns the query at which the iterations over a head begin: the first one that sees `key`,
- * rounded down to a multiple of N. */
+/* Returns the query at which the iterations over a head begin: the first one that sees `key`, the
+ * first of the block, rounded down to a multiple of N. */
 static __device__ __forceinline__ int first_turn_query(const Sizes *z, int key, unsigned N)
 {
     return first_query(z, key) / (int)N * (int)N;
 }
 
-static __device__ __forceinline__ void next_turn(Turn *turn, const Sizes *z, int key, unsigned N)
+static __device__ __forceinline__ void next_turn(Turn *turn, const Sizes *z, int key, int last_key,
+                                                 unsigned N)
 {
     turn->query += (int)N;
-    if (turn->query < z->s)
+    if (turn->query < queries_end(z, last_key))
         return;
     turn->query = first_turn_query(z, key, N);
     turn->head++;
@@ -170,15 +186,35 @@ static __device__ __forceinline__ void hide_unseen_of_keys(float (*s)[4], const 
 {
     const int thread = mw_anew((int)threadIdx.x);
     const int64_t row = key + thread / 32 * (int)(M * 16) + thread % 32 / 4;
-    const int64_t seen = z->position + query + thread % 4 * 2 - row;
+    const int64_t after = z->position + query + thread % 4 * 2 - row;
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
         MW_UNROLL
     for (unsigned n = 0; n < N / 8; n++)
         MW_UNROLL
     for (unsigned j = 0; j < 2; j++)
-        if (seen + 8 * (int)n + (int)j < 8 * (int)i)
+        if (after + 8 * (int)n + (int)j - 8 * (int)i < -z->ahead ||
+            after + 8 * (int)n + (int)j - 8 * (int)i > z->behind)
             *element(s, i, n, j, N) = -INFINITY;
+}
+
+/* Masks the scores of a tile; rows are keys, columns are queries from `query` on. */
+static __device__ __forceinline__ void mask_scores_of_keys(float (*s)[4], const Sizes *z,
+                                                           const Place *at, int query, unsigned M,
+                                                           unsigned N)
+{
+    const int thread = mw_anew((int)threadIdx.x);
+    const int row = at->first + thread / 32 * (int)(M * 16) + thread % 32 / 4;
+    const int column = query + thread % 4 * 2;
+    const float unit = 1 / z->scale;
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++)
+        MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++)
+        MW_UNROLL
+    for (unsigned j = 0; j < 2; j++)
+        mask_score(element(s, i, n, j, N), z, at, column + (int)(8 * n + j), row + (int)(8 * i),
+                   unit);
 }
 
 /* The tile of a block of keys. */
@@ -189,9 +225,10 @@ typedef struct {
 
 /* Adds the terms of N queries to dk and dv. */
 static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4], const Sizes *z,
-                                                   const KeyTile *tile, const Half *half, int query,
+                                                   const KeyTile *tile, const Half *half, Turn turn,
                                                    Tiling tiling)
 {
+    const int query = turn.query;
     const unsigned M = tiling.M, N = tiling.N, W = tiling.W;
     const int key = tile->first, last_key = key + (int)(tiling.warps * M * 16) - 1;
     const unsigned row = warp_of() * M * 16, t = lane_of() % 4;
@@ -200,8 +237,6 @@ static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4
     unsigned p[MOST_M * MOST_N / 8][2], ds[MOST_M * MOST_N / 8][2];
     clear(s, M * N / 8);
     add_rows_by_rows(s, tile->k, row, half->q, M, N, W);
-    if (z->causal && last_key > z->position + query)
-        hide_unseen_of_keys(s, z, key, query, M, N);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
         MW_UNROLL
@@ -210,10 +245,21 @@ static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4
     for (unsigned j = 0; j < 2; j++)
         *element(dp, i, n, j, N) = -half->delta[8 * n + 2 * t + j];
     add_rows_by_rows(dp, tile->v, row, half->dout, M, N, W);
+    if (z->soft_cap > 0)
+        cap_scores(s, dp, z, M * N / 8);
+    if (z->mask.at != NULL) {
+        Place at = key_place(z, (int)(tiling.warps * M * 16), mw_anew((int)blockIdx.x));
+        at.head += turn.head;
+        mask_scores_of_keys(s, z, &at, query, M, N);
+    }
+    if (last_key > z->position + query + z->ahead ||
+        key < z->position + query + (int)N - 1 - z->behind)
+        hide_unseen_of_keys(s, z, key, query, M, N);
     MW_UNROLL
     for (unsigned n = 0; n < N / 8; n++) {
         const float *const lse = half->lse + 8 * n + 2 * t;
-        const float left = lse[0] * LOG2_E, right = lse[1] * LOG2_E;
+        const float left = lse_to_subtract(lse[0]) * LOG2_E;
+        const float right = lse_to_subtract(lse[1]) * LOG2_E;
         MW_UNROLL
         for (unsigned i = 0; i < 2 * M; i++)
             differentiate(p, ds, i / 2 * (N / 8) + n, i % 2, element(s, i, n, 0, N),
@@ -258,13 +304,13 @@ static __device__ __forceinline__ void key_block(const GradientCall *call, char 
     keys.v = keys.k + tile_bytes(tile, W);
     keys.first = at.first;
     char *const halves = keys.v + tile_bytes(tile, W);
-    const int heads = z->h / z->g;
+    const int heads = z->h / z->g, last_key = at.first + (int)tile - 1;
     float dk[MOST_M * MOST_WIDTH / 8][4], dv[MOST_M * MOST_WIDTH / 8][4];
     Turn turn = {0, first_turn_query(z, at.first, N)};
     unsigned which = 0;
     clear(dk, M * W / 8);
     clear(dv, M * W / 8);
-    if (turn.query < z->s) {
+    if (turn.query < queries_end(z, last_key)) {
         const Half first = half_at(halves, N, W);
         begin_tile(keys.k, &k, at.first, tile, W, threads);
         begin_tile(keys.v, &v, at.first, tile, W, threads);
@@ -274,16 +320,16 @@ static __device__ __forceinline__ void key_block(const GradientCall *call, char 
     }
     while (turn.head < heads) {
         const Half half = half_at(halves + which * half_bytes(N, W), N, W);
-        const int query = turn.query;
+        const Turn now = turn;
         which ^= 1;
-        next_turn(&turn, z, at.first, N);
+        next_turn(&turn, z, at.first, last_key, N);
         mw_copies_wait(0);
         __syncthreads();
         if (turn.head < heads) {
             const Half next = half_at(halves + which * half_bytes(N, W), N, W);
             begin_queries(&next, call, turn, t);
         }
-        add_queries(dk, dv, z, &keys, &half, query, t);
+        add_queries(dk, dv, z, &keys, &half, now, t);
     }
     store_keys(z, call->grad, &keys, dk, dv, t);
 }
@@ -305,21 +351,41 @@ hide_unseen_of_queries(float (*s)[4], const Sizes *z, int query, int key, unsign
     const int column = key + thread % 4 * 2;
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++) {
-        const int seen = keys_seen(z, row + 8 * (int)i) - column;
+        const int begin = first_key(z, row + 8 * (int)i) - column;
+        const int end = keys_end(z, row + 8 * (int)i) - column;
         MW_UNROLL
         for (unsigned n = 0; n < N / 8; n++)
             MW_UNROLL
         for (unsigned j = 0; j < 2; j++)
-            if (8 * (int)n + (int)j >= seen)
+            if (8 * (int)n + (int)j < begin || 8 * (int)n + (int)j >= end)
                 *element(s, i, n, j, N) = -INFINITY;
     }
+}
+
+/* Masks the scores of a tile; rows are queries, columns are keys from `key` on. */
+static __device__ __forceinline__ void mask_scores_of_queries(float (*s)[4], const Sizes *z,
+                                                              const Place *at, int key, unsigned M,
+                                                              unsigned N)
+{
+    const int thread = mw_anew((int)threadIdx.x);
+    const int row = at->first + thread / 32 * (int)(M * 16) + thread % 32 / 4;
+    const int column = key + thread % 4 * 2;
+    const float unit = 1 / z->scale;
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++)
+        MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++)
+        MW_UNROLL
+    for (unsigned j = 0; j < 2; j++)
+        mask_score(element(s, i, n, j, N), z, at, row + (int)(8 * i), column + (int)(8 * n + j),
+                   unit);
 }
 
 /* The tile of a block of queries. */
 typedef struct {
     char *q, *dout;
     int first;       /* query */
-    int seen_by_all; /* number of keys that all of them see */
+    int seen_by_all; /* the end of the keys that its first query, and so all of them, sees */
 } QueryTile;
 
 /* One half of the double buffer: N keys with their values. */
@@ -340,8 +406,6 @@ static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *q
     unsigned p[MOST_M * MOST_N / 8][2], ds[MOST_M * MOST_N / 8][2];
     clear(s, M * N / 8);
     add_rows_by_rows(s, tile->q, row, keys->k, M, N, W);
-    if (keys->first + (int)N > tile->seen_by_all)
-        hide_unseen_of_queries(s, z, tile->first, keys->first, M, N);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++)
         MW_UNROLL
@@ -350,6 +414,15 @@ static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *q
     for (unsigned j = 0; j < 2; j++)
         *element(dp, i, n, j, N) = -queries->delta[i];
     add_rows_by_rows(dp, tile->dout, row, keys->v, M, N, W);
+    if (z->soft_cap > 0)
+        cap_scores(s, dp, z, M * N / 8);
+    if (z->mask.at != NULL) {
+        const Place at = query_place(z, (int)(t.warps * M * 16), mw_anew((int)blockIdx.x));
+        mask_scores_of_queries(s, z, &at, keys->first, M, N);
+    }
+    if (keys->first + (int)N > tile->seen_by_all ||
+        keys->first < first_key(z, tile->first + (int)(t.warps * M * 16) - 1))
+        hide_unseen_of_queries(s, z, tile->first, keys->first, M, N);
     MW_UNROLL
     for (unsigned n = 0; n < N / 8; n++)
         MW_UNROLL
@@ -380,29 +453,30 @@ static __device__ __forceinline__ void query_block(const GradientCall *call, cha
     const Matrix q = queries_of(z, in->q, at.b, at.head);
     const Matrix dout = dense_of(z, grad->dout, at.b, at.head);
     const Matrix k = keys_of(z, in->k, at.b, at.group), v = values_of(z, in->v, at.b, at.group);
-    const int end = keys_of_tile(z, at.first, (int)tile);
+    const int first = first_key_tile(z, at.first, (int)N);
+    const int end = keys_end_of_tile(z, at.first, (int)tile);
     QueryTile own;
     own.q = shared;
     own.dout = own.q + tile_bytes(tile, W);
     own.first = at.first;
-    own.seen_by_all = keys_seen(z, at.first);
+    own.seen_by_all = keys_end(z, at.first);
     char *const halves = own.dout + tile_bytes(tile, W);
     float dq[MOST_M * MOST_WIDTH / 8][4], scaled[2 * MOST_M];
     Queries queries;
     clear(dq, M * W / 8);
     begin_tile(own.q, &q, at.first, tile, W, threads);
     begin_tile(own.dout, &dout, at.first, tile, W, threads);
-    begin_keys(halves, &k, &v, 0, t);
+    begin_keys(halves, &k, &v, first, t);
     MW_UNROLL
     for (unsigned i = 0; i < 2 * M; i++) {
         const int query = at.first + (int)(row + row_of(i)), last = z->s - 1;
         const int64_t r = ((int64_t)at.b * z->s + (query < last ? query : last)) * z->h + at.head;
-        queries.lse[i] = grad->lse[r] * LOG2_E;
+        queries.lse[i] = lse_to_subtract(grad->lse[r]) * LOG2_E;
         queries.delta[i] = grad->delta[r];
         scaled[i] = z->scale;
     }
     unsigned which = 0;
-    for (int key = 0; key < end; key += (int)N) {
+    for (int key = first; key < end; key += (int)N) {
         Keys keys;
         keys.k = halves + which * 2 * tile_bytes(N, W);
         keys.v = keys.k + tile_bytes(N, W);

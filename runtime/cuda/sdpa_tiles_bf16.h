@@ -23,7 +23,6 @@ typedef struct {
     unsigned M, N, W, warps;
 } Tiling;
 
-#define LOG2_E 1.4426950408889634f
 #define LN_2 0.6931471805599453f
 
 static __device__ __forceinline__ unsigned lane_of(void)

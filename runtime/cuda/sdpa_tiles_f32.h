@@ -16,7 +16,6 @@
 #ifndef MW_RUNTIME_CUDA_SDPA_TILES_F32_H
 #define MW_RUNTIME_CUDA_SDPA_TILES_F32_H
 
-#include "runtime/cuda/element.h"
 #include "runtime/cuda/sdpa_call.h"
 
 enum {

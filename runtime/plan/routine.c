@@ -173,12 +173,31 @@ typedef struct {
     int64_t tile; /* bytes of the scores of one query tile, in f32 */
 } SdpaSizes;
 
+/* Sets the bytes of the mask. */
+static bool sdpa_mask_bytes(const MwKernelArg *args, int64_t *bytes)
+{
+    static const int mask[] = {MW_SDPA_MASK_B, MW_SDPA_MASK_H, MW_SDPA_MASK_S, MW_SDPA_MASK_T};
+    static const int whole[] = {MW_SDPA_B, MW_SDPA_H, MW_SDPA_S, MW_SDPA_T};
+    const int64_t type = args[MW_SDPA_MASK_TYPE].i;
+    if (type != MW_BOOL && type != args[MW_SDPA_TYPE].i)
+        return false;
+    *bytes = mw_type_bytes((MwType)type);
+    for (int i = 0; i < MW_COUNT(mask); i++) {
+        const int64_t size = args[mask[i]].i;
+        if (size != 1 && size != args[whole[i]].i)
+            return false;
+        *bytes = times(*bytes, size);
+    }
+    return true;
+}
+
 static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
 {
     const int64_t type = args[MW_SDPA_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
     int64_t b = args[MW_SDPA_B].i, s = args[MW_SDPA_S].i, t = args[MW_SDPA_T].i;
     int64_t h = args[MW_SDPA_H].i, g = args[MW_SDPA_G].i, d = args[MW_SDPA_D].i;
     if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0 ||
+        args[MW_SDPA_WINDOW].i < 0 || args[MW_SDPA_WINDOW].i > INT32_MAX ||
         (type != MW_F32 && type != MW_BF16))
         return false;
     int64_t queries = times(b, s), keys = times(b, t);
@@ -208,16 +227,59 @@ static bool sdpa_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
     return true;
 }
 
+static bool sdpa_masked_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    int64_t mask;
+    if (!sdpa_mask_bytes(args, &mask) || !sdpa_extents(routine, args, bytes))
+        return false;
+    memmove(bytes + 4, bytes + 3, sizeof *bytes * 3);
+    bytes[3] = mask;
+    return true;
+}
+
+/* Sets the bytes of the operands that the gradients read, and returns those of their scratch; 0:
+ * the arguments make no sense. */
+static int64_t sdpa_gradient_read(const MwKernelArg *args, SdpaSizes *z, int64_t *bytes)
+{
+    if (!sdpa_sizes(args, z))
+        return 0;
+    const int64_t read[] = {z->q, z->k, z->v, z->queries, z->lse, z->queries};
+    memcpy(bytes, read, sizeof read);
+    return mw_max(times(2, z->tile), z->lse);
+}
+
 static bool sdpa_grad_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
     SdpaSizes z;
     (void)routine;
-    if (!sdpa_sizes(args, &z))
+    const int64_t scratch = sdpa_gradient_read(args, &z, bytes);
+    if (!scratch)
         return false;
-    const int64_t scratch = mw_max(times(2, z.tile), z.lse);
-    const int64_t all[] = {z.q,       z.k,       z.v,    z.queries, z.lse,
-                           z.queries, z.queries, z.keys, z.keys,    scratch};
-    memcpy(bytes, all, sizeof all);
+    const int64_t rest[] = {z.queries, z.keys, z.keys, scratch};
+    memcpy(bytes + 6, rest, sizeof rest);
+    return true;
+}
+
+static bool sdpa_masked_grad_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    if (!sdpa_grad_extents(routine, args, bytes + 1) || !sdpa_mask_bytes(args, bytes))
+        return false;
+    const int64_t mask = bytes[0];
+    memmove(bytes, bytes + 1, sizeof *bytes * 6);
+    bytes[6] = mask;
+    return true;
+}
+
+static bool sdpa_mask_grad_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    SdpaSizes z;
+    int64_t mask;
+    (void)routine;
+    const int64_t scratch = sdpa_gradient_read(args, &z, bytes);
+    if (!scratch || !sdpa_mask_bytes(args, &mask) || args[MW_SDPA_MASK_TYPE].i == MW_BOOL)
+        return false;
+    const int64_t rest[] = {mask, mask, scratch};
+    memcpy(bytes + 6, rest, sizeof rest);
     return true;
 }
 

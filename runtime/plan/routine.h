@@ -29,7 +29,7 @@ typedef struct {
 
 const MwRoutineInfo *mw_routine_info(MwRoutine routine);
 
-enum { MW_ROUTINE_MAX_OPERANDS = 10 };
+enum { MW_ROUTINE_MAX_OPERANDS = 11 };
 
 /* Whether the last operand is memory that a call works in. */
 bool mw_routine_has_scratch(MwRoutine routine);

@@ -56,6 +56,14 @@ FAMILIES = [
            "batch=4 seq=6 vocab=16 layers=2 width=16 heads=4 kv_heads=2 hidden=24 rank=2 "
            "alpha=256",
            {"tokens": ((4, 6), 16), "targets": ((4, 6), 16)}, "--micro-batches", 2),
+    Family("gemma", "gemma",
+           "batch=4 seq=12 vocab=20 layers=4 width=16 heads=4 kv_heads=2 head=6 hidden=24 window=5 "
+           "attention_cap=0.5 final_cap=2.0 query_scale=4",
+           {"tokens": ((4, 12), 20), "targets": ((4, 12), 20)}, "--micro-batches", 2),
+    Family("t5", "t5",
+           "batch=4 source=20 target=16 vocab=20 layers=2 width=16 heads=4 head=6 hidden=24 "
+           "buckets=8 distance=12",
+           {"tokens": ((4, 20), 20), "targets": ((4, 16), 20)}, "--micro-batches", 2),
 ]
 
 

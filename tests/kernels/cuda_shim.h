@@ -64,6 +64,7 @@ static inline float __uint_as_float(unsigned bits)
 
 /* Kernels stay functions of their own: the stack between them and the launch is theirs. */
 #define __global__ __attribute__((noinline))
+#define __noinline__ __attribute__((noinline))
 #define __device__
 #define __host__
 #define __forceinline__ inline
@@ -117,6 +118,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 
 #define mw_bf16_pair(low, high) cuda_shim_bf16_pair(low, high)
 #define mw_exp2(x) exp2f(x)
+#define __fdividef(x, y) ((x) / (y))
 #define mw_anew(value) (value)
 
 /* ---- Of launches ---- */

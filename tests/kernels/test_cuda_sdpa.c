@@ -19,11 +19,15 @@ enum { ORDERS = MW_COUNT(orders) };
 
 static void run_once(Call *call, int order)
 {
+    static MwCudaRoutine *const routines[MW_ROUTINE_COUNT] = {
+        [MW_ROUTINE_SDPA] = mw_cuda_sdpa,
+        [MW_ROUTINE_SDPA_GRAD] = mw_cuda_sdpa_grad,
+        [MW_ROUTINE_SDPA_MASKED] = mw_cuda_sdpa_masked,
+        [MW_ROUTINE_SDPA_MASKED_GRAD] = mw_cuda_sdpa_masked_grad,
+        [MW_ROUTINE_SDPA_MASK_GRAD] = mw_cuda_sdpa_mask_grad,
+    };
     setenv("MW_SHIM_ORDER", orders[order], 1);
-    if (call->routine == MW_ROUTINE_SDPA)
-        mw_cuda_sdpa(call->operands, call->args, NULL);
-    else
-        mw_cuda_sdpa_grad(call->operands, call->args, NULL);
+    routines[call->routine](call->operands, call->args, NULL);
 }
 
 /* What the call writes is NaN again. */

@@ -203,6 +203,29 @@ static const Case cases[] = {
      "causal = true; scale = 0.35", F32},
     {"sdpa_grad", "f32[1, 70, 2, 16]; f32[1, 5, 2, 16]; f32[1, 5, 2, 16]; f32[1, 70, 2, 16]",
      "scale = 0.25", F32},
+    {"sdpa", "f32[2, 130, 2, 8]; f32[2, 130, 1, 8]; f32[2, 130, 1, 8]",
+     "causal = true; scale = 2; window = [9]; soft_cap = 1.5", F32},
+    {"sdpa_masked", "f32[2, 17, 4, 8]; f32[2, 70, 2, 8]; f32[2, 70, 2, 8]; f32[1, 4, 17, 70]",
+     "scale = 0.35; window = [40]", F32},
+    {"sdpa_masked", "f32[2, 17, 4, 8]; f32[2, 17, 2, 8]; f32[2, 17, 2, 8]; bool[2, 1, 17, 17]",
+     "causal = true; scale = 0.35", F32}, /* some queries see nothing */
+    {"sdpa_masked", "bf16[2, 17, 4, 8]; bf16[2, 17, 2, 8]; bf16[2, 17, 2, 8]; bf16[2, 4, 1, 1]",
+     "scale = 0.35", BF16_TWICE},
+    {"sdpa_masked_grad",
+     "f32[2, 17, 4, 8]; f32[2, 17, 2, 8]; f32[2, 17, 2, 8]; f32[2, 17, 4, 8]; bool[2, 1, 17, 17]",
+     "causal = true; scale = 0.35; soft_cap = 0.7", F32},
+    {"sdpa_masked_grad",
+     "f32[2, 17, 4, 8]; f32[2, 70, 2, 8]; f32[2, 70, 2, 8]; f32[2, 17, 4, 8]; f32[1, 4, 17, 70]",
+     "scale = 0.35; window = [40]", F32},
+    {"sdpa_mask_grad",
+     "f32[2, 17, 4, 8]; f32[2, 70, 2, 8]; f32[2, 70, 2, 8]; f32[2, 17, 4, 8]; f32[1, 4, 17, 70]",
+     "scale = 0.35; window = [40]; soft_cap = 0.7", F32},
+    {"sdpa_mask_grad",
+     "f32[2, 70, 4, 8]; f32[2, 70, 2, 8]; f32[2, 70, 2, 8]; f32[2, 70, 4, 8]; f32[2, 1, 1, 70]",
+     "scale = 0.35; causal = true", F32},
+    {"sdpa_mask_grad",
+     "bf16[2, 70, 4, 8]; bf16[2, 9, 2, 8]; bf16[2, 9, 2, 8]; bf16[2, 70, 4, 8]; bf16[1, 1, 70, 9]",
+     "scale = 0.35", BF16_SUMS},
     {"rope", "f32[2, 100, 3, 8]", "base = 10000", F32},
     {"rope", "f32[1, 3, 1, 2]", "base = 10000; inverse = true", F32},
     {"reshape", "f32[6, 4]", "shape = [3, 8]", EXACT},
@@ -348,23 +371,27 @@ START_TEST(every_operator_has_a_case)
 }
 END_TEST
 
-/* The gradient of attention takes what attention gave. The operands of a case are q, k,
- * v and the gradient of the output. */
+/* The gradients of attention take what attention gave. The operands of a case are q, k, v, the
+ * gradient of the output, and the mask if there is one. */
 static MwNodeId add_attention_grad(TestGraph *test, const Case *c)
 {
-    MwValueId in[4], all[6];
+    const bool is_masked = strcmp(c->op, "sdpa_grad") != 0;
+    MwValueId in[5], all[7];
     const char *at = c->operands;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 4 + is_masked; k++) {
         size_t length = strcspn(at, ";");
         in[k] = test_source(test, MW_OP_INPUT, NULL, mw_arena_strndup(test->arena, at, length));
         at += length + strspn(at + length, "; ");
     }
-    MwValueId out = test_apply(test, NULL, "sdpa", in, 3, c->attrs);
     memcpy(all, in, sizeof *in * 3);
+    if (is_masked)
+        all[3] = all[6] = in[4];
+    MwValueId out =
+        test_apply(test, NULL, is_masked ? "sdpa_masked" : "sdpa", all, 3 + is_masked, c->attrs);
     all[3] = out;
     all[4] = (MwValueId){out.index + 1};
     all[5] = in[3];
-    return mw_value(test->graph, test_apply(test, NULL, "sdpa_grad", all, 6, c->attrs))->node;
+    return mw_value(test->graph, test_apply(test, NULL, c->op, all, 6 + is_masked, c->attrs))->node;
 }
 
 /* Adds the case's node; gives the number of outputs. */
@@ -372,7 +399,7 @@ static int add_case(GraphRun *run, const Case *c)
 {
     MwGraph *graph = run->test.graph;
     int before = graph->nodes.count;
-    bool is_grad = strcmp(c->op, "sdpa_grad") == 0;
+    bool is_grad = strncmp(c->op, "sdpa", 4) == 0 && strstr(c->op, "_grad");
     MwNodeId id = is_grad ? add_attention_grad(&run->test, c)
                           : test_node(&run->test, c->op, c->operands, c->attrs);
     ck_assert_msg(id.index >= 0, "%s: %s", c->op, diags_text(run->test.arena, run->test.diags));

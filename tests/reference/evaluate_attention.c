@@ -4,6 +4,7 @@
 #include "tests/reference/evaluate_rules.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One query: row `s` of head `h` of sequence `b`, with the key head that it shares. */
@@ -31,17 +32,42 @@ static void add_scaled(double *y, double factor, const double *x, int64_t n)
         y[i] += factor * x[i];
 }
 
-/* How many keys the query sees: the first ones. */
-static int64_t keys_seen(const Eval *e, const Query *at)
+/* The operand that is the mask; -1: there is none. */
+static int mask_operand(const Eval *e)
 {
-    int64_t keys = eval_in(e, 1)->dim[1];
-    if (!mw_node_int(e->node, MW_ATTR_CAUSAL))
-        return keys;
-    int64_t position = eval_origin(e, eval_in(e, 0), 1) + at->s;
-    return position + 1 < keys ? position + 1 : keys;
+    switch (e->node->op) {
+    case MW_OP_SDPA_MASKED:
+        return 3;
+    case MW_OP_SDPA_MASKED_GRAD:
+    case MW_OP_SDPA_MASK_GRAD:
+        return 6;
+    default:
+        return -1;
+    }
 }
 
-static double score(const Eval *e, const Query *at, int64_t key)
+/* The index in the mask of its element for a query and a key. */
+static int64_t mask_at(const Eval *e, const Query *at, int64_t key)
+{
+    const MwTensor *mask = eval_in(e, mask_operand(e));
+    const int64_t index[] = {at->b, at->h, at->s, key};
+    int64_t place = 0;
+    for (int d = 0; d < 4; d++)
+        place = place * mask->dim[d] + (mask->dim[d] > 1 ? index[d] : 0);
+    return place;
+}
+
+/* Whether causality and the window let the query see the key. */
+static bool sees(const Eval *e, const Query *at, int64_t key)
+{
+    const int64_t position = eval_origin(e, eval_in(e, 0), 1) + at->s;
+    const MwAttr *window = mw_node_attr(e->node, MW_ATTR_WINDOW);
+    if (mw_node_int(e->node, MW_ATTR_CAUSAL) && key > position)
+        return false;
+    return !window->ints.count || llabs(key - position) < window->ints.at[0];
+}
+
+static double product(const Eval *e, const Query *at, int64_t key)
 {
     const MwTensor *q = eval_in(e, 0), *k = eval_in(e, 1);
     return mw_node_float(e->node, MW_ATTR_SCALE) * dot(e->in[0] + vector_at(q, at->b, at->s, at->h),
@@ -49,22 +75,47 @@ static double score(const Eval *e, const Query *at, int64_t key)
                                                        q->dim[3]);
 }
 
+static double score(const Eval *e, const Query *at, int64_t key)
+{
+    const double cap = mw_node_float(e->node, MW_ATTR_SOFT_CAP);
+    const int mask = mask_operand(e);
+    double score = product(e, at, key);
+    if (!sees(e, at, key))
+        return -INFINITY;
+    if (cap > 0)
+        score = cap * tanh(score / cap);
+    if (mask < 0)
+        return score;
+    const double masked = e->in[mask][mask_at(e, at, key)];
+    if (eval_in(e, mask)->type != MW_BOOL)
+        return score + masked;
+    return masked != 0 ? score : -INFINITY;
+}
+
+/* The derivative of the score by the product. */
+static double slope(const Eval *e, const Query *at, int64_t key)
+{
+    const double cap = mw_node_float(e->node, MW_ATTR_SOFT_CAP);
+    const double bent = cap > 0 ? tanh(product(e, at, key) / cap) : 0;
+    return 1 - bent * bent;
+}
+
 static void attend(const Eval *e, const Query *at)
 {
     const MwTensor *q = eval_in(e, 0), *v = eval_in(e, 2);
-    int64_t seen = keys_seen(e, at);
     double most = -INFINITY, sum = 0;
-    for (int64_t t = 0; t < seen; t++)
+    for (int64_t t = 0; t < v->dim[1]; t++)
         most = fmax(most, score(e, at, t));
     double *out = e->out[0] + vector_at(q, at->b, at->s, at->h);
     memset(out, 0, sizeof(double) * (size_t)q->dim[3]);
-    for (int64_t t = 0; t < seen; t++) {
-        double weight = exp(score(e, at, t) - most);
+    for (int64_t t = 0; t < v->dim[1]; t++) {
+        const double by = score(e, at, t), weight = by == -INFINITY ? 0 : exp(by - most);
         sum += weight;
-        add_scaled(out, weight, e->in[2] + vector_at(v, at->b, t, at->g), q->dim[3]);
+        if (weight != 0)
+            add_scaled(out, weight, e->in[2] + vector_at(v, at->b, t, at->g), q->dim[3]);
     }
     for (int64_t i = 0; i < q->dim[3]; i++)
-        out[i] /= sum;
+        out[i] /= sum == 0 ? 1 : sum;
     e->out[1][(at->b * q->dim[1] + at->s) * q->dim[2] + at->h] = most + log(sum);
 }
 
@@ -75,11 +126,17 @@ static void attend_grad(const Eval *e, const Query *at)
     double lse = e->in[4][(at->b * q->dim[1] + at->s) * q->dim[2] + at->h];
     const double *d = e->in[5] + query;
     double mean = dot(d, e->in[3] + query, width);
-    for (int64_t t = 0; t < keys_seen(e, at); t++) {
+    for (int64_t t = 0; t < k->dim[1]; t++) {
         int64_t key = vector_at(k, at->b, t, at->g);
-        double p = exp(score(e, at, t) - lse);
-        double ds =
-            p * (dot(d, e->in[2] + key, width) - mean) * mw_node_float(e->node, MW_ATTR_SCALE);
+        const double by = score(e, at, t);
+        if (by == -INFINITY)
+            continue;
+        double p = exp(by - lse), masked = p * (dot(d, e->in[2] + key, width) - mean);
+        double ds = masked * slope(e, at, t) * mw_node_float(e->node, MW_ATTR_SCALE);
+        if (e->node->op == MW_OP_SDPA_MASK_GRAD) {
+            e->out[0][mask_at(e, at, t)] += masked;
+            continue;
+        }
         add_scaled(e->out[0] + query, ds, e->in[1] + key, width);
         add_scaled(e->out[1] + key, ds, e->in[0] + query, width);
         add_scaled(e->out[2] + key, p, d, width);
@@ -101,7 +158,7 @@ static void each_query(const Eval *e, void (*visit)(const Eval *, const Query *)
 
 static void sdpa_grad(const Eval *e)
 {
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < e->node->result_count; k++)
         memset(e->out[k], 0, sizeof(double) * (size_t)mw_tensor_elements(eval_out(e, k)));
     each_query(e, attend_grad);
 }
@@ -128,8 +185,11 @@ bool eval_attention(const Eval *e)
 {
     switch (e->node->op) {
     case MW_OP_SDPA:
+    case MW_OP_SDPA_MASKED:
         return each_query(e, attend), true;
     case MW_OP_SDPA_GRAD:
+    case MW_OP_SDPA_MASKED_GRAD:
+    case MW_OP_SDPA_MASK_GRAD:
         return sdpa_grad(e), true;
     case MW_OP_ROPE:
         return rope(e), true;

@@ -15,13 +15,18 @@ static void check_all(const Call *call, int operand, const double *expected, dou
     const int64_t count = call->bytes[operand] / mw_type_bytes(type);
     double norm = 0, error = 0, most = 1;
     for (int64_t i = 0; i < count; i++) {
+        if (isinf(expected[i])) {
+            ck_assert_msg(found[i] == expected[i], "%s[%lld] is %g, not %g", what, (long long)i,
+                          found[i], expected[i]);
+            continue;
+        }
         norm += expected[i] * expected[i];
         error += (found[i] - expected[i]) * (found[i] - expected[i]);
         most = fmax(most, fabs(expected[i]));
     }
     for (int64_t i = 0; i < count && type == MW_F32; i++)
-        ck_assert_msg(fabs(found[i] - expected[i]) <= most * tolerance, "%s[%lld] is %g, not %g",
-                      what, (long long)i, found[i], expected[i]);
+        ck_assert_msg(isinf(expected[i]) || fabs(found[i] - expected[i]) <= most * tolerance,
+                      "%s[%lld] is %g, not %g", what, (long long)i, found[i], expected[i]);
     ck_assert_msg(sqrt(error) <= tolerance * sqrt(norm) + 1e-30, "%s: its error is %g of its norm",
                   what, sqrt(error / norm));
     free(found);
@@ -30,25 +35,61 @@ static void check_all(const Call *call, int operand, const double *expected, dou
 /* ---- Shapes ---- */
 
 const Attention attentions[ATTENTIONS] = {
-    {1, 1, 1, 1, 1, 1, false, 0, 0},      {2, 5, 5, 2, 2, 4, true, 0, 0},
-    {2, 5, 9, 2, 2, 4, false, 0, 3},      {1, 70, 70, 4, 2, 8, true, 0, 0},
-    {1, 64, 64, 2, 1, 16, true, 0, 1},    {1, 65, 130, 3, 3, 5, true, 65, 0},
-    {2, 33, 99, 4, 1, 8, true, 33, 2},    {1, 130, 20, 2, 2, 3, true, 0, 0},
-    {1, 129, 129, 6, 2, 32, false, 0, 0}, {1, 3, 300, 1, 1, 64, true, 297, 0},
-    {1, 4, 4, 2, 2, 2, true, 100, 0},     {1, 140, 140, 4, 2, 64, true, 0, 0},
-    {1, 70, 100, 2, 2, 128, false, 0, 4}, {1, 65, 65, 2, 1, 96, true, 0, 0},
-    {1, 66, 67, 1, 1, 130, true, 1, 0},   {1, 20, 70, 2, 1, 260, true, 50, 8},
-    {2, 64, 128, 2, 1, 64, true, 64, 0},  {1, 67, 3, 2, 2, 65, false, 0, 1},
-    {1, 5, 140, 2, 1, 64, true, 0, 0},    {1, 130, 201, 2, 1, 64, true, 70, 8},
-    {1, 70, 70, 2, 1, 128, true, 0, 8},   {2, 33, 65, 2, 2, 24, false, 0, 16},
-    {1, 97, 140, 1, 1, 80, true, 40, 8},  {1, 129, 257, 1, 1, 128, true, 128, 0},
+    {1, 1, 1, 1, 1, 1, false, 0, 0},
+    {2, 5, 5, 2, 2, 4, true, 0, 0},
+    {2, 5, 9, 2, 2, 4, false, 0, 3},
+    {1, 70, 70, 4, 2, 8, true, 0, 0},
+    {1, 64, 64, 2, 1, 16, true, 0, 1},
+    {1, 65, 130, 3, 3, 5, true, 65, 0},
+    {2, 33, 99, 4, 1, 8, true, 33, 2},
+    {1, 130, 20, 2, 2, 3, true, 0, 0},
+    {1, 129, 129, 6, 2, 32, false, 0, 0},
+    {1, 3, 300, 1, 1, 64, true, 297, 0},
+    {1, 4, 4, 2, 2, 2, true, 100, 0},
+    {1, 140, 140, 4, 2, 64, true, 0, 0},
+    {1, 70, 100, 2, 2, 128, false, 0, 4},
+    {1, 65, 65, 2, 1, 96, true, 0, 0},
+    {1, 66, 67, 1, 1, 130, true, 1, 0},
+    {1, 20, 70, 2, 1, 260, true, 50, 8},
+    {2, 64, 128, 2, 1, 64, true, 64, 0},
+    {1, 67, 3, 2, 2, 65, false, 0, 1},
+    {1, 5, 140, 2, 1, 64, true, 0, 0},
+    {1, 130, 201, 2, 1, 64, true, 70, 8},
+    {1, 70, 70, 2, 1, 128, true, 0, 8},
+    {2, 33, 65, 2, 2, 24, false, 0, 16},
+    {1, 97, 140, 1, 1, 80, true, 40, 8},
+    {1, 129, 257, 1, 1, 128, true, 128, 0},
     {1, 9, 9, 1, 1, 8, true, 0, 0, true},
+    {1, 140, 140, 1, 1, 64, true, 0, 0, .window = 5},
+    {1, 70, 210, 1, 1, 16, false, 70, 8, .window = 40},
+    {1, 100, 64, 1, 1, 8, true, 70, 0, .window = 90}, /* some queries are beyond all keys */
+    {1, 33, 70, 2, 1, 8, true, 37, 0, .soft_cap = 1.5},
+    {1, 20, 70, 1, 1, 96, true, 50, 0, .window = 9, .soft_cap = 2},
+    {2, 33, 70, 2, 1, 8, false, 0, 0, .mask = "hst"},
+    {1, 70, 66, 2, 1, 64, true, 0, 8, .soft_cap = 3, .mask = "bt"},
+    {2, 20, 70, 2, 2, 5, false, 40, 0, .window = 30, .mask = "bhs"},
+    {2, 20, 20, 2, 1, 72, true, 0, 0, .mask = "bst", .is_bool = true},
+    {3, 40, 9, 2, 2, 16, false, 0, 0, .mask = "bst", .is_bool = true},
 };
 
 Call attention_call(MwRoutine routine, const Attention *z, MwType type)
 {
-    Call call = {.routine = routine};
+    static const int masked[MW_ROUTINE_COUNT] = {
+        [MW_ROUTINE_SDPA] = MW_ROUTINE_SDPA_MASKED,
+        [MW_ROUTINE_SDPA_GRAD] = MW_ROUTINE_SDPA_MASKED_GRAD,
+        [MW_ROUTINE_SDPA_MASK_GRAD] = MW_ROUTINE_SDPA_MASK_GRAD,
+    };
+    Call call = {.routine = z->mask ? (MwRoutine)masked[routine] : routine};
     MwKernelArg *a = call.args;
+    if (z->mask) {
+        a[MW_SDPA_MASK_TYPE].i = z->is_bool ? MW_BOOL : type;
+        a[MW_SDPA_MASK_B].i = strchr(z->mask, 'b') ? z->b : 1;
+        a[MW_SDPA_MASK_H].i = strchr(z->mask, 'h') ? z->h : 1;
+        a[MW_SDPA_MASK_S].i = strchr(z->mask, 's') ? z->s : 1;
+        a[MW_SDPA_MASK_T].i = strchr(z->mask, 't') ? z->t : 1;
+    }
+    a[MW_SDPA_WINDOW].i = z->window;
+    a[MW_SDPA_SOFT_CAP].f = z->soft_cap;
     a[MW_SDPA_B].i = z->b;
     a[MW_SDPA_S].i = z->s;
     a[MW_SDPA_T].i = z->t;
@@ -73,9 +114,12 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type)
 typedef struct {
     const Call *call;
     const Attention *z;
-    float *q, *k, *v, *dout;              /* of the whole operands of sdpa_grad */
-    double *out, *lse, *dq, *dk, *dv, *p; /* dense; p: [t] */
+    float *q, *k, *v, *dout, *mask;               /* of the whole operands of the gradient */
+    double *out, *lse, *dq, *dk, *dv, *dmask, *p; /* dense; p: [t] */
+    double *slope;                                /* [t] of the cap */
 } Reference;
+
+enum { MASK = 6 /* operand of the gradients */ };
 
 static Reference reference_of(const Call *call, const Attention *z)
 {
@@ -88,18 +132,22 @@ static Reference reference_of(const Call *call, const Attention *z)
         .k = call_floats(call, 1),
         .v = call_floats(call, 2),
         .dout = call_floats(call, 5),
+        .mask = z->mask ? call_floats(call, MASK) : NULL,
         .out = calloc(queries * d, sizeof(double)),
         .lse = calloc(queries, sizeof(double)),
         .dq = calloc(queries * d, sizeof(double)),
         .dk = calloc(keys * d, sizeof(double)),
         .dv = calloc(keys * d, sizeof(double)),
+        .dmask = z->mask ? calloc((size_t)call->bytes[MASK], sizeof(double)) : NULL,
         .p = calloc((size_t)z->t, sizeof(double)),
+        .slope = calloc((size_t)z->t, sizeof(double)),
     };
 }
 
 static void reference_free(Reference *r)
 {
-    void *const all[] = {r->q, r->k, r->v, r->dout, r->out, r->lse, r->dq, r->dk, r->dv, r->p};
+    void *const all[] = {r->q,  r->k,  r->v,  r->dout,  r->mask, r->out,  r->lse,
+                         r->dq, r->dk, r->dv, r->dmask, r->p,    r->slope};
     for (int i = 0; i < MW_COUNT(all); i++)
         free(all[i]);
 }
@@ -109,6 +157,7 @@ typedef struct {
     const float *q, *k, *v;      /* of the head */
     int64_t k_row, v_row, query; /* index of the query among all dense queries */
     int64_t keys_at;             /* of the first key among all dense keys */
+    int64_t b, s, h;
 } Query;
 
 static Query query_at(const Reference *r, int64_t b, int64_t s, int64_t h)
@@ -124,11 +173,43 @@ static Query query_at(const Reference *r, int64_t b, int64_t s, int64_t h)
         .v_row = a[MW_SDPA_V_ROW].i,
         .query = (b * z->s + s) * z->h + h,
         .keys_at = b * z->t * z->g + g,
+        .b = b,
+        .s = s,
+        .h = h,
     };
 }
 
+/* The index of the mask's element for a query and a key. */
+static int64_t mask_at(const Reference *r, const Query *query, int64_t t)
+{
+    const MwKernelArg *a = r->call->args;
+    const int64_t index[] = {query->b, query->h, query->s, t};
+    static const int sizes[] = {MW_SDPA_MASK_B, MW_SDPA_MASK_H, MW_SDPA_MASK_S, MW_SDPA_MASK_T};
+    int64_t at = 0;
+    for (int d = 0; d < MW_COUNT(sizes); d++)
+        at = at * a[sizes[d]].i + (a[sizes[d]].i > 1 ? index[d] : 0);
+    return at;
+}
+
+/* The score that a product becomes, and the derivative of the cap. */
+static double score(const Reference *r, const Query *query, int64_t t, double product,
+                    double *slope)
+{
+    const Attention *z = r->z;
+    const int64_t position = z->position + query->s;
+    const double bent = z->soft_cap > 0 ? tanh(product / z->soft_cap) : 0;
+    *slope = 1 - bent * bent;
+    if ((z->causal && t > position) || (z->window && llabs(t - position) >= z->window))
+        return -INFINITY;
+    if (z->soft_cap > 0)
+        product = z->soft_cap * bent;
+    if (z->mask && !z->is_bool)
+        product += r->mask[mask_at(r, query, t)];
+    return z->mask && z->is_bool && r->mask[mask_at(r, query, t)] == 0 ? -INFINITY : product;
+}
+
 /* Its probabilities over the keys, its log-sum-exp and its output. */
-static void attend(Reference *r, const Query *query, int64_t s)
+static void attend(Reference *r, const Query *query)
 {
     const Attention *z = r->z;
     double *const p = r->p, largest = -INFINITY, sum = 0;
@@ -136,16 +217,15 @@ static void attend(Reference *r, const Query *query, int64_t s)
         p[t] = 0;
         for (int64_t i = 0; i < z->d; i++)
             p[t] += (double)query->q[i] * query->k[t * query->k_row + i];
-        p[t] *= (double)(float)r->call->args[MW_SDPA_SCALE].f;
-        if (z->causal && t > z->position + s)
-            p[t] = -INFINITY;
+        p[t] =
+            score(r, query, t, p[t] * (double)(float)r->call->args[MW_SDPA_SCALE].f, &r->slope[t]);
         largest = fmax(largest, p[t]);
     }
     for (int64_t t = 0; t < z->t; t++)
-        sum += exp(p[t] - largest);
+        sum += p[t] == -INFINITY ? 0 : exp(p[t] - largest);
     r->lse[query->query] = largest + log(sum);
     for (int64_t t = 0; t < z->t; t++) {
-        p[t] = exp(p[t] - r->lse[query->query]);
+        p[t] = p[t] == -INFINITY ? 0 : exp(p[t] - r->lse[query->query]);
         for (int64_t i = 0; i < z->d; i++)
             r->out[query->query * z->d + i] += p[t] * query->v[t * query->v_row + i];
     }
@@ -165,7 +245,9 @@ static void add_gradients(Reference *r, const Query *query)
         double dp = 0;
         for (int64_t i = 0; i < z->d; i++)
             dp += (double)dout[i] * query->v[t * query->v_row + i];
-        const double ds = r->p[t] * (dp - delta) * scale;
+        const double ds = r->p[t] * (dp - delta) * r->slope[t] * scale;
+        if (z->mask)
+            r->dmask[mask_at(r, query, t)] += r->p[t] * (dp - delta);
         for (int64_t i = 0; i < z->d; i++) {
             r->dq[query->query * z->d + i] += ds * query->k[t * query->k_row + i];
             r->dk[key + i] += ds * query->q[i];
@@ -181,7 +263,7 @@ static Reference expect(const Call *call, const Attention *z)
         for (int64_t s = 0; s < z->s; s++)
             for (int64_t h = 0; h < z->h; h++) {
                 const Query query = query_at(&r, b, s, h);
-                attend(&r, &query, s);
+                attend(&r, &query);
                 add_gradients(&r, &query);
             }
     return r;
@@ -189,29 +271,55 @@ static Reference expect(const Call *call, const Attention *z)
 
 /* ---- Checks ---- */
 
-/* The forward pass on the same q, k and v, of which the gradient takes out and lse. */
+/* The forward pass on the same q, k, v and mask, of which the gradient takes out and lse. */
 static void run_forward_first(Call *grad, const Attention *z, MwType type, RunCall *run)
 {
     Call forward = attention_call(MW_ROUTINE_SDPA, z, type);
+    const int out = z->mask ? 4 : 3;
     for (int i = 0; i < 3; i++)
         memcpy(forward.operands[i], grad->operands[i], (size_t)grad->bytes[i]);
+    if (z->mask)
+        memcpy(forward.operands[3], grad->operands[MASK], (size_t)grad->bytes[MASK]);
     run(&forward);
-    for (int i = 3; i < 5; i++)
-        memcpy(grad->operands[i], forward.operands[i], (size_t)grad->bytes[i]);
+    for (int i = 0; i < 2; i++)
+        memcpy(grad->operands[3 + i], forward.operands[out + i], (size_t)grad->bytes[3 + i]);
     call_release(&forward);
+}
+
+/* The gradient of the mask, from the operands of that of q, k and v. */
+static void check_mask_gradient(const Call *grad, const Reference *expected, MwType type,
+                                RunCall *run, double tolerance)
+{
+    Call call = attention_call(MW_ROUTINE_SDPA_MASK_GRAD, expected->z, type);
+    for (int i = 0; i <= MASK; i++)
+        memcpy(call.operands[i], grad->operands[i], (size_t)grad->bytes[i]);
+    run(&call);
+    if (strchr(expected->z->mask, 't')) {
+        check_all(&call, MASK + 1, expected->dmask, tolerance, "dmask");
+    } else { /* it adds the same to all scores of a query: the sum of terms of about 1 is 0 */
+        float *const found = call_floats(&call, MASK + 1);
+        for (int64_t i = 0; i < call.bytes[MASK + 1] / mw_type_bytes(type); i++)
+            ck_assert_msg(fabs(found[i]) <= tolerance, "dmask[%lld] is %g, not 0", (long long)i,
+                          found[i]);
+        free(found);
+    }
+    call_release(&call);
 }
 
 void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance)
 {
     Call call = attention_call(MW_ROUTINE_SDPA_GRAD, z, type);
     Reference expected = expect(&call, z);
+    const int first = z->mask ? MASK + 1 : MASK;
     run_forward_first(&call, z, type, run);
     check_all(&call, 3, expected.out, tolerance, "out");
     check_all(&call, 4, expected.lse, tolerance, "lse");
     run(&call);
-    check_all(&call, 6, expected.dq, tolerance, "dq");
-    check_all(&call, 7, expected.dk, tolerance, "dk");
-    check_all(&call, 8, expected.dv, tolerance, "dv");
+    check_all(&call, first, expected.dq, tolerance, "dq");
+    check_all(&call, first + 1, expected.dk, tolerance, "dk");
+    check_all(&call, first + 2, expected.dv, tolerance, "dv");
+    if (z->mask && !z->is_bool)
+        check_mask_gradient(&call, &expected, type, run, tolerance);
     reference_free(&expected);
     call_release(&call);
 }

@@ -11,16 +11,21 @@ typedef struct {
     bool causal;
     int64_t position, pad;
     bool is_turned; /* a negative scale */
+    int64_t window;
+    double soft_cap;
+    const char *mask; /* a letter of "bhst" for each dimension that it has; NULL: there is none */
+    bool is_bool;     /* the mask */
 } Attention;
 
-enum { ATTENTIONS = 25 };
+enum { ATTENTIONS = 35 };
 extern const Attention attentions[ATTENTIONS];
 
+/* The routine stands for that of the same kind with a mask, if the shape has one. */
 Call attention_call(MwRoutine routine, const Attention *z, MwType type);
 
-/* Runs sdpa and sdpa_grad on a shape, and compares all they give: of every tensor the norm of the
- * error, relative to that of the tensor, and of f32 the error of every element, relative to the
- * largest, are at most `tolerance`. */
+/* Runs attention and its gradients on a shape, and compares all they give: of every tensor the norm
+ * of the error, relative to that of the tensor, and of f32 the error of every element, relative to
+ * the largest, are at most `tolerance`. */
 void attention_check(const Attention *z, MwType type, RunCall *run, double tolerance);
 
 #endif

@@ -28,12 +28,27 @@ static bool is_filter(MwRoutine routine, int operand)
            operand == (routine == MW_ROUTINE_CONV_FILTER_GRAD ? 2 : 1);
 }
 
+static bool is_attention(MwRoutine routine)
+{
+    return routine >= MW_ROUTINE_SDPA && routine <= MW_ROUTINE_SDPA_MASK_GRAD;
+}
+
+static MwType attention_type(const Call *call, int operand)
+{
+    const bool is_masked = call->routine == MW_ROUTINE_SDPA_MASKED;
+    const bool has_mask = is_masked || (call->routine >= MW_ROUTINE_SDPA_MASKED_GRAD);
+    const bool is_lse = operand == (is_masked ? 5 : 4);
+    if (is_lse || mw_routine_info(call->routine)->accesses[operand] == 's')
+        return MW_F32;
+    return (MwType)call
+        ->args[has_mask && operand == (is_masked ? 3 : 6) ? MW_SDPA_MASK_TYPE : MW_SDPA_TYPE]
+        .i;
+}
+
 MwType call_type(const Call *call, int operand)
 {
-    const bool is_attention =
-        call->routine == MW_ROUTINE_SDPA || call->routine == MW_ROUTINE_SDPA_GRAD;
-    const bool is_lse = operand == 4;
-    const bool is_scratch = mw_routine_info(call->routine)->accesses[operand] == 's';
+    if (is_attention(call->routine))
+        return attention_type(call, operand);
     if (is_windows(call->routine))
         return (MwType)call
             ->args[is_filter(call->routine, operand) ? MW_CONV_FILTER_TYPE : MW_WINDOW_TYPE]
@@ -44,7 +59,7 @@ MwType call_type(const Call *call, int operand)
                    : (MwType)call->args[MW_ALONG_TYPE].i;
     if (mw_gemm_extras(call->routine))
         return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
-    return is_attention && !is_lse && !is_scratch ? (MwType)call->args[MW_SDPA_TYPE].i : MW_F32;
+    return MW_F32;
 }
 
 double call_value(const Call *call, int operand, int64_t element)
@@ -65,6 +80,9 @@ void call_allocate(Call *call)
         if (is_filled && call_type(call, i) == MW_BF16)
             for (int64_t k = 0; k < call->bytes[i] / 2; k++)
                 ((uint16_t *)values)[k] = mw_bf16_from_f32(call_sample(k, i));
+        else if (is_filled && call_type(call, i) == MW_BOOL)
+            for (int64_t k = 0; k < call->bytes[i]; k++)
+                values[k] = call_sample(k, i) < 0.3f;
         else if (is_filled)
             for (int64_t k = 0; k < call->bytes[i] / 4; k++)
                 ((float *)values)[k] = call_sample(k, i);
@@ -75,13 +93,14 @@ void call_allocate(Call *call)
 
 float *call_floats(const Call *call, int operand)
 {
-    const bool is_half = call_type(call, operand) == MW_BF16;
-    const int64_t count = call->bytes[operand] / (is_half ? 2 : 4);
+    const MwType type = call_type(call, operand);
+    const int64_t count = call->bytes[operand] / mw_type_bytes(type);
     const void *from = call->operands[operand];
     float *values = malloc(sizeof *values * (size_t)count);
     for (int64_t k = 0; k < count; k++)
-        values[k] =
-            is_half ? mw_bf16_to_f32(((const uint16_t *)from)[k]) : ((const float *)from)[k];
+        values[k] = type == MW_BF16   ? mw_bf16_to_f32(((const uint16_t *)from)[k])
+                    : type == MW_BOOL ? ((const uint8_t *)from)[k]
+                                      : ((const float *)from)[k];
     return values;
 }
 

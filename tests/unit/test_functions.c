@@ -39,6 +39,29 @@ static const struct {
     {"where(ids > 1, false, true)", "bool[3]", {1, 1, 0}},
     {"where(ids > 1, 7, ids)", "i32[3]", {0, 1, 7}},
     {"[for part in unstack(k): part * 2][1]", "f32[3]", {6, 8, 10}},
+    /* Queries of 0 give the keys that they see equal weights. */
+    {"sdpa(0 * reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), "
+     "lengths = slice(ids, 0, 1, 3))",
+     "f32[2, 3, 1, 1]",
+     {0, 0, 0, 3.5, 3.5, 3.5}},
+    {"sdpa(0 * reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), "
+     "lengths = slice(ids, 0, 0, 2), mask = cast(0 * ids, f32))",
+     "f32[2, 3, 1, 1]",
+     {0, 0, 0, 3, 3, 3}},
+    {"sdpa(0 * reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), "
+     "lengths = 0 * slice(ids, 0, 0, 2) + 3, mask = ids != 1)",
+     "f32[2, 3, 1, 1]",
+     {1, 1, 1, 4, 4, 4}},
+    {"sdpa(0 * reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), reshape(k, [2, 3, 1, 1]), "
+     "causal = true, window = 2)",
+     "f32[2, 3, 1, 1]",
+     {0, 0.5, 1.5, 3, 3.5, 4.5}},
+    {"rope(reshape(k, [1, 1, 1, 6]), positions = iota([1, 1]))",
+     "f32[1, 1, 1, 6]",
+     {0, 1, 2, 3, 4, 5}},
+    {"rope(reshape(k, [1, 3, 1, 2]), positions = ids) - rope(reshape(k, [1, 3, 1, 2]))",
+     "f32[1, 3, 1, 2]",
+     {0}},
 };
 
 START_TEST(functions_have_their_values)

@@ -97,6 +97,18 @@ static const Case cases[] = {
     /* The first query sees one key; the second sees two with equal scores. */
     {"sdpa", "f32[1, 2, 1, 1]; f32[1, 2, 1, 1]; f32[1, 2, 1, 1]", "causal = true; scale = 2",
      "1 0; 3 5; 10 20", "10 15; 6 0.6931471805599453"},
+    /* The window of the last query leaves out the first key. */
+    {"sdpa", "f32[1, 3, 1, 1]; f32[1, 3, 1, 1]; f32[1, 3, 1, 1]",
+     "causal = true; scale = 1; window = [2]", "0 0 0; 0 0 0; 2 4 8",
+     "2 3 6; 0 0.6931471805599453 0.6931471805599453"},
+    /* 2 tanh(q k / 2) */
+    {"sdpa", "f32[1, 1, 1, 1]; f32[1, 1, 1, 1]; f32[1, 1, 1, 1]", "scale = 1; soft_cap = 2",
+     "2; 3; 7", "7; 1.9901095073734609"},
+    /* The first query may attend to nothing, the second to all. */
+    {"sdpa_masked", "f32[1, 2, 1, 1]; f32[1, 2, 1, 1]; f32[1, 2, 1, 1]; bool[1, 1, 2, 1]",
+     "scale = 2", "1 0; 3 5; 10 20; 0 1", "0 15; -inf 0.6931471805599453"},
+    {"sdpa_masked", "f32[1, 1, 2, 1]; f32[1, 2, 1, 1]; f32[1, 2, 1, 1]; f32[1, 2, 1, 2]",
+     "scale = 1", "0 1; 1 1; 10 20; 0 -inf 5 5", "10 15; 0 6.693147180559945"},
     /* Two query heads share a key head; all keys are alike. */
     {"sdpa", "f32[1, 1, 2, 1]; f32[1, 2, 1, 1]; f32[1, 2, 1, 1]", "scale = 1", "0 1; 1 1; 10 20",
      "15 15; 0.6931471805599453 1.6931471805599454"},
@@ -188,7 +200,8 @@ START_TEST(values_are_as_worked_out)
         ck_assert_int_eq(count,
                          mw_tensor_elements(&test.graph->values.at[node->first_result + k].tensor));
         for (int i = 0; i < count; i++)
-            ck_assert_msg(fabs(out[k][i] - expected[i]) <= 1e-9 * fmax(1, fabs(expected[i])),
+            ck_assert_msg(out[k][i] == expected[i] ||
+                              fabs(out[k][i] - expected[i]) <= 1e-9 * fmax(1, fabs(expected[i])),
                           "%s: element %d of result %d is %.17g instead of %.17g", c->op, i, k,
                           out[k][i], expected[i]);
     }
@@ -231,12 +244,14 @@ static const struct {
      "0d"},
     {"sdpa", "f32[2, 3, 4, 2]; f32[2, 4, 2, 2]; f32[2, 4, 2, 2]", "scale = 0.7", "sdpa_grad",
      "012yld"},
+    {"sdpa_masked", "f32[2, 3, 4, 2]; f32[2, 3, 2, 2]; f32[2, 3, 2, 2]; f32[2, 4, 1, 3]",
+     "scale = 1.5; causal = true; window = [2]; soft_cap = 1.2", "sdpa_masked_grad", "012yld3"},
 };
 
 typedef struct {
     TestGraph test;
     const MwNode *forward, *grad;
-    double in[3][MOST], out[2][MOST], d[MOST], slope[3][MOST];
+    double in[4][MOST], out[2][MOST], d[MOST], slope[3][MOST];
 } Slope;
 
 static int64_t elements_of(const Slope *s, MwValueId value)
@@ -248,7 +263,7 @@ static int64_t elements_of(const Slope *s, MwValueId value)
 static double weighted_result(Slope *s)
 {
     Place place = place_alone(0);
-    const double *operands[] = {s->in[0], s->in[1], s->in[2]};
+    const double *operands[] = {s->in[0], s->in[1], s->in[2], s->in[3]};
     double *results[] = {s->out[0], s->out[1]};
     evaluate_node(s->test.graph, s->forward, &place, operands, results);
     double sum = 0;
@@ -261,7 +276,7 @@ static void run_grad(Slope *s, const char *takes)
 {
     weighted_result(s);
     Place place = place_alone(0);
-    const double *operands[6];
+    const double *operands[7];
     double *results[] = {s->slope[0], s->slope[1], s->slope[2]};
     for (int k = 0; takes[k]; k++)
         operands[k] = takes[k] == 'd'   ? s->d
@@ -276,7 +291,7 @@ static void slope_init(Slope *s, int i)
     s->test = test_graph_new();
     MwNodeId id = test_node(&s->test, slopes[i].op, slopes[i].operands, slopes[i].attrs);
     MwNode forward = *mw_node(s->test.graph, id);
-    MwValueId y = {forward.first_result}, values[6];
+    MwValueId y = {forward.first_result}, values[7];
     int count = 0;
     for (const char *c = slopes[i].takes; *c; c++)
         values[count++] = *c == 'd' || *c == 'y' ? y

@@ -412,10 +412,13 @@ END_TEST
 static const struct {
     int arg;
     int64_t value;
-} wrong_attentions[] = {{MW_SDPA_B, 0},         {MW_SDPA_S, -1},
-                        {MW_SDPA_G, 3},         {MW_SDPA_Q_ROW, 1},
-                        {MW_SDPA_K_OFFSET, -4}, {MW_SDPA_T, (int64_t)1 << 61},
-                        {MW_SDPA_POSITION, -1}, {MW_SDPA_TYPE, MW_I32}};
+} wrong_attentions[] = {
+    {MW_SDPA_B, 0},         {MW_SDPA_S, -1},        {MW_SDPA_G, 3},
+    {MW_SDPA_Q_ROW, 1},     {MW_SDPA_K_OFFSET, -4}, {MW_SDPA_T, (int64_t)1 << 61},
+    {MW_SDPA_POSITION, -1}, {MW_SDPA_TYPE, MW_I32}, {MW_SDPA_WINDOW, -1},
+    {MW_SDPA_MASK_H, 3},    {MW_SDPA_MASK_S, 0},    {MW_SDPA_MASK_TYPE, MW_BOOL}};
+
+enum { MASKED = 30 }; /* of the table: a mask that is added */
 
 /* ---- Windows ---- */
 
@@ -457,9 +460,9 @@ END_TEST
 START_TEST(extents_refuse_nonsense)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
-    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, &attentions[1], MW_F32);
+    Call call = attention_call(MW_ROUTINE_SDPA_MASK_GRAD, &attentions[MASKED], MW_F32);
     call.args[wrong_attentions[_i].arg].i = wrong_attentions[_i].value;
-    ck_assert(!mw_routine_extents(MW_ROUTINE_SDPA_GRAD, call.args, bytes));
+    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
     call_release(&call);
 }
 END_TEST

@@ -237,6 +237,28 @@ static const Case attention_cases[] = {
      "  note: cast one of them, for instance cast(x, f32)"},
     {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]", "scale = inf",
      "sdpa needs a finite scale, not inf"},
+    {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]", "scale = 1; soft_cap = -1",
+     "sdpa needs a finite soft_cap of at least 0, not -1"},
+    {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]", "scale = 1; window = [0]",
+     "sdpa needs a window of at least 1 and at most 2147483647, not 0"},
+    {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]", "scale = 1; window = [2, 3]",
+     "sdpa has one window, not 2"},
+    {"sdpa_masked", "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; bool[2, 1, 8, 6]",
+     "scale = 1", "f32[2, 8, 4, 16]; f32[2, 8, 4]"},
+    {"sdpa_masked", "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; bool[2, 1, 6, 8]",
+     "scale = 1",
+     "sdpa_masked needs a mask that broadcasts to bool[2, 4, 8, 6] [batch, heads, queries, keys], "
+     "not bool[2, 1, 6, 8]"},
+    {"sdpa_masked", "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; i32[2, 1, 8, 6]",
+     "scale = 1", "sdpa_masked needs a mask of bool or f32, the type of the queries, not i32"},
+    {"sdpa_mask_grad",
+     "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4]; "
+     "f32[2, 8, 4, 16]; f32[1, 4, 1, 6]",
+     "scale = 0.25", "f32[1, 4, 1, 6]"},
+    {"sdpa_mask_grad",
+     "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4]; "
+     "f32[2, 8, 4, 16]; bool[1, 4, 1, 6]",
+     "scale = 0.25", "sdpa_mask_grad needs a mask that is added, not bool[1, 4, 1, 6]"},
     {"sdpa_grad",
      "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4]; "
      "f32[2, 8, 4, 16]",

@@ -88,6 +88,21 @@ static const struct {
      "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[2, 8, 6, 16]; f32[2, 8, 6]; "
      "f32[2, 8, 6, 16]",
      "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe->acbe,adbe,adbe a2 b3 c8 d7! e16! f2!"},
+    {"sdpa", "f32[2, 8, 6, 16]; f32[2, 8, 3, 16]; f32[2, 8, 3, 16]",
+     "scale = 1; causal = true; window = [3]; soft_cap = 2",
+     "acbe,adbe,adbe->acbe,acb a2 b3 c8 d8! e16! f2!"},
+    {"sdpa_masked", "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[1, 6, 8, 7]",
+     "scale = 1; window = [3]", "acbe,adbe,adbe,.bcd->acbe,acb a2 b3 c8 d7! e16! f2!"},
+    {"sdpa_masked", "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; bool[2, 1, 1, 7]",
+     "scale = 1", "acbe,adbe,adbe,a..d->acbe,acb a2 b3 c8 d7! e16! f2!"},
+    {"sdpa_masked_grad",
+     "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[2, 8, 6, 16]; f32[2, 8, 6]; "
+     "f32[2, 8, 6, 16]; f32[1, 6, 8, 7]",
+     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe,.bcd->acbe,adbe,adbe a2 b3 c8 d7! e16! f2!"},
+    {"sdpa_mask_grad",
+     "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[2, 8, 6, 16]; f32[2, 8, 6]; "
+     "f32[2, 8, 6, 16]; f32[1, 6, 1, 7]",
+     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe,.b.d->.b.d a2 b3 c8 d7! e16! f2!"},
     {"rope", "f32[2, 8, 6, 16]", "base = 10000", "abcd->abcd a2 b8 c6 d16!"},
     {"reshape", "f32[8, 4, 6]", "shape = [32, 6]", "a.c->ac a8 b4! c6"},
     {"reshape", "f32[32, 6]", "shape = [8, 4, 6]", "ac->a.c a8 b4! c6"},

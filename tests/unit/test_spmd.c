@@ -24,6 +24,14 @@ static const struct {
     {"mlp", "batch=8 inputs=8 width=16 classes=8", 8},
     {"gpt", "batch=8 seq=8 vocab=16 layers=1 width=16 heads=4", 16},
     {"llama", "batch=8 seq=8 vocab=16 layers=1 width=16 heads=4 kv_heads=2 hidden=32", 16},
+    {"gemma",
+     "batch=4 seq=8 vocab=16 layers=2 width=16 heads=4 kv_heads=2 head=4 hidden=16 window=3 "
+     "attention_cap=0.5",
+     16},
+    {"t5",
+     "batch=4 source=8 target=4 vocab=16 layers=1 width=16 heads=4 head=4 hidden=16 buckets=4 "
+     "distance=6",
+     16},
     {"bert", "batch=8 seq=8 vocab=16 layers=1 width=16 heads=4", 2},
     {"vit", "batch=8 image=8 patch=4 classes=8 layers=1 width=16 heads=4", 8},
 };

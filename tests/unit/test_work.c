@@ -167,6 +167,31 @@ START_TEST(attention_counts_what_the_mask_leaves)
 }
 END_TEST
 
+START_TEST(attention_counts_what_the_window_leaves)
+{
+    static const struct {
+        int causal;
+        int64_t window;
+        double share;
+    } cases[] = {{1, 4, 4. / 32}, {0, 4, 7. / 32}, {1, 30, 0.5}, {0, 30, 1}};
+    Fixture f = fixture_new();
+    MwValueId q = INPUT(&f, MW_F32, 2, 32, 6, 8), k = INPUT(&f, MW_F32, 2, 32, 3, 8);
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwAttr attrs[] = {{.key = MW_ATTR_CAUSAL, .i = cases[i].causal},
+                          mw_attr_float(MW_ATTR_SCALE, 0.125),
+                          mw_attr_ints(MW_ATTR_WINDOW, &cases[i].window, 1)};
+        MwValueId out = add(&f, (MwNodeSpec){.op = MW_OP_SDPA,
+                                             .operands = (MwValueId[]){q, k, k},
+                                             .operand_count = 3,
+                                             .attrs = attrs,
+                                             .attr_count = MW_COUNT(attrs)});
+        ck_assert_double_eq(work_of(&f, out, 0, 1).flops,
+                            4.0 * 2 * 6 * 32 * 32 * 8 * cases[i].share);
+    }
+    mw_arena_free(&f.arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("work");
@@ -176,6 +201,7 @@ int main(void)
     tcase_add_test(tcase, look_ups_read_what_they_give);
     tcase_add_test(tcase, streams_read_operands_and_write_results);
     tcase_add_test(tcase, attention_counts_what_the_mask_leaves);
+    tcase_add_test(tcase, attention_counts_what_the_window_leaves);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

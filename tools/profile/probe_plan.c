@@ -164,6 +164,7 @@ static void add_attention(Builder *builder, int64_t tokens)
     args[MW_SDPA_K_OFFSET].i = width;
     args[MW_SDPA_V_OFFSET].i = 2 * width;
     args[MW_SDPA_SCALE] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = 1 / sqrt(HEAD_WIDTH)};
+    args[MW_SDPA_SOFT_CAP].kind = MW_ARG_FLOAT;
     set_args(builder, &forward, args, MW_SDPA_ARGS);
     set_args(builder, &backward, args, MW_SDPA_ARGS);
     MwProbe probe = {

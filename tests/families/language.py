@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Models of language in PyTorch."""
+import math
+
+import torch
+from torch.nn import functional
+
+from network import Network
+
+
+class Lora(Network):
+    def optimizers(self):
+        return [torch.optim.AdamW(self.chosen(lambda name: ".lora_" in name), lr=2e-4,
+                                  weight_decay=0.01)]
+
+    def norm(self, x, name):
+        return functional.rms_norm(x, x.shape[-1:], self.weights[f"{name}.scale"], eps=1e-5)
+
+    def adapted(self, x, name, projection, adapter):
+        w, a, b = (self.weights[f"{name}.{weight}"] for weight in (
+            projection, f"{adapter}.lora_a", f"{adapter}.lora_b"))
+        return torch.einsum("bsw,whd->bhsd", x, w) + \
+            torch.einsum("bsr,rhd->bhsd", x @ a, b) * (
+                self.sizes["alpha"] / self.sizes["rank"])
+
+    @staticmethod
+    def turned(x):
+        """Rotary positions on [batch, heads, sequence, head]; halves of a head rotate together."""
+        half = x.shape[-1] // 2
+        angles = torch.arange(x.shape[2])[:, None] * 10000.0 ** (-torch.arange(half) / half)
+        a, b = x.split(half, dim=-1)
+        return torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()],
+                         dim=-1)
+
+    def attention(self, x, name):
+        k = torch.einsum("bsw,wgd->bgsd", x, self.weights[f"{name}.wk"])
+        q = self.adapted(x, name, "wq", "adapter")
+        v = self.adapted(x, name, "wv", "adapter.1")
+        o = functional.scaled_dot_product_attention(self.turned(q), self.turned(k), v,
+                                                    is_causal=True, enable_gqa=True)
+        return torch.einsum("bhsd,hdw->bsw", o, self.weights[f"{name}.wo"])
+
+    def mlp(self, x, name):
+        gate, up, down = (self.weights[f"{name}.{weight}"] for weight in ("gate", "up", "down"))
+        return (functional.silu(x @ gate) * (x @ up)) @ down
+
+    def losses(self, tokens, targets):
+        x = self.weights["embed"][tokens]
+        for layer in range(self.sizes["layers"]):
+            name = f"layers.{layer}"
+            x = x + self.attention(self.norm(x, f"{name}.norm"), f"{name}.attention")
+            x = x + self.mlp(self.norm(x, f"{name}.norm.1"), f"{name}.mlp")
+        logits = self.norm(x, "norm") @ self.weights["unembed"]
+        return {"loss": functional.cross_entropy(logits.flatten(0, 1), targets.flatten())}
+
+
+def rms_norm(x):
+    return x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+
+
+class Transformer(Network):
+    """Attention written out; no decay of the scales of norms."""
+
+    most_norm = 1
+
+    def optimizers(self):
+        return [torch.optim.AdamW([
+            {"params": self.chosen(lambda name: not name.endswith(".scale"))},
+            {"params": self.chosen(lambda name: name.endswith(".scale")), "weight_decay": 0}],
+            **self.options)]
+
+    def projected(self, x, name):
+        return torch.einsum("bsw,whd->bhsd", x, self.weights[name])
+
+    def joined(self, x, name):
+        return torch.einsum("bhsd,hdw->bsw", x, self.weights[name])
+
+    @staticmethod
+    def attended(scores, seen, v):
+        return torch.softmax(scores.masked_fill(~seen, -math.inf), dim=-1) @ v
+
+
+class Gemma(Transformer):
+    options = {"lr": 1e-3, "betas": (0.9, 0.95), "weight_decay": 0.1}
+
+    def normalized(self, x, name):
+        return rms_norm(x) * (1 + self.weights[f"{name}.scale"])
+
+    @staticmethod
+    def turned(x):
+        half = x.shape[-1] // 2
+        rates = 10000 ** (-torch.arange(half) / half)
+        angles = torch.arange(x.shape[2])[:, None] * rates
+        left, right = x[..., :half], x[..., half:]
+        return torch.cat([left * angles.cos() - right * angles.sin(),
+                          right * angles.cos() + left * angles.sin()], dim=-1)
+
+    def attention(self, x, name, reach):
+        q, k, v = (self.projected(x, f"{name}.w{part}") for part in "qkv")
+        shared = q.shape[1] // k.shape[1]
+        k, v = (part.repeat_interleave(shared, dim=1) for part in (self.turned(k), v))
+        cap = self.sizes["attention_cap"]
+        scores = self.turned(q) @ k.transpose(-1, -2) / self.sizes["query_scale"] ** 0.5
+        scores = cap * torch.tanh(scores / cap)
+        apart = torch.arange(x.shape[1])[:, None] - torch.arange(x.shape[1])
+        seen = (apart >= 0) & (apart < reach)
+        return self.joined(self.attended(scores, seen, v), f"{name}.wo")
+
+    def mlp(self, x, name):
+        gate, up, down = (self.weights[f"{name}.{part}"] for part in ("gate", "up", "down"))
+        return (functional.gelu(x @ gate, approximate="tanh") * (x @ up)) @ down
+
+    def layer(self, x, name, reach):
+        y = self.attention(self.normalized(x, f"{name}.norm"), f"{name}.attention", reach)
+        x = x + self.normalized(y, f"{name}.norm.1")
+        y = self.mlp(self.normalized(x, f"{name}.norm.2"), f"{name}.mlp")
+        return x + self.normalized(y, f"{name}.norm.3")
+
+    def losses(self, tokens, targets):
+        embed, cap = self.weights["embed"], self.sizes["final_cap"]
+        x = embed[tokens] * embed.shape[1] ** 0.5
+        for pair in range(self.sizes["layers"] // 2):
+            x = self.layer(x, f"pair.{pair}.layer", self.sizes["window"])
+            x = self.layer(x, f"pair.{pair}.layer.1", self.sizes["seq"])
+        logits = cap * torch.tanh(self.normalized(x, "norm") @ embed.T / cap)
+        return {"loss": functional.cross_entropy(logits.flatten(0, 1), targets.flatten())}
+
+
+class T5(Transformer):
+    options = {"lr": 1e-3, "weight_decay": 0.01}
+
+    def normalized(self, x, name):
+        return rms_norm(x) * self.weights[f"{name}.scale"]
+
+    def bucket(self, apart, count):
+        """One by one, by the bounds of the buckets."""
+        exact = count // 2
+        bounds = [exact * (self.sizes["distance"] / exact) ** (step / (count - exact))
+                  for step in range(1, count - exact)]
+        return apart if apart < exact else exact + sum(apart >= bound - 1e-9 for bound in bounds)
+
+    def bias(self, length, both_sides, name):
+        count = self.sizes["buckets"] // (2 if both_sides else 1)
+        ids = [[self.bucket(abs(key - query) if both_sides else max(query - key, 0), count) +
+                (count if both_sides and key > query else 0) for key in range(length)]
+               for query in range(length)]
+        return self.weights[f"{name}.bias"][torch.tensor(ids)].permute(2, 0, 1)
+
+    def attention(self, x, others, bias, causal, name):
+        q = self.projected(x, f"{name}.query.w")
+        k = self.projected(others, f"{name}.project.w")
+        v = self.projected(others, f"{name}.project.1.w")
+        seen = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool)
+        scores = q @ k.transpose(-1, -2) + bias
+        return self.joined(self.attended(scores, seen.tril() if causal else seen, v),
+                           f"{name}.joined.w")
+
+    def mlp(self, x, name):
+        return torch.relu(x @ self.weights[f"{name}.w1"]) @ self.weights[f"{name}.w2"]
+
+    def side(self, x, name, encoded=None):
+        is_decoder = encoded is not None
+        bias = self.bias(x.shape[1], not is_decoder, f"{name}.relative_bias")
+        for index in range(self.sizes["layers"]):
+            layer = f"{name}.layers.{index}"
+            y = self.normalized(x, f"{layer}.norm")
+            x = x + self.attention(y, y, bias, is_decoder, f"{layer}.self_attention")
+            if is_decoder:
+                y = self.normalized(x, f"{layer}.norm.1")
+                x = x + self.attention(y, encoded, 0, False, f"{layer}.cross_attention")
+            y = self.normalized(x, f"{layer}.norm.{2 if is_decoder else 1}")
+            x = x + self.mlp(y, f"{layer}.mlp")
+        return self.normalized(x, f"{name}.norm")
+
+    def losses(self, tokens, targets):
+        embed = self.weights["embed"]
+        before = functional.pad(targets[:, :-1], (1, 0))
+        x = self.side(embed[before], "decoder", self.side(embed[tokens], "encoder"))
+        logits = x / embed.shape[1] ** 0.5 @ embed.T
+        return {"loss": functional.cross_entropy(logits.flatten(0, 1), targets.flatten())}
