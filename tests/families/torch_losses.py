@@ -5,67 +5,19 @@
     torch_losses.py BUILD [NAME...]
 
 Writes NAME.csv beside this script."""
+import json
 import pathlib
 import sys
 import tempfile
 
 import numpy
 import torch
-from torch.nn import functional
 
 from family import STEPS, families
+from torch_models import MODELS
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from runs import make_plan, run_plan  # noqa: E402
-
-
-class Resnet:
-    """Images are [batch, height, width, channels] outside, channels before height inside."""
-
-    options = {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 1e-4}
-
-    def __init__(self, weights, sizes):
-        self.weights = weights
-        self.blocks, self.parts = sizes["blocks"], sizes.get("parts", 1)
-        self.bottleneck = sizes.get("bottleneck", False)
-
-    @staticmethod
-    def decays(name):
-        return not name.endswith((".scale", ".shift")) and name != "b"
-
-    def normalized(self, x, name):
-        return torch.cat([functional.batch_norm(part, None, None, self.weights[f"{name}.scale"],
-                                                self.weights[f"{name}.shift"], training=True)
-                          for part in x.chunk(self.parts)])
-
-    def convolved(self, x, name, stride=1):
-        kernel = self.weights[f"{name}.filter"].permute(3, 2, 0, 1)
-        return functional.conv2d(x, kernel, stride=stride, padding=kernel.shape[-1] // 2)
-
-    def residual(self, x, name, stride):
-        strides, y = [1, stride, 1] if self.bottleneck else [stride, 1], x
-        for index, own in enumerate(strides):
-            suffix = f".{index}" if index else ""
-            y = self.normalized(self.convolved(y, f"{name}.convolved{suffix}", own),
-                                f"{name}.normalized{suffix}")
-            y = torch.relu(y) if index + 1 < len(strides) else y
-        if f"{name}.shortcut.convolved.filter" in self.weights:
-            x = self.normalized(self.convolved(x, f"{name}.shortcut.convolved", stride),
-                                f"{name}.shortcut.normalized")
-        return torch.relu(x + y)
-
-    def loss(self, images, labels):
-        x = images.permute(0, 3, 1, 2)
-        x = torch.relu(self.normalized(self.convolved(x, "convolved"), "normalized"))
-        for stage, blocks in enumerate(self.blocks):
-            x = self.residual(x, f"stage.{stage}.residual", 2 if stage else 1)
-            for layer in range(blocks - 1):
-                x = self.residual(x, f"stage.{stage}.layer.{layer}.residual", 1)
-        logits = x.mean(dim=(2, 3)) @ self.weights["w"] + self.weights["b"]
-        return functional.cross_entropy(logits, labels)
-
-
-CLASSES = {"resnet": Resnet}  # by the name of the model's file
 
 
 def first_weights(build, family, folder):
@@ -81,9 +33,9 @@ def losses(build, family, folder):
     torch.set_default_dtype(torch.float64)
     weights = {name: torch.tensor(array, dtype=torch.float64, requires_grad=True)
                for name, array in first_weights(build, family, folder).items()}
-    sizes = {name: eval(text) for name, text in  # noqa: S307: the sizes of family.py
-             (word.split("=") for word in family.sizes.replace("true", "True").split())}
-    model = CLASSES[family.graph](weights, sizes)
+    sizes = {name: json.loads(text) for name, text in
+             (word.split("=") for word in family.sizes.split())}
+    model = MODELS[family.graph](weights, sizes)
     groups = [[weight for name, weight in weights.items() if model.decays(name) == decays]
               for decays in (True, False)]
     optimizer = torch.optim.SGD([{"params": groups[0]}, {"params": groups[1], "weight_decay": 0}],
