@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The greatest elements of rows on a GPU, sums along rows, and gradients scattered along rows: routines
- * top_k, cumsum and take_along_grad of runtime/plan/routines.def.
+/* The greatest elements of rows on a GPU, sums along rows, and gradients scattered along rows:
+ * routines top_k, cumsum and take_along_grad of runtime/plan/routines.def.
  *
  * A warp takes a row and finds one of its k greatest elements after another: of those that come
  * after the last one found, the first. That is k walks over the row, after the first of which it
