@@ -5,8 +5,8 @@
  * A warp takes a row and finds one of its k greatest elements after another: of those that come
  * after the last one found, the first. That is k walks over the row, after the first of which it
  * lies in the cache: right for the experts of a router, of which few are chosen; a sort of n
- * elements takes n^2 / 32 steps of the warp. For sums a warp walks over a row once, 32 elements at a
- * time, and carries the sum of those before. A gradient is gathered, with a thread for each element
+ * elements takes n^2 / 32 steps of the warp. For sums a warp walks over a row once, 32 elements at
+ * a time, and carries the sum of those before. A gradient is gathered, with a thread for each element
  * of a row, from the k ids of the row in order, so that every sum has a fixed order: k n steps for
  * n elements. */
 #include "base/tensor.h"

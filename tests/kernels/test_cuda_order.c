@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The greatest elements of rows, sums along rows and gradients scattered along rows as CUDA kernels,
- * run on the host, against plain loops. */
+/* The greatest elements of rows, sums along rows and gradients scattered along rows as CUDA
+ * kernels, run on the host, against plain loops. */
 #include "runtime/cuda/routines.h"
 #include "tests/unit/order.h"
 #include "tests/unit/support.h"
