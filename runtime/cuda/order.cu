@@ -6,9 +6,9 @@
  * after the last one found, the first. That is k walks over the row, after the first of which it
  * lies in the cache: right for the experts of a router, of which few are chosen; a sort of n
  * elements takes n^2 / 32 steps of the warp. For sums a warp walks over a row once, 32 elements at
- * a time, and carries the sum of those before. A gradient is gathered, with a thread for each element
- * of a row, from the k ids of the row in order, so that every sum has a fixed order: k n steps for
- * n elements. */
+ * a time, and carries the sum of those before. A gradient is gathered, with a thread for each
+ * element of a row, from the k ids of the row in order, so that every sum has a fixed order: k n
+ * steps for n elements. */
 #include "base/tensor.h"
 #include "runtime/cuda/element.h"
 #include "runtime/cuda/routines.h"

@@ -92,8 +92,8 @@ def cross_entropy(logits, targets):
 
 
 def experts_of(gates, top, capacity):
-    """Of the gates [group, experts] of a group: the (expert, gate, has room) of each token, a list for
-    each of its choices. Experts take first choices first."""
+    """Of the gates [group, experts] of a group: the (expert, gate, has room) of each token, a list
+    for each of its choices. Experts take first choices first."""
     best, ids = gates.topk(top)
     taken, choices = [0] * gates.shape[1], []
     for choice in range(top):
@@ -118,8 +118,8 @@ def mixture(x, gates, top, capacity, renormalized, expert, counted):
         imbalance = imbalance + (share * own.mean(0)).mean() / len(x)
         for token, mine in zip(group, zip(*choices, strict=True), strict=True):
             total = sum(gate for _, gate, _ in mine) if renormalized else 1
-            y.append(sum((gate / total * expert(number, token) for number, gate, room in mine if room),
-                         torch.zeros_like(token)))
+            parts = [gate / total * expert(number, token) for number, gate, room in mine if room]
+            y.append(sum(parts, torch.zeros_like(token)))
     return torch.stack(y).reshape(x.shape), imbalance
 
 
@@ -342,8 +342,9 @@ class Clip(Model):
         return self.linear(x, "text_tower.projection")
 
     def loss(self, images, tokens):
-        image, text = functional.normalize(self.image(images)), functional.normalize(self.text(tokens))
-        logits, pairs = self.weights["scale"].exp() * image @ text.T, torch.arange(len(images))
+        image, text = self.image(images), self.text(tokens)
+        logits = functional.normalize(image) @ functional.normalize(text).T
+        logits, pairs = self.weights["scale"].exp() * logits, torch.arange(len(images))
         return (cross_entropy(logits, pairs) + cross_entropy(logits.T, pairs)) / 2
 
 
