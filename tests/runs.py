@@ -47,7 +47,7 @@ class Model:
         copy = self.but(path=folder / f"{self.name}.graph")
         text, count = re.subn(pattern, text, self.path.read_text(), flags=re.DOTALL)
         assert count == 1
-        copy.path.write_text(text.replace('import "', f'import "{ROOT}/models/'))
+        copy.path.write_text(re.sub(r'import "(?!/)', f'import "{ROOT}/models/', text))
         return copy
 
     def trained(self, folder, how):

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The greatest elements of rows, and gradients that are scattered along rows: the arguments of
- * their routines, whose operands are dense. */
+/* The greatest elements of rows, sums along rows, and gradients that are scattered along rows: the
+ * arguments of their routines, whose operands are dense. */
 #include "codegen/legal/library_args.h"
 #include "runtime/plan/routine.h"
 
-/* Sets the arguments that both have: `x` has the whole rows, `ids` a part of each. */
-static void fill_rows(const MwTensor *x, const MwTensor *ids, MwPlanArg *args)
+/* Sets the arguments that all have: `x` has the whole rows, `part` a part of each, or all of it. */
+static void fill_rows(const MwTensor *x, const MwTensor *part, MwPlanArg *args)
 {
     const int64_t columns = x->dim[x->rank - 1];
     args[MW_ALONG_TYPE].i = x->type;
     args[MW_ALONG_ROWS].i = mw_tensor_elements(x) / columns;
     args[MW_ALONG_COLUMNS].i = columns;
-    args[MW_ALONG_COUNT].i = ids->dim[ids->rank - 1];
+    args[MW_ALONG_COUNT].i = part->dim[part->rank - 1];
 }
 
 static const MwTensor *result_tensor(const MwLegal *legal, const MwNode *node, int k)
@@ -23,6 +23,13 @@ void mw_arguments_top_k(const MwLegal *legal, const MwNode *node, MwPlanArg *arg
 {
     fill_rows(mw_legal_operand_tensor(legal, node, 0), result_tensor(legal, node, 1), args);
     args[MW_TOP_K_ASCENDING].i = mw_node_int(node, MW_ATTR_ASCENDING);
+}
+
+void mw_arguments_cumsum(const MwLegal *legal, const MwNode *node, MwPlanArg *args)
+{
+    const MwTensor *x = mw_legal_operand_tensor(legal, node, 0);
+    fill_rows(x, x, args);
+    args[MW_CUMSUM_INVERSE].i = mw_node_int(node, MW_ATTR_INVERSE);
 }
 
 void mw_arguments_take_along_grad(const MwLegal *legal, const MwNode *node, MwPlanArg *args)

@@ -238,30 +238,3 @@ MwTerm mw_function_one_hot(MwExpander *ex, const MwCall *call)
     MwValueId hit = mw_emit_binary(ex, inner, MW_OP_EQ, column, each);
     return mw_term_tensor(emit_cast(ex, call->site, hit, type));
 }
-
-/* Sums of 1, 2, 4, … elements up to each one: log2(n) additions of the tensor and itself moved
- * (Hillis and Steele, "Data parallel algorithms", CACM 29(12), 1986), in f32 or i32. */
-MwTerm mw_function_cumsum(MwExpander *ex, const MwCall *call)
-{
-    MwValueId x;
-    int axis;
-    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis))
-        return mw_term_none();
-    MwTensor shape = *mw_value_tensor(ex->graph, x);
-    MwSite inner = mw_site_inner(call->site);
-    int64_t size = shape.dim[axis];
-    if (shape.type == MW_BOOL) {
-        mw_expand_error(ex, call->given[0].span, "cumsum adds numbers, not %s",
-                        mw_term_describe(ex, call->given[0].term));
-        return mw_term_none();
-    }
-    if (mw_type_is_float(shape.type)) /* the cast of f32 keeps `precision bf16` out */
-        x = emit_cast(ex, inner, x, MW_F32);
-    for (int64_t step = 1; step < size; step *= 2) {
-        MwSite site = 2 * step >= size && shape.type != MW_BF16 ? call->site : inner;
-        MwValueId head = emit_range(ex, inner, MW_OP_SLICE, x, axis, 0, size - step);
-        MwValueId moved = emit_range(ex, inner, MW_OP_PAD, head, axis, step, 0);
-        x = mw_emit_binary(ex, site, MW_OP_ADD, x, moved);
-    }
-    return mw_term_tensor(shape.type == MW_BF16 ? emit_cast(ex, call->site, x, MW_BF16) : x);
-}

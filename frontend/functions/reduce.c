@@ -317,7 +317,8 @@ static MwValueId move_axis(MwExpander *ex, MwSite site, MwValueId x, int rank, i
 
 /* Applies an operator that works along the last dimension along `axis`, by transposing if need
  * be. */
-static MwTerm along_axis(MwExpander *ex, const MwCall *call, MwOp op, bool keeps_axis)
+static MwTerm along_axis(MwExpander *ex, const MwCall *call, MwOp op, bool keeps_axis,
+                         const MwAttr *attrs, int attr_count)
 {
     MwValueId x;
     int axis;
@@ -326,27 +327,36 @@ static MwTerm along_axis(MwExpander *ex, const MwCall *call, MwOp op, bool keeps
     int rank = mw_value_tensor(ex->graph, x)->rank;
     MwSite inner = mw_site_inner(call->site);
     if (axis == rank - 1)
-        return mw_term_tensor(mw_emit_unary(ex, call->site, op, x));
+        return mw_term_tensor(mw_emit(ex, call->site, op, &x, 1, attrs, attr_count));
     MwValueId moved = move_axis(ex, inner, x, rank, axis, false);
     if (!keeps_axis)
-        return mw_term_tensor(mw_emit_unary(ex, call->site, op, moved));
-    MwValueId done = mw_emit_unary(ex, inner, op, moved);
+        return mw_term_tensor(mw_emit(ex, call->site, op, &moved, 1, attrs, attr_count));
+    MwValueId done = mw_emit(ex, inner, op, &moved, 1, attrs, attr_count);
     return mw_term_tensor(move_axis(ex, call->site, done, rank, axis, true));
 }
 
 MwTerm mw_function_softmax(MwExpander *ex, const MwCall *call)
 {
-    return along_axis(ex, call, MW_OP_SOFTMAX, true);
+    return along_axis(ex, call, MW_OP_SOFTMAX, true, NULL, 0);
 }
 
 MwTerm mw_function_log_softmax(MwExpander *ex, const MwCall *call)
 {
-    return along_axis(ex, call, MW_OP_LOG_SOFTMAX, true);
+    return along_axis(ex, call, MW_OP_LOG_SOFTMAX, true, NULL, 0);
+}
+
+MwTerm mw_function_cumsum(MwExpander *ex, const MwCall *call)
+{
+    bool inverse;
+    if (!read_flag(ex, call, 2, &inverse))
+        return mw_term_none();
+    const MwAttr attr = mw_attr_int(MW_ATTR_INVERSE, inverse);
+    return along_axis(ex, call, MW_OP_CUMSUM, true, &attr, 1);
 }
 
 MwTerm mw_function_logsumexp(MwExpander *ex, const MwCall *call)
 {
-    return along_axis(ex, call, MW_OP_LOGSUMEXP, false);
+    return along_axis(ex, call, MW_OP_LOGSUMEXP, false, NULL, 0);
 }
 
 /* Adds the k greatest elements along `axis`, or the least, and their ids; gives a list of both. */

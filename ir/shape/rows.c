@@ -39,14 +39,17 @@ bool mw_shape_reduce(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
-static bool want_rows(MwShapeContext *context, int k)
+static bool want_last(MwShapeContext *context, int k)
 {
-    if (!mw_shape_want_float(context, k))
-        return false;
     if (mw_shape_operand(context, k)->rank > 0)
         return true;
     return mw_shape_fail(context, "works along the last dimension, but %s has none",
                          mw_shape_operand_name(context, k));
+}
+
+static bool want_rows(MwShapeContext *context, int k)
+{
+    return mw_shape_want_float(context, k) && want_last(context, k);
 }
 
 static MwTensor without_last(const MwTensor *tensor)
@@ -82,6 +85,14 @@ bool mw_shape_rows(MwShapeContext *context)
         if (!want_rows(context, k) || !mw_shape_want_like(context, k, 0, true))
             return false;
     return mw_shape_give(context, mw_shape_operand(context, 0));
+}
+
+bool mw_shape_cumsum(MwShapeContext *context)
+{
+    const MwTensor *x = mw_shape_operand(context, 0);
+    if (x->type == MW_BOOL)
+        return mw_shape_fail(context, "adds numbers, not %s", mw_shape_text(context, x));
+    return want_last(context, 0) && mw_shape_give(context, x);
 }
 
 bool mw_shape_top_k(MwShapeContext *context)

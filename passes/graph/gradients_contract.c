@@ -147,6 +147,13 @@ void mw_gradient_top_k(MwGradient *g)
     g->operands[0] = mw_build(g->graph, NULL, MW_OP_TAKE_ALONG_GRAD, operands, 2, &shape, 1);
 }
 
+/* An element is in the sums from its own on. */
+void mw_gradient_cumsum(MwGradient *g)
+{
+    const MwAttr inverse = mw_attr_int(MW_ATTR_INVERSE, !mw_node_int(&g->node, MW_ATTR_INVERSE));
+    g->operands[0] = mw_build(g->graph, NULL, MW_OP_CUMSUM, &g->results[0], 1, &inverse, 1);
+}
+
 /* The transpose of a rotation is the inverse rotation. */
 void mw_gradient_rope(MwGradient *g)
 {

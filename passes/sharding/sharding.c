@@ -97,8 +97,9 @@ static void find_bound(StageAttempt *attempt)
 }
 
 /* The best sharding of the stage on the mesh; NULL if none is found that costs less than
- * `cutoff` (0: no cutoff). If the exact solve finds none that fits the memory, the quick solve
- * is tried, because the search for stages accepted the stage by a quick solve. */
+ * `cutoff` (0: no cutoff). If the exact solve finds none that fits the memory, or none in its time,
+ * the quick solve is tried, because the search for stages accepted the stage by a quick solve. That
+ * ends by itself. */
 static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff)
 {
     const MwCompilation *compilation = attempt->compilation;
@@ -109,10 +110,9 @@ static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff)
         .time_limit_s = compilation->options.solve_time_s / compilation->staging.stage_count,
         .gap = problem->graph->nodes.count > MW_TUNED_LARGE_NODES ? MW_TUNED_LARGE_GAP : 0};
     options.cutoff = quick.cutoff = cutoff;
-    quick.time_limit_s = options.time_limit_s;
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
     MwShardingFit second = {0};
-    if (!fit.sharding && fit.needed_bytes > 0)
+    if (!fit.sharding && (fit.needed_bytes > 0 || fit.solution.status == MW_SOLVED_UNKNOWN))
         second = mw_sharding_fit(arena, problem, attempt->memory_bytes, quick);
     if (second.sharding)
         second.sharding->lower_bound_s = fit.lower_bound_s;

@@ -42,9 +42,7 @@ static void check_stage(void *context, int i)
                           .flight = &flight};
     MwIntraProblem *intra = mw_intra_problem(arena, &query, mw_diags_new(arena));
     if (intra) {
-        MwSolveOptions quick = MW_SHARDING_QUICK;
-        quick.time_limit_s = check->compilation->options.solve_time_s;
-        MwShardingFit fit = mw_sharding_fit(arena, intra, check->limit_bytes, quick);
+        MwShardingFit fit = mw_sharding_fit(arena, intra, check->limit_bytes, MW_SHARDING_QUICK);
         check->needed[i] = needed_bytes(&fit, check->limit_bytes);
     }
     mw_arena_free(&arena);

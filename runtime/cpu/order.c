@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The greatest elements of rows on the CPU, and gradients scattered along rows.
+/* The greatest elements of rows on the CPU, sums along rows, and gradients scattered along rows.
  *
  * The greatest elements are collected in a heap whose root is the least of them, and which then
  * becomes a sorted list in place (Williams, "Algorithm 232: Heapsort", CACM 7(6), 1964). It takes
  * n log k comparisons at most for k of n elements, and nearly n where k is small: an element that
  * does not go into the heap is compared with the root alone. */
+#include "base/tensor.h"
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
@@ -83,6 +84,25 @@ bool mw_cpu_top_k(void *const *operands, const MwKernelArg *args, MwFault *fault
             const int32_t id = f.id[left];
             set(&f, left, f.value[0], f.id[0]);
             sink(&f, left, last, id);
+        }
+    }
+    return true;
+}
+
+bool mw_cpu_cumsum(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    const int64_t columns = args[MW_ALONG_COLUMNS].i, inverse = args[MW_CUMSUM_INVERSE].i;
+    const bool is_i32 = args[MW_ALONG_TYPE].i == MW_I32;
+    (void)fault;
+    for (int64_t r = 0; r < args[MW_ALONG_ROWS].i; r++) {
+        double sum = 0;
+        for (int64_t i = 0; i < columns; i++) {
+            const int64_t at = r * columns + (inverse ? columns - 1 - i : i);
+            sum += is_i32 ? ((const int32_t *)operands[0])[at] : ((const float *)operands[0])[at];
+            if (is_i32)
+                ((int32_t *)operands[1])[at] = (int32_t)(int64_t)sum;
+            else
+                ((float *)operands[1])[at] = (float)sum;
         }
     }
     return true;

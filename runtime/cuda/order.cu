@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The greatest elements of rows on a GPU, and gradients scattered along rows: routines top_k and
- * take_along_grad of runtime/plan/routines.def.
+/* The greatest elements of rows on a GPU, sums along rows, and gradients scattered along rows:
+ * routines top_k, cumsum and take_along_grad of runtime/plan/routines.def.
  *
  * A warp takes a row and finds one of its k greatest elements after another: of those that come
  * after the last one found, the first. That is k walks over the row, after the first of which it
  * lies in the cache: right for the experts of a router, of which few are chosen; a sort of n
- * elements takes n^2 / 32 steps of the warp. A gradient is gathered, with a thread for each element
- * of a row, from the k ids of the row in order, so that every sum has a fixed order: k n steps for
- * n elements. */
+ * elements takes n^2 / 32 steps of the warp. For sums a warp walks over a row once, 32 elements at
+ * a time, and carries the sum of those before. A gradient is gathered, with a thread for each
+ * element of a row, from the k ids of the row in order, so that every sum has a fixed order: k n
+ * steps for n elements. */
 #include "base/tensor.h"
 #include "runtime/cuda/element.h"
 #include "runtime/cuda/routines.h"
@@ -57,6 +58,38 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* The lanes of a warp exchange sums of 1, 2, 4, ... of them with those of their neighbours. */
+static __global__ void __launch_bounds__(THREADS)
+    cumsum(const void *__restrict__ x, int64_t type, int64_t rows, int64_t columns, int inverse,
+           void *__restrict__ y)
+{
+    const int64_t lane = threadIdx.x % WARP;
+    const int64_t step = (int64_t)gridDim.x * (THREADS / WARP);
+    for (int64_t r = (int64_t)blockIdx.x * (THREADS / WARP) + threadIdx.x / WARP; r < rows;
+         r += step) {
+        double before = 0;
+        for (int64_t first = 0; first < columns; first += WARP) {
+            const int64_t i = first + lane;
+            const int64_t at = r * columns + (inverse ? columns - 1 - i : i);
+            double all = 0;
+            if (i < columns)
+                all = type == MW_I32 ? ((const int32_t *)x)[at]
+                                     : mw_element_load(x, at, type == MW_BF16);
+            double sum = before + all;
+            for (int lanes = 1; lanes < WARP; lanes *= 2) {
+                const double other = __shfl_xor_sync(0xffffffff, all, lanes);
+                sum += lane & lanes ? other : 0;
+                all += other;
+            }
+            if (i < columns && type == MW_I32)
+                ((int32_t *)y)[at] = (int32_t)(int64_t)sum;
+            else if (i < columns)
+                mw_element_store(y, at, type == MW_BF16, (float)sum);
+            before += all;
+        }
+    }
+}
+
 static __global__ void __launch_bounds__(THREADS)
     take_along_grad(const int32_t *__restrict__ ids, const void *__restrict__ d, int is_bf16,
                     int64_t elements, int64_t columns, int64_t count, void *__restrict__ dx)
@@ -88,6 +121,15 @@ void mw_cuda_top_k(void *const *operands, const MwKernelArg *args, void *stream)
               (operands[0], args[MW_ALONG_TYPE].i == MW_BF16, rows, args[MW_ALONG_COLUMNS].i,
                args[MW_ALONG_COUNT].i, args[MW_TOP_K_ASCENDING].i ? 0xffffffffu : 0u, operands[1],
                (int32_t *)operands[2]));
+}
+
+void mw_cuda_cumsum(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    const int64_t rows = args[MW_ALONG_ROWS].i;
+    const int blocks = blocks_for(rows, THREADS / WARP);
+    MW_LAUNCH(cumsum, blocks, THREADS, stream,
+              (operands[0], args[MW_ALONG_TYPE].i, rows, args[MW_ALONG_COLUMNS].i,
+               args[MW_CUMSUM_INVERSE].i != 0, operands[1]));
 }
 
 void mw_cuda_take_along_grad(void *const *operands, const MwKernelArg *args, void *stream)

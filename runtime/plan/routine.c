@@ -47,7 +47,7 @@ const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackend
     const int type = routines[routine].type_arg;
     if (!mw_routine_is_on(routine, backend))
         return "is no routine of this backend";
-    const bool is_wide = type < 0 || args[type].i == MW_F32;
+    const bool is_wide = type < 0 || args[type].i != MW_BF16;
     return is_wide || mw_backend_info(backend)->takes_bf16 ? NULL
                                                            : "takes f32 alone on this backend";
 }
@@ -360,15 +360,18 @@ static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
 
 static bool along_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
-    const int64_t type = args[MW_ALONG_TYPE].i, size = type == MW_F32 ? 4 : 2;
+    const int64_t type = args[MW_ALONG_TYPE].i, size = type == MW_BF16 ? 2 : 4;
     const int64_t rows = args[MW_ALONG_ROWS].i, columns = args[MW_ALONG_COLUMNS].i;
     const int64_t count = args[MW_ALONG_COUNT].i;
-    if ((type != MW_F32 && type != MW_BF16) || rows < 1 || columns < 1 || columns > INT32_MAX ||
-        count < 1 || count > INT32_MAX || (routine == MW_ROUTINE_TOP_K && count > columns))
+    const bool is_cumsum = routine == MW_ROUTINE_CUMSUM;
+    if ((type != MW_F32 && type != MW_BF16 && !(is_cumsum && type == MW_I32)) || rows < 1 ||
+        columns < 1 || columns > INT32_MAX || count < 1 || count > INT32_MAX ||
+        (routine == MW_ROUTINE_TOP_K && count > columns) || (is_cumsum && count != columns))
         return false;
     const int64_t x = times(size, times(rows, columns)), part = times(rows, count);
     const int64_t all[][3] = {
         [MW_ROUTINE_TOP_K] = {x, times(size, part), times(4, part)},
+        [MW_ROUTINE_CUMSUM] = {x, x},
         [MW_ROUTINE_TAKE_ALONG_GRAD] = {times(4, part), times(size, part), x}};
     memcpy(bytes, all[routine], sizeof all[routine]);
     return true;

@@ -6,7 +6,7 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from runs import Model  # noqa: E402
+from runs import SGD, Model  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 10
@@ -14,10 +14,12 @@ STEPS = 10
 
 class Family:
     """`inputs` are {name: (shape, below)}: integers below that, or floats where it is None.
-    `graph` is the model's file, `stages` are options of a plan of two stages on two ranks."""
+    `graph` is the model's file, `stages` are options of a plan of two stages on two ranks, `how` is
+    how it trains, if not as the file says."""
 
-    def __init__(self, name, graph, sizes, inputs, *stages):
+    def __init__(self, name, graph, sizes, inputs, *stages, how=None):
         self.name, self.graph, self.sizes, self.inputs = name, graph, sizes, inputs
+        self.how = how
         self.stages = ["--cluster", "local:2", "--stages", 2, *stages]
         self.losses = HERE / f"{name}.csv"
 
@@ -26,7 +28,8 @@ class Family:
         files = [f"{name}={folder / name}.npy" for name in self.inputs]
         for index, name in enumerate(self.inputs):
             (folder / f"{name}.npy").write_bytes(self.npy(index, name))
-        return Model(self.graph, self.sizes, "npy:" + ",".join(files))
+        model = Model(self.graph, self.sizes, "npy:" + ",".join(files))
+        return model.trained(folder, self.how) if self.how else model
 
     def npy(self, index, name):
         """Rows of all steps, as a file of NumPy's format 1.0."""
@@ -43,27 +46,64 @@ class Family:
             struct.pack(f"<{len(values)}{kind}", *values)
 
 
+def tokens(batch, seq, vocab):
+    """The inputs of a decoder."""
+    return {name: ((batch, seq), vocab) for name in ("tokens", "targets")}
+
+
+def images(batch, side):
+    """The inputs of a classifier of five classes."""
+    return {"images": ((batch, side, side, 3), None), "labels": ((batch,), 5)}
+
+
 FAMILIES = [
     Family("resnet", "resnet",
            "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] bottleneck=true wide=2",
-           {"images": ((8, 8, 8, 3), None), "labels": ((8,), 5)}),
+           images(8, 8)),
     Family("resnet_parts", "resnet",
            "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] parts=4",
-           {"images": ((8, 8, 8, 3), None), "labels": ((8,), 5)}, "--micro-batches", 2),
+           images(8, 8), "--micro-batches", 2),
     Family("gan", "gan", "batch=8 noise=6 widths=[8,4]",
            {"images": ((8, 16, 16, 3), None), "z": ((8, 6), None)}),
     Family("lora", "lora",
            "batch=4 seq=6 vocab=16 layers=2 width=16 heads=4 kv_heads=2 hidden=24 rank=2 "
            "alpha=256",
-           {"tokens": ((4, 6), 16), "targets": ((4, 6), 16)}, "--micro-batches", 2),
+           tokens(4, 6, 16), "--micro-batches", 2),
     Family("gemma", "gemma",
            "batch=4 seq=12 vocab=20 layers=4 width=16 heads=4 kv_heads=2 head=6 hidden=24 window=5 "
            "attention_cap=0.5 final_cap=2.0 query_scale=4",
-           {"tokens": ((4, 12), 20), "targets": ((4, 12), 20)}, "--micro-batches", 2),
+           tokens(4, 12, 20), "--micro-batches", 2),
     Family("t5", "t5",
            "batch=4 source=20 target=16 vocab=20 layers=2 width=16 heads=4 head=6 hidden=24 "
            "buckets=8 distance=12",
            {"tokens": ((4, 20), 20), "targets": ((4, 16), 20)}, "--micro-batches", 2),
+    Family("moe", "moe",
+           "batch=4 seq=8 vocab=16 pairs=2 width=8 heads=2 hidden=16 experts=4 group=16",
+           tokens(4, 8, 16), how=SGD),
+    Family("mixtral", "mixtral",
+           "batch=4 seq=8 vocab=16 layers=2 width=8 heads=2 kv_heads=1 experts=4 hidden=8",
+           tokens(4, 8, 16), how=SGD),
+    Family("deepseek", "mixtral",
+           "batch=4 seq=8 vocab=16 layers=2 width=8 heads=2 kv_heads=2 experts=4 top=3 hidden=8 "
+           "shared=2 plain=1 plain_hidden=16 renormalized=false capacity=7",
+           tokens(4, 8, 16), how=SGD),
+    Family("alexnet", "alexnet", "batch=4 image=63 classes=5 widths=[4,4,8,4,4] hidden=8",
+           images(4, 63)),
+    Family("vgg", "vgg", "batch=4 image=8 classes=5 widths=[4,8] blocks=[1,2] hidden=8",
+           images(4, 8)),
+    Family("convnext", "convnext", "batch=4 image=16 classes=5 widths=[4,8] blocks=[1,2] gain=0.5",
+           images(4, 16), how=SGD),
+    Family("dlrm", "dlrm", "batch=8 tables=[6,8,7] width=4 bottom=[8,4] top=[8,1]",
+           {"dense": ((8, 13), None), "categories": ((8, 3), 6), "clicks": ((8,), 2)}),
+    Family("clip", "clip",
+           "batch=4 width=8 image=8 patch=4 image_layers=1 image_width=8 image_heads=2 "
+           "seq=4 vocab=16 text_layers=1 text_width=8 text_heads=2",
+           {"images": ((4, 8, 8, 3), None), "tokens": ((4, 4), 16)}, how=SGD),
+    Family("qwen", "qwen", "batch=4 seq=8 vocab=16 layers=2 width=8 heads=2 kv_heads=1 hidden=16",
+           tokens(4, 8, 16), how=SGD),
+    Family("mamba", "mamba",
+           "batch=4 seq=8 vocab=16 layers=2 width=8 head=4 states=4 chunk=4",
+           tokens(4, 8, 16), how=SGD),
 ]
 
 

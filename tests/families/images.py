@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional
 
-from network import Network
+from network import Model, Network, cross_entropy
 
 
 class Resnet(Network):
@@ -84,3 +84,55 @@ class Gan(Network):
         entropy, ones = functional.binary_cross_entropy_with_logits, torch.ones_like(fake)
         return {"d_loss": entropy(real, ones) + entropy(fake, 0 * ones),
                 "g_loss": entropy(fake, ones)}
+
+
+class Dense(Model):
+    """Three dense layers after convolutions."""
+
+    options = {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
+
+    def loss(self, images, labels):
+        x = self.convolutions(images.permute(0, 3, 1, 2)).permute(0, 2, 3, 1).flatten(1)
+        x = torch.relu(self.linear(x, "linear.w", "linear.b"))
+        x = torch.relu(self.linear(x, "linear.1.w", "linear.1.b"))
+        return cross_entropy(self.linear(x, "linear.2.w", "linear.2.b"), labels)
+
+
+class Alexnet(Dense):
+    def convolutions(self, x):
+        x = torch.relu(self.convolved(x, "convolved", 2, stride=4))
+        x = torch.relu(self.convolved(functional.max_pool2d(x, 3, 2), "convolved.1", 2))
+        x = functional.max_pool2d(x, 3, 2)
+        for layer in range(3):
+            x = torch.relu(self.convolved(x, f"layer.{layer}.convolved", 1))
+        return functional.max_pool2d(x, 3, 2)
+
+
+class Vgg(Dense):
+    def convolutions(self, x):
+        for stage, blocks in enumerate(self.sizes["blocks"]):
+            for layer in range(blocks):
+                x = torch.relu(self.convolved(x, f"stage.{stage}.layer.{layer}.convolved", 1))
+            x = functional.max_pool2d(x, 2)
+        return x
+
+
+class Convnext(Model):
+    """The channels of x come last."""
+
+    def conv(self, x, name, padding, **options):
+        return self.convolved(x.permute(0, 3, 1, 2), name, padding, **options).permute(0, 2, 3, 1)
+
+    def loss(self, images, labels):
+        x = self.norm(self.conv(images, "patches", 0, stride=4), "norm", 1e-6)
+        for stage, blocks in enumerate(self.sizes["blocks"]):
+            if stage:
+                x = self.norm(x, f"stage.{stage}.norm", 1e-6)
+                x = self.conv(x, f"stage.{stage}.patches", 0, stride=2)
+            for layer in range(blocks):
+                at = f"stage.{stage}.layers.{layer}.layer"
+                y = self.conv(x, f"{at}.depthwise", 3, groups=x.shape[-1])
+                y = self.mlp(self.norm(y, f"{at}.norm", 1e-6), f"{at}.mlp")
+                x = x + self.weights[f"{at}.gamma"] * y
+        x = self.norm(x.mean((1, 2)), "norm.1", 1e-6)
+        return cross_entropy(self.linear(x, "w", "b"), labels)

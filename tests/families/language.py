@@ -5,7 +5,7 @@ import math
 import torch
 from torch.nn import functional
 
-from network import Network
+from network import Model, Network, cross_entropy
 
 
 class Lora(Network):
@@ -178,3 +178,156 @@ class T5(Transformer):
         x = self.side(embed[before], "decoder", self.side(embed[tokens], "encoder"))
         logits = x / embed.shape[1] ** 0.5 @ embed.T
         return {"loss": functional.cross_entropy(logits.flatten(0, 1), targets.flatten())}
+
+
+def experts_of(gates, top, capacity):
+    """Of the gates [group, experts] of a group: the (expert, gate, has room) of each token, a list
+    for each of its choices. Experts take first choices first."""
+    best, ids = gates.topk(top)
+    taken, choices = [0] * gates.shape[1], []
+    for choice in range(top):
+        row = []
+        for token, expert in enumerate(ids[:, choice].tolist()):
+            row.append((expert, best[token, choice], taken[expert] < capacity))
+            taken[expert] += 1
+        choices.append(row)
+    return choices
+
+
+def mixture(x, gates, top, capacity, renormalized, expert, counted):
+    """What the experts make of tokens x [groups, group, width], and the imbalance of the first
+    `counted` choices. `expert(number, token)` is what an expert makes of a token."""
+    y, imbalance = [], 0
+    for group, own in zip(x, gates, strict=True):
+        choices = experts_of(own, top, capacity)
+        share = torch.zeros(own.shape[1])
+        for row in choices[:counted]:
+            for number, _, _ in row:
+                share[number] += 1 / (counted * len(row))
+        imbalance = imbalance + (share * own.mean(0)).mean() / len(x)
+        for token, mine in zip(group, zip(*choices, strict=True), strict=True):
+            total = sum(gate for _, gate, _ in mine) if renormalized else 1
+            parts = [gate / total * expert(number, token) for number, gate, room in mine if room]
+            y.append(sum(parts, torch.zeros_like(token)))
+    return torch.stack(y).reshape(x.shape), imbalance
+
+
+class Moe(Model):
+    def mixture(self, x, name):
+        group = self.sizes["group"]
+        w1, w2 = self.weights[f"{name}.w1"], self.weights[f"{name}.w2"]
+        tokens = x.reshape(-1, group, x.shape[-1])
+        gates = self.linear(tokens, f"{name}.gate").softmax(-1)
+        y, imbalance = mixture(tokens, gates, 2, 2 * group // self.sizes["experts"], True,
+                               lambda e, token: torch.relu(token @ w1[e]) @ w2[e], 1)
+        return y.reshape(x.shape), imbalance
+
+    def loss(self, tokens, targets):
+        x, imbalance = self.weights["wte"][tokens] + self.weights["wpe"], 0
+        for pair in range(self.sizes["pairs"]):
+            at = f"pairs.{pair}"
+            x = x + self.attention(self.norm(x, f"{at}.norm"), f"{at}.attention", causal=True)
+            x = x + self.mlp(self.norm(x, f"{at}.norm.1"), f"{at}.mlp")
+            x = x + self.attention(self.norm(x, f"{at}.norm.2"), f"{at}.attention.1", causal=True)
+            y, own = self.mixture(self.norm(x, f"{at}.norm.3"), f"{at}.mixture")
+            x, imbalance = x + y, imbalance + own
+        logits = self.norm(x, "norm") @ self.weights["wte"].T
+        return cross_entropy(logits, targets) + 0.01 * imbalance
+
+
+class Llama(Model):
+    """The parts of decoders in the manner of Llama."""
+
+    eps, base = 1e-5, 10000
+
+    def rms_norm(self, x, name):
+        scale = self.weights[f"{name}.scale"]
+        return functional.rms_norm(x, scale.shape, scale, self.eps)
+
+    def rotated(self, x):
+        """x [batch, heads, sequence, head]."""
+        half = x.shape[-1] // 2
+        angle = torch.arange(x.shape[-2])[:, None] * self.base ** (-torch.arange(half) / half)
+        first, second = x.split(half, -1)
+        return torch.cat([first * angle.cos() - second * angle.sin(),
+                          second * angle.cos() + first * angle.sin()], -1)
+
+    def projected(self, x, name, part):
+        y = torch.einsum("bsw,whd->bhsd", x, self.weights[f"{name}.w{part}"])
+        bias = self.weights.get(f"{name}.b{part}")
+        return y if bias is None else y + bias[:, None]
+
+    def causal(self, x, name):
+        q, k, v = (self.projected(x, name, part) for part in "qkv")
+        y = functional.scaled_dot_product_attention(self.rotated(q), self.rotated(k), v,
+                                                    is_causal=True, enable_gqa=True)
+        return torch.einsum("bhsd,hdw->bsw", y, self.weights[f"{name}.wo"])
+
+    def gated(self, x, name, expert=()):
+        gate, up, down = (self.weights[f"{name}.{part}"][expert] for part in ("gate", "up", "down"))
+        return (functional.silu(x @ gate) * (x @ up)) @ down
+
+
+class Mixtral(Llama):
+    def mixture(self, x, name):
+        sizes = self.sizes
+        gates = self.linear(x, f"{name}.router").softmax(-1)  # a group is a sequence
+        y, imbalance = mixture(x, gates, sizes.get("top", 2), sizes.get("capacity", sizes["seq"]),
+                               sizes.get("renormalized", True),
+                               lambda e, token: self.gated(token, name, e), sizes.get("top", 2))
+        return (y + self.gated(x, f"{name}.mlp") if "shared" in sizes else y), imbalance
+
+    def loss(self, tokens, targets):
+        x, imbalance = self.weights["embed"][tokens], 0
+        plain = self.sizes.get("plain", 0)
+        for layer in range(self.sizes["layers"]):
+            at = f"plain.{layer}" if layer < plain else f"mixed.{layer - plain}"
+            x = x + self.causal(self.rms_norm(x, f"{at}.norm"), f"{at}.attention")
+            y = self.rms_norm(x, f"{at}.norm.1")
+            y, own = ((self.gated(y, f"{at}.mlp"), 0) if layer < plain else
+                      self.mixture(y, f"{at}.mixture"))
+            x, imbalance = x + y, imbalance + own
+        logits = self.linear(self.rms_norm(x, "norm"), "unembed")
+        return cross_entropy(logits, targets) + 0.01 * imbalance
+
+
+class Qwen(Llama):
+    eps, base = 1e-6, 1000000
+
+    def loss(self, tokens, targets):
+        x = self.weights["embed"][tokens]
+        for layer in range(self.sizes["layers"]):
+            at = f"layers.{layer}"
+            x = x + self.causal(self.rms_norm(x, f"{at}.norm"), f"{at}.attention")
+            x = x + self.gated(self.rms_norm(x, f"{at}.norm.1"), f"{at}.mlp")
+        return cross_entropy(self.rms_norm(x, "norm") @ self.weights["embed"].T, targets)
+
+
+class Mamba(Llama):
+    """The recurrence itself, position by position."""
+
+    def mixer(self, x, name):
+        own = {part: self.weights[f"{name}.{part}"] for part in
+               ("filter", "bias", "dt_bias", "log_a", "skip")}
+        heads, channels, states = len(own["skip"]), len(own["bias"]), self.sizes["states"]
+        inner = channels - 2 * states
+        gate, x, steps = self.linear(x, f"{name}.project").split([inner, channels, heads], -1)
+        x = functional.pad(x.transpose(1, 2), (len(own["filter"]) - 1, 0))
+        x = functional.conv1d(x, own["filter"].permute(2, 1, 0), own["bias"], groups=channels)
+        x, b, c = functional.silu(x).transpose(1, 2).split([inner, states, states], -1)
+        x = x.reshape(*x.shape[:2], heads, -1)
+        steps = functional.softplus(steps + own["dt_bias"])
+        left = (-own["log_a"].exp() * steps).exp()
+        state, y = torch.zeros(len(x), heads, x.shape[-1], states), []
+        for at in range(x.shape[1]):
+            taken = torch.einsum("bh,bhp,bn->bhpn", steps[:, at], x[:, at], b[:, at])
+            state = left[:, at, :, None, None] * state + taken
+            y.append(torch.einsum("bhpn,bn->bhp", state, c[:, at]))
+        y = (torch.stack(y, 1) + own["skip"][:, None] * x).flatten(2)
+        return self.linear(self.rms_norm(y * functional.silu(gate), f"{name}.norm"), f"{name}.back")
+
+    def loss(self, tokens, targets):
+        x = self.weights["embed"][tokens]
+        for layer in range(self.sizes["layers"]):
+            x = x + self.mixer(self.rms_norm(x, f"layers.{layer}.norm"), f"layers.{layer}.mixer")
+        return cross_entropy(self.rms_norm(x, "norm") @ self.weights["embed"].T, targets)

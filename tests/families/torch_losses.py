@@ -5,7 +5,7 @@
     torch_losses.py BUILD [NAME...]
 
 Writes NAME.csv beside this script."""
-import ast
+import json
 import pathlib
 import sys
 import tempfile
@@ -13,14 +13,16 @@ import tempfile
 import numpy
 import torch
 
+import images
+import language
+import others
 from family import STEPS, families
-from images import Gan, Resnet
-from language import Gemma, Lora, T5
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from runs import make_plan, run_plan  # noqa: E402
 
-CLASSES = {"resnet": Resnet, "gan": Gan, "lora": Lora, "gemma": Gemma, "t5": T5}  # by model file
+CLASSES = {name.lower(): kind for module in (images, language, others)  # by the model's file
+           for name, kind in vars(module).items()}
 
 
 def first_weights(build, family, folder):
@@ -36,8 +38,8 @@ def losses(build, family, folder):
     torch.set_default_dtype(torch.float64)
     weights = {name: torch.tensor(array, dtype=torch.float64, requires_grad=True)
                for name, array in first_weights(build, family, folder).items()}
-    sizes = {name: ast.literal_eval(text) for name, text in
-             (word.split("=") for word in family.sizes.replace("true", "True").split())}
+    sizes = {name: json.loads(text) for name, text in
+             (word.split("=") for word in family.sizes.split())}
     model = CLASSES[family.graph](weights, sizes)
     optimizers = model.optimizers()
     data = {name: torch.tensor(numpy.load(folder / f"{name}.npy")) for name in family.inputs}

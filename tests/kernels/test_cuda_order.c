@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The greatest elements of rows and gradients scattered along rows as CUDA kernels, run on the
- * host, against plain loops. */
+/* The greatest elements of rows, sums along rows and gradients scattered along rows as CUDA
+ * kernels, run on the host, against plain loops. */
 #include "runtime/cuda/routines.h"
 #include "tests/unit/order.h"
 #include "tests/unit/support.h"
@@ -11,6 +11,7 @@ static void run(Call *call)
 {
     static MwCudaRoutine *const routines[] = {
         [MW_ROUTINE_TOP_K] = mw_cuda_top_k,
+        [MW_ROUTINE_CUMSUM] = mw_cuda_cumsum,
         [MW_ROUTINE_TAKE_ALONG_GRAD] = mw_cuda_take_along_grad,
     };
     setenv("MW_SHIM_ORDER", "7", 1);

@@ -173,9 +173,22 @@ static void top_k(const Eval *e)
     }
 }
 
+static void cumsum(const Eval *e)
+{
+    const int64_t n = row_length(eval_in(e, 0));
+    const bool inverse = mw_node_int(e->node, MW_ATTR_INVERSE);
+    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 0)); i++) {
+        e->out[0][i] = 0;
+        for (int64_t k = inverse ? i : i - i % n; k <= (inverse ? i - i % n + n - 1 : i); k++)
+            e->out[0][i] += e->in[0][k];
+    }
+}
+
 bool eval_rows(const Eval *e)
 {
     MwOp op = e->node->op;
+    if (op == MW_OP_CUMSUM)
+        return cumsum(e), true;
     if (op == MW_OP_TOP_K)
         return top_k(e), true;
     if (op == MW_OP_REDUCE_SUM || op == MW_OP_REDUCE_MAX)

@@ -57,6 +57,8 @@ MwType call_type(const Call *call, int operand)
         return operand == (call->routine == MW_ROUTINE_TOP_K ? 2 : 0)
                    ? MW_I32
                    : (MwType)call->args[MW_ALONG_TYPE].i;
+    if (call->routine == MW_ROUTINE_CUMSUM)
+        return (MwType)call->args[MW_ALONG_TYPE].i;
     if (mw_gemm_extras(call->routine))
         return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
     return MW_F32;
@@ -65,8 +67,10 @@ MwType call_type(const Call *call, int operand)
 double call_value(const Call *call, int operand, int64_t element)
 {
     const void *at = call->operands[operand];
-    return call_type(call, operand) == MW_BF16 ? mw_bf16_to_f32(((const uint16_t *)at)[element])
-                                               : ((const float *)at)[element];
+    const MwType type = call_type(call, operand);
+    return type == MW_BF16  ? mw_bf16_to_f32(((const uint16_t *)at)[element])
+           : type == MW_I32 ? ((const int32_t *)at)[element]
+                            : ((const float *)at)[element];
 }
 
 void call_allocate(Call *call)

@@ -16,6 +16,8 @@ static void store(Call *call, int operand, int64_t i, float value)
 {
     if (call_type(call, operand) == MW_BF16)
         ((uint16_t *)call->operands[operand])[i] = mw_bf16_from_f32(value);
+    else if (call_type(call, operand) == MW_I32)
+        ((int32_t *)call->operands[operand])[i] = (int32_t)value;
     else
         ((float *)call->operands[operand])[i] = value;
 }
@@ -90,8 +92,35 @@ static void check_take_along_grad(const Order *z, MwType type, RunCall *run)
     call_release(&call);
 }
 
+/* Whole numbers, whose sums are exact. */
+static void check_cumsum(const Order *z, MwType type, RunCall *run)
+{
+    Call call = {.routine = MW_ROUTINE_CUMSUM};
+    call.args[MW_ALONG_TYPE].i = type;
+    call.args[MW_ALONG_ROWS].i = z->rows;
+    call.args[MW_ALONG_COLUMNS].i = call.args[MW_ALONG_COUNT].i = z->columns;
+    call.args[MW_CUMSUM_INVERSE].i = z->ascending;
+    call_allocate(&call);
+    for (int64_t i = 0; i < z->rows * z->columns; i++)
+        store(&call, 0, i, floorf(call_sample(i, 7) * 9) - 4);
+    run(&call);
+    for (int64_t i = 0; i < z->rows * z->columns; i++) {
+        const int64_t first = i - i % z->columns;
+        const int64_t end = z->ascending ? first + z->columns : i + 1;
+        double sum = 0;
+        for (int64_t k = z->ascending ? i : first; k < end; k++)
+            sum += call_value(&call, 0, k);
+        const double rounding = type == MW_BF16 ? fabs(sum) / 256 : 0;
+        ck_assert_double_le(fabs(call_value(&call, 1, i) - sum), rounding);
+    }
+    call_release(&call);
+}
+
 void order_check(const Order *z, MwType type, RunCall *run)
 {
+    check_cumsum(z, type, run);
+    if (type == MW_F32)
+        check_cumsum(z, MW_I32, run);
     check_top_k(z, type, run);
     check_take_along_grad(z, type, run);
 }

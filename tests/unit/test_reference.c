@@ -92,6 +92,8 @@ static const Case cases[] = {
     {"take_along", "f32[2, 3]; i32[2, 2]", "", "1 2 3 4 5 6; 2 0 1 1", "3 1 5 5"},
     {"take_along_grad", "i32[2, 3]; f32[2, 3]", "shape = [2, 2]", "1 0 1 2 -1 0; 1 2 4 8 16 32",
      "2 5 32 0"},
+    {"cumsum", "f32[2, 3]", "", "1 2 3 4 -5 6", "1 3 6 4 -1 5"},
+    {"cumsum", "i32[2, 3]", "inverse = true", "1 2 3 4 -5 6", "6 5 3 5 1 6"},
     {"top_k", "f32[2, 4]", "k = 2", "1 3 2 3 -1 -1 -2 -1", "3 3 -1 -1; 1 3 0 1"},
     {"top_k", "f32[5]", "k = 4; ascending = true", "1 0 3 -0 2", "0 -0 1 2; 1 3 0 4"},
     /* The first query sees one key; the second sees two with equal scores. */

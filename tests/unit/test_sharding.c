@@ -63,6 +63,8 @@ static const struct {
     {"pick_grad", "i32[8, 16]; f32[8, 16]", "shape = [8, 16, 256]", "ab,ab->abc a8 b16 c256"},
     {"take_along", "f32[8, 16, 256]; i32[8, 16, 4]", "", "abd,abc->abc a8 b16 c4 d1/256"},
     {"take_along_grad", "i32[8, 4]; f32[8, 4]", "shape = [8, 256]", "ab,ab->ac a8 b4 c256!"},
+    {"cumsum", "f32[8, 16, 6]", "", "abc->abc a8 b16 c6!"},
+    {"cumsum", "f32[8, 6]", "inverse = true", "ab->ab a8 b6!"},
     {"top_k", "f32[8, 16, 256]", "k = 4", "abc->abd,abd a8 b16 c256! d4!"},
     {"conv", "f32[8, 6, 4]; f32[3, 4, 2]", "stride = [1]; padding = [1, 1]; dilation = [1]",
      "adb,ebc->adc a8 b4 c2 d6! e3!"},
