@@ -76,6 +76,16 @@ static double operand_bytes(const WorkQuery *query, int i)
     return local_bytes(query, tensor, map);
 }
 
+/* Bytes that one device writes of result `i`; one step of a loop writes one element of what all
+ * steps give. */
+static double result_bytes(const WorkQuery *query, int i)
+{
+    const double bytes = local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
+    return query->node->op == MW_OP_SCAN_OUT
+               ? bytes / (double)mw_node_int(query->node, MW_ATTR_STEPS)
+               : bytes;
+}
+
 /* An operator that moves elements reads at most as much as it writes. */
 static double node_bytes(const WorkQuery *query)
 {
@@ -83,7 +93,7 @@ static double node_bytes(const WorkQuery *query)
     for (int i = 0; i < query->node->operand_count; i++)
         read += operand_bytes(query, i);
     for (int i = 0; i < query->node->result_count; i++)
-        written += local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
+        written += result_bytes(query, i);
     if (mw_op_info(query->node->op)->lowering == MW_LOWER_MOVE && read > written)
         read = written;
     return read + written;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/einsum.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -55,4 +57,41 @@ const char *mw_einsum_parse(const char *equation, MwEinsum *einsum)
     if ((wrong = parse_term(&at, einsum, true, einsum->result, &einsum->result_rank)))
         return wrong;
     return *at ? "something follows the result's letters" : NULL;
+}
+
+/* A letter that the equation does not have; 0: there is none. */
+static char free_letter(const MwEinsum *einsum)
+{
+    for (char letter = 'a'; letter <= 'z'; letter++)
+        if (!memchr(einsum->letter, letter, (size_t)einsum->letter_count))
+            return letter;
+    return 0;
+}
+
+/* Appends a term of `rank` letters, with `letter` as dimension `axis`. */
+static void add_term(MwText *text, const MwEinsum *einsum, const int8_t *dims, int rank,
+                     char letter, int axis)
+{
+    for (int d = 0; d <= rank; d++) {
+        if (d == axis)
+            mw_text_add_n(text, &letter, 1);
+        if (d < rank)
+            mw_text_add_n(text, &einsum->letter[dims[d]], 1);
+    }
+}
+
+const char *mw_einsum_extend(MwArena *arena, const MwEinsum *einsum, const int *axis,
+                             int result_axis)
+{
+    MwText text = {.arena = arena};
+    const char letter = free_letter(einsum);
+    bool fits = letter && (result_axis < 0 || einsum->result_rank < MW_MAX_RANK);
+    for (int k = 0; k < einsum->operand_count; k++) {
+        fits = fits && (axis[k] < 0 || einsum->rank[k] < MW_MAX_RANK);
+        mw_text_add(&text, k ? "," : "");
+        add_term(&text, einsum, einsum->operand[k], einsum->rank[k], letter, axis[k]);
+    }
+    mw_text_add(&text, "->");
+    add_term(&text, einsum, einsum->result, einsum->result_rank, letter, result_axis);
+    return fits ? text.at : NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef MW_IR_EINSUM_H
 #define MW_IR_EINSUM_H
 
+#include "base/arena.h"
 #include "base/tensor.h"
 
 enum { MW_EINSUM_MAX_OPERANDS = 16, MW_EINSUM_MAX_LETTERS = 52 };
@@ -23,5 +24,10 @@ typedef struct {
 /* Parses `equation`. NULL if it is well formed, else what is wrong with it (static text). A
  * letter may not repeat within a term; the result's letters must occur in an operand. */
 const char *mw_einsum_parse(const char *equation, MwEinsum *einsum);
+
+/* The equation with a new letter as dimension axis[k] of operand k and dimension `result_axis` of
+ * the result; -1: not there. In `arena`; NULL if no letter is left, or an operand has no room. */
+const char *mw_einsum_extend(MwArena *arena, const MwEinsum *einsum, const int *axis,
+                             int result_axis);
 
 #endif

@@ -3,6 +3,7 @@
  * and it never uses an index that it has not checked. */
 #include "ir/verify.h"
 
+#include "ir/loops.h"
 #include "ir/print.h"
 #include "ir/shape/shape.h"
 
@@ -314,12 +315,22 @@ static bool check_trains(GraphCheck *check)
            fail(check, mw_span_none(), "no train statement names a loss");
 }
 
+static bool check_loops(GraphCheck *check)
+{
+    MwNodeId node;
+    const char *wrong = mw_loops_check(check->graph, &node);
+    if (!wrong)
+        return true;
+    const MwNode *at = mw_node(check->graph, node);
+    return fail(check, at->origin.span, "'%s' %s", node_name(check, at), wrong);
+}
+
 bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
 {
     GraphCheck check = {.graph = graph, .pass = pass, .diags = diags, .arena = mw_arena_new()};
     bool good = check_repeats(&check) && check_nodes(&check) && check_outputs(&check) &&
                 check_assigns(&check) && check_pins(&check) && check_precision(&check) &&
-                check_trains(&check);
+                check_trains(&check) && check_loops(&check);
     mw_arena_free(&check.arena);
     return good;
 }
@@ -334,6 +345,14 @@ static bool has_position(const MwNode *node)
 bool mw_graph_check_model(const MwGraph *graph, MwDiags *diags)
 {
     int errors = mw_diags_error_count(diags);
+    MwNodeId wrong;
+    const char *why = mw_loops_check(graph, &wrong);
+    if (why) { /* a scan gives none such, but a dump may have one */
+        const MwNode *node = mw_node(graph, wrong);
+        mw_diag_error(diags, node->origin.span, "'%s' %s",
+                      graph->values.at[node->first_result].name, why);
+        return false;
+    }
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         const char *name = mw_op_info(node->op)->name;

@@ -72,6 +72,9 @@ MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node)
     case MW_OP_REDUCE_SUM:
     case MW_OP_REDUCE_MAX:
         return reduction_space(legal, node);
+    case MW_OP_SCAN_OUT:
+        space.points = mw_tensor_elements(mw_legal_operand_tensor(legal, node, 0));
+        return space;
     case MW_OP_LOGSUMEXP:
         space.points = mw_tensor_elements(mw_legal_operand_tensor(legal, node, 0));
         space.columns = last_dim(mw_legal_operand_tensor(legal, node, 0));
@@ -127,6 +130,7 @@ MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k)
         return mw_layout_transpose(&layout, operand, reduction.perm);
     }
     case MW_OP_LOGSUMEXP:
+    case MW_OP_SCAN_OUT:
         return layout;
     case MW_OP_LOGSUMEXP_GRAD:
         if (k > 0)
@@ -154,6 +158,16 @@ MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k)
     default:
         return mw_layout_broadcast(&layout, operand, result);
     }
+}
+
+MwLayout mw_node_store(const MwLegal *legal, const MwNode *node, int k)
+{
+    const MwTensor *tensor = &legal->graph->values.at[node->first_result + k].tensor;
+    MwLayout layout = mw_layout_dense(tensor);
+    if (node->op == MW_OP_SCAN_OUT)
+        MW_ASSERT(mw_layout_scan(&layout, tensor, (int)mw_node_int(node, MW_ATTR_AXIS),
+                                 mw_node_int(node, MW_ATTR_REVERSE)));
+    return layout;
 }
 
 bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places)

@@ -29,6 +29,10 @@ MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node);
  * (mw_node_gathers), the layout of entry 0. */
 MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k);
 
+/* Returns the layout of result k, where it is stored, over the points of the node: dense; of what a
+ * loop gives, the element of the step. */
+MwLayout mw_node_store(const MwLegal *legal, const MwNode *node, int k);
+
 /* Says whether the node needs the place of each of its points in the global tensor (dropout). Sets
  * `*places` to the layout of the places, which are row-major and relative to the local part. */
 bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places);

@@ -28,7 +28,9 @@ static void start_units(MwFusion *f)
             continue;
         f->out->unit_of[n] = f->out->units.count;
         MwUnit *unit = mw_vec_add(f->arena, &f->out->units);
-        *unit = (MwUnit){.is_kernel = mw_node_is_kernel(node), .phase = node->phase};
+        *unit = (MwUnit){.is_kernel = mw_node_is_kernel(node),
+                         .phase = node->phase,
+                         .loop = f->legal->loops.of_node[n]};
         mw_vec_push(f->arena, &unit->nodes, n);
         if (!unit->is_kernel)
             continue;
@@ -97,6 +99,8 @@ static void find_stored(MwFusion *f)
         for (int k = 0; k < node->operand_count && unit >= 0; k++)
             if (f->out->unit_of[mw_fusion_producer(f->legal, node, k)] != unit)
                 store(f, node->operands[k]);
+        if (node->op == MW_OP_SCAN_NEXT) /* the next step takes it over */
+            store(f, (MwValueId){node->first_result});
         bool always = unit >= 0 ? !mw_fusion_unit(f, unit)->is_kernel &&
                                       mw_vec_last(&mw_fusion_unit(f, unit)->nodes) == n
                                 : mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;

@@ -87,10 +87,18 @@ static Wants find_wants(MwFusion *f)
     return w;
 }
 
-/* The one node that reads `root`, and nothing else does; NULL: there is no such. */
+static int loop_of(const MwFusion *f, int node)
+{
+    return f->legal->loops.of_node[node];
+}
+
+/* The one node that reads `root`, and nothing else does, each time that it is made; NULL: there is
+ * no such. */
 static const MwNode *only_user(const Wants *w, MwValueId root)
 {
-    return w->uses[root.index] == 1 && !w->leaves[root.index]
+    return w->uses[root.index] == 1 && !w->leaves[root.index] &&
+                   loop_of(w->f, w->user[root.index]) ==
+                       loop_of(w->f, mw_value(w->f->legal->graph, root)->node.index)
                ? mw_legal_at(w->f->legal, w->user[root.index])
                : NULL;
 }
@@ -152,7 +160,7 @@ static bool is_bias(const Wants *w, const MwNode *node, int k, int64_t rows, int
     int inner = access.dim_count - 1;
     bool is_row = inner >= 0 && access.size[inner] == columns && access.stride[inner] == 1;
     return !mw_op_is_generator(mw_value_node(legal->graph, root)->op) && is_row &&
-           access.offset == 0 && !access.shard_axes &&
+           access.offset == 0 && mw_layout_is_fixed(&access) &&
            (rows == 1 ? inner == 0 : inner == 1 && access.stride[0] == 0) &&
            mw_value_tensor(legal->graph, root)->type == mw_legal_result_tensor(legal, node)->type;
 }
@@ -284,7 +292,8 @@ static void absorb_sum(const Wants *w, int n)
             !(mw_value_equal(mw_legal_root(f->legal, einsum->operands[0]), root) ||
               mw_value_equal(mw_legal_root(f->legal, einsum->operands[1]), root)))
             continue;
-        if (may_sum(w, mw_fusion_unit(f, unit), &graph->nodes.at[n]) &&
+        if (loop_of(f, e) == loop_of(f, n) &&
+            may_sum(w, mw_fusion_unit(f, unit), &graph->nodes.at[n]) &&
             !mw_fusion_would_cycle(f, unit, f->out->unit_of[n])) {
             mw_fusion_join(f, unit, f->out->unit_of[n]);
             return;

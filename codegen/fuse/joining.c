@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/fuse/joining.h"
 
+static int reach_of(const MwFusion *f, int unit)
+{
+    const int loop = unit < 0 ? -1 : mw_fusion_unit(f, unit)->loop;
+    return unit < 0 ? -1 : (int)mw_max(f->reach[unit], loop < 0 ? -1 : f->loop_reach[loop]);
+}
+
 /* Brings `reach` up to date where it may have grown to `last` for units with nodes from `first` on:
  * units have nodes before and behind those of others, so that growth may run back and forth. */
 static void update_reach(MwFusion *f, int first, int last)
@@ -13,15 +19,19 @@ static void update_reach(MwFusion *f, int first, int last)
             int unit = f->out->unit_of[n], most = n;
             if (unit < 0)
                 continue;
-            for (int k = 0; k < node->operand_count; k++) {
-                int giver = f->out->unit_of[mw_fusion_producer(f->legal, node, k)];
-                most = giver < 0 ? most : (int)mw_max(most, f->reach[giver]);
-            }
+            for (int k = 0; k < node->operand_count; k++)
+                most = (int)mw_max(
+                    most, reach_of(f, f->out->unit_of[mw_fusion_producer(f->legal, node, k)]));
             changed = changed || most > f->reach[unit];
             f->reach[unit] = (int32_t)mw_max(most, f->reach[unit]);
+            const int loop = mw_fusion_unit(f, unit)->loop;
+            if (loop >= 0)
+                f->loop_reach[loop] = (int32_t)mw_max(most, f->loop_reach[loop]);
         }
     }
 }
+
+static bool loop_depends_on(MwFusion *f, int loop, int to, int through);
 
 /* Whether unit `from` depends on unit `to` through others than `through`. */
 static bool depends_on(MwFusion *f, int from, int to, int through)
@@ -39,10 +49,24 @@ static bool depends_on(MwFusion *f, int from, int to, int through)
                     return true;
                 continue;
             }
-            bool may = f->reach[next] > target->nodes.at[0];
+            bool may = reach_of(f, next) > target->nodes.at[0];
             if (f->visited[next] != f->stamp && may && depends_on(f, next, to, through))
                 return true;
         }
+    }
+    return unit->loop >= 0 && target->loop != unit->loop &&
+           loop_depends_on(f, unit->loop, to, through);
+}
+
+/* What waits for a unit of a loop waits for all of them: the loop runs as a whole. */
+static bool loop_depends_on(MwFusion *f, int loop, int to, int through)
+{
+    const MwLoop *range = &f->legal->loops.at[loop];
+    for (int n = range->first; n <= range->last; n++) {
+        const int unit = f->out->unit_of[n];
+        if (unit >= 0 && f->legal->loops.of_node[n] == loop && f->visited[unit] != f->stamp &&
+            depends_on(f, unit, to, through))
+            return true;
     }
     return false;
 }
@@ -88,7 +112,8 @@ MwFusion mw_fusion_begin(const MwLegal *legal, MwUnits *out)
                   .legal = legal,
                   .out = out,
                   .visited = MW_NEW(arena, int32_t, out->units.count),
-                  .reach = MW_NEW(arena, int32_t, out->units.count)};
+                  .reach = MW_NEW(arena, int32_t, out->units.count),
+                  .loop_reach = MW_NEW(arena, int32_t, legal->loops.count)};
     update_reach(&f, 0, legal->graph->nodes.count - 1);
     return f;
 }

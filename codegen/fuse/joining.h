@@ -10,8 +10,9 @@ typedef struct {
     MwArena *arena;
     const MwLegal *legal;
     MwUnits *out;
-    int32_t *reach;   /* [units] the last node of the unit and of all units that it depends on */
-    int32_t *visited; /* [units] stamp of the last search */
+    int32_t *reach;      /* [units] the last node of the unit and of all units that it depends on */
+    int32_t *loop_reach; /* [loops] the greatest of their units */
+    int32_t *visited;    /* [units] stamp of the last search */
     int32_t stamp;
 } MwFusion;
 

@@ -22,8 +22,8 @@ static bool layouts_equal(const MwLayout *a, const MwLayout *b)
 {
     size_t bytes = sizeof(int64_t) * (size_t)a->dim_count;
     return a->dim_count == b->dim_count && a->offset == b->offset &&
-           a->shard_axes == b->shard_axes && memcmp(a->size, b->size, bytes) == 0 &&
-           memcmp(a->stride, b->stride, bytes) == 0;
+           a->shard_axes == b->shard_axes && a->loop_stride == b->loop_stride &&
+           memcmp(a->size, b->size, bytes) == 0 && memcmp(a->stride, b->stride, bytes) == 0;
 }
 
 /* Whether code at `level` may use a value of `input` level. */
@@ -94,6 +94,11 @@ bool mw_fusion_cut_space(const MwFusion *f, MwUnit *unit, int n)
     MwLayout places;
     if (mw_node_places(f->legal, node, &places) && !add_layout_cuts(f, unit, n, &places))
         return false;
+    if (node->op == MW_OP_SCAN_OUT) {
+        MwLayout stored = mw_node_store(f->legal, node, 0);
+        if (!add_layout_cuts(f, unit, n, &stored))
+            return false;
+    }
     bool has_rows = unit->space.columns && unit->space.columns < unit->space.points;
     return !has_rows || unit->space.columns == 1 || add_cut(unit, unit->space.columns);
 }
@@ -245,8 +250,8 @@ static bool can_merge_at_all(MwFusion *f, int a, int b)
 {
     const MwUnit *x = mw_fusion_unit(f, a), *y = mw_fusion_unit(f, b);
     int most = (int)mw_min(most_parts(x), most_parts(y));
-    return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && !x->space.is_alone &&
-           !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
+    return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && x->loop == y->loop &&
+           !x->space.is_alone && !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
 }
 
 /* Tries the first `count` ways in which the points of one unit may relate to those of the other. */

@@ -140,13 +140,18 @@ typedef MW_VEC(Entry) Heap;
 typedef struct {
     const Dependencies *d;
     Rule rule;
-    int32_t *waits; /* [units] roots that the unit reads and that are not made yet */
+    int32_t *waits;      /* [units] roots that the unit reads and that are not made yet */
+    bool *has_begun;     /* [loops] */
+    int32_t *loop_waits; /* [loops] the same for what the loop takes from outside */
     int32_t *uses; /* [values] units that have yet to read a root; one more if it leaves the step */
     int64_t *key;  /* [units] */
     bool *done;    /* [units] */
     Heap ready[MW_PHASE_COUNT];
     MwOrder order;
 } Attempt;
+
+/* What the key of a unit is less where its loop can begin, and where it has begun. */
+static const int64_t loop_bonus[2] = {INT64_C(1) << 60, INT64_C(1) << 61};
 
 static bool before(const Entry *a, const Entry *b)
 {
@@ -193,9 +198,22 @@ static int64_t key_of(const Attempt *a, int u)
     return change;
 }
 
+static int loop_of(const Attempt *a, int u)
+{
+    return unit_at(a->d, u)->loop;
+}
+
+/* A loop begins when all that it takes is there. */
+static bool is_ready(const Attempt *a, int u)
+{
+    return !a->done[u] && a->waits[u] == 0 &&
+           (loop_of(a, u) < 0 || a->loop_waits[loop_of(a, u)] == 0);
+}
+
 static void make_ready(Attempt *a, int u)
 {
-    a->key[u] = key_of(a, u);
+    const int loop = loop_of(a, u);
+    a->key[u] = key_of(a, u) - (loop >= 0 ? loop_bonus[a->has_begun[loop]] : 0);
     push(a->d->arena, &a->ready[unit_at(a->d, u)->phase],
          (Entry){a->key[u], mw_vec_last(&unit_at(a->d, u)->nodes), u});
 }
@@ -207,7 +225,7 @@ static void push_last_reader(Attempt *a, int root)
     const Dependencies *d = a->d;
     for (int i = d->readers.begin[root]; i < d->readers.begin[root + 1]; i++) {
         int reader = d->readers.at[i];
-        if (!a->done[reader] && a->waits[reader] == 0)
+        if (is_ready(a, reader))
             make_ready(a, reader);
     }
 }
@@ -228,6 +246,34 @@ static int64_t finish_reads(Attempt *a, int u)
     return bytes;
 }
 
+static void make_loop_ready(Attempt *a, int loop)
+{
+    for (int u = 0; u < a->d->units->units.count; u++)
+        if (loop_of(a, u) == loop && is_ready(a, u))
+            make_ready(a, u);
+}
+
+/* Once the first unit of a loop runs, the others come before all else, so that it is one piece. */
+static void begin_loop_of(Attempt *a, int u)
+{
+    const int loop = loop_of(a, u);
+    if (loop < 0 || a->has_begun[loop])
+        return;
+    a->has_begun[loop] = true;
+    make_loop_ready(a, loop);
+}
+
+/* Unit `reader` waits for one root less, which is made by unit u. */
+static void wait_for_less(Attempt *a, int reader, int u)
+{
+    const int loop = loop_of(a, reader);
+    a->waits[reader]--;
+    if (loop >= 0 && loop != loop_of(a, u) && --a->loop_waits[loop] == 0)
+        make_loop_ready(a, loop);
+    else if (is_ready(a, reader))
+        make_ready(a, reader);
+}
+
 /* Makes those units ready that waited only for results of unit u. */
 static void make_readers_ready(Attempt *a, int u)
 {
@@ -236,8 +282,7 @@ static void make_readers_ready(Attempt *a, int u)
         const MwNode *node = mw_legal_at(d->legal, unit_at(d, u)->nodes.at[n]);
         for (int v = node->first_result; v < node->first_result + node->result_count; v++)
             for (int i = d->readers.begin[v]; i < d->readers.begin[v + 1]; i++)
-                if (--a->waits[d->readers.at[i]] == 0)
-                    make_ready(a, d->readers.at[i]);
+                wait_for_less(a, d->readers.at[i], u);
     }
 }
 
@@ -248,6 +293,8 @@ static Attempt begin_attempt(const Dependencies *d, Rule rule)
     Attempt a = {.d = d,
                  .rule = rule,
                  .waits = MW_NEW(d->arena, int32_t, units),
+                 .has_begun = MW_NEW(d->arena, bool, d->legal->loops.count),
+                 .loop_waits = MW_NEW(d->arena, int32_t, d->legal->loops.count),
                  .uses = MW_NEW(d->arena, int32_t, graph->values.count),
                  .key = MW_NEW(d->arena, int64_t, units),
                  .done = MW_NEW(d->arena, bool, units)};
@@ -258,10 +305,14 @@ static Attempt begin_attempt(const Dependencies *d, Rule rule)
         a.uses[mw_legal_root(d->legal, graph->outputs.at[i].value).index]++;
     for (int i = 0; i < graph->losses.count; i++)
         a.uses[mw_legal_root(d->legal, graph->losses.at[i].value).index]++;
-    for (int u = 0; u < units; u++)
+    for (int u = 0; u < units; u++) {
         a.waits[u] = d->reads.begin[u + 1] - d->reads.begin[u];
+        for (int i = d->reads.begin[u]; i < d->reads.begin[u + 1] && loop_of(&a, u) >= 0; i++)
+            a.loop_waits[loop_of(&a, u)] +=
+                loop_of(&a, maker_of(d, (MwValueId){d->reads.at[i]})) != loop_of(&a, u);
+    }
     for (int u = 0; u < units; u++)
-        if (a.waits[u] == 0)
+        if (is_ready(&a, u))
             make_ready(&a, u);
     return a;
 }
@@ -278,6 +329,7 @@ static int64_t run_attempt(Attempt *a)
             if (a->done[next.unit] || next.key != a->key[next.unit])
                 continue;
             a->done[next.unit] = true;
+            begin_loop_of(a, next.unit);
             a->order.unit[a->order.count++] = next.unit;
             live += a->d->made_bytes[next.unit];
             peak = mw_max(peak, live);
@@ -331,6 +383,24 @@ static int64_t significant_bytes(int64_t peak_bytes)
     return (int64_t)((double)peak_bytes * MW_TUNED_ORDER_SAVING_PERCENT / 100);
 }
 
+/* Notes where the units of each loop stand. */
+static void find_loops(const Dependencies *d, MwOrder *order)
+{
+    order->loop_count = d->legal->loops.count;
+    order->loops = mw_arena_alloc(d->arena, sizeof *order->loops * (size_t)order->loop_count);
+    for (int l = 0; l < order->loop_count; l++)
+        order->loops[l].first = order->loops[l].last = -1;
+    for (int p = 0; p < order->count; p++) {
+        const int loop = unit_at(d, order->unit[p])->loop;
+        if (loop < 0)
+            continue;
+        if (order->loops[loop].first < 0)
+            order->loops[loop].first = p;
+        MW_ASSERT(order->loops[loop].first == p || order->loops[loop].last == p - 1);
+        order->loops[loop].last = p;
+    }
+}
+
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
 {
     Dependencies d = find_dependencies(legal, units);
@@ -349,5 +419,6 @@ MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
     best.position = MW_NEW(d.arena, int32_t, units->units.count);
     for (int i = 0; i < best.count; i++)
         best.position[best.unit[i]] = i;
+    find_loops(&d, &best);
     return best;
 }

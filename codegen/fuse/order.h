@@ -10,6 +10,11 @@ typedef struct {
     int32_t *position;             /* [units] */
     int count;                     /* of units */
     int begin[MW_PHASE_COUNT + 1]; /* position of the first unit of each phase */
+    /* [loops] of the legal graph, positions of the first and the last unit; -1: it has none */
+    struct {
+        int first, last;
+    } * loops;
+    int loop_count;
 } MwOrder;
 
 /* Tries several topological orders and returns the one with the least peak of live bytes; the order

@@ -12,6 +12,7 @@
 typedef struct {
     bool is_kernel;
     MwPhase phase;
+    int loop;              /* that it runs in; -1: none */
     MW_VEC(int32_t) nodes; /* ascending */
     MwNodeSpace space;     /* the points of a kernel */
     /* Boundaries between the dimensions of `space`: each is the number of points inside of it.

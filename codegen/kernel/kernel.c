@@ -27,7 +27,8 @@ void mw_kernel_add_scratch(MwKernelDef *kernel, int buffer, int64_t bytes)
 static bool args_equal(const MwPlanArg *a, const MwPlanArg *b)
 {
     return a->kind == b->kind && a->i == b->i && a->f == b->f && a->axes == b->axes &&
-           a->block_stride == b->block_stride && a->micro_stride == b->micro_stride;
+           a->block_stride == b->block_stride && a->micro_stride == b->micro_stride &&
+           a->loop_stride == b->loop_stride;
 }
 
 int mw_kernel_arg(MwKernelDef *kernel, const MwPlanArg *arg)

@@ -37,15 +37,21 @@ bool mw_layout_is_dense(const MwLayout *layout)
             return false;
         inner *= layout->size[d];
     }
-    return layout->offset == 0 && layout->shard_axes == 0;
+    return layout->offset == 0 && mw_layout_is_fixed(layout);
 }
 
-/* The offset and the shard of a layout, without dimensions. */
+bool mw_layout_is_fixed(const MwLayout *layout)
+{
+    return layout->shard_axes == 0 && layout->loop_stride == 0;
+}
+
+/* The offset, shard and step of a layout, without dimensions. */
 static MwLayout place_of(const MwLayout *layout)
 {
     return (MwLayout){.offset = layout->offset,
                       .shard_axes = layout->shard_axes,
-                      .shard_stride = layout->shard_stride};
+                      .shard_stride = layout->shard_stride,
+                      .loop_stride = layout->loop_stride};
 }
 
 void mw_layout_collapse(MwLayout *layout)
@@ -193,6 +199,17 @@ bool mw_layout_shard(MwLayout *layout, const MwTensor *tensor, int axis, int way
     *layout = with_axis(layout, tensor, axis, size, stride);
     layout->shard_axes = (MwAxes)(1 << mesh_axis);
     layout->shard_stride = size * stride;
+    return true;
+}
+
+bool mw_layout_scan(MwLayout *layout, const MwTensor *tensor, int axis, bool reverse)
+{
+    int64_t stride;
+    if (layout->loop_stride || !mw_layout_stride(layout, tensor, axis, &stride))
+        return false;
+    *layout = with_axis(layout, tensor, axis, 1, stride);
+    layout->offset += reverse ? (tensor->dim[axis] - 1) * stride : 0;
+    layout->loop_stride = reverse ? -stride : stride;
     return true;
 }
 

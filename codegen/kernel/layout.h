@@ -22,6 +22,9 @@ typedef struct {
      * dimension split over `shard_axes`. No axes: 0. */
     MwAxes shard_axes;
     int64_t shard_stride;
+    /* Added to `offset`: loop_stride times the number of the step of the loop (ir/loops.h) that the
+     * value is of. */
+    int64_t loop_stride;
     int dim_count;
     int64_t size[MW_LAYOUT_MAX_DIMS]; /* from outer to inner */
     int64_t stride[MW_LAYOUT_MAX_DIMS];
@@ -29,6 +32,8 @@ typedef struct {
 
 MwLayout mw_layout_dense(const MwTensor *tensor);
 int64_t mw_layout_elements(const MwLayout *layout);
+/* Whether the elements lie at the same place on every device and at every step of a loop. */
+bool mw_layout_is_fixed(const MwLayout *layout);
 /* Whether the elements are contiguous from the start of the storage. */
 bool mw_layout_is_dense(const MwLayout *layout);
 
@@ -50,6 +55,10 @@ bool mw_layout_slice(MwLayout *layout, const MwTensor *tensor, int axis, int64_t
 /* The block of `axis` that this device holds, of `ways` along `mesh_axis`. False if `axis` does
  * not have one stride, or if the layout is a shard already. */
 bool mw_layout_shard(MwLayout *layout, const MwTensor *tensor, int axis, int ways, int mesh_axis);
+/* The element along `axis` of each step of a loop, the last first if `reverse`; the result lacks
+ * the axis. False if `axis` does not have one stride, or if the layout is that of an element
+ * already. */
+bool mw_layout_scan(MwLayout *layout, const MwTensor *tensor, int axis, bool reverse);
 /* Dimensions are aligned from the right; those of size 1 are stretched. */
 MwLayout mw_layout_broadcast(const MwLayout *layout, const MwTensor *from, const MwTensor *to);
 /* Repeats the value: `count` times each element, or the whole `count` times. */

@@ -256,7 +256,7 @@ bool mw_contract_plan(const MwEinsum *einsum, const MwContractOperand operands[2
                       const MwTensor *result, MwGemmCall *gemm)
 {
     *gemm = (MwGemmCall){0};
-    if (operands[0].layout.shard_axes || operands[1].layout.shard_axes)
+    if (!mw_layout_is_fixed(&operands[0].layout) || !mw_layout_is_fixed(&operands[1].layout))
         return false;
     const MwContractOperand tensors[TENSORS] = {
         operands[0], operands[1], {mw_layout_dense(result), *result}};

@@ -17,7 +17,7 @@
 
 #include "base/backend.h"
 #include "codegen/kernel/layout.h"
-#include "ir/ir.h"
+#include "ir/loops.h"
 
 typedef struct {
     MwValueId root;  /* the value whose storage holds it: the value itself unless it is a view */
@@ -29,6 +29,7 @@ typedef struct {
     const MwBackendInfo *backend; /* the devices that run it */
     MW_VEC(MwView) views;         /* [values] */
     MwValueId *form;              /* [values of the local graph] the legal value that replaces it */
+    MwLoops loops;                /* of the graph */
     MW_VEC(int32_t) source;       /* [nodes] index of the local node that the node is made from */
 } MwLegal;
 

@@ -85,12 +85,14 @@ static bool *find_needed(const MwGraph *graph)
         need(graph, needed, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)
         need(graph, needed, graph->assigns.at[i].value);
-    for (int n = graph->nodes.count - 1; n >= 0; n--) {
-        const MwNode *taker = node_of_operands(graph, &graph->nodes.at[n]);
-        needed[n] = needed[n] || graph->nodes.at[n].op == MW_OP_SEND;
-        for (int k = 0; k < taker->operand_count && needed[n]; k++)
-            need(graph, needed, taker->operands[k]);
-    }
+    const MwLoops loops = mw_loops(graph->arena, graph);
+    for (int from = graph->nodes.count - 1; from >= 0; from = mw_loops_need_next(&loops, needed))
+        for (int n = from; n >= 0; n--) {
+            const MwNode *taker = node_of_operands(graph, &graph->nodes.at[n]);
+            needed[n] = needed[n] || graph->nodes.at[n].op == MW_OP_SEND;
+            for (int k = 0; k < taker->operand_count && needed[n]; k++)
+                need(graph, needed, taker->operands[k]);
+        }
     return needed;
 }
 
@@ -111,5 +113,6 @@ MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend)
     mw_rewrite_finish(&l.rewrite);
     store_ends(&l);
     l.legal->form = l.rewrite.value;
+    l.legal->loops = mw_loops(local->arena, l.legal->graph);
     return l.legal;
 }

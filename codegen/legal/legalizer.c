@@ -60,6 +60,9 @@ static bool view_layout(const MwNodeSpec *spec, const MwTensor *from, const MwTe
             first += mw_attrs_find(attrs, count, MW_ATTR_SIZES)->ints.at[i];
         return mw_layout_slice(layout, from, axis, first, to->dim[axis]);
     }
+    case MW_OP_SCAN_IN:
+        return mw_layout_scan(layout, from, (int)mw_attrs_find(attrs, count, MW_ATTR_AXIS)->i,
+                              mw_attrs_find(attrs, count, MW_ATTR_REVERSE)->i);
     case MW_OP_SHARD:
         return mw_layout_shard(layout, from, (int)mw_attrs_find(attrs, count, MW_ATTR_AXIS)->i,
                                (int)mw_attrs_find(attrs, count, MW_ATTR_WAYS)->i,
@@ -72,7 +75,8 @@ static bool view_layout(const MwNodeSpec *spec, const MwTensor *from, const MwTe
 static bool op_is_view(MwOp op)
 {
     return op == MW_OP_IDENTITY || op == MW_OP_RESHAPE || op == MW_OP_BROADCAST ||
-           op == MW_OP_TRANSPOSE || op == MW_OP_SLICE || op == MW_OP_SPLIT || op == MW_OP_SHARD;
+           op == MW_OP_TRANSPOSE || op == MW_OP_SLICE || op == MW_OP_SPLIT || op == MW_OP_SHARD ||
+           op == MW_OP_SCAN_IN;
 }
 
 /* ---- Adding nodes ---- */

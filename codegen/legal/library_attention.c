@@ -30,7 +30,7 @@ static bool find_row(const MwLayout *layout, const MwTensor *tensor, int64_t *ro
     int64_t inner = tensor->dim[2] * tensor->dim[3], rows = tensor->dim[0] * tensor->dim[1];
     MwLayout cut = *layout;
     mw_layout_collapse(&cut);
-    if (layout->shard_axes || !mw_layout_cut(&cut, inner))
+    if (!mw_layout_is_fixed(layout) || !mw_layout_cut(&cut, inner))
         return false;
     int at = cut.dim_count;
     if (inner > 1 && (at == 0 || cut.size[--at] != inner || cut.stride[at] != 1))

@@ -19,6 +19,12 @@ void mw_lower_cast(MwLower *l)
     mw_lower_result(l, 0, mw_lower_expr(l, mw_scalar_of(type), rounds ? 4 : 0, text, 1, x));
 }
 
+/* What a step leaves; what it took over is only named. */
+void mw_lower_scan_next(MwLower *l)
+{
+    mw_lower_result(l, 0, mw_lower_operand(l, 0));
+}
+
 /* The row-major index of an element in the global tensor. */
 static MwRef global_place(MwLower *l)
 {

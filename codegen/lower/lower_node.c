@@ -106,10 +106,11 @@ MwAffine mw_lower_affine(MwLower *l, const MwLayout *layout)
         MW_ASSERT(cut.size[d] == space->size[d]);
         at.stride[d] = cut.stride[d];
     }
-    if (layout->shard_axes) {
+    if (!mw_layout_is_fixed(layout)) {
         MwPlanArg arg = {.kind = MW_ARG_POSITION,
                          .axes = layout->shard_axes,
-                         .block_stride = layout->shard_stride};
+                         .block_stride = layout->shard_stride,
+                         .loop_stride = layout->loop_stride};
         at.args[at.arg_count++] = mw_kernel_arg(l->kernel, &arg);
     }
     return at;
@@ -276,8 +277,8 @@ void mw_lower_result(MwLower *l, int k, MwRef value)
     MwLevel node_level = l->level;
     MwLevel level = mw_units_result_level(l->legal, l->units, l->node);
     l->level = level;
-    MwLayout dense = mw_layout_dense(mw_value_tensor(l->legal->graph, result));
-    MwAffine at = spread_affine(l, &dense);
+    MwLayout stored = mw_node_store(l->legal, mw_lower_node(l), k);
+    MwAffine at = spread_affine(l, &stored);
     mw_lower_store_at(l, result, &at, value);
     l->level = node_level;
 }

@@ -10,6 +10,7 @@ typedef void MwLowerRule(MwLower *l);
 
 MwLowerRule mw_lower_dropout;
 MwLowerRule mw_lower_cast;
+MwLowerRule mw_lower_scan_next;
 MwLowerRule mw_lower_update;
 MwLowerRule mw_lower_reduce;
 MwLowerRule mw_lower_softmax;

@@ -80,19 +80,61 @@ static void emit_copies(const MwStageBuilder *s, MwEmitter *emitter, MwPhase pha
     }
 }
 
+static int count_next_copies(const MwStageBuilder *s)
+{
+    int count = 0;
+    for (int n = 0; n < mw_stage_builder_graph(s)->nodes.count; n++)
+        count += s->storage.next_copies[n];
+    return count;
+}
+
+/* Copies what a step of a loop leaves to where the next step takes it over, if it is not there. */
+static void emit_next_copies(const MwStageBuilder *s, MwEmitter *emitter, int loop,
+                             MwPlanProgram *program)
+{
+    const MwGraph *graph = mw_stage_builder_graph(s);
+    const MwLoop *range = &s->legal->loops.at[loop];
+    for (int n = range->first; n <= range->last; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (s->legal->loops.of_node[n] != loop || !s->storage.next_copies[n])
+            continue;
+        MwValueId next = {node->first_result};
+        program->instrs[program->instr_count++] =
+            mw_instr_of_copy(emitter, mw_stage_builder_buffer(s, next),
+                             mw_stage_builder_buffer(s, node->operands[1]),
+                             mw_tensor_bytes(mw_value_tensor(graph, next)));
+    }
+}
+
+/* Ends the loop whose instructions begin with `first`. */
+static void end_loop(const MwStageBuilder *s, MwEmitter *emitter, int loop, int first,
+                     MwPlanProgram *program)
+{
+    emit_next_copies(s, emitter, loop, program);
+    if (program->instr_count > first)
+        program->loops[program->loop_count++] =
+            (MwPlanLoop){first, program->instr_count - first, (int)s->legal->loops.at[loop].steps};
+}
+
 static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_operator,
                          MwPhase phase, MwPlanProgram *program)
 {
-    int begin = s->order.begin[phase], end = s->order.begin[phase + 1];
-    program->instrs = MW_NEW(s->arena, MwPlanInstr, end - begin + copies_in(s, phase));
+    int begin = s->order.begin[phase], end = s->order.begin[phase + 1], loop_begin = 0;
+    program->instrs =
+        MW_NEW(s->arena, MwPlanInstr, end - begin + copies_in(s, phase) + count_next_copies(s));
+    program->loops = MW_NEW(s->arena, MwPlanLoop, s->legal->loops.count);
     for (int p = begin; p < end; p++) {
-        int unit = s->order.unit[p];
+        const int unit = s->order.unit[p], loop = s->units->units.at[unit].loop;
         MwPlanInstr instr;
-        if (!mw_instr_of_unit(emitter, unit, &instr))
-            continue;
-        int own = mw_plan_report_operator(s->stage, s->legal, &s->units->units.at[unit]);
-        instr.operator_index = own < 0 ? -1 : first_operator + own;
-        program->instrs[program->instr_count++] = instr;
+        if (loop >= 0 && p == s->order.loops[loop].first)
+            loop_begin = program->instr_count;
+        if (mw_instr_of_unit(emitter, unit, &instr)) {
+            int own = mw_plan_report_operator(s->stage, s->legal, &s->units->units.at[unit]);
+            instr.operator_index = own < 0 ? -1 : first_operator + own;
+            program->instrs[program->instr_count++] = instr;
+        }
+        if (loop >= 0 && p == s->order.loops[loop].last)
+            end_loop(s, emitter, loop, loop_begin, program);
     }
     emit_copies(s, emitter, phase, program);
 }
@@ -244,7 +286,7 @@ static double program_s(const MwPlanProgram *program)
 {
     double time_s = 0;
     for (int i = 0; i < program->instr_count; i++)
-        time_s += program->instrs[i].time_s;
+        time_s += mw_plan_instr_runs(program, i) * program->instrs[i].time_s;
     return time_s;
 }
 

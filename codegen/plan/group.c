@@ -266,8 +266,9 @@ static int count_groupable(const Grouper *g)
     return count;
 }
 
-MwPlanProgram mw_program_group(MwArena *arena, const MwGrouping *grouping,
-                               const MwPlanProgram *program)
+/* Groups the calls of a program without loops. */
+static MwPlanProgram group_straight(MwArena *arena, const MwGrouping *grouping,
+                                    const MwPlanProgram *program)
 {
     Grouper g = {
         .arena = arena,
@@ -283,4 +284,43 @@ MwPlanProgram mw_program_group(MwArena *arena, const MwGrouping *grouping,
     while (g.first < program->instr_count)
         take_next(&g);
     return g.out;
+}
+
+static void append_instrs(MwPlanProgram *to, const MwPlanProgram *from)
+{
+    memcpy(to->instrs + to->instr_count, from->instrs,
+           sizeof *from->instrs * (size_t)from->instr_count);
+    to->instr_count += from->instr_count;
+}
+
+/* Instructions [begin, end) of a program. */
+static MwPlanProgram part_of(const MwPlanProgram *program, int begin, int end)
+{
+    return (MwPlanProgram){
+        .name = program->name, .instrs = program->instrs + begin, .instr_count = end - begin};
+}
+
+/* The steps of a loop stay as they are; what stands before and behind it is grouped. */
+MwPlanProgram mw_program_group(MwArena *arena, const MwGrouping *grouping,
+                               const MwPlanProgram *program)
+{
+    MwPlanProgram out = {.name = program->name,
+                         .instrs = MW_NEW(arena, MwPlanInstr, program->instr_count),
+                         .loops = MW_NEW(arena, MwPlanLoop, program->loop_count),
+                         .loop_count = program->loop_count};
+    int begin = 0;
+    for (int l = 0; l <= program->loop_count; l++) {
+        const MwPlanLoop *loop = l < program->loop_count ? &program->loops[l] : NULL;
+        const int end = loop ? loop->first : program->instr_count;
+        const MwPlanProgram straight = part_of(program, begin, end);
+        const MwPlanProgram grouped = group_straight(arena, grouping, &straight);
+        append_instrs(&out, &grouped);
+        if (!loop)
+            break;
+        const MwPlanProgram steps = part_of(program, end, end + loop->count);
+        out.loops[l] = (MwPlanLoop){out.instr_count, loop->count, loop->runs};
+        append_instrs(&out, &steps);
+        begin = end + loop->count;
+    }
+    return out;
 }

@@ -42,8 +42,25 @@ MwPhase mw_live_input_phase(const MwLegal *legal, const MwUnits *units, MwValueI
     return first == MW_PHASE_UPDATE ? MW_PHASE_FORWARD : first;
 }
 
+/* The loop of the unit at `position`; -1: none. */
+static int loop_at(const MwLiveRanges *live, int position)
+{
+    return position < 0 || position >= live->order->count
+               ? -1
+               : live->units->units.at[live->order->unit[position]].loop;
+}
+
+bool mw_live_is_outside_loop(const MwLiveRanges *live, MwValueId root, int position)
+{
+    const int loop = loop_at(live, position);
+    return loop >= 0 && live->legal->loops.of_value[root.index] != loop &&
+           loop_at(live, mw_live_made_at(live, root)) != loop;
+}
+
 int mw_live_begin(const MwLiveRanges *live, MwValueId root)
 {
+    if (mw_value_node(live->legal->graph, root)->op == MW_OP_SCAN_OUT)
+        return live->order->loops[loop_at(live, mw_live_made_at(live, root))].first;
     if (mw_value_node(live->legal->graph, root)->op == MW_OP_INPUT)
         return live->order->begin[mw_live_input_phase(live->legal, live->units, root)];
     return (int)mw_max(mw_live_made_at(live, root), 0);
@@ -68,6 +85,17 @@ static void note_leaving(MwLiveRanges *live, MwValueId value)
                          live->flight->is_sequential ? end : mw_live_program_end(live, begin));
 }
 
+/* Notes that the unit at `position` reads `value`: what it takes from outside of its loop, all
+ * steps of the loop read, and also what a step takes over from the one before. */
+static void note_read(MwLiveRanges *live, MwValueId value, int position)
+{
+    const MwValueId root = mw_legal_root(live->legal, value);
+    const bool stays = mw_live_is_outside_loop(live, root, position) ||
+                       mw_value_node(live->legal->graph, root)->op == MW_OP_SCAN_CARRY;
+    const int loop = loop_at(live, position);
+    mw_live_note_use(live, value, stays && loop >= 0 ? live->order->loops[loop].last : position);
+}
+
 static void note_moving(MwLiveRanges *live, const MwNode *node)
 {
     if (node->op == MW_OP_SEND)
@@ -89,7 +117,7 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
         const int unit = units->unit_of[n];
         note_moving(&live, node);
         for (int k = 0; k < node->operand_count && unit >= 0; k++)
-            mw_live_note_use(&live, node->operands[k], order->position[unit]);
+            note_read(&live, node->operands[k], order->position[unit]);
     }
     for (int i = 0; i < graph->outputs.count; i++)
         note_leaving(&live, graph->outputs.at[i].value);

@@ -29,6 +29,9 @@ bool mw_live_is_persistent(const MwLiveRanges *live, MwValueId root);
 int mw_live_made_at(const MwLiveRanges *live, MwValueId root);
 /* The first position at which a root has its value. */
 int mw_live_begin(const MwLiveRanges *live, MwValueId root);
+/* Whether a root is made outside of the loop whose unit runs at `position`, so that each step of
+ * the loop finds it there. */
+bool mw_live_is_outside_loop(const MwLiveRanges *live, MwValueId root, int position);
 /* Whether a unit other than that of `value` reads `target` after it, in the same program. */
 bool mw_live_is_read_later(const MwLiveRanges *live, MwValueId value, MwValueId target);
 

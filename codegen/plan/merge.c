@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/merge.h"
 
-/* Takes what stands before the next receive of a part. */
+/* Takes what stands before the next receive of a part; a loop has no receives. */
 static void take_until_receive(const MwPlanProgram *part, int *at, MwPlanProgram *merged)
 {
-    while (*at < part->instr_count && part->instrs[*at].kind != MW_INSTR_RECEIVE)
-        merged->instrs[merged->instr_count++] = part->instrs[(*at)++];
+    for (; *at < part->instr_count && part->instrs[*at].kind != MW_INSTR_RECEIVE; (*at)++) {
+        const MwPlanLoop *loop = mw_plan_loop_at(part, *at);
+        if (loop && loop->first == *at)
+            merged->loops[merged->loop_count++] =
+                (MwPlanLoop){merged->instr_count, loop->count, loop->runs};
+        merged->instrs[merged->instr_count++] = part->instrs[*at];
+    }
 }
 
 /* The part whose next receive is of the lowest transfer; -1: none has any. */
@@ -22,10 +27,14 @@ static int lowest_receive(const MwPlanProgram *parts, const int *at, int count)
 MwPlanProgram mw_programs_merge(MwArena *arena, const char *name, const MwPlanProgram *parts,
                                 int count)
 {
-    int total = 0, *at = MW_NEW(arena, int, count);
-    for (int p = 0; p < count; p++)
+    int total = 0, loops = 0, *at = MW_NEW(arena, int, count);
+    for (int p = 0; p < count; p++) {
         total += parts[p].instr_count;
-    MwPlanProgram merged = {.name = name, .instrs = MW_NEW(arena, MwPlanInstr, total)};
+        loops += parts[p].loop_count;
+    }
+    MwPlanProgram merged = {.name = name,
+                            .instrs = MW_NEW(arena, MwPlanInstr, total),
+                            .loops = MW_NEW(arena, MwPlanLoop, loops)};
     for (int p = 0; p < count; p++)
         take_until_receive(&parts[p], &at[p], &merged);
     for (int p = lowest_receive(parts, at, count); p >= 0; p = lowest_receive(parts, at, count)) {

@@ -135,6 +135,35 @@ static void share_assigned(Storage *s)
     }
 }
 
+/* What a step leaves is written over what it took over, where nothing of the step reads that
+ * later. */
+static void share_carried(Storage *s)
+{
+    MwLiveRanges *live = s->live;
+    const MwGraph *graph = live->legal->graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op != MW_OP_SCAN_NEXT || live->units->unit_of[n] < 0)
+            continue;
+        MwValueId carry = mw_legal_root(live->legal, node->operands[1]);
+        MwValueId next = {node->first_result};
+        const int position = mw_live_made_at(live, next);
+        const int last =
+            live->order->loops[live->units->units.at[live->units->unit_of[n]].loop].last;
+        int slots;
+        const bool in_place = mw_unit_may_overwrite(live, next, carry) &&
+                              !mw_live_is_read_later(live, next, carry) &&
+                              !spans_tasks(s, next, &slots);
+        if (s->out->buffer[carry.index] < 0)
+            give_buffer(s, carry);
+        s->out->next_copies[n] = !in_place;
+        if (in_place)
+            share_buffer(s, next, carry);
+        else
+            mw_live_note_use(live, next, (int)mw_max(position, last));
+    }
+}
+
 /* New values that could not be written over the old ones are copied at the end of their program. */
 static void keep_copied_values(Storage *s)
 {
@@ -168,6 +197,18 @@ static bool is_spent(const Storage *s, MwValueId value, MwValueId host, int posi
     return false;
 }
 
+/* Whether a loop makes the value, an element at each step. */
+static bool is_of_all_steps(const MwLiveRanges *live, MwValueId value)
+{
+    return mw_value_node(live->legal->graph, value)->op == MW_OP_SCAN_OUT;
+}
+
+/* Whether the next step takes the value over. */
+static bool is_carried(const MwLiveRanges *live, MwValueId value)
+{
+    return mw_value_node(live->legal->graph, value)->op == MW_OP_SCAN_CARRY;
+}
+
 /* Whether `host` is read last at `position`, where `value` is made, and its buffer may be taken
  * over. */
 static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int position)
@@ -176,7 +217,8 @@ static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int posi
     const MwStorageBuffer *buffer = buffer_of(s, host);
     int slots;
     return buffer && !buffer->persistent && !buffer->spans && !spans_tasks(s, value, &slots) &&
-           buffer->end == position && buffer->written < position &&
+           !mw_live_is_outside_loop(live, host, position) && !is_of_all_steps(live, value) &&
+           !is_carried(live, host) && buffer->end == position && buffer->written < position &&
            mw_live_made_at(live, host) >= 0 && mw_values_fit(live, value, host);
 }
 
@@ -274,7 +316,8 @@ MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live)
                      .order = live->order,
                      .buffer = MW_NEW(mesh->arena, int32_t, graph->values.count),
                      .scratch = MW_NEW(mesh->arena, int32_t, units),
-                     .copies = MW_NEW(mesh->arena, bool, graph->assigns.count)};
+                     .copies = MW_NEW(mesh->arena, bool, graph->assigns.count),
+                     .next_copies = MW_NEW(mesh->arena, bool, graph->nodes.count)};
     memset(out.buffer, -1, sizeof(int32_t) * (size_t)graph->values.count);
     memset(out.scratch, -1, sizeof(int32_t) * (size_t)units);
     Storage s = {.live = live, .out = &out};
@@ -282,6 +325,7 @@ MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live)
         if (live->units->is_stored[v] && mw_live_made_at(live, (MwValueId){v}) < 0)
             give_buffer(&s, (MwValueId){v});
     share_assigned(&s);
+    share_carried(&s);
     keep_copied_values(&s);
     for (int p = 0; p < live->order->count; p++)
         give_results(&s, p);

@@ -2,9 +2,9 @@
 /* Buffers: which stored values share one, how long each is live, and where it lies in the arena of
  * the mesh.
  *
- * Values share a buffer where one may be written over the other: a weight and its new value, the
- * two sides of an all-reduce, an element-wise result and an operand that is read there for the last
- * time.
+ * Values share a buffer where one may be written over the other: a weight and its new value, what a
+ * step of a loop takes over and what it leaves, the two sides of an all-reduce, an element-wise
+ * result and an operand that is read there for the last time.
  *
  * Where all tasks of a micro-batch run one after another (a chain), a value is live from one
  * position to another. Where tasks of other micro-batches run between, a value that is live from
@@ -55,6 +55,8 @@ typedef struct {
         *scratch; /* [units] the buffer that the routine of a library operator works in; -1: none */
     int first_position; /* of the stage, among those of the mesh */
     bool *copies;       /* [assigns] the value is copied to its target at the end of its program */
+    bool *next_copies;  /* [nodes] of a scan_next, what it leaves is copied to where the next step
+                           takes it over, at the end of the step */
 } MwStorage;
 
 /* Adds the buffers of one stage; offsets are not known yet. `live` is brought up to date with the

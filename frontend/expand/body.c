@@ -6,6 +6,7 @@
 
 #include "frontend/expand/annotate.h"
 #include "frontend/expand/eval.h"
+#include "frontend/expand/scan.h"
 #include "frontend/expand/statements.h"
 #include "frontend/terms/names.h"
 
@@ -219,6 +220,12 @@ static void run_statement(MwExpander *ex, const MwStatement *statement)
         break;
     case MW_STATEMENT_REPEATED:
         run_repeated(ex, statement);
+        break;
+    case MW_STATEMENT_SCAN:
+        mw_scan_run(ex, statement, mw_body_run);
+        break;
+    case MW_STATEMENT_COLLECT:
+        mw_statement_collect(ex, statement);
         break;
     case MW_STATEMENT_IF:
         run_choice(ex, statement);

@@ -110,7 +110,11 @@ void mw_statement_assign(MwExpander *ex, const MwStatement *statement)
     if (!name_tensor(ex, name, &target) || !mw_want_tensor(ex, term, want, &value))
         return;
     MwOp op = mw_value_node(ex->graph, target)->op;
-    if (op != MW_OP_WEIGHT && op != MW_OP_STATE)
+    if (ex->scan)
+        mw_expand_error(ex, statement->span,
+                        "'assign' cannot run inside 'scan': what is assigned has one value for all "
+                        "of its steps");
+    else if (op != MW_OP_WEIGHT && op != MW_OP_STATE)
         mw_expand_error(ex, name.span,
                         "only a weight or a state can be assigned, which '%s' is not", name.text);
     else if (!mw_tensor_equal(mw_value_tensor(ex->graph, target),

@@ -7,6 +7,11 @@ typedef struct {
     bool is_model;
 } Place;
 
+/* The statement around a body, of those that run it more than once. */
+typedef enum { AROUND_NONE, AROUND_REPEAT, AROUND_SCAN } Around;
+
+static const char *const around_words[] = {"", "repeat", "scan"};
+
 static const char *statement_word(MwStatementKind kind)
 {
     switch (kind) {
@@ -25,38 +30,57 @@ static const char *statement_word(MwStatementKind kind)
     }
 }
 
+/* What a scan can hold and what it cannot. */
+static void check_scan(const Place *place, const MwStatement *statement, Around around)
+{
+    if (statement->kind == MW_STATEMENT_COLLECT && around != AROUND_SCAN)
+        mw_diag_error(place->diags, statement->span, "'collect' stands in a 'scan'%s",
+                      around == AROUND_REPEAT ? ", outside of 'repeat'" : "");
+    if (statement->kind == MW_STATEMENT_SCAN && around == AROUND_SCAN)
+        mw_diag_error(place->diags, statement->span, "a 'scan' cannot stand inside another");
+    if (statement->kind == MW_STATEMENT_ASSIGN && around == AROUND_SCAN)
+        mw_diag_error(place->diags, statement->span,
+                      "'assign' cannot stand inside 'scan': what is assigned has one value for all "
+                      "of its steps");
+}
+
 /* `is_last`: nothing of the block follows the statement. */
-static void check_statement(const Place *place, const MwStatement *statement, bool in_repeat,
+static void check_statement(const Place *place, const MwStatement *statement, Around around,
                             bool is_last)
 {
     const char *word = statement_word(statement->kind);
-    if (word && (in_repeat || !place->is_model))
-        mw_diag_error(place->diags, statement->span, "'%s' belongs to the model, %s", word,
-                      in_repeat ? "outside of 'repeat'" : "not to a block");
+    if (word && (around || !place->is_model))
+        mw_diag_error(place->diags, statement->span, "'%s' belongs to the model, %s%s%s", word,
+                      around ? "outside of '" : "not to a block", around_words[around],
+                      around ? "'" : "");
+    check_scan(place, statement, around);
     if (statement->kind != MW_STATEMENT_RETURN)
         return;
     if (place->is_model)
         mw_diag_error(place->diags, statement->span,
                       "a model does not return: it has 'output' and 'train'");
-    else if (in_repeat)
-        mw_diag_error(place->diags, statement->span, "'return' cannot stand inside 'repeat'");
+    else if (around)
+        mw_diag_error(place->diags, statement->span, "'return' cannot stand inside '%s'",
+                      around_words[around]);
     else if (!is_last)
         mw_diag_error(place->diags, statement->span, "what follows this 'return' is never reached");
 }
 
 /* The nesting of brackets (MW_MAX_NESTING) and the grammar's stack bound the recursion. */
-static void check_body(const Place *place, const MwBody *body, bool in_repeat, bool is_end)
+static void check_body(const Place *place, const MwBody *body, Around around, bool is_end)
 {
     for (int i = 0; i < body->count; i++) {
         const MwStatement *statement = body->at[i];
         bool is_last = is_end && i == body->count - 1;
-        check_statement(place, statement, in_repeat, is_last);
+        check_statement(place, statement, around, is_last);
         if (statement->kind == MW_STATEMENT_REPEAT)
-            check_body(place, &statement->repeat.body, true, false);
+            check_body(place, &statement->repeat.body, AROUND_REPEAT, false);
+        if (statement->kind == MW_STATEMENT_SCAN)
+            check_body(place, &statement->scan.body, AROUND_SCAN, false);
         if (statement->kind != MW_STATEMENT_IF)
             continue;
-        check_body(place, &statement->choice.yes, in_repeat, is_last);
-        check_body(place, &statement->choice.no, in_repeat, is_last);
+        check_body(place, &statement->choice.yes, around, is_last);
+        check_body(place, &statement->choice.no, around, is_last);
     }
 }
 
@@ -98,7 +122,7 @@ bool mw_placement_check(const MwItems *items, MwDiags *diags)
         if (!item->block)
             continue;
         Place place = {diags, item->block, item->kind == MW_ITEM_MODEL};
-        check_body(&place, &item->block->body, false, true);
+        check_body(&place, &item->block->body, AROUND_NONE, true);
         check_params(&place);
         if (!place.is_model && !returns(&item->block->body))
             mw_diag_error(diags, item->span, "block '%s' has no 'return'%s", item->name.text,

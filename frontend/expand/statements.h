@@ -17,4 +17,7 @@ void mw_statement_precision(MwExpander *ex, const MwStatement *statement);
 /* Ends the model: names its losses, checks its train statements against each other (train.c). */
 void mw_trains_finish(MwExpander *ex);
 
+/* COLLECT (scan.c) */
+void mw_statement_collect(MwExpander *ex, const MwStatement *statement);
+
 #endif

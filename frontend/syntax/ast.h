@@ -30,6 +30,14 @@ typedef MW_VEC(MwExpr *) MwExprs;
 typedef MW_VEC(MwArg) MwArgs;
 typedef MW_VEC(MwStatement *) MwBody;
 
+/* What a scan goes through: the elements of `value` along an axis, or a number of steps. */
+typedef struct {
+    MwExpr *value;
+    MwName name; /* of the element of a step; text NULL: none */
+} MwScanSource;
+
+typedef MW_VEC(MwScanSource) MwScanSources;
+
 typedef enum {
     MW_EXPR_INT,
     MW_EXPR_FLOAT,
@@ -113,6 +121,8 @@ typedef enum {
     MW_STATEMENT_LET,
     MW_STATEMENT_REPEAT,
     MW_STATEMENT_REPEATED,
+    MW_STATEMENT_SCAN,
+    MW_STATEMENT_COLLECT,
     MW_STATEMENT_IF,
     MW_STATEMENT_RETURN,
     MW_STATEMENT_OUTPUT,
@@ -140,6 +150,14 @@ struct MwStatement {
             MwName index; /* text NULL: none */
             MwBody body;
         } repeat;
+        struct { /* SCAN; its annotations are `axis` and `reverse` */
+            MwScanSources sources;
+            MwBody body;
+        } scan;
+        struct { /* COLLECT: the values of all steps become `target` */
+            MwName target;
+            MwExpr *value;
+        } collect;
         struct { /* REPEATED: in a dump, a repetition that is unrolled already */
             MwName name;
             MwExpr *count;

@@ -62,6 +62,8 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
     MwArgs args;
     MwParams params;
     MwBody body;
+    MwScanSource source;
+    MwScanSources sources;
     MwStatement *statement;
 }
 
@@ -75,6 +77,8 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %token <name> WEIGHT  "weight"
 %token <name> STATE   "state"
 %token <name> REPEAT  "repeat"
+%token <name> SCAN    "scan"
+%token <name> COLLECT "collect"
 %token <name> AS      "as"
 %token <name> IF      "if"
 %token <name> RETURN  "return"
@@ -125,6 +129,8 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %type <args> args args_or_none annotations with options
 %type <params> params params_or_none
 %type <body> body statements
+%type <source> source
+%type <sources> sources
 %type <statement> statement choice line declaration
 
 %%
@@ -194,10 +200,30 @@ statement:
         $$->repeat.index = $4;
         $$->repeat.body = $5;
     }
+  | "scan" sources with body {
+        $$ = new_statement(parse, MW_STATEMENT_SCAN, @2);
+        $$->scan.sources = $2;
+        $$->annotations = $3;
+        $$->scan.body = $4;
+    }
   | choice
+  | "scan" error body                 { $$ = NULL; yyerrok; }
   | "repeat" error body               { $$ = NULL; yyerrok; }
   | "if" error body                   { $$ = NULL; yyerrok; }
   | error NEWLINE                     { $$ = NULL; yyerrok; }
+  ;
+
+sources:
+    source {
+        $$ = (MwScanSources){0};
+        mw_vec_push(parse->arena, &$$, $1);
+    }
+  | sources "," source                { $$ = $1; mw_vec_push(parse->arena, &$$, $3); }
+  ;
+
+source:
+    expr                              { $$ = (MwScanSource){$1, (MwName){0}}; }
+  | expr "as" NAME                    { $$ = (MwScanSource){$1, $3}; }
   ;
 
 choice:
@@ -237,6 +263,12 @@ line:
         $$ = new_statement(parse, MW_STATEMENT_ASSIGN, @2);
         $$->assign.target = $2;
         $$->assign.value = $4;
+    }
+  | "collect" NAME "=" expr with {
+        $$ = new_statement(parse, MW_STATEMENT_COLLECT, @2);
+        $$->collect.target = $2;
+        $$->collect.value = $4;
+        $$->annotations = $5;
     }
   | "precision" NAME {
         $$ = new_statement(parse, MW_STATEMENT_PRECISION, @2);

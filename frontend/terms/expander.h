@@ -48,6 +48,8 @@ typedef struct {
     MwSpan span;
 } MwSize;
 
+typedef struct MwScan MwScan; /* expand/scan.c */
+
 typedef struct MwExpander MwExpander;
 struct MwExpander {
     MwArena *arena;
@@ -63,6 +65,8 @@ struct MwExpander {
     MwNameMap pinned;     /* full names of values with a pin -> MwSpan */
     MwFrame *frame;       /* NULL while sizes are computed */
     const MwLocal *local; /* the innermost; NULL: none */
+    MwScan *scan;         /* whose body is expanded; NULL: none */
+    int scans;            /* expanded so far */
     /* Expands the call of a block. Evaluation, which stands below statements, reaches them through
      * this alone; expand/body.c sets it. */
     MwTerm (*call_block)(MwExpander *ex, MwBlockState *state, const MwExpr *expr);

@@ -69,6 +69,21 @@ void mw_name_bind(MwExpander *ex, MwName name, MwTerm term)
     *(MwTerm *)*slot = term;
 }
 
+MwNameMap mw_names_save(const MwExpander *ex)
+{
+    MwNameMap saved = {.arena = ex->arena};
+    const MwNameMap *names = &ex->frame->names;
+    for (int i = 0; i < names->entries.count; i++)
+        *mw_name_map_add(&saved, names->entries.at[i].name) =
+            mw_arena_dup(ex->arena, names->entries.at[i].value, sizeof(MwTerm));
+    return saved;
+}
+
+void mw_names_restore(MwExpander *ex, const MwNameMap *saved)
+{
+    ex->frame->names = *saved;
+}
+
 const char *mw_name_in_scope(MwExpander *ex, const char *name)
 {
     const char *scope = ex->frame ? ex->frame->scope : "";

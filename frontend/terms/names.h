@@ -19,6 +19,11 @@ bool mw_name_check(MwExpander *ex, MwName name);
 /* Gives `name` a meaning in the current frame; an error if it is predefined. */
 void mw_name_bind(MwExpander *ex, MwName name, MwTerm term);
 
+/* The names of the current frame with what they mean now; mw_names_restore makes them mean that
+ * again, and all others nothing. */
+MwNameMap mw_names_save(const MwExpander *ex);
+void mw_names_restore(MwExpander *ex, const MwNameMap *saved);
+
 /* The full name of `name` in the current scope. */
 const char *mw_name_in_scope(MwExpander *ex, const char *name);
 /* The full name `base`, or where it is taken `base` with a suffix. */

@@ -6,12 +6,12 @@
  *
  * Each loss is differentiated by itself, by the weights that its train statements move.
  *
- * Nodes are visited from last to first. When a node is visited, all users of its results have
- * been, so the gradients by its results are complete. Contributions to a gradient are added in
- * the order in which they come, last user first, in the layer of the user, so that a value used
- * twice by one layer gets one sum from there. The nodes of a gradient have the origin of the
- * node that is differentiated. The gradient of the loss by x is named grad.x; other nodes of the
- * differentiation of y are named y.grad, y.grad.1 and so on.
+ * Nodes are visited from last to first, those of a loop one after another. When a node is visited,
+ * all users of its results have been, so the gradients by its results are complete. Contributions
+ * to a gradient are added in the order in which they come, last user first, in the layer of the
+ * user, so that a value used twice by one layer gets one sum from there. The nodes of a gradient
+ * have the origin of the node that is differentiated. The gradient of the loss by x is named
+ * grad.x; other nodes of the differentiation of y are named y.grad, y.grad.1 and so on.
  *
  * A loss may be a scalar times factors, or over divisors, that no weight affects but the batch
  * does: the number of targets that are not ignored, for instance. Such a factor is known when all
@@ -24,6 +24,7 @@
  * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
 #include "ir/build.h"
 #include "ir/optimizer.h"
+#include "passes/graph/differentiate_loop.h"
 #include "passes/graph/gradients.h"
 #include "passes/graph/precision.h"
 #include "passes/pass.h"
@@ -35,17 +36,6 @@ static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
     [MW_OP_##id] = mw_gradient_##gradient,
 #include "ir/ops.def"
 };
-
-typedef struct {
-    MwGraph *graph;
-    int nodes, values;            /* numbers of nodes and values of the model; gradients follow */
-    const MwOutput *loss;         /* what is differentiated */
-    const bool *varies;           /* [values] depends on the batch */
-    bool *active;                 /* [values] depends on a trained weight and affects the loss */
-    const bool *has_f32_gradient; /* [values] bf16 values with a gradient in f32 */
-    MwValueId *gradient;          /* [values] partial sum of contributions; no value: zero */
-    MwDiags *diags;
-} Differentiator;
 
 void mw_gradient_none(MwGradient *g)
 {
@@ -60,7 +50,7 @@ static bool is_float(const MwGraph *graph, MwValueId value)
 
 /* Whether `node` is a weight that a train statement of the loss moves. The gradient by others is
  * not made. */
-static bool is_trained(const Differentiator *d, const MwNode *node)
+static bool is_trained(const MwDifferentiator *d, const MwNode *node)
 {
     const MwGraph *graph = d->graph;
     if (node->op != MW_OP_WEIGHT)
@@ -71,20 +61,22 @@ static bool is_trained(const Differentiator *d, const MwNode *node)
 
 /* [values] whether a value is a function of a trained weight, through floating-point values
  * alone. */
-static bool *find_dependent(const Differentiator *d)
+static bool *find_dependent(const MwDifferentiator *d)
 {
     const MwGraph *graph = d->graph;
     bool *dependent = MW_NEW(graph->arena, bool, d->values);
-    for (int n = 0; n < d->nodes; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        bool any = is_trained(d, node);
-        for (int k = 0; k < node->operand_count; k++)
-            any |= dependent[node->operands[k].index];
-        for (int k = 0; k < node->result_count; k++) {
-            MwValueId result = {node->first_result + k};
-            dependent[result.index] = any && is_float(graph, result);
+    do {
+        for (int n = 0; n < d->nodes; n++) {
+            const MwNode *node = &graph->nodes.at[n];
+            bool any = is_trained(d, node);
+            for (int k = 0; k < node->operand_count; k++)
+                any |= dependent[node->operands[k].index];
+            for (int k = 0; k < node->result_count; k++) {
+                MwValueId result = {node->first_result + k};
+                dependent[result.index] |= any && is_float(graph, result);
+            }
         }
-    }
+    } while (mw_loops_carry_on(&d->loops, graph, dependent));
     return dependent;
 }
 
@@ -107,43 +99,43 @@ static bool *find_f32_gradients(const MwGraph *graph, const bool *varies)
     return wide;
 }
 
-static MwType gradient_type(const Differentiator *d, MwValueId value)
+MwType mw_differentiator_type(const MwDifferentiator *d, MwValueId value)
 {
     return d->has_f32_gradient[value.index] ? MW_F32 : mw_value_tensor(d->graph, value)->type;
 }
 
 /* [values] whether a value depends on a trained weight and affects the loss. */
-static bool *find_active(const Differentiator *d)
+static bool *find_active(const MwDifferentiator *d)
 {
     const MwGraph *graph = d->graph;
     const bool *dependent = find_dependent(d);
     bool *active = MW_NEW(graph->arena, bool, d->values);
+    bool *affects = MW_NEW(graph->arena, bool, d->nodes);
     active[d->loss->value.index] = dependent[d->loss->value.index];
-    for (int n = d->nodes - 1; n >= 0; n--) {
-        const MwNode *node = &graph->nodes.at[n];
-        bool any = false;
-        for (int k = 0; k < node->result_count; k++)
-            any |= active[node->first_result + k];
-        for (int k = 0; any && k < node->operand_count; k++)
-            active[node->operands[k].index] |= dependent[node->operands[k].index];
-    }
+    for (int from = d->nodes - 1; from >= 0; from = mw_loops_need_next(&d->loops, affects))
+        for (int n = from; n >= 0; n--) {
+            const MwNode *node = &graph->nodes.at[n];
+            for (int k = 0; k < node->result_count; k++)
+                affects[n] |= active[node->first_result + k];
+            for (int k = 0; affects[n] && k < node->operand_count; k++)
+                active[node->operands[k].index] |= dependent[node->operands[k].index];
+        }
     return active;
 }
 
-/* Adds a term to the gradient by `value`. */
-static void add_contribution(Differentiator *d, MwValueId value, MwValueId contribution)
+void mw_differentiator_add(MwDifferentiator *d, MwValueId value, MwValueId contribution)
 {
     MwValueId *sum = &d->gradient[value.index];
     MW_ASSERT(mw_tensor_same_shape(mw_value_tensor(d->graph, value),
                                    mw_value_tensor(d->graph, contribution)));
-    contribution = mw_build_cast(d->graph, contribution, gradient_type(d, value));
+    contribution = mw_build_cast(d->graph, contribution, mw_differentiator_type(d, value));
     *sum = mw_has_value(*sum) ? mw_build_binary(d->graph, MW_OP_ADD, *sum, contribution)
                               : contribution;
 }
 
 /* Names a complete gradient after its value, unless it is also the gradient of another value;
  * the gradient by the cast of a weight becomes that of the weight. */
-static void name_gradient(Differentiator *d, MwValueId value)
+static void name_gradient(MwDifferentiator *d, MwValueId value)
 {
     MwValueId gradient = d->gradient[value.index];
     if (!mw_has_value(gradient) || mw_value(d->graph, gradient)->name[0] != '_')
@@ -155,21 +147,21 @@ static void name_gradient(Differentiator *d, MwValueId value)
 }
 
 /* Names the unnamed nodes of the differentiation of each node. value_counts: [nodes + 1] the
- * number of values after the node was differentiated; the last element is the number before the
- * first one was. */
-static void name_rest(const Differentiator *d, const int *value_counts)
+ * number of values after the node of that place in the order was differentiated; the last element
+ * is the number before the first one was. */
+static void name_rest(const MwDifferentiator *d, const int *value_counts)
 {
     MwGraph *graph = d->graph;
-    for (int n = d->nodes - 1; n >= 0; n--) {
-        MwValueId result = mw_node_result(graph, (MwNodeId){n}, 0);
+    for (int i = d->nodes - 1; i >= 0; i--) {
+        MwValueId result = mw_node_result(graph, (MwNodeId){d->order[i]}, 0);
         const char *name = mw_value(graph, result)->name;
-        mw_build_name_temporaries(graph, value_counts[n + 1], value_counts[n],
+        mw_build_name_temporaries(graph, value_counts[i + 1], value_counts[i],
                                   mw_arena_printf(graph->arena, "%s.grad", name));
     }
 }
 
 /* Applies the gradient rule of a node and adds its results to the gradients by the operands. */
-static void differentiate_node(Differentiator *d, MwNodeId id)
+static void apply_rule(MwDifferentiator *d, MwNodeId id)
 {
     MwGraph *graph = d->graph;
     MwNode node = *mw_node(graph, id);
@@ -182,23 +174,32 @@ static void differentiate_node(Differentiator *d, MwNodeId id)
     }
     for (int k = 0; k < node.operand_count; k++) {
         any_wanted |= wanted[k] = d->active[node.operands[k].index];
-        types[k] = gradient_type(d, node.operands[k]);
+        types[k] = mw_differentiator_type(d, node.operands[k]);
     }
     if (!any_result || !any_wanted)
         return;
+    const MwValueId *operands = node.operands;
+    graph->origin = node.origin;
+    node.operands = mw_loop_images(d, id, operands, node.operand_count);
     MwGradient g = {.graph = graph,
                     .node = node,
+                    .values = mw_loop_result_images(d, id),
                     .results = &d->gradient[node.first_result],
                     .wanted = wanted,
                     .types = types,
                     .operands = MW_NEW(graph->arena, MwValueId, node.operand_count),
                     .diags = d->diags};
     memset(g.operands, -1, sizeof(MwValueId) * (size_t)node.operand_count);
-    graph->origin = node.origin;
     gradients[node.op](&g);
     for (int k = 0; k < node.operand_count; k++)
         if (wanted[k] && mw_has_value(g.operands[k]))
-            add_contribution(d, node.operands[k], g.operands[k]);
+            mw_differentiator_add(d, operands[k], mw_loop_sum(d, id, operands[k], g.operands[k]));
+}
+
+static void differentiate_node(MwDifferentiator *d, MwNodeId id)
+{
+    if (!mw_loop_differentiate(d, id))
+        apply_rule(d, id);
 }
 
 /* ---- Factors of the loss ---- */
@@ -217,7 +218,7 @@ typedef struct {
 
 /* The operand of `node` that a scalar factor, or divisor, of it stands beside; -1 if there is
  * none. */
-static int beside_factor(const Differentiator *d, const MwNode *node)
+static int beside_factor(const MwDifferentiator *d, const MwNode *node)
 {
     if (node->op != MW_OP_MUL && node->op != MW_OP_DIV)
         return -1;
@@ -229,7 +230,7 @@ static int beside_factor(const Differentiator *d, const MwNode *node)
 }
 
 /* Takes the loss apart if the batch affects one of its factors. */
-static Product factor_loss(const Differentiator *d, MwValueId loss)
+static Product factor_loss(const MwDifferentiator *d, MwValueId loss)
 {
     MwGraph *graph = d->graph;
     MW_VEC(Factor) factors = {0};
@@ -250,14 +251,14 @@ static Product factor_loss(const Differentiator *d, MwValueId loss)
     return (Product){base, scale};
 }
 
-static bool is_trained_float(const Differentiator *d, MwValueId value)
+static bool is_trained_float(const MwDifferentiator *d, MwValueId value)
 {
     return is_trained(d, mw_value_node(d->graph, value)) && is_float(d->graph, value);
 }
 
 /* Multiplies the gradients by weights by the scale of the loss, each in the layer that it is
  * from. */
-static void scale_gradients(Differentiator *d, MwValueId scale)
+static void scale_gradients(MwDifferentiator *d, MwValueId scale)
 {
     MwGraph *graph = d->graph;
     for (int v = 0; v < d->values; v++) {
@@ -274,7 +275,7 @@ static void scale_gradients(Differentiator *d, MwValueId scale)
 }
 
 /* Writes the gradients by the weights that the train statements of the loss move. */
-static void store_gradients(const Differentiator *d, MwValueId *gradient)
+static void store_gradients(const MwDifferentiator *d, MwValueId *gradient)
 {
     const MwGraph *graph = d->graph;
     for (int v = 0; v < d->values; v++) {
@@ -296,7 +297,7 @@ static MwValueId *no_values(MwArena *arena, int count)
 }
 
 /* Each train statement must move a weight that its loss depends on. */
-static bool check_active(const Differentiator *d)
+static bool check_active(const MwDifferentiator *d)
 {
     const MwGraph *graph = d->graph;
     for (int i = 0; i < graph->trains.count; i++) {
@@ -315,7 +316,7 @@ static bool check_active(const Differentiator *d)
 }
 
 /* Adds the gradient of d->loss, and writes the gradients by weights. */
-static bool differentiate_loss(Differentiator *d, MwValueId *gradient)
+static bool differentiate_loss(MwDifferentiator *d, MwValueId *gradient)
 {
     MwGraph *graph = d->graph;
     d->active = find_active(d);
@@ -327,9 +328,10 @@ static bool differentiate_loss(Differentiator *d, MwValueId *gradient)
     d->gradient[product.base.index] = mw_build_scalar(graph, 1);
     int *value_counts = MW_NEW(graph->arena, int, d->nodes + 1);
     value_counts[d->nodes] = graph->values.count;
-    for (int n = d->nodes - 1; n >= 0; n--) {
-        differentiate_node(d, (MwNodeId){n});
-        value_counts[n] = graph->values.count;
+    mw_loop_begin(d);
+    for (int i = d->nodes - 1; i >= 0; i--) {
+        differentiate_node(d, (MwNodeId){d->order[i]});
+        value_counts[i] = graph->values.count;
     }
     if (mw_diags_error_count(d->diags) > 0)
         return false;
@@ -346,12 +348,15 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     if (!mw_trains(compilation) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD))
         return true; /* inference, or a dump after this pass */
     const bool *varies = mw_find_varying(graph->arena, graph);
-    Differentiator d = {.graph = graph,
-                        .nodes = graph->nodes.count,
-                        .values = graph->values.count,
-                        .varies = varies,
-                        .has_f32_gradient = find_f32_gradients(graph, varies),
-                        .diags = diags};
+    MwDifferentiator d = {.graph = graph,
+                          .nodes = graph->nodes.count,
+                          .values = graph->values.count,
+                          .varies = varies,
+                          .has_f32_gradient = find_f32_gradients(graph, varies),
+                          .loops = mw_loops(graph->arena, graph),
+                          .diags = diags};
+    d.order = mw_loops_order(graph->arena, graph, &d.loops);
+    d.next_loop = d.loops.count;
     MwValueId *by_weight = no_values(graph->arena, d.values);
     graph->phase = MW_PHASE_BACKWARD;
     for (int i = 0; i < graph->losses.count; i++) {

@@ -13,7 +13,10 @@
  * types. A rule that sums makes that type at once; the results of other rules are cast. */
 typedef struct {
     MwGraph *graph;
-    MwNode node; /* a copy, because the graph grows meanwhile */
+    /* a copy, because the graph grows meanwhile; its operands, and `values`, its results, are the
+     * values as the backward has them (differentiate_loop.c) */
+    MwNode node;
+    const MwValueId *values;
     /* [result_count] gradients by results; no value: zero. At least one is not zero */
     const MwValueId *results;
     const bool *wanted;  /* [operand_count] whether the gradient by the operand is needed */
@@ -35,7 +38,7 @@ static inline MwValueId mw_gradient_operand(const MwGradient *g, int k)
 
 static inline MwValueId mw_gradient_result(const MwGradient *g, int k)
 {
-    return (MwValueId){g->node.first_result + k};
+    return g->values[k];
 }
 
 /* A copy of the type of operand `k`; pointers into the graph do not last while nodes are added. */

@@ -9,11 +9,13 @@
  * operators, can be computed again where it is used: a mask, a cast of a weight. A value that
  * depends on both, or comes from a contraction, or is pinned to a stage, crosses.
  *
- * Between two operators that compute there may be some that do not. The cut between them is at
+ * A loop (ir/loops.h) is one item. Between two operators that compute there may be some that do
+ * not. The cut between them is at
  * the border of a segment if there is one, else where the fewest bytes cross. */
 #include "passes/graph/layer_items.h"
 
 #include "cost/cost.h"
+#include "ir/loops.h"
 #include "passes/graph/layer_repeats.h"
 
 #include <math.h>
@@ -28,6 +30,7 @@ typedef struct {
     int64_t *crossing_bytes;   /* [nodes + 1] bytes that cross a cut before the node */
     int *stage;                /* [nodes] stage that a result is pinned to; -1: none */
     MwLayerRepeats repeats;
+    MwLoops loops;
 } ItemFacts;
 
 static MwLayerPart part_of(const ItemFacts *facts, int n)
@@ -125,7 +128,8 @@ static void find_flops(ItemFacts *facts)
         if (!mw_layer_has_node(&facts->graph->nodes.at[n]))
             continue;
         MwShardingRule rule = mw_sharding_rule(facts->arena, facts->graph, (MwNodeId){n});
-        facts->flops[n] = mw_cost_node_work(facts->graph, (MwNodeId){n}, &rule, ways).flops;
+        facts->flops[n] = (double)mw_loop_runs(&facts->loops, (MwNodeId){n}) *
+                          mw_cost_node_work(facts->graph, (MwNodeId){n}, &rule, ways).flops;
     }
 }
 
@@ -140,6 +144,12 @@ static void begin_item(MwLayerItems *items, int n, const ItemFacts *facts, int c
     items->segment[i] = items->segment_count;
 }
 
+static bool is_inside_loop(const ItemFacts *facts, int n)
+{
+    const int loop = facts->loops.of_node[n];
+    return loop >= 0 && facts->loops.at[loop].first < n;
+}
+
 /* Returns the first node after the cut between `earlier` and `later`, which are neighbouring nodes
  * that compute. */
 static int find_cut(const ItemFacts *facts, int earlier, int later)
@@ -149,7 +159,7 @@ static int find_cut(const ItemFacts *facts, int earlier, int later)
     int cut = -1;
     bool cut_is_border = false;
     for (int n = earlier + 1; n <= later; n++) {
-        if (!mw_layer_has_node(&graph->nodes.at[n]))
+        if (!mw_layer_has_node(&graph->nodes.at[n]) || is_inside_loop(facts, n))
             continue;
         MwLayerPart own = part_of(facts, n);
         bool is_border = !mw_layer_part_equal(own, part);
@@ -194,9 +204,17 @@ static MwLayerItems new_items(MwArena *arena, int most)
                           .segment = MW_NEW(arena, int, most)};
 }
 
+/* A node that computes joins the item of the loop that it runs in. */
+static void join_item(MwLayerItems *items, const ItemFacts *facts, int n)
+{
+    if (facts->stage[n] >= 0)
+        items->group[items->count - 1] = facts->stage[n];
+}
+
 MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph, int devices)
 {
     ItemFacts facts = {.arena = arena, .graph = graph};
+    facts.loops = mw_loops(arena, graph);
     find_uses(&facts);
     find_stages(&facts);
     find_crossing_bytes(&facts);
@@ -208,6 +226,11 @@ MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph, int devices)
         const MwNode *node = &graph->nodes.at[n];
         if (!mw_layer_has_node(node) || (facts.flops[n] == 0 && facts.stage[n] < 0))
             continue;
+        if (last >= 0 && is_inside_loop(&facts, n)) {
+            join_item(&items, &facts, n);
+            last = n;
+            continue;
+        }
         if (last >= 0 && !mw_layer_part_equal(part_of(&facts, n), part_of(&facts, last)))
             items.segment_count++;
         begin_item(&items, last < 0 ? 0 : find_cut(&facts, last, n), &facts, n);

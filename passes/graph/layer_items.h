@@ -2,8 +2,8 @@
 /* The forward phase of a model as a row of items, which layers consist of; shared by layers.c
  * and layer_items.c.
  *
- * An item is one operator that computes, with neighbours that do not (views, moves). Sources,
- * which are nodes without operands, belong to no item. */
+ * An item is one operator that computes, or those of a loop, with neighbours that do not (views,
+ * moves). Sources, which are nodes without operands, belong to no item. */
 #ifndef MW_PASSES_GRAPH_LAYER_ITEMS_H
 #define MW_PASSES_GRAPH_LAYER_ITEMS_H
 

@@ -152,6 +152,18 @@ static void emit_on_slices(MicroBatch *m, MwNodeId id)
         m->rewrite.value[node->first_result + k] = mw_node_result(m->rewrite.to, cut, k);
 }
 
+/* The first step of a loop takes a slice of what is whole. */
+static void emit_carry(MicroBatch *m, MwNodeId id)
+{
+    const MwGraph *from = m->rewrite.from;
+    const MwNode *node = mw_node(from, id);
+    const MwShardingRule rule = mw_sharding_rule(from->arena, from, id);
+    const int factor = rule.results[0].factor[m->state[node->first_result].dim];
+    m->rewrite.to->phase = node->phase;
+    MwNodeId cut = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
+    m->rewrite.value[node->first_result] = mw_node_result(m->rewrite.to, cut, 0);
+}
+
 static void emit_input(MicroBatch *m, const MwNode *node)
 {
     const MwValue *value = &m->rewrite.from->values.at[node->first_result];
@@ -201,6 +213,8 @@ static void emit_early(MicroBatch *m, MwNodeId id)
         return;
     if (works_on_slices(m, node))
         emit_on_slices(m, id);
+    else if (kind == MW_MICRO_SPLIT && node->op == MW_OP_SCAN_CARRY)
+        emit_carry(m, id);
     else if (kind == MW_MICRO_SPLIT)
         emit_input(m, node);
     else

@@ -7,8 +7,16 @@
  * An operator on slices of the batch gives slices, or if it sums over the batch, a term of a
  * sum. A linear operator on terms gives terms (the `linear` column of ir/ops.def). Any other
  * operator on terms needs their sum, so it waits until all micro-batches are done, and so do its
- * users. An operator that would have to wait but also works on slices is an error. */
+ * users. An operator that would have to wait but also works on slices is an error.
+ *
+ * What a step of a loop takes over has the state of what the step before leaves: where a loop
+ * begins with a value that is the same for all of the batch (zeros), its first step takes slices of
+ * it, or terms of a sum. So the analysis is repeated with the states that the steps were found to
+ * leave, at most once for each value that a loop carries. */
 #include "passes/graph/micro_state.h"
+
+#include "ir/loops.h"
+#include "passes/graph/simplify_rules.h"
 
 #include <stdarg.h>
 
@@ -17,6 +25,8 @@ typedef struct {
     MwArena *arena; /* scratch for sharding rules */
     int micro_batches;
     MwMicroState *state;
+    MwLoops loops;
+    MwMicroState *left; /* [nodes] of a scan_carry, what the steps leave; WHOLE: not known */
     MwDiags *diags;
 } Analysis;
 
@@ -185,12 +195,33 @@ static bool carries_terms(const Analysis *a, const MwNode *node, int partial)
     MW_UNREACHABLE();
 }
 
+static bool begins_with_zeros(const Analysis *a, const MwNode *carry)
+{
+    double value;
+    return mw_value_is_constant(a->graph, carry->operands[0], &value) && value == 0;
+}
+
+/* Whether what a loop begins with, which is whole, can be what the steps leave. */
+static bool can_begin(const Analysis *a, const MwNode *carry, MwMicroState left)
+{
+    if (operand_state(a, carry, 0).kind != MW_MICRO_WHOLE)
+        return false;
+    if (left.kind == MW_MICRO_SPLIT)
+        return can_be_sliced(a, carry->operands[0], left.dim);
+    return left.kind == MW_MICRO_PARTIAL && begins_with_zeros(a, carry);
+}
+
 /* Derives the states of a node's results from those of its operands; false after an error. */
 static bool analyse_node(const Analysis *a, MwNodeId id)
 {
     const MwNode *node = mw_node(a->graph, id);
+    set_results(a, node, MW_MICRO_WHOLE);
     if (node->op == MW_OP_INPUT)
         return analyse_input(a, node);
+    if (node->op == MW_OP_SCAN_CARRY && can_begin(a, node, a->left[id.index])) {
+        a->state[node->first_result] = a->left[id.index];
+        return true;
+    }
     int cut = count_operands(a, node, MW_MICRO_SPLIT);
     int partial = count_operands(a, node, MW_MICRO_PARTIAL);
     if (node->phase == MW_PHASE_UPDATE) {
@@ -202,20 +233,53 @@ static bool analyse_node(const Analysis *a, MwNodeId id)
         MwShardingRule rule = mw_sharding_rule(a->arena, a->graph, id);
         return analyse_cut(a, node, &rule);
     }
-    if (count_operands(a, node, MW_MICRO_LATE) > 0)
-        return set_results(a, node, MW_MICRO_LATE);
-    if (partial > 0)
-        return set_results(a, node,
-                           carries_terms(a, node, partial) ? MW_MICRO_PARTIAL : MW_MICRO_LATE);
-    return true;
+    if (partial > 0 && !count_operands(a, node, MW_MICRO_LATE) && carries_terms(a, node, partial))
+        return set_results(a, node, MW_MICRO_PARTIAL);
+    if (partial == 0 && !count_operands(a, node, MW_MICRO_LATE))
+        return true;
+    set_results(a, node, MW_MICRO_LATE);
+    return a->loops.of_node[id.index] < 0 ||
+           fail(a, node, "needs a sum over the whole batch at each step of a scan");
+}
+
+/* Notes what the steps were found to leave; true if that is new for a value that a loop carries. A
+ * sum that was taken to wait for its terms may be one of terms itself. */
+static bool note_left(const Analysis *a)
+{
+    bool any = false;
+    for (int n = 0; n < a->graph->nodes.count; n++) {
+        const MwNode *node = &a->graph->nodes.at[n];
+        if (node->op != MW_OP_SCAN_NEXT)
+            continue;
+        const int carry = mw_value(a->graph, node->operands[1])->node.index;
+        MwMicroState left = operand_state(a, node, 0);
+        if (left.kind == MW_MICRO_LATE)
+            left.kind = MW_MICRO_PARTIAL;
+        if (a->left[carry].kind != MW_MICRO_WHOLE || left.kind == MW_MICRO_WHOLE)
+            continue;
+        a->left[carry] = left;
+        any = true;
+    }
+    return any;
 }
 
 bool mw_micro_states(const MwGraph *graph, int micro_batches, MwMicroState *state, MwDiags *diags)
 {
-    Analysis a = {graph, mw_arena_new(), micro_batches, state, diags};
-    bool ok = true;
-    for (int n = 0; n < graph->nodes.count && ok; n++)
-        ok = analyse_node(&a, (MwNodeId){n});
+    Analysis a = {
+        .graph = graph, .arena = mw_arena_new(), .micro_batches = micro_batches, .state = state};
+    a.loops = mw_loops(a.arena, graph);
+    a.left = MW_NEW(a.arena, MwMicroState, graph->nodes.count);
+    bool ok;
+    do {
+        a.diags = mw_diags_new(a.arena);
+        ok = true;
+        for (int n = 0; n < graph->nodes.count; n++)
+            ok &= analyse_node(&a, (MwNodeId){n});
+    } while (note_left(&a));
+    a.diags = diags;
+    for (int n = 0; n < graph->nodes.count && !ok; n++)
+        if (!analyse_node(&a, (MwNodeId){n}))
+            break;
     mw_arena_free(&a.arena);
     return ok;
 }

@@ -26,6 +26,7 @@
 #include "passes/graph/precision.h"
 
 #include "ir/build.h"
+#include "ir/loops.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/simplify_rules.h"
 #include "passes/pass.h"
@@ -49,15 +50,18 @@ static bool is_input_or_counts(const MwNode *node)
 /* [values] whether a value is a result of a node for which `is_origin` holds, or depends on one. */
 static bool *find_dependent(MwArena *arena, const MwGraph *graph, bool (*is_origin)(const MwNode *))
 {
+    const MwLoops loops = mw_loops(arena, graph);
     bool *dependent = MW_NEW(arena, bool, graph->values.count);
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        bool any = is_origin(node);
-        for (int k = 0; k < node->operand_count && !any; k++)
-            any = dependent[node->operands[k].index];
-        for (int k = 0; k < node->result_count; k++)
-            dependent[node->first_result + k] = any;
-    }
+    do {
+        for (int n = 0; n < graph->nodes.count; n++) {
+            const MwNode *node = &graph->nodes.at[n];
+            bool any = is_origin(node);
+            for (int k = 0; k < node->operand_count && !any; k++)
+                any = dependent[node->operands[k].index];
+            for (int k = 0; k < node->result_count; k++)
+                dependent[node->first_result + k] |= any;
+        }
+    } while (mw_loops_carry_on(&loops, graph, dependent));
     return dependent;
 }
 

@@ -14,6 +14,7 @@
  * Invariant: the numbers do not change. V.again is the same operator on the same operands, and
  * random masks are functions of position and key. */
 #include "ir/build.h"
+#include "ir/loops.h"
 #include "ir/rewrite.h"
 #include "passes/pass.h"
 
@@ -88,18 +89,27 @@ static bool *find_layer_inputs(const MwGraph *graph)
     return layer_input;
 }
 
-/* [values] not kept for the backward. */
+/* Whether the value is of a loop, or is what a loop gives. */
+static bool runs_in_loop(const MwLoops *loops, const MwGraph *graph, MwValueId value)
+{
+    return loops->of_value[value.index] >= 0 ||
+           loops->of_node[mw_value(graph, value)->node.index] >= 0;
+}
+
+/* [values] not kept for the backward. What a loop makes is kept: it would have to run again. */
 static bool *find_recomputed(const MwCompilation *compilation)
 {
     const MwGraph *graph = compilation->graph;
     const bool *layer_input = find_layer_inputs(graph), *norms = find_norms(graph);
     const bool splits = mw_staging_splits_backward(&compilation->staging);
     const bool none = splits || compilation->options.remat == MW_REMAT_NONE;
+    const MwLoops loops = mw_loops(graph->arena, graph);
     bool *recomputed = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++) {
         const MwNode *node = mw_value_node(graph, (MwValueId){v});
         bool may = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
-                   mw_op_info(node->op)->lowering != MW_LOWER_SOURCE;
+                   mw_op_info(node->op)->lowering != MW_LOWER_SOURCE &&
+                   !runs_in_loop(&loops, graph, (MwValueId){v});
         bool is_cheap = (!none && norms[v]) || (!splits && widens(graph, node));
         recomputed[v] =
             may && !layer_input[v] && (is_cheap || mw_staging_remat(&compilation->staging, node));
@@ -108,6 +118,7 @@ static bool *find_recomputed(const MwCompilation *compilation)
         const MwPin *pin = &graph->pins.at[i];
         const MwNode *node = mw_value_node(graph, pin->value);
         if (pin->remat >= 0 && node->phase == MW_PHASE_FORWARD &&
+            !runs_in_loop(&loops, graph, pin->value) &&
             mw_op_info(node->op)->lowering != MW_LOWER_SOURCE)
             recomputed[pin->value.index] = pin->remat;
     }

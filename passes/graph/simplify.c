@@ -3,18 +3,20 @@
  *
  * In:  any graph.
  * Out: the graph without nodes that are unused, repeat another node, or can be simplified by the
- *      rules of simplify_constant.c and simplify_identity.c. Operators on constants are computed
- *      in double precision; no other number changes.
+ *      rules of simplify_constant.c, simplify_identity.c, simplify_loop.c and
+ *      simplify_sums.c. Operators on constants are computed in double precision; no other
+ *      number changes but by the order of sums.
  *
  * Some nodes always stay: inputs and weights, because the user names them; pinned nodes, because
  * the pin is on that very value; and values that are assigned or output in the update, because
  * their phase matters. Other outputs and the loss stay, but another node may compute them.
  *
  * Source: value numbering as in Cocke and Schwartz, "Programming Languages and Their Compilers",
- * 1970. A graph without control flow needs one table. */
+ * 1970. A graph without branches needs one table. */
 #include "passes/graph/simplify.h"
 
 #include "base/hash.h"
+#include "ir/loops.h"
 #include "passes/graph/simplify_rules.h"
 #include "passes/pass.h"
 
@@ -29,8 +31,10 @@ typedef struct {
 
 typedef struct {
     MwRewrite rewrite;
+    MwLoops loops; /* of rewrite.from */
     NodeTable table;
-    bool *is_kept; /* [values of from] this very value must stay */
+    bool *is_kept;      /* [values of from] this very value must stay */
+    bool *is_used_once; /* [values of from] by one node, and by nothing else */
 } Simplifier;
 
 static bool is_commutative(MwOp op)
@@ -204,13 +208,18 @@ static void simplify_node(Simplifier *simplifier, const MwNode *node)
         mw_rewrite_copy(rewrite, node);
         return;
     }
-    MwSimplifyContext context = {rewrite, node, mw_rewrite_operands(rewrite, node)};
+    MwSimplifyContext context = {rewrite, &simplifier->loops, simplifier->is_used_once, node,
+                                 mw_rewrite_operands(rewrite, node)};
     if (reuse(simplifier, node, context.operands))
         return;
     int before = rewrite->to->nodes.count;
     MwValueId same = mw_simplify_constant(&context);
     if (!mw_has_value(same))
         same = mw_simplify_identity(&context);
+    if (!mw_has_value(same))
+        same = mw_simplify_loop(&context);
+    if (!mw_has_value(same))
+        same = mw_simplify_sums(&context);
     if (!mw_has_value(same)) {
         table_add(&simplifier->table, rewrite->to, mw_rewrite_copy(rewrite, node));
         return;
@@ -229,7 +238,7 @@ static void mark(bool *live, const MwGraph *graph, MwValueId value)
 }
 
 /* [nodes] whether something outside of the graph depends on the node. */
-static bool *find_live(const MwGraph *graph)
+static bool *find_live(const MwGraph *graph, const MwLoops *loops)
 {
     bool *live = MW_NEW(graph->arena, bool, graph->nodes.count);
     for (int i = 0; i < graph->losses.count; i++)
@@ -242,32 +251,56 @@ static bool *find_live(const MwGraph *graph)
         mark(live, graph, graph->assigns.at[i].target);
         mark(live, graph, graph->assigns.at[i].value);
     }
-    for (int i = graph->nodes.count - 1; i >= 0; i--) {
-        const MwNode *node = &graph->nodes.at[i];
-        live[i] |= node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT;
-        for (int k = 0; live[i] && k < node->operand_count; k++)
-            mark(live, graph, node->operands[k]);
-    }
+    for (int from = graph->nodes.count - 1; from >= 0; from = mw_loops_need_next(loops, live))
+        for (int i = from; i >= 0; i--) {
+            const MwNode *node = &graph->nodes.at[i];
+            live[i] |= node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT;
+            for (int k = 0; live[i] && k < node->operand_count; k++)
+                mark(live, graph, node->operands[k]);
+        }
     return live;
 }
 
-/* Copies the graph without nodes on which nothing outside of it depends. */
+/* Copies the graph without nodes on which nothing outside of it depends. The nodes of a loop come
+ * to stand side by side. */
 static MwGraph *without_dead_nodes(const MwGraph *graph)
 {
-    const bool *live = find_live(graph);
+    const MwLoops loops = mw_loops(graph->arena, graph);
+    const bool *live = find_live(graph, &loops);
+    const int32_t *order = mw_loops_order(graph->arena, graph, &loops);
     MwRewrite rewrite = mw_rewrite_begin(graph);
     for (int i = 0; i < graph->nodes.count; i++)
-        if (live[i])
-            mw_rewrite_copy(&rewrite, &graph->nodes.at[i]);
+        if (live[order[i]])
+            mw_rewrite_copy(&rewrite, &graph->nodes.at[order[i]]);
     mw_rewrite_finish(&rewrite);
     return rewrite.to;
+}
+
+/* [values] whether one node takes the value, as one operand, and nothing else does. */
+static bool *find_used_once(const MwGraph *graph, const bool *is_kept)
+{
+    int *uses = MW_NEW(graph->arena, int, graph->values.count);
+    bool *once = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count; k++)
+            uses[graph->nodes.at[n].operands[k].index]++;
+    for (int i = 0; i < graph->outputs.count; i++)
+        uses[graph->outputs.at[i].value.index]++;
+    for (int i = 0; i < graph->losses.count; i++)
+        uses[graph->losses.at[i].value.index]++;
+    for (int i = 0; i < graph->rates.count; i++)
+        uses[graph->rates.at[i].value.index]++;
+    for (int v = 0; v < graph->values.count; v++)
+        once[v] = uses[v] == 1 && !is_kept[v];
+    return once;
 }
 
 MwGraph *mw_simplify(const MwGraph *all)
 {
     /* Otherwise a node that nothing uses would stand for a later one that computes the same. */
     const MwGraph *graph = without_dead_nodes(all);
-    Simplifier simplifier = {.rewrite = mw_rewrite_begin(graph)};
+    Simplifier simplifier = {.rewrite = mw_rewrite_begin(graph),
+                             .loops = mw_loops(graph->arena, graph)};
     simplifier.is_kept = MW_NEW(graph->arena, bool, graph->values.count);
     for (int i = 0; i < graph->pins.count; i++)
         simplifier.is_kept[graph->pins.at[i].value.index] = true;
@@ -276,6 +309,7 @@ MwGraph *mw_simplify(const MwGraph *all)
     for (int i = 0; i < graph->outputs.count; i++)
         simplifier.is_kept[graph->outputs.at[i].value.index] |=
             mw_value_node(graph, graph->outputs.at[i].value)->phase == MW_PHASE_UPDATE;
+    simplifier.is_used_once = find_used_once(graph, simplifier.is_kept);
     for (int i = 0; i < graph->nodes.count; i++)
         simplify_node(&simplifier, &graph->nodes.at[i]);
     mw_rewrite_finish(&simplifier.rewrite);

@@ -3,11 +3,14 @@
 #ifndef MW_PASSES_GRAPH_SIMPLIFY_RULES_H
 #define MW_PASSES_GRAPH_SIMPLIFY_RULES_H
 
+#include "ir/loops.h"
 #include "ir/rewrite.h"
 
 /* One node of rewrite->from, with its operands already in rewrite->to. */
 typedef struct {
     MwRewrite *rewrite;
+    const MwLoops *loops;     /* of rewrite->from */
+    const bool *is_used_once; /* [values of from] by one node, and by nothing else */
     const MwNode *node;
     const MwValueId *operands; /* in rewrite->to */
 } MwSimplifyContext;
@@ -16,6 +19,8 @@ typedef struct {
  * node, for which it may add nodes; no value if it cannot simplify the node. */
 MwValueId mw_simplify_constant(const MwSimplifyContext *context); /* simplify_constant.c */
 MwValueId mw_simplify_identity(const MwSimplifyContext *context); /* simplify_identity.c */
+MwValueId mw_simplify_loop(const MwSimplifyContext *context);     /* simplify_loop.c */
+MwValueId mw_simplify_sums(const MwSimplifyContext *context);     /* simplify_sums.c */
 
 /* Helpers of the families, in simplify_rules.c. */
 

@@ -7,7 +7,8 @@
  *      the last operator before the sum over micro-batches that is more than element-wise (a
  *      product, a reduction, a scatter), and element-wise operators and changes of shape around
  *      it that have no other use. Nodes that gradients of activations depend on stay in the
- *      backward, on the first stage too. */
+ *      backward, on the first stage too; so does what runs in a loop. */
+#include "ir/loops.h"
 #include "passes/pass.h"
 
 /* The relation of a node to the sum over micro-batches. */
@@ -38,6 +39,7 @@ static GradientRole role_for(const MwNode *user, GradientRole role)
  * users allow it. An operand of the operator that gives the summed value must be element-wise. */
 static void find_roles(const MwGraph *graph, GradientRole *role)
 {
+    const MwLoops loops = mw_loops(graph->arena, graph);
     bool *is_used = MW_NEW(graph->arena, bool, graph->nodes.count);
     for (int n = 0; n < graph->nodes.count; n++)
         role[n] = ROLE_SUMMED;
@@ -47,7 +49,7 @@ static void find_roles(const MwGraph *graph, GradientRole *role)
         const MwNode *node = &graph->nodes.at[n];
         if (role[n] == ROLE_OPERAND && !is_element_wise(node))
             role[n] = ROLE_OTHER;
-        if (!is_used[n] && node->op != MW_OP_ACCUMULATE)
+        if ((!is_used[n] && node->op != MW_OP_ACCUMULATE) || loops.of_node[n] >= 0)
             role[n] = ROLE_OTHER;
         for (int k = 0; k < node->operand_count; k++) {
             int maker = mw_value(graph, node->operands[k])->node.index;

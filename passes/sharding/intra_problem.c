@@ -19,14 +19,21 @@ typedef struct {
     MW_VEC(MwProblemEdge) edges;
 } ProblemBuilder;
 
-int mw_phase_runs(MwPhase phase, int micro_batches)
+static int phase_runs(const MwIntraProblem *intra, MwNodeId id)
 {
-    return phase == MW_PHASE_UPDATE ? 1 : micro_batches;
+    return mw_node(intra->graph, id)->phase == MW_PHASE_UPDATE ? 1 : intra->micro_batches;
 }
 
-static int runs_of(const ProblemBuilder *b, const MwNode *node)
+/* How often a node runs in a step of training. */
+static int runs_of(const ProblemBuilder *b, MwNodeId id)
 {
-    return mw_phase_runs(node->phase, b->query->micro_batches);
+    return (int)(phase_runs(b->intra, id) * mw_loop_runs(&b->intra->loops, id));
+}
+
+int mw_intra_reshard_runs(const MwIntraProblem *intra, MwValueId value, MwNodeId consumer)
+{
+    const int loop = intra->loops.of_value[value.index];
+    return (int)(phase_runs(intra, consumer) * (loop < 0 ? 1 : intra->loops.at[loop].steps));
 }
 
 static bool is_fused(const ProblemBuilder *b, MwValueId value)
@@ -42,7 +49,18 @@ static double local_bytes(const ProblemBuilder *b, MwValueId value, MwSpec spec)
 
 /* ---- Strategies ---- */
 
-/* [nodes] results that leave the graph are whole; accumulators may be partial. */
+/* Whether the node carries a sum that begins with 0: it may be partial from the beginning. */
+static bool carries_sum(const ProblemBuilder *b, const MwNode *node)
+{
+    if (node->op != MW_OP_SCAN_CARRY)
+        return false;
+    const MwNode *first = mw_value_node(b->graph, node->operands[0]);
+    return first->op == MW_OP_CONSTANT && mw_node_float(first, MW_ATTR_VALUE) == 0 &&
+           mw_type_is_float(mw_value_tensor(b->graph, node->operands[0])->type);
+}
+
+/* [nodes] results that leave the graph are whole; accumulators, and sums that a loop carries, may
+ * be partial. */
 static MwStrategyRole *roles_of(const ProblemBuilder *b)
 {
     MwStrategyRole *roles = MW_NEW(b->arena, MwStrategyRole, b->graph->nodes.count);
@@ -51,6 +69,9 @@ static MwStrategyRole *roles_of(const ProblemBuilder *b)
         if (mw_assign_accumulates(b->graph, assign))
             roles[mw_value(b->graph, assign->target)->node.index] = MW_STRATEGY_PARTIAL;
     }
+    for (int n = 0; n < b->graph->nodes.count; n++)
+        if (carries_sum(b, &b->graph->nodes.at[n]))
+            roles[n] = MW_STRATEGY_PARTIAL;
     for (int i = 0; i < b->graph->outputs.count; i++)
         roles[mw_value(b->graph, b->graph->outputs.at[i].value)->node.index] = MW_STRATEGY_WHOLE;
     for (int i = 0; i < b->graph->losses.count; i++)
@@ -127,7 +148,7 @@ static const int64_t *node_costs(ProblemBuilder *b, MwNodeId id)
     const MwStrategyList *list = b->intra->lists[id.index];
     uint64_t fused = fused_operands(b, node);
     bool is_fused_away = is_fused(b, mw_node_result(b->graph, id, 0));
-    int runs = runs_of(b, node);
+    int runs = runs_of(b, id);
     int64_t key[] = {list->index, (int64_t)fused, is_fused_away, runs};
     void **at = mw_key_map_at(b->arena, &b->costs, key, sizeof key);
     if (*at)
@@ -205,6 +226,8 @@ typedef struct {
     /* index among the consumer's operands; -1: the value is assigned to the consumer's result 0 */
     int operand;
     int runs;
+    /* the result of a scan_carry at its scan_next, which has its spec: it is not resharded */
+    bool stays;
     bool fused; /* resharding breaks a fused kernel, so that the value is written and read */
 } ValueEdge;
 
@@ -236,6 +259,8 @@ static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
                                MwReshardTable *table, EdgeSpec from, EdgeSpec to)
 {
     int64_t cost = mw_reshard_cost(table, from.index, to.index);
+    if (edge->stays && !mw_spec_equal(from.spec, to.spec))
+        return MW_COST_INFINITE;
     if (cost == 0 || cost >= MW_COST_INFINITE)
         return cost;
     if (edge->fused)
@@ -251,6 +276,7 @@ static const int64_t *edge_costs(ProblemBuilder *b, const ValueEdge *edge)
                      edge->result,
                      edge->operand,
                      edge->runs,
+                     edge->stays,
                      edge->fused};
     void **at = mw_key_map_at(b->arena, &b->matrices, key, sizeof key);
     if (*at)
@@ -281,6 +307,7 @@ static void add_edge(ProblemBuilder *b, MwValueId value, MwNodeId consumer, int 
                       .result = value.index - mw_node(b->graph, producer)->first_result,
                       .operand = operand,
                       .runs = runs,
+                      .stays = operand == 1 && mw_node(b->graph, consumer)->op == MW_OP_SCAN_NEXT,
                       .fused = is_fused(b, value)};
     mw_vec_push(b->arena, &b->edges,
                 ((MwProblemEdge){producer.index, consumer.index, edge_costs(b, &edge)}));
@@ -291,12 +318,14 @@ static void add_edges(ProblemBuilder *b)
     for (int n = 0; n < b->graph->nodes.count; n++) {
         const MwNode *node = &b->graph->nodes.at[n];
         for (int k = 0; k < node->operand_count; k++)
-            add_edge(b, node->operands[k], (MwNodeId){n}, k, runs_of(b, node));
+            add_edge(b, node->operands[k], (MwNodeId){n}, k,
+                     mw_intra_reshard_runs(b->intra, node->operands[k], (MwNodeId){n}));
     }
     for (int i = 0; i < b->graph->assigns.count; i++) {
         const MwAssign *assign = &b->graph->assigns.at[i];
         add_edge(b, assign->value, mw_value(b->graph, assign->target)->node, -1,
-                 runs_of(b, mw_value_node(b->graph, assign->value)));
+                 mw_intra_reshard_runs(b->intra, assign->value,
+                                       mw_value(b->graph, assign->value)->node));
     }
 }
 
@@ -309,6 +338,7 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
     intra->model = mw_cost_model(query->cluster, &query->mesh);
     intra->micro_batches = query->micro_batches;
     intra->flight = query->flight;
+    intra->loops = mw_loops(arena, graph);
     intra->resharder = mw_resharder_new(arena, &intra->model);
     ProblemBuilder b = {.arena = arena,
                         .query = query,

@@ -24,6 +24,7 @@
 #define MW_PASSES_SHARDING_INTRA_PROBLEM_H
 
 #include "cost/reshard.h"
+#include "ir/loops.h"
 #include "passes/sharding/strategies.h"
 #include "passes/staging.h"
 #include "solver/solver.h"
@@ -44,6 +45,7 @@ struct MwIntraProblem {
     MwCostModel model;
     int micro_batches;
     const MwFlight *flight; /* of the query */
+    MwLoops loops;          /* of the graph */
     MwResharder *resharder;
     const MwStrategyList **lists; /* [nodes] strategies */
     bool *pinned;                 /* [nodes] a pin restricts the strategies */
@@ -56,7 +58,8 @@ typedef struct MwIntraProblem MwIntraProblem;
  * mesh. */
 MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDiags *diags);
 
-/* How many times in a step the nodes of a phase run. */
-int mw_phase_runs(MwPhase phase, int micro_batches);
+/* How many times in a step of training `value` is resharded for `consumer`: what a loop takes from
+ * outside, once before the loop. */
+int mw_intra_reshard_runs(const MwIntraProblem *intra, MwValueId value, MwNodeId consumer);
 
 #endif

@@ -5,11 +5,14 @@
  * and last used in one of another, or it is sent or received, which takes one more slot.
  *
  * A value counts as fused if an element-wise operator makes it and a single node uses it, once,
- * in the same phase, in a kernel of the kind that element-wise work is fused into. */
+ * in the same phase and loop, in a kernel of the kind that element-wise work is fused into. */
 #include "passes/sharding/liveness.h"
+
+#include "ir/loops.h"
 
 typedef struct {
     const MwGraph *graph;
+    MwLoops loops;
     const MwFlight *flight; /* NULL: one micro-batch after another */
     MwLife *lives;
     MwPhase *last_phase; /* [values] of the last use so far */
@@ -44,6 +47,15 @@ static bool is_fused(const LivenessWalk *walk, int value)
            (walk->uses[value] == 1 || maker->operand_count == 0);
 }
 
+/* Whether operand k of node n has the value of the step of n, where n runs in a loop, and else that
+ * of no loop. */
+static bool is_of_one_loop(const LivenessWalk *walk, int n, int k)
+{
+    const MwValueId operand = walk->graph->nodes.at[n].operands[k];
+    return walk->loops.of_value[operand.index] == walk->loops.of_node[n] &&
+           !mw_op_is_scan(mw_value_node(walk->graph, operand)->op);
+}
+
 static void count_uses(LivenessWalk *walk)
 {
     const MwGraph *graph = walk->graph;
@@ -52,7 +64,8 @@ static void count_uses(LivenessWalk *walk)
         bool fuses = fuses_operands(mw_op_info(node->op)->lowering);
         for (int k = 0; k < node->operand_count; k++) {
             const MwNode *maker = mw_value_node(graph, node->operands[k]);
-            bool is_near = node->phase == maker->phase || maker->operand_count == 0;
+            bool is_near = maker->operand_count == 0 ||
+                           (node->phase == maker->phase && is_of_one_loop(walk, n, k));
             walk->uses[node->operands[k].index]++;
             walk->fusable_uses[node->operands[k].index] += fuses && is_near;
         }
@@ -134,6 +147,23 @@ static MwPhase first_phase(const LivenessWalk *walk, const MwNode *node)
     return first;
 }
 
+/* What a loop takes from outside is live until its last step, and what it gives from its first. */
+static void live_through_loops(LivenessWalk *walk)
+{
+    const MwGraph *graph = walk->graph;
+    for (int n = 0; n < graph->nodes.count && walk->loops.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (walk->loops.of_node[n] < 0)
+            continue;
+        const MwLoop *loop = &walk->loops.at[walk->loops.of_node[n]];
+        for (int k = 0; k < node->operand_count; k++)
+            if (mw_value(graph, node->operands[k])->node.index < loop->first)
+                live_until(walk, node->operands[k], loop->last + 1, node->phase);
+        if (node->op == MW_OP_SCAN_OUT)
+            walk->lives[node->first_result].begin = loop->first;
+    }
+}
+
 /* Decides whether a value spans tasks, and for how many micro-batches it is live at once. */
 static void set_slots(const LivenessWalk *walk, int value)
 {
@@ -160,6 +190,7 @@ static void set_slots(const LivenessWalk *walk, int value)
 MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight)
 {
     LivenessWalk walk = {.graph = graph,
+                         .loops = mw_loops(arena, graph),
                          .flight = flight,
                          .lives = MW_NEW(arena, MwLife, graph->values.count),
                          .last_phase = MW_NEW(arena, MwPhase, graph->values.count),
@@ -175,6 +206,7 @@ MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight
         keep_output(&walk, graph->outputs.at[i].value);
     for (int i = 0; i < graph->losses.count; i++)
         live_until(&walk, graph->losses.at[i].value, graph->nodes.count, MW_PHASE_UPDATE);
+    live_through_loops(&walk);
     for (int n = graph->nodes.count - 1; n >= 0; n--)
         walk_uses(&walk, n);
     for (int v = 0; v < graph->values.count; v++)

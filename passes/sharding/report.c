@@ -112,24 +112,25 @@ static void report_value_edge(Reporter *r, int edge, int owner, MwValueId value,
  * assignments. */
 static void report_communication(Reporter *r)
 {
-    int edge = 0, micro_batches = r->sharding->problem->micro_batches;
+    const MwIntraProblem *intra = r->sharding->problem;
+    int edge = 0;
     for (int n = 0; n < r->graph->nodes.count; n++) {
         const MwNode *node = &r->graph->nodes.at[n];
         const MwStrategy *strategy = mw_sharding_strategy(r->sharding, (MwNodeId){n});
         for (int k = 0; k < node->operand_count; k++)
             report_value_edge(r, edge++, owner_of(r, n), node->operands[k], strategy->operands[k],
-                              mw_phase_runs(node->phase, micro_batches));
+                              mw_intra_reshard_runs(intra, node->operands[k], (MwNodeId){n}));
     }
     for (int i = 0; i < r->graph->assigns.count; i++) {
         const MwAssign *assign = &r->graph->assigns.at[i];
-        const MwNode *node = mw_value_node(r->graph, assign->value);
+        const MwNodeId maker = mw_value(r->graph, assign->value)->node;
         if (mw_value_equal(assign->value, assign->target))
             continue;
         report_value_edge(r, edge++, r->report->index[producer_of(r, assign->value)], assign->value,
                           mw_sharding_value_spec(r->sharding, assign->target),
-                          mw_phase_runs(node->phase, micro_batches));
+                          mw_intra_reshard_runs(intra, assign->value, maker));
     }
-    MW_ASSERT(edge == r->sharding->problem->value_edge_count);
+    MW_ASSERT(edge == intra->value_edge_count);
 }
 
 /* ---- Runners-up ---- */

@@ -83,6 +83,13 @@ static MwValueId operand_for(Share *share, MwValueId value, MwPhase phase)
     return *shared;
 }
 
+/* Whether operand k only names what the node continues: a scan_next takes no copy of its
+ * scan_carry. */
+static bool is_only_named(const MwNode *node, int k)
+{
+    return node->op == MW_OP_SCAN_NEXT && k == 1;
+}
+
 /* Copies `node` with the operands for its phase. */
 static void copy_node(Share *share, const MwNode *node)
 {
@@ -91,7 +98,8 @@ static void copy_node(Share *share, const MwNode *node)
     MwValueId *operands = MW_NEW(rewrite->to->arena, MwValueId, node->operand_count);
     mw_rewrite_at(rewrite, node);
     for (int k = 0; k < node->operand_count; k++)
-        operands[k] = operand_for(share, node->operands[k], node->phase);
+        operands[k] = is_only_named(node, k) ? rewrite->value[node->operands[k].index]
+                                             : operand_for(share, node->operands[k], node->phase);
     for (int k = 0; k < node->operand_count; k++) {
         before[k] = rewrite->value[node->operands[k].index];
         rewrite->value[node->operands[k].index] = operands[k];
@@ -107,7 +115,7 @@ static void count_uses(Share *share)
     for (int n = 0; n < from->nodes.count; n++) {
         const MwNode *node = &from->nodes.at[n];
         for (int k = 0; k < node->operand_count; k++)
-            share->uses[node->operands[k].index][node->phase]++;
+            share->uses[node->operands[k].index][node->phase] += !is_only_named(node, k);
     }
 }
 

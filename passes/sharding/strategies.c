@@ -50,6 +50,8 @@ static void push_attr(MwArena *arena, MwKeyWords *key, const MwAttr *attr)
     case MW_ATTR_VALUE:
     case MW_ATTR_INIT:
     case MW_ATTR_TRANSFER:
+    case MW_ATTR_LOOP:
+    case MW_ATTR_CARRY:
         return;
     default:
         break;

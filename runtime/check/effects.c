@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- The last write over each byte ---- */
 
@@ -174,18 +175,44 @@ static void read_buffer(Follow *follow, int place)
 
 /* ---- Activities ---- */
 
+/* `kept`: [buffers] writes of these go on with what is there; NULL: none do. */
+static void follow_instr(Follow *follow, int program, int i, const bool *kept)
+{
+    const MwPlanInstr *instr = &follow->check->mesh->programs[program].instrs[i];
+    for (int k = 0; k < instr->operand_count; k++)
+        if (instr->operands[k].access != MW_ACCESS_WRITE ||
+            (kept && kept[instr->operands[k].buffer]))
+            read_buffer(follow, add_place(follow, NULL, program, i, instr->operands[k].buffer));
+    for (int k = 0; k < instr->operand_count; k++)
+        if (instr->operands[k].access != MW_ACCESS_READ)
+            write_buffer(follow, add_place(follow, NULL, program, i, instr->operands[k].buffer));
+}
+
+/* The second run of a loop stands for all that follow: what one run leaves to the next, and what
+ * the loop writes and never reads, of which each run may write a part, must outlast a run. */
+static void follow_loop_again(Follow *follow, int program, const MwPlanLoop *loop)
+{
+    const MwPlanMesh *mesh = follow->check->mesh;
+    bool *kept = MW_NEW(follow->check->arena, bool, mesh->buffer_count);
+    memset(kept, true, sizeof *kept * (size_t)mesh->buffer_count);
+    for (int i = loop->first; i < loop->first + loop->count; i++) {
+        const MwPlanInstr *instr = &mesh->programs[program].instrs[i];
+        for (int k = 0; k < instr->operand_count; k++)
+            if (instr->operands[k].access != MW_ACCESS_WRITE)
+                kept[instr->operands[k].buffer] = false;
+    }
+    for (int i = loop->first; i < loop->first + loop->count && loop->runs > 1; i++)
+        follow_instr(follow, program, i, kept);
+}
+
 static void follow_instrs(Follow *follow, int program)
 {
     const MwPlanProgram *followed = &follow->check->mesh->programs[program];
     for (int i = 0; i < followed->instr_count; i++) {
-        const MwPlanInstr *instr = &followed->instrs[i];
-        for (int k = 0; k < instr->operand_count; k++)
-            if (instr->operands[k].access != MW_ACCESS_WRITE)
-                read_buffer(follow, add_place(follow, NULL, program, i, instr->operands[k].buffer));
-        for (int k = 0; k < instr->operand_count; k++)
-            if (instr->operands[k].access != MW_ACCESS_READ)
-                write_buffer(follow,
-                             add_place(follow, NULL, program, i, instr->operands[k].buffer));
+        const MwPlanLoop *loop = mw_plan_loop_at(followed, i);
+        follow_instr(follow, program, i, NULL);
+        if (loop && i == loop->first + loop->count - 1)
+            follow_loop_again(follow, program, loop);
     }
 }
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const int most_runs = 1 << 24;
+
 static const MwPlanBuffer *buffer_of(const MwCheck *check, const MwPlanInstr *instr, int operand)
 {
     return &check->mesh->buffers[instr->operands[operand].buffer];
@@ -54,20 +56,22 @@ static bool check_operands(const MwCheck *check, const MwPlanInstr *instr)
     return true;
 }
 
-/* True if a position stays below 2^60 on every device in every micro-batch. */
-static bool is_bounded(const MwCheck *check, const MwPlanArg *arg)
+/* True if a position stays below 2^60 on every device in every micro-batch and run of a loop. */
+static bool is_bounded(const MwCheck *check, const MwPlanArg *arg, int runs)
 {
     const int64_t most = (int64_t)1 << 60;
-    int64_t blocks, micros;
+    int64_t blocks, micros, steps;
     return arg->block_stride >= 0 && arg->micro_stride >= 0 &&
            !__builtin_mul_overflow(
                arg->block_stride, (int64_t)mw_mesh_ways(&check->mesh->shape, arg->axes), &blocks) &&
            !__builtin_mul_overflow(arg->micro_stride, (int64_t)check->plan->micro_batches,
                                    &micros) &&
-           blocks < most && micros < most;
+           !__builtin_mul_overflow(arg->loop_stride, (int64_t)runs, &steps) && blocks < most &&
+           micros < most && steps < most && steps > -most;
 }
 
-static bool check_args(const MwCheck *check, const MwPlanInstr *instr)
+/* `runs`: those of the loop that the instruction is in; 0: it is in none. */
+static bool check_args(const MwCheck *check, const MwPlanInstr *instr, int runs)
 {
     for (int i = 0; i < instr->arg_count; i++) {
         const MwPlanArg *arg = &instr->args[i];
@@ -81,9 +85,15 @@ static bool check_args(const MwCheck *check, const MwPlanInstr *instr)
             mw_check_error(check, "argument %d is a position on axes that do not exist", i);
             return false;
         }
-        if (!is_bounded(check, arg)) {
-            mw_check_error(check, "argument %d is a position with strides of %lld and %lld", i,
-                           (long long)arg->block_stride, (long long)arg->micro_stride);
+        if (!is_bounded(check, arg, (int)mw_max(runs, 1))) {
+            mw_check_error(check, "argument %d is a position with strides of %lld, %lld and %lld",
+                           i, (long long)arg->block_stride, (long long)arg->micro_stride,
+                           (long long)arg->loop_stride);
+            return false;
+        }
+        if (arg->loop_stride && (!runs || instr->kind != MW_INSTR_KERNEL)) {
+            mw_check_error(check, "argument %d moves on with the runs of a loop, %s", i,
+                           runs ? "which only kernels do" : "and it is in none");
             return false;
         }
     }
@@ -284,13 +294,37 @@ static void check_instr(MwCheck check, const MwPlanProgram *program, int index)
     }
     if (instr->operator_index < -1 || instr->operator_index >= check.mesh->operator_count)
         mw_check_error(&check, "it is of operator %d, which does not exist", instr->operator_index);
-    if (check_operands(&check, instr) && check_args(&check, instr))
+    const MwPlanLoop *loop = mw_plan_loop_at(program, index);
+    if (loop && (instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE))
+        mw_check_error(&check, "it is in a loop, which has no messages");
+    if (check_operands(&check, instr) && check_args(&check, instr, loop ? loop->runs : 0))
         kinds[instr->kind].check(&check, instr);
+}
+
+/* The loops of a program stand apart, in order. */
+static void check_loops(const MwCheck *check, const MwPlanProgram *program)
+{
+    int end = 0;
+    for (int l = 0; l < program->loop_count; l++) {
+        const MwPlanLoop *loop = &program->loops[l];
+        if (loop->first < end || loop->count < 1 ||
+            loop->count > program->instr_count - loop->first)
+            mw_check_error(check, "program %s, loop %d has instructions %d to %lld of %d, after %d",
+                           program->name, l, loop->first, (long long)loop->first + loop->count - 1,
+                           program->instr_count, end);
+        else if (loop->runs < 1 || loop->runs > most_runs)
+            mw_check_error(check, "program %s, loop %d runs %d times", program->name, l,
+                           loop->runs);
+        else
+            end = loop->first + loop->count;
+    }
 }
 
 void mw_check_instrs(const MwCheck *check)
 {
-    for (int p = 0; p < check->mesh->program_count; p++)
+    for (int p = 0; p < check->mesh->program_count; p++) {
+        check_loops(check, &check->mesh->programs[p]);
         for (int i = 0; i < check->mesh->programs[p].instr_count; i++)
             check_instr(*check, &check->mesh->programs[p], i);
+    }
 }

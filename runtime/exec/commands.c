@@ -17,11 +17,6 @@ static const MwPlanTask *task_of(const Builder *b, const MwCommand *command)
     return &b->mesh->tasks[command->task];
 }
 
-static const MwPlanInstr *instr_of(const Builder *b, const MwCommand *command)
-{
-    return &b->mesh->programs[task_of(b, command)->program].instrs[command->instr];
-}
-
 /* ---- The plan's order ---- */
 
 static bool is_message(const MwPlanInstr *instr)
@@ -42,27 +37,61 @@ static void add_command(Builder *b, MwCommand command)
     mw_vec_push(b->arena, &b->commands, command);
 }
 
+/* The traffic at an instruction, of which the first operation is `*op`. */
+static void add_traffic(Builder *b, int task, int instr, int *op)
+{
+    const MwTrafficProgram *traffic = &b->traffic->programs[b->mesh->tasks[task].program];
+    const int first = *op;
+    while (*op < traffic->op_count && traffic->ops[*op].instr == instr)
+        (*op)++;
+    if (*op > first && instr >= 0) /* before it is traffic of MW_COMMAND_BEGIN_TASK */
+        add_command(
+            b, (MwCommand){
+                   .kind = MW_COMMAND_TRAFFIC, .task = task, .instr = instr, .traffic_op = first});
+}
+
+static void add_instr(Builder *b, int task, int instr, int run)
+{
+    const MwPlanProgram *program = &b->mesh->programs[b->mesh->tasks[task].program];
+    add_command(b, (MwCommand){.kind = MW_COMMAND_INSTR,
+                               .queue = queue_of(b, &program->instrs[instr]),
+                               .task = task,
+                               .instr = instr,
+                               .run = run});
+}
+
+/* Adds a loop. Its traffic, which waits for what was sent before, precedes it. */
+static void add_loop(Builder *b, int task, const MwPlanLoop *loop, int *op)
+{
+    const MwPlanProgram *program = &b->mesh->programs[b->mesh->tasks[task].program];
+    bool is_one = true;
+    for (int i = loop->first; i < loop->first + loop->count; i++) {
+        add_traffic(b, task, i, op);
+        is_one = is_one && queue_of(b, &program->instrs[i]) == MW_QUEUE_COMPUTE;
+    }
+    if (is_one)
+        add_command(b, (MwCommand){.kind = MW_COMMAND_LOOP, .task = task, .instr = loop->first});
+    for (int run = 0; run < loop->runs && !is_one; run++)
+        for (int i = loop->first; i < loop->first + loop->count; i++)
+            add_instr(b, task, i, run);
+}
+
 static void add_task(Builder *b, int task)
 {
     const int index = b->mesh->tasks[task].program;
     const MwPlanProgram *program = &b->mesh->programs[index];
-    const MwTrafficProgram *traffic = &b->traffic->programs[index];
     int op = 0;
     add_command(b, (MwCommand){.kind = MW_COMMAND_BEGIN_TASK, .task = task, .instr = -1});
-    for (int i = -1; i < program->instr_count; i++) {
-        const int first = op;
-        while (op < traffic->op_count && traffic->ops[op].instr == i)
-            op++;
-        if (i < 0)
-            continue; /* traffic of MW_COMMAND_BEGIN_TASK */
-        if (op > first)
-            add_command(
-                b, (MwCommand){
-                       .kind = MW_COMMAND_TRAFFIC, .task = task, .instr = i, .traffic_op = first});
-        add_command(b, (MwCommand){.kind = MW_COMMAND_INSTR,
-                                   .queue = queue_of(b, &program->instrs[i]),
-                                   .task = task,
-                                   .instr = i});
+    add_traffic(b, task, -1, &op);
+    for (int i = 0; i < program->instr_count; i++) {
+        const MwPlanLoop *loop = mw_plan_loop_at(program, i);
+        if (loop) {
+            add_loop(b, task, loop, &op);
+            i = loop->first + loop->count - 1;
+            continue;
+        }
+        add_traffic(b, task, i, &op);
+        add_instr(b, task, i, 0);
     }
     add_command(b, (MwCommand){.kind = MW_COMMAND_END_TASK, .task = task, .instr = -1});
 }
@@ -119,12 +148,21 @@ static void access_inputs(Builder *b, const MwPlanTask *task)
             access_slot(b, b->mesh->inputs[i].buffer, task->micro_batch, true);
 }
 
-static void access_operands(Builder *b, const MwCommand *command)
+static void access_operands(Builder *b, const MwCommand *command, int i)
 {
-    const MwPlanInstr *instr = instr_of(b, command);
-    for (int i = 0; i < instr->operand_count && !is_message(instr); i++)
-        access_slot(b, instr->operands[i].buffer, task_of(b, command)->micro_batch,
-                    instr->operands[i].access != MW_ACCESS_READ);
+    const MwPlanTask *task = task_of(b, command);
+    const MwPlanInstr *instr = &b->mesh->programs[task->program].instrs[i];
+    for (int k = 0; k < instr->operand_count && !is_message(instr); k++)
+        access_slot(b, instr->operands[k].buffer, task->micro_batch,
+                    instr->operands[k].access != MW_ACCESS_READ);
+}
+
+static void access_loop(Builder *b, const MwCommand *command)
+{
+    const MwPlanLoop *loop =
+        mw_plan_loop_at(&b->mesh->programs[task_of(b, command)->program], command->instr);
+    for (int i = loop->first; i < loop->first + loop->count; i++)
+        access_operands(b, command, i);
 }
 
 /* Receives that are posted ahead may write the slots that the task has used. */
@@ -154,7 +192,10 @@ static void add_op(Builder *b, const MwCommand *command)
         access_traffic(b, command, command->traffic_op);
         break;
     case MW_COMMAND_INSTR:
-        access_operands(b, command);
+        access_operands(b, command, command->instr);
+        break;
+    case MW_COMMAND_LOOP:
+        access_loop(b, command);
         break;
     case MW_COMMAND_END_TASK:
         access_task_end(b, task_of(b, command));

@@ -215,7 +215,13 @@ bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 
 /* ---- Instructions ---- */
 
-static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, int micro_batch)
+/* A run of an instruction: `run` is that of the loop that it is in. */
+typedef struct {
+    const MwPlanTask *task;
+    int instr, run;
+} InstrRun;
+
+static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, const InstrRun *at)
 {
     const MwMeshShape *shape = &executor->mesh->shape;
     switch (arg->kind) {
@@ -224,9 +230,9 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, i
     case MW_ARG_FLOAT:
         return (MwKernelArg){.f = arg->f};
     case MW_ARG_POSITION:
-        return (MwKernelArg){.i = mw_max(micro_batch, 0) * arg->micro_stride +
-                                  mw_mesh_block(shape, arg->axes, executor->coordinate) *
-                                      arg->block_stride};
+        return (MwKernelArg){
+            .i = mw_max(at->task->micro_batch, 0) * arg->micro_stride + at->run * arg->loop_stride +
+                 mw_mesh_block(shape, arg->axes, executor->coordinate) * arg->block_stride};
     case MW_ARG_STEP:
         return executor->device->step ? (MwKernelArg){.at = executor->device->step}
                                       : (MwKernelArg){.i = executor->step};
@@ -251,19 +257,20 @@ static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr,
                                                 fault);
 }
 
-static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, int micro_batch,
+static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, const InstrRun *at,
                      MwFault *fault)
 {
     for (int i = 0; i < instr->arg_count; i++)
-        executor->args[i] = arg_value(executor, &instr->args[i], micro_batch);
+        executor->args[i] = arg_value(executor, &instr->args[i], at);
     const MwDeviceCall call = {instr, executor->operands, executor->operand_bytes, executor->args};
     return executor->device->table->run(executor->device, &call, fault);
 }
 
-static bool run_instr(const MwExecutor *executor, const MwPlanTask *task, int index, MwFault *fault)
+static bool run_instr(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
 {
+    const MwPlanTask *task = at->task;
     const MwPlanProgram *program = &executor->mesh->programs[task->program];
-    const MwPlanInstr *instr = &program->instrs[index];
+    const MwPlanInstr *instr = &program->instrs[at->instr];
     mw_trace_begin(executor->trace);
     for (int i = 0; i < instr->operand_count; i++) {
         const int buffer = instr->operands[i].buffer;
@@ -271,11 +278,26 @@ static bool run_instr(const MwExecutor *executor, const MwPlanTask *task, int in
         executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
     }
     if (instr->kind == MW_INSTR_COLLECTIVE ? !run_collective(executor, instr, fault)
-                                           : !run_call(executor, instr, task->micro_batch, fault))
+                                           : !run_call(executor, instr, at, fault))
         return false;
     char label[LABEL_BYTES];
     mw_plan_instr_label(executor->plan, instr, label, sizeof label);
-    mw_trace_end(executor->trace, label, program->name, index, task->micro_batch);
+    mw_trace_end(executor->trace, label, program->name, at->instr, task->micro_batch);
+    return true;
+}
+
+/* Runs a loop; `*instr` is the instruction that runs. */
+static bool run_loop(const MwExecutor *executor, const MwPlanTask *task, int *instr, MwFault *fault)
+{
+    const MwPlanLoop *loop = mw_plan_loop_at(&executor->mesh->programs[task->program], *instr);
+    for (int run = 0; run < loop->runs; run++) {
+        for (*instr = loop->first; *instr < loop->first + loop->count; (*instr)++)
+            if (!run_instr(executor, &(InstrRun){task, *instr, run}, fault))
+                return false;
+        *instr = loop->first;
+        if (!mw_endpoints_progress(executor->endpoints, fault))
+            return false;
+    }
     return true;
 }
 
@@ -444,19 +466,31 @@ static bool end_step(const MwExecutor *executor, const MwExecutorData *data, MwF
            take_outputs(executor, &end, data, fault);
 }
 
-/* The traffic at an instruction, or the instruction itself; a send or receive is traffic only. */
-static bool do_instr_command(const MwExecutor *executor, const MwCommand *command, MwFault *fault)
+/* The traffic at an instruction, the instruction itself, or the loop that begins with it; a send or
+ * receive is traffic only. `*instr` is the instruction that runs. */
+static bool do_at_instr(const MwExecutor *executor, const MwCommand *command, int *instr,
+                        MwFault *fault)
 {
     const MwPlanTask *task = &executor->mesh->tasks[command->task];
-    const MwPlanProgram *program = &executor->mesh->programs[task->program];
-    const MwPlanInstr *instr = &program->instrs[command->instr];
-    const bool is_message = instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE;
-    const bool good = command->kind == MW_COMMAND_TRAFFIC
-                          ? do_traffic(executor, task, command->instr, command->traffic_op, fault)
-                          : (is_message || run_instr(executor, task, command->instr, fault)) &&
-                                mw_endpoints_progress(executor->endpoints, fault);
-    return good || mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name,
-                                   command->instr, mw_plan_instr_name(executor->plan, instr));
+    const MwInstrKind kind = executor->mesh->programs[task->program].instrs[*instr].kind;
+    if (command->kind == MW_COMMAND_TRAFFIC)
+        return do_traffic(executor, task, *instr, command->traffic_op, fault);
+    if (command->kind == MW_COMMAND_LOOP
+            ? !run_loop(executor, task, instr, fault)
+            : kind != MW_INSTR_SEND && kind != MW_INSTR_RECEIVE &&
+                  !run_instr(executor, &(InstrRun){task, *instr, command->run}, fault))
+        return false;
+    return mw_endpoints_progress(executor->endpoints, fault);
+}
+
+static bool do_instr_command(const MwExecutor *executor, const MwCommand *command, MwFault *fault)
+{
+    const MwPlanProgram *program =
+        &executor->mesh->programs[executor->mesh->tasks[command->task].program];
+    int instr = command->instr;
+    return do_at_instr(executor, command, &instr, fault) ||
+           mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, instr,
+                           mw_plan_instr_name(executor->plan, &program->instrs[instr]));
 }
 
 static bool do_command(const MwExecutor *executor, const MwCommand *command,
@@ -470,6 +504,7 @@ static bool do_command(const MwExecutor *executor, const MwCommand *command,
         return do_traffic(executor, task, -1, 0, fault) && feed_inputs(executor, task, data, fault);
     case MW_COMMAND_TRAFFIC:
     case MW_COMMAND_INSTR:
+    case MW_COMMAND_LOOP:
         return do_instr_command(executor, command, fault);
     case MW_COMMAND_END_TASK:
         return take_outputs(executor, task, data, fault) &&
@@ -497,6 +532,22 @@ static bool do_commands(const MwExecutor *executor, const MwExecutorData *data, 
 
 /* ---- Replayed steps ---- */
 
+/* True if the command has a collective that it does not queue on the transport's queue. */
+static bool waits_for_collective(const MwExecutor *executor, const MwCommand *command)
+{
+    if ((command->kind != MW_COMMAND_INSTR && command->kind != MW_COMMAND_LOOP) ||
+        command->queue == executor->transport->queue)
+        return false;
+    const MwPlanProgram *program =
+        &executor->mesh->programs[executor->mesh->tasks[command->task].program];
+    const MwPlanLoop *loop = mw_plan_loop_at(program, command->instr);
+    const int count = command->kind == MW_COMMAND_LOOP ? loop->count : 1;
+    for (int i = command->instr; i < command->instr + count; i++)
+        if (program->instrs[i].kind == MW_INSTR_COLLECTIVE)
+            return true;
+    return false;
+}
+
 /* True if the host does nothing in a step but queue work: there are no messages, accumulators begin
  * with zeros, and every collective is queued on the transport's queue. */
 static bool can_replay(const MwExecutor *executor)
@@ -507,12 +558,8 @@ static bool can_replay(const MwExecutor *executor)
                mw_endpoints_traffic(executor->endpoints)->endpoint_count == 0;
     for (int i = 0; i < mesh->weight_count; i++)
         can &= !mesh->weights[i].reset_each_step || mesh->weights[i].init == MW_INIT_ZEROS;
-    for (int i = 0; i < executor->commands.count && can; i++) {
-        const MwCommand *command = &executor->commands.at[i];
-        const MwPlanTask *task = command->task < 0 ? NULL : &mesh->tasks[command->task];
-        can = command->kind != MW_COMMAND_INSTR || command->queue == executor->transport->queue ||
-              mesh->programs[task->program].instrs[command->instr].kind != MW_INSTR_COLLECTIVE;
-    }
+    for (int i = 0; i < executor->commands.count && can; i++)
+        can = !waits_for_collective(executor, &executor->commands.at[i]);
     return can;
 }
 

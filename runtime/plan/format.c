@@ -132,6 +132,15 @@ static const MwPlanRecord instr_records[] = {
 };
 #undef OWNER
 
+#define OWNER MwPlanLoop
+static const MwPlanField loop_fields[] = {
+    FIELD("first", count, first),
+    FIELD("count", count, count),
+    FIELD("runs", count, runs),
+};
+static const MwPlanRecord loop_record = RECORD("loop", loop_fields);
+#undef OWNER
+
 #define OWNER MwPlanProgram
 static const MwPlanField program_fields[] = {FIELD("name", string, name)};
 static const MwPlanPart program_parts[] = {
@@ -141,6 +150,7 @@ static const MwPlanPart program_parts[] = {
      .kind_offset = (int)offsetof(MwPlanInstr, kind),
      .offset = (int)offsetof(MwPlanProgram, instrs),
      .count_offset = (int)offsetof(MwPlanProgram, instr_count)},
+    LIST(loops, loop_count, loop_record),
 };
 static const MwPlanRecord program_record = RECORD("program", program_fields, PARTS(program_parts));
 #undef OWNER

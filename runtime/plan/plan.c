@@ -39,6 +39,21 @@ void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *lab
         snprintf(label, bytes, "%s", name);
 }
 
+const MwPlanLoop *mw_plan_loop_at(const MwPlanProgram *program, int instr)
+{
+    for (int l = 0; l < program->loop_count; l++)
+        if (instr >= program->loops[l].first &&
+            instr - program->loops[l].first < program->loops[l].count)
+            return &program->loops[l];
+    return NULL;
+}
+
+int mw_plan_instr_runs(const MwPlanProgram *program, int instr)
+{
+    const MwPlanLoop *loop = mw_plan_loop_at(program, instr);
+    return loop ? loop->runs : 1;
+}
+
 int mw_plan_loss_count(const MwPlan *plan)
 {
     int count = 0;

@@ -17,8 +17,9 @@
 enum { MW_PLAN_VERSION = 4, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A range of the arena. A buffer is storage, not a value: an in-place kernel reads and writes the
- * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer; an
- * instruction that writes a part and keeps the rest has access MW_ACCESS_READ_WRITE. */
+ * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer, in
+ * a loop perhaps by all its runs together; an instruction that writes a part and keeps the rest has
+ * access MW_ACCESS_READ_WRITE. */
 typedef struct {
     const char *name;
     MwTensor tensor; /* local */
@@ -65,9 +66,11 @@ typedef struct {
 typedef enum {
     MW_ARG_INT,
     MW_ARG_FLOAT,
-    MW_ARG_POSITION, /* int: micro_batch * micro_stride + mw_mesh_block(axes) * block_stride */
-    MW_ARG_STEP,     /* int: the number of the step; steps count from 1 */
-    MW_ARG_SEED,     /* int: the seed of the run */
+    /* int: micro_batch * micro_stride + mw_mesh_block(axes) * block_stride + run * loop_stride,
+     * where `run` counts the runs of the loop that the instruction is in, from 0 */
+    MW_ARG_POSITION,
+    MW_ARG_STEP, /* int: the number of the step; steps count from 1 */
+    MW_ARG_SEED, /* int: the seed of the run */
 } MwPlanArgKind;
 
 /* A scalar argument of an instruction. */
@@ -76,7 +79,7 @@ typedef struct {
     int64_t i;
     double f;
     MwAxes axes;
-    int64_t block_stride, micro_stride;
+    int64_t block_stride, micro_stride, loop_stride;
 } MwPlanArg;
 
 typedef enum {
@@ -114,10 +117,18 @@ typedef struct {
     double time_s; /* predicted */
 } MwPlanInstr;
 
+/* Instructions first .. first + count - 1 of a program run `runs` times, one after another. None of
+ * them sends or receives. */
+typedef struct {
+    int first, count, runs;
+} MwPlanLoop;
+
 typedef struct {
     const char *name; /* "forward", "backward", "update" */
     MwPlanInstr *instrs;
     int instr_count;
+    MwPlanLoop *loops; /* ascending; none is in another */
+    int loop_count;
 } MwPlanProgram;
 
 /* An entry of the schedule: one run of a program. A program runs either once on every micro-batch
@@ -331,6 +342,11 @@ int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr);
 /* The name, with the number of sets if that is more than 1: "k17_adamw x 148". Cut off at
  * `bytes`. */
 void mw_plan_instr_label(const MwPlan *plan, const MwPlanInstr *instr, char *label, size_t bytes);
+
+/* The loop that an instruction is in; NULL: in none. */
+const MwPlanLoop *mw_plan_loop_at(const MwPlanProgram *program, int instr);
+/* How often an instruction runs each time its program does. */
+int mw_plan_instr_runs(const MwPlanProgram *program, int instr);
 
 /* The number of losses of all meshes; 0: the model is for inference. */
 int mw_plan_loss_count(const MwPlan *plan);

@@ -459,8 +459,11 @@ static void put_arg(MwText *text, const MwPlanArg *arg)
     case MW_ARG_POSITION:
         mw_text_add(text, "position(");
         put_axes(text, arg->axes);
-        mw_text_printf(text, ", %lld, %lld)", (long long)arg->block_stride,
+        mw_text_printf(text, ", %lld, %lld", (long long)arg->block_stride,
                        (long long)arg->micro_stride);
+        if (arg->loop_stride)
+            mw_text_printf(text, ", %lld", (long long)arg->loop_stride);
+        mw_text_add(text, ")");
         break;
     case MW_ARG_STEP:
         mw_text_add(text, "step");
@@ -483,18 +486,24 @@ PRINT(print_args)
     mw_text_add(text, "]");
 }
 
-/* "position(S01, 128, 64)" */
+/* "position(S01, 128, 64)", with the stride of a loop "position(S01, 128, 64, 32)" */
 static bool read_position(const char *item, MwPlanArg *arg)
 {
     char spec_text[MW_SPEC_TEXT_BYTES], axes[8];
-    long long block, micro;
+    long long block, micro, loop = 0;
     int taken = 0, rank;
     MwSpec spec;
-    if (sscanf(item, "position(%7[RS0-9], %19lld, %19lld)%n", axes, &block, &micro, &taken) != 3 ||
-        !taken || item[taken])
+    if (sscanf(item, "position(%7[RS0-9], %19lld, %19lld%n", axes, &block, &micro, &taken) != 3)
+        return false;
+    item += taken;
+    taken = 0;
+    if (*item == ',' && (sscanf(item, ", %19lld%n", &loop, &taken) != 1 || !loop))
+        return false;
+    if (strcmp(item + taken, ")") != 0)
         return false;
     snprintf(spec_text, sizeof spec_text, "[%s]", axes);
-    *arg = (MwPlanArg){.kind = MW_ARG_POSITION, .block_stride = block, .micro_stride = micro};
+    *arg = (MwPlanArg){
+        .kind = MW_ARG_POSITION, .block_stride = block, .micro_stride = micro, .loop_stride = loop};
     if (!mw_spec_parse(spec_text, &spec, &rank))
         return false;
     arg->axes = mw_spec_dim(spec, 0);

@@ -104,6 +104,8 @@ FAMILIES = [
     Family("mamba", "mamba",
            "batch=4 seq=8 vocab=16 layers=2 width=8 head=4 states=4 chunk=4",
            tokens(4, 8, 16), how=SGD),
+    Family("lstm", "lstm", "batch=8 seq=5 vocab=12 layers=2 width=8",
+           {"tokens": ((8, 5), 12), "targets": ((8, 5), 12)}, "--micro-batches", 2),
 ]
 
 

@@ -331,3 +331,27 @@ class Mamba(Llama):
         for layer in range(self.sizes["layers"]):
             x = x + self.mixer(self.rms_norm(x, f"layers.{layer}.norm"), f"layers.{layer}.mixer")
         return cross_entropy(self.rms_norm(x, "norm") @ self.weights["embed"].T, targets)
+
+
+class Lstm(Model):
+    options = {"lr": 1.0}
+    most_norm = 5
+
+    def layer(self, x, name):
+        """Step by step: PyTorch's own has two biases, which is one too many."""
+        wx, wh, b = (self.weights[f"{name}.{part}"] for part in ("wx", "wh", "b"))
+        h = c = torch.zeros(x.shape[0], x.shape[2])
+        steps = []
+        for x_t in x.unbind(1):
+            i, f, g, o = (x_t @ wx + h @ wh + b).chunk(4, dim=1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            steps.append(h)
+        return torch.stack(steps, 1)
+
+    def loss(self, tokens, targets):
+        x = self.weights["embed"][tokens]
+        for layer in range(self.sizes["layers"]):
+            x = self.layer(x, f"layers.{layer}.lstm")
+        logits = x @ self.weights["w"] + self.weights["b"]
+        return cross_entropy(logits, targets)

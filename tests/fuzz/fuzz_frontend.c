@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                        .bytes = bytes};
     MwGraph *graph = mw_graph_parse(arena, mw_interner_new(arena), &source, NULL, 0, diags);
     MW_ASSERT((graph == NULL) == (mw_diags_error_count(diags) > 0));
-    if (graph) {
+    if (graph && mw_graph_check_model(graph, diags)) {
         bool good = mw_graph_verify(graph, "the front end", diags);
         if (!good)
             mw_diags_print(diags, stderr);

@@ -6,6 +6,7 @@
  * compiler runs once for all. Operators are chosen such that values stay of the order of 1, so one
  * tolerance serves: TOLERANCE of the error relative to the greater of the value and 1. */
 #include "ir/build.h"
+#include "ir/loops.h"
 #include "ir/print.h"
 #include "tests/kernels/run_graph.h"
 #include "tests/reference/spread.h"
@@ -216,11 +217,70 @@ static void add_copy(Group *g)
     keep(g, mw_build(g->graph, NULL, MW_OP_CAST, &x, 1, &type, 1));
 }
 
+static void add_scan(Group *g);
+
+/* The last one takes steps of the others. */
 static void (*const steps[])(Group *) = {
-    add_unary,   add_unary,    add_binary,    add_binary,    add_binary,    add_select,
-    add_rows,    add_row_grad, add_reduction, add_reduction, add_transpose, add_reshape,
-    add_reshape, add_slice,    add_copy,      add_concat,    add_position,  add_product,
+    add_unary,    add_unary,     add_binary,    add_binary,    add_binary,  add_select,  add_rows,
+    add_row_grad, add_reduction, add_reduction, add_transpose, add_reshape, add_reshape, add_slice,
+    add_copy,     add_concat,    add_position,  add_product,   add_scan,
 };
+
+/* What the first step takes over. */
+static MwValueId add_first(Group *g, MwValueId x, int axis, const MwTensor *element)
+{
+    if (random_below(&g->random, 2))
+        return mw_build_constant(g->graph, element, random_below(&g->random, 2));
+    return mw_build_unary(g->graph, MW_OP_TANH, mw_build_sum(g->graph, x, 1u << axis, false));
+}
+
+/* The newest value of that type; the first one of the pool has it. */
+static MwValueId newest_of(const Group *g, const MwTensor *type)
+{
+    int at = g->pool.count - 1;
+    while (at > 0 && !mw_tensor_equal(type_of(g, g->pool.at[at]), type))
+        at--;
+    return g->pool.at[at];
+}
+
+/* A loop along an axis of a value, whose steps are random operators on its elements, on what is
+ * carried, and on a value from outside. */
+static void add_scan(Group *g)
+{
+    enum { MOST_RUNS = 17, LOOP_STEPS = 6 };
+    MwValueId x = pick_value(g);
+    const MwTensor all = *type_of(g, x);
+    const int axis = all.rank ? random_below(&g->random, all.rank) : 0;
+    if (!all.rank || all.rank > 4 || all.dim[axis] > MOST_RUNS)
+        return;
+    const MwLoops loops = mw_loops(g->graph->arena, g->graph);
+    const MwAttr loop = mw_attr_int(MW_ATTR_LOOP, loops.count);
+    const MwAttr runs = mw_attr_int(MW_ATTR_STEPS, all.dim[axis]);
+    const MwAttr in[] = {mw_attr_int(MW_ATTR_AXIS, axis), loop,
+                         mw_attr_int(MW_ATTR_REVERSE, random_below(&g->random, 2))};
+    MwValueId x_t = mw_build(g->graph, NULL, MW_OP_SCAN_IN, &x, 1, in, MW_COUNT(in));
+    const MwTensor element = *type_of(g, x_t);
+    MwValueId first = add_first(g, x, axis, &element);
+    const MwAttr carried[] = {loop, runs};
+    MwValueId h = mw_build(g->graph, NULL, MW_OP_SCAN_CARRY, &first, 1, carried, 2);
+    Group inner = {.graph = g->graph, .random = g->random};
+    keep(&inner, x_t);
+    keep(&inner, h);
+    keep(&inner, pick_value(g));
+    for (int i = 0; i < LOOP_STEPS; i++)
+        steps[random_below(&inner.random, MW_COUNT(steps) - 1)](&inner);
+    MwValueId sum = mw_build_binary(g->graph, MW_OP_SUB, newest_of(&inner, &element), h);
+    MwValueId next[] = {mw_build_unary(g->graph, MW_OP_TANH, sum), h};
+    keep(g, mw_build(g->graph, NULL, MW_OP_SCAN_NEXT, next, 2, carried, 2));
+    MwValueId y = pick_value(&inner);
+    g->random = inner.random;
+    if (type_of(g, y)->rank > 4)
+        return;
+    const MwAttr out[] = {
+        mw_attr_int(MW_ATTR_AXIS, random_below(&g->random, type_of(g, y)->rank + 1)), loop, runs,
+        mw_attr_int(MW_ATTR_REVERSE, random_below(&g->random, 2))};
+    keep(g, mw_build(g->graph, NULL, MW_OP_SCAN_OUT, &y, 1, out, MW_COUNT(out)));
+}
 
 /* ---- Groups ---- */
 

@@ -14,6 +14,7 @@ typedef struct {
     uint64_t seed;
     int64_t step;    /* 1 first */
     int micro_batch; /* 0 first */
+    int64_t run;     /* of the loop that the node runs in; 0 first */
     MwMeshShape mesh;
     int coordinate[MW_MAX_AXES]; /* of the device; `origin` and `split` refer to it */
 } Place;

@@ -68,13 +68,43 @@ static void concat(const Eval *e, int axis)
     }
 }
 
+/* The index along the axis that the step of a loop has. */
+static int64_t step_index(const Eval *e, int64_t steps)
+{
+    return mw_node_int(e->node, MW_ATTR_REVERSE) ? steps - 1 - e->place->run : e->place->run;
+}
+
+/* Copies between `step`, of one step, and `all`, of all steps along `axis`: to `all` if `out`. */
+static void copy_step(const Eval *e, double *to, const double *from, int axis, bool out)
+{
+    const MwTensor *step = out ? eval_in(e, 0) : eval_out(e, 0);
+    const MwTensor *all = out ? eval_out(e, 0) : eval_in(e, 0);
+    int64_t stride[MW_MAX_RANK];
+    eval_strides(all, stride);
+    for (int64_t i = 0; i < mw_tensor_elements(step); i++) {
+        int64_t at[MW_MAX_RANK], place = step_index(e, all->dim[axis]) * stride[axis];
+        eval_index(step, i, at);
+        for (int d = 0; d < step->rank; d++)
+            place += at[d] * stride[d + (d >= axis)];
+        if (out)
+            to[place] = from[i];
+        else
+            to[i] = from[place];
+    }
+}
+
 bool eval_move(const Eval *e)
 {
     const MwAttr *attr = mw_node_attr(e->node, MW_ATTR_AXIS);
     int axis = attr ? (int)attr->i : 0;
     switch (e->node->op) {
     case MW_OP_RESHAPE:
+    case MW_OP_SCAN_CARRY:
+    case MW_OP_SCAN_NEXT:
         return copy(e), true;
+    case MW_OP_SCAN_IN:
+    case MW_OP_SCAN_OUT:
+        return copy_step(e, e->out[0], e->in[0], axis, e->node->op == MW_OP_SCAN_OUT), true;
     case MW_OP_TRANSPOSE:
         return transpose(e), true;
     case MW_OP_SLICE:

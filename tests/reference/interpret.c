@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/philox.h"
+#include "ir/loops.h"
 
 #include <string.h>
 
@@ -102,13 +103,49 @@ static void run_node(Interpreter *interpreter, const MwNode *node)
                   interpreter->at + node->first_result);
 }
 
+/* What a step of a loop leaves becomes what the next one takes over. */
+static void carry_on(Interpreter *interpreter, const MwNode *next)
+{
+    const MwValueId value = {next->first_result};
+    memcpy(interpreter->at[next->operands[1].index], interpreter->at[value.index],
+           sizeof(double) * (size_t)mw_tensor_elements(mw_value_tensor(interpreter->graph, value)));
+}
+
+/* Runs the loop whose nodes are the first of `order`; returns how many they are. */
+static int run_loop(Interpreter *interpreter, const MwLoops *loops, const int32_t *order, int left)
+{
+    const int loop = loops->of_node[order[0]];
+    int count = 0;
+    while (count < left && loops->of_node[order[count]] == loop)
+        count++;
+    for (int64_t run = 0; run < loops->at[loop].steps; run++) {
+        interpreter->place.run = run;
+        for (int i = 0; i < count; i++)
+            run_node(interpreter, &interpreter->graph->nodes.at[order[i]]);
+        for (int i = 0; i < count; i++)
+            if (interpreter->graph->nodes.at[order[i]].op == MW_OP_SCAN_NEXT)
+                carry_on(interpreter, &interpreter->graph->nodes.at[order[i]]);
+    }
+    interpreter->place.run = 0;
+    return count;
+}
+
 static void run_nodes(Interpreter *interpreter, bool update)
 {
-    for (int n = 0; n < interpreter->graph->nodes.count; n++) {
-        const MwNode *node = &interpreter->graph->nodes.at[n];
-        if ((node->phase == MW_PHASE_UPDATE) == update && evaluate_can(node->op))
+    const MwGraph *graph = interpreter->graph;
+    MwArena *arena = mw_arena_new();
+    const MwLoops loops = mw_loops(arena, graph);
+    const int32_t *order = mw_loops_order(arena, graph, &loops);
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const MwNode *node = &graph->nodes.at[order[i]];
+        if ((node->phase == MW_PHASE_UPDATE) != update || !evaluate_can(node->op))
+            continue;
+        if (loops.of_node[order[i]] < 0)
             run_node(interpreter, node);
+        else
+            i += run_loop(interpreter, &loops, order + i, graph->nodes.count - i) - 1;
     }
+    mw_arena_free(&arena);
 }
 
 /* All assigns of one kind at once: no target changes before every value is read. */

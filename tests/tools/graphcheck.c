@@ -90,7 +90,8 @@ static int check(MwArena *arena, const Options *options)
     MwText dump = {.arena = arena};
     if (graph)
         mw_graph_print(&dump, graph);
-    bool good = graph && mw_graph_verify(graph, "the front end", diags) &&
+    bool good = graph && mw_graph_check_model(graph, diags) &&
+                mw_graph_verify(graph, "the front end", diags) &&
                 reads_back(arena, graph, &dump, diags);
     if (good && options->dump)
         fputs(dump.at, stdout);

@@ -364,6 +364,21 @@ static const Case gather_cases[] = {
 };
 
 static const Case move_cases[] = {
+    {"scan_in", "f32[8, 6, 4]", "axis = 1; loop = 0", "f32[8, 4]"},
+    {"scan_in", "i32[6]", "axis = 0; loop = 3; reverse = true", "i32[]"},
+    {"scan_in", "f32[8]", "axis = 1; loop = 0", "scan_in has axis 1, but f32[8] has 1 dimension"},
+    {"scan_in", "f32[8]", "axis = 0; loop = -1", "scan_in has no loop -1"},
+    {"scan_carry", "f32[8, 4]", "loop = 0; steps = 6", "f32[8, 4]"},
+    {"scan_carry", "f32[8]", "loop = 0", "scan_carry cannot take 0 steps"},
+    {"scan_next", "f32[8]; f32[8]", "loop = 0; steps = 6", "f32[8]"},
+    {"scan_next", "f32[8]; f32[4]", "loop = 0; steps = 6",
+     "scan_next needs the right and the left to have one shape and type, not f32[4] and f32[8]"},
+    {"scan_out", "f32[8, 4]", "axis = 1; loop = 0; steps = 6", "f32[8, 6, 4]"},
+    {"scan_out", "f32[]", "axis = 0; loop = 0; steps = 6; reverse = true", "f32[6]"},
+    {"scan_out", "f32[8]", "axis = 2; loop = 0; steps = 6",
+     "scan_out cannot insert dimension 2 into f32[8]"},
+    {"scan_out", "f32[1, 1, 1, 1, 1, 1, 1, 1]", "axis = 0; loop = 0; steps = 6",
+     "scan_out would give 9 dimensions; at most 8 are possible"},
     {"reshape", "f32[2, 3, 4]", "shape = [6, 4]", "f32[6, 4]"},
     {"reshape", "f32[1]", "shape = []", "f32[]"},
     {"reshape", "f32[2, 3]", "shape = [4, 2]",

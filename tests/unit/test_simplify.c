@@ -15,6 +15,10 @@
 #include <math.h>
 #include <string.h>
 
+#define PRODUCTS                                                                                   \
+    "t = slice(x, axis = 1, begin = 0, end = 2)\np = einsum(x, z, equation = \"ab,cb->ac\")\n"     \
+    "q = einsum(z, x, equation = \"ab,cb->ac\")\n"
+
 /* Statements that define y from x: f32[2, 3], z: f32[2, 3], s: f32[], h: bf16[4], b: bool[3] and
  * the constants zero, one and minus: f32[]; and y when it is simplified. */
 static const struct {
@@ -68,6 +72,15 @@ static const struct {
     {"p, q = split(x, axis = 1, sizes = [1, 2])\ny = concat(q, p, axis = 1)", "concat(q, p)"},
     {"r = reshape(x, shape = [6, 1])\ny = reduce_sum(r, axes = [1])", "reshape(x)"},
     {"r = reshape(x, shape = [6, 1])\ny = reduce_max(r, axes = [1], keep = true)", "reshape(x)"},
+    {PRODUCTS "a = add(t, p)\ny = add(a, q)", "add(t, y.sum)"},
+    {PRODUCTS "a = add(p, t)\nb1 = add(q, t)\ny = add(a, b1)", "add(y.sum, y.sum.1)"},
+    {PRODUCTS "a = add(p, q)\ny = add(t, a)", "add(t, a)"},
+    {PRODUCTS "a = add(p, q)\ny = add(a, t)", "add(a, t)"},
+    {PRODUCTS "a = add(t, p)\nd = add(a, q)\ny = mul(d, a)", "mul(d, a)"},
+    {PRODUCTS "y = add(t, p)", "add(t, p)"},
+    {"e = scan_in(c, axis = 1, loop = 0)\np = einsum(x, e, equation = \"ab,ac->bc\")\n"
+     "y = scan_out(p, axis = 0, loop = 0, steps = 3)",
+     "scan_out(p.1)"},
     {"y = add(one, minus)", "0"},
     {"y = exp(zero)", "1"},
     {"y = broadcast(minus, shape = [4])", "-1"},
