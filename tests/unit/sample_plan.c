@@ -114,7 +114,8 @@ static MwPlanProgram forward(const Sample *sample)
         {.kind = MW_ARG_POSITION,
          .axes = 1,
          .block_stride = sample->rows,
-         .micro_stride = sample->rows * sample->ranks},
+         .micro_stride = sample->rows * sample->ranks,
+         .loop_stride = -7},
         {.kind = MW_ARG_STEP},
         {.kind = MW_ARG_SEED},
     };
@@ -126,7 +127,11 @@ static MwPlanProgram forward(const Sample *sample)
     };
     instrs[0].operator_index = 0;
     plan_set_args(sample->arena, &instrs[1], diff_args, MW_COUNT(diff_args));
-    return plan_program(sample->arena, "forward", instrs, MW_COUNT(instrs));
+    MwPlanProgram program = plan_program(sample->arena, "forward", instrs, MW_COUNT(instrs));
+    static const MwPlanLoop once = {.first = 1, .count = 1, .runs = 1};
+    program.loops = mw_arena_dup(sample->arena, &once, sizeof once);
+    program.loop_count = 1;
+    return program;
 }
 
 static MwPlanProgram update(const Sample *sample)

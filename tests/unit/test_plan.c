@@ -80,6 +80,10 @@ START_TEST(a_parsed_plan_holds_what_was_printed)
     ck_assert_int_eq(diff->kind, MW_INSTR_KERNEL);
     ck_assert_int_eq(diff->args[2].kind, MW_ARG_POSITION);
     ck_assert_int_eq(diff->args[2].micro_stride, 8);
+    ck_assert_int_eq(diff->args[2].loop_stride, -7);
+    ck_assert_int_eq(mw_plan_instr_runs(&mesh->programs[0], 0), 1);
+    ck_assert_ptr_eq(mw_plan_loop_at(&mesh->programs[0], 1), &mesh->programs[0].loops[0]);
+    ck_assert_ptr_null(mw_plan_loop_at(&mesh->programs[0], 2));
     ck_assert(diff->args[1].f == 1.0 / 16);
     ck_assert_int_eq(mesh->tasks[2].program, 1);
     ck_assert(mesh->operators[0].compute_s == 1.0 / 3);
@@ -109,7 +113,7 @@ static const struct {
     {"buffer 1 ", "buffer 2 ", "expected number 1 here"},
     {"rw2]", "rx2]", "'operands' should be a list of accesses"},
     {"rw2]", "rw2, ]", "a plan is not written like this"},
-    {"position(S0, 4, 8)", "position(4, 8)", "'args' should be a list of arguments"},
+    {"position(S0, 4, 8, -7)", "position(4, 8, -7)", "'args' should be a list of arguments"},
     {"target=diff", "target=fiff", "'target' should be a kernel of this plan"},
     {"target=gemm", "target=gem", "'target' should be a routine"},
     {"program=update", "program=later", "'program' should be a program of this mesh"},

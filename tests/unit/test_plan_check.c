@@ -108,6 +108,17 @@ BREAK(operand_count, good->forward[DIFF].operand_count = 3)
 BREAK(arg_count, good->forward[DIFF].arg_count = 4)
 BREAK(position_axes, good->forward[DIFF].args[2].axes = 2)
 BREAK(position_stride, good->forward[DIFF].args[2].micro_stride = INT64_MAX)
+BREAK(position_runs, good->mesh->programs[0].loops[0].runs = 1 << 20;
+      good->forward[DIFF].args[2].loop_stride = INT64_MAX / (1 << 20))
+BREAK(position_outside, good->mesh->programs[0].loop_count = 0)
+BREAK(position_of_routine,
+      good->forward[PREDICT].args[MW_GEMM_A_OFFSET] = good->forward[DIFF].args[2];
+      good->mesh->programs[0].loops[0].first = 0; good->mesh->programs[0].loops[0].count = 2)
+BREAK(loop_beyond, good->mesh->programs[0].loops[0].count = INT_MAX)
+BREAK(loop_never, good->mesh->programs[0].loops[0].runs = 0)
+BREAK(loop_forever, good->mesh->programs[0].loops[0].runs = INT_MAX)
+BREAK(loop_overwrites, good->mesh->programs[0].loops[0] = ((MwPlanLoop){0, 2, 2});
+      good->buffers[SAMPLE_DIFF].offset = good->buffers[SAMPLE_X].offset)
 BREAK(in_place, good->forward[DIFF].operands[2].buffer = SAMPLE_PRED)
 BREAK(over_operand, good->buffers[SAMPLE_DIFF].offset = good->buffers[SAMPLE_PRED].offset)
 BREAK(routine_access, good->forward[PREDICT].operands[0].access = MW_ACCESS_READ_WRITE)
@@ -251,6 +262,14 @@ static const struct {
     {set_writes_read, "(descend): operands 1 and 2 lie over each other, and it writes"},
     {position_axes, "argument 2 is a position on axes that do not exist"},
     {position_stride, "argument 2 is a position with strides"},
+    {position_runs, "argument 2 is a position with strides"},
+    {position_outside, "argument 2 moves on with the runs of a loop, and it is in none"},
+    {position_of_routine, "argument 18 moves on with the runs of a loop, which only kernels do"},
+    {loop_beyond, "program forward, loop 0 has instructions 1 to 2147483647 of 3, after 0"},
+    {loop_never, "program forward, loop 0 runs 0 times"},
+    {loop_forever, "program forward, loop 0 runs 2147483647 times"},
+    {loop_overwrites, "instruction 0 (gemm): reads buffer 3 'x', which program forward, "
+                      "instruction 1 (diff) has overwritten"},
     {in_place, "operands 0 and 2 lie over each other"},
     {over_operand, "operands 0 and 2 lie over each other"},
     {routine_access, "instruction 0 (gemm): operand 0 is read or written as it must not"},
